@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <doctest/doctest.h>
 
+namespace planner_test {
+
 using namespace longwave;
 using namespace longwave::compiler;
 using ir::graph_of;
@@ -99,17 +101,20 @@ TEST_CASE("pace: a block holds whole hops, or a hop whole blocks") {
 
 namespace {
 
-// A long convolution of 64 channels in a plan: rows of the sequence, or of a block.
+// A long convolution in a plan: rows of the sequence, or of a block.
 struct Problem {
     uint32_t taps, rows;
     bool streaming = false, two_sided = false;
+    uint32_t channels = 64;
 };
 
 Expected<Choice> choose_for(const Problem &problem, const std::string &force = "") {
+    const std::string channels = std::to_string(problem.channels);
     const auto g =
-        graph_of("graph \"one\"\n%0 = input \"x\" features : f32[64] @1/1\n%1 = const \"k\" : [" +
-                 std::string(problem.two_sided ? "2" : "1") + ",64," + std::to_string(problem.taps) +
-                 "]\n%2 = const \"D\" : [1,64]\n%3 = long_conv(%0, %1, %2) {channels=1, two_sided=" +
+        graph_of("graph \"one\"\n%0 = input \"x\" features : f32[" + channels +
+                 "] @1/1\n%1 = const \"k\" : [" + std::string(problem.two_sided ? "2" : "1") + "," +
+                 channels + "," + std::to_string(problem.taps) + "]\n%2 = const \"D\" : [1," + channels +
+                 "]\n%3 = long_conv(%0, %1, %2) {channels=1, two_sided=" +
                  (problem.two_sided ? "1" : "0") + "} ; layer conv\noutput \"y\" %3\n");
     return choose({.graph = g,
                    .node = g.nodes[0],
@@ -142,6 +147,15 @@ TEST_CASE("convolution: the planner prefers direct for few taps and transforms f
     CHECK(2 * tail + decisions.at("tail_partitions") * tail >= 16000);
     CHECK(name_of(choose_for({64, 1, true})) == "direct"); // one row a block has no transform
     CHECK_FALSE(choose_for({4096, 4096})->runner_up.empty());
+}
+
+TEST_CASE("convolution: one channel that is much longer than its taps goes in blocks over phases") {
+    const auto chosen = choose_for({.taps = 4096, .rows = 1 << 20, .channels = 1});
+    CHECK(name_of(chosen) == "overlap_add_phases");
+    CHECK(chosen->decisions.at("length") >= 4096);
+    CHECK(chosen->decisions.at("length") <= 65536);
+    CHECK(name_of(choose_for({.taps = 4096, .rows = 4096, .channels = 1})) == "polyphase");
+    CHECK(name_of(choose_for({4096, 1 << 20}, "overlap_add_phases")).find("one channel") != std::string::npos);
 }
 
 TEST_CASE("convolution: what cannot be forced is refused with the reason") {
@@ -201,7 +215,8 @@ TEST_CASE("stream plan: a convolution's input is a ring of its history and one b
     const EntryPlan *plan = &family->entries[0];
     REQUIRE(plan->steps.size() == 1); // gelu is an epilogue
     CHECK(plan->steps[0].spec.find("\"gelu\"") != std::string::npos);
-    // 7 rows back and 4 new ones: 12 is the next multiple of 4; the slot of a block follows from its number.
+    // 7 rows back and 4 new ones: 12 is the next multiple of 4; the slot of a block follows from
+    // its number.
     REQUIRE(plan->inputs.size() == 1);
     CHECK(plan->inputs[0].place.slots == 3);
     CHECK(plan->inputs[0].place.slot_bytes == 4 * 16 * 4);
@@ -459,3 +474,5 @@ TEST_CASE("state: ops of one layer that name a field alike have one each, entrie
     CHECK(record.at(second).offset == 576);
     CHECK(record.bytes() == 640);
 }
+
+} // namespace planner_test

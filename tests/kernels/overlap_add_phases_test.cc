@@ -1,0 +1,102 @@
+// Long convolutions in blocks with lanes over the phases of a block, against their definition.
+#include "schedules/contract/twiddles.h"
+#include "tests/kernels/check.h"
+
+namespace overlap_add_phases_test {
+
+using namespace longwave::test;
+
+namespace {
+
+struct Problem {
+    int length, rows, taps, copies = 1;
+    bool relu = false;
+};
+
+void set_twiddles(Kernel &k, int length) {
+    const std::vector<double> table = longwave::schedules::polyphase_twiddles(static_cast<uint32_t>(length));
+    REQUIRE(static_cast<int>(table.size()) == k["twiddles"].extent(0));
+    for (size_t i = 0; i < table.size(); i++) k["twiddles"].set({static_cast<int>(i)}, table[i]);
+}
+
+// Relative L2 against sums in float64: the rows at both sides of every block's end, and others.
+double error_of(const Problem &p, Kernel &k, Tensor &taps) {
+    double difference = 0, size = 0;
+    const int blocks = (p.rows + p.length - 1) / p.length, stride = std::max(1, blocks / 20);
+    std::vector<int> rows = {0, p.rows - 1};
+    for (int t = 0; t < p.rows; t += std::max(1, p.rows / 97)) rows.push_back(t);
+    for (int q = 1; q < blocks; q += stride) rows.insert(rows.end(), {q * p.length - 1, q * p.length});
+    for (int m = 0; m < p.copies; m++)
+        for (int t : rows) {
+            double sum = 0;
+            for (int j = 0; j <= t && j < p.taps; j++) sum += taps.get({0, m, j}) * k["u"].get({0, t - j});
+            if (p.relu) sum = std::max(sum, 0.0);
+            difference += std::pow(sum - k["y"].get({m, t}), 2), size += sum * sum;
+        }
+    return std::sqrt(difference / size);
+}
+
+// Lanes without a signal are zero.
+int nonzero_lanes(const Problem &p, Kernel &k) {
+    int found = 0;
+    k["y"].for_each([&](const std::vector<int> &at) { found += at[0] >= p.copies && k["y"].get(at) != 0; });
+    return found;
+}
+
+// The kernel that is loaded before makes the spectrum of the one that is checked.
+void add(std::vector<Case> &cases, const Problem &p) {
+    auto taps = std::make_shared<Tensor>(), spectrum = std::make_shared<Tensor>();
+    const std::string params =
+        fmt::format(R"("length":{},"copies":{},"channels":1)", p.length, p.copies);
+    cases.push_back({spec("spectrum_of_phases", fmt::format(R"({},"taps":{})", params, p.taps)),
+                     [=](Kernel &k) {
+                         set_twiddles(k, p.length);
+                         REQUIRE(k.call() == 0);
+                         *taps = k["k"], *spectrum = k["spectrum"];
+                     }});
+    cases.push_back({spec("long_conv_overlap_add_phases", fmt::format(R"({},"rows":{})", params, p.rows),
+                          p.relu ? R"({"op":"relu"})" : ""),
+                     [=](Kernel &k) {
+                         set_twiddles(k, p.length);
+                         k["spectrum"].for_each(
+                             [&](const std::vector<int> &at) { k["spectrum"].set(at, spectrum->get(at)); });
+                         uint64_t left = 1;
+                         REQUIRE(k.call(&left) == 0);
+                         CHECK(left == 0);
+                         const double error = error_of(p, k, *taps);
+                         INFO("error ", error);
+                         CHECK(error <= 3e-7); // as long_conv_right_angle
+                         CHECK(nonzero_lanes(p, k) == 0);
+                     }});
+}
+
+void run(const std::vector<Problem> &problems) {
+    std::vector<Case> cases;
+    for (const Problem &p : problems) add(cases, p);
+    run_everywhere(cases);
+}
+
+} // namespace
+
+TEST_CASE("long_conv_overlap_add_phases: one channel, taps as long as the block and far shorter, every radix") {
+    run({{256, 512, 256}, {256, 2560, 3}, {768, 768 * 3, 768}, {1280, 1280 * 2, 1}, {4096, 4096 * 4, 4096}});
+}
+
+TEST_CASE("long_conv_overlap_add_phases: sequences that end anywhere in a block") {
+    run({{256, 257, 256}, {256, 1000, 200}, {256, 767, 255}, {512, 1041, 512}, {4096, 10001, 4096},
+         {256, 100, 100}});
+}
+
+TEST_CASE("long_conv_overlap_add_phases: a million rows of one channel") {
+    run({{4096, 1 << 20, 4096}, {8192, 1000003, 4096}});
+}
+
+TEST_CASE("long_conv_overlap_add_phases: several copies share the way there") {
+    run({{256, 1024, 256, 2}, {256, 1001, 256, 17}, {4096, 9000, 4096, 3}});
+}
+
+TEST_CASE("long_conv_overlap_add_phases: what follows the convolution in the same call") {
+    run({{256, 1024, 256, 1, true}, {512, 1537, 512, 3, true}});
+}
+
+} // namespace overlap_add_phases_test
