@@ -45,6 +45,16 @@ class Spotter(unittest.TestCase):
     def launch(self, *pipeline):
         return subprocess.run(["gst-launch-1.0", "-m", *map(str, pipeline)], env=self.environment, capture_output=True, text=True, timeout=300)
 
+    def says(self, words, *pipeline):
+        """Whether a line with these words is printed. gst-launch-1.0 of GStreamer 1.22 sometimes waits for ever after an error
+        while it starts, so the program is ended."""
+        command = ["gst-launch-1.0", "-m", *map(str, pipeline)]
+        with subprocess.Popen(command, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+            try:
+                return any(words in line for line in process.stdout)
+            finally:
+                process.kill()
+
     def test_the_words_of_a_file(self):
         for size in (4096, 777):  # bytes per buffer: the events do not depend on it
             result = self.launch("filesrc", f"location={DEMO}", f"blocksize={size}", "!", "wavparse", "!", "audioconvert", "!",
@@ -58,9 +68,8 @@ class Spotter(unittest.TestCase):
         result = self.launch("audiotestsrc", "num-buffers=10", "!", "audio/x-raw,rate=44100", "!", "audioconvert", "!", "audioresample", "!",
                              "longwavespotter", f"model={self.model}", "!", "fakesink")
         self.assertEqual(result.returncode, 0, result.stderr)
-        result = self.launch("audiotestsrc", "num-buffers=10", "!", "audio/x-raw,rate=44100", "!", "audioconvert", "!",
-                             "longwavespotter", f"model={self.model}", "!", "fakesink")
-        self.assertNotEqual(result.returncode, 0)
+        self.assertTrue(self.says("not-negotiated", "audiotestsrc", "num-buffers=10", "!", "audio/x-raw,rate=44100", "!",
+                                  "audioconvert", "!", "longwavespotter", f"model={self.model}", "!", "fakesink"))
 
     def test_a_missing_model_ends_the_pipeline_with_its_name(self):
         for argument, words in (["model=none.lw"], "none.lw"), ([], "model=FILE.lw"):
