@@ -52,6 +52,13 @@ install(FILES ${manual}/bash/longwave DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/b
 install(FILES ${manual}/zsh/_longwave DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/zsh/site-functions COMPONENT tools)
 install(FILES ${manual}/fish/longwave.fish DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/fish/vendor_completions.d COMPONENT tools)
 
+# Everything that is installed, and no test: tools/setup --install.
+add_custom_target(longwave_installed DEPENDS longwave longwave_static longwave_text longwave_text_static longwave_program longwave-kgen
+  longwave_manual_files)
+if(LONGWAVE_VULKAN)
+  add_dependencies(longwave_installed longwave_vulkan)
+endif()
+
 # Each part is a package, and Debian wants the licence in each.
 foreach(package IN ITEMS runtime:liblongwave0 text:liblongwave-text0 development:liblongwave-dev tools:longwave)
   string(REPLACE ":" ";" package ${package})
