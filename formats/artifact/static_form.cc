@@ -89,7 +89,9 @@ Status remove_unread_weights(fb::PlanT &plan, std::vector<SegmentData> &segments
         starts.push_back(kept.size());
         if (!read[i]) continue;
         const auto from = weights->bytes.begin() + static_cast<ptrdiff_t>(i * segment_alignment);
-        kept.insert(kept.end(), from, from + static_cast<ptrdiff_t>(std::min(segment_alignment, weights->bytes.size() - i * segment_alignment)));
+        kept.insert(kept.end(), from,
+                    from + static_cast<ptrdiff_t>(
+                               std::min(segment_alignment, weights->bytes.size() - i * segment_alignment)));
     }
     move_places(plan, fb::Space::weights,
                 [&](uint64_t offset) { return starts[offset / segment_alignment] + offset % segment_alignment; });

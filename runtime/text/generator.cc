@@ -195,7 +195,9 @@ lw_status lw_generator_create(lw_stream *stream, const lw_generator_options *opt
     if (lw_status status = read_settings(setup)) return status;
     lw_generator measure{};
     const uint64_t bytes = lay_out(setup, nullptr, &measure);
-    if (lw_status status = stream->model->budget.allows("a generator", bytes + stream->bytes + stream->model->own_stream_bytes)) return status;
+    if (lw_status status = stream->model->budget.allows("a generator", bytes + stream->bytes +
+                                                                           stream->model->own_stream_bytes))
+        return status;
     Block block;
     if (!block.allocate(stream->model->allocator, bytes)) return no_memory("a generator", bytes);
     lw_generator *generator = new (block.data) lw_generator{};

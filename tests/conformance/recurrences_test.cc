@@ -45,7 +45,9 @@ struct S4d {
         std::vector<double> y(x.size());
         for (size_t h = 0; h < heads; h++) {
             std::vector<std::complex<double>> pole, state(poles);
-            for (size_t n = 0; n < poles; n++) pole.push_back(std::exp(std::complex<double>(log[2 * (h * poles + n)], log[2 * (h * poles + n) + 1])));
+            for (size_t n = 0; n < poles; n++)
+                pole.push_back(
+                    std::exp(std::complex<double>(log[2 * (h * poles + n)], log[2 * (h * poles + n) + 1])));
             for (size_t t = 0; t * heads < x.size(); t++) {
                 double sum = double{d[h]} * x[t * heads + h];
                 for (size_t n = 0; n < poles; n++) {

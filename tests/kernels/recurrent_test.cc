@@ -114,10 +114,13 @@ Case pool(const std::string &mode, int channels, int in_f, int out_f, int rows, 
 }
 
 Case group_norm(int channels, int bands, int groups, int rows, int length) {
-    return {spec("group_norm", fmt::format(R"("channels":{},"frequencies":{},"groups":{},"rows":{},"eps":0.01)", channels, bands, groups, rows)),
+    return {spec("group_norm",
+                 fmt::format(R"("channels":{},"frequencies":{},"groups":{},"rows":{},"eps":0.01)", channels,
+                             bands, groups, rows)),
             [=](Kernel &k) {
                 k.scalar("length") = length;
-                for (const char *name : {"x", "weight", "bias"}) zero_padding(k[name], channels, padded(channels));
+                for (const char *name : {"x", "weight", "bias"})
+                    zero_padding(k[name], channels, padded(channels));
                 const int of_group = channels / groups, n = of_group * bands * length;
                 std::vector<double> mean(groups), var(groups);
                 for (int pass = 0; pass < 2; pass++)

@@ -9,7 +9,8 @@
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
 enum { blocks = 4000, block = JOIN(PREFIX, _BLOCK) };
-static _Alignas(64) unsigned char weights[JOIN(PREFIX, _WEIGHTS_BYTES)], memory[JOIN(PREFIX, _MODEL_BYTES)], stream_memory[JOIN(PREFIX, _STREAM_BYTES)];
+static _Alignas(64) unsigned char weights[JOIN(PREFIX, _WEIGHTS_BYTES)], memory[JOIN(PREFIX, _MODEL_BYTES)],
+    stream_memory[JOIN(PREFIX, _STREAM_BYTES)];
 static double times[blocks];
 
 static double now(void) {
@@ -58,8 +59,8 @@ int main(int argc, char **argv) {
     options.format = LW_F32;
     if (lw_stream_init(model, &options, stream_memory, sizeof stream_memory, &stream)) return puts(lw_last_error()), 1;
     const size_t width = input.width ? input.width : 1;
-    const int failed = measure("noise", stream, width, noise) || measure("silence", stream, width, silence) || measure("noise", stream, width, noise) ||
-                       measure("1e-41", stream, width, denormal);
+    const int failed = measure("noise", stream, width, noise) || measure("silence", stream, width, silence) ||
+                       measure("noise", stream, width, noise) || measure("1e-41", stream, width, denormal);
     puts("");
     return failed;
 }

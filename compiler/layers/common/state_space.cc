@@ -57,8 +57,10 @@ Expected<Flow> lower_state_space(Lowering &lowering, const Layer &layer, std::sp
     if (slowest > 0)
         return lowering.failure(layer, "", "poles whose logarithm has a real part of at most 0", std::to_string(slowest),
                                 "such a state grows without limit");
-    const ir::ValueId poles = lowering.constant(layer.key(s4d ? "kernel.log_dt" : "poles") + ".poles", {heads, states, 2}, std::move(space.poles)),
-                      c = lowering.constant(layer.key(s4d ? "kernel.C" : "c") + ".c", {copies, heads, states, 2}, std::move(space.c));
+    const ir::ValueId poles = lowering.constant(layer.key(s4d ? "kernel.log_dt" : "poles") + ".poles",
+                                                {heads, states, 2}, std::move(space.poles)),
+                      c = lowering.constant(layer.key(s4d ? "kernel.C" : "c") + ".c",
+                                            {copies, heads, states, 2}, std::move(space.c));
     return lowering.node(layer, "state_space", {inputs[0].value, poles, c, d},
                          {{"channels", int64_t{copies}}, {"complex", int64_t{0}}, {"state", int64_t{slowest > -1 / remembers ? 64 : 32}}},
                          copies > 1 && heads > 1 ? Form::flat : Form::features);

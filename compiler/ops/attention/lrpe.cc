@@ -69,8 +69,7 @@ Status kernel(KernelCall &call) {
         for (size_t a = 0; a < axes.size(); ++a) call.param("size_" + std::to_string(a), axes[a]);
     }
     call.read_rows(0);
-    for (const auto &[name, shift] : {std::pair("turns.high", 32u), std::pair("turns.low", 0u)})
-        call.weight(name, Packed::of(Elem::i32, {heads, dk}, turn_words(call.constant(1), shift)));
+    weigh_turns(call, {heads, dk});
     call.write();
     call.carry_count("position");
     return Status::ok();

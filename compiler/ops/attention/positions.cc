@@ -1,4 +1,5 @@
 #include "compiler/ops/attention/positions.h"
+#include "compiler/ir/kernel_call.h"
 #include <charconv>
 #include <cmath>
 #include <fmt/format.h>
@@ -31,6 +32,9 @@ uint32_t stride_of(const std::vector<uint32_t> &axes, size_t axis) {
     return stride;
 }
 
+namespace {
+
+// Bits of each angle, from bit `shift` on.
 std::vector<int32_t> turn_words(const Numbers &angles, unsigned shift) {
     std::vector<int32_t> out;
     for (const double value : angles) {
@@ -41,6 +45,13 @@ std::vector<int32_t> turn_words(const Numbers &angles, unsigned shift) {
         out.push_back(static_cast<int32_t>(static_cast<uint32_t>(word >> shift)));
     }
     return out;
+}
+
+} // namespace
+
+void weigh_turns(KernelCall &call, const std::vector<uint32_t> &dims) {
+    call.weight("turns.high", Packed::of(Elem::i32, dims, turn_words(call.constant(1), 32)));
+    call.weight("turns.low", Packed::of(Elem::i32, dims, turn_words(call.constant(1), 0)));
 }
 
 } // namespace longwave::ir

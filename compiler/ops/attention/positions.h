@@ -7,6 +7,8 @@
 
 namespace longwave::ir {
 
+class KernelCall; // kernel_call.h
+
 inline constexpr size_t most_axes = 3;
 
 // Sizes of the axes, slowest first. An empty text has no axes: a sequence without end.
@@ -15,8 +17,9 @@ Expected<std::vector<uint32_t>> axes_of(const std::string &shape);
 // Rows from one position of an axis to the next.
 uint32_t stride_of(const std::vector<uint32_t> &axes, size_t axis);
 
-// Angles in units of 2^-64 turns: the upper half of each (shift 32) or the lower half (0). A
-// position times such an angle is exact to 2^-65 turns per row.
-std::vector<int32_t> turn_words(const Numbers &angles, unsigned shift);
+// The constant input 1, angles in units of 2^-64 turns, as the weights `turns.high` and `turns.low`
+// of these dims: the upper and the lower half of each angle. A position times such an angle is exact
+// to 2^-65 turns per row.
+void weigh_turns(KernelCall &call, const std::vector<uint32_t> &dims);
 
 } // namespace longwave::ir

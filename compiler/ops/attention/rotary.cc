@@ -52,8 +52,7 @@ Status kernel(KernelCall &call) {
     call.param("width", int64_t{call.type(0).dims[0]});
     call.param("rows", int64_t{call.rows()});
     call.read_rows(0);
-    call.weight("turns.high", Packed::of(Elem::i32, {pairs}, turn_words(call.constant(1), 32)));
-    call.weight("turns.low", Packed::of(Elem::i32, {pairs}, turn_words(call.constant(1), 0)));
+    weigh_turns(call, {pairs});
     call.write();
     call.carry_count("position");
     return Status::ok();

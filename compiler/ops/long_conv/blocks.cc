@@ -35,8 +35,6 @@ Estimate estimate(const PlanContext &context) {
     return estimate;
 }
 
-Reach reach(const PlanContext &, const Decisions &decisions) { return {.multiple = decisions.at("length")}; }
-
 Status plan(KernelCall &call) {
     call_partitioned(call, Shape(call.context),
                      {.length = call.decisions().at("length"), .count = call.decisions().at("partitions")});
@@ -46,11 +44,7 @@ Status plan(KernelCall &call) {
 } // namespace
 
 extern const ir::Algorithm blocks;
-const ir::Algorithm blocks{.name = "blocks",
-                           .offline = devices::gpu_kernels,
-                           .stream = devices::no_kernels,
-                           .estimate = estimate,
-                           .reach = reach,
-                           .plan = plan};
+const ir::Algorithm blocks =
+    offline_algorithm("blocks", devices::gpu_kernels, estimate, complete_blocks, plan);
 
 } // namespace longwave::compiler::convolution

@@ -36,8 +36,6 @@ Estimate estimate(const PlanContext &context) {
     return estimate;
 }
 
-Reach reach(const PlanContext &, const Decisions &) { return {}; }
-
 Status plan(KernelCall &call) {
     const ir::FourStep form = form_of(call.context);
     const Place spectrum = spectrum_of(call, Shape(call.context), {.length = form.length});
@@ -48,11 +46,7 @@ Status plan(KernelCall &call) {
 } // namespace
 
 extern const ir::Algorithm four_step;
-const ir::Algorithm four_step{.name = "four_step",
-                              .offline = devices::gpu_kernels,
-                              .stream = devices::no_kernels,
-                              .estimate = estimate,
-                              .reach = reach,
-                              .plan = plan};
+const ir::Algorithm four_step =
+    offline_algorithm("four_step", devices::gpu_kernels, estimate, no_demands, plan);
 
 } // namespace longwave::compiler::convolution

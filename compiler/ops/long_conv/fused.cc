@@ -28,8 +28,6 @@ Estimate estimate(const PlanContext &context) {
     return estimate;
 }
 
-Reach reach(const PlanContext &, const Decisions &) { return {}; }
-
 // The spectrum is that of right_angle: one for both, where an artifact has both.
 Status plan(KernelCall &call) {
     const Shape shape(call.context);
@@ -51,11 +49,7 @@ Status plan(KernelCall &call) {
 } // namespace
 
 extern const ir::Algorithm fused;
-const ir::Algorithm fused{.name = "fused",
-                          .offline = devices::gpu_kernels,
-                          .stream = devices::no_kernels,
-                          .estimate = estimate,
-                          .reach = reach,
-                          .plan = plan};
+const ir::Algorithm fused =
+    offline_algorithm("fused", devices::gpu_kernels, estimate, no_demands, plan);
 
 } // namespace longwave::compiler::convolution

@@ -143,6 +143,29 @@ std::vector<Job> tile_jobs(KernelCall &call, const Shape &shape, const Partition
 std::vector<Job> lane_jobs(KernelCall &call, const Shape &shape, const Partitions &partitions, const Place &u,
                            const LargeRows &rows);
 
+// The demands of offline runs on their input: none, or room for complete blocks of `length` rows,
+// because a kernel writes rows behind the end, up to the end of the last block.
+inline Reach no_demands(const PlanContext &, const Decisions &) { return {}; }
+inline Reach complete_blocks(const PlanContext &, const Decisions &decisions) {
+    return {.multiple = decisions.at("length")};
+}
+
+// An algorithm for offline runs, whose kernels the devices of `kernels` have.
+constexpr ir::Algorithm offline_algorithm(const char *name, devices::KernelSets kernels,
+                                          Estimate (*estimate)(const PlanContext &context),
+                                          Reach (*reach)(const PlanContext &context,
+                                                         const Decisions &decisions),
+                                          Status (*plan)(KernelCall &call),
+                                          std::span<const CostTable *const> costs = {}) {
+    return {.name = name,
+            .offline = kernels,
+            .stream = devices::no_kernels,
+            .estimate = estimate,
+            .reach = reach,
+            .plan = plan,
+            .costs = costs};
+}
+
 inline Scalar newest_slot(const Partitions &p) {
     return {.kind = Scalar::Kind::slot, .mul = 1, .modulus = p.count};
 }

@@ -33,8 +33,6 @@ Estimate estimate(const PlanContext &context) {
     return estimate;
 }
 
-Reach reach(const PlanContext &, const Decisions &) { return {}; }
-
 // [copies, length, 2] for each channel of each tile, in the order of the kernel; computed in
 // float64 at open.
 Place spectrum(KernelCall &call, const Shape &s, uint32_t length, const std::vector<double> &table) {
@@ -86,11 +84,7 @@ Status plan_phases(KernelCall &call, const char *kernel) {
 }
 
 extern const ir::Algorithm polyphase;
-const ir::Algorithm polyphase{.name = "polyphase",
-                              .stream = devices::no_kernels,
-                              .estimate = estimate,
-                              .reach = reach,
-                              .plan = plan,
-                              .costs = tables};
+const ir::Algorithm polyphase =
+    offline_algorithm("polyphase", devices::cpu_kernels, estimate, no_demands, plan, tables);
 
 } // namespace longwave::compiler::convolution

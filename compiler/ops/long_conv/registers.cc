@@ -40,8 +40,6 @@ Estimate estimate(const PlanContext &context) {
     return estimate;
 }
 
-Reach reach(const PlanContext &, const Decisions &) { return {}; }
-
 // Computed when the model is opened, from the CPU's spectrum, which is then forgotten.
 Place spectrum_by_threads(KernelCall &call, const Shape &shape, const RegisterForm &form) {
     const uint32_t copies = shape.channels == 1 ? 1 : shape.copies,
@@ -87,11 +85,7 @@ Status plan(KernelCall &call) {
 } // namespace
 
 extern const ir::Algorithm registers;
-const ir::Algorithm registers{.name = "registers",
-                              .offline = devices::gpu_kernels,
-                              .stream = devices::no_kernels,
-                              .estimate = estimate,
-                              .reach = reach,
-                              .plan = plan};
+const ir::Algorithm registers =
+    offline_algorithm("registers", devices::gpu_kernels, estimate, no_demands, plan);
 
 } // namespace longwave::compiler::convolution

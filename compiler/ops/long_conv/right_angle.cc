@@ -24,8 +24,6 @@ Estimate estimate(const PlanContext &context) {
     return estimate;
 }
 
-Reach reach(const PlanContext &, const Decisions &) { return {}; }
-
 Status plan(KernelCall &call) { return plan_transform(call, "long_conv_right_angle"); }
 
 } // namespace
@@ -36,11 +34,7 @@ const CostTable transform_table{.key = "transform",
                                 .measure = measure};
 
 extern const ir::Algorithm right_angle;
-const ir::Algorithm right_angle{.name = "right_angle",
-                                .stream = devices::no_kernels,
-                                .estimate = estimate,
-                                .reach = reach,
-                                .plan = plan,
-                                .costs = tables};
+const ir::Algorithm right_angle =
+    offline_algorithm("right_angle", devices::cpu_kernels, estimate, no_demands, plan, tables);
 
 } // namespace longwave::compiler::convolution

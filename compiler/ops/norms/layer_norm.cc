@@ -9,14 +9,7 @@ namespace longwave::ir {
 namespace {
 
 Expected<Type> infer(const Node &node, std::span<const Type> in) {
-    LW_TRY(rules::count(in, 3));
-    LW_TRY(rules::real(in[0]));
-    if (node.number("eps") < 0)
-        return Status::input(fmt::format("attribute eps expected 0 or more, found {}", node.number("eps")));
-    LW_TRY(rules::vector(in[1], "weight", in[0].width()));
-    LW_TRY(rules::vector(in[2], "bias", in[0].width()));
-    LW_TRY(rules::norm_groups(node, in[0]).status());
-    return in[0];
+    return rules::infer_norm(node, in, {"weight", "bias"});
 }
 
 void reference(const Node &node, std::span<const Operand *const> in, const ReferenceContext &context,

@@ -1,4 +1,5 @@
 // shift: rows later, y[t] = x[t − rows], zeros before the first.
+#include "compiler/ops/selection/shift.h"
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/support/rules.h"
 #include <algorithm>
@@ -16,16 +17,18 @@ Expected<Type> infer(const Node &node, std::span<const Type> in) {
     return in[0];
 }
 
-StreamRule stream(const Node &node, std::span<const Type>) {
-    return history(static_cast<uint32_t>(node.integer("rows")));
-}
-
 void reference(const Node &node, std::span<const Operand *const> in, const ReferenceContext &, Array &out) {
     const auto by = static_cast<size_t>(node.integer("rows"));
     for (size_t t = by; t < out.rows; ++t) std::copy_n(in[0]->row(t - by), out.width, out.row(t));
 }
 
-Status kernel(KernelCall &call) {
+} // namespace
+
+StreamRule keep_shifted_rows(const Node &node, std::span<const Type>) {
+    return history(static_cast<uint32_t>(node.integer("rows")));
+}
+
+Status shift_kernel(KernelCall &call) {
     call.kernel("shift");
     call.one_call();
     call.param("row", call.type(0).row());
@@ -36,16 +39,14 @@ Status kernel(KernelCall &call) {
     return Status::ok();
 }
 
-} // namespace
-
 const OpDef op_shift{
     .name = "shift",
     .attributes = {{"rows", AttributeDef::Kind::integer}},
     .infer = infer,
-    .stream = stream,
+    .stream = keep_shifted_rows,
     .begins_late = true,
     .no_epilogue = true,
-    .kernel = kernel,
+    .kernel = shift_kernel,
     .reference = reference,
 };
 

@@ -1,7 +1,7 @@
 // wait: in a stream, rows that come later, so that they meet those of a branch that looks ahead.
 // The rows themselves stay the same: y[t] = x[t]. make_streaming adds it; packages cannot name it.
 #include "compiler/ops/selection/wait.h"
-#include "compiler/ir/kernel_call.h"
+#include "compiler/ops/selection/shift.h"
 #include "compiler/ops/support/rules.h"
 #include <algorithm>
 
@@ -20,23 +20,8 @@ Expected<Type> infer(const Node &node, std::span<const Type> in) {
     return type;
 }
 
-StreamRule stream(const Node &node, std::span<const Type>) {
-    return history(static_cast<uint32_t>(node.integer("rows")));
-}
-
 void reference(const Node &, std::span<const Operand *const> in, const ReferenceContext &, Array &out) {
     for (size_t t = 0; t < out.rows; ++t) std::copy_n(in[0]->row(t), out.width, out.row(t));
-}
-
-Status kernel(KernelCall &call) {
-    call.kernel("shift");
-    call.one_call();
-    call.param("row", call.type(0).row());
-    call.param("rows", call.rows());
-    call.param("by", call.node.integer("rows"));
-    call.read_ring(0);
-    call.write();
-    return Status::ok();
 }
 
 } // namespace
@@ -49,11 +34,11 @@ const OpDef op_wait{
     .name = "wait",
     .attributes = {{"rows", AttributeDef::Kind::integer}},
     .infer = infer,
-    .stream = stream,
+    .stream = keep_shifted_rows,
     .begins_late = true,
     .streams_only = true,
     .no_epilogue = true,
-    .kernel = kernel,
+    .kernel = shift_kernel,
     .reference = reference,
 };
 

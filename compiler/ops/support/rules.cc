@@ -1,6 +1,5 @@
 #include "compiler/ops/support/rules.h"
 #include "compiler/ir/kernel_call.h"
-#include "compiler/ops/norms/norm_groups.h"
 #include <numeric>
 
 namespace longwave::ir {
@@ -66,14 +65,6 @@ Expected<Clock> slower(const Clock &clock, uint32_t stride) {
     return Clock{static_cast<uint32_t>(clock.num / common), static_cast<uint32_t>(den / common)};
 }
 
-Expected<uint32_t> norm_groups(const Node &node, const Type &x) {
-    if (!node.has("groups")) return 1u;
-    LW_ASSIGN(const uint32_t groups, integer(node, "groups", 1, x.width()));
-    if (x.width() % groups || (groups > 1 && x.dims.size() > 1))
-        return Status::input(fmt::format("rows of {} do not divide into {} groups", text(x.dims), groups));
-    return groups;
-}
-
 Expected<Type> join(const Type &a, const Type &b) {
     if (a.elem != b.elem || a.dims != b.dims)
         return Status::input(
@@ -92,27 +83,6 @@ Expected<Type> join(const Type &a, const Type &b) {
 Status plain_channels(const KernelCall &call) {
     if (call.type(0).dims.size() == 1) return Status::ok();
     return Status::input("pooling and softmax need plain channels: put a linear layer before them");
-}
-
-Status norm_kernel(KernelCall &call, const std::string &kind) {
-    const Type &x = call.type(0);
-    call.kernel("norm");
-    call.param("kind", kind);
-    call.param("channels", x.dims.back());
-    call.param("copies", x.width() / x.dims.back());
-    LW_ASSIGN(const uint32_t groups, norm_groups(call.node, x));
-    if (groups > 1) call.param("groups", groups);
-    call.param("rows", call.rows());
-    call.param("eps", call.node.has("eps") ? call.node.number("eps") : 0.0);
-    call.read_rows(0);
-    for (size_t i = 1; i < call.node.inputs.size(); ++i) {
-        const Numbers &values = call.constant(i);
-        const bool scalar = values.size() == 1; // transposed: m and s
-        call.weight("norm." + std::to_string(i),
-                    scalar ? std::vector<float>{static_cast<float>(values[0])} : x.packed(values));
-    }
-    call.write();
-    return Status::ok();
 }
 
 } // namespace rules

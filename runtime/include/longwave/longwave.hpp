@@ -70,6 +70,23 @@ namespace detail {
 inline void check(lw_status status) {
     if (status != LW_OK) throw Error(status);
 }
+
+/** The result of try_pull; empty when none waits or, after finish, none is left. */
+template <class Result, class Object> std::optional<Result> pull(Object &from) {
+    Result result;
+    const lw_status status = from.try_pull(result);
+    if (status == LW_AGAIN || status == LW_END) return std::nullopt;
+    check(status);
+    return result;
+}
+/** All bytes of try_save. */
+template <class Object> std::vector<uint8_t> save(const Object &from) {
+    size_t n = 0;
+    check(from.try_save(nullptr, 0, n));
+    std::vector<uint8_t> bytes(n);
+    check(from.try_save(bytes.data(), bytes.size(), n));
+    return bytes;
+}
 #endif
 
 /** Type of pushed samples as an lw_format. */
@@ -250,8 +267,7 @@ public:
     Stream(const Model &model, const lw_stream_options &options) {
         detail::check(try_create(model, &options, *this));
     }
-    /** Returns the ticks taken: fewer than n when the queue is full. Then pull, and push the rest.
-     * */
+    /** Returns the ticks taken: fewer than n when the queue is full. Then pull, and push the rest. */
     template <class T> size_t push(const T *samples, size_t n) {
         size_t taken = 0;
         require<T>();
@@ -263,23 +279,11 @@ public:
         detail::check(try_prefill(samples, n));
     }
     /** The next row; empty when none waits or, after finish, none is left. */
-    std::optional<Row> pull() {
-        Row row;
-        const lw_status status = try_pull(row);
-        if (status == LW_AGAIN || status == LW_END) return std::nullopt;
-        detail::check(status);
-        return row;
-    }
+    std::optional<Row> pull() { return detail::pull<Row>(*this); }
     void finish() { detail::check(try_finish()); }
     void reset() { detail::check(try_reset()); }
     void copy(const Stream &from) { detail::check(try_copy(from)); }
-    std::vector<uint8_t> save() const {
-        size_t n = 0;
-        detail::check(try_save(nullptr, 0, n));
-        std::vector<uint8_t> bytes(n);
-        detail::check(try_save(bytes.data(), bytes.size(), n));
-        return bytes;
-    }
+    std::vector<uint8_t> save() const { return detail::save(*this); }
     void load(const std::vector<uint8_t> &bytes) { detail::check(try_load(bytes.data(), bytes.size())); }
     lw_stream_stats stats() const {
         lw_stream_stats stats;
@@ -369,31 +373,18 @@ public:
     Spotter(const Model &model, const lw_spotter_options &options) {
         detail::check(try_create(model, &options, *this));
     }
-    /** Returns the samples taken: fewer than n while 16 events wait. Then pull, and push the rest.
-     * */
+    /** Returns the samples taken: fewer than n while 16 events wait. Then pull, and push the rest. */
     template <class T> size_t push(const T *samples, size_t n) {
         size_t taken = 0;
         detail::check(try_push(samples, n, &taken));
         return taken;
     }
     /** The next event; empty when none waits or, after finish, none is left. */
-    std::optional<lw_event> pull() {
-        lw_event event;
-        const lw_status status = try_pull(event);
-        if (status == LW_AGAIN || status == LW_END) return std::nullopt;
-        detail::check(status);
-        return event;
-    }
+    std::optional<lw_event> pull() { return detail::pull<lw_event>(*this); }
     void finish() { detail::check(try_finish()); }
     void reset() { detail::check(try_reset()); }
     void copy(const Spotter &from) { detail::check(try_copy(from)); }
-    std::vector<uint8_t> save() const {
-        size_t n = 0;
-        detail::check(try_save(nullptr, 0, n));
-        std::vector<uint8_t> bytes(n);
-        detail::check(try_save(bytes.data(), bytes.size(), n));
-        return bytes;
-    }
+    std::vector<uint8_t> save() const { return detail::save(*this); }
     void load(const std::vector<uint8_t> &bytes) { detail::check(try_load(bytes.data(), bytes.size())); }
 #endif
 
@@ -477,13 +468,7 @@ public:
         return token;
     }
     void reset() { detail::check(try_reset()); }
-    std::vector<uint8_t> save() const {
-        size_t n = 0;
-        detail::check(try_save(nullptr, 0, n));
-        std::vector<uint8_t> bytes(n);
-        detail::check(try_save(bytes.data(), bytes.size(), n));
-        return bytes;
-    }
+    std::vector<uint8_t> save() const { return detail::save(*this); }
     void load(const std::vector<uint8_t> &bytes) { detail::check(try_load(bytes.data(), bytes.size())); }
 #endif
 

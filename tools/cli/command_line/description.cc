@@ -1,4 +1,5 @@
 #include "tools/cli/command_line/description.h"
+#include "tools/cli/output/text.h"
 #include <algorithm>
 #include <cctype>
 
@@ -6,12 +7,6 @@ namespace longwave::cli {
 namespace {
 
 constexpr size_t width = 100, help_column = 28;
-
-std::string joined(const std::vector<std::string> &words, const char *between) {
-    std::string text;
-    for (const std::string &word : words) text += (text.empty() ? "" : between) + word;
-    return text;
-}
 
 std::string upper(std::string text) {
     for (char &c : text) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));

@@ -192,10 +192,12 @@ Status StaticLibrary::write(const std::vector<uint8_t> &artifact, nlohmann::orde
 }
 
 std::string StaticLibrary::text() const {
-    return "static    " + target_ + ": code " + bytes_text(sizes_.code) + " · constants " + bytes_text(sizes_.constants) +
-           (sizes_.weights > 0 ? " · weights " + bytes_text(sizes_.weights) : "") + " · memory of the model " + bytes_text(sizes_.model) +
-           (sizes_.stream > 0 ? " · of a stream " + bytes_text(sizes_.stream) : "") + "\nwrote     " + path_ + (sizes_.weights > 0 ? ", " + weights_path() : "") +
-           " and " + header_path() + "\n";
+    return "static    " + target_ + ": code " + bytes_text(sizes_.code) + " · constants " +
+           bytes_text(sizes_.constants) +
+           (sizes_.weights > 0 ? " · weights " + bytes_text(sizes_.weights) : "") +
+           " · memory of the model " + bytes_text(sizes_.model) +
+           (sizes_.stream > 0 ? " · of a stream " + bytes_text(sizes_.stream) : "") + "\nwrote     " + path_ +
+           (sizes_.weights > 0 ? ", " + weights_path() : "") + " and " + header_path() + "\n";
 }
 
 } // namespace longwave::cli

@@ -34,7 +34,9 @@ std::string static_header(const std::string &name, const std::string &target, co
     macro("BLOCK", sizes.block, "input ticks that the stream computes at once");
     macro("WEIGHTS_BYTES", sizes.weights, "the file of weights, for lw_model_open_static_weights");
     macro("CODE_BYTES", sizes.code, "code of the model, read-only");
-    macro("CONSTANT_BYTES", sizes.constants, sizes.weights > 0 ? "plan of the model, read-only" : "plan, weights and tables of the model, read-only");
+    macro("CONSTANT_BYTES", sizes.constants,
+          sizes.weights > 0 ? "plan of the model, read-only"
+                            : "plan, weights and tables of the model, read-only");
     return text + "\n#endif\n";
 }
 

@@ -1,13 +1,8 @@
 #include "tools/cli/manual/manual.h"
+#include "tools/cli/output/text.h"
 
 namespace longwave::cli {
 namespace {
-
-std::string joined(const std::vector<std::string> &words, const char *between) {
-    std::string text;
-    for (const std::string &word : words) text += (text.empty() ? "" : between) + word;
-    return text;
-}
 
 // What completes a value: a call of one of the functions at the top of the script.
 std::string value_call(const OptionDescription &option) {

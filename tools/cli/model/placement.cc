@@ -18,20 +18,20 @@ using nlohmann::ordered_json;
 namespace longwave::cli {
 namespace {
 
-constexpr int times = 5;      // measured, after one that warms the caches
-constexpr size_t blocks = 32; // of a stream, each time
+constexpr int measurements = 5;        // after one that warms the caches
+constexpr size_t blocks_per_time = 32; // of a stream
 
-double median(std::array<double, times> seconds) {
+double median(std::array<double, measurements> seconds) {
     std::sort(seconds.begin(), seconds.end());
-    return seconds[times / 2];
+    return seconds[measurements / 2];
 }
 
 // Includes conversions and transfers from and to the caller's memory.
 Expected<double> seconds_of_run(const Model &model) {
     const Sequence in = made_up(model, model.info.run_capacity, 3);
     LW_ASSIGN(Runner runner, Runner::create(model));
-    std::array<double, times> seconds;
-    for (int i = -1; i < times; i++) {
+    std::array<double, measurements> seconds;
+    for (int i = -1; i < measurements; i++) {
         const double start = now();
         LW_ASSIGN(const auto rows, runner.run(in));
         if (i >= 0) seconds[static_cast<size_t>(i)] = now() - start;
@@ -41,13 +41,13 @@ Expected<double> seconds_of_run(const Model &model) {
 
 Expected<double> seconds_of_block(const Model &model) {
     const size_t block = std::max<uint32_t>(1, model.info.stream_block);
-    const Sequence in = made_up(model, blocks * block, 3);
+    const Sequence in = made_up(model, blocks_per_time * block, 3);
     LW_ASSIGN(Stream stream, Stream::create(model));
-    std::array<double, times> seconds;
-    for (int i = -1; i < times; i++) {
+    std::array<double, measurements> seconds;
+    for (int i = -1; i < measurements; i++) {
         const double start = now();
         LW_TRY(stream.push(in.data(0), in.rows, [](const StreamRow &) {}));
-        if (i >= 0) seconds[static_cast<size_t>(i)] = (now() - start) / static_cast<double>(blocks);
+        if (i >= 0) seconds[static_cast<size_t>(i)] = (now() - start) / static_cast<double>(blocks_per_time);
     }
     return median(seconds);
 }

@@ -126,7 +126,9 @@ std::string bench_page(const ordered_json &json) {
     if (json.contains("run")) page.fact(millis(json["run"]["median_ms"]), "offline run");
     page.fact(bytes_text(json["artifact_bytes"]), "file");
     if (json.contains("streams"))
-        page.section("streams", "Time of a block", "Each bar: the time that so many of the blocks do not exceed. A grey bar goes on beyond the scale.",
+        page.section("streams", "Time of a block",
+                     "Each bar: the time that so many of the blocks do not exceed. A grey bar goes on beyond "
+                     "the scale.",
                      streams_chart(json["streams"]));
     if (json.contains("streams_at_once"))
         page.section("at-once", "Many streams", "Median time for one block of each stream.", at_once_chart(json["streams_at_once"]));

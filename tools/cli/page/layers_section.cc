@@ -8,12 +8,6 @@
 namespace longwave::cli {
 namespace {
 
-std::string joined(const std::vector<std::string> &words, const char *between) {
-    std::string text;
-    for (const std::string &word : words) text += (text.empty() ? "" : between) + word;
-    return text;
-}
-
 // "partitioned in stream 320, right_angle in run"; entries with the same algorithm share a name.
 std::string algorithms(const ReportValue &layer) {
     std::vector<std::string> names;

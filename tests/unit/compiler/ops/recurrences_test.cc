@@ -46,8 +46,12 @@ TEST_CASE("state_space: powers of the poles, for one and for several results of 
             for (size_t i = 0; i < w["p"].size(); ++i)
                 if (i % last != 1) w["p"][i] = i % last ? 1e-3 * w["p"][i] : -0.1 - 0.05 * static_cast<double>(i);
             const auto x = random_numbers(rows * 2, 4);
-            const Array y = compute("[2]", fmt::format(fmt::runtime(space), last, copies, copies) +
-                                               fmt::format("%y = state_space(%x, %p, %c, %d) {{channels={}, complex=0, state=32}}", copies), x, w);
+            const Array y = compute(
+                "[2]",
+                fmt::format(fmt::runtime(space), last, copies, copies) +
+                    fmt::format("%y = state_space(%x, %p, %c, %d) {{channels={}, complex=0, state=32}}",
+                                copies),
+                x, w);
             for (size_t t = 0; t < rows; ++t)
                 for (size_t o = 0; o < 2 * copies; ++o) {
                     const size_t h = o % 2;
@@ -64,7 +68,8 @@ TEST_CASE("state_space: powers of the poles, for one and for several results of 
 }
 
 TEST_CASE("state_space: the imaginary part of the input") {
-    const std::string body = "%i = linear(%x, %w) {bias=0}\n%p = const \"p\" : [1,1,2]\n%c = const \"c\" : [2,1,1,2]\n%d = const \"d\" : [2,1]\n"
+    const std::string body = "%i = linear(%x, %w) {bias=0}\n%p = const \"p\" : [1,1,2]\n%c = const \"c\" : "
+                             "[2,1,1,2]\n%d = const \"d\" : [2,1]\n"
                              "%y = state_space(%x, %i, %p, %c, %d) {channels=2, complex=1, state=64}";
     // x + 2ix, a pole of a quarter turn, results: real and imaginary part of the state
     const Array y = compute("[1]", "%w = const \"w\" : [1,1]\n" + body, {1, 0, 0, 5},
@@ -82,7 +87,8 @@ TEST_CASE("lstm and gru: a geometric series where nothing returns from the rows"
         CHECK(y.data[t] == doctest::Approx(o * std::tanh(i * g * (1 - std::pow(f, t + 1)) / (1 - f))).epsilon(1e-13));
     x.resize(3 * rows);
     for (size_t t = 0; t < rows; ++t) x[3 * t] = 0.3, x[3 * t + 1] = 1.2, x[3 * t + 2] = -0.7;
-    const Array u = compute("[3]", "%w = const \"w\" : [3,1]\n%b = const \"b\" : [1]\n%y = gru(%x, %w, %b)", x, {{"w", {0, 0, 0}}, {"b", {2}}});
+    const Array u = compute("[3]", "%w = const \"w\" : [3,1]\n%b = const \"b\" : [1]\n%y = gru(%x, %w, %b)",
+                            x, {{"w", {0, 0, 0}}, {"b", {2}}});
     const double z = logistic(1.2), n = std::tanh(-0.7 + 2 * logistic(0.3));
     for (size_t t = 0; t < rows; ++t) CHECK(u.data[t] == doctest::Approx(n * (1 - std::pow(z, t + 1))).epsilon(1e-13));
 }
@@ -101,8 +107,12 @@ TEST_CASE("pool: windows over time and frequency, at the start, at both ends, la
     const std::string rest = ", frequency=1, stride_f=1, pad_f=0, ";
     const std::vector<double> x{-4, -1, -3, -2, -6, -5};
     const auto pool = [&](const std::string &mode, int time, int stride, int lag, int outside) {
-        return compute("[1]", fmt::format("%y = pool(%x) {{mode=\"{}\", time={}, stride_t={}{}lag={}, count_outside={}}}", mode, time, stride, rest,
-                                          lag, outside), x).data;
+        return compute("[1]",
+                       fmt::format(
+                           "%y = pool(%x) {{mode=\"{}\", time={}, stride_t={}{}lag={}, count_outside={}}}",
+                           mode, time, stride, rest, lag, outside),
+                       x)
+            .data;
     };
     check_close(pool("max", 3, 2, 0, 0), {-1, -1, -2});
     check_close(pool("max", 2, 3, 1, 0), {-1, -2});
@@ -135,7 +145,9 @@ TEST_CASE("stream: what recurrences remember") {
     REQUIRE(single.carries.size() == 2); // 16,384 bytes for 64 channels of 32 poles
     CHECK(single.carries[0].dims == std::vector<uint32_t>{32, 64});
     CHECK(single.carries[0].elem == Elem::f32);
-    CHECK(rule_of(graph("[64]", poles + "%y = state_space(%x, %p, %c, %d) {channels=1, complex=0, state=64}")).carries[1].elem == Elem::f64);
+    CHECK(rule_of(graph("[64]", poles + "%y = state_space(%x, %p, %c, %d) {channels=1, complex=0, state=64}"))
+              .carries[1]
+              .elem == Elem::f64);
     CHECK(rule_of(graph("[20]", "%w = const \"w\" : [20,5]\n%y = lstm(%x, %w)")).carries.size() == 2);
     CHECK(rule_of(graph("[2]", "%y = shift(%x) {rows=7}")).history == 7);
     const std::string rest = ", frequency=1, stride_f=1, pad_f=0, count_outside=0}";
@@ -149,7 +161,8 @@ TEST_CASE("recurrences and selections: what does not fit is refused with what wa
         CHECK_MESSAGE(refusal(dims, body).find(words) != std::string::npos, refusal(dims, body));
     };
     const std::string consts = "%p = const \"p\" : [2,3,2]\n%c = const \"c\" : [1,2,3,2]\n%d = const \"d\" : [1,2]\n";
-    refused("[3]", consts + "%y = state_space(%x, %p, %c, %d) {channels=1, complex=0, state=32}", "poles expected shape [3,any,2], found [2,3,2]");
+    refused("[3]", consts + "%y = state_space(%x, %p, %c, %d) {channels=1, complex=0, state=32}",
+            "poles expected shape [3,any,2], found [2,3,2]");
     refused("[2]", consts + "%y = state_space(%x, %p, %c, %d) {channels=2, complex=0, state=32}", "c expected shape [2,2,3,2]");
     refused("[2]", consts + "%y = state_space(%x, %p, %c, %d) {channels=1, complex=0, state=16}", "state expected 32");
     refused("[2]", consts + "%y = state_space(%x, %p, %c, %d) {channels=1, complex=1, state=32}", "expects 5 inputs, found 4");
@@ -160,8 +173,14 @@ TEST_CASE("recurrences and selections: what does not fit is refused with what wa
     refused("[4]", "%y = concat(%x)", "expects 2 to 16 inputs, found 1");
     refused("[4]", "%m = mean(%x) {mode=\"mean\"}\n%y = concat(%x, %m)", "of one clock");
     refused("[4]", "%y = shift(%x) {rows=-1}", "rows expected 0");
-    refused("[4]", "%y = pool(%x) {mode=\"max\", time=3, stride_t=2, frequency=1, stride_f=1, pad_f=0, lag=2, count_outside=0}", "lag expected 0 to 1");
-    refused("[4]", "%y = pool(%x) {mode=\"max\", time=3, stride_t=2, frequency=2, stride_f=1, pad_f=0, lag=0, count_outside=0}", "a window of 2 frequencies");
+    refused("[4]",
+            "%y = pool(%x) {mode=\"max\", time=3, stride_t=2, frequency=1, stride_f=1, pad_f=0, lag=2, "
+            "count_outside=0}",
+            "lag expected 0 to 1");
+    refused("[4]",
+            "%y = pool(%x) {mode=\"max\", time=3, stride_t=2, frequency=2, stride_f=1, pad_f=0, lag=0, "
+            "count_outside=0}",
+            "a window of 2 frequencies");
     refused("[4]", "%w = const \"w\" : [4]\n%y = group_norm(%x, %w, %w) {groups=3, eps=0.1}", "4 channels do not divide into 3 groups");
     refused("[4]", "%y = cumulative_softmax(%x) {start=1, log=1}", "log expected with start 0");
 }

@@ -52,7 +52,9 @@ TEST_CASE("make_streaming: convolutions that look ahead come late, and delays ad
 }
 
 TEST_CASE("make_streaming: the branch that is early waits, and only for the node that meets them") {
-    const Graph graph = stream_of("%a = " + conv("%x", 1, 3) + "\n%b = add(%a, %x)\n%c = relu(%x)\n%e = add(%b, %c)\noutput \"y\" %e\noutput \"c\" %c");
+    const Graph graph =
+        stream_of("%a = " + conv("%x", 1, 3) +
+                  "\n%b = add(%a, %x)\n%c = relu(%x)\n%e = add(%b, %c)\noutput \"y\" %e\noutput \"c\" %c");
     CHECK(ops(graph) == std::vector<std::string>{"late_conv2d", "wait 3", "add", "relu", "wait 3", "add"});
     CHECK(delay(graph) == 3);
     CHECK(graph.type(graph.outputs[1].value).delay == 0);
@@ -72,8 +74,10 @@ TEST_CASE("make_streaming: what does not look ahead stays as it is") {
 }
 
 TEST_CASE("make_streaming: the stream's references give the rows of the offline graph") {
-    const Graph offline = graph_of(head + "%a = " + conv("%x", 1, 2) + "\n%b = centred_conv(%a, %d) {bias=0}\n%c = add(%b, %x)\noutput \"y\" %c",
-                                   {{"w", random_numbers(80, 1)}, {"d", random_numbers(20, 2)}});
+    const Graph offline =
+        graph_of(head + "%a = " + conv("%x", 1, 2) +
+                     "\n%b = centred_conv(%a, %d) {bias=0}\n%c = add(%b, %x)\noutput \"y\" %c",
+                 {{"w", random_numbers(80, 1)}, {"d", random_numbers(20, 2)}});
     const auto made = make_streaming(offline);
     REQUIRE(made);
     const Array x = rows_of(4, random_numbers(4 * 23, 3));

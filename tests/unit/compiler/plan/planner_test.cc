@@ -1,11 +1,9 @@
-// Planning one entry: paces, rings, memory, and which algorithm a convolution gets.
-#include "compiler/ops/costs.h"
-#include "compiler/passes/make_streaming.h"
+// Planning one offline run: paces, steps, tiles and memory.
 #include "compiler/plan/entry_planner.h"
 #include "compiler/plan/plan_memory.h"
 #include "compiler/plan/rounding.h"
-#include "compiler/plan/stream_family.h"
 #include "tests/unit/compiler/ir/graphs.h"
+#include "tests/unit/compiler/plan/small_graph.h"
 #include <algorithm>
 #include <doctest/doctest.h>
 
@@ -16,16 +14,6 @@ using namespace longwave::compiler;
 using ir::graph_of;
 
 namespace {
-
-// 16 channels at the input's rate, a causal convolution of 8 taps, its mean.
-const char *small = R"(graph "small"
-%0 = input "x" features : f32[16] @1/1
-%1 = const "k" : [1,16,8]
-%2 = const "D" : [1,16]
-%3 = long_conv(%0, %1, %2) {channels=1, two_sided=0} ; layer conv
-%4 = gelu(%3) ; layer act
-output "y" %4
-)";
 
 Expected<EntryPlan> plan_run(const ir::Graph &g, uint32_t capacity, const std::string &convolution) {
     Storage storage;
@@ -97,137 +85,6 @@ TEST_CASE("pace: a block holds whole hops, or a hop whole blocks") {
     auto cut = pace_of({1, 160}, 240);
     REQUIRE_FALSE(cut);
     CHECK(cut.status().fault() == Fault::usage);
-}
-
-namespace {
-
-// A long convolution in a plan: rows of the sequence, or of a block.
-struct Problem {
-    uint32_t taps, rows;
-    bool streaming = false, two_sided = false;
-    uint32_t channels = 64;
-};
-
-Expected<Choice> choose_for(const Problem &problem, const std::string &force = "") {
-    const std::string channels = std::to_string(problem.channels);
-    const auto g =
-        graph_of("graph \"one\"\n%0 = input \"x\" features : f32[" + channels +
-                 "] @1/1\n%1 = const \"k\" : [" + std::string(problem.two_sided ? "2" : "1") + "," +
-                 channels + "," + std::to_string(problem.taps) + "]\n%2 = const \"D\" : [1," + channels +
-                 "]\n%3 = long_conv(%0, %1, %2) {channels=1, two_sided=" +
-                 (problem.two_sided ? "1" : "0") + "} ; layer conv\noutput \"y\" %3\n");
-    return choose({.graph = g,
-                   .node = g.nodes[0],
-                   .rows = problem.rows,
-                   .streaming = problem.streaming,
-                   .costs = &costs::shipped(),
-                   .device = devices::host()},
-                  force);
-}
-
-std::string name_of(const Expected<Choice> &choice) {
-    return choice ? choice->algorithm->name : choice.status().message();
-}
-
-} // namespace
-
-TEST_CASE("convolution: the planner prefers direct for few taps and transforms for many") {
-    CHECK(name_of(choose_for({16, 4096})) == "direct");
-    CHECK(name_of(choose_for({4096, 4096})) == "right_angle");
-    const auto blocks = choose_for({500, 160, true});
-    CHECK(name_of(blocks) == "partitioned");
-    CHECK(blocks->decisions.at("partitions") == 4);
-    const auto longest = choose_for({16000, 160, true});
-    REQUIRE(name_of(longest) == "nonuniform");
-    // Each level begins where its first result is needed, and ends where the next one begins.
-    const auto &decisions = longest->decisions;
-    const uint32_t tail = decisions.at("tail_length"), middle = decisions.at("middle_length");
-    CHECK(decisions.at("partitions") * 160 == 2 * (middle ? middle : tail));
-    if (middle) CHECK((2 + decisions.at("middle_partitions")) * middle == 2 * tail);
-    CHECK(2 * tail + decisions.at("tail_partitions") * tail >= 16000);
-    CHECK(name_of(choose_for({64, 1, true})) == "direct"); // one row a block has no transform
-    CHECK_FALSE(choose_for({4096, 4096})->runner_up.empty());
-}
-
-TEST_CASE("convolution: one channel that is much longer than its taps goes in blocks over phases") {
-    const auto chosen = choose_for({.taps = 4096, .rows = 1 << 20, .channels = 1});
-    CHECK(name_of(chosen) == "overlap_add_phases");
-    CHECK(chosen->decisions.at("length") >= 4096);
-    CHECK(chosen->decisions.at("length") <= 65536);
-    CHECK(name_of(choose_for({.taps = 4096, .rows = 4096, .channels = 1})) == "polyphase");
-    CHECK(name_of(choose_for({4096, 1 << 20}, "overlap_add_phases")).find("one channel") != std::string::npos);
-}
-
-TEST_CASE("convolution: what cannot be forced is refused with the reason") {
-    const Problem two_sided{64, 64, false, true};
-    CHECK(name_of(choose_for(two_sided, "direct")).find("two sides") != std::string::npos);
-    CHECK(name_of(choose_for({64, 7, true}, "partitioned")).find("7 rows") != std::string::npos);
-    CHECK(name_of(choose_for({640, 80, true}, "nonuniform")).find("640 taps are too few") !=
-          std::string::npos);
-    CHECK(check_algorithm_name("direct"));
-    const Status unknown = check_algorithm_name("fastest");
-    CHECK(unknown.fault() == Fault::usage);
-    CHECK(unknown.message().find("right_angle") != std::string::npos);
-}
-
-namespace {
-
-// A stream of a kernel of 9 scales of 64 weights: 16384 taps.
-Expected<Choice> choose_for_scales(uint32_t channels, uint32_t rows, const std::string &force = "") {
-    const std::string c = std::to_string(channels);
-    const auto g = graph_of(
-        "graph \"one\"\n%0 = input \"x\" features : f32[" + c + "] @1/1\n%1 = const \"w\" : [9,1," + c +
-        ",64]\n%2 = expand_scales(%1) {nearest=0, init_scale=0, taps=16384}\n" + "%3 = const \"D\" : [1," +
-        c + "]\n%4 = long_conv(%0, %2, %3) {channels=1, two_sided=0} ; layer conv\noutput \"y\" %4\n");
-    return choose(
-        {.graph = g, .node = *g.producer(4), .rows = rows, .streaming = true, .costs = &costs::shipped(),
-                   .device = devices::host()},
-        force);
-}
-
-} // namespace
-
-TEST_CASE("convolution: the planner prefers dyadic for very short blocks, and for few channels in blocks "
-          "that are no "
-          "whole vectors") {
-    for (const uint32_t rows : {1, 10}) CHECK(name_of(choose_for_scales(1, rows)) == "dyadic");
-    for (const uint32_t rows : {16, 64}) CHECK(name_of(choose_for_scales(1, rows)) == "nonuniform");
-    CHECK(name_of(choose_for_scales(128, 1)) == "dyadic");
-    CHECK(name_of(choose_for_scales(128, 64)) == "nonuniform");
-    const auto tiled = choose_for_scales(1, 160, "dyadic");
-    REQUIRE(tiled);
-    CHECK(tiled->decisions.at("rows") == 40); // of a call: 64 at most, and they divide the block
-}
-
-TEST_CASE("convolution: dyadic is refused where a kernel is given tap by tap, or has two sides") {
-    CHECK(name_of(choose_for({4096, 64, true}, "dyadic")).find("not kept as its scales") !=
-          std::string::npos);
-    CHECK(name_of(choose_for({64, 64, true, true}, "dyadic")).find("two sides") != std::string::npos);
-}
-
-TEST_CASE("stream plan: a convolution's input is a ring of its history and one block") {
-    auto g = make_streaming(graph_of(small));
-    REQUIRE(g);
-    Storage storage;
-    auto family = plan_streams(*g, {4}, "direct", storage);
-    INFO(family.status().message());
-    REQUIRE(family);
-    const EntryPlan *plan = &family->entries[0];
-    REQUIRE(plan->steps.size() == 1); // gelu is an epilogue
-    CHECK(plan->steps[0].spec.find("\"gelu\"") != std::string::npos);
-    // 7 rows back and 4 new ones: 12 is the next multiple of 4; the slot of a block follows from
-    // its number.
-    REQUIRE(plan->inputs.size() == 1);
-    CHECK(plan->inputs[0].place.slots == 3);
-    CHECK(plan->inputs[0].place.slot_bytes == 4 * 16 * 4);
-    const auto &position = std::get<Scalar>(plan->steps[0].args[2]);
-    CHECK(position.modulus == 3);
-    CHECK(position.mul == 4);
-    REQUIRE(family->record.fields().size() == 1);
-    CHECK(family->record.fields()[0]->kind == StateKind::history);
-    CHECK(family->record.fields()[0]->dims == std::vector<uint32_t>{12, 16});
-    CHECK(family->record.fields()[0]->needs == 7);
-    CHECK(family->record.bytes() == 12 * 16 * 4);
 }
 
 TEST_CASE("run plan: the same convolution reads behind zero rows, tile by tile") {
@@ -320,109 +177,6 @@ TEST_CASE("memory: buffers alive in the same step never overlap") {
     for (const Buffer &b : plan.buffers) CHECK(end_of(b) <= plan.arena_bytes);
 }
 
-TEST_CASE("stream: a two-sided convolution is refused by layer and reason") {
-    auto g = graph_of(R"(graph "two"
-%0 = input "x" features : f32[16] @1/1
-%1 = const "k" : [2,16,8]
-%2 = const "D" : [1,16]
-%3 = long_conv(%0, %1, %2) {channels=1, two_sided=1} ; layer block.0.conv
-output "y" %3
-)");
-    auto stream = make_streaming(g);
-    REQUIRE_FALSE(stream);
-    CHECK(stream.status().fault() == Fault::usage);
-    CHECK(stream.status().message().find("layer block.0.conv looks ahead") != std::string::npos);
-}
-
-TEST_CASE(
-    "streams of several blocks: one record, rings that hold the longest look-back and the largest block") {
-    auto g = make_streaming(graph_of(small));
-    REQUIRE(g);
-    Storage storage;
-    auto family = plan_streams(*g, {1, 4, 12}, "direct", storage);
-    INFO(family.status().message());
-    REQUIRE(family);
-    REQUIRE(family->entries.size() == 3);
-    REQUIRE(family->record.fields().size() == 1);
-    CHECK(family->record.fields()[0]->dims ==
-          std::vector<uint32_t>{36, 16}); // 7 back, twice 12 new, a multiple of 12
-    for (const EntryPlan &entry : family->entries) {
-        CHECK(entry.inputs[0].place.slots * entry.block == 36);
-        CHECK(entry.cache_bytes == 0);
-        CHECK(entry.rebuild.empty());
-    }
-}
-
-TEST_CASE("streams: spectra are a cache of their entry, with one block as well, and rebuilt from the history") {
-    std::string text = small;
-    text.replace(text.find("16,8]"), 5, "16,64]");
-    auto g = make_streaming(graph_of(text));
-    REQUIRE(g);
-    Storage storage;
-    for (const std::vector<uint32_t> &blocks : {std::vector<uint32_t>{16}, {16, 32}}) {
-        auto family = plan_streams(*g, blocks, "partitioned", storage);
-        REQUIRE(family);
-        CHECK(family->record.fields().size() == 1);
-        for (EntryPlan &entry : family->entries) {
-            plan_memory(entry);
-            CHECK(entry.cache_bytes > 0);
-            REQUIRE(entry.rebuild.size() == 1);
-            CHECK(entry.rebuild[0].replay_from == 64 / entry.block);
-            for (const Argument &argument : entry.rebuild[0].args)
-                if (const auto *place = std::get_if<Place>(&argument))
-                    CHECK((place->buffer & state_buffer ? place->slots > 1 : true));
-        }
-    }
-}
-
-TEST_CASE("streams: what a saved state needs is the same for every algorithm; rings and rows that it keeps differ") {
-    std::string text = small;
-    text.replace(text.find("16,8]"), 5, "16,64]");
-    auto g = make_streaming(graph_of(text));
-    REQUIRE(g);
-    Storage storage;
-    auto direct = plan_streams(*g, {16}, "direct", storage);
-    auto partitioned = plan_streams(*g, {16}, "partitioned", storage);
-    REQUIRE(direct);
-    REQUIRE(partitioned);
-    REQUIRE(direct->record.fields().size() == 1);
-    REQUIRE(partitioned->record.fields().size() == 1);
-    const StateField &a = *direct->record.fields()[0], &b = *partitioned->record.fields()[0];
-    CHECK(a.layer == b.layer);
-    CHECK(a.name == "long_conv");
-    CHECK(b.name == "long_conv");
-    CHECK(a.needs == 63); // 64 taps
-    CHECK(b.needs == 63);
-    CHECK(a.keeps == 63);
-    CHECK(b.keeps == 64); // four blocks of spectra
-    for (const StateField *field : {&a, &b}) CHECK(field->keeps + 16 <= field->dims[0]);
-}
-
-TEST_CASE("streams of several blocks: each is a multiple of the smallest and cuts no hop") {
-    auto g = make_streaming(graph_of(small));
-    REQUIRE(g);
-    CHECK(check_blocks(*g, {1, 64, 320}));
-    const Status uneven = check_blocks(*g, {64, 160});
-    CHECK(uneven.fault() == Fault::usage);
-    CHECK(uneven.message().find("multiple of the smallest") != std::string::npos);
-    CHECK_FALSE(check_blocks(*g, {16, 16}));
-    CHECK_FALSE(check_blocks(*g, {0}));
-}
-
-TEST_CASE("a delay reaches the port in input ticks, behind a stride as well") {
-    auto g = graph_of(R"(graph "late"
-%0 = input "x" features : f32[16] @1/1 causal delay=6
-%1 = const "w" : [16,16,2,1]
-%2 = conv2d(%0, %1) {stride_t=2, stride_f=1, groups=1, bias=0, frequency=0} ; layer conv
-output "y" %2
-)");
-    Storage storage;
-    auto family = plan_streams(g, {2}, "", storage);
-    INFO(family.status().message());
-    REQUIRE(family);
-    CHECK(family->entries[0].outputs[0].delay == 6);
-}
-
 TEST_CASE("run plan: the last chunk of a recurrence reaches beyond the end, and everything that it touches "
           "is as long") {
     for (const uint32_t capacity : {1, 2, 17, 37, 100, 129, 200}) {
@@ -454,25 +208,6 @@ output "y" %5
         }
         CHECK(found);
     }
-}
-
-TEST_CASE("state: ops of one layer that name a field alike have one each, entries find theirs again") {
-    StateRecord record;
-    const auto field = [&](const char *op) { return record.carry("layer", "count", op, Elem::f64, {1}); };
-    const BufferId first = field("scan"), second = field("softmax");
-    CHECK(first != second);
-    CHECK(field("scan") == first);
-    CHECK(field("softmax") == second);
-    const BufferId ring = record.history({.layer = "before", .name = "conv1d", .dims = {8, 16}, .needs = 3});
-    record.arrange();
-    REQUIRE(record.fields().size() == 3);
-    CHECK(record.fields()[0] == &record.at(ring)); // sorted by layer, then name
-    CHECK(record.fields()[1]->name == "count");
-    CHECK(record.fields()[2]->name == "count of softmax");
-    CHECK(record.at(ring).offset == 0);
-    CHECK(record.at(first).offset == 512);
-    CHECK(record.at(second).offset == 576);
-    CHECK(record.bytes() == 640);
 }
 
 } // namespace planner_test

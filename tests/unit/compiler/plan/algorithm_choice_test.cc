@@ -1,0 +1,119 @@
+// Which algorithm a long convolution gets, and what cannot be forced.
+#include "compiler/ops/costs.h"
+#include "compiler/plan/entry_planner.h"
+#include "tests/unit/compiler/ir/graphs.h"
+#include <doctest/doctest.h>
+
+namespace algorithm_choice_test {
+
+using namespace longwave;
+using namespace longwave::compiler;
+using ir::graph_of;
+
+namespace {
+
+// A long convolution in a plan: rows of the sequence, or of a block.
+struct Problem {
+    uint32_t taps, rows;
+    bool streaming = false, two_sided = false;
+    uint32_t channels = 64;
+};
+
+Expected<Choice> choose_for(const Problem &problem, const std::string &force = "") {
+    const std::string channels = std::to_string(problem.channels);
+    const auto g =
+        graph_of("graph \"one\"\n%0 = input \"x\" features : f32[" + channels +
+                 "] @1/1\n%1 = const \"k\" : [" + std::string(problem.two_sided ? "2" : "1") + "," +
+                 channels + "," + std::to_string(problem.taps) + "]\n%2 = const \"D\" : [1," + channels +
+                 "]\n%3 = long_conv(%0, %1, %2) {channels=1, two_sided=" +
+                 (problem.two_sided ? "1" : "0") + "} ; layer conv\noutput \"y\" %3\n");
+    return choose({.graph = g,
+                   .node = g.nodes[0],
+                   .rows = problem.rows,
+                   .streaming = problem.streaming,
+                   .costs = &costs::shipped(),
+                   .device = devices::host()},
+                  force);
+}
+
+std::string name_of(const Expected<Choice> &choice) {
+    return choice ? choice->algorithm->name : choice.status().message();
+}
+
+} // namespace
+
+TEST_CASE("convolution: the planner prefers direct for few taps and transforms for many") {
+    CHECK(name_of(choose_for({16, 4096})) == "direct");
+    CHECK(name_of(choose_for({4096, 4096})) == "right_angle");
+    const auto blocks = choose_for({500, 160, true});
+    CHECK(name_of(blocks) == "partitioned");
+    CHECK(blocks->decisions.at("partitions") == 4);
+    const auto longest = choose_for({16000, 160, true});
+    REQUIRE(name_of(longest) == "nonuniform");
+    // Each level begins where its first result is needed, and ends where the next one begins.
+    const auto &decisions = longest->decisions;
+    const uint32_t tail = decisions.at("tail_length"), middle = decisions.at("middle_length");
+    CHECK(decisions.at("partitions") * 160 == 2 * (middle ? middle : tail));
+    if (middle) CHECK((2 + decisions.at("middle_partitions")) * middle == 2 * tail);
+    CHECK(2 * tail + decisions.at("tail_partitions") * tail >= 16000);
+    CHECK(name_of(choose_for({64, 1, true})) == "direct"); // one row a block has no transform
+    CHECK_FALSE(choose_for({4096, 4096})->runner_up.empty());
+}
+
+TEST_CASE("convolution: one channel that is much longer than its taps goes in blocks over phases") {
+    const auto chosen = choose_for({.taps = 4096, .rows = 1 << 20, .channels = 1});
+    CHECK(name_of(chosen) == "overlap_add_phases");
+    CHECK(chosen->decisions.at("length") >= 4096);
+    CHECK(chosen->decisions.at("length") <= 65536);
+    CHECK(name_of(choose_for({.taps = 4096, .rows = 4096, .channels = 1})) == "polyphase");
+    CHECK(name_of(choose_for({4096, 1 << 20}, "overlap_add_phases")).find("one channel") != std::string::npos);
+}
+
+TEST_CASE("convolution: what cannot be forced is refused with the reason") {
+    const Problem two_sided{64, 64, false, true};
+    CHECK(name_of(choose_for(two_sided, "direct")).find("two sides") != std::string::npos);
+    CHECK(name_of(choose_for({64, 7, true}, "partitioned")).find("7 rows") != std::string::npos);
+    CHECK(name_of(choose_for({640, 80, true}, "nonuniform")).find("640 taps are too few") !=
+          std::string::npos);
+    CHECK(check_algorithm_name("direct"));
+    const Status unknown = check_algorithm_name("fastest");
+    CHECK(unknown.fault() == Fault::usage);
+    CHECK(unknown.message().find("right_angle") != std::string::npos);
+}
+
+namespace {
+
+// A stream of a kernel of 9 scales of 64 weights: 16384 taps.
+Expected<Choice> choose_for_scales(uint32_t channels, uint32_t rows, const std::string &force = "") {
+    const std::string c = std::to_string(channels);
+    const auto g = graph_of(
+        "graph \"one\"\n%0 = input \"x\" features : f32[" + c + "] @1/1\n%1 = const \"w\" : [9,1," + c +
+        ",64]\n%2 = expand_scales(%1) {nearest=0, init_scale=0, taps=16384}\n" + "%3 = const \"D\" : [1," +
+        c + "]\n%4 = long_conv(%0, %2, %3) {channels=1, two_sided=0} ; layer conv\noutput \"y\" %4\n");
+    return choose(
+        {.graph = g, .node = *g.producer(4), .rows = rows, .streaming = true, .costs = &costs::shipped(),
+                   .device = devices::host()},
+        force);
+}
+
+} // namespace
+
+TEST_CASE("convolution: the planner prefers dyadic for very short blocks, and for few channels in blocks "
+          "that are no "
+          "whole vectors") {
+    for (const uint32_t rows : {1, 10}) CHECK(name_of(choose_for_scales(1, rows)) == "dyadic");
+    for (const uint32_t rows : {16, 64}) CHECK(name_of(choose_for_scales(1, rows)) == "nonuniform");
+    CHECK(name_of(choose_for_scales(128, 1)) == "dyadic");
+    CHECK(name_of(choose_for_scales(128, 64)) == "nonuniform");
+    const auto tiled = choose_for_scales(1, 160, "dyadic");
+    REQUIRE(tiled);
+    CHECK(tiled->decisions.at("rows") == 40); // of a call: 64 at most, and they divide the block
+}
+
+TEST_CASE("convolution: dyadic is refused where a kernel is given tap by tap, or has two sides") {
+    CHECK(name_of(choose_for({4096, 64, true}, "dyadic")).find("not kept as its scales") !=
+          std::string::npos);
+    CHECK(name_of(choose_for({64, 64, true, true}, "dyadic")).find("two sides") != std::string::npos);
+}
+
+} // namespace algorithm_choice_test
