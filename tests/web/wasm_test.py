@@ -21,7 +21,7 @@ sys.path.insert(0, str(ROOT / "tests/static"))
 from static_cross_test import make_runtime  # noqa: E402
 from static_program import RECORDING, Program, distance, make_models, needs, read_rows, run, skip, words_of_file  # noqa: E402
 
-PYTHON = ROOT / ".venv-web/bin/python"  # tools/test --all makes it
+PYTHON = ROOT / ".venv-web/bin/python"  # tools/test makes it
 ENGINE = ROOT / "tests/web/wasm_engine.py"
 CODE, PACKED = 200_000, 70_000  # bytes of the keyword module, and gzipped
 CC = ["clang", "--target=wasm32-wasi", "-msimd128", "-mbulk-memory", "-DWEIGHTS"]
@@ -103,7 +103,7 @@ def main():
     if subprocess.run([*CC, "-fsyntax-only", "-x", "c++", "-"], input="#include <cstdint>\n#include <stdio.h>", text=True, capture_output=True).returncode != 0:
         skip("needs libc++-14-dev-wasm32, wasi-libc and libclang-rt-14-dev-wasm32")
     if not PYTHON.exists():
-        skip(f"needs wasmtime in {PYTHON.parents[1]}: tools/test --all makes it")
+        skip(f"needs wasmtime in {PYTHON.parents[1]}: tools/test makes it")
     runtime = make_runtime(build, "wasm32")
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(scratch)
