@@ -1,5 +1,5 @@
-# What `longwave bench conv` and the like start, beside libHalide.so in the private folder. A part of its own, in no
-# Debian package: FFTW and zita-convolver, which some link, are GPL.
+# What `longwave bench conv` and the like start, beside libHalide.so in the private folder. A part
+# of its own, in no Debian package: FFTW and zita-convolver, which some link, are GPL.
 include(GNUInstallDirs)
 set(private ${CMAKE_INSTALL_LIBDIR}/longwave)
 file(RELATIVE_PATH to_programs /${private} /${CMAKE_INSTALL_BINDIR})

@@ -1,5 +1,6 @@
-# What `cmake --install` and `cpack -G DEB` make of the C library alone: the library, its headers, find_package(longwave) and pkg-config.
-# The names and folders are those of cmake/Install.cmake, so a program builds against either.
+# What `cmake --install` and `cpack -G DEB` make of the C library alone: the library, its headers,
+# find_package(longwave) and pkg-config. The names and folders are those of cmake/Install.cmake, so
+# a program builds against either.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 set(package_config ${CMAKE_INSTALL_LIBDIR}/cmake/longwave)

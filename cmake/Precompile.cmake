@@ -1,15 +1,19 @@
-# Headers of the standard library and of the libraries that most files read, parsed once instead of once a file.
-# None of the tree's own: a change to one of those must not rebuild everything. A source still includes what it uses;
-# clang-tidy's build, with CMAKE_DISABLE_PRECOMPILE_HEADERS=ON, holds it to that.
+# Headers of the standard library and of the libraries that most files read, parsed once instead of
+# once a file. None of the tree's own: a change to one of those must not rebuild everything. A
+# source still includes what it uses; clang-tidy's build, with CMAKE_DISABLE_PRECOMPILE_HEADERS=ON,
+# holds it to that.
 #
 #   longwave_precompiled(<target> standard)   the standard library and fmt
-#   longwave_precompiled(<target> json)       the same with nlohmann-json (half a second a file even so), for what runs
-#                                             once a command: lightly optimised, which halves what is left
+#   longwave_precompiled(<target> json)       the same with nlohmann-json (half a second a file even
+#                                             so), for what runs once a command: lightly optimised,
+#                                             which halves what is left
 #   longwave_precompiled(<target> tests)      the second and doctest, for test programs
-# Such a header fits only the flags it was made with. A target with others makes its own: target_precompile_headers().
+# Such a header fits only the flags it was made with. A target with others makes its own:
+# target_precompile_headers().
 
-# ccache judges such a header by its content only when it may disregard that macros of the command line could change it. With
-# the compiler's own list of what it read it need not preprocess every file first.
+# ccache judges such a header by its content only when it may disregard that macros of the command
+# line could change it. With the compiler's own list of what it read it need not preprocess every
+# file first.
 foreach(language IN ITEMS C CXX)
   if("${CMAKE_${language}_COMPILER_LAUNCHER}" STREQUAL ccache)
     set(CMAKE_${language}_COMPILER_LAUNCHER env CCACHE_DEPEND=1
@@ -36,7 +40,8 @@ target_link_libraries(longwave_headers_json PRIVATE longwave_runs_once)
 if(LONGWAVE_TESTS)
   longwave_precompiled_headers(tests <nlohmann/json.hpp> <doctest/doctest.h>)
   target_link_libraries(longwave_headers_tests PRIVATE longwave_runs_once)
-  # Programs are compiled as the compiler's default has it, libraries with -fPIC: each needs a header of its own.
+  # Programs are compiled as the compiler's default has it, libraries with -fPIC: each needs a
+  # header of its own.
   set_target_properties(longwave_headers_tests PROPERTIES POSITION_INDEPENDENT_CODE OFF)
 endif()
 

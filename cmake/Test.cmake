@@ -1,12 +1,14 @@
-# Tests under tests/unit that need neither longwave-kgen nor Vulkan have the label "quick": `tools/test --quick` builds the
-# target quick_tests and runs them after every edit. A folder says set(LONGWAVE_QUICK ON) for all tests behind that line.
+# Tests under tests/unit that need neither longwave-kgen nor Vulkan have the label "quick":
+# `tools/test --quick` builds the target quick_tests and runs them after every edit. A folder says
+# set(LONGWAVE_QUICK ON) for all tests behind that line.
 set(LONGWAVE_QUICK OFF)
 if(LONGWAVE_TESTS)
   add_custom_target(quick_tests)
 endif()
 
-# No test has a time limit of its own, for machines may be busy: tools/test gives them all an hour, against what hangs.
-# Tests run from the root of the source tree, and find what they need in their environment.
+# No test has a time limit of its own, for machines may be busy: tools/test gives them all an hour,
+# against what hangs. Tests run from the root of the source tree, and find what they need in their
+# environment.
 function(longwave_test_properties name)
   set(labels ${ARGN})
   if(LONGWAVE_QUICK)
@@ -16,7 +18,8 @@ function(longwave_test_properties name)
     ENVIRONMENT "LONGWAVE_BUILD=${PROJECT_BINARY_DIR};LONGWAVE_SHARED=${LONGWAVE_SHARED}")
 endfunction()
 
-# longwave_test_program(<name> SOURCES a.cc ... LIBRARIES longwave_x ...): a doctest program in build/tests/, without a test.
+# longwave_test_program(<name> SOURCES a.cc ... LIBRARIES longwave_x ...): a doctest program in
+# build/tests/, without a test.
 function(longwave_test_program name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES")
   add_executable(${name} ${arg_SOURCES})
@@ -29,8 +32,9 @@ function(longwave_test_program name)
   endif()
 endfunction()
 
-# longwave_test(<name> SOURCES a.cc b.cc LIBRARIES longwave_x ... [LABELS slow] [SHARED]): a program and the test that runs it.
-# SHARED: it reads ../shared. Such a test gets LONGWAVE_SHARED in its environment and, where that folder is missing, is reported as skipped.
+# longwave_test(<name> SOURCES a.cc b.cc LIBRARIES longwave_x ... [LABELS slow] [SHARED]): a program
+# and the test that runs it. SHARED: it reads ../shared. Such a test gets LONGWAVE_SHARED in its
+# environment and, where that folder is missing, is reported as skipped.
 function(longwave_test name)
   if(NOT LONGWAVE_TESTS)
     return()
@@ -45,9 +49,10 @@ function(longwave_test name)
   longwave_test_properties(${name} ${arg_LABELS})
 endfunction()
 
-# longwave_tests(<program> FILES a b ... LIBRARIES longwave_x ... [SOURCES more.cc ...] [PREFIX p_] [LABELS slow]):
-# one program of a_test.cc, b_test.cc ..., and one test per file: p_a_test, p_b_test ... Together they build in a third of the time.
-# The namespace of a file has the file's name, so that its fixtures need no regard to those of the others.
+# longwave_tests(<program> FILES a b ... LIBRARIES longwave_x ... [SOURCES more.cc ...] [PREFIX p_]
+# [LABELS slow]): one program of a_test.cc, b_test.cc ..., and one test per file: p_a_test, p_b_test
+# ... Together they build in a third of the time. The namespace of a file has the file's name, so
+# that its fixtures need no regard to those of the others.
 function(longwave_tests program)
   if(NOT LONGWAVE_TESTS)
     return()
@@ -62,7 +67,8 @@ function(longwave_tests program)
   endforeach()
 endfunction()
 
-# longwave_script_test(<name> <script> [args...]): the same for a script; exit 77 means skipped, the last line it printed is the reason.
+# longwave_script_test(<name> <script> [args...]): the same for a script; exit 77 means skipped, the
+# last line it printed is the reason.
 function(longwave_script_test name script)
   if(NOT LONGWAVE_TESTS)
     return()

@@ -1,5 +1,6 @@
-# longwave_freestanding: liblongwave-freestanding.a, the runtime without an operating system. It opens models that the program contains
-# (lw_model_open_static): no files, threads, heap, mmap or thread-local data. It needs memcpy, memmove and memset.
+# longwave_freestanding: liblongwave-freestanding.a, the runtime without an operating system. It
+# opens models that the program contains (lw_model_open_static): no files, threads, heap, mmap or
+# thread-local data. It needs memcpy, memmove and memset.
 set(needs_a_system core/code.cc core/standard_allocator.cc core/thread_pool.cc model/file.cc model/linked_kernels.cc model/open.cc
     model/trust.cc model/verify.cc stream/flush.cc)
 file(GLOB sources RELATIVE ${CMAKE_CURRENT_LIST_DIR} CONFIGURE_DEPENDS
@@ -21,7 +22,8 @@ if(CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64")
   target_compile_options(longwave_freestanding PRIVATE -mno-outline-atomics) # those ask the C library which CPU it is
 endif()
 target_precompile_headers(longwave_freestanding PRIVATE ${PROJECT_SOURCE_DIR}/formats/artifact/schema.h)
-# The program decides where it lies: no table of addresses that a loader fills in. One object per file: a program takes what it calls.
+# The program decides where it lies: no table of addresses that a loader fills in. One object per
+# file: a program takes what it calls.
 set_target_properties(longwave_freestanding PROPERTIES POSITION_INDEPENDENT_CODE OFF UNITY_BUILD OFF LINKER_LANGUAGE C
     OUTPUT_NAME longwave-freestanding ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
 add_library(longwave::freestanding ALIAS longwave_freestanding)

@@ -1,5 +1,6 @@
-# For the files beside it, which set CMAKE_SYSTEM_PROCESSOR, `triple` and `emulator`: clang compiles for every machine, lld links for
-# every machine, and Debian's libc6-dev-*-cross and libgcc-12-dev-*-cross have the libraries. Where clang is missing, that machine's gcc.
+# For the files beside it, which set CMAKE_SYSTEM_PROCESSOR, `triple` and `emulator`: clang compiles
+# for every machine, lld links for every machine, and Debian's libc6-dev-*-cross and
+# libgcc-12-dev-*-cross have the libraries. Where clang is missing, that machine's gcc.
 set(CMAKE_SYSTEM_NAME Linux)
 find_program(LONGWAVE_CLANG NAMES clang clang-19 clang-16 clang-14)
 mark_as_advanced(LONGWAVE_CLANG)

@@ -1,5 +1,6 @@
-# Cortex-M55 with Helium, for firmware: Thumb code and hard floating point. With LONGWAVE_RUNTIME_ONLY and LONGWAVE_FREESTANDING alone.
-# The C++ headers are those of Debian's armhf. Nothing of its libraries is linked.
+# Cortex-M55 with Helium, for firmware: Thumb code and hard floating point. With
+# LONGWAVE_RUNTIME_ONLY and LONGWAVE_FREESTANDING alone. The C++ headers are those of Debian's
+# armhf. Nothing of its libraries is linked.
 set(CMAKE_SYSTEM_PROCESSOR cortex-m55)
 set(triple arm-linux-gnueabihf)
 set(emulator qemu-arm)

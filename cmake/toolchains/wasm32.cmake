@@ -1,5 +1,6 @@
-# WebAssembly: the runtime without an operating system (-DLONGWAVE_RUNTIME_ONLY=ON -DLONGWAVE_FREESTANDING=ON). It takes headers from Debian's
-# libc++-14-dev-wasm32 and wasi-libc, and asks no WASI function of the engine.
+# WebAssembly: the runtime without an operating system (-DLONGWAVE_RUNTIME_ONLY=ON
+# -DLONGWAVE_FREESTANDING=ON). It takes headers from Debian's libc++-14-dev-wasm32 and wasi-libc,
+# and asks no WASI function of the engine.
 set(CMAKE_SYSTEM_NAME Generic)
 set(CMAKE_SYSTEM_PROCESSOR wasm32)
 find_program(LONGWAVE_CLANG NAMES clang clang-19 clang-16 clang-14 REQUIRED)

@@ -1,4 +1,5 @@
-/* Files that the compiler carries with it: the scratch allocator's object for each machine, and the linker script. */
+/* Files that the compiler carries with it: the scratch allocator's object for each machine, and the
+ * linker script. */
     .section .rodata
     .macro file name, path
     .globl \name, \name\()_end

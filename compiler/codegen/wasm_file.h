@@ -13,8 +13,10 @@ namespace longwave::compiler {
 struct WasmConstant {
     std::string symbol; // of the constant
     const std::vector<uint8_t> &data;
-    std::vector<std::pair<uint32_t, std::string>> functions{}; // offset, and `int f(void **)` whose number goes there
-    std::vector<std::pair<uint32_t, std::string>> addresses{}; // offset, and the constant whose address goes there
+    // Offset, and `int f(void **)` whose number goes there.
+    std::vector<std::pair<uint32_t, std::string>> functions{};
+    // Offset, and the constant whose address goes there.
+    std::vector<std::pair<uint32_t, std::string>> addresses{};
 };
 std::vector<uint8_t> wasm_constant(const WasmConstant &constant);
 

@@ -1,7 +1,7 @@
 #include "compiler/plan/windowed_stream.h"
-#include "compiler/plan/options.h"
 #include "compiler/ir/kernel_call.h"
 #include "compiler/plan/entry_planner.h"
+#include "compiler/plan/options.h"
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -32,15 +32,39 @@ Status check_output(const ir::GraphOutput &output, ir::Clock clock, uint32_t win
     return Status::ok();
 }
 
-// Rows of one slot, bits as they are: ids of tokens pass as well.
-Step copy_slot(const InputPort &run, BufferId ring, uint32_t slots, uint32_t slot, uint32_t rows,
-               const std::string &name) {
+// The last `window` input rows, in slots of one hop.
+struct WindowRing {
+    BufferId buffer;
+    uint32_t window, hop;
+    uint32_t slots() const { return window / hop; }
+};
+
+// The only field of the state.
+WindowRing input_ring(const ir::Graph &graph, uint32_t window, uint32_t hop, StateRecord &record) {
+    const ir::GraphInput &input = graph.inputs[0];
+    const ir::Type &type = graph.type(input.value);
+    const uint32_t earlier = window - hop; // rows that the next window shares with this one
+    return {.buffer = record.history({.layer = "input " + input.name,
+                                      .name = window_field,
+                                      .elem = type.elem,
+                                      .dims = {window, type.row()},
+                                      .needs = earlier,
+                                      .keeps = earlier}),
+            .window = window,
+            .hop = hop};
+}
+
+// Copies one slot, the oldest first, to where the run reads its input. Bits as they are: ids of
+// tokens pass as well.
+Step copy_slot(const WindowRing &ring, uint32_t slot, const InputPort &run, const std::string &name) {
     Step step{.name = fmt::format("input {} window {}", name, slot)};
     step.spec =
-        ir::kernel_spec("pointwise", {{"width", int64_t{run.row_bytes} / 4}, {"rows", int64_t{rows}}});
-    const uint64_t bytes = uint64_t{rows} * run.row_bytes;
-    step.args.emplace_back(Place{
-        .buffer = ring, .slot_bytes = bytes, .slots = slots, .slot_add = (slot + 1) % slots}); // oldest first
+        ir::kernel_spec("pointwise", {{"width", int64_t{run.row_bytes} / 4}, {"rows", int64_t{ring.hop}}});
+    const uint64_t bytes = uint64_t{ring.hop} * run.row_bytes;
+    step.args.emplace_back(Place{.buffer = ring.buffer,
+                                 .slot_bytes = bytes,
+                                 .slots = ring.slots(),
+                                 .slot_add = (slot + 1) % ring.slots()});
     step.args.emplace_back(Place{.buffer = run.place.buffer, .offset = run.place.offset + slot * bytes});
     return step;
 }
@@ -81,6 +105,40 @@ void fill_length(Step &step, uint32_t window) {
     }
 }
 
+// The slots of the ring in order, then the steps of the run.
+std::vector<Step> steps_of_window(EntryPlan &run, const WindowRing &ring, const std::string &input,
+                                  Storage &storage) {
+    std::vector<Step> steps;
+    for (uint32_t slot = 0; slot < ring.slots(); slot++)
+        steps.push_back(copy_slot(ring, slot, run.inputs[0], input));
+    for (Step &step : run.steps) {
+        fill_length(step, ring.window);
+        if (step.kind == Step::Kind::zero && step.bytes == 0) continue;
+        const bool clears = !run.device->stream_clears && step.kind == Step::Kind::zero;
+        steps.push_back(clears ? copy_zeros(step, storage) : std::move(step));
+    }
+    return steps;
+}
+
+void write_newest_slot(InputPort &port, const WindowRing &ring) {
+    port.place = {
+        .buffer = ring.buffer, .slot_bytes = uint64_t{ring.hop} * port.row_bytes, .slots = ring.slots()};
+    port.rows = ring.hop;
+}
+
+// Of the rows of a window, those that it adds to the stream.
+void show_one_hop(OutputPort &output, uint32_t window, uint32_t hop) {
+    const ir::Clock clock{output.clock_num, output.clock_den};
+    const WindowRows rows = rows_in_window(clock, window, hop);
+    output.place.offset += uint64_t{rows.first} * output.row_bytes;
+    output.rows = rows.rows;
+    output.delay += rows.delay;
+    if (clock.timeless()) {
+        output.clock_num = 1;
+        output.clock_den = hop;
+    }
+}
+
 } // namespace
 
 WindowRows rows_in_window(ir::Clock clock, uint32_t window, uint32_t hop) {
@@ -110,47 +168,17 @@ Status check_window(const ir::Graph &graph, uint32_t window, uint32_t hop) {
 
 EntryPlan windowed_stream(EntryPlan plan, const ir::Graph &graph, uint32_t hop, StateRecord &record,
                           Storage &storage) {
-    const uint32_t window = plan.block, slots = window / hop;
-    const ir::GraphInput &input = graph.inputs[0];
-    const ir::Type &type = graph.type(input.value);
-    const uint32_t earlier = window - hop; // rows that the next window shares with this one
-    const BufferId ring = record.history({.layer = "input " + input.name,
-                                          .name = window_field,
-                                          .elem = type.elem,
-                                          .dims = {window, type.row()},
-                                          .needs = earlier,
-                                          .keeps = earlier});
-
-    std::vector<Step> steps;
-    for (uint32_t slot = 0; slot < slots; slot++)
-        steps.push_back(copy_slot(plan.inputs[0], ring, slots, slot, hop, input.name));
-    for (Step &step : plan.steps) {
-        fill_length(step, window);
-        if (step.kind == Step::Kind::zero && step.bytes == 0) continue;
-        const bool clears = !plan.device->stream_clears && step.kind == Step::Kind::zero;
-        steps.push_back(clears ? copy_zeros(step, storage) : std::move(step));
-    }
-    plan.steps = std::move(steps);
+    const uint32_t window = plan.block;
+    const WindowRing ring = input_ring(graph, window, hop, record);
+    plan.steps = steps_of_window(plan, ring, graph.inputs[0].name, storage);
 
     plan.kind = EntryPlan::Kind::stream;
     plan.block = hop;
     plan.window = window;
     plan.least = 0; // a window is always full
     plan.fixed.clear();
-    InputPort &port = plan.inputs[0];
-    port.place = {.buffer = ring, .slot_bytes = uint64_t{hop} * port.row_bytes, .slots = slots};
-    port.rows = hop;
-    for (OutputPort &output : plan.outputs) {
-        const ir::Clock clock{output.clock_num, output.clock_den};
-        const WindowRows rows = rows_in_window(clock, window, hop);
-        output.place.offset += uint64_t{rows.first} * output.row_bytes;
-        output.rows = rows.rows;
-        output.delay += rows.delay;
-        if (clock.timeless()) {
-            output.clock_num = 1;
-            output.clock_den = hop;
-        }
-    }
+    write_newest_slot(plan.inputs[0], ring);
+    for (OutputPort &output : plan.outputs) show_one_hop(output, window, hop);
     measure_lifetimes(plan);
     return plan;
 }

@@ -1,6 +1,6 @@
-/* beam MODEL.lw WIDTH COUNT PROMPT: the likeliest COUNT bytes behind the prompt that a beam of WIDTH finds, and the
- * logarithm of their probability. Every candidate has a stream: its whole past is a state of fixed size, which
- * lw_stream_copy hands on. */
+/* beam MODEL.lw WIDTH COUNT PROMPT: the likeliest COUNT bytes behind the prompt that a beam of
+ * WIDTH finds, and the logarithm of their probability. Every candidate has a stream: its whole past
+ * is a state of fixed size, which lw_stream_copy hands on. */
 #include "longwave/longwave.h"
 #include <math.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* chat MODEL.lw STATE [TOKENIZER.json]: a text loop with stop words and a saved state.
  *
- * Each line of standard input is appended to the text. The model then writes until a stop word or 200 tokens.
- * STATE is read at the start if it exists, and written at the end: the next call continues the same text.
- * Without a tokenizer file, the model must read bytes (256 ids).
+ * Each line of standard input is appended to the text. The model then writes until a stop word or
+ * 200 tokens. STATE is read at the start if it exists, and written at the end: the next call
+ * continues the same text. Without a tokenizer file, the model must read bytes (256 ids).
  */
 #include "longwave/generator.h"
 #include "longwave/text.h"

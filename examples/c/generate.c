@@ -1,5 +1,6 @@
-/* generate MODEL.lw COUNT STATE [PROMPT]: COUNT bytes of text. Where the file STATE is, it goes on from there;
- * PROMPT comes behind it. STATE is written anew at the end, so that the next call goes on, on any machine.
+/* generate MODEL.lw COUNT STATE [PROMPT]: COUNT bytes of text. Where the file STATE is, it goes on
+ * from there; PROMPT comes behind it. STATE is written anew at the end, so that the next call goes
+ * on, on any machine.
  *
  *     generate text.lw 200 it.state "It was"
  *     generate text.lw 200 it.state

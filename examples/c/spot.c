@@ -15,7 +15,8 @@ static unsigned little(const unsigned char *p, int bytes) {
     return value;
 }
 
-/* Leaves the file at the first sample. Returns the sample rate, or 0 when it is not a mono 16-bit WAV. */
+/* Leaves the file at the first sample. Returns the sample rate, or 0 when it is not a mono 16-bit
+ * WAV. */
 static unsigned read_wav_header(FILE *file) {
     unsigned char riff[12], chunk[8], format[16];
     unsigned rate = 0;

@@ -1,7 +1,7 @@
 /* static_memory MODEL.lw < samples: a model and its stream in two static arrays, without malloc.
  *
- * Reads signed 16-bit samples and prints the largest score of each row of output 0. The sizes below fit
- * examples/kws; for another model, print model_used and stream_size and choose yours.
+ * Reads signed 16-bit samples and prints the largest score of each row of output 0. The sizes below
+ * fit examples/kws; for another model, print model_used and stream_size and choose yours.
  */
 #include "longwave/longwave.h"
 #include <stdalign.h>
@@ -10,8 +10,8 @@
 enum { model_capacity = 8 << 20, stream_capacity = 1 << 20 };
 static alignas(64) unsigned char model_memory[model_capacity], stream_memory[stream_capacity];
 
-/* Hands out the array from front to back. Opening a model releases in reverse order, so releasing the
- * newest block is enough to reuse the memory. */
+/* Hands out the array from front to back. Opening a model releases in reverse order, so releasing
+ * the newest block is enough to reuse the memory. */
 static size_t model_used;
 
 static void *allocate(void *context, size_t size, size_t alignment) {

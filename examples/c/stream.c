@@ -1,5 +1,5 @@
-/* stream MODEL.lw [INPUT.raw]: the whole life of a stream. Reads signed 16-bit samples (default: standard
- * input) and prints every row of output 0.
+/* stream MODEL.lw [INPUT.raw]: the whole life of a stream. Reads signed 16-bit samples (default:
+ * standard input) and prints every row of output 0.
  *
  *     arecord -q -f S16_LE -r 16000 -t raw | stream kws.lw
  */

@@ -1,6 +1,6 @@
-/* whole MODEL.lw [INPUT.raw]: one whole sequence at once. Reads signed 16-bit samples (default: standard
- * input), as many as the model takes, and prints the last row of every output, with the names of the classes
- * where it has them.
+/* whole MODEL.lw [INPUT.raw]: one whole sequence at once. Reads signed 16-bit samples (default:
+ * standard input), as many as the model takes, and prints the last row of every output, with the
+ * names of the classes where it has them.
  *
  *     arecord -q -f S16_LE -r 16000 -d 1 -t raw | whole kws.lw
  */

@@ -1,9 +1,10 @@
-/* longwavespotter: keywords as messages on the bus of a GStreamer pipeline. The audio passes unchanged.
+/* longwavespotter: keywords as messages on the bus of a GStreamer pipeline. The audio passes
+ * unchanged.
  *
  *     gst-launch-1.0 -m alsasrc ! audioconvert ! audioresample ! longwavespotter model=kws.lw ! fakesink
  *
- * A message "longwave-keyword" has the fields word, score, t and t-start (seconds of audio). A .lw file contains
- * machine code: name only files of your own.
+ * A message "longwave-keyword" has the fields word, score, t and t-start (seconds of audio). A .lw
+ * file contains machine code: name only files of your own.
  */
 #include <gst/audio/audio-format.h>
 #include <gst/base/gstbasetransform.h>

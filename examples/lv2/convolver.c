@@ -1,8 +1,8 @@
-/* A mono LV2 plug-in that streams a compiled model with one feature in and one out, such as an impulse response.
- * The model is the file convolver.lw in the bundle of the plug-in.
+/* A mono LV2 plug-in that streams a compiled model with one feature in and one out, such as an
+ * impulse response. The model is the file convolver.lw in the bundle of the plug-in.
  *
- * A host may ask for any number of samples, but a stream computes whole blocks. So the output comes up to one block
- * less one sample later. The plug-in reports this latency.
+ * A host may ask for any number of samples, but a stream computes whole blocks. So the output comes
+ * up to one block less one sample later. The plug-in reports this latency.
  */
 #include <longwave/longwave.h>
 #include <lv2/core/lv2.h>

@@ -1,5 +1,5 @@
-/* The program's main where there is no operating system, three functions of memory, and a table of sizes. The machine's
- * own part is in virt/ and m55/.
+/* The program's main where there is no operating system, three functions of memory, and a table of
+ * sizes. The machine's own part is in virt/ and m55/.
  */
 #include "listen.h"
 #include <kws12.h>
@@ -15,8 +15,8 @@ void put_number(uint64_t number) {
     put_text(at);
 }
 
-/* All that the library asks for. The barrier keeps the compiler from calling the function that it compiles. A real
- * board has faster ones. */
+/* All that the library asks for. The barrier keeps the compiler from calling the function that it
+ * compiles. A real board has faster ones. */
 #define BARRIER __asm__ volatile("" ::: "memory")
 void *memset(void *to, int value, size_t n) {
     unsigned char *t = to;

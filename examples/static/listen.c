@@ -1,5 +1,6 @@
-/* A keyword spotter whose model is part of the program: `longwave compile --emit static` wrote kws12.a and kws12.h.
- * It opens no file, allocates nothing and loads no code. All memory is in the two arrays below.
+/* A keyword spotter whose model is part of the program: `longwave compile --emit static` wrote
+ * kws12.a and kws12.h. It opens no file, allocates nothing and loads no code. All memory is in the
+ * two arrays below.
  */
 #include "listen.h"
 #include <kws12.h>

@@ -13,5 +13,6 @@ void listen_sizes(void);
 /* Where text goes: of main.c and board.c, with put_text of a machine. */
 void put_text(const char *text);
 void put_number(uint64_t number);
-/* A machine's, without an operating system: the end of the program. qemu ends with this exit code. */
+/* A machine's, without an operating system: the end of the program. qemu ends with this exit
+ * code. */
 void board_end(int code);

@@ -1,4 +1,5 @@
-/* listen AUDIO.wav: the program where there is an operating system. 16 kHz, 16 bits, one channel. */
+/* listen AUDIO.wav: the program where there is an operating system. 16 kHz, 16 bits, one
+ * channel. */
 #include "listen.h"
 #include <stdio.h>
 

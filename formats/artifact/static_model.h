@@ -22,8 +22,11 @@ struct StaticModel {
     // each. The linker fills it in, on 32-bit machines its first half.
     int64_t image;
     uint64_t file, file_bytes; // from the start of this struct to the artifact; its bytes
-    uint64_t entries;   // from the start of this struct to `functions` offsets into the code, 32 bits each
-    uint64_t weights; // 0: the weights are in the artifact. Else they are elsewhere, behind a WeightsFront with this stamp
+    // From the start of this struct to `functions` offsets into the code, 32 bits each.
+    uint64_t entries;
+    // 0: the weights are in the artifact. Else they are elsewhere, behind a WeightsFront with this
+    // stamp.
+    uint64_t weights;
 
     const uint8_t *at(uint64_t offset) const { return reinterpret_cast<const uint8_t *>(this) + offset; }
     // The function of a kernel.
@@ -43,7 +46,8 @@ static_assert(sizeof(StaticModel) == 64 && offsetof(StaticModel, image) == 24);
 inline constexpr uint8_t weights_magic[8] = {'L', 'W', 'W', 'E', 'I', 'G', 'H', 'T'};
 struct WeightsFront {
     uint8_t magic[8];
-    uint64_t stamp; // the start of the hash of the weights, never 0: those of another model are refused
+    // The start of the hash of the weights, never 0: those of another model are refused.
+    uint64_t stamp;
     uint64_t bytes; // that follow
     uint64_t reserved[5];
 };

@@ -2,9 +2,10 @@
 //
 // Any entry may run at a tick that its block divides. A stream belongs to one of them, its own:
 //   - at a tick that is a multiple of its block it runs its own entry;
-//   - at another (after a state saved under a smaller block was loaded) the largest entry whose block divides
-//     both the tick and its own block. Such an entry goes on fitting until a larger one takes over, so
-//     entries only grow until the own is reached, and each is taken up at most once.
+//   - at another (after a state saved under a smaller block was loaded) the largest entry whose
+//     block divides both the tick and its own block. Such an entry goes on fitting until a larger
+//     one takes over, so entries only grow until the own is reached, and each is taken up at most
+//     once.
 // That is a function of the stream's options and the tick alone: never of how much was pushed.
 #pragma once
 #include "formats/artifact/schema.h"

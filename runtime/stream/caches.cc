@@ -25,17 +25,41 @@ uint32_t rebuild_steps(const StreamEntry &entry) {
     return entry.entry->rebuild() ? entry.entry->rebuild()->size() : 0;
 }
 
-// Firings of a step before `block`.
-uint64_t firings_before(const fb::Step &step, uint64_t block) {
-    return block / step.period() + (block % step.period() > step.phase());
+const fb::Step &rebuild_step(const StreamEntry &entry, uint32_t i) { return *entry.entry->rebuild()->Get(i); }
+
+bool fires_in(const fb::Step &step, uint64_t block) { return block % step.period() == step.phase(); }
+
+// Firings [first, end) of a step.
+struct Firings {
+    uint64_t first, end;
+    bool has(uint64_t firing) const { return first <= firing && firing < end; }
+};
+
+// The firings that run again to make the cache as it is before `block`.
+Firings replayed(const fb::Step &step, uint64_t block) {
+    const uint64_t before = block / step.period() + (block % step.period() > step.phase());
+    const auto back = [before](uint64_t firings) { return before > firings ? before - firings : 0; };
+    return {back(step.replay_from()), back(step.replay_to())};
+}
+
+// The first block in which a firing runs again to make the cache as it is before `block`.
+uint64_t first_replayed_block(const StreamEntry &entry, uint64_t block) {
+    uint64_t first = block;
+    for (uint32_t i = 0; i < rebuild_steps(entry); ++i) {
+        const fb::Step &step = rebuild_step(entry, i);
+        const Firings again = replayed(step, block);
+        const uint64_t of_step = again.first * step.period() + step.phase();
+        if (again.first < again.end && of_step < first) first = of_step;
+    }
+    return first;
 }
 
 // As if the block before `tick` had run, for a cache that is good for its beginning.
 bool advance(lw_stream &stream, const StreamEntry &entry, uint64_t tick) {
     const uint64_t block = tick / entry.block - 1;
     for (uint32_t i = 0; i < rebuild_steps(entry); ++i) {
-        const fb::Step &step = *entry.entry->rebuild()->Get(i);
-        if (step.replay_to() != 0 || block % step.period() != step.phase()) continue;
+        const fb::Step &step = rebuild_step(entry, i);
+        if (step.replay_to() != 0 || !fires_in(step, block)) continue;
         if (!replay(stream, entry, i, block / step.period())) return false;
     }
     cache_tick(stream, entry) = tick;
@@ -46,25 +70,18 @@ bool advance(lw_stream &stream, const StreamEntry &entry, uint64_t tick) {
 
 bool rebuild(lw_stream &stream, const StreamEntry &entry) {
     if (!entry.cached()) return true;
-    const uint64_t block = stream.state->done / entry.block;
-    if (cache_tick(stream, entry) == block * entry.block) return true;
+    const uint64_t now = stream.state->done / entry.block;
+    if (cache_tick(stream, entry) == now * entry.block) return true;
     stream.device().clear(*stream.session, {fb::Space::cache, entry.index, 0, entry.entry->cache_bytes()});
-    uint64_t first = block;
-    for (uint32_t i = 0; i < rebuild_steps(entry); ++i) {
-        const fb::Step &step = *entry.entry->rebuild()->Get(i);
-        const uint64_t back = uint64_t{step.replay_from()} * step.period() + step.period();
-        first = back < block ? (block - back < first ? block - back : first) : 0;
-    }
     // Block by block, as they ran: a step may take up what another left.
-    for (uint64_t b = first; b < block; ++b)
+    for (uint64_t block = first_replayed_block(entry, now); block < now; ++block)
         for (uint32_t i = 0; i < rebuild_steps(entry); ++i) {
-            const fb::Step &step = *entry.entry->rebuild()->Get(i);
-            if (b % step.period() != step.phase()) continue;
-            const uint64_t firing = b / step.period(), firings = firings_before(step, block);
-            if (firing + step.replay_from() < firings || firing + step.replay_to() >= firings) continue;
+            const fb::Step &step = rebuild_step(entry, i);
+            const uint64_t firing = block / step.period();
+            if (!fires_in(step, block) || !replayed(step, now).has(firing)) continue;
             if (!replay(stream, entry, i, firing)) return false;
         }
-    cache_tick(stream, entry) = block * entry.block;
+    cache_tick(stream, entry) = now * entry.block;
     return true;
 }
 

@@ -40,8 +40,8 @@ uint64_t random_bits(uint64_t seed, uint64_t position) {
     return uint64_t{counter[1]} << 32 | counter[0];
 }
 
-// x = k·ln 2 + r with |r| <= ln 2 / 2; the series of e^r by Horner's rule, whose first term left out is below
-// 2^-58. Lanes side by side: what one of them gives does not depend on the others.
+// x = k·ln 2 + r with |r| <= ln 2 / 2; the series of e^r by Horner's rule, whose first term left
+// out is below 2^-58. Lanes side by side: what one of them gives does not depend on the others.
 void exponentials(double *x, uint32_t n) {
     using Numbers = double __attribute__((vector_size(8 * lanes)));
     using Bits = uint64_t __attribute__((vector_size(8 * lanes)));

@@ -1,4 +1,5 @@
-# cmake -DINPUTS="a.json;b.json" -DOUTPUT=file.inc -P embed_structures.cmake: {"a": …, "b": …} as one C++ raw string literal.
+# cmake -DINPUTS="a.json;b.json" -DOUTPUT=file.inc -P embed_structures.cmake: {"a": …, "b": …} as
+# one C++ raw string literal.
 set(text "")
 foreach(input IN LISTS INPUTS)
   get_filename_component(name "${input}" NAME_WLE)

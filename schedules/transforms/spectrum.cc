@@ -10,85 +10,82 @@ namespace longwave::schedules {
 
 using namespace Halide;
 
-static void build_spectrum(KernelBuilder &k) {
-    const int length = k.params.integer("length", 4, 1 << 22),
-              partitions = k.params.integer_or("partitions", 1, 1, 1 << 16);
-    const int taps = k.params.integer("taps", 1, 1 << 24), copies = k.params.integer_or("copies", 1, 1, 64);
-    const int channels = k.params.integer("channels", 1, 1 << 20);
-    const bool two_sided = k.params.flag_or("two_sided", false), by_bins = k.params.flag_or("lanes", false);
-    k.params.require(!by_bins || channels < 16, "'lanes' is for less than 16 channels");
-    k.params.require(!right_angle_radices(static_cast<uint32_t>(length)).empty(),
-                     "'length' must be a product of 2, 3 and 5");
-    k.params.require(int64_t{partitions} * length >= taps, "'partitions' of 'length' must hold all taps");
-    k.params.require(!two_sided || partitions == 1, "a two-sided kernel has one partition");
-    k.no_epilogue();
-    const int row = static_cast<int>(pad(channels)), tile = by_bins ? channels : std::min(row, 16),
-              kernels = two_sided ? 2 * copies : copies;
+namespace {
 
-    ImageParam taps_in = k.input("k", {{static_cast<uint32_t>(tile), 1},
-                                       {static_cast<uint32_t>(kernels), row},
-                                       {static_cast<uint32_t>(taps), row * kernels}});
-    ImageParam table = k.weight("twiddles", dense({2 * (length - 1)}), Float(64));
+// The partitions of a kernel, which are transformed one by one.
+struct Partitions {
+    int length, count, taps, copies, channels;
+    bool two_sided;
+    bool by_bins; // `lanes`: [channel][copy][partition][part][bin], else [copy][bin][partition][part][lane]
 
-    const TransformStructure structure = transform_structure(k, length, tile);
-    const RightAngle transform(
-        length, Float(64), [&](const Expr &i) { return Expr(table(i)); },
-        structure.fused && k.target.fused_multiply_add);
-    const Expr factor = constant(1.0 / length);
-    const Shape y_shape = by_bins ? dense({length, 2, partitions, copies, channels})
-                                  : dense({tile, 2, partitions, length, copies});
-    Var v("v"), part("part"), q("q"), n("n"), m("m");
-    Func buffer("buffer"), y("spectrum");
-    auto tap = [&](const Expr &copy, const Expr &at) {
-        return select(at < taps, cast<double>(taps_in(v, copy, clamp(at, 0, taps - 1))), cast<double>(0));
-    };
-    const auto point = [&](const Expr &at) {
-        return Complex{tap(m, at), two_sided ? -tap(m + copies, length - 1 - at) : cast<double>(0)};
-    };
-
-    // Long ones: THE ALGORITHM and its schedule are those of the depth-first form.
-    const int rows = two_sided ? length : std::min(taps, length);
-    if (partitions == 1 && !by_bins && DepthFirst::column_levels(transform, structure, rows) > 0) {
-        const Reader input = [&](const Expr &at) {
-            return two_sided ? point(at) : Complex{cast<double>(taps_in(v, m, at)), Expr()};
-        };
-        Var vo("vo"), vi("vi");
-        y(v, part, q, n, m) = undef<float>();
-        const Writer output = [=](const std::vector<Expr> &at, const std::vector<Complex> &x,
-                                  const std::vector<RVar> &loops) mutable {
-            std::vector<Expr> parts, positions, values;
-            for (size_t i = 0; i < at.size(); i++) {
-                parts.insert(parts.end(), {Expr(0), Expr(1)});
-                positions.insert(positions.end(), {at[i], at[i]});
-                values.insert(values.end(), {cast<float>(factor * x[i].re), cast<float>(factor * x[i].im)});
-            }
-            y(v, scatter(parts), q, scatter(positions), m) = gather(values);
-            std::vector<VarOrRVar> order = {vi};
-            order.insert(order.end(), loops.begin(), loops.end());
-            order.insert(order.end(), {q, m, vo});
-            y.update().split(v, vo, vi, structure.vec).reorder(order).vectorize(vi);
-        };
-        y.bound(q, 0, 1);
-        DepthFirst{transform, structure, rows, input, {}, output, y, vo, m, copies > 1, Float(64)}
-            .define_spectrum();
-        k.output(y, y_shape);
-        return;
+    explicit Partitions(KernelBuilder &k)
+        : length(k.params.integer("length", 4, 1 << 22)),
+          count(k.params.integer_or("partitions", 1, 1, 1 << 16)), taps(k.params.integer("taps", 1, 1 << 24)),
+          copies(k.params.integer_or("copies", 1, 1, 64)), channels(k.params.integer("channels", 1, 1 << 20)),
+          two_sided(k.params.flag_or("two_sided", false)), by_bins(k.params.flag_or("lanes", false)) {
+        k.params.require(!by_bins || channels < 16, "'lanes' is for less than 16 channels");
+        k.params.require(!right_angle_radices(extent(length)).empty(),
+                         "'length' must be a product of 2, 3 and 5");
+        k.params.require(int64_t{count} * length >= taps, "'partitions' of 'length' must hold all taps");
+        k.params.require(!two_sided || count == 1, "a two-sided kernel has one partition");
     }
+    int row() const { return static_cast<int>(pad(extent(channels))); }
+    int tile() const { return by_bins ? channels : std::min(row(), 16); }
+    int kernels() const { return two_sided ? 2 * copies : copies; }            // rows of k
+    int points() const { return two_sided ? length : std::min(taps, length); } // that are not zero
+    Shape shape() const {
+        return by_bins ? dense({length, 2, count, copies, channels})
+                       : dense({tile(), 2, count, length, copies});
+    }
+};
 
+// What both forms work with. Loops: lane, part, partition, bin, copy.
+struct SpectrumLoops {
+    Var v{"v"}, part{"part"}, q{"q"}, n{"n"}, m{"m"};
+};
+
+// THE ALGORITHM and its schedule of long partitions are those of the depth-first form.
+void define_depth_first(const Partitions &p, const RightAngle &transform, const TransformStructure &structure,
+                        const Reader &input, const Expr &factor, const SpectrumLoops &loops, Func y) {
+    const Var v = loops.v, part = loops.part, q = loops.q, n = loops.n, m = loops.m, vo("vo"), vi("vi");
+    y(v, part, q, n, m) = undef<float>();
+    const Writer output = [=](const std::vector<Expr> &at, const std::vector<Complex> &x,
+                              const std::vector<RVar> &passes) mutable {
+        std::vector<Expr> parts, positions, values;
+        for (size_t i = 0; i < at.size(); i++) {
+            parts.insert(parts.end(), {Expr(0), Expr(1)});
+            positions.insert(positions.end(), {at[i], at[i]});
+            values.insert(values.end(), {cast<float>(factor * x[i].re), cast<float>(factor * x[i].im)});
+        }
+        y(v, scatter(parts), q, scatter(positions), m) = gather(values);
+        std::vector<VarOrRVar> order = {vi};
+        order.insert(order.end(), passes.begin(), passes.end());
+        order.insert(order.end(), {q, m, vo});
+        y.update().split(v, vo, vi, structure.vec).reorder(order).vectorize(vi);
+    };
+    y.bound(q, 0, 1);
+    DepthFirst{transform, structure, p.points(), input, {}, output, y, vo, m, p.copies > 1, Float(64)}
+        .define_spectrum();
+}
+
+// In place, one level of the transform a pass; every partition and copy by itself.
+void define_in_place(const KernelBuilder &k, const Partitions &p, const RightAngle &transform,
+                     const Reader &point, const Expr &factor, const SpectrumLoops &loops, Func y) {
     // THE ALGORITHM
-    // In place, one level of the transform a pass; every partition and copy by itself.
-    const Complex first = point(q * length + n);
+    const Var v = loops.v, part = loops.part, q = loops.q, n = loops.n, m = loops.m;
+    Func buffer("buffer");
+    const Complex first = point(q * p.length + n);
     buffer(v, n, q, m) = Tuple(first.re, first.im);
-    int size = length;
+    int size = p.length;
     for (size_t level = 0; level < transform.radices().size(); level++) {
         const int radix = transform.radices()[level], step = size / radix;
-        RDom d(0, step, 0, length / size, "d" + std::to_string(level));
+        RDom d(0, step, 0, p.length / size, "d" + std::to_string(level));
         std::vector<Expr> at(radix);
         std::vector<Complex> x(radix);
-        for (int p = 0; p < radix; p++) {
-            at[p] = d.y * size + d.x + p * step;
-            const FuncRef value = buffer(v, at[p], q, m);
-            x[p] = {value[0], value[1]};
+        for (int i = 0; i < radix; i++) {
+            at[i] = d.y * size + d.x + i * step;
+            const FuncRef value = buffer(v, at[i], q, m);
+            x[i] = {value[0], value[1]};
         }
         transform.forward(x, static_cast<int>(level), Expr(d.y));
         buffer(v, scatter(at), q, m) =
@@ -97,17 +94,51 @@ static void build_spectrum(KernelBuilder &k) {
         size = step;
     }
     const std::vector<Var> order =
-        by_bins ? std::vector<Var>{n, part, q, m, v} : std::vector<Var>{v, part, q, n, m};
+        p.by_bins ? std::vector<Var>{n, part, q, m, v} : std::vector<Var>{v, part, q, n, m};
     y(order) = cast<float>(factor * select(part == 0, buffer(v, n, q, m)[0], buffer(v, n, q, m)[1]));
 
     // THE SCHEDULE
-    const int vec = by_bins ? 1 : std::min(tile, std::max(1, k.target.vector_lanes / 2));
-    y.reorder(v, part, n, q, m).bound(part, 0, 2).bound(v, 0, tile).unroll(part).vectorize(v, vec);
-    buffer.compute_at(y, q).bound_extent(v, tile).bound_extent(n, length).vectorize(v, vec);
+    const int vec = p.by_bins ? 1 : std::min(p.tile(), std::max(1, k.target.vector_lanes / 2));
+    y.reorder(v, part, n, q, m).bound(part, 0, 2).bound(v, 0, p.tile()).unroll(part).vectorize(v, vec);
+    buffer.compute_at(y, q).bound_extent(v, p.tile()).bound_extent(n, p.length).vectorize(v, vec);
     for (size_t level = 0; level < transform.radices().size(); level++)
         buffer.update(static_cast<int>(level)).vectorize(v, vec);
     buffer.store_in(MemoryType::Heap);
-    k.output(y, y_shape);
+}
+
+} // namespace
+
+static void build_spectrum(KernelBuilder &k) {
+    const Partitions p(k);
+    k.no_epilogue();
+    ImageParam taps = k.input(
+        "k",
+        {{extent(p.tile()), 1}, {extent(p.kernels()), p.row()}, {extent(p.taps), p.row() * p.kernels()}});
+    ImageParam table = k.weight("twiddles", dense({2 * (p.length - 1)}), Float(64));
+    const TransformStructure structure = transform_structure(k, p.length, p.tile());
+    const RightAngle transform(
+        p.length, Float(64), [&](const Expr &i) { return Expr(table(i)); },
+        structure.fused && k.target.fused_multiply_add);
+    const Expr factor = constant(1.0 / p.length);
+    const SpectrumLoops loops;
+    Func y("spectrum");
+
+    // Point n of a partition: tap n, and the taps ahead from the end on as the imaginary part.
+    const auto tap = [&](const Expr &copy, const Expr &at) {
+        return select(at < p.taps, cast<double>(taps(loops.v, copy, clamp(at, 0, p.taps - 1))),
+                      cast<double>(0));
+    };
+    const Reader point = [&](const Expr &at) {
+        return Complex{tap(loops.m, at),
+                       p.two_sided ? -tap(loops.m + p.copies, p.length - 1 - at) : cast<double>(0)};
+    };
+    const Reader real_point = [&](const Expr &at) {
+        return Complex{cast<double>(taps(loops.v, loops.m, at)), Expr()};
+    };
+    if (p.count == 1 && !p.by_bins && DepthFirst::column_levels(transform, structure, p.points()) > 0)
+        define_depth_first(p, transform, structure, p.two_sided ? point : real_point, factor, loops, y);
+    else define_in_place(k, p, transform, point, factor, loops, y);
+    k.output(y, p.shape());
 }
 
 // In the order of long_conv_polyphase.

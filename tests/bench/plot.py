@@ -44,7 +44,8 @@ def markdown(title, rows):
     return "\n".join(lines) + "\n"
 
 
-# What each benchmark's picture shows: (label of a row, its group or None, value), the title, the name of the value.
+# What each benchmark's picture shows: (label of a row, its group or None, value), the title, the
+# name of the value.
 def ratio(*parts):
     return lambda row: (" ".join(str(row[part]) for part in parts if part in row), row.get("peer"), row.get("ratio"))
 

@@ -171,8 +171,8 @@ void check_lengths(const compiler::Options &options, const std::shared_ptr<lw_de
         compare(*model, graph, 18, 18);
         compare(*model, graph, 18, 11);
     }
-    // An op with a stream rule of its own reads other rows, for some attributes at least. Where there
-    // are streams only, no run has a length.
+    // An op with a stream rule of its own reads other rows, for some attributes at least. Where
+    // there are streams only, no run has a length.
     for (const ir::OpDef *op : ir::all_ops()) {
         const bool own_rule = op->stream != ir::find_op("relu")->stream;
         CHECK_MESSAGE((!own_rule || op->streams_only || covered.contains(op->name)), std::string(op->name),

@@ -38,7 +38,8 @@ def main():
     parser.add_argument("--minutes", type=int, default=60)
     options = parser.parse_args()
     rng = random.Random(5)
-    # Half minutes of white noise at loudnesses from a whisper to full scale, ten different ones in turn.
+    # Half minutes of white noise at loudnesses from a whisper to full scale, ten different ones in
+    # turn.
     parts = []
     for part in range(10):
         noise = array.array("h", rng.randbytes(2 * RATE * 30))

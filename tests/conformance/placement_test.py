@@ -131,7 +131,8 @@ def check_measured(cli, package, layers, here):
     assert all("why" in layer and "cpu_us" in layer and "gpu_us" in layer for layer in placement["layers"])
     there = cli.outputs(path, "vulkan")
     assert abs(there - here).max() / abs(here).max() <= LIMIT
-    # Moving costs more than anything: all stays on one side, and that is the CPU's, where inputs and outputs are.
+    # Moving costs more than anything: all stays on one side, and that is the CPU's, where inputs
+    # and outputs are.
     times["submission_us"] = 1e9
     file.write_text(json.dumps(times))
     path, report = cli.compile(package, "--place", file)

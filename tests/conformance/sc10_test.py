@@ -42,7 +42,8 @@ def main():
             errors.append(proof["largest_error"])
         held = report["proof"]["holds"] and len(errors) + len(report["proof"]["not_proved_here"]) == 3
 
-        # The same from the outside: the pooled logits of a made-up second are the last row of its stream.
+        # The same from the outside: the pooled logits of a made-up second are the last row of its
+        # stream.
         inputs = ("--input", f"audio={RATE}", "--json")
         whole, stream = run("run", artifact, *MEMORY, *inputs)["logits"]["data"], run("run", artifact, *MEMORY, "--stream", *inputs)["logits"]["data"][-10:]
         error = max(abs(a - b) for a, b in zip(whole, stream)) / max(map(abs, whole))

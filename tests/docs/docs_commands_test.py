@@ -19,7 +19,8 @@ PAGES = ["README.md", "docs/quickstart.md"]
 RECORDING = "examples/kws/demo.wav"
 SECONDS = 600  # of one command
 
-# What the reader supplies: the microphone is the demo recording, whose samples follow a header of 44 bytes.
+# What the reader supplies: the microphone is the demo recording, whose samples follow a header of
+# 44 bytes.
 READER_H = """#include <stdbool.h>
 bool read_microphone(short *samples, int n);
 void die(const char *message);

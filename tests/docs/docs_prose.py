@@ -18,7 +18,8 @@ FENCE = re.compile(r"^\s*(```|~~~)")
 ITEM = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+")
 HEADING = re.compile(r"^\s{0,3}#{1,6}\s+")
 ABBREVIATION = re.compile(r"\b(e\.g|i\.e|vs|Eq|Eqs|Fig|Sec|al|cf|approx)\.")
-# A sentence may start with the name of a value ("float32 is the default") after a word and a full stop.
+# A sentence may start with the name of a value ("float32 is the default") after a word and a full
+# stop.
 SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]*[A-Z0-9])|(?<=[a-zA-Z0-9)]{2}[.!?])\s+(?=[a-z])|\s+·\s+")
 
 

@@ -2,9 +2,9 @@
 // library in its behalf, or a thread. Calls count from main() on (preloaded.cc must be in
 // LD_PRELOAD), children do not.
 //   failing_calls count FILE PROGRAM...         FILE: a line "CALL NUMBER" for each kind of call
-//   failing_calls CALL K HOW PROGRAM...         the K-th CALL from 0 does HOW: the number of an errno, `short`
-//                                               (half the bytes), or `kill` (SIGKILL before it). K may end
-//                                               in +: those behind it as well
+//   failing_calls CALL K HOW PROGRAM...         the K-th CALL from 0 does HOW: the number of an
+//                                               errno, `short` (half the bytes), or `kill` (SIGKILL
+//                                               before it). K may end in +: those behind it as well
 // A tracer, not functions in LD_PRELOAD: the C library calls itself without looking for others
 // (fread, printf).
 #include "tests/faults/begin.h"

@@ -24,7 +24,8 @@ from operations import Operations
 FAILING_CALLS, PRELOADED = (os.path.abspath(path) for path in sys.argv[3:5])
 CANNOT_TRACE = 77
 LIMIT = 60  # seconds: what takes longer hangs
-# What each kind of call may say, and two faults that are none for a program: an interruption and a part of the bytes.
+# What each kind of call may say, and two faults that are none for a program: an interruption and a
+# part of the bytes.
 CALLS = {
     "open": [errno.EIO, errno.EMFILE, errno.EINTR], "read": [errno.EIO, errno.EINTR, "short"],
     "write": [errno.ENOSPC, errno.EIO, errno.EINTR, "short", "kill"], "sync": [errno.EIO, "kill"], "rename": [errno.EIO, "kill"],
@@ -75,7 +76,8 @@ def complaint(operation, run, kind, how):
     if run.code == "hangs":
         return "hangs"
     stray = sorted(set(run.files) - set(operation.new))
-    # A folder cannot be removed without any memory, or where that call fails. A later run removes it.
+    # A folder cannot be removed without any memory, or where that call fails. A later run removes
+    # it.
     excused = how == "no more" or kind == "unlink"
     if how != "kill" and (stray or (run.temporary and not excused)):
         return f"leaves {stray + run.temporary}"

@@ -10,8 +10,8 @@ from text_package import language_model
 VARIES = re.compile(r"[0-9.]+ (s|ms|µs)\b|\"real_time_factor\":[-+0-9.e]+|[0-9]+ of [0-9]+ kernels from the cache")
 
 
-# A kernel compiler that keeps what the real one made: what follows it can be disturbed thousands of times. $2 and $4: kernel and target,
-# $8: the object.
+# A kernel compiler that keeps what the real one made: what follows it can be disturbed thousands of
+# times. $2 and $4: kernel and target, $8: the object.
 KEEPING_KGEN = """#!/bin/sh
 [ "$1" = --versions ] && exec "{kgen}" --versions
 kept="{kept}/$(printf '%s %s' "$2" "$4" | sha256sum | cut -c1-32)"

@@ -105,7 +105,8 @@ Case attention(const Shape &shape, const std::vector<Keys> &kinds = {{}}) {
                     });
                     if (s.window) k.scalar("position") = s.position;
                     Definition expected(k, s);
-                    // A weight is as exact as its score: |score| units in the last place, and a sum.
+                    // A weight is as exact as its score: |score| units in the last place, and a
+                    // sum.
                     compare(
                         k, "y", [&](const std::vector<int> &at) { return expected(at[0], at[1]); }, 2e-6);
                     s.position = s.whole ? s.ring - s.rows : 0;

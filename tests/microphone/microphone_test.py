@@ -106,7 +106,8 @@ class Microphone(unittest.TestCase):
     def test_another_rate_is_refused_or_converted_as_that_of_a_file(self):
         self.refused(3, ["48000 Hz", "16000 Hz", "--resample"], "--microphone", "rate")
         self.refused(3, ["does not record at 16000 Hz"], "--microphone", "rate", "--rate", "16000", "--resample")
-        # ALSA's own converter must not come between: the same samples in a file give the same events.
+        # ALSA's own converter must not come between: the same samples in a file give the same
+        # events.
         file = self.folder / "rate.wav"
         with wave.open(str(file), "wb") as out:
             out.setparams((1, 2, 48000, 0, "NONE", ""))

@@ -1,11 +1,13 @@
-/* A capture device for tests, as a plug-in of ALSA: it plays raw samples at a speed and fails when it is told to.
+/* A capture device for tests, as a plug-in of ALSA: it plays raw samples at a speed and fails when
+ * it is told to.
  *
  *   pcm_type.scripted { lib "/path/to/this.so" }
  *   pcm.mic { type scripted infile "samples.raw" rate 16000 channels 1 speed 20 overrun 8000 sleep 24000 }
  *
- * `overrun` and `sleep`: after so many frames the device reports an overrun, or that the machine slept. After the
- * last frame it is unplugged. No frame is lost by a failure, so whoever recovers hears all of them. With a `speed`
- * (1: real time) a reader that is slower than the device causes an overrun as well. Without one the device waits.
+ * `overrun` and `sleep`: after so many frames the device reports an overrun, or that the machine
+ * slept. After the last frame it is unplugged. No frame is lost by a failure, so whoever recovers
+ * hears all of them. With a `speed` (1: real time) a reader that is slower than the device causes
+ * an overrun as well. Without one the device waits.
  */
 #include <alsa/asoundlib.h>
 #include <alsa/pcm_external.h>

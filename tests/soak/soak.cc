@@ -1,11 +1,13 @@
 // longwave-soak: streams that serve for weeks. Chunks of input (an hour of audio, a million tokens)
 // go through several streams on several threads, in pushes of random sizes. What must hold:
 //
-// 1. A served stream starts each chunk with a reset. The hash of all its rows or events equals the hash of a fresh
-//    stream that gets the same chunk in pushes of one second. Rows and positions restart, so this is exact.
-// 2. A stream of `--endless` is never reset. Its newest rows at the end of a chunk equal those of a fresh stream that
-//    gets the last `--warm-up` ticks, within 1e-5 of the peak. This is for models with a bounded memory: a fresh
-//    stream never equals one whose recurrent layers remember everything.
+// 1. A served stream starts each chunk with a reset. The hash of all its rows or events equals the
+//    hash of a fresh stream that gets the same chunk in pushes of one second. Rows and positions
+//    restart, so this is exact.
+// 2. A stream of `--endless` is never reset. Its newest rows at the end of a chunk equal those of a
+//    fresh stream that gets the last `--warm-up` ticks, within 1e-5 of the peak. This is for models
+//    with a bounded memory: a fresh stream never equals one whose recurrent layers remember
+//    everything.
 // 3. On the CPU a served stream makes no allocation, and the memory of the process does not grow.
 #include "formats/audio/audio.h"
 #include "longwave/longwave.h"

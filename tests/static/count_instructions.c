@@ -1,5 +1,6 @@
-/* A plugin of qemu that prints how many instructions the emulated CPU executed. Debian does not package qemu's header, so
- * the few declarations that this needs are here (qemu-plugin.h, version 1 of the interface).
+/* A plugin of qemu that prints how many instructions the emulated CPU executed. Debian does not
+ * package qemu's header, so the few declarations that this needs are here (qemu-plugin.h, version 1
+ * of the interface).
  */
 #include <inttypes.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
-/* Starts a program of newlib on qemu's mps3-an547, with the words of qemu's command line. Files and the end of the program go
- * through newlib's semihosting. Its own start would place heap and stack in memory that this machine does not have.
+/* Starts a program of newlib on qemu's mps3-an547, with the words of qemu's command line. Files and
+ * the end of the program go through newlib's semihosting. Its own start would place heap and stack
+ * in memory that this machine does not have.
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -1,4 +1,5 @@
-/* What lw_model_open_static refuses, and that the sizes in the header are exact: compiled with -DMODEL and -DPREFIX as rows.c. */
+/* What lw_model_open_static refuses, and that the sizes in the header are exact: compiled with
+ * -DMODEL and -DPREFIX as rows.c. */
 #include <longwave/longwave.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,7 +39,8 @@ int main(void) {
     expect("other bytes", lw_model_open_static(given, memory, size, &model), LW_BAD_ARTIFACT, "--emit static");
     given = &MODEL;
 
-    /* As static_model.h lays it out: layout at byte 8, machine at byte 10. The code is never reached. */
+    /* As static_model.h lays it out: layout at byte 8, machine at byte 10. The code is never
+     * reached. */
     memcpy(copy, given, sizeof copy);
     copy[8]++;
     given = (const lw_static_model *)copy;

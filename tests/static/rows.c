@@ -1,11 +1,15 @@
-/* All rows of a stream, and its state in the middle: of a model that the program contains, or of a compiled file.
+/* All rows of a stream, and its state in the middle: of a model that the program contains, or of a
+ * compiled file.
  *
- *   rows INPUT ROWS STATE [LOAD]          compiled with -DMODEL=SYMBOL -DPREFIX(x)=..., and the model's header
- *   rows INPUT ROWS STATE LOAD|- WEIGHTS  the same with -DWEIGHTS: the weights are a file beside the program
+ *   rows INPUT ROWS STATE [LOAD]          compiled with -DMODEL=SYMBOL -DPREFIX(x)=..., and the
+ *                                         model's header
+ *   rows INPUT ROWS STATE LOAD|- WEIGHTS  the same with -DWEIGHTS: the weights are a file beside
+ *                                         the program
  *   rows INPUT ROWS STATE LOAD|- FILE.lw  compiled without
  *
- * INPUT has float32 rows, or int32 ids. ROWS gets output, width, row (64 bits) and values of each row. STATE gets the
- * state after half of the input, in the middle of a block. With LOAD the stream begins with that state, and there.
+ * INPUT has float32 rows, or int32 ids. ROWS gets output, width, row (64 bits) and values of each
+ * row. STATE gets the state after half of the input, in the middle of a block. With LOAD the stream
+ * begins with that state, and there.
  */
 #include <longwave/longwave.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
-/* Kernels for tests, in the calling convention of compiled ones (schedules/contract/kernel.h) but written by hand: the
- * runtime can be tested without Halide. Freestanding, no writable data; linked into a relocation-free image
- * by image.ld. */
+/* Kernels for tests, in the calling convention of compiled ones (schedules/contract/kernel.h) but
+ * written by hand: the runtime can be tested without Halide. Freestanding, no writable data; linked
+ * into a relocation-free image by image.ld. */
 #include <stdint.h>
 
 typedef struct {

@@ -8,8 +8,8 @@ namespace longwave::test {
 // divide the larger of 48 and the largest. Audio at 1 kHz.
 //   y      one row a tick: FIR of nine taps, added up in the same order whatever the block
 //   total  one row a tick: the sum of y so far, carried in place
-//   sums   one row of 3 for 8 ticks: the sum of y so far, plus 0, 1, 2; blocks above 8 bring several, as
-//          ordered tiles
+//   sums   one row of 3 for 8 ticks: the sum of y so far, plus 0, 1, 2; blocks above 8 bring
+//          several, as ordered tiles
 // So all entries give the same bits. Entries whose block is in `cached` hear through a cache that
 // holds copies of the blocks their FIR reaches back to, and is rebuilt from the input's ring.
 struct Family {

@@ -23,7 +23,8 @@ public:
     static bool failed();             // one did
     static std::string failed_name(); // which
     static int64_t alive();           // objects made and not given back
-    static void (*memory)(int64_t);   // called with the bytes of each vkAllocateMemory, and minus those given back
+    // Called with the bytes of each vkAllocateMemory, and minus those given back.
+    static void (*memory)(int64_t);
 
     // Changes what the driver says of a device.
     static void (*properties)(VkPhysicalDeviceProperties *);

@@ -1,4 +1,5 @@
-// Uses examples/web as a visitor does: page.mjs MODULES CHROMIUM URL RECORDING PICTURES prints what it saw as JSON.
+// Uses examples/web as a visitor does: page.mjs MODULES CHROMIUM URL RECORDING PICTURES prints what
+// it saw as JSON.
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 
@@ -54,7 +55,8 @@ async function dropRecording(page) {
   return heard(page);
 }
 
-// The audio thread's part on the same recording at 48 kHz, as fast as it computes: the worklet resamples it.
+// The audio thread's part on the same recording at 48 kHz, as fast as it computes: the worklet
+// resamples it.
 const inWorklet = (page) =>
   page.evaluate(async () => {
     const { decodeAudio, loadModel } = await import("./longwave-web/index.js");

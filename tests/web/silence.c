@@ -1,5 +1,6 @@
-/* silence FILE.weights: nanoseconds per block of noise, of silence after it, and of samples of 1e-41, of each the second half: 90 % of the blocks took longer.
- * Compiled with -DMODEL and -DPREFIX as tests/static/rows.c, for WASI. WebAssembly cannot flush denormal numbers to zero. */
+/* silence FILE.weights: nanoseconds per block of noise, of silence after it, and of samples of
+ * 1e-41, of each the second half: 90 % of the blocks took longer. Compiled with -DMODEL and
+ * -DPREFIX as tests/static/rows.c, for WASI. WebAssembly cannot flush denormal numbers to zero. */
 #define _POSIX_C_SOURCE 200809L
 #include <longwave/longwave.h>
 #include <stdio.h>

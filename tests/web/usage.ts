@@ -1,4 +1,5 @@
-// Compiled by web_page_test with the types of examples/web/package: what a TypeScript program may write.
+// Compiled by web_page_test with the types of examples/web/package: what a TypeScript program may
+// write.
 import { decodeAudio, listenTo, listenToMicrophone, loadModel, Spotter, Writer, WritingWorker, type KeywordEvent } from "longwave-web";
 
 const model = await loadModel("kws.wasm", new URL("https://example.org/kws.weights"));

@@ -1,4 +1,5 @@
-/* What lw_model_open_static_weights refuses: weights FILE.weights, compiled with -DMODEL and -DPREFIX as tests/static/rows.c. */
+/* What lw_model_open_static_weights refuses: weights FILE.weights, compiled with -DMODEL and
+ * -DPREFIX as tests/static/rows.c. */
 #include <longwave/longwave.h>
 #include <stdio.h>
 #include <string.h>

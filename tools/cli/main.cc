@@ -92,7 +92,8 @@ int main(int argc, char **argv) {
 
 int main(int argc, char **argv) {
 #ifdef __GLIBC__
-    mallopt(M_MMAP_THRESHOLD, 1 << 20); // what a large matrix took goes back to the system as soon as it is freed
+    // What a large matrix took goes back to the system as soon as it is freed.
+    mallopt(M_MMAP_THRESHOLD, 1 << 20);
 #endif
     try {
         return longwave::cli::main(argc, argv);

@@ -179,7 +179,8 @@ std::string find_kgen() {
     if (const char *build = std::getenv("LONGWAVE_BUILD"))
         return (fs::path(build) / "longwave-kgen").string();
     fs::path folder = fs::read_symlink("/proc/self/exe").parent_path();
-    for (; folder.has_relative_path(); folder = folder.parent_path()) // installed: prefix/lib/longwave and prefix/bin
+    // Installed: prefix/lib/longwave and prefix/bin.
+    for (; folder.has_relative_path(); folder = folder.parent_path())
         for (const char *name : {"longwave-kgen", "bin/longwave-kgen"})
             if (fs::exists(folder / name)) return (folder / name).string();
     return "longwave-kgen";

@@ -1,5 +1,6 @@
-/* longwave-runner: serves the C library over standard input and output, on machines where the command line
- * does not run: under an emulator, or on a board. It needs the library and standard C. */
+/* longwave-runner: serves the C library over standard input and output, on machines where the
+ * command line does not run: under an emulator, or on a board. It needs the library and standard
+ * C. */
 #pragma once
 #include "longwave/longwave.h"
 #include "longwave/spotter.h"

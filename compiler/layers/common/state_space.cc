@@ -15,7 +15,8 @@ constexpr double remembers = 4096; // rows: a state that lasts longer is kept in
 using Complex = std::complex<double>;
 
 struct Space {
-    std::vector<double> poles, c; // logarithms of one row [H, N, 2]; [copies, H, N, 2]; both empty if a problem was reported
+    // Logarithms of one row [H, N, 2]; [copies, H, N, 2]; both empty if a problem was reported.
+    std::vector<double> poles, c;
 };
 
 Space stored_space(Lowering &lowering, const Layer &layer, uint32_t copies, uint32_t heads, uint32_t states) {

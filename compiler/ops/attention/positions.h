@@ -18,8 +18,8 @@ Expected<std::vector<uint32_t>> axes_of(const std::string &shape);
 uint32_t stride_of(const std::vector<uint32_t> &axes, size_t axis);
 
 // The constant input 1, angles in units of 2^-64 turns, as the weights `turns.high` and `turns.low`
-// of these dims: the upper and the lower half of each angle. A position times such an angle is exact
-// to 2^-65 turns per row.
+// of these dims: the upper and the lower half of each angle. A position times such an angle is
+// exact to 2^-65 turns per row.
 void weigh_turns(KernelCall &call, const std::vector<uint32_t> &dims);
 
 } // namespace longwave::ir

@@ -112,7 +112,8 @@ Status kernel(KernelCall &call) {
     const size_t first = parts(call.node);
     const uint32_t heads = call.type(0).dims[0], n = call.type(first).dims[1], width = schedules::pad(heads);
     const auto copies = static_cast<uint32_t>(call.node.integer("channels"));
-    const uint32_t computed = heads == 1 ? schedules::pad(copies) : copies; // one run of copies, with its padding
+    // One run of copies, with its padding.
+    const uint32_t computed = heads == 1 ? schedules::pad(copies) : copies;
     const Poles poles(call.constant(first), heads, n, call.type(first).dims[2], width);
     if (!poles.finite()) return Status::input("a pole is too large: its logarithm must have a real part of at most 700");
     call.kernel("state_space");

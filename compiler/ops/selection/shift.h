@@ -1,4 +1,5 @@
-// What the ops that give a stream its rows later have in common. The attribute `rows` says how many.
+// What the ops that give a stream its rows later have in common. The attribute `rows` says how
+// many.
 #pragma once
 #include "compiler/ir/op.h"
 

@@ -1,4 +1,5 @@
-/* qemu's machine `mps3-an547`, a Cortex-M55: start, text and the end of the program through semihosting. */
+/* qemu's machine `mps3-an547`, a Cortex-M55: start, text and the end of the program through
+ * semihosting. */
 #include "../listen.h"
 
 extern unsigned char bss_begin[], bss_end[], stack_top[];
@@ -19,7 +20,8 @@ void board_end(int code) {
     }
 }
 
-/* Floating point and Helium are off after a reset: CPACR turns them on, before any function that uses them. */
+/* Floating point and Helium are off after a reset: CPACR turns them on, before any function that
+ * uses them. */
 static void reset(void) {
     *(volatile uint32_t *)0xE000ED88 |= 0xfu << 20;
     __asm__ volatile("dsb\n isb" ::: "memory");

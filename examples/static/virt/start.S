@@ -1,8 +1,10 @@
-// Start of a 64-bit ARM machine without an operating system: stack, caches and the memory map, then main.
+// Start of a 64-bit ARM machine without an operating system: stack, caches and the memory map, then
+// main.
 //
-// Kernels read and write vectors at any address. That is allowed in Normal memory alone, and without a memory map all
-// memory is Device memory: on real hardware such an access would fault. So this maps 4 GiB one to one: the first as
-// devices, the rest as Normal memory. Choose the attributes of your board's map likewise.
+// Kernels read and write vectors at any address. That is allowed in Normal memory alone, and
+// without a memory map all memory is Device memory: on real hardware such an access would fault. So
+// this maps 4 GiB one to one: the first as devices, the rest as Normal memory. Choose the
+// attributes of your board's map likewise.
     .section .text.start, "ax"
     .globl _start
 _start:

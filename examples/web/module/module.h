@@ -1,5 +1,6 @@
-/* What the modules of a page share. The compiler's header of the model comes first (-include MODEL.h), with MODEL as its symbol and
- * PREFIX as that of its macros. All memory is in static arrays, but for the weights: they lie behind everything else. */
+/* What the modules of a page share. The compiler's header of the model comes first (-include
+ * MODEL.h), with MODEL as its symbol and PREFIX as that of its macros. All memory is in static
+ * arrays, but for the weights: they lie behind everything else. */
 #pragma once
 #include <longwave/longwave.h>
 #include <stddef.h>
@@ -9,5 +10,6 @@
 #define JOIN(a, b) JOIN_(a, b)
 #define SIZE(what) JOIN(PREFIX, what)
 
-/* Opens the model with the weights that the page has written to weights(). `memory` is as for lw_model_open_static_weights. */
+/* Opens the model with the weights that the page has written to weights(). `memory` is as for
+ * lw_model_open_static_weights. */
 lw_status open_model(void *memory, size_t bytes, lw_model **out);

@@ -1,4 +1,5 @@
-/* A keyword spotter for a page: the page writes samples to samples(), calls push, and pulls events. package/spotter.js calls it. */
+/* A keyword spotter for a page: the page writes samples to samples(), calls push, and pulls events.
+ * package/spotter.js calls it. */
 #include "module.h"
 #include <longwave/spotter.h>
 

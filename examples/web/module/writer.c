@@ -1,9 +1,10 @@
-/* A byte-level language model for a page: the page writes a prompt to prompt_bytes(), calls prompt, and takes one byte per call of next.
- * package/writer.js calls it. */
+/* A byte-level language model for a page: the page writes a prompt to prompt_bytes(), calls prompt,
+ * and takes one byte per call of next. package/writer.js calls it. */
 #include "module.h"
 #include <longwave/generator.h>
 
-enum { generator_bytes = 16384 }; /* besides the model and its stream: one row of logits and the ids that penalties count */
+/* Besides the model and its stream: one row of logits and the ids that penalties count. */
+enum { generator_bytes = 16384 };
 static _Alignas(64) unsigned char memory[SIZE(_MODEL_BYTES) + SIZE(_STREAM_BYTES) + generator_bytes];
 static int32_t ids[8192];
 static unsigned char text[sizeof ids / sizeof *ids];

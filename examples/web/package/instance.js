@@ -1,4 +1,5 @@
-// One WebAssembly instance with its weights. It works in pages, workers and audio worklets, which lack fetch and TextDecoder.
+// One WebAssembly instance with its weights. It works in pages, workers and audio worklets, which
+// lack fetch and TextDecoder.
 
 /** Opens an instance: copies the weights in and calls its `open` with the given arguments. */
 export function openInstance(module, weights, ...settings) {

@@ -1,4 +1,5 @@
-// The audio thread: resamples, fills blocks, asks the spotter. It posts {scores, events} per block, or {error}.
+// The audio thread: resamples, fills blocks, asks the spotter. It posts {scores, events} per block,
+// or {error}.
 import { Resampler } from "./resampler.js";
 import { Spotter } from "./spotter.js";
 

@@ -1,4 +1,5 @@
-// Changes the sample rate of a stream: a sinc under a Hann window, cut off at the lower of the two rates.
+// Changes the sample rate of a stream: a sinc under a Hann window, cut off at the lower of the two
+// rates.
 
 const zeros = 16; // zero crossings on each side
 
@@ -18,7 +19,8 @@ export class Resampler {
     this.#next = this.#half;
   }
 
-  /** The output samples that follow from these input samples. They come `zeros` samples of the lower rate late. */
+  /** The output samples that follow from these input samples. They come `zeros` samples of the
+   * lower rate late. */
   push(samples) {
     const all = new Float32Array(this.#history.length + samples.length);
     all.set(this.#history);

@@ -40,7 +40,8 @@ export class Spotter {
     check(this.#wasm, this.#wasm.reset());
   }
 
-  /** The averaged score of each label after the last push. The array is a view: copy it to keep it. */
+  /** The averaged score of each label after the last push. The array is a view: copy it to keep
+   * it. */
   get scores() {
     return new Float32Array(this.#wasm.memory.buffer, this.#wasm.scores(), this.labels.length);
   }

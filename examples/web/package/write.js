@@ -8,7 +8,8 @@ export class WritingWorker {
     this.#worker.postMessage({ model });
   }
 
-  /** Writes `length` characters after the prompt. `onText` gets them as they come. Resolves at the end, or when stopped. */
+  /** Writes `length` characters after the prompt. `onText` gets them as they come. Resolves at the
+   * end, or when stopped. */
   write(prompt, { length = 600, onText, ...options } = {}) {
     const id = ++this.#id;
     return new Promise((resolve, reject) => {

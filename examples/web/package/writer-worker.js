@@ -1,4 +1,5 @@
-// A worker with a writer. In: {model}, then {id, prompt, length, options}, a number to stop at. Out: {id, text, bytesPerSecond, done} or {error}.
+// A worker with a writer. In: {model}, then {id, prompt, length, options}, a number to stop at.
+// Out: {id, text, bytesPerSecond, done} or {error}.
 import { Writer } from "./writer.js";
 
 let writer;

@@ -1,4 +1,5 @@
-// Scores over time: a lane per word, its threshold as a tick, and a mark where the word was recognised.
+// Scores over time: a lane per word, its threshold as a tick, and a mark where the word was
+// recognised.
 
 const left = 58;
 const bottom = 24;

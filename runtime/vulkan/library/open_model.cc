@@ -154,7 +154,8 @@ ModelNeeds model_needs(const ModelSource &source) {
     for (const fb::Segment *segment : *plan.segments())
         if (segment->kind() == fb::SegmentKind::modules && segment->size() > largest)
             largest = segment->size();
-    needs.kept += 2 * largest + transfer_code_bytes; // our copy, and at least as much in the driver's pipelines
+    // Our copy, and at least as much in the driver's pipelines.
+    needs.kept += 2 * largest + transfer_code_bytes;
     needs.passing += largest;                        // of another target, while it is looked at
     const bool kept = host_takes_part(source);
     if (!kept && derived == 0) return needs;

@@ -19,7 +19,8 @@ def intel(chip):
                         "spills": ("Spill Count", "Fill Count"), "scratch": "Scratch Memory Size"}}
 
 
-# By the name of the chip. "waves" of Intel is the width of a subgroup: 8, 16 or 32 lanes; more hide more.
+# By the name of the chip. "waves" of Intel is the width of a subgroup: 8, 16 or 32 lanes; more hide
+# more.
 COMPILERS = {"gfx1100": amd("gfx1100"), "vega10": amd("vega10"), "a770": intel("a770")}
 
 

@@ -77,7 +77,8 @@ uint32_t Code::own_elements(uint32_t variable) const {
 Lanes::Lanes(const Code &code)
     : code_(code), count_(code.local()[0] * code.local()[1] * code.local()[2]), at_(count_, 0),
       values_(code.bound()) {
-    for (const auto &[id, bits] : code.constants()) values_[id].assign(4 * count_, bits); // any lane, any component
+    // Any lane, any component.
+    for (const auto &[id, bits] : code.constants()) values_[id].assign(4 * count_, bits);
 }
 
 std::optional<uint32_t> Lanes::next_block() {

@@ -26,7 +26,8 @@ from longwave.text import model as text_model  # noqa: E402
 from longwave.text.export import as_package  # noqa: E402
 
 DEPTH, FORMATS = 12, ("float32", "bf16", "int8")
-# heads of 64; the MLP of CHELA as in its enwik8 row, LightNet's GLU of 8/3 in whole vectors, its gate's rank as in its WikiText row
+# heads of 64; the MLP of CHELA as in its enwik8 row, LightNet's GLU of 8/3 in whole vectors, its
+# gate's rank as in its WikiText row
 SIZES = {"chela": lambda width: {"hidden": 2 * width, "heads": width // 64},
          "lightnet": lambda width: {"hidden": 8 * width // 3 // 64 * 64, "heads": width // 64, "gate_rank": 64}}
 

@@ -22,7 +22,7 @@ def stack(layers, width, taps, **options):
     return functools.partial(sc10_package.package, layers, width, taps, each=True, **options)
 
 
-# ---- options of the families ------------------------------------------------------------------------------------
+# ---- options of the families ---------------------------------------------------------------------
 
 FAMILIES = {
     "sgconv": [
@@ -73,7 +73,7 @@ FAMILIES = {
     ],
 }
 
-# ---- CHELA blocks between an embedding of raw numbers and a head; their branches are merged ---------------------
+# ---- CHELA blocks between an embedding of raw numbers and a head; their branches are merged ------
 
 
 def chela_blocks(**options):
@@ -114,7 +114,7 @@ CHELA_BLOCKS = [
             looks_ahead),
 ]
 
-# ---- softmax attention and long convolutions in one model -------------------------------------------------------
+# ---- softmax attention and long convolutions in one model ----------------------------------------
 
 
 def hybrid(name, pattern, flags=(), **options):
@@ -133,9 +133,9 @@ HYBRIDS = [
             [(None, "it attends to later rows (causal is false)")], length=200),
 ]
 
-# ---- one algorithm of long convolutions, forced -----------------------------------------------------------------
-# Offline runs go through `right_angle`, so one algorithm is the other's reference. `direct` serves both, with the same
-# bits: there only the matrix multiplications behind it may differ, by 2e-6.
+# ---- one algorithm of long convolutions, forced --------------------------------------------------
+# Offline runs go through `right_angle`, so one algorithm is the other's reference. `direct` serves
+# both, with the same bits: there only the matrix multiplications behind it may differ, by 2e-6.
 
 SHAPES = [(2, 1, 500, 10), (1, 20, 333, 20), (2, 48, 1000, 30), (1, 160, 700, 32)]  # layers, width, taps, block
 ALGORITHMS = [
@@ -144,8 +144,9 @@ ALGORITHMS = [
     for layers, width, taps, block in SHAPES for algorithm in ("direct", "partitioned", "nonuniform")
 ]
 
-# Blocks that divide the rings of `dyadic`, that do not, and one that takes several calls. Blocks of one row are slow
-# where caches are rebuilt through thousands of taps, so the longest kernel has none.
+# Blocks that divide the rings of `dyadic`, that do not, and one that takes several calls. Blocks of
+# one row are slow where caches are rebuilt through thousands of taps, so the longest kernel has
+# none.
 DYADIC = [
     Case(f"dyadic_{width}_channels_{taps}_taps_{kernel_dim}", stack(2, width, taps, kernel_dim=kernel_dim), blocks=blocks,
          length=20000 if taps > 10000 else 3 * taps + 500, walks=5, algorithm="dyadic")
@@ -155,7 +156,7 @@ DYADIC = [
         (2, 16384, 32, [16, 64, 320]), (16, 16384, 64, [64])]
 ]
 
-# ---- several entries over one state -----------------------------------------------------------------------------
+# ---- several entries over one state --------------------------------------------------------------
 
 
 def entries_reported(report):

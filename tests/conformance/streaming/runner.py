@@ -76,7 +76,8 @@ def check_stream(longwave, folder, case):
         assert walk["switches"] >= 3 and walk["rows"] >= case.walks and walk["largest_error"] <= limit, (walk, limit)
         text += f"; {walk['switches']} changes of entry within {walk['largest_error']:.1e}"
 
-    # What a stream remembers is declared by the model: rows of values and what layers carry from row to row.
+    # What a stream remembers is declared by the model: rows of values and what layers carry from
+    # row to row.
     assert {field["kind"] for field in report["state"]} <= {"history", "carry"}, report["state"]
     assert report["state_bytes"] == sum((field["bytes"] + 63) // 64 * 64 for field in report["state"]), report["state"]
     if case.algorithm:

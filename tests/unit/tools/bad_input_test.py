@@ -56,7 +56,8 @@ class BadInput(Cli):
     def test_headers_made_to_take_long(self):
         header = lambda text: struct.pack("<Q", len(text)) + text
         tensor = b'"k%d":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}'
-        # A hang ends at the limit that each command has; how time grows with bytes is asked by tests/unit/formats/package/speed_test.cc.
+        # A hang ends at the limit that each command has; how time grows with bytes is asked by
+        # tests/unit/formats/package/speed_test.cc.
         self.bad_package("deepjson", ["model.json", "nested deeper"], lambda d, w: ('{"a":' * 1000000, w))
         self.bad_package("manyjson", ["model.json", "values"], lambda d, w: ('{"format":[' + "0," * 3000000 + "0]}", w))
         self.bad_package("bigjson", ["model.json", "16777216 bytes"], lambda d, w: (" " * 20000000, w))

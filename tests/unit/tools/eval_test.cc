@@ -33,14 +33,16 @@ WordStream three_slots() {
 TEST_CASE("eval: MLPerf Tiny counts an event until one second after its word") {
     const WordStream stream = three_slots();
     const auto score = [&](const std::vector<ScoredEvent> &events) { return mlperf_tiny(stream, events); };
-    auto found = score({{0, 2 * second}, {0, 5 * second + 1}}); // the last moment for the first, too late for the second
+    // The last moment for the first, too late for the second.
+    auto found = score({{0, 2 * second}, {0, 5 * second + 1}});
     CHECK(found["true_positives"] == 1);
     CHECK(found["false_negatives"] == 1);
     CHECK(found["false_positives"] == 1);
     found = score({{0, second}, {0, second + 100}, {0, 4 * second}}); // twice in one word is not a mistake
     CHECK(found["true_positives"] == 2);
     CHECK(found["false_positives"] == 0);
-    found = score({{1, second}, {1, second + 100}, {1, 2 * second + 50}}); // another word; the first two count once
+    // Another word; the first two count once.
+    found = score({{1, second}, {1, second + 100}, {1, 2 * second + 50}});
     CHECK(found["true_positives"] == 0);
     CHECK(found["false_positives"] == 2);
     CHECK(found["false_negatives_of_50"] == doctest::Approx(50));
@@ -65,7 +67,8 @@ TEST_CASE("eval: words, latency and speakers") {
 TEST_CASE("eval: the sound of a clip ends where it falls 25 dB") {
     std::vector<float> clip(second, 0.0f);
     for (size_t i = 4800; i < 9600; i++) clip[i] = 0.5f * static_cast<float>(std::sin(0.3 * double(i)));
-    for (size_t i = 9600; i < second; i++) clip[i] = 0.01f * static_cast<float>(std::sin(0.3 * double(i))); // -34 dB
+    // -34 dB.
+    for (size_t i = 9600; i < second; i++) clip[i] = 0.01f * static_cast<float>(std::sin(0.3 * double(i)));
     const auto [begin, end] = sound_in(clip, second);
     CHECK(begin == 4800);
     CHECK(end == 9600);

@@ -157,7 +157,8 @@ class Generate(Cli):
         self.assertEqual(result, whole[:at])
         tokens, end = self.lines(self.model, "-p", "abc", "-n", 300, "--stop", stop, *SAMPLING)
         self.assertEqual((end["reason"], len(tokens)), ("stop", at + 4))
-        # Cut within the stop text: what came of it was written, for nobody knew; the rest is still found.
+        # Cut within the stop text: what came of it was written, for nobody knew; the rest is still
+        # found.
         state = self.scratch / "c.state"
         first = self.generate(self.model, "-p", "abc", "-n", at + 2, "--stop", stop, "--state-out", state, *SAMPLING)
         self.assertEqual(first, whole[:at + 2])

@@ -31,7 +31,8 @@ Expected<ArtifactCheck> check_artifact(const OpenForTarget &open, const nlohmann
             continue;
         }
         auto model = open(name);
-        if (!model) return model.status(); // also where memory is short: what is not checked must not be written
+        // Also where memory is short: what is not checked must not be written.
+        if (!model) return model.status();
         double worst = 0;
         LW_TRY(model->verify(&worst));
         if (!here) result.golden.emplace_back(name, worst);

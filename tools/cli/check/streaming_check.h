@@ -1,9 +1,9 @@
 // The streaming check: a stream equals the offline run, tested on this machine through the runtime.
 //
 // 1. One pass over the full length, one block per push, compared with the offline run.
-// 2. The result must not depend on how the input is cut. One pass in random pushes, over the full length or
-//    as far as the longest golden vector, reaches every position of every ring and every lag. Many short
-//    passes cut the first blocks at random.
+// 2. The result must not depend on how the input is cut. One pass in random pushes, over the full
+//    length or as far as the longest golden vector, reaches every position of every ring and every
+//    lag. Many short passes cut the first blocks at random.
 #pragma once
 #include "formats/base/expected.h"
 #include "tools/cli/model/model.h"

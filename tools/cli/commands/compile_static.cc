@@ -152,7 +152,8 @@ std::string StaticLibrary::beside(const std::string &ending) const {
 }
 std::string StaticLibrary::header_path() const { return beside(".h"); }
 std::string StaticLibrary::weights_path() const {
-    const targets::Target *target = targets::find(target_); // null for a name that is none, which the compilation refuses
+    // Null for a name that is none, which the compilation refuses.
+    const targets::Target *target = targets::find(target_);
     return target && target->separate_weights ? beside(".weights") : "";
 }
 

@@ -37,7 +37,8 @@ public:
 private:
     Stream stream_;
     uint32_t output_ = 0;
-    uint64_t ticks_num_ = 1, ticks_den_ = 1, delay_ = 0; // row r is there after (r + 1) * den / num + delay ticks
+    // Row r is there after (r + 1) * den / num + delay ticks.
+    uint64_t ticks_num_ = 1, ticks_den_ = 1, delay_ = 0;
     uint32_t window_ = 1, min_count_ = 1, refractory_ = 0;
     float release_ = 0.5f;
     std::vector<float> thresholds_; // above 1: never

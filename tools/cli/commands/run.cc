@@ -153,7 +153,8 @@ Status run(const RunFlags &flags) {
                            : run_offline(model, in, flags.length, flags.threads, trace.get()));
     if (trace) LW_TRY(trace->write(flags.trace));
 
-    ordered_json json = ordered_json::object(); // null becomes one unsafely: nlohmann 3.11.2 crashes without memory
+    // Null becomes one unsafely: nlohmann 3.11.2 crashes without memory.
+    ordered_json json = ordered_json::object();
     for (const Result &result : results) {
         json[result.info.name] = {{"shape", result.shape()}};
         if (flags.json)

@@ -64,7 +64,8 @@ std::vector<Edge> edges_of(const std::vector<GraphLine> &lines) {
     for (size_t i = 0; i < lines.size(); i++) {
         for (const std::string &name : lines[i].from)
             if (const auto it = at.find(name); it != at.end()) edges.push_back({it->second, i, 0});
-        if (!lines[i].end || lines[i].from.empty()) at[lines[i].name] = i; // an output may be named as a layer
+        // An output may be named as a layer.
+        if (!lines[i].end || lines[i].from.empty()) at[lines[i].name] = i;
     }
     // The shortest edges lie next to the lines; an edge takes the first track that is free.
     std::stable_sort(edges.begin(), edges.end(),

@@ -25,7 +25,8 @@ _SHORT_LONG = [f"short.#.{name}" for name in _BRANCH] + [
     f"long.{name}" for name in ("k0", "k1", "D", "kernel_list.#", "kernel_norm", "kernel_norm_initialized",
                                 "multiplier", "decay")]
 
-# tensors that a layer type reads under its prefix; "#" stands for 0, 1, ..., a last "*" for all that follows
+# tensors that a layer type reads under its prefix; "#" stands for 0, 1, ..., a last "*" for all
+# that follows
 _PARAMETERS = {
     "log_mel": ["window", "mel", "mean", "scale"],
     "conv2d": ["weight", "bias"],

@@ -13,8 +13,9 @@ import torch
 ROOT = Path(__file__).resolve().parents[3]
 LONGWAVE = Path(os.environ.get("LONGWAVE", ROOT / "build/longwave")).resolve()
 BUILT = LONGWAVE.parent / "python"
-# Float32 against float32, of the peak, as in importer_checks.py. PyTorch computes the kernel of S4D in float32, the importer in float64, so PyTorch's
-# rounding is a part there: docs/import.md measures 5.5e-6.
+# Float32 against float32, of the peak, as in importer_checks.py. PyTorch computes the kernel of S4D
+# in float32, the importer in float64, so PyTorch's rounding is a part there: docs/import.md
+# measures 5.5e-6.
 LIMITS = {"keyword_net": 2e-6, "s4d": 1e-5, "hyena": 2e-6}
 ENVIRONMENT = os.environ | {"LONGWAVE_PROGRAM": str(LONGWAVE), "PYTHONPATH": f"{BUILT}:{ROOT}/examples/pytorch", "OMP_NUM_THREADS": "1"}
 

@@ -36,7 +36,8 @@ def test_the_bootstrap_counts_speakers() -> None:
     low, high = bootstrap(alike, speakers)
     assert low < alike.mean() < high and high - low < 0.08
     assert np.diff(bootstrap(apart, speakers))[0] > 2 * (high - low)
-    # Against the normal approximation for independent clips: 1.96 * sqrt(p (1 - p) / n), within a third.
+    # Against the normal approximation for independent clips: 1.96 * sqrt(p (1 - p) / n), within a
+    # third.
     width = 2 * 1.96 * np.sqrt(alike.mean() * (1 - alike.mean()) / 600)
     assert abs((high - low) / width - 1) < 0.34
 

@@ -145,7 +145,8 @@ def test_head_and_body_in_one_file_give_what_training_saw(tmp_path: Path, monkey
     body.write_model(made, ["one", "two", "_other_"], decision, "words", tmp_path / "model")
     body.compile_model(tmp_path / "model", tmp_path / "model.lw")
     stream = Engine(LONGWAVE, tmp_path / "model.lw", tmp_path / "cache").scores(samples)
-    # Rows and scores are kept as float16: half a unit in the last place of the rows is 2^-11 of each.
+    # Rows and scores are kept as float16: half a unit in the last place of the rows is 2^-11 of
+    # each.
     assert np.abs(stream - fit.scores(made, rows)).max() < 5e-3
     assert json.loads((tmp_path / "model/model.json").read_text())["decision"]["ignore"] == ["_other_"]
 

@@ -1,5 +1,5 @@
-// What norms, activations, residuals and heads become, as graph text; outputs, examples, and the order
-// of weights.
+// What norms, activations, residuals and heads become, as graph text; outputs, examples, and the
+// order of weights.
 #include "tests/unit/compiler/layers/lowered.h"
 #include "compiler/ir/verify.h"
 #include <cmath>

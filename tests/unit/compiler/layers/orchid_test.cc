@@ -69,7 +69,8 @@ TEST_CASE("lower: an orchid whose kernel goes through time, over twice as many s
     for (const ir::Constant &constant : graph->constants)
         if (constant.key == "o.fixed_conv.bias.taps") taps = &constant;
     REQUIRE(taps);
-    // All weights 0.5, and so is every position: three equal sines, twice, and the decay exp(−t·|δ|).
+    // All weights 0.5, and so is every position: three equal sines, twice, and the decay
+    // exp(−t·|δ|).
     const double first = std::sin(0.5 * (3 * 0.5 * 0.5 + 0.5)),
                  second = std::sin(0.5 * (3 * 0.5 * first + 0.5));
     CHECK(taps->data.size() == 24);

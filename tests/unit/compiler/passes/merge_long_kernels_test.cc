@@ -1,5 +1,5 @@
-// Branches next to a long kernel go into it: given tap by tap, expanded later, with two sides or with
-// copies of each channel.
+// Branches next to a long kernel go into it: given tap by tap, expanded later, with two sides or
+// with copies of each channel.
 #include "tests/unit/compiler/passes/merged_branches.h"
 
 namespace merge_long_kernels_test {

@@ -84,7 +84,8 @@ TEST_CASE("store_weights: int8 has a scale for each output") {
     CHECK(layers.at(0).format == WeightFormat::int8);
 }
 
-// The largest number of steps of which all sums fit an int32, from the definition: |w| in steps of 127 to the largest.
+// The largest number of steps of which all sums fit an int32, from the definition: |w| in steps of
+// 127 to the largest.
 TEST_CASE("store_weights: int8 says how many steps activations may have, and of how many none overflows") {
     constexpr uint32_t in = 3000;
     const std::string wide = R"(graph "g"

@@ -3,7 +3,8 @@ from __future__ import annotations
 
 import numpy as np
 
-# Common English words, so that a part of a phrase next to any of them is known not to be the phrase.
+# Common English words, so that a part of a phrase next to any of them is known not to be the
+# phrase.
 COMMON = ("time year people way day man thing woman life child world school state family student group country problem hand part "
           "place case week company system program question work night point home water room mother area money story fact month "
           "lot right study book eye job word business issue side kind head house service friend father power hour game line end "

@@ -75,7 +75,8 @@ def _sgconv(graph: Graph, name: str, x: str, pixels: int, width: int) -> str:
     scales = [
         graph.tensor(f"{name}.kernel_list.{i}", (1, width, d), normal(1.0)) for i in range(SCALES)
     ]
-    # about the norm of such a random kernel: growth^2(4-i) of d s_i taps, interpolated ones two thirds of them
+    # about the norm of such a random kernel: growth^2(4-i) of d s_i taps, interpolated ones two
+    # thirds of them
     energy = sum(GROWTH ** (2 * (SCALES - 1 - i)) * d * 2 ** max(0, i - 1) for i in range(SCALES))
     norm = graph.tensor(f"{name}.kernel_norm", (1, width), constant((energy * 2 / 3) ** 0.5), trained=False)
     growth = graph.tensor(f"{name}.multiplier", (width,), given([GROWTH] * width), trained=False)

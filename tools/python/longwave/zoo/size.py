@@ -162,7 +162,8 @@ def measure(row: Row, weights: str, engine: Engine, folder: Path, settings: Sett
         write(model, row.name, package, model.tensors.random(seed=0), row.stored)
     stored = stored_bytes(model, weights)
     block = "1,16" if model.streams else None
-    # rows that are compared with float64 here need no second check by the compiler, which takes hours for them
+    # rows that are compared with float64 here need no second check by the compiler, which takes
+    # hours for them
     compiled = engine.compile(package, artifact, row.length, model.streams, block, not row.exact, weights)
     line = {"name": row.name, "weights": weights, "parameters": parameters, "published": row.paper,
             "stored_mb": mb(stored)} | memory_of_compile(compiled, stored, program_bytes(engine, folder))
