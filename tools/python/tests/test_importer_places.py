@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -16,8 +17,13 @@ TWICE = [1, 3, 1, 0, 0]  # features of the input
 READS_TWICE = {
     "linear": lambda: nn.Linear(5, 3),
     "constants": lambda: models.Function(lambda x: x * torch.tensor([1.0, 2, 3, 4, 5]) + torch.arange(5.0)),
-    "convolution": lambda: nn.Sequential(models.Function(lambda x: nn.functional.pad(x.mT, (2, 0))), nn.Conv1d(5, 4, 3), models.Function(lambda x: x.mT)),
+    "convolution": lambda: nn.Sequential(models.Function(lambda x: F.pad(x.mT, (2, 0))), nn.Conv1d(5, 4, 3), models.Function(lambda x: x.mT)),
     "lstm": lambda: nn.Sequential(nn.LSTM(5, 3, batch_first=True), models.Function(lambda y: y[0])),
+    "group norm": lambda: models.Function(lambda x, k: F.group_norm(x.mT, 5, k[0], k[1]).mT, 2, 5),
+    "instance norm": lambda: models.Function(lambda x, k: F.instance_norm(x.mT, weight=k[0], bias=k[1]).mT, 2, 5),
+    "batch norm": lambda: models.Function(lambda x, k: F.batch_norm(x.mT, k[0], k[1].square() + 1, k[0], k[1]).mT, 2, 5),
+    "layer norm": lambda: models.Function(lambda x, k: F.layer_norm(x, (5,), k[0], k[1]), 2, 5),
+    "pool": lambda: models.Function(lambda x: F.max_pool1d(x.mT, 3, 3).mT),
 }
 
 
@@ -36,5 +42,5 @@ def test_zeros_of_a_shape_are_a_constant() -> None:
 def test_a_convolution_of_delayed_rows() -> None:
     torch.manual_seed(9)
     conv = nn.Conv1d(4, 4, 3, groups=4, padding=2)
-    made = imported(models.Function(lambda x: conv(nn.functional.pad(x.mT, (5, 0))[..., :-5])[..., :-2]), "x=1xTx4", length=61)
+    made = imported(models.Function(lambda x: conv(F.pad(x.mT, (5, 0))[..., :-5])[..., :-2]), "x=1xTx4", length=61)
     assert kinds(made) == ["shift", "conv2d"]

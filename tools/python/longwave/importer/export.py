@@ -1,7 +1,8 @@
 """From a module to a graph of torch operations at one length, and that graph in float64.
 
 Export is static: torch fixes a dynamic length silently for some modules, and rejects others. The importer tests other
-lengths itself (prove.py). `run_decompositions({})` keeps linear, einsum, fft_rfft and stft whole.
+lengths itself (prove.py). `run_decompositions` keeps linear, einsum, fft_rfft and stft whole: it writes out only the
+operations of decompositions.py.
 """
 from __future__ import annotations
 
@@ -17,11 +18,12 @@ import torch
 from torch import Tensor, nn
 from torch.fx.node import Node, map_aggregate
 
+from . import decompositions
 from .errors import ImportFailed, Problem
 from .inputs import Input
 from .known import mark
 from .named import kept_state, refuse_graph
-from .wrappers import copied
+from .wrappers import copied, exact_weights
 
 WIDE = {torch.float32: torch.float64, torch.float16: torch.float64, torch.bfloat16: torch.float64, torch.complex64: torch.complex128}
 
@@ -66,10 +68,15 @@ def module_of(n: Node) -> str:
     return stack[-1][0].removeprefix("L['self']").strip(".") if stack else ""
 
 
+def name_of(n: Node) -> str:
+    """Of the operation that the module calls. Parts of one operation share it."""
+    return (decompositions.written(n) or (n.name,))[0]
+
+
 def address(n: Node) -> str:
     """Module address and name of a node: "blocks.0.layer/fft_rfft"."""
     module = module_of(n)
-    return f"{module}/{n.name}" if module else n.name
+    return f"{module}/{name_of(n)}" if module else name_of(n)
 
 
 def op_name(node: Node) -> str:
@@ -158,7 +165,7 @@ class Exported:
         examples = tuple(i.example(length, floats) for i in inputs)
         try:
             with torch.no_grad(), quiet():
-                program = torch.export.export(copy.deepcopy(module), examples, strict=False).run_decompositions({})
+                program = torch.export.export(copy.deepcopy(module), examples, strict=False).run_decompositions(dict(decompositions.TABLE))
         except Exception as e:  # torch raises many types here
             raise ImportFailed([export_problem(e)]) from e
         signature = program.graph_signature
@@ -173,12 +180,16 @@ class Exported:
         self.results = [r for r in results if isinstance(r, Node)]
         refuse_graph(self.nodes, self.results, address)
         self.constants: dict[Node, Tensor] = {}
-        self._fold(program)
+        self._fold(program, exact_weights(module))
 
-    def _fold(self, program) -> None:
+    def _fold(self, program, exact: dict[str, Tensor]) -> None:
         s = program.graph_signature
         keys = {**s.inputs_to_parameters, **s.inputs_to_buffers, **s.inputs_to_lifted_tensor_constants}
         self.varying = varying = set(self.arguments)
+        objects = [n for n in self.nodes if n.op == "placeholder" and n not in varying and n.name not in keys]
+        if objects:
+            raise ImportFailed([Problem(address(u), op_name(u), "reads an object that is not a tensor", "make its numbers once, in the constructor of the module")
+                                for n in objects for u in n.users])
         for n in self.nodes:
             if n.op == "call_function" and any(a in varying for a in n.all_input_nodes) and op_name(n) not in SHAPED:
                 varying.add(n)
@@ -188,7 +199,7 @@ class Exported:
                 if n in varying:
                     continue
                 if n.name in keys:
-                    t = program.state_dict.get(keys[n.name], program.constants.get(keys[n.name]))
+                    t = next(t for t in (values.get(keys[n.name]) for values in (exact, program.state_dict, program.constants)) if t is not None)
                     self.constants[n] = t.detach().to(wide(t.dtype))
                 elif n.op == "call_function":
                     shaped = {a: torch.zeros(a.meta["val"].shape, dtype=wide(a.meta["val"].dtype)) for a in n.all_input_nodes if a in varying}

@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 from torch.fx.node import Node
 
+from . import decompositions, places
 from .errors import Problem, Refused, UnclearLength
-from .export import Exported, address, call, module_of, op_name
+from .export import Exported, address, call, module_of, name_of, op_name
 from .places import ZERO, Placed, all_features, natural, settled
 from .recovered import Output, Recovered
 from .regions import find_convolution
@@ -21,6 +22,8 @@ MOVES = set("view reshape _unsafe_view flatten unflatten transpose permute t mT 
 KEEPS = set("to _to_copy dropout feature_dropout detach type_as lift_fresh_copy alias_copy clone contiguous identity".split())
 RULES = {**linear.RULES, **convolution.RULES, **pointwise.RULES, **norms.RULES, **time.RULES, **spectrum.RULES, **known.RULES,
          **recurrent.RULES, **scans.RULES, **pooling.RULES, **group_norm.RULES, **transposed.RULES}
+DEVIATIONS = {"var", "std", "var_mean", "std_mean"}
+OVER_TIME = ("takes deviations from a mean over time, which no row knows", "take them over features, or use instance_norm or group_norm")
 NO_RULE = {"scaled_dot_product_attention": "write the layers by hand: docs/import.md"}
 
 
@@ -113,7 +116,11 @@ class Importer:
 
     def refuse(self, n: Node, e: Refused) -> None:
         self.unclear |= isinstance(e, UnclearLength)
-        self.problems.append(Problem(self.where(n), self.kind(n), e.reason, e.way_out))
+        _, kind = decompositions.written(n) or ("", self.kind(n))
+        reason, way_out = (OVER_TIME if e.reason == places.TIMELESS and kind in DEVIATIONS else (e.reason, e.way_out))
+        problem = Problem(self.where(n), kind, reason, way_out)
+        if problem not in self.problems:  # parts of one operation share its name
+            self.problems.append(problem)
 
     def run(self) -> "Importer":
         for entry, n in zip(self.exported.inputs, self.exported.arguments, strict=True):
@@ -134,7 +141,7 @@ class Importer:
         return self
 
     def match(self, n: Node) -> None:
-        self.graph.here = (self.module(n), n.name)
+        self.graph.here = (self.module(n), name_of(n))
         if any(v not in self.values for v in self.variables(n)):
             return self.stand_in(n)  # the cause is reported elsewhere
         try:
@@ -217,7 +224,7 @@ class Importer:
                 if not self.problems:
                     self.problems.append(Problem(name, "output", "is not real numbers", "return real numbers"))
                 continue
-            self.graph.here = (self.module(n), n.name)
+            self.graph.here = (self.module(n), name_of(n))
             try:
                 placed = self.settled(n)
                 if placed.value in self.opaque:

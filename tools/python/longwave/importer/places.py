@@ -14,6 +14,7 @@ from .errors import Refused
 from .recovered import Recovered
 
 ZERO, NONE = -1, -2  # an element that is zero; one that the value does not hold
+TIMELESS = "one operand has a time axis, the other has none"
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,7 @@ def features(graph: Recovered, placed: Placed, dim: int) -> Tensor:
     order = p[0] % op.width
     if len(p) == op.rows and bool((p[0] >= 0).all()) and torch.equal(p, torch.arange(len(p))[:, None] * op.width + order):
         return order
+    more_rows(op, placed)
     if int(placed.at.min()) < 0:
         raise Refused("reads zeros before the start or after the end as rows", "pad only in front of a convolution")
     raise Refused("its rows are not one time step each", "keep one axis of time and one of features")
@@ -60,7 +62,14 @@ def all_features(graph: Recovered, placed: Placed) -> tuple[Tensor, int | None, 
         p = at.movedim(axis, 0).reshape(op.rows, -1)
         if bool((p[0] >= 0).all()) and torch.equal(p, torch.arange(op.rows)[:, None] * op.width + p[0] % op.width):
             return p[0] % op.width, axis, steps
+    more_rows(op, placed)
     raise Refused("its rows are not one time step each", "return all rows of the sequence, or one result for all of it")
+
+
+def more_rows(op, placed: Placed) -> None:
+    """Pools and convolutions with a stride may give one row more where the rows are no multiple of it."""
+    if int(placed.at.min()) == NONE:
+        raise Refused(f"has more rows than the {op.rows} that are complete", "cut the result to rows // stride, and rows * stride after a transposed convolution")
 
 
 def separate(graph: Recovered, placed: Placed) -> Placed:
@@ -96,7 +105,7 @@ def settled(graph: Recovered, placed: Placed) -> Placed:
     if op.timeless or op.rows == 1 or placed.at.numel() == 0:
         return placed
     if int(placed.at.min()) < 0:
-        return delayed(graph, placed)
+        return filled(graph, delayed(graph, placed))
     first, last = int(placed.at.min()) // op.width, int(placed.at.max()) // op.width
     if first != last or first not in (0, op.rows - 1):
         return placed
@@ -122,13 +131,26 @@ def delayed(graph: Recovered, placed: Placed) -> Placed:
     return placed
 
 
+def filled(graph: Recovered, placed: Placed) -> Placed:
+    """Features that are zero in all rows, such as a pad along the features adds, become features of a value."""
+    op = graph.ops[placed.value]
+    for axis in range(placed.at.dim()):
+        p = placed.at.movedim(axis, 0).reshape(placed.at.shape[axis], -1)
+        if len(p) != op.rows or not bool((p[0] == ZERO).any()):
+            continue
+        order = torch.where(p[0] == ZERO, ZERO, p[0] % op.width)
+        if torch.equal(p, torch.where(order < 0, ZERO, torch.arange(op.rows)[:, None] * op.width + order)):
+            return natural(graph.select(graph.flat(placed.value), order), placed.at.shape, axis)
+    return placed
+
+
 def paired(graph: Recovered, kind: str, a: Placed, b: Placed) -> Placed:
     """An op on two values, element by element, however both are laid out, split or repeated."""
     shape = torch.broadcast_shapes(a.at.shape, b.at.shape)
     p, q = a.at.expand(shape), b.at.expand(shape)
     wa, wb = graph.ops[a.value].width, graph.ops[b.value].width
     if graph.ops[a.value].timeless != graph.ops[b.value].timeless:
-        raise Refused("one operand has a time axis, the other has none", "pool both, or none")
+        raise Refused(TIMELESS, "pool both, or none")
     none = (p == NONE) | (q == NONE)
     if bool(((p == ZERO) | (q == ZERO)).logical_and(~none).any()) or not torch.equal((p // wa)[~none], (q // wb)[~none]) \
             or graph.ops[a.value].rows != graph.ops[b.value].rows:

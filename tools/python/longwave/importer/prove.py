@@ -35,10 +35,10 @@ def rows_of(output, result: Tensor) -> Tensor:
 
 
 def other_lengths(length: int, extents: set[int]) -> list[int]:
-    """Two shorter ones, odd, and different from every extent of the model."""
+    """Two shorter ones, one odd and one even, and different from every extent of the model."""
     lengths = []
-    for part in (0.83, 0.61):
-        n = int(length * part) | 1
+    for part, odd in ((0.83, 1), (0.61, 0)):
+        n = int(length * part) // 2 * 2 + odd
         while n in extents or n in lengths:
             n += 2
         lengths.append(n)
@@ -59,6 +59,8 @@ def prove(importer: Importer, module: nn.Module, inputs: Sequence[Input], log=la
             raise ImportFailed([Problem("", "", f"the module does not run at length {n}: {reason}",
                                         "it must take every length up to the example's")]) from e
         errors[n] = prove_at(importer.graph, exported, inputs, n)
+        if errors[n] == float("inf") and (few := rows_at(importer.graph, exported, inputs, n)):
+            raise ImportFailed([few])
         if errors[n] > EXACT:
             raise ImportFailed(causes(importer, exported, errors[n]))
     as_it_is(importer.graph, module, inputs, length)
@@ -71,6 +73,19 @@ def prove_at(graph: Recovered, exported: Exported, inputs: Sequence[Input], leng
     with float64_default():
         found = execute(graph, [i.rows(t) for i, t in zip(inputs, x)])
     return max(error(f, rows_of(o, e)) for o, f, e in zip(graph.outputs, found, expected, strict=True))
+
+
+def rows_at(graph: Recovered, exported: Exported, inputs: Sequence[Input], length: int) -> Problem | None:
+    """The first output whose number of rows is another one at this length."""
+    x = [i.example(length, torch.float64, seed=7) for i in inputs]
+    with float64_default():
+        found = execute(graph, [i.rows(t) for i, t in zip(inputs, x)])
+    for o, f, e in zip(graph.outputs, found, exported.run(x), strict=True):
+        rows = len(rows_of(o, e))
+        if o.axis is not None and rows != len(f):
+            return Problem(o.name, "output", f"has {rows} rows at length {length}, and its graph gives {len(f)}",
+                           "give one row for each complete stride: pad with zeros, or cut the result")
+    return None
 
 
 def causes(importer: Importer, exported: Exported, worst: float) -> list[Problem]:

@@ -10,6 +10,8 @@ from .known import Known
 from .rules.unary import FLOAT64 as POINTWISE
 from .taps import Dyadic
 
+PLAIN = {"linear", "affine", "add", "mul", "square"}  # what modules often write twice: deviations from a mean
+
 
 @dataclass
 class Op:
@@ -43,6 +45,7 @@ class Recovered:
     outputs: list[Output] = field(default_factory=list)
     here: tuple[str, str] = ("", "")  # module and source of what is emitted now
     _taken: dict = field(default_factory=dict)
+    _plain: dict = field(default_factory=dict)
 
     def emit(self, kind: str, inputs: list[int], constants=(), attributes: dict | None = None, width: int = 0, rows: int = 0,
              dims: tuple[int, ...] | None = None, timeless: bool = False) -> int:
@@ -52,8 +55,22 @@ class Recovered:
             dims = first.dims if first and first.width == width and kind in {*POINTWISE, "add", "mul", "affine"} else (width,)
         timeless = timeless or bool(first and first.timeless)
         constants = [(key, t.detach().to(torch.float64)) for key, t in constants if t is not None]
+        if (same := self._same(kind, inputs, constants, attributes or {})) is not None:
+            return same
         self.ops.append(Op(kind, inputs, constants, attributes or {}, width, 1 if timeless else rows or first.rows, dims, timeless, *self.here))
         return len(self.ops) - 1
+
+    def _same(self, kind: str, inputs: list[int], constants: list[tuple[str, Tensor]], attributes: dict) -> int | None:
+        """An op that computes the same already. The place that the next one will have is noted."""
+        if kind not in PLAIN:
+            return None
+        before = self._plain.setdefault((kind, tuple(inputs), tuple(attributes.items())), [])
+        for at in before:
+            found = self.ops[at].constants
+            if [key for key, _ in found] == [key for key, _ in constants] and all(torch.equal(a, b) for (_, a), (_, b) in zip(found, constants)):
+                return at
+        before.append(len(self.ops))
+        return None
 
     def linear(self, v: int, weight: Tensor, bias: Tensor | None = None) -> int:
         op = self.ops[v]
@@ -148,10 +165,11 @@ class Recovered:
         for output in self.outputs:
             output.value = at[output.value]
         self._taken.clear()
+        self._plain.clear()
 
     def _fold_affines(self) -> None:
-        """Where nothing else reads between: two in a row become one, and one that treats all frequencies alike goes into the
-        convolution before it."""
+        """Where nothing else reads between: two in a row become one, a linear op takes one in, and so does a convolution if the
+        affine op treats all frequencies alike."""
         uses = [0] * len(self.ops)
         for v in [i for op in self.ops for i in op.inputs] + [output.value for output in self.outputs]:
             uses[v] += 1
@@ -159,7 +177,12 @@ class Recovered:
             if op.kind != "affine" or uses[op.inputs[0]] > 1:
                 continue
             made, scale, shift = self.ops[op.inputs[0]], op.constant("scale"), op.constant("shift")
-            if made.kind == "affine":
+            if made.kind == "linear":
+                bias = made.constant("bias")
+                op.kind, op.inputs, op.attributes = "linear", list(made.inputs), {"bias": 1}
+                op.constants = [("weight", made.constant("weight") * scale[:, None]), ("bias", shift + (0 if bias is None else bias * scale))]
+                op.module, op.source = made.module, made.source
+            elif made.kind == "affine":
                 op.constants = [("scale", scale * made.constant("scale")), ("shift", made.constant("shift") * scale + shift)]
                 op.inputs = list(made.inputs)
             elif made.kind == "conv2d":

@@ -6,7 +6,7 @@ from torch import Tensor
 from torch.fx.node import Node
 
 from .errors import Refused, UnclearLength
-from .export import op_name, run_nodes
+from .export import name_of, op_name, run_nodes
 from .places import Placed
 from .probe import probe_convolution, time_axis
 
@@ -105,7 +105,7 @@ def convolution(importer, base: Node, region: list[Node], end: Node) -> Placed:
         return values[end].movedim(axis, 0).reshape(op.rows, -1)
 
     taps = probe_convolution(run, op.rows, op.width)
-    graph.here = (importer.module(end), end.name)
+    graph.here = (importer.module(end), name_of(end))
     outputs = len(taps.channel)
     counts = torch.bincount(taps.channel, minlength=op.width)
     if bool((counts == counts[0]).all()):  # copies of all channels: (copy, channel)

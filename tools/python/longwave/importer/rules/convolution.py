@@ -73,25 +73,28 @@ def conv1d(importer, n) -> Placed:
     if op.timeless or x.at.dim() != 3 or x.at.shape[0] != 1:
         raise Refused("not a sequence with a batch of 1", "convolve (1, channels, rows)")
     w = spread(w, 2, dilation)
-    if isinstance(padding, str):
-        padding = (w.shape[2] - 1) // 2 if padding == "same" else 0
+    reach = w.shape[2] - 1
+    before, after = (reach // 2, reach - reach // 2) if padding == "same" else (0, 0) if padding == "valid" else both(padding, 1) * 2
     zeros, order = leading(x.at[0].T, op.width, op.rows)
-    w, ahead = causal(w, zeros + both(padding, 1)[0], stride)
-    late(importer, n, ahead, n.meta["val"].shape[2], op.rows // stride)
+    w, ahead = causal(w, zeros + before, stride)
+    late(importer, n, ahead, x.at.shape[2] - zeros - op.rows + after, n.meta["val"].shape[2], op.rows, stride)
     if ahead and stride == 1 and groups == len(order) == len(w):
-        return centred(importer, n, x, order, w, bias, ahead)
-    return short(importer, n, graph.flat(x.value), order, w, bias, stride, groups, ahead)
+        out = centred(importer, graph.flat(x.value), order, w, bias, ahead)
+    else:
+        out = short(importer, graph.flat(x.value), order, w, bias, stride, groups, ahead)
+    return result(out, graph.ops[out].rows, natural(out, n.meta["val"].shape, 2).at, 2)
 
 
-def late(importer, n, ahead: int, found: int, rows: int) -> None:
-    """A convolution that looks ahead must give every row. Its stream waits."""
-    if ahead and found < rows:
-        raise Refused(f"looks {ahead} rows ahead, and gives {found} rows of {rows}", "pad with zeros at both ends, as padding=\"same\" does")
+def late(importer, n, ahead: int, zeros: int, found: int, rows: int, stride: int) -> None:
+    """A convolution that looks ahead must give every row, at each length: it needs as many zeros after the rows. Its stream waits."""
+    if ahead > zeros:
+        few = f"gives {found} rows of {rows // stride}" if found < rows // stride else f"gives a row less at some lengths, such as {rows // stride * stride}"
+        raise Refused(f"looks {ahead} rows ahead, and {few}", "pad with zeros at both ends, as padding=\"same\" does")
     if ahead:
         importer.warn(n, f"looks {ahead} rows ahead: its stream comes so many rows late")
 
 
-def short(importer, n, value: int, order: Tensor, w: Tensor, bias, stride: int, groups: int, ahead: int = 0) -> Placed:
+def short(importer, value: int, order: Tensor, w: Tensor, bias, stride: int, groups: int, ahead: int = 0) -> int:
     graph, width = importer.graph, importer.graph.ops[value].width
     if groups == len(order) == len(w):
         value = graph.take(value, order)
@@ -100,22 +103,16 @@ def short(importer, n, value: int, order: Tensor, w: Tensor, bias, stride: int, 
         w, groups = torch.zeros(len(w), width, w.shape[2], dtype=torch.float64).index_add(1, order, w.to(torch.float64)), 1
     attributes = {"stride_t": stride, "stride_f": 1, "groups": groups, "bias": int(bias is not None), "frequency": 0,
                   **({"ahead": ahead} if ahead else {})}
-    rows = graph.ops[value].rows // stride
-    out = graph.emit("conv2d", [value], [("weight", w[..., None]), ("bias", bias)], attributes, len(w), rows)
-    shape = n.meta["val"].shape
-    return result(out, rows, natural(out, shape, 2).at, 2)
+    return graph.emit("conv2d", [value], [("weight", w[..., None]), ("bias", bias)], attributes, len(w), graph.ops[value].rows // stride)
 
 
-def centred(importer, n, x: Placed, order: Tensor, w: Tensor, bias, ahead: int) -> Placed:
+def centred(importer, value: int, order: Tensor, w: Tensor, bias, ahead: int) -> int:
     """One filter per channel."""
     graph = importer.graph
     behind = w.shape[2] - 1 - ahead
     half = max(ahead, behind)
     w = F.pad(w[:, 0], (half - behind, half - ahead))
-    value = graph.take(graph.flat(x.value), order)
-    out = graph.emit("centred_conv", [value], [("weight", w), ("bias", bias)], {"bias": int(bias is not None)})
-    rows = graph.ops[out].rows
-    return result(out, rows, natural(out, n.meta["val"].shape, 2).at, 2)
+    return graph.emit("centred_conv", [graph.take(value, order)], [("weight", w), ("bias", bias)], {"bias": int(bias is not None)})
 
 
 def conv2d(importer, n) -> Placed:
@@ -144,7 +141,7 @@ def conv2d(importer, n) -> Placed:
     w, ahead = causal(w, zeros + padding[0], stride[0])
     shape = list(n.meta["val"].shape)
     time, frequency = (3, 2) if first_last else (2, 3)
-    late(importer, n, ahead, shape[time], op.rows // stride[0])
+    late(importer, n, ahead, at.shape[1] - zeros - op.rows + padding[0], shape[time], op.rows, stride[0])
     out = image(graph, x.value, w, bias, stride, groups, frequencies, ahead)
     places = torch.arange(shape[time])[:, None, None] * graph.ops[out].width + torch.arange(shape[frequency])[:, None] * graph.ops[out].dims[-1] \
         + torch.arange(shape[1])

@@ -39,9 +39,9 @@ def normed(importer, n, groups: int, weight, bias, eps: float) -> Placed:
     out = graph.emit("group_norm", [value], [("weight", weight), ("bias", bias)], {"groups": int(groups), "eps": float(eps)},
                      dims=graph.ops[value].dims)
     importer.warn(n, "looks ahead: no stream")
-    place = torch.full((op.width,), -1)
-    place[order] = torch.arange(len(order))
-    return Placed(out, at // op.width * len(order) + place[at % op.width])
+    made = torch.arange(op.rows * p.shape[1]).reshape(op.rows, bands, channels).transpose(1, 2)  # a feature of x may come twice
+    rest = [extent for axis, extent in enumerate(at.shape) if axis > 1 and axis != time]
+    return Placed(out, made.reshape(op.rows, channels, *rest).movedim(0, time - 1)[None])
 
 
 RULES = {"group_norm": group_norm, "instance_norm": instance_norm}

@@ -23,9 +23,17 @@ def linear(importer, n) -> Placed:
     return natural(importer.graph.linear(x.value, full, bias), shape, axis)
 
 
+def only(importer, n):
+    """The one operand that depends on an input."""
+    sources = importer.variables(n)
+    if len(sources) != 1:
+        raise Refused("combines several values that depend on the input", "multiply rows by constants; `*` multiplies rows element by element")
+    return sources[0]
+
+
 def matrix(importer, n) -> Placed:
     """Any operation that multiplies each row by a constant matrix: matmul, einsum, sum over features."""
-    source, = importer.variables(n)
+    source = only(importer, n)
     x = importer.settled(source)
     op = importer.op(x)
     if int(x.at.min()) < ZERO:
@@ -45,10 +53,20 @@ def matrix(importer, n) -> Placed:
     return natural(importer.graph.linear(x.value, w, bias if bool(bias.any()) else None), n.meta["val"].shape, axis)
 
 
+def rows_joined(importer, parts) -> bool:
+    """Whether the parts are rows of one value, such as a loop over time reads. The first and the last row alone are results of their own."""
+    places = [importer.placed(part) for part in parts]
+    if len({x.value for x in places}) > 1:
+        return False
+    rows = torch.cat([x.at.flatten() for x in places]) // importer.op(places[0]).width
+    return int(rows.min()) >= 0 and len(rows.unique()) > 2
+
+
 def concatenate(importer, n) -> Placed:
     """Features of several values side by side. Zeros are kept as places."""
     parts, dim = n.args[0], (n.args[1] if len(n.args) > 1 else n.kwargs.get("dim", 0))
     graph, placed, sources = importer.graph, [], []
+    rows_of_one = rows_joined(importer, [part for part in parts if importer.varies(part)])
     for part in parts:
         if not importer.varies(part):
             if bool(importer.constants[part].any()):
@@ -56,7 +74,7 @@ def concatenate(importer, n) -> Placed:
             placed.append(torch.full(importer.constants[part].shape, ZERO))
             sources.append(None)
         else:
-            x = importer.settled(part)
+            x = importer.placed(part) if rows_of_one else importer.settled(part)
             placed.append(x.at)
             sources.append(x.value)
     values = list(dict.fromkeys(v for v in sources if v is not None))
@@ -80,10 +98,10 @@ def concatenate(importer, n) -> Placed:
 
 def index_rule(importer, n) -> Placed:
     """A selection by constant indices."""
-    source, = importer.variables(n)
+    source = only(importer, n)
     x = importer.placed(source)
     return x.moved(call(n, {**importer.constants, source: x.at}))
 
 
-RULES = {"linear": linear, "cat": concatenate, "index_select": index_rule, "index": index_rule}
-RULES |= dict.fromkeys(["matmul", "mm", "bmm", "addmm", "einsum", "inner", "tensordot"], matrix)
+RULES = {"linear": linear, "cat": concatenate, "index_select": index_rule, "index": index_rule, "gather": index_rule}
+RULES |= dict.fromkeys(["matmul", "mm", "bmm", "mv", "einsum", "inner", "tensordot"], matrix)

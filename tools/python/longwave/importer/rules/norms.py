@@ -91,20 +91,27 @@ def root(importer, n) -> Root | Placed:
     return Root(squares.inputs[0], eps, kind == "rsqrt", itself)
 
 
+def in_step(importer, root: Placed, x: Placed) -> bool:
+    """Whether each row of x meets its own root, which is one number."""
+    t = torch.broadcast_shapes(root.at.shape, x.at.shape)
+    return bool((x.at >= 0).all()) and torch.equal((root.at // importer.op(root).width).expand(t), (x.at // importer.op(x).width).expand(t))
+
+
 def by_root(importer, n) -> Placed | None:
     """x * rsqrt(...) or x / sqrt(...) is the norm of x. None: the root is read as a number."""
     kind, sources = importer.kind(n), importer.variables(n)
     at = next(i for i, v in enumerate(sources) if isinstance(importer.values[v], Root))
     r, x = importer.values[sources[at]], importer.values[sources[1 - at]] if len(sources) == 2 else None
     norm = isinstance(x, Placed) and x.value == r.value and (kind == "mul" if r.inverse else kind == "div" and at == 1)
-    if not norm or x.at.numel() != importer.op(x).rows * importer.op(x).width:
+    if not norm or not in_step(importer, r.itself, x):
         for v in sources:
             if isinstance(importer.values[v], Root):
                 importer.values[v] = importer.values[v].itself
         return None
     value = importer.graph.flat(x.value)
     weight = torch.ones(importer.graph.ops[value].width)
-    return Placed(importer.graph.emit("rms_norm", [value], [("weight", weight)], {"eps": r.eps}), x.at)
+    out = Placed(importer.graph.emit("rms_norm", [value], [("weight", weight)], {"eps": r.eps}), x.at)
+    return out.moved(x.at.expand(n.meta["val"].shape))
 
 
 RULES = {"_native_batch_norm_legit_no_training": batch_norm, "layer_norm": row_norm, "rms_norm": row_norm,

@@ -4,9 +4,11 @@ from __future__ import annotations
 import torch
 
 from ..errors import Refused
-from ..places import NONE, Placed, natural
-from .convolution import both, leading, option
+from ..places import NONE, Placed, natural, paired
+from .convolution import both, centred, late, leading, option, result, short
 from .time import reduce_all
+
+NOT_NEGATIVE = {"relu", "sigmoid", "abs", "square", "exp", "softplus", "softmax", "sqrt", "power_spectrum"}
 
 
 def pool1d(importer, n) -> Placed:
@@ -16,8 +18,8 @@ def pool1d(importer, n) -> Placed:
         raise Refused("not a sequence with a batch of 1", "pool (1, channels, rows)")
     window = Window(importer, n, 1)
     zeros, order = leading(x.at[0].T, op.width, op.rows)
-    if zeros:
-        raise Refused("pools zeros that a pad added", "use the padding of the pooling")
+    if x.at.shape[2] > op.rows:
+        window.with_zeros(zeros, x.at.shape[2] - zeros - op.rows, op)
     value = importer.graph.take(importer.graph.flat(x.value), order)
     return window.emit(importer, n, value, len(order), 2)
 
@@ -48,7 +50,8 @@ class Window:
         self.mode = "max" if kind.startswith("max") else "mean"
         self.size = both(n.args[1], axes)
         self.stride = both(option(n, 2, "stride", None) or self.size, axes)
-        self.padding = both(option(n, 3, "padding", 0), axes)
+        self.padding = both(option(n, 3, "padding", 0), axes)  # of time: zeros in front
+        self.behind = 0  # so many more zeros after the rows
         after = 4
         if self.mode == "max":
             if any(d != 1 for d in both(option(n, 4, "dilation", 1), axes)):
@@ -60,12 +63,43 @@ class Window:
         if self.mode == "mean" and option(n, after + 2, "divisor_override", None):
             raise Refused("divides by a number of its own", "multiply after it")
 
+    def with_zeros(self, before: int, after: int, op) -> None:
+        """Zeros that a pad added around the rows. They count in a mean. The largest of them and of rows is that of the rows if none is negative."""
+        if self.mode == "mean" and (self.outside or not self.padding[0]):
+            self.outside = 1
+        elif self.mode == "mean" or self.padding[0] or op.kind not in NOT_NEGATIVE:
+            raise Refused("pools zeros that a pad added", "use the padding of the pooling")
+        self.padding, self.behind = [self.padding[0] + before], after - before
+
+    def ahead(self, importer, n, value: int, channels: int, ahead: int) -> Placed:
+        """Means of windows that look ahead: convolutions with equal taps. The number of rows inside is that of a channel of ones."""
+        graph, size, stride = importer.graph, self.size[0], self.stride[0]
+        rows = graph.ops[value].rows
+        late(importer, n, ahead, self.behind + self.padding[0], n.meta["val"].shape[2], rows, stride)
+
+        def sums(v: int, w: torch.Tensor) -> Placed:
+            order = torch.arange(len(w))
+            if stride == 1:
+                made = centred(importer, v, order, w, None, ahead)
+            else:
+                made = short(importer, v, order, w, None, stride, len(w), ahead)
+            return result(made, graph.ops[made].rows, natural(made, (1, len(w), n.meta["val"].shape[2]), 2).at, 2)
+
+        ones = torch.ones(channels, 1, size, dtype=torch.float64)
+        if self.outside:
+            return sums(value, ones / size)
+        one = graph.affine(graph.select(value, torch.zeros(1, dtype=torch.long)), torch.zeros(1), torch.ones(1))
+        counts = sums(one, ones[:1])
+        return paired(graph, "mul", sums(value, ones), Placed(graph.emit("reciprocal", [counts.value]), counts.at))
+
     def emit(self, importer, n, value: int, channels: int, time: int, bands: int = 1) -> Placed:
         """The pool op and its places in the result, of which `time` is the axis of time."""
         t = 1 if len(self.size) == 2 and time == 3 else 0
         size, stride, pad = self.size[t], self.stride[t], self.padding[t]
         kf, sf, pf = (self.size[1 - t], self.stride[1 - t], self.padding[1 - t]) if len(self.size) == 2 else (1, 1, 0)
         lag = stride + pad - size  # rows of a stride that are newer than the window
+        if lag < 0 and self.mode == "mean" and len(self.size) == 1:
+            return self.ahead(importer, n, value, channels, -lag)
         if lag < 0:
             raise Refused(f"looks {-lag} rows ahead", f"pad rows in front only: {-lag} more, and cut the result")
         if lag >= stride:

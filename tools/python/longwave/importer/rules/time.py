@@ -15,6 +15,8 @@ def reduce(importer, n) -> Placed:
     count = x.at.dim()
     dims = list(range(count)) if not dims else [d % count for d in ([dims] if isinstance(dims, int) else dims)]
     keep = n.args[2] if len(n.args) > 2 else n.kwargs.get("keepdim", False)
+    if all(x.at.shape[d] == 1 for d in dims) and op.rows > 1:
+        return x if keep else x.moved(x.at.squeeze(tuple(dims)))
     time = [] if op.timeless else [d for d in dims if x.at.shape[d] == op.rows]
     if not time:
         return matrix(importer, n)

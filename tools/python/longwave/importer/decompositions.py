@@ -1,0 +1,123 @@
+"""Operations that are several accepted ones, written with these. Export writes them out, so each needs no rule of its own."""
+from __future__ import annotations
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.fx.node import Node
+
+aten = torch.ops.aten
+
+
+def times(x, number):
+    """Without an operation for 1."""
+    return x if isinstance(number, (int, float)) and number == 1 else number * x
+
+
+def stack(tensors, dim=0):
+    return torch.cat([t.unsqueeze(dim) for t in tensors], dim % (tensors[0].dim() + 1))
+
+
+def lerp(start, end, weight):
+    return start + weight * (end - start)
+
+
+def addcmul(x, a, b, *, value=1):
+    return x + times(a * b, value)
+
+
+def addcdiv(x, a, b, *, value=1):
+    return x + times(a / b, value)
+
+
+def added_product(x, a, b, *, beta=1, alpha=1):
+    """addmm, baddbmm and addmv. With beta=0 torch does not read x."""
+    product = times(torch.matmul(a, b), alpha)
+    return product if beta == 0 else times(x, beta) + product
+
+
+def added_sum(x, a, b, *, beta=1, alpha=1):
+    return added_product(x, a.transpose(0, 1).flatten(1), b.flatten(0, 1), beta=beta, alpha=alpha)
+
+
+def deviations(x: Tensor, dim, correction, keepdim: bool) -> tuple[Tensor, Tensor]:
+    """Variance and mean. `correction` None means 1."""
+    dims = list(range(x.dim())) if dim is None or dim == [] else list(dim)
+    mean = x.mean(dims, True)
+    squares, count = (x - mean).square(), math.prod(x.shape[d] for d in dims)
+    rest = count - (1 if correction is None else correction)
+    variance = squares.mean(dims, keepdim) if rest == count else squares.sum(dims, keepdim) * (1 / rest if rest > 0 else math.nan)
+    return variance, mean if keepdim else x.mean(dims)
+
+
+def var(x, dim=None, *, correction=None, keepdim=False):
+    return NotImplemented if x.is_complex() else deviations(x, dim, correction, keepdim)[0]
+
+
+def std(x, dim=None, *, correction=None, keepdim=False):
+    return NotImplemented if x.is_complex() else deviations(x, dim, correction, keepdim)[0].sqrt()
+
+
+def var_mean(x, dim=None, *, correction=None, keepdim=False):
+    return NotImplemented if x.is_complex() else deviations(x, dim, correction, keepdim)
+
+
+def std_mean(x, dim=None, *, correction=None, keepdim=False):
+    if x.is_complex():
+        return NotImplemented
+    variance, mean = deviations(x, dim, correction, keepdim)
+    return variance.sqrt(), mean
+
+
+def unbiased(function):
+    """The older forms with a flag: (x, unbiased) and (x, dim, unbiased, keepdim)."""
+    return {"default": lambda x, unbiased=True: function(x, correction=int(unbiased)),
+            "dim": lambda x, dim, unbiased=True, keepdim=False: function(x, dim, correction=int(unbiased), keepdim=keepdim),
+            "correction": function}
+
+
+def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):
+    if x.is_complex() or dtype is not None or ord not in (1, 2):
+        return NotImplemented
+    dims = list(range(x.dim())) if dim is None else dim
+    return x.abs().sum(dims, keepdim) if ord == 1 else x.square().sum(dims, keepdim).sqrt()
+
+
+def prelu(x, weight):
+    slopes = weight.reshape(-1, *[1] * (x.dim() - 2)) if x.dim() > 1 else weight
+    return x.relu() - slopes * (-x).relu()
+
+
+def selu(x):
+    return 1.0507009873554805 * F.elu(x, 1.6732632423543772)
+
+
+def channel_shuffle(x, groups):
+    return x.unflatten(1, (groups, -1)).transpose(1, 2).flatten(1, 2)
+
+
+FORMS = {
+    "stack": {"default": stack}, "channel_shuffle": {"default": channel_shuffle},
+    "lerp": {"Scalar": lerp, "Tensor": lerp}, "addcmul": {"default": addcmul}, "addcdiv": {"default": addcdiv},
+    "addmm": {"default": added_product}, "baddbmm": {"default": added_product}, "addmv": {"default": added_product}, "addbmm": {"default": added_sum},
+    "var": unbiased(var), "std": unbiased(std), "var_mean": unbiased(var_mean), "std_mean": unbiased(std_mean),
+    "linalg_vector_norm": {"default": vector_norm},
+    "mish": {"default": lambda x: x * F.softplus(x).tanh()},
+    "hardsigmoid": {"default": lambda x: (x * (1 / 6) + 0.5).clamp(0, 1)},
+    "log_sigmoid": {"default": lambda x: -F.softplus(-x)},
+    "selu": {"default": selu}, "celu": {"default": lambda x, alpha=1.0: alpha * F.elu(x / alpha)}, "prelu": {"default": prelu},
+    "exp2": {"default": lambda x: (x * math.log(2)).exp()},
+    "log2": {"default": lambda x: x.log() * (1 / math.log(2))}, "log10": {"default": lambda x: x.log() * (1 / math.log(10))},
+}
+TABLE = {getattr(getattr(aten, name), overload): function for name, forms in FORMS.items() for overload, function in forms.items()}
+
+
+def written(n: Node) -> tuple[str, str] | None:
+    """Name and operation that a node was a part of, as the module writes it."""
+    for source in reversed(n.meta.get("from_node") or []):
+        name = str(source.target).removeprefix("aten.").split(".")[0]
+        if name in FORMS:
+            return source.name, name
+    return None
