@@ -5,6 +5,10 @@
 // other symbol.
 #include <stddef.h>
 #include <stdint.h>
+#if defined(__arm__) // kernels count rows in 64 bits
+#define LW_ARM_LONG
+#include "formats/base/arm_long.h"
+#endif
 
 typedef struct {
     char *base;    // 64-byte aligned

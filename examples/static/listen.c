@@ -39,7 +39,7 @@ static int print_events(void) {
         put_text(" ms  ");
         put_text(event.word);
         put_text("  ");
-        put_number((uint64_t)(event.score * 100 + 0.5f));
+        put_number((uint32_t)(event.score * 100 + 0.5f));
         put_text(" %\n");
     }
     return status == LW_AGAIN || status == LW_END ? 0 : failed("lw_spotter_pull", status);

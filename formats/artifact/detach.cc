@@ -8,10 +8,18 @@
 
 namespace longwave::artifact {
 
-Expected<Detached> detach_code(std::span<const uint8_t> artifact) {
+namespace {
+
+const fb::Plan &plan_in(std::span<const uint8_t> artifact) {
     Header header;
     std::memcpy(&header, artifact.data(), sizeof header);
-    const fb::Plan &old = *fb::GetPlan(artifact.data() + header.plan_offset);
+    return *fb::GetPlan(artifact.data() + header.plan_offset);
+}
+
+} // namespace
+
+Expected<Detached> detach_code(std::span<const uint8_t> artifact) {
+    const fb::Plan &old = plan_in(artifact);
     fb::PlanT plan;
     old.UnPackTo(&plan);
     if (plan.variants.size() != 1)
@@ -46,6 +54,23 @@ Expected<Detached> detach_code(std::span<const uint8_t> artifact) {
     variant.segment = 0;
     LW_ASSIGN(result.artifact, write(std::move(plan), std::move(kept)));
     return result;
+}
+
+Expected<std::vector<uint8_t>> without_golden(std::span<const uint8_t> artifact) {
+    fb::PlanT plan;
+    plan_in(artifact).UnPackTo(&plan);
+    std::vector<SegmentData> kept;
+    std::vector<uint16_t> index; // of each segment among those that are kept
+    for (const auto &segment : plan.segments) {
+        index.push_back(static_cast<uint16_t>(kept.size()));
+        if (segment->kind == fb::SegmentKind::golden) continue;
+        const auto bytes = artifact.subspan(segment->offset, segment->size);
+        kept.push_back({segment->kind, {bytes.begin(), bytes.end()}});
+    }
+    for (auto &variant : plan.variants)
+        if (!variant->entry.empty()) variant->segment = index[variant->segment];
+    plan.golden.clear();
+    return write(std::move(plan), std::move(kept));
 }
 
 } // namespace longwave::artifact

@@ -1,4 +1,5 @@
-// Takes the machine code out of an artifact, for programs that contain their kernels.
+// Takes the machine code out of an artifact, for programs that contain their kernels, or the golden
+// vectors, for small files.
 #pragma once
 #include "formats/base/expected.h"
 #include <array>
@@ -33,5 +34,8 @@ struct Detached {
 // `artifact`: as the compiler writes it. Fault::usage when it has not exactly one code variant, or
 // code for a GPU.
 Expected<Detached> detach_code(std::span<const uint8_t> artifact);
+
+// The same artifact without golden vectors, unsigned.
+Expected<std::vector<uint8_t>> without_golden(std::span<const uint8_t> artifact);
 
 } // namespace longwave::artifact

@@ -27,9 +27,10 @@ std::vector<Complex> read(const Polyphase::Values &values, const std::vector<Exp
 
 } // namespace
 
-Polyphase::Polyphase(RightAngle rows, Type type, std::function<Expr(const Expr &)> table)
+Polyphase::Polyphase(RightAngle rows, Type type, std::function<Expr(const Expr &)> table,
+                     bool vectors)
     : rows_(std::move(rows)), last_(static_cast<int>(rows_.radices().size()) - 1),
-      groups_(rows_.blocks(last_)), type_(type), table_(std::move(table)) {}
+      groups_(rows_.blocks(last_)), type_(type), vectors_(vectors), table_(std::move(table)) {}
 
 // Stores that interleave have to be those of one part alone to be seen as such; others share more
 // of their arithmetic when both parts are one definition.
@@ -61,7 +62,8 @@ Polyphase::Step Polyphase::step(const char *name, const Group &group, bool parts
         where[0] = scatter(registers.at);
         f(where) = Tuple(gather(real_parts(registers.x, type_)), gather(imaginary_parts(registers.x, type_)));
     }
-    f.update().reorder(order).allow_race_conditions().vectorize(lane.x);
+    f.update().reorder(order).allow_race_conditions();
+    if (vectors_) f.update().vectorize(lane.x);
     f.bound_extent(e, values);
     return {f, parts};
 }

@@ -22,7 +22,9 @@ public:
 
     // `rows` is the transform of M rows; its last level is one of four. `table` reads a value of
     // polyphase_twiddles(16·M).
-    Polyphase(RightAngle rows, Halide::Type type, std::function<Halide::Expr(const Halide::Expr &)> table);
+    // `vectors`: false where the CPU has none of the type.
+    Polyphase(RightAngle rows, Halide::Type type, std::function<Halide::Expr(const Halide::Expr &)> table,
+              bool vectors = true);
 
     // Where a step computes: its Func has the arguments (value, g, rest…), or (value, part, g,
     // rest…).
@@ -63,6 +65,7 @@ private:
     RightAngle rows_;
     int last_, groups_; // level of the rows
     Halide::Type type_;
+    bool vectors_;
     std::function<Halide::Expr(const Halide::Expr &)> table_;
 };
 

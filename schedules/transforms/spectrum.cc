@@ -163,7 +163,10 @@ static void build_spectrum_of_phases(KernelBuilder &k) {
     const TransformStructure structure = phases_structure(k, rows);
     const auto read_table = [=](const Expr &at) { return Expr(table(at)); };
     const RightAngle transform(rows, Float(64), read_table);
-    const Polyphase inside(transform, Float(64), read_table);
+    // NEON of 32-bit ARM has no float64, and LLVM fails on the stores that interleave four of them.
+    const Halide::Target machine(k.target.halide);
+    const bool vectors = machine.arch != Halide::Target::ARM || machine.bits != 32;
+    const Polyphase inside(transform, Float(64), read_table, vectors);
     Var v("v"), p("p"), m("m"), c("c"), e("e"), g("g"), piece("piece"), part("part");
     const auto tap = [&](const Expr &kernel, const Expr &n) {
         return select(n >= 0 && n < taps, taps_in(c, kernel, clamp(n, 0, taps - 1)), 0.0f);

@@ -1,11 +1,15 @@
 // longwave-oracles: reference tensors against compiled models.
+#include "targets/target.h"
 #include "tests/oracles/fixture.h"
 #include "tests/oracles/outcome.h"
 #include "tests/oracles/trials.h"
 #include "tools/cli/command_line/command_line.h"
+#include "tools/cli/model/artifact_file.h"
 #include "tools/cli/model/device.h"
 #include "tools/cli/output/json_line.h"
+#include "tools/cli/output/text.h"
 #include "tools/cli/process/installed_program.h"
+#include "tools/kernels/kernel_call.h"
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -42,6 +46,21 @@ Status open_device(const std::string &name, Settings &settings) {
     return {};
 }
 
+// The targets of a list, and the emulators of those that this machine does not run.
+Status set_targets(const std::string &list, const std::vector<std::string> &emulators, Settings &settings) {
+    for (const std::string &name : cli::split(list, ',')) {
+        settings.targets.push_back(name == "host" ? cli::host_target() : name);
+        const targets::Target *target = targets::find(settings.targets.back());
+        if (!target || !target->loads_code)
+            return Status::usage("--target " + name + ": expected host, arm64, armv7 or an x86-64 level");
+    }
+    LW_ASSIGN(settings.emulators, cli::start_emulators(emulators, settings.targets));
+    for (const std::string &name : settings.targets)
+        if (!settings.emulators.contains(name) && !kernels::host_runs(*targets::find(name)))
+            return Status::usage("--target " + name + ": this machine does not run it; give --emulator");
+    return {};
+}
+
 } // namespace
 } // namespace longwave::oracles
 
@@ -51,7 +70,8 @@ int main(int argc, char **argv) {
     std::string folder;
     std::vector<std::string> patterns;
     oracles::Settings settings;
-    std::string device = "cpu";
+    std::string device = "cpu", targets;
+    std::vector<std::string> emulators;
     bool verbose = false, json = false;
     program.add_option("folder", folder, "Folder of fixtures: NAME.json with NAME.safetensors")->required();
     program.add_option("pattern", patterns,
@@ -63,6 +83,13 @@ int main(int argc, char **argv) {
     program.add_option("--cache", settings.cache, "Folder of compiled kernels");
     program.add_option("--kgen", settings.kgen,
                        "Kernel compiler (default: the longwave-kgen next to this program)");
+    program.add_option("--target", targets,
+                       "CPU targets, separated by commas: one artifact for all of them, and states that "
+                       "go from one to the other (default: host)");
+    program
+        .add_option("--emulator", emulators,
+                    "COMMAND, or TARGET=COMMAND, for a target of another machine, as of `longwave compile`")
+        ->single();
     cli::add_device_flag(program, device);
     program
         .add_option("--gpu-storage", settings.gpu_storage,
@@ -79,10 +106,13 @@ int main(int argc, char **argv) {
         }
         settings.kgen = *kgen;
     }
-    const Status opened = oracles::open_device(device, settings);
-    if (!opened) {
-        std::fprintf(stderr, "error: %s\n", opened.message().c_str());
-        return 4;
+    Status ready = oracles::set_targets(targets, emulators, settings);
+    if (ready) ready = oracles::open_device(device, settings);
+    if (ready && settings.device && !settings.targets.empty())
+        ready = Status::usage("--target: leave it out with --device");
+    if (!ready) {
+        std::fprintf(stderr, "error: %s\n", ready.message().c_str());
+        return ready.fault() == Fault::usage ? 2 : 4;
     }
     const auto fixtures = oracles::find_fixtures(folder, patterns);
     if (!fixtures) {
@@ -90,8 +120,10 @@ int main(int argc, char **argv) {
         return 3;
     }
     size_t passed = 0, failed = 0, not_there = 0;
+    std::vector<oracles::Outcome> outcomes;
     for (const std::string &path : *fixtures) {
-        const oracles::Outcome outcome = oracles::measure(path, settings);
+        outcomes.push_back(oracles::measure(path, settings));
+        const oracles::Outcome &outcome = outcomes.back();
         const bool wrong = !outcome.status || std::any_of(outcome.measured.begin(), outcome.measured.end(),
                                                           [](const auto &m) { return !m.ok(); });
         (outcome.passed() ? passed : !wrong && !outcome.not_there.empty() ? not_there : failed)++;
@@ -100,6 +132,7 @@ int main(int argc, char **argv) {
         std::fputs(line.c_str(), stdout);
         std::fflush(stdout);
     }
+    std::fputs(oracles::by_target(outcomes, settings.targets).c_str(), json ? stderr : stdout);
     std::fprintf(json ? stderr : stdout, "%zu passed, %zu failed", passed, failed);
     if (settings.device)
         std::fprintf(json ? stderr : stdout, ", %zu not on %s", not_there,

@@ -32,11 +32,11 @@ std::string to_text(const Outcome &outcome, bool verbose) {
                         message.substr(0, message.find('\n')).c_str());
         return verbose ? text + message + "\n" : text;
     }
-    std::string whole; // what was compared, streams counted
+    std::string whole; // what was compared on the first target, streams of all counted
     size_t streams = 0;
     for (const Measured &m : outcome.measured) {
-        if (m.entry.empty()) whole += (whole.empty() ? "" : ",") + m.reference;
-        else streams++;
+        if (!m.entry.empty()) streams++;
+        else if (m.target == outcome.measured.front().target) whole += (whole.empty() ? "" : ",") + m.reference;
     }
     if (streams) whole += cli::format("%s%zu streamed", whole.empty() ? "" : " + ", streams);
     const Measured &worst = *outcome.worst();
@@ -50,6 +50,27 @@ std::string to_text(const Outcome &outcome, bool verbose) {
     return text;
 }
 
+std::string by_target(const std::vector<Outcome> &outcomes, const std::vector<std::string> &targets) {
+    std::string text;
+    std::vector<std::string> names = targets;
+    if (targets.size() > 1) names.push_back("all");
+    for (const std::string &name : names) {
+        size_t n = 0, whole = 0;
+        double worst = 0; // of its limit; an error that is no number wins
+        for (const Outcome &outcome : outcomes) {
+            for (const Measured &m : outcome.measured) {
+                if (m.target != name) continue;
+                n++;
+                whole += m.entry.empty();
+                if (!(m.error / m.limit <= worst)) worst = m.error / m.limit;
+            }
+        }
+        text += cli::format("%s: %zu offline, %zu streamed, worst error %.2f of its limit\n",
+                            name == "all" ? "states that go round all" : name.c_str(), whole, n - whole, worst);
+    }
+    return text;
+}
+
 nlohmann::ordered_json to_json(const Outcome &outcome) {
     using nlohmann::ordered_json;
     ordered_json json = {{"name", outcome.name}, {"kind", outcome.kind}, {"passed", outcome.passed()}};
@@ -59,6 +80,7 @@ nlohmann::ordered_json to_json(const Outcome &outcome) {
     std::set<std::string> streamed;
     for (const Measured &m : outcome.measured) {
         ordered_json one = {{"name", m.reference}, {"entry", m.entry.empty() ? "run" : "stream " + m.entry}};
+        if (!m.target.empty()) one["target"] = m.target;
         one["error"] = std::isfinite(m.error) ? ordered_json(m.error) : ordered_json();
         one["limit"] = m.limit;
         one["passed"] = m.ok();

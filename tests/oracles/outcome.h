@@ -19,6 +19,8 @@ struct Outcome {
 
 // One line, and with `verbose` one more for each measurement.
 std::string to_text(const Outcome &outcome, bool verbose);
+// A line for each of Settings::targets, and one for the streams that take turns among them.
+std::string by_target(const std::vector<Outcome> &outcomes, const std::vector<std::string> &targets);
 // Keys: docs/testing.md. An error that is no number is null.
 nlohmann::ordered_json to_json(const Outcome &outcome);
 

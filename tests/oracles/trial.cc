@@ -30,17 +30,21 @@ int index_of(const std::vector<lw_output_info> &outputs, const std::string &name
     return -1;
 }
 
-// One measurement for each comparison of this entry, as Measured::entry names it;
-// results[sequence][output].
+// What was run, as Measured names it.
+struct Where {
+    std::string entry, target;
+};
+
+// One measurement for each comparison; results[sequence][output].
 Status compare(const Trial &trial, const std::vector<Rows> &results,
-               const std::vector<lw_output_info> &outputs, const std::string &entry,
+               const std::vector<lw_output_info> &outputs, const Where &where,
                std::vector<Measured> &measured) {
-    const bool stream = !entry.empty();
+    const bool stream = !where.entry.empty();
     for (const Comparison &comparison : trial.comparisons) {
         if (!(stream ? comparison.stream : comparison.whole)) continue;
         const int output = index_of(outputs, comparison.output);
         if (output < 0) return Status::check("the artifact has no output " + comparison.output);
-        Measured m{comparison.what, entry, 0, comparison.limit};
+        Measured m{comparison.what, where.entry, where.target, 0, comparison.limit};
         for (size_t i = 0; i < comparison.reference.size(); i++) {
             const auto &found = results[i][static_cast<size_t>(output)], &reference = comparison.reference[i];
             if (found.size() < reference.size() ||
@@ -62,6 +66,7 @@ Expected<compiler::Compiled> compile(const Trial &trial, const Settings &setting
     LW_ASSIGN(const package::Package package, package::parse(trial.model_json, trial.weights));
     compiler::Options options;
     options.targets = {cli::host_target()};
+    if (!settings.targets.empty()) options.targets = settings.targets;
     if (device) options.targets.push_back(settings.gpu_target);
     options.stream = streams ? compiler::StreamMode::required : compiler::StreamMode::none;
     if (streams) options.blocks = settings.blocks;
@@ -73,45 +78,73 @@ Expected<compiler::Compiled> compile(const Trial &trial, const Settings &setting
     return compiler::compile(package, options);
 }
 
+// A compiled model that is open somewhere. `target`: of Settings::targets, or empty.
+struct Place {
+    std::string target;
+    cli::Model model;
+};
+
+Expected<std::vector<Place>> open(const std::vector<uint8_t> &artifact, const Settings &settings) {
+    std::vector<Place> places;
+    for (const std::string &target : settings.targets) {
+        const auto emulator = settings.emulators.find(target);
+        auto model = emulator == settings.emulators.end() ? cli::Model::open(artifact, target)
+                                                          : cli::Model::open(artifact, target, emulator->second);
+        if (!model) return model.status();
+        places.push_back({target, *std::move(model)});
+    }
+    if (!places.empty()) return places;
+    auto model = settings.device ? cli::Model::open(artifact, settings.device) : cli::Model::open(artifact);
+    if (!model) return model.status();
+    places.push_back({"", *std::move(model)});
+    return places;
+}
+
 // `not_there`: what a device cannot run is compiled once more for the CPU alone, so that nothing
 // else passes for that. `more`: what float16 may add to the error of whole runs: twice what it may
 // with the golden input, for peaks differ.
-Expected<cli::Model> build(const Trial &trial, const Settings &settings, bool streams, std::string *not_there,
-                           double *more) {
+Expected<std::vector<Place>> build(const Trial &trial, const Settings &settings, bool streams,
+                                   std::string *not_there, double *more) {
     const auto made = compile(trial, settings, streams, settings.device != nullptr);
     if (made) {
         const auto precision = nlohmann::json::parse(made->report).at("precision");
         if (precision.contains("float16"))
             *more =
                 2 * (precision.at("float16").at("limit").get<double>() - precision.at("limit").get<double>());
-        return settings.device ? cli::Model::open(made->artifact, settings.device)
-                               : cli::Model::open(made->artifact);
+        return open(made->artifact, settings);
     }
     if (settings.device && made.status().fault() == Fault::input && compile(trial, settings, streams, false))
         *not_there = made.status().message();
     return made.status();
 }
 
-Status run_whole(const Trial &trial, const cli::Model &model, double more, std::vector<Measured> &measured) {
-    LW_ASSIGN(cli::Runner runner, cli::Runner::create(model));
+Status run_whole(const Trial &trial, const Place &place, double more, std::vector<Measured> &measured) {
+    LW_ASSIGN(cli::Runner runner, cli::Runner::create(place.model));
     std::vector<Rows> results;
     for (const cli::Sequence &sequence : trial.sequences) {
         LW_ASSIGN(Rows rows, runner.run(sequence));
         results.push_back(std::move(rows));
     }
-    LW_TRY(compare(trial, results, model.run_outputs, "", measured));
-    for (Measured &m : measured) m.limit += more;
+    const size_t first = measured.size();
+    LW_TRY(compare(trial, results, place.model.run_outputs, {"", place.target}, measured));
+    for (size_t i = first; i < measured.size(); i++) measured[i].limit += more;
     return {};
 }
 
-// One state in the hands of one stream, or of several of different entries that take turns: what
-// one has saved the next one loads, wherever the input was cut.
+// A stream entry of a model that is open somewhere.
+struct StreamEntry {
+    const Place *place;
+    uint32_t index;
+};
+
+// One state in the hands of one stream, or of several of different entries and targets that take
+// turns: what one has saved the next one loads, wherever the input was cut.
 class Relay {
 public:
-    static Expected<Relay> create(const cli::Model &model, const std::vector<uint32_t> &entries) {
+    static Expected<Relay> create(const std::vector<StreamEntry> &entries) {
         Relay relay;
-        for (const uint32_t entry : entries) {
-            LW_ASSIGN(cli::Stream stream, cli::Stream::create(model, LW_F32, entry));
+        for (const StreamEntry &entry : entries) {
+            LW_ASSIGN(cli::Stream stream, cli::Stream::create(entry.place->model, LW_F32, entry.index));
             relay.streams_.push_back(std::move(stream));
         }
         return relay;
@@ -119,12 +152,9 @@ public:
     cli::Stream &now() { return streams_[current_]; }
     Status pass_on(size_t to) {
         if (streams_.size() == 1) return {};
-        size_t size = 0;
-        LW_TRY(cli::status_of(lw_stream_save(now().get(), nullptr, 0, &size), "save"));
-        std::vector<uint8_t> saved(size);
-        LW_TRY(cli::status_of(lw_stream_save(now().get(), saved.data(), saved.size(), &size), "save"));
+        LW_ASSIGN(const std::vector<uint8_t> saved, now().save());
         current_ = to % streams_.size();
-        return cli::status_of(lw_stream_load(now().get(), saved.data(), saved.size()), "load");
+        return now().load(saved);
     }
 
 private:
@@ -132,12 +162,13 @@ private:
     size_t current_ = 0;
 };
 
-// `name`: of the entries that take part.
-Status run_stream(const Trial &trial, const cli::Model &model, const std::vector<uint32_t> &entries,
-                  const std::string &name, std::vector<Measured> &measured) {
-    LW_ASSIGN(Relay relay, Relay::create(model, entries));
+// `where`: the entries that take part.
+Status run_stream(const Trial &trial, const std::vector<StreamEntry> &entries, const Where &where,
+                  std::vector<Measured> &measured) {
+    LW_ASSIGN(Relay relay, Relay::create(entries));
+    const cli::Model &model = entries.front().place->model;
     uint32_t largest = 1;
-    for (const uint32_t entry : entries) largest = std::max(largest, model.entry(entry).block);
+    for (const StreamEntry &entry : entries) largest = std::max(largest, model.entry(entry.index).block);
     cli::Random random(trial.length);
     std::vector<Rows> results;
     for (const cli::Sequence &sequence :
@@ -158,7 +189,21 @@ Status run_stream(const Trial &trial, const cli::Model &model, const std::vector
         LW_TRY(relay.now().finish(keep));
         results.push_back(std::move(rows));
     }
-    return compare(trial, results, model.stream_outputs, name, measured);
+    return compare(trial, results, model.stream_outputs, where, measured);
+}
+
+// Each entry of each place alone, then all of them in turns.
+Status run_streams(const Trial &trial, const std::vector<Place> &places, std::vector<Measured> &measured) {
+    std::vector<StreamEntry> all;
+    for (const Place &place : places) {
+        for (uint32_t entry = 0; entry < place.model.info.n_stream_entries; entry++) {
+            all.push_back({&place, entry});
+            LW_TRY(run_stream(trial, {all.back()}, {std::to_string(place.model.entry(entry).block), place.target},
+                              measured));
+        }
+    }
+    if (all.size() < 2) return {};
+    return run_stream(trial, all, {"all", places.size() > 1 ? "all" : places[0].target}, measured);
 }
 
 } // namespace
@@ -172,19 +217,15 @@ Expected<std::vector<Measured>> run(const Trial &trial, const Settings &settings
     const bool streams = trial.streams && some(&Comparison::stream);
     if (!streams && !some(&Comparison::whole)) return measured;
     double more = 0;
-    LW_ASSIGN(const cli::Model model, build(trial, settings, streams, not_there, &more));
-    if (some(&Comparison::whole)) LW_TRY(run_whole(trial, model, more, measured));
+    LW_ASSIGN(const std::vector<Place> places, build(trial, settings, streams, not_there, &more));
+    if (some(&Comparison::whole))
+        for (const Place &place : places) LW_TRY(run_whole(trial, place, more, measured));
     if (!streams) return measured;
-    if (model.info.n_stream_entries == 0) {
+    if (places[0].model.info.n_stream_entries == 0) {
         *not_there = "it has no stream there";
         return measured;
     }
-    std::vector<uint32_t> entries;
-    for (uint32_t entry = 0; entry < model.info.n_stream_entries; entry++) {
-        entries.push_back(entry);
-        LW_TRY(run_stream(trial, model, {entry}, std::to_string(model.entry(entry).block), measured));
-    }
-    if (entries.size() > 1) LW_TRY(run_stream(trial, model, entries, "all", measured));
+    LW_TRY(run_streams(trial, places, measured));
     return measured;
 }
 

@@ -3,6 +3,7 @@
 #include "formats/base/expected.h"
 #include "formats/package/package.h"
 #include "tools/cli/model/model.h"
+#include "tools/cli/remote/emulators.h"
 #include <string>
 #include <vector>
 
@@ -32,19 +33,24 @@ struct Settings {
     std::shared_ptr<lw_device> device; // what runs and streams are on; null: the CPU
     std::string gpu_target;            // of the device
     std::string gpu_storage = "f32";   // Options::gpu_storage: f16 widens the limits of whole runs
+    std::vector<std::string> targets;  // CPUs to compile for and to run on; empty: this one
+    cli::Emulators emulators;          // of those that are not this machine's
 };
 
 // Largest error of one comparison, over all sequences.
 struct Measured {
     std::string reference; // "y"
     std::string entry;     // empty: a whole run; "7": a stream of that block; "all": of all in turns
+    std::string target;    // of Settings::targets; "all": they take turns, too
     double error = 0, limit = 0;
     bool ok() const { return error <= limit; } // false for NaN
-    std::string what() const { return entry.empty() ? reference : "stream@" + entry + " " + reference; }
+    std::string what() const {
+        return (target.empty() ? "" : target + " ") + (entry.empty() ? "" : "stream@" + entry + " ") + reference;
+    }
 };
 
 // Compiles, runs whole and as a stream: by each block alone, and by all of them in turns on one
-// state; compares. `not_there` says why the trial does not run on the device, when it does on the
+// state; compares. With several targets, streams of all targets and blocks take these turns. `not_there` says why the trial does not run on the device, when it does on the
 // CPU; then nothing was measured, and nothing failed.
 Expected<std::vector<Measured>> run(const Trial &trial, const Settings &settings, std::string *not_there);
 

@@ -1,4 +1,5 @@
 #include "compiler/ops/linear/matrix_multiply.h"
+#include "compiler/ops/linear/bands.h"
 #include "compiler/ops/linear/skip_mask.h"
 #include "compiler/ops/support/rules.h"
 #include <algorithm>
@@ -65,10 +66,41 @@ const Node *multiplier(const Graph &graph, ValueId matrix) {
     return nullptr;
 }
 
+static std::optional<Bands> bands_for(const KernelCall &call) {
+    const Type &x = call.type(0);
+    const uint32_t out = call.type(1).dims[0];
+    if (call.consumer() || call.node.has(stored_weights.name) || has_skip_mask(call.node) || out < 2 ||
+        x.dims.size() != 1 || !call.context.device.has_any_of(devices::cpu_kernels))
+        return std::nullopt;
+    return bands_of(call.constant(1), out, x.width(), x.row());
+}
+
+static Status banded_product(KernelCall &call, Bands bands) {
+    const bool bias = call.node.integer("bias") != 0;
+    const auto out = static_cast<uint32_t>(bands.first.size());
+    call.kernel("banded_linear");
+    call.param("in", call.type(0).row());
+    call.param("out", out);
+    call.param("rows", call.rows());
+    call.param("band", bands.width);
+    call.param("bias", bias);
+    call.read_rows(0);
+    call.weight("weight", Packed::f32({out, bands.width}, std::move(bands.weights)));
+    call.weight("first", Packed::of(Elem::i32, {out}, std::move(bands.first)));
+    if (bias) {
+        std::vector<float> shift(schedules::pad(out), 0.f);
+        for (uint32_t o = 0; o < out; ++o) shift[o] = static_cast<float>(call.constant(2)[o]);
+        call.weight("bias", shift);
+    }
+    call.write();
+    return Status::ok();
+}
+
 // Weights lie in the order in which kernels read them. With an absorbed gate (glu) the second half
 // of the outputs are the gates.
 Status product(KernelCall &call) {
     LW_ASSIGN(const schedules::WeightFormat format, weight_format(call.node));
+    if (std::optional<Bands> bands = bands_for(call)) return banded_product(call, *std::move(bands));
     const Type &x = call.type(0);
     const bool gated = call.consumer() != nullptr;
     const uint32_t out = call.type(1).dims[0], half = gated ? out / 2 : out, padded = schedules::pad(half);

@@ -46,6 +46,28 @@ class GoodPaths(Cli):
         self.assertEqual(inspected["report"]["name"], "tiny")
         self.assertIn("block 160", self.run_cli("inspect", self.artifact).stdout)
 
+    def test_golden_vectors_can_be_left_out_of_the_file(self):
+        sizes = {}
+        for flags in ((), ("--no-golden",)):
+            out = self.scratch / f"golden{len(flags)}.lw"
+            result = self.run_cli("compile", self.package, "-o", out, "--target", "host", "--stream", "--json", *flags)
+            self.assertEqual(result.returncode, OK, result.stderr)
+            self.assertEqual(json.loads(result.stdout)["artifact_bytes"], out.stat().st_size)
+            parts = json.loads(self.run_cli("inspect", out, "--json").stdout)["parts"]
+            self.assertEqual(sum(part["bytes"] for part in parts), out.stat().st_size)
+            sizes[flags] = {part["name"]: part["bytes"] for part in parts}
+        whole, without = sizes.values()
+        self.assertNotIn("golden vectors", without)
+        self.assertEqual(whole["weights"], without["weights"])
+        self.assertGreater(whole["golden vectors"], 0)
+        result = self.run_cli("verify", "--stream", out)
+        self.assertEqual(result.returncode, OK, result.stderr)
+        self.assertIn("no golden vectors in the file", result.stdout)
+        variant = json.loads(self.run_cli("verify", "--stream", "--json", out).stdout)["variants"][0]
+        self.assertEqual((variant["golden"], variant["worst_of_limit"]), (None, None))
+        result = self.run_cli("compile", self.package, "-o", out, "--target", "host,vulkan-16k", "--no-golden")
+        self.assertEqual(result.returncode, USAGE, result.stderr)
+
     def test_a_signed_artifact_opens_with_its_key_alone(self):
         secret, out = self.scratch / "secret.key", self.scratch / "signed.lw"
         secret.write_text("9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60\n")  # RFC 8032, test 1

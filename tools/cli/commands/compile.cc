@@ -125,12 +125,13 @@ Status compile(const CompileFlags &flags) {
                          gpu["name"].get<std::string>().c_str(), gpu[key].get<std::string>().c_str());
 
     PublicKey key = {};
-    const bool sign_now = !flags.sign.empty() && !flags.no_code; // a file without code is another file
+    const bool without = flags.no_code || flags.no_golden; // then the file is another than the one that was checked
+    const bool sign_now = !flags.sign.empty() && !without;
     if (sign_now) {
         LW_ASSIGN(key, sign(compiled.artifact, flags.sign, flags.version));
     }
     LW_ASSIGN(UnwrittenArtifact artifact,
-              UnwrittenArtifact::of(std::move(compiled.artifact), path, flags.no_code || flags.emit_static()));
+              UnwrittenArtifact::of(std::move(compiled.artifact), path, without || flags.emit_static()));
     if (flags.emit_static()) LW_TRY(library.prepare(artifact.bytes()));
     ArtifactCheck checks;
     if (!flags.no_check) {
@@ -164,6 +165,9 @@ Status compile(const CompileFlags &flags) {
         std::fprintf(out, "%s", last.c_str());
         return {};
     }
+    if (flags.no_golden) {
+        LW_ASSIGN(artifact.bytes(), artifact::without_golden(artifact.bytes()));
+    }
     std::string kernels;
     if (flags.no_code) { // checked with its code, and only then without
         const std::string name = report.value("name", "");
@@ -182,7 +186,8 @@ Status compile(const CompileFlags &flags) {
     if (flags.no_code)
         LW_TRY(write_output(kernels_path,
                             std::span(reinterpret_cast<const uint8_t *>(kernels.data()), kernels.size())));
-    const uint64_t size = flags.no_code ? artifact.bytes().size() : artifact.size();
+    const uint64_t size = without ? artifact.bytes().size() : artifact.size();
+    if (without) report["artifact_bytes"] = size;
     LW_TRY(std::move(artifact).write());
     if (flags.no_code && !flags.json)
         std::fprintf(out, "wrote     %s  %s\n", kernels_path.c_str(), bytes_text(kernels.size()).c_str());

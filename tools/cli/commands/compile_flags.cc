@@ -152,6 +152,10 @@ Expected<compiler::Options> options_of(const CompileFlags &flags) {
     for (const std::string &name : options.targets)
         if (const targets::Target *target = targets::find(name); target && !target->loads_code && !flags.emit_static())
             return Status::usage("--target " + name + ": its programs contain their models: add --emit static");
+    if (flags.no_golden)
+        for (const std::string &name : options.targets)
+            if (name.starts_with("vulkan"))
+                return Status::usage("--no-golden: leave it out for " + name + ", because a GPU runs only after its golden vectors");
     if (flags.no_code && (options.targets.size() != 1 || options.targets[0].starts_with("vulkan")))
         return Status::usage("--no-code: expected one CPU target, such as --target host");
     LW_ASSIGN(options.place, placement_of(flags.place));
@@ -218,6 +222,9 @@ void add_compile_flags(CommandLine &app, CompileFlags &flags) {
         "--no-code", flags.no_code,
         "Leave the machine code out of the compiled model. NAME.kernels.c gets it as C, for programs that "
         "contain their kernels. Needs --target with one CPU target");
+    app.add_flag("--no-golden", flags.no_golden,
+                 "Leave the golden vectors out of the compiled model, after the check. The file is smaller, and "
+                 "`longwave verify` has nothing to recompute. Not for GPUs");
     app.add_flag("--no-check", flags.no_check,
                  "Do not run the compiled model: no golden vectors, no streaming check");
     app.add_flag("--no-proof", flags.no_check, "The former name of --no-check")->hidden();

@@ -15,7 +15,7 @@ struct CompileFlags {
     uint32_t window = 0, hop = 0;
     unsigned jobs = 0, walks = 20;
     uint64_t version = 0; // of the model, under the signature
-    bool no_code = false;
+    bool no_code = false, no_golden = false;
     bool emit_static() const { return emit == "static"; }
     bool stream = false, no_stream = false, no_whole = false, no_check = false, timings = false, json = false,
          quiet = false, layers = false;

@@ -57,6 +57,10 @@ void print_title(const ordered_json &json) {
 void print_file(const ordered_json &json) {
     std::printf("file      format %s, %s · by %s\n", json["format"].get<std::string>().c_str(),
                 bytes_text(json["bytes"]).c_str(), json["producer"].get<std::string>().c_str());
+    std::string parts;
+    for (const auto &part : json["parts"])
+        parts += (parts.empty() ? "" : " · ") + part["name"].get<std::string>() + " " + bytes_text(part["bytes"]);
+    std::printf("parts     %s\n", parts.c_str());
     std::printf("trust     %s", json["signature"].get<std::string>().c_str());
     if (json["version"] != 0) std::printf(", version %s", json["version"].dump().c_str());
     std::printf("\n");

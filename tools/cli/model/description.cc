@@ -89,6 +89,20 @@ ordered_json state_of(const fb::Plan &plan) {
     return list;
 }
 
+// What the file is made of, in its order: the bytes of all parts are those of the file.
+ordered_json parts_of(const ArtifactFile &file) {
+    const fb::Plan &plan = file.plan();
+    ordered_json list = ordered_json::array();
+    uint64_t rest = file.size();
+    for (uint32_t i = 0; i < size_of(plan.segments()); i++) {
+        const uint64_t bytes = file.view().segment(i).size;
+        list.push_back({{"name", part_name(plan, i)}, {"bytes", bytes}});
+        rest -= bytes;
+    }
+    list.insert(list.begin(), ordered_json{{"name", "header and plan"}, {"bytes", rest}});
+    return list;
+}
+
 // The SPIR-V modules of each GPU target.
 Expected<ordered_json> modules_of(const ArtifactFile &file) {
     LW_ASSIGN(const std::vector<artifact::ModulesView> all, file.modules());
@@ -109,6 +123,19 @@ Expected<ordered_json> modules_of(const ArtifactFile &file) {
 
 } // namespace
 
+std::string part_name(const fb::Plan &plan, uint32_t segment) {
+    switch (plan.segments()->Get(segment)->kind()) {
+    case fb::SegmentKind::weights: return "weights";
+    case fb::SegmentKind::golden: return "golden vectors";
+    case fb::SegmentKind::modules: return "code for a GPU";
+    case fb::SegmentKind::code: break;
+    }
+    for (const auto *variant : *plan.variants())
+        if (!artifact::detached(*variant) && variant->segment() == segment)
+            return "code for " + variant->target()->str();
+    return "code";
+}
+
 Expected<ordered_json> description_of(const ArtifactFile &file, const std::string &path, bool steps) {
     const fb::Plan &plan = file.plan();
     const artifact::Header &header = file.view().header();
@@ -117,6 +144,7 @@ Expected<ordered_json> description_of(const ArtifactFile &file, const std::strin
                          {"producer", text_of(plan.producer())},
                          {"format", format("%u.%u", header.major, header.minor)},
                          {"bytes", file.size()},
+                         {"parts", parts_of(file)},
                          {"signed", signature.state == Signature::State::valid},
                          {"signature", signature.text},
                          {"key", signature.key},

@@ -1,5 +1,6 @@
 // The file: its parts with their sizes and hashes.
 #include "formats/artifact/geometry.h"
+#include "tools/cli/model/description.h"
 #include "tools/cli/output/text.h"
 #include "tools/cli/page/page.h"
 #include "tools/cli/page/sections.h"
@@ -14,20 +15,6 @@ std::string hex(const uint8_t *bytes, size_t n) {
 }
 std::string hex(const flatbuffers::Vector<uint8_t> *bytes) { return bytes ? hex(bytes->data(), bytes->size()) : ""; }
 
-// "weights", "code for x86-64-v3"
-std::string name_of(const fb::Plan &plan, uint32_t segment) {
-    switch (plan.segments()->Get(segment)->kind()) {
-    case fb::SegmentKind::weights: return "weights";
-    case fb::SegmentKind::golden: return "golden vectors";
-    case fb::SegmentKind::modules: return "code for a GPU";
-    case fb::SegmentKind::code: break;
-    }
-    for (const auto *variant : *plan.variants())
-        if (!artifact::detached(*variant) && variant->segment() == segment)
-            return "code for " + variant->target()->str();
-    return "code";
-}
-
 } // namespace
 
 std::string file_section(const ArtifactFile &file, const std::string &signature) {
@@ -39,8 +26,8 @@ std::string file_section(const ArtifactFile &file, const std::string &signature)
                hex(header.root, sizeof header.root)});
     for (uint32_t i = 0; i < plan.segments()->size(); i++) {
         const uint64_t bytes = file.view().segment(i).size;
-        parts.push_back({static_cast<double>(bytes), colour(i + 1), name_of(plan, i) + ", " + bytes_text(bytes)});
-        table.row({escaped(name_of(plan, i)), std::to_string(bytes), hex(plan.segments()->Get(i)->hash())});
+        parts.push_back({static_cast<double>(bytes), colour(i + 1), part_name(plan, i) + ", " + bytes_text(bytes)});
+        table.row({escaped(part_name(plan, i)), std::to_string(bytes), hex(plan.segments()->Get(i)->hash())});
     }
     Table identity({"identity", "hash"});
     for (const auto *variant : *plan.variants())

@@ -25,7 +25,7 @@ std::string lag_words(const ReportValue &report, const fb::Entry &entry) {
 
 std::string golden_vectors(const ReportValue &report, const fb::Plan &plan) {
     if (!plan.golden() || plan.golden()->size() == 0)
-        return "<p>The file has no golden vectors: it was compiled with --no-check.</p>\n";
+        return "<p>The file has no golden vectors: it was compiled with --no-golden.</p>\n";
     Table table({"entry", "input rows", "output rows", ">limit", ">lags exercised"});
     const uint32_t vectors = plan.golden()->size();
     for (uint32_t i = 0; i < std::min<uint32_t>(vectors, most_rows); i++) {

@@ -56,6 +56,26 @@ output "y" %3
     CHECK(storage.weight_bytes() == (3 * 24 * 16 + 48) * 4);
 }
 
+TEST_CASE("products: a matrix of bands is stored by its bands, unless they are wide") {
+    const char *text = R"(graph "bands"
+%0 = input "x" features : f32[64] @1/1
+%1 = const "w" : [20,64]
+%2 = linear(%0, %1) {bias=0} ; layer out
+output "y" %2
+)";
+    // Output o reads so many inputs from 2·o on. Bands are whole vectors of 8.
+    for (const auto &[wide, band] : {std::pair(5u, 8u), std::pair(16u, 16u), std::pair(17u, 0u), std::pair(0u, 0u)}) {
+        std::vector<double> matrix(size_t{20} * 64, 0.0);
+        for (uint32_t o = 0; o < 20; o++)
+            for (uint32_t i = 0; i < wide; i++) matrix[size_t{o} * 64 + 2 * o + i] = o + i + 1;
+        const auto g = graph_of(text, {{"w", matrix}});
+        Storage storage;
+        const EntryPlan plan = plan_run(g, 3, storage);
+        const Step &step = step_of(plan, band ? "banded_linear" : "linear");
+        if (band) CHECK(storage.buffer(std::get<Place>(step.args[1]).buffer).bytes == size_t{20} * band * 4);
+    }
+}
+
 TEST_CASE("products: a convolution of one row and one frequency is one") {
     const char *convolution = R"(graph "conv"
 %0 = input "x" features : f32[32] @1/1
