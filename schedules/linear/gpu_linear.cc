@@ -1,7 +1,9 @@
-// linear on a gpu: tiles of outputs and rows; a panel by all threads of a workgroup for few rows;
-// one output by the threads of a row. All read the packed weights as they lie (panels.h).
+// linear on a gpu: tiles of outputs and rows, where possible in registers (gpu_product.h); a panel by
+// all threads of a workgroup for few rows; one output by the threads of a row. All read the packed
+// weights as they lie (panels.h).
 #include "schedules/halide/registry.h"
 #include "schedules/halide/threads.h"
+#include "schedules/linear/gpu_product.h"
 #include "schedules/linear/linear_product.h"
 #include "schedules/pointwise/elementary.h"
 
@@ -192,6 +194,7 @@ void linear_on_gpu(KernelBuilder &k) {
     k.params.require(p.wanted < 0, "'advice' is for processors");
     if (p.out == 1) return one_output(k, p);
     if (p.rows * p.halves <= 8) return few_rows(k, p);
+    if (product_in_registers(k, p)) return;
     StagedTiles(k, p).build();
 }
 
