@@ -2,6 +2,7 @@
 #include "schedules/halide/expression.h"
 #include "schedules/pointwise/elementary.h"
 #include "schedules/spirv/matrix_product.h"
+#include "schedules/spirv/matrix_vector.h"
 
 namespace longwave::schedules {
 
@@ -47,9 +48,10 @@ bool product_in_registers(KernelBuilder &k, const Product &p) {
                                   .blocks = extent(p.blocks),
                                   .bias = p.has_bias,
                                   .panels = p.panels};
-    const std::optional<gpu::ProductTile> tile =
-        gpu::product_tile(sizes, {extent(k.target.shared_bytes), extent(k.target.threads)});
-    if (!tile) return false;
+    const gpu::WorkgroupSizes limits{extent(k.target.shared_bytes), extent(k.target.threads)};
+    const std::optional<gpu::VectorSlices> slices = gpu::vector_slices(sizes, limits);
+    const std::optional<gpu::ProductTile> tile = gpu::product_tile(sizes, limits);
+    if (!slices && !tile) return false;
     const Shape shape = p.y_shape();
     Var o("o"), r("r");
     const Param<float> value("value"), gate("gate");
@@ -57,8 +59,9 @@ bool product_in_registers(KernelBuilder &k, const Product &p) {
     Func y("y");
     y(o, r) = 0.0f; // the type: the kernel below computes the values
     k.output(y, shape);
-    k.written = [&k, p, sizes, tile = *tile, result] {
-        return gpu::matrix_product(sizes, tile, finish_of(k, p, result));
+    k.written = [&k, p, sizes, slices, tile, result] {
+        const gpu::DeclareFinishFours finish = finish_of(k, p, result);
+        return slices ? gpu::matrix_vector(sizes, *slices, finish) : gpu::matrix_product(sizes, *tile, finish);
     };
     return true;
 }

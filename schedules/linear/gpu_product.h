@@ -1,5 +1,5 @@
 // Products whose sums stay in registers, which no schedule of Halide can say: the kernel is written
-// out (spirv/matrix_product.h).
+// out: for many rows (spirv/matrix_product.h) and for few (spirv/matrix_vector.h).
 #pragma once
 #include "schedules/linear/linear_product.h"
 

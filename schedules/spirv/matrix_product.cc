@@ -11,21 +11,21 @@ public:
         : sizes_(sizes), tile_(tile), halves_(sizes.panels.halves), of_word_(sizes.panels.of_word()),
           all_panels_(sizes.panels.count() * halves_),
           p_("linear_registers", {tile.threads(), 1, 1},
-             {(all_panels_ + tile.panels() - 1) / tile.panels(),
-              (sizes.rows + tile.tile_rows() - 1) / tile.tile_rows(), 1}) {
-        x_ = p_.buffer("x", 4, Access::read);
-        w_ = p_.buffer("w", 4, Access::read);
-        if (sizes.scaled()) scale_ = p_.buffer("scale", 4, Access::read);
-        if (sizes.bias) bias_ = p_.buffer("bias", 4, Access::read);
-        finish_ = finish(p_);
-        y_ = p_.buffer("y", 4, Access::write);
+             {(all_panels_ / sizes.blocks + tile.panels() - 1) / tile.panels(),
+              (sizes.rows + tile.tile_rows() - 1) / tile.tile_rows(), sizes.blocks}),
+          b_(p_, sizes_, 4, finish) {
         p_.shared(tile.shared_floats(), 4);
     }
 
     Program run() {
         thread_ = p_.thread();
-        number_ = p_.group(0);
-        panel_ = number_ * tile_.panels();
+        panel_ = p_.group(0) * tile_.panels();
+        input_ = p_.whole(sizes_.first / 4);
+        if (sizes_.blocks > 1) { // of the diagonal: a tile lies in one of them
+            const Uint block = p_.group(2);
+            panel_ = panel_ + block * (all_panels_ / sizes_.blocks);
+            input_ = input_ + block * (sizes_.in / 4);
+        }
         row_ = p_.group(1) * tile_.tile_rows();
         lane_ = thread_ & (tile_.across - 1);
         line_ = thread_ >> p_.whole(log2_of(tile_.across));
@@ -87,14 +87,12 @@ private:
 
     void find_sources() {
         const uint32_t threads = tile_.threads(), x_fours = tile_.tile_rows() * inputs;
-        Uint begin = p_.whole(sizes_.first / 4);
-        if (sizes_.blocks > 1) begin = begin + block_of_tile() * (sizes_.in / 4);
         for (uint32_t i = 0; i < tasks(x_fours); i++) {
             const Uint task = (thread_ & (std::min(threads, x_fours) - 1)) + i * threads;
             const Uint within = task & (inputs - 1);
             Uint row = row_ + (task >> p_.whole(log2_of(inputs)));
             if (sizes_.rows % tile_.tile_rows()) row = at_most(row, sizes_.rows - 1);
-            const Uint from = begin + row * (sizes_.in_row / 4) + within;
+            const Uint from = input_ + row * (sizes_.in_row / 4) + within;
             x_sources_.push_back({from, within, task, x_fours >= threads, x_fours});
         }
         const uint32_t of_panel = chunk / of_word_ * 4, w_fours = tile_.panels() * of_panel;
@@ -110,21 +108,11 @@ private:
         }
     }
 
-    // The tile lies in one block of the diagonal.
-    Uint block_of_tile() {
-        const uint32_t tiles = all_panels_ / sizes_.blocks / tile_.panels();
-        // A division by a constant, without one: the blocks are few.
-        Uint block = p_.whole(0);
-        for (uint32_t b = 1; b < sizes_.blocks; b++)
-            block = select(number_ < p_.whole(b * tiles), block, p_.whole(b));
-        return block;
-    }
-
     std::vector<Four> read(Uint turn) {
         std::vector<Four> made;
-        for (const Source &one : x_sources_) made.push_back(p_.load_four(x_, one.four + turn * inputs));
+        for (const Source &one : x_sources_) made.push_back(p_.load_four(b_.x, one.four + turn * inputs));
         for (const Source &one : w_sources_)
-            made.push_back(p_.load_four(w_, one.four + turn * (chunk / of_word_ * 4)));
+            made.push_back(p_.load_four(b_.w, one.four + turn * (chunk / of_word_ * 4)));
         return made;
     }
 
@@ -135,11 +123,11 @@ private:
         std::vector<Four> made;
         for (const Source &one : x_sources_) {
             const Uint within = at_most(one.within, rest - 1);
-            made.push_back(p_.load_four(x_, one.four - one.within + within + chunks * inputs));
+            made.push_back(p_.load_four(b_.x, one.four - one.within + within + chunks * inputs));
         }
         for (const Source &one : w_sources_) {
             const Uint word = at_most(one.within, sizes_.panels.words() - chunks * words - 1);
-            made.push_back(p_.load_four(w_, one.four - one.within * 4 + word * 4 + chunks * words * 4));
+            made.push_back(p_.load_four(b_.w, one.four - one.within * 4 + word * 4 + chunks * words * 4));
         }
         return made;
     }
@@ -149,25 +137,13 @@ private:
             const bool of_x = i < x_sources_.size();
             const Source &source = of_x ? x_sources_[i] : w_sources_[i - x_sources_.size()];
             const auto store = [&] {
-                if (of_x || of_word_ == 1) return p_.store_shared_four(source.target, fours[i]);
+                if (of_x) return p_.store_shared_four(source.target, fours[i]);
                 for (uint32_t place = 0; place < of_word_; place++)
-                    p_.store_shared_four(source.target + place * 4, widened(fours[i], place));
+                    p_.store_shared_four(source.target + place * 4, b_.widened(fours[i], place));
             };
             if (source.all) store();
             else p_.when(thread_ < p_.whole(source.count), store);
         }
-    }
-
-    // The weights at a place of their words. int8 stays in the upper bits, 2^24 times what it stands
-    // for.
-    Four widened(const Four &words, uint32_t place) {
-        const uint32_t bits = 32 / of_word_;
-        Four made;
-        for (size_t i = 0; i < 4; i++) {
-            const Uint top = bits_of(words[i]) << (32 - bits - bits * place);
-            made[i] = bits == 16 ? real_of_bits(top & 0xffff0000u) : real_of_signed(top & 0xff000000u);
-        }
-        return made;
     }
 
     // ---- sums ----
@@ -180,18 +156,12 @@ private:
     }
 
     void begin_sums() {
-        const Float zero = p_.real(0);
         for (uint32_t four = 0; four < tile_.fours; four++) {
-            Four start{zero, zero, zero, zero};
-            if (sizes_.bias && !sizes_.scaled()) start = of_output(bias_, four);
+            Uint at = four_of(four / halves_);
+            if (guarded()) at = at_most(at, sizes_.width() / 4 - 1);
+            const Four start = b_.start(at, four % halves_);
             for (uint32_t row = 0; row < tile_.rows; row++) sums_.push_back(keep(start));
         }
-    }
-    // The numbers that belong to the outputs of a four.
-    Four of_output(Memory from, uint32_t four) {
-        Uint at = four_of(four / halves_);
-        if (guarded()) at = at_most(at, sizes_.width() / 4 - 1);
-        return p_.load_four(from, at + four % halves_ * (sizes_.width() / 4));
     }
     bool guarded() const { return all_panels_ % tile_.panels() != 0; }
     FourRegister &sum(uint32_t four, uint32_t row) { return sums_[four * tile_.rows + row]; }
@@ -245,24 +215,13 @@ private:
     void write() {
         for (uint32_t result = 0; result < results(); result++) {
             const Uint four = four_of(result);
-            std::vector<Four> scale, bias;
-            for (uint32_t half = 0; half < halves_ && sizes_.scaled(); half++) {
-                scale.push_back(of_output(scale_, result * halves_ + half));
-                if (sizes_.bias) bias.push_back(of_output(bias_, result * halves_ + half));
-            }
             for (uint32_t i = 0; i < tile_.rows; i++) {
                 const Uint row = row_ + line_ + i * tile_.down;
                 const auto store = [&] {
-                    std::array<std::optional<Four>, 2> of;
-                    for (uint32_t half = 0; half < halves_; half++) {
-                        of[half] = get(sum(result * halves_ + half, i));
-                        for (size_t o = 0; o < 4 && sizes_.scaled(); o++) {
-                            Float &one = (*of[half])[o];
-                            one = one * p_.real(0x1p-24f) * scale[half][o];
-                            if (sizes_.bias) one = one + bias[half][o];
-                        }
-                    }
-                    p_.store_four(y_, row * (sizes_.width() / 4) + four, finish_(*of[0], of[1], {four, row}));
+                    std::vector<Four> sums;
+                    for (uint32_t half = 0; half < halves_; half++)
+                        sums.push_back(get(sum(result * halves_ + half, i)));
+                    b_.store({four, row}, sums);
                 };
                 const Bool row_exists = row < p_.whole(sizes_.rows), exists = four < p_.whole(sizes_.width() / 4);
                 const bool rows_guarded = sizes_.rows % tile_.tile_rows() != 0;
@@ -277,9 +236,8 @@ private:
     const ProductTile tile_;
     const uint32_t halves_, of_word_, all_panels_;
     Program p_;
-    Memory x_, w_, scale_, bias_, y_;
-    FinishFours finish_;
-    Uint thread_, number_, panel_, row_, lane_, line_; // of the tile: its first panel and row
+    ProductBuffers b_;
+    Uint thread_, panel_, row_, input_, lane_, line_; // of the tile: its first panel, row and input
     std::vector<Source> x_sources_, w_sources_;
     std::vector<FourRegister> next_, sums_; // what comes next; by four and row
 };

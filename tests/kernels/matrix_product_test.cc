@@ -1,7 +1,8 @@
-// Products whose sums stay in registers: a list of instructions, run by an interpreter and on a
-// Vulkan device, against sums in float64.
+// Products of a matrix with many rows and with few: lists of instructions, run by an interpreter and
+// on a Vulkan device, against sums in float64.
 #include "schedules/spirv/assemble.h"
 #include "schedules/spirv/matrix_product.h"
+#include "schedules/spirv/matrix_vector.h"
 #include "tests/kernels/check.h"
 #include "tests/kernels/program_interpreter.h"
 #include <cstring>
@@ -51,8 +52,10 @@ void interpreted(const Shape &shape, const targets::Target &target) {
     INFO(shape.in, " inputs, ", shape.out, " outputs, ", shape.rows, " rows, ", target.name);
     const gpu::ProductSizes sizes = shape.sizes();
     const auto tile = gpu::product_tile(sizes, limits_of(target));
-    REQUIRE(tile.has_value());
-    const gpu::Program program = gpu::matrix_product(sizes, *tile, finish);
+    const auto slices = gpu::vector_slices(sizes, limits_of(target));
+    REQUIRE((tile || slices));
+    const gpu::Program program =
+        slices ? gpu::matrix_vector(sizes, *slices, finish) : gpu::matrix_product(sizes, *tile, finish);
 
     schedules::PackedPanels packed(sizes.panels);
     std::vector<uint32_t> inputs(shape.in);
@@ -107,15 +110,36 @@ void interpreted(const Shape &shape, const targets::Target &target) {
 TEST_CASE("matrix_product: interpreted, tiles that are whole and that are not, no race") {
     if (gpu_under_test()) return; // once, with the tests of the CPU
     for (const targets::Target &target : targets::gpus()) {
-        interpreted({16, 16, 1, true}, target);
-        interpreted({4, 2, 9}, target);
+        interpreted({16, 16, 9, true}, target);
+        interpreted({4, 2, 10}, target);
         interpreted({20, 17, 33, true}, target);
         interpreted({96, 12, 50, false, true}, target);
         interpreted({40, 100, 37, true, true}, target);
         interpreted({72, 130, 65, true, false, WeightFormat::float32, 8}, target);
         interpreted({32, 64, 40, true, false, WeightFormat::float32, 16, 12, 2}, target);
     }
-    interpreted({2048, 33, 3, true}, *targets::find_gpu("vulkan-32k"));
+    interpreted({2048, 33, 12, true}, *targets::find_gpu("vulkan-32k"));
+}
+
+TEST_CASE("matrix_vector: interpreted, one row to eight, any number of inputs, no race") {
+    if (gpu_under_test()) return;
+    for (const targets::Target &target : targets::gpus()) {
+        interpreted({1, 3, 1}, target);
+        interpreted({1, 16, 2, true, true}, target);
+        interpreted({17, 40, 3, true}, target);
+        interpreted({160, 100, 1, true}, target);
+        interpreted({264, 40, 2, true, false, WeightFormat::float32, 8}, target);
+        interpreted({513, 33, 8, true}, target);
+        interpreted({250, 48, 4, true, true}, target);
+        interpreted({33, 64, 5, true, false, WeightFormat::float32, 3, 7, 2}, target);
+        interpreted({2048, 32, 1, true}, target);
+        interpreted({3001, 16, 2}, target);
+        for (const WeightFormat format : {WeightFormat::bf16, WeightFormat::int8}) {
+            interpreted({1, 2, 1, false, false, format}, target);
+            interpreted({171, 40, 1, true, true, format}, target);
+            interpreted({1030, 24, 8, true, false, format}, target);
+        }
+    }
 }
 
 TEST_CASE("matrix_product: interpreted, weights of bf16 and int8") {
@@ -144,6 +168,11 @@ TEST_CASE("matrix_product: sizes that it leaves to another kernel") {
     CHECK(!fits({63, 64, 64}));                                         // inputs are read in fours
     CHECK(!fits({64, 64, 64, false, false, WeightFormat::float32, 2})); // and so are rows
     CHECK(!fits({64, 1, 64}));
+    const auto few = [&](const Shape &shape) { return gpu::vector_slices(shape.sizes(), limits).has_value(); };
+    CHECK(few({63, 64, 8}));
+    CHECK(!few({63, 64, 9}));
+    CHECK(!few({63, 64, 5, false, true}));
+    CHECK(!few({63, 1, 1}));
     CHECK(!fits({64, 48, 64, false, false, WeightFormat::float32, 0, 0, 3})); // a tile across blocks
 }
 
@@ -171,7 +200,9 @@ TEST_CASE("interpreter of programs: loops, registers and fours") {
 TEST_CASE("matrix_product: on a device, long sums and every tile") {
     if (!gpu_under_test()) return;
     std::vector<Case> cases;
-    for (const Shape &p : {Shape{2048, 96, 33, true}, Shape{256, 2048, 1100, true}, Shape{260, 520, 530, true, true}})
+    for (const Shape &p : {Shape{2048, 96, 33, true}, Shape{256, 2048, 1100, true},
+                           Shape{260, 520, 530, true, true}, Shape{2048, 520, 1, true},
+                           Shape{1001, 96, 8, true}, Shape{777, 40, 4, true, true}})
         cases.push_back(
             {spec("linear", fmt::format(R"("in":{},"out":{},"rows":{},"bias":1,"glu":{})", p.in, p.out, p.rows,
                                         int(p.glu))),
