@@ -12,7 +12,8 @@ namespace {
 class Fp16Rewrite {
 public:
     Fp16Rewrite(Module module, const std::set<uint32_t> &bindings)
-        : module_(std::move(module)), float_(module_.find_type(spv::OpTypeFloat, {32})) {
+        : module_(std::move(module)), float_(module_.find_type(spv::OpTypeFloat, {32})),
+          four_(float_ ? module_.find_type(spv::OpTypeVector, {float_, 4}) : 0) {
         expect(!module_.find_type(spv::OpTypeFloat, {16}), "it has float16 already");
         expect(module_.function_count == 1, "several functions");
         expect(float_ != 0, "it has no float32");
@@ -20,8 +21,10 @@ public:
             overflow_binding_ = std::max(overflow_binding_, buffer.binding + 1);
             if (!bindings.contains(buffer.binding)) continue;
             check(buffer);
-            buffers_.insert(variable);
-            arrays_.insert(buffer.array);
+            const bool fours = buffer.element != float_;
+            buffers_[variable] = fours;
+            arrays_[buffer.array] = fours;
+            fours_ = fours_ || fours;
             pointers_.insert(buffer.pointer);
             blocks_.insert(buffer.block);
         }
@@ -38,10 +41,18 @@ public:
     }
 
 private:
+    // What an element of a buffer becomes: one number, or four.
+    struct Element {
+        uint32_t half = 0, pointer = 0;          // types; `pointer` is one to `half`
+        uint32_t truth = 0, most = 0, least = 0;  // what a comparison gives, and the limits of float16
+    };
+
     void check(const Buffer &buffer) const {
         expect(buffer.block && module_.blocks_of.contains(buffer.array),
                "a buffer that is not a struct of one array");
-        expect(buffer.element == float_ && buffer.stride == 4, "a buffer whose elements are not float32");
+        expect((buffer.element == float_ && buffer.stride == 4) ||
+                   (four_ && buffer.element == four_ && buffer.stride == 16),
+               "a buffer whose elements are neither float32 nor fours of them");
         expect(module_.blocks_of.at(buffer.array) == 1, "two buffers of one type");
     }
 
@@ -54,18 +65,36 @@ private:
 
     // New types, constants and variables, with their decorations.
     void declare() {
-        half_ = id(), half_pointer_ = id();
+        scalar_ = {id(), id()};
         uint_ = module_.find_type(spv::OpTypeInt, {32, 0});
         bool_ = module_.find_type(spv::OpTypeBool, {});
         if (!uint_) put(new_declarations_, spv::OpTypeInt, {uint_ = id(), 32, 0});
         if (!bool_) put(new_declarations_, spv::OpTypeBool, {bool_ = id()});
-        put(new_declarations_, spv::OpTypePointer, {half_pointer_, spv::StorageClassStorageBuffer, half_});
         declare_overflow();
         const auto bits = [](double value) { return std::bit_cast<uint32_t>(static_cast<float>(value)); };
-        most_ = constant(float_, bits(most_half));
-        least_ = constant(float_, bits(-most_half));
+        scalar_.truth = bool_;
+        scalar_.most = constant(float_, bits(most_half));
+        scalar_.least = constant(float_, bits(-most_half));
+        declare_pointer(scalar_);
+        if (fours_) declare_fours();
         zero_ = constant(uint_, 0);
         one_ = constant(uint_, 1);
+    }
+
+    void declare_pointer(const Element &element) {
+        put(new_declarations_, spv::OpTypePointer,
+            {element.pointer, spv::StorageClassStorageBuffer, element.half});
+    }
+
+    void declare_fours() {
+        vector_ = {id(), id(), id(), id(), id()};
+        put(new_declarations_, spv::OpTypeVector, {vector_.truth, bool_, 4});
+        const auto four = [&](uint32_t made, uint32_t of) {
+            put(new_declarations_, spv::OpConstantComposite, {four_, made, of, of, of, of});
+        };
+        four(vector_.most, scalar_.most);
+        four(vector_.least, scalar_.least);
+        declare_pointer(vector_);
     }
 
     // The overflow word, and the flag of each thread.
@@ -107,7 +136,7 @@ private:
         each_instruction(module_.annotations, [&](spv::Op op, Operands o) {
             const bool decorate = op == spv::OpDecorate;
             if (decorate && o.size() == 3 && o[1] == spv::DecorationArrayStride && arrays_.contains(o[0]))
-                return put(annotations, op, {o[0], o[1], 2});
+                return put(annotations, op, {o[0], o[1], arrays_.at(o[0]) ? 8u : 2u});
             // Some drivers take the form before SPIR-V 1.3 (BufferBlock) for a uniform buffer, and
             // then ask for another device feature.
             if (decorate && o.size() == 2 && o[1] == spv::DecorationBufferBlock && blocks_.contains(o[0]))
@@ -121,14 +150,15 @@ private:
     void rewrite_declarations() {
         constexpr uint32_t storage = spv::StorageClassStorageBuffer;
         Words declarations;
-        put(declarations, spv::OpTypeFloat, {half_, 16});
+        put(declarations, spv::OpTypeFloat, {scalar_.half, 16});
+        if (fours_) put(declarations, spv::OpTypeVector, {vector_.half, scalar_.half, 4});
         each_instruction(module_.declarations, [&](spv::Op op, Operands o) {
             if (op == spv::OpTypePointer && pointers_.contains(o[0]))
                 put(declarations, op, {o[0], storage, o[2]});
             else if (op == spv::OpVariable && buffers_.contains(o[1]))
                 put(declarations, op, {o[0], o[1], storage});
             else if (op == spv::OpTypeRuntimeArray && arrays_.contains(o[0]))
-                put(declarations, op, {o[0], half_});
+                put(declarations, op, {o[0], (arrays_.at(o[0]) ? vector_ : scalar_).half});
             else put(declarations, op, o);
         });
         declarations.insert(declarations.end(), new_declarations_.begin(), new_declarations_.end());
@@ -160,27 +190,34 @@ private:
         expect(o.size() > 3, "an access to a whole buffer");
         if (!buffers_.contains(o[2])) return put(out_, op, o);
         expect(o.size() == 5, "an access to something else than an element of a buffer");
-        elements_.insert(o[1]);
-        put(out_, op, {half_pointer_, o[1], o[2], o[3], o[4]});
+        const Element &element = buffers_.at(o[2]) ? vector_ : scalar_;
+        elements_[o[1]] = &element;
+        put(out_, op, {element.pointer, o[1], o[2], o[3], o[4]});
     }
 
     void load(Operands o) {
         const uint32_t narrow = id();
         Words operands(o.begin(), o.end());
-        operands[0] = half_, operands[1] = narrow;
+        operands[0] = elements_.at(o[2])->half, operands[1] = narrow;
         put(out_, spv::OpLoad, operands);
         put(out_, spv::OpFConvert, {o[0], o[1], narrow});
     }
 
     void store(Operands o) {
-        const uint32_t above = id(), below = id(), outside = id(), before = id(), now = id(), narrow = id();
-        put(out_, spv::OpFUnordGreaterThan, {bool_, above, o[1], most_});
-        put(out_, spv::OpFUnordLessThan, {bool_, below, o[1], least_});
-        put(out_, spv::OpLogicalOr, {bool_, outside, above, below});
+        const Element &element = *elements_.at(o[0]);
+        const uint32_t above = id(), below = id(), before = id(), now = id(), narrow = id();
+        uint32_t outside = id();
+        put(out_, spv::OpFUnordGreaterThan, {element.truth, above, o[1], element.most});
+        put(out_, spv::OpFUnordLessThan, {element.truth, below, o[1], element.least});
+        put(out_, spv::OpLogicalOr, {element.truth, outside, above, below});
+        if (&element == &vector_) {
+            const uint32_t each = outside;
+            put(out_, spv::OpAny, {bool_, outside = id(), each});
+        }
         put(out_, spv::OpLoad, {bool_, before, flag_});
         put(out_, spv::OpLogicalOr, {bool_, now, before, outside});
         put(out_, spv::OpStore, {flag_, now});
-        put(out_, spv::OpFConvert, {half_, narrow, o[1]});
+        put(out_, spv::OpFConvert, {element.half, narrow, o[1]});
         put(module_.annotations, spv::OpDecorate,
             {narrow, spv::DecorationFPRoundingMode, spv::FPRoundingModeRTE});
         Words operands(o.begin(), o.end());
@@ -204,12 +241,15 @@ private:
     }
 
     Module module_;
-    const uint32_t float_;
+    const uint32_t float_, four_;
+    Element scalar_, vector_;
+    bool fours_ = false; // some buffer has them
     uint32_t overflow_binding_ = 0;
-    std::set<uint32_t> buffers_, pointers_, blocks_, arrays_; // ids of variables and of their types
-    std::set<uint32_t> elements_;                             // ids of pointers into the buffers
-    uint32_t half_ = 0, half_pointer_ = 0, uint_ = 0, bool_ = 0, word_pointer_ = 0, overflow_ = 0;
-    uint32_t flag_pointer_ = 0, flag_ = 0, false_ = 0, most_ = 0, least_ = 0, zero_ = 0, one_ = 0;
+    std::set<uint32_t> pointers_, blocks_;            // ids of types
+    std::map<uint32_t, bool> buffers_, arrays_;       // of variables and their types: whether of fours
+    std::map<uint32_t, const Element *> elements_;    // by pointer into a buffer
+    uint32_t uint_ = 0, bool_ = 0, word_pointer_ = 0, overflow_ = 0;
+    uint32_t flag_pointer_ = 0, flag_ = 0, false_ = 0, zero_ = 0, one_ = 0;
     Words new_annotations_, new_declarations_, out_;
 };
 

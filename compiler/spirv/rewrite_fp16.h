@@ -17,8 +17,8 @@ struct Fp16Module {
 // widens an element to float32, each write rounds it to the nearest, ties to even. Arithmetic stays
 // float32. A thread that writes a value beyond 65,504, or not a number, sets the word of one more
 // storage buffer to 1.
-// Needs: one function; these buffers in set 0, each a struct of a runtime array of float32 that no
-// other struct holds, with elements that are loaded and stored one by one.
+// Needs: one function; these buffers in set 0, each a struct of a runtime array of float32, or of
+// fours of them, that no other struct holds, with elements that are loaded and stored one by one.
 // Throws spirv::Fault for other modules, and when the result is not valid (validate.h).
 Fp16Module rewrite_fp16(const std::vector<uint32_t> &words, const std::set<uint32_t> &bindings);
 

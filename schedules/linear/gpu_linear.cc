@@ -1,7 +1,9 @@
-// linear on a gpu: tiles of outputs and rows; a panel by all threads of a workgroup for few rows;
-// one output by the threads of a row. All read the packed weights as they lie (panels.h).
+// linear on a gpu: kernels that are written out (gpu_product.h); where these do not fit, tiles of
+// outputs and rows; one output by the threads of a row. All read the packed weights as they lie
+// (panels.h).
 #include "schedules/halide/registry.h"
 #include "schedules/halide/threads.h"
+#include "schedules/linear/gpu_product.h"
 #include "schedules/linear/linear_product.h"
 #include "schedules/pointwise/elementary.h"
 
@@ -12,11 +14,6 @@ using namespace Halide;
 namespace {
 
 constexpr int panel_lanes = static_cast<int>(lanes);
-
-// The block of the diagonal that a panel of outputs belongs to.
-Expr block_of(const Product &p, const Expr &panel) {
-    return p.blocks == 1 ? Expr(0) : panel / (p.out / p.blocks / panel_lanes);
-}
 
 // One output: the weights lie along the input, and so do the threads.
 void one_output(KernelBuilder &k, const Product &p) {
@@ -42,55 +39,6 @@ void one_output(KernelBuilder &k, const Product &p) {
     y.split(r, block, row, tile, TailStrategy::GuardWithIf).reorder(o, row, block).gpu_blocks(block);
     y.gpu_threads(o, row);
     sum.compute_at(y, block, {p.halves}, tile);
-    k.output(y, shape);
-}
-
-// Few rows: nothing is used often enough to be worth staging. A workgroup takes a panel, 16 lanes
-// by 16 slices of the inputs; neighbouring slices have neighbouring words, so that each turn reads
-// 1 KiB in one piece, every weight once.
-void few_rows(KernelBuilder &k, const Product &p) {
-    constexpr int slices = 16;
-    const int inputs = p.inputs(), needed = (inputs + slices - 1) / slices;
-    // So many turns at once, whose loads are under way together; one more turn reads the last input
-    // again.
-    const int most = std::max(1, 32 / (p.halves + p.rows)), odd = divisor_at_most(needed, most),
-              together = needed > most && odd < 4 ? std::min(4, most) : odd,
-              turns = (needed + together - 1) / together * together;
-    const Shape shape = p.y_shape();
-
-    // THE ALGORITHM
-    Var o("o"), r("r"), c("c"), s("s"), h("h"), panel("panel");
-    RDom n(0, turns, "n"), all(0, slices, "all");
-    Func own("own"), begun("begun"), sum("sum"), y("y");
-    const bool whole = turns * slices == inputs;
-    const Expr i = n * slices + s, inside = whole ? i : min(i, inputs - 1);
-    const Expr w = p.weight(c, inside / p.of_word(), inside % p.of_word(), panel * p.halves + h),
-               term = w * p.input(inside, r, block_of(p, panel));
-    own(h, r, c, s, panel) = 0.0f;
-    own(h, r, c, s, panel) += whole ? term : select(i < inputs, term, 0.0f);
-    begun(h, r, c, s, panel) = own(h, r, c, s, panel);
-    // By output: with the lane as a dimension Halide would give each thread room for all lanes, and
-    // compilers put an array into memory that the code indexes.
-    sum(h, r, o) = p.start(o, h);
-    sum(h, r, o) += begun(h, r, o % panel_lanes, all, o / panel_lanes);
-    const auto result = [&](int half) { return p.finished(sum(half, r, o), o, half); };
-    y(o, r) = k.epilogue(p.halves == 2 ? result(0) * sigmoid(result(1)) : result(0), {o, r}, shape, p.out);
-
-    // THE SCHEDULE
-    Var block("block"), lane("lane");
-    y.split(o, block, lane, panel_lanes).reorder(lane, r, block).gpu_blocks(block).gpu_threads(lane, r);
-    sum.compute_at(y, lane).store_in(MemoryType::Register).bound_extent(h, p.halves).unroll(h);
-    sum.update().reorder(h, all).unroll(h);
-    begun.compute_at(y, block).store_in(MemoryType::GPUShared);
-    begun.bound_extent(h, p.halves)
-        .bound_extent(r, p.rows)
-        .bound_extent(c, panel_lanes)
-        .bound_extent(s, slices);
-    begun.reorder(h, r, c, s).unroll(h).unroll(r).gpu_threads(c, s);
-    own.compute_at(begun, c).store_in(MemoryType::Register);
-    own.bound_extent(h, p.halves).bound_extent(r, p.rows).unroll(h).unroll(r);
-    RVar far("far"), near("near");
-    own.update().split(n, far, near, together).reorder(h, r, near, far).unroll(h).unroll(r).unroll(near);
     k.output(y, shape);
 }
 
@@ -191,7 +139,7 @@ void linear_on_gpu(KernelBuilder &k) {
     k.params.require(!p.integer, "'activations' of int16 are for CPUs");
     k.params.require(p.wanted < 0, "'advice' is for processors");
     if (p.out == 1) return one_output(k, p);
-    if (p.rows * p.halves <= 8) return few_rows(k, p);
+    if (product_in_registers(k, p)) return;
     StagedTiles(k, p).build();
 }
 

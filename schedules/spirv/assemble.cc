@@ -37,7 +37,9 @@ Code code_of(Op op) {
     case Op::bit_xor: return {spv::OpBitwiseXor};
     case Op::shift_left: return {spv::OpShiftLeftLogical};
     case Op::shift_right: return {spv::OpShiftRightLogical};
-    case Op::bits_of_real: return {spv::OpBitcast};
+    case Op::bits_of_real:
+    case Op::real_of_bits: return {spv::OpBitcast};
+    case Op::real_of_signed: return {spv::OpConvertSToF};
     case Op::less: return {spv::OpULessThan};
     case Op::less_real: return {spv::OpFOrdLessThan};
     case Op::less_equal_real: return {spv::OpFOrdLessThanEqual};
@@ -75,6 +77,7 @@ private:
     uint32_t type_id(Type type) const {
         return type == Type::real ? float_ : type == Type::whole ? uint_ : bool_;
     }
+    uint32_t element_of(uint32_t width) const { return width == 4 ? four_ : float_; }
     uint32_t word(uint32_t value) {
         const uint32_t made = id();
         declare(spv::OpConstant, {uint_, made, value});
@@ -97,6 +100,7 @@ private:
         declare_inputs();
         for (const Buffer &buffer : program_.buffers()) declare_buffer(buffer);
         if (program_.shared_floats()) declare_shared();
+        if (!program_.registers().empty()) declare_registers();
         for (uint32_t value = 1; value < program_.value_count(); value++)
             if (program_.value(value).constant) declare_constant(value);
     }
@@ -114,7 +118,7 @@ private:
     // Each buffer has types of its own: a rewrite may change the elements of one.
     void declare_buffer(const Buffer &buffer) {
         const uint32_t array = id(), block = id(), pointer = id(), variable = id(), element = id();
-        const uint32_t of = buffer.width == 4 ? four_ : float_;
+        const uint32_t of = element_of(buffer.width);
         declare(spv::OpTypeRuntimeArray, {array, of});
         declare(spv::OpTypeStruct, {block, array});
         declare(spv::OpTypePointer, {pointer, spv::StorageClassUniform, block});
@@ -133,13 +137,22 @@ private:
     }
 
     void declare_shared() {
-        const uint32_t size = word(program_.shared_floats()), array = id(), pointer = id();
+        const uint32_t width = program_.shared_width(), of = element_of(width);
+        const uint32_t size = word(program_.shared_floats() / width), array = id(), pointer = id();
         shared_pointer_ = id(), shared_ = id();
-        declare(spv::OpTypeArray, {array, float_, size});
+        declare(spv::OpTypeArray, {array, of, size});
         declare(spv::OpTypePointer, {pointer, spv::StorageClassWorkgroup, array});
-        declare(spv::OpTypePointer, {shared_pointer_, spv::StorageClassWorkgroup, float_});
+        declare(spv::OpTypePointer, {shared_pointer_, spv::StorageClassWorkgroup, of});
         declare(spv::OpVariable, {pointer, shared_, spv::StorageClassWorkgroup});
         name(shared_, "shared");
+    }
+
+    void declare_registers() {
+        one_ = word(1);
+        for (const Type type : {Type::real, Type::whole})
+            declare(spv::OpTypePointer,
+                    {to_register_[type == Type::whole] = id(), spv::StorageClassFunction, type_id(type)});
+        for (size_t i = 0; i < program_.registers().size(); i++) registers_.push_back(id());
     }
 
     void declare_constant(uint32_t value) {
@@ -177,6 +190,8 @@ private:
     void write_function() {
         code(spv::OpFunction, {void_, main_, spv::FunctionControlMaskNone, signature_});
         code(spv::OpLabel, {id()});
+        for (size_t i = 0; i < registers_.size(); i++)
+            code(spv::OpVariable, {register_pointer(i), registers_[i], spv::StorageClassFunction});
         for (const Instruction &one : program_.instructions()) write(one);
         code(spv::OpReturn, {});
         code(spv::OpFunctionEnd, {});
@@ -188,14 +203,19 @@ private:
         switch (one.op) {
         case Op::thread: return input(one, thread_, 0);
         case Op::group: return input(one, group_, one.operands[0]);
-        case Op::load: return load(one);
-        case Op::store: return code(spv::OpStore, {address(one), operand(one, 1)});
-        case Op::load_shared:
-            return code(spv::OpLoad, {float_, ids_[one.result] = id(), shared_address(one)});
-        case Op::store_shared: return code(spv::OpStore, {shared_address(one), operand(one, 1)});
+        case Op::load: return load(one, address(one), width_of(one));
+        case Op::store: return store(one, address(one), width_of(one));
+        case Op::load_shared: return load(one, shared_address(one), program_.shared_width());
+        case Op::store_shared: return store(one, shared_address(one), program_.shared_width());
+        case Op::get:
+            return code(spv::OpLoad, {type_id(program_.registers()[one.memory]), ids_[one.result] = id(),
+                                      registers_[one.memory]});
+        case Op::set: return code(spv::OpStore, {registers_[one.memory], operand(one, 0)});
         case Op::barrier: return code(spv::OpControlBarrier, {workgroup_, workgroup_, semantics_});
         case Op::begin_if: return begin_if(one);
         case Op::end_if: return end_if();
+        case Op::begin_loop: return begin_loop(one);
+        case Op::end_loop: return end_loop(one);
         default: compute(one);
         }
     }
@@ -206,9 +226,14 @@ private:
         code(spv::OpCompositeExtract, {uint_, ids_[one.result] = id(), all, part});
     }
 
+    uint32_t register_pointer(size_t number) const {
+        return to_register_[program_.registers()[number] == Type::whole];
+    }
+    uint32_t width_of(const Instruction &one) const { return program_.buffers()[one.memory].width; }
     uint32_t address(const Instruction &one) {
-        const uint32_t of = program_.buffers()[one.memory].width == 4 ? four_ : float_, made = id();
-        code(spv::OpAccessChain, {pointers_.at(of), made, variables_[one.memory], zero_, operand(one, 0)});
+        const uint32_t made = id();
+        code(spv::OpAccessChain,
+             {pointers_.at(element_of(width_of(one))), made, variables_[one.memory], zero_, operand(one, 0)});
         return made;
     }
     uint32_t shared_address(const Instruction &one) {
@@ -217,14 +242,20 @@ private:
         return made;
     }
 
-    void load(const Instruction &one) {
-        const uint32_t from = address(one);
-        if (program_.buffers()[one.memory].width == 1)
-            return code(spv::OpLoad, {float_, ids_[one.result] = id(), from});
+    void load(const Instruction &one, uint32_t from, uint32_t width) {
+        if (width == 1) return code(spv::OpLoad, {float_, ids_[one.result] = id(), from});
         const uint32_t all = id();
         code(spv::OpLoad, {four_, all, from});
         for (uint32_t part = 0; part < 4; part++)
             code(spv::OpCompositeExtract, {float_, ids_[one.result + part] = id(), all, part});
+    }
+
+    void store(const Instruction &one, uint32_t to, uint32_t width) {
+        if (width == 1) return code(spv::OpStore, {to, operand(one, 1)});
+        const uint32_t all = id();
+        code(spv::OpCompositeConstruct,
+             {four_, all, operand(one, 1), operand(one, 2), operand(one, 3), operand(one, 4)});
+        code(spv::OpStore, {to, all});
     }
 
     void begin_if(const Instruction &one) {
@@ -240,6 +271,34 @@ private:
         ends_.pop_back();
     }
 
+    // The counter is tested at the head of each turn, and moves on behind the body.
+    void begin_loop(const Instruction &one) {
+        const Loop loop{id(), id(), id()};
+        const uint32_t test = id(), body = id(), turn = id(), goes = id();
+        code(spv::OpBranch, {loop.head});
+        code(spv::OpLabel, {loop.head});
+        code(spv::OpLoopMerge, {loop.end, loop.next, spv::LoopControlDontUnrollMask});
+        code(spv::OpBranch, {test});
+        code(spv::OpLabel, {test});
+        code(spv::OpLoad, {uint_, turn, registers_[one.memory]});
+        code(spv::OpULessThan, {bool_, goes, turn, operand(one, 0)});
+        code(spv::OpBranchConditional, {goes, body, loop.end});
+        code(spv::OpLabel, {body});
+        loops_.push_back(loop);
+    }
+    void end_loop(const Instruction &one) {
+        const Loop loop = loops_.back();
+        loops_.pop_back();
+        const uint32_t turn = id(), next = id();
+        code(spv::OpBranch, {loop.next});
+        code(spv::OpLabel, {loop.next});
+        code(spv::OpLoad, {uint_, turn, registers_[one.memory]});
+        code(spv::OpIAdd, {uint_, next, turn, one_});
+        code(spv::OpStore, {registers_[one.memory], next});
+        code(spv::OpBranch, {loop.head});
+        code(spv::OpLabel, {loop.end});
+    }
+
     void compute(const Instruction &one) {
         const Code found = code_of(one.op);
         Words operands{type_id(program_.value(one.result).type), ids_[one.result] = id()};
@@ -253,11 +312,17 @@ private:
     spirv::Module module_;
     Words names_;
     uint32_t extended_ = 0, main_ = 0, float_ = 0, uint_ = 0, bool_ = 0, triple_ = 0, four_ = 0;
-    uint32_t void_ = 0, signature_ = 0, zero_ = 0, workgroup_ = 0, semantics_ = 0;
+    uint32_t void_ = 0, signature_ = 0, zero_ = 0, one_ = 0, workgroup_ = 0, semantics_ = 0;
     uint32_t thread_ = 0, group_ = 0, shared_ = 0, shared_pointer_ = 0;
     std::map<uint32_t, uint32_t> pointers_; // to elements, by type
     std::vector<uint32_t> variables_;       // of buffers
     std::vector<uint32_t> ends_;            // of open guards
+    struct Loop {
+        uint32_t head, next, end; // labels
+    };
+    std::vector<Loop> loops_; // the open ones
+    std::vector<uint32_t> registers_;
+    std::array<uint32_t, 2> to_register_{}; // pointer types: float32, uint32
 };
 
 } // namespace

@@ -1,6 +1,5 @@
 #include "schedules/spirv/long_conv.h"
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <map>
 #include <memory>
@@ -26,8 +25,6 @@ Complex product(const Complex &a, const Complex &b) {
     return {fma(a.re, b.re, -(a.im * b.im)), fma(a.re, b.im, a.im * b.re)};
 }
 Complex times_minus_i(const Complex &x) { return {x.im, -x.re}; }
-
-uint32_t log2_of(uint32_t power) { return static_cast<uint32_t>(std::countr_zero(power)); }
 
 using Roots = std::function<Complex(const RootKey &)>;
 

@@ -20,6 +20,8 @@ int operand_count(Op op) {
     case Op::exponential:
     case Op::logarithm:
     case Op::bits_of_real:
+    case Op::real_of_bits:
+    case Op::real_of_signed:
     case Op::invert: return 1;
     case Op::fma:
     case Op::select: return 3;
@@ -30,9 +32,13 @@ int operand_count(Op op) {
     case Op::store:
     case Op::load_shared:
     case Op::store_shared:
+    case Op::get:
+    case Op::set:
     case Op::barrier:
     case Op::begin_if:
-    case Op::end_if: return 0;
+    case Op::end_if:
+    case Op::begin_loop:
+    case Op::end_loop: return 0;
     default: return 2;
     }
 }
@@ -61,7 +67,9 @@ uint32_t evaluate(Op op, const std::array<uint32_t, 3> &bits) {
     case Op::bit_xor: return a ^ b;
     case Op::shift_left: return b < 32 ? a << b : 0;
     case Op::shift_right: return b < 32 ? a >> b : 0;
-    case Op::bits_of_real: return a;
+    case Op::bits_of_real:
+    case Op::real_of_bits: return a;
+    case Op::real_of_signed: return bits_of_float(static_cast<float>(static_cast<int32_t>(a)));
     case Op::less: return a < b;
     case Op::less_real: return x < y;
     case Op::less_equal_real: return x <= y;
@@ -82,7 +90,7 @@ Memory Program::buffer(const std::string &name, uint32_t width, Access access) {
     return {static_cast<uint32_t>(buffers_.size() - 1)};
 }
 
-void Program::shared(uint32_t floats) { shared_floats_ = floats; }
+void Program::shared(uint32_t floats, uint32_t width) { shared_floats_ = floats, shared_width_ = width; }
 
 uint32_t Program::new_value(Type type) {
     values_.push_back({type});
@@ -109,45 +117,97 @@ Uint Program::thread() {
 
 Uint Program::group(uint32_t dimension) {
     const uint32_t made = new_value(Type::whole);
-    instructions_.push_back({Op::group, made, {dimension, 0, 0}});
+    instructions_.push_back({Op::group, made, {dimension}});
     return {this, made};
 }
 
 Float Program::load(Memory from, Uint at) {
     const uint32_t made = new_value(Type::real);
-    instructions_.push_back({Op::load, made, {at.number, 0, 0}, from.number});
+    instructions_.push_back({Op::load, made, {at.number}, from.number});
     return {this, made};
 }
 
-std::array<Float, 4> Program::load_four(Memory from, Uint at) {
-    std::array<Float, 4> made;
+Four Program::new_four() {
+    Four made;
     for (Float &one : made) one = {this, new_value(Type::real)};
-    instructions_.push_back({Op::load, made[0].number, {at.number, 0, 0}, from.number});
+    return made;
+}
+
+Four Program::load_four(Memory from, Uint at) {
+    const Four made = new_four();
+    instructions_.push_back({Op::load, made[0].number, {at.number}, from.number});
     return made;
 }
 
 Float Program::load_shared(Uint at) {
     const uint32_t made = new_value(Type::real);
-    instructions_.push_back({Op::load_shared, made, {at.number, 0, 0}});
+    instructions_.push_back({Op::load_shared, made, {at.number}});
     return {this, made};
 }
 
+Four Program::load_shared_four(Uint at) {
+    const Four made = new_four();
+    instructions_.push_back({Op::load_shared, made[0].number, {at.number}});
+    return made;
+}
+
 void Program::store(Memory to, Uint at, Float value) {
-    instructions_.push_back({Op::store, 0, {at.number, value.number, 0}, to.number});
+    instructions_.push_back({Op::store, 0, {at.number, value.number}, to.number});
+}
+
+void Program::store_four(Memory to, Uint at, const Four &of) {
+    instructions_.push_back(
+        {Op::store, 0, {at.number, of[0].number, of[1].number, of[2].number, of[3].number}, to.number});
 }
 
 void Program::store_shared(Uint at, Float value) {
-    instructions_.push_back({Op::store_shared, 0, {at.number, value.number, 0}});
+    instructions_.push_back({Op::store_shared, 0, {at.number, value.number}});
+}
+
+void Program::store_shared_four(Uint at, const Four &of) {
+    instructions_.push_back(
+        {Op::store_shared, 0, {at.number, of[0].number, of[1].number, of[2].number, of[3].number}});
 }
 
 void Program::barrier() { instructions_.push_back({Op::barrier}); }
 
 void Program::when(Bool condition, const std::function<void()> &body) {
-    instructions_.push_back({Op::begin_if, 0, {condition.number, 0, 0}});
+    instructions_.push_back({Op::begin_if, 0, {condition.number}});
     open_guards_++;
     body();
     open_guards_--;
     instructions_.push_back({Op::end_if});
+}
+
+Register Program::keep(Float initial) {
+    registers_.push_back(Type::real);
+    const Register made{static_cast<uint32_t>(registers_.size() - 1)};
+    set(made, initial);
+    return made;
+}
+
+Float Program::get(Register from) {
+    const uint32_t made = new_value(Type::real);
+    instructions_.push_back({Op::get, made, {}, from.number});
+    return {this, made};
+}
+
+void Program::set(Register to, Float value) {
+    instructions_.push_back({Op::set, 0, {value.number}, to.number});
+}
+
+void Program::loop(uint32_t turns, const std::function<void(Uint turn)> &body) {
+    if (turns == 1) return body(whole(0));
+    registers_.push_back(Type::whole);
+    const auto counter = static_cast<uint32_t>(registers_.size() - 1);
+    instructions_.push_back({Op::set, 0, {whole(0).number}, counter});
+    instructions_.push_back({Op::begin_loop, 0, {whole(turns).number}, counter});
+    const auto before = addresses_;
+    const uint32_t turn = new_value(Type::whole);
+    instructions_.push_back({Op::get, turn, {}, counter});
+    body({this, turn});
+    addresses_ = before;
+    instructions_.push_back({Op::end_loop, 0, {}, counter});
 }
 
 bool Program::is(uint32_t value, float number) const {
@@ -198,7 +258,7 @@ uint32_t Program::compute(Op op, Type type, std::array<uint32_t, 3> operands) {
     if (type == Type::whole)
         if (const auto found = addresses_.find({op, operands}); found != addresses_.end()) return found->second;
     const uint32_t made = new_value(type);
-    instructions_.push_back({op, made, operands});
+    instructions_.push_back({op, made, {operands[0], operands[1], operands[2]}});
     if (type == Type::whole && open_guards_ == 0) addresses_[{op, operands}] = made;
     return made;
 }
@@ -207,7 +267,9 @@ void Program::drop_unused() {
     std::vector<bool> used(values_.size(), false);
     std::vector<Instruction> kept;
     for (auto one = instructions_.rbegin(); one != instructions_.rend(); ++one) {
-        const uint32_t results = one->op == Op::load ? buffers_[one->memory].width : 1;
+        const uint32_t results = one->op == Op::load          ? buffers_[one->memory].width
+                                 : one->op == Op::load_shared ? shared_width_
+                                                              : 1;
         bool needed = one->result == 0; // a store or control
         for (uint32_t i = 0; i < results && !needed; i++) needed = used[one->result + i];
         if (!needed) continue;

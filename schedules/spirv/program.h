@@ -1,7 +1,7 @@
-// A GPU kernel as a list of instructions: straight-line code of one thread with guards and
-// barriers. Values are typed, so a wrong operand does not compile. Each value is computed once,
-// where it is made. Equal constants are one value, and so are equal addresses. Operations whose
-// result is known are not emitted.
+// A GPU kernel as a list of instructions of one thread, with guards, barriers and loops of a fixed
+// number of turns. Values are typed, so a wrong operand does not compile. Each value is computed
+// once, where it is made. What changes from turn to turn is a register. Equal constants are one
+// value, and so are equal addresses. Operations whose result is known are not emitted.
 //
 //     Program p("scale", {256, 1, 1}, {4, 1, 1});
 //     const Memory u = p.buffer("u", 1, Access::read), y = p.buffer("y", 1, Access::write);
@@ -10,6 +10,7 @@
 //     std::vector<uint32_t> module = assemble(p);   // assemble.h
 #pragma once
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -46,7 +47,9 @@ enum class Op : uint8_t {
     bit_xor,
     shift_left,
     shift_right,
-    bits_of_real, // the word of a float32
+    bits_of_real,   // the word of a float32
+    real_of_bits,   // the float32 of a word
+    real_of_signed, // the value of a word that holds an int32
     // bool
     less,
     less_real,
@@ -58,19 +61,24 @@ enum class Op : uint8_t {
     select, // operands: condition, if true, if false
     // memory: `memory` is the buffer; operand 0 is the index
     load,  // `width` results with consecutive numbers
-    store, // operand 1 is the value
+    store, // operands from 1 on are the `width` values
     load_shared,
     store_shared,
+    // registers: `memory` is the number of the register
+    get,
+    set, // operand 0 is the value
     // control
     barrier,
     begin_if, // operand 0 is the condition
-    end_if
+    end_if,
+    begin_loop, // operand 0 is the number of turns; `memory` is the register that counts them
+    end_loop
 };
 
 struct Instruction {
     Op op;
     uint32_t result = 0; // of no meaning for stores and control
-    std::array<uint32_t, 3> operands{};
+    std::array<uint32_t, 5> operands{};
     uint32_t memory = 0;
 };
 
@@ -80,7 +88,7 @@ struct Memory {
     uint32_t number = 0;
 };
 
-// A buffer of float32. `width` 4: elements of four, which a thread reads at once.
+// A buffer of float32. `width` 4: elements of four, which a thread reads or writes at once.
 struct Buffer {
     std::string name;
     uint32_t width = 1;
@@ -103,6 +111,12 @@ template <Type type> struct Value {
 using Float = Value<Type::real>;
 using Uint = Value<Type::whole>;
 using Bool = Value<Type::truth>;
+using Four = std::array<Float, 4>;
+
+// A float32 that may change.
+struct Register {
+    uint32_t number = 0;
+};
 
 class Program {
 public:
@@ -110,7 +124,8 @@ public:
 
     // ---- memory ----
     Memory buffer(const std::string &name, uint32_t width, Access access); // bindings in this order
-    void shared(uint32_t floats);                                          // of a workgroup
+    // Memory of a workgroup: so many float32 in elements of `width`, 1 or 4.
+    void shared(uint32_t floats, uint32_t width = 1);
 
     // ---- values ----
     Float real(float value);
@@ -118,15 +133,25 @@ public:
     Uint thread();
     Uint group(uint32_t dimension);
     Float load(Memory from, Uint at);
-    std::array<Float, 4> load_four(Memory from, Uint at);
+    Four load_four(Memory from, Uint at);
     Float load_shared(Uint at);
+    Four load_shared_four(Uint at);
     uint32_t compute(Op op, Type type, std::array<uint32_t, 3> operands);
 
     // ---- effects ----
     void store(Memory to, Uint at, Float value);
+    void store_four(Memory to, Uint at, const Four &values);
     void store_shared(Uint at, Float value);
+    void store_shared_four(Uint at, const Four &values);
     void barrier(); // all threads of the workgroup must come here
     void when(Bool condition, const std::function<void()> &body);
+
+    // ---- registers and loops ----
+    Register keep(Float initial);
+    Float get(Register from); // as it is here
+    void set(Register to, Float value);
+    // At least one turn, and outside of every guard.
+    void loop(uint32_t turns, const std::function<void(Uint turn)> &body);
 
     // Removes what no store and no guard needs.
     void drop_unused();
@@ -137,6 +162,8 @@ public:
     const std::array<uint32_t, 3> &grid() const { return grid_; }
     const std::vector<Buffer> &buffers() const { return buffers_; }
     uint32_t shared_floats() const { return shared_floats_; }
+    uint32_t shared_width() const { return shared_width_; }
+    const std::vector<Type> &registers() const { return registers_; }
     const std::vector<Instruction> &instructions() const { return instructions_; }
     const ValueInfo &value(uint32_t number) const { return values_[number]; }
     size_t value_count() const { return values_.size(); }
@@ -144,6 +171,7 @@ public:
 private:
     uint32_t constant(Type type, uint32_t bits);
     uint32_t new_value(Type type);
+    Four new_four();
     uint32_t simplified(Op op, Type type, const std::array<uint32_t, 3> &operands);
     bool is(uint32_t value, float number) const;
     bool is_word(uint32_t value, uint32_t word) const;
@@ -151,14 +179,18 @@ private:
     std::string entry_;
     std::array<uint32_t, 3> local_, grid_;
     std::vector<Buffer> buffers_;
-    uint32_t shared_floats_ = 0;
+    uint32_t shared_floats_ = 0, shared_width_ = 1;
+    std::vector<Type> registers_;
     std::vector<Instruction> instructions_;
     std::vector<ValueInfo> values_;
     std::map<std::pair<Type, uint32_t>, uint32_t> constants_;
-    // Addresses that were computed outside of every guard are not computed again.
+    // Addresses are not computed again where they were computed outside of every guard. What a loop
+    // computes is known in the loop only.
     std::map<std::pair<Op, std::array<uint32_t, 3>>, uint32_t> addresses_;
     int open_guards_ = 0;
 };
+
+inline uint32_t log2_of(uint32_t power) { return static_cast<uint32_t>(std::countr_zero(power)); }
 
 // The number of operands of an operation that computes; 0 for the others.
 int operand_count(Op op);
@@ -206,6 +238,8 @@ inline Uint operator^(Uint a, uint32_t b) { return a ^ a.program->whole(b); }
 inline Uint operator<<(Uint a, uint32_t b) { return a << a.program->whole(b); }
 inline Uint operator>>(Uint a, uint32_t b) { return a >> a.program->whole(b); }
 inline Uint bits_of(Float a) { return detail::unary<Type::whole>(Op::bits_of_real, a); }
+inline Float real_of_bits(Uint a) { return detail::unary<Type::real>(Op::real_of_bits, a); }
+inline Float real_of_signed(Uint a) { return detail::unary<Type::real>(Op::real_of_signed, a); }
 
 inline Bool operator<(Uint a, Uint b) { return detail::binary<Type::truth>(Op::less, a, b); }
 inline Bool operator<(Float a, Float b) { return detail::binary<Type::truth>(Op::less_real, a, b); }

@@ -183,6 +183,9 @@ TEST_CASE("halves: what is beyond float16 is told, and what is not is not") {
         R"({"kernel":"pointwise","params":{"width":48,"rows":37},"epilogue":[{"op":"mul"}]})", {0, 2}};
     CHECK(run(*device, squares, 500).overflow == 0);  // at most 62,500
     CHECK(run(*device, squares, 1000).overflow == 1); // up to 250,000
+    const HalfCase fours{R"({"kernel":"linear","params":{"in":72,"out":96,"rows":100}})", {0, 2}};
+    CHECK(run(*device, fours, 1).overflow == 0);
+    CHECK(run(*device, fours, 1000).overflow == 1); // sums of 72 products of up to 250,000
 }
 
 TEST_CASE("halves: rounding as IEEE 754 has it") {

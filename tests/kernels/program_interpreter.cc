@@ -11,7 +11,7 @@ using gpu::Instruction, gpu::Op;
 
 constexpr uint32_t nobody = UINT32_MAX;
 
-// Which thread has accessed a word since the last barrier.
+// Which thread has accessed an element since the last barrier.
 struct Accesses {
     uint32_t writer = nobody, reader = nobody;
     bool several_readers = false;
@@ -31,12 +31,12 @@ public:
         first_thread_ = number_++ * threads_;
         // A kernel that reads what it has not written sees numbers that spoil its results.
         shared_.assign(program_.shared_floats(), std::bit_cast<uint32_t>(1e30f));
-        accesses_.assign(program_.shared_floats(), {});
+        accesses_.assign(program_.shared_floats() / program_.shared_width(), {});
         active_.assign(1, std::vector<bool>(threads_, true));
-        for (const Instruction &one : program_.instructions()) {
-            execute(one);
-            if (!fault_.empty()) return fault_;
-        }
+        registers_.assign(program_.registers().size(), std::vector<uint32_t>(threads_));
+        loops_.clear();
+        for (at_ = 0; at_ < program_.instructions().size() && fault_.empty(); at_++)
+            execute(program_.instructions()[at_]);
         return fault_;
     }
 
@@ -68,6 +68,13 @@ private:
             return;
         }
         case Op::end_if: active_.pop_back(); return;
+        case Op::get: return each([&](uint32_t t) { values_[one.result][t] = registers_[one.memory][t]; });
+        case Op::set: return each([&](uint32_t t) { registers_[one.memory][t] = value(one, 0, t); });
+        case Op::begin_loop:
+            if (active_.size() > 1) fault_ = "a loop inside a guard";
+            loops_.push_back(at_);
+            return;
+        case Op::end_loop: return end_loop(one);
         default:
             each([&](uint32_t t) {
                 std::array<uint32_t, 3> bits{};
@@ -75,6 +82,15 @@ private:
                 values_[one.result][t] = gpu::evaluate(one.op, bits);
             });
         }
+    }
+
+    // All threads turn equally often, and at least once.
+    void end_loop(const Instruction &one) {
+        const Instruction &begin = program_.instructions()[loops_.back()];
+        const uint32_t done = ++registers_[one.memory][0];
+        registers_[one.memory].assign(threads_, done);
+        if (done < value(begin, 0, 0)) at_ = loops_.back();
+        else loops_.pop_back();
     }
 
     bool inside(const Instruction &one, uint32_t thread, size_t elements, const std::string &memory) {
@@ -96,39 +112,43 @@ private:
     void store(const Instruction &one, uint32_t thread) {
         const gpu::Buffer &buffer = program_.buffers()[one.memory];
         std::vector<float> &memory = buffers_[one.memory];
-        if (!inside(one, thread, memory.size(), buffer.name)) return;
+        if (!inside(one, thread, memory.size() / buffer.width, buffer.name)) return;
         const uint32_t at = value(one, 0, thread), self = first_thread_ + thread;
         const auto [other, first] = stored_.try_emplace({one.memory, at}, self);
         if (buffer.access == gpu::Access::read) fault_ = buffer.name + " is only read";
         if (other->second != self)
             fault_ = fmt::format("threads {} and {} of the dispatch store to element {} of {}", self,
                                  other->second, at, buffer.name);
-        memory[at] = std::bit_cast<float>(value(one, 1, thread));
+        for (uint32_t i = 0; i < buffer.width; i++)
+            memory[size_t{at} * buffer.width + i] = std::bit_cast<float>(value(one, 1 + i, thread));
     }
 
     void load_shared(const Instruction &one, uint32_t thread) {
-        if (!inside(one, thread, shared_.size(), "shared memory")) return;
+        const uint32_t width = program_.shared_width();
+        if (!inside(one, thread, shared_.size() / width, "shared memory")) return;
         const uint32_t at = value(one, 0, thread);
-        Accesses &word = accesses_[at];
-        if (word.writer != nobody && word.writer != thread) return race(thread, at, word.writer);
-        word.several_readers = word.several_readers || (word.reader != nobody && word.reader != thread);
-        word.reader = thread;
-        values_[one.result][thread] = shared_[at];
+        Accesses &element = accesses_[at];
+        if (element.writer != nobody && element.writer != thread) return race(thread, at, element.writer);
+        element.several_readers =
+            element.several_readers || (element.reader != nobody && element.reader != thread);
+        element.reader = thread;
+        for (uint32_t i = 0; i < width; i++) values_[one.result + i][thread] = shared_[at * width + i];
     }
 
     void store_shared(const Instruction &one, uint32_t thread) {
-        if (!inside(one, thread, shared_.size(), "shared memory")) return;
+        const uint32_t width = program_.shared_width();
+        if (!inside(one, thread, shared_.size() / width, "shared memory")) return;
         const uint32_t at = value(one, 0, thread);
-        Accesses &word = accesses_[at];
-        if (word.writer != nobody && word.writer != thread) return race(thread, at, word.writer);
-        if (word.several_readers || (word.reader != nobody && word.reader != thread))
-            return race(thread, at, word.reader);
-        word.writer = thread;
-        shared_[at] = value(one, 1, thread);
+        Accesses &element = accesses_[at];
+        if (element.writer != nobody && element.writer != thread) return race(thread, at, element.writer);
+        if (element.several_readers || (element.reader != nobody && element.reader != thread))
+            return race(thread, at, element.reader);
+        element.writer = thread;
+        for (uint32_t i = 0; i < width; i++) shared_[at * width + i] = value(one, 1 + i, thread);
     }
 
     void race(uint32_t thread, uint32_t at, uint32_t other) {
-        fault_ = fmt::format("threads {} and {} access word {} of shared memory with no barrier between", thread,
+        fault_ = fmt::format("threads {} and {} access element {} of shared memory with no barrier between", thread,
                              other, at);
     }
 
@@ -142,6 +162,9 @@ private:
     std::vector<uint32_t> shared_;
     std::vector<Accesses> accesses_;
     std::vector<std::vector<bool>> active_; // of the open guards
+    std::vector<std::vector<uint32_t>> registers_;
+    size_t at_ = 0; // the instruction
+    std::vector<size_t> loops_; // where the open ones begin
     std::string fault_;
 };
 

@@ -1,0 +1,29 @@
+// A matrix times many rows. A workgroup makes a tile of rows by outputs, and a thread keeps its part
+// of the tile in registers while the inputs go by in chunks through shared memory.
+#pragma once
+#include "schedules/spirv/product.h"
+
+namespace longwave::gpu {
+
+// How a workgroup shares a tile. Outputs count in fours; with gates, two fours make four results.
+struct ProductTile {
+    uint32_t rows = 8, fours = 2;      // of a thread
+    uint32_t across = 16, down = 16;   // threads along the outputs and along the rows
+    uint32_t gap = 4;                  // fours from a panel to the next in shared memory
+    static constexpr uint32_t chunk = 16; // inputs in shared memory at once
+
+    uint32_t threads() const { return across * down; }
+    uint32_t tile_rows() const { return rows * down; }
+    uint32_t panels() const { return fours * across / 4; } // of values and of gates
+    // Panels that neighbours read begin in different banks.
+    uint32_t panel_fours() const { return chunk * 4 + gap; }
+    uint32_t shared_floats() const { return 4 * (tile_rows() * chunk / 4 + panels() * panel_fours()); }
+};
+
+// None: the kernel reads inputs in fours, and tiles do not cross blocks. These do not fit.
+std::optional<ProductTile> product_tile(const ProductSizes &sizes, const WorkgroupSizes &limits);
+
+// x is read in fours.
+Program matrix_product(const ProductSizes &sizes, const ProductTile &tile, const DeclareFinishFours &finish);
+
+} // namespace longwave::gpu

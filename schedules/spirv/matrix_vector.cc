@@ -1,0 +1,178 @@
+#include "schedules/spirv/matrix_vector.h"
+#include <algorithm>
+
+namespace longwave::gpu {
+
+namespace {
+
+class MatrixVector {
+public:
+    MatrixVector(const ProductSizes &sizes, const VectorSlices &slices, const DeclareFinishFours &finish)
+        : sizes_(sizes), slices_(slices.slices), together_(slices.together), threads_(slices.threads()),
+          halves_(sizes.panels.halves), of_word_(sizes.panels.of_word()),
+          p_("linear_rows", {slices.threads(), 1, 1}, {sizes.panels.count() / sizes.blocks, sizes.blocks, 1}),
+          b_(p_, sizes_, 1, finish) {
+        p_.shared(sizes.rows * halves_ * plane * 4, 4);
+    }
+
+    Program run() {
+        thread_ = p_.thread();
+        panel_ = p_.group(0);
+        input_ = p_.whole(sizes_.first);
+        if (sizes_.blocks > 1) { // of the diagonal
+            const Uint block = p_.group(1);
+            panel_ = panel_ + block * (sizes_.panels.count() / sizes_.blocks);
+            input_ = input_ + block * sizes_.in;
+        }
+        lane_ = thread_ & 3u;
+        slice_ = thread_ >> p_.whole(2);
+        find_places();
+        const Float zero = p_.real(0);
+        for (uint32_t i = 0; i < 4 * sums(); i++) sums_.push_back(p_.keep(zero));
+        walk();
+        add_up();
+        p_.drop_unused();
+        return std::move(p_);
+    }
+
+private:
+    uint32_t sums() const { return sizes_.rows * halves_; } // fours of a thread: by row and half
+
+    void find_places() {
+        const auto stride = static_cast<uint32_t>(sizes_.panels.stride() / 4);
+        word_ = panel_ * (halves_ * stride) + thread_; // of slice 0: the thread's number within 4 words
+        half_apart_ = stride;
+        input_ = input_ + slice_ * of_word_;
+    }
+
+    // Neighbouring slices have neighbouring words. Only the last turns may meet words or inputs that
+    // do not exist.
+    void walk() {
+        const uint32_t safe = sizes_.in / (slices_ * of_word_), rounds = safe / together_;
+        if (rounds)
+            p_.loop(rounds, [&](Uint round) { read_and_add(round * together_, together_, together_); });
+        const uint32_t done = rounds * together_, all = (sizes_.panels.words() + slices_ - 1) / slices_;
+        if (all > done) read_and_add(p_.whole(done), all - done, safe - done);
+    }
+
+    // All loads first: they are under way together.
+    void read_and_add(Uint turn, uint32_t turns, uint32_t safe) {
+        std::vector<Four> weights;
+        std::vector<Float> x;
+        for (uint32_t t = 0; t < turns; t++) {
+            const Uint word = (turn + t) * slices_ + slice_, from = word_ + (turn + t) * threads_;
+            const Bool exists = word < p_.whole(sizes_.panels.words());
+            const bool exist = t < safe;
+            for (uint32_t half = 0; half < halves_; half++) {
+                const Uint at = from + half * half_apart_;
+                weights.push_back(p_.load_four(b_.w, exist ? at : select(exists, at, p_.whole(0))));
+            }
+            for (uint32_t place = 0; place < of_word_; place++)
+                for (uint32_t row = 0; row < sizes_.rows; row++) x.push_back(read_input(turn + t, place, row, exist));
+        }
+        std::vector<Float> sums;
+        for (const Register &one : sums_) sums.push_back(p_.get(one));
+        for (uint32_t t = 0; t < turns; t++)
+            for (uint32_t half = 0; half < halves_; half++)
+                for (uint32_t place = 0; place < of_word_; place++) {
+                    const Four w = b_.widened(weights[t * halves_ + half], place);
+                    for (uint32_t row = 0; row < sizes_.rows; row++)
+                        for (uint32_t o = 0; o < 4; o++) {
+                            Float &to = sums[(row * halves_ + half) * 4 + o];
+                            to = fma(x[(t * of_word_ + place) * sizes_.rows + row], w[o], to);
+                        }
+                }
+        for (size_t i = 0; i < sums.size(); i++) p_.set(sums_[i], sums[i]);
+    }
+
+    // Inputs that do not exist are zero.
+    Float read_input(Uint turn, uint32_t place, uint32_t row, bool exist) {
+        const uint32_t step = slices_ * of_word_;
+        const Uint at = input_ + turn * step + (place + row * sizes_.in_row);
+        if (exist) return p_.load(b_.x, at);
+        const Bool exists = slice_ * of_word_ + turn * step + place < p_.whole(sizes_.in);
+        return select(exists, p_.load(b_.x, select(exists, at, p_.whole(sizes_.first))), p_.real(0));
+    }
+
+    // ---- the sums of all slices ----
+    // In shared memory, a plane for each row and half; rows of a quarter of a warp begin in different
+    // banks. First a few groups of slices, then the groups.
+    static constexpr uint32_t plane_of(uint32_t slices) { return slices * 4 + 4; }
+
+    void add_up() {
+        const auto store = [&](Uint at, const Four &four) { p_.store_shared_four(at, four); };
+        for (uint32_t sum = 0; sum < sums(); sum++) {
+            Four own;
+            for (uint32_t o = 0; o < 4; o++) own[o] = p_.get(sums_[sum * 4 + o]);
+            store(thread_ + sum * plane, own);
+        }
+        p_.barrier();
+        if (slices_ > groups) {
+            const uint32_t items = sums() * groups * 4;
+            for (uint32_t first = 0; first < items; first += threads_) {
+                const Uint item = thread_ + first;
+                const auto add = [&] {
+                    const Uint at = (item >> p_.whole(log2_of(groups * 4))) * plane + (item & (groups * 4 - 1));
+                    store(at, sum_of(at, slices_ / groups, groups * 4));
+                };
+                if (items - first >= threads_) add();
+                else p_.when(thread_ < p_.whole(items - first), add);
+            }
+            p_.barrier();
+        }
+        p_.when(thread_ < p_.whole(sizes_.rows * 4), [&] {
+            const FourPlace at{panel_ * 4u + lane_, slice_};
+            std::vector<Four> totals;
+            for (uint32_t half = 0; half < halves_; half++) {
+                const Uint from = (slice_ * halves_ + half) * plane + lane_;
+                Four total = sum_of(from, std::min(slices_, groups), 4);
+                const Four start = b_.start(at.four, half);
+                for (size_t o = 0; o < 4; o++) total[o] = total[o] + start[o];
+                totals.push_back(total);
+            }
+            b_.store(at, totals);
+        });
+    }
+
+    Four sum_of(Uint from, uint32_t count, uint32_t step) {
+        Four total = p_.load_shared_four(from);
+        for (uint32_t i = 1; i < count; i++) {
+            const Four next = p_.load_shared_four(from + i * step);
+            for (size_t o = 0; o < 4; o++) total[o] = total[o] + next[o];
+        }
+        return total;
+    }
+
+    static constexpr uint32_t groups = 8;
+    const ProductSizes sizes_;
+    const uint32_t slices_, together_, threads_, halves_, of_word_, plane = plane_of(slices_); // in fours
+    Program p_;
+    ProductBuffers b_;
+    Uint thread_, panel_, lane_, slice_, word_, input_;
+    uint32_t half_apart_ = 0;
+    std::vector<Register> sums_; // by row, half and output
+};
+
+} // namespace
+
+std::optional<VectorSlices> vector_slices(const ProductSizes &sizes, const WorkgroupSizes &limits) {
+    const schedules::Panels &panels = sizes.panels;
+    if (panels.out == 1 || panels.format == schedules::WeightFormat::int4)
+        return std::nullopt;
+    const uint32_t sums = sizes.rows * panels.halves;
+    if (sums > 8) return std::nullopt;
+    // Registers for what is under way.
+    const uint32_t of_turn = 4 * panels.halves + sizes.rows * panels.of_word();
+    VectorSlices found{8, std::clamp(80 / of_turn, 2u, 16u)};
+    const auto fits = [&](uint32_t slices) {
+        return sums * (slices * 4 + 4) * 16 <= std::min(limits.shared_bytes, 16u << 10) && 4 * slices <= limits.threads;
+    };
+    while (found.slices < 64 && found.slices * found.together < panels.words() && fits(2 * found.slices)) found.slices *= 2;
+    return found;
+}
+
+Program matrix_vector(const ProductSizes &sizes, const VectorSlices &slices, const DeclareFinishFours &finish) {
+    return MatrixVector(sizes, slices, finish).run();
+}
+
+} // namespace longwave::gpu

@@ -1,0 +1,20 @@
+// A matrix times few rows. A workgroup makes a panel of 16 outputs, and its threads share the
+// inputs: each reads four outputs of every so manyth word, many words at once, each weight once.
+#pragma once
+#include "schedules/spirv/product.h"
+
+namespace longwave::gpu {
+
+// How a workgroup shares a panel: four threads along its outputs, and these along its words.
+struct VectorSlices {
+    uint32_t slices = 16;
+    uint32_t together = 16; // words that a thread reads at once
+
+    uint32_t threads() const { return 4 * slices; }
+};
+std::optional<VectorSlices> vector_slices(const ProductSizes &sizes, const WorkgroupSizes &limits);
+
+// x is read in floats.
+Program matrix_vector(const ProductSizes &sizes, const VectorSlices &slices, const DeclareFinishFours &finish);
+
+} // namespace longwave::gpu

@@ -1,0 +1,50 @@
+#include "schedules/spirv/product.h"
+
+namespace longwave::gpu {
+
+ProductBuffers::ProductBuffers(Program &program, const ProductSizes &sizes, uint32_t x_width,
+                               const DeclareFinishFours &finish)
+    : p_(program), sizes_(sizes) {
+    x = p_.buffer("x", x_width, Access::read);
+    w = p_.buffer("w", 4, Access::read);
+    if (sizes.scaled()) scale_ = p_.buffer("scale", 4, Access::read);
+    if (sizes.bias) bias_ = p_.buffer("bias", 4, Access::read);
+    finish_ = finish(p_);
+    y_ = p_.buffer("y", 4, Access::write);
+}
+
+Four ProductBuffers::of_output(Memory from, Uint four, uint32_t half) {
+    return p_.load_four(from, four + half * (sizes_.width() / 4));
+}
+
+Four ProductBuffers::start(Uint four, uint32_t half) {
+    if (sizes_.bias && !sizes_.scaled()) return of_output(bias_, four, half);
+    const Float zero = p_.real(0);
+    return {zero, zero, zero, zero};
+}
+
+void ProductBuffers::store(const FourPlace &at, const std::vector<Four> &sums) {
+    std::vector<Four> of = sums;
+    for (uint32_t half = 0; half < of.size() && sizes_.scaled(); half++) {
+        const Four scale = of_output(scale_, at.four, half);
+        for (size_t o = 0; o < 4; o++) of[half][o] = of[half][o] * p_.real(0x1p-24f) * scale[o];
+        if (!sizes_.bias) continue;
+        const Four bias = of_output(bias_, at.four, half);
+        for (size_t o = 0; o < 4; o++) of[half][o] = of[half][o] + bias[o];
+    }
+    const std::optional<Four> gates = of.size() > 1 ? std::optional(of[1]) : std::nullopt;
+    p_.store_four(y_, at.row * (sizes_.width() / 4) + at.four, finish_(of[0], gates, at));
+}
+
+Four ProductBuffers::widened(const Four &words, uint32_t place) {
+    const uint32_t of_word = sizes_.panels.of_word(), bits = 32 / of_word;
+    if (of_word == 1) return words;
+    Four made;
+    for (size_t i = 0; i < 4; i++) {
+        const Uint top = bits_of(words[i]) << (32 - bits - bits * place);
+        made[i] = bits == 16 ? real_of_bits(top & 0xffff0000u) : real_of_signed(top & 0xff000000u);
+    }
+    return made;
+}
+
+} // namespace longwave::gpu

@@ -1,0 +1,60 @@
+// A matrix times rows: what its kernels share, whatever the number of rows.
+#pragma once
+#include "schedules/contract/panels.h"
+#include "schedules/spirv/program.h"
+#include <functional>
+#include <optional>
+
+namespace longwave::gpu {
+
+struct ProductSizes {
+    uint32_t rows = 1;
+    uint32_t in = 1, in_row = 1;    // inputs of an output; floats from one row to the next
+    uint32_t first = 0, blocks = 1; // of the diagonal: block j reads the inputs from first + j in on
+    bool bias = false;
+    schedules::Panels panels;
+
+    uint32_t width() const { return schedules::pad(panels.out); } // of a row of results
+    bool scaled() const { return panels.format == schedules::WeightFormat::int8; }
+};
+
+struct WorkgroupSizes {
+    uint32_t shared_bytes = 0, threads = 0;
+};
+
+// Four results: of outputs 4 `four` to 4 `four` + 3 of a row.
+struct FourPlace {
+    Uint four, row;
+};
+// What is stored instead of sums, each with its bias; `gates` are empty where there are none.
+using FinishFours =
+    std::function<Four(const Four &values, const std::optional<Four> &gates, const FourPlace &at)>;
+// Declares the buffers that FinishFours reads.
+using DeclareFinishFours = std::function<FinishFours(Program &)>;
+
+// The buffers, in order: x [in_row, rows] in elements of `x_width`; w, panels; scale and bias
+// [width, halves] where there are some; those of `finish`; y [width, rows]. All but x in fours.
+class ProductBuffers {
+public:
+    ProductBuffers(Program &program, const ProductSizes &sizes, uint32_t x_width, const DeclareFinishFours &finish);
+
+    // What the sums of an output begin with. `four` is one that exists.
+    Four start(Uint four, uint32_t half);
+    // Stores what becomes of the sums of four outputs, of the values and of the gates.
+    void store(const FourPlace &at, const std::vector<Four> &sums);
+    // The weights at a place of their words. int8 stays in the upper bits, 2^24 times what it stands
+    // for.
+    Four widened(const Four &words, uint32_t place);
+
+    Memory x, w;
+
+private:
+    Four of_output(Memory from, Uint four, uint32_t half);
+
+    Program &p_;
+    const ProductSizes &sizes_;
+    Memory scale_, bias_, y_;
+    FinishFours finish_;
+};
+
+} // namespace longwave::gpu
