@@ -3,7 +3,7 @@ add_library(longwave_options INTERFACE)
 target_compile_features(longwave_options INTERFACE cxx_std_20)
 target_include_directories(longwave_options INTERFACE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/runtime/include")
 target_compile_options(longwave_options INTERFACE
-  -Wall -Wextra -Wshadow -Wvla -Wnon-virtual-dtor -Wno-missing-field-initializers
+  -Wall -Wextra -Wshadow -Wvla $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor> -Wno-missing-field-initializers
   -ffp-contract=off                              # the same bits whether or not the machine has fused multiply-add
   -ffile-prefix-map=${PROJECT_SOURCE_DIR}=.      # no build paths in the binaries
   -fvisibility=hidden)

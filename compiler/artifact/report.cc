@@ -135,10 +135,10 @@ ordered_json state_report(const StateRecord &record) {
 }
 
 // The rows of a value: how many for each input tick, how wide, how late.
-void add_rows(ordered_json &json, const ir::Type &type) {
-    json["rows"] = {{"num", type.clock.num}, {"den", type.clock.den}};
-    json["width"] = type.width();
-    json["delay"] = type.delay;
+void add_rows(ordered_json &to, const ir::Type &type) {
+    to["rows"] = {{"num", type.clock.num}, {"den", type.clock.den}};
+    to["width"] = type.width();
+    to["delay"] = type.delay;
 }
 
 // The layer that computes a value, or the name of the input. Empty: a constant.
