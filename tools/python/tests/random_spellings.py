@@ -135,7 +135,7 @@ def pooled(choice: random.Random, width: int) -> Spelled:
 
 
 def padded(choice: random.Random, width: int) -> Spelled:
-    """Means of windows with padding. A centred window looks ahead, one of an even size gives a row more or less."""
+    """Means of windows with padding. A centred window looks ahead."""
     size, inside = choice.randint(2, 6), choice.random() < 0.5
     padding = choice.randint(1, size // 2)
     stride = choice.randint(max(1, size - 2 * padding), 4)  # so that the last rows have a window

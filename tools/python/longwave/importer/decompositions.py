@@ -1,4 +1,7 @@
-"""Operations that are several accepted ones, written with these. Export writes them out, so each needs no rule of its own."""
+"""Operations that are several accepted ones, written with these.
+
+Export writes them out, so each needs no rule of its own.
+"""
 from __future__ import annotations
 
 import math

@@ -46,8 +46,11 @@ def copied(module: nn.Module) -> nn.Module:
 
 
 def store_computed_weights(part: nn.Module) -> None:
-    """Weight norm and spectral norm compute the weight in each call. The result in eval mode becomes the parameter. Export reads it
-    in float64: a result in float32 would differ from the module in float64 by its rounding, 6e-8 of each weight."""
+    """Weight norm and spectral norm compute the weight in each call.
+
+    The result in eval mode becomes the parameter. Export reads it in float64. A result in float32
+    differs from the module in float64 by its rounding, 6e-8 of each weight.
+    """
     removers = {"WeightNorm": nn.utils.remove_weight_norm, "SpectralNorm": nn.utils.remove_spectral_norm}
     hooks = [hook for hook in part._forward_pre_hooks.values() if type(hook).__name__ in removers]
     computed = list(part.parametrizations) if parametrize.is_parametrized(part) else []

@@ -86,7 +86,10 @@ def conv1d(importer, n) -> Placed:
 
 
 def late(importer, n, ahead: int, zeros: int, found: int, rows: int, stride: int) -> None:
-    """A convolution that looks ahead must give every row, at each length: it needs as many zeros after the rows. Its stream waits."""
+    """A convolution that looks ahead must give every row, at each length.
+
+    It needs as many zeros after the rows. Its stream waits.
+    """
     if ahead > zeros:
         few = f"gives {found} rows of {rows // stride}" if found < rows // stride else f"gives a row less at some lengths, such as {rows // stride * stride}"
         raise Refused(f"looks {ahead} rows ahead, and {few}", "pad with zeros at both ends, as padding=\"same\" does")

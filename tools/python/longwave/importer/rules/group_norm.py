@@ -39,7 +39,8 @@ def normed(importer, n, groups: int, weight, bias, eps: float) -> Placed:
     out = graph.emit("group_norm", [value], [("weight", weight), ("bias", bias)], {"groups": int(groups), "eps": float(eps)},
                      dims=graph.ops[value].dims)
     importer.warn(n, "looks ahead: no stream")
-    made = torch.arange(op.rows * p.shape[1]).reshape(op.rows, bands, channels).transpose(1, 2)  # a feature of x may come twice
+    # By channel, not by feature of x: a feature may come twice, with two weights.
+    made = torch.arange(op.rows * p.shape[1]).reshape(op.rows, bands, channels).transpose(1, 2)
     rest = [extent for axis, extent in enumerate(at.shape) if axis > 1 and axis != time]
     return Placed(out, made.reshape(op.rows, channels, *rest).movedim(0, time - 1)[None])
 

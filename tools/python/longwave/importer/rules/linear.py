@@ -54,7 +54,10 @@ def matrix(importer, n) -> Placed:
 
 
 def rows_joined(importer, parts) -> bool:
-    """Whether the parts are rows of one value, such as a loop over time reads. The first and the last row alone are results of their own."""
+    """Whether the parts are rows of one value, such as a loop over time reads.
+
+    The first and the last row alone are results of their own.
+    """
     places = [importer.placed(part) for part in parts]
     if len({x.value for x in places}) > 1:
         return False

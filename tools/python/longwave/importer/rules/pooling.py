@@ -64,7 +64,10 @@ class Window:
             raise Refused("divides by a number of its own", "multiply after it")
 
     def with_zeros(self, before: int, after: int, op) -> None:
-        """Zeros that a pad added around the rows. They count in a mean. The largest of them and of rows is that of the rows if none is negative."""
+        """Zeros that a pad added around the rows. They count in a mean.
+
+        Where no row is negative, they do not change the largest value.
+        """
         if self.mode == "mean" and (self.outside or not self.padding[0]):
             self.outside = 1
         elif self.mode == "mean" or self.padding[0] or op.kind not in NOT_NEGATIVE:
@@ -72,7 +75,10 @@ class Window:
         self.padding, self.behind = [self.padding[0] + before], after - before
 
     def ahead(self, importer, n, value: int, channels: int, ahead: int) -> Placed:
-        """Means of windows that look ahead: convolutions with equal taps. The number of rows inside is that of a channel of ones."""
+        """Means of windows that look ahead: convolutions with equal taps.
+
+        The number of rows inside a window is the sum of a channel of ones.
+        """
         graph, size, stride = importer.graph, self.size[0], self.stride[0]
         rows = graph.ops[value].rows
         late(importer, n, ahead, self.behind + self.padding[0], n.meta["val"].shape[2], rows, stride)
