@@ -2,7 +2,7 @@
 
 namespace longwave::targets {
 
-Target arm64(), armv7(), wasm32();
+Target arm64(), arm64_dotprod(), armv7(), wasm32();
 
 const std::vector<Target> &all() {
     static const std::vector<Target> targets = {
@@ -12,6 +12,7 @@ const std::vector<Target> &all() {
         cortex_m55(),
         armv7(),
         arm64(),
+        arm64_dotprod(),
         wasm32(),
     };
     return targets;

@@ -11,27 +11,30 @@ namespace {
 
 // One definition of y: register tiles side by side, each of `group.panels` panels, for all rows. A
 // word has four inputs of an output. Where one instruction multiplies and adds pairs, the two pairs
-// of a word go into sums of their own, which lie side by side and are added at the end. Elsewhere
-// each input is multiplied by the outputs of a panel.
+// of a word go into sums of their own, which lie side by side and are added at the end. Where one
+// does so with a whole word of int8, the sums are those of the two digits of a row's numbers.
+// Elsewhere each input is multiplied by the outputs of a panel.
 class IntegerWalk {
 public:
     IntegerWalk(const KernelBuilder &k, const Product &product, const QuantizedRows &rows, const IntegerTiles &tiles,
                 const LinearTiles::Group &group, int number)
         : p_(product), rows_(rows), tiles_(tiles), group_(group), number_(number),
-          vec_(std::min(k.target.vector_lanes, panel_width)), sides_(k.target.integer_pairs ? 2 : 1),
+          vec_(std::min(k.target.vector_lanes, panel_width)), digits_(has_dot_products(k.target)), sides_(k.target.integer_pairs || digits_ ? 2 : 1),
           id_(std::to_string(number)),
-          z_({{0, 4 / sides_}, {0, static_cast<int>(product.panels.words()) / tiles.parts}}, "z" + id_),
+          z_({{0, digits_ ? 4 : 4 / sides_}, {0, static_cast<int>(product.panels.words()) / tiles.parts}}, "z" + id_),
           halves_(0, sides_, "halves" + id_), sum_("sum" + id_), folded_("folded" + id_) {}
 
     void add_to(Func &y, const KernelBuilder::Epilogue &epilogue) {
         // THE ALGORITHM
-        const Expr word = z_.y * tiles_.parts + q, of_word = pair * 2 + z_.x;
+        const Expr word = z_.y * tiles_.parts + q, of_word = digits_ ? Expr(z_.x) : pair * 2 + z_.x;
         const Expr w = p_.w(c * 4 + of_word, word, (group_.first + g * group_.panels + j) * p_.halves + h);
         sum_(pair, c, j, h, i, q, t, g, b) = 0;
         sum_(pair, c, j, h, i, q, t, g, b) +=
-            cast<int32_t>(rows_.steps(word * 4 + of_word, row(t, i))) * cast<int32_t>(cast<int16_t>(w));
+            digits_ ? cast<int32_t>(rows_.digit(pair, word * 4 + of_word, row(t, i))) * cast<int32_t>(w)
+                    : cast<int32_t>(rows_.steps(word * 4 + of_word, row(t, i))) * cast<int32_t>(cast<int16_t>(w));
         folded_(c, j, h, i, q, t, g, b) = 0;
-        folded_(c, j, h, i, q, t, g, b) += sum_(halves_, c, j, h, i, q, t, g, b);
+        const Expr side = sum_(halves_, c, j, h, i, q, t, g, b);
+        folded_(c, j, h, i, q, t, g, b) += digits_ ? side * select(halves_ == 1, 256, 1) : side;
         RDom d({{0, panel_width},
                 {0, group_.panels},
                 {0, tiles_.rows},
@@ -69,23 +72,27 @@ private:
         else stage.split(d[0], d[0], lane, vec_).vectorize(lane).unroll(d[0]);
         stage.unroll(d[1]).unroll(d[2]);
 
-        const int outputs = sides_ == 2 ? vec_ / 2 : panel_width; // of a vector of sums
-        bound(sum_).compute_at(y, d[3]).bound_extent(pair, sides_).reorder(pair, c).vectorize(pair).vectorize(c, outputs);
-        sum_.unroll(c).unroll(j).unroll(h).unroll(q).unroll(i);
+        const int outputs = digits_ ? vec_ : sides_ == 2 ? vec_ / 2 : panel_width; // of a vector of sums
+        bound(sum_).compute_at(y, d[3]).bound_extent(pair, sides_);
+        if (digits_) sum_.reorder_storage(c, pair).reorder(c, pair).unroll(pair);
+        else sum_.reorder(pair, c).vectorize(pair);
+        sum_.vectorize(c, outputs).unroll(c).unroll(j).unroll(h).unroll(q).unroll(i);
         sum_.update().split(z_.y, outer, inner, tiles_.turn).split(c, c, lanes_, outputs);
         // What a tile has less of, rows or vectors, is held in registers beside the sums.
-        if (sides_ == 1) sum_.update().reorder({lanes_, pair, i, c, j, h, z_.x, q, inner, outer});
+        if (digits_) sum_.update().reorder({z_.x, lanes_, c, pair, i, j, h, q, inner, outer});
+        else if (sides_ == 1) sum_.update().reorder({lanes_, pair, i, c, j, h, z_.x, q, inner, outer});
         else if (tiles_.rows < group_.panels * p_.halves * panel_width / outputs)
             sum_.update().reorder({z_.x, pair, lanes_, i, c, j, h, q, inner, outer});
         else sum_.update().reorder({z_.x, pair, lanes_, c, j, h, i, q, inner, outer});
-        if (sides_ == 1) sum_.update().vectorize(lanes_).unroll(pair).unroll(z_.x);
+        if (digits_) sum_.update().atomic().vectorize(lanes_).vectorize(z_.x).unroll(pair);
+        else if (sides_ == 1) sum_.update().vectorize(lanes_).unroll(pair).unroll(z_.x);
         else sum_.update().atomic().vectorize(lanes_).vectorize(pair).vectorize(z_.x);
         sum_.update().unroll(c).unroll(j).unroll(h).unroll(i).unroll(q).unroll(inner);
 
         // By a reduction: two strided loads would read across the store and wait for it.
         bound(folded_).compute_at(y, d[3]).vectorize(c, vec_).unroll(c).unroll(j).unroll(h).unroll(q).unroll(i);
         folded_.update().split(c, c, lanes_, vec_).reorder({halves_, lanes_, c, j, h, i, q});
-        if (sides_ == 1) folded_.update().vectorize(lanes_).unroll(halves_);
+        if (sides_ == 1 || digits_) folded_.update().vectorize(lanes_).unroll(halves_);
         else folded_.update().atomic().vectorize(lanes_).vectorize(halves_);
         folded_.update().unroll(c).unroll(j).unroll(h).unroll(i).unroll(q);
     }
@@ -103,11 +110,13 @@ private:
     const QuantizedRows &rows_;
     const IntegerTiles &tiles_;
     const LinearTiles::Group group_;
-    const int number_, vec_, sides_;
+    const int number_, vec_;
+    const bool digits_;
+    const int sides_;
     const std::string id_;
     // c: output of a panel, j: panel of a tile, h: half, q: part of a sum, i: row of a tile, t:
     // tile of rows, g: tile of panels, b: whether anybody wants the row, pair: of a word, or all of
-    // it.
+    // it, or a digit.
     Var c{"c"}, j{"j"}, h{"h"}, q{"q"}, i{"i"}, t{"t"}, g{"g"}, b{"b"}, pair{"pair"}, lanes_{"lanes"};
     RDom z_, halves_;
     Func sum_, folded_;
@@ -126,7 +135,7 @@ void build_integer_linear(KernelBuilder &k, const Product &p) {
     int stage = 0;
     for (const LinearTiles::Group &group : tiles.groups)
         IntegerWalk(k, p, rows, tiles, group, stage++).add_to(y, epilogue);
-    rows.schedule(k.target.vector_lanes);
+    rows.schedule(k.target.vector_lanes, has_dot_products(k.target));
     k.output(y, y_shape);
 }
 

@@ -11,15 +11,15 @@ struct IntegerShape {
     int rows, vectors, parts; // `vectors` of sums for each row and part
 };
 
-// Where pairs are added, two sums of each output lie side by side.
+// Where pairs are added, two sums of each output lie side by side; where digits are, each has one.
 int vectors_of_panel(const targets::Target &target) {
-    return (target.integer_pairs ? 2 : 1) * static_cast<int>(lanes) / target.vector_lanes;
+    return (target.integer_pairs || has_dot_products(target) ? 2 : 1) * static_cast<int>(lanes) / target.vector_lanes;
 }
 
 // Sums, what is held beside them and a product have registers. Where no pairs are added, so have
 // the 64 bytes of four inputs that are loaded together, and what they are widened to.
 bool in_registers(const targets::Target &target, const IntegerShape &s) {
-    const int products = target.integer_pairs ? 2 : 20;
+    const int products = target.integer_pairs ? 2 : has_dot_products(target) ? 6 : 20;
     return s.rows * s.vectors * s.parts + std::min(s.rows, s.vectors) + products <= target.vector_registers;
 }
 
@@ -35,6 +35,10 @@ double of_word(const IntegerShape &s, int turn) {
 double of_end(const IntegerShape &s) { return s.rows * s.vectors * (2.0 * s.parts + 4) + 12; }
 
 } // namespace
+
+bool has_dot_products(const targets::Target &target) {
+    return Halide::Target(target.halide).has_feature(Halide::Target::ARMDotProd);
+}
 
 IntegerTiles integer_tiles(const targets::Target &target, const Panels &panels, int rows) {
     const int words = static_cast<int>(panels.words()), count = static_cast<int>(panels.count()),

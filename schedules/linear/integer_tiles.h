@@ -12,6 +12,10 @@ struct IntegerTiles {
     std::vector<LinearTiles::Group> groups;
 };
 
+// One instruction multiplies four int8 and adds the products to an int32. Steps of an int16 are then
+// two digits, with a sum each.
+bool has_dot_products(const targets::Target &target);
+
 IntegerTiles integer_tiles(const targets::Target &target, const Panels &panels, int rows);
 
 } // namespace longwave::schedules

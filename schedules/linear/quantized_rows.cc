@@ -36,10 +36,13 @@ QuantizedRows::QuantizedRows(const Product &product, const Expr &most_steps)
     // lower bits. No libm.
     const Expr whole = strict_float(p_.input(i, r, 0) * inverse_(r)) + 12582912.0f;
     steps_(i, r) = cast<int16_t>(reinterpret<int32_t>(whole));
+    // The lower digit is from -128 to 127, so the upper one is rounded. Of at most 32,512 steps it is
+    // at most 127.
+    digits_(i, d, r) = cast<int8_t>(select(d == 0, steps_(i, r), (steps_(i, r) + 128) >> 8));
 }
 
 // THE SCHEDULE
-void QuantizedRows::schedule(int natural) {
+void QuantizedRows::schedule(int natural, bool digits) {
     const int vec = std::min(vec_, natural);
     peaks_.compute_at(peak_, r).vectorize(l, vec).unroll(l);
     peaks_.update().reorder(l, peaks_.rvars()[0], r).vectorize(l, vec).unroll(l);
@@ -49,6 +52,10 @@ void QuantizedRows::schedule(int natural) {
     inverse_.compute_root();
     const int inputs = p_.inputs(), lanes_of_steps = dividing_vector(inputs, 16);
     steps_.compute_root().vectorize(i, lanes_of_steps);
+    if (digits) {
+        digits_.compute_root().reorder(d, i, r).bound(d, 0, 2).unroll(d).vectorize(i, lanes_of_steps);
+        store(digits_, int64_t{2} * inputs * p_.rows);
+    }
     for (Func *f : {&peak_, &unit_, &inverse_}) store(*f, int64_t{4} * p_.rows);
     store(steps_, int64_t{2} * inputs * p_.rows);
 }

@@ -1,7 +1,7 @@
 #include "tools/cli/command_line/description.h"
-#include "tools/cli/output/text.h"
 #include <algorithm>
 #include <cctype>
+#include <fmt/format.h>
 
 namespace longwave::cli {
 namespace {
@@ -41,17 +41,19 @@ std::string OptionDescription::long_name() const {
 
 std::string facts_of(const OptionDescription &option) {
     std::vector<std::string> facts;
-    if (option.closed && !option.choices.empty()) facts.push_back("one of: " + joined(option.choices, ", "));
+    if (option.closed && !option.choices.empty())
+        facts.push_back(fmt::format("one of: {}", fmt::join(option.choices, ", ")));
     if (!option.default_value.empty()) facts.push_back("default: " + option.default_value);
     if (!option.range.empty()) facts.push_back("range: " + option.range);
-    if (!option.excludes.empty()) facts.push_back("not with " + joined(option.excludes, ", "));
+    if (!option.excludes.empty()) facts.push_back(fmt::format("not with {}", fmt::join(option.excludes, ", ")));
     if (option.repeats) facts.emplace_back("repeatable");
-    return joined(facts, "; ");
+    return fmt::format("{}", fmt::join(facts, "; "));
 }
 
 std::string heading_of(const OptionDescription &option) {
-    std::string text = option.positional() ? upper(option.argument) : "";
-    if (!option.names.empty()) text += (text.empty() ? "" : ", ") + joined(option.names, ", ");
+    std::vector<std::string> names = option.names;
+    if (option.positional()) names.insert(names.begin(), upper(option.argument));
+    std::string text = fmt::format("{}", fmt::join(names, ", "));
     if (!option.names.empty() && !option.value.empty()) text += " " + option.value;
     return text;
 }

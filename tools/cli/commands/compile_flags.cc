@@ -41,7 +41,7 @@ void add_target_flags(CommandLine &app, CompileFlags &flags) {
                    "vulkan-32k are GPUs with that much shared memory (default: all levels of this CPU's "
                    "architecture)")
         ->value("TARGETS")
-        ->suggests({"host", "x86-64-v2", "x86-64-v3", "x86-64-v4", "arm64", "armv7", "cortex-m55", "wasm32", "vulkan-16k", "vulkan-32k"})
+        ->suggests({"host", "x86-64-v2", "x86-64-v3", "x86-64-v4", "arm64", "arm64-dotprod", "armv7", "cortex-m55", "wasm32", "vulkan-16k", "vulkan-32k"})
         ->separator(',');
     app.add_option(
            "--emulator", flags.emulators,

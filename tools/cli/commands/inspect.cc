@@ -55,12 +55,12 @@ void print_title(const ordered_json &json) {
 }
 
 void print_file(const ordered_json &json) {
-    std::printf("file      format %s, %s · by %s\n", json["format"].get<std::string>().c_str(),
-                bytes_text(json["bytes"]).c_str(), json["producer"].get<std::string>().c_str());
-    std::string parts;
+    std::string parts; // the others have lines of their own
     for (const auto &part : json["parts"])
-        parts += (parts.empty() ? "" : " · ") + part["name"].get<std::string>() + " " + bytes_text(part["bytes"]);
-    std::printf("parts     %s\n", parts.c_str());
+        if (part["name"] == "header and plan" || part["name"] == "golden vectors")
+            parts += " · " + part["name"].get<std::string>() + " " + bytes_text(part["bytes"]);
+    std::printf("file      format %s, %s%s · by %s\n", json["format"].get<std::string>().c_str(),
+                bytes_text(json["bytes"]).c_str(), parts.c_str(), json["producer"].get<std::string>().c_str());
     std::printf("trust     %s", json["signature"].get<std::string>().c_str());
     if (json["version"] != 0) std::printf(", version %s", json["version"].dump().c_str());
     std::printf("\n");

@@ -1,5 +1,5 @@
 #include "tools/cli/manual/manual.h"
-#include "tools/cli/output/text.h"
+#include <fmt/format.h>
 
 namespace longwave::cli {
 namespace {
@@ -8,7 +8,7 @@ namespace {
 std::string value_call(const OptionDescription &option) {
     if (!option.choices.empty())
         return std::string(option.separator ? "_longwave_list" : "_longwave_words") + " \"" +
-               joined(option.choices, " ") + "\"";
+               fmt::format("{}", fmt::join(option.choices, " ")) + "\"";
     if (option.takes == Takes::folder) return "_longwave_folders";
     if (option.takes == Takes::file) return "_longwave_files \"" + option.suffix + "\"";
     return ":";
@@ -18,11 +18,11 @@ std::string command_case(const CommandDescription &command) {
     std::string flags, values, positional = ":";
     for (const OptionDescription &option : command.options) {
         if (option.hidden) continue;
-        flags += (flags.empty() || option.names.empty() ? "" : " ") + joined(option.names, " ");
+        flags += (flags.empty() || option.names.empty() ? "" : " ") + fmt::format("{}", fmt::join(option.names, " "));
         // With several arguments any file may come next.
         if (option.positional()) positional = positional == ":" ? value_call(option) : "_longwave_files \"\"";
         if (option.takes != Takes::nothing && !option.names.empty())
-            values += "        " + joined(option.names, " | ") + ") " + value_call(option) + "; return ;;\n";
+            values += "        " + fmt::format("{}", fmt::join(option.names, " | ")) + ") " + value_call(option) + "; return ;;\n";
     }
     return "    " + command.name + ")\n        case $previous in\n" + values +
            "        esac\n        flags=\"" + flags + "\"\n        positional='" + positional +
@@ -72,7 +72,7 @@ _longwave() {
         cases += command_case(command);
     }
     for (const OptionDescription &option : program.options)
-        if (!option.hidden) commands += joined(option.names, " ") + " ";
+        if (!option.hidden) commands += fmt::format("{}", fmt::join(option.names, " ")) + " ";
     commands.pop_back();
     text += "        _longwave_words \"" + commands +
             "\"\n        return\n    fi\n    case ${COMP_WORDS[1]} in\n" + cases +

@@ -50,12 +50,6 @@ std::vector<std::string> split(const std::string &text, char separator) {
     return parts;
 }
 
-std::string joined(const std::vector<std::string> &words, const char *between) {
-    std::string text;
-    for (const std::string &word : words) text += (text.empty() ? "" : between) + word;
-    return text;
-}
-
 std::string padded(std::string text, size_t columns) {
     const auto characters = static_cast<size_t>(std::count_if(
         text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));

@@ -12,7 +12,6 @@ std::string bytes_text(uint64_t bytes);                                  // "812
 std::string count_text(uint64_t n);                                      // "165 k"
 std::string seconds_text(double seconds);                                // "14.2 s", "11 µs"
 std::vector<std::string> split(const std::string &text, char separator); // without empty parts
-std::string joined(const std::vector<std::string> &words, const char *between);
 
 std::string padded(std::string text,
                    size_t columns); // adds spaces; counts UTF-8 characters, not bytes

@@ -3,6 +3,7 @@
 #include "tools/cli/page/page.h"
 #include "tools/cli/page/sections.h"
 #include <algorithm>
+#include <fmt/format.h>
 #include <map>
 
 namespace longwave::cli {
@@ -20,7 +21,7 @@ std::string algorithms(const ReportValue &layer) {
     }
     std::string text;
     for (const std::string &name : names)
-        text += (text.empty() ? "" : "<br/>") + code(name) + " <small>" + escaped(joined(entries[name], ", ")) +
+        text += (text.empty() ? "" : "<br/>") + code(name) + " <small>" + escaped(fmt::format("{}", fmt::join(entries[name], ", "))) +
                 "</small>";
     return text;
 }
@@ -32,13 +33,13 @@ std::string kernels(const ReportValue &layer) {
     for (const ReportValue &item : layer["kernels"].list()) {
         std::vector<std::string> names;
         for (const ReportValue &name : item["names"].list()) names.push_back(name.text());
-        const std::string list = joined(names, ", ");
+        const std::string list = fmt::format("{}", fmt::join(names, ", "));
         if (!entries.count(list)) lists.push_back(list);
         entries[list].push_back(item["entry"].text());
     }
     std::string text;
     for (const std::string &list : lists)
-        text += (text.empty() ? "" : "<br/>") + code(list) + " <small>" + escaped(joined(entries[list], ", ")) +
+        text += (text.empty() ? "" : "<br/>") + code(list) + " <small>" + escaped(fmt::format("{}", fmt::join(entries[list], ", "))) +
                 "</small>";
     return text.empty() ? "<small>fused into another layer's kernels</small>" : text;
 }
@@ -64,7 +65,7 @@ std::string layers_section(const ReportValue &report) {
         const std::string name = layers[i]["layer"].text();
         std::vector<std::string> ops;
         for (const ReportValue &op : layers[i]["ops"].list()) ops.push_back(op.text());
-        table.row({code(name), escaped(joined(ops, ", ")), rewrites[name], algorithms(layers[i]),
+        table.row({code(name), escaped(fmt::format("{}", fmt::join(ops, ", "))), rewrites[name], algorithms(layers[i]),
                    kernels(layers[i])});
         rewrites.erase(name);
     }

@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+"""int8 weights on 64-bit ARM with int8 dot products (target arm64-dotprod), under qemu-aarch64: the words that arm64 hears, and fewer instructions than with
+float32 weights.
+
+    dotprod_test.py BUILD
+
+qemu counts instructions, not cycles.
+"""
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import wave
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/static"))
+from static_cross_test import MACHINES, make_runtime, needs_headers  # noqa: E402
+from static_program import RECORDING, Program, make_example, needs, run, words_of  # noqa: E402
+
+MOST = 0.85  # of the instructions of float32
+EMULATOR = ["qemu-aarch64", "-cpu", "max"]
+
+
+def seconds_of(folder, seconds):
+    part = folder / f"{seconds}.wav"
+    with wave.open(str(RECORDING)) as whole, wave.open(str(part), "wb") as cut:
+        cut.setparams(whole.getparams())
+        cut.writeframes(whole.readframes(seconds * 16000))
+    return part
+
+
+def instructions_of(program, counter, seconds):
+    command = [*EMULATOR, "-plugin", str(counter), "-d", "plugin", str(program.folder / "listen"), str(seconds_of(program.folder, seconds))]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return int(re.search(r"^instructions: (\d+)$", done.stderr, re.M).group(1))
+
+
+def measure(build, folder, runtime, target, weights):
+    """Words of the recording, and instructions in a block of 20 ms."""
+    program = Program(build / "longwave", build / "tests/kernels", runtime, folder / f"{target}-{weights}", target, [])
+    program.compile(ROOT / "examples/kws/model", "kws", "--weights", weights)
+    make_example(program, "-B", f"CC={MACHINES['arm64'].cc[0]}", "CFLAGS=-static", "listen")
+    counter = folder / "count.so"
+    run("cc", "-shared", "-fPIC", ROOT / "tests/static/count_instructions.c", "-o", counter)
+    a_block = (instructions_of(program, counter, 2) - instructions_of(program, counter, 1)) // 50
+    print(f"{target}, {weights} weights: {a_block} instructions per block of 20 ms")
+    return words_of(run(*EMULATOR, program.folder / "listen", RECORDING)), a_block
+
+
+def main():
+    build = pathlib.Path(sys.argv[1])
+    needs(EMULATOR[0], MACHINES["arm64"].cc[0], "clang", "ninja", "make")
+    needs_headers(MACHINES["arm64"].triple)
+    with tempfile.TemporaryDirectory() as scratch:
+        folder, runtime = pathlib.Path(scratch), make_runtime(build, "arm64")
+        _, float32 = measure(build, folder, runtime, "arm64", "float32")
+        expected, widened = measure(build, folder, runtime, "arm64", "int8")
+        words, int8 = measure(build, folder, runtime, "arm64-dotprod", "int8")
+        assert len(words) == 10 and words == expected, (words, expected)
+        print(f"{int8 / float32:.2f} of float32, at most {MOST}; {widened / float32:.2f} without dot products")
+        assert int8 <= MOST * float32
+
+
+if __name__ == "__main__":
+    sys.exit(main())
