@@ -1,5 +1,5 @@
-// Products of a matrix with many rows and with few: lists of instructions, run by an interpreter and
-// on a Vulkan device, against sums in float64.
+// Products of a matrix with many rows and with few: lists of instructions, run by an interpreter
+// and on a Vulkan device, against sums in float64.
 #include "schedules/spirv/assemble.h"
 #include "schedules/spirv/matrix_product.h"
 #include "schedules/spirv/matrix_vector.h"
