@@ -15,8 +15,9 @@ gpu::DeclareFinishFours finish_of(const KernelBuilder &k, const Product &p, cons
     return [&k, &p, result](gpu::Program &program) -> gpu::FinishFours {
         std::map<std::string, gpu::Memory> memory;
         for (const ImageParam &buffer : k.buffers())
-            if (buffer.name() != "x" && buffer.name() != "w" && buffer.name() != "scale" && buffer.name() != "bias")
-                memory[buffer.name()] = program.buffer(buffer.name(), 4, gpu::Access::read);
+            if (const std::string &name = buffer.name();
+                name != "x" && name != "w" && name != "scale" && name != "bias")
+                memory[name] = program.buffer(name, 4, gpu::Access::read);
         const auto fours = extent(p.width() / 4);
         return [&program, memory, result, fours](const gpu::Four &values, const std::optional<gpu::Four> &gates,
                                                  const gpu::FourPlace &place) {
@@ -25,11 +26,12 @@ gpu::DeclareFinishFours finish_of(const KernelBuilder &k, const Product &p, cons
             for (uint32_t i = 0; i < 4; i++) {
                 const auto operand = [&](const std::string &name, const std::vector<gpu::Uint> &at) {
                     if (!read.contains(name))
-                        read[name] = program.load_four(memory.at(name), at.size() > 1 ? place.row * fours + place.four
-                                                                                      : place.four);
+                        read[name] = program.load_four(
+                            memory.at(name), at.size() > 1 ? place.row * fours + place.four : place.four);
                     return read[name][i];
                 };
-                ExpressionScope scope{{{"o", place.four * 4 + i}, {"r", place.row}}, {{"value", values[i]}}, operand};
+                ExpressionScope scope{
+                    {{"o", place.four * 4 + i}, {"r", place.row}}, {{"value", values[i]}}, operand};
                 if (gates) scope.real["gate"] = (*gates)[i];
                 made[i] = written_value(program, result, scope);
             }

@@ -38,7 +38,7 @@ public:
                 for (const FourRegister &one : next_) fours.push_back(get(one));
                 stage(fours);
                 p_.barrier();
-                // Under way while this chunk is multiplied. The last turn reads its own chunk again.
+                // Under way while this chunk is multiplied. The last turn reads its own again.
                 if (chunks > 1) fours = read(select(turn + 1 < p_.whole(chunks), turn + 1, turn));
                 multiply(inputs);
                 for (size_t i = 0; i < fours.size(); i++) set(next_[i], fours[i]);
@@ -172,12 +172,14 @@ private:
         const uint32_t x_fours = tile_.tile_rows() * inputs;
         const Uint of_line = line_ * inputs;
         // Four lanes share a panel; that of the gates lies behind that of the values.
-        const Uint of_lane = (lane_ >> p_.whole(2)) * (halves_ * tile_.panel_fours()) + (lane_ & 3u) + x_fours;
+        const Uint of_lane =
+            (lane_ >> p_.whole(2)) * (halves_ * tile_.panel_fours()) + (lane_ & 3u) + x_fours;
         const auto load_x = [&](uint32_t row, uint32_t input) {
             return p_.load_shared_four(of_line + (row * tile_.down * inputs + input));
         };
         const auto load_weights = [&](uint32_t four, uint32_t input, uint32_t i) {
-            return p_.load_shared_four(of_lane + (panel_of(four) * tile_.panel_fours() + (input * 4 + i) * 4));
+            const uint32_t place = panel_of(four) * tile_.panel_fours() + (input * 4 + i) * 4;
+            return p_.load_shared_four(of_lane + place);
         };
         const auto add = [&](uint32_t row, uint32_t four, const Float &x, const Four &weights) {
             Four &to = sums[four * tile_.rows + row];
@@ -223,7 +225,8 @@ private:
                         sums.push_back(get(sum(result * halves_ + half, i)));
                     b_.store({four, row}, sums);
                 };
-                const Bool row_exists = row < p_.whole(sizes_.rows), exists = four < p_.whole(sizes_.width() / 4);
+                const Bool row_exists = row < p_.whole(sizes_.rows),
+                           exists = four < p_.whole(sizes_.width() / 4);
                 const bool rows_guarded = sizes_.rows % tile_.tile_rows() != 0;
                 if (rows_guarded && guarded()) p_.when(row_exists & exists, store);
                 else if (rows_guarded || guarded()) p_.when(rows_guarded ? row_exists : exists, store);

@@ -1,5 +1,5 @@
-// A matrix times many rows. A workgroup makes a tile of rows by outputs, and a thread keeps its part
-// of the tile in registers while the inputs go by in chunks through shared memory.
+// A matrix times many rows. A workgroup makes a tile of rows by outputs, and a thread keeps its
+// part of the tile in registers while the inputs go by in chunks through shared memory.
 #pragma once
 #include "schedules/spirv/product.h"
 

@@ -45,8 +45,8 @@ private:
         input_ = input_ + slice_ * of_word_;
     }
 
-    // Neighbouring slices have neighbouring words. Only the last turns may meet words or inputs that
-    // do not exist.
+    // Neighbouring slices have neighbouring words. Only the last turns may meet words or inputs
+    // that do not exist.
     void walk() {
         const uint32_t safe = sizes_.in / (slices_ * of_word_), rounds = safe / together_;
         if (rounds)
@@ -68,7 +68,8 @@ private:
                 weights.push_back(p_.load_four(b_.w, exist ? at : select(exists, at, p_.whole(0))));
             }
             for (uint32_t place = 0; place < of_word_; place++)
-                for (uint32_t row = 0; row < sizes_.rows; row++) x.push_back(read_input(turn + t, place, row, exist));
+                for (uint32_t row = 0; row < sizes_.rows; row++)
+                    x.push_back(read_input(turn + t, place, row, exist));
         }
         std::vector<Float> sums;
         for (const Register &one : sums_) sums.push_back(p_.get(one));
@@ -95,8 +96,8 @@ private:
     }
 
     // ---- the sums of all slices ----
-    // In shared memory, a plane for each row and half; rows of a quarter of a warp begin in different
-    // banks. First a few groups of slices, then the groups.
+    // In shared memory, a plane for each row and half; planes that neighbours read begin in
+    // different banks. First a few groups of slices, then the groups.
     static constexpr uint32_t plane_of(uint32_t slices) { return slices * 4 + 4; }
 
     void add_up() {
@@ -112,7 +113,8 @@ private:
             for (uint32_t first = 0; first < items; first += threads_) {
                 const Uint item = thread_ + first;
                 const auto add = [&] {
-                    const Uint at = (item >> p_.whole(log2_of(groups * 4))) * plane + (item & (groups * 4 - 1));
+                    const Uint sum = item >> p_.whole(log2_of(groups * 4));
+                    const Uint at = sum * plane + (item & (groups * 4 - 1));
                     store(at, sum_of(at, slices_ / groups, groups * 4));
                 };
                 if (items - first >= threads_) add();
@@ -165,13 +167,16 @@ std::optional<VectorSlices> vector_slices(const ProductSizes &sizes, const Workg
     const uint32_t of_turn = 4 * panels.halves + sizes.rows * panels.of_word();
     VectorSlices found{8, std::clamp(80 / of_turn, 2u, 16u)};
     const auto fits = [&](uint32_t slices) {
-        return sums * (slices * 4 + 4) * 16 <= std::min(limits.shared_bytes, 16u << 10) && 4 * slices <= limits.threads;
+        return sums * (slices * 4 + 4) * 16 <= std::min(limits.shared_bytes, 16u << 10) &&
+               4 * slices <= limits.threads;
     };
-    while (found.slices < 64 && found.slices * found.together < panels.words() && fits(2 * found.slices)) found.slices *= 2;
+    while (found.slices < 64 && found.slices * found.together < panels.words() && fits(2 * found.slices))
+        found.slices *= 2;
     return found;
 }
 
-Program matrix_vector(const ProductSizes &sizes, const VectorSlices &slices, const DeclareFinishFours &finish) {
+Program matrix_vector(const ProductSizes &sizes, const VectorSlices &slices,
+                      const DeclareFinishFours &finish) {
     return MatrixVector(sizes, slices, finish).run();
 }
 

@@ -15,6 +15,7 @@ struct VectorSlices {
 std::optional<VectorSlices> vector_slices(const ProductSizes &sizes, const WorkgroupSizes &limits);
 
 // x is read in floats.
-Program matrix_vector(const ProductSizes &sizes, const VectorSlices &slices, const DeclareFinishFours &finish);
+Program matrix_vector(const ProductSizes &sizes, const VectorSlices &slices,
+                      const DeclareFinishFours &finish);
 
 } // namespace longwave::gpu

@@ -36,14 +36,15 @@ using DeclareFinishFours = std::function<FinishFours(Program &)>;
 // [width, halves] where there are some; those of `finish`; y [width, rows]. All but x in fours.
 class ProductBuffers {
 public:
-    ProductBuffers(Program &program, const ProductSizes &sizes, uint32_t x_width, const DeclareFinishFours &finish);
+    ProductBuffers(Program &program, const ProductSizes &sizes, uint32_t x_width,
+                   const DeclareFinishFours &finish);
 
     // What the sums of an output begin with. `four` is one that exists.
     Four start(Uint four, uint32_t half);
     // Stores what becomes of the sums of four outputs, of the values and of the gates.
     void store(const FourPlace &at, const std::vector<Four> &sums);
-    // The weights at a place of their words. int8 stays in the upper bits, 2^24 times what it stands
-    // for.
+    // The weights at a place of their words. int8 stays in the upper bits, 2^24 times what it
+    // stands for.
     Four widened(const Four &words, uint32_t place);
 
     Memory x, w;

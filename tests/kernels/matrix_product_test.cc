@@ -1,10 +1,11 @@
-// Products of a matrix with many rows and with few: lists of instructions, run by an interpreter and
-// on a Vulkan device, against sums in float64.
+// Products of a matrix with many rows and with few: lists of instructions, run by an interpreter
+// and on a Vulkan device, against sums in float64.
 #include "schedules/spirv/assemble.h"
 #include "schedules/spirv/matrix_product.h"
 #include "schedules/spirv/matrix_vector.h"
 #include "tests/kernels/check.h"
 #include "tests/kernels/program_interpreter.h"
+#include "tests/kernels/random.h"
 #include <cstring>
 #include <numeric>
 #include <random>
@@ -149,6 +150,22 @@ TEST_CASE("matrix_product: interpreted, weights of bf16 and int8") {
         interpreted({72, 40, 33, true, false, format}, target);
         interpreted({20, 24, 12, true, true, format}, target);
         interpreted({12, 12, 12, false, false, format}, target);
+    }
+}
+
+TEST_CASE("random: matrix_product and matrix_vector, interpreted") {
+    if (gpu_under_test()) return;
+    Random r("matrix_product");
+    const char *text = std::getenv("LONGWAVE_SHAPES");
+    for (int i = 0; i < (text ? std::atoi(text) : 12); i++) {
+        const bool few = r.flip(), glu = r.flip();
+        const auto size = [&](int high) { return static_cast<uint32_t>(r.size(high)); };
+        const auto draw = [&](int low, int high) { return static_cast<uint32_t>(r.between(low, high)); };
+        const WeightFormat format = r.one_of({WeightFormat::float32, WeightFormat::bf16, WeightFormat::int8});
+        if (few) interpreted({size(700), 1 + size(150), draw(1, glu ? 4 : 8), r.flip(), glu, format, draw(0, 5)},
+                             targets::gpus()[draw(0, 1)]);
+        else interpreted({4 * size(90), 1 + size(150), draw(9, 80), r.flip(), glu, format, 4 * draw(0, 3)},
+                         targets::gpus()[draw(0, 1)]);
     }
 }
 

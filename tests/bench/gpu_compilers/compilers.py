@@ -1,6 +1,8 @@
 """The compilers of GPU drivers that run without their GPU: how each is started, and what its figures are called."""
+import glob
 import json
 import os
+import re
 import subprocess
 import tempfile
 
@@ -55,14 +57,52 @@ def figures_of(compiler, answer):
 
 
 def compile_all(compiler, programs, folder, modules, dump=None):
+    """Figures by file; the machine code goes to `dump`, or nowhere."""
+    with tempfile.TemporaryDirectory() as elsewhere:
+        to = f"{dump}/{compiler}" if dump else elsewhere
+        os.makedirs(to, exist_ok=True)
+        found = compiled(compiler, programs, folder, modules, to)
+        for file, figures in found.items():
+            share = multiply_adds(to, file) if "shim" not in COMPILERS[compiler] else None
+            if share is not None:
+                figures["multiply_adds"] = share
+        return found
+
+
+def multiply_adds(folder, file):
+    """The share of multiply-adds among the instructions of AMD's longest loop; None: there is no loop."""
+    for path in glob.glob(f"{folder}/{glob.escape(file)}.*.txt"):
+        with open(path, encoding="utf-8", errors="replace") as text:
+            lines = text.read().splitlines()
+        if lines and lines[0] == "; Assembly":
+            loop = longest_loop(lines)
+            found = [line for line in loop if re.match(r"v_(fma|fmac|mac|mad|dual_fmac)\w*_f32|v_dual_fmac", line)]
+            return round(len(found) / len(loop), 2) if loop else None
+    return None
+
+
+def longest_loop(lines):
+    """Instructions between a label and the last jump back to it."""
+    labels, code, best = {}, [], []
+    for line in lines:
+        if label := re.match(r"(BB\d+):", line):
+            labels[label[1]] = len(code)
+        elif line.startswith("\t"):
+            code.append(line.split(";")[0].strip())
+            jump = re.match(r"s_c?branch\w*\s+(BB\d+)", code[-1])
+            if jump and jump[1] in labels:
+                best = max(best, code[labels[jump[1]]:], key=len)
+    return best
+
+
+def compiled(compiler, programs, folder, modules, dump):
     """Figures by file. A driver that crashes fails the module that it crashed on, and is started again behind it."""
     found, waiting = {}, list(modules)
     while waiting:
         command = [f"{programs}/gpu_pipeline_stats"]
         for module in waiting:
             command += [f"{folder}/{module['file']}", module["entry"], str(module["descriptors"])]
-        if dump:
-            command += ["--dump", dump]
+        command += ["--dump", dump]
         ran = subprocess.run(command, env=environment(compiler, programs), capture_output=True, text=True, check=False)
         answers = [json.loads(line) for line in ran.stdout.splitlines() if line.startswith("{") and line.endswith("}")]
         if not answers:

@@ -4,6 +4,7 @@ import json
 TOLERANCE = 0.1  # of a figure: what a new version of a compiler or a reordered sum may change
 SLACK = {"instructions": 12, "cycles": 600, "registers": 8}
 SECTORS, SHARED = 4.5, 1.3  # of a request of 4 bytes a lane; over the ideal
+MULTIPLY_ADDS = 0.7  # of the instructions of a loop, for products in registers
 
 
 def label(module):
@@ -26,6 +27,8 @@ def rows_of(modules, found):
                 row[fact] = True
         if not simulated["complete"]:
             row["incomplete"] = True  # only the beginning was simulated
+        if module["entry"].startswith("linear_"):
+            row["entry"] = module["entry"]
         row["compilers"] = {name: figures[module["file"]] for name, figures in found.items()}
         rows[label(module)] = row
     return rows
@@ -52,7 +55,8 @@ def print_table(rows, compilers):
                 continue
             size = figures.get("registers", figures.get("cycles"))
             spilled = f" SPILLS {figures['spills']} SCRATCH {figures['scratch']}" if figures["spills"] or figures["scratch"] else ""
-            cells.append(f"{compiler} {figures['instructions']}/{size}/{figures['waves']}{spilled}")
+            loop = f" loop {figures['multiply_adds']:.0%}" if figures.get("multiply_adds") else ""
+            cells.append(f"{compiler} {figures['instructions']}/{size}/{figures['waves']}{loop}{spilled}")
         facts = [fact for fact in ("float64", "int64", "indexed_private", "incomplete") if row.get(fact)]
         kinds = " ".join(f"{kind} {count}" for kind, count in row["warp"].items())
         print(f"{name}\n    {' · '.join(cells)} · sectors {row['sectors']} · shared {row['shared']} · {kinds} {' '.join(facts)}")
@@ -83,6 +87,8 @@ def check(rows, table, compilers):
             for figure, slack in SLACK.items():
                 if figure in now and figure in then and now[figure] > then[figure] * (1 + TOLERANCE) + slack:
                     problems.append(f"{name}: {compiler}: {figure} {now[figure]}, the table has {then[figure]}")
+            if row.get("entry") == "linear_registers" and now.get("multiply_adds", 1) < MULTIPLY_ADDS:
+                problems.append(f"{name}: {compiler}: multiply_adds {now['multiply_adds']}, limit {MULTIPLY_ADDS}")
             if then and now["waves"] < then.get("waves", 0):
                 problems.append(f"{name}: {compiler}: waves {now['waves']}, the table has {then['waves']}")
     return problems, notes
