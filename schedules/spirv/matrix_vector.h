@@ -1,5 +1,5 @@
 // A matrix times few rows. A workgroup makes a panel of 16 outputs, and its threads share the
-// inputs: each reads four outputs of every so manyth word, many words at once, each weight once.
+// inputs: each reads four outputs of every n-th word, many words at once, each weight once.
 #pragma once
 #include "schedules/spirv/product.h"
 
