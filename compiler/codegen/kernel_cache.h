@@ -32,8 +32,8 @@ struct KernelCacheOptions {
     // Structures of transforms instead of the shipped ones, {"x86-64-v4": contents of
     // schedules/long_conv/tables/x86-64-v4.json, …}; empty: the shipped ones
     std::string structures;
-    // Both may be empty, and are called from this thread. no_cache: once, when there is no folder
-    // that can be believed; every kernel is compiled.
+    // Both may be empty, and are called from this thread. no_cache: once, when no folder can be
+    // trusted. Every kernel is then compiled.
     std::function<void(size_t done, size_t total, const std::string &what)> progress;
     std::function<void(const std::string &why)> no_cache;
 };

@@ -42,9 +42,8 @@ struct Options {
     StreamMode stream = StreamMode::if_possible;
     std::vector<uint32_t> blocks; // input ticks a stream call, one stream entry each, the first the default;
                                   // empty: the least common multiple of the hops
-    // Instead of those, and for models that look ahead: the whole model over the last `window`
-    // input ticks, every `hop` ticks (planner/windowed_stream.h); whole sequences are as long. 0:
-    // no.
+    // Instead of those, and for models that look ahead: the offline model over the last `window`
+    // input ticks, every `hop` ticks (plan/windowed_stream.h). Offline runs are as long. 0: no.
     uint32_t window = 0, hop = 0;
     uint32_t length = 0; // capacity of whole sequences in input ticks; 0: one second of audio, the longest l_max,
                          // or the longest look-back and two blocks; none: see whole

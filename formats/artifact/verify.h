@@ -28,8 +28,7 @@ struct Memory {
 };
 extern const Memory standard_memory; // malloc and free
 
-// V20's limit where the caller names none: what a file may take beside the program is told by its
-// own size.
+// V20's limit where the caller names none. It depends on the size of the file only.
 constexpr uint64_t default_memory_limit(uint64_t file_bytes) {
     const uint64_t least = uint64_t{64} << 20,
                    most = file_bytes > UINT64_MAX / 64 ? UINT64_MAX : 64 * file_bytes;

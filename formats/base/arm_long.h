@@ -1,8 +1,10 @@
-/* What compilers of 32-bit ARM call for 64-bit integers, because the CPU has no instruction: division, and conversion to and from
- * float64. Names and registers are those of Arm's run-time ABI (RTABI32): all arguments and results lie in general registers, and a
- * division leaves the quotient in r0 and r1, the rest in r2 and r3.
+/* Functions that compilers of 32-bit ARM call for 64-bit integers: division, and conversion to and
+ * from float64. The CPU has no instruction for them. Names and registers are those of Arm's
+ * run-time ABI (RTABI32). Arguments and results lie in general registers. A division leaves the
+ * quotient in r0 and r1, and the rest in r2 and r3.
  *
- * C and C++. Who includes this says first what the functions are: #define LW_ARM_LONG, such as __attribute__((weak)).
+ * For C and C++. Define LW_ARM_LONG first: the attributes of the functions, such as
+ * __attribute__((weak)).
  */
 #pragma once
 #include <stdint.h>

@@ -1,15 +1,15 @@
 // Long convolution of whole sequences, causal or two-sided (the spectrum decides), by a right-angle
 // transform, the product with the stored spectrum, the way back and the epilogue.
 //
-// long_conv_fused: all of it in one dispatch, in shared memory. What it moves: u once and y once, 8
-// bytes a sample and copy, the spectrum, 8 bytes a point, and the operands of the epilogue.
+// long_conv_fused: all of it in one dispatch, in shared memory. It moves u once and y once (8 bytes
+// per sample and copy), the spectrum (8 bytes per point), and the operands of the epilogue.
 //
 // Longer transforms in three dispatches (the four steps of Bailey 1990, whose transposition is that
 // columns are read where they lie; the order of the spectrum is the one-dispatch form's and the
 // CPU's). As a matrix whose rows lie one after another, of `points` rows and length/points columns:
 // long_conv_columns takes the first levels, those of every column, long_conv_rows the others, whose
 // blocks are the rows, the product and its levels back, long_conv_columns_back the columns back and
-// the epilogue. Between them points go through memory: 32 bytes a sample more with one copy.
+// the epilogue. Between them points go through memory: 32 more bytes per sample with one copy.
 // Circular convolutions of as many rows as points, too: with a kernel made in the run (`adaptive`)
 // its columns are those of a second long_conv_columns, and long_conv_rows has both transforms in
 // shared memory; `circular` adds what comes round.

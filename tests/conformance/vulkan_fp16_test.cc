@@ -1,5 +1,5 @@
-// Whole runs on a Vulkan device that store float16 between their kernels: within a limit of their
-// own from float64, and what float16 does not hold is told.
+// Offline runs on a Vulkan device that store float16 between their kernels. They have a limit of
+// their own from float64, and report values that float16 cannot hold.
 #include "tests/support/layer_package.h"
 #include "tests/support/numbers.h"
 #include "tests/support/vulkan_models.h"

@@ -43,6 +43,7 @@ TEST_CASE("banded_linear: rows, outputs and bands of any number agree with float
         banded({272, 40, 100, 40, true}, [](int o) { return 232 - 5 * o; }),
         banded({64, 17, 3, 8, true}, [](int o) { return o % 7; }, R"({"op":"silu"})", [](double x) { return x * logistic(x); }),
         banded({32, 2, 1, 8}, [](int) { return 24; }),
+        banded({2048, 2048, 1, 8}, [](int o) { return std::min(o, 2040); }),
     });
 }
 
