@@ -44,3 +44,14 @@ def test_a_convolution_of_delayed_rows() -> None:
     conv = nn.Conv1d(4, 4, 3, groups=4, padding=2)
     made = imported(models.Function(lambda x: conv(F.pad(x.mT, (5, 0))[..., :-5])[..., :-2]), "x=1xTx4", length=61)
     assert kinds(made) == ["shift", "conv2d"]
+
+
+def test_zeros_among_selected_features_stay_zeros() -> None:
+    """A selection of features, then one that adds zeros between them."""
+    def selected(x: torch.Tensor) -> torch.Tensor:
+        return torch.cat([x[..., 2:], x[..., :2].relu()], -1)
+    torch.manual_seed(9)
+    conv = nn.Conv1d(8, 3, 1)
+    with_zeros = models.Function(lambda x: torch.stack([selected(x), torch.zeros_like(x)], -1).flatten(2))
+    made = imported(nn.Sequential(with_zeros, models.Function(lambda x: conv(x.mT).mT)), "x=1xTx4", length=61)
+    assert max(made.report["errors"].values()) <= 1e-10

@@ -97,10 +97,10 @@ class Recovered:
         return v if len(self.ops[v].dims) == 1 else self.select(v, torch.arange(self.ops[v].width))
 
     def select(self, v: int, order: Tensor) -> int:
-        """The features `order` of v, by an op of its own. A selection of a selection is one."""
+        """The features `order` of v, by an op of its own; below 0: zeros. A selection of a selection is one."""
         op = self.ops[v]
         if op.kind == "take":
-            v, order = op.inputs[0], op.constant("index").long()[order]
+            v, order = op.inputs[0], torch.where(order < 0, order, op.constant("index").long()[order])
         return self.emit("take", [v], [("index", order)], {"bands": 1}, len(order))
 
     def concat(self, values: list[int]) -> int:
