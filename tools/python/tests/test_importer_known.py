@@ -52,6 +52,60 @@ class Stack(nn.Module):
         return self.second(y) * self.second.D[0] + y
 
 
+class GatedNorm(nn.Module):
+    """RMS norm with its eps under the sum of squares, and a gate before or after it."""
+
+    def __init__(self, width: int, gate_act: str, gate_pos: str) -> None:
+        super().__init__()
+        self.weight, self.eps, self.gate_act, self.gate_pos = nn.Parameter(torch.rand(width) + 0.5), 1e-5, gate_act, gate_pos
+
+    def forward(self, x: Tensor, gate: Tensor) -> Tensor:
+        gate = getattr(torch.nn.functional, self.gate_act)(gate)
+        x = x * gate if self.gate_pos == "pre" else x
+        y = x * (x.shape[-1] / (x.square().sum(-1, keepdim=True) + self.eps)) ** 0.5 * self.weight
+        return y if self.gate_pos == "pre" else y * gate
+
+
+class Cosine(nn.Module):
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.register_buffer("theta", 100.0 ** (-2 * torch.arange(width) / width)[None], persistent=False)
+
+    def forward(self, x: Tensor) -> Tensor:  # (1, T, heads, width)
+        angle = torch.arange(x.shape[1])[:, None, None] * self.theta
+        return torch.cat([x * angle.cos(), x * angle.sin()], -1)
+
+
+class Xmixers(nn.Module):
+    """LightNet attention row by row, from its recurrence, with the parts and names of xmixers."""
+
+    def __init__(self, width: int, heads: int, bias: bool = False, use_lrpe: bool = False, gate_act: str = "sigmoid", gate_pos: str = "pre",
+                 scalar_decay: bool = False) -> None:
+        super().__init__()
+        self.num_heads, self.head_dim, self.use_lrpe, self.use_output_gate, self.scalar_decay = heads, width // heads, use_lrpe, True, scalar_decay
+        for name in "qkvo":
+            setattr(self, f"{name}_proj", nn.Linear(width, width, bias=bias))
+        self.output_gate = nn.Sequential(nn.Linear(width, self.head_dim, bias=bias), nn.Linear(self.head_dim, width, bias=bias))
+        self.norm = GatedNorm(width, gate_act, gate_pos)
+        if use_lrpe:
+            self.lrpe = Cosine(self.head_dim)
+        self.lse_state = torch.empty(0)
+
+    def forward(self, x: Tensor, past=None) -> tuple[Tensor, None]:
+        q, k, v = (part.unflatten(-1, (self.num_heads, -1)) for part in (torch.nn.functional.silu(self.q_proj(x)), self.k_proj(x), self.v_proj(x)))
+        if len(self.lse_state) == 0:
+            self.lse_state = torch.zeros(1, 1, self.num_heads, self.head_dim)
+        z = torch.cat([self.lse_state, k.float()], 1).logcumsumexp(1)
+        decay, k = (z[:, :-1] - z[:, 1:]).exp(), (k - z[:, 1:]).exp()
+        if self.use_lrpe:
+            q, k, decay = self.lrpe(q), self.lrpe(k), decay.repeat(1, 1, 1, 2)
+        state, rows = 0, []
+        for t in range(x.shape[1]):
+            state = decay[:, t, ..., None] * state + k[:, t, ..., None] * v[:, t, :, None]
+            rows.append((q[:, t, ..., None] * state).sum(-2))
+        return self.o_proj(self.norm(torch.stack(rows, 1).flatten(2), self.output_gate(x))), past
+
+
 class Tampered(GConv):
     """Looks like GConv and is not."""
 
@@ -66,6 +120,8 @@ CASES = {
     "stack": (lambda: Stack(), "x=1xTx3", ["linear", "sgconv", "sgconv", "affine", "add"], True),
     "orchid": (lambda: OrchidOperator(6, 256, "fft"), "x=1xTx6", ["orchid"], False),
     "lightnet": (lambda: LightNetAttention(LightNetConfig(8, 2, "fla", gate_rank=4, gate_activation="silu")), "x=1xTx8", ["lightnet_attention"], True),
+    "xmixers": (lambda: Xmixers(8, 2), "x=1xTx8", ["lightnet_attention"], True),
+    "xmixers, all options": (lambda: Xmixers(12, 3, True, True, "silu", "post"), "x=1xTx12", ["lightnet_attention"], True),
 }
 
 
@@ -97,6 +153,11 @@ def test_what_only_looks_like_it_is_imported_by_its_operations() -> None:
     assert not marked(prepare(module, [parse_input("x=1x6xT")], 127))
     made = imported(module, "x=1x6xT", length=127)
     assert "long_conv" in [node.get("op") for node in made.model["graph"]]
+
+
+def test_decays_of_a_head_are_another_layer() -> None:
+    torch.manual_seed(3)
+    assert not marked(prepare(Xmixers(8, 2, scalar_decay=True), [parse_input("x=1xTx8")], 127))
 
 
 def test_known_layers_can_be_left_out() -> None:

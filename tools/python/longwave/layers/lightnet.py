@@ -56,6 +56,7 @@ class LightNetConfig:
     gate: str | None = "after_norm"  # or "before_norm"
     gate_activation: str = "sigmoid"
     gate_rank: int | None = None
+    gate_bias: bool = False
     norm_eps: float = 1e-6
     bias: bool = False
     short_conv: int = 0
@@ -163,9 +164,10 @@ class LightNetAttention(nn.Module):
                 setattr(self, f"{name}_conv1d", nn.Conv1d(out, out, config.short_conv, groups=out, bias=config.conv_bias))
         if config.gate:
             if config.gate_rank is None:
-                gate: nn.Module = nn.Linear(config.width, config.values, bias=False)
+                gate: nn.Module = nn.Linear(config.width, config.values, bias=config.gate_bias)
             else:
-                gate = nn.Sequential(nn.Linear(config.width, config.gate_rank, bias=False), nn.Linear(config.gate_rank, config.values, bias=False))
+                gate = nn.Sequential(nn.Linear(config.width, config.gate_rank, bias=config.gate_bias),
+                                     nn.Linear(config.gate_rank, config.values, bias=config.gate_bias))
             setattr(self, names.gate, gate)
         setattr(self, names.norm, RmsNorm(config.values, config.norm_eps))
         self.o_proj = nn.Linear(config.values, config.width, bias=config.bias and config.library == "xmixers")
@@ -299,8 +301,11 @@ def attention_entry(config: LightNetConfig, name: str, prefix: str | None = None
         entry["gate_activation"] = config.gate_activation
         if config.gate_rank is not None:
             entry["gate_rank"] = config.gate_rank
-        for part in (".0.weight", ".1.weight") if config.gate_rank is not None else (".weight",):
-            keys[f"output_gate{part}"] = f"{stem}.{names.gate}{part}"
+        if config.gate_bias:
+            entry["gate_bias"] = True
+        for part in (".0", ".1") if config.gate_rank is not None else ("",):
+            for tensor in ("weight", "bias") if config.gate_bias else ("weight",):
+                keys[f"output_gate{part}.{tensor}"] = f"{stem}.{names.gate}{part}.{tensor}"
     keys["norm.weight"] = f"{stem}.{names.norm}.weight"
     if config.short_conv:
         entry |= {"short_conv": config.short_conv, "conv_bias": config.conv_bias}
