@@ -23,7 +23,9 @@ from torch import Tensor, nn
 from .kws import batches, features, losses
 from .kws.cnn import DsCnn
 from .kws.labels import SILENCE
+from .kws.mining import mistakes
 from .kws.model import KwsConfig, KwsNet
+from .kws.shipped import load_folder
 
 EMA = 0.997
 SAVE_EVERY = 250
@@ -34,14 +36,16 @@ def parse() -> argparse.Namespace:
     parser.add_argument("data", type=Path, help="data folder; layouts: see longwave/kws/datasets.py")
     parser.add_argument("--cache", type=Path, required=True, help="folder of the prepared features")
     parser.add_argument("--out", type=Path, required=True, help="folder of this run")
-    parser.add_argument("--stage", choices=["pretrain", "finetune"], default="finetune")
-    parser.add_argument("--init", type=Path, help="folder of the run whose averaged weights to start from")
+    parser.add_argument("--stage", choices=list(batches.RECIPES), default="finetune")
+    parser.add_argument("--init", type=Path, help="run whose averaged weights to start from, or a model folder")
     parser.add_argument("--net", choices=["sgconv", "cnn"], default="sgconv")
     parser.add_argument("--steps", type=int, required=True, help="length of the learning-rate schedule")
     parser.add_argument("--stop", type=int, help="end earlier than the schedule")
     parser.add_argument("--cooldown", type=int, default=0, help="steps before --stop in which the rate falls to zero")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--fold", type=int, help="leave out the speakers of this fold (longwave.kws.crossval)")
+    parser.add_argument("--mine", type=int, default=400, help="with --stage harden: steps between two searches for mistakes")
+    parser.add_argument("--average", type=float, default=EMA, help="share that the averaged weights keep in a step")
     parser.add_argument("--rows", type=int, default=28, help="sequences of 5.12 s in a batch")
     parser.add_argument("--rate", type=float, default=4e-3, help="highest learning rate")
     parser.add_argument("--decay", type=float, default=0.05, help="weight decay")
@@ -140,18 +144,25 @@ def prepared(data: Path, cache: Path, fold: int | None) -> batches.Material:
     return batches.Material(cache, fold)
 
 
+def initialise(net: nn.Module, source: Path) -> None:
+    if (source / "model.json").exists():
+        net.load_state_dict(load_folder(source).state_dict())
+    else:
+        net.load_state_dict(torch.load(source / "final.pt")["average"])
+
+
 def main() -> None:
     options = parse()
     torch.set_num_threads(1)
     torch.manual_seed(options.seed)
     material = prepared(options.data, options.cache, options.fold)
-    recipe = batches.PRETRAIN if options.stage == "pretrain" else batches.FINETUNE
+    recipe = batches.RECIPES[options.stage]
     net = DsCnn().to(memory_format=torch.channels_last) if options.net == "cnn" else KwsNet(KwsConfig())
     mean, deviation = material.statistics()
     net.front_end.mean.copy_(mean)
     net.front_end.scale.copy_(1 / deviation)
     if options.init:
-        net.load_state_dict(torch.load(options.init / "final.pt")["average"])
+        initialise(net, options.init)
     average = copy.deepcopy(net).eval()
     optimiser = torch.optim.AdamW(parameter_groups(net, options.decay), lr=options.rate, fused=True)
     options.out.mkdir(parents=True, exist_ok=True)
@@ -174,6 +185,9 @@ def main() -> None:
         torch.manual_seed(options.seed * 1_000_003 + step)
         for group in optimiser.param_groups:
             group["lr"] = learning_rate(step, options.steps, options.rate) * cooldown(step, stop, options.cooldown)
+        if options.stage == "harden" and (step % options.mine == 0 or step == first):
+            material.mistakes = mistakes(average, material.speech)
+            print(f"step {step} rows with mistakes in {len(material.speech) / 360000:.2f} h: {len(material.mistakes)}", flush=True)
         batch = batches.make_batch(material, recipe, options.rows, rng)
         net.train()
         loss = batch_loss(net, batch, options)
@@ -182,7 +196,7 @@ def main() -> None:
         torch.nn.utils.clip_grad_norm_(net.parameters(), 2.0)
         optimiser.step()
         with torch.no_grad():
-            torch._foreach_lerp_(averages, currents, 1 - min(EMA, (step + 1) / (step + 31)))
+            torch._foreach_lerp_(averages, currents, 1 - min(options.average, (step + 1) / (step + 31)))
         running = loss.item() if step == first else 0.99 * running + 0.01 * loss.item()
         if (step + 1) % SAVE_EVERY == 0 or step + 1 == stop:
             state = {"net": net.state_dict(), "average": average.state_dict(), "optimiser": optimiser.state_dict(),

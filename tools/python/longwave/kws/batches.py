@@ -31,14 +31,22 @@ class Recipe:
     auxiliary: float  # bed, cat, happy
     arabic: float
     negatives: float  # a second of running speech or noise
+    spoken: float = 0.0  # commands by synthetic voices
+    near: float = 0.0  # words near to a command, by synthetic voices; isolated words of people
     background_rows: float = 0.14  # whole rows without any command
+    synthetic: float = 0.0  # share of these rows that synthetic voices speak; half of them where the model was wrong
+    chained: float = 0.0  # share of these rows that are words of people without gaps
     hard: float = 0.08  # command slots that become reversed commands or mere parts of one
     mixup: float = 0.3
+    auxiliary_head: bool = True
     unknown_weight: float = 0.3  # weight of auxiliary words as `_unknown_`; Arabic words half of it
 
 
 PRETRAIN = Recipe(commands=0.4, auxiliary=0.15, arabic=0.4, negatives=0.05)
 FINETUNE = Recipe(commands=0.72, auxiliary=0.09, arabic=0.09, negatives=0.1)
+HARDEN = Recipe(commands=0.58, auxiliary=0.06, arabic=0.06, negatives=0.06, spoken=0.1, near=0.14, background_rows=0.4, synthetic=0.6,
+                chained=0.15, auxiliary_head=False)
+RECIPES = {"pretrain": PRETRAIN, "finetune": FINETUNE, "harden": HARDEN}
 
 
 @dataclass
@@ -67,6 +75,9 @@ class Material:
         self.auxiliary, self.auxiliary_label = load("auxiliary"), load("auxiliary_label")
         self.arabic, self.arabic_label = load("arabic"), load("arabic_label")
         self.negatives, self.noise = load("negatives"), load("noise").float()
+        self.spoken, self.spoken_label, self.near = load("spoken"), load("spoken_label"), load("near")
+        self.speech, self.chains = load("speech"), load("chains")
+        self.mistakes: Tensor | None = None  # first frames of rows of `speech` where the model was wrong (mining.py)
         commands_fold, auxiliary_fold = load("commands_fold"), load("auxiliary_fold")
         if fold is not None and (commands_fold is None or not (commands_fold == fold).any()):
             raise ValueError(f"{cache}: no clips of fold {fold}; prepare it with longwave.kws.features --folds")
@@ -141,12 +152,12 @@ def make_hard(clips: Tensor, label: Tensor, chosen: Tensor) -> None:
 def pick_clips(material: Material, recipe: Recipe, count: int, rng: np.random.Generator
                ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """(count, 100, 40) log power, class, auxiliary class and weight of `count` random clips."""
-    shares = np.array([recipe.commands, recipe.auxiliary, recipe.arabic, recipe.negatives])
-    if material.auxiliary is None:
-        shares[1:3] = 0
-    if material.negatives is None:
-        shares[3] = 0
-    kind = torch.from_numpy(rng.choice(4, count, p=shares / shares.sum()))
+    shares = np.array([recipe.commands, recipe.auxiliary, recipe.arabic, recipe.negatives, recipe.spoken, recipe.near])
+    for number, bank in enumerate((material.commands, material.auxiliary, material.arabic, material.negatives, material.spoken,
+                                   material.near)):
+        if bank is None:
+            shares[number] = 0
+    kind = torch.from_numpy(rng.choice(len(shares), count, p=shares / shares.sum()))
     clips = torch.zeros(count, CLIP, 40)
     label = torch.full((count,), UNKNOWN)
     auxiliary = torch.full((count,), -1)
@@ -168,8 +179,16 @@ def pick_clips(material: Material, recipe: Recipe, count: int, rng: np.random.Ge
             make_hard(clips, label, at[torch.rand(len(at)) < recipe.hard])
             weight[at[label[at] == NOT_A_COMMAND]] = 0.3
         else:
-            auxiliary[at] = classes[pick[:, 0]] + (0 if number == 1 else 3)
+            if recipe.auxiliary_head:
+                auxiliary[at] = classes[pick[:, 0]] + (0 if number == 1 else 3)
             weight[at] = recipe.unknown_weight * (1 if number == 1 else 0.5)
+    for number, bank, classes in ((4, material.spoken, material.spoken_label), (5, material.near, None)):
+        at = torch.where(kind == number)[0]
+        if len(at):
+            pick = torch.randint(len(bank), (len(at), 1))
+            clips[at] = bank[pick, shift[at] + frames].float()
+            label[at] = NOT_A_COMMAND if classes is None else classes[pick[:, 0]]
+            weight[at] = 0.5
     at = torch.where(kind == 3)[0]
     if len(at):
         start = torch.randint(0, len(material.negatives) - CLIP, (len(at), 1))
@@ -201,7 +220,16 @@ def colour(features: Tensor) -> Tensor:
                        + 0.25 * torch.randn(rows, 1, 1) * torch.cos(5 * x + 6.3 * torch.rand(rows, 1, 1)))
 
 
-def background(material: Material, count: int) -> Tensor:
+def speech_rows(material: Material, count: int) -> Tensor:
+    """(count, ROW, 40) log power of synthetic speech: half of it anywhere, half where the model was wrong."""
+    start = torch.randint(0, len(material.speech) - ROW, (count, 1))
+    if material.mistakes is not None and len(material.mistakes):
+        again = torch.rand(count, 1) < 0.5
+        start = torch.where(again, material.mistakes[torch.randint(len(material.mistakes), (count, 1))], start)
+    return material.speech[start + torch.arange(ROW)].float()
+
+
+def background(material: Material, recipe: Recipe, count: int) -> Tensor:
     """(count, ROW, 40) power of rows without commands: running speech, noise, or next to nothing."""
     if material.negatives is not None:
         start = torch.randint(0, len(material.negatives) - ROW, (count, 1))
@@ -211,6 +239,14 @@ def background(material: Material, count: int) -> Tensor:
     other = torch.where(torch.rand(count) < 0.25)[0]
     if len(other):
         rows[other] = noise_rows(material, len(other), ROW) * loudness(len(other), -60, 13) + FLOOR
+    kind = torch.rand(count)
+    spoken = torch.where(kind < recipe.synthetic)[0]
+    if len(spoken):
+        rows[spoken] = warp_bands(speech_rows(material, len(spoken))).exp()
+    chained = torch.where(kind > 1 - recipe.chained)[0]
+    if len(chained):
+        start = torch.randint(0, len(material.chains) - ROW, (len(chained), 1))
+        rows[chained] = warp_bands(material.chains[start + torch.arange(ROW)].float()).exp()
     return rows
 
 
@@ -232,7 +268,7 @@ def make_batch(material: Material, recipe: Recipe, rows: int, rng: np.random.Gen
             label[row, slot], auxiliary[row, slot], weight[row, slot], ends[row, slot] = EMPTY, -1, 0.0, CLIP
     empty = torch.where(torch.rand(rows) < recipe.background_rows)[0]
     if len(empty):
-        signal[empty] = background(material, len(empty)) * loudness(len(empty), -14, 10)
+        signal[empty] = background(material, recipe, len(empty)) * loudness(len(empty), -14, 10)
         label[empty], auxiliary[empty], weight[empty] = NOT_A_COMMAND, -1, 0.3
         ends[empty] = torch.arange(1, SLOTS + 1) * CLIP
     level = signal.mean((1, 2), keepdim=True)

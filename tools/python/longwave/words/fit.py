@@ -1,4 +1,4 @@
-"""Trains a head on stored rows of the body."""
+"""Trains a head on stored rows of the body, and more often on what it took for a word by mistake."""
 from __future__ import annotations
 
 import math
@@ -8,9 +8,12 @@ import numpy as np
 import torch
 
 from .head import Head, loss
+from .mining import mistakes
 
 WINDOW = 256  # rows: 5.12 s
 BATCH = 16  # windows
+MINED = 0.5  # share of the windows of a part that lie over a mistake, where it has some
+ROUNDS = (0.35, 0.65)  # of the steps: when mistakes are looked for
 
 
 @dataclass(frozen=True)
@@ -24,11 +27,20 @@ class Part:
         return self.rows[start:start + WINDOW], inside
 
 
-def draw(parts: list[Part], shares: list[float], rng: np.random.Generator) -> tuple[torch.Tensor, list]:
+def start_of(part: Part, wrong: np.ndarray | None, rng: np.random.Generator) -> int:
+    """First row of a window: anywhere, or so that the window holds one of the rows `wrong` and what led to it."""
+    last = len(part.rows) - WINDOW
+    if wrong is not None and len(wrong) and rng.random() < MINED:
+        return int(np.clip(wrong[rng.integers(len(wrong))] - rng.integers(WINDOW // 3, WINDOW - 20), 0, last - 1))
+    return int(rng.integers(0, last))
+
+
+def draw(parts: list[Part], shares: list[float], wrong: dict[int, np.ndarray], rng: np.random.Generator
+         ) -> tuple[torch.Tensor, list]:
     rows, ends = [], []
     for which in rng.choice(len(parts), BATCH, p=np.array(shares) / sum(shares)):
         part = parts[which]
-        window, inside = part.window(int(rng.integers(0, len(part.rows) - WINDOW)))
+        window, inside = part.window(start_of(part, wrong.get(int(which)), rng))
         rows.append(window)
         ends.append(inside)
     stacked = torch.from_numpy(np.stack(rows)).float()
@@ -36,15 +48,20 @@ def draw(parts: list[Part], shares: list[float], rng: np.random.Generator) -> tu
 
 
 def fit(parts: list[Part], shares: list[float], words: int, steps: int, seed: int, blocks: int = 1, rate: float = 4e-3) -> Head:
-    """A head trained for `steps`; `shares`: of each part in a batch."""
+    """A head trained for `steps`; `shares`: of each part in a batch. Mistakes are looked for in the parts without words."""
     torch.manual_seed(seed)
     head = Head(words, blocks)
+    wrong: dict[int, np.ndarray] = {}
     optimiser = torch.optim.AdamW(head.parameters(), lr=rate, weight_decay=0.02)
     head.train()
     for step in range(steps):
+        if step in [round(share * steps) for share in ROUNDS]:
+            head.eval()
+            wrong = {i: mistakes(scores(head, part.rows), words) for i, part in enumerate(parts) if not part.ends}
+            head.train()
         for group in optimiser.param_groups:
             group["lr"] = rate * min(1.0, (step + 1) / 30) * 0.5 * (1 + math.cos(math.pi * step / steps))
-        hidden, ends = draw(parts, shares, np.random.default_rng([seed, step]))
+        hidden, ends = draw(parts, shares, wrong, np.random.default_rng([seed, step]))
         hidden = hidden * (1 + 0.05 * torch.randn(hidden.shape[0], hidden.shape[1], 1))
         with torch.autocast("cpu", torch.bfloat16):
             logits = head(hidden)
