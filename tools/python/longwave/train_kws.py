@@ -187,7 +187,7 @@ def main() -> None:
             group["lr"] = learning_rate(step, options.steps, options.rate) * cooldown(step, stop, options.cooldown)
         if options.stage == "harden" and (step % options.mine == 0 or step == first):
             material.mistakes = mistakes(average, material.speech)
-            print(f"step {step} rows with mistakes in {len(material.speech) / 360000:.2f} h: {len(material.mistakes)}", flush=True)
+            print(f"step {step} rows with mistakes: {len(material.mistakes)}", flush=True)
         batch = batches.make_batch(material, recipe, options.rows, rng)
         net.train()
         loss = batch_loss(net, batch, options)
