@@ -65,7 +65,7 @@ endif()
 get_filename_component(halide_licence "${Halide_DIR}/../../../share/doc/Halide/LICENSE.txt" ABSOLUTE)
 install(FILES ${halide_licence} DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/longwave COMPONENT tools RENAME copyright.halide)
 
-set(CPACK_DEBIAN_TOOLS_PACKAGE_DEPENDS lld) # started by `longwave compile`; libraries are found in the programs
+set(CPACK_DEBIAN_TOOLS_PACKAGE_SUGGESTS lld) # for wasm32; libraries are found in the programs
 find_program(DPKG_SHLIBDEPS dpkg-shlibdeps)
 if(DPKG_SHLIBDEPS)
   set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)

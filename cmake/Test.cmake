@@ -25,7 +25,7 @@ function(longwave_test_program name)
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE longwave_options longwave_doctest_main ${arg_LIBRARIES})
   longwave_precompiled(${name} tests)
-  target_link_options(${name} PRIVATE -fuse-ld=lld) # a third of the time; the compiler needs lld anyway
+  target_link_options(${name} PRIVATE -fuse-ld=lld) # a third of the time
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
   if(LONGWAVE_QUICK)
     add_dependencies(quick_tests ${name})

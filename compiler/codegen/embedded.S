@@ -1,5 +1,4 @@
-/* Files that the compiler carries with it: the scratch allocator's object for each machine, and the
- * linker script. */
+/* Files that the compiler carries with it: the scratch allocator's object for each machine. */
     .section .rodata
     .macro file name, path
     .globl \name, \name\()_end
@@ -13,5 +12,4 @@
     file longwave_shim_arm, SHIM_arm
     file longwave_shim_wasm32, SHIM_wasm32
     file longwave_shim_thumb, SHIM_thumb
-    file longwave_image_script, IMAGE_SCRIPT
     .section .note.GNU-stack, "", %progbits

@@ -4,7 +4,7 @@ import pathlib
 import subprocess
 import sys
 
-from longwave.programs import DEMO, environment, program
+from longwave.programs import DEMO, program
 
 
 def demo() -> int:
@@ -14,7 +14,7 @@ def demo() -> int:
         model = str(pathlib.Path(folder) / "kws.lw")
         for command in (["compile", str(DEMO / "model"), "-o", model, "--stream"], ["listen", model, str(DEMO / "demo.wav")]):
             print("$ longwave " + " ".join(command), flush=True)
-            status = subprocess.run([program(), *command], env=environment()).returncode
+            status = subprocess.run([program(), *command]).returncode
             if status:
                 return status
     return 0
@@ -30,7 +30,7 @@ def main() -> int:
     if sys.argv[1:2] == ["words"]:
         from longwave.words.__main__ import main as words_main
         return int(words_main(sys.argv[2:]))
-    os.execve(program(), ["longwave", *sys.argv[1:]], environment())
+    os.execv(program(), ["longwave", *sys.argv[1:]])
 
 
 if __name__ == "__main__":

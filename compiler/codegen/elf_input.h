@@ -1,0 +1,44 @@
+// A relocatable ELF object as the linker sees it (elf_image.cc): sections, symbols and relocations
+// of 32 and 64 bits in one form.
+#pragma once
+#include "formats/base/expected.h"
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace longwave::compiler {
+
+struct ElfRelocation {
+    uint64_t offset; // in its section
+    uint32_t type, symbol;
+    int64_t addend;
+    bool addend_in_place; // 32-bit objects keep it in the bytes that the relocation changes
+};
+
+struct ElfSection {
+    std::string_view name;
+    uint32_t type = 0;
+    uint64_t flags = 0, size = 0, alignment = 1, entry_size = 0;
+    std::span<const uint8_t> bytes; // empty for sections without content in the file
+    std::vector<ElfRelocation> relocations;
+};
+
+struct ElfSymbol {
+    std::string_view name;
+    uint64_t value = 0;
+    uint32_t section = 0; // 0: not defined here
+    bool local = false, weak = false, absolute = false, names_section = false;
+};
+
+// Names and bytes point into the object.
+struct ElfInput {
+    std::vector<ElfSection> sections; // by index; 0 is empty
+    std::vector<ElfSymbol> symbols;   // by index; 0 is empty
+};
+
+// Errors: Fault::internal for anything but a whole little-endian relocatable object of this machine.
+Expected<ElfInput> read_elf(std::span<const uint8_t> object, uint16_t machine);
+
+} // namespace longwave::compiler
