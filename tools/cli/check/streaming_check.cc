@@ -88,6 +88,12 @@ Status compare(const Model &model, const Rows &streamed, const Rows &offline, St
     return {};
 }
 
+// Blocks of a pass. A block reads the weights at most once, so this many bytes take about a minute.
+size_t most_blocks(const Model &model) {
+    constexpr uint64_t most_bytes = uint64_t{1} << 37;
+    return static_cast<size_t>(std::max<uint64_t>(16, most_bytes / std::max<uint64_t>(1, model.info.artifact_bytes)));
+}
+
 } // namespace
 
 size_t ticks_of_lags(const Model &model) {
@@ -121,13 +127,16 @@ Expected<StreamCheck> check_stream(const Model &model, unsigned cuts, uint32_t e
     check.window = window_of(model);
     if (check.window) check.limit = 0;
     check.delay = model.entry(entry).delay;
+    const size_t most = most_blocks(model), lags = ticks_of_lags(model);
     // Every slot of the ring of a window becomes the newest one.
     const size_t ticks = check.window         ? 2 * size_t{check.window}
-                         : model.info.has_run ? model.info.run_capacity
-                                              : std::max(100 * block, ticks_of_lags(model));
+                         : model.info.has_run ? std::min<size_t>(model.info.run_capacity, std::max(most * block, lags))
+                                              : std::max(std::min<size_t>(100, most) * block, lags);
     check.ticks = ticks;
-    check.long_ticks = std::max(ticks, ticks_of_lags(model));
-    check.cut_ticks = std::min(ticks, std::max<size_t>(8 * block, 512) + block / 2);
+    check.long_ticks = std::max(ticks, lags);
+    // All short passes together are as long as two of the others at most.
+    const size_t short_blocks = std::max<size_t>(8, 2 * most / (cuts + 1));
+    check.cut_ticks = std::min({ticks, std::max<size_t>(8 * block, 512) + block / 2, short_blocks * block + block / 2});
     const Sequence in = made_up(model, ticks, 7);
     LW_ASSIGN(Stream stream_of, Stream::create(model, LW_F32, entry));
     const auto by_blocks = [&] { return block; };

@@ -4,6 +4,8 @@
 // 2. The result must not depend on how the input is cut. One pass in random pushes, over the full
 //    length or as far as the longest golden vector, reaches every position of every ring and every
 //    lag. Many short passes cut the first blocks at random.
+//
+// Models of gigabytes get shorter passes. Each is still as long as the longest golden vector.
 #pragma once
 #include "formats/base/expected.h"
 #include "tools/cli/model/model.h"
