@@ -93,10 +93,36 @@ def import_peers(found):
     return table(("module", "importer", "error", "a second, ms", "a block, ms", "ships, MB"), rows)
 
 
-def blocks(speed, zoo, sizes, peers):
+def keyword_row(r, ours):
+    if "failed" in r:
+        return (r["peer"], *["-"] * 7, short(r["failed"]))
+    name, form = r["version"], r.get("form", "")
+    ratio_to_ours = "" if r["peer"] == "longwave" else f"{ours / r['p50_us']:.2f}"
+    return (f"{name}, {form}" if form else name, number(r["p50_us"]), number(r["p99_us"]), ratio_to_ours, number(round(r["memory_mb"], 1)),
+            number(round(r["load_ms"] + r["first_ms"], 1)), f"{r['library_bytes'] / 1e6:.2f}", f"{r['model_bytes'] / 1e6:.2f}",
+            f"{r['error']:.1e}")
+
+
+def keyword_network(found, way):
+    rows = [r for r in found["rows"] if r["way"] == way]
+    ours = next(r["p50_us"] for r in rows if r["peer"] == "longwave")
+    return table(("engine", "p50, us", "p99, us", "ratio", "memory, MB", "load, ms", "library, MB", "model, MB", "error"),
+                 [keyword_row(r, ours) for r in rows])
+
+
+def keyword_pipelines(found):
+    rows = [(r["peer"], *["-"] * 7) if "failed" in r else
+            (r["version"], number(r["block_ms"]), number(r["p50_us"]), number(r["p99_us"]), number(round(r["second_ms"], 2)),
+             number(round(r["memory_mb"], 1)), f"{r['library_bytes'] / 1e6:.2f}", f"{r['model_bytes'] / 1e6:.2f}")
+            for r in found["rows"] if r["way"] == "pipeline"]
+    return table(("pipeline", "block, ms", "p50, us", "p99, us", "ms per second", "memory, MB", "library, MB", "model, MB"), rows)
+
+
+def blocks(speed, zoo, sizes, peers, keyword):
     """{name: Markdown}: one block per chart of speed.json, and those of the other files."""
     found = {"zoo-speed": zoo_speed(zoo), "zoo-sizes": zoo_sizes(zoo), "zoo-streams": zoo_streams(zoo), "import-peers": import_peers(peers),
-             "published-sizes": published_sizes(sizes), "published-tokens": published_tokens(sizes), "published-offline": published_offline(sizes)}
+             "keyword-stream": keyword_network(keyword, "stream"), "keyword-window": keyword_network(keyword, "window"),
+             "keyword-pipelines": keyword_pipelines(keyword), "published-sizes": published_sizes(sizes), "published-tokens": published_tokens(sizes), "published-offline": published_offline(sizes)}
     for group in speed["groups"]:
         name = f"speed-{group['chart']}"
         found[name] = found.get(name, "") + speed_table(group)
