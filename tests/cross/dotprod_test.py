@@ -15,7 +15,7 @@ import wave
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/static"))
-from static_cross_test import MACHINES, make_runtime, needs_headers  # noqa: E402
+from static_cross_test import MACHINES, runtime_of, needs_headers  # noqa: E402
 from static_program import RECORDING, Program, make_example, needs, run, words_of  # noqa: E402
 
 MOST = 0.85  # of the instructions of float32
@@ -54,7 +54,7 @@ def main():
     needs(EMULATOR[0], MACHINES["arm64"].cc[0], "clang", "ninja", "make")
     needs_headers(MACHINES["arm64"].triple)
     with tempfile.TemporaryDirectory() as scratch:
-        folder, runtime = pathlib.Path(scratch), make_runtime(build, "arm64")
+        folder, runtime = pathlib.Path(scratch), runtime_of(build, "arm64")
         _, float32 = measure(build, folder, runtime, "arm64", "float32")
         expected, widened = measure(build, folder, runtime, "arm64", "int8")
         words, int8 = measure(build, folder, runtime, "arm64-dotprod", "int8")

@@ -9,26 +9,16 @@ The other machines are emulated by qemu, which computes as they do and says noth
 import json
 import os
 import pathlib
-import shutil
 import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/static"))
-from static_cross_test import MACHINES, needs_headers  # noqa: E402
-from static_program import needs, run  # noqa: E402
+from static_cross_test import MACHINES, built, needs_headers  # noqa: E402
+from static_program import needs  # noqa: E402
 
 # Streams in blocks of 64 of this case pass the limit of 5e-5 by up to a quarter where the CPU has no fused multiply-add: armv7, and x86-64-v2 as well.
 BEYOND, MOST = "stream_chela_ln_pre_K512_2900", 1.3
-
-
-def make_runner(build, target):
-    """longwave-runner for the target; made again only where a source changed."""
-    folder = build / f"tests/runner-{target}"
-    run("cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", f"-DCMAKE_TOOLCHAIN_FILE={ROOT}/cmake/toolchains/{target}.cmake",
-        "-DLONGWAVE_RUNTIME_ONLY=ON", *(["-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []))
-    run("cmake", "--build", folder, "--target", "longwave-runner")
-    return folder / "longwave-runner"
 
 
 def main():
@@ -37,7 +27,7 @@ def main():
     emulators = []
     for target, machine in MACHINES.items():
         needs_headers(machine.triple)
-        emulators += ["--emulator", f"{target}={machine.emulator[0]} {make_runner(build, target)}"]
+        emulators += ["--emulator", f"{target}={machine.emulator[0]} {built(build, target, "runner", "longwave-runner")}"]
     before = os.times()
     done = subprocess.run([build / "longwave-oracles", fixtures, *patterns, "--json", "--cache", build / "tests/kernels", "--target", ",".join(("host", *MACHINES)),
                            *emulators], stdout=subprocess.PIPE, text=True)

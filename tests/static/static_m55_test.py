@@ -16,7 +16,7 @@ import sys
 import tempfile
 import wave
 
-from static_cross_test import Machine, check_model, check_sizes, make_runtime, needs_headers
+from static_cross_test import Machine, check_model, check_sizes, runtime_of, needs_headers
 from static_program import RECORDING, ROOT, Program, make_example, make_models, needs, run, skip, words_of_file
 
 TARGET, INSTRUCTIONS = "cortex-m55", 300_000  # in a block of 320 samples, push and pull included
@@ -88,7 +88,7 @@ def main():
     machine = Board(CC, [], "arm-none-eabi", "arm-none-eabi-ld", 0, "$^")
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(scratch)
-        program = Program(build / "longwave", build / "tests/kernels", make_runtime(build, TARGET), folder / TARGET, TARGET, CC)
+        program = Program(build / "longwave", build / "tests/kernels", runtime_of(build, TARGET), folder / TARGET, TARGET, CC)
         for name, package, samples, flags in make_models(folder):
             check_model(program, machine, build, name, package, samples, flags)
         check_long_helpers(program, machine)

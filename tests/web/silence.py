@@ -7,14 +7,14 @@ import pathlib
 import sys
 import tempfile
 
-from wasm_test import CC, ENGINE, PYTHON, ROOT, Program, make_models, make_runtime, run
+from wasm_test import CC, ENGINE, PYTHON, ROOT, Program, make_models, runtime_of, run
 
 
 def main():
     build = pathlib.Path(sys.argv[1]).resolve()
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(scratch)
-        program = Program(build / "longwave", build / "tests/kernels", make_runtime(build, "wasm32"), folder / "wasm32", "wasm32", CC)
+        program = Program(build / "longwave", build / "tests/kernels", runtime_of(build, "wasm32"), folder / "wasm32", "wasm32", CC)
         for name, package, _, flags in make_models(folder):
             program.compile(package, name, *flags)
             wasm = program.build("silence.c", f"{name}.wasm", folder=ROOT / "tests/web")

@@ -18,7 +18,7 @@ import wave
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/static"))
-from static_cross_test import make_runtime  # noqa: E402
+from static_cross_test import runtime_of  # noqa: E402
 from static_program import RECORDING, Program, distance, make_models, needs, read_rows, run, skip, words_of_file  # noqa: E402
 
 PYTHON = ROOT / ".venv-web/bin/python"  # tools/test makes it
@@ -104,7 +104,7 @@ def main():
         skip("needs libc++-14-dev-wasm32, wasi-libc and libclang-rt-14-dev-wasm32")
     if not PYTHON.exists():
         skip(f"needs wasmtime in {PYTHON.parents[1]}: tools/test makes it")
-    runtime = make_runtime(build, "wasm32")
+    runtime = runtime_of(build, "wasm32")
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(scratch)
         program = Program(build / "longwave", build / "tests/kernels", runtime, folder / "wasm32", "wasm32", CC)

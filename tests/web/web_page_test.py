@@ -15,7 +15,7 @@ import sys
 import tempfile
 import threading
 
-from wasm_test import CC, RECORDING, ROOT, Program, make_page, make_runtime, needs, run, skip, words_of_file
+from wasm_test import CC, RECORDING, ROOT, Program, make_page, runtime_of, needs, run, skip, words_of_file
 
 MODULES = ROOT / ".cache/web"  # tools/test --all makes it: npm packages playwright-core and typescript
 CHROMIUM = "/usr/bin/chromium"
@@ -44,7 +44,7 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(scratch)
         pictures = pathlib.Path(sys.argv[2]) if len(sys.argv) > 2 else folder
-        program = Program(build / "longwave", build / "tests/kernels", make_runtime(build, "wasm32"), folder / "wasm32", "wasm32", CC)
+        program = Program(build / "longwave", build / "tests/kernels", runtime_of(build, "wasm32"), folder / "wasm32", "wasm32", CC)
         make_page(program, build, folder / "page")
         loaded = folder / "kws.lw"
         run(program.longwave, "compile", ROOT / "examples/kws/model", "-o", loaded, "--target", "host", "--stream", "--no-whole", "--cache", program.cache)
