@@ -1,12 +1,10 @@
 // Files without code: the program contains the kernels of the compiler, and computes the same bits.
 // A table of anything else is refused.
-#include "compiler/driver/compile.h"
 #include "formats/artifact/detach.h"
-#include "formats/package/package.h"
 #include "tests/support/broken.h"
+#include "tests/support/compiled_model.h"
 #include "tests/support/session.h"
 #include "tools/cli/files/kernel_source.h"
-#include "tools/cli/model/artifact_file.h"
 #include <algorithm>
 #include <cstdlib>
 #include <dlfcn.h>
@@ -17,37 +15,9 @@
 namespace linked_kernels_test {
 
 using namespace longwave;
+using test::two_linear_layers;
 
 namespace {
-
-// A long convolution over rows of four features between two linear layers, and a mean over four
-// rows.
-std::vector<uint8_t> compiled(const std::string &activation) {
-    const std::string json = R"({"format": "longwave-model", "version": 1, "name": "linked-kernels",
-        "inputs": [{"name": "x", "kind": "features", "width": 4}],
-        "layers": [{"type": "linear", "name": "a", "out_features": 8, "bias": false},
-                   {"type": ")" +
-                             activation + R"(", "name": "activation"},
-                   {"type": "linear", "name": "b", "out_features": 4, "bias": false},
-                   {"type": "mean_window", "name": "mean", "frames": 4}],
-        "outputs": [{"name": "y", "from": "mean"}]})";
-    std::map<std::string, package::Tensor> tensors;
-    std::vector<float> w(8 * 4);
-    for (size_t i = 0; i < w.size(); i++) w[i] = static_cast<float>(i) / 16 - 1;
-    tensors["a.weight"] = {{8, 4}, w};
-    tensors["b.weight"] = {{4, 8}, w};
-    const auto package = package::parse(json, std::move(tensors));
-    REQUIRE_MESSAGE(package, package.status().message());
-    compiler::Options options;
-    options.targets = {cli::host_target()};
-    options.stream = compiler::StreamMode::required;
-    options.length = 32;
-    options.kgen = std::string(std::getenv("LONGWAVE_BUILD")) + "/longwave-kgen";
-    options.cache = std::string(std::getenv("LONGWAVE_BUILD")) + "/tests/kernels";
-    const auto result = compiler::compile(*package, options);
-    REQUIRE_MESSAGE(result, result.status().message());
-    return result->artifact;
-}
 
 // The C source of the kernels, compiled by the C compiler as a program's own, and loaded.
 class Linked {
@@ -124,7 +94,7 @@ bool detail(const char *text) { return std::string(lw_last_error()).find(text) !
 
 TEST_CASE(
     "linked kernels: a program that contains the kernels computes the bits of the file that contains them") {
-    const std::vector<uint8_t> with_code = compiled("relu");
+    const std::vector<uint8_t> with_code = two_linear_layers("linked-kernels", "relu");
     const auto detached = artifact::detach_code(with_code);
     REQUIRE_MESSAGE(detached, detached.status().message());
     const std::vector<uint8_t> &bare = detached->artifact;
@@ -147,7 +117,7 @@ TEST_CASE(
 }
 
 TEST_CASE("linked kernels: a file without code and without a table is one clear error") {
-    const auto detached = artifact::detach_code(compiled("relu"));
+    const auto detached = artifact::detach_code(two_linear_layers("linked-kernels", "relu"));
     REQUIRE(detached);
     CHECK(opens(detached->artifact, nullptr) == LW_NO_CODE);
     CHECK(detail("linked-kernels contains no code: set lw_open_options.kernels"));
@@ -155,8 +125,8 @@ TEST_CASE("linked kernels: a file without code and without a table is one clear 
 
 TEST_CASE(
     "linked kernels: a table of another model, or of arguments that the file does not have, is refused") {
-    const auto detached = artifact::detach_code(compiled("relu")),
-               other = artifact::detach_code(compiled("tanh"));
+    const auto detached = artifact::detach_code(two_linear_layers("linked-kernels", "relu")),
+               other = artifact::detach_code(two_linear_layers("linked-kernels", "tanh"));
     REQUIRE((detached && other));
     const Linked linked(detached->code), of_other(other->code);
     const std::vector<uint8_t> &bare = detached->artifact;

@@ -1,49 +1,17 @@
 // Whose states a model takes, from the package on: what it computes counts, though weights and
 // layout of the state are equal; how it was compiled does not.
-#include "compiler/driver/compile.h"
 #include "formats/artifact/header.h"
 #include "formats/artifact/schema.h"
-#include "formats/package/package.h"
-#include "tools/cli/model/artifact_file.h"
-#include "tools/cli/model/model.h"
-#include <cstdlib>
+#include "tests/support/compiled_model.h"
 #include <cstring>
 #include <doctest/doctest.h>
 
 namespace state_identity_test {
 
 using namespace longwave;
+using test::two_linear_layers;
 
 namespace {
-
-// A linear layer, `activation`, another linear layer, and a mean over its last four rows, which the
-// stream remembers. Whole sequences of up to `length` rows.
-std::vector<uint8_t> compiled(const std::string &activation, uint32_t length) {
-    const std::string json = R"({"format": "longwave-model", "version": 1, "name": "short",
-        "inputs": [{"name": "x", "kind": "features", "width": 4}],
-        "layers": [{"type": "linear", "name": "a", "out_features": 8, "bias": false},
-                   {"type": ")" +
-                             activation + R"(", "name": "activation"},
-                   {"type": "linear", "name": "b", "out_features": 4, "bias": false},
-                   {"type": "mean_window", "name": "mean", "frames": 4}],
-        "outputs": [{"name": "y", "from": "mean"}]})";
-    std::map<std::string, package::Tensor> tensors;
-    std::vector<float> w(8 * 4);
-    for (size_t i = 0; i < w.size(); i++) w[i] = static_cast<float>(i) / 16 - 1;
-    tensors["a.weight"] = {{8, 4}, w};
-    tensors["b.weight"] = {{4, 8}, w};
-    const auto package = package::parse(json, std::move(tensors));
-    REQUIRE_MESSAGE(package, package.status().message());
-    compiler::Options options;
-    options.targets = {cli::host_target()};
-    options.stream = compiler::StreamMode::required;
-    options.length = length;
-    options.kgen = std::string(std::getenv("LONGWAVE_BUILD")) + "/longwave-kgen";
-    options.cache = std::string(std::getenv("LONGWAVE_BUILD")) + "/tests/kernels";
-    const auto result = compiler::compile(*package, options);
-    REQUIRE_MESSAGE(result, result.status().message());
-    return result->artifact;
-}
 
 const fb::Plan &plan_of(const std::vector<uint8_t> &artifact) {
     return *fb::GetPlan(artifact.data() + artifact::header_bytes);
@@ -74,7 +42,7 @@ lw_status moved(const std::vector<uint8_t> &from, const std::vector<uint8_t> &to
 
 TEST_CASE("state identity: a model that computes something else over equal weights and an equal layout takes "
           "no state of this one") {
-    const auto relu = compiled("relu", 32), tanh = compiled("tanh", 32);
+    const auto relu = two_linear_layers("short", "relu", 32), tanh = two_linear_layers("short", "tanh", 32);
     REQUIRE(!weights_of(relu).empty());
     REQUIRE(weights_of(relu) == weights_of(tanh)); // nothing else tells them apart
     REQUIRE(bytes_of(plan_of(relu).layout()) == bytes_of(plan_of(tanh).layout()));
@@ -84,9 +52,9 @@ TEST_CASE("state identity: a model that computes something else over equal weigh
 }
 
 TEST_CASE("state identity: the same model takes it, compiled again or for other lengths") {
-    const auto one = compiled("relu", 32);
-    CHECK(moved(one, compiled("relu", 32)) == LW_OK);
-    CHECK(moved(one, compiled("relu", 64)) == LW_OK);
+    const auto one = two_linear_layers("short", "relu", 32);
+    CHECK(moved(one, two_linear_layers("short", "relu", 32)) == LW_OK);
+    CHECK(moved(one, two_linear_layers("short", "relu", 64)) == LW_OK);
 }
 
 namespace {
@@ -101,20 +69,14 @@ std::vector<uint8_t> with_tables(bool shared, const std::string &weights) {
                    {"type": "linear", "name": "out", "out_features": 8, "bias": false)" +
                              std::string(shared ? R"(, "keys": {"weight": "in.weight"})" : "") + R"(}],
         "outputs": [{"name": "y", "from": "out"}]})";
-    std::map<std::string, package::Tensor> tensors;
     std::vector<float> w(8 * 4);
     for (size_t i = 0; i < w.size(); i++) w[i] = static_cast<float>(i) / 17 - 1;
-    tensors["in.weight"] = {{8, 4}, w};
+    test::Tensors tensors = {{"in.weight", {{8, 4}, w}}};
     if (!shared) tensors["out.weight"] = {{8, 4}, w};
-    const auto package = package::parse(json, std::move(tensors));
-    REQUIRE_MESSAGE(package, package.status().message());
-    compiler::Options options;
-    options.targets = {cli::host_target()};
+    compiler::Options options = test::options_here();
     options.stream = compiler::StreamMode::required;
     options.weights = weights;
-    options.kgen = std::string(std::getenv("LONGWAVE_BUILD")) + "/longwave-kgen";
-    options.cache = std::string(std::getenv("LONGWAVE_BUILD")) + "/tests/kernels";
-    const auto result = compiler::compile(*package, options);
+    const auto result = test::compiled(json, std::move(tensors), options);
     REQUIRE_MESSAGE(result, result.status().message());
     return result->artifact;
 }

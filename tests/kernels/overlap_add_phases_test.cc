@@ -1,6 +1,5 @@
 // Long convolutions in blocks with lanes over the phases of a block, against their definition.
-#include "schedules/contract/twiddles.h"
-#include "tests/kernels/check.h"
+#include "tests/kernels/phases.h"
 
 namespace overlap_add_phases_test {
 
@@ -12,12 +11,6 @@ struct Problem {
     int length, rows, taps, copies = 1;
     bool relu = false;
 };
-
-void set_twiddles(Kernel &k, int length) {
-    const std::vector<double> table = longwave::schedules::polyphase_twiddles(static_cast<uint32_t>(length));
-    REQUIRE(static_cast<int>(table.size()) == k["twiddles"].extent(0));
-    for (size_t i = 0; i < table.size(); i++) k["twiddles"].set({static_cast<int>(i)}, table[i]);
-}
 
 // Relative L2 against sums in float64: the rows at both sides of every block's end, and others.
 double error_of(const Problem &p, Kernel &k, Tensor &taps) {
@@ -43,31 +36,18 @@ int nonzero_lanes(const Problem &p, Kernel &k) {
     return found;
 }
 
-// The kernel that is loaded before makes the spectrum of the one that is checked.
 void add(std::vector<Case> &cases, const Problem &p) {
-    auto taps = std::make_shared<Tensor>(), spectrum = std::make_shared<Tensor>();
     const std::string params =
         fmt::format(R"("length":{},"copies":{},"channels":1)", p.length, p.copies);
-    cases.push_back({spec("spectrum_of_phases", fmt::format(R"({},"taps":{})", params, p.taps)),
-                     [=](Kernel &k) {
-                         set_twiddles(k, p.length);
-                         REQUIRE(k.call() == 0);
-                         *taps = k["k"], *spectrum = k["spectrum"];
-                     }});
-    cases.push_back({spec("long_conv_overlap_add_phases", fmt::format(R"({},"rows":{})", params, p.rows),
-                          p.relu ? R"({"op":"relu"})" : ""),
-                     [=](Kernel &k) {
-                         set_twiddles(k, p.length);
-                         k["spectrum"].for_each(
-                             [&](const std::vector<int> &at) { k["spectrum"].set(at, spectrum->get(at)); });
-                         uint64_t left = 1;
-                         REQUIRE(k.call(&left) == 0);
-                         CHECK(left == 0);
-                         const double error = error_of(p, k, *taps);
-                         INFO("error ", error);
-                         CHECK(error <= 3e-7); // as long_conv_right_angle
-                         CHECK(nonzero_lanes(p, k) == 0);
-                     }});
+    add_phases(cases, p.length, spec("spectrum_of_phases", fmt::format(R"({},"taps":{})", params, p.taps)),
+               spec("long_conv_overlap_add_phases", fmt::format(R"({},"rows":{})", params, p.rows),
+                    p.relu ? R"({"op":"relu"})" : ""),
+               [p](Kernel &k, Tensor &taps) {
+                   const double error = error_of(p, k, taps);
+                   INFO("error ", error);
+                   CHECK(error <= 3e-7); // as long_conv_right_angle
+                   CHECK(nonzero_lanes(p, k) == 0);
+               });
 }
 
 void run(const std::vector<Problem> &problems) {

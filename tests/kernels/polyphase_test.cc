@@ -1,6 +1,5 @@
 // Long convolutions with lanes over the phases of a sequence, against their definition.
-#include "schedules/contract/twiddles.h"
-#include "tests/kernels/check.h"
+#include "tests/kernels/phases.h"
 #include <cstring>
 
 namespace polyphase_test {
@@ -13,12 +12,6 @@ struct Problem {
     int length, rows, taps, channels = 1, copies = 1;
     bool two_sided = false, relu = false;
 };
-
-void set_twiddles(Kernel &k, int length) {
-    const std::vector<double> table = longwave::schedules::polyphase_twiddles(static_cast<uint32_t>(length));
-    REQUIRE(static_cast<int>(table.size()) == k["twiddles"].extent(0));
-    for (size_t i = 0; i < table.size(); i++) k["twiddles"].set({static_cast<int>(i)}, table[i]);
-}
 
 // Relative L2 of some rows of some lanes.
 double error_of(const Problem &p, Kernel &k, Tensor &taps) {
@@ -39,36 +32,24 @@ double error_of(const Problem &p, Kernel &k, Tensor &taps) {
     return std::sqrt(difference / size);
 }
 
-// The kernel that is loaded before makes the spectrum of the one that is checked.
 void add(std::vector<Case> &cases, const Problem &p) {
-    auto taps = std::make_shared<Tensor>(), spectrum = std::make_shared<Tensor>();
     const std::string params =
         fmt::format(R"("length":{},"copies":{},"channels":{})", p.length, p.copies, p.channels);
-    cases.push_back({spec("spectrum_of_phases",
-                          fmt::format(R"({},"taps":{},"two_sided":{})", params, p.taps, int(p.two_sided))),
-                     [=](Kernel &k) {
-                         set_twiddles(k, p.length);
-                         REQUIRE(k.call() == 0);
-                         *taps = k["k"], *spectrum = k["spectrum"];
-                     }});
-    cases.push_back({spec("long_conv_polyphase", fmt::format(R"({},"rows":{})", params, p.rows),
-                          p.relu ? R"({"op":"relu"})" : ""),
-                     [=](Kernel &k) {
-                         set_twiddles(k, p.length);
-                         k["spectrum"].for_each(
-                             [&](const std::vector<int> &at) { k["spectrum"].set(at, spectrum->get(at)); });
-                         uint64_t left = 1;
-                         REQUIRE(k.call(&left) == 0);
-                         CHECK(left == 0);
-                         const double error = error_of(p, k, *taps);
-                         INFO("error ", error);
-                         CHECK(error <= 3e-7); // as long_conv_right_angle
-                         // Lanes without a signal are zero.
-                         const int signals = p.channels == 1 ? p.copies : p.channels;
-                         k["y"].for_each([&](const std::vector<int> &at) {
-                             if (at[0] >= signals) CHECK(k["y"].get(at) == 0);
-                         });
-                     }});
+    add_phases(cases, p.length,
+               spec("spectrum_of_phases",
+                    fmt::format(R"({},"taps":{},"two_sided":{})", params, p.taps, int(p.two_sided))),
+               spec("long_conv_polyphase", fmt::format(R"({},"rows":{})", params, p.rows),
+                    p.relu ? R"({"op":"relu"})" : ""),
+               [p](Kernel &k, Tensor &taps) {
+                   const double error = error_of(p, k, taps);
+                   INFO("error ", error);
+                   CHECK(error <= 3e-7); // as long_conv_right_angle
+                   // Lanes without a signal are zero.
+                   const int signals = p.channels == 1 ? p.copies : p.channels;
+                   k["y"].for_each([&](const std::vector<int> &at) {
+                       if (at[0] >= signals) CHECK(k["y"].get(at) == 0);
+                   });
+               });
 }
 
 void run(const std::vector<Problem> &problems) {

@@ -2,6 +2,7 @@
 #include "compiler/driver/compile.h"
 #include "tools/cli/model/artifact_file.h"
 #include "tools/cli/audio/samples.h"
+#include "tools/cli/model/stream.h"
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>

@@ -3,6 +3,7 @@
 #include "formats/base/expected.h"
 #include "formats/package/package.h"
 #include "tools/cli/model/model.h"
+#include "tools/cli/model/runner.h"
 #include "tools/cli/remote/emulators.h"
 #include <string>
 #include <vector>

@@ -21,6 +21,25 @@ Expected<compiler::Compiled> compiled(const std::string &model_json, Tensors wei
     return compiler::compile(std::move(package), options);
 }
 
+std::vector<uint8_t> two_linear_layers(const std::string &name, const std::string &activation,
+                                       uint32_t length) {
+    const std::string json = R"({"format": "longwave-model", "version": 1, "name": ")" + name + R"(",
+        "inputs": [{"name": "x", "kind": "features", "width": 4}],
+        "layers": [{"type": "linear", "name": "a", "out_features": 8, "bias": false},
+                   {"type": ")" + activation + R"(", "name": "activation"},
+                   {"type": "linear", "name": "b", "out_features": 4, "bias": false},
+                   {"type": "mean_window", "name": "mean", "frames": 4}],
+        "outputs": [{"name": "y", "from": "mean"}]})";
+    std::vector<float> w(8 * 4);
+    for (size_t i = 0; i < w.size(); i++) w[i] = static_cast<float>(i) / 16 - 1;
+    compiler::Options options = options_here();
+    options.stream = compiler::StreamMode::required;
+    options.length = length;
+    auto result = compiled(json, {{"a.weight", {{8, 4}, w}}, {"b.weight", {{4, 8}, w}}}, options);
+    REQUIRE_MESSAGE(result, result.status().message());
+    return std::move(result->artifact);
+}
+
 cli::Model opened(const Expected<compiler::Compiled> &compiled) {
     REQUIRE_MESSAGE(compiled, compiled.status().message());
     auto model = cli::Model::open(compiled->artifact);

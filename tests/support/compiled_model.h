@@ -4,6 +4,8 @@
 #include "compiler/driver/compile.h"
 #include "formats/package/package.h"
 #include "tools/cli/model/model.h"
+#include "tools/cli/model/runner.h"
+#include "tools/cli/model/stream.h"
 #include <map>
 #include <string>
 #include <vector>
@@ -16,6 +18,10 @@ using Tensors = std::map<std::string, package::Tensor>;
 compiler::Options options_here();
 Expected<compiler::Compiled> compiled(const std::string &model_json, Tensors weights,
                                       const compiler::Options &options);
+// The bytes of a small model: a linear layer, `activation`, another linear layer, and a mean over
+// the last four rows, which its stream remembers. Offline runs of up to `length` rows.
+std::vector<uint8_t> two_linear_layers(const std::string &name, const std::string &activation,
+                                       uint32_t length = 32);
 // Opened; a failure of either fails the test, with its message.
 cli::Model opened(const Expected<compiler::Compiled> &compiled);
 

@@ -1,4 +1,5 @@
 #include "tools/cli/audio/spotter.h"
+#include "tools/cli/model/status.h"
 #include <algorithm>
 #include <cmath>
 

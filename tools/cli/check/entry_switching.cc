@@ -1,6 +1,7 @@
 #include "tools/cli/check/entry_switching.h"
 #include "tools/cli/audio/samples.h"
 #include "tools/cli/check/streaming_check.h"
+#include "tools/cli/model/stream.h"
 #include "tools/cli/output/text.h"
 #include <algorithm>
 #include <cmath>

@@ -3,6 +3,7 @@
 #include "tools/cli/audio/samples.h"
 #include "tools/cli/check/window_check.h"
 #include "tools/cli/files/limited_json.h"
+#include "tools/cli/model/stream.h"
 #include "tools/cli/output/text.h"
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,6 @@
 #include "tools/cli/check/window_check.h"
 #include "compiler/driver/compile.h"
+#include "tools/cli/output/text.h"
 #include <algorithm>
 #include <cstring>
 

@@ -3,6 +3,7 @@
 #pragma once
 #include "formats/base/expected.h"
 #include "tools/cli/model/model.h"
+#include "tools/cli/model/runner.h"
 
 namespace longwave::cli {
 

@@ -2,6 +2,7 @@
 #include "tools/cli/files/limited_json.h"
 #include "tools/cli/model/artifact_file.h"
 #include "tools/cli/model/device.h"
+#include "tools/cli/model/status.h"
 #include "tools/cli/output/text.h"
 #include "tools/kernels/machine.h"
 #include <cstdio>

@@ -1,5 +1,7 @@
 #include "tools/cli/commands/bench_streams.h"
 #include "tools/cli/audio/samples.h"
+#include "tools/cli/model/status.h"
+#include "tools/cli/model/stream.h"
 #include "tools/cli/output/text.h"
 #include <algorithm>
 #include <cstdio>

@@ -9,6 +9,7 @@
 #include "tools/cli/files/output_file.h"
 #include "tools/cli/model/artifact_file.h"
 #include "tools/cli/model/model.h"
+#include "tools/cli/model/status.h"
 #include "tools/cli/output/text.h"
 #include "tools/kernels/kernel_call.h"
 #include <algorithm>

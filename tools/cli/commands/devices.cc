@@ -5,6 +5,7 @@
 #include "tools/cli/microphone/microphone.h"
 #include "tools/cli/model/device.h"
 #include "tools/cli/model/model.h"
+#include "tools/cli/model/status.h"
 #include "tools/cli/output/json_line.h"
 #include "tools/cli/output/text.h"
 #include <cstdio>

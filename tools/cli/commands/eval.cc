@@ -10,6 +10,7 @@
 #include "tools/cli/model/artifact_file.h"
 #include "tools/cli/model/device.h"
 #include "tools/cli/model/placement.h"
+#include "tools/cli/model/stream.h"
 #include "tools/cli/output/json_line.h"
 #include "tools/cli/output/text.h"
 #include <algorithm>
@@ -307,7 +308,7 @@ Command add_eval(CommandLine &program) {
         "events "
         "are those of `longwave listen`.\n"
         "words: latency, worst speakers, results by noise, and the score of MLPerf Tiny's streaming test. Latency runs "
-        "from the end of the sound in a clip to its event. The sound ends with the last 10 ms within 25 dB of the "
+        "from the end of the word in a clip to its event. The word ends with the last 10 ms within 25 dB of the "
         "loudest. The worst speakers are the tenth with most missed words. File names of Speech Commands name the "
         "speaker.\n"
         "false_accepts: number of events in the negatives, which form one long stream.\n"

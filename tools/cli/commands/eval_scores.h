@@ -3,6 +3,7 @@
 #pragma once
 #include "tools/cli/audio/spotter.h"
 #include "tools/cli/model/model.h"
+#include "tools/cli/model/stream.h"
 #include <string>
 #include <vector>
 

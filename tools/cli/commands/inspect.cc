@@ -89,7 +89,7 @@ void print_outputs(const ordered_json &outputs) {
 }
 
 // Outputs stand below the first of the entries that have the same ones. `alone`: no report says
-// delay and caches.
+// delay, caches and calls of a stream.
 void print_entries(const ordered_json &json, bool alone) {
     std::vector<ordered_json> seen;
     for (const auto &entry : json["entries"]) {
@@ -99,11 +99,11 @@ void print_entries(const ordered_json &json, bool alone) {
         if (kind == "stream") std::printf("block %u: ", entry["block"].get<unsigned>());
         if (kind == "stream" && alone && !entry["outputs"].empty())
             std::printf("delay %u ticks, ", entry["outputs"][0]["delay"].get<unsigned>());
-        std::printf("%u steps%s, working memory %s", entry["steps"].get<unsigned>(),
+        if (kind != "stream" || alone) std::printf("%u steps, ", entry["steps"].get<unsigned>());
+        std::printf("working memory %s%s", bytes_text(entry["arena_bytes"]).c_str(),
                     entry["mixed"].get<bool>() ? " on a GPU and the CPU"
                     : entry["device"] == "gpu" ? " on a GPU"
-                                               : "",
-                    bytes_text(entry["arena_bytes"]).c_str());
+                                               : "");
         if (alone && entry["cache_bytes"] != 0)
             std::printf(", caches %s per stream", bytes_text(entry["cache_bytes"]).c_str());
         std::printf("\n");

@@ -264,7 +264,7 @@ Command add_listen(CommandLine &program) {
         "  arecord -q -f S16_LE -r 16000 -t raw | longwave listen kws.lw\n"
         "The `type` of a line is ready, keyword, scores, block, stats, error or eof.\n"
         "t: seconds of audio at the decision. t_start: where the score of the word began to rise.\n"
-        "latency_ms: time from the sound to the decision. This is the sum of the model's delay, one block, "
+        "latency_ms: time from the word to its event. This is the sum of the model's delay, one block, "
         "half the smoothing window and the counted rows.");
     return {app, [flags] {
                 Lines lines;

@@ -7,6 +7,7 @@
 #include "tools/cli/model/device.h"
 #include "tools/cli/model/model.h"
 #include "tools/cli/model/placement.h"
+#include "tools/cli/model/stream.h"
 #include "tools/cli/output/json_line.h"
 #include "tools/cli/output/text.h"
 #include "tools/cli/trace/trace.h"

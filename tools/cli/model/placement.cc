@@ -5,6 +5,7 @@
 #include "tools/cli/model/artifact_file.h"
 #include "tools/cli/model/device.h"
 #include "tools/cli/model/model.h"
+#include "tools/cli/model/stream.h"
 #include "tools/cli/output/json_line.h"
 #include "tools/cli/output/text.h"
 #include "tools/kernels/machine.h"

@@ -1,6 +1,7 @@
 #include "tools/cli/model/step_times.h"
 #include "runtime/watch/watched_cpu.h"
 #include "tools/cli/audio/samples.h"
+#include "tools/cli/model/stream.h"
 #include "tools/cli/output/text.h"
 #include <algorithm>
 

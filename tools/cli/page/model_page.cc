@@ -106,8 +106,8 @@ Expected<std::string> model_page(const PageInputs &in, const std::string &where)
     Page page(plan.name()->str(), subtitle(plan));
     add_facts(page, in.file, report);
     page.section("graph", "Graph",
-                 "Layers in the order of computation, after all passes. At the right of each: its ops, the rate and "
-                 "width of its rows, and its delay. Blue edges skip layers.",
+                 "Layers in the order of computation, after all passes. The ops of a layer stand beside its name. "
+                 "The rate and width of its rows, and its delay, stand below. Blue edges skip layers.",
                  graph_section(report));
     page.section("layers", "What became of each layer", "", layers_section(report));
     page.section("entries", "Entries", "A stream advances by blocks. A run computes one complete sequence.",

@@ -1,6 +1,7 @@
 #include "tools/cli/remote/remote.h"
 #include "compiler/codegen/process_cleanup.h"
 #include "tools/cli/model/model.h"
+#include "tools/cli/model/status.h"
 #include "tools/cli/output/text.h"
 #include <cerrno>
 #include <csignal>

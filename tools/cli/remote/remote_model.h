@@ -1,6 +1,8 @@
 // A model that is open in a longwave-runner: its description, and its streams and runs.
 #pragma once
 #include "tools/cli/model/model.h"
+#include "tools/cli/model/runner.h"
+#include "tools/cli/model/stream.h"
 #include "tools/cli/remote/remote.h"
 
 namespace longwave::cli {

@@ -1,4 +1,5 @@
 #include "tools/cli/text/generator.h"
+#include "tools/cli/model/status.h"
 #include "tools/cli/output/text.h"
 #include <cstdio>
 #include <cstdlib>
