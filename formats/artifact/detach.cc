@@ -69,6 +69,7 @@ Expected<std::vector<uint8_t>> without_golden(std::span<const uint8_t> artifact)
     }
     for (auto &variant : plan.variants)
         if (!variant->entry.empty()) variant->segment = index[variant->segment];
+    for (const auto &vector : plan.golden) plan.error_limit = std::max(plan.error_limit, vector->error_limit);
     plan.golden.clear();
     return write(std::move(plan), std::move(kept));
 }

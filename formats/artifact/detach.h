@@ -35,7 +35,7 @@ struct Detached {
 // code for a GPU.
 Expected<Detached> detach_code(std::span<const uint8_t> artifact);
 
-// The same artifact without golden vectors, unsigned.
+// The same artifact without golden vectors, unsigned. Their largest error limit stays in the plan.
 Expected<std::vector<uint8_t>> without_golden(std::span<const uint8_t> artifact);
 
 } // namespace longwave::artifact

@@ -43,6 +43,8 @@ Broken v18_values(const Subject &s) {
         return broken(18, "sample limit is not in (0, 3e38]");
     if (plan.decision())
         if (Broken b = decision_values_of(plan, *plan.decision())) return b;
+    if (plan.error_limit() != 0 && !probability(plan.error_limit()))
+        return broken(18, "error limit of the plan is not in [0, 1]");
     for (uint32_t g = 0; g < count(plan.golden()); ++g)
         if (!probability(plan.golden()->Get(g)->error_limit()))
             return broken(18, "error limit of a golden vector is not in (0, 1]: vector", g);

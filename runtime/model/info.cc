@@ -129,6 +129,7 @@ lw_status lw_model_get_info(const lw_model *model, lw_model_info *info) {
     now.memory_limit = model->budget.limit;
     now.version = model->view.header().version;
     now.trusted = model->trusted;
+    now.error_limit = plan.error_limit();
     for (uint32_t g = 0; g < count(plan.golden()); ++g)
         if (const fb::Golden &golden = *plan.golden()->Get(g);
             plan.entries()->Get(golden.entry())->device() == model->device->kind &&

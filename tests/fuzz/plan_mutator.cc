@@ -177,7 +177,7 @@ void mutate_modules(std::vector<uint8_t> &segment, Random &random) {
 
 Parts collect(fb::PlanT &plan) {
     Parts parts;
-    parts.add(plan.weights_bytes, plan.derived_bytes, plan.state_bytes, plan.sample_limit);
+    parts.add(plan.weights_bytes, plan.derived_bytes, plan.state_bytes, plan.sample_limit, plan.error_limit);
     parts.list(plan.inputs);
     parts.list(plan.labels);
     parts.list(plan.kernels);

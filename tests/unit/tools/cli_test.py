@@ -47,7 +47,7 @@ class GoodPaths(Cli):
         self.assertIn("block 160", self.run_cli("inspect", self.artifact).stdout)
 
     def test_golden_vectors_can_be_left_out_of_the_file(self):
-        sizes = {}
+        sizes, limits = {}, []
         for flags in ((), ("--no-golden",)):
             out = self.scratch / f"golden{len(flags)}.lw"
             result = self.run_cli("compile", self.package, "-o", out, "--target", "host", "--stream", "--json", *flags)
@@ -56,6 +56,8 @@ class GoodPaths(Cli):
             parts = json.loads(self.run_cli("inspect", out, "--json").stdout)["parts"]
             self.assertEqual(sum(part["bytes"] for part in parts), out.stat().st_size)
             sizes[flags] = {part["name"]: part["bytes"] for part in parts}
+            variant = json.loads(self.run_cli("verify", "--stream", "--json", out).stdout)["variants"][0]
+            limits.append(variant["stream"]["limit"])
         whole, without = sizes.values()
         self.assertNotIn("golden vectors", without)
         self.assertEqual(whole["weights"], without["weights"])
@@ -63,8 +65,9 @@ class GoodPaths(Cli):
         result = self.run_cli("verify", "--stream", out)
         self.assertEqual(result.returncode, OK, result.stderr)
         self.assertIn("no golden vectors in the file", result.stdout)
-        variant = json.loads(self.run_cli("verify", "--stream", "--json", out).stdout)["variants"][0]
         self.assertEqual((variant["golden"], variant["worst_of_limit"]), (None, None))
+        self.assertEqual(*limits)
+        self.assertGreater(limits[0], 1e-5, "the limit of streams without a limit of golden vectors")
         result = self.run_cli("compile", self.package, "-o", out, "--target", "host,vulkan-16k", "--no-golden")
         self.assertEqual(result.returncode, USAGE, result.stderr)
 

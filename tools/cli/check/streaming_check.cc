@@ -109,15 +109,7 @@ size_t ticks_of_lags(const Model &model) {
     return static_cast<size_t>(std::min(ticks, most));
 }
 
-double stream_limit(const Model &model) {
-    double limit = double{model.info.error_limit};
-    if (limit == 0) { // without golden vectors: what theirs was
-        const auto report = parse_limited(model.info.report ? model.info.report : "", "");
-        if (report && report->is_object() && report->contains("precision") && report->at("precision").is_object())
-            limit = report->at("precision").value("limit", 0.0);
-    }
-    return artifact::stream_limit(limit);
-}
+double stream_limit(const Model &model) { return artifact::stream_limit(double{model.info.error_limit}); }
 
 Expected<StreamCheck> check_stream(const Model &model, unsigned cuts, uint32_t entry) {
     StreamCheck check;

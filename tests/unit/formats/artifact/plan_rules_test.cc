@@ -301,6 +301,8 @@ const Case values[] = {
     {"a smoothing window of an hour of fast rows: gigabytes in a spotter", 18,
      [](Draft &d) { decision(d).smoothing_ms = 3.6e6f, d.plan.inputs[0]->sample_rate = 10'000'000; }},
     {"golden limit 0", 18, [](Draft &d) { golden(d).error_limit = 0; }},
+    {"error limit of the plan above 1", 18, [](Draft &d) { d.plan.error_limit = 2; }},
+    {"error limit of the plan NaN", 18, [](Draft &d) { d.plan.error_limit = NAN; }},
     {"audio without a sample rate", 18, [](Draft &d) { d.plan.inputs[0]->sample_rate = 0; }},
     {"tokens without a vocabulary", 18, [](Draft &d) { d.plan.inputs[0]->kind = fb::InputKind::tokens; }},
     {"sample limit 0", 18, [](Draft &d) { d.plan.sample_limit = 0; }},
