@@ -5,11 +5,14 @@
 
 namespace longwave::ir {
 
+extern const OpDef op_late_long_conv; // a form of long_conv
+
 std::span<const OpDef *const> all_ops() {
     static constexpr const OpDef *table[] = {
 #define LW_OP(name) &op_##name,
 #include "compiler/ops/op_table.inc"
 #undef LW_OP
+        &op_late_long_conv,
     };
     return table;
 }

@@ -6,6 +6,7 @@
 #include <complex>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 namespace recurrences_test {
 
@@ -14,14 +15,21 @@ using namespace longwave::test;
 
 namespace {
 
-cli::Model model_of(uint32_t width, uint32_t length, const std::string &nodes, Tensors weights) {
-    const std::string json = fmt::format(R"({{"format": "longwave-model", "version": 2, "name": "graph", "length": {},
+std::string json_of(uint32_t width, uint32_t length, const std::string &nodes) {
+    return fmt::format(R"({{"format": "longwave-model", "version": 2, "name": "graph", "length": {},
         "inputs": [{{"name": "x", "kind": "features", "width": {}}}], "graph": [{}], "outputs": [{{"name": "y", "from": "y"}}]}})",
-                                         length, width, nodes);
+                       length, width, nodes);
+}
+
+compiler::Options options_of_streams() {
     compiler::Options options = options_here();
     options.stream = compiler::StreamMode::required;
     options.blocks = {1, 64};
-    return opened(compiled(json, std::move(weights), options));
+    return options;
+}
+
+cli::Model model_of(uint32_t width, uint32_t length, const std::string &nodes, Tensors weights) {
+    return opened(compiled(json_of(width, length, nodes), std::move(weights), options_of_streams()));
 }
 
 package::Tensor tensor(std::vector<uint64_t> shape, std::vector<float> data) { return {std::move(shape), std::move(data)}; }
@@ -100,6 +108,31 @@ TEST_CASE("state_space: the state of a layer is its poles, the rows of a run and
         const auto rows = streamed(model, x.data(), 200, entry);
         CHECK(distance(rows, whole) < 1e-6); // two orders of the same float32 sums
     }
+}
+
+// Taps and stages of transforms are rounded to float32: both stay within 1e-6 of the peak.
+TEST_CASE("state_space: an offline run is a convolution, a stream a recurrence") {
+    const S4d s4d;
+    constexpr size_t rows = 4096;
+    const auto x = random_numbers(S4d::heads * rows, 3);
+    const auto made = compiled(json_of(S4d::heads, rows, state_space(64)), s4d.tensors(), options_of_streams());
+    const cli::Model model = opened(made);
+    const auto report = nlohmann::json::parse(made->report);
+    for (const auto &choice : report["layers"][0]["algorithms"]) {
+        const bool run = choice["entry"] == "run";
+        CHECK(choice["algorithm"] == (run ? "convolution" : "recurrence"));
+    }
+    CHECK(distance(outputs_of_run(model, sequence_of(x, S4d::heads))[0], s4d.rows(x)) < 1e-6);
+    const std::vector<float> few(x.begin(), x.begin() + S4d::heads * 70); // a shorter sequence than the run
+    CHECK(distance(outputs_of_run(model, sequence_of(few, S4d::heads))[0], s4d.rows(few)) < 1e-6);
+}
+
+TEST_CASE("state_space: a run keeps the recurrence where its states grow") {
+    Tensors weights{{"p", tensor({1, 1, 2}, {0.001f, 1})}, {"c", tensor({1, 1, 1, 2}, {1, 0})}, {"d", tensor({1, 1}, {0})}};
+    const auto made = compiled(json_of(1, 64, state_space(64)), weights, options_of_streams());
+    REQUIRE_MESSAGE(made, made.status().message());
+    for (const auto &choice : nlohmann::json::parse(made->report)["layers"][0]["algorithms"])
+        CHECK(choice["algorithm"] == "recurrence");
 }
 
 TEST_CASE("lstm and gru: 20,000 rows against float64, as a run and as streams") {

@@ -1,4 +1,4 @@
-// Recurrences and what moves rows: state_space, lstm, gru, take, concat, shift, pool, group_norm.
+// Recurrences and what moves rows: state_space, exponential_taps, lstm, gru, take, concat, shift, pool, group_norm.
 #include "tests/kernels/check.h"
 #include <complex>
 
@@ -49,6 +49,31 @@ Case state_space(int channels, int copies, int poles, int rows, bool two, int st
                         limit(poles, 2));
                 }
             }};
+}
+
+Case exponential_taps(int channels, int copies, int poles, int taps) {
+    return {spec("exponential_taps",
+                 fmt::format(R"("channels":{},"copies":{},"poles":{},"taps":{})", channels, copies, poles, taps)),
+            [=](Kernel &k) {
+                for (const char *name : {"pole_real", "pole_imaginary", "c_real", "c_imaginary", "D"})
+                    zero_padding(k[name], channels, padded(channels));
+                for (const char *part : {"pole_real", "pole_imaginary"})
+                    k[part].for_each([&](const std::vector<int> &at) { k[part].set(at, 0.7 * k[part].get(at)); });
+                compare(
+                    k, "k",
+                    [&](const std::vector<int> &at) {
+                        if (at[0] >= channels) return 0.0;
+                        double sum = at[2] == 0 ? k["D"].get({at[0], at[1]}) : 0;
+                        for (int n = 0; n < poles; n++) {
+                            const std::complex<double> pole(k["pole_real"].get({at[0], n}), k["pole_imaginary"].get({at[0], n})),
+                                c(k["c_real"].get({at[0], n, at[1]}), k["c_imaginary"].get({at[0], n, at[1]}));
+                            sum += (c * std::pow(pole, at[2])).real();
+                        }
+                        return sum;
+                    },
+                    limit(poles, 2));
+            },
+            false, true};
 }
 
 Case gated(const std::string &kernel, int units) {
@@ -143,6 +168,11 @@ Case group_norm(int channels, int bands, int groups, int rows, int length) {
 }
 
 } // namespace
+
+TEST_CASE("exponential_taps: powers of the poles of each channel, with D at lag 0") {
+    run_everywhere({exponential_taps(64, 1, 32, 300), exponential_taps(17, 2, 3, 65), exponential_taps(1, 1, 4, 30),
+                    exponential_taps(1, 16, 2, 1), exponential_taps(5, 1, 1, 64)});
+}
 
 TEST_CASE("state_space: complex states of each channel, in float32 and float64, from one call to the next") {
     run_everywhere({state_space(64, 1, 32, 5, false, 32), state_space(17, 1, 3, 9, false, 64), state_space(1, 1, 4, 30, false, 32),

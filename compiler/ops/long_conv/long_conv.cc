@@ -1,6 +1,7 @@
 // long_conv: one long kernel per channel in lag form (k[0] weighs the current row), plus D times
 // the current row. If it is two-sided, the second half of the kernels starts at lag −1: its first
-// tap weighs the next row.
+// tap weighs the next row. With `ahead`, only so many taps of that half are not zero, and a stream
+// waits for as many rows (late_long_conv).
 #include "compiler/ir/builder.h"
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/support/filter.h"
@@ -8,8 +9,10 @@
 #include "compiler/ops/support/rules.h"
 #include "compiler/ops/support/sums.h"
 #include "compiler/ops/transforms/transforms.h"
+#include <algorithm>
 #include <bit>
 #include <cmath>
+#include <fmt/format.h>
 
 namespace longwave::compiler::convolution {
 #define LW_ALGORITHM(name) extern const ir::Algorithm name;
@@ -19,7 +22,14 @@ namespace longwave::compiler::convolution {
 
 namespace longwave::ir {
 
+extern const OpDef op_late_long_conv;
+
 namespace {
+
+// Rows that a stream waits for; 0: none, or more than it may wait for.
+uint32_t ahead_of(const Node &node) {
+    return node.has("ahead") ? static_cast<uint32_t>(node.integer("ahead")) : 0;
+}
 
 Expected<Type> infer(const Node &node, std::span<const Type> in) {
     LW_ASSIGN(const uint32_t copies, rules::integer(node, "channels", 1, 1 << 20));
@@ -31,6 +41,9 @@ Expected<Type> infer(const Node &node, std::span<const Type> in) {
     const uint32_t heads = in[0].dims[0];
     LW_TRY(rules::operand(in[1], "kernel", {two_sided ? 2 * copies : copies, heads, 0}));
     LW_TRY(rules::operand(in[2], "D", {copies, heads}));
+    if (node.has("ahead")) LW_TRY(rules::integer(node, "ahead", 1, in[1].dims[2]).status());
+    if (node.has("ahead") && !two_sided && node.op == &op_long_conv)
+        return Status::input("attribute ahead expected two_sided 1, found 0");
     Type type = in[0];
     if (copies > 1)
         type.dims = heads > 1 ? std::vector<uint32_t>{copies, heads} : std::vector<uint32_t>{copies};
@@ -39,9 +52,49 @@ Expected<Type> infer(const Node &node, std::span<const Type> in) {
 }
 
 StreamRule stream(const Node &node, std::span<const Type> in) {
-    if (node.integer("two_sided"))
-        return looks_ahead("it is bidirectional (the second kernel reads samples after t)");
-    return history(in[1].dims[2] - 1);
+    StreamRule rule = history(in[1].dims[2] - 1);
+    if (!node.integer("two_sided")) return rule;
+    rule.looks_ahead = "it is bidirectional (the second kernel reads samples after t)";
+    rule.ahead = ahead_of(node);
+    return rule;
+}
+
+// Rows come when the row ahead is there, so every tap reads a row of the past.
+Expected<Type> infer_late(const Node &node, std::span<const Type> in) {
+    LW_ASSIGN(Type type, infer(node, in));
+    type.delay = in[0].delay + static_cast<uint32_t>(uint64_t{ahead_of(node)} * in[0].clock.den / in[0].clock.num);
+    return type;
+}
+
+StreamRule stream_late(const Node &node, std::span<const Type> in) {
+    return {.history = in[1].dims[2] - 1, .ahead = ahead_of(node)};
+}
+
+// One kernel of the taps ahead, the furthest first, and of the others. D weighs the row itself, so
+// it is one of them.
+Expected<ValueId> streamed(Rewriter &rewrite, const Node &node) {
+    const uint32_t ahead = ahead_of(node);
+    if (!ahead) return rewrite.keep(node);
+    Builder &to = rewrite.to();
+    const ValueId x = rewrite.map(node.inputs[0]), k = rewrite.map(node.inputs[1]), d = rewrite.map(node.inputs[2]);
+    const Constant *taps = to.graph().constant(k), *direct = to.graph().constant(d);
+    if (!taps || !direct) return Status::input(fmt::format("layer {}: its taps must be constants to wait for rows", node.layer));
+    const std::vector<uint32_t> dims = to.graph().type(k).dims; // [2·C, H, K]
+    const size_t rows = size_t{dims[0]} / 2 * dims[1], given = dims[2];
+    std::vector<double> one;
+    for (size_t n = 0; n < rows; ++n) {
+        const std::vector<double> behind = taps->data.copy(n * given, given), before = taps->data.copy((rows + n) * given, given);
+        if (std::any_of(before.begin() + ahead, before.end(), [](double tap) { return tap != 0; }))
+            return Status::input(fmt::format("layer {}: attribute ahead is {}, and a tap further ahead is not zero", node.layer, ahead));
+        one.insert(one.end(), std::make_reverse_iterator(before.begin() + ahead), before.rend());
+        one.push_back(behind[0] + direct->data[n]);
+        one.insert(one.end(), behind.begin() + 1, behind.end());
+    }
+    const std::string key = taps->key + ".late";
+    const ValueId late = to.constant(key, {dims[0] / 2, dims[1], dims[2] + ahead}, std::move(one)),
+                  none = to.constant(key + ".D", {dims[0] / 2, dims[1]}, std::vector(rows, 0.0));
+    return to.node(op_late_long_conv.name, {x, late, none},
+                   {{"channels", node.integer("channels")}, {"two_sided", int64_t{0}}, {"ahead", int64_t{ahead}}}, node.layer);
 }
 
 // Of a two-sided kernel: ahead by one row more than back.
@@ -100,11 +153,16 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
     const Operand &u = *in[0];
     const auto copies = static_cast<size_t>(node.integer("channels"));
     const size_t heads = u.width, taps = context.types[1].dims[2];
+    const auto late = node.op == &op_late_long_conv ? static_cast<ptrdiff_t>(ahead_of(node)) : 0;
     in_parts(copies * heads, context.workers, [&](size_t begin, size_t end) {
         for (size_t n = begin; n < end; ++n) { // (copy, head)
-            const std::vector<double> k0 = in[1]->data.copy(n * taps, taps);
-            const std::vector<double> k1 =
+            std::vector<double> k0 = in[1]->data.copy(n * taps, taps);
+            std::vector<double> k1 =
                 in[1]->data.copy((copies * heads + n) * taps, node.integer("two_sided") ? taps : 0);
+            if (late) { // one kernel, the furthest tap ahead first
+                k1.assign(std::make_reverse_iterator(k0.begin() + late), k0.rend());
+                k0.erase(k0.begin(), k0.begin() + late);
+            }
             std::vector<double> x(u.rows);
             for (size_t t = 0; t < u.rows; ++t) x[t] = u.row(t)[n % heads];
             const bool many = u.rows * std::min(u.rows, taps) > most_sums;
@@ -126,6 +184,7 @@ std::optional<Filter> read_filter(const Graph &graph, const Node &node) {
     const auto &dims = graph.type(node.inputs[1]).dims; // [C', H, taps]
     Filter filter = Filter::identity(dims[1], static_cast<uint32_t>(node.integer("channels")));
     filter.two_sided = node.integer("two_sided") != 0;
+    filter.may_wait = !filter.two_sided || node.has("ahead");
     const size_t length = known->size() / (size_t{dims[0]} * dims[1]);
     for (size_t n = 0; n < filter.rows(); ++n) {
         filter.taps[n] = known->empty() ? std::vector{0.0} : known->copy(n * length, length);
@@ -162,9 +221,10 @@ Expected<ValueId> write_filter(Rewriter &rewrite, const Graph &from, ValueId x, 
                                                                    filter.gain, k, layer));
     }
     const ValueId d = to.constant(layer + ".D.merged", {copies, heads}, std::vector(filter.rows(), 0.0));
-    LW_ASSIGN(const ValueId y,
-              to.node(op_long_conv.name, {x, k, d},
-                      {{"channels", int64_t{copies}}, {"two_sided", int64_t{filter.two_sided}}}, layer));
+    Attributes attributes{{"channels", int64_t{copies}}, {"two_sided", int64_t{filter.two_sided}}};
+    if (filter.two_sided && filter.may_wait && !filter.prepared)
+        attributes["ahead"] = static_cast<int64_t>(filter.known_ahead());
+    LW_ASSIGN(const ValueId y, to.node(op_long_conv.name, {x, k, d}, std::move(attributes), layer));
     if (!filter.biased()) return y;
     const auto width = static_cast<uint32_t>(filter.rows());
     const ValueId ones = to.constant(layer + ".ones", {width}, std::vector(width, 1.0)),
@@ -189,7 +249,9 @@ constexpr const Algorithm *algorithms[] = {
 
 const OpDef op_long_conv{
     .name = "long_conv",
-    .attributes = {{"channels", AttributeDef::Kind::integer}, {"two_sided", AttributeDef::Kind::integer}},
+    .attributes = {{"channels", AttributeDef::Kind::integer},
+                   {"two_sided", AttributeDef::Kind::integer},
+                   {"ahead", AttributeDef::Kind::integer, false}},
     .infer = infer,
     .stream = stream,
     .reach = reach,
@@ -198,7 +260,20 @@ const OpDef op_long_conv{
     .absorb_producer = absorb_producer,
     .channel_tiles = true,
     .algorithms = algorithms,
+    .streamed = streamed,
     .rewrites = {.filter = &filter_form},
+    .reference = reference,
+};
+
+const OpDef op_late_long_conv{
+    .name = "late_long_conv",
+    .attributes = op_long_conv.attributes,
+    .infer = infer_late,
+    .stream = stream_late,
+    .begins_late = true,
+    .streams_only = true,
+    .channel_tiles = true,
+    .algorithms = algorithms,
     .reference = reference,
 };
 

@@ -1,5 +1,6 @@
 // The taps of a long convolution in the memory layout of its kernels.
 #include "compiler/ops/long_conv/kernels.h"
+#include "compiler/ops/recurrent/state_space.h"
 #include "schedules/contract/kernel.h"
 #include <algorithm>
 
@@ -77,13 +78,18 @@ Packed packed_direct(const Shape &s, const Scales &k) {
     return Packed::f32({k.direct, s.kernels, s.padded}, packed);
 }
 
+// Where the taps lie that a step of `prepare` computes. *fresh: there is no such step yet.
+Place prepared_taps(KernelCall &call, const Shape &s, bool keep, bool *fresh) {
+    const std::vector<uint32_t> dims{s.taps, s.kernels, s.padded};
+    *fresh = true;
+    return keep ? call.derived(call.node.layer + ".k taps " + std::to_string(s.taps), Elem::f32, dims, fresh)
+                : call.memory(call.node.layer + ".k", Elem::f32, dims, KernelCall::Life::open);
+}
+
 Place expanded_taps(KernelCall &call, const Shape &s, const ir::Node &expand, bool keep) {
     const Scales scales(call, s, expand);
-    const std::vector<uint32_t> dims{s.taps, s.kernels, s.padded};
     bool fresh = true;
-    const Place taps =
-        keep ? call.derived(call.node.layer + ".k taps " + std::to_string(s.taps), Elem::f32, dims, &fresh)
-             : call.memory(call.node.layer + ".k", Elem::f32, dims, KernelCall::Life::open);
+    const Place taps = prepared_taps(call, s, keep, &fresh);
     if (!fresh) return taps;
     Step step{.name = call.node.layer + " expand_scales", .layer = call.node.layer};
     step.spec = ir::kernel_spec("expand_scales", {{"channels", int64_t{s.channels}},
@@ -123,8 +129,13 @@ double Scales::direct_tap(size_t of, uint32_t j) const {
 }
 
 Place taps_of(KernelCall &call, const Shape &shape, bool keep) {
-    const ir::Node *expand = call.producer(1);
-    return expand ? expanded_taps(call, shape, *expand, keep) : constant_taps(call, shape);
+    const ir::Node *made = call.producer(1);
+    if (!made) return constant_taps(call, shape);
+    if (made->op != &ir::op_exponential_taps) return expanded_taps(call, shape, *made, keep);
+    bool fresh = true;
+    const Place taps = prepared_taps(call, shape, keep, &fresh);
+    if (fresh) call.prepare(ir::exponential_taps_step(call, *made, shape.taps, taps));
+    return taps;
 }
 
 void shape_params(KernelCall &call, const Shape &shape) {

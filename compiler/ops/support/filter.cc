@@ -60,6 +60,7 @@ bool Filter::add(const Filter &other) {
     }
     two_sided |= other.two_sided;
     scattered |= other.scattered;
+    may_wait &= other.may_wait;
     return true;
 }
 

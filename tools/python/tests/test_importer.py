@@ -114,6 +114,18 @@ def test_magnitude_of_frames() -> None:
     assert kinds(imported(module, "audio=8000", length=1601)) == ["frame", "power_spectrum", "sqrt"]
 
 
+def test_a_spectrum_that_views_move() -> None:
+    """As libraries write it: batch axes folded before the transform and unfolded after it, then mel bands."""
+    bands = torch.rand(33, 20)
+
+    def mel(x: Tensor) -> Tensor:
+        rows = nn.functional.pad(x, (48, 0)).reshape(-1, x.shape[-1] + 48)
+        y = torch.stft(rows, 64, 16, window=torch.hann_window(64), center=False, return_complex=True)
+        y = y.reshape(x.shape[:-1] + y.shape[-2:])[:, None].transpose(2, 3).squeeze(1)
+        return torch.log(y.abs().pow(2.0) @ bands + 1e-6)
+    assert kinds(imported(models.Function(mel), "audio=8000", length=1601)) == ["frame", "power_spectrum", "linear", "log"]
+
+
 def test_stft_without_centring() -> None:
     module = models.Function(lambda x: torch.stft(nn.functional.pad(x, (48, 0)), 64, 16, window=torch.hann_window(64), center=False,
                                                   return_complex=True).abs().square().mT)

@@ -47,6 +47,21 @@ class ThenCausal(nn.Module):
         return self.last(torch.sigmoid(self.causal(F.pad(y, (3, 0)))).mT)
 
 
+class Long(nn.Module):
+    """A convolution by transforms with `padding="same"`, whose taps go one fourth of the way ahead, beside a short one that looks ahead too; then a causal one."""
+
+    def __init__(self, ahead: int = 10) -> None:
+        super().__init__()
+        self.taps, self.ahead, self.norm = nn.Parameter(torch.randn(5, 4 * ahead)), ahead, nn.LayerNorm(5)
+        self.short = nn.Conv1d(5, 5, 7, padding=3, groups=5)
+
+    def forward(self, x: Tensor) -> Tensor:
+        def convolved(x: Tensor, ahead: int) -> Tensor:
+            n = 2 * x.shape[1] + self.taps.shape[1]
+            return torch.fft.irfft(torch.fft.rfft(x.mT, n) * torch.fft.rfft(self.taps, n), n)[..., ahead:ahead + x.shape[1]].mT
+        return convolved(self.norm(self.short(x.mT).mT + convolved(x, self.ahead)), 0)
+
+
 MODULES = {
     "depthwise": (lambda: nn.Conv1d(4, 4, 5, padding=2, groups=4), "x=1x4xT", ["centred_conv"], 2),
     "dense": (lambda: nn.Conv1d(4, 6, 5, padding="same"), "x=1x4xT", ["conv2d"], 2),
@@ -56,6 +71,7 @@ MODULES = {
                        ["conv2d", "sigmoid"] * 3, 9),
     "stack": (Stack, "x=1xTx6", ["conv2d", "relu", "centred_conv", "add"], 16),
     "then causal": (ThenCausal, "x=1xTx5", ["conv2d", "long_conv"], 2),
+    "long": (Long, "x=1xTx5", ["long_conv", "centred_conv", "add", "layer_norm", "long_conv"], 10),
     "images": (lambda: nn.Conv2d(1, 3, (5, 3), padding=(2, 1)), "x=1x1xTx8", ["conv2d"], 2),
 }
 

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from .exponentials import Exponentials, exponentials
-from .match import Importer
+from .match import AHEAD, Convolution, Importer
 from .recovered import Op
 from .rules.state_space import operands
 from .taps import Dyadic, dyadic
@@ -32,18 +32,33 @@ def become_recurrence(op: Op, form: Exponentials) -> None:
     op.constants, op.attributes = operands(form.logarithms, form.c, op.constant("D") + form.first)
 
 
+def place(op: Op) -> str:
+    return f"{op.module}/{op.source}" if op.module else op.source
+
+
+def wait(importer: Importer, op: Op, found: Convolution | None) -> None:
+    """A table whose taps ahead end before the example does: a stream can wait for their rows."""
+    if found is None or found.cut:
+        return
+    op.attributes["ahead"] = rows = found.ahead.shape[1]
+    late = f"{found.where}: looks {rows} rows ahead: its stream comes so many rows late"
+    importer.warnings[:] = [late if text == f"{found.where}: {AHEAD}" else text for text in importer.warnings]
+
+
 def compact(importer: Importer, recurrences: bool = True) -> None:
     """Pieces are kept beside the table, which is proven. Recurrences take its place. Notes the forms for the report."""
     forms: dict[str, Dyadic | Exponentials | None] = {}
+    by_place = {c.where: c for c in importer.convolutions}
+    long = [op for op in importer.graph.ops if op.kind == "long_conv"]
+    for op in long:
+        op.form = forms[place(op)] = form_of(op, importer.exported.length)
+        if op.attributes["two_sided"] and op.form is None:
+            wait(importer, op, by_place.get(place(op)))
     streams = not any("no stream" in text for text in importer.warnings)
-    for op in importer.graph.ops:
-        if op.kind != "long_conv":
-            continue
-        op.form = form = form_of(op, importer.exported.length)
-        if recurrences and (recurrence := recurrence_of(op, op.form, streams)):
+    for op in long if recurrences else []:
+        if recurrence := recurrence_of(op, op.form, streams):
             become_recurrence(op, recurrence)
-            form = recurrence
-        forms[f"{op.module}/{op.source}" if op.module else op.source] = form
+            forms[place(op)] = recurrence
     for c in importer.convolutions:
         form = forms.get(c.where)
         c.form = str(form) if form else "table"

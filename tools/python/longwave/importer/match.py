@@ -23,6 +23,7 @@ KEEPS = set("to _to_copy dropout feature_dropout detach type_as lift_fresh_copy 
 RULES = {**linear.RULES, **convolution.RULES, **pointwise.RULES, **norms.RULES, **time.RULES, **spectrum.RULES, **known.RULES,
          **recurrent.RULES, **scans.RULES, **pooling.RULES, **group_norm.RULES, **transposed.RULES}
 DEVIATIONS = {"var", "std", "var_mean", "std_mean"}
+AHEAD = "looks ahead: no stream"
 OVER_TIME = ("takes deviations from a mean over time, which no row knows", "take them over features, or use instance_norm or group_norm")
 NO_RULE = {"scaled_dot_product_attention": "write the layers by hand: docs/import.md"}
 
@@ -105,7 +106,7 @@ class Importer:
             self.warn(n, f"taps reach the example's length {self.exported.length}: longer sequences differ")
             self.convolutions[-1].cut_warning = self.warnings[-1]
         if two_sided:
-            self.warn(n, "looks ahead: no stream")
+            self.warn(n, AHEAD)  # unless its taps are few: compact.py
 
     # ---- the walk
     def module(self, n: Node) -> str:

@@ -42,7 +42,7 @@ def features(graph: Recovered, placed: Placed, dim: int) -> Tensor:
     order = p[0] % op.width
     if len(p) == op.rows and bool((p[0] >= 0).all()) and torch.equal(p, torch.arange(len(p))[:, None] * op.width + order):
         return order
-    more_rows(op, placed)
+    more_rows(op.rows, placed.at)
     if int(placed.at.min()) < 0:
         raise Refused("reads zeros before the start or after the end as rows", "pad only in front of a convolution")
     raise Refused("its rows are not one time step each", "keep one axis of time and one of features")
@@ -62,14 +62,14 @@ def all_features(graph: Recovered, placed: Placed) -> tuple[Tensor, int | None, 
         p = at.movedim(axis, 0).reshape(op.rows, -1)
         if bool((p[0] >= 0).all()) and torch.equal(p, torch.arange(op.rows)[:, None] * op.width + p[0] % op.width):
             return p[0] % op.width, axis, steps
-    more_rows(op, placed)
+    more_rows(op.rows, placed.at)
     raise Refused("its rows are not one time step each", "return all rows of the sequence, or one result for all of it")
 
 
-def more_rows(op, placed: Placed) -> None:
+def more_rows(rows: int, at: Tensor) -> None:
     """Pools and convolutions with a stride may give one row more where the rows are no multiple of it."""
-    if int(placed.at.min()) == NONE:
-        raise Refused(f"has more rows than the {op.rows} that are complete", "cut the result to rows // stride, and rows * stride after a transposed convolution")
+    if int(at.min()) == NONE:
+        raise Refused(f"has more rows than the {rows} that are complete", "cut the result to rows // stride, and rows * stride after a transposed convolution")
 
 
 def separate(graph: Recovered, placed: Placed) -> Placed:

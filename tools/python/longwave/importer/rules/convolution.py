@@ -6,7 +6,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ..errors import Refused
-from ..places import NONE, ZERO, Placed, natural
+from ..places import NONE, ZERO, Placed, more_rows, natural
 
 
 def option(n, index: int, name: str, default):
@@ -47,6 +47,7 @@ def leading(rows: Tensor, width: int, count: int) -> tuple[int, Tensor]:
     real = rows[zeros:zeros + count]
     order = real[0] % width if len(real) else real
     if len(real) != count or not torch.equal(real, torch.arange(count)[:, None] * width + order) or not bool((rows[zeros + count:] == ZERO).all()):
+        more_rows(count, rows)
         raise Refused("its rows are not one time step each", "convolve all rows in order, with zeros outside")
     return zeros, order
 

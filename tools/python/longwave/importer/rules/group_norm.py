@@ -4,7 +4,7 @@ from __future__ import annotations
 import torch
 
 from ..errors import Refused
-from ..places import Placed, features
+from ..places import Placed, features, more_rows
 from .convolution import option
 
 
@@ -25,6 +25,7 @@ def normed(importer, n, groups: int, weight, bias, eps: float) -> Placed:
     x, graph = importer.settled(n.args[0]), importer.graph
     op, at = importer.op(x), x.at
     if op.timeless or at.shape[0] != 1 or op.rows not in at.shape[2:]:
+        more_rows(op.rows, at)
         raise Refused("its rows are not one time step each", "normalise (1, channels, rows)")
     channels, time = at.shape[1], list(at.shape).index(op.rows, 2)
     p = at[0].movedim(time - 1, 0).reshape(op.rows, channels, -1).transpose(1, 2).flatten(1)  # (rows, bands * channels)

@@ -1,13 +1,14 @@
 """From frames of a signal to their power. In between, tensors are named parts of a spectrum."""
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from ..errors import Refused
+from ..export import call
 from ..places import ZERO, Placed
 
 WAY_OUT = "frame the samples yourself, with window - hop zeros in front; keep only the power of the transform"
@@ -20,9 +21,10 @@ CENTRED = "call stft with center=False on F.pad(x, (n_fft - hop_length, 0)): the
 class Spectrum:
     part: str  # "X" complex, "ri" pairs, "re", "im", "re2", "im2", "mag"
     power: int  # the value of its power
-    axis: int  # of the frequencies in the complex tensor
+    at: Tensor  # places of the power in the shape of the tensor; pairs have each place twice
 
 
+VIEWS = set("view reshape _unsafe_view transpose permute t mT unsqueeze squeeze movedim flatten unflatten".split())
 STEPS = {("X", "view_as_real"): "ri", ("X", "real"): "re", ("X", "imag"): "im", ("X", "abs"): "mag",
          ("re", "square"): "re2", ("im", "square"): "im2", ("mag", "square"): "power"}
 
@@ -70,7 +72,7 @@ def rfft(importer, n) -> Spectrum:
             raise Refused("FFT that is neither a convolution with constant taps nor the spectrum of frames",
                           "kernels must not depend on the input; " + WAY_OUT)
         value = framed(importer, x.at, x.value, torch.ones(x.at.shape[-1]))
-    return Spectrum("X", power_of(importer, value, size), n.meta["val"].dim() - 1)
+    return whole(n, power_of(importer, value, size), n.meta["val"].dim() - 1)
 
 
 def stft(importer, n) -> Spectrum:
@@ -82,7 +84,14 @@ def stft(importer, n) -> Spectrum:
     window = importer.constant(a[4]) if a[4] is not None else torch.ones(length, dtype=torch.float64)
     window = F.pad(window, ((size - length) // 2, size - length - (size - length) // 2))
     x = importer.placed(a[0])
-    return Spectrum("X", power_of(importer, framed(importer, x.at.reshape(-1).unfold(0, size, hop), x.value, window), size), n.meta["val"].dim() - 2)
+    return whole(n, power_of(importer, framed(importer, x.at.reshape(-1).unfold(0, size, hop), x.value, window), size), n.meta["val"].dim() - 2)
+
+
+def whole(n, value: int, axis: int) -> Spectrum:
+    """What a transform gives: frames in order, frequencies along `axis`."""
+    shape = list(n.meta["val"].shape)
+    shape.append(shape.pop(axis))
+    return Spectrum("X", value, torch.arange(n.meta["val"].numel()).reshape(shape).movedim(-1, axis))
 
 
 def spectrum(importer, n) -> Spectrum | Placed | None:
@@ -93,6 +102,8 @@ def spectrum(importer, n) -> Spectrum | Placed | None:
         return one
     if kind == "pow" and n.args[1] == 2 or kind == "mul" and len(n.all_input_nodes) == 1:
         kind = "square"
+    if kind in VIEWS and one.part != "ri":
+        return replace(one, at=one.at.reshape(n.args[1]) if kind in ("view", "_unsafe_view", "reshape") else call(n, {n.args[0]: one.at}))
     word = STEPS.get((one.part, kind))
     if (one.part, kind) == ("ri", "select") and (n.args[1] % n.args[0].meta["val"].dim()) == n.args[0].meta["val"].dim() - 1:
         word = ("re", "im")[n.args[2]]
@@ -102,19 +113,16 @@ def spectrum(importer, n) -> Spectrum | Placed | None:
         return None
     if word is None:
         raise Refused("uses a spectrum for more than its power", WAY_OUT)
-    return Spectrum(word, one.power, one.axis) if word != "power" else in_place(one.power, n, one.axis)
-
-
-def in_place(value: int, n, axis: int) -> Placed:
-    shape = list(n.meta["val"].shape)
-    shape.append(shape.pop(axis))
-    return Placed(value, torch.arange(n.meta["val"].numel()).reshape(shape).movedim(-1, axis))
+    if word == "power":
+        return Placed(one.power, one.at)
+    at = one.at[..., None].expand(*one.at.shape, 2) if word == "ri" else one.at[..., 0] if one.part == "ri" else one.at
+    return Spectrum(word, one.power, at)
 
 
 def magnitude(importer, n) -> None:
     """The magnitude as a value of its own, where something reads more than its square."""
     one = importer.values[n]
-    importer.values[n] = in_place(importer.graph.emit("sqrt", [one.power]), n, one.axis)
+    importer.values[n] = Placed(importer.graph.emit("sqrt", [one.power]), one.at)
 
 
 RULES = {"fft_rfft": rfft, "stft": stft}
