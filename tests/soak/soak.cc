@@ -1,9 +1,10 @@
 // longwave-soak: streams that serve for weeks. Chunks of input (an hour of audio, a million tokens)
-// go through several streams on several threads, in pushes of random sizes. What must hold:
+// go through several streams on several threads, in pushes of random sizes. The streams of a thread
+// hear the same chunk at once, each in pushes of its own sizes. What must hold:
 //
 // 1. A served stream starts each chunk with a reset. The hash of all its rows or events equals the
 //    hash of a fresh stream that gets the same chunk in pushes of one second. Rows and positions
-//    restart, so this is exact.
+//    restart, so this is exact. One fresh stream is enough for all that hear the chunk.
 // 2. A stream of `--endless` is never reset. Its newest rows at the end of a chunk equal those of a
 //    fresh stream that gets the last `--warm-up` ticks, within 1e-5 of the peak. This is for models
 //    with a bounded memory: a fresh stream never equals one whose recurrent layers remember
@@ -88,7 +89,8 @@ private:
         std::unique_ptr<Listener> listener;
         Listener::Kind kind = Listener::Kind::rows;
         bool endless = false, busy = false;
-        uint64_t chunk = 0, done = 0;
+        uint64_t number = 0, done = 0; // of its chunk among all that are served; ticks
+        bool same_work(const Served &other) const { return kind == other.kind && endless == other.endless; }
     };
 
     // Values in the rows of one second: what a fresh stream gives.
@@ -109,10 +111,12 @@ private:
     bool round() {
         bool any = false;
         for (Served &served : served_) {
-            served.busy = work_.progress.next(&served.chunk);
+            served.busy = work_.progress.next(&served.number);
             served.done = 0;
-            if (served.busy && !served.endless) served.listener->reset();
-            any = any || served.busy;
+            if (!served.busy) continue;
+            if (!served.endless) served.listener->reset();
+            if (!any) chunk_ = served.number;
+            any = true;
         }
         {
             const test::faults::Scope counted;
@@ -121,8 +125,8 @@ private:
                 if (served.busy && !served.endless) served.listener->finish();
             work_.progress.allocated(static_cast<uint64_t>(counted.count(test::faults::allocate)));
         }
-        for (Served &served : served_)
-            if (served.busy) compare(served);
+        for (size_t s = 0; s < served_.size(); s++)
+            if (served_[s].busy) compare_with_fresh(s);
         if (work_.flags.leak > 0) leaked_.emplace_back(work_.flags.leak, 'x');
         return any;
     }
@@ -135,8 +139,8 @@ private:
             random_ = mixed(random_);
             const uint64_t most = random_ % 8 == 0 ? samples_.size() : 1 + samples_.size() / 16;
             const uint64_t n = std::min(1 + (random_ >> 8) % most, work_.flags.chunk - served.done);
-            work_.input.fill(served.chunk, served.done, n, samples_.data());
-            if (served.chunk == work_.flags.disturb && served.done <= work_.flags.chunk / 2 &&
+            work_.input.fill(chunk_, served.done, n, samples_.data());
+            if (served.number == work_.flags.disturb && served.done <= work_.flags.chunk / 2 &&
                 served.done + n > work_.flags.chunk / 2)
                 samples_[0] ^= work_.tokens ? 1 : 0x40000000;
             served.listener->push(samples_.data(), n, sizeof samples_[0]);
@@ -146,35 +150,41 @@ private:
         return any;
     }
 
-    void feed(Listener &to, uint64_t chunk, uint64_t first) {
+    void feed(Listener &to, uint64_t first) {
         for (uint64_t at = first; at < work_.flags.chunk; at += samples_.size()) {
             const size_t n = std::min<uint64_t>(samples_.size(), work_.flags.chunk - at);
-            work_.input.fill(chunk, at, n, samples_.data());
+            work_.input.fill(chunk_, at, n, samples_.data());
             to.push(samples_.data(), n, sizeof samples_[0]);
         }
     }
 
-    void compare(const Served &served) {
-        Listener fresh(work_.model, served.kind, work_.tokens, served.endless ? newest_values() : 0);
-        double error = 0;
-        if (served.endless) {
-            feed(fresh, served.chunk, work_.flags.chunk - work_.flags.warm_up);
-            error = distance(served.listener->newest(), fresh.newest());
-        } else {
-            feed(fresh, served.chunk, 0);
-            fresh.finish();
-        }
+    // Compares this stream and those behind it that do the same.
+    void compare_with_fresh(size_t first) {
+        const Served like = {nullptr, served_[first].kind, served_[first].endless};
+        Listener fresh(work_.model, like.kind, work_.tokens, like.endless ? newest_values() : 0);
+        feed(fresh, like.endless ? work_.flags.chunk - work_.flags.warm_up : 0);
+        if (!like.endless) fresh.finish();
         work_.progress.measure(0, rss_kib(), 4 * work_.flags.streams);
+        for (size_t s = first; s < served_.size(); s++) {
+            Served &served = served_[s];
+            if (!served.busy || !served.same_work(like)) continue;
+            served.busy = false;
+            compare(served, fresh);
+        }
+    }
+
+    void compare(const Served &served, const Listener &fresh) {
+        const double error = served.endless ? distance(served.listener->newest(), fresh.newest()) : 0;
         const bool equal = served.endless ? error <= endless_limit
                                           : served.listener->hash() == fresh.hash() &&
                                                 served.listener->given() == fresh.given();
         if (equal) {
-            work_.progress.done(served.chunk, fresh.given(), error);
+            work_.progress.done(served.number, fresh.given(), error);
             return;
         }
         work_.failed = true;
         std::fprintf(stderr, "chunk %llu: %s differs from a fresh stream (%s; %llu and %llu given; error %.1e)\n",
-                     static_cast<unsigned long long>(served.chunk),
+                     static_cast<unsigned long long>(served.number),
                      served.endless ? "an endless stream" : "a served stream",
                      served.kind == Listener::Kind::events ? "events" : "rows",
                      static_cast<unsigned long long>(served.listener->given()),
@@ -193,6 +203,7 @@ private:
 
     Work &work_;
     std::vector<Served> served_;
+    uint64_t chunk_ = 0; // that all of them hear
     std::vector<uint32_t> samples_; // float or int32
     uint64_t random_;
     std::vector<std::string> leaked_;
