@@ -35,28 +35,20 @@ class Classifier(nn.Module):
         return self.head((x * x).mean(2))
 
 
-def train(model: nn.Module, steps: int) -> None:
-    optimiser = torch.optim.AdamW(model.parameters(), 0.01)
-    for step in range(steps):
-        x, labels = batch(32)
-        loss = nn.functional.cross_entropy(model(x), labels)
-        optimiser.zero_grad()
-        loss.backward()
-        optimiser.step()
-        if step % 20 == 0:
-            print(f"step {step}: loss {loss.item():.3f}")
-
-
 def main(steps: int) -> None:
     torch.manual_seed(0)
     module = Classifier()
-    train(module, steps)
+    optimiser = torch.optim.AdamW(module.parameters(), 0.01)
+    for _ in range(steps):
+        x, labels = batch(32)
+        loss = nn.functional.cross_entropy(module(x), labels)
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
     module.eval()
     with longwave.compile(module, batch(1)[0], "tones.lw", outputs=["logits"], stream=True) as model:
-        print(f"tones.lw has {model.info['artifact_bytes']} bytes")
         x, labels = batch(100)
-        with torch.no_grad():
-            expected = module(x).numpy()
+        expected = module(x).detach().numpy()
         offline = np.concatenate([model.run(row) for row in x.numpy()])
         streamed = np.concatenate([model.stream().process(row, last=True)[-1:] for row in x.numpy()])
         for name, found in (("PyTorch", expected), ("offline", offline), ("stream", streamed)):

@@ -89,13 +89,20 @@ Status compare(const Model &model, const Rows &streamed, const Rows &offline, St
     return {};
 }
 
-// Blocks of a pass. A block reads the weights at most once, so this many bytes take about a minute.
-size_t most_blocks(const Model &model) {
-    constexpr uint64_t most_bytes = uint64_t{1} << 37;
-    return static_cast<size_t>(std::max<uint64_t>(16, most_bytes / std::max<uint64_t>(1, model.info.artifact_bytes)));
-}
-
 } // namespace
+
+StreamPasses passes_of(uint64_t artifact_bytes, size_t block, size_t capacity, size_t lags, unsigned cuts) {
+    // A block reads the weights about once. So many bytes take about ten seconds.
+    constexpr uint64_t most_bytes = uint64_t{1} << 37;
+    const size_t most = std::max<size_t>(16, most_bytes / std::max<uint64_t>(1, artifact_bytes));
+    StreamPasses passes;
+    passes.ticks = capacity ? std::min(capacity, std::max(most * block, lags)) : std::max(std::min<size_t>(100, most) * block, lags);
+    passes.long_ticks = std::max(passes.ticks, lags);
+    // All short passes together are as long as two of the others.
+    const size_t blocks = std::max<size_t>(8, 2 * most / (cuts + 1));
+    passes.cut_ticks = std::min({passes.ticks, std::max<size_t>(8 * block, 512) + block / 2, blocks * block + block / 2});
+    return passes;
+}
 
 size_t ticks_of_lags(const Model &model) {
     constexpr uint64_t most = 1 << 24; // the report is whatever its maker wrote
@@ -120,16 +127,13 @@ Expected<StreamCheck> check_stream(const Model &model, unsigned cuts, uint32_t e
     check.window = window_of(model);
     if (check.window) check.limit = 0;
     check.delay = model.entry(entry).delay;
-    const size_t most = most_blocks(model), lags = ticks_of_lags(model);
+    StreamPasses passes = passes_of(model.info.artifact_bytes, block, model.info.has_run ? model.info.run_capacity : 0, ticks_of_lags(model), cuts);
     // Every slot of the ring of a window becomes the newest one.
-    const size_t ticks = check.window         ? 2 * size_t{check.window}
-                         : model.info.has_run ? std::min<size_t>(model.info.run_capacity, std::max(most * block, lags))
-                                              : std::max(std::min<size_t>(100, most) * block, lags);
+    if (check.window) passes = passes_of(0, block, 2 * size_t{check.window}, ticks_of_lags(model), cuts);
+    const size_t ticks = passes.ticks;
     check.ticks = ticks;
-    check.long_ticks = std::max(ticks, lags);
-    // All short passes together are as long as two of the others at most.
-    const size_t short_blocks = std::max<size_t>(8, 2 * most / (cuts + 1));
-    check.cut_ticks = std::min({ticks, std::max<size_t>(8 * block, 512) + block / 2, short_blocks * block + block / 2});
+    check.long_ticks = passes.long_ticks;
+    check.cut_ticks = passes.cut_ticks;
     const Sequence in = made_up(model, ticks, 7);
     LW_ASSIGN(Stream stream_of, Stream::create(model, LW_F32, entry));
     const auto by_blocks = [&] { return block; };

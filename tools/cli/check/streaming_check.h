@@ -30,6 +30,13 @@ struct StreamCheck {
     bool holds() const { return bit_equal && largest_error <= limit; }
 };
 
+// Input ticks of the first pass, of the pass in random pushes and of each short pass. `capacity`: of
+// the offline run, 0 without one; `lags`: ticks_of_lags.
+struct StreamPasses {
+    size_t ticks = 0, long_ticks = 0, cut_ticks = 0;
+};
+StreamPasses passes_of(uint64_t artifact_bytes, size_t block, size_t capacity, size_t lags, unsigned cuts);
+
 // Input ticks that exercise every lag of the model, from its report; 0: it does not say.
 size_t ticks_of_lags(const Model &model);
 
