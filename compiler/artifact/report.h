@@ -38,6 +38,7 @@ struct DeviceReportInputs {
     const Placed &placed;
     const std::string &no_run, &no_stream; // why it has no such entries
     size_t kernels = 0, bytes = 0;         // of its code
+    const std::map<std::string, size_t> &dispatches; // by entry
 };
 // Entries and code of the device. Where layers were placed: the device of each layer and the
 // transfers.

@@ -1,4 +1,5 @@
 #include "compiler/codegen/spirv_modules.h"
+#include "compiler/codegen/chains.h"
 #include "compiler/codegen/dispatch.h"
 #include "compiler/codegen/fp16_kernel.h"
 #include "compiler/codegen/kernel_cache.h"
@@ -33,11 +34,16 @@ std::vector<KernelRequest> requests_for(const Specs &specs, const std::vector<si
     return requests;
 }
 
+std::vector<uint32_t> words_of(const CompiledKernel &kernel) {
+    std::vector<uint32_t> words(kernel.object.size() / sizeof(uint32_t));
+    std::memcpy(words.data(), kernel.object.data(), words.size() * sizeof(uint32_t));
+    return words;
+}
+
 // The module of a kernel that streams call, which sees many of them at once.
 Expected<std::vector<uint8_t>> code_for_streams(const std::string &spec, const CompiledKernel &kernel,
                                                 const targets::Target &target, Dispatch &dispatch) {
-    std::vector<uint32_t> words(kernel.object.size() / sizeof(uint32_t));
-    std::memcpy(words.data(), kernel.object.data(), words.size() * sizeof(uint32_t));
+    const std::vector<uint32_t> words = words_of(kernel);
     const auto &args = kernel.signature.args;
     const auto scalars = std::count_if(
         args.begin(), args.end(), [](const auto &arg) { return arg.kind == schedules::ArgKind::scalar; });
@@ -86,11 +92,29 @@ public:
         code_.insert(code_.end(), code.begin(), code.end());
     }
 
+    void add(const StepChain &chain) {
+        auto made = std::make_unique<fb::ChainT>();
+        made->entry = static_cast<uint16_t>(chain.entry);
+        made->first = static_cast<uint16_t>(chain.first);
+        made->steps = static_cast<uint16_t>(chain.steps);
+        // Equal chains have one code: the runtime knows them by its place.
+        const auto [known, fresh] = chains_.try_emplace(chain.code, static_cast<uint32_t>(code_.size()));
+        made->offset = known->second;
+        made->size = static_cast<uint32_t>(chain.code.size());
+        made->threads = chain.threads;
+        made->shared_bytes = chain.shared_bytes;
+        made->descriptors = chain.descriptors;
+        made->table = chain.table;
+        manifest_.chains.push_back(std::move(made));
+        if (fresh) code_.insert(code_.end(), chain.code.begin(), chain.code.end());
+    }
+
     std::vector<uint8_t> finish() {
         // Offsets are never 0, so that none takes the place of a default: the manifest's size stays
         // the same.
         const uint64_t behind = 8 + (pack().size() + 3) / 4 * 4;
         for (auto &module : manifest_.modules) module->offset += static_cast<uint32_t>(behind);
+        for (auto &chain : manifest_.chains) chain->offset += static_cast<uint32_t>(behind);
         std::vector<uint8_t> manifest = pack(), segment(8);
         const uint64_t size = manifest.size();
         std::memcpy(segment.data(), &size, sizeof size);
@@ -109,13 +133,15 @@ private:
     }
 
     fb::ModulesT manifest_;
+    std::map<std::vector<uint8_t>, uint32_t> chains_; // where their code lies
     std::vector<uint8_t> code_;
 };
 
 } // namespace
 
-Status compile_modules(const Specs &specs, const std::vector<EntryPlan> &entries,
-                       const devices::Traits &device, const KernelCacheOptions &options, Code &code) {
+Status compile_modules(const Specs &specs, const std::vector<EntryPlan> &entries, const Storage &storage,
+                       const devices::Traits &device, uint64_t chained_bytes,
+                       const KernelCacheOptions &options, Code &code) {
     if (device.code != devices::CodeContainer::modules) return Status::ok();
     const std::vector<size_t> kernels = kernels_called(specs, entries, device);
     if (kernels.empty()) return Status::ok();
@@ -129,6 +155,7 @@ Status compile_modules(const Specs &specs, const std::vector<EntryPlan> &entries
 
     Segment segment(target);
     code.signatures.resize(specs.all.size());
+    std::map<std::string, StepModule> of_streams;
     for (size_t i = 0; i < kernels.size(); i++) {
         const CompiledKernel &kernel = compiled[i];
         (kernel.cached ? code.cached : code.compiled)++;
@@ -145,11 +172,17 @@ Status compile_modules(const Specs &specs, const std::vector<EntryPlan> &entries
             LW_TRY(store_fp16(halves, module, signature, dispatch));
             code.signatures[kernels[i]] = signature;
         } else if (streamed.contains(requests[i].spec)) {
+            of_streams[requests[i].spec] = {words_of(kernel), signature, dispatch};
             LW_ASSIGN(module, code_for_streams(requests[i].spec, kernel, target, dispatch));
         }
         segment.add(kernels[i], dispatch, module);
     }
     LW_TRY(check_steps(specs.all, entries, code.signatures, devices::CodeContainer::modules));
+    const ChainLimits limits{target, chained_bytes};
+    const std::vector<StepChain> chains = chain_steps(entries, storage, device, of_streams, limits);
+    for (const StepChain &chain : chains) segment.add(chain);
+    for (size_t e = 0; e < entries.size(); e++)
+        if (entries[e].device == &device) code.dispatches[entries[e].name()] = count_dispatches(entries, e, chains);
     code.module_kernels = kernels.size();
     code.modules = segment.finish();
     return Status::ok();

@@ -60,6 +60,9 @@ struct Options {
     // What kernels of a GPU hand to each other in whole runs: f32, or f16 where they can
     // (passes/store_halves.h)
     std::string gpu_storage = "f32";
+    // Steps of a stream on a GPU that touch at most so many bytes share dispatches; 0: none does
+    // (codegen/chains.h).
+    uint64_t gpu_chained_bytes = 256u << 10;
     // force one algorithm by name where its op has several; empty: the planner chooses
     std::string convolution;
     std::string tuning, tuning_name; // text and name of a tuning file (tuning.h); empty: the shipped tables

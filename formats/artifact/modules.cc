@@ -94,7 +94,7 @@ Broken halves_rule(const fb::Modules &all, const fb::Kernel &kernel, const fb::M
     return {};
 }
 
-Broken code_rule(const Bytes &segment, const fb::Module &module, uint32_t m) {
+template <class ModuleOrChain> Broken code_rule(const Bytes &segment, const ModuleOrChain &module, uint32_t m) {
     if (module.offset() % 4 != 0 || module.size() % 4 != 0 || module.size() < least_module ||
         !checked::inside(module.offset(), module.size(), segment.size))
         return broken(21, "a module lies outside its segment: module, offset", m, module.offset());
@@ -200,6 +200,84 @@ Broken entries_rule(const fb::Plan &plan, const ModulesView &view) {
     return {};
 }
 
+// Whether one descriptor reaches both: of the state the same field.
+bool same_region(const fb::Plan &plan, const fb::Place &a, const fb::Place &b) {
+    if (a.space() != b.space()) return false;
+    if (a.space() != fb::Space::state) return true;
+    for (uint32_t f = 0; f < count(plan.state()); ++f) {
+        const uint64_t begin = plan.state()->Get(f)->offset();
+        if ((a.offset() < begin) != (b.offset() < begin)) return false;
+    }
+    return true;
+}
+
+// What the arguments of a chain are bound to: each descriptor to one region, scalars to the table.
+struct ChainDescriptors {
+    const fb::Plan &plan;
+    const fb::Chain &chain;
+    const fb::Place *first[most_bindings] = {}; // that has the descriptor
+    uint32_t next = 0;                          // argument
+
+    Broken add(const fb::Binding &argument, uint32_t c) {
+        if (next == chain.descriptors()->size())
+            return broken(21, "descriptors of a chain: chain, found", c, next);
+        const uint32_t a = next++, descriptor = chain.descriptors()->Get(a);
+        if (descriptor == unbound) return {};
+        const bool table = descriptor == chain.table();
+        if (descriptor >= most_bindings || table != (argument.scalar() != nullptr))
+            return broken(21, "descriptor of a chain's argument: chain, argument", c, a);
+        if (table) return {};
+        const fb::Place *&known = first[descriptor];
+        if (!known) known = argument.place();
+        if (!same_region(plan, *known, *argument.place()))
+            return broken(21, "descriptor of a chain's argument is another region's: chain, argument", c, a);
+        return {};
+    }
+    Broken finish(uint32_t c) const {
+        if (next != chain.descriptors()->size())
+            return broken(21, "descriptors of a chain: chain, arguments", c, next);
+        if (chain.table() >= most_bindings)
+            return broken(21, "descriptor of a chain's table of streams: chain, descriptor", c, chain.table());
+        for (uint32_t d = 0; d < most_bindings; ++d)
+            if ((first[d] != nullptr) != (d < chain.table()))
+                return broken(21, "descriptors of a chain leave one out: chain, descriptor", c, d);
+        return {};
+    }
+};
+
+Broken chain_rule(const fb::Plan &plan, const fb::Modules &all, const Bytes &segment, uint32_t c) {
+    const fb::Chain &chain = *all.chains()->Get(c);
+    if (chain.entry() >= plan.entries()->size())
+        return broken(21, "a chain names no entry: chain, entry", c, chain.entry());
+    const fb::Entry &entry = *plan.entries()->Get(chain.entry());
+    if (entry.device() != fb::DeviceKind::gpu || entry.kind() != fb::EntryKind::stream)
+        return broken(21, "a chain is of no stream of a GPU: chain, entry", c, chain.entry());
+    const uint32_t end = uint32_t{chain.first()} + chain.steps();
+    if (chain.steps() < 2 || end > count(entry.steps()))
+        return broken(21, "steps of a chain: chain, first step", c, chain.first());
+    if (c > 0) {
+        const fb::Chain &before = *all.chains()->Get(c - 1);
+        if (before.entry() > chain.entry() ||
+            (before.entry() == chain.entry() && before.first() + before.steps() > chain.first()))
+            return broken(21, "chains are out of order, or share a step: chain, first step", c, chain.first());
+    }
+    if (chain.threads() < 1 || chain.threads() > all.threads())
+        return broken(21, "threads of a chain: chain, threads", c, chain.threads());
+    if (chain.shared_bytes() > all.shared_bytes())
+        return broken(21, "shared bytes of a chain, more than its target has: chain, bytes", c,
+                      chain.shared_bytes());
+    ChainDescriptors descriptors{plan, chain};
+    for (uint32_t i = chain.first(); i < end; ++i) {
+        const fb::Step &step = *entry.steps()->Get(i), &first = *entry.steps()->Get(chain.first());
+        if (step.period() != first.period() || step.phase() != first.phase())
+            return broken(21, "steps of a chain fire in different blocks: chain, step", c, i);
+        for (const fb::Binding *argument : *step.args())
+            if (Broken b = descriptors.add(*argument, c)) return b;
+    }
+    if (Broken b = descriptors.finish(c)) return b;
+    return code_rule(segment, chain, c);
+}
+
 // The manifest at the head of the segment, as a flatbuffer.
 Broken read_manifest(const Bytes &segment, const fb::Modules **out) {
     uint64_t size = 0;
@@ -225,6 +303,12 @@ const fb::Module *ModulesView::of_kernel(uint32_t kernel) const {
     return nullptr;
 }
 
+uint32_t ModulesView::chain_count() const { return count(modules_->chains()); }
+
+const fb::Chain &ModulesView::chain(uint32_t index) const { return *modules_->chains()->Get(index); }
+
+Bytes ModulesView::code(const fb::Chain &chain) const { return {segment_.data + chain.offset(), chain.size()}; }
+
 Bytes ModulesView::code(const fb::Module &module) const {
     return {segment_.data + module.offset(), module.size()};
 }
@@ -243,6 +327,8 @@ Broken open_modules(const fb::Plan &plan, const Bytes &segment, ModulesView *out
     for (uint32_t m = 0; m < all.modules()->size(); ++m)
         if (Broken b = module_rule(plan, all, segment, m)) return b;
     if (Broken b = entries_rule(plan, opened)) return b;
+    for (uint32_t c = 0; c < count(all.chains()); ++c)
+        if (Broken b = chain_rule(plan, all, segment, c)) return b;
     *out = opened;
     return {};
 }

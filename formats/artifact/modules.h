@@ -7,6 +7,7 @@
 #include <cstdint>
 
 namespace longwave::fb {
+struct Chain;
 struct Module;
 struct Modules;
 } // namespace longwave::fb
@@ -25,7 +26,10 @@ public:
     explicit operator bool() const { return modules_ != nullptr; }
     const fb::Modules &manifest() const { return *modules_; }
     const fb::Module *of_kernel(uint32_t kernel) const; // null: an entry of the CPU alone calls it
-    Bytes code(const fb::Module &module) const;         // SPIR-V, 4-aligned
+    uint32_t chain_count() const;
+    const fb::Chain &chain(uint32_t index) const; // by entry and first step
+    Bytes code(const fb::Module &module) const;   // SPIR-V, 4-aligned
+    Bytes code(const fb::Chain &chain) const;     // likewise
 
 private:
     friend Broken open_modules(const fb::Plan &, const Bytes &, ModulesView *);

@@ -43,7 +43,7 @@ TEST_CASE("vulkan streams: the keyword model listens as on the CPU") {
 TEST_CASE("vulkan streams: many of the keyword model have the bits of one, in as many dispatches") {
     const cli::Model &gpu = keyword_models().gpu;
     const Flush one = many_have_the_bits_of_one(gpu, {.streams = 1, .amplitude = 0.2f});
-    CHECK(one.dispatches > 10);
+    CHECK(one.dispatches <= 12);
     const uint32_t n = wanted_streams(64);
     const Flush all = many_have_the_bits_of_one(gpu, {.streams = n, .amplitude = 0.2f});
     CHECK(all.dispatches == one.dispatches);

@@ -39,6 +39,7 @@ std::vector<uint8_t> packed(const fb::ModulesT &manifest) {
 std::vector<uint8_t> modules_segment(fb::ModulesT manifest, const std::vector<uint8_t> &code) {
     const size_t behind = 8 + (packed(manifest).size() + 3) / 4 * 4;
     for (auto &each : manifest.modules) each->offset += static_cast<uint32_t>(behind);
+    for (auto &each : manifest.chains) each->offset += static_cast<uint32_t>(behind);
     const std::vector<uint8_t> bytes = packed(manifest);
     const uint64_t size = bytes.size();
     std::vector<uint8_t> segment(8);
@@ -98,6 +99,26 @@ Draft mixed_model() {
     return draft;
 }
 
+namespace {
+
+std::vector<uint8_t> stream_code() {
+    std::vector<uint8_t> code(sizeof fir_streams_words);
+    memcpy(code.data(), fir_streams_words, sizeof fir_streams_words);
+    return code;
+}
+
+fb::ModulesT stream_manifest() {
+    fb::ModulesT manifest;
+    manifest.target = "vulkan-16k";
+    manifest.shared_bytes = 16384;
+    manifest.threads = 64;
+    manifest.modules.push_back(module(0, 0, sizeof fir_streams_words, 4, {0, 1, 2, 3}));
+    manifest.modules[0]->table = 4;
+    return manifest;
+}
+
+} // namespace
+
 Draft gpu_stream_model() {
     Draft draft = empty_draft("tiny-gpu-stream");
     add_input(draft, "audio", fb::InputKind::audio, 1000);
@@ -120,15 +141,30 @@ Draft gpu_stream_model() {
                                              slot(4, 4, 0), at(fb::Space::arena, 0))));
         draft.plan.entries.push_back(std::move(entry));
     }
-    fb::ModulesT manifest;
-    manifest.target = "vulkan-16k";
-    manifest.shared_bytes = 16384;
-    manifest.threads = 64;
-    manifest.modules.push_back(module(0, 0, sizeof fir_streams_words, 4, {0, 1, 2, 3}));
-    manifest.modules[0]->table = 4;
-    std::vector<uint8_t> code(sizeof fir_streams_words);
-    memcpy(code.data(), fir_streams_words, sizeof fir_streams_words);
-    draft.segments.push_back({fb::SegmentKind::modules, modules_segment(manifest, code)});
+    draft.segments.push_back({fb::SegmentKind::modules, modules_segment(stream_manifest(), stream_code())});
+    return draft;
+}
+
+fb::ModulesT chain_manifest() {
+    fb::ModulesT manifest = stream_manifest();
+    auto chain = std::make_unique<fb::ChainT>();
+    chain->entry = 1;
+    chain->steps = 2;
+    chain->size = sizeof fir_streams_words;
+    chain->threads = 4;
+    chain->descriptors = {0, 1, 3, 2, 0, 1, 3, 2};
+    chain->table = 3;
+    manifest.chains.push_back(std::move(chain));
+    return manifest;
+}
+
+Draft chain_model(const fb::ModulesT &manifest) {
+    Draft draft = gpu_stream_model();
+    fb::EntryT &entry = *draft.plan.entries[1];
+    entry.arena_bytes = 128;
+    entry.steps.push_back(std::make_unique<fb::StepT>(*entry.steps[0]));
+    *entry.steps[1]->args[3]->place = place(fb::Space::arena, 64);
+    draft.segments.back().bytes = modules_segment(manifest, stream_code());
     return draft;
 }
 

@@ -24,5 +24,9 @@ Draft mixed_model();
 // of 16 ticks. Its output y is a FIR of 9 taps, a row a tick.
 Draft gpu_stream_model();
 Draft gpu_model(const fb::ModulesT &manifest); // the segment is the last
+// gpu_stream_model with the FIR twice on the device, both in a chain: for rule V21. Its code does
+// not compute them.
+fb::ModulesT chain_manifest();
+Draft chain_model(const fb::ModulesT &manifest);
 
 } // namespace longwave::test

@@ -45,6 +45,7 @@ public:
     VkPhysicalDeviceLimits limits{};     // of those
     VkPhysicalDeviceFeatures features{}; // that are switched on
     bool storage_16 = false;             // storageBuffer16BitAccess, likewise
+    bool rounds_float16 = false;         // to nearest, where it stores them (self_test.h)
     VkPhysicalDeviceMemoryProperties memory{};
     lw_allocator allocator{};
     bool fall_back = false; // the CPU computes runs that fail

@@ -68,6 +68,8 @@ lw_status create_layouts(const Gpu &gpu, Pipeline &pipeline) {
     return LW_OK;
 }
 
+} // namespace
+
 lw_status create_pipeline(const Gpu &gpu, const artifact::Bytes &code, const char *entry,
                           VkPipelineCache cache, Pipeline &pipeline) {
     if (lw_status status = create_layouts(gpu, pipeline)) return status;
@@ -97,8 +99,6 @@ void destroy_pipeline(const Gpu &gpu, Pipeline &pipeline) {
     pipeline = {};
 }
 
-} // namespace
-
 const uint64_t transfer_code_bytes = sizeof transfer_words;
 
 lw_status check_limits(const Gpu &gpu, const fb::Modules &manifest, const fb::Plan &plan) {
@@ -111,6 +111,11 @@ lw_status check_limits(const Gpu &gpu, const fb::Modules &manifest, const fb::Pl
             "the model's code for %.60s stores float16 and needs storageBuffer16BitAccess, which this GPU "
             "lacks: compile the model without --gpu-storage f16",
             manifest.target()->c_str());
+    if ((manifest.features() & artifact::gpu_storage_16) && !gpu.rounds_float16)
+        return fail(LW_UNSUPPORTED,
+                    "%.100s stores float16 rounded otherwise than to nearest, which the model's code for %.60s "
+                    "needs: compile the model without --gpu-storage f16",
+                    gpu.properties.deviceName, manifest.target()->c_str());
     if (manifest.shared_bytes() > gpu.limits.maxComputeSharedMemorySize)
         return beyond(manifest, "maxComputeSharedMemorySize", manifest.shared_bytes(),
                       gpu.limits.maxComputeSharedMemorySize);
@@ -123,21 +128,77 @@ lw_status check_limits(const Gpu &gpu, const fb::Modules &manifest, const fb::Pl
     return LW_OK;
 }
 
+uint32_t most_chains(const fb::Plan &plan) {
+    uint32_t most = 0;
+    for (const fb::Entry *entry : *plan.entries())
+        if (gpu_stream(*entry)) most += entry->steps()->size() / 2;
+    return most;
+}
+
 void Pipelines::lay_out(const fb::Plan &plan, Parts &parts) {
-    const uint32_t kernels = plan.kernels()->size();
+    const uint32_t kernels = plan.kernels()->size(), chains = most_chains(plan);
     table_ = parts.take<Pipeline>(kernels);
+    chains_ = parts.take<ChainPipeline>(chains);
     if (!table_) return; // only measuring
     for (uint32_t k = 0; k < kernels; ++k) new (table_ + k) Pipeline{};
+    for (uint32_t c = 0; c < chains; ++c) new (chains_ + c) ChainPipeline{};
     n_ = kernels;
+}
+
+lw_status Pipelines::create_chains(const Gpu &gpu, const artifact::ModulesView &modules, VkPipelineCache cache) {
+    for (uint32_t c = 0; c < modules.chain_count(); ++c)
+        if (modules.chain(c).table() + 1u > gpu.limits.maxPerStageDescriptorStorageBuffers) return LW_OK;
+    for (uint32_t c = 0; c < modules.chain_count(); ++c) {
+        ChainPipeline &chain = chains_[n_chains_++];
+        chain.of = &modules.chain(c);
+        for (uint32_t before = 0; before < c && !chain.shared; ++before)
+            if (chains_[before].of->offset() == chain.of->offset() && chains_[before].of->table() == chain.of->table()) {
+                chain.pipeline = chains_[before].pipeline;
+                chain.shared = true;
+            }
+        if (chain.shared) continue;
+        chain.pipeline.buffers = chain.of->table() + 1u;
+        const lw_status status = create_pipeline(gpu, modules.code(*chain.of), "main", cache, chain.pipeline);
+        if (status == LW_DEVICE)
+            return fail(LW_DEVICE, "the Vulkan driver rejected the shader of steps %u to %u of entry %u",
+                        unsigned{chain.of->first()}, chain.of->first() + chain.of->steps() - 1u,
+                        unsigned{chain.of->entry()});
+        if (status != LW_OK) return status;
+    }
+    return LW_OK;
+}
+
+// Whether some step outside of the chains calls the kernel.
+bool Pipelines::needed(const fb::Plan &plan, uint32_t kernel) const {
+    for (uint32_t e = 0; e < plan.entries()->size(); ++e) {
+        const fb::Entry &entry = *plan.entries()->Get(e);
+        if (!of_gpu(entry)) continue;
+        const auto chained = [&](uint32_t step) {
+            for (uint32_t c = 0; c < n_chains_; ++c)
+                if (chain(c).entry() == e && step >= chain(c).first() && step < chain(c).first() + chain(c).steps())
+                    return true;
+            return false;
+        };
+        const auto calls = [&](const fb::Step &step) {
+            return step.kind() == fb::StepKind::call && !step.cpu() && step.kernel() == kernel;
+        };
+        for (uint32_t i = 0; i < entry.steps()->size(); ++i)
+            if (calls(*entry.steps()->Get(i)) && !chained(i)) return true;
+        for (uint32_t i = 0; i < artifact::count(entry.rebuild()); ++i)
+            if (calls(*entry.rebuild()->Get(i))) return true;
+    }
+    return false;
 }
 
 lw_status Pipelines::create(const Gpu &gpu, const artifact::ModulesView &modules, const fb::Plan &plan,
                             const uint8_t *artifact) {
     PipelineCache cache(gpu, artifact);
+    if (lw_status status = create_chains(gpu, modules, cache.handle())) return status;
     for (const fb::Module *module : *modules.manifest().modules()) {
         Pipeline &pipeline = table_[module->kernel()];
         pipeline.module = module;
         pipeline.buffers = descriptors_of(*module);
+        if (!needed(plan, module->kernel())) continue;
         const lw_status status =
             create_pipeline(gpu, modules.code(*module), module->entry()->c_str(), cache.handle(), pipeline);
         if (status == LW_DEVICE) // the driver rejects the code: name the kernel
@@ -159,6 +220,8 @@ lw_status Pipelines::create(const Gpu &gpu, const artifact::ModulesView &modules
 void Pipelines::destroy(const Gpu &gpu) {
     if (gpu.leaked) return;
     for (uint32_t k = 0; k < n_; ++k) destroy_pipeline(gpu, table_[k]);
+    for (uint32_t c = 0; c < n_chains_; ++c)
+        if (!chains_[c].shared) destroy_pipeline(gpu, chains_[c].pipeline);
     destroy_pipeline(gpu, transfer_);
 }
 

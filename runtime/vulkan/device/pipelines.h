@@ -20,6 +20,9 @@ struct Pipeline {
     uint32_t buffers = 0; // descriptors of its set
 };
 
+// At least as many chains as any target of the plan has (formats/artifact/modules.fbs).
+uint32_t most_chains(const fb::Plan &plan);
+
 extern const uint64_t transfer_code_bytes; // of the transfers' kernel
 
 // Of every kernel of the plan. The table lies in the model's memory.
@@ -31,15 +34,34 @@ public:
                      const uint8_t *artifact); // its root hash: under which the driver's cache is kept
     void destroy(const Gpu &gpu);
     const Pipeline &operator[](uint32_t kernel) const { return table_[kernel]; }
+    // Steps of streams that share a dispatch. None, where the device has too few descriptors.
+    uint32_t chain_count() const { return n_chains_; }
+    const fb::Chain &chain(uint32_t index) const { return *chains_[index].of; }
+    const Pipeline &of_chain(uint32_t index) const { return chains_[index].pipeline; }
     // Copies inputs and outputs of streams (transfer.comp). Made for plans with stream entries on a
     // GPU only.
     const Pipeline &transfer() const { return transfer_; }
 
 private:
+    struct ChainPipeline {
+        const fb::Chain *of = nullptr;
+        Pipeline pipeline;
+        bool shared = false; // the pipeline is that of an earlier chain with the same code
+    };
+    lw_status create_chains(const Gpu &gpu, const artifact::ModulesView &modules, VkPipelineCache cache);
+    bool needed(const fb::Plan &plan, uint32_t kernel) const;
+
     Pipeline *table_ = nullptr;
-    uint32_t n_ = 0;
+    ChainPipeline *chains_ = nullptr;
+    uint32_t n_ = 0, n_chains_ = 0;
     Pipeline transfer_;
 };
+
+// Of a module whose descriptors are 0 .. `pipeline.buffers` - 1. What a failure leaves,
+// destroy_pipeline gives back.
+lw_status create_pipeline(const Gpu &gpu, const artifact::Bytes &code, const char *entry, VkPipelineCache cache,
+                          Pipeline &pipeline);
+void destroy_pipeline(const Gpu &gpu, Pipeline &pipeline);
 
 // LW_UNSUPPORTED with the limit when the device cannot run what the manifest says.
 lw_status check_limits(const Gpu &gpu, const fb::Modules &manifest, const fb::Plan &plan);

@@ -3,6 +3,7 @@
 #include "runtime/core/model.h"
 #include "runtime/vulkan/device/failure.h"
 #include "runtime/vulkan/device/gpu.h"
+#include "runtime/vulkan/device/self_test.h"
 #include "runtime/vulkan/library/calls.h"
 #include <new>
 #include <string.h>
@@ -27,7 +28,7 @@ lw_status open(Gpu &gpu, const lw_vulkan_options &options) {
     gpu.fall_back = options.fall_back != 0;
     if (options.cache_folder)
         if (const char *why = gpu.cache.open(options.cache_folder, gpu.properties)) gpu.no_cache = why;
-    return LW_OK;
+    return self_test(gpu);
 }
 
 lw_status list(const Gpu &gpu, lw_vulkan_info *to, size_t *n) {

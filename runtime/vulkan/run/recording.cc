@@ -3,6 +3,7 @@
 #include "formats/artifact/geometry.h"
 #include "runtime/core/scalars.h"
 #include "runtime/vulkan/device/failure.h"
+#include "runtime/vulkan/model/hazards.h"
 #include "runtime/vulkan/run/session.h"
 
 namespace longwave::runtime::vulkan {
@@ -134,7 +135,6 @@ static void record_commands(const RunSession &session, Recording &recording, VkC
                      uint64_t rows) {
     const Gpu &gpu = session.gpu();
     const fb::Step &step = *recording.entry->steps()->Get(i);
-    barrier(gpu, commands);
     if (step.kind() == fb::StepKind::call) {
         dispatch(session, recording, commands, i);
         ++recording.dispatches;
@@ -164,8 +164,20 @@ static lw_status record_segment(const RunSession &session, Recording &recording,
     if (lw_status status = begin(gpu, segment.commands, false)) return status;
     // Copies of the run before may still be in progress.
     barrier(gpu, segment.commands);
-    if (!recording.mixed) copy_ports(session, recording, segment.commands, false);
-    for (uint32_t i = segment.first; i < segment.last; ++i) record_commands(session, recording, segment.commands, i, rows);
+    if (!recording.mixed) {
+        copy_ports(session, recording, segment.commands, false);
+        barrier(gpu, segment.commands);
+    }
+    Hazards hazards(session.model->plan());
+    for (uint32_t i = segment.first; i < segment.last; ++i) {
+        const fb::Step &step = *recording.entry->steps()->Get(i);
+        if (hazards.must_wait(step)) {
+            barrier(gpu, segment.commands);
+            hazards.clear();
+        }
+        hazards.add(step);
+        record_commands(session, recording, segment.commands, i, rows);
+    }
     barrier(gpu, segment.commands);
     if (!recording.mixed) copy_ports(session, recording, segment.commands, true);
     barrier(gpu, segment.commands, VK_ACCESS_HOST_READ_BIT);
@@ -185,8 +197,10 @@ lw_status record(const RunSession &session, Recording &recording, uint64_t rows)
 lw_status record_step(const RunSession &session, Recording &recording, Commands &commands, uint32_t step,
                       uint32_t times) {
     if (lw_status status = commands.begin(session.gpu(), false)) return status;
-    for (uint32_t i = 0; i < times; ++i)
+    for (uint32_t i = 0; i < times; ++i) {
+        barrier(session.gpu(), commands.buffer);
         record_commands(session, recording, commands.buffer, step, recording.entry->block());
+    }
     barrier(session.gpu(), commands.buffer);
     return commands.end(session.gpu());
 }

@@ -5,16 +5,38 @@
 // of a stream lies at its tick, its scalars, where its input and outputs go, and the number of
 // workgroups. So a pool records the commands of an entry once, whichever streams have a block.
 #include "runtime/vulkan/stream/blocks.h"
+#include "formats/artifact/modules_schema.h"
 #include "runtime/core/scalars.h"
+#include "runtime/vulkan/model/hazards.h"
 #include "runtime/vulkan/stream/pool.h"
 #include "runtime/vulkan/stream/scheduler.h"
 
 namespace longwave::runtime::vulkan {
 namespace {
 
+// A word for each argument of each step. Descriptors of weights and derived tables begin with these.
+void put_chain_row(const StreamFamily &family, const StreamSession &session, const StreamCall &call,
+                   uint64_t firing, uint32_t *words) {
+    const auto &steps = *session.model->plan().entries()->Get(call.entry)->steps();
+    for (uint32_t i = 0; i < call.chain->steps(); ++i)
+        for (const fb::Binding *argument : *steps.Get(call.chain->first() + i)->args()) {
+            if (argument->scalar()) {
+                *words++ = static_cast<uint32_t>(evaluate(*argument->scalar(), firing, 0, Extent{}));
+                continue;
+            }
+            const fb::Place &place = *argument->place();
+            uint64_t bytes = offset_of(place, firing);
+            if (const Part *part = family.part_of(place.space(), call.entry, place.offset()))
+                bytes += session.place * part->bytes - part->offset;
+            *words++ = static_cast<uint32_t>(bytes / 4);
+        }
+}
+
 // Writes the row of one stream into the table of a call.
 void put_row(const StreamFamily &family, const StreamSession &session, const StreamCall &call,
              uint64_t firing, uint32_t row, uint32_t *table) {
+    if (call.chain)
+        return put_chain_row(family, session, call, firing, table + uint64_t{row} * call.row_words());
     const fb::Module &module = *call.pipeline->module;
     const uint32_t buffers = call.pipeline->buffers - 1;
     uint32_t *const words = table + uint64_t{row} * call.row_words(), *scalars = words + buffers;
@@ -44,6 +66,7 @@ void put_groups(const Pool &pool, const Dispatch &dispatch, uint32_t x, uint32_t
 }
 
 void put_call_groups(const Pool &pool, const StreamFamily &family, uint32_t index, uint32_t streams) {
+    if (family.calls[index].chain) return put_groups(pool, pool.calls[index], 1, 1, streams);
     const fb::Extent3 &grid = *family.calls[index].pipeline->module->grid();
     put_groups(pool, pool.calls[index], grid.x(), grid.y(), grid.z() * streams);
 }
@@ -72,11 +95,22 @@ struct Group {
     template <class StepOrPort> bool fires(const StepOrPort &what) const {
         return pattern % what.period() == what.phase();
     }
-    // visit(index in StreamFamily::calls, step) for each step that fires.
+    // visit(index in StreamFamily::calls, step) for each step or chain that fires.
     template <class Visit> void each_call(const Visit &visit) const {
-        for (uint32_t i = 0; i < entry.steps()->size(); ++i)
-            if (const fb::Step &step = *entry.steps()->Get(i); fires(step))
-                visit(model.family->first_call[index] + i, step);
+        const uint32_t first = model.family->first_call[index];
+        for (uint32_t i = 0; i < entry.steps()->size(); ++i) {
+            const fb::Step &step = *entry.steps()->Get(i);
+            if (!fires(step)) continue;
+            const StreamCall &call = model.family->calls[first + i];
+            if (call.chained) visit(call.chained, step);
+            else if (!call.in_chain) visit(first + i, step);
+        }
+    }
+    // visit(step) for each step of a call.
+    template <class Visit> void each_step(uint32_t call, const Visit &visit) const {
+        const StreamCall &of = model.family->calls[call];
+        if (!of.chain) return visit(*of.step);
+        for (uint32_t i = 0; i < of.chain->steps(); ++i) visit(*entry.steps()->Get(of.chain->first() + i));
     }
     // visit(index in StreamFamily::transfers, number of the output) for each output that fires.
     template <class Visit> void each_output(const Visit &visit) const {
@@ -168,8 +202,16 @@ lw_status record(const Group &group, VkCommandBuffer commands) {
     const Pool &pool = group.pool;
     barrier(gpu, commands); // transfers of the block before may still run
     record_dispatch(gpu, pool, *family.transfer, pool.transfers[0], commands);
+    barrier(gpu, commands);
+    Hazards hazards(group.model.plan());
     group.each_call([&](uint32_t index, const fb::Step &) {
-        barrier(gpu, commands);
+        bool waits = false;
+        group.each_step(index, [&](const fb::Step &step) { waits |= hazards.must_wait(step); });
+        if (waits) {
+            barrier(gpu, commands);
+            hazards.clear();
+        }
+        group.each_step(index, [&](const fb::Step &step) { hazards.add(step); });
         record_dispatch(gpu, pool, *family.calls[index].pipeline, pool.calls[index], commands);
     });
     barrier(gpu, commands);

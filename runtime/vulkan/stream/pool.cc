@@ -1,5 +1,6 @@
 #include "runtime/vulkan/stream/pool.h"
 #include "formats/artifact/geometry.h"
+#include "formats/artifact/modules_schema.h"
 #include "runtime/vulkan/device/failure.h"
 #include "runtime/vulkan/stream/scheduler.h"
 #include <new>
@@ -73,8 +74,34 @@ void write_set(const Gpu &gpu, VkDescriptorSet set, const VkDescriptorBufferInfo
     gpu.vk.vkUpdateDescriptorSets(gpu.device, n, writes, 0, nullptr);
 }
 
+// Of a chain: a descriptor for each region that its steps use.
+void write_chain_set(const Model &model, const Pool &pool, uint32_t index) {
+    const StreamCall &call = model.family->calls[index];
+    const fb::Chain &chain = *call.chain;
+    const auto &steps = *model.plan().entries()->Get(chain.entry())->steps();
+    VkDescriptorBufferInfo buffers[64]; // V21
+    buffers[chain.table()] = {pool.exchange.buffer, pool.calls[index].table_at,
+                              uint64_t{4} * call.row_words() * pool.capacity};
+    const uint8_t *descriptor = chain.descriptors()->data();
+    for (uint32_t i = 0; i < chain.steps(); ++i)
+        for (const fb::Binding *argument : *steps.Get(chain.first() + i)->args()) {
+            const uint8_t d = *descriptor++;
+            const fb::Place *place = argument->place();
+            if (d == artifact::unbound || !place) continue;
+            if (own(place->space())) {
+                const Part &part = *model.family->part_of(place->space(), call.entry, place->offset());
+                buffers[d] = {pool.device.buffer, part.before * pool.capacity, part.bytes * pool.capacity};
+            } else {
+                const DeviceBuffer &all = place->space() == fb::Space::weights ? model.weights : model.derived;
+                buffers[d] = {all.buffer, 0, all.bytes};
+            }
+        }
+    write_set(model.gpu(), pool.calls[index].set, buffers, call.pipeline->buffers);
+}
+
 void write_call_set(const Model &model, const Pool &pool, uint32_t index) {
     const StreamCall &call = model.family->calls[index];
+    if (call.chain) return write_chain_set(model, pool, index);
     const fb::Module &module = *call.pipeline->module;
     const fb::Kernel &kernel = *model.plan().kernels()->Get(call.step->kernel());
     const VkDescriptorBufferInfo table{pool.exchange.buffer, pool.calls[index].table_at,
@@ -118,16 +145,21 @@ lw_status create_sets(const Model &model, Pool &pool) {
     const Gpu &gpu = model.gpu();
     const StreamFamily &family = *model.family;
     if (family.n_calls + family.n_transfers == 0) return LW_OK;
-    uint32_t buffers = family.n_transfers * family.transfer->buffers;
-    for (uint32_t c = 0; c < family.n_calls; ++c) buffers += family.calls[c].pipeline->buffers;
+    uint32_t buffers = family.n_transfers * family.transfer->buffers, sets = family.n_transfers;
+    for (uint32_t c = 0; c < family.n_calls; ++c) {
+        if (family.calls[c].in_chain) continue;
+        buffers += family.calls[c].pipeline->buffers;
+        ++sets;
+    }
     const VkDescriptorPoolSize size{VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, buffers};
     VkDescriptorPoolCreateInfo info{};
     info.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO;
-    info.maxSets = family.n_calls + family.n_transfers;
+    info.maxSets = sets;
     info.poolSizeCount = 1;
     info.pPoolSizes = &size;
     LW_VK(gpu.vk, vkCreateDescriptorPool, gpu.device, &info, nullptr, &pool.descriptors);
     for (uint32_t c = 0; c < family.n_calls; ++c) {
+        if (family.calls[c].in_chain) continue;
         if (lw_status status = allocate_set(gpu, pool, *family.calls[c].pipeline, &pool.calls[c].set))
             return status;
         write_call_set(model, pool, c);

@@ -1,6 +1,7 @@
 // What a stream of a model consists of: its parts, the calls of all entries, what is moved.
 #include "runtime/vulkan/stream/stream_family.h"
 #include "formats/artifact/geometry.h"
+#include "formats/artifact/modules_schema.h"
 #include <new>
 
 namespace longwave::runtime::vulkan {
@@ -22,6 +23,11 @@ uint64_t bytes_of_field(const fb::StateField &field) {
 
 } // namespace
 
+uint32_t StreamCall::row_words() const {
+    if (in_chain) return 0;
+    return chain ? chain->descriptors()->size() : pipeline->buffers - 1 + scalars;
+}
+
 void StreamFamily::lay_out(const fb::Plan &plan, Parts &memory) {
     n_parts = count(plan.state()) + 1; // and the arena
     n_calls = n_transfers = n_recordings = 0;
@@ -35,7 +41,7 @@ void StreamFamily::lay_out(const fb::Plan &plan, Parts &memory) {
     }
     if (n_recordings > 0) ++n_transfers; // the input's
     parts = memory.take<Part>(n_parts);
-    calls = memory.take<StreamCall>(n_calls);
+    calls = memory.take<StreamCall>(n_calls + most_chains(plan));
     transfers = memory.take<StreamTransfer>(n_transfers);
     first_call = memory.take<uint32_t>(entries);
     first_output = memory.take<uint32_t>(entries);
@@ -92,17 +98,32 @@ void StreamFamily::bind(const Gpu &gpu, const fb::Plan &plan, const Pipelines &p
     }
     filling.part(fb::Space::arena, 0, 0, arena);
     n_parts = filling.parts;
+    bind_chains(plan, pipelines);
     transfer = &pipelines.transfer();
     bind_transfers(plan);
     most = 1u << 20;
     for (uint32_t p = 0; p < n_parts; ++p) lower(most, gpu.limits.maxStorageBufferRange / parts[p].bytes);
     for (uint32_t c = 0; c < n_calls; ++c) {
-        lower(most, gpu.limits.maxComputeWorkGroupCount[2] / calls[c].pipeline->module->grid()->z());
+        if (calls[c].in_chain) continue;
+        const uint32_t depth = calls[c].chain ? 1 : calls[c].pipeline->module->grid()->z();
+        lower(most, gpu.limits.maxComputeWorkGroupCount[2] / depth);
         lower(most, gpu.limits.maxStorageBufferRange / (uint64_t{4} * calls[c].row_words()));
     }
     if (n_transfers == 0) return;
     lower(most, gpu.limits.maxComputeWorkGroupCount[2]);
     lower(most, gpu.limits.maxStorageBufferRange / (in_bytes + out_bytes));
+}
+
+void StreamFamily::bind_chains(const fb::Plan &plan, const Pipelines &pipelines) {
+    for (uint32_t c = 0; c < pipelines.chain_count(); ++c) {
+        const fb::Chain &chain = pipelines.chain(c);
+        const uint32_t first = first_call[chain.entry()] + chain.first();
+        const fb::Step *step = plan.entries()->Get(chain.entry())->steps()->Get(chain.first());
+        for (uint32_t i = 0; i < chain.steps(); ++i) calls[first + i].in_chain = true;
+        calls[first].chained = n_calls;
+        StreamCall &call = *new (calls + n_calls++) StreamCall{chain.entry(), step, &pipelines.of_chain(c)};
+        call.chain = &chain;
+    }
 }
 
 void StreamFamily::bind_transfers(const fb::Plan &plan) {

@@ -22,13 +22,18 @@ struct Part {
     uint64_t before = 0;            // bytes of one stream in the parts before this one
 };
 
-// A kernel call of a stream entry, or of its rebuild steps.
+// A kernel call of a stream entry, or of its rebuild steps. Or a chain: several of them in one
+// dispatch.
 struct StreamCall {
     uint32_t entry = 0;
-    const fb::Step *step = nullptr;
+    const fb::Step *step = nullptr; // of a chain its first
     const Pipeline *pipeline = nullptr;
     uint32_t scalars = 0;
-    uint32_t row_words() const { return pipeline->buffers - 1 + scalars; } // of its table, per stream
+    const fb::Chain *chain = nullptr;
+    uint32_t chained = 0; // the chain that begins with this step, in StreamFamily::calls; 0: none does
+    bool in_chain = false; // a chain computes it, and it has no dispatch of its own
+
+    uint32_t row_words() const; // of its table, per stream; 0: it has none
 };
 
 // The rows of one port of all streams, between the pool's staging memory and the part they belong
@@ -39,7 +44,7 @@ struct StreamTransfer {
 
 struct StreamFamily {
     Part *parts = nullptr;
-    StreamCall *calls = nullptr;         // of each entry: its steps, then its rebuild steps
+    StreamCall *calls = nullptr;         // of each entry: its steps, then its rebuild steps; chains
     StreamTransfer *transfers = nullptr; // the input's, then the outputs' of each entry
     uint32_t *first_call = nullptr;      // of each entry
     uint32_t *first_output = nullptr;    // of each entry, in `transfers`
@@ -57,6 +62,7 @@ struct StreamFamily {
 
 private:
     void bind_transfers(const fb::Plan &plan);
+    void bind_chains(const fb::Plan &plan, const Pipelines &pipelines);
 };
 
 // One stream's row in the table of a transfer, in 32-bit words from where its two buffers begin.

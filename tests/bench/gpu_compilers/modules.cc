@@ -63,6 +63,32 @@ Json simulated(const spirv::Module &module) {
     return json;
 }
 
+// Writes the module to the file that `about` names, and a line of JSON.
+void write_module(const fs::path &folder, const artifact::Bytes &code, Json about) {
+    spirv::Words words(code.size / 4);
+    std::memcpy(words.data(), code.data, code.size);
+    const spirv::Module module = spirv::Module::parse(words);
+    const bench::ModuleFacts facts = bench::facts_of(module);
+    std::ofstream(folder / about["file"].get<std::string>(), std::ios::binary)
+        .write(reinterpret_cast<const char *>(code.data), static_cast<std::streamsize>(code.size));
+    about["descriptors"] = descriptors_of(module);
+    about["float64"] = facts.float64;
+    about["int64"] = facts.int64;
+    about["indexed_private"] = facts.indexed_private;
+    about["simulation"] = simulated(module);
+    std::cout << about.dump() << "\n";
+}
+
+// What tells a chain from others of its model: its block, and its first and last step.
+Json about_chain(const fb::Plan &plan, const fb::Chain &chain) {
+    const fb::Entry &entry = *plan.entries()->Get(chain.entry());
+    const auto name = [&](uint32_t step) { return entry.steps()->Get(step)->name()->str(); };
+    return {{"block", entry.block()},
+            {"from", name(chain.first())},
+            {"to", name(chain.first() + chain.steps() - 1)},
+            {"steps", chain.steps()}};
+}
+
 void write_modules(const fs::path &folder, const fs::path &model) {
     const File file(model);
     artifact::View view;
@@ -75,28 +101,28 @@ void write_modules(const fs::path &folder, const fs::path &model) {
         artifact::ModulesView modules;
         if (const artifact::Broken broken = artifact::open_modules(plan, view.segment(s), &modules))
             throw Failed(fmt::format("{}: rule V{}: {}", model.string(), broken.rule, broken.text));
+        const std::string name = model.stem().string();
         for (const fb::Module *one : *modules.manifest().modules()) {
-            const artifact::Bytes code = modules.code(*one);
-            spirv::Words words(code.size / 4);
-            std::memcpy(words.data(), code.data, code.size);
-            const spirv::Module module = spirv::Module::parse(words);
-            const bench::ModuleFacts facts = bench::facts_of(module);
-            const std::string name = fmt::format("{}.{:02}.spv", model.stem().string(), one->kernel());
-            std::ofstream(folder / name, std::ios::binary)
-                .write(reinterpret_cast<const char *>(code.data), static_cast<std::streamsize>(code.size));
-            const Json json = {{"model", model.stem().string()},
-                               {"file", name},
-                               {"spec", plan.kernels()->Get(one->kernel())->spec()->str()},
-                               {"entry", one->entry()->str()},
-                               {"descriptors", descriptors_of(module)},
-                               {"grid", {one->grid()->x(), one->grid()->y(), one->grid()->z()}},
-                               {"local", {one->local()->x(), one->local()->y(), one->local()->z()}},
-                               {"shared_bytes", one->shared_bytes()},
-                               {"float64", facts.float64},
-                               {"int64", facts.int64},
-                               {"indexed_private", facts.indexed_private},
-                               {"simulation", simulated(module)}};
-            std::cout << json.dump() << "\n";
+            const Json about = {{"model", name},
+                                {"file", fmt::format("{}.{:02}.spv", name, one->kernel())},
+                                {"spec", plan.kernels()->Get(one->kernel())->spec()->str()},
+                                {"entry", one->entry()->str()},
+                                {"grid", {one->grid()->x(), one->grid()->y(), one->grid()->z()}},
+                                {"local", {one->local()->x(), one->local()->y(), one->local()->z()}},
+                                {"shared_bytes", one->shared_bytes()}};
+            write_module(folder, modules.code(*one), about);
+        }
+        for (uint32_t c = 0; c < modules.chain_count(); c++) {
+            const fb::Chain &chain = modules.chain(c);
+            const Json spec = {{"kernel", "chain"}, {"params", about_chain(plan, chain)}};
+            const Json about = {{"model", name},
+                                {"file", fmt::format("{}.chain{:02}.spv", name, c)},
+                                {"spec", spec.dump()},
+                                {"entry", "main"},
+                                {"grid", {1, 1, 1}},
+                                {"local", {chain.threads(), 1, 1}},
+                                {"shared_bytes", chain.shared_bytes()}};
+            write_module(folder, modules.code(chain), about);
         }
     }
 }

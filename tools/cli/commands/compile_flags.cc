@@ -109,6 +109,12 @@ void add_weight_flags(CommandLine &app, CompileFlags &flags) {
         ->suggests({"f32", "f16"})
         ->capture_default_str();
     app.add_option(
+           "--gpu-chain", flags.gpu_chain,
+           "Steps of a stream on a GPU that touch at most so many bytes share dispatches. 0: each step has "
+           "its own")
+        ->value("BYTES")
+        ->capture_default_str();
+    app.add_option(
            "--convolution", flags.convolution,
            "Use this algorithm wherever an op has several. The report lists their names (default: the "
            "fastest by predicted cost)")
@@ -183,6 +189,7 @@ Expected<compiler::Options> options_of(const CompileFlags &flags) {
     }
     options.weights = flags.weights;
     options.gpu_storage = flags.gpu_storage;
+    options.gpu_chained_bytes = flags.gpu_chain;
     options.dump_after = flags.dump_after;
     options.timings = flags.timings;
     options.dump = &std::cerr; // logs; stdout is for the report

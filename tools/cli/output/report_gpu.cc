@@ -57,6 +57,17 @@ std::string dispatches(const ReportValue &report) {
     return out;
 }
 
+// Of each entry, of which a model may have many: the first ones.
+std::string dispatches_of_entries(const ReportValue &gpu) {
+    std::string line;
+    size_t shown = 0;
+    for (const ReportValue &one : gpu["dispatches"].list()) {
+        if (++shown > 4) break;
+        line += (line.empty() ? "" : ", ") + format("%g in ", one["count"].number()) + one["entry"].text();
+    }
+    return line.empty() ? "" : "          dispatches: " + line + (shown > 4 ? ", …" : "") + "\n";
+}
+
 } // namespace
 
 std::string report_gpu(const ReportValue &report) {
@@ -75,7 +86,7 @@ std::string report_gpu(const ReportValue &report) {
                             : "streams") +
            format(", %g kernels (", of["kernels"].number()) + bytes_text(of["bytes"].count()) +
            " of SPIR-V); not checked yet: run `longwave verify --device vulkan`\n" +
-           placement(of["placement"]) + dispatches(report);
+           dispatches_of_entries(of) + placement(of["placement"]) + dispatches(report);
 }
 
 } // namespace longwave::cli

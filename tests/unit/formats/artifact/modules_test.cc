@@ -72,6 +72,29 @@ const ManifestCase manifests[] = {
      [](fb::ModulesT &m) { m.modules[1]->offset += 4, m.modules[1]->size -= 4; }},
 };
 
+const ManifestCase chains[] = {
+    {"a chain of no entry", [](fb::ModulesT &m) { m.chains[0]->entry = 2; }},
+    {"a chain of an entry of the CPU", [](fb::ModulesT &m) { m.chains[0]->entry = 0; }},
+    {"a chain of one step", [](fb::ModulesT &m) { m.chains[0]->steps = 1; }},
+    {"a chain beyond the steps", [](fb::ModulesT &m) { m.chains[0]->first = 1; }},
+    {"two chains with one step",
+     [](fb::ModulesT &m) { m.chains.push_back(std::make_unique<fb::ChainT>(*m.chains[0])); }},
+    {"a chain without threads", [](fb::ModulesT &m) { m.chains[0]->threads = 0; }},
+    {"a chain of more threads than the target has", [](fb::ModulesT &m) { m.chains[0]->threads = 65; }},
+    {"a chain of more shared memory than the target has",
+     [](fb::ModulesT &m) { m.chains[0]->shared_bytes = 16385; }},
+    {"a chain with a descriptor too few", [](fb::ModulesT &m) { m.chains[0]->descriptors.pop_back(); }},
+    {"a chain with a descriptor too many", [](fb::ModulesT &m) { m.chains[0]->descriptors.push_back(2); }},
+    {"a chain whose scalars are no part of the table", [](fb::ModulesT &m) { m.chains[0]->descriptors[2] = 2; }},
+    {"a chain whose buffer is the table", [](fb::ModulesT &m) { m.chains[0]->descriptors[0] = 3; }},
+    {"a chain with two regions behind a descriptor", [](fb::ModulesT &m) { m.chains[0]->descriptors[3] = 1; }},
+    {"a chain that leaves a descriptor out", [](fb::ModulesT &m) { m.chains[0]->table = 4; }},
+    {"a chain with descriptor 64", [](fb::ModulesT &m) { m.chains[0]->descriptors[0] = 64; }},
+    {"a chain with table 64", [](fb::ModulesT &m) { m.chains[0]->table = 64; }},
+    {"a chain behind the segment", [](fb::ModulesT &m) { m.chains[0]->size += 4; }},
+    {"a chain that is not SPIR-V", [](fb::ModulesT &m) { m.chains[0]->offset += 4, m.chains[0]->size -= 4; }},
+};
+
 const Case plans[] = {
     {"a step of a GPU entry with tiles", 21, [](Draft &d) { step(d, gpu_run, 1).tiles = 2; }},
     {"a buffer of a GPU entry that is not aligned", 21,
@@ -258,6 +281,20 @@ TEST_CASE("modules: V21, each thing that can be wrong with a manifest") {
         const artifact::Broken broken = check_modules(gpu_model(manifest));
         CHECK_MESSAGE(broken.rule == 21, std::string(c.name), ": ", std::string(broken.text));
     }
+}
+
+TEST_CASE("modules: V21, each thing that can be wrong with a chain") {
+    CHECK_FALSE(check_modules(chain_model(chain_manifest())));
+    for (const modules_test::ManifestCase &c : chains) {
+        fb::ModulesT manifest = chain_manifest();
+        c.edit(manifest);
+        const artifact::Broken broken = check_modules(chain_model(manifest));
+        CHECK_MESSAGE(broken.rule == 21, std::string(c.name), ": ", std::string(broken.text));
+    }
+    Draft apart = chain_model(chain_manifest());
+    apart.plan.entries[1]->steps[1]->period = 2;
+    apart.plan.entries[1]->period = 2;
+    CHECK(check_modules(apart).rule == 21);
 }
 
 TEST_CASE("modules: V21, each thing that can be wrong with a GPU's entry") {

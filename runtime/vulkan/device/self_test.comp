@@ -1,0 +1,37 @@
+// What every kernel counts on: sums that keep what they round off, numbers near zero, infinity and
+// NaN. The numbers come from the host, so that no compiler computes with them.
+#version 450
+layout(local_size_x = 1) in;
+layout(binding = 0) buffer Given { float given[]; };
+layout(binding = 1) buffer Found { uint found[]; };
+precise float high = 0, low = 0;
+void add(float x) {
+    precise const float sum = high + x, part = sum - high;
+    precise const float lost = (high - (sum - part)) + (x - part);
+    low += lost;
+    high = sum;
+}
+void main() {
+    // Eight terms a turn: lavapipe ends the loops of a thread after 65,535 turns.
+    for (int turn = 0; turn < 12800; ++turn) {
+        add(given[0]);
+        add(given[1]);
+        add(given[2]);
+        add(given[3]);
+        add(given[4]);
+        add(given[5]);
+        add(given[6]);
+        add(given[7]);
+    }
+    found[0] = floatBitsToUint(high);
+    found[1] = floatBitsToUint(low);
+    precise const float tiny = given[8] * given[9], huge = given[11] * given[12];
+    precise const float none = huge - huge, still = none * given[13], kept = given[10] + given[14];
+    found[2] = floatBitsToUint(tiny);
+    found[3] = floatBitsToUint(given[10]);
+    found[4] = floatBitsToUint(kept);
+    found[5] = floatBitsToUint(huge);
+    found[6] = floatBitsToUint(none);
+    found[7] = floatBitsToUint(still);
+    found[8] = none == none ? 1u : 0u;
+}
