@@ -1,4 +1,5 @@
 // Writing an artifact: deterministic bytes that hold every rule, and signatures.
+#include "formats/artifact/detach.h"
 #include "formats/artifact/hash.h"
 #include "formats/artifact/write.h"
 #include "tests/unit/formats/artifact/in_parts.h"
@@ -71,6 +72,23 @@ TEST_CASE("write: a plan that takes more memory than is usual is written, and op
     REQUIRE(written);
     CHECK(check(*written).rule == 20);
     CHECK(!check(*written, 1 << 29));
+}
+
+TEST_CASE("without_golden: the vectors go, and their largest error limit stays") {
+    Draft draft = audio_model();
+    draft.segments.push_back({fb::SegmentKind::golden, std::vector<uint8_t>(128)});
+    add_golden(draft, 1, 8, 2e-5f);
+    add_golden(draft, 1, 8, 3e-5f);
+    const auto whole = artifact::write(draft.plan, draft.segments);
+    REQUIRE_MESSAGE(whole, whole.status().message());
+    const auto without = artifact::without_golden(*whole);
+    REQUIRE_MESSAGE(without, without.status().message());
+    CHECK(!check(*without));
+    CHECK(without->size() < whole->size());
+    const fb::Plan &plan = *fb::GetPlan(without->data() + artifact::header_bytes);
+    CHECK(plan.golden() == nullptr);
+    CHECK(plan.error_limit() == 3e-5f);
+    CHECK(fb::GetPlan(whole->data() + artifact::header_bytes)->error_limit() == 0);
 }
 
 TEST_CASE("sign: the root is renewed, then signed; a changed byte is noticed") {
