@@ -48,16 +48,29 @@ Status open_device(const std::string &name, Settings &settings) {
 
 // The targets of a list, and the emulators of those that this machine does not run.
 Status set_targets(const std::string &list, const std::vector<std::string> &emulators, Settings &settings) {
+    std::vector<std::string> loading; // their code from a file
     for (const std::string &name : cli::split(list, ',')) {
         settings.targets.push_back(name == "host" ? cli::host_target() : name);
         const targets::Target *target = targets::find(settings.targets.back());
-        if (!target || !target->loads_code)
-            return Status::usage("--target " + name + ": expected host, arm64, armv7 or an x86-64 level");
+        if (!target)
+            return Status::usage("--target " + name + ": expected host, arm64, armv7, wasm32 or an x86-64 level");
+        if (target->loads_code) loading.push_back(target->name);
+        else settings.programs[target->name] = "";
     }
-    LW_ASSIGN(settings.emulators, cli::start_emulators(emulators, settings.targets));
-    for (const std::string &name : settings.targets)
-        if (!settings.emulators.contains(name) && !kernels::host_runs(*targets::find(name)))
-            return Status::usage("--target " + name + ": this machine does not run it; give --emulator");
+    std::vector<std::string> started;
+    for (const std::string &flag : emulators) {
+        const size_t equals = flag.find('=');
+        const auto program = settings.programs.find(flag.substr(0, equals));
+        if (program == settings.programs.end()) started.push_back(flag);
+        else program->second = flag.substr(equals + 1);
+    }
+    LW_ASSIGN(settings.emulators, cli::start_emulators(started, loading));
+    for (const std::string &name : settings.targets) {
+        const auto program = settings.programs.find(name);
+        if (program == settings.programs.end() ? !settings.emulators.contains(name) && !kernels::host_runs(*targets::find(name))
+                                               : program->second.empty())
+            return Status::usage("--target " + name + ": this machine does not run it; give --emulator " + name + "=COMMAND");
+    }
     return {};
 }
 
@@ -88,7 +101,8 @@ int main(int argc, char **argv) {
                        "go from one to the other (default: host)");
     program
         .add_option("--emulator", emulators,
-                    "COMMAND, or TARGET=COMMAND, for a target of another machine, as of `longwave compile`")
+                    "COMMAND, or TARGET=COMMAND, for a target of another machine, as of `longwave compile`. For "
+                    "wasm32: what serves a library, whose path follows, such as tests/web/serve.py")
         ->single();
     cli::add_device_flag(program, device);
     program

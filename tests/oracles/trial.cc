@@ -1,5 +1,6 @@
 #include "tests/oracles/trial.h"
 #include "compiler/driver/compile.h"
+#include "tests/oracles/contained.h"
 #include "tools/cli/model/artifact_file.h"
 #include "tools/cli/audio/samples.h"
 #include "tools/cli/model/stream.h"
@@ -61,13 +62,12 @@ Status compare(const Trial &trial, const std::vector<Rows> &results,
     return {};
 }
 
-// `streams`: with an entry for each block.
-Expected<compiler::Compiled> compile(const Trial &trial, const Settings &settings, bool streams,
-                                     bool device) {
-    LW_ASSIGN(const package::Package package, package::parse(trial.model_json, trial.weights));
+// For the targets that load code. `streams`: with an entry for each block.
+compiler::Options options_of(const Trial &trial, const Settings &settings, bool streams, bool device) {
     compiler::Options options;
-    options.targets = {cli::host_target()};
-    if (!settings.targets.empty()) options.targets = settings.targets;
+    if (settings.targets.empty()) options.targets = {cli::host_target()};
+    for (const std::string &target : settings.targets)
+        if (!settings.programs.contains(target)) options.targets.push_back(target);
     if (device) options.targets.push_back(settings.gpu_target);
     options.stream = streams ? compiler::StreamMode::required : compiler::StreamMode::none;
     if (streams) options.blocks = settings.blocks;
@@ -76,6 +76,11 @@ Expected<compiler::Compiled> compile(const Trial &trial, const Settings &setting
     options.cache = settings.cache;
     options.convolution = settings.convolution;
     if (device) options.gpu_storage = settings.gpu_storage;
+    return options;
+}
+
+Expected<compiler::Compiled> compile(const Trial &trial, const compiler::Options &options) {
+    LW_ASSIGN(const package::Package package, package::parse(trial.model_json, trial.weights));
     return compiler::compile(package, options);
 }
 
@@ -88,13 +93,14 @@ struct Place {
 Expected<std::vector<Place>> open(const std::vector<uint8_t> &artifact, const Settings &settings) {
     std::vector<Place> places;
     for (const std::string &target : settings.targets) {
+        if (settings.programs.contains(target)) continue;
         const auto emulator = settings.emulators.find(target);
         auto model = emulator == settings.emulators.end() ? cli::Model::open(artifact, target)
                                                           : cli::Model::open(artifact, target, emulator->second);
         if (!model) return model.status();
         places.push_back({target, *std::move(model)});
     }
-    if (!places.empty()) return places;
+    if (!settings.targets.empty()) return places;
     auto model = settings.device ? cli::Model::open(artifact, settings.device) : cli::Model::open(artifact);
     if (!model) return model.status();
     places.push_back({"", *std::move(model)});
@@ -106,15 +112,25 @@ Expected<std::vector<Place>> open(const std::vector<uint8_t> &artifact, const Se
 // with the golden input, for peaks differ.
 Expected<std::vector<Place>> build(const Trial &trial, const Settings &settings, bool streams,
                                    std::string *not_there, double *more) {
-    const auto made = compile(trial, settings, streams, settings.device != nullptr);
+    const compiler::Options options = options_of(trial, settings, streams, settings.device != nullptr);
+    std::vector<Place> contained;
+    for (const auto &[target, command] : settings.programs) {
+        LW_ASSIGN(const package::Package package, package::parse(trial.model_json, trial.weights));
+        LW_ASSIGN(cli::Model model, open_contained(package, options, target, command));
+        contained.push_back({target, std::move(model)});
+    }
+    if (options.targets.empty()) return contained;
+    const auto made = compile(trial, options);
     if (made) {
         const auto precision = nlohmann::json::parse(made->report).at("precision");
         if (precision.contains("float16"))
             *more =
                 2 * (precision.at("float16").at("limit").get<double>() - precision.at("limit").get<double>());
-        return open(made->artifact, settings);
+        LW_ASSIGN(std::vector<Place> places, open(made->artifact, settings));
+        std::move(contained.begin(), contained.end(), std::back_inserter(places));
+        return places;
     }
-    if (settings.device && made.status().fault() == Fault::input && compile(trial, settings, streams, false))
+    if (settings.device && made.status().fault() == Fault::input && compile(trial, options_of(trial, settings, streams, false)))
         *not_there = made.status().message();
     return made.status();
 }

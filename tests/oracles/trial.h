@@ -1,5 +1,6 @@
 // A model package, its inputs, and what must come out.
 #pragma once
+#include "compiler/plan/options.h"
 #include "formats/base/expected.h"
 #include "formats/package/package.h"
 #include "tools/cli/model/model.h"
@@ -36,6 +37,8 @@ struct Settings {
     std::string gpu_storage = "f32";   // Options::gpu_storage: f16 widens the limits of whole runs
     std::vector<std::string> targets;  // CPUs to compile for and to run on; empty: this one
     cli::Emulators emulators;          // of those that are not this machine's
+    // By target that cannot load code: the command that serves a library (contained.h)
+    std::map<std::string, std::string> programs;
 };
 
 // Largest error of one comparison, over all sequences.
@@ -51,8 +54,9 @@ struct Measured {
 };
 
 // Compiles, runs whole and as a stream: by each block alone, and by all of them in turns on one
-// state; compares. With several targets, streams of all targets and blocks take these turns. `not_there` says why the trial does not run on the device, when it does on the
-// CPU; then nothing was measured, and nothing failed.
+// state; compares. With several targets, streams of all targets and blocks take these turns.
+// `not_there` says why the trial does not run on the device, when it does on the CPU; then nothing
+// was measured, and nothing failed.
 Expected<std::vector<Measured>> run(const Trial &trial, const Settings &settings, std::string *not_there);
 
 } // namespace longwave::oracles

@@ -9,12 +9,14 @@ import sys
 import wasmtime
 
 
-def run_program(path, arguments):
+def run_program(path, arguments, stdin=False):
     engine = wasmtime.Engine()
     linker = wasmtime.Linker(engine)
     linker.define_wasi()
     wasi = wasmtime.WasiConfig()
     wasi.argv = [str(path), *arguments]
+    if stdin:
+        wasi.inherit_stdin()
     wasi.inherit_stdout()
     wasi.inherit_stderr()
     for folder in {str(pathlib.Path(argument).parent) for argument in arguments if argument.startswith("/")}:

@@ -28,6 +28,13 @@ CC = ["clang", "--target=wasm32-wasi", "-msimd128", "-mbulk-memory", "-DWEIGHTS"
 TEXT_MODEL, PROMPT, CHARACTERS = ROOT / "examples/text/lightnet/model", "It was a long", 120
 
 
+def needs_wasm():
+    if subprocess.run([*CC, "-fsyntax-only", "-x", "c++", "-"], input="#include <cstdint>\n#include <stdio.h>", text=True, capture_output=True).returncode != 0:
+        skip("needs libc++-14-dev-wasm32, wasi-libc and libclang-rt-14-dev-wasm32")
+    if not PYTHON.exists():
+        skip(f"needs wasmtime in {PYTHON.parents[1]}: tools/test makes it")
+
+
 def check_model(program, build, name, package, samples, flags):
     folder = program.folder
     loaded, open_file = folder / f"{name}.lw", folder / "loaded"
@@ -100,10 +107,7 @@ def check_text(program, models):
 def main():
     build = pathlib.Path(sys.argv[1]).resolve()
     needs("clang", "wasm-ld", "llvm-ar", "llvm-nm", "ninja", "make")
-    if subprocess.run([*CC, "-fsyntax-only", "-x", "c++", "-"], input="#include <cstdint>\n#include <stdio.h>", text=True, capture_output=True).returncode != 0:
-        skip("needs libc++-14-dev-wasm32, wasi-libc and libclang-rt-14-dev-wasm32")
-    if not PYTHON.exists():
-        skip(f"needs wasmtime in {PYTHON.parents[1]}: tools/test makes it")
+    needs_wasm()
     runtime = runtime_of(build, "wasm32")
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(scratch)

@@ -14,10 +14,10 @@ static lw_status failed(Buffer *reply, lw_status status) {
 }
 
 static void close_all(Server *s) {
-    for (int i = 0; i < most_streams; i++) lw_stream_destroy(s->streams[i]);
-    lw_spotter_destroy(s->spotter);
+    for (int i = 0; i < most_streams; i++) end_stream(s->streams[i]);
+    end_spotter(s->spotter);
     lw_runner_destroy(s->runner);
-    lw_model_close(s->model);
+    close_model(s->model);
     memset(s, 0, sizeof *s);
 }
 
@@ -28,10 +28,7 @@ static lw_status open_model(Server *s, Reader *in, Buffer *reply) {
     char variant[257] = "";
     if (!name || n >= sizeof variant) return malformed(reply);
     memcpy(variant, name, n);
-    lw_open_options options = {.struct_size = sizeof options, .allow_unsigned_code = 1};
-    options.variant = n > 0 ? variant : NULL;
-    options.memory_limit = UINT64_MAX; /* the command line compiled it */
-    const lw_status status = lw_model_open_memory(in->at, in->left, &options, &s->model);
+    const lw_status status = open_bytes(n > 0 ? variant : NULL, in->at, in->left, &s->model);
     if (status != LW_OK) return failed(reply, status);
     put_u32(reply, wire_version);
     return failed(reply, describe(s->model, reply));
@@ -168,14 +165,14 @@ static lw_status create_stream(Server *s, Reader *in, uint32_t *which, Buffer *r
     while (free_one < most_streams && s->streams[free_one]) free_one++;
     if (in->failed || free_one == most_streams) return malformed(reply);
     *which = free_one;
-    return failed(reply, lw_stream_create(s->model, &options, &s->streams[free_one]));
+    return failed(reply, new_stream(s->model, &options, &s->streams[free_one]));
 }
 
 static lw_status create_spotter(Server *s, Reader *in, Buffer *reply) {
-    lw_spotter_destroy(s->spotter);
+    end_spotter(s->spotter);
     s->spotter = NULL;
     const lw_spotter_options options = {.struct_size = sizeof options, .format = (lw_format)take_u32(in)};
-    return failed(reply, lw_spotter_create(s->model, &options, &s->spotter));
+    return failed(reply, new_spotter(s->model, &options, &s->spotter));
 }
 
 static lw_status of_stream(Server *s, uint32_t what, uint32_t which, Reader *in, Buffer *reply) {
@@ -200,7 +197,7 @@ static lw_status of_stream(Server *s, uint32_t what, uint32_t which, Reader *in,
         return failed(reply, lw_stream_copy(stream, s->streams[from]));
     }
     case wire_close:
-        lw_stream_destroy(stream);
+        end_stream(stream);
         s->streams[which] = NULL;
         return LW_OK;
     default: return malformed(reply);
@@ -213,7 +210,7 @@ static lw_status serve(Server *s, uint32_t what, uint32_t *which, Reader *in, Bu
     switch (what) {
     case wire_verify: {
         double worst = 0;
-        const lw_status status = lw_model_verify(s->model, &worst);
+        const lw_status status = verify_model(s->model, &worst);
         if (status == LW_OK) put_f64(reply, worst);
         return failed(reply, status);
     }
