@@ -20,7 +20,7 @@ import wave
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BOARDS = ROOT / "examples/boards"
 sys.path.insert(0, str(ROOT / "tests/static"))
-from static_cross_test import make_runtime  # noqa: E402
+from static_cross_test import runtime_of  # noqa: E402
 from static_m55_test import has_clang, has_newlib  # noqa: E402
 from static_program import RECORDING, run, skip  # noqa: E402
 
@@ -81,7 +81,7 @@ def check_firmware(build, folder, expected):
         return "firmware: needs clang-19, gcc-arm-none-eabi, libnewlib-arm-none-eabi and qemu-system-arm"
     run(build / "longwave", "compile", ROOT / "examples/kws/model", "--emit", "static", "--target", "cortex-m55", "--stream", "--no-whole", "-o", folder / "kws12.a",
         "--cache", build / "tests/kernels")
-    make = ["make", "-s", "-B", "-C", BOARDS / "firmware", f"OUT={folder}", f"RUNTIME={make_runtime(build, 'cortex-m55')}", f"AUDIO={folder}/sound.wav",
+    make = ["make", "-s", "-B", "-C", BOARDS / "firmware", f"OUT={folder}", f"RUNTIME={runtime_of(build, 'cortex-m55')}", f"AUDIO={folder}/sound.wav",
             "CFLAGS=-Werror"]
     for number, words in (("FLASH_BYTES=0x80000", "the flash is too small for the program"), ("RAM_BYTES=0x10000", "the memory is too small for the program")):
         done = subprocess.run([*make, number], capture_output=True, text=True)
