@@ -49,9 +49,9 @@ static void build_exponential_taps(KernelBuilder &k) {
     y.reorder(ci, in, q, block, co).vectorize(ci);
     tap.compute_at(y, in).vectorize(c);
     tap.update().vectorize(c);
-    begin.compute_at(y, q).vectorize(c);
+    begin.compute_at(y, q).store_in(MemoryType::Heap).vectorize(c); // a stack frame is small
     for (Func table : {fine, coarse}) {
-        table.compute_at(y, co).vectorize(c, vec);
+        table.compute_at(y, co).store_in(MemoryType::Heap).vectorize(c, vec);
         table.update().vectorize(c, vec);
     }
     k.output(y, dense({width, copies, taps}));

@@ -34,7 +34,10 @@ const char *const package = R"({"format": "longwave-model", "version": 2, "name"
       {"name": "d/long", "op": "long_conv", "inputs": ["c/add", {"tensor": "taps"}, {"tensor": "D"}],
        "attributes": {"channels": 1, "two_sided": 0}},
       {"name": "d/sigmoid", "op": "sigmoid", "inputs": ["d/long"]},
-      {"name": "e/conv", "op": "conv2d", "inputs": ["d/sigmoid", {"tensor": "dense"}, {"tensor": "bias"}],
+      {"name": "g/long", "op": "long_conv", "inputs": ["d/sigmoid", {"tensor": "both"}, {"tensor": "D"}],
+       "attributes": {"channels": 1, "two_sided": 1, "ahead": 4}},
+      {"name": "g/sigmoid", "op": "sigmoid", "inputs": ["g/long"]},
+      {"name": "e/conv", "op": "conv2d", "inputs": ["g/sigmoid", {"tensor": "dense"}, {"tensor": "bias"}],
        "attributes": {"stride_t": 2, "stride_f": 1, "groups": 1, "bias": 1, "frequency": 0, "ahead": 1}},
       {"name": "e/sigmoid", "op": "sigmoid", "inputs": ["e/conv"]},
       {"name": "f/conv", "op": "centred_conv", "inputs": ["e/sigmoid", {"tensor": "centred"}, {"tensor": "bias"}],
@@ -56,6 +59,9 @@ const compiler::Compiled &model() {
         add("scale", {width}, 4);
         add("taps", {1, width, 40}, 5);
         add("D", {1, width}, 6);
+        std::vector<float> both = random_numbers(2 * width * 20, 7, 0.5);
+        for (size_t h = width; h < 2 * width; h++) std::fill_n(&both[h * 20 + 4], 16, 0.f); // 4 taps ahead
+        all["both"] = {{2, width, 20}, both};
         compiler::Options options = options_here();
         options.stream = compiler::StreamMode::required;
         options.blocks = blocks;
@@ -125,12 +131,12 @@ TEST_CASE("late streams: any cut gives the bits of one piece, and every entry th
 
 TEST_CASE("late streams: the file says how late its rows come, and which readers it needs") {
     CHECK(model().artifact[10] == 6); // the minor version of the format
-    // 3 + 3 rows, then 1 and 1 to fit the stride of 2, then 3 rows of 2 ticks
+    // 3 + 3 + 4 rows, then 1 and 1 to fit the stride of 2, then 3 rows of 2 ticks
     const Model one(model().artifact);
     lw_model_info info{};
     info.struct_size = sizeof info;
     REQUIRE(lw_model_get_info(one, &info) == LW_OK);
-    CHECK(info.stream_delay == 6 + 2 + 6);
+    CHECK(info.stream_delay == 10 + 2 + 6);
 }
 
 } // namespace late_streams_test

@@ -141,7 +141,7 @@ def main():
             to.check(done, BAD_INPUT, lines)
             assert not artifact.exists()
         _, done = to.compile(sgconv(depth=1), "--convolution", "fastest")
-        to.check(done, USAGE, ["--convolution fastest: expected one of step, chunk, scan, direct, overlap_add, overlap_add_phases, right_angle, polyphase, partitioned, nonuniform, dyadic, registers, fused, four_step, blocks, tiles, queries"])
+        to.check(done, USAGE, ["--convolution fastest: expected one of step, chunk, scan, direct, overlap_add, overlap_add_phases, right_angle, polyphase, partitioned, nonuniform, dyadic, registers, fused, four_step, blocks, tiles, queries, recurrence, convolution"])
 
         # A run of another length than Orchid's.
         _, done = to.compile(orchid(), "--length", "200")

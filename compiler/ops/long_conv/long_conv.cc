@@ -190,8 +190,12 @@ std::optional<Filter> read_filter(const Graph &graph, const Node &node) {
         filter.taps[n] = known->empty() ? std::vector{0.0} : known->copy(n * length, length);
         filter.taps[n][0] += d->data[n];
         filter.scattered |= k && d->data[n] != 0;
-        if (filter.two_sided && !known->empty())
-            filter.ahead[n] = known->copy((filter.rows() + n) * length, length);
+        if (!filter.two_sided || known->empty()) continue;
+        filter.ahead[n] = known->copy((filter.rows() + n) * length, length);
+        if (!node.has("ahead")) continue;
+        const auto end = filter.ahead[n].begin() + std::min<ptrdiff_t>(ahead_of(node), static_cast<ptrdiff_t>(length));
+        if (std::any_of(end, filter.ahead[n].end(), [](double tap) { return tap != 0; })) return {}; // `streamed` says so
+        filter.ahead[n].erase(end, filter.ahead[n].end());
     }
     if (!k) {
         filter.prepared = made;

@@ -60,6 +60,23 @@ TEST_CASE("make_streaming: the branch that is early waits, and only for the node
     CHECK(graph.type(graph.outputs[1].value).delay == 0);
 }
 
+const std::string both = "%k = const \"k\" : [2,4,3]\n%z = const \"z\" : [1,4]\n%b = long_conv(%x, %k, %z) {channels=1, two_sided=1";
+
+TEST_CASE("make_streaming: a long convolution waits for its taps ahead, if it says how many they are") {
+    const Graph offline = graph_of(head + both + ", ahead=3}\n%c = add(%b, %x)\noutput \"y\" %c",
+                                   {{"k", random_numbers(24, 1)}, {"z", random_numbers(4, 2)}});
+    const auto stream = make_streaming(offline);
+    REQUIRE_MESSAGE(stream, stream.status().message());
+    CHECK(ops(*stream) == std::vector<std::string>{"late_long_conv", "wait 3", "add"});
+    CHECK(delay(*stream) == 3);
+    const Array x = rows_of(4, random_numbers(4 * 9, 3)), late = run(*stream, x), expected = run(offline, x);
+    for (size_t i = 0; i < expected.data.size(); i++) CHECK(late.data[i] == doctest::Approx(expected.data[i]).epsilon(1e-12));
+    CHECK(refusal(both + "}\noutput \"y\" %b").find("looks ahead: it is bidirectional") != std::string::npos);
+    const auto more = make_streaming(graph_of(head + both + ", ahead=2}\noutput \"y\" %b", {{"k", random_numbers(24, 1)}}));
+    REQUIRE_FALSE(more);
+    CHECK(more.status().message().find("ahead is 2, and a tap further ahead is not zero") != std::string::npos);
+}
+
 TEST_CASE("make_streaming: rows wait until they fit a stride") {
     const Graph graph = stream_of("%a = " + conv("%x", 1, 1) + "\n%b = " + conv("%a", 2, 2) + "\noutput \"y\" %b");
     // 1 + 2 rows late are no whole row of every second one: one more

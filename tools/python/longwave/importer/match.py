@@ -211,6 +211,8 @@ class Importer:
             value = n.args[2] if len(n.args) > 2 else 0
         if any(self.kind(u) == "stft" for v in (n, *n.users) for u in (v, *v.users)) and n.args[1][0] == n.args[1][-1] > 0:
             raise Refused(f"a centred stft: its frames lie {n.args[1][0]} samples ahead, and it has one frame more than a stream can have", spectrum.CENTRED)
+        if not any(n.args[1]):
+            return x
         if mode != "constant" or (value or 0) != 0:
             raise Refused(f"pads with {mode if mode != 'constant' else value}", "pad with zeros")
         return x.moved(torch.nn.functional.pad(x.at, list(n.args[1]), value=ZERO))

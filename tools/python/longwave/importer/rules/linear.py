@@ -67,7 +67,9 @@ def rows_joined(importer, parts) -> bool:
 
 def concatenate(importer, n) -> Placed:
     """Features of several values side by side. Zeros are kept as places."""
-    parts = [part for part in n.args[0] if part.meta["val"].numel()] or n.args[0]
+    parts = [part for part in n.args[0] if part.meta["val"].numel()]  # tensors without rows add nothing
+    if not parts:
+        return importer.placed(importer.variables(n)[0]).moved(torch.empty(n.meta["val"].shape, dtype=torch.long))
     dim = (n.args[1] if len(n.args) > 1 else n.kwargs.get("dim", 0))
     graph, placed, sources = importer.graph, [], []
     rows_of_one = rows_joined(importer, [part for part in parts if importer.varies(part)])
