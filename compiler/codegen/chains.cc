@@ -15,6 +15,10 @@ namespace {
 // than a dispatch costs.
 constexpr uint64_t most_products = 1u << 20;
 
+// Likewise: kernels that update state in place take about ten instructions for each element, and
+// others a few for each result.
+constexpr uint64_t most_state = 32u << 10, most_results = 4096; // bytes, elements
+
 // Longer chains would not stay in the instruction caches of GPUs: 8 steps are about 8 KiB on gfx1100.
 constexpr size_t most_steps = 16;
 
@@ -112,17 +116,20 @@ private:
 
     bool is_small(const Step &step) const {
         const schedules::Signature &signature = modules_.at(step.spec).signature;
-        uint64_t bytes = 0, weights = 0, rows = 1;
+        uint64_t bytes = 0, weights = 0, rows = 1, state = 0, results = 0;
         for (size_t a = 0; a < step.args.size(); a++) {
             const schedules::KernelArg &arg = signature.args[a];
             if (arg.kind == schedules::ArgKind::scalar) continue;
             bytes += span_of(arg);
             const uint64_t elements = elements_of(arg);
             if (region_of(std::get<Place>(step.args[a])).first == Space::weights) weights += elements;
+            if (arg.kind == schedules::ArgKind::inout) state += span_of(arg);
+            if (arg.kind == schedules::ArgKind::output) results += elements;
             if (arg.kind == schedules::ArgKind::output && !arg.dims.empty())
                 rows = std::max(rows, elements / uint64_t(arg.dims[0].extent));
         }
-        return bytes <= limits_.bytes && weights * rows <= most_products;
+        return bytes <= limits_.bytes && weights * rows <= most_products && state <= most_state &&
+               results <= most_results;
     }
 
     Region region_of(const Place &place) const {

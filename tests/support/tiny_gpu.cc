@@ -163,7 +163,7 @@ Draft chain_model(const fb::ModulesT &manifest) {
     fb::EntryT &entry = *draft.plan.entries[1];
     entry.arena_bytes = 128;
     entry.steps.push_back(std::make_unique<fb::StepT>(*entry.steps[0]));
-    *entry.steps[1]->args[3]->place = place(fb::Space::arena, 64);
+    entry.steps[1]->args[3]->place = place(fb::Space::arena, 64);
     draft.segments.back().bytes = modules_segment(manifest, stream_code());
     return draft;
 }

@@ -29,6 +29,12 @@ void corrupt_all() {
         for (VkDeviceSize i = 0; mapping.words && i < mapping.bytes / 4; ++i) mapping.words[i] ^= 0x400000;
 }
 
+void plant_all() {
+    const std::lock_guard lock(of_mappings);
+    for (auto &[memory, mapping] : mappings)
+        if (mapping.words) VulkanShim::plant(mapping.words, mapping.bytes / 4);
+}
+
 template <class Function, class... Args> void after(Args... args) {
     const std::lock_guard lock(of_mappings);
     if constexpr (std::is_same_v<Function, PFN_vkAllocateMemory>)
@@ -98,6 +104,7 @@ template <int Which, class Result, class... Args> struct Wrapper<Which, Result(V
             if (result >= 0) made += change(name);
             if (result == VK_SUCCESS) after<Result(VKAPI_PTR *)(Args...)>(args...);
             if (wait && corrupt_nth && ++waits % corrupt_nth == 0) corrupt_all();
+            if (wait && VulkanShim::plant) plant_all();
             return result;
         } else if constexpr (std::is_void_v<Result>) {
             if (VulkanShim::no_barriers && strcmp(name, "vkCmdPipelineBarrier") == 0) return;
@@ -190,6 +197,8 @@ void VulkanShim::corrupt(uint64_t n) {
     waits = 0;
     corrupt_nth = n;
 }
+
+void (*VulkanShim::plant)(uint32_t *, uint64_t) = nullptr;
 
 void (*VulkanShim::get_instance_proc_addr(void *instance, const char *name))(void) {
     return wrapped(name, real_lookup()(static_cast<VkInstance>(instance), name));

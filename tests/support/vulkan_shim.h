@@ -34,6 +34,8 @@ public:
 
     // After each n-th wait every number that the host can see has another mantissa; 0: none.
     static void corrupt(uint64_t nth);
+    // Called after each wait with each mapping that the host can see, in words.
+    static void (*plant)(uint32_t *words, uint64_t count);
     static uint64_t cache_bytes(); // that vkCreatePipelineCache was given since reset
 
     // For lw_vulkan_options.get_instance_proc_addr.

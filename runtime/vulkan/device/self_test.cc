@@ -2,6 +2,7 @@
 #include "runtime/vulkan/device/failure.h"
 #include "runtime/vulkan/device/memory.h"
 #include "runtime/vulkan/device/pipelines.h"
+#include <atomic>
 #include <math.h>
 #include <string.h>
 
@@ -23,9 +24,6 @@ constexpr float given[] = {0.1f, 1.7e-5f, 0.73f, -3.1e-6f, 0.31f, 2.9e-4f, -0.05
                            1.00048828125f, 1.00146484375f, 1.0005f, 65519.99f, 0.333333f, -2.71828f};
 constexpr uint16_t halves[] = {0x3c00, 0x3c02, 0x3c01, 0x7bff, 0x3555, 0xc170};
 constexpr uint32_t terms = 12800 * 8, n_halves = sizeof halves / sizeof *halves;
-
-// Under which a success is remembered: no artifact has it.
-constexpr uint8_t remembered_as[32] = {'s', 'e', 'l', 'f', ' ', 't', 'e', 's', 't', ' ', '1'};
 
 uint32_t bits(float value) {
     uint32_t word;
@@ -148,32 +146,51 @@ lw_status test_all(Gpu &gpu, Test &test, bool *rounds) {
     return status;
 }
 
-bool remembered(const Gpu &gpu, bool *rounds) {
-    Block block;
-    const uint8_t *data = nullptr;
-    uint64_t size = 0;
-    if (!gpu.cache.read(Cache::Kind::proof, remembered_as, gpu.allocator, &block, &data, &size)) return false;
-    const bool good = size == 1;
-    *rounds = good && data[0] == 1;
-    block.release(gpu.allocator);
-    return good;
+// The devices that this process found sound, by hash. The lowest bit: they round float16 to nearest.
+constexpr uint32_t most_known = 16;
+std::atomic<uint64_t> known[most_known];
+
+// FNV-1a of what tells drivers and devices apart. The two lowest bits are free.
+uint64_t identity_of(const VkPhysicalDeviceProperties &properties) {
+    uint64_t hash = 0xcbf29ce484222325;
+    const auto add = [&](const void *bytes, size_t n) {
+        for (size_t i = 0; i < n; ++i) hash = (hash ^ static_cast<const uint8_t *>(bytes)[i]) * 0x100000001b3;
+    };
+    add(properties.pipelineCacheUUID, sizeof properties.pipelineCacheUUID);
+    add(&properties.vendorID, sizeof properties.vendorID);
+    add(&properties.deviceID, sizeof properties.deviceID);
+    add(&properties.driverVersion, sizeof properties.driverVersion);
+    return (hash | 4) & ~uint64_t{3};
+}
+
+bool is_known(uint64_t identity, bool *rounds) {
+    for (const std::atomic<uint64_t> &one : known) {
+        const uint64_t found = one.load(std::memory_order_relaxed);
+        if ((found & ~uint64_t{3}) != identity) continue;
+        *rounds = (found & 1) != 0;
+        return true;
+    }
+    return false;
+}
+
+void remember(uint64_t identity, bool rounds) {
+    for (std::atomic<uint64_t> &one : known) {
+        uint64_t empty = 0;
+        if (one.compare_exchange_strong(empty, identity | rounds)) return;
+    }
 }
 
 } // namespace
 
 lw_status self_test(Gpu &gpu) {
-    bool rounds = false;
-    if (!remembered(gpu, &rounds)) {
-        Test test{gpu, {}, {}, {}, VK_NULL_HANDLE};
-        const lw_status status = test_all(gpu, test, &rounds);
-        test.commands.destroy(gpu);
-        test.memory.destroy(gpu);
-        if (status != LW_OK) return status;
-        const uint8_t found = rounds;
-        gpu.cache.write(Cache::Kind::proof, remembered_as, &found, sizeof found);
-    }
-    gpu.rounds_float16 = rounds;
-    return LW_OK;
+    const uint64_t identity = identity_of(gpu.properties) ^ (gpu.storage_16 ? 8 : 0);
+    if (is_known(identity, &gpu.rounds_float16)) return LW_OK;
+    Test test{gpu, {}, {}, {}, VK_NULL_HANDLE};
+    const lw_status status = test_all(gpu, test, &gpu.rounds_float16);
+    test.commands.destroy(gpu);
+    test.memory.destroy(gpu);
+    if (status == LW_OK) remember(identity, gpu.rounds_float16);
+    return status;
 }
 
 } // namespace longwave::runtime::vulkan

@@ -13,6 +13,7 @@
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 
 using namespace longwave;
 namespace fs = std::filesystem;
@@ -112,8 +113,10 @@ void write_modules(const fs::path &folder, const fs::path &model) {
                                 {"shared_bytes", one->shared_bytes()}};
             write_module(folder, modules.code(*one), about);
         }
+        std::set<uint32_t> places;
         for (uint32_t c = 0; c < modules.chain_count(); c++) {
             const fb::Chain &chain = modules.chain(c);
+            if (!places.insert(chain.offset()).second) continue; // the code of an earlier chain
             const Json spec = {{"kernel", "chain"}, {"params", about_chain(plan, chain)}};
             const Json about = {{"model", name},
                                 {"file", fmt::format("{}.chain{:02}.spv", name, c)},
