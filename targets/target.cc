@@ -9,6 +9,7 @@ const std::vector<Target> &all() {
         x86_64_v2(),
         x86_64_v3(),
         x86_64_v4(),
+        x86_64_zen4(),
         cortex_m55(),
         armv7(),
         arm64(),
@@ -38,7 +39,7 @@ const Target *find_gpu(std::string_view name) { return find_in(gpus(), name); }
 std::vector<Target> for_machine(uint16_t elf_machine) {
     std::vector<Target> found;
     for (const Target &target : all())
-        if (target.elf_machine == elf_machine && target.loads_code) found.push_back(target);
+        if (target.elf_machine == elf_machine && target.loads_code && !target.by_name) found.push_back(target);
     return found;
 }
 

@@ -28,6 +28,7 @@ struct Target {
     std::string emulation;    // of the linker, -m
     std::string shim;         // its build of the scratch allocator (compiler/CMakeLists.txt)
     bool thumb = false;       // the address of a function has its lowest bit set
+    bool by_name = false;      // no default, test or measurement takes it unless it is named
     bool loads_code = true;   // false: only a program that contains the code can run it (--emit static)
     bool separate_weights = false; // of such programs: a file beside them, because they come over a network
     // Empty: Halide makes the objects. Otherwise Halide writes LLVM assembly for `halide`, and
@@ -55,6 +56,7 @@ Target cortex_m55();
 Target x86_64_v2();
 Target x86_64_v3();
 Target x86_64_v4();
+Target x86_64_zen4();
 Target vulkan_16k();
 Target vulkan_32k();
 
@@ -62,7 +64,7 @@ const std::vector<Target> &all();          // processors
 const Target *find(std::string_view name); // of a CPU; null: no such target
 const std::vector<Target> &gpus();
 const Target *find_gpu(std::string_view name);
-std::vector<Target> for_machine(uint16_t elf_machine); // those that load code
+std::vector<Target> for_machine(uint16_t elf_machine); // those that load code, not `by_name`
 
 // How a file of longwave-kgen ends for a target of either kind: ".o", ".ll" or ".spv".
 const char *kernel_suffix(std::string_view name);

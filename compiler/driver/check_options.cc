@@ -16,6 +16,12 @@ Expected<schedules::WeightFormat> find_weights(const std::string &name) {
     return *format;
 }
 
+Expected<bool> find_byte_activations(const std::string &name) {
+    if (name != "int16" && name != "int8")
+        return Status::usage(fmt::format("unknown activations \"{}\": expected int16 or int8", name));
+    return name == "int8";
+}
+
 constexpr size_t most_lengths = 64;
 
 Status check_storage(const Options &options, const devices::Traits *device) {
@@ -74,6 +80,7 @@ Expected<Request> check_options(const Options &options) {
     LW_TRY(check_storage(options, request.targets.device));
     LW_ASSIGN(request.tuning, parse_tuning(options.tuning, options.tuning_name, request.targets.cpus));
     LW_ASSIGN(request.weights, find_weights(options.weights));
+    LW_ASSIGN(request.byte_activations, find_byte_activations(options.activations));
     if (request.weights == schedules::WeightFormat::int4 && request.targets.device)
         return Status::usage("--weights int4 is for CPUs: leave the GPU target out, or choose int8");
     return request;

@@ -12,6 +12,7 @@ struct Request {
     Targets targets;
     Tuning tuning;
     schedules::WeightFormat weights{};
+    bool byte_activations = false;
 };
 
 // Errors: Fault::usage for options that do not exist or exclude each other; as parse_tuning.

@@ -55,7 +55,7 @@ Expected<CompiledPieces> compile_pieces(package::Package package, const Options 
     host_kernels.structures = request.tuning.structures;
 
     // ---- lower and rewrite
-    LW_ASSIGN(ModelGraphs model, make_graphs(passes, package, request.weights, options));
+    LW_ASSIGN(ModelGraphs model, make_graphs(passes, package, request, options));
     const Graphs graphs{model.offline, model.streams ? &model.stream : nullptr, model.capacity};
 
     // ---- ask which kernels the device has, and place the layers

@@ -75,6 +75,11 @@ bool rounds_a_table(const ir::Graph &graph) {
     });
 }
 
+bool rounds_activations(const ir::Graph &graph) {
+    return std::any_of(graph.nodes.begin(), graph.nodes.end(),
+                       [](const ir::Node &node) { return node.has(ir::activation_steps.name); });
+}
+
 // The stream of the model, where it has one and the options ask for it.
 Status add_stream(ModelGraphs &model, Passes &passes, const Options &options) {
     if (options.stream != StreamMode::none) {
@@ -96,17 +101,20 @@ Status add_stream(ModelGraphs &model, Passes &passes, const Options &options) {
 
 } // namespace
 
-Expected<ModelGraphs> make_graphs(Passes &passes, package::Package &package, schedules::WeightFormat weights,
+Expected<ModelGraphs> make_graphs(Passes &passes, package::Package &package, const Request &request,
                                   const Options &options) {
     ModelGraphs model;
     LW_ASSIGN(ir::Graph graph, passes.run("lower", [&] { return lower(package); }));
     model.capacity = run_capacity(graph, package.length, options);
-    model.identity = identity_of(package, options.weights);
+    model.identity = identity_of(package, options.weights + (request.byte_activations ? " int8 activations" : ""));
     for (auto &[key, tensor] : package.weights) tensor.data = {}; // constants hold the numbers now
     LW_ASSIGN(model.exact, rewritten(passes, std::move(graph)));
-    LW_ASSIGN(graph,
-              passes.run("store_weights", [&] { return store_weights(model.exact, weights, model.stored); }));
+    LW_ASSIGN(graph, passes.run("store_weights", [&] {
+        return store_weights(model.exact, request.weights, request.byte_activations, model.stored);
+    }));
     if (model.stored.empty()) model.exact = {};
+    if (request.byte_activations && !rounds_activations(graph))
+        return Status::usage("--activations int8 is for layers with int8 or int4 weights: add --weights int8 or int4");
     if (rounds_a_table(graph)) model.identity = with_rounded_tables(model.identity);
     LW_ASSIGN(model.offline, passes.run("pack_outputs", [&] { return pack_outputs(graph); }));
     LW_TRY(check_capacities(model, options));

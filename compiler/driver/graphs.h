@@ -1,6 +1,7 @@
 // From a package to the graphs that are planned: lowering and all rewrites.
 #pragma once
 #include "compiler/artifact/identity.h"
+#include "compiler/driver/check_options.h"
 #include "compiler/driver/passes.h"
 #include "compiler/ir/graph.h"
 #include "compiler/passes/store_weights.h"
@@ -20,7 +21,7 @@ struct ModelGraphs {
 
 // Takes the weights out of the package as soon as constants hold them. Errors: as lower and the
 // passes; Fault::usage for a window or a stream that the model cannot have.
-Expected<ModelGraphs> make_graphs(Passes &passes, package::Package &package, schedules::WeightFormat weights,
+Expected<ModelGraphs> make_graphs(Passes &passes, package::Package &package, const Request &request,
                                   const Options &options);
 
 } // namespace longwave::compiler

@@ -64,7 +64,7 @@ private:
 struct Rounded {
     ir::Numbers numbers;
     double error = 0, largest = 0; // as StoredWeights has them
-    int steps = 0;                 // of activations; 0: they are not rounded
+    uint64_t heaviest = 0;         // int8: as activation_steps() has it
 };
 
 Status cannot_hold(const std::string &layer, WeightFormat format, double weight) {
@@ -93,18 +93,24 @@ Expected<Rounded> rounded(const ir::Numbers &weights, size_t inputs, WeightForma
         }
         if (format == WeightFormat::int8) heaviest = std::max(heaviest, schedules::int8_heaviness(exact));
     }
-    const int steps = format == WeightFormat::int8   ? schedules::activation_steps(heaviest)
-                      : format == WeightFormat::int4 ? schedules::most_activation_steps
-                                                     : 0;
-    if (peak == 0) return Rounded{made, 0, 0, steps};
-    return Rounded{made, std::sqrt(difference / size), worst / peak, steps};
+    if (peak == 0) return Rounded{made, 0, 0, heaviest};
+    return Rounded{made, std::sqrt(difference / size), worst / peak, heaviest};
+}
+
+// Of activations; 0: they are not rounded.
+int steps_of(WeightFormat format, uint64_t heaviest, bool bytes) {
+    switch (format) {
+    case WeightFormat::int8: return bytes ? schedules::activation_steps_of_byte(heaviest) : schedules::activation_steps(heaviest);
+    case WeightFormat::int4: return bytes ? schedules::byte_activation_steps : schedules::most_activation_steps;
+    default: return 0;
+    }
 }
 
 // Rounds each matrix once for each format, however many nodes read it.
 class Rounder {
 public:
-    Rounder(const ir::Graph &graph, WeightFormat format, std::vector<StoredWeights> &stored)
-        : graph_(graph), format_(format), stored_(stored) {}
+    Rounder(const ir::Graph &graph, WeightFormat format, bool bytes, std::vector<StoredWeights> &stored)
+        : graph_(graph), format_(format), bytes_(bytes), stored_(stored) {}
 
     // The formats of products, before any node is rewritten: a table comes before the product that
     // it is tied to.
@@ -125,9 +131,9 @@ public:
         WeightFormat format = WeightFormat::float32;
         if (is_product(node)) {
             LW_ASSIGN(format, format_of(node));
-        } else if (const auto tied = formats_.find(node.inputs.size() > 1 ? node.inputs[1] : 0);
-                   node.op->rewrites.gathers_rows && tied != formats_.end()) {
-            format = tied->second;
+        } else if (node.op->rewrites.gathers_rows && node.inputs.size() > 1) {
+            const auto tied = formats_.find(node.inputs[1]);
+            format = tied != formats_.end() ? tied->second : format_of_table();
         }
         if (format == WeightFormat::float32 && !asks) return rewrite.keep(node);
         ir::Attributes attributes = node.attributes;
@@ -138,8 +144,8 @@ public:
             LW_ASSIGN(const Made *const made, matrix(rewrite, node, format));
             inputs[1] = made->value;
             attributes[ir::stored_weights.name] = std::string(schedules::name_of(format));
-            if (made->rounded.steps > 0 && is_product(node))
-                attributes[ir::activation_steps.name] = int64_t{made->rounded.steps};
+            const int steps = steps_of(format, made->rounded.heaviest, bytes_);
+            if (steps > 0 && is_product(node)) attributes[ir::activation_steps.name] = int64_t{steps};
         }
         return rewrite.to().node(node.op->name, std::move(inputs), std::move(attributes), node.layer);
     }
@@ -158,6 +164,12 @@ private:
         return format == WeightFormat::int4 && !groups ? WeightFormat::int8 : format;
     }
 
+    // A table that nobody multiplies by has scales of its rows, or stays as it is.
+    WeightFormat format_of_table() const {
+        const bool integers = format_ == WeightFormat::int8 || format_ == WeightFormat::int4;
+        return integers ? WeightFormat::int8 : WeightFormat::float32;
+    }
+
     struct Made {
         Rounded rounded;
         ir::ValueId value = 0;
@@ -174,12 +186,14 @@ private:
                                                         entry->second.rounded.numbers);
         }
         const Rounded &of = entry->second.rounded;
-        if (!node.op->rewrites.gathers_rows) stored_.push_back({node.layer, format, of.error, of.largest});
+        const bool counted = node.op->rewrites.gathers_rows && formats_.contains(node.inputs[1]); // by its product
+        if (!counted) stored_.push_back({node.layer, format, of.error, of.largest});
         return &entry->second;
     }
 
     const ir::Graph &graph_;
     const WeightFormat format_;
+    const bool bytes_;
     std::vector<StoredWeights> &stored_;
     std::map<ir::ValueId, WeightFormat> formats_; // of the matrices of products
     std::set<ir::ValueId> tables_;                // matrices of which an embedding reads rows
@@ -188,10 +202,10 @@ private:
 
 } // namespace
 
-Expected<ir::Graph> store_weights(const ir::Graph &graph, WeightFormat format,
+Expected<ir::Graph> store_weights(const ir::Graph &graph, WeightFormat format, bool bytes,
                                   std::vector<StoredWeights> &stored) {
     ir::Rewriter rewriter(graph);
-    Rounder rounder(graph, format, stored);
+    Rounder rounder(graph, format, bytes, stored);
     LW_TRY(rounder.survey());
     return rewriter.run([&](ir::Rewriter &rewrite, const ir::Node &node) { return rounder.rewritten(rewrite, node); });
 }

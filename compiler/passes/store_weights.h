@@ -5,8 +5,8 @@
 // the numbers that kernels read, and error limits stay as tight as with float32. Needs: nothing. A
 // node that names a format keeps it; other nodes get `format`. Where int4 cannot be, because a
 // matrix is also a table or an op reads no groups, they get int8. An embedding takes the format of
-// the multiplication that it shares its table with. Keeps: biases, other embeddings, norms, and
-// convolutions over several rows or frequencies: these stay float32. Fails: Fault::input for a
+// the multiplication that it shares its table with. Other embeddings get int8 with int8 and int4.
+// Keeps: biases, norms, and convolutions over several rows or frequencies: these stay float32. Fails: Fault::input for a
 // weight that the format cannot hold.
 #pragma once
 #include "compiler/ir/graph.h"
@@ -25,7 +25,8 @@ struct StoredWeights {
     double largest; // largest |W − Ŵ| / largest |W|
 };
 
-Expected<ir::Graph> store_weights(const ir::Graph &graph, schedules::WeightFormat format,
+// `bytes`: kernels may round activations to int8 (`byte_activation_steps`), not int16 only.
+Expected<ir::Graph> store_weights(const ir::Graph &graph, schedules::WeightFormat format, bool bytes,
                                   std::vector<StoredWeights> &stored);
 
 } // namespace longwave::compiler

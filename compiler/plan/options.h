@@ -57,6 +57,9 @@ struct Options {
     unsigned jobs = 0; // processes and threads at a time; 0: number of CPUs
     std::string weights =
         "float32"; // of products: float32, bf16, int8 or int4 (schedules/contract/weight_formats.h)
+    // What kernels of a CPU round the input rows of products with int8 or int4 weights to: int16 or
+    // int8.
+    std::string activations = "int16";
     // What kernels of a GPU hand to each other in whole runs: f32, or f16 where they can
     // (passes/store_halves.h)
     std::string gpu_storage = "f32";

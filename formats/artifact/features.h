@@ -35,6 +35,18 @@ enum Feature : uint64_t {
     feature_avx512cd = 1ull << 17,
     feature_avx512dq = 1ull << 18,
     feature_avx512vl = 1ull << 19,
+    feature_avx512ifma = 1ull << 20,
+    feature_avx512vbmi = 1ull << 21,
+    feature_avx512vbmi2 = 1ull << 22,
+    feature_avx512vnni = 1ull << 23,
+    feature_avx512bitalg = 1ull << 24,
+    feature_avx512vpopcntdq = 1ull << 25,
+    feature_avx512bf16 = 1ull << 26,
+    feature_gfni = 1ull << 27,
+    feature_vaes = 1ull << 28,
+    feature_vpclmulqdq = 1ull << 29,
+    feature_sse4a = 1ull << 30,
+    feature_sha = 1ull << 31,
     // arm64; the baseline (NEON, float32 FMA) has no bit
     feature_arm_fp16 = 1ull << 32,
     feature_arm_dotprod = 1ull << 33,
@@ -51,8 +63,13 @@ inline constexpr uint64_t x86_64_v3 = x86_64_v2 | feature_avx | feature_avx2 | f
                                       feature_f16c | feature_fma | feature_lzcnt | feature_movbe;
 inline constexpr uint64_t x86_64_v4 =
     x86_64_v3 | feature_avx512f | feature_avx512bw | feature_avx512cd | feature_avx512dq | feature_avx512vl;
+// What compilers take for granted on AMD Zen 4.
+inline constexpr uint64_t x86_64_zen4 =
+    x86_64_v4 | feature_avx512ifma | feature_avx512vbmi | feature_avx512vbmi2 | feature_avx512vnni |
+    feature_avx512bitalg | feature_avx512vpopcntdq | feature_avx512bf16 | feature_gfni | feature_vaes |
+    feature_vpclmulqdq | feature_sse4a | feature_sha;
 inline constexpr uint64_t known_features =
-    x86_64_v4 | feature_arm_fp16 | feature_arm_dotprod | feature_arm_sve | feature_neon | feature_vfp4 | feature_helium;
+    x86_64_zen4 | feature_arm_fp16 | feature_arm_dotprod | feature_arm_sve | feature_neon | feature_vfp4 | feature_helium;
 
 struct Host {
     uint16_t machine = 0; // 0: none of the machines above
@@ -76,14 +93,17 @@ inline Host host() {
     const bool ymm = (low & 0x06) == 0x06, zmm = (low & 0xe6) == 0xe6;
     if (ymm) has(c, 28, feature_avx), has(c, 29, feature_f16c), has(c, 12, feature_fma);
     if (__get_cpuid_count(7, 0, &a, &b, &c, &d)) {
-        has(b, 3, feature_bmi1), has(b, 8, feature_bmi2);
-        if (ymm) has(b, 5, feature_avx2);
+        has(b, 3, feature_bmi1), has(b, 8, feature_bmi2), has(b, 29, feature_sha), has(c, 8, feature_gfni);
+        if (ymm) has(b, 5, feature_avx2), has(c, 9, feature_vaes), has(c, 10, feature_vpclmulqdq);
         if (zmm) {
             has(b, 16, feature_avx512f), has(b, 17, feature_avx512dq), has(b, 28, feature_avx512cd);
-            has(b, 30, feature_avx512bw), has(b, 31, feature_avx512vl);
+            has(b, 30, feature_avx512bw), has(b, 31, feature_avx512vl), has(b, 21, feature_avx512ifma);
+            has(c, 1, feature_avx512vbmi), has(c, 6, feature_avx512vbmi2), has(c, 11, feature_avx512vnni);
+            has(c, 12, feature_avx512bitalg), has(c, 14, feature_avx512vpopcntdq);
+            if (a >= 1 && __get_cpuid_count(7, 1, &a, &b, &c, &d)) has(a, 5, feature_avx512bf16);
         }
     }
-    if (__get_cpuid(0x80000001u, &a, &b, &c, &d)) has(c, 0, feature_lahf), has(c, 5, feature_lzcnt);
+    if (__get_cpuid(0x80000001u, &a, &b, &c, &d)) has(c, 0, feature_lahf), has(c, 5, feature_lzcnt), has(c, 6, feature_sse4a);
 #elif defined(__aarch64__)
     result.machine = machine_aarch64;
 #if defined(LW_FREESTANDING)

@@ -44,10 +44,10 @@ struct Panels {
     uint64_t at(uint32_t o, uint32_t half, uint32_t i) const {
         return (uint64_t{o / width()} * halves + half) * stride() + uint64_t{word(i)} * width() + o % width();
     }
-    // Of its bits in the word. int4: neighbours lie in different halves, so that a mask makes pairs
-    // of int16.
+    // Of its bits in the word. int4: the lower halves of the four bytes hold the first four inputs,
+    // the upper halves the next four.
     uint32_t shift(uint32_t i) const {
-        if (format == WeightFormat::int4) return place(i) % 2 * 16 + place(i) / 2 * 4;
+        if (format == WeightFormat::int4) return place(i) % 4 * 8 + place(i) / 4 * 4;
         return place(i) * (32 / of_word());
     }
     // Scales. int4: a panel's lie together, group by group.

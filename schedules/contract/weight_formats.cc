@@ -60,6 +60,10 @@ int activation_steps(uint64_t heaviest) {
     return most < least_activation_steps ? 0 : static_cast<int>(std::min<uint64_t>(most, most_activation_steps));
 }
 
+int activation_steps_of_byte(uint64_t heaviest) {
+    return heaviest * byte_activation_steps <= uint64_t{std::numeric_limits<int32_t>::max()} ? byte_activation_steps : 0;
+}
+
 uint64_t int8_heaviness(std::span<const double> row) {
     double largest = 0;
     for (const double weight : row) largest = std::max(largest, std::fabs(weight));

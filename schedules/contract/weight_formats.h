@@ -49,14 +49,21 @@ inline constexpr uint32_t int4_group = 32; // inputs
 float int4_scale(double largest);
 int int4_steps(double value, float scale);
 
-// Where kernels multiply int8 weights as integers, they round each row of activations to int16: so
-// many steps at most of a unit of the row, its largest magnitude divided by this. All sums of an
-// output fit an int32 then. `heaviest`: the
-// largest sum over an output of |int8_steps|. 0: there would be fewer than `least_activation_steps`, and rows stay
-// float32.
+// Where kernels multiply weights as integers, they round each row of activations to whole steps:
+// so many of its largest magnitude. With int16 activations all sums of an output must fit an int32.
+// `heaviest`: the largest sum over an output of |int8_steps|. 0: there would be fewer than
+// `least_activation_steps`, and rows stay float32.
 int activation_steps(uint64_t heaviest);
 inline constexpr int most_activation_steps = 127 * 256, // two digits of −127 … 127
     least_activation_steps = 2048;
+// The same for int8 activations: 127, or 0.
+inline constexpr int byte_activation_steps = 127;
+int activation_steps_of_byte(uint64_t heaviest);
+// Inputs that have a unit of their own: int4_group with int4 weights and int8 activations. 0: a row
+// has one.
+inline uint32_t inputs_of_unit(WeightFormat format, int steps) {
+    return format == WeightFormat::int4 && steps == byte_activation_steps ? int4_group : 0;
+}
 // Of one output.
 uint64_t int8_heaviness(std::span<const double> row);
 

@@ -51,19 +51,11 @@ ImageParam KernelBuilder::weight(const std::string &name, const Shape &shape, Ty
     return add(weights_, name, shape, type);
 }
 
-// Elements in so many parts each, side by side in dimension 0.
-static Shape split_into(Shape shape, int parts) {
-    shape[0].extent *= parts;
-    for (size_t i = 1; i < shape.size(); i++) shape[i].stride *= parts;
-    return shape;
-}
-
 ImageParam KernelBuilder::weight_bytes(const std::string &name, const Shape &shape) {
-    return add(weights_, name, split_into(shape, 4), Int(8));
-}
-
-ImageParam KernelBuilder::weight_halves(const std::string &name, const Shape &shape) {
-    return add(weights_, name, split_into(shape, 2), UInt(16));
+    Shape bytes = shape;
+    bytes[0].extent *= 4;
+    for (size_t i = 1; i < bytes.size(); i++) bytes[i].stride *= 4;
+    return add(weights_, name, bytes, Int(8));
 }
 
 namespace {

@@ -49,8 +49,6 @@ public:
     // An int32 argument as bytes: four times the extents of dimension 0, four times the strides of
     // the others. Shapes count in int32.
     Halide::ImageParam weight_bytes(const std::string &name, const Shape &shape);
-    // The same in halves of 16 bits.
-    Halide::ImageParam weight_halves(const std::string &name, const Shape &shape);
     // The same for a float64 argument of a gpu, few of which compute in float64: an element is two
     // uint32, of which dimension 0 says which: 0 the low word, 1 the high one (float64_words.h).
     Halide::ImageParam input_words(const std::string &name, const Shape &shape);

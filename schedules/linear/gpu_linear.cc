@@ -136,7 +136,7 @@ private:
 
 void linear_on_gpu(KernelBuilder &k) {
     const Product p = declare_product(k);
-    k.params.require(!p.integer, "'activations' of int16 are for CPUs");
+    k.params.require(!p.integer(), "'activations' of int16 are for CPUs");
     k.params.require(p.wanted < 0, "'advice' is for processors");
     if (p.out == 1) return one_output(k, p);
     if (product_in_registers(k, p)) return;

@@ -1,5 +1,5 @@
 #include "schedules/linear/grouped_linear.h"
-#include "schedules/linear/linear_tiles.h"
+#include "schedules/linear/integer_tiles.h"
 #include "schedules/linear/quantized_rows.h"
 #include "schedules/pointwise/elementary.h"
 
@@ -12,42 +12,60 @@ namespace {
 constexpr int panel_width = static_cast<int>(lanes), group_inputs = static_cast<int>(int4_group),
               words_of_group = group_inputs / 8;
 
-// A word has eight inputs of an output: four pairs of neighbours, whose nibbles are the same four
-// bits of its two halves. Masks leave each pair where it is, so that every second one counts
-// sixteen times. Those have sums of their own. Nibbles are 0 to 15, eight more than the weight,
-// which is put right by the sum of the row over the group.
+// Of int8, which one instruction multiplies and adds.
+int products_together(const targets::Target &target) {
+    if (has_dot_products(target) || has_unsigned_dot_products(target)) return 4;
+    return target.integer_pairs ? 2 : 1;
+}
+
+// A word has eight inputs of an output: the lower halves of its four bytes, then the upper ones.
+// Such nibbles are 0 to 15, eight more than the weight, which is put right by the sum of the row
+// over the group. They are multiplied by digits of the row, which are int8: one instruction adds
+// four products to an int32, or two to an int16, or one. An int16 holds all that a group adds to
+// it: eight times 2 · 15 · 128.
 class GroupedWalk {
 public:
     GroupedWalk(const KernelBuilder &k, const Product &product, const QuantizedRows &rows)
-        : p_(product), rows_(rows), vec_(std::min(k.target.vector_lanes, panel_width)), pairs_(k.target.integer_pairs),
-          groups_(static_cast<int>(p_.panels.groups())), of_tile_(rows_of_tile(k.target)),
-          tiles_(ceil_div(p_.rows, of_tile_)), z_({{0, 2}, {0, 2}, {0, words_of_group}}, "z"),
+        : p_(product), rows_(rows), vec_(std::min(k.target.vector_lanes, panel_width)),
+          together_(products_together(k.target)), sums_of_output_(4 / together_),
+          nibble_(k.target.integer_pairs ? UInt(8) : Int(8)), groups_(static_cast<int>(p_.panels.groups())),
+          of_tile_(rows_of_tile(k.target)), tiles_(ceil_div(p_.rows, of_tile_)),
+          z_({{0, together_}, {0, 2}, {0, words_of_group}}, "z"), parts_({{0, sums_of_output_}, {0, p_.digits}}, "parts"),
           in_group_(0, group_inputs, "in_group"), all_(0, groups_, "groups") {}
 
     Func result(const KernelBuilder::Epilogue &epilogue) {
         // THE ALGORITHM
+        const Expr offset = cast<int32_t>(steps(in_group_, g, r)) * -8;
         steps_of_group_(g, r) = 0;
-        steps_of_group_(g, r) += cast<int32_t>(rows_.steps(g * group_inputs + in_group_, r)) * -8;
+        steps_of_group_(g, r) += offset;
 
-        const Expr half_word = p_.w(zc, g * words_of_group + word, panel * p_.halves + h);
-        const Expr lower = select(pair < 2, half_word, half_word >> cast<uint16_t>(8));
-        nibbles_(zc, pair, word, h, g, panel) =
-            cast<int16_t>(lower & select(pair % 2 == 0, cast<uint16_t>(0x0f), cast<uint16_t>(0xf0)));
+        const Expr byte = reinterpret<uint8_t>(p_.w(zc, g * words_of_group + word, panel * p_.halves + h));
+        nibbles_(zc, upper, word, h, g, panel) =
+            cast(nibble_, select(upper == 0, byte & cast<uint8_t>(15), byte >> cast<uint8_t>(4)));
 
-        const Expr of_word = z_.y * 2 + e; // the pair
-        sum_(c, e, h, i, g, t, panel) = 0;
-        sum_(c, e, h, i, g, t, panel) +=
-            cast<int32_t>(nibbles_(c * 2 + z_.x, of_word, z_.z, h, g, panel)) *
-            cast<int32_t>(rows_.steps(g * group_inputs + z_.z * 8 + of_word * 2 + z_.x, row(t, i)));
+        const Expr of_word = e * together_ + z_.x, nibble = nibbles_(c * 4 + of_word, z_.y, z_.z, h, g, panel),
+                   step = digit(z_.z * 8 + z_.y * 4 + of_word, g, row(t, i));
+        if (together_ == 4) {
+            sum_(e, c, digit_, h, i, g, t, panel) = 0;
+            sum_(e, c, digit_, h, i, g, t, panel) += cast<int32_t>(nibble) * cast<int32_t>(step);
+        } else {
+            const Expr product = cast<int16_t>(nibble) * cast<int16_t>(step);
+            sum_(e, c, digit_, h, i, g, t, panel) = cast<int16_t>(0);
+            // The instruction that multiplies bytes in pairs saturates, so Halide looks for that.
+            const Expr so_far = sum_(e, c, digit_, h, i, g, t, panel);
+            sum_(e, c, digit_, h, i, g, t, panel) = together_ == 2 ? saturating_add(so_far, product) : so_far + product;
+        }
+        whole_(c, h, i, g, t, panel) = steps_of_group_(g, row(t, i));
+        whole_(c, h, i, g, t, panel) += cast<int32_t>(sum_(parts_.x, c, parts_.y, h, i, g, t, panel)) *
+                                        cast<int32_t>(cast<int16_t>(select(parts_.y == 0, 1, 256)));
 
         // Group by group in this order, whatever the tile is: a row has the same bits in a block of
         // any size.
-        const Expr whole = sum_(c, 0, h, i, all_, t, panel) + (sum_(c, 1, h, i, all_, t, panel) >> 4) +
-                           steps_of_group_(all_, row(t, i));
+        Expr scale = p_.scale(c, all_, panel * p_.halves + h);
+        if (by_group()) scale = scale * rows_.unit(row(t, i), all_);
         total_(c, h, i, t, panel) = 0.0f;
         total_(c, h, i, t, panel) =
-            strict_float(total_(c, h, i, t, panel) +
-                         strict_float(cast<float>(whole) * p_.scale(c, all_, panel * p_.halves + h)));
+            strict_float(total_(c, h, i, t, panel) + strict_float(cast<float>(whole_(c, h, i, all_, t, panel)) * scale));
 
         RDom d({{0, panel_width},
                 {0, of_tile_},
@@ -57,7 +75,8 @@ public:
                "d");
         const std::vector<Expr> at = {d[3] * panel_width + d[0], row(d[2], d[1])};
         const auto value = [&](int half) -> Expr {
-            const Expr sum = strict_float(total_(d[0], half, d[1], d[2], d[3]) * rows_.unit(at[1]));
+            const Expr total = total_(d[0], half, d[1], d[2], d[3]),
+                       sum = by_group() ? total : strict_float(total * rows_.unit(at[1]));
             return p_.has_bias ? sum + p_.bias(at[0] + half * p_.width()) : sum;
         };
         Var o("o");
@@ -69,10 +88,19 @@ public:
     }
 
 private:
-    // Two vectors of sums and one of totals for each row and half have registers, beside a pair and
-    // a product.
+    // One digit holds little: its unit is that of 32 inputs, not of a row.
+    bool by_group() const { return p_.digits == 1; }
+    Expr steps(const Expr &input, const Expr &group, const Expr &at_row) const {
+        return by_group() ? rows_.steps(input, at_row, group) : rows_.steps(group * group_inputs + input, at_row);
+    }
+    Expr digit(const Expr &input, const Expr &group, const Expr &at_row) const {
+        return by_group() ? rows_.digit(digit_, input, at_row, group)
+                          : rows_.digit(digit_, group * group_inputs + input, at_row);
+    }
+
+    // Sums of a group and totals have registers, beside nibbles and a product.
     int rows_of_tile(const targets::Target &target) const {
-        const int vectors = 3 * p_.halves * panel_width / vec_;
+        const int of_sum = together_ == 1 ? 2 : 1, vectors = p_.halves * (p_.digits * of_sum + 1) * panel_width / vec_;
         return std::clamp((target.vector_registers - 4) / vectors, 1, std::min(p_.rows, 8));
     }
 
@@ -93,24 +121,41 @@ private:
         bound(total_).compute_at(y, d[2]).vectorize(c, vec_).unroll(c).unroll(h).unroll(i);
         total_.update().reorder(c, h, i, all_.x).vectorize(c, vec_).unroll(c).unroll(h).unroll(i);
 
-        bound(sum_).bound_extent(e, 2).compute_at(total_, all_.x).vectorize(c, vec_).unroll(c).unroll(e).unroll(h).unroll(i);
+        // Neighbours by a reduction: two strided loads would read across the store and wait for it.
         Var l("l");
-        sum_.update().split(c, c, l, vec_).reorder({z_.x, l, i, c, h, z_.y, e, z_.z});
-        if (pairs_) sum_.update().atomic().vectorize(l).vectorize(z_.x);
-        else sum_.update().vectorize(l).unroll(z_.x);
-        sum_.update().unroll(i).unroll(c).unroll(h).unroll(z_.y).unroll(e).unroll(z_.z);
+        bound(whole_).compute_at(total_, all_.x).vectorize(c, vec_).unroll(c).unroll(h).unroll(i);
+        whole_.update().split(c, c, l, vec_).reorder({parts_.x, l, parts_.y, c, h, i});
+        if (sums_of_output_ > 1) whole_.update().atomic().vectorize(l).vectorize(parts_.x);
+        else whole_.update().vectorize(l);
+        whole_.update().unroll(parts_.y).unroll(c).unroll(h).unroll(i);
 
-        // In memory: whoever sees the mask narrows the numbers and widens them again for every
-        // product.
+        bound(sum_)
+            .bound_extent(e, sums_of_output_)
+            .bound_extent(digit_, p_.digits)
+            .compute_at(total_, all_.x)
+            .vectorize(e)
+            .vectorize(c, vec_)
+            .unroll(c)
+            .unroll(digit_)
+            .unroll(h)
+            .unroll(i);
+        sum_.update().split(c, c, l, vec_).reorder({z_.x, e, l, digit_, i, c, h, z_.y, z_.z});
+        // Nothing saturates, so the order is free.
+        if (together_ > 1) sum_.update().atomic(together_ == 2).vectorize(l).vectorize(e).vectorize(z_.x);
+        else sum_.update().vectorize(l).vectorize(e);
+        sum_.update().unroll(digit_).unroll(i).unroll(c).unroll(h).unroll(z_.y).unroll(z_.z);
+
+        // In memory: whoever sees the mask knows what a nibble can be, and then finds no instruction
+        // that multiplies bytes.
         nibbles_.compute_at(total_, all_.x)
             .store_in(MemoryType::Stack)
-            .bound_extent(zc, 2 * panel_width)
-            .bound_extent(pair, 4)
+            .bound_extent(zc, 4 * panel_width)
+            .bound_extent(upper, 2)
             .bound_extent(word, words_of_group)
             .bound_extent(h, p_.halves)
-            .vectorize(zc, 2 * vec_)
+            .vectorize(zc, 4 * vec_)
             .unroll(zc)
-            .unroll(pair)
+            .unroll(upper)
             .unroll(word)
             .unroll(h);
 
@@ -128,15 +173,15 @@ private:
 
     const Product &p_;
     const QuantizedRows &rows_;
-    const int vec_;
-    const bool pairs_;
+    const int vec_, together_, sums_of_output_; // products that one instruction adds, and sums beside each other
+    const Type nibble_;
     const int groups_, of_tile_, tiles_;
-    // c: output of a panel, zc: half of its word, e: whether a pair counts sixteen times, h: half,
-    // i: row of a tile, t: tile of rows, g: group of inputs, r: row, word: of a group, pair: of a
-    // word.
-    Var c{"c"}, zc{"zc"}, e{"e"}, h{"h"}, i{"i"}, t{"t"}, g{"g"}, r{"r"}, word{"word"}, pair{"pair"}, panel{"panel"};
-    RDom z_, in_group_, all_;
-    Func steps_of_group_{"steps_of_group"}, nibbles_{"nibbles"}, sum_{"sum"}, total_{"total"};
+    // c: output of a panel, zc: byte of its words, e: sum of an output, h: half, i: row of a tile,
+    // t: tile of rows, g: group of inputs, r: row, word: of a group, upper: half of a byte.
+    Var c{"c"}, zc{"zc"}, e{"e"}, h{"h"}, i{"i"}, t{"t"}, g{"g"}, r{"r"}, word{"word"}, upper{"upper"}, digit_{"digit"},
+        panel{"panel"};
+    RDom z_, parts_, in_group_, all_;
+    Func steps_of_group_{"steps_of_group"}, nibbles_{"nibbles"}, sum_{"sum"}, whole_{"whole"}, total_{"total"};
 };
 
 } // namespace
@@ -144,10 +189,10 @@ private:
 void build_grouped_linear(KernelBuilder &k, const Product &p) {
     const Shape y_shape = p.y_shape();
     const KernelBuilder::Epilogue epilogue = k.epilogue(y_shape, p.out);
-    QuantizedRows rows(p, p.most_steps(0));
+    QuantizedRows rows(p, p.most_steps(0), p.digits == 1 ? group_inputs : 0);
     GroupedWalk walk(k, p, rows);
     const Func y = walk.result(epilogue);
-    rows.schedule(k.target.vector_lanes);
+    rows.schedule(k.target.vector_lanes, p.digits);
     k.output(y, y_shape);
 }
 

@@ -1,5 +1,5 @@
-// linear with int4 weights: rows are quantised to int16 when the kernel begins, products of a group
-// of 32 inputs are added as integers, and each group has a scale of its own.
+// linear with int4 weights. The kernel quantises rows when it begins, to int16 by row or to int8 by
+// group. It adds the products of a group of 32 inputs as integers. Each group has its own scale.
 #pragma once
 #include "schedules/linear/linear_product.h"
 

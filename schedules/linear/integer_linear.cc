@@ -10,31 +10,29 @@ using namespace Halide;
 namespace {
 
 // One definition of y: register tiles side by side, each of `group.panels` panels, for all rows. A
-// word has four inputs of an output. Where one instruction multiplies and adds pairs, the two pairs
-// of a word go into sums of their own, which lie side by side and are added at the end. Where one
-// does so with a whole word of int8, the sums are those of the two digits of a row's numbers.
-// Elsewhere each input is multiplied by the outputs of a panel.
+// word has four inputs of an output; IntegerForm says how they are multiplied. Sums of an output
+// that lie side by side, and those of digits, are added at the end.
 class IntegerWalk {
 public:
-    IntegerWalk(const KernelBuilder &k, const Product &product, const QuantizedRows &rows, const IntegerTiles &tiles,
-                const LinearTiles::Group &group, int number)
-        : p_(product), rows_(rows), tiles_(tiles), group_(group), number_(number),
-          vec_(std::min(k.target.vector_lanes, panel_width)), digits_(has_dot_products(k.target)), sides_(k.target.integer_pairs || digits_ ? 2 : 1),
-          id_(std::to_string(number)),
-          z_({{0, digits_ ? 4 : 4 / sides_}, {0, static_cast<int>(product.panels.words()) / tiles.parts}}, "z" + id_),
-          halves_(0, sides_, "halves" + id_), sum_("sum" + id_), folded_("folded" + id_) {}
+    IntegerWalk(const KernelBuilder &k, const Product &product, IntegerForm form, const QuantizedRows &rows,
+                const IntegerTiles &tiles, const LinearTiles::Group &group, int number)
+        : p_(product), form_(form), rows_(rows), tiles_(tiles), group_(group), number_(number),
+          vec_(std::min(k.target.vector_lanes, panel_width)), sides_(sums_of_output(form)),
+          digits_(multiplies_bytes(form) ? product.digits : 1), id_(std::to_string(number)),
+          z_({{0, form == IntegerForm::bytes ? 2 : 4 / sides_},
+              {0, static_cast<int>(product.panels.words()) / words_together(form) / tiles.parts}},
+             "z" + id_),
+          ends_({{0, sides_}, {0, digits_}}, "ends" + id_), products_("products" + id_), sum_("sum" + id_),
+          folded_("folded" + id_) {}
 
     void add_to(Func &y, const KernelBuilder::Epilogue &epilogue) {
         // THE ALGORITHM
-        const Expr word = z_.y * tiles_.parts + q, of_word = digits_ ? Expr(z_.x) : pair * 2 + z_.x;
-        const Expr w = p_.w(c * 4 + of_word, word, (group_.first + g * group_.panels + j) * p_.halves + h);
-        sum_(pair, c, j, h, i, q, t, g, b) = 0;
-        sum_(pair, c, j, h, i, q, t, g, b) +=
-            digits_ ? cast<int32_t>(rows_.digit(pair, word * 4 + of_word, row(t, i))) * cast<int32_t>(w)
-                    : cast<int32_t>(rows_.steps(word * 4 + of_word, row(t, i))) * cast<int32_t>(cast<int16_t>(w));
+        const Expr at = z_.y * tiles_.parts + q, of_word = side * (4 / sides_) + z_.x;
+        sum_(side, c, digit, j, h, i, q, t, g, b) = 0;
+        sum_(side, c, digit, j, h, i, q, t, g, b) += product(of_word, at);
         folded_(c, j, h, i, q, t, g, b) = 0;
-        const Expr side = sum_(halves_, c, j, h, i, q, t, g, b);
-        folded_(c, j, h, i, q, t, g, b) += digits_ ? side * select(halves_ == 1, 256, 1) : side;
+        const Expr end = sum_(ends_.x, c, ends_.y, j, h, i, q, t, g, b);
+        folded_(c, j, h, i, q, t, g, b) += digits_ > 1 ? end * select(ends_.y == 1, 256, 1) : end;
         RDom d({{0, panel_width},
                 {0, group_.panels},
                 {0, tiles_.rows},
@@ -42,16 +40,16 @@ public:
                 {0, group_.count},
                 {0, p_.blocks_wanted(1)}},
                "d" + id_);
-        const std::vector<Expr> at = {(group_.first + d[4] * group_.panels + d[1]) * panel_width + d[0],
-                                      row(d[3], d[2])};
+        const std::vector<Expr> at_y = {(group_.first + d[4] * group_.panels + d[1]) * panel_width + d[0],
+                                        row(d[3], d[2])};
         const auto result = [&](int half) -> Expr {
             Expr sum = folded_(d[0], d[1], half, d[2], 0, d[3], d[4], d[5]);
             for (int part = 1; part < tiles_.parts; part++)
                 sum += folded_(d[0], d[1], half, d[2], part, d[3], d[4], d[5]);
             // In this order whatever the tile is: a row has the same bits in a block of any size.
-            return p_.scaled(strict_float(cast<float>(sum) * rows_.unit(at[1])), at[0], half);
+            return p_.scaled(strict_float(cast<float>(sum) * rows_.unit(at_y[1])), at_y[0], half);
         };
-        y(at) = epilogue(p_.halves == 2 ? result(0) * sigmoid(result(1)) : result(0), at);
+        y(at_y) = epilogue(p_.halves == 2 ? result(0) * sigmoid(result(1)) : result(0), at_y);
         schedule(y.update(number_), y, d);
     }
 
@@ -63,6 +61,26 @@ private:
         if (tiles_.tiles == 1) return of_tile;
         return min(tile * tiles_.rows, p_.rows - tiles_.rows) + of_tile;
     }
+    Expr weight(const Expr &of_word, const Expr &word) const {
+        return p_.w(c * 4 + of_word, word, (group_.first + g * group_.panels + j) * p_.halves + h);
+    }
+    // What is added to an int32.
+    Expr product(const Expr &of_word, const Expr &at) {
+        const Expr input = at * 4 + of_word;
+        switch (form_) {
+        case IntegerForm::words:
+            return cast<int32_t>(rows_.digit(digit, input, row(t, i))) * cast<int32_t>(weight(of_word, at));
+        case IntegerForm::bytes: {
+            const auto of = [&](const Expr &word) -> Expr {
+                return cast<int16_t>(rows_.digit(digit, word * 4 + e, row(t, i))) * cast<int16_t>(weight(e, word));
+            };
+            products_(e, c, digit, j, h, i, two, t, g, b) = of(two * 2) + of(two * 2 + 1);
+            return cast<int32_t>(products_(of_word, c, digit, j, h, i, at, t, g, b));
+        }
+        default:
+            return cast<int32_t>(rows_.steps(input, row(t, i))) * cast<int32_t>(cast<int16_t>(weight(of_word, at)));
+        }
+    }
 
     // THE SCHEDULE
     void schedule(Stage stage, Func y, const RDom &d) {
@@ -72,29 +90,41 @@ private:
         else stage.split(d[0], d[0], lane, vec_).vectorize(lane).unroll(d[0]);
         stage.unroll(d[1]).unroll(d[2]);
 
-        const int outputs = digits_ ? vec_ : sides_ == 2 ? vec_ / 2 : panel_width; // of a vector of sums
-        bound(sum_).compute_at(y, d[3]).bound_extent(pair, sides_);
-        if (digits_) sum_.reorder_storage(c, pair).reorder(c, pair).unroll(pair);
-        else sum_.reorder(pair, c).vectorize(pair);
-        sum_.vectorize(c, outputs).unroll(c).unroll(j).unroll(h).unroll(q).unroll(i);
+        // Of a vector of sums. Bytes are loaded in whole vectors, whose products take two.
+        const int outputs = form_ == IntegerForm::ones    ? panel_width
+                            : form_ == IntegerForm::bytes ? vec_
+                                                          : vec_ / sides_;
+        bound(sum_).compute_at(y, d[3]).bound_extent(side, sides_).bound_extent(digit, digits_);
+        sum_.vectorize(side).vectorize(c, outputs).unroll(c).unroll(digit).unroll(j).unroll(h).unroll(q).unroll(i);
         sum_.update().split(z_.y, outer, inner, tiles_.turn).split(c, c, lanes_, outputs);
         // What a tile has less of, rows or vectors, is held in registers beside the sums.
-        if (digits_) sum_.update().reorder({z_.x, lanes_, c, pair, i, j, h, q, inner, outer});
-        else if (sides_ == 1) sum_.update().reorder({lanes_, pair, i, c, j, h, z_.x, q, inner, outer});
-        else if (tiles_.rows < group_.panels * p_.halves * panel_width / outputs)
-            sum_.update().reorder({z_.x, pair, lanes_, i, c, j, h, q, inner, outer});
-        else sum_.update().reorder({z_.x, pair, lanes_, c, j, h, i, q, inner, outer});
-        if (digits_) sum_.update().atomic().vectorize(lanes_).vectorize(z_.x).unroll(pair);
-        else if (sides_ == 1) sum_.update().vectorize(lanes_).unroll(pair).unroll(z_.x);
-        else sum_.update().atomic().vectorize(lanes_).vectorize(pair).vectorize(z_.x);
-        sum_.update().unroll(c).unroll(j).unroll(h).unroll(i).unroll(q).unroll(inner);
+        const bool few_rows = tiles_.rows < group_.panels * p_.halves * panel_width / outputs;
+        if (multiplies_bytes(form_))
+            sum_.update().reorder({z_.x, side, lanes_, c, digit, i, j, h, q, inner, outer});
+        else if (form_ == IntegerForm::ones)
+            sum_.update().reorder({lanes_, side, digit, i, c, j, h, z_.x, q, inner, outer});
+        else if (few_rows) sum_.update().reorder({z_.x, side, lanes_, digit, i, c, j, h, q, inner, outer});
+        else sum_.update().reorder({z_.x, side, lanes_, digit, c, j, h, i, q, inner, outer});
+        if (form_ == IntegerForm::ones) sum_.update().vectorize(lanes_).unroll(side).unroll(z_.x);
+        else sum_.update().atomic().vectorize(lanes_).vectorize(side).vectorize(z_.x);
+        sum_.update().unroll(digit).unroll(c).unroll(j).unroll(h).unroll(i).unroll(q).unroll(inner);
+        // Next to the sums that take them, or they would not stay in registers.
+        if (form_ == IntegerForm::bytes)
+            products_.compute_at(sum_, c)
+                .store_in(MemoryType::Stack)
+                .bound_extent(c, outputs)
+                .bound_extent(e, 4)
+                .vectorize(e)
+                .vectorize(c);
 
         // By a reduction: two strided loads would read across the store and wait for it.
         bound(folded_).compute_at(y, d[3]).vectorize(c, vec_).unroll(c).unroll(j).unroll(h).unroll(q).unroll(i);
-        folded_.update().split(c, c, lanes_, vec_).reorder({halves_, lanes_, c, j, h, i, q});
-        if (sides_ == 1 || digits_) folded_.update().vectorize(lanes_).unroll(halves_);
-        else folded_.update().atomic().vectorize(lanes_).vectorize(halves_);
-        folded_.update().unroll(c).unroll(j).unroll(h).unroll(i).unroll(q);
+        folded_.update().split(c, c, lanes_, vec_).reorder({ends_.x, lanes_, ends_.y, c, j, h, i, q});
+        if (sides_ == 1) folded_.update().vectorize(lanes_).unroll(ends_.x);
+        else folded_.update().atomic().vectorize(lanes_).vectorize(ends_.x);
+        folded_.update().unroll(ends_.y).unroll(c).unroll(j).unroll(h).unroll(i).unroll(q);
+        sum_.bound_extent(q, tiles_.parts);
+        folded_.bound_extent(q, tiles_.parts);
     }
 
     Func &bound(Func &f) {
@@ -102,31 +132,31 @@ private:
             .bound_extent(c, panel_width)
             .bound_extent(j, group_.panels)
             .bound_extent(h, p_.halves)
-            .bound_extent(i, tiles_.rows)
-            .bound_extent(q, tiles_.parts);
+            .bound_extent(i, tiles_.rows);
     }
 
     const Product &p_;
+    const IntegerForm form_;
     const QuantizedRows &rows_;
     const IntegerTiles &tiles_;
     const LinearTiles::Group group_;
-    const int number_, vec_;
-    const bool digits_;
-    const int sides_;
+    const int number_, vec_, sides_, digits_;
     const std::string id_;
     // c: output of a panel, j: panel of a tile, h: half, q: part of a sum, i: row of a tile, t:
-    // tile of rows, g: tile of panels, b: whether anybody wants the row, pair: of a word, or all of
-    // it, or a digit.
-    Var c{"c"}, j{"j"}, h{"h"}, q{"q"}, i{"i"}, t{"t"}, g{"g"}, b{"b"}, pair{"pair"}, lanes_{"lanes"};
-    RDom z_, halves_;
-    Func sum_, folded_;
+    // tile of rows, g: tile of panels, b: whether anybody wants the row, side: sum of an output,
+    // e: input of a word, two: words that are multiplied together.
+    Var c{"c"}, j{"j"}, h{"h"}, q{"q"}, i{"i"}, t{"t"}, g{"g"}, b{"b"}, side{"side"}, digit{"digit"}, e{"e"}, two{"two"},
+        lanes_{"lanes"};
+    RDom z_, ends_;
+    Func products_, sum_, folded_;
 };
 
 } // namespace
 
 void build_integer_linear(KernelBuilder &k, const Product &p) {
     const Shape y_shape = p.y_shape();
-    const IntegerTiles tiles = integer_tiles(k.target, p.panels, p.rows);
+    const IntegerForm form = integer_form(k.target, p.digits, static_cast<int>(p.panels.words()));
+    const IntegerTiles tiles = integer_tiles(k.target, form, p.digits, p.panels, p.rows);
     const KernelBuilder::Epilogue epilogue = k.epilogue(y_shape, p.out);
     QuantizedRows rows(p, p.most_steps(0));
     Var o("o"), r("r");
@@ -134,8 +164,8 @@ void build_integer_linear(KernelBuilder &k, const Product &p) {
     y(o, r) = undef<float>();
     int stage = 0;
     for (const LinearTiles::Group &group : tiles.groups)
-        IntegerWalk(k, p, rows, tiles, group, stage++).add_to(y, epilogue);
-    rows.schedule(k.target.vector_lanes, has_dot_products(k.target));
+        IntegerWalk(k, p, form, rows, tiles, group, stage++).add_to(y, epilogue);
+    rows.schedule(k.target.vector_lanes, multiplies_bytes(form) ? p.digits : 0);
     k.output(y, y_shape);
 }
 

@@ -11,15 +11,26 @@ struct IntegerShape {
     int rows, vectors, parts; // `vectors` of sums for each row and part
 };
 
-// Where pairs are added, two sums of each output lie side by side; where digits are, each has one.
-int vectors_of_panel(const targets::Target &target) {
-    return (target.integer_pairs || has_dot_products(target) ? 2 : 1) * static_cast<int>(lanes) / target.vector_lanes;
+// Each digit has its sums.
+int vectors_of_panel(const targets::Target &target, IntegerForm form, int digits) {
+    const int sums = sums_of_output(form) * (multiplies_bytes(form) ? digits : 1);
+    return sums * static_cast<int>(lanes) / target.vector_lanes;
 }
 
-// Sums, what is held beside them and a product have registers. Where no pairs are added, so have
-// the 64 bytes of four inputs that are loaded together, and what they are widened to.
-bool in_registers(const targets::Target &target, const IntegerShape &s) {
-    const int products = target.integer_pairs ? 2 : has_dot_products(target) ? 6 : 20;
+// Beside sums, and rows or vectors of weights, of a product. Where inputs are multiplied one by
+// one, the 64 bytes of a word are loaded together and then widened.
+int registers_of_product(IntegerForm form) {
+    switch (form) {
+    case IntegerForm::ones: return 20;
+    case IntegerForm::pairs: return 2;
+    case IntegerForm::words: return 6;
+    case IntegerForm::bytes: return 16;
+    }
+    return 0;
+}
+
+bool in_registers(const targets::Target &target, IntegerForm form, const IntegerShape &s) {
+    const int products = registers_of_product(form);
     return s.rows * s.vectors * s.parts + std::min(s.rows, s.vectors) + products <= target.vector_registers;
 }
 
@@ -40,9 +51,22 @@ bool has_dot_products(const targets::Target &target) {
     return Halide::Target(target.halide).has_feature(Halide::Target::ARMDotProd);
 }
 
-IntegerTiles integer_tiles(const targets::Target &target, const Panels &panels, int rows) {
-    const int words = static_cast<int>(panels.words()), count = static_cast<int>(panels.count()),
-              of_panel = vectors_of_panel(target) * static_cast<int>(panels.halves);
+bool has_unsigned_dot_products(const targets::Target &target) {
+    return Halide::Target(target.halide).has_feature(Halide::Target::AVX512_Zen4);
+}
+
+IntegerForm integer_form(const targets::Target &target, int digits, int words) {
+    const Halide::Target machine(target.halide);
+    if (has_dot_products(target)) return IntegerForm::words;
+    if (target.integer_pairs) return IntegerForm::pairs;
+    // Two digits cost more than one product of int16.
+    const bool neon = machine.arch == Halide::Target::ARM && !machine.has_feature(Halide::Target::NoNEON);
+    return neon && digits == 1 && words % 2 == 0 ? IntegerForm::bytes : IntegerForm::ones;
+}
+
+IntegerTiles integer_tiles(const targets::Target &target, IntegerForm form, int digits, const Panels &panels, int rows) {
+    const int words = static_cast<int>(panels.words()) / words_together(form), count = static_cast<int>(panels.count()),
+              of_panel = vectors_of_panel(target, form, digits) * static_cast<int>(panels.halves);
     IntegerTiles best;
     double least = std::numeric_limits<double>::infinity();
     for (int of_tile = 1; of_tile <= std::min(count, 4); of_tile++)
@@ -54,7 +78,7 @@ IntegerTiles integer_tiles(const targets::Target &target, const Panels &panels, 
                 bool held = true;
                 for (const LinearTiles::Group &group : tiles.groups) {
                     const IntegerShape shape{m, group.panels * of_panel, parts};
-                    held = held && (in_registers(target, shape) || shape.rows * parts * of_tile == 1);
+                    held = held && (in_registers(target, form, shape) || shape.rows * parts * of_tile == 1);
                     cost += group.count * tiles.tiles * (words * of_word(shape, turn) + of_end(shape));
                 }
                 cost *= 1 + 0.02 * static_cast<double>(tiles.groups.size() - 1); // twice the code

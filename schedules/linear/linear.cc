@@ -251,8 +251,8 @@ private:
 
 static void build_linear(KernelBuilder &k) {
     const Product p = declare_product(k);
-    if (p.integer && p.panels.format == WeightFormat::int4) return build_grouped_linear(k, p);
-    if (p.integer) return build_integer_linear(k, p);
+    if (p.integer() && p.panels.format == WeightFormat::int4) return build_grouped_linear(k, p);
+    if (p.integer()) return build_integer_linear(k, p);
     const Shape y_shape = p.y_shape();
     if (p.out == 1) return build_single(k, p, y_shape);
 

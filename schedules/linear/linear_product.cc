@@ -18,9 +18,7 @@ void declare_matrix(KernelBuilder &k, Product &p, int outputs) {
                          {p.panels.words(), of_panel},
                          {p.panels.count() * p.panels.halves, static_cast<int32_t>(p.panels.stride())}};
     const bool grouped = p.panels.format == WeightFormat::int4;
-    p.w = grouped     ? k.weight_halves("w", shape)
-          : p.integer ? k.weight_bytes("w", shape)
-                      : k.weight("w", shape, narrow ? Int(32) : Float(32));
+    p.w = p.integer() ? k.weight_bytes("w", shape) : k.weight("w", shape, narrow ? Int(32) : Float(32));
     if (p.panels.format == WeightFormat::int8)
         p.scale = k.weight("scale", dense({static_cast<int>(p.panels.halves * pad(extent(outputs)))}));
     if (grouped)
@@ -50,13 +48,14 @@ Product declare_product(KernelBuilder &k) {
                          "'advice' is for one row of several outputs of a whole matrix");
         p.advice = k.input("advice", dense({static_cast<int>(pad(extent(advice))), 1}));
     }
-    p.integer = k.params.choice_or("activations", "float32", {"float32", "int16"}) == "int16";
+    const std::string activations = k.params.choice_or("activations", "float32", {"float32", "int16", "int8"});
+    p.digits = activations == "int16" ? 2 : activations == "int8" ? 1 : 0;
     const bool int4 = p.panels.format == WeightFormat::int4, int8 = p.panels.format == WeightFormat::int8;
-    k.params.require(!p.integer || ((int8 || int4) && p.out > 1 && p.blocks == 1),
-                     "'activations' of int16 are for int8 weights of several outputs, without 'blocks'");
-    k.params.require(p.integer || !int4, "weights of int4 are for 'activations' of int16");
+    k.params.require(!p.integer() || ((int8 || int4) && p.out > 1 && p.blocks == 1),
+                     "'activations' of integers are for int8 or int4 weights of several outputs, without 'blocks'");
+    k.params.require(p.integer() || !int4, "weights of int4 are for 'activations' of int16 or int8");
     declare_matrix(k, p, p.out);
-    if (p.integer) p.most_steps = k.weight("steps", dense({1}));
+    if (p.integer()) p.most_steps = k.weight("steps", dense({1}));
     if (p.has_bias) p.bias = k.weight("bias", dense({p.halves * p.width()}));
     return p;
 }

@@ -11,7 +11,7 @@ struct Product {
     int in, out, rows, in_row, halves;
     int blocks, first; // of the diagonal: block j reads the inputs from first + j·in on
     bool has_bias;
-    bool integer; // rows are quantised, and `w` is bytes, of int4 halves of words
+    int digits; // of quantised rows, an int8 each: 1 or 2; 0: rows stay float32
     Panels panels;
     Halide::ImageParam x, w, scale, most_steps, bias;
     int wanted; // one row: the value of `advice` that says whether anybody wants it; -1: somebody does
@@ -53,6 +53,7 @@ struct Product {
         return has_bias ? value + bias(at) : value;
     }
 
+    bool integer() const { return digits > 0; } // `w` is bytes then
     // Blocks of rows that are computed, out of so many.
     Halide::Expr blocks_wanted(int all) const {
         return wanted < 0 ? Halide::Expr(all) : turns_wanted(advice, wanted);

@@ -31,7 +31,7 @@ const std::vector<float> &input() {
     return x;
 }
 
-Expected<compiler::Compiled> compiled_with(const std::string &weights) {
+Expected<compiler::Compiled> compiled_with(const std::string &weights, const std::string &activations = "int16") {
     const std::string json = R"({"format": "longwave-model", "version": 1, "name": "products",
         "inputs": [{"name": "x", "kind": "features", "width": 96}],
         "layers": [{"type": "linear", "name": "a", "out_features": 208, "bias": false},
@@ -46,6 +46,7 @@ Expected<compiler::Compiled> compiled_with(const std::string &weights) {
     options.stream = compiler::StreamMode::required;
     options.length = rows;
     options.weights = weights;
+    options.activations = activations;
     return compiled(json, std::move(tensors), options);
 }
 
@@ -148,6 +149,38 @@ TEST_CASE("stored weights: the report's rounding counts the steps of activations
     CHECK(plain < 1e-6);
     CHECK(steps > 3e-6); // steps of 3e-5 of a peak, averaged over 96 and 208 inputs
     CHECK(steps < 9e-5);
+}
+
+TEST_CASE("stored weights: int8 activations move outputs as the report says, alike in runs and streams") {
+    for (const char *format : {"int8", "int4"}) {
+        INFO(format);
+        const auto made = compiled_with(format, "int8");
+        REQUIRE_MESSAGE(made, made.status().message());
+        const double rounding = nlohmann::json::parse(made->report)["precision"]["rounding"];
+        CHECK(rounding > 1e-3); // steps of 1/127 of a peak
+        CHECK(rounding < 3e-2);
+        for (const char *level : {"x86-64-v2", "x86-64-v3", "x86-64-v4"}) {
+            INFO(level);
+            const auto model = cli::Model::open(made->artifact, level);
+            if (!model && model.status().fault() == Fault::device) continue; // another CPU
+            REQUIRE_MESSAGE(model, model.status().message());
+            const std::vector<double> reference = expected(format);
+            CHECK(distance(outputs_of_run(*model, sequence_of(input(), in))[0], reference) <= 2e-5 + 8 * rounding);
+            CHECK(distance(streamed(*model, input().data(), rows), reference) <= 2e-5 + 8 * rounding);
+            double worst = 0;
+            CHECK(lw_model_verify(model->handle.get(), &worst) == LW_OK);
+        }
+    }
+}
+
+TEST_CASE("stored weights: int8 activations need int8 or int4 weights, and other types do not exist") {
+    const auto none = compiled_with("bf16", "int8"), wrong = compiled_with("int8", "int7");
+    REQUIRE(!none);
+    CHECK(none.status().fault() == Fault::usage);
+    CHECK(none.status().message() ==
+          "--activations int8 is for layers with int8 or int4 weights: add --weights int8 or int4");
+    REQUIRE(!wrong);
+    CHECK(wrong.status().message() == "unknown activations \"int7\": expected int16 or int8");
 }
 
 TEST_CASE("stored weights: the artifact has a half, a quarter and an eighth of the bytes, and the scales") {

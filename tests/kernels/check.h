@@ -60,13 +60,13 @@ const targets::Target *gpu_under_test();
 void run_on_gpu(const std::vector<Case> &cases, const targets::Target &gpu);
 
 // Every case on every x86 level that this machine runs, each level through one image; or on the
-// gpu.
-inline void run_everywhere(const std::vector<Case> &cases) {
+// gpu. `named`: also on CPUs that users have to name.
+inline void run_everywhere(const std::vector<Case> &cases, bool named = false) {
     if (const targets::Target *gpu = gpu_under_test()) return run_on_gpu(cases, *gpu);
     std::vector<std::string> specs;
     for (const Case &one : cases) specs.push_back(one.spec);
     for (const targets::Target &target : targets::all()) {
-        if (!host_runs(target)) continue;
+        if ((target.by_name && !named) || !host_runs(target)) continue;
         auto kernels = load_kernels(specs, target, find_kgen());
         REQUIRE_MESSAGE(kernels, kernels.status().message());
         for (size_t i = 0; i < cases.size(); i++) {

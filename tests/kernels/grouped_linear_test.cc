@@ -1,5 +1,5 @@
 // Matrix multiplication with int4 weights, a scale for each group of 32 inputs of an output, by
-// rows that the kernel rounds to int16. Against float64 sums of the same steps and scales, against
+// rows that the kernel rounds to int16, or group by group to int8. Against float64 sums of the same steps and scales, against
 // the error limit of docs/numerics.md, and at the edges: the largest sums, rows of zeros, and
 // numbers that are not finite.
 #include "tests/kernels/integer_products.h"
@@ -39,10 +39,20 @@ const IntegerProducts int4{.weights = "int4",
                            .sums = [](int in) { return 1 + in / static_cast<int>(int4_group); },
                            .float32_rounding = 6e-7};
 
+const IntegerProducts bytes{.weights = "int4",
+                            .format = WeightFormat::int4,
+                            .random = int4.random,
+                            .sums = int4.sums,
+                            .float32_rounding = int4.float32_rounding,
+                            .activations = "int8",
+                            .steps = 64,
+                            .most_steps = byte_activation_steps,
+                            .together = int4_group};
+
 // All weights ±7 steps, with the most steps of activations that the compiler asks for.
-Case largest(int in, int rows) {
+Case largest(const IntegerProducts &format, int in, int rows) {
     const LinearShape s{in, 32, rows};
-    return int4.largest(s, steps_of_groups(s, 5, 7), most_activation_steps, 3e-7 * (1 + std::sqrt(in / 32.0)));
+    return format.largest(s, steps_of_groups(s, 5, 7), format.most_steps, 3e-7 * (1 + std::sqrt(in / 32.0)));
 }
 
 } // namespace
@@ -70,17 +80,39 @@ TEST_CASE("grouped linear: any number of inputs and outputs, whole groups or not
 }
 
 TEST_CASE("grouped linear: weights that are larger than the caches, and the largest sums") {
-    run_on_cpus({int4.exact({2048, 1024, 1}), int4.exact({2048, 208, 3, true, true}), largest(32, 1),
-                 largest(2048, 3)});
+    run_on_cpus({int4.exact({2048, 1024, 1}), int4.exact({2048, 208, 3, true, true}),
+                 largest(int4, 32, 1), largest(int4, 2048, 3), largest(bytes, 2048, 3)});
+}
+
+TEST_CASE("grouped linear: rows of int8, any number of inputs, outputs and rows") {
+    std::vector<Case> cases;
+    int choice = 0;
+    for (const int rows : {1, 2, 7, 50}) {
+        cases.push_back(bytes.exact({96, 192, rows, choice % 2 == 0, false}));
+        cases.push_back(bytes.exact({96, 48, rows, choice++ % 3 == 0, true}));
+    }
+    for (const int in : {1, 8, 33, 74, 513}) {
+        choice++;
+        cases.push_back(bytes.exact({in, choice % 3 * 40 + 17, choice % 2 ? 1 : 16, choice % 2 == 0, choice % 3 == 0}));
+    }
+    cases.push_back(bytes.exact({2048, 208, 3, true, true}));
+    run_on_cpus(cases);
 }
 
 TEST_CASE("grouped linear: an output is within half a step of each activation") {
-    run_on_cpus({int4.within_half_a_step({520, 80, 5}, {most_activation_steps})});
+    run_on_cpus({int4.within_half_a_step({520, 80, 5}, {most_activation_steps}),
+                 bytes.within_half_a_step({520, 80, 5}, {byte_activation_steps})});
 }
 
-TEST_CASE("grouped linear: a row has the same bits beside any others") { int4.check_bits_of_a_row(); }
+TEST_CASE("grouped linear: a row has the same bits beside any others") {
+    int4.check_bits_of_a_row();
+    bytes.check_bits_of_a_row();
+}
 
-TEST_CASE("grouped linear: zeros and tiny numbers, and rows that are not finite") { int4.check_edges(); }
+TEST_CASE("grouped linear: zeros and tiny numbers, and rows that are not finite") {
+    int4.check_edges();
+    bytes.check_edges();
+}
 
 TEST_CASE("int4: whole steps of a scale, groups of their own, and padding that counts nothing") {
     CHECK(int4_scale(7) == 1);

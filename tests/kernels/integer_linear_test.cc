@@ -33,6 +33,15 @@ const IntegerProducts int8{.weights = "int8",
                            .sums = [](int) { return 1; },
                            .float32_rounding = 3e-7};
 
+const IntegerProducts bytes{.weights = "int8",
+                            .format = WeightFormat::int8,
+                            .random = random_steps,
+                            .sums = int8.sums,
+                            .float32_rounding = int8.float32_rounding,
+                            .activations = "int8",
+                            .steps = 64,
+                            .most_steps = byte_activation_steps};
+
 // All weights ±127 steps, with as many steps of activations as the sums allow.
 Case largest(int in, int rows) {
     const LinearShape s{in, 32, rows};
@@ -67,6 +76,17 @@ TEST_CASE("integer linear: any number of inputs and outputs, whole words or not"
     run_on_cpus(cases);
 }
 
+TEST_CASE("integer linear: rows of int8, any number of inputs, outputs and rows") {
+    std::vector<Case> cases;
+    int choice = 0;
+    for (const int in : {1, 8, 74, 96, 513, 520})
+        for (const int rows : {1, 3, 16}) {
+            choice++;
+            cases.push_back(bytes.exact({in, choice % 4 * 40 + 16, rows, choice % 2 == 0, choice % 3 == 0}));
+        }
+    run_on_cpus(cases);
+}
+
 TEST_CASE("integer linear: weights that are larger than the caches") {
     run_on_cpus({int8.exact({2048, 1024, 1}), int8.exact({2048, 208, 3, true, true}),
                  int8.exact({1040, 416, 64, true})});
@@ -78,7 +98,8 @@ TEST_CASE("integer linear: the largest sums fit an int32") {
 
 TEST_CASE("integer linear: an output is within half a step of each activation") {
     const std::vector<int> steps = {2048, 9999, 32512};
-    run_on_cpus({int8.within_half_a_step({96, 80, 5}, steps), int8.within_half_a_step({520, 80, 5}, steps)});
+    run_on_cpus({int8.within_half_a_step({96, 80, 5}, steps), int8.within_half_a_step({520, 80, 5}, steps),
+                 bytes.within_half_a_step({520, 80, 5}, {byte_activation_steps})});
 }
 
 TEST_CASE("integer linear: the steps of activations are as many as every sum allows") {
@@ -95,9 +116,15 @@ TEST_CASE("integer linear: the steps of activations are as many as every sum all
     CHECK(int8_heaviness(std::vector<double>{0, 0}) == 0);
 }
 
-TEST_CASE("integer linear: a row has the same bits beside any others") { int8.check_bits_of_a_row(); }
+TEST_CASE("integer linear: a row has the same bits beside any others") {
+    int8.check_bits_of_a_row();
+    bytes.check_bits_of_a_row();
+}
 
-TEST_CASE("integer linear: zeros and tiny numbers, and rows that are not finite") { int8.check_edges(); }
+TEST_CASE("integer linear: zeros and tiny numbers, and rows that are not finite") {
+    int8.check_edges();
+    bytes.check_edges();
+}
 
 TEST_CASE("random: integer linear") {
     if (gpu_under_test()) return;

@@ -10,33 +10,39 @@ using namespace schedules;
 
 namespace {
 
-// Rows that are whole steps of their peak, a power of two: rounding changes nothing, and all that
-// is left of an error is what scaling, adding sums and the epilogue round.
-void fill_with_steps(Kernel &k, const LinearShape &s, int of_activations) {
+// Rows whose groups are whole steps of their peaks, which are powers of two: rounding changes
+// nothing, and all that is left of an error is what scaling, adding sums and the epilogue round.
+void fill_with_steps(Kernel &k, const LinearShape &s, int of_activations, int together) {
     std::mt19937 random(static_cast<uint32_t>(s.in + s.rows));
     const auto below = [&](int n) { return static_cast<int>(random() % static_cast<uint32_t>(n)); };
-    for (int r = 0; r < s.rows; r++) {
-        const double unit = std::ldexp(1.0, r % 5 - 2) / of_activations;
-        for (int i = 0; i < s.in; i++)
-            k["x"].set({i, r}, unit * (below(2 * of_activations + 1) - of_activations));
-        k["x"].set({below(s.in), r}, unit * (r % 2 ? of_activations : -of_activations));
-    }
+    for (int r = 0; r < s.rows; r++)
+        for (int first = 0; first < s.in; first += together) {
+            const int n = std::min(together, s.in - first);
+            const double unit = std::ldexp(1.0, (r + first / together) % 5 - 2) / of_activations;
+            for (int i = 0; i < n; i++)
+                k["x"].set({first + i, r}, unit * (below(2 * of_activations + 1) - of_activations));
+            k["x"].set({first + below(n), r}, unit * (r % 2 ? of_activations : -of_activations));
+        }
 }
 
-// The largest error of an output, as a part of what it may be.
-double worst_error(Kernel &k, const LinearShape &s, const WeightMatrix &matrix, double limit) {
+// The largest error of an output, as a part of what it may be: `limit` times the sum over its
+// groups of their largest activation times the sum of |weights|.
+double worst_error(Kernel &k, const LinearShape &s, const WeightMatrix &matrix, int together, double limit) {
     double worst = 0;
-    for (int r = 0; r < s.rows; r++) {
-        double peak = 0;
-        for (int i = 0; i < s.in; i++) peak = std::max(peak, std::fabs(k["x"].get({i, r})));
+    for (int r = 0; r < s.rows; r++)
         for (int o = 0; o < s.out; o++) {
-            double weights = 0;
-            for (const double weight : matrix[static_cast<size_t>(o)]) weights += std::fabs(weight);
-            const double expected = dot(matrix, o, [&](int i) { return k["x"].get({i, r}); }),
-                         apart = std::fabs(k["y"].get({o, r}) - expected);
-            worst = std::max(worst, apart / (weights * peak * limit));
+            double allowed = 0;
+            for (int first = 0; first < s.in; first += together) {
+                double peak = 0, weights = 0;
+                for (int i = first; i < std::min(first + together, s.in); i++) {
+                    peak = std::max(peak, std::fabs(k["x"].get({i, r})));
+                    weights += std::fabs(matrix[static_cast<size_t>(o)][static_cast<size_t>(i)]);
+                }
+                allowed += limit * peak * weights;
+            }
+            const double expected = dot(matrix, o, [&](int i) { return k["x"].get({i, r}); });
+            worst = std::max(worst, std::fabs(k["y"].get({o, r}) - expected) / allowed);
         }
-    }
     return worst;
 }
 
@@ -51,15 +57,15 @@ double dot(const WeightMatrix &matrix, int output, const std::function<double(in
 
 void run_on_cpus(const std::vector<Case> &cases) {
     if (gpu_under_test()) return;
-    run_everywhere(cases);
+    run_everywhere(cases, true);
 }
 
 std::string IntegerProducts::spec_of(const LinearShape &s) const {
     return spec(
         "linear",
         fmt::format(
-            R"("in":{},"out":{},"rows":{},"bias":{},"glu":{},"weights":"{}","activations":"int16")",
-            s.in, s.out, s.rows, int(s.bias), int(s.glu), weights));
+            R"("in":{},"out":{},"rows":{},"bias":{},"glu":{},"weights":"{}","activations":"{}")",
+            s.in, s.out, s.rows, int(s.bias), int(s.glu), weights, activations));
 }
 
 PackedPanels IntegerProducts::packed(const LinearShape &s, const WeightMatrix &matrix) const {
@@ -84,10 +90,9 @@ void IntegerProducts::put(Kernel &k, const LinearShape &s, const WeightMatrix &m
 
 Case IntegerProducts::exact(const LinearShape &s) const {
     return {spec_of(s), [s, format = *this](Kernel &k) {
-                constexpr int of_activations = 1 << 13;
                 const WeightMatrix matrix = format.random(s, static_cast<uint32_t>(s.in * 1000 + s.out));
-                format.put(k, s, matrix, of_activations);
-                fill_with_steps(k, s, of_activations);
+                format.put(k, s, matrix, format.steps);
+                fill_with_steps(k, s, format.steps, format.together ? format.together : s.in);
                 if (s.bias) zero_padding(k["bias"], s.out, padded(s.out));
                 const auto sum = [&](int o, int half, int r) {
                     const double bias = s.bias ? k["bias"].get({o + half * padded(s.out)}) : 0;
@@ -127,7 +132,7 @@ Case IntegerProducts::within_half_a_step(const LinearShape &s,
                     format.put(k, s, matrix, steps);
                     REQUIRE(k.call() == 0);
                     const double worst =
-                        worst_error(k, s, matrix, 0.5 / steps + format.float32_rounding);
+                        worst_error(k, s, matrix, format.together ? format.together : s.in, 0.5 / steps + format.float32_rounding);
                     CHECK(worst <= 1);
                     CHECK(worst > 0.01); // the limit is of the size of what it limits
                 }
@@ -141,7 +146,7 @@ void IntegerProducts::check_bits_of_a_row() const {
         const LinearShape s{in, out, rows};
         size_t level = 0;
         run_on_cpus({{spec_of(s), [&](Kernel &k) {
-                          put(k, s, random({in, out, 1}, 3), most_activation_steps);
+                          put(k, s, random({in, out, 1}, 3), most_steps);
                           std::mt19937 generator(9);
                           for (int i = 0; i < in; i++) {
                               const double value = std::ldexp(static_cast<double>(generator()), -31) - 1;
@@ -160,7 +165,7 @@ void IntegerProducts::check_edges() const {
     constexpr double infinite = std::numeric_limits<double>::infinity();
     const LinearShape s{100, 40, 6, true, false};
     run_on_cpus({{spec_of(s), [&](Kernel &k) {
-                      put(k, s, random(s, 3), most_activation_steps);
+                      put(k, s, random(s, 3), most_steps);
                       for (int i = 0; i < s.in; i++) k["x"].set({i, 0}, 0), k["x"].set({i, 1}, 1e-36 * i);
                       k["x"].set({99, 2}, std::nan(""));
                       k["x"].set({0, 3}, infinite);

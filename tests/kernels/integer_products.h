@@ -20,6 +20,10 @@ struct IntegerProducts {
     WeightMatrix (*random)(const LinearShape &s, uint32_t seed);
     int (*sums)(int in);     // float32 sums that make an output, for the limit of exact()
     double float32_rounding; // of an output of any rows, relative to the sum of its terms
+    const char *activations = "int16";
+    int steps = 1 << 13;     // of exact(): a power of two, so that whole steps are float32 numbers
+    int most_steps = schedules::most_activation_steps;
+    int together = 0;        // inputs that have a unit of their own; 0: a row has one
 
     std::string spec_of(const LinearShape &s) const;
     schedules::PackedPanels packed(const LinearShape &s, const WeightMatrix &matrix) const;

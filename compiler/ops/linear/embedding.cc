@@ -1,6 +1,7 @@
 // embedding: row `id` of a table. A table that holds a part of the vocabulary has row id − first,
 // and other ids have rows of zeros. The runtime checks the range of ids where they enter. A table
-// that is also the matrix of a product (tied weights) is read as the product stores it.
+// that is also the matrix of a product (tied weights) is read as the product stores it. A table of
+// int8 lies as a matrix of its own.
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/linear/matrix_multiply.h"
 #include "compiler/ops/support/rules.h"
@@ -35,11 +36,9 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
     }
 }
 
-// The table of a product. Both ask for the same bytes, which the planner stores once.
-Status read_panels(KernelCall &call, const Node &multiplier) {
-    LW_ASSIGN(const schedules::WeightFormat format, weight_format(multiplier));
-    schedules::PackedPanels packed =
-        packed_matrix(call.constant(1), call.type(1), call.graph().type(multiplier.inputs[0]), false, format);
+// The table of a product of `x`. Both ask for the same bytes, which the planner stores once.
+Status read_panels(KernelCall &call, const Type &x, schedules::WeightFormat format) {
+    schedules::PackedPanels packed = packed_matrix(call.constant(1), call.type(1), x, false, format);
     call.param("panels", packed.panels.in);
     if (format != schedules::WeightFormat::float32) call.param("weights", schedules::name_of(format));
     const std::vector<float> scales = std::move(packed.scales);
@@ -71,7 +70,11 @@ Status kernel(KernelCall &call) {
     call.param("rows", call.rows());
     call.read_rows(0);
     if (const Node *const tied = multiplier(call.graph(), call.node.inputs[1])) {
-        LW_TRY(read_panels(call, *tied));
+        LW_ASSIGN(const schedules::WeightFormat format, weight_format(*tied));
+        LW_TRY(read_panels(call, call.graph().type(tied->inputs[0]), format));
+    } else if (call.node.has(stored_weights.name) && dims[0] > 1) {
+        LW_ASSIGN(const schedules::WeightFormat format, weight_format(call.node));
+        LW_TRY(read_panels(call, call.graph().type(call.node.output), format));
     } else {
         read_rows_of_table(call);
     }

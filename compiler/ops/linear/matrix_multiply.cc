@@ -22,6 +22,7 @@ Status check_activation_steps(const Node &node) {
     LW_ASSIGN(const schedules::WeightFormat format, weight_format(node));
     if (format != schedules::WeightFormat::int8 && format != schedules::WeightFormat::int4)
         return Status::input(fmt::format("attribute {} is for weights of int8 or int4", activation_steps.name));
+    if (node.integer(activation_steps.name) == schedules::byte_activation_steps) return Status::ok();
     return rules::integer(node, activation_steps.name, schedules::least_activation_steps,
                           schedules::most_activation_steps)
         .status();
@@ -120,7 +121,8 @@ Status product(KernelCall &call) {
     call.param("bias", bias);
     call.param("glu", gated);
     if (narrow) call.param("weights", schedules::name_of(format));
-    if (integer) call.param("activations", "int16");
+    const int steps = integer ? static_cast<int>(call.node.integer(activation_steps.name)) : 0;
+    if (integer) call.param("activations", steps == schedules::byte_activation_steps ? "int8" : "int16");
     const size_t last = call.node.inputs.size() - 1;
     const bool masked = has_skip_mask(call.node) && takes_skip_mask(call.context) && out > 1;
     if (masked) {
@@ -131,7 +133,7 @@ Status product(KernelCall &call) {
     if (masked) call.read_rows(last);
     call.weight("weight", words_of(std::move(packed), format));
     if (!scales.empty()) call.weight("scale", scales);
-    if (integer) call.weight("steps", {static_cast<float>(call.node.integer(activation_steps.name))});
+    if (integer) call.weight("steps", {static_cast<float>(steps)});
     if (bias) call.weight("bias", shift);
     call.write();
     return Status::ok();

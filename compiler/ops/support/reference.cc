@@ -1,4 +1,5 @@
 #include "compiler/ops/support/reference.h"
+#include "compiler/ops/linear/matrix_multiply.h"
 #include "formats/base/half.h"
 #include <algorithm>
 #include <cmath>
@@ -70,15 +71,17 @@ private:
         for (const GraphOutput &output : graph_.outputs) ++readers_[output.value];
     }
 
-    // Each row as integer kernels take it: in whole steps of its largest magnitude.
-    static Array in_steps(Array rows, int64_t steps) {
-        for (size_t t = 0; t < rows.rows; ++t) {
-            double peak = 0;
-            for (size_t i = 0; i < rows.width; ++i) peak = std::max(peak, std::fabs(rows.row(t)[i]));
-            const double step = peak / static_cast<double>(steps);
-            for (size_t i = 0; i < rows.width && step > 0; ++i)
-                rows.row(t)[i] = step * std::nearbyint(rows.row(t)[i] / step);
-        }
+    // Each row as integer kernels take it: in whole steps of the largest magnitude of so many inputs.
+    static Array in_steps(Array rows, int64_t steps, size_t together) {
+        for (size_t t = 0; t < rows.rows; ++t)
+            for (size_t first = 0; first < rows.width; first += together) {
+                const std::span group(rows.row(t) + first, std::min(together, rows.width - first));
+                double peak = 0;
+                for (const double value : group) peak = std::max(peak, std::fabs(value));
+                const double step = peak / static_cast<double>(steps);
+                for (double &value : group)
+                    if (step > 0) value = step * std::nearbyint(value / step);
+            }
         return rows;
     }
 
@@ -101,7 +104,10 @@ private:
         }
         Array stepped; // lives as long as `inputs`
         if (how_.rounded && node.has(activation_steps.name)) {
-            stepped = in_steps(values_[node.inputs[0]], node.integer(activation_steps.name));
+            LW_ASSIGN(const schedules::WeightFormat format, weight_format(node));
+            const int64_t steps = node.integer(activation_steps.name);
+            const size_t together = schedules::inputs_of_unit(format, static_cast<int>(steps));
+            stepped = in_steps(values_[node.inputs[0]], steps, together ? together : std::max<size_t>(values_[node.inputs[0]].width, 1));
             inputs[0] = Operand(stepped);
         }
         const size_t length = rows_of(graph_.type(node.inputs[0]).clock, length_ ? length_ : ticks);

@@ -151,7 +151,7 @@ int main(int argc, char **argv) {
     bench::pin_to_this_cpu();
     const targets::Target *best = nullptr;
     for (const targets::Target &target : targets::all())
-        if (test::host_runs(target)) best = &target;
+        if (!target.by_name && test::host_runs(target)) best = &target;
     for (const std::string &size : options.sizes) {
         unsigned heads = 0, width = 0;
         if (options.rows % (softmax ? std::min(options.rows, 64u) : 16) ||

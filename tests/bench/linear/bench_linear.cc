@@ -33,7 +33,7 @@ const targets::Target *target_of(const LinearOptions &options) {
     if (!options.target.empty()) return targets::find(options.target);
     const targets::Target *best = nullptr;
     for (const targets::Target &target : targets::all())
-        if (test::host_runs(target)) best = &target;
+        if (!target.by_name && test::host_runs(target)) best = &target;
     return best;
 }
 
@@ -89,8 +89,10 @@ Expected<std::vector<Variant>> variants_of(const LinearOptions &options) {
         if (!format)
             return Status::usage(
                 fmt::format("--weights {}: expected {}", name, schedules::weight_format_names));
-        add({*format});
-        if (options.float_activations && *format == schedules::WeightFormat::int8) add({*format, true});
+        const bool integers = *format == schedules::WeightFormat::int8 || *format == schedules::WeightFormat::int4;
+        add({.format = *format, .byte_activations = options.byte_activations && integers});
+        if (options.float_activations && *format == schedules::WeightFormat::int8)
+            add({.format = *format, .float_activations = true});
     }
     return variants;
 }

@@ -18,6 +18,7 @@ struct LinearOptions {
     std::string kgen;                                // longwave-kgen; empty: the one of this build
     double seconds = 1;                              // for each size and number of rows, divided in turns
     bool float_activations = false;                  // int8 weights also without quantised rows
+    bool byte_activations = false;                   // int8 and int4 weights with rows of int8
     bool gated = false; // ours with gates; the peers compute as many products and no gates
 };
 

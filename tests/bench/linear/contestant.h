@@ -56,6 +56,7 @@ public:
 struct Variant {
     schedules::WeightFormat format = schedules::WeightFormat::float32;
     bool float_activations = false; // where rows could be quantised
+    bool byte_activations = false;  // rows of int8, not int16
     std::string name() const;
     friend bool operator==(const Variant &, const Variant &) = default;
 };

@@ -29,7 +29,7 @@ int main(int argc, char **argv) {
         ->check(cli::range(0.01, 3600.0))
         ->capture_default_str();
     program.add_option("--target", options.target,
-                       "x86-64-v2, x86-64-v3 or x86-64-v4, also for the other libraries (default: the best "
+                       "x86-64-v2, x86-64-v3, x86-64-v4 or x86-64-zen4, also for the other libraries (default: the best "
                        "level of this CPU)");
     program
         .add_option(
@@ -39,6 +39,8 @@ int main(int argc, char **argv) {
         ->delimiter(',');
     program.add_flag("--float-activations", options.float_activations,
                      "Also time int8 weights with float32 activations, and compare int8 with that");
+    program.add_flag("--byte-activations", options.byte_activations,
+                     "Round rows to int8 for int8 and int4 weights (longwave compile --activations int8)");
     program.add_flag("--gated", options.gated,
                      "Add one gate per output. The other libraries compute the matrix multiplications only");
     program.add_option("--limit", limit, "Exit with 1 if a time ratio to a library is above this");

@@ -23,7 +23,7 @@ struct Artifact {
         REQUIRE_MESSAGE(package, package.status().message());
         compiler::Options options;
         for (const targets::Target &target : targets::all())
-            if (test::host_runs(target)) options.targets = {target.name};
+            if (!target.by_name && test::host_runs(target)) options.targets = {target.name};
         options.blocks = std::move(blocks);
         options.kgen = test::find_kgen();
         auto compiled = compiler::compile(*std::move(package), options);

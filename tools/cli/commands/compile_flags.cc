@@ -38,10 +38,11 @@ Expected<compiler::Placement> placement_of(const std::string &text) {
 void add_target_flags(CommandLine &app, CompileFlags &flags) {
     app.add_option("--target", flags.targets,
                    "Targets, separated by commas. `host` is the best level of this CPU. vulkan-16k and "
-                   "vulkan-32k are GPUs with that much shared memory (default: all levels of this CPU's "
-                   "architecture)")
+                   "vulkan-32k are GPUs with that much shared memory (default: x86-64-v2, x86-64-v3 and "
+                   "x86-64-v4; on ARM arm64 and arm64-dotprod)")
         ->value("TARGETS")
-        ->suggests({"host", "x86-64-v2", "x86-64-v3", "x86-64-v4", "arm64", "arm64-dotprod", "armv7", "cortex-m55", "wasm32", "vulkan-16k", "vulkan-32k"})
+        ->suggests({"host", "x86-64-v2", "x86-64-v3", "x86-64-v4", "x86-64-zen4", "arm64", "arm64-dotprod", "armv7",
+                    "cortex-m55", "wasm32", "vulkan-16k", "vulkan-32k"})
         ->separator(',');
     app.add_option(
            "--emulator", flags.emulators,
@@ -100,6 +101,13 @@ void add_weight_flags(CommandLine &app, CompileFlags &flags) {
            "of an output; CPUs then multiply integers. The report states the errors")
         ->value("TYPE")
         ->suggests({"float32", "bf16", "int8", "int4"})
+        ->capture_default_str();
+    app.add_option(
+           "--activations", flags.activations,
+           "What CPUs round the input rows of such layers to, with int8 or int4 weights. int8 is faster on some "
+           "CPUs and less exact. The line `precision` of the report states the effect")
+        ->value("TYPE")
+        ->suggests({"int16", "int8"})
         ->capture_default_str();
     app.add_option(
            "--gpu-storage", flags.gpu_storage,
@@ -188,6 +196,7 @@ Expected<compiler::Options> options_of(const CompileFlags &flags) {
                                  ": the file is empty; expected a tuning file of `longwave tune`");
     }
     options.weights = flags.weights;
+    options.activations = flags.activations;
     options.gpu_storage = flags.gpu_storage;
     options.gpu_chained_bytes = flags.gpu_chain;
     options.dump_after = flags.dump_after;

@@ -29,7 +29,7 @@ struct TuneFlags {
 Expected<const targets::Target *> target_of(const TuneFlags &flags) {
     const targets::Target *best = nullptr;
     for (const targets::Target &target : targets::all())
-        if (kernels::host_runs(target)) best = &target;
+        if (!target.by_name && kernels::host_runs(target)) best = &target;
     if (flags.target.empty() && best) return best;
     const targets::Target *target = targets::find(flags.target);
     if (!target) return Status::usage("--target " + flags.target + ": unknown target");

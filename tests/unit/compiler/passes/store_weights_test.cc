@@ -31,8 +31,8 @@ const Weights weights{{"w", {1 + 0x1p-8, -0.3, 127, 0, 0.5, -0.25}},
                       {"k", random_numbers(12, 1)},
                       {"p", {1, 2, 3, 127}}};
 
-Graph stored(const Graph &graph, WeightFormat format, std::vector<StoredWeights> &layers) {
-    auto made = compiler::store_weights(graph, format, layers);
+Graph stored(const Graph &graph, WeightFormat format, std::vector<StoredWeights> &layers, bool bytes = false) {
+    auto made = compiler::store_weights(graph, format, bytes, layers);
     REQUIRE_MESSAGE(made, made.status().message());
     const Status status = verify(*made);
     REQUIRE_MESSAGE(status, status.message());
@@ -108,6 +108,36 @@ output "y" %2
     }
 }
 
+TEST_CASE("store_weights: int8 activations have 127 steps, or none where sums would overflow") {
+    std::vector<StoredWeights> layers;
+    for (const WeightFormat format : {WeightFormat::int8, WeightFormat::int4})
+        CHECK(stored(graph_of(text, weights), format, layers, true).nodes[0].integer("activation_steps") == 127);
+    for (const WeightFormat format : {WeightFormat::float32, WeightFormat::bf16})
+        CHECK(!stored(graph_of(text, weights), format, layers, true).nodes[0].has("activation_steps"));
+    CHECK(schedules::activation_steps_of_byte(2147483647 / 127) == 127);
+    CHECK(schedules::activation_steps_of_byte(2147483647 / 127 + 1) == 0);
+}
+
+TEST_CASE("store_weights: an embedding that shares its table with no product gets int8 rows") {
+    const std::string lookup = R"(graph "g"
+%0 = input "ids" tokens vocabulary=2 : i32[1] @1/1 causal
+%1 = const "w" : [2,3]
+%2 = embedding(%0, %1) {} : f32[3] @1/1 causal   ; layer words
+output "y" %2
+)";
+    for (const WeightFormat format : {WeightFormat::int8, WeightFormat::int4}) {
+        std::vector<StoredWeights> layers;
+        const Graph made = stored(graph_of(lookup, {{"w", weights.at("w")}}), format, layers);
+        CHECK(made.nodes[0].text("weights") == "int8");
+        CHECK(!made.nodes[0].has("activation_steps"));
+        REQUIRE(layers.size() == 1);
+        CHECK(layers[0].layer == "words");
+        CHECK(numbers(made, "w.int8")[2] == 127);
+    }
+    std::vector<StoredWeights> layers;
+    CHECK(!stored(graph_of(lookup, {{"w", weights.at("w")}}), WeightFormat::bf16, layers).nodes[0].has("weights"));
+}
+
 TEST_CASE("store_weights: a layer whose sums would leave activations too few steps keeps them in float32") {
     const std::string wide = R"(graph "g"
 %0 = input "x" features : f32[8300] @1/1 causal
@@ -167,7 +197,7 @@ TEST_CASE("store_weights: a weight that is not finite, or beyond bf16, is refuse
             Weights wrong = weights;
             wrong["w"][3] = bad;
             std::vector<StoredWeights> layers;
-            const auto made = compiler::store_weights(graph_of(text, wrong), format, layers);
+            const auto made = compiler::store_weights(graph_of(text, wrong), format, false, layers);
             REQUIRE(!made);
             CHECK(made.status().fault() == Fault::input);
             CHECK(made.status().message().starts_with("layer first: a weight of "));
