@@ -8,7 +8,7 @@ from longwave.programs import DEMO, program
 
 
 def demo() -> int:
-    """Compiles the keyword model and listens to a recording of ten words."""
+    """Compiles the keyword model and listens to a recording of eleven words."""
     import tempfile
     with tempfile.TemporaryDirectory(prefix="longwave-demo-") as folder:
         model = str(pathlib.Path(folder) / "kws.lw")

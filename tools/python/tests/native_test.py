@@ -19,7 +19,7 @@ import longwave
 import longwave.programs
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-WORDS = ["yes", "left", "stop", "no", "right", "up", "off", "go", "on", "yes"]  # of examples/kws/demo.wav
+WORDS = ["yes", "left", "stop", "no", "right", "up", "off", "down", "go", "on", "yes"]  # of examples/kws/demo.wav
 
 
 def recording():
