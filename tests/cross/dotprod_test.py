@@ -58,7 +58,7 @@ def main():
         _, float32 = measure(build, folder, runtime, "arm64", "float32")
         expected, widened = measure(build, folder, runtime, "arm64", "int8")
         words, int8 = measure(build, folder, runtime, "arm64-dotprod", "int8")
-        assert len(words) == 10 and words == expected, (words, expected)
+        assert len(words) == 11 and words == expected, (words, expected)
         print(f"{int8 / float32:.2f} of float32, at most {MOST}; {widened / float32:.2f} without dot products")
         assert int8 <= MOST * float32
 

@@ -104,7 +104,7 @@ def words_of_file(program, build, loaded):
     spot = program.folder / "spot"
     run("cc", "-std=c11", "-I", ROOT / "runtime/include", ROOT / "examples/c/spot.c", f"-Wl,-rpath,{build}", build / "liblongwave.so", "-o", spot)
     heard = re.findall(r"^(\S+)  ([\d.]+)  at ([\d.]+) s", run(spot, loaded, RECORDING), re.M)
-    assert len(heard) == 10, heard
+    assert len(heard) == 11, heard
     return [(round(float(seconds) * 1000), word, round(float(score) * 100)) for word, score, seconds in heard]
 
 

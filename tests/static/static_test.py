@@ -42,7 +42,7 @@ def check_model(program, build, name, package, samples, flags):
 
 
 def check_words(program, build, loaded):
-    """The example's ten words, at the same times as those of the file."""
+    """The example's eleven words, at the same times as those of the file."""
     make_example(program, "listen")
     heard, expected = words_of(run(program.folder / "listen", RECORDING)), words_of_file(program, build, loaded)
     assert heard == expected, (heard, expected)

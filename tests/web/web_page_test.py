@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The page of examples/web in headless Chromium: drops the recording, reads the ten words, listens on the audio thread, and lets the page write.
+"""The page of examples/web in headless Chromium: drops the recording, reads its words, listens on the audio thread, and lets the page write.
 
     web_page_test.py BUILD [PICTURES]
 
