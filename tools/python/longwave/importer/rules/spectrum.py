@@ -102,7 +102,7 @@ def spectrum(importer, n) -> Spectrum | Placed | None:
         return one
     if kind == "pow" and n.args[1] == 2 or kind == "mul" and len(n.all_input_nodes) == 1:
         kind = "square"
-    if kind in VIEWS and one.part != "ri":
+    if kind in VIEWS and one.part not in ("ri", "mag"):  # a magnitude becomes a value of its own
         return replace(one, at=one.at.reshape(n.args[1]) if kind in ("view", "_unsafe_view", "reshape") else call(n, {n.args[0]: one.at}))
     word = STEPS.get((one.part, kind))
     if (one.part, kind) == ("ri", "select") and (n.args[1] % n.args[0].meta["val"].dim()) == n.args[0].meta["val"].dim() - 1:
