@@ -5,14 +5,11 @@
 
 namespace longwave::ir {
 
-extern const OpDef op_late_long_conv; // a form of long_conv
-
 std::span<const OpDef *const> all_ops() {
     static constexpr const OpDef *table[] = {
 #define LW_OP(name) &op_##name,
 #include "compiler/ops/op_table.inc"
 #undef LW_OP
-        &op_late_long_conv,
     };
     return table;
 }

@@ -22,8 +22,6 @@ namespace longwave::compiler::convolution {
 
 namespace longwave::ir {
 
-extern const OpDef op_late_long_conv;
-
 namespace {
 
 // Rows that a stream waits for; 0: none, or more than it may wait for.
