@@ -11,6 +11,7 @@ Target arm64() {
         .vector_lanes = 4,
         .vector_registers = 32,
         .fused_multiply_add = true,
+        .paired_loads = true,
         .features = 0,
         .relative_time = 1.9, // not measured: that of x86-64-v2, which has vectors as wide
         .elf_machine = artifact::machine_aarch64,

@@ -11,6 +11,7 @@ Target armv7() {
         .vector_lanes = 4,
         .vector_registers = 16,
         .fused_multiply_add = false,
+        .vector_offsets = false,
         .features = artifact::feature_neon,
         .relative_time = 1.9, // not measured: that of x86-64-v2, which has vectors as wide
         .elf_machine = artifact::machine_arm,

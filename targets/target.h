@@ -18,6 +18,8 @@ struct Target {
     int vector_registers = 16;
     bool fused_multiply_add = false;
     bool integer_pairs = false; // one instruction multiplies int16 and adds the products in pairs to int32
+    bool paired_loads = false; // one instruction loads two neighbouring vectors, at a short offset only
+    bool vector_offsets = true; // a vector is loaded from a register and an offset
     int64_t first_cache = 32 << 10, second_cache = 1 << 20; // bytes that a core has to itself, at least
     uint64_t features = 0;    // CPU features its code needs (formats/artifact/features.h)
     // Of long convolutions, to x86-64-v3, whose costs the planner has: medians of the kernels in

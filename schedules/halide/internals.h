@@ -24,6 +24,10 @@ std::string fresh_name(const std::string &role);
 // rejects calls of Funcs, which an ImageParam is.
 Halide::Expr load_for_extent(const Halide::ImageParam &buffer, int x, int y);
 
+// What the caller says of the buffer, although it is declared. A distance that LLVM does not know
+// gets an address of its own, instead of an offset to another address.
+Halide::Expr stride_of_caller(const Halide::ImageParam &buffer, int dimension);
+
 // Asks the second cache for the line `bytes` after the first element of the buffer. The value is 0:
 // added to an index, the sum keeps the request where the index is computed.
 Halide::Expr prefetched(const Halide::ImageParam &buffer, const Halide::Expr &bytes);

@@ -1,4 +1,5 @@
 #include "schedules/linear/linear_product.h"
+#include "schedules/halide/internals.h"
 
 namespace longwave::schedules {
 
@@ -19,6 +20,9 @@ void declare_matrix(KernelBuilder &k, Product &p, int outputs) {
                          {p.panels.count() * p.panels.halves, static_cast<int32_t>(p.panels.stride())}};
     const bool grouped = p.panels.format == WeightFormat::int4;
     p.w = p.integer() ? k.weight_bytes("w", shape) : k.weight("w", shape, narrow ? Int(32) : Float(32));
+    // Vectors of a panel are loaded in pairs when each panel has an address of its own.
+    if (k.target.paired_loads && !narrow)
+        p.apart = clamp(stride_of_caller(p.w, 2), 0, static_cast<int>(p.panels.stride()));
     if (p.panels.format == WeightFormat::int8)
         p.scale = k.weight("scale", dense({static_cast<int>(p.panels.halves * pad(extent(outputs)))}));
     if (grouped)

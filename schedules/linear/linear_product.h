@@ -14,6 +14,7 @@ struct Product {
     int digits; // of quantised rows, an int8 each: 1 or 2; 0: rows stay float32
     Panels panels;
     Halide::ImageParam x, w, scale, most_steps, bias;
+    Halide::Expr apart; // of float32 panels, where their distance is the caller's; else undefined
     int wanted; // one row: the value of `advice` that says whether anybody wants it; -1: somebody does
     Halide::ImageParam advice;
 
@@ -31,6 +32,7 @@ struct Product {
     // for: a mask takes no longer than the shift that would bring it down with its sign.
     Halide::Expr weight(const Halide::Expr &o, const Halide::Expr &word, const Halide::Expr &place,
                         const Halide::Expr &panel) const {
+        if (apart.defined()) return w(o + panel * apart, word, 0);
         if (panels.format == WeightFormat::float32) return w(o, word, panel);
         const int bits = 32 / of_word();
         const Halide::Expr top = Halide::reinterpret<uint32_t>(w(o, word, panel))

@@ -45,7 +45,8 @@ double cycles(const targets::Target &target, const TileShape &s, int in) {
 
 // Sums, what is held beside them and what passes by have registers.
 bool fits(const targets::Target &target, int rows, int vectors, int parts) {
-    const int sums = target.vector_registers == 32 ? 24 : target.fused_multiply_add ? 12 : 8;
+    const int few = rows == 1 && !target.vector_offsets ? 4 : 8; // of others than these the products take registers, too
+    const int sums = target.vector_registers == 32 ? 24 : target.fused_multiply_add ? 12 : few;
     const int all = rows * vectors * parts;
     return all <= sums && all + std::min(rows, vectors) + 1 < target.vector_registers;
 }
@@ -117,6 +118,7 @@ LinearTiles linear_tiles(const targets::Target &target, const Panels &all, int r
     const bool widen = pays_to_widen(panels.format, rows), narrow = panels.format != WeightFormat::float32;
     LinearTiles tiles = choose(target, panels, widen ? WeightFormat::float32 : panels.format, rows, of_block);
     tiles.widen = widen;
+    if (!target.vector_offsets) tiles.unrolled = 2; // an address of each load is held in a register
     tiles.granule = std::max(1, static_cast<int>(panels.of_word()) / tiles.parts);
     tiles.chunks = 1;
     if (rows > 1) {

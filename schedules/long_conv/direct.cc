@@ -102,9 +102,13 @@ void Direct::many_rows() {
 }
 
 void Direct::few_rows() {
-    // THE ALGORITHM: the parts of a chunk run side by side.
+    // THE ALGORITHM: the parts of a chunk run side by side. Where the rows begin in the ring is
+    // computed once for all channels.
+    Func begin("begin");
+    begin(n) = wrapped(position_ + n - (taps_ - 1), ring_) * width_;
     const auto product = [&](const Expr &lag) {
-        return kernel_(c, m, lag) * u_(c, wrapped(position_ + r - lag, ring_));
+        const Expr row = unsafe_promise_clamped(begin(r - lag + (taps_ - 1)), 0, (ring_ - 1) * width_);
+        return kernel_(c, m, lag) * u_(c + row, 0);
     };
     RDom i(0, chunks_.steps, "i"), q(0, chunks_.parts, 0, chunks_.count, "q");
     sum_(c, p, m, r, g) = 0.0f;
@@ -114,9 +118,14 @@ void Direct::few_rows() {
     if (chunks_.rest > 0) total_(c, m, r) += product(last_);
     y_(c, m, r) = k_.epilogue(total_(c, m, r), {c, m, r}, y_shape_, channels_);
 
-    // THE SCHEDULE
-    const int block = vec_ * divisor_at_most(width_ / vec_, 4);
+    // THE SCHEDULE: as many vectors side by side as have registers for the sums of all parts. They
+    // share where a tap lies in the ring.
+    const int vectors = std::max(1, (k_.target.vector_registers - 4) / chunks_.parts),
+              block = vec_ * divisor_at_most(width_ / vec_, vectors);
     y_.split(c, co, ci, block).reorder(ci, co, m, r).vectorize(ci, vec_).unroll(ci);
+    const int places = taps_ - 1 + rows_;
+    begin.compute_root().bound_extent(n, places).vectorize(n, dividing_vector(places, k_.target.vector_lanes));
+    store(begin, int64_t{4} * places);
     total_.compute_at(y_, co).bound_extent(c, block).vectorize(c, vec_).unroll(c);
     total_.update(0).reorder(c, m, r, q.x, q.y).vectorize(c, vec_).unroll(c).unroll(q.x);
     if (chunks_.rest > 0) total_.update(1).reorder(c, m, r, last_).vectorize(c, vec_).unroll(c);

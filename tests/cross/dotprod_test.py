@@ -6,45 +6,26 @@ float32 weights.
 
 qemu counts instructions, not cycles.
 """
+import dataclasses
 import pathlib
-import re
-import subprocess
 import sys
 import tempfile
-import wave
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/static"))
-from static_cross_test import MACHINES, runtime_of, needs_headers  # noqa: E402
-from static_program import RECORDING, Program, make_example, needs, run, words_of  # noqa: E402
+from static_cross_test import MACHINES, instructions_per_block, runtime_of, needs_headers  # noqa: E402
+from static_program import RECORDING, Program, needs, run, words_of  # noqa: E402
 
 MOST = 0.85  # of the instructions of float32
 EMULATOR = ["qemu-aarch64", "-cpu", "max"]
-
-
-def seconds_of(folder, seconds):
-    part = folder / f"{seconds}.wav"
-    with wave.open(str(RECORDING)) as whole, wave.open(str(part), "wb") as cut:
-        cut.setparams(whole.getparams())
-        cut.writeframes(whole.readframes(seconds * 16000))
-    return part
-
-
-def instructions_of(program, counter, seconds):
-    command = [*EMULATOR, "-plugin", str(counter), "-d", "plugin", str(program.folder / "listen"), str(seconds_of(program.folder, seconds))]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return int(re.search(r"^instructions: (\d+)$", done.stderr, re.M).group(1))
+MACHINE = dataclasses.replace(MACHINES["arm64"], emulator=EMULATOR)
 
 
 def measure(build, folder, runtime, target, weights):
     """Words of the recording, and instructions in a block of 20 ms."""
     program = Program(build / "longwave", build / "tests/kernels", runtime, folder / f"{target}-{weights}", target, [])
     program.compile(ROOT / "examples/kws/model", "kws", "--weights", weights)
-    make_example(program, "-B", f"CC={MACHINES['arm64'].cc[0]}", "CFLAGS=-static", "listen")
-    counter = folder / "count.so"
-    run("cc", "-shared", "-fPIC", ROOT / "tests/static/count_instructions.c", "-o", counter)
-    a_block = (instructions_of(program, counter, 2) - instructions_of(program, counter, 1)) // 50
+    a_block = instructions_per_block(program, MACHINE)
     print(f"{target}, {weights} weights: {a_block} instructions per block of 20 ms")
     return words_of(run(*EMULATOR, program.folder / "listen", RECORDING)), a_block
 

@@ -98,6 +98,20 @@ TEST_CASE("Halide internals: a prefetch becomes the instruction (halide/internal
     CHECK(text_of(folder.file("f.ll")).find("@llvm.prefetch") != std::string::npos);
 }
 
+TEST_CASE("Halide internals: a stride is the caller's although it is declared (halide/internals.h)") {
+    ImageParam in(Halide::Float(32), 2, "in");
+    in.dim(1).set_stride(48);
+    const Var x;
+    Func f("f");
+    f(x) = stride_of_caller(in, 1);
+    Halide::Buffer<float> rows(52, 2);
+    rows.crop(0, 0, 48);
+    in.set(rows);
+    const Halide::Target target = Halide::get_jit_target_from_environment().with_feature(Halide::Target::NoAsserts);
+    const Halide::Buffer<int> found = f.realize({1}, target);
+    CHECK(found(0) == 52);
+}
+
 TEST_CASE("Halide internals: a loop takes its extent from a buffer (halide/internals.h)") {
     const Folder folder;
     ImageParam mask(Halide::Float(32), 2, "mask"), in(Halide::Float(32), 1, "in");

@@ -15,8 +15,10 @@ import shutil
 import sys
 import tempfile
 
-from static_program import RECORDING, ROOT, Program, check_library, distance, make_example, make_models, needs, read_rows, run, skip, words_of, words_of_file
+from static_program import (RECORDING, ROOT, Program, check_library, cut_recording, distance, executed, make_counter, make_example, make_models, needs, read_rows,
+                            run, skip, words_of, words_of_file)
 
+INSTRUCTIONS = {"arm64": 160_000, "armv7": 350_000}  # in a block of 20 ms of the keyword model, push and pull included
 CODE, MEMORY = 80_000, 260_000  # bytes: code with runtime and its constants, and memory, of the keyword model
 
 
@@ -77,11 +79,29 @@ def check_model(program, machine, build, name, package, samples, flags):
     print(f"{name}: {len(reference[0])} rows within {apart:.1e} of the peak, {moved:.1e} after a state of x86-64; {program.sizes}")
 
 
+def make_listen(program, machine):
+    """The program of examples/static for this machine, with the keyword model that was compiled last."""
+    make_example(program, "-B", f"CC={' '.join(machine.cc)}", "CFLAGS=-static", "listen")
+    return program.folder / "listen"
+
+
+def instructions_per_block(program, machine):
+    """qemu counts instructions, not cycles. The start of the program is in both runs."""
+    listen, counter = make_listen(program, machine), make_counter(program.folder)
+    one, two = (executed(machine.emulator, counter, listen, cut_recording(program.folder, seconds)) for seconds in (1, 2))
+    return (two - one) // 50
+
+
+def check_instructions(program, machine, target):
+    a_block = instructions_per_block(program, machine)
+    print(f"instructions per block of 20 ms: {a_block}, at most {INSTRUCTIONS[target]}")
+    assert a_block <= INSTRUCTIONS[target]
+
+
 def check_board(program, machine, build):
     """The words of the file, with and without an operating system, in as much flash and memory as the bars allow."""
     expected = words_of_file(program, build, program.folder / "kws.lw")
-    make_example(program, f"CC={machine.cc[0]}", "CFLAGS=-static", "listen")
-    heard = words_of(machine.run(program.folder / "listen", RECORDING))
+    heard = words_of(machine.run(make_listen(program, machine), RECORDING))
     assert heard == expected, (heard, expected)
     if not shutil.which("qemu-system-aarch64"):
         skip("needs qemu-system-aarch64 for the part without an operating system; all else passed")
@@ -108,6 +128,7 @@ def main():
         program = Program(build / "longwave", build / "tests/kernels", runtime_of(build, target), folder / target, target, [*machine.cc, "-static"])
         for name, package, samples, flags in make_models(folder):
             check_model(program, machine, build, name, package, samples, flags)
+        check_instructions(program, machine, target)
         if target == "arm64":
             check_board(program, machine, build)
 

@@ -14,10 +14,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import wave
 
 from static_cross_test import Machine, check_model, check_sizes, runtime_of, needs_headers
-from static_program import RECORDING, ROOT, Program, make_example, make_models, needs, run, skip, words_of_file
+from static_program import ROOT, Program, cut_recording, make_counter, make_example, make_models, needs, run, skip, words_of_file
 
 TARGET, INSTRUCTIONS = "cortex-m55", 300_000  # in a block of 320 samples, push and pull included
 CC = ["arm-none-eabi-gcc", "-mcpu=cortex-m55", "-mthumb", "-mfloat-abi=hard", "--specs=rdimon.specs", "-nostartfiles", "-T", ROOT / "tests/static/m55.ld",
@@ -47,11 +46,7 @@ def make_board(program, *arguments):
 
 def instructions_of(program, seconds, counter):
     """That the board executes over so many seconds of the recording, its start included."""
-    part = program.folder / f"{seconds}.wav"
-    with wave.open(str(RECORDING)) as whole, wave.open(str(part), "wb") as cut:
-        cut.setparams(whole.getparams())
-        cut.writeframes(whole.readframes(seconds * 16000))
-    make_board(program, f"AUDIO={part}")
+    make_board(program, f"AUDIO={cut_recording(program.folder, seconds)}")
     done = subprocess.run([*QEMU, "-semihosting", "-plugin", counter, "-kernel", program.folder / "m55.elf"], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     return int(re.search(r"^instructions: (\d+)$", done.stderr, re.M).group(1))
@@ -70,8 +65,7 @@ def check_long_helpers(program, machine):
 
 
 def check_instructions(program):
-    counter = program.folder / "count.so"
-    run("cc", "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", ROOT / "tests/static/count_instructions.c", "-o", counter)
+    counter = make_counter(program.folder)
     a_block = (instructions_of(program, 2, counter) - instructions_of(program, 1, counter)) // 50
     print(f"instructions per block of 20 ms: {a_block}, at most {INSTRUCTIONS}")
     assert a_block <= INSTRUCTIONS

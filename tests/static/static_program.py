@@ -120,6 +120,28 @@ def make_example(program, *arguments):
     return run("make", "-s", "-C", ROOT / "examples/static", f"OUT={program.folder}", f"RUNTIME={program.runtime}", *arguments)
 
 
+def cut_recording(folder, seconds):
+    part = folder / f"{seconds}.wav"
+    with wave.open(str(RECORDING)) as whole, wave.open(str(part), "wb") as cut:
+        cut.setparams(whole.getparams())
+        cut.writeframes(whole.readframes(seconds * 16000))
+    return part
+
+
+def make_counter(folder):
+    """A plugin of qemu that prints how many instructions the emulated CPU executed."""
+    counter = folder / "count.so"
+    run("cc", "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", ROOT / "tests/static/count_instructions.c", "-o", counter)
+    return counter
+
+
+def executed(emulator, counter, *command):
+    """Instructions of a program under qemu's user emulation."""
+    done = subprocess.run([str(part) for part in (*emulator, "-plugin", counter, "-d", "plugin", *command)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return int(re.search(r"^instructions: (\d+)$", done.stderr, re.M).group(1))
+
+
 def skip(reason):
     print(f"SKIPPED: {reason}")
     sys.exit(77)
