@@ -12,7 +12,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tests/static"))
-from static_cross_test import MACHINES, instructions_per_block, make_runtime  # noqa: E402
+from static_cross_test import MACHINES, instructions_per_block, runtime_of  # noqa: E402
 from static_program import Program, executed, make_counter, run  # noqa: E402
 
 CC, FEW, MANY = "aarch64-linux-gnu-gcc", 10, 60
@@ -29,7 +29,7 @@ def main():
         emulator = ["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu", "-E", f"LD_LIBRARY_PATH={libraries}"]
         few, many = (executed(emulator, counter, peer, n) for n in (FEW, MANY))
         print(f"XNNPACK, layers after the front end, without GELU: {(many - few) // (MANY - FEW)}")
-        program = Program(build / "longwave", build / "tests/kernels", make_runtime(build, "arm64"), scratch / "arm64", "arm64", [CC, "-static"])
+        program = Program(build / "longwave", build / "tests/kernels", runtime_of(build, "arm64"), scratch / "arm64", "arm64", [CC, "-static"])
         program.compile(ROOT / "examples/kws/model", "kws")
         print(f"Longwave, everything: {instructions_per_block(program, MACHINES['arm64'])}")
 
