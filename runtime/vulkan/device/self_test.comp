@@ -4,24 +4,25 @@
 layout(local_size_x = 1) in;
 layout(binding = 0) buffer Given { float given[]; };
 layout(binding = 1) buffer Found { uint found[]; };
-precise float high = 0, low = 0;
-void add(float x) {
-    precise const float sum = high + x, part = sum - high;
-    precise const float lost = (high - (sum - part)) + (x - part);
-    low += lost;
+// Adds x to high, and what that loses to low.
+#define ADD(x) \
+    sum = high + x; \
+    part = sum - high; \
+    lost = (high - (sum - part)) + (x - part); \
+    low += lost; \
     high = sum;
-}
 void main() {
+    precise float high = 0, low = 0, sum, part, lost;
     // Eight terms a turn: lavapipe ends the loops of a thread after 65,535 turns.
     for (int turn = 0; turn < 12800; ++turn) {
-        add(given[0]);
-        add(given[1]);
-        add(given[2]);
-        add(given[3]);
-        add(given[4]);
-        add(given[5]);
-        add(given[6]);
-        add(given[7]);
+        ADD(given[0])
+        ADD(given[1])
+        ADD(given[2])
+        ADD(given[3])
+        ADD(given[4])
+        ADD(given[5])
+        ADD(given[6])
+        ADD(given[7])
     }
     found[0] = floatBitsToUint(high);
     found[1] = floatBitsToUint(low);
