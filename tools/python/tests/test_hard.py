@@ -19,6 +19,7 @@ from longwave.kws.model import KwsNet  # noqa: E402
 from longwave.kws.reading import VARIANTS  # noqa: E402
 from longwave.words.mining import APART, mistakes  # noqa: E402
 
+torch.set_num_threads(1)
 ESPEAK = pytest.mark.skipif(not shutil.which("espeak-ng"), reason="espeak-ng is not installed")
 TEXT = "The upper town was lost at night. We know the cup is on the table. A soft light went beyond the snow. " * 20
 
