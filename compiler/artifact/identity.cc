@@ -1,5 +1,6 @@
 #include "compiler/artifact/identity.h"
 #include "formats/artifact/hash.h"
+#include "formats/package/json_list.h"
 #include "formats/package/layer_types.h"
 #include <fmt/format.h>
 #include <map>
@@ -53,7 +54,7 @@ json description(const Layer &layer) {
     if (const package::LayerType *type = package::find_layer_type(layer.type))
         text["attributes"] = given_attributes(*type, layer.attributes);
     if (layer.norm) text["norm"] = description(*layer.norm);
-    for (const Layer &inner : layer.layers) text["layers"].push_back(description(inner));
+    for (const Layer &inner : layer.layers) package::list_in(text, "layers").push_back(description(inner));
     return text;
 }
 
@@ -65,17 +66,17 @@ json description(const package::Node &node) {
 }
 
 std::string description(const package::Package &package) {
-    json text;
+    json text = json::object();
     for (const package::Input &input : package.inputs)
-        text["inputs"].push_back({{"name", input.name},
+        package::list_in(text, "inputs").push_back({{"name", input.name},
                                   {"kind", static_cast<int>(input.kind)},
                                   {"width", input.width},
                                   {"sample_rate", input.sample_rate},
                                   {"vocabulary", input.vocabulary}});
-    for (const Layer &layer : package.layers) text["layers"].push_back(description(layer));
-    for (const package::Node &node : package.graph) text["graph"].push_back(description(node));
+    for (const Layer &layer : package.layers) package::list_in(text, "layers").push_back(description(layer));
+    for (const package::Node &node : package.graph) package::list_in(text, "graph").push_back(description(node));
     for (const package::Output &output : package.outputs)
-        text["outputs"].push_back({{"name", output.name}, {"from", output.from}});
+        package::list_in(text, "outputs").push_back({{"name", output.name}, {"from", output.from}});
     return text.dump();
 }
 

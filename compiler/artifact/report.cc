@@ -2,6 +2,7 @@
 #include "compiler/ir/op.h"
 #include "compiler/ops/support/compare.h"
 #include "compiler/plan/transfers.h"
+#include "formats/package/json_list.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <numeric>
@@ -58,12 +59,13 @@ ordered_json predicted(const ReportInputs &in, const EntryPlan &plan, const std:
     }
     const double mean = std::accumulate(blocks.begin(), blocks.end(), 0.0) / plan.period,
                  ratio = mean > 0 ? *std::max_element(blocks.begin(), blocks.end()) / mean : 1;
-    ordered_json found{{"block_us", mean / 1000}, {"dearest_to_mean", ratio}};
-    if (!own_target.empty()) found["targets"][own_target] = mean / 1000;
+    ordered_json found{{"block_us", mean / 1000}, {"dearest_to_mean", ratio}}, times = ordered_json::object();
+    if (!own_target.empty()) times[own_target] = mean / 1000;
     for (size_t i = 0; own_target.empty() && i < in.code.size(); i++) {
         const targets::Target &target = in.code[i].target;
-        found["targets"][target.name] = mean * target.relative_time / 1000;
+        times[target.name] = mean * target.relative_time / 1000;
     }
+    if (!times.empty()) found["targets"] = std::move(times);
     if (ratio > 1.5)
         found["remark"] = fmt::format("the dearest of {} blocks is predicted to take {:.1f} times the mean: "
                                       "a longer block, or one with more divisors, spreads the work better",
@@ -183,7 +185,7 @@ ordered_json layers(const ReportInputs &in) {
             for (const auto &step : plan.steps)
                 if (step.kind == Step::Kind::call && step.layer == layer && seen.insert(step.spec).second)
                     kernels.push_back(nlohmann::json::parse(step.spec).at("kernel"));
-            if (!kernels.empty()) entry["kernels"].push_back({{"entry", plan.name()}, {"names", kernels}});
+            if (!kernels.empty()) package::list_in(entry, "kernels").push_back({{"entry", plan.name()}, {"names", kernels}});
         }
         for (const auto &[where, report] : in.algorithms) {
             if (report.layer != layer) continue;
@@ -194,7 +196,7 @@ ordered_json layers(const ReportInputs &in) {
                                 {"predicted_ns", report.choice.cost},
                                 {"elements", report.elements}};
             for (const auto &[name, value] : report.choice.decisions.list()) choice[name] = value;
-            entry["algorithms"].push_back(std::move(choice));
+            package::list_in(entry, "algorithms").push_back(std::move(choice));
         }
         list.push_back(std::move(entry));
     }
@@ -225,12 +227,12 @@ ordered_json make_report(const ReportInputs &in) {
         if (input.sample_rate) i["sample_rate"] = input.sample_rate;
         if (input.vocabulary) i["vocabulary"] = input.vocabulary;
         if (input.width != 1) i["width"] = input.width;
-        report["inputs"].push_back(i);
+        package::list_in(report, "inputs").push_back(i);
     }
     for (const auto &output : in.graph.outputs) {
         ordered_json o{{"name", output.name}, {"layer", source_of(in.graph, output.value)}};
         add_rows(o, in.graph.type(output.value));
-        report["outputs"].push_back(std::move(o));
+        package::list_in(report, "outputs").push_back(std::move(o));
     }
     report["labels"] = in.package.labels.size();
     uint64_t parameters = 0;
@@ -249,7 +251,7 @@ ordered_json make_report(const ReportInputs &in) {
                            {"layer", in.reach.layer},
                            {"whole", in.reach.whole},
                            {"recurrent", in.reach.recurrent}};
-    for (const auto &plan : in.entries) report["entries"].push_back(entry_report(in, plan));
+    for (const auto &plan : in.entries) package::list_in(report, "entries").push_back(entry_report(in, plan));
     report["state"] = state_report(in.record);
     report["state_bytes"] = in.record.bytes();
     report["causal"] = in.no_stream.empty();
@@ -260,7 +262,7 @@ ordered_json make_report(const ReportInputs &in) {
     report["derived_bytes"] = in.storage.derived_bytes();
     report["kernels"] = in.kernels;
     for (const auto &code : in.code)
-        report["targets"].push_back({{"name", code.target.name}, {"code_bytes", code.image.size()}, {"kernel_bytes", code.kernel_bytes}});
+        package::list_in(report, "targets").push_back({{"name", code.target.name}, {"code_bytes", code.image.size()}, {"kernel_bytes", code.kernel_bytes}});
     if (!in.package.unused.empty()) report["unused_weights"] = in.package.unused;
     return report;
 }

@@ -26,12 +26,15 @@ List &list() {
 }
 
 // A program that was just killed, or a thread of ours, may still put a file into it; other programs
-// may have every file of the system open for a moment.
+// may have every file of the system open for a moment, or all of the memory.
 void remove_at_last(const fs::path &folder, int tries) {
-    std::error_code error;
     while (tries-- > 0) {
-        fs::remove_all(folder, error);
-        if (!error) return;
+        try {
+            std::error_code error;
+            fs::remove_all(folder, error);
+            if (!error) return;
+        } catch (const std::bad_alloc &) { // destructors call this
+        }
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
 }

@@ -5,9 +5,11 @@
 #include <cstring>
 #include <ctime>
 #include <fmt/format.h>
+#include <new>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
+#include <utility>
 
 namespace longwave::compiler {
 namespace {
@@ -48,11 +50,18 @@ Expected<TemporaryFolder> TemporaryFolder::create() {
     int reason = 0;
     fs::path path = unfinished::make_folder([&]() -> fs::path {
         std::string name = (fs::path(in.path) / prefix).string() + "XXXXXX";
-        if (mkdtemp(name.data())) return name;
-        reason = errno;
-        return {};
+        if (!mkdtemp(name.data())) {
+            reason = errno;
+            return {};
+        }
+        try {
+            return fs::path(name); // a copy: the name is needed where that fails
+        } catch (const std::bad_alloc &) {
+            rmdir(name.c_str());
+            throw;
+        }
     });
-    if (!path.empty()) return TemporaryFolder(path);
+    if (!path.empty()) return TemporaryFolder(std::move(path));
     return Status::device(fmt::format(
         "{}: no temporary folder can be made there: {}; set TMPDIR to a folder with some megabytes to spare",
         in.name, std::strerror(reason)));

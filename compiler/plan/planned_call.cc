@@ -1,6 +1,7 @@
 #include "compiler/plan/planned_call.h"
 #include "compiler/ir/op.h"
 #include "compiler/plan/rounding.h"
+#include "formats/package/json_list.h"
 #include "schedules/contract/kernel.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -134,7 +135,7 @@ Place PlannedCall::rows_at(size_t input, uint32_t period, uint32_t ago) const {
 }
 
 void PlannedCall::epilogue(const std::string &op, Place rows) {
-    spec_["epilogue"].push_back({{"op", op}});
+    package::list_in(spec_, "epilogue").push_back({{"op", op}});
     operands_.push_back(rows);
 }
 
@@ -225,7 +226,7 @@ Status PlannedCall::fuse(const ir::Node &op, ir::ValueId value) {
             operands_.push_back(rows_place(op.inputs[i]));
         }
     }
-    spec_["epilogue"].push_back(std::move(entry));
+    package::list_in(spec_, "epilogue").push_back(std::move(entry));
     return Status::ok();
 }
 

@@ -74,7 +74,7 @@ private:
 
     EntryPlanner &planner_;
     const Region &region_;
-    nlohmann::json spec_;
+    nlohmann::json spec_ = nlohmann::json::object();
     uint32_t rows_ = 1, all_rows_ = 1, tiles_ = 1, replay_ = 0;
     uint64_t channel_bytes_ = 0; // channel tiles: step of a tile in a row
     bool ordered_ = false;

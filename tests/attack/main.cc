@@ -5,7 +5,8 @@
 // ends. Each finding is kept as a file with the change in its name. Exit 1 when there is one.
 //   --seconds N       so long in all (default 60, or no end with --each); the file with the least
 //                     CPU time so far is next
-//   --each N          the files behind it (not those before it) have enough after N CPU seconds each
+//   --each N          the files behind it, not those before it, have enough after N CPU seconds
+//                     each
 //   --seed N          where in the list of mutants it begins (default: the clock; it is printed)
 //   --progress FILE   goes on where the last run with this file ended, instead, and adds up
 //   --most N          ends after so many findings (default 100)
@@ -144,7 +145,7 @@ int main(int argc, char **argv) {
     const auto left = [&] {
         return options.seconds - std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     };
-    const double turn = std::min(30.0, options.seconds / static_cast<double>(subjects.size()));
+    const double turn = std::min(10.0, options.seconds / static_cast<double>(subjects.size()));
     int findings = 0;
     while (left() > 0 && findings < options.most) {
         Subject *subject = next_subject(subjects);

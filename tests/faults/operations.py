@@ -11,9 +11,11 @@ VARIES = re.compile(r"[0-9.]+ (s|ms|µs)\b|\"real_time_factor\":[-+0-9.e]+|[0-9]
 
 
 # A kernel compiler that keeps what the real one made: what follows it can be disturbed thousands of
-# times. $2 and $4: kernel and target, $8: the object.
+# times. $2 and $4: kernel and target, $8: the object. One of the kernels is the one whose compiler is
+# disturbed, where an operation does so.
 KEEPING_KGEN = """#!/bin/sh
 [ "$1" = --versions ] && exec "{kgen}" --versions
+case "$LONGWAVE_FAULT_IN_CHILD $2" in env*softmax*'"rows":1}}'*) exec $LONGWAVE_FAULT_IN_CHILD "{kgen}" "$@" ;; esac
 kept="{kept}/$(printf '%s %s' "$2" "$4" | sha256sum | cut -c1-32)"
 [ -e "$kept.json" ] || { "{kgen}" "$@" && cp "$8" "$kept.o" && cp "${8%.o}.json" "$kept.json"; } || exit 1
 cp "$kept.o" "$8" && cp "$kept.json" "${8%.o}.json"
@@ -31,15 +33,23 @@ def byte_tokenizer():
 class Operation:
     """`arguments`: of the program; {out} stands for the folder that it writes to. `old`: files that are there before, with their bytes."""
 
-    def __init__(self, name, arguments, old=None, stdin=b"", catches_signals=False, accepts=None):
+    def __init__(self, name, arguments, old=None, stdin=b"", catches_signals=False, accepts=None, in_child=False):
         self.name, self.arguments, self.old, self.stdin = name, [str(a) for a in arguments], old or {}, stdin
         self.catches_signals = catches_signals  # only then can a call be interrupted
+        self.in_child = in_child  # the kernel compiler that it starts is disturbed, not the program itself
         self.accepts = accepts  # accepts(old bytes, other bytes): is a file sound that differs from the old one and the new one?
         self.repeatable = accepts is not tuning_goes_on
         self.new, self.printed = {}, ""  # after a run without faults
 
     def command(self, folder):
         return Cli.command(*[argument.replace("{out}", str(folder)) for argument in self.arguments], cache="--cache" not in self.arguments)
+
+    def disturbed(self, folder, prefix, environment):
+        """The command behind a prefix, and variables of its environment."""
+        if not self.in_child or not (prefix or environment):
+            return [*prefix, *self.command(folder)], environment
+        before = ["env", *(f"{name}={value}" for name, value in environment.items()), *prefix]
+        return self.command(folder), {"LONGWAVE_FAULT_IN_CHILD": " ".join(before)}
 
     def said(self, output, folder):
         return VARIES.sub("VARIES", output.decode(errors="replace").replace(str(folder), "OUT"))
@@ -110,6 +120,8 @@ class Operations(Cli):
                       {"new.state": cls.state.read_bytes()}, catches_signals=True, accepts=cls.state_goes_on),
             Operation("tokenizer", ["generate", cls.text, "-p", "and then", "-n", "5", "--tokenizer", cls.tokenizer], catches_signals=True),
             Operation("empty cache", [*compiled, "--no-check", "--kgen", cls.kgen, "--cache", "{out}/../cache"], {"new.lw": old}),
+            Operation("kernel compiler", [*compiled, "--no-check", "--kgen", cls.kgen, "--cache", "{out}/../cache"], {"new.lw": old},
+                      in_child=True),
             Operation("compile", [*compiled, "--stream"], {"new.lw": old}),
             Operation("sign", [*compiled, "--no-check", "--sign", cls.key], {"new.lw": old}),
             Operation("tune", ["tune", "-o", "{out}/tuning.json", "--minutes", "0.003", *tune], {"tuning.json": tuning.read_bytes()},

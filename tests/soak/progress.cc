@@ -17,14 +17,16 @@ Progress::Progress(std::string path, std::string work, uint64_t chunks)
     all_ = before_ = saved.value("chunks", uint64_t{0});
     given_ = saved.value("given", uint64_t{0});
     seconds_ = saved.value("seconds", 0.0);
+    cpu_seconds_ = saved.value("cpu_seconds", 0.0);
     endless_ = saved.value("endless_error", 0.0);
     next_ = all_;
 }
 
 void Progress::save() const {
     if (path_.empty()) return;
-    const nlohmann::json saved = {
-        {"work", work_}, {"chunks", all_}, {"given", given_}, {"seconds", seconds_}, {"endless_error", endless_}};
+    const nlohmann::json saved = {{"work", work_},               {"chunks", all_},
+                                  {"given", given_},             {"seconds", seconds_},
+                                  {"cpu_seconds", cpu_seconds_}, {"endless_error", endless_}};
     const std::string fresh = path_ + ".new";
     std::ofstream(fresh) << saved.dump() << "\n";
     std::rename(fresh.c_str(), path_.c_str());
@@ -46,9 +48,14 @@ void Progress::done(uint64_t chunk, uint64_t given, double endless_error) {
     save();
 }
 
-void Progress::measure(double seconds, uint64_t rss_kib, uint64_t settled) {
+void Progress::spent(double wall_seconds, double cpu_seconds) {
     const std::lock_guard lock(mutex_);
-    seconds_ += seconds;
+    seconds_ += wall_seconds;
+    cpu_seconds_ += cpu_seconds;
+}
+
+void Progress::measure(uint64_t rss_kib, uint64_t settled) {
+    const std::lock_guard lock(mutex_);
     most_kib_ = std::max(most_kib_, rss_kib);
     if (all_ + done_.size() - before_ < settled) base_kib_ = most_kib_;
 }
@@ -74,7 +81,8 @@ std::string Progress::summary(const std::string &unit, double units_a_chunk) con
                                   {"of", static_cast<double>(chunks_) * units_a_chunk},
                                   {"given", given_},
                                   {"wall_seconds", seconds_},
-                                  {unit + "_a_second", seconds_ > 0 ? units / seconds_ : 0},
+                                  {"cpu_seconds", cpu_seconds_},
+                                  {unit + "_a_cpu_second", cpu_seconds_ > 0 ? units / cpu_seconds_ : 0},
                                   {"rss_kib", most_kib_},
                                   {"growth_kib", most_kib_ - base_kib_},
                                   {"allocations", allocations_},

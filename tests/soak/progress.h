@@ -16,9 +16,9 @@ public:
 
     bool next(uint64_t *chunk); // one to do; false: none is left
     void done(uint64_t chunk, uint64_t given, double endless_error);
-    // Seconds since the last call, and memory now. The largest before `settled` chunks is the base
-    // of later growth.
-    void measure(double seconds, uint64_t rss_kib, uint64_t settled);
+    void spent(double wall_seconds, double cpu_seconds); // since the last call
+    // Memory now. The largest before `settled` chunks is the base of later growth.
+    void measure(uint64_t rss_kib, uint64_t settled);
     void allocated(uint64_t calls);
 
     std::string summary(const std::string &unit, double units_a_chunk) const; // one JSON object
@@ -35,7 +35,7 @@ private:
     uint64_t all_ = 0, next_ = 0, given_ = 0, allocations_ = 0;
     uint64_t before_ = 0;                   // finished by earlier calls
     uint64_t base_kib_ = 0, most_kib_ = 0; // of this call
-    double seconds_ = 0, endless_ = 0;
+    double seconds_ = 0, cpu_seconds_ = 0, endless_ = 0;
 };
 
 } // namespace longwave::soak

@@ -24,6 +24,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <ctime>
 #include <fstream>
 #include <malloc.h>
 #include <memory>
@@ -54,8 +55,10 @@ struct Work {
     std::atomic<bool> failed = false;
 };
 
-double seconds_now() {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+double seconds_of(clockid_t clock) {
+    timespec now{};
+    clock_gettime(clock, &now);
+    return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
 uint64_t rss_kib() {
@@ -164,7 +167,7 @@ private:
         Listener fresh(work_.model, like.kind, work_.tokens, like.endless ? newest_values() : 0);
         feed(fresh, like.endless ? work_.flags.chunk - work_.flags.warm_up : 0);
         if (!like.endless) fresh.finish();
-        work_.progress.measure(0, rss_kib(), 4 * work_.flags.streams);
+        work_.progress.measure(rss_kib(), 4 * work_.flags.streams);
         for (size_t s = first; s < served_.size(); s++) {
             Served &served = served_[s];
             if (!served.busy || !served.same_work(like)) continue;
@@ -284,12 +287,13 @@ int soak(const Flags &given) {
             --running;
         });
     const double units = tokens ? static_cast<double>(flags.chunk) : static_cast<double>(flags.chunk) / static_cast<double>(second) / 3600;
-    double last = seconds_now(), told = last;
+    double last = seconds_of(CLOCK_MONOTONIC), last_cpu = seconds_of(CLOCK_PROCESS_CPUTIME_ID), told = last;
     while (running > 0) {
         std::this_thread::sleep_for(std::chrono::milliseconds(100));
-        const double now = seconds_now();
-        progress.measure(now - last, rss_kib(), 4 * flags.streams);
-        last = now;
+        const double now = seconds_of(CLOCK_MONOTONIC), cpu = seconds_of(CLOCK_PROCESS_CPUTIME_ID);
+        progress.spent(now - last, cpu - last_cpu);
+        progress.measure(rss_kib(), 4 * flags.streams);
+        last = now, last_cpu = cpu;
         if (now - told < 30) continue;
         told = now;
         std::fprintf(stderr, "%s\n", progress.summary(unit, units).c_str());

@@ -1,5 +1,6 @@
 #include "tools/kernels/costs.h"
 #include "compiler/ops/costs.h"
+#include "formats/package/json_list.h"
 #include "tools/kernels/kernel_call.h"
 #include "tools/kernels/machine.h"
 #include <chrono>
@@ -83,13 +84,13 @@ nlohmann::ordered_json assemble_costs(const std::map<std::string, Json> &measure
         if (found == measured.end()) return {};
         rows[name] = to_row(found->second);
     }
-    nlohmann::ordered_json costs;
+    nlohmann::ordered_json costs = nlohmann::ordered_json::object();
     for (const CostTable *table : compiler::costs::all_tables())
         for (const uint32_t point : table->points) {
             Row row = rows.at(row_name(*table, point));
             if (table->finish) table->finish(row, rows);
             if (table->columns == 1) costs[table->key] = nlohmann::ordered_json(to_json(row));
-            else costs[table->key].push_back(nlohmann::ordered_json(to_json(row)));
+            else package::list_in(costs, table->key).push_back(nlohmann::ordered_json(to_json(row)));
         }
     return costs;
 }

@@ -2,6 +2,7 @@
 // offline run before it writes that file.
 #include "compiler/driver/compile.h"
 #include "formats/artifact/verify.h"
+#include "formats/package/json_list.h"
 #include "formats/package/layer_types.h"
 #include "formats/package/package.h"
 #include "targets/target.h"
@@ -148,7 +149,8 @@ Status compile(const CompileFlags &flags) {
                            {"not_proved_here", checks.elsewhere}};
         for (const StreamCheck &stream : checks.streams)
             report["proof"]["variants"].push_back(to_json(stream));
-        for (const EntryCheck &walk : checks.walks) report["proof"]["walks"].push_back(to_json(walk));
+        for (const EntryCheck &walk : checks.walks)
+            package::list_in(report["proof"], "walks").push_back(to_json(walk));
         report["output"] = path;
     } else {
         LW_ASSIGN(const std::string lines, report_text(report, "the compile report"));
