@@ -262,7 +262,8 @@ ordered_json make_report(const ReportInputs &in) {
     report["derived_bytes"] = in.storage.derived_bytes();
     report["kernels"] = in.kernels;
     for (const auto &code : in.code)
-        package::list_in(report, "targets").push_back({{"name", code.target.name}, {"code_bytes", code.image.size()}, {"kernel_bytes", code.kernel_bytes}});
+        package::list_in(report, "targets")
+            .push_back({{"name", code.target.name}, {"code_bytes", code.image.size()}, {"kernel_bytes", code.kernel_bytes}});
     if (!in.package.unused.empty()) report["unused_weights"] = in.package.unused;
     return report;
 }

@@ -56,7 +56,7 @@ def pictures():
 def results():
     """{path: text} of every file that this program writes."""
     files = {HERE / name: text for name, text in pictures().items()}
-    blocks = tables.blocks(load("speed"), load("zoo"), load("zoo_sizes"), load("import_peers"), load("keyword"))
+    blocks = tables.blocks(load("speed"), load("zoo"), load("zoo_sizes"), load("import_peers"), load("keyword"), load("attack"))
     for page in sorted(HERE.parent.glob("*.md")):
         source = page.read_text(encoding="utf-8")
         filled = tables.fill(source, blocks)

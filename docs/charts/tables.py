@@ -118,11 +118,20 @@ def keyword_pipelines(found):
     return table(("pipeline", "block, ms", "p50, us", "p99, us", "ms per second", "memory, MB", "library, MB", "model, MB"), rows)
 
 
-def blocks(speed, zoo, sizes, peers, keyword):
+def attack(found):
+    rows = [(f"`{r['model']}`", number(r["inputs"]), number(r["sound"]), number(r["opened"] + r["on_gpu"]), f"{r['cpu_seconds'] / 3600:.2f}",
+             number(round(r["inputs"] / r["cpu_seconds"])), number(r["findings"])) for r in found["rows"] if r["cpu_seconds"]]
+    text = table(("model", "inputs", "accepted", "opened", "CPU hours", "inputs/s", "findings"), rows) + "\n"
+    return text + item(f"Machine: {found['machine']}, {found['date']}.") + item(f"Build: {found['build']}.")
+
+
+def blocks(speed, zoo, sizes, peers, keyword, attacked):
     """{name: Markdown}: one block per chart of speed.json, and those of the other files."""
     found = {"zoo-speed": zoo_speed(zoo), "zoo-sizes": zoo_sizes(zoo), "zoo-streams": zoo_streams(zoo), "import-peers": import_peers(peers),
              "keyword-stream": keyword_network(keyword, "stream"), "keyword-window": keyword_network(keyword, "window"),
-             "keyword-pipelines": keyword_pipelines(keyword), "published-sizes": published_sizes(sizes), "published-tokens": published_tokens(sizes), "published-offline": published_offline(sizes)}
+             "keyword-pipelines": keyword_pipelines(keyword),
+             "published-sizes": published_sizes(sizes), "published-tokens": published_tokens(sizes), "published-offline": published_offline(sizes),
+             "attack": attack(attacked)}
     for group in speed["groups"]:
         name = f"speed-{group['chart']}"
         found[name] = found.get(name, "") + speed_table(group)
