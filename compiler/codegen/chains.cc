@@ -19,7 +19,8 @@ constexpr uint64_t most_products = 1u << 20;
 // others a few for each result.
 constexpr uint64_t most_state = 32u << 10, most_results = 4096; // bytes, elements
 
-// Longer chains would not stay in the instruction caches of GPUs: 8 steps are about 8 KiB on gfx1100.
+// Longer chains would not stay in the instruction caches of GPUs: 8 steps are about 8 KiB on
+// gfx1100.
 constexpr size_t most_steps = 16;
 
 // Bytes behind one descriptor, which every device has.

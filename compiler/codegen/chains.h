@@ -23,7 +23,8 @@ struct StepModule {
     Dispatch dispatch;
 };
 
-// Steps [first, first + steps) of an entry in one dispatch, as Chain says (formats/artifact/modules.fbs).
+// Steps [first, first + steps) of an entry in one dispatch, as Chain says
+// (formats/artifact/modules.fbs).
 struct StepChain {
     size_t entry = 0, first = 0, steps = 0;
     std::vector<uint8_t> code;

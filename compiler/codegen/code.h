@@ -11,7 +11,8 @@ struct Code {
     std::vector<TargetCode> targets;
     std::vector<uint8_t> modules; // segment of a device (modules.h); empty: there is none
     size_t module_kernels = 0;
-    // Of each entry of a device with modules, by its name: dispatches of a run, or the most of a block.
+    // Of each entry of a device with modules, by its name: dispatches of a run, or the most of a
+    // block.
     std::map<std::string, size_t> dispatches;
     size_t compiled = 0, cached = 0;
     std::string no_cache; // why there was no kernel cache; empty: there was

@@ -27,9 +27,9 @@ struct CodeImage {
 uint64_t code_bytes(const std::vector<uint8_t> &object, const targets::Target &target);
 
 // Each object has a section of its own for each function, as kgen writes them. What no kernel
-// reaches is left out. Errors: Fault::internal when the image would need an address, or has undefined
-// symbols or writable data, or lacks a kernel. Fault::device for WebAssembly, whose linker is another
-// program.
+// reaches is left out. Errors: Fault::internal when the image would need an address, or has
+// undefined symbols or writable data, or lacks a kernel. Fault::device for WebAssembly, whose
+// linker is another program.
 Expected<CodeImage> link_image(const std::vector<LinkedKernel> &kernels, const targets::Target &target);
 
 } // namespace longwave::compiler

@@ -38,7 +38,8 @@ struct ElfInput {
     std::vector<ElfSymbol> symbols;   // by index; 0 is empty
 };
 
-// Errors: Fault::internal for anything but a whole little-endian relocatable object of this machine.
+// Errors: Fault::internal for anything but a whole little-endian relocatable object of this
+// machine.
 Expected<ElfInput> read_elf(std::span<const uint8_t> object, uint16_t machine);
 
 } // namespace longwave::compiler

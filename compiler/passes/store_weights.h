@@ -6,8 +6,8 @@
 // node that names a format keeps it; other nodes get `format`. Where int4 cannot be, because a
 // matrix is also a table or an op reads no groups, they get int8. An embedding takes the format of
 // the multiplication that it shares its table with. Other embeddings get int8 with int8 and int4.
-// Keeps: biases, norms, and convolutions over several rows or frequencies: these stay float32. Fails: Fault::input for a
-// weight that the format cannot hold.
+// Keeps: biases, norms, and convolutions over several rows or frequencies: these stay float32.
+// Fails: Fault::input for a weight that the format cannot hold.
 #pragma once
 #include "compiler/ir/graph.h"
 #include "formats/base/expected.h"

@@ -1,5 +1,5 @@
-// Several kernels in one dispatch, one after another: rewrites GPU kernels that were compiled one by
-// one for one stream. One workgroup computes all of them for one stream, so a barrier of its
+// Several kernels in one dispatch, one after another: rewrites GPU kernels that were compiled one
+// by one for one stream. One workgroup computes all of them for one stream, so a barrier of its
 // threads stands where a kernel reads what one before it wrote.
 #pragma once
 #include <array>

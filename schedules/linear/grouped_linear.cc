@@ -145,8 +145,8 @@ private:
         else sum_.update().vectorize(l).vectorize(e);
         sum_.update().unroll(digit_).unroll(i).unroll(c).unroll(h).unroll(z_.y).unroll(z_.z);
 
-        // In memory: whoever sees the mask knows what a nibble can be, and then finds no instruction
-        // that multiplies bytes.
+        // In memory: whoever sees the mask knows what a nibble can be, and then finds no
+        // instruction that multiplies bytes.
         nibbles_.compute_at(total_, all_.x)
             .store_in(MemoryType::Stack)
             .bound_extent(zc, 4 * panel_width)

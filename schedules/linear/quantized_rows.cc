@@ -39,8 +39,8 @@ QuantizedRows::QuantizedRows(const Product &product, const Expr &most_steps, int
     const Expr value = p_.input(together_ ? g * together_ + i : Expr(i), r, 0);
     const Expr whole = strict_float(value * inverse_(g, r)) + 12582912.0f;
     steps_(i, g, r) = cast<int16_t>(reinterpret<int32_t>(whole));
-    // The lower digit is from -128 to 127, so the upper one is rounded. Of at most 32,512 steps it is
-    // at most 127.
+    // The lower digit is from -128 to 127, so the upper one is rounded. Of at most 32,512 steps it
+    // is at most 127.
     digits_(i, d, g, r) = cast<int8_t>(select(d == 0, steps_(i, g, r), (steps_(i, g, r) + 128) >> 8));
 }
 

@@ -14,8 +14,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests/static"), str(ROOT / "tests/cross")]
-from oracles_test import make_runner  # noqa: E402
-from static_cross_test import MACHINES, needs_headers  # noqa: E402
+from static_cross_test import MACHINES, built, needs_headers  # noqa: E402
 from static_program import needs, run, skip  # noqa: E402
 
 LEVELS, GPU = ["x86-64-v2", "x86-64-v3", "x86-64-v4"], "vulkan-32k"
@@ -28,7 +27,7 @@ def main():
     emulators = []
     for target, machine in MACHINES.items():
         needs_headers(machine.triple)
-        emulators += ["--emulator", f"{target}={machine.emulator[0]} {make_runner(build, target)}"]
+        emulators += ["--emulator", f"{target}={machine.emulator[0]} {built(build, target, 'runner', 'longwave-runner')}"]
     devices = [json.loads(line) for line in run(longwave, "devices", "--json").splitlines()]
     gpu = any("vulkan" in json.dumps(device) for device in devices)
     with tempfile.TemporaryDirectory() as scratch:

@@ -1,7 +1,7 @@
 // Matrix multiplication with int4 weights, a scale for each group of 32 inputs of an output, by
-// rows that the kernel rounds to int16, or group by group to int8. Against float64 sums of the same steps and scales, against
-// the error limit of docs/numerics.md, and at the edges: the largest sums, rows of zeros, and
-// numbers that are not finite.
+// rows that the kernel rounds to int16, or group by group to int8. Against float64 sums of the same
+// steps and scales, against the error limit of docs/numerics.md, and at the edges: the largest
+// sums, rows of zeros, and numbers that are not finite.
 #include "tests/kernels/integer_products.h"
 #include "tests/kernels/random.h"
 #include <random>

@@ -1,4 +1,5 @@
-// Images of real kernels: the bytes that ld.lld makes of the same objects, for every processor that loads code.
+// Images of real kernels: the bytes that ld.lld makes of the same objects, for every processor that
+// loads code.
 #include "compiler/codegen/kernel_cache.h"
 #include "tests/kernels/check.h"
 #include "tests/support/lld_image.h"

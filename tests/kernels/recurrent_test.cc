@@ -1,4 +1,5 @@
-// Recurrences and what moves rows: state_space, exponential_taps, lstm, gru, take, concat, shift, pool, group_norm.
+// Recurrences and what moves rows: state_space, exponential_taps, lstm, gru, take, concat, shift,
+// pool, group_norm.
 #include "tests/kernels/check.h"
 #include <complex>
 

@@ -1,5 +1,5 @@
-// Models for targets that cannot load code: a library of `--emit static` and a program that contains
-// it.
+// Models for targets that cannot load code: a library of `--emit static` and a program that
+// contains it.
 #pragma once
 #include "tests/oracles/trial.h"
 

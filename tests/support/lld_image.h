@@ -1,4 +1,5 @@
-// Images of the linker of LLVM, which the compiler's own are compared with (compiler/codegen/elf_image.cc).
+// Images of the linker of LLVM, which the compiler's own are compared with
+// (compiler/codegen/elf_image.cc).
 #pragma once
 #include "compiler/codegen/code_image.h"
 

@@ -225,7 +225,7 @@ Expected<ValueId> write_filter(Rewriter &rewrite, const Graph &from, ValueId x, 
     const ValueId d = to.constant(layer + ".D.merged", {copies, heads}, std::vector(filter.rows(), 0.0));
     Attributes attributes{{"channels", int64_t{copies}}, {"two_sided", int64_t{filter.two_sided}}};
     if (filter.two_sided && filter.may_wait && !filter.prepared)
-        attributes["ahead"] = static_cast<int64_t>(filter.known_ahead());
+        attributes["ahead"] = static_cast<int64_t>(std::max<size_t>(1, filter.known_ahead()));
     LW_ASSIGN(const ValueId y, to.node(op_long_conv.name, {x, k, d}, std::move(attributes), layer));
     if (!filter.biased()) return y;
     const auto width = static_cast<uint32_t>(filter.rows());

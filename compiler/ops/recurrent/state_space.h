@@ -20,7 +20,8 @@ struct StateSpace {
 // The largest real part of a logarithm of a pole: above 0, a state grows.
 double growth(const StateSpace &space, const Numbers &poles);
 
-// The arguments of state_space and of exponential_taps, by name: the parts of the poles and of c, and D.
+// The arguments of state_space and of exponential_taps, by name: the parts of the poles and of c,
+// and D.
 std::vector<std::pair<std::string, compiler::Packed>>
 state_space_numbers(const StateSpace &space, const Numbers &poles, const Numbers &c, const Numbers &d);
 
@@ -28,8 +29,8 @@ state_space_numbers(const StateSpace &space, const Numbers &poles, const Numbers
 // convolution has this op, so it has no rules.
 extern const OpDef op_exponential_taps;
 
-// The step of `prepare` that computes the taps of a node `made` of that op, which `call` reads, with
-// its D.
+// The step of `prepare` that computes the taps of a node `made` of that op, which `call` reads,
+// with its D.
 Step exponential_taps_step(KernelCall &call, const Node &made, uint32_t taps, const Place &to);
 
 extern const Algorithm state_space_as_convolution;

@@ -71,7 +71,8 @@ private:
         for (const GraphOutput &output : graph_.outputs) ++readers_[output.value];
     }
 
-    // Each row as integer kernels take it: in whole steps of the largest magnitude of so many inputs.
+    // Each row as integer kernels take it: in whole steps of the largest magnitude of so many
+    // inputs.
     static Array in_steps(Array rows, int64_t steps, size_t together) {
         for (size_t t = 0; t < rows.rows; ++t)
             for (size_t first = 0; first < rows.width; first += together) {

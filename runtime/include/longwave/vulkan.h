@@ -57,6 +57,10 @@ typedef struct lw_vulkan_options {
      * run while the device stays away. Its memory is taken when the model is opened and the runner
      * created. lw_vulkan_stats.fallen_back counts such runs. 0: lw_run returns the status. */
     int fall_back;
+    /** Steps of a stream that share a dispatch, if the file has such steps. 0: except on software
+     * devices, where a dispatch costs little and one workgroup cannot use all threads. 1: on every
+     * device. 2: on none. */
+    int share_dispatches;
 } lw_vulkan_options;
 
 /** Kind of a device. */

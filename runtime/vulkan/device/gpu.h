@@ -49,6 +49,7 @@ public:
     VkPhysicalDeviceMemoryProperties memory{};
     lw_allocator allocator{};
     bool fall_back = false; // the CPU computes runs that fail
+    bool shares_dispatches = false; // among steps of a stream, where the file has chains of them
     Cache cache;
     const char *no_cache = ""; // why the folder that was asked for is not used
     mutable Stats stats;

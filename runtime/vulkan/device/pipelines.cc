@@ -146,6 +146,7 @@ void Pipelines::lay_out(const fb::Plan &plan, Parts &parts) {
 }
 
 lw_status Pipelines::create_chains(const Gpu &gpu, const artifact::ModulesView &modules, VkPipelineCache cache) {
+    if (!gpu.shares_dispatches) return LW_OK;
     for (uint32_t c = 0; c < modules.chain_count(); ++c)
         if (modules.chain(c).table() + 1u > gpu.limits.maxPerStageDescriptorStorageBuffers) return LW_OK;
     for (uint32_t c = 0; c < modules.chain_count(); ++c) {

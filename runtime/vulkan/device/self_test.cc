@@ -146,7 +146,8 @@ lw_status test_all(Gpu &gpu, Test &test, bool *rounds) {
     return status;
 }
 
-// The devices that this process found sound, by hash. The lowest bit: they round float16 to nearest.
+// The devices that this process found sound, by hash. The lowest bit: they round float16 to
+// nearest.
 constexpr uint32_t most_known = 16;
 std::atomic<uint64_t> known[most_known];
 

@@ -19,6 +19,8 @@ lw_status read(const lw_vulkan_options *given, lw_vulkan_options *options) {
         return fail(LW_INVALID_ARGUMENT, "struct_size of lw_vulkan_options is not set");
     if (options->allocator && (!options->allocator->allocate || !options->allocator->release))
         return fail(LW_INVALID_ARGUMENT, "the allocator lacks a function");
+    if (options->share_dispatches < 0 || options->share_dispatches > 2)
+        return fail(LW_INVALID_ARGUMENT, "share_dispatches is %d: expected 0, 1 or 2", options->share_dispatches);
     return LW_OK;
 }
 
@@ -27,9 +29,11 @@ lw_status open(Gpu &gpu, const lw_vulkan_options &options) {
     if (lw_status status = gpu.choose(options.device)) return status;
     if (lw_status status = gpu.make_device()) return status;
     gpu.fall_back = options.fall_back != 0;
+    const bool software = gpu.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
+    gpu.shares_dispatches = options.share_dispatches == 1 || (options.share_dispatches == 0 && !software);
     if (options.cache_folder)
         if (const char *why = gpu.cache.open(options.cache_folder, gpu.properties)) gpu.no_cache = why;
-    // Compilers without their GPU compute nothing (tests/bench/gpu_compilers).
+    // For drivers without their GPU, which compile and compute nothing (tests/bench/gpu_compilers).
     return getenv("LONGWAVE_NO_SELF_TEST") ? LW_OK : self_test(gpu);
 }
 

@@ -11,11 +11,15 @@ using namespace longwave::runtime::vulkan;
 
 namespace {
 
+Cache::Kind proof_on(const Gpu &gpu) {
+    return gpu.shares_dispatches ? Cache::Kind::proof_of_chains : Cache::Kind::proof;
+}
+
 bool remembered(const Gpu &gpu, const uint8_t *artifact, double *worst) {
     Block block;
     const uint8_t *data = nullptr;
     uint64_t bytes = 0;
-    if (!gpu.cache.read(Cache::Kind::proof, artifact, gpu.allocator, &block, &data, &bytes)) return false;
+    if (!gpu.cache.read(proof_on(gpu), artifact, gpu.allocator, &block, &data, &bytes)) return false;
     const bool good = bytes == sizeof *worst;
     if (good) memcpy(worst, data, sizeof *worst);
     block.release(gpu.allocator);
@@ -65,6 +69,6 @@ lw_status lw_vulkan_prove(const lw_model *model, int again, double *worst) {
     ++gpu.proving; // results of the CPU would say nothing about the device
     const lw_status status = prove(gpu, model, worst);
     --gpu.proving;
-    if (status == LW_OK) gpu.cache.write(Cache::Kind::proof, artifact, worst, sizeof *worst);
+    if (status == LW_OK) gpu.cache.write(proof_on(gpu), artifact, worst, sizeof *worst);
     return status;
 }

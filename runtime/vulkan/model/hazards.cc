@@ -19,8 +19,20 @@ template <class Visit> void Hazards::each(const fb::Step &step, const Visit &vis
             span = uint64_t{step.rows()} * step.row_bytes();
         }
         (void)artifact::place_end(*place, 1, span, &end); // V12
-        visit(Touched{place->space(), written, place->offset(), end});
+        const Touched now{place->space(), written, place->offset(), end};
+        visit(reach_ == Reach::regions ? region_of(now) : now);
     }
+}
+
+Hazards::Touched Hazards::region_of(const Touched &bytes) const {
+    Touched region{bytes.space, bytes.written, 0, UINT64_MAX};
+    if (bytes.space != fb::Space::state) return region;
+    for (const fb::StateField *field : *plan_.state()) {
+        const uint64_t at = field->offset();
+        if (at <= bytes.begin) region.begin = at > region.begin ? at : region.begin;
+        else region.end = at < region.end ? at : region.end;
+    }
+    return region;
 }
 
 bool Hazards::must_wait(const fb::Step &step) const {

@@ -168,7 +168,7 @@ static lw_status record_segment(const RunSession &session, Recording &recording,
         copy_ports(session, recording, segment.commands, false);
         barrier(gpu, segment.commands);
     }
-    Hazards hazards(session.model->plan());
+    Hazards hazards(session.model->plan(), Hazards::Reach::bytes);
     for (uint32_t i = segment.first; i < segment.last; ++i) {
         const fb::Step &step = *recording.entry->steps()->Get(i);
         if (hazards.must_wait(step)) {

@@ -14,7 +14,8 @@
 namespace longwave::runtime::vulkan {
 namespace {
 
-// A word for each argument of each step. Descriptors of weights and derived tables begin with these.
+// A word for each argument of each step. Descriptors of weights and derived tables begin with
+// these.
 void put_chain_row(const StreamFamily &family, const StreamSession &session, const StreamCall &call,
                    uint64_t firing, uint32_t *words) {
     const auto &steps = *session.model->plan().entries()->Get(call.entry)->steps();
@@ -203,7 +204,7 @@ lw_status record(const Group &group, VkCommandBuffer commands) {
     barrier(gpu, commands); // transfers of the block before may still run
     record_dispatch(gpu, pool, *family.transfer, pool.transfers[0], commands);
     barrier(gpu, commands);
-    Hazards hazards(group.model.plan());
+    Hazards hazards(group.model.plan(), Hazards::Reach::regions);
     group.each_call([&](uint32_t index, const fb::Step &) {
         bool waits = false;
         group.each_step(index, [&](const fb::Step &step) { waits |= hazards.must_wait(step); });

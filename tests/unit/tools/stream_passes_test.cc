@@ -1,4 +1,5 @@
-// How long the passes of the streaming check are: as long as they can be, and short for models of gigabytes.
+// How long the passes of the streaming check are: as long as they can be, and short for models of
+// gigabytes.
 #include "tools/cli/check/streaming_check.h"
 #include <doctest/doctest.h>
 

@@ -30,8 +30,8 @@ struct StreamCheck {
     bool holds() const { return bit_equal && largest_error <= limit; }
 };
 
-// Input ticks of the first pass, of the pass in random pushes and of each short pass. `capacity`: of
-// the offline run, 0 without one; `lags`: ticks_of_lags.
+// Input ticks of the first pass, of the pass in random pushes and of each short pass. `capacity`:
+// of the offline run, 0 without one; `lags`: ticks_of_lags.
 struct StreamPasses {
     size_t ticks = 0, long_ticks = 0, cut_ticks = 0;
 };

@@ -56,7 +56,7 @@ std::string ready_cache_folder() {
 
 } // namespace
 
-Expected<std::shared_ptr<lw_device>> open_device(const std::string &device, bool fall_back) {
+Expected<std::shared_ptr<lw_device>> open_device(const std::string &device, bool fall_back, bool share_dispatches) {
     if (device == "cpu") return std::shared_ptr<lw_device>();
     const std::string kind = device.substr(0, device.find(':'));
     if (kind != "vulkan")
@@ -68,6 +68,7 @@ Expected<std::shared_ptr<lw_device>> open_device(const std::string &device, bool
     options.device = wanted.empty() ? nullptr : wanted.c_str();
     options.cache_folder = folder.empty() ? nullptr : folder.c_str();
     options.fall_back = fall_back;
+    options.share_dispatches = share_dispatches;
     lw_device *opened = nullptr;
     LW_TRY(status_of(lw_vulkan_open(&options, &opened), "--device " + device));
     return std::shared_ptr<lw_device>(opened, lw_vulkan_close);
@@ -107,7 +108,7 @@ Expected<std::string> target_of(const lw_device *) {
     return Status::device("this program was built without Vulkan");
 }
 
-Expected<std::shared_ptr<lw_device>> open_device(const std::string &device, bool) {
+Expected<std::shared_ptr<lw_device>> open_device(const std::string &device, bool, bool) {
     if (device == "cpu") return std::shared_ptr<lw_device>();
     return Status::usage("--device " + device +
                          ": this program was built without Vulkan; build it with libvulkan-dev installed");

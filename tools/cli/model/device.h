@@ -19,9 +19,11 @@ void add_device_flags(CommandLine &app, ModelFlags &flags);
 
 // "cpu": null. "vulkan": the best device; "vulkan:NAME" or "vulkan:NUMBER": that of `longwave
 // devices`. Pipelines and records of passed checks are kept in device_cache_folder(). fall_back: as
-// in lw_vulkan_options. Fault::usage: unknown kind of device, or this program was built without
-// Vulkan. Fault::device: the machine has no such device, or cannot use it.
-Expected<std::shared_ptr<lw_device>> open_device(const std::string &device, bool fall_back = false);
+// in lw_vulkan_options. share_dispatches: on software devices as well. Fault::usage: unknown kind of
+// device, or this program was built without Vulkan. Fault::device: the machine has no such device,
+// or cannot use it.
+Expected<std::shared_ptr<lw_device>> open_device(const std::string &device, bool fall_back = false,
+                                                 bool share_dispatches = false);
 
 // Recomputes the golden vectors on the model's device. Without `always`, a device and driver that
 // have passed before are not checked again. Fault::device: the results are wrong, and the device is

@@ -1,5 +1,5 @@
-// Linking of kernel objects, against ld.lld: the same bytes from the same objects, for every kind of
-// relocation that kernels of a machine have. Assembly says which relocations there are.
+// Linking of kernel objects, against ld.lld: the same bytes from the same objects, for every kind
+// of relocation that kernels of a machine have. Assembly says which relocations there are.
 #include "compiler/codegen/code_image.h"
 #include "compiler/codegen/elf_input.h"
 #include "compiler/codegen/object_format.h"

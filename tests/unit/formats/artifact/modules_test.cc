@@ -88,12 +88,40 @@ const ManifestCase chains[] = {
     {"a chain whose scalars are no part of the table", [](fb::ModulesT &m) { m.chains[0]->descriptors[2] = 2; }},
     {"a chain whose buffer is the table", [](fb::ModulesT &m) { m.chains[0]->descriptors[0] = 3; }},
     {"a chain with two regions behind a descriptor", [](fb::ModulesT &m) { m.chains[0]->descriptors[3] = 1; }},
-    {"a chain that leaves a descriptor out", [](fb::ModulesT &m) { m.chains[0]->table = 4; }},
+    {"a chain that leaves a descriptor out",
+     [](fb::ModulesT &m) { m.chains[0]->table = m.chains[0]->descriptors[2] = m.chains[0]->descriptors[6] = 4; }},
     {"a chain with descriptor 64", [](fb::ModulesT &m) { m.chains[0]->descriptors[0] = 64; }},
-    {"a chain with table 64", [](fb::ModulesT &m) { m.chains[0]->table = 64; }},
+    {"a chain with table 64",
+     [](fb::ModulesT &m) {
+         m.chains[0]->table = 64;
+         m.chains[0]->descriptors[2] = m.chains[0]->descriptors[6] = 255;
+     }},
     {"a chain behind the segment", [](fb::ModulesT &m) { m.chains[0]->size += 4; }},
     {"a chain that is not SPIR-V", [](fb::ModulesT &m) { m.chains[0]->offset += 4, m.chains[0]->size -= 4; }},
 };
+
+// Of the plan of chain_model.
+const Case chained_steps[] = {
+    {"a chain of steps with two periods", 21, [](Draft &d) { step(d, 1, 1).period = 2; }},
+    {"a chain of steps with two phases", 21, [](Draft &d) { step(d, 1, 1).phase = 1; }},
+};
+
+Draft chain_of_a_run() {
+    fb::ModulesT manifest = gpu_manifest();
+    manifest.chains = chain_manifest().chains;
+    manifest.chains[0]->entry = gpu_run;
+    return gpu_model(manifest);
+}
+
+// Two entries with a chain each, the second first.
+Draft chains_out_of_order() {
+    fb::ModulesT manifest = chain_manifest();
+    manifest.chains.push_back(std::make_unique<fb::ChainT>(*manifest.chains[0]));
+    manifest.chains[0]->entry = 2;
+    Draft draft = chain_model(manifest);
+    draft.plan.entries.push_back(std::make_unique<fb::EntryT>(*draft.plan.entries[1]));
+    return draft;
+}
 
 const Case plans[] = {
     {"a step of a GPU entry with tiles", 21, [](Draft &d) { step(d, gpu_run, 1).tiles = 2; }},
@@ -204,6 +232,15 @@ void longwave::test::modules_samples(Samples &samples) {
         samples.back().modules_alone = true;
     };
     for (const Case &c : modules_test::plans) alone("V21, entries", gpu_model(), c);
+    for (const modules_test::ManifestCase &c : modules_test::chains) {
+        fb::ModulesT manifest = chain_manifest();
+        c.edit(manifest);
+        alone("V21, chains", chain_model(manifest), {c.name, 21, [](Draft &) {}});
+    }
+    for (const Case &c : modules_test::chained_steps)
+        alone("V21, chains", chain_model(chain_manifest()), c);
+    alone("V21, chains", modules_test::chain_of_a_run(), {"a chain of an offline run", 21, [](Draft &) {}});
+    alone("V21, chains", modules_test::chains_out_of_order(), {"chains out of order", 21, [](Draft &) {}});
     for (const Case &c : modules_test::mixed_order) alone("V21, moves", mixed_model(), c);
     add_cases(
         samples, "GPU entries", [] { return gpu_model(); }, modules_test::cases);
@@ -291,10 +328,14 @@ TEST_CASE("modules: V21, each thing that can be wrong with a chain") {
         const artifact::Broken broken = check_modules(chain_model(manifest));
         CHECK_MESSAGE(broken.rule == 21, std::string(c.name), ": ", std::string(broken.text));
     }
-    Draft apart = chain_model(chain_manifest());
-    apart.plan.entries[1]->steps[1]->period = 2;
-    apart.plan.entries[1]->period = 2;
-    CHECK(check_modules(apart).rule == 21);
+    for (const Case &c : chained_steps) {
+        Draft draft = chain_model(chain_manifest());
+        c.edit(draft);
+        const artifact::Broken broken = check_modules(draft);
+        CHECK_MESSAGE(broken.rule == c.rule, std::string(c.name), ": ", std::string(broken.text));
+    }
+    CHECK(check_modules(chain_of_a_run()).rule == 21);
+    CHECK(check_modules(chains_out_of_order()).rule == 21);
 }
 
 TEST_CASE("modules: V21, each thing that can be wrong with a GPU's entry") {

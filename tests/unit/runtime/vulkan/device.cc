@@ -73,6 +73,7 @@ void CacheFolder::clear() const {
 
 lw_vulkan_options through_shim() {
     lw_vulkan_options options{};
+    options.share_dispatches = 1;
     options.struct_size = sizeof options;
     options.get_instance_proc_addr = VulkanShim::get_instance_proc_addr;
     return options;
