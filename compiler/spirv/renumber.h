@@ -6,7 +6,7 @@
 
 namespace longwave::spirv {
 
-// Replaces every id by number(id), in place. What is no id stays. Throws spirv::Fault for a module
+// Replaces every id by number(id), in place. Other operands stay. Throws spirv::Fault for a module
 // that the Khronos parser rejects.
 void renumber(std::vector<uint32_t> &words, const std::function<uint32_t(uint32_t)> &number);
 

@@ -22,19 +22,15 @@ BOARDS = ROOT / "examples/boards"
 sys.path.insert(0, str(ROOT / "tests/static"))
 from static_cross_test import runtime_of  # noqa: E402
 from static_m55_test import has_clang, has_newlib  # noqa: E402
-from static_program import RECORDING, run, skip  # noqa: E402
+from static_program import cut_recording, run, skip  # noqa: E402
 
 SECONDS = 5
 ARM64 = pathlib.Path(os.environ.get("LONGWAVE_ARM64") or "/") / "usr/lib/aarch64-linux-gnu"
 
 
-def cut_recording(folder):
-    """The first seconds of the recording, as WAV and as raw samples."""
-    with wave.open(str(RECORDING)) as whole, wave.open(str(folder / "sound.wav"), "wb") as part:
-        part.setparams(whole.getparams())
-        samples = whole.readframes(SECONDS * 16000)
-        part.writeframes(samples)
-    (folder / "sound.raw").write_bytes(samples)
+def raw_samples(folder, sound):
+    with wave.open(str(sound)) as recording:
+        (folder / "sound.raw").write_bytes(recording.readframes(recording.getnframes()))
 
 
 def words_of(text, pattern, percent=100):
@@ -81,7 +77,7 @@ def check_firmware(build, folder, expected):
         return "firmware: needs clang-19, gcc-arm-none-eabi, libnewlib-arm-none-eabi and qemu-system-arm"
     run(build / "longwave", "compile", ROOT / "examples/kws/model", "--emit", "static", "--target", "cortex-m55", "--stream", "--no-whole", "-o", folder / "kws12.a",
         "--cache", build / "tests/kernels")
-    make = ["make", "-s", "-B", "-C", BOARDS / "firmware", f"OUT={folder}", f"RUNTIME={runtime_of(build, 'cortex-m55')}", f"AUDIO={folder}/sound.wav",
+    make = ["make", "-s", "-B", "-C", BOARDS / "firmware", f"OUT={folder}", f"RUNTIME={runtime_of(build, 'cortex-m55')}", f"AUDIO={folder}/{SECONDS}.wav",
             "CFLAGS=-Werror"]
     for number, words in (("FLASH_BYTES=0x80000", "the flash is too small for the program"), ("RAM_BYTES=0x10000", "the memory is too small for the program")):
         done = subprocess.run([*make, number], capture_output=True, text=True)
@@ -111,13 +107,13 @@ def main():
     build, left_out = pathlib.Path(sys.argv[1]).resolve(), []
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(scratch)
-        cut_recording(folder)
+        raw_samples(folder, cut_recording(folder, SECONDS))
         model = folder / "kws.lw"
         run(build / "longwave", "compile", ROOT / "examples/kws/model", "-o", model, "--target", "host,arm64", "--stream", "--no-whole", "--no-check",
             "--cache", build / "tests/kernels")
         spot = folder / "spot"
         run("cc", "-std=c11", "-I", ROOT / "runtime/include", ROOT / "examples/c/spot.c", f"-Wl,-rpath,{build}", build / "liblongwave.so", "-o", spot)
-        expected = words_of(run(spot, model, folder / "sound.wav"), r"^(\S+)  ([\d.]+)  at")
+        expected = words_of(run(spot, model, folder / f"{SECONDS}.wav"), r"^(\S+)  ([\d.]+)  at")
         assert len(expected) >= 2, expected
         if subprocess.run(["pkg-config", "--exists", "alsa"]).returncode == 0:
             left_out.append(check_raspberry_pi(build, folder, model, expected))

@@ -7,7 +7,8 @@ namespace longwave::test {
 
 // The image that ld.lld makes of the same kernels. Objects must not have constants to merge:
 // the order of merged ones is the linker's own.
-Expected<compiler::CodeImage> lld_image(const std::vector<compiler::LinkedKernel> &kernels, const targets::Target &target);
+Expected<compiler::CodeImage> lld_image(const std::vector<compiler::LinkedKernel> &kernels,
+                                        const targets::Target &target);
 
 // Takes the mark from the sections whose equal constants a linker may merge.
 void do_not_merge(std::vector<uint8_t> &object);

@@ -50,11 +50,20 @@ std::vector<uint8_t> modules_segment(fb::ModulesT manifest, const std::vector<ui
     return segment;
 }
 
-fb::ModulesT gpu_manifest() {
+namespace {
+
+fb::ModulesT empty_manifest() {
     fb::ModulesT manifest;
     manifest.target = "vulkan-16k";
     manifest.shared_bytes = 16384;
     manifest.threads = 64;
+    return manifest;
+}
+
+} // namespace
+
+fb::ModulesT gpu_manifest() {
+    fb::ModulesT manifest = empty_manifest();
     manifest.modules.push_back(module(2, 0, sizeof fir_words, 64, {0, 1, 2, 3}));
     manifest.modules.push_back(module(5, sizeof fir_words, sizeof mean_words, 1, {0, 2, 1}));
     return manifest;
@@ -108,10 +117,7 @@ std::vector<uint8_t> stream_code() {
 }
 
 fb::ModulesT stream_manifest() {
-    fb::ModulesT manifest;
-    manifest.target = "vulkan-16k";
-    manifest.shared_bytes = 16384;
-    manifest.threads = 64;
+    fb::ModulesT manifest = empty_manifest();
     manifest.modules.push_back(module(0, 0, sizeof fir_streams_words, 4, {0, 1, 2, 3}));
     manifest.modules[0]->table = 4;
     return manifest;

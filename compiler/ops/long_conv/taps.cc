@@ -78,7 +78,7 @@ Packed packed_direct(const Shape &s, const Scales &k) {
     return Packed::f32({k.direct, s.kernels, s.padded}, packed);
 }
 
-// Where the taps lie that a step of `prepare` computes. *fresh: there is no such step yet.
+// The place of taps that a step of `prepare` computes. *fresh: the caller has to add that step.
 Place prepared_taps(KernelCall &call, const Shape &s, bool keep, bool *fresh) {
     const std::vector<uint32_t> dims{s.taps, s.kernels, s.padded};
     *fresh = true;

@@ -29,7 +29,7 @@ from .shipped import load_folder
 
 UNDERSTOOD = 0.3  # smoothed score of the right word
 CHAINED = 4000  # clips of each bank
-LOUD = 2.5  # of the natural logarithm of power: what lies further below the peak of a clip is no part of its word
+LOUD = 2.5  # of the natural logarithm of power: frames further below the peak of a clip do not belong to its word
 
 
 def centred(samples: np.ndarray, length: int = LONG) -> np.ndarray:
