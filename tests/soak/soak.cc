@@ -21,6 +21,7 @@
 #include "tests/support/faults.h"
 #include <CLI/CLI.hpp>
 #include <atomic>
+#include <barrier>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -77,14 +78,31 @@ public:
             served.endless = s < work.flags.endless;
             const auto kind = work.events && s % 2 == 1 ? Listener::Kind::events : Listener::Kind::rows;
             served.kind = served.endless ? Listener::Kind::rows : kind;
-            served.listener = std::make_unique<Listener>(work.model, served.kind, work.tokens,
-                                                         served.endless ? newest_values() : 0);
+            served.listener = fresh_like(served);
             served_.push_back(std::move(served));
         }
     }
 
     void run() {
         while (!work_.failed && round()) {}
+    }
+
+    // The most memory that this test itself takes: all served streams have heard something, and each
+    // thread has a fresh stream at the same time. A thread that gets no CPU for a while would show it
+    // after the base of the growth was taken. All workers call this at once.
+    void show_peak(std::barrier<> &all) {
+        for (unsigned turn = 0; turn * work_.flags.threads < work_.flags.streams; turn++) {
+            std::unique_ptr<Listener> fresh;
+            if (turn < served_.size()) {
+                fresh = fresh_like(served_[turn]);
+                for (Listener *each : {fresh.get(), served_[turn].listener.get()})
+                    feed(*each, work_.flags.chunk - std::min<uint64_t>(work_.flags.chunk, work_.second));
+                served_[turn].listener->reset();
+            }
+            all.arrive_and_wait();
+            work_.progress.measure(rss_kib(), 4 * work_.flags.streams);
+            all.arrive_and_wait();
+        }
     }
 
 private:
@@ -164,16 +182,20 @@ private:
     // Compares this stream and those behind it that do the same.
     void compare_with_fresh(size_t first) {
         const Served like = {nullptr, served_[first].kind, served_[first].endless};
-        Listener fresh(work_.model, like.kind, work_.tokens, like.endless ? newest_values() : 0);
-        feed(fresh, like.endless ? work_.flags.chunk - work_.flags.warm_up : 0);
-        if (!like.endless) fresh.finish();
+        const std::unique_ptr<Listener> fresh = fresh_like(like);
+        feed(*fresh, like.endless ? work_.flags.chunk - work_.flags.warm_up : 0);
+        if (!like.endless) fresh->finish();
         work_.progress.measure(rss_kib(), 4 * work_.flags.streams);
         for (size_t s = first; s < served_.size(); s++) {
             Served &served = served_[s];
             if (!served.busy || !served.same_work(like)) continue;
             served.busy = false;
-            compare(served, fresh);
+            compare(served, *fresh);
         }
+    }
+
+    std::unique_ptr<Listener> fresh_like(const Served &served) const {
+        return std::make_unique<Listener>(work_.model, served.kind, work_.tokens, served.endless ? newest_values() : 0);
     }
 
     void compare(const Served &served, const Listener &fresh) {
@@ -275,14 +297,17 @@ int soak(const Flags &given) {
     std::vector<std::unique_ptr<Worker>> workers;
     for (unsigned t = 0; t < flags.threads; t++) workers.push_back(std::make_unique<Worker>(work, t));
     std::atomic<unsigned> running = flags.threads;
+    std::barrier together(flags.threads);
     std::vector<std::thread> threads;
     for (auto &worker : workers)
-        threads.emplace_back([&work, &running, &worker] {
+        threads.emplace_back([&work, &running, &worker, &together] {
             try {
+                worker->show_peak(together);
                 worker->run();
             } catch (const std::exception &error) {
                 work.failed = true;
                 std::fprintf(stderr, "%s\n", error.what());
+                together.arrive_and_drop();
             }
             --running;
         });
