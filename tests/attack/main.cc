@@ -94,8 +94,8 @@ int one_mutant(const Options &options) {
     std::printf("%s\n", mutant.name.c_str());
     Counts counts;
     Victim(subject.mutants->original(), open_device(options.gpu))
-        .attack(mutant.bytes, mutant.layout, !mutant.gpu_code, 0, counts);
-    Victim(subject.mutants->original(), nullptr).attack(mutant.bytes, mutant.layout, false, 1, counts);
+        .attack(mutant.bytes, !mutant.gpu_code, 0, counts);
+    Victim(subject.mutants->original(), nullptr).attack(mutant.bytes, false, 1, counts);
     return 0;
 }
 

@@ -227,9 +227,6 @@ void Mutants::change_place(Mutant &mutant, const Part &part, const Place &place,
     mutant.name += (mutant.name.empty() ? "" : "; ") + (part.gpu ? "modules." + name : name) + what;
     mutant.gpu_code |= part.gpu;
     mutant.segments |= part.gpu || has(name, "segments");
-    for (const char *word :
-         {"entries", "inputs", "kernels", "state", "variants", "segments", "header", "modules", "bytes"})
-        mutant.layout |= name.starts_with(word) || has(name, "_bytes");
 }
 
 void Mutants::change_bytes(Mutant &mutant, uint64_t number) const {
@@ -242,7 +239,6 @@ void Mutants::change_bytes(Mutant &mutant, uint64_t number) const {
                                                    : segments.Get(random() % segments.size())->offset();
         const uint64_t size = number % 8 == 0 ? edge + random() % 3 - 1 : random() % bytes.size();
         bytes.resize(std::min<uint64_t>(size, bytes.size()));
-        mutant.layout = true;
         mutant.name += "; cut to " + std::to_string(size) + " bytes";
         return;
     }
@@ -251,7 +247,6 @@ void Mutants::change_bytes(Mutant &mutant, uint64_t number) const {
     if (word + 4 > bytes.size()) return;
     static constexpr uint32_t words[] = {0, 1, 0x7fc00000, 0xff800000, 0xffffffff, 0x80000000, 0x7f7fffff};
     const uint32_t value = random() % 8 < 7 ? words[random() % 7] : static_cast<uint32_t>(random());
-    if (segment.kind() == fb::SegmentKind::code) mutant.layout = true;
     mutant.gpu_code |= segment.kind() == fb::SegmentKind::modules;
     store(bytes, word, value, 4);
     mutant.segments = true;

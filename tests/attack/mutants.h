@@ -22,8 +22,6 @@ public:
         std::string name;      // its changes: "entries[2].steps[4].tiles = 0"
         bool gpu_code = false; // a GPU's manifest or SPIR-V differs
         bool segments = false; // bytes of a segment, or where it lies
-        bool layout =
-            false; // something that tells where a kernel reads and writes, or what the values mean there
     };
     Mutant make(uint64_t number) const;
 

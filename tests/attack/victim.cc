@@ -44,21 +44,6 @@ private:
     uint8_t *memory_, *bytes_;
 };
 
-bool follows_indices(const fb::Kernel &kernel) {
-    for (const fb::KernelArg *arg : *kernel.args())
-        if (arg->kind() == fb::ArgKind::input && arg->elem() == fb::Elem::i32) return true;
-    return false;
-}
-
-bool prepares_by_indices(const artifact::View &view) {
-    if (!view.prepare()) return false;
-    for (const fb::Step *step : *view.prepare()->steps())
-        if (step->kind() == fb::StepKind::call &&
-            follows_indices(*view.plan().kernels()->Get(step->kernel())))
-            return true;
-    return false;
-}
-
 template <class T> T sized() {
     T value{};
     value.struct_size = sizeof value;
@@ -184,10 +169,8 @@ bool has_modules(const fb::Plan &plan) {
 
 } // namespace
 
-Victim::Victim(const std::vector<uint8_t> &artifact, lw_device *device) : device_(device) {
+Victim::Victim(const std::vector<uint8_t> &artifact, lw_device *device) : followed_(artifact), device_(device) {
     known_.learn(artifact);
-    for (const fb::Kernel *kernel : *fb::GetPlan(artifact.data() + artifact::header_bytes)->kernels())
-        looks_up_ |= follows_indices(*kernel);
 }
 
 void Victim::use(const std::vector<uint8_t> &bytes, lw_device *device, bool at_front, bool runs,
@@ -226,8 +209,7 @@ void Victim::use(const std::vector<uint8_t> &bytes, lw_device *device, bool at_f
     must(memory.held == 0, "everything taken is given back");
 }
 
-void Victim::attack(const std::vector<uint8_t> &bytes, bool places_changed, bool gpu_runs, uint64_t number,
-                    Counts &counts) {
+void Victim::attack(const std::vector<uint8_t> &bytes, bool gpu_runs, uint64_t number, Counts &counts) {
     ++counts.inputs;
     const File file(bytes);
     artifact::Request request;
@@ -251,17 +233,19 @@ void Victim::attack(const std::vector<uint8_t> &bytes, bool places_changed, bool
     if (outside) std::fprintf(stderr, "%s\n", outside);
     must(!outside, "what is verified stays inside its spaces");
     const bool sound_modules = modules_are_sound(view);
-    const bool may_run = known_.may_run(view), runs = may_run && !(looks_up_ && places_changed);
-    if (runs) {
-        const fuzz::Guarded guarded = fuzz::run_guarded(view, number % 2);
-        if (!guarded.fault.empty()) std::fprintf(stderr, "%s\n", guarded.fault.c_str());
-        must(guarded.fault.empty(), "no kernel touches what it may not");
-        counts.ran += guarded.ran;
+    if (!known_.may_run(view)) return; // opening prepares, and that runs code
+    if (!followed_.same(file.bytes(), view)) {
+        if (!view.prepare() || !follows_indices(view.plan(), *view.prepare()))
+            use(bytes, nullptr, number % 4 < 2, false, counts);
+        return;
     }
-    if (!may_run) return; // opening prepares, and that runs code
-    if (!prepares_by_indices(view)) use(bytes, nullptr, number % 4 < 2, runs, counts);
+    const fuzz::Guarded guarded = fuzz::run_guarded(view, number % 2);
+    if (!guarded.fault.empty()) std::fprintf(stderr, "%s\n", guarded.fault.c_str());
+    must(guarded.fault.empty(), "no kernel touches what it may not");
+    counts.ran += guarded.ran;
+    use(bytes, nullptr, number % 4 < 2, true, counts);
     // A driver takes a second to compile: one in eight is enough.
-    if (device_ && number % 8 == 0 && gpu_runs && sound_modules && runs && has_modules(view.plan()))
+    if (device_ && number % 8 == 0 && gpu_runs && sound_modules && has_modules(view.plan()))
         use(bytes, device_, false, true, counts);
 }
 

@@ -87,7 +87,7 @@ uint64_t number_of(const Mutants &mutants, uint64_t i, uint64_t seed) {
             if (shared.began >= turn.cpu_seconds || Clock::now() >= end) break;
             shared.number = number_of(*subject.mutants, shared.next, turn.seed);
             const Mutants::Mutant mutant = subject.mutants->make(shared.number);
-            victim.attack(mutant.bytes, mutant.layout, !mutant.gpu_code, shared.number, shared.counts);
+            victim.attack(mutant.bytes, !mutant.gpu_code, shared.number, shared.counts);
             shared.next = shared.next + 1;
         }
     }
