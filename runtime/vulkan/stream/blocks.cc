@@ -98,13 +98,13 @@ struct Group {
     }
     // visit(index in StreamFamily::calls, step) for each step or chain that fires.
     template <class Visit> void each_call(const Visit &visit) const {
-        const uint32_t first = model.family->first_call[index];
+        const uint32_t base = model.family->first_call[index];
         for (uint32_t i = 0; i < entry.steps()->size(); ++i) {
             const fb::Step &step = *entry.steps()->Get(i);
             if (!fires(step)) continue;
-            const StreamCall &call = model.family->calls[first + i];
+            const StreamCall &call = model.family->calls[base + i];
             if (call.chained) visit(call.chained, step);
-            else if (!call.in_chain) visit(first + i, step);
+            else if (!call.in_chain) visit(base + i, step);
         }
     }
     // visit(step) for each step of a call.
