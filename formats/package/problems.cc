@@ -146,13 +146,13 @@ std::string element(std::string_view path, size_t index) {
 }
 
 std::string describe(const nlohmann::json &value) {
-    using Kind = nlohmann::json::value_t;
+    using Json = nlohmann::json::value_t;
     switch (value.type()) {
-    case Kind::null: return "null";
-    case Kind::string: return "the text " + in_quotes(value.get_ref<const std::string &>());
-    case Kind::object: return value.empty() ? "an empty object" : "an object";
-    case Kind::array: return "a list of " + std::to_string(value.size());
-    case Kind::boolean: return value.get<bool>() ? "true" : "false";
+    case Json::null: return "null";
+    case Json::string: return "the text " + in_quotes(value.get_ref<const std::string &>());
+    case Json::object: return value.empty() ? "an empty object" : "an object";
+    case Json::array: return "a list of " + std::to_string(value.size());
+    case Json::boolean: return value.get<bool>() ? "true" : "false";
     default: return value.dump();
     }
 }
