@@ -34,3 +34,9 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
   target_compile_options(longwave_options INTERFACE
     $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict -Wno-stringop-overflow -Wno-maybe-uninitialized -Wno-array-bounds>)
 endif()
+
+# A shared library defines or imports every name. Clang's sanitizers leave theirs to the program.
+set(LONGWAVE_ALL_DEFINED LINKER:--no-undefined)
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang" AND CMAKE_CXX_FLAGS MATCHES "-fsanitize")
+  set(LONGWAVE_ALL_DEFINED "")
+endif()
