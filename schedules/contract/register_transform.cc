@@ -49,7 +49,7 @@ uint32_t register_length(uint32_t rows) {
     return length <= most_register_length ? length : 0;
 }
 
-std::optional<RegisterForm> register_form(uint32_t length, uint32_t lanes, const WorkgroupLimits &limits) {
+std::optional<RegisterForm> register_form(uint32_t length, uint32_t row_lanes, const WorkgroupLimits &limits) {
     RegisterForm form{.length = length, .radices = radices_of(length), .points = points_of_thread};
     if (form.radices.empty()) return std::nullopt;
     const auto fits = [&] {
@@ -57,7 +57,7 @@ std::optional<RegisterForm> register_form(uint32_t length, uint32_t lanes, const
                uint64_t{form.shared_floats()} * sizeof(float) <= limits.shared_bytes;
     };
     for (form.lanes = most_lanes; form.lanes > 0; form.lanes /= 2) {
-        if (lanes % form.lanes != 0 || !fits()) continue;
+        if (row_lanes % form.lanes != 0 || !fits()) continue;
         form.planes = 2;
         if (!fits()) form.planes = 1;
         return form;

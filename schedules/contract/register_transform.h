@@ -36,8 +36,8 @@ struct WorkgroupLimits {
 inline constexpr uint32_t least_register_length = 256, most_register_length = 8192;
 // The shortest one that is at least `rows`; 0: there is none.
 uint32_t register_length(uint32_t rows);
-// Empty: the workgroup is too small, or the length is not one of the above. `lanes`: of a row.
-std::optional<RegisterForm> register_form(uint32_t length, uint32_t lanes, const WorkgroupLimits &limits);
+// Empty: the workgroup is too small, or the length is not one of the above. `row_lanes`: of a row.
+std::optional<RegisterForm> register_form(uint32_t length, uint32_t row_lanes, const WorkgroupLimits &limits);
 
 // One root of a butterfly: s of level `level`, block `block` of the butterfly (a even), or on the
 // way back the product of the roots of two levels.
