@@ -28,9 +28,11 @@ public:
     GroupedWalk(const KernelBuilder &k, const Product &product, const QuantizedRows &rows)
         : p_(product), rows_(rows), vec_(std::min(k.target.vector_lanes, panel_width)),
           together_(products_together(k.target)), sums_of_output_(4 / together_),
-          nibble_(k.target.integer_pairs ? UInt(8) : Int(8)), groups_(static_cast<int>(p_.panels.groups())),
+          apart_(has_unsigned_dot_products(k.target) ? 2 : 1), nibble_(k.target.integer_pairs ? UInt(8) : Int(8)),
+          groups_(static_cast<int>(p_.panels.groups())),
           of_tile_(rows_of_tile(k.target)), tiles_(ceil_div(p_.rows, of_tile_)),
-          z_({{0, together_}, {0, 2}, {0, words_of_group}}, "z"), parts_({{0, sums_of_output_}, {0, p_.digits}}, "parts"),
+          z_({{0, together_}, {0, 2 / apart_}, {0, words_of_group}}, "z"),
+          parts_({{0, sums_of_output_}, {0, p_.digits}, {0, apart_}}, "parts"),
           in_group_(0, group_inputs, "in_group"), all_(0, groups_, "groups") {}
 
     Func result(const KernelBuilder::Epilogue &epilogue) {
@@ -40,24 +42,26 @@ public:
         steps_of_group_(g, r) += offset;
 
         const Expr byte = reinterpret<uint8_t>(p_.w(zc, g * words_of_group + word, panel * p_.halves + h));
-        nibbles_(zc, upper, word, h, g, panel) =
-            cast(nibble_, select(upper == 0, byte & cast<uint8_t>(15), byte >> cast<uint8_t>(4)));
+        const Expr above = apart_ == 2 ? byte & cast<uint8_t>(240) : byte >> cast<uint8_t>(4);
+        nibbles_(zc, upper, word, h, g, panel) = cast(nibble_, select(upper == 0, byte & cast<uint8_t>(15), above));
 
-        const Expr of_word = e * together_ + z_.x, nibble = nibbles_(c * 4 + of_word, z_.y, z_.z, h, g, panel),
-                   step = digit(z_.z * 8 + z_.y * 4 + of_word, g, row(t, i));
+        const Expr of_word = e * together_ + z_.x, of_byte = apart_ == 2 ? Expr(half) : Expr(z_.y),
+                   nibble = nibbles_(c * 4 + of_word, of_byte, z_.z, h, g, panel),
+                   step = digit(z_.z * 8 + of_byte * 4 + of_word, g, row(t, i));
         if (together_ == 4) {
-            sum_(e, c, digit_, h, i, g, t, panel) = 0;
-            sum_(e, c, digit_, h, i, g, t, panel) += cast<int32_t>(nibble) * cast<int32_t>(step);
+            sum_(e, c, digit_, half, h, i, g, t, panel) = 0;
+            sum_(e, c, digit_, half, h, i, g, t, panel) += cast<int32_t>(nibble) * cast<int32_t>(step);
         } else {
             const Expr product = cast<int16_t>(nibble) * cast<int16_t>(step);
-            sum_(e, c, digit_, h, i, g, t, panel) = cast<int16_t>(0);
+            sum_(e, c, digit_, half, h, i, g, t, panel) = cast<int16_t>(0);
             // The instruction that multiplies bytes in pairs saturates, so Halide looks for that.
-            const Expr so_far = sum_(e, c, digit_, h, i, g, t, panel);
-            sum_(e, c, digit_, h, i, g, t, panel) = together_ == 2 ? saturating_add(so_far, product) : so_far + product;
+            const Expr so_far = sum_(e, c, digit_, half, h, i, g, t, panel);
+            sum_(e, c, digit_, half, h, i, g, t, panel) = together_ == 2 ? saturating_add(so_far, product) : so_far + product;
         }
         whole_(c, h, i, g, t, panel) = steps_of_group_(g, row(t, i));
-        whole_(c, h, i, g, t, panel) += cast<int32_t>(sum_(parts_.x, c, parts_.y, h, i, g, t, panel)) *
-                                        cast<int32_t>(cast<int16_t>(select(parts_.y == 0, 1, 256)));
+        const Expr sum = cast<int32_t>(sum_(parts_.x, c, parts_.y, parts_.z, h, i, g, t, panel));
+        whole_(c, h, i, g, t, panel) +=
+            (apart_ == 2 ? select(parts_.z == 0, sum, sum >> 4) : sum) * cast<int32_t>(cast<int16_t>(select(parts_.y == 0, 1, 256)));
 
         // Group by group in this order, whatever the tile is: a row has the same bits in a block of
         // any size.
@@ -74,10 +78,10 @@ public:
                 {0, p_.blocks_wanted(1)}},
                "d");
         const std::vector<Expr> at = {d[3] * panel_width + d[0], row(d[2], d[1])};
-        const auto value = [&](int half) -> Expr {
-            const Expr total = total_(d[0], half, d[1], d[2], d[3]),
-                       sum = by_group() ? total : strict_float(total * rows_.unit(at[1]));
-            return p_.has_bias ? sum + p_.bias(at[0] + half * p_.width()) : sum;
+        const auto value = [&](int part) -> Expr {
+            const Expr total = total_(d[0], part, d[1], d[2], d[3]),
+                       scaled = by_group() ? total : strict_float(total * rows_.unit(at[1]));
+            return p_.has_bias ? scaled + p_.bias(at[0] + part * p_.width()) : scaled;
         };
         Var o("o");
         Func y("y");
@@ -100,7 +104,7 @@ private:
 
     // Sums of a group and totals have registers, beside nibbles and a product.
     int rows_of_tile(const targets::Target &target) const {
-        const int of_sum = together_ == 1 ? 2 : 1, vectors = p_.halves * (p_.digits * of_sum + 1) * panel_width / vec_;
+        const int of_sum = together_ == 1 ? 2 : 1, vectors = p_.halves * (p_.digits * of_sum * apart_ + 1) * panel_width / vec_;
         return std::clamp((target.vector_registers - 4) / vectors, 1, std::min(p_.rows, 8));
     }
 
@@ -124,26 +128,28 @@ private:
         // Neighbours by a reduction: two strided loads would read across the store and wait for it.
         Var l("l");
         bound(whole_).compute_at(total_, all_.x).vectorize(c, vec_).unroll(c).unroll(h).unroll(i);
-        whole_.update().split(c, c, l, vec_).reorder({parts_.x, l, parts_.y, c, h, i});
+        whole_.update().split(c, c, l, vec_).reorder({parts_.x, l, parts_.y, parts_.z, c, h, i});
         if (sums_of_output_ > 1) whole_.update().atomic().vectorize(l).vectorize(parts_.x);
         else whole_.update().vectorize(l);
-        whole_.update().unroll(parts_.y).unroll(c).unroll(h).unroll(i);
+        whole_.update().unroll(parts_.y).unroll(parts_.z).unroll(c).unroll(h).unroll(i);
 
         bound(sum_)
             .bound_extent(e, sums_of_output_)
             .bound_extent(digit_, p_.digits)
+            .bound_extent(half, apart_)
             .compute_at(total_, all_.x)
             .vectorize(e)
             .vectorize(c, vec_)
             .unroll(c)
             .unroll(digit_)
+            .unroll(half)
             .unroll(h)
             .unroll(i);
-        sum_.update().split(c, c, l, vec_).reorder({z_.x, e, l, digit_, i, c, h, z_.y, z_.z});
+        sum_.update().split(c, c, l, vec_).reorder({z_.x, e, l, digit_, half, i, c, h, z_.y, z_.z});
         // Nothing saturates, so the order is free.
         if (together_ > 1) sum_.update().atomic(together_ == 2).vectorize(l).vectorize(e).vectorize(z_.x);
         else sum_.update().vectorize(l).vectorize(e);
-        sum_.update().unroll(digit_).unroll(i).unroll(c).unroll(h).unroll(z_.y).unroll(z_.z);
+        sum_.update().unroll(digit_).unroll(half).unroll(i).unroll(c).unroll(h).unroll(z_.y).unroll(z_.z);
 
         // In memory: whoever sees the mask knows what a nibble can be, and then finds no
         // instruction that multiplies bytes.
@@ -174,11 +180,15 @@ private:
     const Product &p_;
     const QuantizedRows &rows_;
     const int vec_, together_, sums_of_output_; // products that one instruction adds, and sums beside each other
+    // 2: upper halves of bytes stay where they are, sixteen times as large, and have sums of their
+    // own. A mask runs beside the products, which a shift of bytes would hold up.
+    const int apart_;
     const Type nibble_;
     const int groups_, of_tile_, tiles_;
     // c: output of a panel, zc: byte of its words, e: sum of an output, h: half, i: row of a tile,
-    // t: tile of rows, g: group of inputs, r: row, word: of a group, upper: half of a byte.
-    Var c{"c"}, zc{"zc"}, e{"e"}, h{"h"}, i{"i"}, t{"t"}, g{"g"}, r{"r"}, word{"word"}, upper{"upper"}, digit_{"digit"},
+    // t: tile of rows, g: group of inputs, r: row, word: of a group, upper: half of a byte,
+    // half: the same, of sums that are apart.
+    Var c{"c"}, zc{"zc"}, e{"e"}, h{"h"}, i{"i"}, t{"t"}, g{"g"}, r{"r"}, word{"word"}, upper{"upper"}, half{"half"}, digit_{"digit"},
         panel{"panel"};
     RDom z_, parts_, in_group_, all_;
     Func steps_of_group_{"steps_of_group"}, nibbles_{"nibbles"}, sum_{"sum"}, whole_{"whole"}, total_{"total"};

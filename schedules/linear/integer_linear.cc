@@ -23,12 +23,12 @@ public:
               {0, static_cast<int>(product.panels.words()) / words_together(form) / tiles.parts}},
              "z" + id_),
           ends_({{0, sides_}, {0, digits_}}, "ends" + id_), products_("products" + id_), sum_("sum" + id_),
-          folded_("folded" + id_) {}
+          folded_("folded" + id_), raised_("raised" + id_) {}
 
     void add_to(Func &y, const KernelBuilder::Epilogue &epilogue) {
         // THE ALGORITHM
         const Expr at = z_.y * tiles_.parts + q, of_word = side * (4 / sides_) + z_.x;
-        sum_(side, c, digit, j, h, i, q, t, g, b) = 0;
+        sum_(side, c, digit, j, h, i, q, t, g, b) = start();
         sum_(side, c, digit, j, h, i, q, t, g, b) += product(of_word, at);
         folded_(c, j, h, i, q, t, g, b) = 0;
         const Expr end = sum_(ends_.x, c, ends_.y, j, h, i, q, t, g, b);
@@ -64,12 +64,24 @@ private:
     Expr weight(const Expr &of_word, const Expr &word) const {
         return p_.w(c * 4 + of_word, word, (group_.first + g * group_.panels + j) * p_.halves + h);
     }
+    // What 128 times each digit adds to the sum of an output, taken off.
+    Expr start() const {
+        if (form_ != IntegerForm::above) return 0;
+        return select(q == 0, rows_.digit_sum(digit, row(t, i)) * -128, 0);
+    }
     // What is added to an int32.
     Expr product(const Expr &of_word, const Expr &at) {
         const Expr input = at * 4 + of_word;
         switch (form_) {
         case IntegerForm::words:
             return cast<int32_t>(rows_.digit(digit, input, row(t, i))) * cast<int32_t>(weight(of_word, at));
+        case IntegerForm::above:
+            // In a place of its own: whoever sees how it is made finds no instruction for it.
+            raised_(byte, at_word, j, h, g, b) =
+                reinterpret<uint8_t>(p_.w(byte, at_word, (group_.first + g * group_.panels + j) * p_.halves + h)) ^
+                cast<uint8_t>(128);
+            return cast<int32_t>(raised_(c * 4 + of_word, at, j, h, g, b)) *
+                   cast<int32_t>(rows_.digit(digit, input, row(t, i)));
         case IntegerForm::bytes: {
             const auto of = [&](const Expr &word) -> Expr {
                 return cast<int16_t>(rows_.digit(digit, word * 4 + e, row(t, i))) * cast<int16_t>(weight(e, word));
@@ -109,6 +121,12 @@ private:
         else sum_.update().atomic().vectorize(lanes_).vectorize(side).vectorize(z_.x);
         sum_.update().unroll(digit).unroll(c).unroll(j).unroll(h).unroll(i).unroll(q).unroll(inner);
         // Next to the sums that take them, or they would not stay in registers.
+        if (form_ == IntegerForm::above)
+            raised_.compute_at(sum_, j)
+                .store_in(MemoryType::Stack)
+                .bound_extent(byte, 4 * panel_width)
+                .vectorize(byte, 4 * vec_)
+                .unroll(byte);
         if (form_ == IntegerForm::bytes)
             products_.compute_at(sum_, c)
                 .store_in(MemoryType::Stack)
@@ -144,11 +162,11 @@ private:
     const std::string id_;
     // c: output of a panel, j: panel of a tile, h: half, q: part of a sum, i: row of a tile, t:
     // tile of rows, g: tile of panels, b: whether anybody wants the row, side: sum of an output,
-    // e: input of a word, two: words that are multiplied together.
+    // e: input of a word, two: words that are multiplied together, at_word and byte: of a panel.
     Var c{"c"}, j{"j"}, h{"h"}, q{"q"}, i{"i"}, t{"t"}, g{"g"}, b{"b"}, side{"side"}, digit{"digit"}, e{"e"}, two{"two"},
-        lanes_{"lanes"};
+        at_word{"at_word"}, byte{"byte"}, lanes_{"lanes"};
     RDom z_, ends_;
-    Func products_, sum_, folded_;
+    Func products_, sum_, folded_, raised_;
 };
 
 } // namespace
@@ -165,7 +183,7 @@ void build_integer_linear(KernelBuilder &k, const Product &p) {
     int stage = 0;
     for (const LinearTiles::Group &group : tiles.groups)
         IntegerWalk(k, p, form, rows, tiles, group, stage++).add_to(y, epilogue);
-    rows.schedule(k.target.vector_lanes, multiplies_bytes(form) ? p.digits : 0);
+    rows.schedule(k.target.vector_lanes, multiplies_bytes(form) ? p.digits : 0, form == IntegerForm::above);
     k.output(y, y_shape);
 }
 

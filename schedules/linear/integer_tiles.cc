@@ -23,7 +23,8 @@ int registers_of_product(IntegerForm form) {
     switch (form) {
     case IntegerForm::ones: return 20;
     case IntegerForm::pairs: return 2;
-    case IntegerForm::words: return 6;
+    case IntegerForm::words:
+    case IntegerForm::above: return 6;
     case IntegerForm::bytes: return 16;
     }
     return 0;
@@ -58,6 +59,9 @@ bool has_unsigned_dot_products(const targets::Target &target) {
 IntegerForm integer_form(const targets::Target &target, int digits, int words) {
     const Halide::Target machine(target.halide);
     if (has_dot_products(target)) return IntegerForm::words;
+    // A sum of so many products fits an int32 whatever they are.
+    if (has_unsigned_dot_products(target) && words <= std::numeric_limits<int32_t>::max() / (4 * 255 * 128))
+        return IntegerForm::above;
     if (target.integer_pairs) return IntegerForm::pairs;
     // Two digits cost more than one product of int16.
     const bool neon = machine.arch == Halide::Target::ARM && !machine.has_feature(Halide::Target::NoNEON);

@@ -9,6 +9,7 @@ enum class IntegerForm {
     ones,  // int16 by int16, one product to an int32
     pairs, // int16 by int16, two products to an int32
     words, // int8 by int8, a word of four products to an int32
+    above, // the same with weights 128 larger, which makes them uint8; 128 times the row is taken off
     bytes, // int8 by int8 to an int16, which is added in pairs to an int32 after two words
 };
 
@@ -22,7 +23,9 @@ bool has_unsigned_dot_products(const targets::Target &target);
 
 // The forms that multiply bytes take rows digit by digit, with a sum each. The others take whole
 // steps.
-inline bool multiplies_bytes(IntegerForm form) { return form == IntegerForm::words || form == IntegerForm::bytes; }
+inline bool multiplies_bytes(IntegerForm form) {
+    return form == IntegerForm::words || form == IntegerForm::above || form == IntegerForm::bytes;
+}
 // Sums of an output that lie side by side, and words that a product takes together.
 inline int sums_of_output(IntegerForm form) {
     return form == IntegerForm::pairs || form == IntegerForm::bytes ? 2 : 1;

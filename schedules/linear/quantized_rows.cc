@@ -42,10 +42,16 @@ QuantizedRows::QuantizedRows(const Product &product, const Expr &most_steps, int
     // The lower digit is from -128 to 127, so the upper one is rounded. Of at most 32,512 steps it
     // is at most 127.
     digits_(i, d, g, r) = cast<int8_t>(select(d == 0, steps_(i, g, r), (steps_(i, g, r) + 128) >> 8));
+    const int inputs = inputs_of_group(), vec = dividing_vector(inputs, 16);
+    RDom b(0, inputs / vec, "b"), e(0, vec, "e");
+    digit_sums_(l, d, r) = 0;
+    digit_sums_(l, d, r) += cast<int32_t>(digits_(b * vec + l, d, 0, r));
+    digit_sum_(d, r) = 0;
+    digit_sum_(d, r) += digit_sums_(e, d, r);
 }
 
 // THE SCHEDULE
-void QuantizedRows::schedule(int natural, int digits) {
+void QuantizedRows::schedule(int natural, int digits, bool sums) {
     const int vec = std::min(vec_, natural);
     peaks_.compute_at(peak_, g).vectorize(l, vec).unroll(l);
     peaks_.update().reorder(l, peaks_.rvars()[0], g, r).vectorize(l, vec).unroll(l);
@@ -58,6 +64,13 @@ void QuantizedRows::schedule(int natural, int digits) {
     if (digits) {
         digits_.compute_root().bound(i, 0, inputs).reorder(d, i, g, r).bound(d, 0, digits).unroll(d).vectorize(i, lanes_of_steps);
         store(digits_, int64_t{digits} * p_.inputs() * p_.rows);
+    }
+    if (sums) {
+        digit_sums_.compute_at(digit_sum_, d).vectorize(l, std::min(lanes_of_steps, natural)).unroll(l);
+        digit_sums_.update().reorder(l, digit_sums_.rvars()[0], d, r).vectorize(l, std::min(lanes_of_steps, natural)).unroll(l);
+        digit_sum_.compute_root().bound(d, 0, digits).unroll(d);
+        digit_sum_.update().unroll(d).atomic().vectorize(digit_sum_.rvars()[0]);
+        store(digit_sum_, int64_t{4} * digits * p_.rows);
     }
     for (Func *f : {&peak_, &unit_, &inverse_}) store(*f, int64_t{4} * groups_ * p_.rows);
     store(steps_, int64_t{2} * p_.inputs() * p_.rows);

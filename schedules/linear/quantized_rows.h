@@ -20,11 +20,14 @@ public:
                        const Halide::Expr &group = 0) const {
         return digits_(input, which, group, row);
     }
+    // Of a digit, over all inputs of a row that is one group.
+    Halide::Expr digit_sum(const Halide::Expr &which, const Halide::Expr &row) const { return digit_sum_(which, row); }
     // What a step stands for. Not finite where the row or group is not.
     Halide::Expr unit(const Halide::Expr &row, const Halide::Expr &group = 0) const { return unit_(group, row); }
 
     // All rows, before anything else. `digits`: how many of them are read; 0: whole steps are.
-    void schedule(int lanes, int digits = 0);
+    // `sums`: whether digit_sum is read.
+    void schedule(int lanes, int digits = 0, bool sums = false);
 
 private:
     int inputs_of_group() const { return together_ ? together_ : p_.inputs(); }
@@ -32,7 +35,8 @@ private:
     const Product &p_;
     const int together_, groups_, vec_;
     Halide::Var i{"i"}, d{"d"}, l{"l"}, g{"g"}, r{"r"};
-    Halide::Func peaks_{"peaks"}, peak_{"peak"}, unit_{"unit"}, inverse_{"inverse"}, steps_{"steps"}, digits_{"digits"};
+    Halide::Func peaks_{"peaks"}, peak_{"peak"}, unit_{"unit"}, inverse_{"inverse"}, steps_{"steps"}, digits_{"digits"},
+        digit_sums_{"digit_sums"}, digit_sum_{"digit_sum"};
 };
 
 } // namespace longwave::schedules
