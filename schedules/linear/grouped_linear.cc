@@ -49,7 +49,8 @@ public:
                    nibble = nibbles_(c * 4 + of_word, of_byte, z_.z, h, g, panel),
                    step = digit(z_.z * 8 + of_byte * 4 + of_word, g, row(t, i));
         if (together_ == 4) {
-            sum_(e, c, digit_, half, h, i, g, t, panel) = 0;
+            // From the sum of the row on, which is one addition less.
+            sum_(e, c, digit_, half, h, i, g, t, panel) = select(digit_ == 0 && half == 0, steps_of_group_(g, row(t, i)), 0);
             sum_(e, c, digit_, half, h, i, g, t, panel) += cast<int32_t>(nibble) * cast<int32_t>(step);
         } else {
             const Expr product = cast<int16_t>(nibble) * cast<int16_t>(step);
@@ -58,7 +59,7 @@ public:
             const Expr so_far = sum_(e, c, digit_, half, h, i, g, t, panel);
             sum_(e, c, digit_, half, h, i, g, t, panel) = together_ == 2 ? saturating_add(so_far, product) : so_far + product;
         }
-        whole_(c, h, i, g, t, panel) = steps_of_group_(g, row(t, i));
+        whole_(c, h, i, g, t, panel) = together_ == 4 ? Expr(0) : steps_of_group_(g, row(t, i));
         const Expr sum = cast<int32_t>(sum_(parts_.x, c, parts_.y, parts_.z, h, i, g, t, panel));
         whole_(c, h, i, g, t, panel) +=
             (apart_ == 2 ? select(parts_.z == 0, sum, sum >> 4) : sum) * cast<int32_t>(cast<int16_t>(select(parts_.y == 0, 1, 256)));
