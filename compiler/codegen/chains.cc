@@ -87,7 +87,8 @@ private:
     }
 
     // Layers repeat. Chains that begin at the same step of each layer have the same code, which the
-    // driver compiles once. So the steps [first, end) are cut at a period of their kernels.
+    // driver compiles once. So the steps [first, end) are cut at periods of their kernels, as many
+    // together as fit.
     static size_t length_at(const std::vector<Step> &steps, size_t first, size_t end, size_t at) {
         const auto repeats = [&](size_t i, size_t period) {
             return i + period < end && steps[i].spec == steps[i + period].spec;
@@ -99,6 +100,7 @@ private:
             if (count > most) most = count, period = p;
         }
         if (period == 0) return std::min(end - at, most_steps);
+        const size_t together = most_steps / period * period;
         size_t begin = first; // of the first full period
         const auto whole = [&](size_t i) {
             for (size_t j = 0; j < period; j++)
@@ -107,7 +109,7 @@ private:
         };
         while (begin < end && !whole(begin)) begin++;
         if (at < begin) return std::min(begin - at, most_steps);
-        return std::min(end - at, period - (at - begin) % period);
+        return std::min(end - at, together - (at - begin) % together);
     }
 
     bool goes_on(const std::vector<Step> &steps, size_t first, size_t next) const {

@@ -160,7 +160,7 @@ private:
         for (int m = 0; m < count; m++) {
             const Expr mode = first + m;
             const auto weight = [&](const ImageParam &from) {
-                return read_float64(p.name(), {p.let(from(0, channel, mode)), p.let(from(1, channel, mode))});
+                return p.read_words(from, {channel, mode});
             };
             list.push_back(
                 {weight(s_.lambda), weight(s_.scale), p.keep(p.read_words("sums", {channel, line, mode}))});

@@ -1,10 +1,7 @@
 // frame_power: power spectrum of overlapping windowed frames, with SIMD inside the frame so that
 // one frame at a time is fast.
-#include "schedules/contract/twiddles.h"
+#include "schedules/audio/frame_power.h"
 #include "schedules/halide/registry.h"
-#include "schedules/halide/threads.h"
-#include "schedules/transforms/butterfly.h"
-#include "schedules/transforms/gpu_shared_transform.h"
 #include <functional>
 #include <numeric>
 
@@ -60,16 +57,6 @@ std::vector<Func> transform(Point in, const std::vector<int> &radices, ImagePara
 
 } // namespace
 
-namespace {
-
-struct FramePower {
-    int n_fft, window, hop, rows, ring, chunk, points, bins;
-    FrameTables tables;
-    Shape y_shape;
-    ImageParam samples, weights, table;
-    Expr position;
-};
-
 FramePower declare_frame_power(KernelBuilder &k) {
     FramePower p{};
     p.n_fft = k.params.integer("n_fft", 64, 4096), p.window = k.params.integer("window", 1, 4096);
@@ -91,16 +78,12 @@ FramePower declare_frame_power(KernelBuilder &k) {
     return p;
 }
 
-// |X|² of bin i, from the transform Z of the even samples and i times the odd ones: X(k) = E + w·O with
-// E = (Z(k) + conj Z(−k))/2, O = (Z(k) − conj Z(−k))/2i.
 Expr power_of(const FramePower &p, const Complex &z, const Complex &mirrored, const Expr &i) {
     const Complex mirror = {mirrored.re, -mirrored.im};
     const Complex even = z + mirror, difference = z - mirror, odd = {difference.im, -difference.re};
     const Complex x = even + odd * Complex{p.table(p.tables.split_re + i), p.table(p.tables.split_im + i)};
     return 0.25f * (x.re * x.re + x.im * x.im);
 }
-
-} // namespace
 
 static void build_frame_power(KernelBuilder &k) {
     const FramePower p = declare_frame_power(k);
@@ -163,49 +146,6 @@ static void build_frame_power(KernelBuilder &k) {
     order.reorder(k1.x, k1.y, r).vectorize(k1.x, std::min(vec, shape.rows));
     spectrum.update(1).unscheduled();
     store(spectrum, int64_t{8} * (points + 32));
-    k.output(y, p.y_shape);
-}
-
-// A workgroup for each frame, whose complex points it transforms in shared memory.
-static void build_frame_power_on_gpu(KernelBuilder &k) {
-    const FramePower p = declare_frame_power(k);
-    std::vector<int> radices;
-    for (int rest = p.points; rest > 1; rest /= radices.back()) radices.push_back(rest % 4 == 0 ? 4 : 2);
-
-    // THE ALGORITHM The table has the first half of the roots of n_fft, which are those of the
-    // points and those between them.
-    Var i("i"), r("r");
-    const auto root = [&](const Expr &index) {
-        const Expr at = 2 * index, inside = select(at > p.points, max(at - p.points, 0), min(at, p.points));
-        const Complex value = {p.table(p.tables.split_re + inside), p.table(p.tables.split_im + inside)};
-        return Complex{select(at > p.points, -value.re, value.re),
-                       select(at > p.points, -value.im, value.im)};
-    };
-    const auto windowed = [&](const Expr &row, const Expr &n) -> Expr {
-        const Expr at = min(n, p.window - 1);
-        const Expr sample = p.samples(wrapped(p.position + (row + 1) * p.hop - p.window + at, p.ring));
-        return p.window == p.n_fft ? sample * p.weights(n)
-                                   : select(n < p.window, sample * p.weights(at), 0.0f);
-    };
-    SharedTransform transform("points", radices, 1, loop_threads(k.target), root);
-    transform.define([&](const Expr &row, const Expr &n) {
-        return Complex{windowed(row, 2 * n), windowed(row, 2 * n + 1)};
-    });
-    const Expr bin = min(i, p.points); // the first stands for the one behind the last
-    const Expr power =
-        power_of(p, transform.bin(r, bin % p.points), transform.bin(r, (p.points - bin) % p.points), bin);
-    Func y("power");
-    y(i, r) = k.epilogue(select(i < p.bins, power, 0.0f), {i, r}, p.y_shape, p.bins);
-
-    // THE SCHEDULE
-    Var block("block"), row("row"), lane("lane"), of_lane("of_lane");
-    y.split(r, block, row, 1)
-        .split(i, of_lane, lane, std::min(loop_threads(k.target), power_of_two_above(p.points)),
-               TailStrategy::GuardWithIf)
-        .reorder(of_lane, row, lane, block)
-        .gpu_blocks(block)
-        .gpu_threads(row, lane);
-    transform.compute_at(y, block);
     k.output(y, p.y_shape);
 }
 

@@ -8,9 +8,9 @@ using namespace Halide;
 
 namespace {
 
-class Writer {
+class ExpressionWriter {
 public:
-    Writer(gpu::Program &program, const ExpressionScope &scope) : program_(program), scope_(scope) {}
+    ExpressionWriter(gpu::Program &program, const ExpressionScope &scope) : program_(program), scope_(scope) {}
 
     gpu::Float real(const Expr &e) {
         if (const auto *c = e.as<Internal::FloatImm>()) return program_.real(static_cast<float>(c->value));
@@ -79,7 +79,7 @@ private:
 } // namespace
 
 gpu::Float written_value(gpu::Program &program, const Expr &value, const ExpressionScope &scope) {
-    return Writer(program, scope).real(Internal::common_subexpression_elimination(value));
+    return ExpressionWriter(program, scope).real(Internal::common_subexpression_elimination(value));
 }
 
 } // namespace longwave::schedules

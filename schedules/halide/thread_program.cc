@@ -34,6 +34,13 @@ Expr load_from(Type type, const std::string &memory, const Expr &index) {
     return Internal::Load::make(type, memory, index, Buffer<>(), Parameter(), Internal::const_true(), {});
 }
 
+// The words of a float64 lie beside each other, from an even index on.
+const Internal::ModulusRemainder even(2, 0);
+Expr both_words(const std::string &memory, const Expr &index, const Parameter &of) {
+    return Internal::Load::make(UInt(32, 2), memory, Internal::Ramp::make(index, 1, 2), Buffer<>(), of,
+                                Internal::const_true(2), even);
+}
+
 Stmt store_to(const std::string &memory, const Expr &index, const Expr &value) {
     return Internal::Store::make(memory, value, index, Parameter(), Internal::const_true(), {});
 }
@@ -86,18 +93,33 @@ void ThreadProgram::write(const std::string &output, const std::vector<Expr> &at
 
 TwoFloats ThreadProgram::read_words(const std::string &output, std::vector<Expr> at) {
     at.insert(at.begin(), 0);
-    const Expr low = read(output, at);
-    at[0] = 1;
-    return read_float64(name(), {low, read(output, at)});
+    const Place from = place(output, at);
+    return float64_of(both_words(from.memory, from.index, Parameter()));
+}
+
+TwoFloats ThreadProgram::read_words(const ImageParam &weight, const std::vector<Expr> &at) {
+    Expr index = 0;
+    for (size_t i = 0; i < at.size(); i++)
+        index += at[i] * weight.parameter().stride_constraint(static_cast<int>(i) + 1);
+    return float64_of(both_words(weight.name(), resolved(Internal::simplify(index)), weight.parameter()));
+}
+
+TwoFloats ThreadProgram::float64_of(const Expr &both_words) {
+    const Expr both = let(both_words);
+    return read_float64(name(), {let(Internal::Shuffle::make_extract_element(both, 0)),
+                                 let(Internal::Shuffle::make_extract_element(both, 1))});
 }
 
 void ThreadProgram::write_words(const std::string &output, std::vector<Expr> at,
                                 const TwoFloats &rounded_value) {
     const WordPair words = write_float64(name(), rounded_value);
     at.insert(at.begin(), 0);
-    write(output, at, words.low);
-    at[0] = 1;
-    write(output, at, words.high);
+    const Place to = place(output, at);
+    const Expr both = let(Internal::Shuffle::make_concat({words.low, words.high}));
+    here_->push_back({.statement = Internal::Store::make(to.memory, both, Internal::Ramp::make(to.index, 1, 2),
+                                                         Parameter(), Internal::const_true(2), even),
+                      .name = {},
+                      .value = {}});
 }
 
 ThreadProgram::Register ThreadProgram::keep(const Expr &initial) {

@@ -24,8 +24,10 @@ public:
     // An element of an output; `at` in elements of its declared shape.
     Halide::Expr read(const std::string &output, const std::vector<Halide::Expr> &at);
     void write(const std::string &output, const std::vector<Halide::Expr> &at, const Halide::Expr &value);
-    // Of a float64 output (Output::words), which `at` does not name the word of.
+    // Of a float64 output (Output::words) or weight (weight_words), which `at` does not name the
+    // word of. Both words go together: one request of 8 bytes per thread.
     TwoFloats read_words(const std::string &output, std::vector<Halide::Expr> at);
+    TwoFloats read_words(const Halide::ImageParam &weight, const std::vector<Halide::Expr> &at);
     void write_words(const std::string &output, std::vector<Halide::Expr> at, const TwoFloats &rounded_value);
 
     // A register that changes.
@@ -70,6 +72,7 @@ private:
     Halide::Expr resolved(const Halide::Expr &value) const;
     struct Place;
     Place place(const std::string &output, const std::vector<Halide::Expr> &at) const;
+    TwoFloats float64_of(const Halide::Expr &both_words);
 
     const KernelBuilder &builder_;
     Scope *here_ = nullptr;

@@ -70,6 +70,11 @@ public:
                          "'rows' must reach the second part of the first butterflies");
         across_ = row_ == 1 && (part == Part::columns || part == Part::back);
         wide_ = lanes_together(k, across_ ? count_ : tile_, int64_t{size_} * bytes_of_point);
+        const auto radices = transform_.radices().begin();
+        places_ = SharedPlaces(size_, wide_,
+                               SharedPlaces::passes(size_, {radices + first_, radices + last_},
+                                                    loop_threads(k.target) / wide_),
+                               k.target.shared_bytes / (bytes_of_point * wide_));
     }
 
     void build() {
@@ -97,8 +102,8 @@ public:
             pass(points_, in_, passes[i].first, passes[i].second, i == 0, i + 1 == passes.size());
 
         // THE SCHEDULE
-        if (passes.size() > 1) share(points_, LoopLevel(out_, block_), wide_, size_);
-        if (adaptive_) share(made_, LoopLevel(out_, block_), wide_, size_);
+        if (passes.size() > 1) share(points_, LoopLevel(out_, block_), wide_, places_.count());
+        if (adaptive_) share(made_, LoopLevel(out_, block_), wide_, places_.count());
         const int row = writes_rows() ? copies_ * row_ : 2 * tile_; // of a position
         Dim lane = {extent(tile_), 1}, other = {extent(count_), row * step_of_transform()};
         if (across_) std::swap(lane, other);
@@ -137,14 +142,15 @@ private:
         const Butterflies b(size_, before, radix, loop_threads(k_.target) / wide_,
                             ends ? std::min(apart, rows_) : 0);
         const Expr block = part_ == Part::rows ? which() * before + b.block : b.block;
+        const std::vector<Expr> places = b.places(places_);
         std::vector<Complex> x;
         for (int i = 0; i < radix; i++)
             x.push_back(reads ? sample(from, b.at[static_cast<size_t>(i)], i * apart)
-                              : read_buffer(points, {other_, m_, g_})(b.at[static_cast<size_t>(i)]));
+                              : read_buffer(points, {other_, m_, g_})(places[static_cast<size_t>(i)]));
         if (step != Step::inverse) transform_.forward(x, level, block);
         for (size_t i = 0; step == Step::middle && i < x.size(); i++) x[i] = x[i] * kernel(b.at[i]);
         if (step != Step::forward) transform_.inverse(x, level, block);
-        if (!writes) return b.store(points, x);
+        if (!writes) return b.store(points, places_, x);
         if (ends) write_rows(b, apart, x);
         else define_points(out_, b.at, x);
         Var of_block("of_block"), grid("grid");
@@ -171,7 +177,7 @@ private:
     Complex kernel(const Expr &at) const {
         const Complex fixed = complex_at(spectrum_, at, m_);
         if (!adaptive_) return fixed;
-        const Complex made = read_buffer(made_, {other_, m_, g_})(at);
+        const Complex made = read_buffer(made_, {other_, m_, g_})(places_(at));
         return {fixed.re + scale_ * made.re, fixed.im + scale_ * made.im};
     }
     // What lies `rows` further on is in the imaginary part, where there are as many rows as points.
@@ -192,6 +198,7 @@ private:
     int size_ = 0, count_ = 1; // points of a workgroup's transform, and how many of these a channel has
     bool across_ = false;      // lanes are neighbouring columns of one channel, not channels
     int wide_ = 1;             // lanes of a workgroup
+    SharedPlaces places_;
     const bool adaptive_, circular_;
     const float scale_; // of the kernel made in the run
     RightAngle transform_;

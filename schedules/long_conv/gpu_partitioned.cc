@@ -26,6 +26,10 @@ public:
         require_fits(k, "block", block_, bytes_of_both_points);
         k.params.require(tiles_ == 1 || tiles_ == row_ / tile_, "'tiles' must be all of them, or one");
         wide_ = lanes_together(k, tile_, int64_t{block_} * bytes_of_both_points);
+        const int threads = loop_threads(k.target) / wide_;
+        auto accesses = SharedPlaces::passes(block_, transform_.radices(), threads);
+        accesses.push_back({[this](int n) { return std::min(n, block_ - 1); }, threads});
+        places_ = SharedPlaces(block_, wide_, accesses, k.target.shared_bytes / (bytes_of_both_points * wide_));
     }
 
     void build() {
@@ -53,8 +57,8 @@ public:
         write();
 
         // THE SCHEDULE
-        share(newest_, LoopLevel(y_, group_), wide_, block_);
-        share(z_, LoopLevel(y_, m_), wide_, block_);
+        share(newest_, LoopLevel(y_, group_), wide_, places_.count());
+        share(z_, LoopLevel(y_, m_), wide_, places_.count());
         const Shape y = {{extent(tile_), 1}, {extent(copies_), row_}, block},
                     newest = {{extent(tile_), 1}, {2, tile_}, {extent(block_), spectra}},
                     tail = dense({tile_, copies_, block_});
@@ -91,17 +95,19 @@ private:
     void forward(int level) {
         const Butterflies b = butterflies(level);
         std::vector<Complex> x;
-        for (const Expr &p : b.at)
-            x.push_back(level == 0 ? Complex{at(u_, {v_, p}), Expr()} : read_buffer(newest_, {g_})(p));
+        const std::vector<Expr> places = b.places(places_);
+        for (size_t i = 0; i < places.size(); i++)
+            x.push_back(level == 0 ? Complex{at(u_, {v_, b.at[i]}), Expr()}
+                                   : read_buffer(newest_, {g_})(places[i]));
         transform_.forward(x, level, b.block);
-        b.store(newest_, x);
+        b.store(newest_, places_, x);
     }
 
     void products() {
         const auto kernel = [&](const Expr &q) {
             return Complex{at(spectrum_, {v_, 0, q, p_, m_}), at(spectrum_, {v_, 1, q, p_, m_})};
         };
-        const Complex first = read_buffer(newest_, {g_})(p_) * kernel(0);
+        const Complex first = read_buffer(newest_, {g_})(places_(p_)) * kernel(0);
         sum_(v_, p_, m_, g_) = Tuple(first.re, first.im);
         if (partitions_ > 1) {
             RDom q(1, partitions_ - 1, "q");
@@ -112,35 +118,33 @@ private:
             sum_(v_, p_, m_, g_) =
                 Tuple(sum_(v_, p_, m_, g_)[0] + term.re, sum_(v_, p_, m_, g_)[1] + term.im);
         }
-        z_(v_, part_, p_, m_, g_) = mux(part_, {sum_(v_, p_, m_, g_)[0], sum_(v_, p_, m_, g_)[1]});
-        Var line("line"), of_line("of_line");
-        z_.split(p_, of_line, line, std::min(power_of_two_above(block_), loop_threads(k_.target) / wide_),
-                 TailStrategy::GuardWithIf)
-            .reorder(part_, of_line, v_, line)
-            .unroll(part_)
-            .gpu_threads(v_, line);
-        sum_.compute_at(z_, of_line).store_in(MemoryType::Register);
+        const Butterflies each(block_, 1, 1, loop_threads(k_.target) / wide_);
+        const Expr at_each = each.at[0];
+        z_(v_, part_, p_, m_, g_) = undef<float>();
+        each.store(z_, places_, {{sum_(v_, at_each, m_, g_)[0], sum_(v_, at_each, m_, g_)[1]}});
+        sum_.compute_at(z_, each.d.x).store_in(MemoryType::Register);
     }
 
     std::vector<Complex> back(const Butterflies &b, int level) const {
         std::vector<Complex> x;
-        for (const Expr &p : b.at) x.push_back(read_buffer(z_, {m_, g_})(p));
+        for (const Expr &place : b.places(places_)) x.push_back(read_buffer(z_, {m_, g_})(place));
         transform_.inverse(x, level, b.block);
         return x;
     }
     void inverse(int level) {
         const Butterflies b = butterflies(level);
-        b.store(z_, back(b, level));
+        b.store(z_, places_, back(b, level));
     }
 
     void write() {
         const Butterflies b = butterflies(0);
         const std::vector<Complex> x = back(b, 0);
+        const std::vector<Expr> places = b.places(places_);
         std::vector<Expr> positions, parts, spectra, re, im;
         for (size_t i = 0; i < x.size(); i++)
             for (int part : {0, 1}) {
                 positions.push_back(b.at[i]), parts.emplace_back(part);
-                spectra.push_back(newest_(v_, part, b.at[i], g_));
+                spectra.push_back(newest_(v_, part, places[i], g_));
                 re.push_back(x[i].re), im.push_back(x[i].im);
             }
         // The update reads none of the three.
@@ -163,6 +167,7 @@ private:
     KernelBuilder &k_;
     const int block_, partitions_, copies_, channels_, row_, tile_, tiles_;
     int wide_ = 1; // channels of a workgroup
+    SharedPlaces places_;
     RightAngle transform_;
     ImageParam u_, past_, tail_, spectrum_, twiddles_;
     KernelBuilder::Epilogue epilogue_;

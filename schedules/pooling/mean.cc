@@ -71,16 +71,16 @@ static void build_mean_run_on_gpu(KernelBuilder &k) {
     const Expr row = t * slices + s, term = select(row < length, x(c, min(row, rows - 1)), nothing);
     sum(c) = nothing;
     if (largest) {
-        own(s, c) = nothing;
-        own(s, c) = max(own(s, c), term);
-        begun(s, c) = own(s, c);
-        sum(c) = max(sum(c), begun(all, c));
+        own(c, s) = nothing;
+        own(c, s) = max(own(c, s), term);
+        begun(c, s) = own(c, s);
+        sum(c) = max(sum(c), begun(c, all));
     } else {
-        own(s, c) = Tuple(0.0f, 0.0f);
-        const Expr high = own(s, c)[0], next = high + term, part = next - high;
-        own(s, c) = Tuple(next, own(s, c)[1] + ((high - (next - part)) + (term - part)));
-        begun(s, c) = own(s, c)[0] + own(s, c)[1];
-        sum(c) += begun(all, c);
+        own(c, s) = Tuple(0.0f, 0.0f);
+        const Expr high = own(c, s)[0], next = high + term, part = next - high;
+        own(c, s) = Tuple(next, own(c, s)[1] + ((high - (next - part)) + (term - part)));
+        begun(c, s) = own(c, s)[0] + own(c, s)[1];
+        sum(c) += begun(c, all);
     }
     Expr value = select(length > 0, x(c, mode == "last" ? max(length - 1, 0) : Expr(0)), 0.0f);
     if (adds) value = mode == "mean" ? sum(c) / cast<float>(max(length, 1)) : Expr(sum(c));

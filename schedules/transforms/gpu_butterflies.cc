@@ -6,20 +6,32 @@ namespace longwave::schedules {
 
 using namespace Halide;
 
-Butterflies::Butterflies(int points, int blocks, int radix, int threads, int groups) {
-    const int size = points / blocks, apart = size / radix, all = groups > 0 ? groups : points / radix,
-              side = std::min(power_of_two_above(all), std::max(1, threads)), turns = (all + side - 1) / side;
-    d = RDom(0, turns, 0, side, fresh_name("butterfly"));
-    const Expr any = d.x * side + d.y;
-    if (turns * side > all) d.where(any < all);
-    const Expr g = min(any, all - 1); // in sight of the bounds
+Butterflies::Butterflies(int points, int blocks, int radix, int threads, int groups)
+    : radix_(radix), apart_(points / blocks / radix) {
+    const int size = points / blocks, apart = apart_, all = groups > 0 ? groups : points / radix;
+    const Expr g = number(all, threads);
     block = blocks == 1 ? Expr(0) : g / apart;
     offset = blocks == 1 ? g : g % apart;
     for (int i = 0; i < radix; i++) at.push_back(block * size + offset + i * apart);
 }
 
-void Butterflies::store(Func f, const std::vector<Complex> &x) const {
-    define_points(f, at, x);
+Butterflies::Butterflies(int all, int radix, int apart, int threads,
+                         const std::function<Expr(const Expr &g)> &first)
+    : radix_(radix), apart_(apart) {
+    const Expr begin = first(number(all, threads));
+    for (int i = 0; i < radix; i++) at.push_back(begin + i * apart);
+}
+
+Expr Butterflies::number(int all, int threads) {
+    const int side = std::min(power_of_two_above(all), std::max(1, threads)), turns = (all + side - 1) / side;
+    d = RDom(0, turns, 0, side, fresh_name("butterfly"));
+    const Expr any = d.x * side + d.y;
+    if (turns * side > all) d.where(any < all);
+    return min(any, all - 1); // in sight of the bounds
+}
+
+void Butterflies::store(Func f, const SharedPlaces &shared, const std::vector<Complex> &x) const {
+    define_points(f, places(shared), x);
     const Var lane = f.args()[0];
     f.update(f.num_update_definitions() - 1)
         .allow_race_conditions()
@@ -40,13 +52,14 @@ void require_fits(const KernelBuilder &k, const char *param, int length, int byt
                          k.target.name);
 }
 
-void share(Func points, const LoopLevel &level, int wide, int positions) {
+void share(Func points, const LoopLevel &level, int wide, int places) {
     const std::vector<Var> vars = points.args();
     points.compute_at(level)
         .store_in(MemoryType::GPUShared)
         .bound_extent(vars[0], wide)
         .bound_extent(vars[1], 2)
-        .bound_extent(vars[2], positions);
+        .bound_extent(vars[2], places)
+        .reorder_storage(vars[0], vars[2], vars[1]);
 }
 
 } // namespace longwave::schedules

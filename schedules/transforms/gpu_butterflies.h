@@ -6,6 +6,7 @@
 #pragma once
 #include "schedules/halide/threads.h"
 #include "schedules/long_conv/transform.h"
+#include "schedules/transforms/shared_places.h"
 
 namespace longwave::schedules {
 
@@ -16,12 +17,21 @@ public:
     // The level cuts each of `blocks` blocks of `points` points in all into `radix`. `groups`: only
     // the first of them, where there is one block.
     Butterflies(int points, int blocks, int radix, int threads, int groups = 0);
+    // Butterflies of any other order: butterfly g of `all` has points `apart` from first(g) on.
+    Butterflies(int all, int radix, int apart, int threads,
+                const std::function<Halide::Expr(const Halide::Expr &g)> &first);
+    std::vector<Halide::Expr> places(const SharedPlaces &shared) const { return shared.butterfly(at[0], apart_, radix_); }
     // Defines and schedules a pass over `f`: the points of each butterfly become x.
-    void store(Halide::Func f, const std::vector<Complex> &x) const;
+    void store(Halide::Func f, const SharedPlaces &shared, const std::vector<Complex> &x) const;
 
     Halide::RDom d;               // x: the turns of a thread, y: threads
     Halide::Expr block, offset;   // of a butterfly: in which block of the level, how far into it
     std::vector<Halide::Expr> at; // its positions
+
+private:
+    Halide::Expr number(int all, int threads); // of the butterfly; defines d
+
+    int radix_, apart_;
 };
 
 // So many of `extent` lanes go through a workgroup together, evenly: as many as use a sector of
@@ -31,7 +41,8 @@ int lanes_together(const KernelBuilder &k, int extent, int64_t bytes_of_lane);
 // Refuses a transform that has no radices, or of which not one lane fits, by the name of its param.
 void require_fits(const KernelBuilder &k, const char *param, int length, int bytes_of_point);
 
-// Points of `wide` lanes, computed by a workgroup at `level`.
-void share(Halide::Func points, const Halide::LoopLevel &level, int wide, int positions);
+// Points of `wide` lanes, computed by a workgroup at `level`. All real parts lie before all
+// imaginary ones: neighbouring positions are in neighbouring banks.
+void share(Halide::Func points, const Halide::LoopLevel &level, int wide, int places);
 
 } // namespace longwave::schedules

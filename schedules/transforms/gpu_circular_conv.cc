@@ -23,6 +23,9 @@ public:
         const int bytes_of_point = adaptive_ ? 16 : 8;
         require_fits(k, "length", length_, bytes_of_point);
         wide_ = lanes_together(k, row_, int64_t{length_} * bytes_of_point);
+        places_ = SharedPlaces(length_, wide_,
+                               SharedPlaces::passes(length_, transform_.radices(), loop_threads(k.target) / wide_),
+                               k.target.shared_bytes / (bytes_of_point * wide_));
     }
 
     void build() {
@@ -44,7 +47,7 @@ public:
         // What lies `rows` further on comes round: in the real part as far as the transform
         // reaches, then in the imaginary one.
         Var t("t");
-        const auto point = [&](const Expr &at, int part) { return Expr(points_(c_, part, at)); };
+        const auto point = [&](const Expr &at, int part) { return Expr(points_(c_, part, places_(at))); };
         const Expr behind = t + rows_;
         Expr round = point(t, 1);
         if (rows_ < length_)
@@ -61,8 +64,8 @@ public:
             .reorder(of_line, channel, line, block)
             .gpu_blocks(block)
             .gpu_threads(channel, line);
-        share(points_, LoopLevel(y, block), wide_, length_);
-        if (adaptive_) share(made_, LoopLevel(y, block), wide_, length_);
+        share(points_, LoopLevel(y, block), wide_, places_.count());
+        if (adaptive_) share(made_, LoopLevel(y, block), wide_, places_.count());
         k_.output(y, y_shape);
     }
 
@@ -73,15 +76,16 @@ private:
         const int radix = transform_.radices()[static_cast<size_t>(level)],
                   apart = length_ / transform_.blocks(level + 1);
         const Butterflies b(length_, transform_.blocks(level), radix, loop_threads(k_.target) / wide_);
+        const std::vector<Expr> places = b.places(places_);
         std::vector<Complex> x;
         for (size_t i = 0; i < b.at.size(); i++)
             x.push_back(level == 0 && step != Step::inverse
                             ? Complex{sample(from, b.at[i], static_cast<int>(i) * apart), Expr()}
-                            : read_buffer(f)(b.at[i]));
+                            : read_buffer(f)(places[i]));
         if (step != Step::inverse) transform_.forward(x, level, b.block);
         for (size_t i = 0; step == Step::middle && i < x.size(); i++) x[i] = x[i] * kernel(b.at[i]);
         if (step != Step::forward) transform_.inverse(x, level, b.block);
-        b.store(f, x);
+        b.store(f, places_, x);
     }
     // `least`: the first position that the point of a butterfly can have. What lies behind the rows
     // is zero.
@@ -94,7 +98,8 @@ private:
             return all_ ? fixed_(c_ % tile_, part, at, c_ / tile_) : fixed_(c_, part, at);
         };
         if (!adaptive_) return {still(0), still(1)};
-        return {still(0) + scale_ * made_(c_, 0, at), still(1) + scale_ * made_(c_, 1, at)};
+        const Expr there = places_(at);
+        return {still(0) + scale_ * made_(c_, 0, there), still(1) + scale_ * made_(c_, 1, there)};
     }
 
     KernelBuilder &k_;
@@ -103,6 +108,7 @@ private:
     const float scale_; // of the kernel made in the run
     const int row_, tile_;
     int wide_ = 1; // channels of a workgroup
+    SharedPlaces places_;
     RightAngle transform_;
     ImageParam u_, h_, fixed_, twiddles_;
     Var c_{"c"}, part_{"part"}, p_{"p"};

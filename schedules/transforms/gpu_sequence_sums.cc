@@ -26,7 +26,8 @@ SequenceSums::SequenceSums(KernelBuilder &k, int length, int width, const ImageP
     }
     while (wide_ * bytes > k.target.shared_bytes) wide_ /= 2;
     const auto of_points = [this](const Expr &index) { return root(length_ % 2 ? index : 2 * index); };
-    transform_.emplace("points", shape_.radices, wide_, loop_threads(k.target), of_points);
+    transform_.emplace("points", shape_.radices, wide_, loop_threads(k.target), k.target.shared_bytes,
+                       of_points);
 }
 
 // Where there are passes the table ends with the middle of an even length.

@@ -3,6 +3,7 @@
 #pragma once
 #include "schedules/halide/builder.h"
 #include "schedules/transforms/butterfly.h"
+#include "schedules/transforms/shared_places.h"
 
 namespace longwave::schedules {
 
@@ -15,8 +16,9 @@ public:
         std::function<Complex(const Halide::Expr &index)>; // exp(2πi·index/points), 0 ≤ index < points
     using Sample = std::function<Complex(const Halide::Expr &lane, const Halide::Expr &n)>;
 
-    // No radices: one point.
-    SharedTransform(const std::string &name, std::vector<int> radices, int wide, int threads, Root root);
+    // No radices: one point. `shared_bytes`: of a workgroup, at most.
+    SharedTransform(const std::string &name, std::vector<int> radices, int wide, int threads,
+                    int shared_bytes, Root root);
 
     // Defines `values`(lane, part, point) and schedules its passes over threads (lane, butterfly).
     void define(const Sample &sample);
@@ -34,6 +36,7 @@ private:
     const std::vector<int> radices_;
     const int wide_, threads_;
     Root root_;
+    SharedPlaces places_;
     Halide::Var lane_{"lane"}, part_{"part"}, point_{"point"};
 };
 

@@ -1,4 +1,5 @@
-// Steps of a stream that share a dispatch: the bits of the same steps one by one.
+// Steps of a stream that share a dispatch: the bits of the same steps one by one, and what the CPU
+// computes.
 #include "tests/support/layer_package.h"
 #include "tests/support/numbers.h"
 #include "tests/support/vulkan_streams.h"
@@ -14,7 +15,8 @@ constexpr size_t width = 21;
 
 // Compiles the model with chains and without, and streams the same rows through both.
 struct Compared {
-    std::vector<float> chained, apart;
+    std::vector<float> chained, apart, cpu;
+    double limit = 0; // that the file states for its outputs
     uint64_t chained_dispatches = 0, apart_dispatches = 0;
 };
 
@@ -29,6 +31,8 @@ Compared compare(const LayerPackage &package, uint32_t block, size_t ticks) {
         const Both models(compiled);
         const std::vector<float> x = random_numbers(ticks * width, 11);
         (chained ? made.chained : made.apart) = streamed(models.gpu, x.data(), ticks);
+        if (chained) made.cpu = streamed(models.cpu, x.data(), ticks);
+        made.limit = double{models.gpu.info.error_limit};
         (chained ? made.chained_dispatches : made.apart_dispatches) =
             many_have_the_bits_of_one(models.gpu, {.streams = 3}).dispatches;
     }
@@ -38,6 +42,9 @@ Compared compare(const LayerPackage &package, uint32_t block, size_t ticks) {
 void check(const LayerPackage &package, uint32_t block, uint64_t most) {
     const Compared made = compare(package, block, 24 * block);
     CHECK(same_bits(made.chained, made.apart));
+    CHECK(made.limit > 0);
+    CHECK(made.limit < 1e-3);
+    CHECK(distance(made.chained, made.cpu) <= made.limit);
     CHECK(made.chained_dispatches <= most);
     CHECK(made.chained_dispatches < made.apart_dispatches);
     MESSAGE("block ", block, ": ", made.chained_dispatches, " dispatches, one by one ", made.apart_dispatches);
@@ -82,6 +89,41 @@ TEST_CASE("vulkan chains: layers that fire in some blocks alone") {
     package.conv1d("second", 24, 16, 3);
     package.linear("out", 16, 7);
     check(package, 1, 2);
+}
+
+TEST_CASE("vulkan chains: one channel and two, with long convolutions") {
+    for (const uint64_t channels : {1u, 2u}) {
+        CAPTURE(channels);
+        LayerPackage package(features_input(width));
+        package.linear("in", width, channels);
+        package.plain("gelu", "act");
+        package.sgconv("long", channels, 64);
+        package.conv1d("short", channels, channels, 3);
+        package.linear("out", channels, 7);
+        check(package, 4, 12);
+    }
+}
+
+TEST_CASE("vulkan chains: 2,048 channels") {
+    LayerPackage package(features_input(width));
+    package.linear("in", width, 2048);
+    package.layer_norm("norm", 2048);
+    package.plain("gelu", "act");
+    package.linear("out", 2048, 7);
+    check(package, 1, 1);
+}
+
+TEST_CASE("vulkan chains: 24 layers") {
+    LayerPackage package(features_input(width));
+    package.linear("in", width, 24);
+    for (int layer = 0; layer < 24; layer++) {
+        const std::string number = std::to_string(layer);
+        package.layer_norm("norm" + number, 24);
+        package.linear("linear" + number, 24, 24);
+        package.plain("gelu", "act" + number);
+    }
+    package.linear("out", 24, 7);
+    check(package, 1, 8);
 }
 
 } // namespace vulkan_chains_test

@@ -39,8 +39,8 @@ Outcome measure(const std::string &path, const Settings &settings) {
 }
 
 // The device, and the target with most shared memory that it runs.
-Status open_device(const std::string &name, Settings &settings) {
-    LW_ASSIGN(settings.device, cli::open_device(name));
+Status open_device(const std::string &name, bool share_dispatches, Settings &settings) {
+    LW_ASSIGN(settings.device, cli::open_device(name, {.share_dispatches = share_dispatches}));
     if (!settings.device) return {};
     LW_ASSIGN(settings.gpu_target, cli::target_of(settings.device.get()));
     return {};
@@ -85,7 +85,7 @@ int main(int argc, char **argv) {
     oracles::Settings settings;
     std::string device = "cpu", targets;
     std::vector<std::string> emulators;
-    bool verbose = false, json = false;
+    bool verbose = false, json = false, share_dispatches = false;
     program.add_option("folder", folder, "Folder of fixtures: NAME.json with NAME.safetensors")->required();
     program.add_option("pattern", patterns,
                        "Fixtures to run: shell patterns or parts of names (default: all)");
@@ -105,6 +105,7 @@ int main(int argc, char **argv) {
                     "wasm32: what serves a library, whose path follows, such as tests/web/serve.py")
         ->single();
     cli::add_device_flag(program, device);
+    cli::add_share_dispatches_flag(program, share_dispatches);
     program
         .add_option("--gpu-storage", settings.gpu_storage,
                     "f16: offline runs on the device store float16 between kernels, with limits of their own")
@@ -121,7 +122,7 @@ int main(int argc, char **argv) {
         settings.kgen = *kgen;
     }
     Status ready = oracles::set_targets(targets, emulators, settings);
-    if (ready) ready = oracles::open_device(device, settings);
+    if (ready) ready = oracles::open_device(device, share_dispatches, settings);
     if (ready && settings.device && !settings.targets.empty())
         ready = Status::usage("--target: leave it out with --device");
     if (!ready) {

@@ -6,7 +6,7 @@
 namespace longwave::test {
 
 std::shared_ptr<lw_device> vulkan_device() {
-    static const auto found = cli::open_device("vulkan", false, true);
+    static const auto found = cli::open_device("vulkan", {.share_dispatches = true});
     if (found) return *found;
     std::printf("SKIPPED: %s\n", found.status().message().c_str());
     std::fflush(stdout);

@@ -21,8 +21,8 @@
  * so at once. lw_run, push, pull and flush wait for the device: they are not for real-time threads.
  * Flush a stream before it goes to another thread.
  *
- * Results agree with the CPU's within 1e-5 of the largest value of an output. On one device, driver
- * and model they are bit-identical.
+ * Results agree with the CPU's within lw_model_info.error_limit of the largest value of an output.
+ * On one device, driver and model they are bit-identical.
  *
  * After LW_DEVICE_LOST, LW_TIMEOUT or LW_DEVICE_WRONG: close the runners, streams, models and the
  * device, and continue elsewhere (or set fall_back). lw_last_error names the failed call.
@@ -61,6 +61,9 @@ typedef struct lw_vulkan_options {
      * devices, where a dispatch costs little and one workgroup cannot use all threads. 1: on every
      * device. 2: on none. */
     int share_dispatches;
+    /** 1: lw_vulkan_open leaves out its test of the device's arithmetic, for drivers that run
+     * without their GPU: they compile and compute nothing. 0: it runs once in a process. */
+    int no_self_test;
 } lw_vulkan_options;
 
 /** Kind of a device. */

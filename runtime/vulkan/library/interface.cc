@@ -6,7 +6,6 @@
 #include "runtime/vulkan/device/self_test.h"
 #include "runtime/vulkan/library/calls.h"
 #include <new>
-#include <stdlib.h>
 #include <string.h>
 
 using namespace longwave::runtime;
@@ -33,8 +32,7 @@ lw_status open(Gpu &gpu, const lw_vulkan_options &options) {
     gpu.shares_dispatches = options.share_dispatches == 1 || (options.share_dispatches == 0 && !software);
     if (options.cache_folder)
         if (const char *why = gpu.cache.open(options.cache_folder, gpu.properties)) gpu.no_cache = why;
-    // For drivers without their GPU, which compile and compute nothing (tests/bench/gpu_compilers).
-    return getenv("LONGWAVE_NO_SELF_TEST") ? LW_OK : self_test(gpu);
+    return options.no_self_test ? LW_OK : self_test(gpu);
 }
 
 lw_status list(const Gpu &gpu, lw_vulkan_info *to, size_t *n) {

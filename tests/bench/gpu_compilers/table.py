@@ -4,6 +4,9 @@ import json
 TOLERANCE = 0.1  # of a figure: what a new version of a compiler or a reordered sum may change
 SLACK = {"instructions": 12, "cycles": 600, "registers": 8}
 SECTORS, SHARED = 4.5, 1.3  # of a request of 4 bytes a lane; over the ideal
+# Fewer than 8 channels of so many rows fit into shared memory beside each other. Rows have their channels innermost, so a
+# request then takes more sectors than it uses. Neighbouring workgroups use the rest.
+FEW_CHANNELS = {"long_conv_registers": {2048: 8, 4096: 16, 8192: 32}}
 MULTIPLY_ADDS = 0.7  # of the instructions of a loop, for products in registers
 
 
@@ -62,6 +65,12 @@ def print_table(rows, compilers):
         print(f"{name}\n    {' · '.join(cells)} · sectors {row['sectors']} · shared {row['shared']} · {kinds} {' '.join(facts)}")
 
 
+def sectors_limit(name):
+    kernel, *params = name.split(": ", 1)[1].split()
+    length = next((int(word.split("=")[1]) for word in params if word.startswith("length=")), 0)
+    return FEW_CHANNELS.get(kernel, {}).get(length, SECTORS)
+
+
 def check(rows, table, compilers):
     """(problems, notes). What must hold of every module, and what must not be worse than in the table."""
     problems, notes = [], []
@@ -70,10 +79,9 @@ def check(rows, table, compilers):
         for fact in ("float64", "int64", "indexed_private"):
             if row.get(fact):
                 problems.append(f"{name}: {fact}")
-        for figure, limit in (("sectors", SECTORS), ("shared", SHARED)):
-            # What was beyond a limit when the table was written may stay so, and not grow.
-            if row[figure] > max(limit, before.get(figure, 0)):
-                problems.append(f"{name}: {figure} {row[figure]}, limit {max(limit, before.get(figure, 0))}")
+        for figure, limit in (("sectors", sectors_limit(name)), ("shared", SHARED)):
+            if row[figure] > limit:
+                problems.append(f"{name}: {figure} {row[figure]}, limit {limit}")
         if name not in table:
             notes.append(f"{name}: not in the table; write it again with run --write")
         for compiler in compilers:

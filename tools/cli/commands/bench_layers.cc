@@ -88,7 +88,7 @@ Expected<ordered_json> bench_layers(const ModelFlags &flags) {
             flags.path + ": --layers needs offline runs on a GPU; compile with --target host,vulkan-32k, and "
                          "with --place auto if the target rejects a layer");
     ModelFlags both = flags;
-    both.fall_back = true; // so that the model has its CPU part
+    both.use.fall_back = true; // so that the model has its CPU part
     LW_ASSIGN(const Model model, Model::open(both));
     LW_ASSIGN(const auto names, layers_of(plan, flags.path));
     lw_vulkan_times times = {};

@@ -146,6 +146,8 @@ Command add_verify(CommandLine &program) {
         "verify", "Check the file of a compiled model and recompute its golden vectors on this machine.");
     flags->model.add(*app);
     add_device_flags(*app, flags->model);
+    app->add_flag("--no-self-test", flags->model.use.no_self_test,
+                  "Leave out the test of the device's arithmetic, for drivers that run without their GPU");
     app->add_flag("--stream", flags->stream,
                   "Also check that the stream equals the offline run on random input");
     app->add_flag("--json", flags->json, "Print one JSON object");

@@ -19,9 +19,15 @@ void add_device_flag(CommandLine &app, std::string &device) {
         ->capture_default_str();
 }
 
+void add_share_dispatches_flag(CommandLine &app, bool &share_dispatches) {
+    app.add_flag("--share-dispatches", share_dispatches,
+                 "Steps of a stream share dispatches on software devices too (default: on GPUs only)");
+}
+
 void add_device_flags(CommandLine &app, ModelFlags &flags) {
     add_device_flag(app, flags.device);
-    app.add_flag("--fall-back", flags.fall_back,
+    add_share_dispatches_flag(app, flags.use.share_dispatches);
+    app.add_flag("--fall-back", flags.use.fall_back,
                  "Continue on the CPU when the GPU fails or is lost (default: stop with an error)");
 }
 
@@ -56,7 +62,7 @@ std::string ready_cache_folder() {
 
 } // namespace
 
-Expected<std::shared_ptr<lw_device>> open_device(const std::string &device, bool fall_back, bool share_dispatches) {
+Expected<std::shared_ptr<lw_device>> open_device(const std::string &device, const DeviceUse &use) {
     if (device == "cpu") return std::shared_ptr<lw_device>();
     const std::string kind = device.substr(0, device.find(':'));
     if (kind != "vulkan")
@@ -67,8 +73,9 @@ Expected<std::shared_ptr<lw_device>> open_device(const std::string &device, bool
     options.struct_size = sizeof options;
     options.device = wanted.empty() ? nullptr : wanted.c_str();
     options.cache_folder = folder.empty() ? nullptr : folder.c_str();
-    options.fall_back = fall_back;
-    options.share_dispatches = share_dispatches;
+    options.fall_back = use.fall_back;
+    options.share_dispatches = use.share_dispatches;
+    options.no_self_test = use.no_self_test;
     lw_device *opened = nullptr;
     LW_TRY(status_of(lw_vulkan_open(&options, &opened), "--device " + device));
     return std::shared_ptr<lw_device>(opened, lw_vulkan_close);
@@ -108,7 +115,7 @@ Expected<std::string> target_of(const lw_device *) {
     return Status::device("this program was built without Vulkan");
 }
 
-Expected<std::shared_ptr<lw_device>> open_device(const std::string &device, bool, bool) {
+Expected<std::shared_ptr<lw_device>> open_device(const std::string &device, const DeviceUse &) {
     if (device == "cpu") return std::shared_ptr<lw_device>();
     return Status::usage("--device " + device +
                          ": this program was built without Vulkan; build it with libvulkan-dev installed");

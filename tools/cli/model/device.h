@@ -14,16 +14,22 @@ struct ModelFlags;
 
 // --device alone, for programs that open models themselves.
 void add_device_flag(CommandLine &app, std::string &device);
-// --device and --fall-back, for every command that computes.
+void add_share_dispatches_flag(CommandLine &app, bool &share_dispatches);
+// --device, --fall-back and --share-dispatches, for every command that computes.
 void add_device_flags(CommandLine &app, ModelFlags &flags);
 
+// What is asked of a device, as in lw_vulkan_options.
+struct DeviceUse {
+    bool fall_back = false;
+    bool share_dispatches = false; // on software devices as well
+    bool no_self_test = false;
+};
+
 // "cpu": null. "vulkan": the best device; "vulkan:NAME" or "vulkan:NUMBER": that of `longwave
-// devices`. Pipelines and records of passed checks are kept in device_cache_folder(). fall_back: as
-// in lw_vulkan_options. share_dispatches: on software devices as well. Fault::usage: unknown kind of
-// device, or this program was built without Vulkan. Fault::device: the machine has no such device,
-// or cannot use it.
-Expected<std::shared_ptr<lw_device>> open_device(const std::string &device, bool fall_back = false,
-                                                 bool share_dispatches = false);
+// devices`. Pipelines and records of passed checks are kept in device_cache_folder(). Fault::usage:
+// unknown kind of device, or this program was built without Vulkan. Fault::device: the machine has
+// no such device, or cannot use it.
+Expected<std::shared_ptr<lw_device>> open_device(const std::string &device, const DeviceUse &use = {});
 
 // Recomputes the golden vectors on the model's device. Without `always`, a device and driver that
 // have passed before are not checked again. Fault::device: the results are wrong, and the device is

@@ -78,7 +78,7 @@ Expected<Model> Model::open(const ModelFlags &flags) {
         options.n_trusted_keys = keys.size();
         options.least_version = flags.least_version;
     }
-    LW_ASSIGN(const std::shared_ptr<lw_device> device, open_device(flags.device, flags.fall_back));
+    LW_ASSIGN(const std::shared_ptr<lw_device> device, open_device(flags.device, flags.use));
     options.device = flags.watched ? flags.watched.get() : device.get();
     lw_model *model = nullptr;
     const lw_status status = lw_model_open(flags.path.c_str(), &options, &model);

@@ -3,6 +3,7 @@
 #include "formats/artifact/header.h"
 #include "formats/base/expected.h"
 #include "tools/cli/command_line/command_line.h"
+#include "tools/cli/model/device.h"
 #include <longwave/longwave.h>
 #include <memory>
 #include <string>
@@ -20,7 +21,7 @@ struct ModelFlags {
     std::vector<std::string> require_key;
     uint64_t least_version = 0; // of a signed model
     std::string device = "cpu"; // device.h; only for commands that have the flag
-    bool fall_back = false;     // likewise: the CPU continues when the GPU fails
+    DeviceUse use;              // likewise
     bool streams = false;       // the command needs stream entries, on any device
     bool checked = false;       // the command checks the device itself
     // Instead of `device`: the CPU, which tells when each step ran (runtime/watch/watched_cpu.h).
