@@ -16,8 +16,8 @@ struct FramePower {
 
 FramePower declare_frame_power(KernelBuilder &k);
 
-// |X|² of bin i, from the transform Z of the even samples and i times the odd ones: X(k) = E + w·O with
-// E = (Z(k) + conj Z(−k))/2, O = (Z(k) − conj Z(−k))/2i.
+// |X|² of bin i, from the transform Z of the even samples and i times the odd ones: X(k) = E + w·O
+// with E = (Z(k) + conj Z(−k))/2, O = (Z(k) − conj Z(−k))/2i.
 Halide::Expr power_of(const FramePower &p, const Complex &z, const Complex &mirrored, const Halide::Expr &i);
 
 void build_frame_power_on_gpu(KernelBuilder &k); // gpu_frame_power.cc
