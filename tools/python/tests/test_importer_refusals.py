@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.fft import irfft, rfft
 
 import importer_models as models
-from importer_checks import refusal
+from importer_checks import imported, refusal
 from longwave.importer.errors import ImportFailed
 from longwave.importer.inputs import parse_input
 
@@ -35,7 +35,40 @@ def complex_result(x: Tensor) -> Tensor:
     return torch.fft.rfft(x, dim=1)
 
 
+def light_gates(x: Tensor) -> Tensor:
+    """A recurrence with one gate, as a loop over the rows."""
+    h, rows = torch.zeros(1, 4), []
+    for t in range(x.shape[1]):
+        z = (x[:, t] + h).sigmoid()
+        h = z * h + (1 - z) * x[:, t].relu()
+        rows.append(h)
+    return torch.stack(rows, 1)
+
+
+def split_rows(x: Tensor) -> Tensor:
+    """A decaying mean, as a loop over rows that split gives."""
+    h = [torch.zeros(1, 1, 4)]
+    for row in x.split(1, 1):
+        h.append(0.5 * h[-1] + row)
+    return torch.cat(h[1:], 1)
+
+
+def writes_rows(x: Tensor) -> Tensor:
+    y = torch.zeros_like(x)
+    y[:, 0] = x[:, 0]
+    y[:, 1:] = x[:, 1:] - x[:, :-1]
+    return y
+
+
+def reads_features(x: Tensor) -> Tensor:
+    return torch.stack([x.repeat(1, 1, 5)[..., i] * (i + 1) for i in range(20)], 2)
+
+
 REFUSED = {
+    "loop": (lambda: models.Function(light_gates), "select: a loop over the rows of the sequence has no op; use LSTM"),
+    "loop over parts": (lambda: models.Function(split_rows), "split: a loop over the rows of the sequence has no op; use LSTM"),
+    "writes": (lambda: models.Function(writes_rows), "writes parts of a value one by one; compute all rows in one call"),
+    "exponents": (lambda: models.Function(lambda x: x.exp() ** torch.tensor([0.5, 1, 1, 2])), "pow: an exponent that is a tensor has no op; write"),
     "circular": (lambda: models.Function(circular, 4, 30), "circular convolution: its taps change with the length"),
     "wrapping": (lambda: models.Function(wrapping, 4, 30), "circular convolution: its taps change with the length"),
     "kernel from the input": (lambda: models.Function(from_input, 4, 30), "fft_rfft: FFT that is neither a convolution with constant taps"),
@@ -69,6 +102,11 @@ def test_weights_that_are_not_finite_are_refused() -> None:
     module = nn.Linear(4, 2)
     module.weight.data[0, 1] = float("nan")
     assert refusal(module, "x=1xTx4") == "weight: holds NaN or infinity; the training diverged; take an earlier checkpoint"
+
+
+def test_a_loop_is_told_once_and_features_may_be_read_one_by_one() -> None:
+    assert len(refusal(models.Function(light_gates), "x=1xTx4").splitlines()) == 1
+    assert max(imported(models.Function(reads_features), "x=1xTx4").report["errors"].values()) <= 1e-10
 
 
 def test_every_cause_is_reported_and_no_consequence() -> None:

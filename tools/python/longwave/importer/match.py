@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.fx.node import Node
 
-from . import decompositions, places
+from . import decompositions, loops, places
 from .errors import Problem, Refused, UnclearLength
 from .export import Exported, address, call, module_of, name_of, op_name
 from .places import ZERO, Placed, all_features, natural, settled
@@ -145,6 +145,8 @@ class Importer:
         self.graph.here = (self.module(n), name_of(n))
         if any(v not in self.values for v in self.variables(n)):
             return self.stand_in(n)  # the cause is reported elsewhere
+        if loops.unrolled(self, n):
+            return self.stand_in(n)
         try:
             self.values[n] = self.lower(n)
         except Refused as e:

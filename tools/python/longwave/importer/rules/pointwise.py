@@ -99,6 +99,8 @@ def power(importer, n) -> Placed:
     x, exponent, graph = importer.settled(n.args[0]), n.args[1], importer.graph
     if exponent == 1:
         return x
+    if not isinstance(exponent, (int, float)):
+        raise Refused("an exponent that is a tensor has no op", "write (exponent * x.log()).exp() where x is positive")
     if exponent not in (2, 3, 0.5, -1, -0.5):
         raise Refused(f"power {exponent} has no op", "use powers 2, 3, 0.5, -1 and -0.5")
     if exponent in (2, 3):
