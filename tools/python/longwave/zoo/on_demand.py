@@ -26,9 +26,31 @@ def as_stored(weight: Tensor, weights: str) -> Tensor:
     return torch.where(scale > 0, scale * (exact / scale).round().clamp(-127, 127), 0.0)
 
 
-def on_demand(row: Row, weights_file: Path, **changes: Any) -> nn.Module:
+MOST_STEPS = 32512  # of an int16 activation
+LEAST_STEPS = 2048  # with fewer the layer keeps float32 activations
+
+
+def activation_steps(weight: Tensor) -> int | None:
+    """Steps from zero to the largest magnitude of a row, so that no sum of products leaves int32
+    (docs/numerics.md). `weight`: float64, as stored in int8. None: the activations stay as they are."""
+    magnitudes = weight.abs()
+    scales = magnitudes.amax(1) / 127
+    heaviest = (magnitudes.sum(1)[scales > 0] / scales[scales > 0]).max()
+    steps = min(MOST_STEPS, int((2**31 - 1) / float(heaviest)))
+    return steps if steps >= LEAST_STEPS else None
+
+
+def in_steps(x: Tensor, steps: int | None) -> Tensor:
+    """Each row in whole parts of its largest magnitude."""
+    if steps is None:
+        return x
+    step = x.abs().amax(-1, keepdim=True).clamp(min=1e-300) / steps
+    return (x / step).round() * step
+
+
+def on_demand(row: Row, weights_file: Path, rounded: bool = False, **changes: Any) -> nn.Module:
     """The row's model: float64, products rounded as the row's `weights` say.  A table that the head shares stays;
-    everything else comes and goes with its module."""
+    everything else comes and goes with its module.  `rounded`: int8 layers round their input as kernels do."""
     options = dict(row.options) | changes
     options.pop("length", None)
     with torch.device("meta"):
@@ -45,7 +67,12 @@ def on_demand(row: Row, weights_file: Path, **changes: Any) -> nn.Module:
             fill(module)
             continue
         module.register_forward_pre_hook(lambda module, _, fill=fill: fill(module))
+        if rounded and isinstance(module, nn.Linear):
+            module.register_forward_pre_hook(lambda module, x: in_steps(x[0], activation_steps(module.weight)))
         module.register_forward_hook(lambda module, *_, fill=fill: fill.empty(module))
+    if rounded:  # the head has no module: it multiplies what the last norm gives
+        steps = activation_steps(net.model["embed_tokens"].weight)
+        net.model["final_norm"].register_forward_hook(lambda _, __, rows: in_steps(rows, steps))
     return net
 
 

@@ -168,9 +168,9 @@ def measure(row: Row, weights: str, engine: Engine, folder: Path, settings: Sett
     line = {"name": row.name, "weights": weights, "parameters": parameters, "published": row.paper,
             "stored_mb": mb(stored)} | memory_of_compile(compiled, stored, program_bytes(engine, folder))
     print(f"compiled: {line}", file=sys.stderr, flush=True)
-    of_double, of_whole = exact.check(row, model, engine, artifact, folder, weights)
-    line |= {"difference": of_double, "stream_difference": of_whole}
-    print(f"from float64: {of_double:.1e}, stream from offline: {of_whole}", file=sys.stderr, flush=True)
+    found = exact.check(row, model, engine, artifact, folder)
+    line |= {"difference": found.of_double, "rounding": found.rounding, "stream_difference": found.of_whole}
+    print(f"from float64: {found}", file=sys.stderr, flush=True)
     pinned = Engine(engine.program, PROCESSOR)
     if model.streams:
         line |= token_times(row, pinned, artifact, package, settings)

@@ -114,9 +114,9 @@ def measure(
         cost.stream_us = bench["stream"]["ns_per_tick"] / 1e3
         cost.state_bytes = bench["stream"]["state_bytes"]
     if row.exact:
-        of_double, of_whole = exact.check(row, model, engine, artifact, folder)
-        cost.settings += f", from float64 {of_double:.1e}" + (
-            "" if of_whole is None else f", stream from whole {of_whole:.1e}"
+        exactness = exact.check(row, model, engine, artifact, folder)
+        cost.settings += f", from float64 {exactness.of_double:.1e}" + (
+            "" if exactness.of_whole is None else f", stream from whole {exactness.of_whole:.1e}"
         )
     if with_torch and parameters < exact.LARGE:
         beside_torch(cost, row, engine, artifact, folder, inputs, found, rounds, repeats)
