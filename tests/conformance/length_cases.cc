@@ -53,6 +53,7 @@ const Case cases[] = {
     {"%y = pool(%u) {mode=\"max\", time=5, stride_t=2, frequency=1, stride_f=1, pad_f=0, lag=1, count_outside=0}"},
     {"%y = pool(%u) {mode=\"mean\", time=3, stride_t=1, frequency=1, stride_f=1, pad_f=0, lag=0, count_outside=0}"},
     {"%w = const \"w\" : [16]\n%b = const \"b\" : [16]\n%y = group_norm(%u, %w, %b) {groups=4, eps=1e-5}", channels, false},
+    {"%m = mean(%u) {mode=\"max\"}\n%r = repeat(%u, %m)\n%y = add(%r, %u)"},
     {"%y = running_mean(%u) {mode=\"max\"}"},
     {"%y = sequence_softmax(%u)"},
     {"%y = linear_attention_offline(%u, %u, %u) {heads=2}"},

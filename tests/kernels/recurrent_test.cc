@@ -1,4 +1,4 @@
-// Recurrences and what moves rows: state_space, exponential_taps, lstm, gru, take, concat, shift,
+// Recurrences and what moves rows: state_space, exponential_taps, lstm, gru, take, concat, shift, repeat,
 // pool, group_norm.
 #include "tests/kernels/check.h"
 #include <complex>
@@ -187,7 +187,7 @@ TEST_CASE("lstm and gru: rows of gates, one after the other") {
     run_everywhere(cases);
 }
 
-TEST_CASE("take, concat, shift: lanes and rows that move") {
+TEST_CASE("take, concat, shift, repeat: lanes and rows that move") {
     run_everywhere(
         {{spec("take", R"("in_row":32,"row":48,"rows":5)"),
           [](Kernel &k) {
@@ -214,6 +214,8 @@ TEST_CASE("take, concat, shift: lanes and rows that move") {
                   },
                   0);
           }},
+         {spec("repeat", R"("row":48,"rows":5)"),
+          [](Kernel &k) { compare(k, "y", [&](const std::vector<int> &at) { return k["x"].get({at[0]}); }, 0); }},
          {spec("shift", R"("row":16,"rows":4,"by":9,"ring":13)"), [](Kernel &k) {
               for (const int position : {0, 5, 9}) {
                   k.scalar("position") = position;

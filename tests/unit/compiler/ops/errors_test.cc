@@ -95,6 +95,7 @@ TEST_CASE("ops: shapes and attributes that do not fit are refused by name") {
              Refused{"f32[4] @1/1", "", "running_mean(%x) {mode=\"last\"}", "mode expected mean, sum or max"},
              Refused{"f32[4] @1/1", "", "mean_window(%x) {frames=0}", "frames expected 1"},
              Refused{"f32[4] @1/1", "", "pair_features(%x, %x)", "expected two pooled sequences"},
+             Refused{"f32[4] @1/1", "", "repeat(%x, %x)", "expected a value without a time axis to repeat"},
              Refused{"f32[4] @1/1", "", "image_patches(%x) {line=6, side=4}",
                      "line expected a multiple of side 4, found 6"},
              Refused{"f32[4] @1/1", "[4]", "add(%x, %0)",

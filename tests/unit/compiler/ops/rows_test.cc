@@ -229,6 +229,18 @@ TEST_CASE("image_patches: the pixels of each patch, line by line") {
     check_close(y->at(0).data, {0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15});
 }
 
+TEST_CASE("repeat: a value without a time axis in every row") {
+    const Graph graph = graph_of(R"(
+        %x = input "x" features : f32[1] @1/1
+        %u = input "u" features : f32[2] @1/1
+        %a = mean(%u) {mode="sum"}
+        %y = repeat(%x, %a)
+        output "y" %y)");
+    const auto y = evaluate(graph, {{"x", rows_of(1, {0, 0, 0})}, {"u", rows_of(2, {1, 2, 3, 4, 5, 6})}});
+    REQUIRE(y);
+    check_close(y->at(0).data, {9, 12, 9, 12, 9, 12});
+}
+
 TEST_CASE("pair_features: u, v, their difference and their product") {
     const Graph graph = graph_of(R"(
         %u = input "u" features : f32[2] @1/1

@@ -76,6 +76,9 @@ TEST_CASE("stream: what looks ahead says what it reads") {
     const Graph pair = graph_of("%x = input \"x\" features : f32[2] @1/1\n%a = mean(%x) {mode=\"mean\"}\n%y "
                                 "= pair_features(%a, %a)\noutput \"y\" %y");
     CHECK(rule_of(pair, pair.nodes[1]).looks_ahead.empty() == false);
+    const Graph repeated = graph_of("%x = input \"x\" features : f32[2] @1/1\n%a = mean(%x) {mode=\"mean\"}\n%y "
+                                    "= repeat(%x, %a)\noutput \"y\" %y");
+    CHECK(rule_of(repeated, repeated.nodes[1]).looks_ahead == "the value is known at the end of the sequence");
 }
 
 TEST_CASE("stream: every op that is not refused is causal, and forgets beyond its history") {

@@ -88,6 +88,7 @@ def group_norm(x: list[Tensor], op: Op, dims: tuple[int, ...]) -> Tensor:
 DEFINED = {
     "state_space": state_space, "lstm": lstm, "gru": gru, "exponential_scan": exponential_scan, "take": take, "shift": shift, "pool": pool,
     "group_norm": group_norm,
+    "repeat": lambda x, op, dims: x[1].expand(len(x[0]), -1),
     "concat": lambda x, op, dims: torch.cat(x, 1),
     "cumulative_softmax": lambda x, op, dims: torch.logcumsumexp(x[0], 0),
 }

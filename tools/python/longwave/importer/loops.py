@@ -1,5 +1,5 @@
-"""Loops over the rows of a sequence. torch.export unrolls them: one node per row, which has no op here. Each module is told
-once."""
+"""Loops over the rows of a sequence. torch.export unrolls them: nodes for each row, of which nearly all are refused. They are
+told once for each module."""
 from __future__ import annotations
 
 from torch.fx.node import Node
@@ -15,36 +15,56 @@ PARTS = {"select", "slice", "unbind", "split", "split_with_sizes", "chunk"}
 WRITERS = {"select_scatter", "slice_scatter", "copy"}
 
 
-def unrolled(importer, n: Node) -> bool:
-    """Whether `n` is a part of such a loop. It gets no value then, and neither does what reads it alone."""
-    kind = importer.kind(n)
-    if kind in WRITERS:
+def explained(importer, n: Node) -> bool:
+    """Whether the refusal of `n` comes from such a loop, which is told in its place."""
+    if importer.kind(n) in WRITERS:
         told(importer, n, WRITES)
-    elif kind in PARTS and takes_rows(importer, n):
-        told(importer, n, LOOP)
-    else:
-        return False
-    return True
+        return True
+    for a in importer.variables(n):
+        if one_row(importer, a) and ((part := part_behind(importer, a)) or known(importer, n, LOOP)):
+            told(importer, part or n, LOOP)
+            return True
+    return False
+
+
+def part_behind(importer, n: Node) -> Node | None:
+    """The part that `n` is, or that operations on one value made it of."""
+    while True:
+        part = n.args[0] if importer.kind(n) == "getitem" else n
+        if one_of_most(part):
+            return part
+        sources = importer.variables(n)
+        if len(sources) != 1 or sources[0].op == "placeholder":
+            return None
+        n = sources[0]
+
+
+def known(importer, n: Node, why: tuple[str, str]) -> bool:
+    module = importer.module(n)
+    return any((problem.where.rpartition("/")[0], problem.reason) == (module, why[0]) for problem in importer.problems)
 
 
 def told(importer, n: Node, why: tuple[str, str]) -> None:
-    module = importer.module(n)
-    if not any((problem.where.rpartition("/")[0], problem.reason) == (module, why[0]) for problem in importer.problems):
+    if not known(importer, n, why):
         importer.problems.append(Problem(importer.where(n), importer.kind(n), *why))
 
 
-def takes_rows(importer, n: Node) -> bool:
-    """Whether this and its like take most rows of one value, each on its own."""
-    source = n.args[0]
-    x = importer.values.get(source)
-    if not isinstance(x, Placed) or importer.op(x).timeless:
+def one_row(importer, n: Node) -> bool:
+    x = importer.values.get(n)
+    if not isinstance(x, Placed) or importer.op(x).timeless or x.at.numel() == 0:
         return False
-    part = part_of(n)
-    if part is None:
+    rows = x.at // importer.op(x).width
+    return importer.op(x).rows > 1 and bool((rows == rows.flatten()[0]).all())
+
+
+def one_of_most(part: Node) -> bool:
+    """Whether most of a value is read in parts of length 1."""
+    found = part_of(part)
+    if found is None:
         return False
-    axis, size = part[0], x.at.shape[part[0]]
-    parts = len(n.meta["val"]) if isinstance(n.meta["val"], (list, tuple)) else len({p for u in source.users if (p := part_of(u)) and p[0] == axis})
-    return parts > max(FEW, size // 2) and rows_along(x, axis, importer.op(x).width)
+    size = part.args[0].meta["val"].shape[found[0]]
+    alike = size if op_name(part) not in ("select", "slice") else len({p for u in part.args[0].users if (p := part_of(u)) and p[0] == found[0]})
+    return alike > max(FEW, size // 2)
 
 
 def part_of(n: Node) -> tuple[int, int] | None:
@@ -59,9 +79,3 @@ def part_of(n: Node) -> tuple[int, int] | None:
     if kind == "slice":
         return (axis, n.args[2] or 0) if n.meta["val"].shape[axis] == 1 else None
     return (axis, 0) if all(kind == "unbind" or part.shape[axis] == 1 for part in n.meta["val"]) else None
-
-
-def rows_along(x: Placed, axis: int, width: int) -> bool:
-    """Whether neighbours along `axis` lie in different rows."""
-    first, second = (x.at.select(axis, i) // width for i in (0, 1))
-    return bool((first != second).all())

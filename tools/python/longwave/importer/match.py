@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.fx.node import Node
 
-from . import decompositions, loops, places
+from . import decompositions, loops
 from .errors import Problem, Refused, UnclearLength
 from .export import Exported, address, call, module_of, name_of, op_name
 from .places import ZERO, Placed, all_features, natural, settled
@@ -22,9 +22,7 @@ MOVES = set("view reshape _unsafe_view flatten unflatten transpose permute t mT 
 KEEPS = set("to _to_copy dropout feature_dropout detach type_as lift_fresh_copy alias_copy clone contiguous identity".split())
 RULES = {**linear.RULES, **convolution.RULES, **pointwise.RULES, **norms.RULES, **time.RULES, **spectrum.RULES, **known.RULES,
          **recurrent.RULES, **scans.RULES, **pooling.RULES, **group_norm.RULES, **transposed.RULES}
-DEVIATIONS = {"var", "std", "var_mean", "std_mean"}
 AHEAD = "looks ahead: no stream"
-OVER_TIME = ("takes deviations from a mean over time, which no row knows", "take them over features, or use instance_norm or group_norm")
 NO_RULE = {"scaled_dot_product_attention": "write the layers by hand: docs/import.md"}
 
 
@@ -118,8 +116,7 @@ class Importer:
     def refuse(self, n: Node, e: Refused) -> None:
         self.unclear |= isinstance(e, UnclearLength)
         _, kind = decompositions.written(n) or ("", self.kind(n))
-        reason, way_out = (OVER_TIME if e.reason == places.TIMELESS and kind in DEVIATIONS else (e.reason, e.way_out))
-        problem = Problem(self.where(n), kind, reason, way_out)
+        problem = Problem(self.where(n), kind, e.reason, e.way_out)
         if problem not in self.problems:  # parts of one operation share its name
             self.problems.append(problem)
 
@@ -145,12 +142,11 @@ class Importer:
         self.graph.here = (self.module(n), name_of(n))
         if any(v not in self.values for v in self.variables(n)):
             return self.stand_in(n)  # the cause is reported elsewhere
-        if loops.unrolled(self, n):
-            return self.stand_in(n)
         try:
             self.values[n] = self.lower(n)
         except Refused as e:
-            self.refuse(n, e)
+            if not loops.explained(self, n):
+                self.refuse(n, e)
             self.stand_in(n)
         except (KeyError, IndexError, ValueError, TypeError, AttributeError, RuntimeError) as e:
             self.refuse(n, Refused(f"in a form that the importer does not know ({type(e).__name__}: {str(e)[:80]})", "write it in another form"))

@@ -14,7 +14,6 @@ from .errors import Refused
 from .recovered import Recovered
 
 ZERO, NONE = -1, -2  # an element that is zero; one that the value does not hold
-TIMELESS = "one operand has a time axis, the other has none"
 
 
 @dataclass(frozen=True)
@@ -150,7 +149,7 @@ def paired(graph: Recovered, kind: str, a: Placed, b: Placed) -> Placed:
     p, q = a.at.expand(shape), b.at.expand(shape)
     wa, wb = graph.ops[a.value].width, graph.ops[b.value].width
     if graph.ops[a.value].timeless != graph.ops[b.value].timeless:
-        raise Refused(TIMELESS, "pool both, or none")
+        raise Refused("one operand has a time axis, the other has none", "pool both, or none")
     none = (p == NONE) | (q == NONE)
     if bool(((p == ZERO) | (q == ZERO)).logical_and(~none).any()) or not torch.equal((p // wa)[~none], (q // wb)[~none]) \
             or graph.ops[a.value].rows != graph.ops[b.value].rows:

@@ -10,7 +10,7 @@ from .known import Known
 from .rules.unary import FLOAT64 as POINTWISE
 from .taps import Dyadic
 
-PLAIN = {"linear", "affine", "add", "mul", "square"}  # what modules often write twice: deviations from a mean
+PLAIN = {"linear", "affine", "add", "mul", "square", "mean", "repeat"}  # what modules often write twice: deviations from a mean
 
 
 @dataclass

@@ -3,7 +3,7 @@ step and a class in, noise and variance of each patch out (Peebles and Xie 2023,
 
 conditioning "tokens": time and class are two rows before those of the patches, which LRPE does not turn; the counts
 of [P4] have no room for more.  "adaln": every layer's norms are scaled, shifted and gated by the sum of both
-(adaLN-Zero of DiT).  A graph has no op that repeats a row, so there every row brings time and class along.
+(adaLN-Zero of DiT).  There the first rows of time and class count, and every row gets what is made of them.
 """
 
 from __future__ import annotations
@@ -134,24 +134,28 @@ class _Body:
     def condition(self, classes: int) -> str:
         """silu(MLP(time) + class), from which every layer takes its shifts, scales and gates."""
         g, d = self.graph, self.width
-        t = g.node("t_embedder.act", "silu", g.linear("t_embedder.0", "time", d, FREQUENCIES))
+        t = g.node("time.first", "mean", "time", mode="first")
+        t = g.node("t_embedder.act", "silu", g.linear("t_embedder.0", t, d, FREQUENCIES))
         t = g.linear("t_embedder.2", t, d, d)
         y = g.node("y_embedder", "embedding", "label", g.tensor("y_embedder.weight", (classes, d), normal(0.02)))
+        y = g.node("label.first", "mean", y, mode="first")
         return g.node("condition.act", "silu", g.node("condition", "add", t, y))
 
-    def part(self, name: str, part: str, c: str) -> str:
-        return self.graph.linear(f"{name}.adaLN.{part}", c, self.width, self.width)
+    def part(self, name: str, part: str, x: str, c: str) -> str:
+        """In every row of `x`."""
+        made = self.graph.linear(f"{name}.adaLN.{part}", c, self.width, self.width)
+        return self.graph.node(f"{name}.adaLN/{part}", "repeat", x, made)
 
     def modulated(self, name: str, x: str, c: str) -> str:
         """x (1 + scale) + shift"""
         g = self.graph
-        scaled = g.node(f"{name}/scaled", "mul", x, self.part(name, "scale", c))
-        return g.node(f"{name}/modulated", "add", g.node(f"{name}/plus", "add", x, scaled), self.part(name, "shift", c))
+        scaled = g.node(f"{name}/scaled", "mul", x, self.part(name, "scale", x, c))
+        return g.node(f"{name}/modulated", "add", g.node(f"{name}/plus", "add", x, scaled), self.part(name, "shift", x, c))
 
     def modulated_layer(self, name: str, x: str, c: str) -> str:
         g = self.graph
         for stem, inner in ((f"{name}.token_mixer", self.attention), (f"{name}.channel_mixer", self.mlp)):
             y = g.layer_norm(f"{stem}_norm", x, self.width, NORM_EPS, affine=False)
             y = inner(stem, self.modulated(stem, y, c))
-            x = g.node(f"{stem}/sum", "add", x, g.node(f"{stem}/kept", "mul", y, self.part(stem, "gate", c)))
+            x = g.node(f"{stem}/sum", "add", x, g.node(f"{stem}/kept", "mul", y, self.part(stem, "gate", x, c)))
         return x

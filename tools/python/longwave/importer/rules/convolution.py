@@ -52,6 +52,21 @@ def leading(rows: Tensor, width: int, count: int) -> tuple[int, Tensor]:
     return zeros, order
 
 
+def shifted(graph, x: Placed) -> Placed:
+    """Zeros before rows of which the last are cut: a delay, and the zeros that are left. `x`: (1, features, padded time)."""
+    op, p = graph.ops[x.value], x.at[0].T
+    zeros = int((p == ZERO).all(1).cumprod(0).sum())
+    by = op.rows - (len(p) - zeros)
+    if not 0 < by <= zeros or zeros == len(p):
+        return x
+    order = p[zeros] % op.width
+    if not torch.equal(p[zeros:], torch.arange(len(p) - zeros)[:, None] * op.width + order):
+        return x
+    t = torch.arange(len(p))[:, None] - (zeros - by)
+    value = graph.emit("shift", [x.value], [], {"rows": by}, dims=op.dims)
+    return Placed(value, torch.where(t < 0, ZERO, t * op.width + order).T[None])
+
+
 def causal(w: Tensor, zeros: int, stride: int) -> tuple[Tensor, int]:
     """The kernel [out, in, kt, ...] so that the newest tap weighs the newest row; and how many rows it looks ahead."""
     ahead = w.shape[2] - stride - zeros
@@ -73,6 +88,7 @@ def conv1d(importer, n) -> Placed:
     groups, op = option(n, 6, "groups", 1), importer.op(x)
     if op.timeless or x.at.dim() != 3 or x.at.shape[0] != 1:
         raise Refused("not a sequence with a batch of 1", "convolve (1, channels, rows)")
+    x = shifted(graph, x)
     w = spread(w, 2, dilation)
     reach = w.shape[2] - 1
     before, after = (reach // 2, reach - reach // 2) if padding == "same" else (0, 0) if padding == "valid" else both(padding, 1) * 2

@@ -65,6 +65,18 @@ def negated(importer, x: Placed) -> Placed:
     return affine(importer, x, -1.0, 0.0)
 
 
+def repeated(importer, n, x: Placed, rows: Placed) -> Placed:
+    """A value without a time axis, such as a mean over time, in every row of a sequence."""
+    graph, width = importer.graph, importer.op(x).width
+    shape = torch.broadcast_shapes(x.at.shape, rows.at.shape)
+    p, q = rows.at.expand(shape), x.at.expand(shape)
+    if importer.op(rows).rows > 1 and len((p // importer.op(rows).width).unique()) == 1:
+        raise Refused("one operand is one row of a sequence, and the other is none", "take the first or the last row, or a mean over all")
+    value = graph.emit("repeat", [rows.value, graph.flat(x.value)], width=width)
+    importer.warn(n, "looks ahead: no stream")
+    return Placed(value, torch.where(p < 0, p, torch.where(q < 0, q, p // importer.op(rows).width * width + q)))
+
+
 def arithmetic(importer, n) -> Placed:
     kind, (x, y) = importer.kind(n).rstrip("_"), n.args[:2]
     if kind == "rsub":
@@ -78,6 +90,8 @@ def arithmetic(importer, n) -> Placed:
             b = inverse(importer, b)
         if kind == "sub" or factor != 1:
             b = affine(importer, b, -factor if kind == "sub" else factor, 0.0)
+        if importer.op(a).timeless != importer.op(b).timeless:
+            a, b = (repeated(importer, n, a, b), b) if importer.op(a).timeless else (a, repeated(importer, n, b, a))
         return paired(importer.graph, "mul" if kind in ("mul", "div") else "add", a, b)
     swapped = not importer.varies(x)
     placed = importer.settled(y if swapped else x)

@@ -3,9 +3,12 @@ from __future__ import annotations
 
 import torch
 
+from ..decompositions import written
 from ..errors import Refused
 from ..places import Placed, features
 from .linear import matrix
+
+DEVIATIONS = {"var", "std", "var_mean", "std_mean"}
 
 
 def reduce(importer, n) -> Placed:
@@ -22,6 +25,8 @@ def reduce(importer, n) -> Placed:
         return matrix(importer, n)
     if [d for d in dims if d not in time and x.at.shape[d] > 1] or len(time) > 1:
         raise Refused("reduces time and features together", "reduce one after the other")
+    if kind == "sum" and (written(n) or ("", ""))[1] in DEVIATIONS:
+        raise Refused("divides by the number of rows less one, which changes with the length", "use correction=0, which takes the mean")
     out = reduce_all(importer, x, time[0], kind, True)
     at = out.at
     for d in sorted(dims, reverse=True):
