@@ -59,7 +59,7 @@ def exponent(value):
 def published_sizes(sizes):
     rows = [(f"`{r['name']}`", r["weights"], number(r["parameters"]), r["published"] or "-", number(r["stored_mb"]), f"{r['file_ratio']:.3f}",
              f"{r['compile_ratio']:.2f}", exponent(r["difference"]), exponent(r.get("rounding"))) for r in sizes["rows"]]
-    return table(("configuration", "weights", "parameters", "printed", "stored, MB", "file", "compile", "difference", "rounding"), rows)
+    return table(("configuration", "weights", "parameters", "printed", "stored", "file", "compile", "difference", "rounding"), rows)
 
 
 def published_tokens(sizes):
