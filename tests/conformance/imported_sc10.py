@@ -79,7 +79,7 @@ def main():
         for way in ("operations", "recognised"):
             made = pathlib.Path(folder) / way
             child = [sys.executable, __file__, *sys.argv[1:], "--way", way, "--folder", made]
-            found[way] = json.loads(subprocess.run(child, check=True, stdout=subprocess.PIPE, text=True).stdout)
+            found[way] = json.loads(subprocess.run(child, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()[-1])
             subprocess.run([options.longwave, "compile", made, "-o", f"{made}.lw", "--target", "host", "--no-stream", "--no-golden", "--quiet"],
                            check=True, stdout=subprocess.DEVNULL)
             found[way]["file_mb"] = round(pathlib.Path(f"{made}.lw").stat().st_size / 1e6, 2)
