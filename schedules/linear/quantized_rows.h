@@ -27,7 +27,7 @@ public:
 
     // All rows, before anything else. `digits`: how many of them are read; 0: whole steps are.
     // `sums`: whether digit_sum is read.
-    void schedule(int lanes, int digits = 0, bool sums = false);
+    void schedule(int natural, int digits = 0, bool sums = false);
 
 private:
     int inputs_of_group() const { return together_ ? together_ : p_.inputs(); }

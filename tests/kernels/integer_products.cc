@@ -128,11 +128,11 @@ Case IntegerProducts::within_half_a_step(const LinearShape &s,
                                          const std::vector<int> &steps_of_activations) const {
     return {spec_of(s), [=, format = *this](Kernel &k) {
                 const WeightMatrix matrix = format.random(s, 7);
-                for (const int steps : steps_of_activations) {
-                    format.put(k, s, matrix, steps);
+                for (const int most : steps_of_activations) {
+                    format.put(k, s, matrix, most);
                     REQUIRE(k.call() == 0);
                     const double worst =
-                        worst_error(k, s, matrix, format.together ? format.together : s.in, 0.5 / steps + format.float32_rounding);
+                        worst_error(k, s, matrix, format.together ? format.together : s.in, 0.5 / most + format.float32_rounding);
                     CHECK(worst <= 1);
                     CHECK(worst > 0.01); // the limit is of the size of what it limits
                 }
