@@ -147,7 +147,9 @@ Place PlannedCall::stored(const std::string &name, Packed packed) {
 
 Place PlannedCall::derived(const std::string &key, Elem elem, const std::vector<uint32_t> &dims,
                            bool *fresh) {
-    return {.buffer = planner_.storage_.derived(key + suffix(), bytes_of(elem, dims), fresh)};
+    // Two ops of a layer may derive by the same key, but not from the same constants.
+    const std::string own = fmt::format("{} {}{}", key, node.op->name, suffix());
+    return {.buffer = planner_.storage_.derived(own, bytes_of(elem, dims), fresh)};
 }
 
 // An offline run has no stream: it starts from zeros in its arena.

@@ -15,10 +15,10 @@ using namespace longwave::test;
 
 namespace {
 
-std::string json_of(uint32_t width, uint32_t length, const std::string &nodes) {
+std::string json_of(uint32_t width, uint32_t length, const std::string &nodes, const std::string &last = "y") {
     return fmt::format(R"({{"format": "longwave-model", "version": 2, "name": "graph", "length": {},
-        "inputs": [{{"name": "x", "kind": "features", "width": {}}}], "graph": [{}], "outputs": [{{"name": "y", "from": "y"}}]}})",
-                       length, width, nodes);
+        "inputs": [{{"name": "x", "kind": "features", "width": {}}}], "graph": [{}], "outputs": [{{"name": "y", "from": "{}"}}]}})",
+                       length, width, nodes, last);
 }
 
 compiler::Options options_of_streams() {
@@ -69,9 +69,9 @@ struct S4d {
     }
 };
 
-std::string state_space(int state) {
-    return fmt::format(R"({{"name": "y", "op": "state_space", "inputs": ["x", {{"tensor": "p"}}, {{"tensor": "c"}}, {{"tensor": "d"}}],
-        "attributes": {{"channels": 1, "complex": 0, "state": {}}}}})", state);
+std::string state_space(int state, const std::string &name = "y", const std::string &input = "x") {
+    return fmt::format(R"({{"name": "{}", "op": "state_space", "inputs": ["{}", {{"tensor": "p"}}, {{"tensor": "c"}}, {{"tensor": "d"}}],
+        "attributes": {{"channels": 1, "complex": 0, "state": {}}}}})", name, input, state);
 }
 
 } // namespace
@@ -125,6 +125,28 @@ TEST_CASE("state_space: an offline run is a convolution, a stream a recurrence")
     CHECK(distance(outputs_of_run(model, sequence_of(x, S4d::heads))[0], s4d.rows(x)) < 1e-6);
     const std::vector<float> few(x.begin(), x.begin() + S4d::heads * 70); // a shorter sequence than the run
     CHECK(distance(outputs_of_run(model, sequence_of(few, S4d::heads))[0], s4d.rows(few)) < 1e-6);
+}
+
+// Both become convolutions of one length, and so would have one table if they shared by its name.
+TEST_CASE("state_space: a long convolution of the same layer keeps taps of its own") {
+    const S4d s4d;
+    constexpr size_t rows = 256, heads = S4d::heads;
+    const auto x = random_numbers(heads * rows, 3), taps = random_numbers(heads * rows, 4, 0.1);
+    Tensors weights = s4d.tensors();
+    weights["k"] = tensor({1, heads, rows}, taps);
+    weights["none"] = tensor({1, heads}, std::vector<float>(heads));
+    const std::string nodes = R"({"name": "filter/conv", "op": "long_conv", "inputs": ["x", {"tensor": "k"}, {"tensor": "none"}],
+        "attributes": {"channels": 1, "two_sided": 0}}, )" + state_space(64, "filter/space", "filter/conv");
+    const auto made = compiled(json_of(heads, rows, nodes, "filter/space"), weights, options_of_streams());
+    REQUIRE_MESSAGE(made, made.status().message());
+    std::vector<float> middle(heads * rows);
+    for (size_t t = 0; t < rows; t++)
+        for (size_t h = 0; h < heads; h++) {
+            double sum = 0;
+            for (size_t j = 0; j <= t; j++) sum += double{taps[h * rows + j]} * x[(t - j) * heads + h];
+            middle[t * heads + h] = static_cast<float>(sum);
+        }
+    CHECK(distance(outputs_of_run(opened(made), sequence_of(x, heads))[0], s4d.rows(middle)) < 1e-6);
 }
 
 TEST_CASE("state_space: a run keeps the recurrence where its states grow") {

@@ -47,7 +47,8 @@ def longwave(*arguments, fails: bool = False) -> str:
 
 
 @torch.no_grad()
-def compiled_equals(module: nn.Module, spec: str, made, folder: Path, stream: bool, length: int = 0, blocks: str = "1,32") -> None:
+def compiled_equals(module: nn.Module, spec: str, made, folder: Path, stream: bool, length: int = 0, blocks: str = "1,32",
+                    limit: float = PEAK) -> None:
     """Offline, and as a stream of blocks of 1 and 32 rows or of others, against the module in float32."""
     if not LONGWAVE.exists():
         pytest.skip(f"{LONGWAVE} is not built")
@@ -62,7 +63,7 @@ def compiled_equals(module: nn.Module, spec: str, made, folder: Path, stream: bo
     numpy.save(folder / "y.npy", y.contiguous().numpy().astype("<f4"))
     longwave("compile", folder / "model", "-o", folder / "model.lw", "--target", "host",
              *(["--stream", "--blocks", blocks] if stream else ["--no-stream"]))
-    expected = ["-i", f"{entry.name}=@{folder}/x.npy", "--expected", f"{output.name}=@{folder}/y.npy", "--limit", PEAK]
+    expected = ["-i", f"{entry.name}=@{folder}/x.npy", "--expected", f"{output.name}=@{folder}/y.npy", "--limit", limit]
     longwave("run", folder / "model.lw", *expected)
     if stream and output.axis is not None:
         longwave("run", folder / "model.lw", "--stream", *expected)
