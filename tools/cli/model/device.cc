@@ -75,6 +75,8 @@ Expected<std::shared_ptr<lw_device>> open_device(const std::string &device, cons
     options.cache_folder = folder.empty() ? nullptr : folder.c_str();
     options.fall_back = use.fall_back;
     options.share_dispatches = use.share_dispatches;
+    // A software device compiles a dispatch when it first runs it: up to a minute for many steps.
+    if (use.share_dispatches) options.timeout_ms = 600'000;
     options.no_self_test = use.no_self_test;
     lw_device *opened = nullptr;
     LW_TRY(status_of(lw_vulkan_open(&options, &opened), "--device " + device));
