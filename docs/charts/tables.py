@@ -119,9 +119,9 @@ def keyword_pipelines(found):
 
 
 def attack(found):
-    rows = [(f"`{r['model']}`", number(r["inputs"]), number(r["sound"]), number(r["opened"] + r["on_gpu"]), f"{r['cpu_seconds'] / 3600:.2f}",
+    rows = [(f"`{r['model']}`", number(r["inputs"]), number(r["sound"]), number(r["ran"]), number(r["opened"] + r["on_gpu"]), f"{r['cpu_seconds'] / 3600:.2f}",
              number(round(r["inputs"] / r["cpu_seconds"])), number(r["findings"])) for r in found["rows"] if r["cpu_seconds"]]
-    text = table(("model", "inputs", "accepted", "opened", "CPU hours", "inputs/s", "findings"), rows) + "\n"
+    text = table(("model", "inputs", "accepted", "between guard pages", "opened", "CPU hours", "inputs/s", "findings"), rows) + "\n"
     return text + item(f"Machine: {found['machine']}, {found['date']}.") + item(f"Build: {found['build']}.")
 
 
