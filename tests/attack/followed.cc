@@ -1,8 +1,8 @@
 #include "tests/attack/followed.h"
+#include "formats/artifact/verify.h"
 #include "plan_bfbs_generated.h"
 #include "tests/attack/places.h"
 #include "tests/fuzz/must.h"
-#include "formats/artifact/verify.h"
 #include <set>
 #include <string>
 

@@ -31,28 +31,23 @@ def sgconv(sources, part):
                 "four scales": {"n_scales": 4}, "bidirectional": {"bidirectional": True}}
     for name, more in settings.items():
         make = functools.partial(made, sources, "SGConv", "gconv_standalone", "GConv", d_model=8, kernel_dim=8, l_max=97, transposed=False, **more)
-        yield part(f"`GConv`, {name}", "SGConv", make, "x=1xTx8", "offline" if name == "bidirectional" else "streams", call=first)
+        yield part(f"`GConv`, {name}", "SGConv", make, "x=1xTx8", "offline" if name == "bidirectional" else "streams")
 
 
 def s4(sources, part):
     make = functools.partial(made, sources, "s4", transposed=False, d_model=8)
-    yield part("`S4D`", "s4", functools.partial(make, "models.s4.s4d", "S4D", d_state=16), "x=1xTx8", "streams", call=first, limit=FLOAT32_KERNEL)
+    yield part("`S4D`", "s4", functools.partial(make, "models.s4.s4d", "S4D", d_state=16), "x=1xTx8", "streams", limit=FLOAT32_KERNEL)
     for name, mode in (("DPLR", "dplr"), ("diagonal", "diag")):
         yield part(f"`S4Block`, {name} kernel", "s4", functools.partial(make, "models.s4.s4", "S4Block", mode=mode), "x=1xTx8", "streams",
-                   call=first, limit=FLOAT32_KERNEL)
+                   limit=FLOAT32_KERNEL)
 
 
 def safari(sources, part):
     make = functools.partial(made, sources, "safari", d_model=8, l_max=97)
-    yield part("`LongConv`", "safari", functools.partial(make, "src.models.sequence.long_conv", "LongConv", transposed=False), "x=1xTx8", "streams", call=first)
+    yield part("`LongConv`", "safari", functools.partial(make, "src.models.sequence.long_conv", "LongConv", transposed=False), "x=1xTx8", "streams")
     for order in (2, 3):
         yield part(f"`HyenaOperator`, order {order}", "safari",
-                   functools.partial(make, "src.models.sequence.hyena", "HyenaOperator", order=order, filter_order=16), "x=1xTx8", "streams", call=first)
-
-
-def first(module, x):
-    y = module(x)
-    return y[0] if isinstance(y, tuple) else y
+                   functools.partial(make, "src.models.sequence.hyena", "HyenaOperator", order=order, filter_order=16), "x=1xTx8", "streams")
 
 
 def repositories(sources, part):

@@ -29,11 +29,12 @@ class Part:
 
     def __init__(self, name, library, make, spec, expected, call=None, length=97, limit=2e-6):
         self.name, self.library, self.make, self.spec, self.expected = name, library, make, spec, expected
-        self.call, self.length, self.limit = call or (lambda module, x: module(x)), length, limit
+        self.call, self.length, self.limit = call or first_output, length, limit
 
 
-def first(module, x):
-    return module(x)[0]
+def first_output(module, x):
+    y = module(x)
+    return y[0] if isinstance(y, tuple) else y
 
 
 def of(path):
@@ -107,14 +108,14 @@ def speechbrain_parts():
         part("the same with gLN", blocks, lambda c: c(rows, 8, 3, 1, 2, "gLN", True), "x=1xTx8", "offline"),
         part("Conformer: convolution module, causal", "lobes.models.transformer.Conformer.ConvolutionModule", lambda c: c(8, 5, causal=True), "x=1xTx8", "streams"),
         part("the same, 5 centred taps", "lobes.models.transformer.Conformer.ConvolutionModule", lambda c: c(8, 5), "x=1xTx8", "streams 2 rows late"),
-        part("LSTM, two layers", "nnet.RNN.LSTM", lambda c: c(6, rows, num_layers=2), "x=1xTx8", "streams", call=first),
-        part("GRU, two layers", "nnet.RNN.GRU", lambda c: c(6, rows, num_layers=2), "x=1xTx8", "streams", call=first),
+        part("LSTM, two layers", "nnet.RNN.LSTM", lambda c: c(6, rows, num_layers=2), "x=1xTx8", "streams"),
+        part("GRU, two layers", "nnet.RNN.GRU", lambda c: c(6, rows, num_layers=2), "x=1xTx8", "streams"),
         part("RNNLM", "lobes.models.RNNLM.RNNLM", lambda c: c(output_neurons=16, rnn_layers=1, rnn_neurons=12, dnn_blocks=1, dnn_neurons=8), "x=1xT:16", "streams"),
         part("VanillaNN", "lobes.models.VanillaNN.VanillaNN", lambda c: c(input_shape=rows, dnn_blocks=2, dnn_neurons=16), "x=1xTx8", "streams"),
-        part("LiGRU", "nnet.RNN.LiGRU", lambda c: c(6, rows), "x=1xTx8", loop, call=first, length=31),
-        part("SLiGRU", "nnet.RNN.SLiGRU", lambda c: c(6, rows), "x=1xTx8", loop, call=first, length=31),
-        part("QuasiRNN", "nnet.RNN.QuasiRNN", lambda c: c(8, rows), "x=1xTx8", loop, call=first, length=31),
-        part("RNN", "nnet.RNN.RNN", lambda c: c(6, rows), "x=1xTx8", "a recurrence without gates has no op", call=first),
+        part("LiGRU", "nnet.RNN.LiGRU", lambda c: c(6, rows), "x=1xTx8", loop, length=31),
+        part("SLiGRU", "nnet.RNN.SLiGRU", lambda c: c(6, rows), "x=1xTx8", loop, length=31),
+        part("QuasiRNN", "nnet.RNN.QuasiRNN", lambda c: c(8, rows), "x=1xTx8", loop, length=31),
+        part("RNN", "nnet.RNN.RNN", lambda c: c(6, rows), "x=1xTx8", "a recurrence without gates has no op"),
         part("PCEN", "nnet.normalization.PCEN", lambda c: c(8), "x=1xTx8", loop, length=31),
         part("Conv1d(padding=\"same\")", "nnet.CNN.Conv1d", lambda c: c(6, 5, in_channels=8, padding="same"), "x=1xTx8", "pads with reflect"),
         part("ECAPA_TDNN", "lobes.models.ECAPA_TDNN.ECAPA_TDNN", lambda c: c(8, channels=[16] * 5, attention_channels=8, lin_neurons=8, res2net_scale=4, se_channels=8),

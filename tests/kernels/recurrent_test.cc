@@ -187,6 +187,10 @@ TEST_CASE("lstm and gru: rows of gates, one after the other") {
     run_everywhere(cases);
 }
 
+static void same_in_every_row(Kernel &k) {
+    compare(k, "y", [&](const std::vector<int> &at) { return k["x"].get({at[0]}); }, 0);
+}
+
 TEST_CASE("take, concat, shift, repeat: lanes and rows that move") {
     run_everywhere(
         {{spec("take", R"("in_row":32,"row":48,"rows":5)"),
@@ -214,8 +218,10 @@ TEST_CASE("take, concat, shift, repeat: lanes and rows that move") {
                   },
                   0);
           }},
-         {spec("repeat", R"("row":48,"rows":5)"),
-          [](Kernel &k) { compare(k, "y", [&](const std::vector<int> &at) { return k["x"].get({at[0]}); }, 0); }},
+         {spec("repeat", R"("row":1,"rows":1)"), same_in_every_row},
+         {spec("repeat", R"("row":2,"rows":5)"), same_in_every_row},
+         {spec("repeat", R"("row":48,"rows":5)"), same_in_every_row},
+         {spec("repeat", R"("row":2048,"rows":3)"), same_in_every_row},
          {spec("shift", R"("row":16,"rows":4,"by":9,"ring":13)"), [](Kernel &k) {
               for (const int position : {0, 5, 9}) {
                   k.scalar("position") = position;

@@ -1,5 +1,5 @@
-"""Loops over the rows of a sequence. torch.export unrolls them: nodes for each row, of which nearly all are refused. They are
-told once for each module."""
+"""Loops over the rows of a sequence. torch.export unrolls them: nodes for each row, of which nearly all are
+rejected. One line per module reports the loop."""
 from __future__ import annotations
 
 from torch.fx.node import Node
@@ -16,7 +16,7 @@ WRITERS = {"select_scatter", "slice_scatter", "copy"}
 
 
 def explained(importer, n: Node) -> bool:
-    """Whether the refusal of `n` comes from such a loop, which is told in its place."""
+    """Whether `n` is rejected because of such a loop, which is reported instead."""
     if importer.kind(n) in WRITERS:
         told(importer, n, WRITES)
         return True
