@@ -5,8 +5,6 @@
 
 namespace longwave::targets {
 
-Target arm64();
-
 Target arm64_dotprod() {
     Target target = arm64();
     target.name = "arm64-dotprod";

@@ -2,8 +2,6 @@
 
 namespace longwave::targets {
 
-Target arm64(), arm64_dotprod(), armv7(), wasm32();
-
 const std::vector<Target> &all() {
     static const std::vector<Target> targets = {
         x86_64_v2(),
@@ -12,6 +10,7 @@ const std::vector<Target> &all() {
         x86_64_zen4(),
         cortex_m55(),
         armv7(),
+        armv7_vfp4(),
         arm64(),
         arm64_dotprod(),
         wasm32(),

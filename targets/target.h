@@ -53,12 +53,15 @@ inline const std::string kernel_options = "-no_runtime-no_asserts-no_bounds_quer
 inline const std::string vulkan_options = "x86-64-linux-sse41-vulkan" + kernel_options;
 
 Target arm64();
+Target arm64_dotprod();
 Target armv7();
+Target armv7_vfp4();
 Target cortex_m55();
 Target x86_64_v2();
 Target x86_64_v3();
 Target x86_64_v4();
 Target x86_64_zen4();
+Target wasm32();
 Target vulkan_16k();
 Target vulkan_32k();
 

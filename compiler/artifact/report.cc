@@ -203,15 +203,15 @@ ordered_json layers(const ReportInputs &in) {
     return list;
 }
 
-// What weights in fewer bytes cost in accuracy: of each product, and of the outputs on the golden
-// input.
+// What weights in fewer bytes cost in accuracy: of each product and each kernel of taps, and of the
+// outputs on the golden input.
 ordered_json weights_report(const ReportInputs &in) {
     ordered_json layers = ordered_json::array(), outputs = ordered_json::array();
-    for (const StoredWeights &w : in.stored)
-        layers.push_back({{"layer", w.layer},
-                          {"format", schedules::name_of(w.format)},
-                          {"error", w.error},
-                          {"largest", w.largest}});
+    for (const StoredWeights &w : in.stored) {
+        ordered_json layer{{"layer", w.layer}, {"format", schedules::name_of(w.format)}, {"error", w.error}, {"largest", w.largest}};
+        if (w.taps) layer["taps"] = true;
+        layers.push_back(std::move(layer));
+    }
     for (size_t i = 0; i < in.changes.size(); i++)
         outputs.push_back({{"name", in.graph.outputs[i].name}, {"change", in.changes[i]}});
     return {{"layers", std::move(layers)}, {"outputs", std::move(outputs)}};

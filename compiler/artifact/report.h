@@ -24,7 +24,7 @@ struct ReportInputs {
     const Precision &precision;
     size_t kernels = 0;
     std::string no_stream; // why the model has no stream entry; empty when it has or was not asked for
-    const std::vector<StoredWeights> &stored; // linear layers whose weights were rounded
+    const std::vector<StoredWeights> &stored; // weights and taps that were rounded
     const std::vector<double> &changes;       // of the outputs by that, relative to their peaks
     const LookBack &reach;
     const GoldenVectors &golden;

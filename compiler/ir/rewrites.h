@@ -3,6 +3,7 @@
 #pragma once
 #include "compiler/ir/graph.h"
 #include "formats/base/expected.h"
+#include <functional>
 #include <optional>
 
 namespace longwave::ir {
@@ -37,6 +38,12 @@ struct Rewrites {
     // True if the weights of that multiplication may also be stored in groups (int4): several
     // outputs, and a row whose inputs lie in order.
     bool (*takes_groups)(const Graph &graph, const Node &node) = nullptr;
+
+    // The node with its long taps rounded by `round`, which takes rows of as many numbers. Its kernels
+    // then read them as int8. Null: the op has no taps. No value: these taps are too few.
+    using Round = std::function<Expected<Numbers>(const Numbers &taps, size_t of_row)>;
+    Expected<std::optional<ValueId>> (*round_taps)(Rewriter &rewrite, const Graph &from, const Node &node,
+                                                   const Round &round) = nullptr;
 
     // True if the result is rows of input 1. If that is also the matrix of a multiplication, the
     // model stores it once, as the multiplication reads it.

@@ -18,10 +18,11 @@ using schedules::WeightFormat;
 // scale have more digits than a float32.
 class RoundedWeights : public ir::NumberSource {
 public:
-    RoundedWeights(ir::Numbers weights, WeightFormat format, size_t inputs)
-        : weights_(std::move(weights)), format_(format), inputs_(inputs) {
-        if (format == WeightFormat::int8) find_scales(inputs);
-        if (format == WeightFormat::int4) find_scales(schedules::int4_group);
+    // `together`: inputs of a scale.
+    RoundedWeights(ir::Numbers weights, WeightFormat format, size_t inputs, size_t together)
+        : weights_(std::move(weights)), format_(format), inputs_(inputs), together_(together),
+          of_output_((inputs + together - 1) / together) {
+        if (format != WeightFormat::bf16) find_scales();
     }
     size_t size() const override { return weights_.size(); }
     void read(size_t first, std::span<double> to) const override {
@@ -39,16 +40,14 @@ public:
     }
 
 private:
-    // Of so many inputs each; the last group of an output may have fewer.
-    void find_scales(size_t together) {
-        together_ = together;
-        of_output_ = (inputs_ + together - 1) / together;
+    // The last group of an output may have fewer inputs.
+    void find_scales() {
         std::vector<double> row(inputs_);
         for (size_t first = 0; first < size(); first += inputs_) {
             weights_.read(first, row);
-            for (size_t input = 0; input < inputs_; input += together) {
+            for (size_t input = 0; input < inputs_; input += together_) {
                 double largest = 0;
-                for (size_t i = input; i < std::min(input + together, inputs_); i++) largest = std::max(largest, std::fabs(row[i]));
+                for (size_t i = input; i < std::min(input + together_, inputs_); i++) largest = std::max(largest, std::fabs(row[i]));
                 scales_.push_back(format_ == WeightFormat::int4 ? schedules::int4_scale(largest) : schedules::int8_scale(largest));
             }
         }
@@ -56,9 +55,9 @@ private:
 
     ir::Numbers weights_;
     WeightFormat format_;
-    size_t inputs_;             // of an output
-    size_t together_ = 1, of_output_ = 1; // inputs of a scale, and scales of an output
-    std::vector<float> scales_;           // int8, int4
+    size_t inputs_;               // of an output
+    size_t together_, of_output_; // inputs of a scale, and scales of an output
+    std::vector<float> scales_;   // int8, int4
 };
 
 struct Rounded {
@@ -73,9 +72,9 @@ Status cannot_hold(const std::string &layer, WeightFormat format, double weight)
                                      layer, weight, schedules::name_of(format)));
 }
 
-Expected<Rounded> rounded(const ir::Numbers &weights, size_t inputs, WeightFormat format,
+Expected<Rounded> rounded(const ir::Numbers &weights, size_t inputs, size_t together, WeightFormat format,
                           const std::string &layer) {
-    const ir::Numbers made(std::make_shared<RoundedWeights>(weights, format, inputs));
+    const ir::Numbers made(std::make_shared<RoundedWeights>(weights, format, inputs, together));
     double difference = 0, size = 0, worst = 0, peak = 0;
     uint64_t heaviest = 0;
     std::vector<double> exact(inputs), stored(inputs);
@@ -128,6 +127,7 @@ public:
 
     Expected<ir::ValueId> rewritten(ir::Rewriter &rewrite, const ir::Node &node) {
         const bool asks = node.has(ir::stored_weights.name);
+        if (node.op->rewrites.round_taps && integers()) return with_taps(rewrite, node);
         WeightFormat format = WeightFormat::float32;
         if (is_product(node)) {
             LW_ASSIGN(format, format_of(node));
@@ -164,10 +164,19 @@ private:
         return format == WeightFormat::int4 && !groups ? WeightFormat::int8 : format;
     }
 
+    bool integers() const { return format_ == WeightFormat::int8 || format_ == WeightFormat::int4; }
+
     // A table that nobody multiplies by has scales of its rows, or stays as it is.
-    WeightFormat format_of_table() const {
-        const bool integers = format_ == WeightFormat::int8 || format_ == WeightFormat::int4;
-        return integers ? WeightFormat::int8 : WeightFormat::float32;
+    WeightFormat format_of_table() const { return integers() ? WeightFormat::int8 : WeightFormat::float32; }
+
+    Expected<ir::ValueId> with_taps(ir::Rewriter &rewrite, const ir::Node &node) {
+        const auto round = [&](const ir::Numbers &taps, size_t of_row) -> Expected<ir::Numbers> {
+            LW_ASSIGN(const Rounded made, rounded(taps, of_row, std::min<size_t>(of_row, schedules::int8_taps), WeightFormat::int8, node.layer));
+            stored_.push_back({node.layer, WeightFormat::int8, made.error, made.largest, true});
+            return made.numbers;
+        };
+        LW_ASSIGN(const std::optional<ir::ValueId> stored, node.op->rewrites.round_taps(rewrite, graph_, node, round));
+        return stored ? *stored : rewrite.keep(node);
     }
 
     struct Made {
@@ -180,8 +189,9 @@ private:
         if (fresh) {
             const ir::Constant &weights = *graph_.constant(node.inputs[1]);
             const ir::Type &type = graph_.type(node.inputs[1]);
+            const size_t inputs = type.width() / type.dims[0], together = format == WeightFormat::int4 ? schedules::int4_group : inputs;
             LW_ASSIGN(entry->second.rounded,
-                      rounded(weights.data, type.width() / type.dims[0], format, node.layer));
+                      rounded(weights.data, inputs, together, format, node.layer));
             entry->second.value = rewrite.to().constant(weights.key + "." + schedules::name_of(format), type.dims,
                                                         entry->second.rounded.numbers);
         }

@@ -55,6 +55,7 @@ enum Feature : uint64_t {
     feature_neon = 1ull << 35,
     feature_vfp4 = 1ull << 36, // fused multiply-add
     feature_helium = 1ull << 37, // M profile: Thumb code, with vectors of float32 (MVE)
+    feature_arm_divide = 1ull << 38, // integers, in ARM code
 };
 
 inline constexpr uint64_t x86_64_v2 = feature_sse3 | feature_ssse3 | feature_sse41 | feature_sse42 |
@@ -69,7 +70,7 @@ inline constexpr uint64_t x86_64_zen4 =
     feature_avx512bitalg | feature_avx512vpopcntdq | feature_avx512bf16 | feature_gfni | feature_vaes |
     feature_vpclmulqdq | feature_sse4a | feature_sha;
 inline constexpr uint64_t known_features =
-    x86_64_zen4 | feature_arm_fp16 | feature_arm_dotprod | feature_arm_sve | feature_neon | feature_vfp4 | feature_helium;
+    x86_64_zen4 | feature_arm_fp16 | feature_arm_dotprod | feature_arm_sve | feature_neon | feature_vfp4 | feature_helium | feature_arm_divide;
 
 struct Host {
     uint16_t machine = 0; // 0: none of the machines above
@@ -126,6 +127,7 @@ inline Host host() {
     const unsigned long bits = getauxval(AT_HWCAP);
     if (bits >> 12 & 1) result.features |= feature_neon; // HWCAP_NEON
     if (bits >> 16 & 1) result.features |= feature_vfp4; // HWCAP_VFPv4
+    if (bits >> 17 & 1) result.features |= feature_arm_divide; // HWCAP_IDIVA
 #endif
 #elif defined(__wasm__)
     result.machine = machine_wasm32;

@@ -49,6 +49,9 @@ inline constexpr uint32_t int4_group = 32; // inputs
 float int4_scale(double largest);
 int int4_steps(double value, float scale);
 
+// Taps of a convolution as int8: a scale for each group of 32 taps of a channel, because taps decay.
+inline constexpr int int8_taps = 32;
+
 // Where kernels multiply weights as integers, they round each row of activations to whole steps:
 // so many of its largest magnitude. With int16 activations all sums of an output must fit an int32.
 // `heaviest`: the largest sum over an output of |int8_steps|. 0: there would be fewer than

@@ -21,8 +21,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BOARDS = ROOT / "examples/boards"
 sys.path.insert(0, str(ROOT / "tests/static"))
 from static_cross_test import runtime_of  # noqa: E402
-from static_m55_test import has_clang, has_newlib  # noqa: E402
-from static_program import cut_recording, run, skip  # noqa: E402
+from static_m55_test import has_newlib  # noqa: E402
+from static_program import cut_recording, has_clang, run, skip  # noqa: E402
 
 SECONDS = 5
 ARM64 = pathlib.Path(os.environ.get("LONGWAVE_ARM64") or "/") / "usr/lib/aarch64-linux-gnu"

@@ -6,7 +6,6 @@
 Rows are within 1e-5 of the peak of those that the compiled file gives on this machine, as everywhere between machines. A block of 20 ms of the
 keyword model takes at most as many instructions as the bar allows. qemu counts instructions, not cycles.
 """
-import os
 import pathlib
 import random
 import re
@@ -16,7 +15,7 @@ import sys
 import tempfile
 
 from static_cross_test import Machine, check_model, check_sizes, runtime_of, needs_headers
-from static_program import ROOT, Program, cut_recording, make_counter, make_example, make_models, needs, run, skip, words_of_file
+from static_program import ROOT, Program, cut_recording, has_clang, make_counter, make_example, make_models, needs, run, skip, words_of_file
 
 TARGET, INSTRUCTIONS = "cortex-m55", 300_000  # in a block of 320 samples, push and pull included
 CC = ["arm-none-eabi-gcc", "-mcpu=cortex-m55", "-mthumb", "-mfloat-abi=hard", "--specs=rdimon.specs", "-nostartfiles", "-T", ROOT / "tests/static/m55.ld",
@@ -28,11 +27,6 @@ class Board(Machine):
     def run(self, program, *words):
         words = ",".join(f"arg={word}" for word in (program.name, *words))
         return run(*QEMU, "-semihosting-config", f"enable=on,target=native,{words}", "-kernel", program)
-
-
-def has_clang():
-    names = [os.environ.get("LONGWAVE_CLANG", ""), "clang-19", "clang-20", "clang-21", "clang-22"]
-    return any(shutil.which(name) for name in names if name)
 
 
 def has_newlib():

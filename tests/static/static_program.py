@@ -1,5 +1,6 @@
 """Models that programs contain, and the programs: what the tests of this folder share."""
 import array
+import os
 import pathlib
 import re
 import shutil
@@ -145,6 +146,12 @@ def executed(emulator, counter, *command):
 def skip(reason):
     print(f"SKIPPED: {reason}")
     sys.exit(77)
+
+
+def has_clang():
+    """A clang that the compiler takes for targets of which Halide writes assembly."""
+    names = [os.environ.get("LONGWAVE_CLANG", ""), "clang-19", "clang-20", "clang-21", "clang-22"]
+    return any(shutil.which(name) for name in names if name)
 
 
 def needs(*programs):

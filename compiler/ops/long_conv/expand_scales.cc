@@ -2,6 +2,7 @@
 // norm, plus, if given, the taps [C', H, m] of a short kernel that was merged into it. The artifact
 // stores these parameters, and the runtime expands them once when it opens the model.
 #include "compiler/ir/builder.h"
+#include "compiler/ops/linear/matrix_multiply.h"
 #include "compiler/ops/long_conv/multi_scale.h"
 #include "compiler/ops/support/filter.h"
 #include "compiler/ops/support/rules.h"
@@ -9,6 +10,8 @@
 
 namespace longwave::ir {
 namespace {
+
+constexpr uint32_t least_int8_dim = 8; // with fewer parameters the scales take more than they save
 
 MultiScale scales_of(const Node &node, const Type &parameters) {
     return {parameters.dims[3], parameters.dims[0], static_cast<uint32_t>(node.integer("init_scale")), false,
@@ -67,6 +70,21 @@ Expected<ValueId> rewritten(Rewriter &rewrite, const Graph &from, const Node &no
     return rewrite.to().node(op_expand_scales.name, {parameters, added}, node.attributes, layer);
 }
 
+// The parameters; a merged short kernel stays float32.
+Expected<std::optional<ValueId>> round_taps(Rewriter &rewrite, const Graph &from, const Node &node, const Rewrites::Round &round) {
+    const Constant *parameters = from.constant(node.inputs[0]);
+    const auto &dims = from.type(node.inputs[0]).dims; // [N, C', H, d]
+    if (!parameters || dims[3] < least_int8_dim) return std::optional<ValueId>();
+    LW_ASSIGN(Numbers rounded, round(parameters->data, dims[3]));
+    std::vector<ValueId> inputs;
+    for (const ValueId input : node.inputs) inputs.push_back(rewrite.map(input));
+    inputs[0] = rewrite.to().constant(parameters->key + ".int8", dims, std::move(rounded));
+    Attributes attributes = node.attributes;
+    attributes[stored_weights.name] = "int8";
+    LW_ASSIGN(const ValueId taps, rewrite.to().node(op_expand_scales.name, std::move(inputs), std::move(attributes), node.layer));
+    return std::optional(taps);
+}
+
 constexpr PreparedKernel prepared_kernel{.added = added, .write = rewritten};
 
 } // namespace
@@ -75,10 +93,11 @@ const OpDef op_expand_scales{
     .name = "expand_scales",
     .attributes = {{"nearest", AttributeDef::Kind::integer},
                    {"init_scale", AttributeDef::Kind::integer},
-                   {"taps", AttributeDef::Kind::integer}},
+                   {"taps", AttributeDef::Kind::integer},
+                   stored_weights},
     .infer = infer,
     .stream = row_by_row,
-    .rewrites = {.prepared = &prepared_kernel},
+    .rewrites = {.round_taps = round_taps, .prepared = &prepared_kernel},
     .reference = reference,
 };
 

@@ -4,6 +4,7 @@
 // waits for as many rows (late_long_conv).
 #include "compiler/ir/builder.h"
 #include "compiler/ir/kernel_call.h"
+#include "compiler/ops/linear/matrix_multiply.h"
 #include "compiler/ops/support/filter.h"
 #include "compiler/ops/support/parallel.h"
 #include "compiler/ops/support/rules.h"
@@ -234,6 +235,39 @@ Expected<ValueId> write_filter(Rewriter &rewrite, const Graph &from, ValueId x, 
     return to.node(op_affine.name, {y, ones, bias}, {}, layer);
 }
 
+// Numbers where the first of each of the first `rows` rows is zero.
+class WithoutFirst : public NumberSource {
+public:
+    WithoutFirst(Numbers numbers, size_t of_row, size_t rows) : numbers_(std::move(numbers)), of_row_(of_row), end_(rows * of_row) {}
+    size_t size() const override { return numbers_.size(); }
+    void read(size_t first, std::span<double> to) const override {
+        numbers_.read(first, to);
+        for (size_t i = (of_row_ - first % of_row_) % of_row_; first + i < end_ && i < to.size(); i += of_row_) to[i] = 0;
+    }
+
+private:
+    Numbers numbers_;
+    size_t of_row_, end_;
+};
+
+// Tap 0 joins D, which stays float32: an identity there would leave no steps to its neighbours.
+Expected<std::optional<ValueId>> round_taps(Rewriter &rewrite, const Graph &from, const Node &node, const Rewrites::Round &round) {
+    const Constant *k = from.constant(node.inputs[1]), *d = from.constant(node.inputs[2]);
+    const auto &dims = from.type(node.inputs[1]).dims; // [C', H, taps]
+    const size_t taps = dims[2];
+    if (!k || !d || taps < schedules::int8_taps) return std::optional<ValueId>();
+    std::vector<double> direct = d->data.to_vector();
+    for (size_t n = 0; n < direct.size(); ++n) direct[n] += k->data[n * taps];
+    LW_ASSIGN(Numbers rounded, round(Numbers(std::make_shared<WithoutFirst>(k->data, taps, direct.size())), taps));
+    Builder &to = rewrite.to();
+    const ValueId stored = to.constant(k->key + ".int8", dims, std::move(rounded)),
+                  first = to.constant(d->key + ".with tap 0", from.type(node.inputs[2]).dims, std::move(direct));
+    Attributes attributes = node.attributes;
+    attributes[stored_weights.name] = "int8";
+    LW_ASSIGN(const ValueId y, to.node(node.op->name, {rewrite.map(node.inputs[0]), stored, first}, std::move(attributes), node.layer));
+    return std::optional(y);
+}
+
 constexpr FilterForm filter_form{.is = is_filter, .read = read_filter, .write = write_filter, .any = true};
 
 // A kernel that is expanded when the model is opened (taps.cc).
@@ -253,7 +287,8 @@ const OpDef op_long_conv{
     .name = "long_conv",
     .attributes = {{"channels", AttributeDef::Kind::integer},
                    {"two_sided", AttributeDef::Kind::integer},
-                   {"ahead", AttributeDef::Kind::integer, false}},
+                   {"ahead", AttributeDef::Kind::integer, false},
+                   stored_weights},
     .infer = infer,
     .stream = stream,
     .reach = reach,
@@ -263,7 +298,7 @@ const OpDef op_long_conv{
     .channel_tiles = true,
     .algorithms = algorithms,
     .streamed = streamed,
-    .rewrites = {.filter = &filter_form},
+    .rewrites = {.round_taps = round_taps, .filter = &filter_form},
     .reference = reference,
 };
 

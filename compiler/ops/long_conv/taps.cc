@@ -1,4 +1,5 @@
 // The taps of a long convolution in the memory layout of its kernels.
+#include "compiler/ops/linear/matrix_multiply.h"
 #include "compiler/ops/long_conv/kernels.h"
 #include "compiler/ops/recurrent/state_space.h"
 #include "schedules/contract/kernel.h"
@@ -56,8 +57,16 @@ Place constant_taps(KernelCall &call, const Shape &s) {
     return call.stored("k", Packed::f32({s.taps, s.kernels, s.padded}, packed));
 }
 
-// SGConv's parameters [scales, kernels, kernel_dim, P(channels)], growth and norm folded in.
-Packed packed_scales(const Shape &s, const Scales &k) {
+// What the kernel expand_scales makes taps of. SGConv's parameters have growth and norm folded in.
+struct ScaleList {
+    uint32_t count, kernel_dim, direct;
+    std::function<double(uint32_t scale, size_t of, uint32_t j)> weight;
+    std::function<double(size_t of, uint32_t j)> direct_tap;
+    int64_t init_scale, nearest;
+};
+
+// [scales, kernels, kernel_dim, P(channels)]
+Packed packed_scales(const Shape &s, const ScaleList &k) {
     std::vector<float> packed(size_t(k.count) * s.kernels * k.kernel_dim * s.padded, 0.f);
     each_kernel(s, [&](uint32_t kernel, uint32_t h, size_t of) {
         for (uint32_t n = 0; n < k.count; n++)
@@ -68,8 +77,30 @@ Packed packed_scales(const Shape &s, const Scales &k) {
     return Packed::f32({k.count, s.kernels, k.kernel_dim, s.padded}, packed);
 }
 
+// The same as int8, four channels in a word, and the size of a step [scales, kernels, groups,
+// P(channels)].
+std::pair<Packed, Packed> packed_int8(const Shape &s, const ScaleList &k) {
+    const uint32_t groups = (k.kernel_dim + schedules::int8_taps - 1) / schedules::int8_taps;
+    std::vector<int8_t> packed(size_t(k.count) * s.kernels * k.kernel_dim * s.padded, 0);
+    std::vector<float> sizes(size_t(k.count) * s.kernels * groups * s.padded, 0.f);
+    each_kernel(s, [&](uint32_t kernel, uint32_t h, size_t of) {
+        for (uint32_t n = 0; n < k.count; n++)
+            for (uint32_t group = 0; group < groups; group++) {
+                const uint32_t first = group * schedules::int8_taps, end = std::min(first + schedules::int8_taps, k.kernel_dim);
+                double largest = 0;
+                for (uint32_t j = first; j < end; j++) largest = std::max(largest, std::fabs(k.weight(n, of, j)));
+                const size_t row = size_t(n) * s.kernels + kernel;
+                const float size = sizes[(row * groups + group) * s.padded + h] = schedules::int8_scale(largest);
+                for (uint32_t j = first; j < end; j++)
+                    packed[(row * k.kernel_dim + j) * s.padded + h] = static_cast<int8_t>(schedules::int8_steps(k.weight(n, of, j), size));
+            }
+    });
+    return {Packed::of(Elem::i32, {k.count, s.kernels, k.kernel_dim, s.padded / 4}, std::move(packed)),
+            Packed::f32({k.count, s.kernels, groups, s.padded}, std::move(sizes))};
+}
+
 // [length, kernels, P(channels)]
-Packed packed_direct(const Shape &s, const Scales &k) {
+Packed packed_direct(const Shape &s, const ScaleList &k) {
     std::vector<float> packed(size_t(k.direct) * s.kernels * s.padded, 0.f);
     each_kernel(s, [&](uint32_t kernel, uint32_t h, size_t of) {
         for (uint32_t j = 0; j < k.direct; j++)
@@ -86,24 +117,52 @@ Place prepared_taps(KernelCall &call, const Shape &s, bool keep, bool *fresh) {
                 : call.memory(call.node.layer + ".k", Elem::f32, dims, KernelCall::Life::open);
 }
 
-Place expanded_taps(KernelCall &call, const Shape &s, const ir::Node &expand, bool keep) {
-    const Scales scales(call, s, expand);
+// `of`: the node that may say int8.
+Place expanded(KernelCall &call, const Shape &s, const ScaleList &scales, const ir::Node &of, bool keep) {
     bool fresh = true;
     const Place taps = prepared_taps(call, s, keep, &fresh);
     if (!fresh) return taps;
     Step step{.name = call.node.layer + " expand_scales", .layer = call.node.layer};
-    step.spec = ir::kernel_spec("expand_scales", {{"channels", int64_t{s.channels}},
-                                                  {"copies", int64_t{s.kernels}},
-                                                  {"kernel_dim", int64_t{scales.kernel_dim}},
-                                                  {"scales", int64_t{scales.count}},
-                                                  {"init_scale", expand.integer("init_scale")},
-                                                  {"nearest", expand.integer("nearest")},
-                                                  {"taps", int64_t{s.taps}},
-                                                  {"direct", int64_t{scales.direct}}});
-    step.args = {call.stored("kernel_list", packed_scales(s, scales)),
-                 call.stored("D", packed_direct(s, scales)), taps};
+    ir::Attributes params{{"channels", int64_t{s.channels}},
+                            {"copies", int64_t{s.kernels}},
+                            {"kernel_dim", int64_t{scales.kernel_dim}},
+                            {"scales", int64_t{scales.count}},
+                            {"init_scale", scales.init_scale},
+                            {"nearest", scales.nearest},
+                            {"taps", int64_t{s.taps}},
+                            {"direct", int64_t{scales.direct}}};
+    if (of.has(ir::stored_weights.name)) {
+        auto [numbers, sizes] = packed_int8(s, scales);
+        params["weights"] = of.text(ir::stored_weights.name);
+        step.args = {call.stored("kernel_list", std::move(numbers)), call.stored("kernel_list.scale", std::move(sizes))};
+    } else {
+        step.args = {call.stored("kernel_list", packed_scales(s, scales))};
+    }
+    step.spec = ir::kernel_spec("expand_scales", params);
+    step.args.push_back(call.stored("D", packed_direct(s, scales)));
+    step.args.push_back(taps);
     call.prepare(std::move(step));
     return taps;
+}
+
+Place expanded_taps(KernelCall &call, const Shape &s, const ir::Node &expand, bool keep) {
+    const Scales scales(call, s, expand);
+    return expanded(call, s,
+                    {scales.count, scales.kernel_dim, scales.direct,
+                     [&](uint32_t scale, size_t of, uint32_t j) { return scales.weight(scale, of, j); },
+                     [&](size_t of, uint32_t j) { return scales.direct_tap(of, j); }, expand.integer("init_scale"), expand.integer("nearest")},
+                    expand, keep);
+}
+
+// Taps of int8: one scale that is not stretched.
+Place int8_taps(KernelCall &call, const Shape &s, bool keep) {
+    const auto &k = call.constant(1);
+    const auto d = direct_term(call, s);
+    const uint32_t given = call.type(1).dims[2];
+    return expanded(call, s,
+                    {1, given, 1, [&](uint32_t, size_t of, uint32_t j) { return k[of * given + j]; },
+                     [&](size_t of, uint32_t) { return d[of]; }, 0, 1},
+                    call.node, keep);
 }
 
 } // namespace
@@ -130,6 +189,7 @@ double Scales::direct_tap(size_t of, uint32_t j) const {
 
 Place taps_of(KernelCall &call, const Shape &shape, bool keep) {
     const ir::Node *made = call.producer(1);
+    if (!made && call.node.has(ir::stored_weights.name)) return int8_taps(call, shape, keep);
     if (!made) return constant_taps(call, shape);
     if (made->op != &ir::op_exponential_taps) return expanded_taps(call, shape, *made, keep);
     bool fresh = true;

@@ -116,15 +116,17 @@ TEST_CASE("inspect: a value of another type than the report has there is an erro
     }
 }
 
-TEST_CASE("report: weights in fewer bytes have a line for each product and each output") {
+TEST_CASE("report: weights in fewer bytes have a line for each product, kernel and output") {
     const auto json = ordered_json::parse(
-        R"({"stored_weights":{"layers":[{"layer":"a","format":"int8","error":0.0051,"largest":0.0039}],
+        R"({"stored_weights":{"layers":[{"layer":"a","format":"int8","error":0.0051,"largest":0.0039},
+                                        {"layer":"b","format":"int8","error":0.0042,"largest":0.0038,"taps":true}],
                               "outputs":[{"name":"y","change":0.0123}]}})");
     const auto text = cli::report_text(json, "it");
     REQUIRE(text);
-    CHECK(text->find("weights   1 linear layer with compact weights; error of the weights (L2, largest):\n") !=
+    CHECK(text->find("weights   2 tensors in fewer bytes; their error (L2, largest):\n") !=
           std::string::npos);
     CHECK(text->find(" int8  5.1e-03  3.9e-03\n") != std::string::npos);
+    CHECK(text->find(" int8  4.2e-03  3.8e-03  taps\n") != std::string::npos);
     CHECK(text->find("output y differs by 1.2e-02 of its peak from float32 weights\n") !=
           std::string::npos);
 }

@@ -120,18 +120,18 @@ std::string storage(const ReportValue &report) {
                halves["rounding"].number(), halves["limit"].number());
 }
 
-// Weights in fewer bytes: a line for each product, and one for each output.
+// Weights in fewer bytes: a line for each product and each kernel of taps, and one for each output.
 std::string stored_weights(const ReportValue &report) {
     const ReportValue stored = report["stored_weights"];
     const auto list = stored["layers"].list();
     if (list.empty()) return "";
     std::string out =
-        format("weights   %zu linear layer%s with compact weights; error of the weights (L2, largest):\n",
-               list.size(), list.size() == 1 ? "" : "s");
+        format("weights   %zu tensor%s in fewer bytes; %s error (L2, largest):\n", list.size(), list.size() == 1 ? "" : "s",
+               list.size() == 1 ? "its" : "their");
     for (const ReportValue &layer : list)
         out += "          " + padded(layer["layer"].text(), 28) +
-               format(" %-5s %.1e  %.1e\n", layer["format"].text().c_str(), layer["error"].number(),
-                      layer["largest"].number());
+               format(" %-5s %.1e  %.1e%s\n", layer["format"].text().c_str(), layer["error"].number(),
+                      layer["largest"].number(), layer["taps"].truth(false) ? "  taps" : "");
     for (const ReportValue &output : stored["outputs"].list())
         out += format("          output %s differs by %.1e of its peak from float32 weights\n",
                       output["name"].text().c_str(), output["change"].number());
