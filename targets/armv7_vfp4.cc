@@ -12,7 +12,8 @@ Target armv7_vfp4() {
     target.fused_multiply_add = true;
     target.features = artifact::feature_neon | artifact::feature_vfp4 | artifact::feature_arm_divide;
     target.by_name = true;
-    target.clang = {"--target=armv7a-linux-gnueabihf", "-march=armv7ve", "-mfpu=neon-vfpv4", "-mfloat-abi=hard", "-ffp-contract=fast"};
+    target.clang = {"--target=armv7a-linux-gnueabihf", "-march=armv7ve", "-mfpu=neon-vfpv4",
+                    "-mfloat-abi=hard"};
     return target;
 }
 

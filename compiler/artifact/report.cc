@@ -208,7 +208,10 @@ ordered_json layers(const ReportInputs &in) {
 ordered_json weights_report(const ReportInputs &in) {
     ordered_json layers = ordered_json::array(), outputs = ordered_json::array();
     for (const StoredWeights &w : in.stored) {
-        ordered_json layer{{"layer", w.layer}, {"format", schedules::name_of(w.format)}, {"error", w.error}, {"largest", w.largest}};
+        ordered_json layer{{"layer", w.layer},
+                           {"format", schedules::name_of(w.format)},
+                           {"error", w.error},
+                           {"largest", w.largest}};
         if (w.taps) layer["taps"] = true;
         layers.push_back(std::move(layer));
     }

@@ -47,7 +47,8 @@ private:
             weights_.read(first, row);
             for (size_t input = 0; input < inputs_; input += together_) {
                 double largest = 0;
-                for (size_t i = input; i < std::min(input + together_, inputs_); i++) largest = std::max(largest, std::fabs(row[i]));
+                for (size_t i = input; i < std::min(input + together_, inputs_); i++)
+                    largest = std::max(largest, std::fabs(row[i]));
                 scales_.push_back(format_ == WeightFormat::int4 ? schedules::int4_scale(largest) : schedules::int8_scale(largest));
             }
         }
@@ -171,11 +172,14 @@ private:
 
     Expected<ir::ValueId> with_taps(ir::Rewriter &rewrite, const ir::Node &node) {
         const auto round = [&](const ir::Numbers &taps, size_t of_row) -> Expected<ir::Numbers> {
-            LW_ASSIGN(const Rounded made, rounded(taps, of_row, std::min<size_t>(of_row, schedules::int8_taps), WeightFormat::int8, node.layer));
+            LW_ASSIGN(const Rounded made,
+                      rounded(taps, of_row, std::min<size_t>(of_row, schedules::int8_taps),
+                              WeightFormat::int8, node.layer));
             stored_.push_back({node.layer, WeightFormat::int8, made.error, made.largest, true});
             return made.numbers;
         };
-        LW_ASSIGN(const std::optional<ir::ValueId> stored, node.op->rewrites.round_taps(rewrite, graph_, node, round));
+        LW_ASSIGN(const std::optional<ir::ValueId> stored,
+                  node.op->rewrites.round_taps(rewrite, graph_, node, round));
         return stored ? *stored : rewrite.keep(node);
     }
 
@@ -189,9 +193,9 @@ private:
         if (fresh) {
             const ir::Constant &weights = *graph_.constant(node.inputs[1]);
             const ir::Type &type = graph_.type(node.inputs[1]);
-            const size_t inputs = type.width() / type.dims[0], together = format == WeightFormat::int4 ? schedules::int4_group : inputs;
-            LW_ASSIGN(entry->second.rounded,
-                      rounded(weights.data, inputs, together, format, node.layer));
+            const size_t inputs = type.width() / type.dims[0],
+                         together = format == WeightFormat::int4 ? schedules::int4_group : inputs;
+            LW_ASSIGN(entry->second.rounded, rounded(weights.data, inputs, together, format, node.layer));
             entry->second.value = rewrite.to().constant(weights.key + "." + schedules::name_of(format), type.dims,
                                                         entry->second.rounded.numbers);
         }

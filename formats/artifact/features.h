@@ -53,8 +53,8 @@ enum Feature : uint64_t {
     feature_arm_sve = 1ull << 34,
     // arm (32 bits)
     feature_neon = 1ull << 35,
-    feature_vfp4 = 1ull << 36, // fused multiply-add
-    feature_helium = 1ull << 37, // M profile: Thumb code, with vectors of float32 (MVE)
+    feature_vfp4 = 1ull << 36,       // fused multiply-add
+    feature_helium = 1ull << 37,     // M profile: Thumb code, with vectors of float32 (MVE)
     feature_arm_divide = 1ull << 38, // integers, in ARM code
 };
 
@@ -69,8 +69,9 @@ inline constexpr uint64_t x86_64_zen4 =
     x86_64_v4 | feature_avx512ifma | feature_avx512vbmi | feature_avx512vbmi2 | feature_avx512vnni |
     feature_avx512bitalg | feature_avx512vpopcntdq | feature_avx512bf16 | feature_gfni | feature_vaes |
     feature_vpclmulqdq | feature_sse4a | feature_sha;
-inline constexpr uint64_t known_features =
-    x86_64_zen4 | feature_arm_fp16 | feature_arm_dotprod | feature_arm_sve | feature_neon | feature_vfp4 | feature_helium | feature_arm_divide;
+inline constexpr uint64_t known_features = x86_64_zen4 | feature_arm_fp16 | feature_arm_dotprod |
+                                           feature_arm_sve | feature_neon | feature_vfp4 | feature_helium |
+                                           feature_arm_divide;
 
 struct Host {
     uint16_t machine = 0; // 0: none of the machines above

@@ -15,11 +15,13 @@ static void build_expand_scales(KernelBuilder &k) {
     const int init_scale = k.params.integer_or("init_scale", 0, 0, 16),
               taps = k.params.integer("taps", 1, 1 << 24);
     const int direct = k.params.integer_or("direct", 1, 1, taps);
-    const bool nearest = k.params.flag_or("nearest", false), int8 = k.params.choice_or("weights", "float32", {"float32", "int8"}) == "int8";
+    const bool nearest = k.params.flag_or("nearest", false),
+               int8 = k.params.choice_or("weights", "float32", {"float32", "int8"}) == "int8";
     k.no_epilogue();
     const int width = static_cast<int>(pad(channels));
     constexpr int of_word = weights_of_word(WeightFormat::int8);
-    ImageParam w = int8 ? k.weight_bytes("w", dense({width / of_word, dim, copies, scales})) : k.weight("w", dense({width, dim, copies, scales}));
+    ImageParam w = int8 ? k.weight_bytes("w", dense({width / of_word, dim, copies, scales}))
+                        : k.weight("w", dense({width, dim, copies, scales}));
     ImageParam size;
     if (int8) size = k.weight("scale", dense({width, (dim + int8_taps - 1) / int8_taps, copies, scales}));
     ImageParam d = k.weight("d", dense({width, copies, direct}));

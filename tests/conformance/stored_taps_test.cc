@@ -50,13 +50,16 @@ std::vector<double> sums(const std::vector<double> &k, const std::vector<double>
     for (size_t t = 0; t < rows; t++)
         for (size_t h = 0; h < width; h++) {
             double &sum = y[t * width + h];
-            for (size_t j = 0; j < past && j <= t; j++) sum += k[h * past + j] * double{input()[(t - j) * width + h]};
-            for (size_t j = 0; j < future && t + 1 + j < rows; j++) sum += ahead[h * future + j] * double{input()[(t + 1 + j) * width + h]};
+            for (size_t j = 0; j < past && j <= t; j++)
+                sum += k[h * past + j] * double{input()[(t - j) * width + h]};
+            for (size_t j = 0; j < future && t + 1 + j < rows; j++)
+                sum += ahead[h * future + j] * double{input()[(t + 1 + j) * width + h]};
         }
     return y;
 }
 
-Expected<compiler::Compiled> compiled_with(const json &layer, Tensors tensors, const std::string &weights, const std::string &convolution, bool causal) {
+Expected<compiler::Compiled> compiled_with(const json &layer, Tensors tensors, const std::string &weights,
+                                           const std::string &convolution, bool causal) {
     const json model = {{"format", "longwave-model"},
                         {"version", 1},
                         {"name", "taps"},
@@ -112,7 +115,8 @@ std::vector<double> stored_taps() {
 } // namespace
 
 TEST_CASE("stored taps: runs and streams of every algorithm equal float64 sums of the rounded taps") {
-    const std::vector<double> causal = sums(stored_taps(), {}), both = sums(stored_taps(), rounded(falling_taps(2), taps));
+    const std::vector<double> causal = sums(stored_taps(), {}),
+                              both = sums(stored_taps(), rounded(falling_taps(2), taps));
     for (const char *algorithm : {"direct", "partitioned", "overlap_add"}) {
         INFO(algorithm);
         const auto made = compiled_with(beside_identity(true), tensors_of(true), "int8", algorithm, true);
@@ -129,7 +133,8 @@ TEST_CASE("stored taps: each scale of a multi-scale kernel has steps of its own"
     std::vector<double> k(width * (dim << (scales - 1)));
     const size_t all = k.size() / width;
     for (int i = 0; i < scales; i++) {
-        const std::vector<float> parameters = random_numbers(width * dim, 5 + static_cast<uint32_t>(i), std::exp2(-3 * i));
+        const std::vector<float> parameters =
+            random_numbers(width * dim, 5 + static_cast<uint32_t>(i), std::exp2(-3 * i));
         const std::vector<double> stored = rounded(parameters, dim);
         const int stretch = 1 << std::max(0, i - 1), first = i ? dim * stretch : 0;
         for (size_t h = 0; h < width; h++)
@@ -142,8 +147,13 @@ TEST_CASE("stored taps: each scale of a multi-scale kernel has steps of its own"
     tensors["s.kernel_norm"] = {{1, width, 1}, std::vector<float>(width, 1)};
     tensors["s.kernel_norm_initialized"] = {{1}, {1}};
     tensors["s.multiplier"] = {{1}, {1}};
-    const json layer = {{"type", "sgconv"}, {"name", "s"}, {"kernel_dim", dim}, {"l_max", dim << (scales - 1)}, {"mode", "cat_randn_nearest"},
-                        {"linear", true}, {"activation", "identity"}};
+    const json layer = {{"type", "sgconv"},
+                        {"name", "s"},
+                        {"kernel_dim", dim},
+                        {"l_max", dim << (scales - 1)},
+                        {"mode", "cat_randn_nearest"},
+                        {"linear", true},
+                        {"activation", "identity"}};
     for (const char *algorithm : {"direct", "dyadic"}) {
         INFO(algorithm);
         const auto made = compiled_with(layer, tensors, "int8", algorithm, true);

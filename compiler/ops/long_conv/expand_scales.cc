@@ -71,7 +71,8 @@ Expected<ValueId> rewritten(Rewriter &rewrite, const Graph &from, const Node &no
 }
 
 // The parameters; a merged short kernel stays float32.
-Expected<std::optional<ValueId>> round_taps(Rewriter &rewrite, const Graph &from, const Node &node, const Rewrites::Round &round) {
+Expected<std::optional<ValueId>> round_taps(Rewriter &rewrite, const Graph &from, const Node &node,
+                                            const Rewrites::Round &round) {
     const Constant *parameters = from.constant(node.inputs[0]);
     const auto &dims = from.type(node.inputs[0]).dims; // [N, C', H, d]
     if (!parameters || dims[3] < least_int8_dim) return std::optional<ValueId>();
@@ -81,7 +82,8 @@ Expected<std::optional<ValueId>> round_taps(Rewriter &rewrite, const Graph &from
     inputs[0] = rewrite.to().constant(parameters->key + ".int8", dims, std::move(rounded));
     Attributes attributes = node.attributes;
     attributes[stored_weights.name] = "int8";
-    LW_ASSIGN(const ValueId taps, rewrite.to().node(op_expand_scales.name, std::move(inputs), std::move(attributes), node.layer));
+    LW_ASSIGN(const ValueId taps,
+              rewrite.to().node(op_expand_scales.name, std::move(inputs), std::move(attributes), node.layer));
     return std::optional(taps);
 }
 

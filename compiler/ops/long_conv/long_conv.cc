@@ -238,11 +238,14 @@ Expected<ValueId> write_filter(Rewriter &rewrite, const Graph &from, ValueId x, 
 // Numbers where the first of each of the first `rows` rows is zero.
 class WithoutFirst : public NumberSource {
 public:
-    WithoutFirst(Numbers numbers, size_t of_row, size_t rows) : numbers_(std::move(numbers)), of_row_(of_row), end_(rows * of_row) {}
+    WithoutFirst(Numbers numbers, size_t of_row, size_t rows)
+        : numbers_(std::move(numbers)), of_row_(of_row), end_(rows * of_row) {}
     size_t size() const override { return numbers_.size(); }
     void read(size_t first, std::span<double> to) const override {
         numbers_.read(first, to);
-        for (size_t i = (of_row_ - first % of_row_) % of_row_; first + i < end_ && i < to.size(); i += of_row_) to[i] = 0;
+        for (size_t i = (of_row_ - first % of_row_) % of_row_; first + i < end_ && i < to.size();
+             i += of_row_)
+            to[i] = 0;
     }
 
 private:
@@ -251,20 +254,24 @@ private:
 };
 
 // Tap 0 joins D, which stays float32: an identity there would leave no steps to its neighbours.
-Expected<std::optional<ValueId>> round_taps(Rewriter &rewrite, const Graph &from, const Node &node, const Rewrites::Round &round) {
+Expected<std::optional<ValueId>> round_taps(Rewriter &rewrite, const Graph &from, const Node &node,
+                                            const Rewrites::Round &round) {
     const Constant *k = from.constant(node.inputs[1]), *d = from.constant(node.inputs[2]);
     const auto &dims = from.type(node.inputs[1]).dims; // [C', H, taps]
     const size_t taps = dims[2];
     if (!k || !d || taps < schedules::int8_taps) return std::optional<ValueId>();
     std::vector<double> direct = d->data.to_vector();
     for (size_t n = 0; n < direct.size(); ++n) direct[n] += k->data[n * taps];
-    LW_ASSIGN(Numbers rounded, round(Numbers(std::make_shared<WithoutFirst>(k->data, taps, direct.size())), taps));
+    LW_ASSIGN(Numbers rounded,
+              round(Numbers(std::make_shared<WithoutFirst>(k->data, taps, direct.size())), taps));
     Builder &to = rewrite.to();
     const ValueId stored = to.constant(k->key + ".int8", dims, std::move(rounded)),
-                  first = to.constant(d->key + ".with tap 0", from.type(node.inputs[2]).dims, std::move(direct));
+                  first =
+                      to.constant(d->key + ".with tap 0", from.type(node.inputs[2]).dims, std::move(direct));
     Attributes attributes = node.attributes;
     attributes[stored_weights.name] = "int8";
-    LW_ASSIGN(const ValueId y, to.node(node.op->name, {rewrite.map(node.inputs[0]), stored, first}, std::move(attributes), node.layer));
+    LW_ASSIGN(const ValueId y, to.node(node.op->name, {rewrite.map(node.inputs[0]), stored, first},
+                                       std::move(attributes), node.layer));
     return std::optional(y);
 }
 

@@ -86,13 +86,17 @@ std::pair<Packed, Packed> packed_int8(const Shape &s, const ScaleList &k) {
     each_kernel(s, [&](uint32_t kernel, uint32_t h, size_t of) {
         for (uint32_t n = 0; n < k.count; n++)
             for (uint32_t group = 0; group < groups; group++) {
-                const uint32_t first = group * schedules::int8_taps, end = std::min(first + schedules::int8_taps, k.kernel_dim);
+                const uint32_t first = group * schedules::int8_taps,
+                               end = std::min(first + schedules::int8_taps, k.kernel_dim);
                 double largest = 0;
-                for (uint32_t j = first; j < end; j++) largest = std::max(largest, std::fabs(k.weight(n, of, j)));
-                const size_t row = size_t(n) * s.kernels + kernel;
-                const float size = sizes[(row * groups + group) * s.padded + h] = schedules::int8_scale(largest);
                 for (uint32_t j = first; j < end; j++)
-                    packed[(row * k.kernel_dim + j) * s.padded + h] = static_cast<int8_t>(schedules::int8_steps(k.weight(n, of, j), size));
+                    largest = std::max(largest, std::fabs(k.weight(n, of, j)));
+                const size_t row = size_t(n) * s.kernels + kernel;
+                const float size = sizes[(row * groups + group) * s.padded + h] =
+                    schedules::int8_scale(largest);
+                for (uint32_t j = first; j < end; j++)
+                    packed[(row * k.kernel_dim + j) * s.padded + h] =
+                        static_cast<int8_t>(schedules::int8_steps(k.weight(n, of, j), size));
             }
     });
     return {Packed::of(Elem::i32, {k.count, s.kernels, k.kernel_dim, s.padded / 4}, std::move(packed)),
@@ -124,17 +128,18 @@ Place expanded(KernelCall &call, const Shape &s, const ScaleList &scales, const 
     if (!fresh) return taps;
     Step step{.name = call.node.layer + " expand_scales", .layer = call.node.layer};
     ir::Attributes params{{"channels", int64_t{s.channels}},
-                            {"copies", int64_t{s.kernels}},
-                            {"kernel_dim", int64_t{scales.kernel_dim}},
-                            {"scales", int64_t{scales.count}},
-                            {"init_scale", scales.init_scale},
-                            {"nearest", scales.nearest},
-                            {"taps", int64_t{s.taps}},
-                            {"direct", int64_t{scales.direct}}};
+                          {"copies", int64_t{s.kernels}},
+                          {"kernel_dim", int64_t{scales.kernel_dim}},
+                          {"scales", int64_t{scales.count}},
+                          {"init_scale", scales.init_scale},
+                          {"nearest", scales.nearest},
+                          {"taps", int64_t{s.taps}},
+                          {"direct", int64_t{scales.direct}}};
     if (of.has(ir::stored_weights.name)) {
         auto [numbers, sizes] = packed_int8(s, scales);
         params["weights"] = of.text(ir::stored_weights.name);
-        step.args = {call.stored("kernel_list", std::move(numbers)), call.stored("kernel_list.scale", std::move(sizes))};
+        step.args = {call.stored("kernel_list", std::move(numbers)),
+                     call.stored("kernel_list.scale", std::move(sizes))};
     } else {
         step.args = {call.stored("kernel_list", packed_scales(s, scales))};
     }
@@ -150,7 +155,8 @@ Place expanded_taps(KernelCall &call, const Shape &s, const ir::Node &expand, bo
     return expanded(call, s,
                     {scales.count, scales.kernel_dim, scales.direct,
                      [&](uint32_t scale, size_t of, uint32_t j) { return scales.weight(scale, of, j); },
-                     [&](size_t of, uint32_t j) { return scales.direct_tap(of, j); }, expand.integer("init_scale"), expand.integer("nearest")},
+                     [&](size_t of, uint32_t j) { return scales.direct_tap(of, j); },
+                     expand.integer("init_scale"), expand.integer("nearest")},
                     expand, keep);
 }
 

@@ -41,8 +41,8 @@ void add_target_flags(CommandLine &app, CompileFlags &flags) {
                    "vulkan-32k are GPUs with that much shared memory (default: x86-64-v2, x86-64-v3 and "
                    "x86-64-v4; on ARM arm64 and arm64-dotprod)")
         ->value("TARGETS")
-        ->suggests({"host", "x86-64-v2", "x86-64-v3", "x86-64-v4", "x86-64-zen4", "arm64", "arm64-dotprod", "armv7", "armv7-vfp4",
-                    "cortex-m55", "wasm32", "vulkan-16k", "vulkan-32k"})
+        ->suggests({"host", "x86-64-v2", "x86-64-v3", "x86-64-v4", "x86-64-zen4", "arm64", "arm64-dotprod",
+                    "armv7", "armv7-vfp4", "cortex-m55", "wasm32", "vulkan-16k", "vulkan-32k"})
         ->separator(',');
     app.add_option(
            "--emulator", flags.emulators,
@@ -98,7 +98,8 @@ void add_weight_flags(CommandLine &app, CompileFlags &flags) {
     app.add_option(
            "--weights", flags.weights,
            "Storage of the weights of linear layers. int8 has one scale per output, int4 one per 32 inputs "
-           "of an output; CPUs then multiply integers. Both also store long taps as int8. The report states the "
+           "of an output; CPUs then multiply integers. Both also store long taps as int8. The report states "
+           "the "
            "errors")
         ->value("TYPE")
         ->suggests({"float32", "bf16", "int8", "int4"})

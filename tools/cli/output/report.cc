@@ -125,9 +125,8 @@ std::string stored_weights(const ReportValue &report) {
     const ReportValue stored = report["stored_weights"];
     const auto list = stored["layers"].list();
     if (list.empty()) return "";
-    std::string out =
-        format("weights   %zu tensor%s in fewer bytes; %s error (L2, largest):\n", list.size(), list.size() == 1 ? "" : "s",
-               list.size() == 1 ? "its" : "their");
+    std::string out = format("weights   %zu tensor%s in fewer bytes; %s error (L2, largest):\n", list.size(),
+                             list.size() == 1 ? "" : "s", list.size() == 1 ? "its" : "their");
     for (const ReportValue &layer : list)
         out += "          " + padded(layer["layer"].text(), 28) +
                format(" %-5s %.1e  %.1e%s\n", layer["format"].text().c_str(), layer["error"].number(),
