@@ -99,8 +99,7 @@ void add_weight_flags(CommandLine &app, CompileFlags &flags) {
            "--weights", flags.weights,
            "Storage of the weights of linear layers. int8 has one scale per output, int4 one per 32 inputs "
            "of an output; CPUs then multiply integers. Both also store long taps as int8. The report states "
-           "the "
-           "errors")
+           "the errors")
         ->value("TYPE")
         ->suggests({"float32", "bf16", "int8", "int4"})
         ->capture_default_str();
