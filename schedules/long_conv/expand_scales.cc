@@ -10,7 +10,7 @@ using namespace Halide;
 
 static void build_expand_scales(KernelBuilder &k) {
     const int channels = k.params.integer("channels", 1, 1 << 20),
-              copies = k.params.integer("copies", 1, 128);
+              copies = k.params.integer("copies", 1, 1 << 20);
     const int dim = k.params.integer("kernel_dim", 1, 1 << 24), scales = k.params.integer("scales", 1, 24);
     const int init_scale = k.params.integer_or("init_scale", 0, 0, 16),
               taps = k.params.integer("taps", 1, 1 << 24);

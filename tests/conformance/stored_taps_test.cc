@@ -59,11 +59,12 @@ std::vector<double> sums(const std::vector<double> &k, const std::vector<double>
 }
 
 Expected<compiler::Compiled> compiled_with(const json &layer, Tensors tensors, const std::string &weights,
-                                           const std::string &convolution, bool causal) {
+                                           const std::string &convolution, bool causal,
+                                           size_t channels = width) {
     const json model = {{"format", "longwave-model"},
                         {"version", 1},
                         {"name", "taps"},
-                        {"inputs", json::array({{{"name", "x"}, {"kind", "features"}, {"width", width}}})},
+                        {"inputs", json::array({{{"name", "x"}, {"kind", "features"}, {"width", channels}}})},
                         {"layers", json::array({layer})},
                         {"outputs", json::array({{{"name", "y"}, {"from", layer["name"]}}})}};
     compiler::Options options = options_here();
@@ -162,6 +163,35 @@ TEST_CASE("stored taps: each scale of a multi-scale kernel has steps of its own"
     }
 }
 
+TEST_CASE("stored taps: one channel with many copies") {
+    constexpr size_t copies = 48, length = 40;
+    const std::vector<float> k = random_numbers(copies * length, 1, 0.3),
+                             x(input().begin(), input().begin() + rows);
+    Tensors tensors;
+    tensors["s.kernel_list.0"] = {{copies, 1, length}, k};
+    tensors["s.kernel_norm"] = {{copies, 1, 1}, std::vector<float>(copies, 1)};
+    tensors["s.kernel_norm_initialized"] = {{1}, {1}};
+    tensors["s.multiplier"] = {{1}, {1}};
+    tensors["s.D"] = {{copies, 1}, std::vector<float>(copies, 0.5f)};
+    const json layer = {{"type", "sgconv"},  {"name", "s"},      {"kernel_dim", length},
+                        {"l_max", length},   {"num_scales", 1},  {"channels", copies},
+                        {"linear", true},    {"mode", "cat_randn"}, {"activation", "identity"}};
+    const auto made = compiled_with(layer, tensors, "int8", "", true, 1);
+    REQUIRE_MESSAGE(made, made.status().message());
+    std::vector<float> others = k;
+    for (size_t c = 0; c < copies; c++) others[c * length] = 0;
+    std::vector<double> stored = rounded(others, length), expected(rows * copies);
+    for (size_t c = 0; c < copies; c++) stored[c * length] = double{k[c * length]} + 0.5;
+    for (size_t t = 0; t < rows; t++)
+        for (size_t c = 0; c < copies; c++)
+            for (size_t j = 0; j < length && j <= t; j++)
+                expected[t * copies + c] += stored[c * length + j] * double{x[t - j]};
+    const auto model = cli::Model::open(made->artifact);
+    REQUIRE_MESSAGE(model, model.status().message());
+    CHECK(distance(outputs_of_run(*model, sequence_of(x, 1))[0], expected) <= limit);
+    CHECK(distance(streamed(*model, x.data(), rows), expected) <= limit);
+}
+
 TEST_CASE("stored taps: int8 and int4 round them to the same bytes, bf16 leaves them float32") {
     const auto bytes = [](const char *weights) {
         const auto made = compiled_with(beside_identity(true), tensors_of(true), weights, "direct", true);
@@ -194,6 +224,14 @@ TEST_CASE("stored taps: short filters stay float32") {
     Tensors tensors;
     tensors["c.long.k0"] = {{width, 31}, random_numbers(width * 31, 1, 0.3)};
     const auto made = compiled_with(beside_identity(true), tensors, "int8", "direct", true);
+    REQUIRE_MESSAGE(made, made.status().message());
+    CHECK(!json::parse(made->report).contains("stored_weights"));
+}
+
+TEST_CASE("stored taps: one kernel of one channel stays float32") {
+    Tensors tensors;
+    tensors["c.long.k0"] = {{1, taps}, random_numbers(taps, 1, 0.3)};
+    const auto made = compiled_with(beside_identity(true), tensors, "int8", "", true, 1);
     REQUIRE_MESSAGE(made, made.status().message());
     CHECK(!json::parse(made->report).contains("stored_weights"));
 }

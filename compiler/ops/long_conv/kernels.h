@@ -39,9 +39,11 @@ void each_kernel(const Shape &shape,
 // and a short kernel that was merged into the long one.
 class Scales {
 public:
-    uint32_t count = 1, kernel_dim = 1, direct = 1;
+    uint32_t count = 1, kernel_dim = 1, direct = 1, init_scale = 0;
+    bool nearest = false;
 
     Scales(const KernelCall &call, const Shape &shape, const ir::Node &expand);
+    Scales(const KernelCall &call, const Shape &shape); // given taps: one scale that is not stretched
     double weight(uint32_t scale, size_t of, uint32_t j) const;
     double direct_tap(size_t of, uint32_t j) const;
 

@@ -5,6 +5,7 @@
 #include "compiler/ir/builder.h"
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/linear/matrix_multiply.h"
+#include "compiler/ops/long_conv/multi_scale.h"
 #include "compiler/ops/support/filter.h"
 #include "compiler/ops/support/parallel.h"
 #include "compiler/ops/support/rules.h"
@@ -259,7 +260,7 @@ Expected<std::optional<ValueId>> round_taps(Rewriter &rewrite, const Graph &from
     const Constant *k = from.constant(node.inputs[1]), *d = from.constant(node.inputs[2]);
     const auto &dims = from.type(node.inputs[1]).dims; // [C', H, taps]
     const size_t taps = dims[2];
-    if (!k || !d || taps < schedules::int8_taps) return std::optional<ValueId>();
+    if (!k || !d || taps < schedules::int8_taps || !fills_words(dims[0], dims[1])) return std::optional<ValueId>();
     std::vector<double> direct = d->data.to_vector();
     for (size_t n = 0; n < direct.size(); ++n) direct[n] += k->data[n * taps];
     LW_ASSIGN(Numbers rounded,

@@ -21,6 +21,10 @@ struct MultiScale {
     uint64_t taps() const { return uint64_t{kernel_dim} << (num_scales - 1 + init_scale); } // K
 };
 
+// Whether int8 numbers of so many kernels of so many channels fill words of four. Both sides of one
+// kernel of one channel do not.
+constexpr bool fills_words(uint32_t kernels, uint32_t channels) { return channels > 1 || kernels > 2; }
+
 // Parses a mode string such as "cat_randn_nearest_trunc". The words of the initialisation (randn,
 // cos, decay, fixed) have no effect here.
 struct KernelMode {

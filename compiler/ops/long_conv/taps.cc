@@ -57,32 +57,52 @@ Place constant_taps(KernelCall &call, const Shape &s) {
     return call.stored("k", Packed::f32({s.taps, s.kernels, s.padded}, packed));
 }
 
-// What the kernel expand_scales makes taps of. SGConv's parameters have growth and norm folded in.
-struct ScaleList {
-    uint32_t count, kernel_dim, direct;
-    std::function<double(uint32_t scale, size_t of, uint32_t j)> weight;
-    std::function<double(size_t of, uint32_t j)> direct_tap;
-    int64_t init_scale, nearest;
+// How the kernel expand_scales sees a convolution: many copies of one channel are its lanes.
+struct ExpandedShape {
+    bool lanes_are_copies;
+    uint32_t channels, lanes, copies;
+
+    explicit ExpandedShape(const Shape &s)
+        : lanes_are_copies(s.channels == 1 && s.kernels % schedules::lanes == 0),
+          channels(lanes_are_copies ? s.kernels : s.channels), lanes(lanes_are_copies ? s.kernels : s.padded),
+          copies(lanes_are_copies ? 1 : s.kernels) {}
+
+    // In [scales, copies, of_scale, lanes].
+    size_t at(uint32_t scale, uint32_t kernel, uint32_t h, uint32_t j, uint32_t of_scale) const {
+        const uint32_t copy = lanes_are_copies ? 0 : kernel, lane = lanes_are_copies ? kernel : h;
+        return ((size_t(scale) * copies + copy) * of_scale + j) * lanes + lane;
+    }
+    std::vector<uint32_t> dims(uint32_t scales, uint32_t of_scale, uint32_t together = 1) const {
+        return {scales, copies, of_scale, lanes / together};
+    }
 };
 
-// [scales, kernels, kernel_dim, P(channels)]
-Packed packed_scales(const Shape &s, const ScaleList &k) {
-    std::vector<float> packed(size_t(k.count) * s.kernels * k.kernel_dim * s.padded, 0.f);
+size_t elements(const std::vector<uint32_t> &dims) {
+    size_t n = 1;
+    for (const uint32_t extent : dims) n *= extent;
+    return n;
+}
+
+// SGConv's parameters [scales, copies, kernel_dim, lanes], growth and norm folded in; or taps.
+Packed packed_scales(const Shape &s, const Scales &k) {
+    const ExpandedShape shape(s);
+    const std::vector<uint32_t> dims = shape.dims(k.count, k.kernel_dim);
+    std::vector<float> packed(elements(dims), 0.f);
     each_kernel(s, [&](uint32_t kernel, uint32_t h, size_t of) {
         for (uint32_t n = 0; n < k.count; n++)
             for (uint32_t j = 0; j < k.kernel_dim; j++)
-                packed[((size_t(n) * s.kernels + kernel) * k.kernel_dim + j) * s.padded + h] =
-                    static_cast<float>(k.weight(n, of, j));
+                packed[shape.at(n, kernel, h, j, k.kernel_dim)] = static_cast<float>(k.weight(n, of, j));
     });
-    return Packed::f32({k.count, s.kernels, k.kernel_dim, s.padded}, packed);
+    return Packed::f32(dims, std::move(packed));
 }
 
-// The same as int8, four channels in a word, and the size of a step [scales, kernels, groups,
-// P(channels)].
-std::pair<Packed, Packed> packed_int8(const Shape &s, const ScaleList &k) {
+// The same as int8, four lanes in a word, and the size of a step [scales, copies, groups, lanes].
+std::pair<Packed, Packed> packed_int8(const Shape &s, const Scales &k) {
+    constexpr uint32_t of_word = schedules::weights_of_word(schedules::WeightFormat::int8);
+    const ExpandedShape shape(s);
     const uint32_t groups = (k.kernel_dim + schedules::int8_taps - 1) / schedules::int8_taps;
-    std::vector<int8_t> packed(size_t(k.count) * s.kernels * k.kernel_dim * s.padded, 0);
-    std::vector<float> sizes(size_t(k.count) * s.kernels * groups * s.padded, 0.f);
+    std::vector<int8_t> packed(elements(shape.dims(k.count, k.kernel_dim)), 0);
+    std::vector<float> sizes(elements(shape.dims(k.count, groups)), 0.f);
     each_kernel(s, [&](uint32_t kernel, uint32_t h, size_t of) {
         for (uint32_t n = 0; n < k.count; n++)
             for (uint32_t group = 0; group < groups; group++) {
@@ -91,20 +111,19 @@ std::pair<Packed, Packed> packed_int8(const Shape &s, const ScaleList &k) {
                 double largest = 0;
                 for (uint32_t j = first; j < end; j++)
                     largest = std::max(largest, std::fabs(k.weight(n, of, j)));
-                const size_t row = size_t(n) * s.kernels + kernel;
-                const float size = sizes[(row * groups + group) * s.padded + h] =
-                    schedules::int8_scale(largest);
+                const float size = schedules::int8_scale(largest);
+                sizes[shape.at(n, kernel, h, group, groups)] = size;
                 for (uint32_t j = first; j < end; j++)
-                    packed[(row * k.kernel_dim + j) * s.padded + h] =
+                    packed[shape.at(n, kernel, h, j, k.kernel_dim)] =
                         static_cast<int8_t>(schedules::int8_steps(k.weight(n, of, j), size));
             }
     });
-    return {Packed::of(Elem::i32, {k.count, s.kernels, k.kernel_dim, s.padded / 4}, std::move(packed)),
-            Packed::f32({k.count, s.kernels, groups, s.padded}, std::move(sizes))};
+    return {Packed::of(Elem::i32, shape.dims(k.count, k.kernel_dim, of_word), std::move(packed)),
+            Packed::f32(shape.dims(k.count, groups), std::move(sizes))};
 }
 
 // [length, kernels, P(channels)]
-Packed packed_direct(const Shape &s, const ScaleList &k) {
+Packed packed_direct(const Shape &s, const Scales &k) {
     std::vector<float> packed(size_t(k.direct) * s.kernels * s.padded, 0.f);
     each_kernel(s, [&](uint32_t kernel, uint32_t h, size_t of) {
         for (uint32_t j = 0; j < k.direct; j++)
@@ -121,18 +140,19 @@ Place prepared_taps(KernelCall &call, const Shape &s, bool keep, bool *fresh) {
                 : call.memory(call.node.layer + ".k", Elem::f32, dims, KernelCall::Life::open);
 }
 
-// `of`: the node that may say int8.
-Place expanded(KernelCall &call, const Shape &s, const ScaleList &scales, const ir::Node &of, bool keep) {
+// `of`: the node that says whether the numbers are int8.
+Place expanded_taps(KernelCall &call, const Shape &s, const Scales &scales, const ir::Node &of, bool keep) {
     bool fresh = true;
     const Place taps = prepared_taps(call, s, keep, &fresh);
     if (!fresh) return taps;
+    const ExpandedShape shape(s);
     Step step{.name = call.node.layer + " expand_scales", .layer = call.node.layer};
-    ir::Attributes params{{"channels", int64_t{s.channels}},
-                          {"copies", int64_t{s.kernels}},
+    ir::Attributes params{{"channels", int64_t{shape.channels}},
+                          {"copies", int64_t{shape.copies}},
                           {"kernel_dim", int64_t{scales.kernel_dim}},
                           {"scales", int64_t{scales.count}},
-                          {"init_scale", scales.init_scale},
-                          {"nearest", scales.nearest},
+                          {"init_scale", int64_t{scales.init_scale}},
+                          {"nearest", int64_t{scales.nearest}},
                           {"taps", int64_t{s.taps}},
                           {"direct", int64_t{scales.direct}}};
     if (of.has(ir::stored_weights.name)) {
@@ -150,31 +170,14 @@ Place expanded(KernelCall &call, const Shape &s, const ScaleList &scales, const 
     return taps;
 }
 
-Place expanded_taps(KernelCall &call, const Shape &s, const ir::Node &expand, bool keep) {
-    const Scales scales(call, s, expand);
-    return expanded(call, s,
-                    {scales.count, scales.kernel_dim, scales.direct,
-                     [&](uint32_t scale, size_t of, uint32_t j) { return scales.weight(scale, of, j); },
-                     [&](size_t of, uint32_t j) { return scales.direct_tap(of, j); },
-                     expand.integer("init_scale"), expand.integer("nearest")},
-                    expand, keep);
-}
-
-// Taps of int8: one scale that is not stretched.
-Place int8_taps(KernelCall &call, const Shape &s, bool keep) {
-    const auto &k = call.constant(1);
-    const auto d = direct_term(call, s);
-    const uint32_t given = call.type(1).dims[2];
-    return expanded(call, s,
-                    {1, given, 1, [&](uint32_t, size_t of, uint32_t j) { return k[of * given + j]; },
-                     [&](size_t of, uint32_t) { return d[of]; }, 0, 1},
-                    call.node, keep);
-}
-
 } // namespace
 
+Scales::Scales(const KernelCall &call, const Shape &s)
+    : kernel_dim(call.type(1).dims[2]), nearest(true), weights_(call.constant(1)), d_(direct_term(call, s)) {}
+
 Scales::Scales(const KernelCall &call, const Shape &s, const ir::Node &expand)
-    : weights_(call.constant(expand, 0)), d_(direct_term(call, s)) {
+    : init_scale(static_cast<uint32_t>(expand.integer("init_scale"))), nearest(expand.integer("nearest") != 0),
+      weights_(call.constant(expand, 0)), d_(direct_term(call, s)) {
     const auto &dims = call.graph().type(expand.inputs[0]).dims; // [N, C', H, d]
     count = dims[0];
     kernel_dim = dims[3];
@@ -195,9 +198,11 @@ double Scales::direct_tap(size_t of, uint32_t j) const {
 
 Place taps_of(KernelCall &call, const Shape &shape, bool keep) {
     const ir::Node *made = call.producer(1);
-    if (!made && call.node.has(ir::stored_weights.name)) return int8_taps(call, shape, keep);
+    if (!made && call.node.has(ir::stored_weights.name))
+        return expanded_taps(call, shape, Scales(call, shape), call.node, keep);
     if (!made) return constant_taps(call, shape);
-    if (made->op != &ir::op_exponential_taps) return expanded_taps(call, shape, *made, keep);
+    if (made->op != &ir::op_exponential_taps)
+        return expanded_taps(call, shape, Scales(call, shape, *made), *made, keep);
     bool fresh = true;
     const Place taps = prepared_taps(call, shape, keep, &fresh);
     if (fresh) call.prepare(ir::exponential_taps_step(call, *made, shape.taps, taps));
