@@ -9,8 +9,14 @@
 #include "schedules/halide/kernel.h"
 #include "schedules/halide/query.h"
 #include "schedules/halide/versions.h"
+#include <algorithm>
+#include <csignal>
 #include <fstream>
 #include <iostream>
+#include <new>
+#include <string_view>
+#include <sys/resource.h>
+#include <unistd.h>
 
 using namespace longwave;
 
@@ -82,9 +88,27 @@ void run(const Options &options) {
     write_line(options.out.substr(0, options.out.rfind('.')) + ".json", signature);
 }
 
+void end_with(std::string_view line) {
+    [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
+    _exit(1);
+}
+
+// An allocation that fails may leave LLVM in an endless loop. So the first one ends the program, where
+// this program sees it. Elsewhere time ends it: a kernel takes seconds.
+void end_after_faults() {
+    std::set_new_handler([] { end_with("longwave-kgen: out of memory\n"); });
+    std::signal(SIGXCPU, [](int) { end_with("longwave-kgen: it found no end within its CPU time\n"); });
+    constexpr rlim_t seconds = 300;
+    rlimit limit{};
+    if (getrlimit(RLIMIT_CPU, &limit) != 0 || limit.rlim_cur < seconds) return;
+    limit.rlim_cur = std::min(limit.rlim_max, seconds);
+    setrlimit(RLIMIT_CPU, &limit);
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
+    end_after_faults();
     if (argc == 2 && std::string(argv[1]) == "--versions") {
         std::cout << schedules::versions().dump() << std::endl;
         return std::cout ? 0 : 1;

@@ -173,9 +173,9 @@ TEST_CASE("stored taps: one channel with many copies") {
     tensors["s.kernel_norm_initialized"] = {{1}, {1}};
     tensors["s.multiplier"] = {{1}, {1}};
     tensors["s.D"] = {{copies, 1}, std::vector<float>(copies, 0.5f)};
-    const json layer = {{"type", "sgconv"},  {"name", "s"},      {"kernel_dim", length},
-                        {"l_max", length},   {"num_scales", 1},  {"channels", copies},
-                        {"linear", true},    {"mode", "cat_randn"}, {"activation", "identity"}};
+    const json layer = {{"type", "sgconv"}, {"name", "s"},         {"kernel_dim", length},
+                        {"l_max", length},  {"num_scales", 1},     {"channels", copies},
+                        {"linear", true},   {"mode", "cat_randn"}, {"activation", "identity"}};
     const auto made = compiled_with(layer, tensors, "int8", "", true, 1);
     REQUIRE_MESSAGE(made, made.status().message());
     std::vector<float> others = k;

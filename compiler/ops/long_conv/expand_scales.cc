@@ -75,7 +75,8 @@ Expected<std::optional<ValueId>> round_taps(Rewriter &rewrite, const Graph &from
                                             const Rewrites::Round &round) {
     const Constant *parameters = from.constant(node.inputs[0]);
     const auto &dims = from.type(node.inputs[0]).dims; // [N, C', H, d]
-    if (!parameters || dims[3] < least_int8_dim || !fills_words(dims[1], dims[2])) return std::optional<ValueId>();
+    if (!parameters || dims[3] < least_int8_dim || !fills_words(dims[1], dims[2]))
+        return std::optional<ValueId>();
     LW_ASSIGN(Numbers rounded, round(parameters->data, dims[3]));
     std::vector<ValueId> inputs;
     for (const ValueId input : node.inputs) inputs.push_back(rewrite.map(input));

@@ -260,7 +260,8 @@ Expected<std::optional<ValueId>> round_taps(Rewriter &rewrite, const Graph &from
     const Constant *k = from.constant(node.inputs[1]), *d = from.constant(node.inputs[2]);
     const auto &dims = from.type(node.inputs[1]).dims; // [C', H, taps]
     const size_t taps = dims[2];
-    if (!k || !d || taps < schedules::int8_taps || !fills_words(dims[0], dims[1])) return std::optional<ValueId>();
+    if (!k || !d || taps < schedules::int8_taps || !fills_words(dims[0], dims[1]))
+        return std::optional<ValueId>();
     std::vector<double> direct = d->data.to_vector();
     for (size_t n = 0; n < direct.size(); ++n) direct[n] += k->data[n * taps];
     LW_ASSIGN(Numbers rounded,

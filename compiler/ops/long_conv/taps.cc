@@ -176,8 +176,8 @@ Scales::Scales(const KernelCall &call, const Shape &s)
     : kernel_dim(call.type(1).dims[2]), nearest(true), weights_(call.constant(1)), d_(direct_term(call, s)) {}
 
 Scales::Scales(const KernelCall &call, const Shape &s, const ir::Node &expand)
-    : init_scale(static_cast<uint32_t>(expand.integer("init_scale"))), nearest(expand.integer("nearest") != 0),
-      weights_(call.constant(expand, 0)), d_(direct_term(call, s)) {
+    : init_scale(static_cast<uint32_t>(expand.integer("init_scale"))),
+      nearest(expand.integer("nearest") != 0), weights_(call.constant(expand, 0)), d_(direct_term(call, s)) {
     const auto &dims = call.graph().type(expand.inputs[0]).dims; // [N, C', H, d]
     count = dims[0];
     kernel_dim = dims[3];
