@@ -1,7 +1,7 @@
 #include "schedules/halide/module_blob.h"
 #include "formats/spirv/module.h"
 #include "schedules/halide/params.h"
-#include <cstring>
+#include <algorithm>
 
 namespace longwave::schedules {
 
@@ -49,7 +49,7 @@ spirv::Module parse(const std::vector<uint32_t> &words) {
 SpirvKernel read_blob(const uint8_t *bytes, size_t size) {
     check(size % 4 == 0, "the size of the blob is not a multiple of 4 bytes");
     std::vector<uint32_t> all(size / 4);
-    std::memcpy(all.data(), bytes, size);
+    std::copy_n(bytes, size, reinterpret_cast<uint8_t *>(all.data()));
     Words in(std::move(all));
     check(in.next() == 1, "the pipeline became several kernels; one dispatch is one kernel");
     const uint32_t module_bytes = in.next();

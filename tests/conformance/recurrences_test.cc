@@ -153,8 +153,8 @@ TEST_CASE("state_space: a run keeps the recurrence where its states grow") {
     Tensors weights{{"p", tensor({1, 1, 2}, {0.001f, 1})}, {"c", tensor({1, 1, 1, 2}, {1, 0})}, {"d", tensor({1, 1}, {0})}};
     const auto made = compiled(json_of(1, 64, state_space(64)), weights, options_of_streams());
     REQUIRE_MESSAGE(made, made.status().message());
-    for (const auto &choice : nlohmann::json::parse(made->report)["layers"][0]["algorithms"])
-        CHECK(choice["algorithm"] == "recurrence");
+    const auto report = nlohmann::json::parse(made->report);
+    for (const auto &choice : report["layers"][0]["algorithms"]) CHECK(choice["algorithm"] == "recurrence");
 }
 
 TEST_CASE("lstm and gru: 20,000 rows against float64, as a run and as streams") {
