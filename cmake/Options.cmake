@@ -35,11 +35,11 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
     $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict -Wno-stringop-overflow -Wno-maybe-uninitialized -Wno-array-bounds>)
 endif()
 
-if(CMAKE_CXX_FLAGS MATCHES "-fsanitize=address")
-  add_library(longwave_sanitized OBJECT "${PROJECT_SOURCE_DIR}/tests/support/sanitized.cc")
-  set(program $<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>)
-  link_libraries("$<${program}:$<TARGET_OBJECTS:longwave_sanitized>>")
-  add_link_options($<${program}:LINKER:--export-dynamic-symbol=dlclose>)
+# The GPU driver of programs with AddressSanitizer (tests/support/sanitized.cc).
+if(LONGWAVE_TESTS AND CMAKE_CXX_FLAGS MATCHES "-fsanitize=address")
+  set(is_program $<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>)
+  link_libraries("$<${is_program}:$<TARGET_OBJECTS:longwave_sanitized>>")
+  add_link_options($<${is_program}:LINKER:--export-dynamic-symbol=dlclose>)
 endif()
 
 # A shared library defines or imports every name. Clang's sanitizers leave theirs to the program.
