@@ -1,6 +1,7 @@
 // Rounds the weights of matrix multiplications to their storage format, and names the format on the
-// node. With int8 and int4 long taps become int8, in groups of 32 with a scale. With int8 and int4 it also states to how many steps kernels may round activations
+// node. With int8 and int4 it also states to how many steps kernels may round activations
 // (`activation_steps`): as many as keep every sum inside an int32, whatever the activations are.
+// Long taps become int8 with both, in groups of 32 with a scale.
 // Why here: folds change weights, so they come first. From here on every reference computes with
 // the numbers that kernels read, and error limits stay as tight as with float32. Needs: nothing. A
 // node that names a format keeps it; other nodes get `format`. Where int4 cannot be, because a
