@@ -1,4 +1,5 @@
 #include "compiler/passes/branch.h"
+#include <algorithm>
 #include <fmt/format.h>
 
 namespace longwave::compiler {
@@ -13,13 +14,25 @@ std::string size_of(const ir::Filter &filter) {
     return fmt::format("{}+{} ahead", filter.known_taps(), filter.known_ahead());
 }
 
+// Ops for short filters sum over all taps. From so many taps on a filter is written as the op whose
+// algorithms include transforms, and the planner chooses among them.
+constexpr size_t least_long_taps = 64;
+
+const ir::OpDef &op_of_any_filter() {
+    const auto ops = ir::all_ops();
+    return **std::find_if(ops.begin(), ops.end(), [](const ir::OpDef *op) {
+        return op->rewrites.filter && op->rewrites.filter->any;
+    });
+}
+
 std::optional<Branch> convolution(const ir::Graph &graph, const ir::Node &node) {
     auto filter = node.op->rewrites.filter->read(graph, node);
     if (!filter) return {};
     Branch branch;
     branch.parts = {fmt::format("{}{}", filter->prepared ? "long " : "", size_of(*filter))};
     branch.filter = *std::move(filter);
-    branch.written = node.op;
+    branch.written = branch.filter.longest() < least_long_taps ? node.op : &op_of_any_filter();
+    branch.rewritten = branch.written != node.op;
     branch.layer = node.layer;
     return branch;
 }
@@ -38,11 +51,12 @@ std::optional<Branch> mapped(const ir::Graph &graph, const ir::Node &node, Branc
 // fold_norms folds a norm after an op that can take it into its weights. After a prepared kernel
 // the bias would remain, so a merge would save nothing.
 bool Branch::worth_writing() const {
-    if (parts.size() > 1 || filter.scattered) return true;
+    if (parts.size() > 1 || filter.scattered || rewritten) return true;
     return normed && !filter.prepared && !written->rewrites.fold_result;
 }
 
 std::string Branch::describe() const {
+    if (parts.size() == 1 && rewritten) return fmt::format("long convolution of {} taps", size_of(filter));
     if (parts.size() == 1 && !normed) return fmt::format("D into tap 0 of {}", filter.known_taps());
     const char *bias = filter.biased() ? " and a bias" : "";
     return fmt::format("branches {{{}}} → {} taps{}", fmt::join(parts, ", "), size_of(filter), bias);
@@ -64,6 +78,7 @@ std::optional<Branch> sum(Branch a, const Branch &b) {
     a.written = written;
     a.parts.insert(a.parts.end(), b.parts.begin(), b.parts.end());
     a.normed |= b.normed;
+    a.rewritten |= b.rewritten;
     return a;
 }
 

@@ -9,6 +9,7 @@ struct Branch {
     ir::Filter filter;
     std::vector<std::string> parts; // "3", "5", "identity"
     bool normed = false;            // taps and bias contain a norm
+    bool rewritten = false;         // it has so many taps that another op than its own computes it
     const ir::OpDef *written =
         nullptr;       // the op that will express it; null as long as it contains no convolution
     std::string layer; // of its longest convolution

@@ -27,6 +27,7 @@ struct DepthFirst {
     Halide::Var copy;    // the next loop, where there are several copies
     bool copies = false; // there are several
     Halide::Type type = Halide::Float(32);
+    std::vector<Halide::Var> outside = {}; // loops outside of `lanes`, of phases
     // With lanes over phases the spectrum is read at 64·group + value, and `lanes` goes over
     // channels.
     const Polyphase *phases = nullptr;

@@ -45,6 +45,7 @@ public:
           chunk_(divisor_at_most(width_, form.structure.chunk)),
           lanes_(form.phases ? Polyphase::phases : form.structure.vec) {
         if (form.phases) each_ = {form.lanes};
+        each_.insert(each_.end(), form.outside.begin(), form.outside.end());
         copy_ = each_;
         if (form.copies) copy_.push_back(form.copy);
     }

@@ -56,8 +56,9 @@ void Stages::rows_of_phases(const Phase &ends) const {
         keep(row, width_, LoopLevel(f, piece_));
         f.compute_at(LoopLevel(form_.y, form_.lanes));
         store(f, int64_t{2} * form_.type.bytes() * lanes_ * length_);
-        product =
-            phases.product_of(group, spectrum.values({Expr(g_), Expr(piece_), Expr(form_.lanes)}), kernel);
+        std::vector<Expr> at = {Expr(g_), Expr(piece_)};
+        at.insert(at.end(), each_.begin(), each_.end());
+        product = phases.product_of(group, spectrum.values(at), kernel);
     } else {
         product = phases.product(group, half.values(), kernel);
         for (Func step : steps) step.compute_at(product.f, g_);

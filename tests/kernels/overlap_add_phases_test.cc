@@ -10,6 +10,7 @@ namespace {
 struct Problem {
     int length, rows, taps, copies = 1;
     bool relu = false;
+    int channels = 1;
 };
 
 // Relative L2 against sums in float64: the rows at both sides of every block's end, and others.
@@ -19,26 +20,30 @@ double error_of(const Problem &p, Kernel &k, Tensor &taps) {
     std::vector<int> rows = {0, p.rows - 1};
     for (int t = 0; t < p.rows; t += std::max(1, p.rows / 97)) rows.push_back(t);
     for (int q = 1; q < blocks; q += stride) rows.insert(rows.end(), {q * p.length - 1, q * p.length});
-    for (int m = 0; m < p.copies; m++)
-        for (int t : rows) {
-            double sum = 0;
-            for (int j = 0; j <= t && j < p.taps; j++) sum += taps.get({0, m, j}) * k["u"].get({0, t - j});
-            if (p.relu) sum = std::max(sum, 0.0);
-            difference += std::pow(sum - k["y"].get({m, t}), 2), size += sum * sum;
-        }
+    for (int c = 0; c < p.channels; c += p.channels > 4 ? 3 : 1)
+        for (int m = 0; m < p.copies; m++)
+            for (int t : rows) {
+                double sum = 0;
+                for (int j = 0; j <= t && j < p.taps; j++)
+                    sum += taps.get({c, m, j}) * k["u"].get({c, t - j});
+                if (p.relu) sum = std::max(sum, 0.0);
+                const double y = p.channels == 1 ? k["y"].get({m, t}) : k["y"].get({c, m, t});
+                difference += std::pow(sum - y, 2), size += sum * sum;
+            }
     return std::sqrt(difference / size);
 }
 
 // Lanes without a signal are zero.
 int nonzero_lanes(const Problem &p, Kernel &k) {
+    const int signals = p.channels == 1 ? p.copies : p.channels;
     int found = 0;
-    k["y"].for_each([&](const std::vector<int> &at) { found += at[0] >= p.copies && k["y"].get(at) != 0; });
+    k["y"].for_each([&](const std::vector<int> &at) { found += at[0] >= signals && k["y"].get(at) != 0; });
     return found;
 }
 
 void add(std::vector<Case> &cases, const Problem &p) {
     const std::string params =
-        fmt::format(R"("length":{},"copies":{},"channels":1)", p.length, p.copies);
+        fmt::format(R"("length":{},"copies":{},"channels":{})", p.length, p.copies, p.channels);
     add_phases(cases, p.length, spec("spectrum_of_phases", fmt::format(R"({},"taps":{})", params, p.taps)),
                spec("long_conv_overlap_add_phases", fmt::format(R"({},"rows":{})", params, p.rows),
                     p.relu ? R"({"op":"relu"})" : ""),
@@ -77,6 +82,21 @@ TEST_CASE("long_conv_overlap_add_phases: several copies share the way there") {
 
 TEST_CASE("long_conv_overlap_add_phases: what follows the convolution in the same call") {
     run({{256, 1024, 256, 1, true}, {512, 1537, 512, 3, true}});
+}
+
+TEST_CASE("long_conv_overlap_add_phases: several channels beside each other, up to sixteen") {
+    run({{.length = 256, .rows = 1024, .taps = 256, .channels = 2},
+         {.length = 768, .rows = 2000, .taps = 700, .channels = 3},
+         {.length = 256, .rows = 1001, .taps = 200, .channels = 5},
+         {.length = 1280, .rows = 2579, .taps = 1, .channels = 8},
+         {.length = 512, .rows = 1537, .taps = 512, .relu = true, .channels = 9},
+         {.length = 4096, .rows = 10002, .taps = 4096, .channels = 16}});
+    run({{.length = 256, .rows = 1001, .taps = 256, .copies = 2, .channels = 2},
+         {.length = 512, .rows = 1543, .taps = 300, .copies = 3, .relu = true, .channels = 7}});
+}
+
+TEST_CASE("long_conv_overlap_add_phases: a million rows of two channels") {
+    run({{.length = 4096, .rows = 1000003, .taps = 4000, .channels = 2}});
 }
 
 } // namespace overlap_add_phases_test

@@ -8,7 +8,10 @@ Expected<Flow> lower_conv1d(Lowering &lowering, const Layer &layer, std::span<co
     const uint32_t out = integer(layer, "out_channels"), kernel = integer(layer, "kernel"),
                    groups = integer(layer, "groups"), stride = integer(layer, "stride");
     const bool bias = flag(layer, "bias");
-    constexpr uint32_t most_taps = 1 << 16, most_stride = 4096; // of the kernel (schedules/conv/conv2d.cc)
+    constexpr uint32_t most_stride = 4096; // of the kernel (schedules/conv/conv2d.cc)
+    // A filter for each channel becomes a long convolution if it is long (merge_branches).
+    const bool filters = groups == channels && stride == 1 && (out == channels || channels == 1);
+    const uint32_t most_taps = filters ? 1 << 20 : 1 << 16;
     if (kernel > most_taps)
         return lowering.failure(layer, "kernel", "at most " + std::to_string(most_taps) + " taps",
                                 std::to_string(kernel), "a short_long layer takes longer kernels");

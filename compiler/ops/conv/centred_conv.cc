@@ -57,18 +57,16 @@ uint32_t reach(const Node &, std::span<const Type> in) { return in[1].dims[1] / 
 
 void reference(const Node &node, std::span<const Operand *const> in, const ReferenceContext &context,
                Array &out) {
-    const auto taps = static_cast<int64_t>(context.types[1].dims[1]), rows = static_cast<int64_t>(out.rows);
-    for (int64_t t = 0; t < rows; ++t)
-        for (size_t h = 0; h < out.width; ++h) {
-            double sum = node.integer("bias") ? in[2]->data[h] : 0.0;
-            for (int64_t i = 0; i < taps; ++i) {
-                const int64_t from = t + i - taps / 2;
-                if (from < 0 || from >= rows) continue;
-                sum += in[1]->data[h * static_cast<size_t>(taps) + static_cast<size_t>(i)] *
-                       in[0]->row(static_cast<size_t>(from))[h];
-            }
-            out.row(static_cast<size_t>(t))[h] = sum;
-        }
+    const size_t taps = context.types[1].dims[1];
+    for (size_t h = 0; h < out.width; ++h) {
+        const std::vector<double> w = in[1]->data.copy(h * taps, taps); // the newest row last
+        const auto newest = w.rbegin() + static_cast<ptrdiff_t>(taps / 2);
+        std::vector<double> x(in[0]->rows);
+        for (size_t t = 0; t < x.size(); ++t) x[t] = in[0]->row(t)[h];
+        const std::vector<double> y = filtered(x, {newest, w.rend()}, {newest.base(), w.end()});
+        const double bias = node.integer("bias") ? in[2]->data[h] : 0.0;
+        for (size_t t = 0; t < out.rows; ++t) out.row(t)[h] = bias + y[t];
+    }
 }
 
 // Weights [taps][P(H)].

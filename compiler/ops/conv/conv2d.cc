@@ -5,6 +5,7 @@
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/linear/matrix_multiply.h"
 #include "compiler/ops/support/filter.h"
+#include "compiler/ops/support/parallel.h"
 #include "compiler/ops/support/rules.h"
 #include "schedules/contract/kernel.h"
 
@@ -25,6 +26,15 @@ uint32_t ahead_of(const Node &node) {
 Image image(const Node &node, const Type &x) {
     if (x.dims.size() == 2) return {x.dims[0], x.dims[1]};
     return node.integer("frequency") ? Image{x.dims[0], 1} : Image{1, x.dims[0]};
+}
+
+// Over one frequency with a filter for each channel, or several of a single channel. `weight`: [out,
+// in/groups, kt, kf].
+bool is_filter_per_channel(const Node &node, const Type &x, const std::vector<uint32_t> &weight) {
+    if (x.dims.size() != 1) return false;
+    const uint32_t heads = x.dims[0];
+    return (weight[0] == heads || heads == 1) && weight[1] == 1 && weight[3] == 1 &&
+           node.integer("groups") == heads && node.integer("stride_t") == 1 && node.integer("stride_f") == 1;
 }
 
 Expected<Type> infer(const Node &node, std::span<const Type> in) {
@@ -97,8 +107,31 @@ Expected<ValueId> streamed(Rewriter &rewrite, const Node &node) {
     return rewrite.to().node(op_late_conv2d.name, std::move(inputs), node.attributes, node.layer);
 }
 
+// A filter for each channel with so many taps that the loops of the definition would take minutes.
+constexpr uint32_t many_taps = 64;
+
+void reference_of_filter(const Node &node, std::span<const Operand *const> in,
+                         const ReferenceContext &context, Array &out) {
+    const size_t heads = in[0]->width, taps = context.types[1].dims[2], ahead = ahead_of(node);
+    in_parts(out.width, context.workers, [&](size_t begin, size_t end) {
+        for (size_t o = begin; o < end; ++o) { // copies of a single channel, or one output per channel
+            const std::vector<double> w = in[1]->data.copy(o * taps, taps); // the newest row last
+            const auto newest = w.rbegin() + static_cast<ptrdiff_t>(std::min(ahead, taps));
+            std::vector<double> x(in[0]->rows);
+            for (size_t t = 0; t < x.size(); ++t) x[t] = in[0]->row(t)[o % heads];
+            const std::vector<double> y = filtered(x, {newest, w.rend()}, {newest.base(), w.end()});
+            const double bias = node.integer("bias") ? in[2]->data[o] : 0.0;
+            for (size_t t = 0; t < out.rows; ++t) out.row(t)[o] = bias + y[t];
+        }
+    });
+}
+
 void reference(const Node &node, std::span<const Operand *const> in, const ReferenceContext &context,
                Array &out) {
+    const auto &dims = context.types[1].dims;
+    const auto ahead = ahead_of(node);
+    if (dims[2] >= many_taps && ahead < dims[2] && is_filter_per_channel(node, context.types[0], dims))
+        return reference_of_filter(node, in, context, out);
     const auto [frequencies, channels] = image(node, context.types[0]);
     const auto rows = static_cast<int64_t>(in[0]->rows);
     const auto &w = context.types[1].dims; // [out, in/groups, kt, kf]
@@ -179,15 +212,10 @@ Status kernel(KernelCall &call) {
     return Status::ok();
 }
 
-// Over one frequency with a filter for each channel, or several of a single channel: short causal
-// ones in torch order, so lag j has weight W[kt − 1 − j].
+// Causal ones in torch order, so lag j has weight W[kt − 1 − j].
 bool is_filter(const Graph &graph, const Node &node) {
-    if (graph.type(node.inputs[0]).dims.size() != 1) return false;
-    const auto &dims = graph.type(node.inputs[1]).dims; // [out, in/groups, kt, kf]
-    const uint32_t heads = graph.type(node.inputs[0]).dims[0];
-    return (dims[0] == heads || heads == 1) && dims[1] == 1 && dims[3] == 1 &&
-           node.integer("groups") == heads && node.integer("stride_t") == 1 && node.integer("stride_f") == 1 &&
-           ahead_of(node) == 0;
+    return ahead_of(node) == 0 &&
+           is_filter_per_channel(node, graph.type(node.inputs[0]), graph.type(node.inputs[1]).dims);
 }
 
 std::optional<Filter> read_filter(const Graph &graph, const Node &node) {

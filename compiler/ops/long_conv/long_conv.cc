@@ -9,11 +9,7 @@
 #include "compiler/ops/support/filter.h"
 #include "compiler/ops/support/parallel.h"
 #include "compiler/ops/support/rules.h"
-#include "compiler/ops/support/sums.h"
-#include "compiler/ops/transforms/transforms.h"
 #include <algorithm>
-#include <bit>
-#include <cmath>
 #include <fmt/format.h>
 
 namespace longwave::compiler::convolution {
@@ -100,54 +96,6 @@ Expected<ValueId> streamed(Rewriter &rewrite, const Node &node) {
 // Of a two-sided kernel: ahead by one row more than back.
 uint32_t reach(const Node &, std::span<const Type> in) { return in[1].dims[2]; }
 
-// Written from the input's side: row s reaches rows s, s+1, … through k0 and rows s−1, s−2, …
-// through k1. Zero rows cost nothing. One channel of a sequence, by the definition: k0 of lags 0,
-// 1, …, k1 of lags −1, −2, …
-std::vector<double> summed(const std::vector<double> &x, const std::vector<double> &k0,
-                           const std::vector<double> &k1) {
-    std::vector<double> y(x.size());
-    for (size_t s = 0; s < x.size(); ++s) {
-        if (x[s] == 0) continue;
-        add_scaled(k0.data(), x[s], std::min(k0.size(), x.size() - s), y.data() + s);
-        for (size_t j = 0; j < k1.size() && j < s; ++j) y[s - 1 - j] += k1[j] * x[s];
-    }
-    return y;
-}
-
-double length_of(const std::vector<double> &x) {
-    double sum = 0;
-    for (double value : x) sum += value * value;
-    return std::sqrt(sum);
-}
-
-// The same by transforms on a circle of at least twice the rows, lags below 0 at its end: within
-// 1e-14 of the peak, for sequences whose sums would take minutes. Rows are the real part, taps of
-// the same size the imaginary one: their spectra are the symmetric halves of one.
-std::vector<double> transformed(const std::vector<double> &x, const std::vector<double> &k0,
-                                const std::vector<double> &k1) {
-    using namespace std::complex_literals;
-    const size_t rows = x.size(), circle = std::bit_ceil(2 * rows);
-    const double taps = std::hypot(length_of(k0), length_of(k1)), size = length_of(x);
-    if (taps == 0 || size == 0) return std::vector<double>(rows);
-    const double scale = size / taps;
-    std::vector<std::complex<double>> both(x.begin(), x.end());
-    both.resize(circle);
-    for (size_t j = 0; j < std::min(k0.size(), rows); ++j) both[j] += 1i * (scale * k0[j]);
-    for (size_t j = 0; j < k1.size() && j + 1 < rows; ++j) both[circle - 1 - j] += 1i * (scale * k1[j]);
-    both = fourier_sums(both, -1);
-    std::vector<std::complex<double>> product(circle);
-    for (size_t f = 0; f < circle; ++f) {
-        const auto here = both[f], mirrored = std::conj(both[(circle - f) % circle]);
-        product[f] = (here + mirrored) * (here - mirrored) / 4i;
-    }
-    product = fourier_sums(product, 1);
-    std::vector<double> y(rows);
-    for (size_t t = 0; t < rows; ++t) y[t] = product[t].real() / (scale * static_cast<double>(circle));
-    return y;
-}
-
-constexpr uint64_t most_sums = uint64_t{1} << 23; // of a channel
-
 void reference(const Node &node, std::span<const Operand *const> in, const ReferenceContext &context,
                Array &out) {
     const Operand &u = *in[0];
@@ -165,8 +113,7 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
             }
             std::vector<double> x(u.rows);
             for (size_t t = 0; t < u.rows; ++t) x[t] = u.row(t)[n % heads];
-            const bool many = u.rows * std::min(u.rows, taps) > most_sums;
-            const std::vector<double> y = many ? transformed(x, k0, k1) : summed(x, k0, k1);
+            const std::vector<double> y = filtered(x, k0, k1);
             for (size_t t = 0; t < out.rows; ++t) out.row(t)[n] = y[t] + in[2]->data[n] * x[t];
         }
     });

@@ -43,8 +43,8 @@ Estimate cheapest_block(const PlanContext &context, const BlockChoice &choice) {
     uint32_t length = choice.length_of(std::max(shape.taps, choice.shortest));
     for (; length < context.rows && length <= longest; length = choice.length_of(length + 1)) {
         const double blocks = (context.rows + length - 1) / length;
-        const double cost =
-            choice.idle * context.costs->at(choice.costs, length) * blocks * length / context.rows;
+        const double cost = choice.idle * context.costs->at(choice.costs, length, choice.column) * blocks *
+                            length / context.rows;
         if (best.refused.empty() && best.cost <= cost) continue;
         best = {.cost = cost};
         best.decisions.put("taps", shape.taps);

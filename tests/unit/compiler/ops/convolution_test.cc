@@ -116,4 +116,58 @@ TEST_CASE("long_conv: only the two-sided form reads rows after the end") {
     CHECK(rule(two_sided) == EndRule::clear);
 }
 
+namespace {
+
+// Sums of the definition of torch, of two channels: tap `newest` weighs the row itself.
+std::vector<double> sums_of_torch(const std::vector<double> &x, const std::vector<double> &w, size_t taps,
+                                  size_t newest, double bias) {
+    const auto rows = static_cast<ptrdiff_t>(x.size() / 2);
+    std::vector<double> y(x.size(), bias);
+    for (ptrdiff_t t = 0; t < rows; ++t)
+        for (size_t c = 0; c < 2; ++c)
+            for (size_t a = 0; a < taps; ++a) {
+                const ptrdiff_t from = t + static_cast<ptrdiff_t>(a) - static_cast<ptrdiff_t>(newest);
+                if (from >= 0 && from < rows)
+                    y[static_cast<size_t>(2 * t) + c] +=
+                        w[c * taps + a] * x[static_cast<size_t>(2 * from) + c];
+            }
+    return y;
+}
+
+double peak_of(const std::vector<double> &x) {
+    double peak = 0;
+    for (const double value : x) peak = std::max(peak, std::abs(value));
+    return peak;
+}
+
+} // namespace
+
+TEST_CASE("conv2d and centred_conv: filters of many taps, also ahead of the row, are the sums of torch") {
+    for (const size_t taps : {63u, 64u, 65u, 4097u})
+        for (const size_t ahead : {0u, 1u, 60u}) {
+            const size_t rows = taps == 4097 ? 4200 : 150;
+            const std::vector<double> w = random_numbers(2 * taps, 3), x = random_numbers(2 * rows, 4);
+            const Graph graph = graph_of("%x = input \"x\" features : f32[2] @1/1\n%k = const \"k\" : [2,1," +
+                                             std::to_string(taps) +
+                                             ",1]\n%b = const \"b\" : [2]\n%y = conv2d(%x, %k, %b) "
+                                             "{stride_t=1, stride_f=1, groups=2, bias=1, "
+                                             "frequency=0, ahead=" +
+                                             std::to_string(ahead) + "}\noutput \"y\" %y",
+                                         {{"k", w}, {"b", {3, 3}}});
+            const std::vector<double> sums = sums_of_torch(x, w, taps, taps - 1 - ahead, 3);
+            check_close(run(graph, rows_of(2, x)).data, sums, 1e-14 * peak_of(sums));
+        }
+    for (const size_t taps : {1u, 3u, 129u, 4097u}) {
+        const size_t rows = taps == 4097 ? 4200 : 150;
+        const std::vector<double> w = random_numbers(2 * taps, 3), x = random_numbers(2 * rows, 4);
+        const Graph graph = graph_of("%x = input \"x\" features : f32[2] @1/1\n%k = const \"k\" : [2," +
+                                         std::to_string(taps) +
+                                         "]\n%b = const \"b\" : [2]\n"
+                                         "%y = centred_conv(%x, %k, %b) {bias=1}\noutput \"y\" %y",
+                                     {{"k", w}, {"b", {3, 3}}});
+        const std::vector<double> sums = sums_of_torch(x, w, taps, taps / 2, 3);
+        check_close(run(graph, rows_of(2, x)).data, sums, 1e-14 * peak_of(sums));
+    }
+}
+
 } // namespace convolution_test

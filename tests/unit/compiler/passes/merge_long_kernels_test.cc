@@ -113,6 +113,86 @@ TEST_CASE("merge_branches: a two-sided convolution takes D, identities and norms
     CHECK(count(made, "add") == 0);
 }
 
+namespace {
+
+// The same numbers before and after, also at lags further back than the rows of `merged`.
+Graph merged_over(size_t rows, const Graph &graph) {
+    Graph made = merged(graph);
+    const size_t width = graph.type(0).width();
+    const Array x = rows_of(width, random_numbers(rows * width, 7));
+    check_close(run(made, x).data, run(graph, x).data, 1e-13);
+    return made;
+}
+
+} // namespace
+
+TEST_CASE(
+    "merge_branches: a convolution per channel of 64 taps and more is a long one, so that the planner may "
+    "choose a transform") {
+    const auto graph_with = [](size_t taps) {
+        return graph_of(
+            "%x = input \"x\" features : f32[2] @1/1\n%k = const \"k\" : [2,1," + std::to_string(taps) +
+                ",1]\n%b = const \"b\" : [2]\n%y = conv2d(%x, %k, %b) {stride_t=1, stride_f=1, groups=2, "
+                "bias=1, frequency=0} ; layer fir\noutput \"y\" %y",
+            {{"k", random_numbers(2 * taps, 3)}, {"b", {1, -2}}});
+    };
+    CHECK(count(merged(graph_with(63)), "conv2d") == 1);
+    const Graph made = merged_over(200, graph_with(64));
+    CHECK(count(made, "conv2d") == 0);
+    CHECK(count(made, "long_conv") == 1);
+    REQUIRE(made.certificates.size() == 1);
+    CHECK(made.certificates[0].what == "long convolution of 64 taps");
+    CHECK(count(merged_over(5000, graph_with(4000)), "long_conv") == 1); // by transforms on both sides
+}
+
+TEST_CASE(
+    "merge_branches: a norm behind such a convolution becomes a part of it, and so does a short branch") {
+    const Graph made = merged_over(150, graph_of(std::string(head) + R"(
+        %k = const "k" : [2,1,90,1]
+        %s = const "s" : [2,1,3,1]
+        %y = conv2d(%x, %k) {stride_t=1, stride_f=1, groups=2, bias=0, frequency=0} ; layer long
+        %n = batch_norm(%y, %w, %b, %m, %v) {eps=1e-5} ; layer norm
+        %z = conv2d(%x, %s) {stride_t=1, stride_f=1, groups=2, bias=0, frequency=0} ; layer short
+        %t = add(%n, %z) ; layer sum
+        output "t" %t)",
+                                                 [] {
+                                                     Weights all = weights;
+                                                     all["k"] = random_numbers(180, 3),
+                                                     all["s"] = random_numbers(6, 4);
+                                                     return all;
+                                                 }()));
+    CHECK(count(made, "long_conv") == 1);
+    CHECK(count(made, "conv2d") + count(made, "batch_norm") + count(made, "add") == 0);
+    CHECK(made.certificates[0].what == "branches {90, 3} → 90 taps and a bias");
+}
+
+TEST_CASE(
+    "merge_branches: a centred convolution of many taps is a long one with two sides, for which a stream "
+    "waits") {
+    const Graph made = merged_over(400, graph_of(R"(
+        %x = input "x" features : f32[2] @1/1
+        %k = const "k" : [2,129]
+        %y = centred_conv(%x, %k) {bias=0} ; layer fir
+        output "y" %y)",
+                                                 {{"k", random_numbers(258, 3)}}));
+    REQUIRE(count(made, "long_conv") == 1);
+    CHECK(made.nodes[0].integer("two_sided") == 1);
+    CHECK(made.nodes[0].integer("ahead") == 64);
+}
+
+TEST_CASE(
+    "merge_branches: a convolution that mixes channels or skips rows stays as it is, however long it is") {
+    for (const char *attributes : {"stride_t=2, stride_f=1, groups=2", "stride_t=1, stride_f=1, groups=1"}) {
+        const bool mixes = std::string(attributes).find("groups=1") != std::string::npos;
+        const Graph graph =
+            graph_of("%x = input \"x\" features : f32[2] @1/1\n%k = const \"k\" : [2," +
+                         std::string(mixes ? "2" : "1") + ",100,1]\n%y = conv2d(%x, %k) {" + attributes +
+                         ", bias=0, frequency=0} ; layer c\n" + "output \"y\" %y",
+                     {{"k", random_numbers(mixes ? 400 : 200, 3)}});
+        CHECK(count(merged(graph), "conv2d") == 1);
+    }
+}
+
 TEST_CASE("merge_branches: numbers by hand: centred short branches align at the current row") {
     // taps in torch order, of x[t−1], x[t], x[t+1]: [1, 2, 3]; five of them: [10, 20, 30, 40, 50]
     const Graph graph = graph_of(R"(

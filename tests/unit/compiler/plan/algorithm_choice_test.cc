@@ -60,13 +60,19 @@ TEST_CASE("convolution: the planner prefers direct for few taps and transforms f
     CHECK_FALSE(choose_for({4096, 4096})->runner_up.empty());
 }
 
-TEST_CASE("convolution: one channel that is much longer than its taps goes in blocks over phases") {
+TEST_CASE("convolution: few channels that are much longer than their taps go in blocks over phases") {
     const auto chosen = choose_for({.taps = 4096, .rows = 1 << 20, .channels = 1});
     CHECK(name_of(chosen) == "overlap_add_phases");
     CHECK(chosen->decisions.at("length") >= 4096);
     CHECK(chosen->decisions.at("length") <= 65536);
     CHECK(name_of(choose_for({.taps = 4096, .rows = 4096, .channels = 1})) == "polyphase");
-    CHECK(name_of(choose_for({4096, 1 << 20}, "overlap_add_phases")).find("one channel") != std::string::npos);
+    CHECK(name_of(choose_for({4096, 1 << 20}, "overlap_add_phases")).find("16 channels") !=
+          std::string::npos);
+    for (const uint32_t channels : {2, 7}) { // one transform of a million rows would have tables of 134 MB
+        const auto blocks = choose_for({.taps = 64, .rows = 1000000, .channels = channels});
+        CHECK(name_of(blocks) == "overlap_add_phases");
+        CHECK(blocks->decisions.at("length") <= 65536);
+    }
 }
 
 TEST_CASE("convolution: what cannot be forced is refused with the reason") {

@@ -15,7 +15,7 @@ from .inputs import Input, parse_input
 from .known import marked
 from .match import Importer
 from .named import renamed
-from .prove import prove
+from .prove import far_length, prove
 from .report import report_of
 from .write import document, write
 
@@ -96,7 +96,8 @@ def proven(ready: nn.Module, inputs: Sequence[Input], length: int, longest: int 
 def import_module(module: nn.Module, inputs: Sequence[Input | str], *, length: int | None = None, longest: int | None = None, name: str = "model",
                   outputs: Sequence[str] | None = None, known: bool = True, recurrences: bool = True, log=lambda text: None) -> Imported:
     """Raises ImportFailed with every problem. `length`: rows of the example; it doubles while taps are cut, up to
-    `longest`, or else to LONGEST rows of the convolution and four times the length.
+    `longest`, or else to LONGEST rows of the convolution and four times the length. Offline runs of the folder have as
+    many rows, or as many as the longest kernel needs.
     `known`: published layers become layers of the package; without it all is imported operation by operation.
     `recurrences`: taps that are sums of exponentials become recurrences; without it they stay tables."""
     inputs = [parse_input(i) if isinstance(i, str) else i for i in inputs]
@@ -112,6 +113,7 @@ def import_module(module: nn.Module, inputs: Sequence[Input | str], *, length: i
             importer, errors = proven(prepare(module, inputs, length, known=False), inputs, length, longest, outputs, log)
         except ImportFailed:
             raise first from None
+    far = far_length(importer.graph, importer.exported.length)
     compact(importer, recurrences)
-    model, tensors = document(name, importer.graph, inputs, length)
+    model, tensors = document(name, importer.graph, inputs, length if far not in errors else max(length, far))
     return Imported(importer, model, tensors, report_of(importer, errors))

@@ -1,5 +1,5 @@
-"""The proof: the recovered graph in float64 against the exported module in float64 at three lengths, and against the
-module as it is."""
+"""The proof: the recovered graph in float64 against the exported module in float64 at three lengths, at one more where
+a kernel is longer, and against the module as it is."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -16,6 +16,7 @@ from .recovered import Recovered
 
 EXACT = 1e-10  # of the peak, against the module in float64
 ROUNDED = 1e-3  # of the peak, against the module in its own type: rounding, not meaning
+BEYOND, MOST_PRODUCTS = 32, 1 << 34  # rows behind the longest kernel; of the proof there, half a minute in float64
 
 
 def error(found: Tensor, expected: Tensor) -> float:
@@ -45,6 +46,22 @@ def other_lengths(length: int, extents: set[int]) -> list[int]:
     return lengths
 
 
+def far_length(graph: Recovered, length: int) -> int | None:
+    """A length at which every tap of the longest kernel weighs a row. None: the example is that long, or its rows are not those of the kernel."""
+    far, products = 0, 1
+    for op in graph.ops:
+        if op.kind not in ("conv2d", "centred_conv"):
+            continue
+        weight = op.constant("weight")
+        ticks, rest = divmod(length, graph.ops[op.inputs[0]].rows)  # of a row
+        taps = weight.shape[2] if op.kind == "conv2d" else weight.shape[1]
+        if rest == 0 and taps * ticks > far:
+            far, products = taps * ticks, weight.numel()
+    if far < length:
+        return None
+    return max(length, min(far + BEYOND, MOST_PRODUCTS // products))
+
+
 def prove(importer: Importer, module: nn.Module, inputs: Sequence[Input], log=lambda text: None) -> dict[int, float]:
     """Length -> largest error of any output, relative to its peak."""
     length = importer.exported.length
@@ -63,8 +80,25 @@ def prove(importer: Importer, module: nn.Module, inputs: Sequence[Input], log=la
             raise ImportFailed([few])
         if errors[n] > EXACT:
             raise ImportFailed(causes(importer, exported, errors[n]))
+    errors |= prove_far(importer, module, inputs, log)
     as_it_is(importer.graph, module, inputs, length)
     return errors
+
+
+def prove_far(importer: Importer, module: nn.Module, inputs: Sequence[Input], log) -> dict[int, float]:
+    """The proof at the length of the longest kernel, if the module takes such a sequence."""
+    n = far_length(importer.graph, importer.exported.length)
+    if n is None:
+        return {}
+    log(f"proof at length {n}, for the furthest taps")
+    try:
+        exported = Exported(module, inputs, n)
+    except ImportFailed:
+        return {}
+    found = prove_at(importer.graph, exported, inputs, n)
+    if found > EXACT:
+        raise ImportFailed(causes(importer, exported, found))
+    return {n: found}
 
 
 def prove_at(graph: Recovered, exported: Exported, inputs: Sequence[Input], length: int) -> float:

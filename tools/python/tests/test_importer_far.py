@@ -1,0 +1,59 @@
+"""Convolutions that reach further back than the example: every tap is compared, and offline runs are long enough for it."""
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from importer_checks import compiled_equals, imported  # noqa: E402
+from longwave.importer.errors import ImportFailed  # noqa: E402
+from longwave.importer.inputs import parse_input  # noqa: E402
+from longwave.importer.prove import prove  # noqa: E402
+
+TAPS = 3000
+
+
+class Reverb(nn.Module):
+    """A causal filter per channel, as rooms and loudspeakers are modelled."""
+
+    def __init__(self, channels: int, taps: int = TAPS, longest: int = 1 << 20):
+        super().__init__()
+        torch.manual_seed(0)
+        self.conv, self.longest = nn.Conv1d(channels, channels, taps, groups=channels), longest
+        with torch.no_grad():
+            self.conv.weight.mul_(torch.exp(-torch.arange(taps).flip(0) / (taps / 3)))
+
+    def forward(self, x):
+        torch._check(x.shape[1] <= self.longest)
+        return torch.tanh(self.conv(F.pad(x.transpose(1, 2), (self.conv.kernel_size[0] - 1, 0))).transpose(1, 2))
+
+
+def test_every_tap_is_compared_in_float64_and_float32(tmp_path) -> None:
+    module = Reverb(2)
+    made = imported(module, "x=1xTx2")
+    assert made.model["length"] > TAPS and made.report["errors"][str(made.model["length"])] < 1e-10
+    compiled_equals(module, "x=1xTx2", made, tmp_path, stream=True, blocks="1,32,256")
+
+
+def test_a_wrong_tap_that_the_example_never_reaches_is_found() -> None:
+    made = imported(module := Reverb(1), "x=1xTx1")
+    weight = next(op for op in made.importer.graph.ops if op.kind == "conv2d").constant("weight")
+    prove(made.importer, module.double(), [parse_input("x=1xTx1")])
+    weight[0, 0, 1] += 1e-3  # lag 2998; the example has 509 rows
+    with pytest.raises(ImportFailed):
+        prove(made.importer, module.double(), [parse_input("x=1xTx1")])
+
+
+def test_a_module_that_takes_no_longer_sequence_is_compared_as_far_as_it_goes() -> None:
+    made = imported(Reverb(1, longest=600), "x=1xTx1")
+    assert made.model["length"] == 509 and set(made.report["errors"]) == {"509", "423", "310"}
+
+
+def test_a_short_filter_needs_no_longer_proof() -> None:
+    made = imported(Reverb(2, taps=64), "x=1xTx2")
+    assert made.model["length"] == 509 and len(made.report["errors"]) == 3
