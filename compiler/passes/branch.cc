@@ -14,9 +14,19 @@ std::string size_of(const ir::Filter &filter) {
     return fmt::format("{}+{} ahead", filter.known_taps(), filter.known_ahead());
 }
 
-// Ops for short filters sum over all taps. From so many taps on a filter is written as the op whose
-// algorithms include transforms, and the planner chooses among them.
+// Ops for short filters sum over their taps, but for the zeros of a dilation. From so many taps on a
+// filter is written as the op whose algorithms include transforms, and the planner chooses among them.
 constexpr size_t least_long_taps = 64;
+
+// Whether it has so many lags at which some row has a tap.
+bool is_long(const ir::Filter &filter) {
+    if (filter.longest() < least_long_taps) return false;
+    size_t lags = 0;
+    for (const auto *side : {&filter.taps, &filter.ahead})
+        for (size_t j = 0; j < (*side)[0].size(); ++j)
+            lags += std::any_of(side->begin(), side->end(), [&](const auto &row) { return row[j] != 0; });
+    return lags >= least_long_taps;
+}
 
 const ir::OpDef &op_of_any_filter() {
     const auto ops = ir::all_ops();
@@ -31,7 +41,7 @@ std::optional<Branch> convolution(const ir::Graph &graph, const ir::Node &node) 
     Branch branch;
     branch.parts = {fmt::format("{}{}", filter->prepared ? "long " : "", size_of(*filter))};
     branch.filter = *std::move(filter);
-    branch.written = branch.filter.longest() < least_long_taps ? node.op : &op_of_any_filter();
+    branch.written = is_long(branch.filter) ? &op_of_any_filter() : node.op;
     branch.rewritten = branch.written != node.op;
     branch.layer = node.layer;
     return branch;

@@ -8,6 +8,7 @@
 #include "compiler/ops/support/parallel.h"
 #include "compiler/ops/support/rules.h"
 #include "schedules/contract/kernel.h"
+#include <numeric>
 
 namespace longwave::ir {
 namespace {
@@ -159,18 +160,39 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
         }
 }
 
-// Packed [kt][kf][in/groups][out]: channels innermost, the newest row last.
-std::vector<float> packed(const Numbers &w, const std::vector<uint32_t> &dims, uint32_t stride) {
-    const size_t out = dims[0], in = dims[1], times = dims[2], frequencies = dims[3];
-    std::vector<float> result(times * frequencies * in * stride, 0.f);
-    for (size_t o = 0; o < out; ++o)
-        for (size_t i = 0; i < in; ++i)
-            for (size_t t = 0; t < times; ++t)
-                for (size_t f = 0; f < frequencies; ++f)
-                    result[((t * frequencies + f) * in + i) * stride + o] =
-                        static_cast<float>(w[((o * in + i) * times + t) * frequencies + f]);
-    return result;
-}
+// Weights [out, in/groups, kt, kf] without the zeros between the taps of a dilated convolution.
+class Taps {
+public:
+    Taps(const Numbers &w, std::vector<uint32_t> dims) : w_(w.to_vector()), dims_(std::move(dims)) {
+        for (size_t n = 0; n < w_.size(); ++n) {
+            const auto lag = static_cast<uint32_t>(dims_[2] - 1 - n / dims_[3] % dims_[2]);
+            if (w_[n] != 0) dilation_ = std::gcd(dilation_, lag);
+        }
+        dilation_ = std::max(dilation_, 1u);
+    }
+    uint32_t dilation() const { return dilation_; }                   // rows from a tap to the next
+    uint32_t count() const { return (dims_[2] - 1) / dilation_ + 1; } // in time
+
+    // [count][kf][in/groups][out]: channels innermost, the newest row last.
+    std::vector<float> packed(uint32_t stride) const {
+        const size_t out = dims_[0], in = dims_[1], times = dims_[2], frequencies = dims_[3];
+        std::vector<float> result(count() * frequencies * in * stride, 0.f);
+        for (size_t o = 0; o < out; ++o)
+            for (size_t i = 0; i < in; ++i)
+                for (size_t t = 0; t < count(); ++t)
+                    for (size_t f = 0; f < frequencies; ++f) {
+                        const size_t from = times - 1 - (count() - 1 - t) * dilation_;
+                        result[((t * frequencies + f) * in + i) * stride + o] =
+                            static_cast<float>(w_[((o * in + i) * times + from) * frequencies + f]);
+                    }
+        return result;
+    }
+
+private:
+    std::vector<double> w_;
+    std::vector<uint32_t> dims_;
+    uint32_t dilation_ = 0;
+};
 
 // One row and one frequency of the input for each of the output.
 bool is_product(const Graph &graph, const Node &node) {
@@ -191,8 +213,10 @@ Status kernel(KernelCall &call) {
     const uint32_t out_c = w[0], out_f = call.result().width() / out_c, stride = schedules::pad(out_c);
     if (out_c == 1 && out_f > 1)
         return Status::input("a 2-D convolution to one channel: give it at least 2 output channels");
+    const Taps taps(call.constant(1), w);
     call.kernel("conv2d");
-    call.param("time", w[2]);
+    call.param("time", taps.count());
+    if (taps.dilation() > 1) call.param("dilation_t", taps.dilation());
     call.param("frequency", w[3]);
     call.param("stride_t", stride_t);
     call.param("stride_f", call.node.integer("stride_f"));
@@ -206,8 +230,8 @@ Status kernel(KernelCall &call) {
     call.param("rows", call.rows());
     call.param("bias", bias);
     call.read_ring(0, stride_t, call.context.streaming ? 0 : ahead_of(call.node));
-    call.weight("weight", packed(call.constant(1), w, stride));
-    if (bias) call.weight("bias", packed(call.constant(2), {out_c, 1, 1, 1}, stride));
+    call.weight("weight", taps.packed(stride));
+    if (bias) call.weight("bias", Taps(call.constant(2), {out_c, 1, 1, 1}).packed(stride));
     call.write();
     return Status::ok();
 }

@@ -180,6 +180,18 @@ TEST_CASE(
     CHECK(made.nodes[0].integer("ahead") == 64);
 }
 
+TEST_CASE("merge_branches: a dilated convolution of few taps stays as it is, however far it reaches") {
+    std::vector<double> k(2 * 129, 0.0);
+    for (const size_t tap : {0u, 64u, 128u}) k[tap] = k[129 + tap] = 1.0 + static_cast<double>(tap);
+    const Graph graph = graph_of(R"(
+        %x = input "x" features : f32[2] @1/1
+        %k = const "k" : [2,1,129,1]
+        %y = conv2d(%x, %k) {stride_t=1, stride_f=1, groups=2, bias=0, frequency=0} ; layer dilated
+        output "y" %y)",
+                                 {{"k", k}});
+    CHECK(count(merged_over(300, graph), "conv2d") == 1);
+}
+
 TEST_CASE(
     "merge_branches: a convolution that mixes channels or skips rows stays as it is, however long it is") {
     for (const char *attributes : {"stride_t=2, stride_f=1, groups=2", "stride_t=1, stride_f=1, groups=1"}) {

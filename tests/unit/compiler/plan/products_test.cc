@@ -91,4 +91,30 @@ output "y" %2
     }
 }
 
+TEST_CASE("products: a dilated convolution computes only the taps that are not between others") {
+    const char *text = R"(graph "conv"
+%0 = input "x" features : f32[16] @1/1
+%1 = const "w" : [16,16,9,1]
+%2 = conv2d(%0, %1) {bias=0, frequency=0, groups=1, stride_f=1, stride_t=1} ; layer conv
+output "y" %2
+)";
+    struct Expected {
+        std::vector<uint32_t> lags;
+        uint32_t time, dilation;
+    };
+    for (const Expected &e : {Expected{{0, 4, 8}, 3, 4}, Expected{{4}, 3, 4}, Expected{{0, 3}, 3, 3},
+                              Expected{{0, 4, 6}, 5, 2}, Expected{{1, 4}, 9, 1}, Expected{{0}, 9, 1}}) {
+        std::vector<double> w(size_t{16} * 16 * 9, 0.0);
+        for (const uint32_t lag : e.lags) w[size_t{5 * 16 + 3} * 9 + 8 - lag] = 1; // of one pair of channels
+        Storage storage;
+        const EntryPlan plan = plan_run(graph_of(text, {{"w", w}}), 100, storage);
+        const Step &step = step_of(plan, "conv2d");
+        INFO(step.spec);
+        CHECK(step.spec.find("\"time\":" + std::to_string(e.time)) != std::string::npos);
+        const std::string dilation = "\"dilation_t\":" + std::to_string(e.dilation);
+        CHECK((step.spec.find(dilation) != std::string::npos) == (e.dilation > 1));
+        CHECK(storage.buffer(std::get<Place>(step.args[1]).buffer).bytes == size_t{16} * 16 * e.time * 4);
+    }
+}
+
 } // namespace products_test
