@@ -16,16 +16,18 @@ std::string size_of(const ir::Filter &filter) {
 
 // Ops for short filters sum over their taps, but for the zeros of a dilation. From so many taps on a
 // filter is written as the op whose algorithms include transforms, and the planner chooses among them.
-constexpr size_t least_long_taps = 64;
+constexpr size_t least_long_taps = 64, most_copies = 64; // copies: of the kernels of that op
 
-// Whether it has so many lags at which some row has a tap.
+// Whether it has so many lags at which some row has a tap. A bank of filters on one channel shares
+// the reads of its rows, so transforms serve it later.
 bool is_long(const ir::Filter &filter) {
-    if (filter.longest() < least_long_taps) return false;
+    const size_t least = least_long_taps * filter.copies();
+    if (filter.longest() < least || filter.copies() > most_copies) return false;
     size_t lags = 0;
     for (const auto *side : {&filter.taps, &filter.ahead})
         for (size_t j = 0; j < (*side)[0].size(); ++j)
             lags += std::any_of(side->begin(), side->end(), [&](const auto &row) { return row[j] != 0; });
-    return lags >= least_long_taps;
+    return lags >= least;
 }
 
 const ir::OpDef &op_of_any_filter() {
