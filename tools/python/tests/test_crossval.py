@@ -1,6 +1,7 @@
 """Folds by speaker: what training may use, and figures pooled over folds."""
 from __future__ import annotations
 
+import argparse
 import sys
 from pathlib import Path
 
@@ -9,8 +10,9 @@ import pytest
 import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from longwave.kws import batches  # noqa: E402
+from longwave.kws import batches, crossval  # noqa: E402
 from longwave.kws.crossval import pooled  # noqa: E402
+from longwave.kws.hard_features import chain  # noqa: E402
 from longwave.kws.labels import SILENCE, UNKNOWN  # noqa: E402
 
 
@@ -45,6 +47,23 @@ def test_a_fold_is_left_out_of_training(tmp_path: Path) -> None:
         seen |= set(clips[(label >= 0) & (label < UNKNOWN) & (label != SILENCE)].flatten(1).amax(1).round().tolist())
     assert seen == {0, 1, 3}
     assert material.statistics()[0].allclose(torch.full((40,), 4 / 3), atol=1e-4)
+
+
+def test_chains_of_words_have_nobody_who_says_a_command(tmp_path: Path) -> None:
+    write_cache(tmp_path, folds=True)
+    chained = chain(tmp_path, [], np.random.default_rng(0))
+    assert set(chained[:, 0].tolist()) == {-9, -1}  # Arabic words; auxiliary ones of speakers without a fold
+
+
+def test_the_last_stage_leaves_the_fold_out(tmp_path: Path, monkeypatch) -> None:
+    commands = []
+    monkeypatch.setattr(crossval.subprocess, "run", lambda command, check: commands.append(command))
+    options = argparse.Namespace(cache=tmp_path / "cache", share=0.5)
+    assert crossval.last_stage(options, 2, tmp_path, tmp_path / "finetune") == tmp_path / "last"
+    export, rows, train = commands
+    assert export[-2:] == [str(tmp_path / "finetune"), str(tmp_path / "before_last")]
+    assert rows[rows.index("--fold") + 1] == "2" and rows[rows.index("--batches") + 1] == "70"
+    assert train[-6:] == ["--steps", "175", "--missed", "0.6", "--seed", "2"]
 
 
 def test_a_cache_for_folds_is_not_used_without_one(tmp_path: Path) -> None:

@@ -1,12 +1,13 @@
 """Four folds by speaker: a model per fold with the fixed recipe, and figures from speakers that it never heard.
 
     python -m longwave.kws.features DATA CACHE --folds 4
-    python -m longwave.kws.crossval DATA CACHE OUT --reading FOLDER [--longwave PROGRAM] [--only 0,1] [--share 1.0]
+    python -m longwave.kws.crossval DATA CACHE OUT --reading FOLDER [--last] [--longwave PROGRAM] [--only 0,1] [--share 1.0]
 
 Train and validation speakers are pooled. Fold K trains on the others (pre-training too), in OUT/foldK. A stopped run goes on
 with the same command. Each fold's threshold is chosen on running speech and noise alone (operating_point.py), so nothing is
-fitted on its speakers. OUT/figures.json: streamed top-1 and missed words over all folds that are there, with bootstrap
-over speakers. --share shortens the schedule, to try the command: such figures are not those of the recipe.
+fitted on its speakers. --last adds the last stage (last_block.py); longwave.kws.hard_features has prepared CACHE for it.
+OUT/figures.json: streamed top-1 and missed words over all folds that are there, with bootstrap over speakers. --share
+shortens the schedule, to try the command: such figures are not those of the recipe.
 """
 from __future__ import annotations
 
@@ -31,6 +32,7 @@ from .streams import carried_order
 FOLDS = 4
 # stage, steps, stop, cooldown, rate; docs/training.md
 RECIPE = [("pretrain", 4500, 3000, 0, 4e-3), ("finetune", 5000, 2750, 500, 3e-3)]
+LAST = {"batches": 140, "steps": 350, "missed": 0.6}  # of the last stage
 
 
 def train(options: argparse.Namespace, fold: int, folder: Path) -> Path:
@@ -45,7 +47,20 @@ def train(options: argparse.Namespace, fold: int, folder: Path) -> Path:
                        "--seed", str(fold), "--fold", str(fold), *(["--init", str(before)] if before else [])]
             subprocess.run(command, check=True)
         before = run
-    return before
+    return last_stage(options, fold, folder, before) if options.last else before
+
+
+def last_stage(options: argparse.Namespace, fold: int, folder: Path, before: Path) -> Path:
+    """The last block and the head go on from `before`, with harder negatives. Other speakers than those of the fold."""
+    run, count = folder / "last", {name: max(1, round(options.share * LAST[name])) for name in ("batches", "steps")}
+    if not (run / "final.pt").exists():
+        program, model, rows = [sys.executable, "-m"], folder / "before_last", folder / "rows"
+        subprocess.run([*program, "longwave.kws.export", str(before), str(model)], check=True)
+        subprocess.run([*program, "longwave.kws.last_block", "rows", str(options.cache), str(model), str(rows),
+                        "--batches", str(count["batches"]), "--fold", str(fold)], check=True)
+        subprocess.run([*program, "longwave.kws.last_block", "train", str(model), str(rows), str(run), "--steps", str(count["steps"]),
+                        "--missed", str(LAST["missed"]), "--seed", str(fold)], check=True)
+    return run
 
 
 def compiled(options: argparse.Namespace, run: Path, folder: Path) -> Engine:
@@ -112,6 +127,7 @@ def main() -> None:
     parser.add_argument("--reading", type=Path, help="files of longwave.kws.reading")
     parser.add_argument("--longwave", type=Path, default=Path("longwave"))
     parser.add_argument("--rate", type=float, default=1.0, help="most false accepts per hour, upper bound")
+    parser.add_argument("--last", action="store_true", help="with the last stage, on the material of longwave.kws.hard_features")
     parser.add_argument("--only", default=",".join(map(str, range(FOLDS))), help="folds to run now, such as 0,1")
     parser.add_argument("--share", type=float, default=1.0)
     options = parser.parse_args()

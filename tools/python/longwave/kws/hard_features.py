@@ -70,7 +70,9 @@ def chain(cache: Path, isolated: list[Path], rng: np.random.Generator) -> np.nda
         file = cache / f"{name}.npy"
         if file.exists():
             bank = np.load(file, mmap_mode="r")
-            words += [loud_part(bank[i, rng.integers(bank.shape[1])]) for i in rng.permutation(len(bank))[:CHAINED]]
+            fold = cache / f"{name}_fold.npy"  # each fold leaves its speakers out, and a chain has no speaker
+            usable = np.flatnonzero(np.load(fold) < 0) if fold.exists() else np.arange(len(bank))
+            words += [loud_part(bank[i, rng.integers(bank.shape[1])]) for i in rng.permutation(usable)[:CHAINED]]
     words += [encode(audio.read(file)) for file in isolated]
     return np.concatenate([words[i] for i in rng.permutation(len(words))])
 

@@ -1,6 +1,6 @@
 """Trains the last block and the head of a finished keyword model on stored rows of the blocks before it.
 
-    python -m longwave.kws.last_block rows CACHE MODEL ROWS [--batches 160] [--part 0/1] [--seed 0]
+    python -m longwave.kws.last_block rows CACHE MODEL ROWS [--batches 160] [--part 0/1] [--seed 0] [--fold K]
     python -m longwave.kws.last_block train MODEL ROWS OUT [--steps 700] [--rate 1e-3] [--seed 0]
 
 The blocks before the last one do not change. So their outputs are computed once (`rows`; `--part 1/3` computes a third of them),
@@ -64,7 +64,7 @@ def part_of(total: int, part: str) -> range:
 @torch.no_grad()
 def rows(options: argparse.Namespace) -> None:
     net = load_folder(options.model)
-    material = batches.Material(options.cache)
+    material = batches.Material(options.cache, options.fold)
     options.rows.mkdir(parents=True, exist_ok=True)
     name = options.part.replace("/", "of")
     found = []
@@ -208,6 +208,7 @@ def main() -> None:
     first.add_argument("--batches", type=int, default=160)
     first.add_argument("--part", default="0/1", help="this of so many parts")
     first.add_argument("--seed", type=int, default=0)
+    first.add_argument("--fold", type=int, help="leave out the speakers of this fold (longwave.kws.crossval)")
     second = verbs.add_parser("train")
     second.add_argument("model", type=Path)
     second.add_argument("rows", type=Path)
