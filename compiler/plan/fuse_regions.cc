@@ -47,8 +47,8 @@ bool continues(const ir::Graph &graph, const ir::Node &node, ir::ValueId value) 
 // the last tile has padding lanes nothing may move zero.
 bool fits_channel_tiles(const ir::Graph &graph, const ir::Node &node) {
     const ir::OpDef &op = *node.op;
-    bool padding = graph.type(node.output).dims.back() % schedules::lanes != 0;
-    return op.pointwise == ir::Pointwise::unary && !(op.nonzero_at_zero && padding);
+    const bool padding = graph.type(node.output).dims.back() % schedules::lanes != 0;
+    return op.pointwise != ir::Pointwise::with_rows && !(op.nonzero_at_zero && padding);
 }
 
 } // namespace

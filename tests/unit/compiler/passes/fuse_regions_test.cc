@@ -82,8 +82,10 @@ TEST_CASE("fuse_regions: tiles of channels take neither operands with rows nor w
         return regions_of(graph_of(
             "%x = input \"x\" features : f32[" + channels + "] @1/1\n%k = const \"k\" : [1," + channels +
             ",4]\n%d = const \"d\" : [1," + channels +
+            "]\n%s = const \"s\" : [" + channels +
             "]\n%c = long_conv(%x, %k, %d) {channels=1, two_sided=0}\n%o = " + op + "\noutput \"y\" %o"));
     };
+    CHECK(behind("20", "affine(%c, %s, %s)") == "long_conv+affine"); // its constants have the same tiles
     CHECK(behind("32", "sigmoid(%c)") == "long_conv+sigmoid");
     CHECK(behind("20", "sigmoid(%c)") == "long_conv +sigmoid");
     CHECK(behind("20", "gelu(%c)") == "long_conv+gelu");
