@@ -2,6 +2,7 @@
 // kernels.
 #include "schedules/halide/registry.h"
 #include "schedules/halide/threads.h"
+#include <bit>
 
 namespace longwave::schedules {
 
@@ -51,6 +52,7 @@ public:
 private:
     void many_rows();
     void few_rows();
+    void copies_are_lanes(const RDom &q, const RDom &i);
     void over_threads();
 
     KernelBuilder &k_;
@@ -118,19 +120,34 @@ void Direct::few_rows() {
     if (chunks_.rest > 0) total_(c, m, r) += product(last_);
     y_(c, m, r) = k_.epilogue(total_(c, m, r), {c, m, r}, y_shape_, channels_);
 
+    const int places = taps_ - 1 + rows_;
+    begin.compute_root().bound_extent(n, places).vectorize(n,
+                                                           dividing_vector(places, k_.target.vector_lanes));
+    store(begin, int64_t{4} * places);
+    if (width_ == 1 && copies_ > 1) return copies_are_lanes(q, i);
+
     // THE SCHEDULE: as many vectors side by side as have registers for the sums of all parts. They
     // share where a tap lies in the ring.
     const int vectors = std::max(1, (k_.target.vector_registers - 4) / chunks_.parts),
               block = vec_ * divisor_at_most(width_ / vec_, vectors);
     y_.split(c, co, ci, block).reorder(ci, co, m, r).vectorize(ci, vec_).unroll(ci);
-    const int places = taps_ - 1 + rows_;
-    begin.compute_root().bound_extent(n, places).vectorize(n, dividing_vector(places, k_.target.vector_lanes));
-    store(begin, int64_t{4} * places);
     total_.compute_at(y_, co).bound_extent(c, block).vectorize(c, vec_).unroll(c);
     total_.update(0).reorder(c, m, r, q.x, q.y).vectorize(c, vec_).unroll(c).unroll(q.x);
     if (chunks_.rest > 0) total_.update(1).reorder(c, m, r, last_).vectorize(c, vec_).unroll(c);
     sum_.compute_at(total_, q.y).bound_extent(c, block).vectorize(c, vec_).unroll(c).unroll(p);
     sum_.update().reorder(c, p, m, r, i).vectorize(c, vec_).unroll(c).unroll(p);
+}
+
+// THE SCHEDULE of few rows of one channel, whose copies fill the vectors.
+void Direct::copies_are_lanes(const RDom &q, const RDom &i) {
+    const int vec = std::min(k_.target.vector_lanes, static_cast<int>(std::bit_floor(extent(copies_))));
+    Var mo("mo"), mi("mi");
+    y_.split(m, mo, mi, vec, TailStrategy::ShiftInwards).reorder(mi, c, mo, r).vectorize(mi);
+    total_.compute_at(y_, mo).bound_extent(m, vec).vectorize(m);
+    total_.update(0).reorder(m, c, r, q.x, q.y).vectorize(m).unroll(q.x);
+    if (chunks_.rest > 0) total_.update(1).reorder(m, c, r, last_).vectorize(m);
+    sum_.compute_at(total_, q.y).bound_extent(m, vec).reorder_storage(m, p, c, r, g).vectorize(m).unroll(p);
+    sum_.update().reorder(m, p, c, r, i).vectorize(m).unroll(p);
 }
 
 // Many sums have a thread each. Few are cut into slices of the taps, 16 threads for a sum, 16

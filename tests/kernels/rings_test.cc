@@ -182,6 +182,10 @@ TEST_CASE(
 TEST_CASE("long_conv_direct: any ring position, one row or many, several copies") {
     run_everywhere({
         long_conv_direct(1, 1, 7, 3, 16, {0, 5, 13}),
+        long_conv_direct(1, 2, 300, 1, 320, {0, 250, 319}),
+        long_conv_direct(1, 7, 40, 3, 48, {0, 5, 45}), // lanes over copies that fill no vector
+        long_conv_direct(1, 16, 1100, 1, 1200, {0, 700, 1199}),
+        long_conv_direct(1, 35, 64, 2, 66, {0, 64}),
         long_conv_direct(3, 2, 5, 1, 8, {0, 3, 7}),
         long_conv_direct(97, 1, 64, 1, 80, {0, 63, 79}),
         long_conv_direct(5, 2, 1021, 1, 1024, {0, 512, 1023}), // chunks, and taps that fill none
