@@ -23,9 +23,8 @@ struct BlocksOfPhases {
     }
 };
 
-// Block q of u as f(phase, row, channel, q), zeros behind the end, one block at a
-// time. One comparison for all phases of a row keeps the loads dense; the last few rows come by
-// themselves.
+// Block q of u as f(phase, row, channel, q), zeros behind the end, one block at a time. One
+// comparison for all phases of a row keeps the loads dense; the last few rows come by themselves.
 Func one_channel(const ImageParam &u, const BlocksOfPhases &s) {
     Func f("by_phases");
     const Var v("v"), p("p"), c("c"), q("q");

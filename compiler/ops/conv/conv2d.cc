@@ -117,7 +117,7 @@ void reference_of_filter(const Node &node, std::span<const Operand *const> in,
     in_parts(out.width, context.workers, [&](size_t begin, size_t end) {
         for (size_t o = begin; o < end; ++o) { // copies of a single channel, or one output per channel
             const std::vector<double> w = in[1]->data.copy(o * taps, taps); // the newest row last
-            const auto newest = w.rbegin() + static_cast<ptrdiff_t>(std::min(ahead, taps));
+            const auto newest = w.rbegin() + static_cast<ptrdiff_t>(ahead);
             std::vector<double> x(in[0]->rows);
             for (size_t t = 0; t < x.size(); ++t) x[t] = in[0]->row(t)[o % heads];
             const std::vector<double> y = filtered(x, {newest, w.rend()}, {newest.base(), w.end()});

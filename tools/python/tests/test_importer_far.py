@@ -1,6 +1,7 @@
 """Convolutions that reach further back than the example: every tap is compared, and offline runs are long enough for it."""
 from __future__ import annotations
 
+import random
 import sys
 from pathlib import Path
 
@@ -57,3 +58,39 @@ def test_a_module_that_takes_no_longer_sequence_is_compared_as_far_as_it_goes() 
 def test_a_short_filter_needs_no_longer_proof() -> None:
     made = imported(Reverb(2, taps=64), "x=1xTx2")
     assert made.model["length"] == 509 and len(made.report["errors"]) == 3
+
+
+class LongFilters(nn.Module):
+    """Two filters per channel with a norm and an activation, of random size, dilation and padding."""
+
+    def __init__(self, seed: int):
+        super().__init__()
+        torch.manual_seed(seed)
+        choice = random.Random(seed)
+        self.channels, self.copies = choice.choice([1, 2, 3, 5, 16, 17, 33]), 1
+        if self.channels == 1:
+            self.copies = choice.choice([1, 2, 7])
+        taps, self.dilation = choice.choice([63, 64, 65, 200, 501, 1030]), choice.choice([1, 1, 1, 7])
+        self.ahead = choice.choice([0, 0, 1, taps // 2 * self.dilation])
+        reach = (taps - 1) * self.dilation
+        self.pad = (reach - self.ahead, self.ahead)
+        width = self.channels * self.copies
+        self.first = nn.Conv1d(self.channels, width, taps, dilation=self.dilation, groups=self.channels, bias=choice.random() < 0.7)
+        self.norm = nn.BatchNorm1d(width) if choice.random() < 0.5 else nn.Identity()
+        self.act = choice.choice([nn.ReLU(), nn.Sigmoid(), nn.GELU(), nn.Identity()])
+        self.second = nn.Conv1d(width, width, 3, groups=width, padding=1)
+        with torch.no_grad():
+            for p in [*self.norm.parameters(), *self.norm.buffers()]:
+                if p.is_floating_point():
+                    p.copy_(torch.rand_like(p) + 0.5)
+
+    def forward(self, x):
+        return self.second(self.act(self.norm(self.first(F.pad(x.transpose(1, 2), self.pad))))).transpose(1, 2)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_filters_of_many_taps(seed: int, tmp_path) -> None:
+    module = LongFilters(seed)
+    spec = f"x=1xTx{module.channels}"
+    made = imported(module, spec)
+    compiled_equals(module, spec, made, tmp_path, stream=True, blocks="1,48")
