@@ -36,17 +36,41 @@ struct Buffers {
     uint8_t *outputs[256];
 };
 
-// |got − expected| over the peak of the expected values, largest. Values that are no number count as
-// infinite.
-double error_of(const uint8_t *expected, const uint8_t *got, uint64_t n) {
-    float peak = 0, worst = 0;
+const fb::OutputPort &port_of(const lw_model &model, const fb::Golden &golden,
+                              const fb::GoldenTensor &tensor) {
+    return *model.plan().entries()->Get(golden.entry())->outputs()->Get(tensor.port());
+}
+
+// The largest expected value of an output in any vector of any entry. A vector's own peak would not
+// do: behind a kernel that begins with silence, the rows of a short vector are zero, and a transform
+// rounds relative to the whole kernel.
+float peak_of(const lw_model &model, const char *output) {
+    float peak = 0;
+    for (const fb::Golden *golden : *model.plan().golden()) {
+        for (uint32_t i = 0; i < count(golden->outputs()); ++i) {
+            const fb::GoldenTensor &tensor = *golden->outputs()->Get(i);
+            if (strcmp(port_of(model, *golden, tensor).name()->c_str(), output) != 0) continue;
+            const uint64_t n = artifact::stored_rows(tensor) * tensor.width();
+            for (uint64_t v = 0; v < n; ++v) {
+                float value;
+                memcpy(&value, golden_bytes(model, tensor) + 4 * v, 4);
+                const float size = value < 0 ? -value : value;
+                peak = size > peak ? size : peak;
+            }
+        }
+    }
+    return peak;
+}
+
+// The largest |got − expected| over `peak`. Values that are no number count as infinite.
+double error_of(const uint8_t *expected, const uint8_t *got, uint64_t n, float peak) {
+    float worst = 0;
     for (uint64_t i = 0; i < n; ++i) {
         float e, g;
         memcpy(&e, expected + 4 * i, 4);
         memcpy(&g, got + 4 * i, 4);
-        const float size = e < 0 ? -e : e, apart = g - e < 0 ? e - g : g - e;
+        const float apart = g - e < 0 ? e - g : g - e;
         if (!(apart <= 3.4e38f)) return __builtin_inf();
-        peak = size > peak ? size : peak;
         worst = apart > worst ? apart : worst;
     }
     if (worst == 0) return 0;
@@ -180,14 +204,15 @@ lw_status check_golden(const lw_model &model, uint32_t index, double *worst) {
         const fb::GoldenTensor &tensor = *golden.outputs()->Get(i);
         const uint8_t *got = buffers.outputs[i] + (stream ? 0 : bytes_of(tensor, tensor.first()));
         const uint64_t values = bytes_of(tensor, artifact::stored_rows(tensor)) / 4;
-        const double error = error_of(golden_bytes(model, tensor), got, values) / double{golden.error_limit()};
+        const char *output = port_of(model, golden, tensor).name()->c_str();
+        const double error = error_of(golden_bytes(model, tensor), got, values, peak_of(model, output)) /
+                             double{golden.error_limit()};
         if (error > *worst) *worst = error;
         if (error <= 1 || result != LW_OK) continue;
-        result = fail(LW_CHECK_FAILED,
-                      {"output ", entry.outputs()->Get(tensor.port())->name()->c_str(), " of entry ",
-                       uint32_t{golden.entry()}, " is ",
-                       error < 1e15 ? MessagePart(static_cast<uint64_t>(error * 100)) : MessagePart("infinitely many"),
-                       " % of its limit away from its golden vector"});
+        result = fail(LW_CHECK_FAILED, {"output ", output, " of entry ", uint32_t{golden.entry()}, " is ",
+                                        error < 1e15 ? MessagePart(static_cast<uint64_t>(error * 100))
+                                                     : MessagePart("infinitely many"),
+                                        " % of its limit away from its golden vector"});
     }
     return result;
 }

@@ -71,7 +71,7 @@ struct Place {
 };
 
 struct Subject {
-    json layer;
+    json layers;
     Tensors weights = {};
     std::string convolution = {}; // algorithm; empty: the planner's choice
     bool streams = true;
@@ -84,12 +84,13 @@ struct Subject {
             values.at(mutant->at) += mutant->by;
             tensor.data = std::move(values);
         }
-        const json model = {{"format", "longwave-model"},
-                            {"version", 1},
-                            {"name", "far"},
-                            {"inputs", json::array({{{"name", "x"}, {"kind", "features"}, {"width", width}}})},
-                            {"layers", json::array({layer})},
-                            {"outputs", json::array({{{"name", "y"}, {"from", layer["name"]}}})}};
+        const json model = {
+            {"format", "longwave-model"},
+            {"version", 1},
+            {"name", "far"},
+            {"inputs", json::array({{{"name", "x"}, {"kind", "features"}, {"width", width}}})},
+            {"layers", layers},
+            {"outputs", json::array({{{"name", "y"}, {"from", layers.back()["name"]}}})}};
         compiler::Options options = options_here();
         options.stream = stream ? compiler::StreamMode::required : compiler::StreamMode::none;
         options.whole = !stream;
@@ -142,12 +143,25 @@ std::vector<Place> far_places(const std::string &tensor, uint64_t rows, uint64_t
     return places;
 }
 
+// Of this model of one layer.
+json one(json layer) { return json::array({std::move(layer)}); }
+
+// A layer of one filter per channel, without a bias: its weights are [width, 1, taps], the oldest
+// lag first.
+json filter_layer(const std::string &name, uint64_t kernel) {
+    const json branch = {{"kind", "conv1d"}, {"kernel", kernel}, {"bias", false}};
+    return {{"type", "branches"}, {"name", name}, {"prefix", name}, {"branches", json::array({branch})}};
+}
+
 const json identity = json::array({{{"kind", "identity"}}});
 
 } // namespace
 
 TEST_CASE("far taps: of a short_long layer") {
-    Subject subject{{{"type", "short_long"}, {"name", "c"}, {"short_branches", identity}, {"short_mode", "serial_linear"}},
+    Subject subject{one({{"type", "short_long"},
+                         {"name", "c"},
+                         {"short_branches", identity},
+                         {"short_mode", "serial_linear"}}),
                     {{"c.long.k0", random_tensor({width, taps}, 1, size_of_tap)}}};
     every_mutant_is_reported(subject, far_places("c.long.k0", width, taps));
     subject.convolution = "partitioned";
@@ -155,11 +169,11 @@ TEST_CASE("far taps: of a short_long layer") {
 }
 
 TEST_CASE("far taps: of a two-sided short_long layer, in both directions") {
-    const Subject subject{{{"type", "short_long"},
-                           {"name", "c"},
-                           {"causal", false},
-                           {"short_branches", identity},
-                           {"short_mode", "serial_linear"}},
+    const Subject subject{one({{"type", "short_long"},
+                               {"name", "c"},
+                               {"causal", false},
+                               {"short_branches", identity},
+                               {"short_mode", "serial_linear"}}),
                           {{"c.long.k0", random_tensor({width, taps}, 2, size_of_tap)},
                            {"c.long.k1", random_tensor({width, taps}, 3, size_of_tap)}},
                           "",
@@ -169,14 +183,16 @@ TEST_CASE("far taps: of a two-sided short_long layer, in both directions") {
 }
 
 TEST_CASE("far taps: of a conv1d layer") {
-    const Subject subject{{{"type", "conv1d"}, {"name", "c"}, {"out_channels", 2}, {"kernel", taps}, {"bias", false}},
-                          {{"c.weight", random_tensor({2, width, taps}, 4, size_of_tap)}}};
+    const Subject subject{
+        one({{"type", "conv1d"}, {"name", "c"}, {"out_channels", 2}, {"kernel", taps}, {"bias", false}}),
+        {{"c.weight", random_tensor({2, width, taps}, 4, size_of_tap)}}};
     every_mutant_is_reported(subject, far_places("c.weight", 2 * width, taps));
 }
 
 TEST_CASE("far taps: of the scales of an sgconv layer, as spectra and as dyadic pieces") {
     constexpr uint64_t dim = 32, scales = 7; // 32 · 2^6 = 2048 taps
-    Subject subject{{{"type", "sgconv"}, {"name", "c"}, {"kernel_dim", dim}, {"l_max", 2048}, {"linear", true}}, {}};
+    Subject subject{
+        one({{"type", "sgconv"}, {"name", "c"}, {"kernel_dim", dim}, {"l_max", 2048}, {"linear", true}}), {}};
     for (uint64_t i = 0; i < scales; i++)
         subject.weights["c.kernel_list." + std::to_string(i)] = random_tensor({1, width, dim}, 5 + static_cast<uint32_t>(i), 1);
     subject.weights["c.kernel_norm"] = {{1, width, 1}, std::vector<float>(width, 30.f)};
@@ -191,15 +207,40 @@ TEST_CASE("far taps: of the scales of an sgconv layer, as spectra and as dyadic 
 }
 
 TEST_CASE("far taps: of a CHELA block") {
-    Subject subject{{{"type", "chela"}, {"name", "c"}, {"norm", "none"}, {"heads", 1}, {"short_branches", identity}},
-                    {{"c.long.k0", random_tensor({width, taps}, 30, size_of_tap)},
-                     {"c.gamma", random_tensor({2, width}, 31, 0.3f, 1)},
-                     {"c.beta", random_tensor({2, width}, 32, 0.1f)}}};
+    Subject subject{
+        one({{"type", "chela"}, {"name", "c"}, {"norm", "none"}, {"heads", 1}, {"short_branches", identity}}),
+        {{"c.long.k0", random_tensor({width, taps}, 30, size_of_tap)},
+         {"c.gamma", random_tensor({2, width}, 31, 0.3f, 1)},
+         {"c.beta", random_tensor({2, width}, 32, 0.1f)}}};
     for (const char *name : {"v_proj", "g_proj", "o_gate"}) {
         subject.weights[std::string("c.") + name + ".weight"] = random_tensor({width, width}, 33, 1);
         subject.weights[std::string("c.") + name + ".bias"] = random_tensor({width}, 34, 0.2f);
     }
     every_mutant_is_reported(subject, far_places("c.long.k0", width, taps));
+}
+
+// A room's response begins with silence, and so do the outputs: a short golden vector is all zeros,
+// while a transform rounds relative to the loudest tap.
+TEST_CASE("far taps: of a filter that begins with silence") {
+    std::vector<float> response = random_numbers(width * taps, 40, size_of_tap);
+    for (uint64_t channel = 1; channel <= width; channel++)
+        std::fill_n(&response[channel * taps - 1000], 1000, 0.f);
+    every_mutant_is_reported(
+        {one(filter_layer("c", taps)), {{"c.0.conv.weight", {{width, 1, taps}, std::move(response)}}}},
+        far_places("c.0.conv.weight", width, taps));
+}
+
+// Their product begins at 1e-17 of its peak.
+TEST_CASE("far taps: of 24 filters in series, which become one") {
+    Subject subject{json::array(), {}};
+    constexpr uint64_t kernel = 100;
+    for (uint32_t i = 0; i < 24; i++) {
+        const std::string name = "l" + std::to_string(i);
+        subject.layers.push_back(filter_layer(name, kernel));
+        subject.weights[name + ".0.conv.weight"] = random_tensor({width, 1, kernel}, 50 + i, 0.17f);
+    }
+    every_mutant_is_reported(subject,
+                             {{"l0.0.conv.weight", 0, 0.1f}, {"l23.0.conv.weight", kernel - 1, 0.1f}});
 }
 
 } // namespace far_taps_test

@@ -348,8 +348,8 @@ typedef struct lw_model_info {
     const lw_entry_info *stream_entries; /**< the first is the default */
     const lw_state_field *state_fields;
     uint64_t memory_bytes, memory_limit; /**< taken by the model itself; the limit in force */
-    float error_limit; /**< largest error of outputs on this device, relative to the peak of an
-                        * output. The file may lack the reference outputs. 0: it never had any */
+    float error_limit; /**< largest error of outputs on this device, relative to the peak of
+                        * all its reference outputs. The file may lack them. 0: it never had any */
     uint64_t version;  /**< counted by who signed the file; 0: none */
     int trusted;       /**< 1: check_signature accepted its signature */
 } lw_model_info;
