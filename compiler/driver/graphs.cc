@@ -9,6 +9,7 @@
 #include "compiler/passes/merge_branches.h"
 #include "compiler/passes/merge_chains.h"
 #include "compiler/passes/pack_outputs.h"
+#include "compiler/passes/separate_channels.h"
 #include "compiler/plan/look_back.h"
 #include "compiler/plan/windowed_stream.h"
 #include <algorithm>
@@ -63,6 +64,7 @@ Status check_capacities(const ModelGraphs &model, const Options &options) {
 Expected<ir::Graph> rewritten(Passes &passes, ir::Graph graph) {
     LW_ASSIGN(graph, passes.run("fold_constants", [&] { return fold_constants(graph); }));
     LW_ASSIGN(graph, passes.run("materialise_kernels", [&] { return materialise_kernels(graph); }));
+    LW_ASSIGN(graph, passes.run("separate_channels", [&] { return separate_channels(graph); }));
     LW_ASSIGN(graph, passes.run("merge_branches", [&] { return merge_branches(graph); }));
     LW_ASSIGN(graph, passes.run("fold_norms", [&] { return fold_norms(graph); }));
     return passes.run("merge_chains", [&] { return merge_chains(graph); });

@@ -18,6 +18,11 @@ struct ChannelMap {
     std::vector<double> scale, shift;
 };
 
+struct Separated {
+    ValueId value = 0;
+    uint32_t filters = 0, taps = 0;
+};
+
 struct Rewrites {
     bool sum = false; // adds its inputs, element by element
 
@@ -56,6 +61,11 @@ struct Rewrites {
     // the taps, or fewer numbers that are expanded when the model is opened. Fault::input: the
     // parameters make no kernel.
     Expected<ValueId> (*materialise)(Rewriter &rewrite, const Graph &from, const Node &node) = nullptr;
+
+    // The node with constant weights, which mixes channels, as filters per channel and a sum. Empty:
+    // it is better off as it is.
+    Expected<std::optional<Separated>> (*separate)(Rewriter &rewrite, const Graph &from,
+                                                   const Node &node) = nullptr;
 };
 
 // True if all inputs from `first` on are constants.

@@ -44,12 +44,12 @@ const fb::OutputPort &port_of(const lw_model &model, const fb::Golden &golden,
 // The largest expected value of an output in any vector of any entry. A vector's own peak would not
 // do: behind a kernel that begins with silence, the rows of a short vector are zero, and a transform
 // rounds relative to the whole kernel.
-float peak_of(const lw_model &model, const char *output) {
+float peak_of(const lw_model &model, const flatbuffers::String &output) {
     float peak = 0;
     for (const fb::Golden *golden : *model.plan().golden()) {
         for (uint32_t i = 0; i < count(golden->outputs()); ++i) {
             const fb::GoldenTensor &tensor = *golden->outputs()->Get(i);
-            if (strcmp(port_of(model, *golden, tensor).name()->c_str(), output) != 0) continue;
+            if (port_of(model, *golden, tensor).name()->string_view() != output.string_view()) continue;
             const uint64_t n = artifact::stored_rows(tensor) * tensor.width();
             for (uint64_t v = 0; v < n; ++v) {
                 float value;
@@ -204,15 +204,16 @@ lw_status check_golden(const lw_model &model, uint32_t index, double *worst) {
         const fb::GoldenTensor &tensor = *golden.outputs()->Get(i);
         const uint8_t *got = buffers.outputs[i] + (stream ? 0 : bytes_of(tensor, tensor.first()));
         const uint64_t values = bytes_of(tensor, artifact::stored_rows(tensor)) / 4;
-        const char *output = port_of(model, golden, tensor).name()->c_str();
+        const flatbuffers::String &output = *port_of(model, golden, tensor).name();
         const double error = error_of(golden_bytes(model, tensor), got, values, peak_of(model, output)) /
                              double{golden.error_limit()};
         if (error > *worst) *worst = error;
         if (error <= 1 || result != LW_OK) continue;
-        result = fail(LW_CHECK_FAILED, {"output ", output, " of entry ", uint32_t{golden.entry()}, " is ",
-                                        error < 1e15 ? MessagePart(static_cast<uint64_t>(error * 100))
-                                                     : MessagePart("infinitely many"),
-                                        " % of its limit away from its golden vector"});
+        result =
+            fail(LW_CHECK_FAILED, {"output ", output.c_str(), " of entry ", uint32_t{golden.entry()}, " is ",
+                                   error < 1e15 ? MessagePart(static_cast<uint64_t>(error * 100))
+                                                : MessagePart("infinitely many"),
+                                   " % of its limit away from its golden vector"});
     }
     return result;
 }

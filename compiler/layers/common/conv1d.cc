@@ -1,5 +1,6 @@
 // conv1d: a conv2d over one frequency whose channels are the features.
 #include "compiler/layers/layers.h"
+#include "compiler/ops/conv/separate.h"
 
 namespace longwave::compiler::layers {
 
@@ -9,9 +10,11 @@ Expected<Flow> lower_conv1d(Lowering &lowering, const Layer &layer, std::span<co
                    groups = integer(layer, "groups"), stride = integer(layer, "stride");
     const bool bias = flag(layer, "bias");
     constexpr uint32_t most_stride = 4096; // of the kernel (schedules/conv/conv2d.cc)
-    // A filter for each channel becomes a long convolution if it is long (merge_branches).
-    const bool filters = groups == channels && stride == 1 && (out == channels || channels == 1);
-    const uint32_t most_taps = filters ? 1 << 20 : 1 << 16;
+    // A filter for each channel becomes a long convolution if it is long (merge_branches), and so
+    // does one for each pair of channels (separate_channels).
+    const bool each = groups == channels && (out == channels || channels == 1),
+               pairs = groups == 1 && uint64_t{out} * channels <= ir::most_separated_pairs;
+    const uint32_t most_taps = stride == 1 && (each || pairs) ? 1 << 20 : 1 << 16;
     if (kernel > most_taps)
         return lowering.failure(layer, "kernel", "at most " + std::to_string(most_taps) + " taps",
                                 std::to_string(kernel), "a short_long layer takes longer kernels");

@@ -3,6 +3,7 @@
 // late_conv2d: the same in a stream. It hands each row on when the row ahead is there.
 #include "compiler/ir/builder.h"
 #include "compiler/ir/kernel_call.h"
+#include "compiler/ops/conv/separate.h"
 #include "compiler/ops/linear/matrix_multiply.h"
 #include "compiler/ops/support/filter.h"
 #include "compiler/ops/support/parallel.h"
@@ -108,21 +109,32 @@ Expected<ValueId> streamed(Rewriter &rewrite, const Node &node) {
     return rewrite.to().node(op_late_conv2d.name, std::move(inputs), node.attributes, node.layer);
 }
 
-// A filter for each channel with so many taps that the loops of the definition would take minutes.
+// Over one frequency with so many taps that the loops of the definition would take minutes.
 constexpr uint32_t many_taps = 64;
+
+bool is_long_filter(const Node &node, const Type &x, const std::vector<uint32_t> &weight) {
+    return x.dims.size() == 1 && !node.integer("frequency") && weight[3] == 1 && weight[2] >= many_taps &&
+           ahead_of(node) < weight[2] && node.integer("stride_t") == 1 && node.integer("stride_f") == 1;
+}
 
 void reference_of_filter(const Node &node, std::span<const Operand *const> in,
                          const ReferenceContext &context, Array &out) {
-    const size_t heads = in[0]->width, taps = context.types[1].dims[2], ahead = ahead_of(node);
+    const std::vector<uint32_t> &w = context.types[1].dims; // [out, in/groups, taps, 1]
+    const size_t taps = w[2], ahead = ahead_of(node),
+                 of_group = w[0] / static_cast<size_t>(node.integer("groups"));
     in_parts(out.width, context.workers, [&](size_t begin, size_t end) {
-        for (size_t o = begin; o < end; ++o) { // copies of a single channel, or one output per channel
-            const std::vector<double> w = in[1]->data.copy(o * taps, taps); // the newest row last
-            const auto newest = w.rbegin() + static_cast<ptrdiff_t>(ahead);
-            std::vector<double> x(in[0]->rows);
-            for (size_t t = 0; t < x.size(); ++t) x[t] = in[0]->row(t)[o % heads];
-            const std::vector<double> y = filtered(x, {newest, w.rend()}, {newest.base(), w.end()});
-            const double bias = node.integer("bias") ? in[2]->data[o] : 0.0;
-            for (size_t t = 0; t < out.rows; ++t) out.row(t)[o] = bias + y[t];
+        for (size_t o = begin; o < end; ++o) {
+            std::vector<double> sum(in[0]->rows, node.integer("bias") ? in[2]->data[o] : 0.0);
+            for (size_t c = 0; c < w[1]; ++c) {
+                const std::vector<double> k =
+                    in[1]->data.copy((o * w[1] + c) * taps, taps); // the newest row last
+                const auto newest = k.rbegin() + static_cast<ptrdiff_t>(ahead);
+                std::vector<double> x(in[0]->rows);
+                for (size_t t = 0; t < x.size(); ++t) x[t] = in[0]->row(t)[o / of_group * w[1] + c];
+                const std::vector<double> y = filtered(x, {newest, k.rend()}, {newest.base(), k.end()});
+                for (size_t t = 0; t < out.rows; ++t) sum[t] += y[t];
+            }
+            for (size_t t = 0; t < out.rows; ++t) out.row(t)[o] = sum[t];
         }
     });
 }
@@ -130,9 +142,7 @@ void reference_of_filter(const Node &node, std::span<const Operand *const> in,
 void reference(const Node &node, std::span<const Operand *const> in, const ReferenceContext &context,
                Array &out) {
     const auto &dims = context.types[1].dims;
-    const auto ahead = ahead_of(node);
-    if (dims[2] >= many_taps && ahead < dims[2] && is_filter_per_channel(node, context.types[0], dims))
-        return reference_of_filter(node, in, context, out);
+    if (is_long_filter(node, context.types[0], dims)) return reference_of_filter(node, in, context, out);
     const auto [frequencies, channels] = image(node, context.types[0]);
     const auto rows = static_cast<int64_t>(in[0]->rows);
     const auto &w = context.types[1].dims; // [out, in/groups, kt, kf]
@@ -236,10 +246,10 @@ Status kernel(KernelCall &call) {
     return Status::ok();
 }
 
-// Causal ones in torch order, so lag j has weight W[kt − 1 − j].
+// In torch order, so lag j has weight W[kt − 1 − ahead − j].
 bool is_filter(const Graph &graph, const Node &node) {
-    return ahead_of(node) == 0 &&
-           is_filter_per_channel(node, graph.type(node.inputs[0]), graph.type(node.inputs[1]).dims);
+    const std::vector<uint32_t> &w = graph.type(node.inputs[1]).dims;
+    return ahead_of(node) < w[2] && is_filter_per_channel(node, graph.type(node.inputs[0]), w);
 }
 
 std::optional<Filter> read_filter(const Graph &graph, const Node &node) {
@@ -248,9 +258,12 @@ std::optional<Filter> read_filter(const Graph &graph, const Node &node) {
     const auto &dims = graph.type(node.inputs[1]).dims;
     const uint32_t heads = graph.type(node.inputs[0]).dims[0];
     Filter filter = Filter::identity(heads, dims[0] / heads);
+    filter.two_sided = ahead_of(node) > 0;
     for (size_t n = 0; n < dims[0]; ++n) {
-        const auto first = w.begin() + static_cast<ptrdiff_t>(n * dims[2]);
-        filter.taps[n].assign(std::make_reverse_iterator(first + dims[2]), std::make_reverse_iterator(first));
+        const auto first = w.begin() + static_cast<ptrdiff_t>(n * dims[2]), end = first + dims[2];
+        const auto newest = end - ahead_of(node); // one behind it
+        filter.taps[n].assign(std::make_reverse_iterator(newest), std::make_reverse_iterator(first));
+        filter.ahead[n].assign(newest, end);
         if (node.integer("bias")) filter.bias[n] = graph.constant(node.inputs[2])->data[n];
     }
     return filter;
@@ -259,18 +272,23 @@ std::optional<Filter> read_filter(const Graph &graph, const Node &node) {
 Expected<ValueId> write_filter(Rewriter &rewrite, const Graph &, ValueId x, const Filter &filter,
                                const std::string &layer) {
     const auto rows = static_cast<uint32_t>(filter.rows()),
-               length = static_cast<uint32_t>(filter.known_taps());
+               ahead = static_cast<uint32_t>(filter.known_ahead()),
+               length = static_cast<uint32_t>(filter.known_taps()) + ahead;
     std::vector<double> weight;
-    for (const auto &row : filter.taps) weight.insert(weight.end(), row.rbegin(), row.rend());
+    for (size_t n = 0; n < rows; ++n) {
+        weight.insert(weight.end(), filter.taps[n].rbegin(), filter.taps[n].rend());
+        weight.insert(weight.end(), filter.ahead[n].begin(), filter.ahead[n].end());
+    }
     Builder &to = rewrite.to();
     std::vector<ValueId> inputs{
         x, to.constant(layer + ".weight.merged", {rows, 1, length, 1}, std::move(weight))};
     if (filter.biased()) inputs.push_back(to.constant(layer + ".bias.merged", {rows}, filter.bias));
-    const Attributes attributes{{"stride_t", int64_t{1}},
-                                {"stride_f", int64_t{1}},
-                                {"groups", static_cast<int64_t>(filter.heads)},
-                                {"bias", int64_t{filter.biased()}},
-                                {"frequency", int64_t{0}}};
+    Attributes attributes{{"stride_t", int64_t{1}},
+                          {"stride_f", int64_t{1}},
+                          {"groups", static_cast<int64_t>(filter.heads)},
+                          {"bias", int64_t{filter.biased()}},
+                          {"frequency", int64_t{0}}};
+    if (ahead) attributes["ahead"] = int64_t{ahead};
     return to.node(op_conv2d.name, std::move(inputs), attributes, layer);
 }
 
@@ -286,7 +304,8 @@ const OpDef op_conv2d{
                    {"bias", AttributeDef::Kind::integer},
                    {"frequency", AttributeDef::Kind::integer},
                    {"ahead", AttributeDef::Kind::integer, false},
-                   stored_weights, activation_steps},
+                   stored_weights,
+                   activation_steps},
     .infer = infer,
     .stream = stream,
     .reach = reach,
@@ -294,7 +313,10 @@ const OpDef op_conv2d{
     .begins_late = true,
     .kernel = kernel,
     .streamed = streamed,
-    .rewrites = {.fold_result = fold_result_into_weights, .is_product = is_product, .filter = &filter_form},
+    .rewrites = {.fold_result = fold_result_into_weights,
+                 .is_product = is_product,
+                 .filter = &filter_form,
+                 .separate = separate},
     .reference = reference,
 };
 

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import nn
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from importer_checks import compiled_equals, imported  # noqa: E402
+from importer_checks import PEAK, compiled_equals, imported  # noqa: E402
 from longwave.importer.errors import ImportFailed  # noqa: E402
 from longwave.importer.inputs import parse_input  # noqa: E402
 from longwave.importer.prove import prove  # noqa: E402
@@ -61,9 +61,10 @@ def test_a_short_filter_needs_no_longer_proof() -> None:
 
 
 class LongFilters(nn.Module):
-    """Two filters per channel with a norm and an activation, of random size, dilation and padding."""
+    """Two filters per channel with a norm and an activation, of random size, dilation and padding. `mixes`: the first of
+    them per pair of an input and an output."""
 
-    def __init__(self, seed: int):
+    def __init__(self, seed: int, mixes: bool = False):
         super().__init__()
         torch.manual_seed(seed)
         choice = random.Random(seed)
@@ -74,8 +75,10 @@ class LongFilters(nn.Module):
         self.ahead = choice.choice([0, 0, 1, taps // 2 * self.dilation])
         reach = (taps - 1) * self.dilation
         self.pad = (reach - self.ahead, self.ahead)
-        width = self.channels * self.copies
-        self.first = nn.Conv1d(self.channels, width, taps, dilation=self.dilation, groups=self.channels, bias=choice.random() < 0.7)
+        width, groups = self.channels * self.copies, self.channels
+        if mixes:
+            width, groups = choice.choice([1, 2, 5]), 1
+        self.first = nn.Conv1d(self.channels, width, taps, dilation=self.dilation, groups=groups, bias=choice.random() < 0.7)
         self.norm = nn.BatchNorm1d(width) if choice.random() < 0.5 else nn.Identity()
         self.act = choice.choice([nn.ReLU(), nn.Sigmoid(), nn.GELU(), nn.Identity()])
         self.second = nn.Conv1d(width, width, 3, groups=width, padding=1)
@@ -88,9 +91,11 @@ class LongFilters(nn.Module):
         return self.second(self.act(self.norm(self.first(F.pad(x.transpose(1, 2), self.pad))))).transpose(1, 2)
 
 
+@pytest.mark.parametrize("mixes", [False, True])
 @pytest.mark.parametrize("seed", range(12))
-def test_random_filters_of_many_taps(seed: int, tmp_path) -> None:
-    module = LongFilters(seed)
+def test_random_filters_of_many_taps(seed: int, mixes: bool, tmp_path) -> None:
+    module = LongFilters(seed, mixes)
     spec = f"x=1xTx{module.channels}"
     made = imported(module, spec)
-    compiled_equals(module, spec, made, tmp_path, stream=True, blocks="1,48")
+    # Of 6,600 products PyTorch's float32 sum is 2.0e-6 from the one in float64, Longwave's 1.8e-7.
+    compiled_equals(module, spec, made, tmp_path, stream=True, blocks="1,48", limit="5e-6" if mixes else PEAK)
