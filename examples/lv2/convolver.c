@@ -1,5 +1,6 @@
-/* A mono LV2 plug-in that streams a compiled model with one feature in and one out, such as an
- * impulse response. The model is the file convolver.lw in the bundle of the plug-in.
+/* An LV2 plug-in that streams a compiled model, such as the impulse response of a room. The model
+ * has as many features in and out as the plug-in has channels: CHANNELS, 1 or 2. It is the file
+ * convolver.lw in the bundle of the plug-in.
  *
  * A host may ask for any number of samples, but a stream computes whole blocks. So the output comes
  * up to one block less one sample later. The plug-in reports this latency.
@@ -10,22 +11,34 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { IN, OUT, LATENCY };
+#ifndef CHANNELS
+#define CHANNELS 1
+#endif
+#if CHANNELS == 2
+#define URI "urn:longwave:stereo-convolver"
+#else
+#define URI "urn:longwave:convolver"
+#endif
+
+/* Ports: the inputs, the outputs, the latency. */
+enum { IN = 0, OUT = CHANNELS, LATENCY = 2 * CHANNELS };
 
 typedef struct {
     lw_model *model;
     lw_stream *stream;
-    const float *in;
-    float *out, *latency;
+    const float *in[CHANNELS];
+    float *out[CHANNELS], *latency;
     uint32_t block;
-    float *ready; /* outputs that wait for the host: at most two blocks */
-    uint32_t n_ready;
+    float *rows;  /* inputs of one block, the channels of a sample side by side */
+    float *ready; /* outputs that wait for the host, likewise: at most two blocks */
+    uint32_t n_ready; /* samples */
 } Convolver;
 
 static void cleanup(LV2_Handle handle) {
     Convolver *self = handle;
     lw_stream_destroy(self->stream);
     lw_model_close(self->model);
+    free(self->rows);
     free(self->ready);
     free(self);
 }
@@ -52,18 +65,21 @@ static LV2_Handle instantiate(const LV2_Descriptor *descriptor, double rate, con
     lw_model_info info = {.struct_size = sizeof info};
     lw_input_info input = {.struct_size = sizeof input};
     if (lw_model_get_info(self->model, &info) || lw_model_input(self->model, 0, &input)) return failed(self, path);
-    if (input.width != 1 || info.stream_outputs != 1) return failed(self, "the model must be mono, with one output");
+    lw_output_info output = {.struct_size = sizeof output};
+    if (info.stream_outputs != 1 || lw_model_stream_output(self->model, 0, &output)) return failed(self, "the model must have one output");
+    if (input.width != CHANNELS || output.width != CHANNELS) return failed(self, "the model must have the channels of the plug-in");
     self->block = info.stream_block;
-    self->ready = calloc(2 * self->block, sizeof(float));
-    if (!self->ready) return failed(self, "no memory");
+    self->rows = calloc(self->block, CHANNELS * sizeof(float));
+    self->ready = calloc(2 * self->block, CHANNELS * sizeof(float));
+    if (!self->rows || !self->ready) return failed(self, "no memory");
     return self;
 }
 
 static void connect_port(LV2_Handle handle, uint32_t port, void *data) {
     Convolver *self = handle;
-    if (port == IN) self->in = data;
-    if (port == OUT) self->out = data;
-    if (port == LATENCY) self->latency = data;
+    if (port < OUT) self->in[port] = data;
+    else if (port < LATENCY) self->out[port - OUT] = data;
+    else self->latency = data;
 }
 
 /* Silence until the first block is complete. */
@@ -71,35 +87,38 @@ static void activate(LV2_Handle handle) {
     Convolver *self = handle;
     lw_stream_reset(self->stream);
     self->n_ready = self->block - 1;
-    memset(self->ready, 0, self->n_ready * sizeof(float));
+    memset(self->ready, 0, self->n_ready * CHANNELS * sizeof(float));
 }
 
-/* n is at most one block. Calls no function of the system. */
-static void convolve(Convolver *self, const float *in, float *out, uint32_t n) {
+/* Samples from `first` on; n is at most one block. Calls no function of the system. */
+static void convolve(Convolver *self, uint32_t first, uint32_t n) {
+    for (uint32_t t = 0; t < n; t++)
+        for (int c = 0; c < CHANNELS; c++) self->rows[t * CHANNELS + c] = self->in[c][first + t];
     size_t taken = 0;
-    lw_stream_push(self->stream, in, n, &taken);
-    lw_rows rows = {.struct_size = sizeof rows, .data = self->ready + self->n_ready, .capacity = 2 * self->block - self->n_ready};
+    lw_stream_push(self->stream, self->rows, n, &taken);
+    lw_rows rows = {.struct_size = sizeof rows};
+    rows.data = self->ready + self->n_ready * CHANNELS;
+    rows.capacity = (2 * self->block - self->n_ready) * CHANNELS;
     if (lw_stream_pull_rows(self->stream, &rows) == LW_OK) self->n_ready += (uint32_t)rows.rows;
-    if (self->n_ready < n) { /* the stream has failed: silence */
-        memset(out, 0, n * sizeof(float));
-        return;
-    }
-    memcpy(out, self->ready, n * sizeof(float));
+    const int failed = self->n_ready < n; /* the stream: then silence */
+    for (uint32_t t = 0; t < n; t++)
+        for (int c = 0; c < CHANNELS; c++) self->out[c][first + t] = failed ? 0 : self->ready[t * CHANNELS + c];
+    if (failed) return;
     self->n_ready -= n;
-    memmove(self->ready, self->ready + n, self->n_ready * sizeof(float));
+    memmove(self->ready, self->ready + n * CHANNELS, self->n_ready * CHANNELS * sizeof(float));
 }
 
 static void run(LV2_Handle handle, uint32_t n) {
     Convolver *self = handle;
     for (uint32_t done = 0; done < n;) {
         const uint32_t part = n - done < self->block ? n - done : self->block;
-        convolve(self, self->in + done, self->out + done, part);
+        convolve(self, done, part);
         done += part;
     }
     if (self->latency) *self->latency = (float)(self->block - 1);
 }
 
-static const LV2_Descriptor descriptor = {"urn:longwave:convolver", instantiate, connect_port, activate, run, NULL, cleanup, NULL};
+static const LV2_Descriptor descriptor = {URI, instantiate, connect_port, activate, run, NULL, cleanup, NULL};
 
 LV2_SYMBOL_EXPORT const LV2_Descriptor *lv2_descriptor(uint32_t index) {
     return index == 0 ? &descriptor : NULL;

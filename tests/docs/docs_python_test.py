@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Runs the S4D example of docs/import.md: docs_python_test.py LONGWAVE
+"""Runs the S4D example of docs/import.md and the room of docs/examples.md: docs_python_test.py LONGWAVE
 
-The example imports a model, and `longwave run --expected` compares it with PyTorch. Every other ```python block must
-at least be Python. Without PyTorch: exit status 77.
+S4D imports a model, and `longwave run --expected` compares it with PyTorch. The room is compared with SciPy. Every other
+```python block of these pages must at least be Python. Without PyTorch: exit status 77.
 """
 import importlib.util
 import os
@@ -13,7 +13,6 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs/import.md"
 
 
 def run(command, folder):
@@ -24,25 +23,66 @@ def run(command, folder):
     return done.stdout + done.stderr
 
 
-def main(longwave):
-    blocks = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.M | re.S)
+def blocks_of(name):
+    page = ROOT / "docs" / name
+    blocks = re.findall(r"^```python\n(.*?)^```$", page.read_text(encoding="utf-8"), re.M | re.S)
     for block in blocks:
-        compile(block, str(PAGE), "exec")
-    complete = [block for block in blocks if "class S4D" in block]
-    if len(complete) != 1:
-        sys.exit(f"{PAGE}: expected one block with class S4D, found {len(complete)}")
-    if not all(importlib.util.find_spec(name) for name in ("torch", "numpy", "safetensors")):
-        print("SKIPPED: needs torch, numpy and safetensors")
-        sys.exit(77)
-    with tempfile.TemporaryDirectory() as folder:
-        (pathlib.Path(folder) / "export.py").write_text(complete[0], encoding="utf-8")
-        run([sys.executable, "export.py"], folder)
-        run([longwave, "compile", "s4d", "-o", "s4d.lw", "--stream"], folder)
-        report = run([longwave, "run", "s4d.lw", "--input", "x=@x.npy", "--expected", "logits=@logits.npy"], folder)
+        compile(block, str(page), "exec")
+    return blocks
+
+
+def the_one_with(text, blocks):
+    found = [block for block in blocks if text in block]
+    if len(found) != 1:
+        sys.exit(f"expected one block with {text}, found {len(found)}")
+    return found[0]
+
+
+def error_of(report):
     found = re.search(r"largest error ([0-9.e-]+) of the peak", report)
     if not found or float(found.group(1)) > 1e-5:
-        sys.exit(f"the exported model differs from PyTorch: {report}")
-    print(f"{len(blocks)} blocks are Python, the S4D example is within {found.group(1)} of PyTorch")
+        sys.exit(f"the model of the page differs: {report}")
+    return found.group(1)
+
+
+def s4d(longwave, script):
+    with tempfile.TemporaryDirectory() as folder:
+        (pathlib.Path(folder) / "export.py").write_text(script, encoding="utf-8")
+        run([sys.executable, "export.py"], folder)
+        run([longwave, "compile", "s4d", "-o", "s4d.lw", "--stream"], folder)
+        return error_of(run([longwave, "run", "s4d.lw", "--input", "x=@x.npy", "--expected", "logits=@logits.npy"], folder))
+
+
+def room(longwave, script):
+    """A true-stereo response: channel 2 · input + output of the file leads from an input to an output."""
+    import numpy
+    import scipy.signal
+    import soundfile
+    rng = numpy.random.default_rng(1)
+    response = rng.normal(0, 0.1, (3000, 4)) * numpy.exp(-numpy.arange(3000) / 600)[:, None]
+    x = rng.uniform(-1, 1, (5000, 2)).astype(numpy.float32)
+    y = numpy.stack([sum(scipy.signal.fftconvolve(x[:, i].astype(float), response[:, 2 * i + o])[:5000] for i in range(2))
+                     for o in range(2)], 1)
+    with tempfile.TemporaryDirectory() as folder:
+        at = pathlib.Path(folder)
+        soundfile.write(at / "room.wav", response, 48000, subtype="FLOAT")
+        numpy.save(at / "x.npy", x)
+        numpy.save(at / "y.npy", y.astype(numpy.float32))
+        (at / "room.py").write_text(script, encoding="utf-8")
+        run([sys.executable, "room.py"], folder)
+        run([longwave, "compile", "reverb", "-o", "reverb.lw", "--blocks", "64"], folder)
+        return error_of(run([longwave, "run", "reverb.lw", "--stream", "--input", "x=@x.npy", "--expected", "y=@y.npy"], folder))
+
+
+def main(longwave):
+    of_import, of_examples = blocks_of("import.md"), blocks_of("examples.md")
+    missing = [name for name in ("torch", "numpy", "safetensors", "scipy", "soundfile") if not importlib.util.find_spec(name)]
+    if missing:
+        print(f"SKIPPED: needs {', '.join(missing)}")
+        sys.exit(77)
+    print(f"{len(of_import) + len(of_examples)} blocks are Python")
+    print(f"the S4D example is within {s4d(longwave, the_one_with('class S4D', of_import))} of PyTorch")
+    print(f"the room is within {room(longwave, the_one_with('room.wav', of_examples))} of SciPy")
 
 
 main(str(pathlib.Path(sys.argv[1]).resolve()))

@@ -31,23 +31,23 @@ def missing():
     return ""
 
 
-def write_model(folder, taps):
+def write_model(folder, channels, responses):
+    """responses: of each output and each input, the first lag first."""
     folder.mkdir()
     (folder / "model.json").write_text(json.dumps({
-        "format": "longwave-model", "version": 2, "name": "reverb", "inputs": [{"name": "x", "kind": "features", "width": 1}],
-        "graph": [{"name": "reverb", "op": "long_conv", "inputs": ["x", {"tensor": "taps"}, {"tensor": "direct"}],
-                   "attributes": {"channels": 1, "two_sided": 0}}],
-        "outputs": [{"name": "y", "from": "reverb"}]}))
-    header = json.dumps({"taps": {"dtype": "F32", "shape": [1, 1, len(taps)], "data_offsets": [0, 4 * len(taps)]},
-                         "direct": {"dtype": "F32", "shape": [1, 1], "data_offsets": [4 * len(taps), 4 * len(taps) + 4]}}).encode()
+        "format": "longwave-model", "version": 1, "name": "reverb", "inputs": [{"name": "x", "kind": "features", "width": channels}],
+        "layers": [{"type": "conv1d", "name": "room", "out_channels": channels, "kernel": TAPS, "bias": False}],
+        "outputs": [{"name": "y", "from": "room"}]}))
+    taps = b"".join(response[::-1].tobytes() for row in responses for response in row)
+    header = json.dumps({"room.weight": {"dtype": "F32", "shape": [channels, channels, TAPS], "data_offsets": [0, len(taps)]}}).encode()
     header += b" " * (-len(header) % 8)
-    (folder / "weights.safetensors").write_bytes(struct.pack("<Q", len(header)) + header + taps.tobytes() + bytes(4))
+    (folder / "weights.safetensors").write_bytes(struct.pack("<Q", len(header)) + header + taps)
 
 
-def write_wav(path, samples):
-    data = samples.tobytes()
-    path.write_bytes(b"RIFF" + struct.pack("<I", 36 + len(data)) + b"WAVEfmt " + struct.pack("<IHHIIHH", 16, 3, 1, RATE, 4 * RATE, 4, 32) +
-                     b"data" + struct.pack("<I", len(data)) + data)
+def write_wav(path, samples, channels):
+    data, size = samples.tobytes(), 4 * channels
+    path.write_bytes(b"RIFF" + struct.pack("<I", 36 + len(data)) + b"WAVEfmt " +
+                     struct.pack("<IHHIIHH", 16, 3, channels, RATE, size * RATE, size, 32) + b"data" + struct.pack("<I", len(data)) + data)
 
 
 def read_wav(path):
@@ -58,8 +58,8 @@ def read_wav(path):
     return array.array("f", data[at + 8:at + 8 + size])
 
 
-def npy(samples):
-    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({len(samples)}, 1), }}"
+def npy(samples, channels):
+    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({len(samples) // channels}, {channels}), }}"
     header += " " * (-(10 + len(header) + 1) % 64) + "\n"
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + samples.tobytes()
 
@@ -76,16 +76,24 @@ class Descriptor(ctypes.Structure):
                 ("extension_data", ctypes.c_void_p)]
 
 
+def silence(samples):
+    return array.array("f", bytes(4 * samples))
+
+
 class Convolver(unittest.TestCase):
+    """Of one channel. Of two, each output hears both inputs."""
+    channels, uri = 1, "urn:longwave:convolver"
+
     @classmethod
     def setUpClass(cls):
         cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="lv2-", dir=SCRATCH))
         rng = random.Random(1)
-        cls.taps = array.array("f", [rng.gauss(0, 0.05) * math.exp(-6 * i / TAPS) for i in range(TAPS)])
-        cls.samples = array.array("f", [rng.uniform(-0.3, 0.3) for _ in range(SAMPLES)])
-        write_model(cls.folder / "reverb", cls.taps)
-        write_wav(cls.folder / "in.wav", cls.samples)
-        (cls.folder / "in.npy").write_bytes(npy(cls.samples))
+        cls.responses = [[array.array("f", [rng.gauss(0, 0.05) * math.exp(-6 * i / TAPS) for i in range(TAPS)])
+                          for _ in range(cls.channels)] for _ in range(cls.channels)]
+        cls.samples = array.array("f", [rng.uniform(-0.3, 0.3) for _ in range(SAMPLES * cls.channels)])
+        write_model(cls.folder / "reverb", cls.channels, cls.responses)
+        write_wav(cls.folder / "in.wav", cls.samples, cls.channels)
+        (cls.folder / "in.npy").write_bytes(npy(cls.samples, cls.channels))
 
     @classmethod
     def tearDownClass(cls):
@@ -94,32 +102,42 @@ class Convolver(unittest.TestCase):
     def make_bundle(self, model, name):
         path = self.folder / name
         subprocess.run(["make", "-s", "-C", ROOT / "examples/lv2", f"MODEL={model}", f"OUT={path}", f"INCLUDE={ROOT}/runtime/include",
-                        f"LIB={pathlib.Path(LONGWAVE).parent}", "CFLAGS=-Werror"], check=True)
+                        f"LIB={pathlib.Path(LONGWAVE).parent}", f"CHANNELS={self.channels}", "CFLAGS=-Werror"], check=True)
         return path
 
     def run_in_lv2apply(self, bundle):
-        return subprocess.run(["lv2apply", "-i", self.folder / "in.wav", "-o", self.folder / "out.wav", "urn:longwave:convolver"],
+        return subprocess.run(["lv2apply", "-i", self.folder / "in.wav", "-o", self.folder / "out.wav", self.uri],
                               env={**os.environ, "LV2_PATH": str(bundle)}, capture_output=True, text=True, timeout=300)
 
     def run_here(self, bundle):
         """All samples in parts of many sizes, and the latency. The samples are replaced in place, as hosts may ask."""
-        library = ctypes.CDLL(str(bundle / "longwave.lv2/convolver.so"))
+        path, = bundle.iterdir()
+        library = ctypes.CDLL(str(path / "convolver.so"))
         library.lv2_descriptor.restype = ctypes.POINTER(Descriptor)
         plugin = library.lv2_descriptor(0).contents
-        instance = plugin.instantiate(None, RATE, f"{bundle}/longwave.lv2/".encode(), None)
+        self.assertEqual(plugin.uri, self.uri.encode())
+        instance = plugin.instantiate(None, RATE, f"{path}/".encode(), None)
         self.assertTrue(instance)
-        samples, latency = (ctypes.c_float * SAMPLES)(*self.samples), ctypes.c_float(-1)
-        plugin.connect_port(instance, 2, ctypes.addressof(latency))
+        signals, latency = [(ctypes.c_float * SAMPLES)(*self.samples[c::self.channels]) for c in range(self.channels)], ctypes.c_float(-1)
+        plugin.connect_port(instance, 2 * self.channels, ctypes.addressof(latency))
         plugin.activate(instance)
         rng, done = random.Random(2), 0
         while done < SAMPLES:
             n = min(SAMPLES - done, rng.choice((0, 1, 3, 63, 64, 65, 512, 2500)))
-            for port in (0, 1):
-                plugin.connect_port(instance, port, ctypes.addressof(samples) + 4 * done)
+            for port in range(2 * self.channels):
+                plugin.connect_port(instance, port, ctypes.addressof(signals[port % self.channels]) + 4 * done)
             plugin.run(instance, n)
             done += n
         plugin.cleanup(instance)
-        return array.array("f", samples), int(latency.value)
+        rows = silence(SAMPLES * self.channels)
+        for c, signal in enumerate(signals):
+            rows[c::self.channels] = array.array("f", signal)
+        return rows, int(latency.value)
+
+    def exact(self, output, t):
+        """In float64, over all taps."""
+        return math.fsum(self.responses[output][i][j] * self.samples[(t - j) * self.channels + i]
+                         for i in range(self.channels) for j in range(min(t + 1, TAPS)))
 
     def test_the_plugin_gives_the_samples_of_the_stream(self):
         for block in (1, 64, 1000):
@@ -135,12 +153,13 @@ class Convolver(unittest.TestCase):
             applied = self.run_in_lv2apply(bundle)
             self.assertEqual(applied.returncode, 0, applied.stderr)
             self.assertEqual(read_wav(self.folder / "out.wav"), heard)
-            self.assertEqual(heard[:latency], array.array("f", bytes(4 * latency)))
-            self.assertEqual(heard[latency:], expected[:SAMPLES - latency])
+            late = latency * self.channels
+            self.assertEqual(heard[:late], silence(late))
+            self.assertEqual(heard[late:], expected[:len(expected) - late])
             peak = max(map(abs, heard))
             for t in (0, 1, 777, 30000, SAMPLES - block):
-                exact = math.fsum(self.taps[j] * self.samples[t - j] for j in range(min(t + 1, TAPS)))
-                self.assertLess(abs(heard[t + latency] - exact), LIMIT * peak)
+                for output in range(self.channels):
+                    self.assertLess(abs(heard[(t + latency) * self.channels + output] - self.exact(output, t)), LIMIT * peak)
 
     def test_a_bundle_without_a_usable_model_is_refused(self):
         model = self.folder / "damaged.lw"
@@ -148,6 +167,18 @@ class Convolver(unittest.TestCase):
         result = self.run_in_lv2apply(self.make_bundle(model, "damaged"))
         self.assertNotEqual(result.returncode, 0)
         self.assertIn("convolver.lw", result.stderr)
+
+
+class StereoConvolver(Convolver):
+    channels, uri = 2, "urn:longwave:stereo-convolver"
+
+    def test_a_model_of_other_channels_is_refused(self):
+        write_model(self.folder / "mono", 1, [[self.responses[0][0]]])
+        subprocess.run([LONGWAVE, "compile", self.folder / "mono", "-o", self.folder / "mono.lw", "--target", "host", "--blocks", "64",
+                        "--no-check", "--cache", SCRATCH / "kernels"], check=True, stdout=subprocess.DEVNULL)
+        result = self.run_in_lv2apply(self.make_bundle(self.folder / "mono.lw", "mono-bundle"))
+        self.assertNotEqual(result.returncode, 0)
+        self.assertIn("the model must have the channels of the plug-in", result.stderr)
 
 
 if __name__ == "__main__":
