@@ -26,4 +26,32 @@ inline Expected<package::Package> convolution_package(uint32_t channels, uint32_
     return package::parse(model.dump(), std::move(weights));
 }
 
+// The same where each output hears all channels: [output][channel][tap].
+inline Expected<package::Package> mixing_package(uint32_t channels, uint32_t taps,
+                                                 const std::vector<float> &kernel) {
+    using nlohmann::json;
+    std::vector<float> oldest_first;
+    for (auto end = kernel.begin() + taps;; end += taps) {
+        oldest_first.insert(oldest_first.end(), std::make_reverse_iterator(end),
+                            std::make_reverse_iterator(end - taps));
+        if (end == kernel.end()) break;
+    }
+    std::map<std::string, package::Tensor> weights{
+        {"conv.weight", {{channels, channels, taps}, std::move(oldest_first)}}};
+    const json input = {{"name", "x"}, {"kind", "features"}, {"width", channels}},
+               layer = {{"type", "conv1d"},
+                        {"name", "conv"},
+                        {"out_channels", channels},
+                        {"kernel", taps},
+                        {"bias", false}},
+               output = {{"name", "y"}, {"from", "conv"}},
+               model = {{"format", "longwave-model"},
+                        {"version", 1},
+                        {"name", "mixing"},
+                        {"inputs", json::array({input})},
+                        {"layers", json::array({layer})},
+                        {"outputs", json::array({output})}};
+    return package::parse(model.dump(), std::move(weights));
+}
+
 } // namespace longwave::test

@@ -10,9 +10,16 @@ namespace longwave::bench {
 
 struct StreamProblem {
     uint32_t channels = 1, block = 64, taps = 16384;
-    std::vector<float> kernel; // [channel][tap]
+    bool mixes = false;        // each output hears all channels; else its own
+    std::vector<float> kernel; // [output][channel that it hears][tap]
     std::vector<float> input;  // [row][channel], as many rows as the taps: it begins anew behind the end
 
+    // The filters: output o hears channel first(o) and so many from there on.
+    uint32_t heard() const { return mixes ? channels : 1; }
+    uint32_t first(uint32_t output) const { return mixes ? 0 : output; }
+    const float *filter(uint32_t output, uint32_t number) const {
+        return &kernel[(size_t{output} * heard() + number) * taps];
+    }
     const float *rows(uint64_t block_index) const {
         return &input[block_index * block % (input.size() / channels) * channels];
     }

@@ -1,5 +1,6 @@
 // Uniform partitions with FFTW, measured plans: what a careful user would write by hand.
 #include "tests/bench/stream/contestant.h"
+#include <algorithm>
 #include <complex>
 #include <cstring>
 #include <fftw3.h>
@@ -16,16 +17,18 @@ public:
           forward_(fftwf_plan_dft_r2c_1d(static_cast<int>(2 * block_), time_, frequency_, FFTW_MEASURE)),
           back_(fftwf_plan_dft_c2r_1d(static_cast<int>(2 * block_), frequency_, time_, FFTW_MEASURE)) {
         const size_t ring = partitions_ * stride_;
-        for (auto *field : {&past_re_, &past_im_, &kernel_re_, &kernel_im_}) field->resize(p.channels * ring);
+        for (auto *field : {&past_re_, &past_im_}) field->resize(p.channels * ring);
+        for (auto *field : {&kernel_re_, &kernel_im_}) field->resize(p.channels * p.heard() * ring);
         for (auto *field : {&sum_re_, &sum_im_}) field->resize(stride_);
         before_.resize(p.channels * block_);
-        for (uint32_t c = 0; c < p.channels; c++)
+        for (uint32_t pair = 0; pair < p.channels * p.heard(); pair++)
             for (size_t q = 0; q < partitions_; q++) {
                 std::memset(time_, 0, 2 * block_ * sizeof(float));
                 for (size_t n = 0; n < block_ && q * block_ + n < p.taps; n++)
-                    time_[n] = p.kernel[size_t{c} * p.taps + q * block_ + n] / static_cast<float>(2 * block_);
+                    time_[n] =
+                        p.kernel[size_t{pair} * p.taps + q * block_ + n] / static_cast<float>(2 * block_);
                 fftwf_execute(forward_);
-                split(&kernel_re_[c * ring + q * stride_], &kernel_im_[c * ring + q * stride_]);
+                split(&kernel_re_[pair * ring + q * stride_], &kernel_im_[pair * ring + q * stride_]);
             }
     }
     ~FftwStream() override {
@@ -45,10 +48,16 @@ public:
             for (size_t n = 0; n < block_; n++) before[n] = time_[block_ + n] = in[n * p_.channels + c];
             fftwf_execute(forward_);
             split(re + slot_ * stride_, im + slot_ * stride_);
-            multiply(re, im, &kernel_re_[c * ring], &kernel_im_[c * ring]);
+        }
+        for (uint32_t o = 0; o < p_.channels; o++) {
+            for (auto *field : {&sum_re_, &sum_im_}) std::fill(field->begin(), field->end(), 0.f);
+            for (uint32_t i = 0; i < p_.heard(); i++) {
+                const size_t from = (p_.first(o) + i) * ring, kernel = (o * p_.heard() + i) * ring;
+                multiply(&past_re_[from], &past_im_[from], &kernel_re_[kernel], &kernel_im_[kernel]);
+            }
             for (size_t i = 0; i < bins_; i++) frequency_[i][0] = sum_re_[i], frequency_[i][1] = sum_im_[i];
             fftwf_execute(back_);
-            for (size_t n = 0; n < block_; n++) out[n * p_.channels + c] = time_[block_ + n];
+            for (size_t n = 0; n < block_; n++) out[n * p_.channels + o] = time_[block_ + n];
         }
         slot_ = (slot_ + 1) % partitions_;
         return {};
@@ -60,8 +69,6 @@ private:
     }
     void multiply(const float *re, const float *im, const float *kernel_re, const float *kernel_im) {
         float *__restrict sum_re = sum_re_.data(), *__restrict sum_im = sum_im_.data();
-        std::memset(sum_re, 0, stride_ * sizeof(float));
-        std::memset(sum_im, 0, stride_ * sizeof(float));
         for (size_t q = 0; q < partitions_; q++) {
             const size_t at = (slot_ >= q ? slot_ - q : slot_ + partitions_ - q) * stride_, k = q * stride_;
             for (size_t i = 0; i < stride_; i++) {

@@ -22,14 +22,15 @@ struct Options {
     uint32_t taps = 16384;
     double seconds = 3; // for each of the contestants of a problem
     std::string target, convolution;
-    bool alone = false;
+    bool alone = false, mix = false;
 };
 
-StreamProblem make_problem(uint32_t channels, uint32_t block, uint32_t taps) {
-    StreamProblem p{.channels = channels, .block = block, .taps = taps, .kernel = {}, .input = {}};
+StreamProblem make_problem(uint32_t channels, uint32_t block, uint32_t taps, bool mixes) {
+    StreamProblem p{
+        .channels = channels, .block = block, .taps = taps, .mixes = mixes, .kernel = {}, .input = {}};
     std::mt19937 random(channels * 31 + block);
     std::uniform_real_distribution<float> uniform(-1, 1);
-    for (uint32_t c = 0; c < channels; c++)
+    for (uint32_t filter = 0; filter < channels * p.heard(); filter++)
         for (uint32_t t = 0; t < taps; t++)
             p.kernel.push_back(uniform(random) *
                                std::exp(-4.0f * static_cast<float>(t) / static_cast<float>(taps)));
@@ -68,9 +69,10 @@ public:
             for (uint32_t c = 0; c < p_.channels; c += 1 + p_.channels / 4) {
                 const size_t n = block_ % p_.block, t = done + n;
                 double sum = 0;
-                for (size_t j = 0; j < p_.taps; j++)
-                    sum += double{p_.kernel[c * size_t{p_.taps} + j]} *
-                           p_.input[(t - j) % rows * p_.channels + c];
+                for (uint32_t i = 0; i < p_.heard(); i++)
+                    for (size_t j = 0; j < p_.taps; j++)
+                        sum += double{p_.filter(c, i)[j]} *
+                               p_.input[(t - j) % rows * p_.channels + p_.first(c) + i];
                 difference += std::pow(sum - out_[n * p_.channels + c], 2), size += sum * sum;
             }
         }
@@ -121,13 +123,14 @@ private:
 void tell(const StreamProblem &p, const Runner &r, double error) {
     const double samples = double(p.block) * p.channels;
     const std::string settings = r.contestant().settings();
-    fmt::print(R"({{"what":"stream","contestant":"{}","channels":{},"block":{},"taps":{},"ns":{:.2f},)"
-               R"("raw_mean_ns":{:.2f},"median_ns":{:.2f},"p99_ns":{:.2f},"dearest":{:.2f},"period":{},)"
-               R"("error":{:.1e},"settings":{}}})"
-               "\n",
-               r.contestant().name(), p.channels, p.block, p.taps, r.mean() / samples, r.raw_mean() / samples,
-               r.at(0.5) / samples, r.at(0.99) / samples, r.dearest() / r.mean(), r.contestant().period(),
-               error, settings.empty() ? "{}" : settings);
+    fmt::print(
+        R"({{"what":"stream","contestant":"{}","channels":{},"filters":{},"block":{},"taps":{},"ns":{:.2f},)"
+        R"("raw_mean_ns":{:.2f},"median_ns":{:.2f},"p99_ns":{:.2f},"dearest":{:.2f},"period":{},)"
+        R"("error":{:.1e},"settings":{}}})"
+        "\n",
+        r.contestant().name(), p.channels, p.channels * p.heard(), p.block, p.taps, r.mean() / samples,
+        r.raw_mean() / samples, r.at(0.5) / samples, r.at(0.99) / samples, r.dearest() / r.mean(),
+        r.contestant().period(), error, settings.empty() ? "{}" : settings);
     fflush(stdout);
 }
 
@@ -197,6 +200,7 @@ int main(int argc, char **argv) {
     program.add_option("--target", options.target, "x86-64-v2, x86-64-v3 or x86-64-v4")
         ->capture_default_str();
     program.add_option("--convolution", options.convolution, "Use this algorithm");
+    program.add_flag("--mix", options.mix, "Each output hears all channels, as in true stereo");
     program.add_flag("--alone", options.alone, "Time Longwave only");
     program.add_flag("--json", json, "Accepted for uniformity: the result is always JSON");
     if (const std::optional<int> code = program.parse(argc, argv)) return *code;
@@ -205,7 +209,7 @@ int main(int argc, char **argv) {
     environment(options);
     for (uint32_t block : options.blocks)
         for (uint32_t channels : options.channels) {
-            const Status status = measure(make_problem(channels, block, options.taps), options);
+            const Status status = measure(make_problem(channels, block, options.taps, options.mix), options);
             if (!status) return fprintf(stderr, "error: bench stream: %s\n", status.message().c_str()), 4;
         }
     return 0;

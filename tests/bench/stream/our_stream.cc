@@ -61,7 +61,8 @@ private:
 
 Streamer our_stream(const StreamProblem &problem, const std::string &target, const std::string &convolution) {
     LW_ASSIGN(package::Package package,
-              test::convolution_package(problem.channels, problem.taps, problem.kernel));
+              problem.mixes ? test::mixing_package(problem.channels, problem.taps, problem.kernel)
+                            : test::convolution_package(problem.channels, problem.taps, problem.kernel));
     compiler::Options options;
     options.targets = {target};
     options.stream = compiler::StreamMode::required;

@@ -23,11 +23,13 @@ public:
         if (convolver_.configure(p_.channels, p_.channels, p_.taps, p_.block, least,
                                  std::max(least, largest_), 0.0f))
             return Status::internal("zita-convolver refuses the configuration");
-        for (uint32_t c = 0; c < p_.channels; c++) {
-            auto *kernel = const_cast<float *>(&p_.kernel[size_t{c} * p_.taps]);
-            if (convolver_.impdata_create(c, c, 1, kernel, 0, static_cast<int32_t>(p_.taps)))
-                return Status::internal("zita-convolver refuses the taps");
-        }
+        for (uint32_t o = 0; o < p_.channels; o++)
+            for (uint32_t i = 0; i < p_.heard(); i++) {
+                auto *kernel = const_cast<float *>(p_.filter(o, i));
+                if (convolver_.impdata_create(p_.first(o) + i, o, 1, kernel, 0,
+                                              static_cast<int32_t>(p_.taps)))
+                    return Status::internal("zita-convolver refuses the taps");
+            }
         if (convolver_.start_process(0, SCHED_OTHER))
             return Status::internal("zita-convolver does not start");
         running_ = true;
