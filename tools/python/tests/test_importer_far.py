@@ -60,6 +60,26 @@ def test_a_short_filter_needs_no_longer_proof() -> None:
     assert made.model["length"] == 509 and len(made.report["errors"]) == 3
 
 
+class ByTransforms(nn.Module):
+    """The same written with torch.fft, as papers do."""
+
+    def __init__(self, taps: int):
+        super().__init__()
+        torch.manual_seed(1)
+        self.kernel = nn.Parameter(torch.randn(2, taps) * torch.exp(-torch.arange(taps) / (taps / 3)))
+
+    def forward(self, x):
+        rows = x.shape[1]
+        size = 2 * max(rows, self.kernel.shape[1])
+        return torch.fft.irfft(torch.fft.rfft(x, n=size, dim=1) * torch.fft.rfft(self.kernel, n=size).t(), n=size, dim=1)[:, :rows]
+
+
+def test_a_filter_by_transforms_is_compared_to_its_end(tmp_path) -> None:
+    made = imported(module := ByTransforms(TAPS), "x=1xTx2")
+    assert made.model["length"] > TAPS and max(map(int, made.report["errors"])) > TAPS
+    compiled_equals(module, "x=1xTx2", made, tmp_path, stream=True, blocks="32")
+
+
 class LongFilters(nn.Module):
     """Two filters per channel with a norm and an activation, of random size, dilation and padding. `mixes`: the first of
     them per pair of an input and an output."""

@@ -15,7 +15,7 @@ from .inputs import Input, parse_input
 from .known import marked
 from .match import Importer
 from .named import renamed
-from .prove import far_length, prove
+from .prove import far_length, prove, table_length
 from .report import report_of
 from .write import document, write
 
@@ -115,5 +115,6 @@ def import_module(module: nn.Module, inputs: Sequence[Input | str], *, length: i
             raise first from None
     far = far_length(importer.graph, importer.exported.length)
     compact(importer, recurrences)
-    model, tensors = document(name, importer.graph, inputs, length if far not in errors else max(length, far))
+    length = max(length, far if far in errors else 0, table_length(importer.graph, importer.exported.length))
+    model, tensors = document(name, importer.graph, inputs, length)
     return Imported(importer, model, tensors, report_of(importer, errors))

@@ -62,6 +62,12 @@ def far_length(graph: Recovered, length: int) -> int | None:
     return max(length, min(far + BEYOND, MOST_PRODUCTS // products))
 
 
+def table_length(graph: Recovered, length: int) -> int:
+    """A length at which every tap of a long_conv weighs a row; those that end with the example may be made for each length."""
+    reaches = [op.constant("taps").shape[2] * (length // graph.ops[op.inputs[0]].rows) for op in graph.ops if op.kind == "long_conv"]
+    return max((reach + BEYOND for reach in reaches if reach < length), default=0)
+
+
 def prove(importer: Importer, module: nn.Module, inputs: Sequence[Input], log=lambda text: None) -> dict[int, float]:
     """Length -> largest error of any output, relative to its peak."""
     length = importer.exported.length
