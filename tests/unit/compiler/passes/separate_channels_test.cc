@@ -86,4 +86,17 @@ TEST_CASE("separate_channels: few taps, strides, many channels and a single inpu
         CHECK(separated(mixer.graph()).certificates.empty());
 }
 
+// Three taps, 64 rows apart: their op computes no zeros between them, and a transform would.
+TEST_CASE("separate_channels: dilated convolutions of few taps stay") {
+    std::vector<double> w(2 * 2 * 129);
+    for (size_t n = 0; n < w.size(); ++n) w[n] = n % 129 % 64 == 0;
+    const Graph graph = graph_of(R"(graph "g"
+        %x = input "x" features : f32[2] @1/1
+        %w = const "w" : [2,2,129,1]
+        %y = conv2d(%x, %w) {stride_t=1, stride_f=1, groups=1, bias=0, frequency=0} ; layer dilated
+        output "y" %y)",
+                                 {{"w", w}});
+    CHECK(separated(graph).certificates.empty());
+}
+
 } // namespace separate_channels_test
