@@ -237,6 +237,9 @@ class GoodPaths(Cli):
         self.assertEqual(result.returncode, OK, result.stderr)
         return next(iter(json.loads(result.stdout).values()))["data"]
 
+    def test_an_option_that_is_given_twice_is_named(self):
+        self.refused(USAGE, ["--target: given 2 times; give it once"], "compile", "model", "--target", "host", "--target", "x86-64-v2")
+
     def test_layers_of_one_length_run_at_each_length_that_was_asked_for(self):
         package = self.write_package("lengths", *orchid(20))
         both, report = self.compiled(package, "both", "--lengths", "12,20")

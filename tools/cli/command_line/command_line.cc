@@ -237,6 +237,15 @@ std::string CommandLine::unknown_command(const char *word) const {
     return std::string(word) + ": unknown command" + (meant.empty() ? "" : "; did you mean " + meant + "?");
 }
 
+// CLI11 counts values: "--target: At Most 1 required but received 2".
+static std::string in_words(const CLI::ParseError &error) {
+    constexpr std::string_view counted = ": At Most 1 required but received ";
+    const std::string text = error.what();
+    const size_t at = text.find(counted);
+    if (at == std::string::npos) return text;
+    return text.substr(0, at) + ": given " + text.substr(at + counted.size()) + " times; give it once";
+}
+
 std::optional<int> CommandLine::parse(int argc, char **argv) {
     constexpr int usage = 2;
     if (const std::string unknown = argc > 1 ? unknown_command(argv[1]) : ""; !unknown.empty()) {
@@ -254,7 +263,7 @@ std::optional<int> CommandLine::parse(int argc, char **argv) {
         const bool none =
             commands.empty() && dynamic_cast<const CLI::RequiredError *>(&error) && !commands_.empty();
         std::fprintf(stderr, "error: %s (%s%s --help lists the %s)\n",
-                     none ? "a command is required" : error.what(), app_->get_name().c_str(), command.c_str(),
+                     none ? "a command is required" : in_words(error).c_str(), app_->get_name().c_str(), command.c_str(),
                      none ? "commands" : "options");
         return usage;
     }
