@@ -43,7 +43,7 @@ private:
     // The last group of an output may have fewer inputs.
     void find_scales() {
         std::vector<double> row(inputs_);
-        for (size_t first = 0; first < size(); first += inputs_) {
+        for (size_t first = 0; first < weights_.size(); first += inputs_) {
             weights_.read(first, row);
             for (size_t input = 0; input < inputs_; input += together_) {
                 double largest = 0;

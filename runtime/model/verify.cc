@@ -50,7 +50,7 @@ float peak_of(const lw_model &model, const flatbuffers::String &output) {
         for (uint32_t i = 0; i < count(golden->outputs()); ++i) {
             const fb::GoldenTensor &tensor = *golden->outputs()->Get(i);
             if (port_of(model, *golden, tensor).name()->string_view() != output.string_view()) continue;
-            const uint64_t n = artifact::stored_rows(tensor) * tensor.width();
+            const uint64_t n = uint64_t{artifact::stored_rows(tensor)} * tensor.width();
             for (uint64_t v = 0; v < n; ++v) {
                 float value;
                 memcpy(&value, golden_bytes(model, tensor) + 4 * v, 4);

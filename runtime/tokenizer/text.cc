@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-using longwave::Fault;
 using longwave::tokenizer::Bpe;
 using longwave::tokenizer::failed;
 using longwave::tokenizer::guarded;

@@ -172,7 +172,7 @@ lw_status open_model(const ModelSource &source, DeviceModel **out) {
     Parts parts(memory.data);
     const Tables tables = lay_out(source.view->plan(), parts);
     Model *model = tables.model;
-    model->source = source;
+    model->source = source; // NOLINT(clang-analyzer-core.CallAndMessage): there is memory
     model->memory = memory;
     if (lw_status status = fill(*model, *tables.family)) {
         close_model(reinterpret_cast<DeviceModel *>(model));

@@ -309,7 +309,8 @@ lw_status take_place(StreamSession &session) {
     if (*pools && is_full(**pools) && (*pools)->next) pools = &(*pools)->next; // only one pool may still grow
     if (!*pools) {
         Pool *made = create(model, 1, &status);
-        if (made) put_first(*made, pools);
+        if (!made) return status;
+        put_first(*made, pools);
     } else if (is_full(**pools)) {
         status = grow(model, pools);
     }

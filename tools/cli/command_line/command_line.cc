@@ -149,7 +149,7 @@ CommandLine::CommandLine(CLI::App *command, std::string program)
 CommandLine::~CommandLine() = default;
 
 void CommandLine::show_help_from_description() {
-    const auto print = [this](const CLI::App *, std::string, CLI::AppFormatMode) {
+    const auto print = [this](const CLI::App *, const std::string &, CLI::AppFormatMode) {
         return help_text(describe(), program_);
     };
     app_->formatter_fn(print);
@@ -240,7 +240,7 @@ std::string CommandLine::unknown_command(const char *word) const {
 // CLI11 counts values: "--target: At Most 1 required but received 2".
 static std::string in_words(const CLI::ParseError &error) {
     constexpr std::string_view counted = ": At Most 1 required but received ";
-    const std::string text = error.what();
+    std::string text = error.what();
     const size_t at = text.find(counted);
     if (at == std::string::npos) return text;
     return text.substr(0, at) + ": given " + text.substr(at + counted.size()) + " times; give it once";
