@@ -174,19 +174,21 @@ class Limits(Cli):
         x.write_bytes(npy((1, 2), [3.0, 5.0]))
         self.assertEqual(json.loads(self.run_cli("run", artifact, "-i", f"@{x}", "--json").stdout)["y"]["data"], [3.5, 10.25])
 
-    def with_taps(self, name, taps):
+    def with_taps(self, name, taps, stride=1):
         rng = random.Random(taps)
         return self.write_package(name, {
             "format": "longwave-model", "version": 1, "name": name, "inputs": [{"name": "x", "kind": "features", "width": 2}],
-            "layers": [{"type": "conv1d", "name": "one", "out_channels": 2, "kernel": taps}], "outputs": [{"name": "y", "from": "one"}],
+            "layers": [{"type": "conv1d", "name": "one", "out_channels": 2, "kernel": taps, "stride": stride}], "outputs": [{"name": "y", "from": "one"}],
         }, {"one.weight": ([2, 2, taps], [rng.gauss(0, 0.01) for _ in range(4 * taps)]), "one.bias": ([2], [0.0, 0.0])})
 
     def test_a_conv1d_may_have_more_than_4096_taps_and_beyond_its_limit_a_clear_error(self):
         artifact = self.scratch / "taps.lw"
         done = self.run_cli("compile", self.with_taps("taps", 4100), "-o", artifact, "--target", "host", "--length", "200", "--stream")
         self.assertEqual(done.returncode, OK, done.stderr)
-        self.refused(BAD_INPUT, ["one", "kernel", "at most 65536 taps", "65537"], "compile", self.with_taps("too_many", 65537),
-                     "-o", self.scratch / "x.lw", "--target", "host")
+        for limit, stride in ((65536, 2), (1048576, 1)):
+            package = self.with_taps(f"too_many{stride}", limit + 1, stride)
+            self.refused(BAD_INPUT, ["one", "kernel", f"at most {limit} taps", str(limit + 1)], "compile", package,
+                         "-o", self.scratch / "x.lw", "--target", "host")
 
     def test_the_predicted_block_time_is_reported_for_each_target(self):
         targets = ["x86-64-v2", "x86-64-v3", "x86-64-v4"]
