@@ -14,14 +14,13 @@ std::string size_of(const ir::Filter &filter) {
     return fmt::format("{}+{} ahead", filter.known_taps(), filter.known_ahead());
 }
 
-// Ops for short filters sum over their taps, but for the zeros of a dilation. From so many taps on a
-// filter is written as the op whose algorithms include transforms, and the planner chooses among them.
-constexpr size_t least_long_taps = 64, most_copies = 64; // copies: of the kernels of that op
+constexpr size_t most_copies = 64; // of the kernels of the op for long filters
 
-// Whether it has so many lags at which some row has a tap. A bank of filters on one channel shares
+// Ops for short filters sum over their taps, but for the zeros of a dilation. For a long one the
+// planner chooses an algorithm. It has many lags at which some row has a tap. A bank of filters on one channel shares
 // the reads of its rows, so transforms serve it later.
 bool is_long(const ir::Filter &filter) {
-    const size_t least = least_long_taps * filter.copies();
+    const size_t least = ir::least_long_taps * filter.copies();
     if (filter.longest() < least || filter.copies() > most_copies) return false;
     size_t lags = 0;
     for (const auto *side : {&filter.taps, &filter.ahead})

@@ -3,15 +3,16 @@
 #include "compiler/ops/conv/separate.h"
 #include "compiler/ir/builder.h"
 #include "compiler/ir/op.h"
+#include "compiler/ops/support/filter.h"
 #include <algorithm>
 
 namespace longwave::ir {
 namespace {
 
-// From so many taps on the filters take less time than the convolution, offline and in blocks of 16
+// From so many taps per output on the filters take less time than the convolution, offline and in blocks of 16
 // rows or more. Many outputs fill the vectors of the convolution. Measured on an AMD EPYC (Zen 4)
 // per block of 16: 2 × 2 channels with 64 taps 1.5 → 0.5 µs, 16 × 16 with 256 taps 19.7 → 15.0 µs.
-constexpr uint32_t least_taps = 64, taps_per_output = 12;
+constexpr uint32_t taps_per_output = 12;
 
 // Lags at which some pair has a tap: not those between the taps of a dilation.
 uint32_t lags_of(const Numbers &weights, uint32_t taps) {
@@ -25,7 +26,7 @@ uint32_t lags_of(const Numbers &weights, uint32_t taps) {
 bool is_long_mixer(const Graph &graph, const Node &node) {
     const Type &x = graph.type(node.inputs[0]);
     const std::vector<uint32_t> &w = graph.type(node.inputs[1]).dims; // [out, in, taps, 1]
-    const uint32_t least = std::max(least_taps, taps_per_output * w[0]);
+    const uint32_t least = std::max(least_long_taps, taps_per_output * w[0]);
     return x.dims.size() == 1 && node.integer("frequency") == 0 && node.integer("groups") == 1 &&
            node.integer("stride_t") == 1 && node.integer("stride_f") == 1 && w[1] > 1 && w[3] == 1 &&
            uint64_t{w[0]} * w[1] <= most_separated_pairs && w[2] >= least &&

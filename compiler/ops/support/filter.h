@@ -8,6 +8,10 @@ namespace longwave::ir {
 
 class Rewriter; // ir/builder.h
 
+// From so many taps on a filter is written as the op whose algorithms include transforms
+// (passes/branch.cc), and a convolution that mixes channels as such filters (ops/conv/separate.cc).
+inline constexpr uint32_t least_long_taps = 64;
+
 // From H channels to C copies of each: C·H rows, row n = copy·H + channel, h = n mod H:
 //     y[t,n] = Σ_j taps[n][j] · x[t−j,h] + Σ_j ahead[n][j] · x[t+1+j,h] + bias[n]
 // Prepared taps are computed when the model is opened and unknown now. They add gain[n] times the
