@@ -98,6 +98,9 @@ ordered_json entry_report(const ReportInputs &in, const EntryPlan &plan) {
         e["storage"] = {{"float16", halves},
                         {"float32", static_cast<int64_t>(plan.buffers.size()) - halves},
                         {"moved_bytes_of_float32", work_of(in, plan.steps, false, true).bytes}};
+    const auto by_channel = std::count_if(plan.buffers.begin(), plan.buffers.end(),
+                                          [](const Buffer &b) { return b.channel_major; });
+    if (by_channel > 0) e["channel_major"] = by_channel;
     if (plan.kind == EntryPlan::Kind::run) e["capacity"] = plan.block;
     if (plan.least) e["fixed_by"] = plan.fixed;
     if (plan.kind != EntryPlan::Kind::prepare) e["lags"] = lags_of(in, plan);

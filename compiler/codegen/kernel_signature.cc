@@ -117,6 +117,20 @@ Status read_fp16(const json &numbers, std::vector<KernelArg> &args) {
     return Status::ok();
 }
 
+// Lists of the numbers of arguments that change their layout together; nothing for CPUs.
+Status read_layout_groups(const json &groups, std::vector<KernelArg> &args) {
+    if (groups.is_null()) return Status::ok();
+    if (!groups.is_array() || groups.size() > UINT8_MAX) return wrong("layout_groups", "a list");
+    for (size_t group = 0; group < groups.size(); group++)
+        for (const json &one : groups[group]) {
+            const auto n = number<uint32_t>(one);
+            if (!n || *n >= args.size() || args[*n].dims.size() < 2)
+                return wrong("layout_groups", "numbers of arguments with rows");
+            args[*n].layout_group = static_cast<uint8_t>(group + 1);
+        }
+    return Status::ok();
+}
+
 } // namespace
 
 Expected<schedules::Signature> parse_signature(const std::string &text) {
@@ -134,6 +148,8 @@ Expected<schedules::Signature> parse_signature(const std::string &text) {
         signature.args.push_back(std::move(arg));
     }
     LW_TRY(read_fp16(member(*document, "fp16"), signature.args));
+    LW_TRY(read_layout_groups(member(*document, "layout_groups"), signature.args));
+    signature.prefers_channel_major = member(*document, "prefers_channel_major") == true;
     return signature;
 }
 

@@ -60,6 +60,7 @@ private:
                               .device = &device,
                               .cpu_layers = cpu_layers,
                               .fp16_storage = options_.gpu_storage != "f32",
+                              .channel_major = channel_major(device, capacity),
                               .draft = draft_},
                              plans_.storage, plans_.record);
         LW_TRY(planner.survey());
@@ -77,6 +78,12 @@ private:
             add(std::move(entry), graphs_.offline);
         }
         return Status::ok();
+    }
+
+    ChannelMajor channel_major(const devices::Traits &device, uint32_t capacity) const {
+        const auto found = device_.channel_major.find(capacity);
+        return &device == device_.device && found != device_.channel_major.end() ? found->second
+                                                                                 : ChannelMajor();
     }
 
     Status plan_streams(const ir::Graph &stream) {

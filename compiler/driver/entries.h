@@ -31,6 +31,7 @@ struct DeviceEntries {
     const devices::Traits *device = nullptr; // null: none
     bool offline = false, streams = false;
     std::set<std::string> cpu_layers; // layers of offline runs that the host computes instead
+    ChannelMajorRuns channel_major;   // values of offline runs that lie [channel][row]
 };
 
 // Lays all entries out in memory. Errors: as EntryPlanner, and of options that do not fit the

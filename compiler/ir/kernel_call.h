@@ -49,6 +49,7 @@ public:
     virtual uint32_t rows() const = 0;        // output rows of one call
     virtual uint32_t all_rows() const = 0;    // output rows of a sequence or block
     virtual uint32_t rows_of_input(size_t input) const = 0; // of a sequence or block
+    virtual bool channel_major(size_t input) const = 0;     // its rows lie [channel][row]
     virtual const Decisions &decisions() const = 0;         // what the chosen algorithm has decided
 
     // ---- the kernel ----

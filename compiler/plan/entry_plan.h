@@ -19,6 +19,7 @@ struct Buffer {
         last = -1;     // steps of its entry between which an arena buffer is alive; -1: from the start
     int value = -1;    // of the graph, of which it holds all rows; -1: of none
     bool half = false; // its elements are float16 (fp16_storage.h)
+    bool channel_major = false; // its rows lie [channel][row] (channel_major.h)
 };
 
 struct InputPort {

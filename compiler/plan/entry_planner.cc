@@ -144,6 +144,7 @@ void EntryPlanner::place_values(const std::vector<Ring> &rings) {
                               d.granule);
         }
         s.buffer = buffer(name, Space::arena, uint64_t(s.ring) * s.row_bytes, static_cast<int>(value));
+        plan_.buffers[s.buffer].channel_major = options_.channel_major.contains(static_cast<int>(value));
     };
     for (const auto &input : graph_.inputs) store(input.value, "input " + input.name);
     for (const Region &region : regions_)
@@ -171,12 +172,27 @@ void EntryPlanner::clear_around(ir::ValueId value, uint32_t written, const std::
 void EntryPlanner::clear_tail(ir::ValueId value, const std::string &name) {
     const Stored &s = stored_[value];
     const auto clock = graph_.type(value).clock;
+    if (plan_.buffers[s.buffer].channel_major) return clear_channels(value, name);
     Step step{.kind = Step::Kind::zero_tail, .name = name + " clear after the end"};
     step.args.push_back(Place{.buffer = s.buffer, .offset = uint64_t{s.history} * s.row_bytes});
     step.rows = s.rows;
     step.row_bytes = s.row_bytes;
     step.mul = clock.num;
     step.den = clock.den;
+    plan_.steps.push_back(std::move(step));
+}
+
+void EntryPlanner::clear_channels(ir::ValueId value, const std::string &name) {
+    const Stored &s = stored_[value];
+    const ir::Type &type = graph_.type(value);
+    Step step{.kind = Step::Kind::call, .name = name + " clear_channels", .layer = name, .writes = 1};
+    step.spec =
+        ir::kernel_spec("clear_channels", {{"rows", int64_t{s.rows}}, {"width", int64_t{type.row()}}});
+    step.args.emplace_back(Scalar{.kind = Scalar::Kind::rows,
+                                  .value = static_cast<int32_t>(s.rows),
+                                  .mul = static_cast<int32_t>(type.clock.num),
+                                  .modulus = type.clock.den});
+    step.args.emplace_back(Place{.buffer = s.buffer});
     plan_.steps.push_back(std::move(step));
 }
 

@@ -4,11 +4,12 @@
 // graph, or the graph from make_streaming with checked blocks. Fails: ops without a kernel for
 // these shapes, by layer.
 #pragma once
-#include "compiler/plan/fuse_regions.h"
-#include "compiler/passes/make_streaming.h"
-#include "compiler/plan/choose.h"
 #include "compiler/ops/costs.h"
+#include "compiler/passes/make_streaming.h"
+#include "compiler/plan/channel_major.h"
+#include "compiler/plan/choose.h"
 #include "compiler/plan/entry_plan.h"
+#include "compiler/plan/fuse_regions.h"
 #include "compiler/plan/lifetimes.h"
 #include "compiler/plan/rounding.h"
 #include "compiler/plan/state_record.h"
@@ -66,6 +67,7 @@ public:
         // Layers of an offline run that the host computes instead of `device`.
         std::set<std::string> cpu_layers;
         bool fp16_storage = false; // some buffers will hold float16 (fp16_storage.h)
+        ChannelMajor channel_major; // values that lie [channel][row]
         // Leaves out the layers that no kernel computes and lists them in refused(), instead of
         // failing.
         bool draft = false;
@@ -130,6 +132,7 @@ private:
     void clear_around(ir::ValueId value, uint32_t written, const std::string &name);
     void clear_tail(ir::ValueId value,
                     const std::string &name); // runs: rows after the end of the sequence become zero
+    void clear_channels(ir::ValueId value, const std::string &name); // the same, channel by channel
     Step clear(BufferId buffer, uint64_t offset, uint64_t bytes, const std::string &name) const;
 
     const ir::Graph &graph_;

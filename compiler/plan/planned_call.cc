@@ -243,8 +243,7 @@ void PlannedCall::fires(Step &step) const {
 Step PlannedCall::step(std::optional<uint32_t> tile) const {
     Step step{.kind = Step::Kind::call,
               .name = fmt::format("{} {}", node.layer, spec_["kernel"].get<std::string>()),
-              .layer = node.layer,
-              .spec = spec_.dump()};
+              .layer = node.layer};
     step.tiles = tile ? 1 : tiles_;
     step.ordered = ordered_ && step.tiles > 1;
     step.cost = cost_;
@@ -257,7 +256,16 @@ Step PlannedCall::step(std::optional<uint32_t> tile) const {
         for (const Place &place : *places) add(place);
     for (const Scalar &scalar : scalars_) add(scalar);
     for (const Place &place : outputs_) add(place);
+    step.spec = spec(step);
     return step;
+}
+
+std::string PlannedCall::spec(const Step &step) const {
+    nlohmann::json spec = spec_;
+    for (size_t a = 0; a < step.args.size(); a++)
+        if (const auto *place = std::get_if<Place>(&step.args[a]); place && lies_by_channel(place->buffer))
+            package::list_in(spec, "channel_major").push_back(a);
+    return spec.dump();
 }
 
 std::vector<double> PlannedCall::load(uint32_t blocks) const {

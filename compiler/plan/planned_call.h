@@ -17,6 +17,9 @@ public:
     uint32_t rows() const override { return rows_; }
     uint32_t all_rows() const override { return all_rows_; }
     uint32_t rows_of_input(size_t input) const override { return planner_.rows_of(node.inputs[input]); }
+    bool channel_major(size_t input) const override {
+        return lies_by_channel(planner_.stored(node.inputs[input]).buffer);
+    }
     const ir::Decisions &decisions() const override { return planner_.choices_[region_.anchor].decisions; }
 
     void kernel(const std::string &name) override { spec_["kernel"] = name; }
@@ -64,6 +67,10 @@ public:
 
 private:
     Place rows_place(ir::ValueId value) const;
+    bool lies_by_channel(BufferId buffer) const {
+        return (buffer & (shared_buffer | state_buffer)) == 0 && planner_.plan_.buffers[buffer].channel_major;
+    }
+    std::string spec(const Step &step) const;
     void rows_scalar(Scalar::Kind kind, size_t input, uint32_t of);
     Place zeros_in_arena(const std::string &name, Elem elem, const std::vector<uint32_t> &dims);
     const std::string &suffix() const { return planner_.suffixes_[region_.anchor]; }

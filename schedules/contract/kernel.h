@@ -12,6 +12,8 @@
 // pad(C) elements: C rounded up to 16, except that
 //   C == 1 stays 1. A (frequency F, channel C) value has rows of F·pad(C). Lanes beyond C are written as zero
 //   and may be read. The padding is the same on every target, so state and weights have one layout.
+// - A specification may name arguments whose rows lie [channel][row] instead: `"channel_major":[0,3]`, numbers
+// in call order. Only arguments with a layout group may be named, and of a group all or none.
 // - Halide dimension 0 is the innermost. All mins are 0, all extents and strides static.
 // - The function is `int f(void **args)` (Halide's argv form, symbol `<symbol>_argv`); args[i] is a
 // halide_buffer_t* or int32_t*, args[0] is void** user context ->
@@ -60,12 +62,18 @@ struct KernelArg {
     // Memory may hold the elements as float16. The schedule of a GPU kernel declares it
     // (schedules/halide/registry.h); false for CPUs.
     bool fp16 = false;
+    // Memory may hold the rows channel by channel, [channel][row], if it does so for all arguments
+    // of the same group. 0: row by row only. The schedule of a GPU kernel declares it
+    // (schedules/halide/builder.h); 0 for CPUs.
+    uint8_t layout_group = 0;
 };
 
 // What a compiled kernel looks like from outside; read back from the pipeline's own constraints, so
 // it cannot disagree with the code.
 struct Signature {
     std::vector<KernelArg> args; // without the user context
+    // The kernel moves fewer bytes if its rows lie channel by channel.
+    bool prefers_channel_major = false;
     uint64_t scratch_bytes = 0;  // upper bound of what halide_malloc hands out at once
 };
 

@@ -24,24 +24,64 @@ Shape dense(const std::vector<int> &extents) {
     return shape;
 }
 
+Shape channel_major(const Shape &shape) {
+    Shape placed = shape;
+    const auto rows = static_cast<int32_t>(shape.back().extent);
+    for (Dim &dim : placed) dim.stride *= rows;
+    placed.back().stride = 1;
+    return placed;
+}
+
 KernelBuilder::KernelBuilder(const std::string &kernel, const nlohmann::json &spec,
                              const targets::Target &target_)
     : params(kernel, spec.contains("params") ? spec.at("params") : spec), target(target_), kernel_(kernel),
       spec_(spec) {
     params.require(spec.contains("params"), "the specification has no params");
     for (const auto &[key, value] : spec.items())
-        params.require(key == "kernel" || key == "params" || key == "epilogue",
+        params.require(key == "kernel" || key == "params" || key == "epilogue" || key == "channel_major",
                        "unknown key '" + key + "' in the specification");
     params.require(!spec.contains("epilogue") || spec.at("epilogue").is_array(),
                    "'epilogue' must be an array");
+    for (const nlohmann::json &number : spec.value("channel_major", nlohmann::json::array())) {
+        params.require(number.is_number_unsigned(), "'channel_major' must be numbers of arguments");
+        asked_channel_major_.insert(number.get<size_t>());
+    }
 }
 
 ImageParam KernelBuilder::add(std::vector<ImageParam> &list, const std::string &name, const Shape &shape,
                               Type type) {
+    // Weights never have rows.
+    const size_t before = &list == &operands_ ? inputs_.size() + weights_.size() : 0;
     ImageParam buffer(type, static_cast<int>(shape.size()), name);
-    constrain(buffer, shape);
+    constrain(buffer, &list == &weights_ ? shape : placed(name, before + list.size(), shape));
     list.push_back(buffer);
     return buffer;
+}
+
+Shape KernelBuilder::placed(const std::string &name, size_t number, const Shape &shape) {
+    if (!asked_channel_major_.contains(number)) return shape;
+    channel_major_.insert(name);
+    return channel_major(shape);
+}
+
+void KernelBuilder::allow_channel_major(std::vector<std::string> together, bool prefers) {
+    layout_groups_.push_back(std::move(together));
+    prefers_channel_major_ = prefers_channel_major_ || prefers;
+}
+
+void KernelBuilder::check_layouts() const {
+    std::set<size_t> found;
+    const std::vector<std::string> names = argument_names();
+    for (const std::vector<std::string> &group : layout_groups_) {
+        const auto is = [&](const std::string &name) { return is_channel_major(name); };
+        const auto asked = std::count_if(group.begin(), group.end(), is);
+        params.require(asked == 0 || asked == static_cast<ptrdiff_t>(group.size()),
+                       "'channel_major' must name all arguments of a layout group or none");
+        for (size_t i = 0; asked && i < names.size(); i++)
+            if (std::count(group.begin(), group.end(), names[i])) found.insert(i);
+    }
+    params.require(found == asked_channel_major_,
+                   "'channel_major' names an argument whose rows lie row by row only");
 }
 
 ImageParam KernelBuilder::input(const std::string &name, const Shape &shape, Type type) {
@@ -107,9 +147,12 @@ KernelBuilder::Epilogue KernelBuilder::epilogue(const Shape &shape, int valid) {
         for (const char *name : step.op->numbers)
             step.numbers.push_back(static_cast<float>(own.real(name, -1e30, 1e30)));
         own.finish();
-        for (const char *name : step.op->operands)
-            step.operands.push_back(add(operands_, std::string(name) + "_" + number,
-                                        step.op->kind == Operands::row ? row : shape, Float(32)));
+        for (const char *name : step.op->operands) {
+            const bool whole = step.op->kind == Operands::whole;
+            step.operands.push_back(
+                add(operands_, std::string(name) + "_" + number, whole ? shape : row, Float(32)));
+            if (whole) row_operands_.push_back(step.operands.back().name());
+        }
         nonzero_at_zero = nonzero_at_zero || step.op->nonzero_at_zero;
         steps.push_back(step);
     }
@@ -153,9 +196,12 @@ void KernelBuilder::outputs(Func f, const std::vector<Output> &list) {
         }
         OutputImageParam buffer =
             buffers[i]; // Halide gives all elements the extents of the first; only strides are their own
-        if (i == 0) constrain(buffer, list[i].shape);
-        for (size_t d = 0; d < list[i].shape.size(); d++)
-            buffer.dim(static_cast<int>(d)).set_stride(list[i].shape[d].stride * (list[i].words ? 2 : 1));
+        const size_t number =
+            inputs_.size() + weights_.size() + operands_.size() + scalars_.size() + output_buffers_.size();
+        const Shape shape = placed(list[i].name, number, list[i].shape);
+        if (i == 0) constrain(buffer, shape);
+        for (size_t d = 0; d < shape.size(); d++)
+            buffer.dim(static_cast<int>(d)).set_stride(shape[d].stride * (list[i].words ? 2 : 1));
         output_buffers_.push_back({list[i], f.types()[i], buffer});
     }
     outputs_.push_back(f);
@@ -166,6 +212,7 @@ void KernelBuilder::finish() const {
     buffers_ = inputs_;
     buffers_.insert(buffers_.end(), weights_.begin(), weights_.end());
     buffers_.insert(buffers_.end(), operands_.begin(), operands_.end());
+    check_layouts();
 }
 
 std::vector<Argument> KernelBuilder::arguments() const {

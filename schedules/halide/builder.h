@@ -23,6 +23,8 @@ inline uint32_t extent(int n) { return static_cast<uint32_t>(n); } // of a Dim
 inline int loop_threads(const targets::Target &target) { return std::min(target.threads, 256); }
 // Extents without gaps, innermost first.
 Shape dense(const std::vector<int> &extents);
+// The same extents channel by channel: the rows, the last dimension, lie side by side.
+Shape channel_major(const Shape &shape);
 
 class KernelBuilder {
 public:
@@ -99,6 +101,19 @@ public:
     }
     void outputs(Halide::Func f, const std::vector<Output> &list);
 
+    // ---- layouts of rows (contract/kernel.h) ----
+    // Whether the specification asks for [channel][row]. The argument has been declared, and its
+    // strides say so already.
+    bool is_channel_major(const std::string &argument) const { return channel_major_.contains(argument); }
+    // Whether it asks so for any argument; also before these are declared.
+    bool asks_channel_major() const { return !asked_channel_major_.empty(); }
+    // Arguments that may lie so, all of them or none. `prefers`: they had better.
+    void allow_channel_major(std::vector<std::string> together, bool prefers = false);
+    // Operands of the epilogue that have rows.
+    const std::vector<std::string> &row_operands() const { return row_operands_; }
+    const std::vector<std::vector<std::string>> &layout_groups() const { return layout_groups_; }
+    bool prefers_channel_major() const { return prefers_channel_major_; }
+
     // Two intermediates of one size that lie in one memory (shared_memory.h): `later` is written
     // piece by piece, each when what `earlier` held there has been read for the last time.
     struct SharedMemory {
@@ -134,6 +149,9 @@ public:
 private:
     Halide::ImageParam add(std::vector<Halide::ImageParam> &list, const std::string &name, const Shape &shape,
                            Halide::Type type);
+    // The shape of the next argument, number `number` in call order.
+    Shape placed(const std::string &name, size_t number, const Shape &shape);
+    void check_layouts() const;
 
     std::string kernel_;
     const nlohmann::json &spec_;
@@ -144,6 +162,11 @@ private:
     std::vector<OutputBuffer> output_buffers_;
     std::vector<SharedMemory> shared_memory_;
     std::set<std::string> words_; // inputs and weights
+    std::set<size_t> asked_channel_major_;
+    std::set<std::string> channel_major_;
+    std::vector<std::string> row_operands_;
+    std::vector<std::vector<std::string>> layout_groups_;
+    bool prefers_channel_major_ = false;
     mutable std::vector<Halide::ImageParam> buffers_;
 };
 

@@ -5,6 +5,7 @@
 #include "schedules/halide/lowered.h"
 #include "schedules/halide/merge_allocations.h"
 #include "schedules/halide/thread_program.h"
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 
@@ -96,6 +97,14 @@ std::string BuiltKernel::signature(uint64_t scratch) const {
             fp16.push_back(i);
     }
     signature["fp16"] = fp16;
+    const std::vector<std::string> names = builder->argument_names();
+    for (const std::vector<std::string> &group : builder->layout_groups()) {
+        nlohmann::json numbers = nlohmann::json::array();
+        for (size_t i = 0; i < names.size(); i++)
+            if (std::count(group.begin(), group.end(), names[i])) numbers.push_back(i);
+        signature["layout_groups"].push_back(numbers);
+    }
+    if (builder->prefers_channel_major()) signature["prefers_channel_major"] = true;
     return signature.dump();
 }
 

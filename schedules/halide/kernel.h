@@ -13,8 +13,9 @@ struct BuiltKernel {
     const Schedule *schedule = nullptr;
     std::unique_ptr<KernelBuilder> builder;
 
-    // {"args": …, "scratch_bytes": n} (lowered.h). For a GPU also "fp16": the numbers of the
-    // arguments, in call order, that memory may hold as float16.
+    // {"args": …, "scratch_bytes": n} (lowered.h). For a GPU also, with the numbers of arguments in
+    // call order: "fp16", those that memory may hold as float16; "layout_groups", lists of those
+    // that may be channel-major together; "prefers_channel_major", if they had better be.
     std::string signature(uint64_t scratch) const;
 };
 

@@ -99,18 +99,29 @@ Fold Fold::largest(const std::string &name, const std::vector<Var> &at, int exte
             -3.4e38f};
 }
 
-void Fold::compute_at(const Func &f, const Var &block, const std::vector<int> &extents, int rows) {
+void Fold::compute_at(const Func &f, const Var &block, const std::vector<int> &extents, int rows,
+                      bool along_rows) {
     const Var row = at_.back();
     const std::vector<Var> serial(at_.begin(), at_.end() - 1);
     const auto place = [&](Func stage, bool over_lanes) {
-        std::vector<VarOrRVar> order(serial.begin(), serial.end());
-        if (over_lanes) order.emplace_back(u_);
-        order.emplace_back(row);
+        const bool alone = !over_lanes && serial.empty();
+        const Var other = over_lanes ? u_ : alone ? row : serial[0];
+        std::vector<VarOrRVar> order;
+        for (const Var &var : serial)
+            if (over_lanes || !along_rows) order.emplace_back(var);
+        if (along_rows) order.emplace_back(row);
+        if (over_lanes || (along_rows && !alone)) order.emplace_back(other);
+        if (!along_rows) order.emplace_back(row);
         stage.compute_at(f, block).store_in(MemoryType::GPUShared).reorder(order).bound_extent(row, rows);
         for (size_t i = 0; i < serial.size(); i++) stage.bound_extent(serial[i], extents[i]);
-        if (over_lanes) stage.gpu_threads(u_, row);
-        else if (serial.empty()) stage.gpu_threads(row);
-        else stage.gpu_threads(serial[0], row);
+        if (alone) stage.gpu_threads(row);
+        else if (along_rows) stage.gpu_threads(row, other);
+        else stage.gpu_threads(other, row);
+        if (!along_rows) return;
+        std::vector<Var> storage{row}; // neighbours meet in no bank
+        if (over_lanes) storage.push_back(u_);
+        storage.insert(storage.end(), serial.begin(), serial.end());
+        stage.reorder_storage(storage);
     };
     partial_.bound_extent(u_, threads_);
     place(partial_, true);

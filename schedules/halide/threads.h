@@ -55,9 +55,10 @@ public:
     }
     Halide::Expr operator()(const std::vector<Halide::Expr> &at) const { return all_(at); }
     // Computed by each workgroup of `f`. Threads along x take the lanes, those along y the last of
-    // `at`, of which a workgroup has `rows`; `extents` are those of the others.
+    // `at`, of which a workgroup has `rows`; `extents` are those of the others. `along_rows`: the
+    // other way round, x takes the rows.
     void compute_at(const Halide::Func &f, const Halide::Var &block, const std::vector<int> &extents,
-                    int rows);
+                    int rows, bool along_rows = false);
 
 private:
     std::vector<Halide::Var> at_;

@@ -3,6 +3,7 @@
 #include "schedules/pointwise/elementary.h"
 #include "schedules/spirv/matrix_product.h"
 #include "schedules/spirv/matrix_vector.h"
+#include <algorithm>
 
 namespace longwave::schedules {
 
@@ -17,14 +18,17 @@ gpu::DeclareFinishFours finish_of(const KernelBuilder &k, const Product &p, cons
         for (const ImageParam &buffer : k.buffers())
             if (const std::string &name = buffer.name();
                 name != "x" && name != "w" && name != "scale" && name != "bias")
-                memory[name] = program.buffer(name, 4, gpu::Access::read);
-        const auto fours = extent(p.width() / 4);
-        return [&program, memory, result, fours](const gpu::Four &values, const std::optional<gpu::Four> &gates,
-                                                 const gpu::FourPlace &place) {
+                memory[name] = program.buffer(name, k.is_channel_major(name) ? 1 : 4, gpu::Access::read);
+        const uint32_t fours = extent(p.width() / 4), rows = extent(p.rows);
+        return [&k, &program, memory, result, fours, rows](const gpu::Four &values,
+                                                           const std::optional<gpu::Four> &gates,
+                                                           const gpu::FourPlace &place) {
             std::map<std::string, gpu::Four> read;
             gpu::Four made;
             for (uint32_t i = 0; i < 4; i++) {
                 const auto operand = [&](const std::string &name, const std::vector<gpu::Uint> &at) {
+                    if (k.is_channel_major(name))
+                        return program.load(memory.at(name), (place.four * 4 + i) * rows + place.row);
                     if (!read.contains(name))
                         read[name] = program.load_four(
                             memory.at(name), at.size() > 1 ? place.row * fours + place.four : place.four);
@@ -43,13 +47,13 @@ gpu::DeclareFinishFours finish_of(const KernelBuilder &k, const Product &p, cons
 } // namespace
 
 bool product_in_registers(KernelBuilder &k, const Product &p) {
-    const gpu::ProductSizes sizes{.rows = extent(p.rows),
-                                  .in = extent(p.in),
-                                  .in_row = extent(p.in_row),
-                                  .first = extent(p.first),
-                                  .blocks = extent(p.blocks),
-                                  .bias = p.has_bias,
-                                  .panels = p.panels};
+    gpu::ProductSizes sizes{.rows = extent(p.rows),
+                            .in = extent(p.in),
+                            .in_row = extent(p.in_row),
+                            .first = extent(p.first),
+                            .blocks = extent(p.blocks),
+                            .bias = p.has_bias,
+                            .panels = p.panels};
     const gpu::WorkgroupSizes limits{extent(k.target.shared_bytes), extent(k.target.threads)};
     const std::optional<gpu::VectorSlices> slices = gpu::vector_slices(sizes, limits);
     const std::optional<gpu::ProductTile> tile = gpu::product_tile(sizes, limits);
@@ -61,6 +65,15 @@ bool product_in_registers(KernelBuilder &k, const Product &p) {
     Func y("y");
     y(o, r) = 0.0f; // the type: the kernel below computes the values
     k.output(y, shape);
+    if (!slices) { // threads bring x row by row or channel by channel, whatever y is
+        k.allow_channel_major({"x"});
+        k.allow_channel_major({y.name()});
+        for (const std::string &operand : k.row_operands()) k.allow_channel_major({operand});
+    }
+    const auto lies_so = [&](const std::string &name) { return k.is_channel_major(name); };
+    sizes.x_channel_major = lies_so("x");
+    sizes.y_channel_major = lies_so(y.name());
+    sizes.along_rows = sizes.y_channel_major || std::ranges::any_of(k.row_operands(), lies_so);
     k.written = [&k, p, sizes, slices, tile, result] {
         const gpu::DeclareFinishFours finish = finish_of(k, p, result);
         return slices ? gpu::matrix_vector(sizes, *slices, finish) : gpu::matrix_product(sizes, *tile, finish);

@@ -4,7 +4,8 @@
 // hands over the epilogue.
 //
 // What it moves: u once per copy, y once and the spectrum once. A thread reads its part of the
-// spectrum in order, 16 bytes at a time.
+// spectrum in order, 16 bytes at a time. From 2,048 rows on few channels fit into a workgroup, which
+// then reads a part of each sector of 32 bytes. Rows that lie channel by channel are read whole.
 #include "schedules/contract/register_transform.h"
 #include "schedules/halide/expression.h"
 #include "schedules/halide/registry.h"
@@ -14,6 +15,8 @@ namespace longwave::schedules {
 
 using namespace Halide;
 
+static constexpr int sector_lanes = 8; // float32 of a sector
+
 static void build_long_conv_registers(KernelBuilder &k) {
     const int length = k.params.integer("length", 4, 1 << 22), rows = k.params.integer("rows", 1, 1 << 22),
               copies = k.params.integer_or("copies", 1, 1, 64),
@@ -21,8 +24,9 @@ static void build_long_conv_registers(KernelBuilder &k) {
     const auto row = static_cast<int>(pad(extent(channels)));
     k.params.require(rows <= length, "'rows' must not exceed length");
     const WorkgroupLimits limits{extent(k.target.shared_bytes), extent(k.target.threads)};
+    const bool channel_major = k.asks_channel_major();
     const std::optional<RegisterForm> form =
-        register_form(extent(length), extent(row == 1 ? copies : row), limits);
+        register_form(extent(length), channel_major ? 1 : extent(row == 1 ? copies : row), limits);
     k.params.require(form.has_value(), "'length' must be a power of two from 256 to 8192 that fits " +
                                            k.target.name);
     const int tiles = (row == 1 ? copies : row) / static_cast<int>(form->lanes);
@@ -40,18 +44,25 @@ static void build_long_conv_registers(KernelBuilder &k) {
     Func y("y");
     y(c, m, t) = 0.0f; // the type: the kernel below computes the values
     k.output(y, y_shape);
+    if (row > 1 && rows % sector_lanes == 0 && (channel_major || form->lanes < sector_lanes)) {
+        std::vector<std::string> together = k.row_operands();
+        together.insert(together.end(), {"u", y.name()});
+        k.allow_channel_major(together, true);
+    }
 
-    k.written = [&k, form = *form, epilogue, rows, row, copies] {
+    k.written = [&k, form = *form, epilogue, rows, row, copies, channel_major] {
         const gpu::DeclareFinish finish = [&](gpu::Program &program) -> gpu::Finish {
             std::map<std::string, gpu::Memory> memory;
             for (const ImageParam &buffer : k.buffers())
                 if (buffer.name() != "u" && buffer.name() != "spectrum" && buffer.name() != "roots")
                     memory[buffer.name()] = program.buffer(buffer.name(), 1, gpu::Access::read);
-            const auto read = [&program, memory, row, copies](const std::string &name,
-                                                              const std::vector<gpu::Uint> &at) {
+            const auto read = [&program, memory, row, copies, rows,
+                               channel_major](const std::string &name, const std::vector<gpu::Uint> &at) {
                 // [row, copies, rows] or, of one row, [row, copies].
-                gpu::Uint index = at[0] + at[1] * extent(row);
-                if (at.size() > 2) index = index + at[2] * extent(row * copies);
+                const gpu::Uint channel = at[0] + at[1] * extent(row);
+                const gpu::Uint index = at.size() < 3   ? channel
+                                        : channel_major ? channel * extent(rows) + at[2]
+                                                        : channel + at[2] * extent(row * copies);
                 return program.load(memory.at(name), index);
             };
             const Var channel("channel"), copy("copy"), at_row("row");
@@ -63,7 +74,7 @@ static void build_long_conv_registers(KernelBuilder &k) {
                     {{{"channel", at.channel}, {"copy", at.copy}, {"row", at.row}}, {{"sum", of}}, read});
             };
         };
-        return gpu::long_conv(form, {extent(rows), extent(row), extent(copies)}, finish);
+        return gpu::long_conv(form, {extent(rows), extent(row), extent(copies), channel_major}, finish);
     };
 }
 

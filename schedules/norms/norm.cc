@@ -136,13 +136,14 @@ void norm_on_cpu(KernelBuilder &k) {
 // memory.
 void norm_on_gpu(KernelBuilder &k) {
     const Norm n = declare_norm(k);
-    const bool grouped = n.groups > 1;
+    const bool grouped = n.groups > 1, channel_major = k.asks_channel_major();
     const int size = grouped ? n.channels / n.groups : n.width;
     // A few KiB hold the sums that threads have begun.
     int threads = std::min(64, power_of_two_above(size));
     while (threads > 1 && threads * n.groups > 1024) threads /= 2;
-    const int most = std::min(64 / threads, 1024 / (threads * n.groups)),
-              tile = std::max(1, std::min(power_of_two_above(n.rows), most));
+    int most = std::min(64 / threads, 1024 / (threads * n.groups));
+    if (channel_major) threads = std::min(8, threads), most = 32; // of the rows, which lie side by side
+    const int tile = std::max(1, std::min(power_of_two_above(n.rows), most));
 
     // THE ALGORITHM
     const float part = 1.0f / static_cast<float>(grouped ? size : n.count());
@@ -172,12 +173,16 @@ void norm_on_gpu(KernelBuilder &k) {
     Var block("block"), row("row"), lane("lane"), of_lane("of_lane");
     y.split(r, block, row, tile, TailStrategy::GuardWithIf)
         .split(c, of_lane, lane, threads, TailStrategy::GuardWithIf)
-        .reorder(of_lane, lane, row, block)
-        .gpu_blocks(block)
-        .gpu_threads(lane, row);
-    squares.compute_at(y, block, {n.groups}, tile);
-    if (n.centred) Fold(sum).compute_at(y, block, {n.groups}, tile);
+        .gpu_blocks(block);
+    if (channel_major) y.reorder(of_lane, row, lane, block).gpu_threads(row, lane);
+    else y.reorder(of_lane, lane, row, block).gpu_threads(lane, row);
+    squares.compute_at(y, block, {n.groups}, tile, channel_major);
+    if (n.centred) Fold(sum).compute_at(y, block, {n.groups}, tile, channel_major);
     k.output(y, n.shape);
+    if (grouped) return;
+    std::vector<std::string> together = k.row_operands();
+    together.insert(together.end(), {"x", y.name()});
+    k.allow_channel_major(together);
 }
 
 const Kernel norm{"norm", norm_on_cpu, norm_on_gpu, Fp16::inputs_and_outputs};

@@ -94,6 +94,7 @@ public:
           p_("long_conv_registers", {form.threads(), 1, 1},
              {lanes_of_row_ / form.lanes, copies_are_lanes_ ? 1 : sizes.copies, 1}) {
         u_ = p_.buffer("u", 1, Access::read);
+        if (has_h()) h_ = p_.buffer("h", 1, Access::read);
         spectrum_ = p_.buffer("spectrum", 4, Access::read);
         roots_ = p_.buffer("roots", 4, Access::read);
         if (finish) finish_ = finish(p_);
@@ -108,16 +109,17 @@ public:
         lane_ = thread_ & (form_.lanes - 1);
         worker_ = thread_ >> log2_of(form_.lanes);
         lane_of_row_ = tile_ * form_.lanes + lane_;
-        read_rows();
-        const size_t passes = form_.radices.size();
-        for (size_t pass = 0; pass < passes; pass++) {
-            if (pass > 0) exchange(pass - 1, pass);
-            for (uint32_t first = 0; first < form_.points; first += form_.radices[pass])
-                forward(x_, first, form_.radices[pass], roots_of(pass, first));
+        if (has_h()) {
+            transform(h_);
+            add_to_kernel();
+            p_.barrier(); // the exchanges of u begin where those of h have ended
+            hide_worker(0);
         }
+        transform(u_);
         multiply();
-        turn_round();
-        for (size_t pass = passes; pass-- > 0;) {
+        hide_worker(1);
+        back_ = true;
+        for (size_t pass = form_.radices.size(); pass-- > 0;) {
             for (uint32_t first = 0; first < form_.points; first += form_.radices[pass])
                 backward(x_, first, form_.radices[pass], roots_of(pass, first), pass == 0);
             if (pass > 0) exchange(pass, pass - 1);
@@ -128,6 +130,17 @@ public:
     }
 
 private:
+    bool has_h() const { return sizes_.scale_of_h != 0; }
+
+    void transform(Memory from) {
+        read_rows(from);
+        for (size_t pass = 0; pass < form_.radices.size(); pass++) {
+            if (pass > 0) exchange(pass - 1, pass);
+            for (uint32_t first = 0; first < form_.points; first += form_.radices[pass])
+                forward(x_, first, form_.radices[pass], roots_of(pass, first));
+        }
+    }
+
     // ---- rows ----
     // Slot 0 has row `worker`, and each slot is so many rows further on.
     uint32_t row_of(uint32_t slot) const { return form_.position(0, 0, slot); }
@@ -136,9 +149,14 @@ private:
         return worker_ + row_of(slot) < p_.whole(sizes_.rows);
     }
 
-    void read_rows() {
-        const uint32_t step = copies_are_lanes_ ? 1 : sizes_.row;
-        const Uint first = copies_are_lanes_ ? worker_ : worker_ * step + lane_of_row_;
+    // Numbers from one row to the next, and from a channel of u or y to the next.
+    uint32_t row_step(uint32_t channels) const { return sizes_.channel_major ? 1 : channels; }
+    uint32_t channel_step() const { return sizes_.channel_major ? sizes_.rows : 1; }
+
+    void read_rows(Memory from) {
+        x_.clear();
+        const uint32_t step = row_step(sizes_.row);
+        const Uint first = copies_are_lanes_ ? worker_ : worker_ * step + lane_of_row_ * channel_step();
         const Float zero = p_.real(0);
         for (uint32_t slot = 0; slot < form_.points; slot++) {
             if (row_of(slot) >= sizes_.rows) {
@@ -147,21 +165,22 @@ private:
             }
             const Uint at = first + row_of(slot) * step;
             const std::optional<Bool> exists = guard(slot);
-            Float value = p_.load(u_, exists ? select(*exists, at, p_.whole(0)) : at);
+            Float value = p_.load(from, exists ? select(*exists, at, p_.whole(0)) : at);
             if (exists) value = select(*exists, value, zero);
             x_.push_back({value, zero});
         }
     }
 
     void write_rows() {
-        const uint32_t step = sizes_.row * sizes_.copies;
-        const Uint first = worker_ * step + copy_ * sizes_.row + lane_of_row_;
+        const uint32_t step = row_step(sizes_.row * sizes_.copies);
+        const Uint first = worker_ * step + (copy_ * sizes_.row + lane_of_row_) * channel_step();
         for (uint32_t slot = 0; slot < form_.points && row_of(slot) < sizes_.rows; slot++) {
             const auto write = [&] {
                 const Uint row = worker_ + row_of(slot);
                 const ResultPlace place = copies_are_lanes_ ? ResultPlace{p_.whole(0), lane_of_row_, row}
                                                             : ResultPlace{lane_of_row_, copy_, row};
-                p_.store(y_, first + row_of(slot) * step, finish_ ? finish_(x_[slot].re, place) : x_[slot].re);
+                const Float sum = sizes_.circular ? x_[slot].re + x_[slot].im : x_[slot].re;
+                p_.store(y_, first + row_of(slot) * step, finish_ ? finish_(sum, place) : sum);
             };
             if (const std::optional<Bool> exists = guard(slot)) p_.when(*exists, write);
             else write();
@@ -169,24 +188,38 @@ private:
     }
 
     // ---- the product with the spectrum ----
-    void multiply() {
+    // Slots 2 `pair` and 2 `pair` + 1.
+    std::array<Complex, 2> spectrum_at(uint32_t pair) {
         const uint32_t fours = form_.points / 2;
         const Uint first = (tile_ * copies_of_tile() + copy_) * (fours * form_.threads()) + thread_;
-        for (uint32_t pair = 0; pair < fours; pair++) {
-            const std::array<Float, 4> k = p_.load_four(spectrum_, first + pair * form_.threads());
-            x_[2 * pair] = product(x_[2 * pair], {k[0], k[1]});
-            x_[2 * pair + 1] = product(x_[2 * pair + 1], {k[2], k[3]});
-        }
+        const std::array<Float, 4> k = p_.load_four(spectrum_, first + pair * form_.threads());
+        return {{{k[0], k[1]}, {k[2], k[3]}}};
     }
     uint32_t copies_of_tile() const { return copies_are_lanes_ ? 1 : sizes_.copies; }
 
-    // Compilers keep addresses and roots of the way forward in registers for the way back, and then
-    // spill. A zero that only memory knows hides that the worker is the same.
-    void turn_round() {
+    // The kernel of which the points are a part.
+    void add_to_kernel() {
+        const Float scale = p_.real(sizes_.scale_of_h);
+        for (uint32_t slot = 0; slot < form_.points; slot++) {
+            const Complex fixed = spectrum_at(slot / 2)[slot % 2], made = x_[slot];
+            kernel_.push_back({fma(made.re, scale, fixed.re), fma(made.im, scale, fixed.im)});
+        }
+    }
+
+    void multiply() {
+        for (uint32_t pair = 0; pair < form_.points / 2; pair++) {
+            const auto of =
+                has_h() ? std::array{kernel_[2 * pair], kernel_[2 * pair + 1]} : spectrum_at(pair);
+            for (size_t i = 0; i < 2; i++) x_[2 * pair + i] = product(x_[2 * pair + i], of[i]);
+        }
+    }
+
+    // Compilers keep addresses and roots of one transform in registers for the next, and then spill.
+    // A zero that only memory knows hides that the worker is the same.
+    void hide_worker(size_t which) {
         const std::array<Float, 4> zeros = p_.load_four(roots_, p_.whole(schedules::zeros_of_roots(form_)));
         // A worker, whatever memory holds.
-        worker_ = worker_ ^ (bits_of(zeros[0]) & (form_.workers() - 1));
-        back_ = true;
+        worker_ = worker_ ^ (bits_of(zeros[which]) & (form_.workers() - 1));
         addresses_.assign(form_.radices.size(), {});
     }
 
@@ -289,12 +322,12 @@ private:
     const schedules::BankFold fold_;
     const uint32_t lanes_of_row_;
     Program p_;
-    Memory u_, spectrum_, roots_, y_;
+    Memory u_, h_, spectrum_, roots_, y_;
     Finish finish_;
     Uint thread_, tile_, copy_, lane_, worker_, lane_of_row_;
     bool back_ = false;
     int first_part_ = 0;
-    std::vector<Complex> x_;
+    std::vector<Complex> x_, kernel_;
     std::vector<std::vector<Address>> addresses_; // by pass
 };
 

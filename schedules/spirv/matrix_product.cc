@@ -27,8 +27,13 @@ public:
             input_ = input_ + block * (sizes_.in / 4);
         }
         row_ = p_.group(1) * tile_.tile_rows();
-        lane_ = thread_ & (tile_.across - 1);
-        line_ = thread_ >> p_.whole(log2_of(tile_.across));
+        if (sizes_.along_rows) {
+            line_ = thread_ & (tile_.down - 1);
+            lane_ = thread_ >> p_.whole(log2_of(tile_.down));
+        } else {
+            lane_ = thread_ & (tile_.across - 1);
+            line_ = thread_ >> p_.whole(log2_of(tile_.across));
+        }
         find_sources();
         begin_sums();
         if (const uint32_t chunks = sizes_.in / chunk) {
@@ -76,7 +81,7 @@ private:
     // Each thread brings some fours of inputs and some of weights. Neighbours bring what lies side
     // by side. Where there is less to bring than threads, several read the same and one stores it.
     struct Source {
-        Uint four;   // in its buffer, of chunk 0
+        Uint first;  // in its buffer, of chunk 0: a four, or the first of four floats
         Uint within; // of a chunk, along the inputs: fours of x, words of w
         Uint target; // in shared memory
         bool all;    // every thread stores
@@ -89,11 +94,15 @@ private:
         const uint32_t threads = tile_.threads(), x_fours = tile_.tile_rows() * inputs;
         for (uint32_t i = 0; i < tasks(x_fours); i++) {
             const Uint task = (thread_ & (std::min(threads, x_fours) - 1)) + i * threads;
-            const Uint within = task & (inputs - 1);
-            Uint row = row_ + (task >> p_.whole(log2_of(inputs)));
+            const bool by_channel = sizes_.x_channel_major;
+            const Uint within =
+                           by_channel ? task >> p_.whole(log2_of(tile_.tile_rows())) : task & (inputs - 1),
+                       line = by_channel ? task & (tile_.tile_rows() - 1) : task >> p_.whole(log2_of(inputs));
+            Uint row = row_ + line;
             if (sizes_.rows % tile_.tile_rows()) row = at_most(row, sizes_.rows - 1);
-            const Uint from = input_ + row * (sizes_.in_row / 4) + within;
-            x_sources_.push_back({from, within, task, x_fours >= threads, x_fours});
+            const Uint from = (input_ + within) * x_step() + (by_channel ? row : row * (sizes_.in_row / 4)),
+                       to = within * tile_.line_fours() + line;
+            x_sources_.push_back({from, within, to, x_fours >= threads, x_fours});
         }
         const uint32_t of_panel = chunk / of_word_ * 4, w_fours = tile_.panels() * of_panel;
         for (uint32_t i = 0; i < tasks(w_fours); i++) {
@@ -103,16 +112,25 @@ private:
             if (all_panels_ % tile_.panels()) panel = at_most(panel, all_panels_ - 1);
             const Uint word = place >> p_.whole(2), column = place & 3u;
             const Uint from = panel * static_cast<uint32_t>(sizes_.panels.stride() / 4) + place;
-            const Uint to = of_tile * tile_.panel_fours() + word * (of_word_ * 4) + column + x_fours;
+            const Uint to = of_tile * tile_.panel_fours() + word * (of_word_ * 4) + column + tile_.x_fours();
             w_sources_.push_back({from, word, to, w_fours >= threads, w_fours});
         }
     }
 
+    // From four inputs of a row to the next four, in elements of x.
+    uint32_t x_step() const { return sizes_.x_channel_major ? 4 * sizes_.rows : 1; }
+    Four load_x(Uint first) {
+        if (!sizes_.x_channel_major) return p_.load_four(b_.x, first);
+        Four made;
+        for (uint32_t i = 0; i < 4; i++) made[i] = p_.load(b_.x, first + i * sizes_.rows);
+        return made;
+    }
+
     std::vector<Four> read(Uint turn) {
         std::vector<Four> made;
-        for (const Source &one : x_sources_) made.push_back(p_.load_four(b_.x, one.four + turn * inputs));
+        for (const Source &one : x_sources_) made.push_back(load_x(one.first + turn * (inputs * x_step())));
         for (const Source &one : w_sources_)
-            made.push_back(p_.load_four(b_.w, one.four + turn * (chunk / of_word_ * 4)));
+            made.push_back(p_.load_four(b_.w, one.first + turn * (chunk / of_word_ * 4)));
         return made;
     }
 
@@ -122,12 +140,12 @@ private:
         const uint32_t chunks = sizes_.in / chunk, words = chunk / of_word_;
         std::vector<Four> made;
         for (const Source &one : x_sources_) {
-            const Uint within = at_most(one.within, rest - 1);
-            made.push_back(p_.load_four(b_.x, one.four - one.within + within + chunks * inputs));
+            const Uint within = at_most(one.within, rest - 1) + chunks * inputs;
+            made.push_back(load_x(one.first - one.within * x_step() + within * x_step()));
         }
         for (const Source &one : w_sources_) {
             const Uint word = at_most(one.within, sizes_.panels.words() - chunks * words - 1);
-            made.push_back(p_.load_four(b_.w, one.four - one.within * 4 + word * 4 + chunks * words * 4));
+            made.push_back(p_.load_four(b_.w, one.first - one.within * 4 + word * 4 + chunks * words * 4));
         }
         return made;
     }
@@ -169,13 +187,11 @@ private:
     void multiply(uint32_t count) { // so many fours of inputs
         std::vector<Four> sums;
         for (const FourRegister &one : sums_) sums.push_back(get(one));
-        const uint32_t x_fours = tile_.tile_rows() * inputs;
-        const Uint of_line = line_ * inputs;
         // Four lanes share a panel; that of the gates lies behind that of the values.
         const Uint of_lane =
-            (lane_ >> p_.whole(2)) * (halves_ * tile_.panel_fours()) + (lane_ & 3u) + x_fours;
-        const auto load_x = [&](uint32_t row, uint32_t input) {
-            return p_.load_shared_four(of_line + (row * tile_.down * inputs + input));
+            (lane_ >> p_.whole(2)) * (halves_ * tile_.panel_fours()) + (lane_ & 3u) + tile_.x_fours();
+        const auto load_row = [&](uint32_t row, uint32_t input) {
+            return p_.load_shared_four(line_ + (input * tile_.line_fours() + row * tile_.down));
         };
         const auto load_weights = [&](uint32_t four, uint32_t input, uint32_t i) {
             const uint32_t place = panel_of(four) * tile_.panel_fours() + (input * 4 + i) * 4;
@@ -193,13 +209,13 @@ private:
                 for (uint32_t n = 0; n < 4 * tile_.fours; n++)
                     held.push_back(load_weights(n % tile_.fours, input, n / tile_.fours));
                 for (uint32_t row = 0; row < tile_.rows; row++) {
-                    const Four x = load_x(row, input);
+                    const Four x = load_row(row, input);
                     for (uint32_t n = 0; n < 4 * tile_.fours; n++)
                         add(row, n % tile_.fours, x[n / tile_.fours], held[n]);
                 }
                 continue;
             }
-            for (uint32_t row = 0; row < tile_.rows; row++) held.push_back(load_x(row, input));
+            for (uint32_t row = 0; row < tile_.rows; row++) held.push_back(load_row(row, input));
             for (uint32_t n = 0; n < 4 * tile_.fours; n++) {
                 const Four weights = load_weights(n % tile_.fours, input, n / tile_.fours);
                 for (uint32_t row = 0; row < tile_.rows; row++)

@@ -15,15 +15,19 @@ struct ProductTile {
     uint32_t threads() const { return across * down; }
     uint32_t tile_rows() const { return rows * down; }
     uint32_t panels() const { return fours * across / 4; } // of values and of gates
+    // In shared memory, in fours: x as [inputs / 4][rows] and two more rows, so that threads that
+    // bring neighbouring inputs meet in no bank.
+    uint32_t line_fours() const { return tile_rows() + 2; }
+    uint32_t x_fours() const { return chunk / 4 * line_fours(); }
     // Panels that neighbours read begin in different banks.
     uint32_t panel_fours() const { return chunk * 4 + gap; }
-    uint32_t shared_floats() const { return 4 * (tile_rows() * chunk / 4 + panels() * panel_fours()); }
+    uint32_t shared_floats() const { return 4 * (x_fours() + panels() * panel_fours()); }
 };
 
 // None: the kernel reads inputs in fours, and tiles do not cross blocks. These do not fit.
 std::optional<ProductTile> product_tile(const ProductSizes &sizes, const WorkgroupSizes &limits);
 
-// x is read in fours.
+// x is read in fours, or channel by channel in single floats.
 Program matrix_product(const ProductSizes &sizes, const ProductTile &tile, const DeclareFinishFours &finish);
 
 } // namespace longwave::gpu

@@ -5,12 +5,12 @@ namespace longwave::gpu {
 ProductBuffers::ProductBuffers(Program &program, const ProductSizes &sizes, uint32_t x_width,
                                const DeclareFinishFours &finish)
     : p_(program), sizes_(sizes) {
-    x = p_.buffer("x", x_width, Access::read);
+    x = p_.buffer("x", sizes.x_channel_major ? 1 : x_width, Access::read);
     w = p_.buffer("w", 4, Access::read);
     if (sizes.scaled()) scale_ = p_.buffer("scale", 4, Access::read);
     if (sizes.bias) bias_ = p_.buffer("bias", 4, Access::read);
     finish_ = finish(p_);
-    y_ = p_.buffer("y", 4, Access::write);
+    y_ = p_.buffer("y", sizes.y_channel_major ? 1 : 4, Access::write);
 }
 
 Four ProductBuffers::of_output(Memory from, Uint four, uint32_t half) {
@@ -33,7 +33,10 @@ void ProductBuffers::store(const FourPlace &at, const std::vector<Four> &sums) {
         for (size_t o = 0; o < 4; o++) of[half][o] = of[half][o] + bias[o];
     }
     const std::optional<Four> gates = of.size() > 1 ? std::optional(of[1]) : std::nullopt;
-    p_.store_four(y_, at.row * (sizes_.width() / 4) + at.four, finish_(of[0], gates, at));
+    const Four made = finish_(of[0], gates, at);
+    if (!sizes_.y_channel_major) return p_.store_four(y_, at.row * (sizes_.width() / 4) + at.four, made);
+    const Uint first = at.four * (4 * sizes_.rows) + at.row;
+    for (uint32_t o = 0; o < 4; o++) p_.store(y_, first + o * sizes_.rows, made[o]);
 }
 
 Four ProductBuffers::widened(const Four &words, uint32_t place) {

@@ -13,6 +13,9 @@ struct ProductSizes {
     uint32_t first = 0, blocks = 1; // of the diagonal: block j reads the inputs from first + j in on
     bool bias = false;
     schedules::Panels panels;
+    // x or y lies [channel][row] instead of [row][channel]. `along_rows`: neighbouring threads have
+    // neighbouring rows, which y and operands that lie so need.
+    bool x_channel_major = false, y_channel_major = false, along_rows = false;
 
     uint32_t width() const { return schedules::pad(panels.out); } // of a row of results
     bool scaled() const { return panels.format == schedules::WeightFormat::int8; }
@@ -33,7 +36,8 @@ using FinishFours =
 using DeclareFinishFours = std::function<FinishFours(Program &)>;
 
 // The buffers, in order: x [in_row, rows] in elements of `x_width`; w, panels; scale and bias
-// [width, halves] where there are some; those of `finish`; y [width, rows]. All but x in fours.
+// [width, halves] where there are some; those of `finish`; y [width, rows]. All but x in fours, and
+// what lies channel by channel in single floats.
 class ProductBuffers {
 public:
     ProductBuffers(Program &program, const ProductSizes &sizes, uint32_t x_width,

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 namespace longwave::test {
@@ -23,6 +24,12 @@ inline std::string spec(const std::string &kernel, const std::string &params,
                         const std::string &epilogue = "") {
     return "{\"kernel\":\"" + kernel + "\",\"params\":{" + params + "}" +
            (epilogue.empty() ? "" : ",\"epilogue\":[" + epilogue + "]") + "}";
+}
+
+// The same with some arguments channel by channel, by their numbers.
+inline std::string with_channel_major(std::string spec, const std::vector<int> &arguments) {
+    if (arguments.empty()) return spec;
+    return spec.insert(1, fmt::format("\"channel_major\":[{}],", fmt::join(arguments, ",")));
 }
 
 // Relative L2 error a float32 sum of `terms` products may have; each further function of an

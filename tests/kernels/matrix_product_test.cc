@@ -23,10 +23,20 @@ struct Shape {
     bool bias = false, glu = false;
     WeightFormat format = WeightFormat::float32;
     uint32_t gap = 0, first = 0, blocks = 1;
+    bool x_channel_major = false, y_channel_major = false, along_rows = false;
 
     gpu::ProductSizes sizes() const {
         const uint32_t row = first + blocks * in + gap;
-        return {rows, in, row, first, blocks, bias, Panels{in, out, glu ? 2u : 1u, format}};
+        return {rows,
+                in,
+                row,
+                first,
+                blocks,
+                bias,
+                Panels{in, out, glu ? 2u : 1u, format},
+                x_channel_major,
+                y_channel_major,
+                along_rows || y_channel_major};
     }
 };
 
@@ -72,12 +82,17 @@ void interpreted(const Shape &shape, const targets::Target &target) {
         }
     std::mt19937 random(shape.in + shape.rows);
     std::uniform_real_distribution<float> uniform(-1, 1);
+    const auto place = [&](bool channel_major, uint32_t r, uint32_t channel, uint32_t channels) {
+        return channel_major ? size_t{channel} * shape.rows + r : size_t{r} * channels + channel;
+    };
+    const auto x_at = [&](uint32_t r, uint32_t i) {
+        return place(shape.x_channel_major, r, i, sizes.in_row);
+    };
     // What lies between the rows spoils every sum that reads it.
     std::vector<float> x(size_t{sizes.in_row} * shape.rows, 1e30f);
     for (uint32_t r = 0; r < shape.rows; r++)
-        for (uint32_t i = shape.first; i < sizes.in_row - shape.gap; i++)
-            x[size_t{r} * sizes.in_row + i] = uniform(random);
-    x.resize(x.size() - shape.gap);
+        for (uint32_t i = shape.first; i < sizes.in_row - shape.gap; i++) x[x_at(r, i)] = uniform(random);
+    x.resize(x_at(shape.rows - 1, sizes.in_row - shape.gap - 1) + 1);
 
     std::vector<float> words(packed.words.size());
     std::memcpy(words.data(), packed.words.data(), words.size() * 4);
@@ -94,11 +109,11 @@ void interpreted(const Shape &shape, const targets::Target &target) {
                 double total = shape.bias && o < shape.out ? bias[half * width + o] : 0;
                 const uint32_t begin = shape.first + o / (shape.out / shape.blocks) * shape.in;
                 for (uint32_t i = 0; o < shape.out && i < shape.in; i++)
-                    total += weight(o, half, i) * x[size_t{r} * sizes.in_row + begin + i];
+                    total += weight(o, half, i) * x[x_at(r, begin + i)];
                 return total;
             };
             const double expected = shape.glu ? sum(0) * sum(1) : sum(0);
-            const double found = buffers.back()[size_t{r} * width + o];
+            const double found = buffers.back()[place(shape.y_channel_major, r, o, width)];
             difference += (found - expected) * (found - expected), size += expected * expected;
             if (o >= shape.out) CHECK(found == 0);
         }
@@ -120,6 +135,26 @@ TEST_CASE("matrix_product: interpreted, tiles that are whole and that are not, n
         interpreted({32, 64, 40, true, false, WeightFormat::float32, 16, 12, 2}, target);
     }
     interpreted({2048, 33, 12, true}, *targets::find_gpu("vulkan-32k"));
+}
+
+TEST_CASE("matrix_product: interpreted, rows that lie channel by channel, on one side and on both") {
+    if (gpu_under_test()) return;
+    for (const targets::Target &target : targets::gpus())
+        for (const auto &[x, y] : {std::pair(true, false), std::pair(false, true), std::pair(true, true)}) {
+            const auto check = [&, x = x, y = y](Shape shape) {
+                shape.x_channel_major = x, shape.y_channel_major = y;
+                interpreted(shape, target);
+            };
+            check({16, 16, 64, true});
+            check({20, 17, 33, true});
+            check({96, 12, 56, false, true});
+            check({40, 100, 37, true, true});
+            check({32, 64, 40, true, false, WeightFormat::int8, 16, 12, 2});
+            check({20, 4 * 128 + 20, 64 * 8 - 3, true});
+        }
+    Shape along_rows{24, 40, 48, true};
+    along_rows.along_rows = true; // for an operand
+    interpreted(along_rows, *targets::find_gpu("vulkan-32k"));
 }
 
 TEST_CASE("matrix_vector: interpreted, one row to eight, any number of inputs, no race") {
@@ -212,6 +247,39 @@ TEST_CASE("interpreter of programs: loops, registers and fours") {
     CHECK(buffers[0][4] == 32 + 8 * 1 + 4 * 2 + 2 * 3 + 4); // thread 1 has what thread 0 stored
     CHECK(buffers[0][6] == 0);
     CHECK(buffers[0][2] == 1);
+}
+
+TEST_CASE("matrix_product: on a device, any of x, y and the operand channel by channel") {
+    if (!gpu_under_test()) return;
+    std::vector<Case> cases;
+    for (int which = 1; which < 8; which++) {
+        std::vector<int> channel_major; // x w bias add_1 y
+        for (const auto &[bit, argument] : {std::pair(1, 0), std::pair(2, 3), std::pair(4, 4)})
+            if (which & bit) channel_major.push_back(argument);
+        const int in = 36, out = 50;
+        cases.push_back({with_channel_major(spec("linear", R"("in":36,"out":50,"rows":200,"bias":1)",
+                                                 R"({"op":"relu"},{"op":"add"})"),
+                                            channel_major),
+                         [=](Kernel &k) {
+                             zero_padding(k["bias"], out, padded(out));
+                             zero_padding(k["add_1"], out, padded(out));
+                             k["w"].for_each([&](const std::vector<int> &at) {
+                                 if (at[2] * 16 + at[0] >= out) k["w"].set(at, 0);
+                             });
+                             compare(
+                                 k, "y",
+                                 [&](const std::vector<int> &at) {
+                                     double sum = k["bias"].get({at[0]});
+                                     for (int i = 0; i < in; i++)
+                                         sum +=
+                                             k["w"].get({at[0] % 16, i, at[0] / 16}) * k["x"].get({i, at[1]});
+                                     return std::fmax(sum, 0) + k["add_1"].get(at);
+                                 },
+                                 limit(in));
+                         },
+                         true});
+    }
+    run_everywhere(cases);
 }
 
 TEST_CASE("matrix_product: on a device, long sums and every tile") {

@@ -22,8 +22,10 @@ uint32_t lanes_of(const LongConv &s) {
     return static_cast<uint32_t>(s.channels == 1 ? s.copies : padded(s.channels));
 }
 
-schedules::RegisterForm form_of(const LongConv &s, const targets::Target &target) {
-    const auto form = schedules::register_form(static_cast<uint32_t>(s.length), lanes_of(s), limits_of(target));
+// `channel_major`: u and y lie [channel][row].
+schedules::RegisterForm form_of(const LongConv &s, const targets::Target &target, bool channel_major) {
+    const auto form = schedules::register_form(static_cast<uint32_t>(s.length),
+                                               channel_major ? 1 : lanes_of(s), limits_of(target));
     REQUIRE(form.has_value());
     return *form;
 }
@@ -52,19 +54,24 @@ std::vector<float> spectrum_by_threads(const LongConv &s, const schedules::Regis
     return all;
 }
 
-void interpreted(const LongConv &s, const targets::Target &target) {
-    INFO(s.length, " points, ", s.rows, " rows, ", target.name);
-    const schedules::RegisterForm form = form_of(s, target);
+void interpreted(const LongConv &s, const targets::Target &target, bool channel_major = false) {
+    INFO(s.length, " points, ", s.rows, " rows, ", target.name,
+         std::string(channel_major ? ", channel by channel" : ""));
+    const schedules::RegisterForm form = form_of(s, target, channel_major);
     const int row = padded(s.channels);
     const gpu::Program program =
         gpu::long_conv(form, {static_cast<uint32_t>(s.rows), static_cast<uint32_t>(row),
-                              static_cast<uint32_t>(s.copies)});
+                              static_cast<uint32_t>(s.copies), channel_major});
     const Filters filters(s);
     std::mt19937 random(3);
     std::uniform_real_distribution<float> uniform(-1, 1);
+    // Where row t of a channel lies, among `of` channels.
+    const auto place = [&](int t, int c, int of) {
+        return channel_major ? size_t(c) * s.rows + t : size_t(t) * of + c;
+    };
     std::vector<float> u(size_t(s.rows) * row, 0.0f);
     for (int t = 0; t < s.rows; t++)
-        for (int c = 0; c < s.channels; c++) u[size_t(t) * row + c] = uniform(random);
+        for (int c = 0; c < s.channels; c++) u[place(t, c, row)] = uniform(random);
     std::vector<std::vector<float>> buffers{u, spectrum_by_threads(s, form, filters),
                                             schedules::register_roots(form),
                                             std::vector<float>(size_t(s.rows) * row * s.copies, 7e7f)};
@@ -73,27 +80,29 @@ void interpreted(const LongConv &s, const targets::Target &target) {
     const int stride = std::max(1, s.rows / 61);
     for (int c = 0; c < row; c += 5) {
         std::vector<double> x;
-        for (int t = 0; t < s.rows; t++) x.push_back(u[size_t(t) * row + c]);
+        for (int t = 0; t < s.rows; t++) x.push_back(u[place(t, c, row)]);
         for (int m = 0; m < s.copies; m++) {
             double peak = 0, worst = 0;
             for (int t = s.rows - 1; t >= 0; t -= stride) {
                 const double expected = c < s.channels ? filters.convolved(x, c, m, t) : 0;
                 peak = std::max(peak, std::fabs(expected));
-                worst = std::max(worst, std::fabs(expected - y[(size_t(t) * s.copies + m) * row + c]));
+                worst = std::max(worst, std::fabs(expected - y[place(t, m * row + c, s.copies * row)]));
             }
             CHECK(worst <= 1e-6 * peak);
         }
     }
 }
 
-Case on_device(const LongConv &s, const std::string &epilogue = "", const Finish &finish = {}) {
-    return {spec("long_conv_registers",
-                 fmt::format(R"("length":{},"rows":{},"channels":{},"copies":{})", s.length, s.rows,
-                             s.channels, s.copies),
-                 epilogue),
+Case on_device(const LongConv &s, const std::string &epilogue = "", const Finish &finish = {},
+               const std::vector<int> &channel_major = {}) {
+    return {with_channel_major(spec("long_conv_registers",
+                                    fmt::format(R"("length":{},"rows":{},"channels":{},"copies":{})",
+                                                s.length, s.rows, s.channels, s.copies),
+                                    epilogue),
+                               channel_major),
             [=](Kernel &k) {
                 const Filters filters(s);
-                const schedules::RegisterForm form = form_of(s, *gpu_under_test());
+                const schedules::RegisterForm form = form_of(s, *gpu_under_test(), !channel_major.empty());
                 const std::vector<float> spectrum = spectrum_by_threads(s, form, filters),
                                          roots = schedules::register_roots(form);
                 size_t next = 0;
@@ -125,26 +134,80 @@ TEST_CASE("long_conv_registers: interpreted, every length, one- and two-sided, i
     interpreted({8192, 8192, 1, 16}, *targets::find_gpu("vulkan-32k"));
 }
 
+TEST_CASE("long_conv_registers: interpreted, channel by channel") {
+    if (gpu_under_test()) return; // once, with the tests of the CPU
+    for (const targets::Target &target : targets::gpus()) {
+        interpreted({2048, 2048, 3}, target, true);
+        interpreted({2048, 1608, 2, 2, true}, target, true);
+        interpreted({4096, 4096, 2}, target, true);
+    }
+    interpreted({8192, 5000, 2}, *targets::find_gpu("vulkan-32k"), true);
+}
+
+// All rows of all channels, by the definition in float64.
+static void circular_interpreted(uint32_t length, uint32_t row) {
+    INFO(length, " rows, ", row, " channels");
+    const auto form = schedules::register_form(length, row, limits_of(*targets::find_gpu("vulkan-32k")));
+    REQUIRE(form.has_value());
+    const float scale = 0.25f / static_cast<float>(length);
+    const gpu::Program program =
+        gpu::long_conv(*form, {.rows = length, .row = row, .circular = true, .scale_of_h = scale});
+    std::mt19937 random(5);
+    std::uniform_real_distribution<float> uniform(-1, 1);
+    std::vector<float> u(size_t{length} * row), h(u.size()), fixed(2 * u.size(), 0.0f);
+    for (float &value : u) value = uniform(random);
+    for (float &value : h) value = uniform(random);
+    // The kernel (2, 0, 0, …).
+    for (size_t i = 0; i < fixed.size(); i += 2) fixed[i] = 2 / static_cast<float>(length);
+    std::vector<std::vector<float>> buffers{u, h, fixed, schedules::register_roots(*form),
+                                            std::vector<float>(u.size(), 7e7f)};
+    CHECK(interpret(program, buffers).fault == "");
+    double peak = 0, worst = 0;
+    for (uint32_t c = 0; c < row; c += 7)
+        for (uint32_t t = 0; t < length; t++) {
+            double sum = 2 * u[size_t{t} * row + c];
+            for (uint32_t j = 0; j < length; j++)
+                sum += 0.25 * h[size_t{j} * row + c] * u[size_t{(t + length - j) % length} * row + c];
+            peak = std::max(peak, std::fabs(sum));
+            worst = std::max(worst, std::fabs(sum - buffers.back()[size_t{t} * row + c]));
+        }
+    CHECK(worst <= 1e-6 * peak);
+}
+
+TEST_CASE("circular_conv_registers: interpreted, a kernel made in the run, no race") {
+    if (gpu_under_test()) return; // once, with the tests of the CPU
+    for (const uint32_t length : {256u, 512u, 1024u, 2048u, 4096u}) circular_interpreted(length, 16);
+    circular_interpreted(512, 1);
+}
+
+static void few_instructions(uint32_t length, double limit, bool channel_major) {
+    INFO(length, " points", std::string(channel_major ? ", channel by channel" : ""));
+    const auto form =
+        schedules::register_form(length, channel_major ? 1 : 16, limits_of(*targets::find_gpu("vulkan-32k")));
+    REQUIRE(form.has_value());
+    const gpu::Program program = gpu::long_conv(*form, {length, 16, 1, channel_major});
+    size_t floats = 0; // a negation is part of the instruction that takes it
+    for (const gpu::Instruction &one : program.instructions())
+        floats += one.op >= gpu::Op::add_real && one.op <= gpu::Op::logarithm && one.op != gpu::Op::negate;
+    CHECK(static_cast<double>(floats) / form->points <= limit);
+    const schedules::BankFold fold = schedules::bank_fold(*form);
+    for (size_t pass = 0; pass < form->radices.size(); pass++)
+        for (uint32_t slot = 0; slot < form->points; slot++) {
+            std::set<uint32_t> banks;
+            for (uint32_t thread = 0; thread < 32; thread++)
+                banks.insert((fold(form->position(pass, thread / form->lanes, slot)) * form->lanes +
+                              thread % form->lanes) %
+                             32);
+            CHECK(banks.size() == 32);
+        }
+}
+
 TEST_CASE("long_conv_registers: no bank conflict, and few float instructions per sample") {
     if (gpu_under_test()) return;
     const std::map<uint32_t, double> most{{1024, 68}, {2048, 75}, {4096, 82}};
     for (const auto &[length, limit] : most) {
-        const auto form = schedules::register_form(length, 16, limits_of(*targets::find_gpu("vulkan-32k")));
-        REQUIRE(form.has_value());
-        const gpu::Program program = gpu::long_conv(*form, {length, 16, 1});
-        size_t floats = 0; // a negation is part of the instruction that takes it
-        for (const gpu::Instruction &one : program.instructions())
-            floats += one.op >= gpu::Op::add_real && one.op <= gpu::Op::logarithm && one.op != gpu::Op::negate;
-        CHECK(static_cast<double>(floats) / form->points <= limit);
-        const schedules::BankFold fold = schedules::bank_fold(*form);
-        for (size_t pass = 0; pass < form->radices.size(); pass++)
-            for (uint32_t slot = 0; slot < form->points; slot++) {
-                std::set<uint32_t> banks;
-                for (uint32_t thread = 0; thread < 32; thread++)
-                    banks.insert((fold(form->position(pass, thread / form->lanes, slot)) * form->lanes +
-                                  thread % form->lanes) % 32);
-                CHECK(banks.size() == 32);
-            }
+        few_instructions(length, limit, false);
+        if (length >= 2048) few_instructions(length, limit, true);
     }
 }
 
@@ -197,10 +260,21 @@ TEST_CASE("long_conv_registers: bias, gate and activation in the same dispatch; 
     run_everywhere({on_device({256, 256, 20}, R"({"op":"affine"},{"op":"sigmoid"},{"op":"mul"})", finish)});
 }
 
+TEST_CASE("long_conv_registers: channel by channel, with operands that lie so too") {
+    if (!gpu_under_test()) return;
+    const auto finish = [](Kernel &k, double sum, int c, int m, int t) {
+        const double moved = sum * k["scale_0"].get({c, m}) + k["shift_0"].get({c, m});
+        return logistic(moved) * k["mul_2"].get({c, m, t});
+    };
+    run_everywhere({on_device({2048, 2000, 3}, "", {}, {0, 3}), on_device({4096, 4096, 18}, "", {}, {0, 3}),
+                    on_device({2048, 2048, 5, 2, true}, R"({"op":"affine"},{"op":"sigmoid"},{"op":"mul"})",
+                              finish, {0, 5, 6})});
+}
+
 TEST_CASE("long_conv_registers: 8,192 rows in 32 KiB") {
     const auto *gpu = gpu_under_test();
     if (!gpu || gpu->shared_bytes < 32 << 10) return;
-    run_everywhere({on_device({8192, 8192, 2})});
+    run_everywhere({on_device({8192, 8192, 2}), on_device({8192, 8192, 2}, "", {}, {0, 3})});
 }
 
 } // namespace registers_test

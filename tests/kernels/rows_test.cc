@@ -27,10 +27,13 @@ Case pointwise(int width, int channels, int rows, const std::string &op, double 
         }};
 }
 
-Case norm(const std::string &kind, int channels, int copies, int rows, double eps) {
+Case norm(const std::string &kind, int channels, int copies, int rows, double eps,
+          const std::vector<int> &channel_major = {}) {
     const int group = padded(channels);
-    return {spec("norm", fmt::format(R"("kind":"{}","channels":{},"copies":{},"rows":{},"eps":{})", kind,
-                                     channels, copies, rows, eps)),
+    return {with_channel_major(
+                spec("norm", fmt::format(R"("kind":"{}","channels":{},"copies":{},"rows":{},"eps":{})", kind,
+                                         channels, copies, rows, eps)),
+                channel_major),
             [=](Kernel &k) {
                 Tensor &x = k["x"];
                 zero_padding(x, channels, group);
@@ -152,6 +155,67 @@ TEST_CASE("norm: a row of equal values does not divide by zero") {
                          compare(
                              k, "y", [](const std::vector<int> &) { return 0.0; }, 0);
                      }}});
+}
+
+TEST_CASE("pointwise and norm: rows that lie channel by channel") {
+    if (!gpu_under_test()) return;
+    std::vector<Case> cases{norm("layer", 40, 1, 70, 1e-5, {0, 3}),
+                            norm("transposed", 5, 2, 33, 1e-5, {0, 3}),
+                            norm("rms", 200, 1, 64, 1e-5, {0, 2})};
+    for (Case &one : cases) one.gpu_only = true;
+    for (const char *sizes : {R"("width":48,"rows":130)", R"("width":64,"channels":20,"rows":33)"})
+        cases.push_back(
+            {with_channel_major(spec("pointwise", sizes, R"({"op":"square"},{"op":"add"})"), {0, 1, 2}),
+             [](Kernel &k) {
+                 if (k["x"].extent(1) == 2) {
+                     zero_padding(k["x"], 20, 32);
+                     zero_padding(k["add_1"], 20, 32);
+                 }
+                 compare(
+                     k, "y",
+                     [&](const std::vector<int> &at) {
+                         return std::pow(k["x"].get(at), 2) + k["add_1"].get(at);
+                     },
+                     1.2e-7);
+             },
+             true});
+    run_everywhere(cases);
+}
+
+TEST_CASE("clear_channels: rows behind the end, channel by channel") {
+    if (!gpu_under_test()) return;
+    std::vector<Case> cases;
+    for (const int used : {0, 1, 77, 130})
+        cases.push_back(
+            {spec("clear_channels", R"("width":48,"rows":130)"),
+             [used](Kernel &k) {
+                 Tensor &x = k["x"];
+                 x.for_each([&](const std::vector<int> &at) { x.set(at, 3); });
+                 k.scalar("rows") = used;
+                 REQUIRE(k.call() == 0);
+                 x.for_each([&](const std::vector<int> &at) { CHECK(x.get(at) == (at[0] < used ? 3 : 0)); });
+             },
+             true});
+    run_everywhere(cases);
+}
+
+TEST_CASE("kernels: a layout that they do not have is refused") {
+    const auto refused = [](const std::string &spec, const std::vector<int> &channel_major) {
+        const auto answer = query_kernels({{with_channel_major(spec, channel_major), "vulkan-32k"}}).at(0);
+        return answer.at("supported").get<bool>() ? "" : answer.at("reason").get<std::string>();
+    };
+    const std::string rows = spec("pointwise", R"("width":48,"rows":37)", R"({"op":"add"})");
+    CHECK(refused(rows, {0, 1, 2}) == "");
+    CHECK(refused(rows, {0, 2}).find("all arguments of a layout group or none") != std::string::npos);
+    CHECK(refused(rows, {7}).find("row by row only") != std::string::npos);
+    const std::string product = spec("linear", R"("in":36,"out":50,"rows":200,"bias":1)");
+    for (const std::vector<int> &one : {std::vector{0}, {3}, {0, 3}}) CHECK(refused(product, one) == "");
+    CHECK(refused(product, {1}).find("row by row only") != std::string::npos); // weights
+    // Few rows, and inputs that are not fours, have kernels that read rows only.
+    CHECK(refused(spec("linear", R"("in":36,"out":50,"rows":4)"), {0}) != "");
+    CHECK(refused(spec("linear", R"("in":35,"out":50,"rows":200)"), {0}) != "");
+    CHECK(refused(spec("long_conv_registers", R"("length":2048,"rows":2048,"channels":16)"), {0, 3}) == "");
+    CHECK(refused(spec("softmax", R"("channels":12,"rows":64)"), {0, 1}) != "");
 }
 
 TEST_CASE("softmax: over the valid lanes, padding is zero") {

@@ -1,5 +1,6 @@
 // Kernels of whole sequences: transforms there and back, circular convolution, centred convolutions
 // in groups, correlation, block-diagonal products; each against its definition in float64.
+#include "schedules/contract/register_transform.h"
 #include "schedules/contract/twiddles.h"
 #include "tests/kernels/check.h"
 #include "tests/kernels/random.h"
@@ -141,6 +142,37 @@ Case circular(int rows, int channels, bool adaptive) {
         all};
 }
 
+// The same in the registers of a GPU's threads.
+Case circular_registers(int rows, int channels, bool adaptive, const std::string &epilogue = "") {
+    return {spec("circular_conv_registers",
+                 fmt::format(R"("length":{},"channels":{},"adaptive":{},"scale":{})", rows, channels,
+                             adaptive ? 1 : 0, adaptive ? 0.5 / rows : 0),
+                 epilogue),
+            [=](Kernel &k) {
+                const auto form = schedules::register_form(
+                    static_cast<uint32_t>(rows), static_cast<uint32_t>(padded(channels)),
+                    {static_cast<uint32_t>(gpu_under_test()->shared_bytes),
+                     static_cast<uint32_t>(gpu_under_test()->threads)});
+                REQUIRE(form.has_value());
+                set_all(k["roots"], schedules::register_roots(*form));
+                k["fixed"].for_each(
+                    [&](const std::vector<int> &at) { k["fixed"].set(at, at[0] % 2 ? 0 : 1.0 / rows); });
+                for (const char *name : {"u", "h"})
+                    if (adaptive || *name == 'u') zero_padding(k[name], channels, padded(channels));
+                compare(
+                    k, "y",
+                    [&](const std::vector<int> &at) {
+                        double sum = k["u"].get(at);
+                        for (int j = 0; j < rows && adaptive; j++)
+                            sum +=
+                                0.5 * k["h"].get({at[0], j}) * k["u"].get({at[0], (at[1] - j + rows) % rows});
+                        return epilogue.empty() ? sum : sum * k["mul_0"].get(at);
+                    },
+                    4 * limit(rows));
+            },
+            true};
+}
+
 Case grouped(const std::string &groups, int channels, int inputs, int outputs, int taps, int rows, int used) {
     return {spec("grouped_conv",
                  fmt::format(
@@ -237,6 +269,14 @@ TEST_CASE("sequence_inverse: spectra, and products of spectra") {
     for (const int length : {1, 9, 50}) cases.push_back(inverse({true, length, length, 20}, length > 1, 1));
     cases.push_back(inverse({true, 97, 97, 20}, true, 0));
     run_everywhere(cases);
+}
+
+TEST_CASE("circular_conv_registers: every length, with a kernel made in the run and without") {
+    if (!gpu_under_test()) return;
+    run_everywhere({circular_registers(256, 20, true, R"({"op":"mul"})"), circular_registers(256, 1, true),
+                    circular_registers(512, 16, true), circular_registers(1024, 3, true),
+                    circular_registers(2048, 1, true), circular_registers(512, 40, false),
+                    circular_registers(4096, 2, false)});
 }
 
 TEST_CASE("circular_conv: what leaves at the end comes round, also where the transform is longer") {

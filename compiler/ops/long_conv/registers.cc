@@ -14,14 +14,16 @@ using schedules::RegisterForm;
 // An estimate: counts of instructions and of memory requests (docs/gpu.md), not a time on a GPU.
 constexpr double cost_to_fused = 0.4;
 
-std::optional<RegisterForm> form_of(const PlanContext &context) {
+// `lanes`: channels of a row that one workgroup may take; 0: all.
+std::optional<RegisterForm> form_of(const PlanContext &context, uint32_t lanes = 0) {
     const Shape shape(context);
     const uint32_t length = schedules::register_length(context.rows);
     // A sequence that leaves most of the transform empty has a shorter one elsewhere.
     if (length == 0 || 2 * context.rows <= length) return std::nullopt;
     const schedules::WorkgroupLimits limits{static_cast<uint32_t>(context.device.workgroup_bytes),
                                             static_cast<uint32_t>(context.device.target->threads)};
-    return schedules::register_form(length, shape.channels == 1 ? shape.copies : shape.padded, limits);
+    if (lanes == 0) lanes = shape.channels == 1 ? shape.copies : shape.padded;
+    return schedules::register_form(length, lanes, limits);
 }
 
 Estimate estimate(const PlanContext &context) {
@@ -67,7 +69,8 @@ Place spectrum_by_threads(KernelCall &call, const Shape &shape, const RegisterFo
 
 Status plan(KernelCall &call) {
     const Shape shape(call.context);
-    const std::optional<RegisterForm> form = form_of(call.context);
+    // Where rows lie channel by channel, threads run along the rows.
+    const std::optional<RegisterForm> form = form_of(call.context, call.channel_major(0) ? 1 : 0);
     if (!form) return Status::internal("registers: no form for a sequence that it was chosen for");
     call.one_call();
     call.kernel("long_conv_registers");

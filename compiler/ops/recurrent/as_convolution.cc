@@ -57,6 +57,7 @@ public:
     uint32_t rows() const override { return outer_.rows(); }
     uint32_t all_rows() const override { return outer_.all_rows(); }
     uint32_t rows_of_input(size_t input) const override { return outer_.rows_of_input(input); }
+    bool channel_major(size_t input) const override { return outer_.channel_major(input); }
     const Decisions &decisions() const override { return outer_.decisions(); }
     void kernel(const std::string &name) override { outer_.kernel(name); }
     void param(const std::string &name, Attribute value) override { outer_.param(name, std::move(value)); }

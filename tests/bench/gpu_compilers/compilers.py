@@ -119,6 +119,6 @@ def compiled(compiler, programs, folder, modules, dump):
 def opening_problem(compiler, programs, longwave, model):
     """Why the runtime refuses to open a model on the compiler's GPU; None: it opens it, and then finds that nothing is computed."""
     with tempfile.TemporaryDirectory() as cache:
-        ran = subprocess.run([longwave, "verify", model, "--device", "vulkan", "--no-self-test"], capture_output=True, text=True, check=False,
+        ran = subprocess.run([longwave, "verify", model, "--device", "vulkan", "--no-self-test", "--memory", "4G"], capture_output=True, text=True, check=False,
                              env={**environment(compiler, programs), "XDG_CACHE_HOME": cache})
     return None if ran.returncode == 1 and "golden vectors" in ran.stdout else (ran.stderr.strip() or f"exit {ran.returncode}")

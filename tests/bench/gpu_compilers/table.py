@@ -4,8 +4,9 @@ import json
 TOLERANCE = 0.1  # of a figure: what a new version of a compiler or a reordered sum may change
 SLACK = {"instructions": 12, "cycles": 600, "registers": 8}
 SECTORS, SHARED = 4.5, 1.3  # of a request of 4 bytes a lane; over the ideal
-# Fewer than 8 channels of so many rows fit into shared memory beside each other. Rows have their channels innermost, so a
-# request then takes more sectors than it uses. Neighbouring workgroups use the rest.
+BY_CHANNEL = "channel-major"  # and the numbers of the arguments that lie so
+# Fewer than 8 channels of so many rows fit into shared memory beside each other. Where rows have their channels innermost,
+# a request then takes more sectors than it uses. Neighbouring workgroups use the rest.
 FEW_CHANNELS = {"long_conv_registers": {2048: 8, 4096: 16, 8192: 32}}
 MULTIPLY_ADDS = 0.7  # of the instructions of a loop, for products in registers
 
@@ -15,6 +16,8 @@ def label(module):
     spec = json.loads(module["spec"])
     words = [spec["kernel"]] + [f"{key}={value}" for key, value in spec.get("params", {}).items()]
     words += ["+ " + one["op"] for one in spec.get("epilogue", [])]
+    if by_channel := spec.get("channel_major"):
+        words.append(BY_CHANNEL + " " + ",".join(map(str, by_channel)))
     return f"{module['model']}: {' '.join(words)}"
 
 
@@ -67,6 +70,8 @@ def print_table(rows, compilers):
 
 def sectors_limit(name):
     kernel, *params = name.split(": ", 1)[1].split()
+    if BY_CHANNEL in params:
+        return SECTORS
     length = next((int(word.split("=")[1]) for word in params if word.startswith("length=")), 0)
     return FEW_CHANNELS.get(kernel, {}).get(length, SECTORS)
 

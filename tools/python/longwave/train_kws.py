@@ -25,6 +25,7 @@ from .kws.cnn import DsCnn
 from .kws.labels import SILENCE
 from .kws.mining import mistakes
 from .kws.model import KwsConfig, KwsNet
+from .kws.precision import fast_products
 from .kws.shipped import load_folder
 
 EMA = 0.997
@@ -59,7 +60,7 @@ def clip_vectors(net: nn.Module, hidden: Tensor | None, features_in: Tensor, end
     if hidden is None:
         index = ends[:, :, None] - batches.CLIP + torch.arange(batches.CLIP)
         row = torch.arange(len(ends))[:, None, None]
-        with torch.autocast("cpu", torch.bfloat16):
+        with fast_products():
             vectors = net.hidden(features_in[row, index].flatten(0, 1))
         return vectors.float()
     index = (ends[:, :, None] // 2 - losses.READ + torch.arange(losses.READ)).flatten(1)
@@ -71,7 +72,7 @@ def batch_loss(net: nn.Module, batch: batches.Batch, options: argparse.Namespace
     features_in = batches.mask(net.front_end.normalise(batch.features), batch.ends)
     hidden = None
     if options.net == "sgconv":
-        with torch.autocast("cpu", torch.bfloat16):
+        with fast_products():
             hidden = net.hidden(features_in).float()  # (channels, B, T)
 
     def one(rows: Tensor | slice, share: Tensor | None) -> Tensor:

@@ -24,6 +24,7 @@ from . import batches, losses
 from .batches import NOT_A_COMMAND, SLOTS
 from .labels import SILENCE
 from .model import KwsNet, channel_norm
+from .precision import fast_products
 from .shipped import load_folder
 
 PIECE = 6000  # 10 ms frames of a stream that get one level, one colour and one noise
@@ -39,7 +40,7 @@ WEIGHT = 0.3  # of the class of a window without commands
 
 def before_last(net: KwsNet, normalised: Tensor) -> Tensor:
     """(B, T, 40) features -> (channels, B, T/2): what enters the last block."""
-    with torch.autocast("cpu", torch.bfloat16):
+    with fast_products():
         x = net.stem(normalised)
         for block in net.blocks[:-1]:
             x = block(x)
@@ -86,7 +87,7 @@ def rows(options: argparse.Namespace) -> None:
 
 def last(net: KwsNet, hidden: Tensor) -> Tensor:
     """(channels, B, T) -> (channels, B, T) after the last block and the norm."""
-    with torch.autocast("cpu", torch.bfloat16):
+    with fast_products():
         return channel_norm(net.norm, net.blocks[-1](hidden).float())
 
 

@@ -89,8 +89,10 @@ class Block(nn.Module):
         layer = self.layer
         u = channel_norm(self.norm, x)
         kernel = (layer.raw_kernel() / layer.kernel_norm)[0]
-        if torch.is_autocast_enabled("cpu") and u.shape[2] % BLOCK == 0:
-            y = causal_depthwise(u, kernel, torch.bfloat16) + (layer.D[0][:, None, None] * u).bfloat16()
+        fast = torch.is_autocast_enabled("cpu")
+        if (fast or self.training) and u.shape[2] % BLOCK == 0:
+            dtype = torch.bfloat16 if fast else torch.float32
+            y = causal_depthwise(u, kernel, dtype) + (layer.D[0][:, None, None] * u).to(dtype)
         else:
             n = u.shape[2] + kernel.shape[1]
             y = torch.fft.irfft(torch.fft.rfft(u, n=n) * torch.fft.rfft(kernel, n=n)[:, None], n=n)[..., :u.shape[2]]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from ..kws.precision import fast_products
 from .head import Head, loss
 from .mining import mistakes
 
@@ -63,7 +64,7 @@ def fit(parts: list[Part], shares: list[float], words: int, steps: int, seed: in
             group["lr"] = rate * min(1.0, (step + 1) / 30) * 0.5 * (1 + math.cos(math.pi * step / steps))
         hidden, ends = draw(parts, shares, wrong, np.random.default_rng([seed, step]))
         hidden = hidden * (1 + 0.05 * torch.randn(hidden.shape[0], hidden.shape[1], 1))
-        with torch.autocast("cpu", torch.bfloat16):
+        with fast_products():
             logits = head(hidden)
         value = loss(logits.float(), ends)
         optimiser.zero_grad()
