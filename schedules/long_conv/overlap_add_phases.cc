@@ -117,15 +117,15 @@ static void build_long_conv_overlap_add_phases(KernelBuilder &k) {
     const bool copies_are_lanes = s.channels == 1;
     const int rows = s.length / phases,
               width = copies_are_lanes ? static_cast<int>(pad(extent(s.copies))) : s.row;
-    const uint32_t row = extent(copies_are_lanes ? width : s.copies * s.row);
+    const int of_row = copies_are_lanes ? width : s.copies * s.row;
     const auto shape = [&](std::initializer_list<Dim> of_rows) {
         Shape made = {{extent(width), 1}};
-        if (!copies_are_lanes) made.push_back({extent(s.copies), extent(s.row)});
+        if (!copies_are_lanes) made.push_back({extent(s.copies), s.row});
         made.insert(made.end(), of_rows);
         return made;
     };
-    const Shape y_shape = shape({{extent(s.blocks * s.length), row}});
-    ImageParam u = k.input("u", {{extent(s.row), 1}, {extent(s.rows), extent(s.row)}});
+    const Shape y_shape = shape({{extent(s.blocks * s.length), of_row}});
+    ImageParam u = k.input("u", {{extent(s.row), 1}, {extent(s.rows), s.row}});
     ImageParam spectrum = k.weight("spectrum", dense({Polyphase::values, 2, rows / 4, s.copies, s.row}));
     ImageParam table = k.weight("twiddles", dense({polyphase_tables(extent(s.length)).size}));
     const KernelBuilder::Epilogue epilogue = k.epilogue(y_shape, copies_are_lanes ? s.copies : s.channels);
@@ -178,7 +178,7 @@ static void build_long_conv_overlap_add_phases(KernelBuilder &k) {
     z.bound_extent(m, s.copies).bound_extent(c, s.channels);
     store(z, int64_t{2} * 2 * sizeof(float) * s.length * s.copies * s.channels);
     k.outputs(y, {{.name = "y",
-                   .shape = shape({{extent(s.length), row}, {extent(s.blocks), extent(s.length) * row}}),
+                   .shape = shape({{extent(s.length), of_row}, {extent(s.blocks), s.length * of_row}}),
                    .argument = y_shape}});
 }
 

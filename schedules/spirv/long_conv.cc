@@ -200,9 +200,12 @@ private:
     // The kernel of which the points are a part.
     void add_to_kernel() {
         const Float scale = p_.real(sizes_.scale_of_h);
-        for (uint32_t slot = 0; slot < form_.points; slot++) {
-            const Complex fixed = spectrum_at(slot / 2)[slot % 2], made = x_[slot];
-            kernel_.push_back({fma(made.re, scale, fixed.re), fma(made.im, scale, fixed.im)});
+        for (uint32_t pair = 0; pair < form_.points / 2; pair++) {
+            const std::array<Complex, 2> fixed = spectrum_at(pair);
+            for (size_t i = 0; i < 2; i++) {
+                const Complex made = x_[2 * pair + i];
+                kernel_.push_back({fma(made.re, scale, fixed[i].re), fma(made.im, scale, fixed[i].im)});
+            }
         }
     }
 

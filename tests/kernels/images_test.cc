@@ -25,6 +25,10 @@ TEST_CASE("images: real kernels have the bytes of ld.lld") {
         std::vector<compiler::KernelRequest> requests;
         for (const std::string &spec : specs) requests.push_back({spec, target.name});
         auto compiled = compiler::compile_kernels(requests, {.kgen = find_kgen(), .folder = build + "/tests/kernels"});
+        if (!compiled && !target.clang.empty() && compiled.status().fault() == Fault::device) {
+            MESSAGE(target.name, " is left out: ", compiled.status().message());
+            continue;
+        }
         REQUIRE_MESSAGE(compiled, compiled.status().message());
         std::vector<compiler::LinkedKernel> kernels;
         for (size_t i = 0; i < specs.size(); i++)

@@ -23,6 +23,19 @@ TEST_CASE("kernel signature: arguments with their kinds, types and dimensions") 
     CHECK(signature->args[2].elem == schedules::Elem::f64);
 }
 
+TEST_CASE("kernel signature: arguments that change their layout together") {
+    const auto signature =
+        parse_signature(R"({"args":[{"name":"x","kind":"input","elem":"f32","dims":[[16,1],[4,16]]},
+        {"name":"b","kind":"input","elem":"f32","dims":[[16,1]]},
+        {"name":"y","kind":"output","elem":"f32","dims":[[16,1],[4,16]]}],"scratch_bytes":0,
+        "layout_groups":[[0],[2]],"prefers_channel_major":true})");
+    REQUIRE_MESSAGE(signature, signature.status().message());
+    CHECK(signature->args[0].layout_group == 1);
+    CHECK(signature->args[1].layout_group == 0);
+    CHECK(signature->args[2].layout_group == 2);
+    CHECK(signature->prefers_channel_major);
+}
+
 TEST_CASE("kernel signature: keys that are not known mean nothing") {
     CHECK(parse_signature(
         R"({"args":[{"name":"x","kind":"scalar","elem":"i32","red":1}],"scratch_bytes":0,"more":{}})"));
@@ -49,6 +62,11 @@ TEST_CASE("kernel signature: a text that is none is a failure that names the pla
          "dims"},
         {R"({"args":[{"name":"x","kind":"scalar","elem":"i32","high":-1}],"scratch_bytes":0})",
          "args[0].high"},
+        {R"({"args":[],"scratch_bytes":0,"layout_groups":7})", "layout_groups"},
+        {R"({"args":[],"scratch_bytes":0,"layout_groups":[[0]]})", "layout_groups"},
+        {R"({"args":[],"scratch_bytes":0,"layout_groups":[-1]})", "layout_groups"},
+        {R"({"args":[{"name":"x","kind":"input","elem":"f32","dims":[[4,1]]}],"scratch_bytes":0,"layout_groups":[[0]]})",
+         "layout_groups"}, // one dimension has no rows
     };
     for (const auto &[text, where] : cases) {
         CAPTURE(text);
