@@ -18,6 +18,9 @@ using BufferId = uint32_t;
 inline constexpr BufferId shared_buffer = 0x80000000u; // Storage: weights and derived tables
 inline constexpr BufferId state_buffer = 0x40000000u;  // StateRecord: the stream state that all entries share
 
+// A buffer of the entry itself.
+inline bool of_entry(BufferId id) { return (id & (shared_buffer | state_buffer)) == 0; }
+
 // The address of an argument on firing f and tile i:
 // offset + ((f + slot_add) mod slots)·slot_bytes + i·tile_bytes inside the buffer.
 struct Place {

@@ -1,6 +1,5 @@
 #include "compiler/plan/channel_major.h"
 #include <numeric>
-#include <optional>
 
 namespace longwave::compiler {
 
@@ -27,9 +26,7 @@ public:
     }
     // All users must see the same number of rows.
     void rows(BufferId buffer, uint32_t rows) {
-        std::optional<uint32_t> &known = rows_[buffer];
-        if (known && *known != rows) fix(buffer);
-        known = rows;
+        if (rows_.emplace(buffer, rows).first->second != rows) fix(buffer);
     }
 
     ChannelMajor chosen() {
@@ -52,16 +49,14 @@ private:
     const EntryPlan &plan_;
     std::vector<size_t> parent_;
     std::vector<State> state_; // of roots
-    std::map<BufferId, std::optional<uint32_t>> rows_;
+    std::map<BufferId, uint32_t> rows_;
 };
-
-bool own(const Place &place) { return (place.buffer & (shared_buffer | state_buffer)) == 0; }
 
 void add_call(Layouts &layouts, const Step &step, const schedules::Signature &signature) {
     std::map<uint8_t, BufferId> groups;
     for (size_t a = 0; a < step.args.size(); a++) {
         const auto *place = std::get_if<Place>(&step.args[a]);
-        if (!place || !own(*place)) continue;
+        if (!place || !of_entry(place->buffer)) continue;
         const schedules::KernelArg &arg = signature.args.at(a);
         if (arg.layout_group == 0) {
             layouts.fix(place->buffer);
@@ -91,7 +86,7 @@ ChannelMajor find_channel_major(const EntryPlan &draft, const KernelSignatures &
         const bool tail = step.kind == Step::Kind::zero_tail && !step.cpu && clears_tails;
         for (const Argument &argument : step.args)
             if (const auto *place = std::get_if<Place>(&argument);
-                place && own(*place) && !(tail && place->offset == 0))
+                place && of_entry(place->buffer) && !(tail && place->offset == 0))
                 layouts.fix(place->buffer);
     }
     return layouts.chosen();

@@ -8,8 +8,6 @@ namespace {
 // Of a place before: half of it begins at a multiple of 64 bytes for kernels, and of 4 for clears.
 constexpr uint64_t kernel_unit = 128, clear_unit = 8;
 
-bool own(const Place &place) { return (place.buffer & (shared_buffer | state_buffer)) == 0; }
-
 bool call_allows(const Step &step, const Place &place, const schedules::KernelArg &arg) {
     return arg.fp16 && step.tiles == 1 && place.slots == 1 && place.offset % kernel_unit == 0;
 }
@@ -28,7 +26,7 @@ std::vector<bool> find_fp16(const EntryPlan &plan, const KernelSignatures &signa
         const bool call = step.kind == Step::Kind::call;
         for (size_t a = 0; a < step.args.size(); a++) {
             const auto *place = std::get_if<Place>(&step.args[a]);
-            if (!place || !own(*place)) continue;
+            if (!place || !of_entry(place->buffer)) continue;
             called[place->buffer] = called[place->buffer] || call;
             if (!(call ? call_allows(step, *place, signatures.at(step.spec).args.at(a))
                        : clear_allows(step, *place)))
@@ -52,7 +50,7 @@ void store_fp16(EntryPlan &plan, const KernelSignatures &signatures) {
         std::vector<size_t> arguments;
         for (size_t a = 0; a < step.args.size(); a++) {
             auto *place = std::get_if<Place>(&step.args[a]);
-            if (!place || !own(*place) || !halves[place->buffer]) continue;
+            if (!place || !of_entry(place->buffer) || !halves[place->buffer]) continue;
             place->offset /= 2;
             if (step.kind == Step::Kind::call) arguments.push_back(a);
             else step.bytes /= 2, step.row_bytes /= 2;

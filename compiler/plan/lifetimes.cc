@@ -8,7 +8,7 @@ void measure_lifetimes(EntryPlan &plan) {
     const int count = static_cast<int>(plan.steps.size());
     std::vector<bool> seen(plan.buffers.size(), false);
     const auto touch = [&](BufferId id, int step) {
-        if (id & (shared_buffer | state_buffer)) return;
+        if (!of_entry(id)) return;
         Buffer &b = plan.buffers[id];
         if (!seen[id]) b.first = b.last = step;
         b.first = std::min(b.first, step);

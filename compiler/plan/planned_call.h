@@ -68,7 +68,7 @@ public:
 private:
     Place rows_place(ir::ValueId value) const;
     bool lies_by_channel(BufferId buffer) const {
-        return (buffer & (shared_buffer | state_buffer)) == 0 && planner_.plan_.buffers[buffer].channel_major;
+        return of_entry(buffer) && planner_.plan_.buffers[buffer].channel_major;
     }
     std::string spec(const Step &step) const;
     void rows_scalar(Scalar::Kind kind, size_t input, uint32_t of);

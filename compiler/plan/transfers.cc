@@ -40,7 +40,7 @@ Step transfer_of(const EntryPlan &plan, BufferId buffer, bool to_cpu) {
 void Touched::add(const Step &step) {
     for (size_t a = 0; a < step.args.size(); a++) {
         const auto *place = std::get_if<Place>(&step.args[a]);
-        if (!place || (place->buffer & (shared_buffer | state_buffer))) continue;
+        if (!place || !of_entry(place->buffer)) continue;
         if (std::find(all.begin(), all.end(), place->buffer) == all.end()) all.push_back(place->buffer);
         if (step.kind != Step::Kind::call || step.args.size() - a <= step.writes)
             written.insert(place->buffer);

@@ -109,7 +109,8 @@ public:
     bool asks_channel_major() const { return !asked_channel_major_.empty(); }
     // Arguments that may lie so, all of them or none. `prefers`: they had better.
     void allow_channel_major(std::vector<std::string> together, bool prefers = false);
-    // Operands of the epilogue that have rows.
+    // The operands of the epilogue, and the names of those that have rows.
+    const std::vector<Halide::ImageParam> &operands() const { return operands_; }
     const std::vector<std::string> &row_operands() const { return row_operands_; }
     const std::vector<std::vector<std::string>> &layout_groups() const { return layout_groups_; }
     bool prefers_channel_major() const { return prefers_channel_major_; }

@@ -104,19 +104,15 @@ void Fold::compute_at(const Func &f, const Var &block, const std::vector<int> &e
     const Var row = at_.back();
     const std::vector<Var> serial(at_.begin(), at_.end() - 1);
     const auto place = [&](Func stage, bool over_lanes) {
-        const bool alone = !over_lanes && serial.empty();
-        const Var other = over_lanes ? u_ : alone ? row : serial[0];
-        std::vector<VarOrRVar> order;
-        for (const Var &var : serial)
-            if (over_lanes || !along_rows) order.emplace_back(var);
-        if (along_rows) order.emplace_back(row);
-        if (over_lanes || (along_rows && !alone)) order.emplace_back(other);
-        if (!along_rows) order.emplace_back(row);
+        // `serial` has at most one: a head or a group.
+        std::vector<Var> threads = over_lanes ? std::vector<Var>{u_} : serial;
+        threads.insert(along_rows ? threads.begin() : threads.end(), row);
+        std::vector<VarOrRVar> order(threads.begin(), threads.end());
+        if (over_lanes) order.insert(order.begin(), serial.begin(), serial.end());
         stage.compute_at(f, block).store_in(MemoryType::GPUShared).reorder(order).bound_extent(row, rows);
         for (size_t i = 0; i < serial.size(); i++) stage.bound_extent(serial[i], extents[i]);
-        if (alone) stage.gpu_threads(row);
-        else if (along_rows) stage.gpu_threads(row, other);
-        else stage.gpu_threads(other, row);
+        if (threads.size() == 1) stage.gpu_threads(row);
+        else stage.gpu_threads(threads[0], threads[1]);
         if (!along_rows) return;
         std::vector<Var> storage{row}; // neighbours meet in no bank
         if (over_lanes) storage.push_back(u_);

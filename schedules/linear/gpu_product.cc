@@ -15,10 +15,10 @@ namespace {
 gpu::DeclareFinishFours finish_of(const KernelBuilder &k, const Product &p, const Expr &result) {
     return [&k, &p, result](gpu::Program &program) -> gpu::FinishFours {
         std::map<std::string, gpu::Memory> memory;
-        for (const ImageParam &buffer : k.buffers())
-            if (const std::string &name = buffer.name();
-                name != "x" && name != "w" && name != "scale" && name != "bias")
-                memory[name] = program.buffer(name, k.is_channel_major(name) ? 1 : 4, gpu::Access::read);
+        for (const ImageParam &operand : k.operands()) {
+            const std::string &name = operand.name();
+            memory[name] = program.buffer(name, k.is_channel_major(name) ? 1 : 4, gpu::Access::read);
+        }
         const uint32_t fours = extent(p.width() / 4), rows = extent(p.rows);
         return [&k, &program, memory, result, fours, rows](const gpu::Four &values,
                                                            const std::optional<gpu::Four> &gates,

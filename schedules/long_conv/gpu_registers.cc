@@ -7,8 +7,8 @@
 // spectrum in order, 16 bytes at a time. From 2,048 rows on few channels fit into a workgroup, which
 // then reads a part of each sector of 32 bytes. Rows that lie channel by channel are read whole.
 #include "schedules/contract/register_transform.h"
-#include "schedules/halide/expression.h"
 #include "schedules/halide/registry.h"
+#include "schedules/halide/written_epilogue.h"
 #include "schedules/spirv/long_conv.h"
 
 namespace longwave::schedules {
@@ -50,28 +50,11 @@ static void build_long_conv_registers(KernelBuilder &k) {
         k.allow_channel_major(together, true);
     }
 
-    k.written = [&k, form = *form, epilogue, rows, row, copies, channel_major] {
+    k.written = [&k, form = *form, epilogue, y_shape, rows, row, copies, channel_major] {
         const gpu::DeclareFinish finish = [&](gpu::Program &program) -> gpu::Finish {
-            std::map<std::string, gpu::Memory> memory;
-            for (const ImageParam &buffer : k.buffers())
-                if (buffer.name() != "u" && buffer.name() != "spectrum" && buffer.name() != "roots")
-                    memory[buffer.name()] = program.buffer(buffer.name(), 1, gpu::Access::read);
-            const auto read = [&program, memory, row, copies, rows,
-                               channel_major](const std::string &name, const std::vector<gpu::Uint> &at) {
-                // [row, copies, rows] or, of one row, [row, copies].
-                const gpu::Uint channel = at[0] + at[1] * extent(row);
-                const gpu::Uint index = at.size() < 3   ? channel
-                                        : channel_major ? channel * extent(rows) + at[2]
-                                                        : channel + at[2] * extent(row * copies);
-                return program.load(memory.at(name), index);
-            };
-            const Var channel("channel"), copy("copy"), at_row("row");
-            const Param<float> sum("sum");
-            const Expr value = epilogue(Expr(sum), {Expr(channel), Expr(copy), Expr(at_row)});
-            return [&program, value, read](const gpu::Float &of, const gpu::ResultPlace &at) {
-                return written_value(
-                    program, value,
-                    {{{"channel", at.channel}, {"copy", at.copy}, {"row", at.row}}, {{"sum", of}}, read});
+            const WrittenEpilogue finished = declare_epilogue(program, k, epilogue, y_shape);
+            return [finished](const gpu::Float &sum, const gpu::ResultPlace &at) {
+                return finished(sum, {at.channel, at.copy, at.row});
             };
         };
         return gpu::long_conv(form, {extent(rows), extent(row), extent(copies), channel_major}, finish);

@@ -16,8 +16,8 @@ struct LongConvSizes {
     bool channel_major = false;
     // Of as many rows as points: what lies beyond the last row comes round to the first.
     bool circular = false;
-    // The kernel is `spectrum` and so many times the spectrum of h, a further input like u; 0: there
-    // is no h.
+    // The kernel is `spectrum` plus so many times the spectrum of h, a further input like u. 0: the
+    // buffers are those of u alone.
     float scale_of_h = 0;
 };
 

@@ -2,8 +2,8 @@
 // their points in registers (spirv/long_conv.h), and those of the kernel where the run makes it. This
 // file declares the arguments and hands over the epilogue.
 #include "schedules/contract/register_transform.h"
-#include "schedules/halide/expression.h"
 #include "schedules/halide/registry.h"
+#include "schedules/halide/written_epilogue.h"
 #include "schedules/spirv/long_conv.h"
 
 namespace longwave::schedules {
@@ -34,23 +34,11 @@ static void build_circular_conv_registers(KernelBuilder &k) {
     y(c, t) = 0.0f; // the type: the kernel below computes the values
     k.output(y, shape);
 
-    k.written = [&k, form = *form, epilogue, length, row, scale] {
+    k.written = [&k, form = *form, epilogue, shape, length, row, scale] {
         const gpu::DeclareFinish finish = [&](gpu::Program &program) -> gpu::Finish {
-            std::map<std::string, gpu::Memory> memory;
-            for (const ImageParam &buffer : k.buffers())
-                if (const std::string &name = buffer.name();
-                    name != "u" && name != "h" && name != "fixed" && name != "roots")
-                    memory[name] = program.buffer(name, 1, gpu::Access::read);
-            const auto read = [&program, memory, row](const std::string &name,
-                                                      const std::vector<gpu::Uint> &at) {
-                return program.load(memory.at(name), at.size() < 2 ? at[0] : at[0] + at[1] * extent(row));
-            };
-            const Var channel("channel"), at_row("row");
-            const Param<float> sum("sum");
-            const Expr value = epilogue(Expr(sum), {Expr(channel), Expr(at_row)});
-            return [&program, value, read](const gpu::Float &of, const gpu::ResultPlace &at) {
-                return written_value(program, value,
-                                     {{{"channel", at.channel}, {"row", at.row}}, {{"sum", of}}, read});
+            const WrittenEpilogue finished = declare_epilogue(program, k, epilogue, shape);
+            return [finished](const gpu::Float &sum, const gpu::ResultPlace &at) {
+                return finished(sum, {at.channel, at.row});
             };
         };
         return gpu::long_conv(

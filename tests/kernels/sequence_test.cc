@@ -279,6 +279,12 @@ TEST_CASE("circular_conv_registers: every length, with a kernel made in the run 
                     circular_registers(4096, 2, false)});
 }
 
+TEST_CASE("circular_conv_registers: 8,192 rows in 32 KiB") {
+    const auto *gpu = gpu_under_test();
+    if (!gpu || gpu->shared_bytes < 32 << 10) return;
+    run_everywhere({circular_registers(8192, 1, true)});
+}
+
 TEST_CASE("circular_conv: what leaves at the end comes round, also where the transform is longer") {
     run_everywhere({circular(64, 8, true), circular(100, 20, true), circular(97, 8, true),
                     circular(97, 1, false), circular(2, 8, true), circular(4, 8, true), circular(72, 8, true),

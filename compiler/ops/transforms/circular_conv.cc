@@ -2,11 +2,11 @@
 // taps that the run computes. The scale is that of two forward transforms and one inverse. A bias
 // times the channel is added.
 #include "compiler/ops/support/parallel.h"
+#include "compiler/ops/support/register_transform.h"
 #include "compiler/ops/support/rules.h"
 #include "compiler/ops/support/sums.h"
 #include "compiler/ops/transforms/four_step.h"
 #include "compiler/ops/transforms/transforms.h"
-#include "schedules/contract/register_transform.h"
 #include "schedules/contract/twiddles.h"
 #include <cmath>
 #include <numbers>
@@ -60,24 +60,11 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
     });
 }
 
-// The static taps' right-angle spectrum of a channel (twiddles.h), 1/length folded in: bins of the
-// taps turned by a quarter over the length, in the order of the transform.
-std::vector<std::complex<double>> spectrum(const KernelCall &call, uint32_t channel, double scale,
-                                           uint32_t rows, const std::vector<uint32_t> &order) {
+// The static taps' right-angle spectrum (twiddles.h), 1/length folded in: bins of the taps turned
+// by a quarter over the length, in the order of the transform. [tile][position][part][lane]
+Packed packed(const KernelCall &call, double scale, const ChannelTiles &tiles, uint32_t rows,
+              uint32_t length) {
     const uint32_t taps = call.type(1).dims[1];
-    const auto length = static_cast<uint32_t>(order.size());
-    std::vector<std::complex<double>> turned(length, 0.0), points;
-    for (uint32_t j = 0; j < rows; ++j) {
-        const double tap =
-            scale * call.constant(1)[size_t{channel} * taps + j] + (j ? 0.0 : call.constant(2)[channel]);
-        turned[j] = std::polar(1.0, std::numbers::pi / 2 * j / length) * (tap / length);
-    }
-    const auto bins = fourier_sums(turned, 1);
-    for (const uint32_t bin : order) points.push_back(bins[bin]);
-    return points;
-}
-
-std::vector<uint32_t> order_of(uint32_t length) {
     const std::vector<int> radices = schedules::right_angle_radices(length);
     std::vector<uint32_t> order(length);
     for (uint32_t q = 0; q < length; ++q)
@@ -85,53 +72,23 @@ std::vector<uint32_t> order_of(uint32_t length) {
             static_cast<uint32_t>(std::lround(
                 schedules::phase(radices, 0.25, static_cast<int>(radices.size()), q) * length - 0.25)) %
             length;
-    return order;
-}
-
-// [tile][position][part][lane]
-Packed packed(const KernelCall &call, double scale, const ChannelTiles &tiles, uint32_t rows,
-              uint32_t length) {
-    const std::vector<uint32_t> order = order_of(length);
     std::vector<float> values(size_t{tiles.padded} * length * 2, 0.f);
+    std::vector<std::complex<double>> turned(length);
     for (uint32_t c = 0; c < tiles.channels; ++c) {
-        const auto points = spectrum(call, c, scale, rows, order);
+        std::fill(turned.begin(), turned.end(), 0.0);
+        for (uint32_t j = 0; j < rows; ++j) {
+            const double tap =
+                scale * call.constant(1)[size_t{c} * taps + j] + (j ? 0.0 : call.constant(2)[c]);
+            turned[j] = std::polar(1.0, std::numbers::pi / 2 * j / length) * (tap / length);
+        }
+        const auto bins = fourier_sums(turned, 1);
         float *to = &values[size_t{c / tiles.tile} * tiles.tile * length * 2 + c % tiles.tile];
         for (uint32_t q = 0; q < length; ++q) {
-            to[(size_t{2} * q) * tiles.tile] = static_cast<float>(points[q].real());
-            to[(size_t{2} * q + 1) * tiles.tile] = static_cast<float>(points[q].imag());
+            to[(size_t{2} * q) * tiles.tile] = static_cast<float>(bins[order[q]].real());
+            to[(size_t{2} * q + 1) * tiles.tile] = static_cast<float>(bins[order[q]].imag());
         }
     }
     return Packed::f32({tiles.count(), length, 2, tiles.tile}, values);
-}
-
-// A power of two of rows, whose points the threads of a GPU keep in registers.
-std::optional<schedules::RegisterForm> in_registers(const KernelCall &call, const ChannelTiles &tiles) {
-    const uint32_t rows = call.all_rows();
-    if (!call.context.device.has_any_of(devices::gpu_kernels) || schedules::register_length(rows) != rows)
-        return {};
-    const schedules::WorkgroupLimits limits{static_cast<uint32_t>(call.context.device.workgroup_bytes),
-                                            static_cast<uint32_t>(call.context.device.target->threads)};
-    return schedules::register_form(rows, tiles.padded, limits);
-}
-
-// [tile][pair of slots][thread][point of the pair][part]
-Packed packed(const KernelCall &call, double scale, const ChannelTiles &tiles,
-              const schedules::RegisterForm &form) {
-    const std::vector<int32_t> where = schedules::register_spectrum_order(form);
-    const std::vector<uint32_t> order = order_of(form.length);
-    std::vector<float> values(size_t{tiles.padded} * form.length * 2, 0.f);
-    for (uint32_t c = 0; c < tiles.channels; ++c) {
-        const auto points = spectrum(call, c, scale, form.length, order);
-        for (uint32_t slot = 0; slot < form.points; ++slot)
-            for (uint32_t worker = 0; worker < form.workers(); ++worker) {
-                const auto point = points[static_cast<size_t>(where[slot * form.workers() + worker])];
-                const size_t pair = size_t{c / form.lanes} * (form.points / 2) + slot / 2,
-                             thread = worker * form.lanes + c % form.lanes;
-                float *to = &values[(pair * form.threads() + thread) * 4 + slot % 2 * 2];
-                to[0] = static_cast<float>(point.real()), to[1] = static_cast<float>(point.imag());
-            }
-    }
-    return Packed::f32({tiles.padded / form.lanes, form.points / 2, form.threads(), 4}, values);
 }
 
 // Of as many rows as points, and more of these than a GPU's shared memory holds.
@@ -145,8 +102,16 @@ std::optional<FourStep> in_four_steps(const KernelCall &call, const ChannelTiles
     return form.refused(call.context, bytes_of_a_point).empty() ? std::optional(form) : std::nullopt;
 }
 
-Status plan_in_registers(KernelCall &call, const ChannelTiles &tiles, const schedules::RegisterForm &form,
-                         bool adaptive) {
+// A power of two of rows, whose points the threads of a GPU keep in registers.
+std::optional<schedules::RegisterForm> in_registers(const KernelCall &call, const ChannelTiles &tiles) {
+    const uint32_t rows = call.all_rows();
+    if (!call.context.device.has_any_of(devices::gpu_kernels) || schedules::register_length(rows) != rows)
+        return {};
+    return register_form(call.context, rows, tiles.padded);
+}
+
+Status plan_in_registers(KernelCall &call, const ChannelTiles &tiles, const schedules::RegisterForm &form) {
+    const bool adaptive = call.node.inputs.size() == 4;
     const double scale = scale_of(SequenceTransform::of(call.node), form.length);
     LW_TRY(check_taps(call.type(1).dims[1], form.length));
     call.one_call();
@@ -157,9 +122,10 @@ Status plan_in_registers(KernelCall &call, const ChannelTiles &tiles, const sche
     call.param("scale", adaptive ? scale / form.length : 0.0);
     call.read_all(0);
     if (adaptive) call.read_all(3);
-    call.weight("spectrum by threads", packed(call, scale, tiles, form));
-    const std::vector<float> roots = schedules::register_roots(form);
-    call.weight("roots", Packed::f32({static_cast<uint32_t>(roots.size() / 4), 4}, roots));
+    call.weight(spectrum_by_threads(call, form, tiles.channels, 1, [&] {
+        return call.stored("spectrum", packed(call, scale, tiles, form.length, form.length));
+    }));
+    register_roots(call, form);
     call.write();
     return Status::ok();
 }
@@ -167,7 +133,7 @@ Status plan_in_registers(KernelCall &call, const ChannelTiles &tiles, const sche
 Status kernel(KernelCall &call) {
     const ChannelTiles tiles(call.type(0).dims[0]);
     const bool adaptive = call.node.inputs.size() == 4;
-    if (const auto form = in_registers(call, tiles)) return plan_in_registers(call, tiles, *form, adaptive);
+    if (const auto form = in_registers(call, tiles)) return plan_in_registers(call, tiles, *form);
     const auto four_step = in_four_steps(call, tiles, adaptive);
     if (!four_step) tiles.plan(call);
     const uint32_t rows = call.all_rows(),
