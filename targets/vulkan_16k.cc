@@ -14,6 +14,7 @@ Target vulkan_16k() {
         .threads = 256,
         .group_count = 65535,
         .group_depth = 64,
+        .registers = 64, // V3D
         .buffers = 16,
     };
 }

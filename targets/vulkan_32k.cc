@@ -13,6 +13,7 @@ Target vulkan_32k() {
         .threads = 512,
         .group_count = 65535,
         .group_depth = 64,
+        .registers = 128, // Intel at 16 lanes per subgroup
         .buffers = 16,
     };
 }

@@ -64,21 +64,21 @@ public:
     struct Parts {
         int count, rows;
     };
-    static Parts parts_of(const MatrixState &a, int threads) {
-        constexpr int wanted = 8, least_threads = 64;
-        const int most = std::max(1, threads / a.tile),
+    static Parts parts_of(const MatrixState &a, const targets::Target &target) {
+        constexpr int least_threads = 64;
+        const int wanted = target.registers / 16, most = std::max(1, loop_threads(target) / a.tile),
                   want =
                       std::max((a.state_rows + wanted - 1) / wanted, (least_threads + a.tile - 1) / a.tile),
                   count = std::min({want, most, a.state_rows}), rows = (a.state_rows + count - 1) / count;
         return {(a.state_rows + rows - 1) / rows, rows};
     }
-    static bool fits(const MatrixState &a, int threads) {
-        return a.one_head && parts_of(a, threads).rows <= 16;
+    static bool fits(const MatrixState &a, const targets::Target &target) {
+        return a.one_head && parts_of(a, target).rows <= 2 * target.registers / 16;
     }
 
     RegisterScan(KernelBuilder &k, const MatrixState &a, const std::vector<ImageParam> &keys,
                  Increment increment)
-        : a_(a), parts_(parts_of(a, loop_threads(k.target))), threads_(a.tile * parts_.count),
+        : a_(a), parts_(parts_of(a, k.target)), threads_(a.tile * parts_.count),
           increment_(std::move(increment)) {
         int floats = a.tile + threads_;
         operands_.push_back({a.q, a.state_rows});
@@ -236,7 +236,7 @@ private:
 void scan(KernelBuilder &k, const MatrixState &a, const std::vector<ImageParam> &keys,
           const Increment &increment) {
     k.exact_sums = true;
-    if (!RegisterScan::fits(a, loop_threads(k.target))) return scan_in_memory(k, a, keys, increment);
+    if (!RegisterScan::fits(a, k.target)) return scan_in_memory(k, a, keys, increment);
     const auto program = std::make_shared<RegisterScan>(k, a, keys, increment);
     k.program = [program](ThreadProgram &p) { program->run(p); };
 }

@@ -10,6 +10,7 @@ namespace longwave::schedules {
 namespace {
 
 constexpr uint32_t points_of_thread = 16; // Intel's registers hold these at 512 threads without a spill
+constexpr uint32_t least_registers = 128; // of a thread, for these, roots and addresses
 constexpr uint32_t most_lanes = 16;       // 64 bytes of a row; 8 are a whole sector
 constexpr uint32_t banks = 32;
 
@@ -51,7 +52,7 @@ uint32_t register_length(uint32_t rows) {
 
 std::optional<RegisterForm> register_form(uint32_t length, uint32_t row_lanes, const WorkgroupLimits &limits) {
     RegisterForm form{.length = length, .radices = radices_of(length), .points = points_of_thread};
-    if (form.radices.empty()) return std::nullopt;
+    if (form.radices.empty() || limits.registers < least_registers) return std::nullopt;
     const auto fits = [&] {
         return form.threads() <= limits.threads &&
                uint64_t{form.shared_floats()} * sizeof(float) <= limits.shared_bytes;

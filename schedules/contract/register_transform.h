@@ -5,6 +5,7 @@
 // Compiler and kernel agree here on the form, on the table of roots and on the order of the
 // spectrum. No Halide.
 #pragma once
+#include "schedules/contract/workgroup_limits.h"
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -27,16 +28,12 @@ struct RegisterForm {
     uint32_t position(size_t pass, uint32_t worker, uint32_t slot) const;
 };
 
-// Limits of a workgroup, as a target states them (targets/target.h).
-struct WorkgroupLimits {
-    uint32_t shared_bytes = 0, threads = 0;
-};
-
 // Shortest and longest transform of this form, powers of two.
 inline constexpr uint32_t least_register_length = 256, most_register_length = 8192;
 // The shortest one that is at least `rows`; 0: there is none.
 uint32_t register_length(uint32_t rows);
-// Empty: the workgroup is too small, or the length is not one of the above. `row_lanes`: of a row.
+// Empty: the workgroup is too small or has too few registers, or the length is not one of the above.
+// `row_lanes`: of a row.
 std::optional<RegisterForm> register_form(uint32_t length, uint32_t row_lanes, const WorkgroupLimits &limits);
 
 // One root of a butterfly: s of level `level`, block `block` of the butterfly (a even), or on the

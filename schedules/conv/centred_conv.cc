@@ -61,9 +61,10 @@ void centred_conv_on_cpu(KernelBuilder &k) {
 // A thread for each sum; what its neighbours read as well comes from the caches.
 void centred_conv_on_gpu(KernelBuilder &k) {
     CentredConv d = define_centred_conv(k);
-    const Spread loops = spread(d.y, {d.c, d.r}, {d.width, d.rows});
+    const Spread loops = spread(d.y, {d.c, d.r}, {d.width, d.rows}, {.rows_first = k.asks_channel_major()});
     d.sum.compute_at(d.y, loops.thread.var).store_in(MemoryType::Register);
     k.output(d.y, d.shape);
+    k.allow_channel_major_with_operands({"x", d.y.name()});
 }
 
 const Kernel centred_conv{"centred_conv", centred_conv_on_cpu, centred_conv_on_gpu, Fp16::inputs_and_outputs};

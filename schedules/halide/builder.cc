@@ -69,6 +69,11 @@ void KernelBuilder::allow_channel_major(std::vector<std::string> together, bool 
     prefers_channel_major_ = prefers_channel_major_ || prefers;
 }
 
+void KernelBuilder::allow_channel_major_with_operands(std::vector<std::string> together, bool prefers) {
+    together.insert(together.end(), row_operands_.begin(), row_operands_.end());
+    allow_channel_major(std::move(together), prefers);
+}
+
 void KernelBuilder::check_layouts() const {
     std::set<size_t> found;
     const std::vector<std::string> names = argument_names();

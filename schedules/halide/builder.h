@@ -109,6 +109,8 @@ public:
     bool asks_channel_major() const { return !asked_channel_major_.empty(); }
     // Arguments that may lie so, all of them or none. `prefers`: they had better.
     void allow_channel_major(std::vector<std::string> together, bool prefers = false);
+    // The same together with the operands of the epilogue that have rows.
+    void allow_channel_major_with_operands(std::vector<std::string> together, bool prefers = false);
     // The operands of the epilogue, and the names of those that have rows.
     const std::vector<Halide::ImageParam> &operands() const { return operands_; }
     const std::vector<std::string> &row_operands() const { return row_operands_; }

@@ -18,6 +18,7 @@ struct SpreadOptions {
     int along_x = 64;   // of these along the first dimension, at most
     int elements_x = 1; // of the first dimension a thread computes; those of the threads lie between them
     int elements_y = 1; // of the second: neighbours
+    bool rows_first = false; // the last dimension, whose elements lie side by side, counts as the first
 };
 
 // One thread, or a few, for each element. One to three dimensions, innermost first, with their

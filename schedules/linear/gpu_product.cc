@@ -54,7 +54,7 @@ bool product_in_registers(KernelBuilder &k, const Product &p) {
                             .blocks = extent(p.blocks),
                             .bias = p.has_bias,
                             .panels = p.panels};
-    const gpu::WorkgroupSizes limits{extent(k.target.shared_bytes), extent(k.target.threads)};
+    const WorkgroupLimits limits = limits_of(k.target);
     const std::optional<gpu::VectorSlices> slices = gpu::vector_slices(sizes, limits);
     const std::optional<gpu::ProductTile> tile = gpu::product_tile(sizes, limits);
     if (!slices && !tile) return false;

@@ -15,18 +15,15 @@ namespace longwave::schedules {
 
 using namespace Halide;
 
-static constexpr int sector_lanes = 8; // float32 of a sector
-
 static void build_long_conv_registers(KernelBuilder &k) {
     const int length = k.params.integer("length", 4, 1 << 22), rows = k.params.integer("rows", 1, 1 << 22),
               copies = k.params.integer_or("copies", 1, 1, 64),
               channels = k.params.integer("channels", 1, 1 << 20);
     const auto row = static_cast<int>(pad(extent(channels)));
     k.params.require(rows <= length, "'rows' must not exceed length");
-    const WorkgroupLimits limits{extent(k.target.shared_bytes), extent(k.target.threads)};
     const bool channel_major = k.asks_channel_major();
-    const std::optional<RegisterForm> form =
-        register_form(extent(length), channel_major ? 1 : extent(row == 1 ? copies : row), limits);
+    const std::optional<RegisterForm> form = register_form(
+        extent(length), channel_major ? 1 : extent(row == 1 ? copies : row), limits_of(k.target));
     k.params.require(form.has_value(), "'length' must be a power of two from 256 to 8192 that fits " +
                                            k.target.name);
     const int tiles = (row == 1 ? copies : row) / static_cast<int>(form->lanes);
@@ -44,11 +41,8 @@ static void build_long_conv_registers(KernelBuilder &k) {
     Func y("y");
     y(c, m, t) = 0.0f; // the type: the kernel below computes the values
     k.output(y, y_shape);
-    if (row > 1 && rows % sector_lanes == 0 && (channel_major || form->lanes < sector_lanes)) {
-        std::vector<std::string> together = k.row_operands();
-        together.insert(together.end(), {"u", y.name()});
-        k.allow_channel_major(together, true);
-    }
+    if (row > 1 && rows % sector_channels == 0 && (channel_major || form->lanes < sector_channels))
+        k.allow_channel_major_with_operands({"u", y.name()}, true);
 
     k.written = [&k, form = *form, epilogue, y_shape, rows, row, copies, channel_major] {
         const gpu::DeclareFinish finish = [&](gpu::Program &program) -> gpu::Finish {

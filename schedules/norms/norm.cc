@@ -179,10 +179,7 @@ void norm_on_gpu(KernelBuilder &k) {
     squares.compute_at(y, block, {n.groups}, tile, channel_major);
     if (n.centred) Fold(sum).compute_at(y, block, {n.groups}, tile, channel_major);
     k.output(y, n.shape);
-    if (grouped) return;
-    std::vector<std::string> together = k.row_operands();
-    together.insert(together.end(), {"x", y.name()});
-    k.allow_channel_major(together);
+    if (!grouped) k.allow_channel_major_with_operands({"x", y.name()});
 }
 
 const Kernel norm{"norm", norm_on_cpu, norm_on_gpu, Fp16::inputs_and_outputs};

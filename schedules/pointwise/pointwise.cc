@@ -1,7 +1,6 @@
 // pointwise: an epilogue chain alone, on values that no other kernel could finish.
 #include "schedules/halide/registry.h"
 #include "schedules/halide/threads.h"
-#include <algorithm>
 
 namespace longwave::schedules {
 
@@ -52,15 +51,9 @@ void pointwise_on_gpu(KernelBuilder &k) {
     std::vector<int> extents;
     for (const Var &var : p.vars()) dims.emplace_back(var);
     for (const Dim &dim : p.shape) extents.push_back(static_cast<int>(dim.extent));
-    if (k.asks_channel_major()) { // threads run along what lies side by side
-        std::rotate(dims.begin(), dims.end() - 1, dims.end());
-        std::rotate(extents.begin(), extents.end() - 1, extents.end());
-    }
-    spread(p.y, dims, extents);
+    spread(p.y, dims, extents, {.rows_first = k.asks_channel_major()});
     k.output(p.y, p.shape);
-    std::vector<std::string> together = k.row_operands();
-    together.insert(together.end(), {"x", p.y.name()});
-    k.allow_channel_major(together);
+    k.allow_channel_major_with_operands({"x", p.y.name()});
 }
 
 const Kernel pointwise{"pointwise", pointwise_on_cpu, pointwise_on_gpu, Fp16::inputs_and_outputs};

@@ -263,19 +263,20 @@ private:
 
 } // namespace
 
-std::optional<ProductTile> product_tile(const ProductSizes &sizes, const WorkgroupSizes &limits) {
+std::optional<ProductTile> product_tile(const ProductSizes &sizes, const schedules::WorkgroupLimits &limits) {
     const schedules::Panels &panels = sizes.panels;
     if (panels.out == 1 || panels.format == schedules::WeightFormat::int4) return std::nullopt;
     if (sizes.in % 4 || sizes.in_row % 4 || sizes.first % 4) return std::nullopt;
     const uint32_t all = panels.count() * panels.halves;
-    // Large tiles read less, small ones keep more of a device busy. 32 sums and 16 fours of what is
-    // multiplied and of what comes next have registers on every device (docs/gpu.md).
+    // Large tiles read less, small ones keep more of a device busy. 32 registers are for addresses
+    // and what comes next. A third of the others hold sums, the rest what is multiplied (docs/gpu.md).
     constexpr uint32_t enough = 128; // workgroups
     constexpr std::array<ProductTile, 3> alone{{{8, 1, 16, 16}, {8, 1, 16, 8}, {4, 1, 8, 8}}},
         gated{{{4, 2, 16, 16}, {4, 2, 16, 8}, {4, 2, 8, 16}}};
     std::optional<ProductTile> found;
     for (ProductTile tile : panels.halves == 2 ? gated : alone) {
         tile.gap = 4 / panels.halves;
+        while (tile.sums() > (limits.registers - 32) / 3) tile.rows /= 2;
         // Narrow matrices: more rows instead.
         while (tile.across > 4 && tile.panels() / 2 >= all) tile.across /= 2, tile.down *= 2;
         if (tile.shared_floats() * 4 > limits.shared_bytes || tile.threads() > limits.threads) continue;

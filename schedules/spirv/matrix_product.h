@@ -13,6 +13,7 @@ struct ProductTile {
     static constexpr uint32_t chunk = 16; // inputs in shared memory at once
 
     uint32_t threads() const { return across * down; }
+    uint32_t sums() const { return rows * fours * 4; } // of a thread
     uint32_t tile_rows() const { return rows * down; }
     uint32_t panels() const { return fours * across / 4; } // of values and of gates
     // In shared memory, in fours: x as [inputs / 4][rows] and two more rows, so that threads that
@@ -25,7 +26,7 @@ struct ProductTile {
 };
 
 // None: the kernel reads inputs in fours, and tiles do not cross blocks. These do not fit.
-std::optional<ProductTile> product_tile(const ProductSizes &sizes, const WorkgroupSizes &limits);
+std::optional<ProductTile> product_tile(const ProductSizes &sizes, const schedules::WorkgroupLimits &limits);
 
 // x is read in fours, or channel by channel in single floats.
 Program matrix_product(const ProductSizes &sizes, const ProductTile &tile, const DeclareFinishFours &finish);

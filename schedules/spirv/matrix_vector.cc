@@ -157,15 +157,16 @@ private:
 
 } // namespace
 
-std::optional<VectorSlices> vector_slices(const ProductSizes &sizes, const WorkgroupSizes &limits) {
+std::optional<VectorSlices> vector_slices(const ProductSizes &sizes,
+                                          const schedules::WorkgroupLimits &limits) {
     const schedules::Panels &panels = sizes.panels;
     if (panels.out == 1 || panels.format == schedules::WeightFormat::int4)
         return std::nullopt;
     const uint32_t sums = sizes.rows * panels.halves;
     if (sums > 8) return std::nullopt;
-    // Registers for what is under way.
-    const uint32_t of_turn = 4 * panels.halves + sizes.rows * panels.of_word();
-    VectorSlices found{8, std::clamp(80 / of_turn, 2u, 16u)};
+    const uint32_t of_turn = 4 * panels.halves + sizes.rows * panels.of_word(),
+                   under_way = limits.registers * 5 / 8;
+    VectorSlices found{8, std::clamp(under_way / of_turn, 2u, 16u)};
     const auto fits = [&](uint32_t slices) {
         return sums * (slices * 4 + 4) * 16 <= std::min(limits.shared_bytes, 16u << 10) &&
                4 * slices <= limits.threads;

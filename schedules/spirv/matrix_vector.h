@@ -12,7 +12,8 @@ struct VectorSlices {
 
     uint32_t threads() const { return 4 * slices; }
 };
-std::optional<VectorSlices> vector_slices(const ProductSizes &sizes, const WorkgroupSizes &limits);
+std::optional<VectorSlices> vector_slices(const ProductSizes &sizes,
+                                          const schedules::WorkgroupLimits &limits);
 
 // x is read in floats.
 Program matrix_vector(const ProductSizes &sizes, const VectorSlices &slices,

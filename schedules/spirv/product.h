@@ -1,6 +1,7 @@
 // A matrix times rows: what its kernels share, whatever the number of rows.
 #pragma once
 #include "schedules/contract/panels.h"
+#include "schedules/contract/workgroup_limits.h"
 #include "schedules/spirv/program.h"
 #include <functional>
 #include <optional>
@@ -19,10 +20,6 @@ struct ProductSizes {
 
     uint32_t width() const { return schedules::pad(panels.out); } // of a row of results
     bool scaled() const { return panels.format == schedules::WeightFormat::int8; }
-};
-
-struct WorkgroupSizes {
-    uint32_t shared_bytes = 0, threads = 0;
 };
 
 // Four results: of outputs 4 `four` to 4 `four` + 3 of a row.

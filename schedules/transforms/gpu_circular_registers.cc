@@ -17,8 +17,9 @@ static void build_circular_conv_registers(KernelBuilder &k) {
     const auto scale = static_cast<float>(k.params.real("scale", 0, 1e30));
     k.params.require(adaptive == (scale > 0), "'scale' is that of h, which 'adaptive' declares");
     const auto row = static_cast<int>(pad(extent(channels)));
+    const bool channel_major = k.asks_channel_major();
     const std::optional<RegisterForm> form =
-        register_form(extent(length), extent(row), {extent(k.target.shared_bytes), extent(k.target.threads)});
+        register_form(extent(length), channel_major ? 1 : extent(row), limits_of(k.target));
     k.params.require(form.has_value(),
                      "'length' must be a power of two from 256 to 8192 that fits " + k.target.name);
 
@@ -33,17 +34,26 @@ static void build_circular_conv_registers(KernelBuilder &k) {
     Func y("y");
     y(c, t) = 0.0f; // the type: the kernel below computes the values
     k.output(y, shape);
+    if (row > 1 && (channel_major || form->lanes < sector_channels)) {
+        std::vector<std::string> together{"u", y.name()};
+        if (adaptive) together.emplace_back("h");
+        k.allow_channel_major_with_operands(together, true);
+    }
 
-    k.written = [&k, form = *form, epilogue, shape, length, row, scale] {
+    k.written = [&k, form = *form, epilogue, shape, length, row, scale, channel_major] {
         const gpu::DeclareFinish finish = [&](gpu::Program &program) -> gpu::Finish {
             const WrittenEpilogue finished = declare_epilogue(program, k, epilogue, shape);
             return [finished](const gpu::Float &sum, const gpu::ResultPlace &at) {
                 return finished(sum, {at.channel, at.row});
             };
         };
-        return gpu::long_conv(
-            form, {.rows = extent(length), .row = extent(row), .circular = true, .scale_of_h = scale},
-            finish);
+        return gpu::long_conv(form,
+                              {.rows = extent(length),
+                               .row = extent(row),
+                               .channel_major = channel_major,
+                               .circular = true,
+                               .scale_of_h = scale},
+                              finish);
     };
 }
 

@@ -40,10 +40,6 @@ struct Shape {
     }
 };
 
-gpu::WorkgroupSizes limits_of(const targets::Target &target) {
-    return {static_cast<uint32_t>(target.shared_bytes), static_cast<uint32_t>(target.threads)};
-}
-
 // What is stored: the value, or the value times its gate.
 gpu::FinishFours finish(gpu::Program &) {
     return [](const gpu::Four &values, const std::optional<gpu::Four> &gates, const gpu::FourPlace &) {
@@ -62,8 +58,8 @@ double weight(uint32_t o, uint32_t half, uint32_t i) {
 void interpreted(const Shape &shape, const targets::Target &target) {
     INFO(shape.in, " inputs, ", shape.out, " outputs, ", shape.rows, " rows, ", target.name);
     const gpu::ProductSizes sizes = shape.sizes();
-    const auto tile = gpu::product_tile(sizes, limits_of(target));
-    const auto slices = gpu::vector_slices(sizes, limits_of(target));
+    const auto tile = gpu::product_tile(sizes, schedules::limits_of(target));
+    const auto slices = gpu::vector_slices(sizes, schedules::limits_of(target));
     REQUIRE((tile || slices));
     const gpu::Program program =
         slices ? gpu::matrix_vector(sizes, *slices, finish) : gpu::matrix_product(sizes, *tile, finish);
@@ -214,7 +210,7 @@ TEST_CASE("matrix_product: interpreted, the larger tiles") {
 
 TEST_CASE("matrix_product: sizes that it leaves to another kernel") {
     if (gpu_under_test()) return;
-    const gpu::WorkgroupSizes limits = limits_of(*targets::find_gpu("vulkan-32k"));
+    const schedules::WorkgroupLimits limits = schedules::limits_of(*targets::find_gpu("vulkan-32k"));
     const auto fits = [&](const Shape &shape) { return gpu::product_tile(shape.sizes(), limits).has_value(); };
     CHECK(fits({64, 64, 64}));
     CHECK(!fits({63, 64, 64}));                                         // inputs are read in fours

@@ -10,10 +10,12 @@ using namespace longwave::test;
 
 namespace {
 
-Case centred_conv(int channels, int taps, int rows, bool bias, const std::string &epilogue = "") {
+Case centred_conv(int channels, int taps, int rows, bool bias, const std::string &epilogue = "",
+                  const std::vector<int> &channel_major = {}) {
     const std::string params =
         fmt::format(R"("channels":{},"taps":{},"rows":{},"bias":{:d})", channels, taps, rows, bias);
-    return {spec("centred_conv", params, epilogue), [=](Kernel &k) {
+    return {with_channel_major(spec("centred_conv", params, epilogue), channel_major),
+            [=](Kernel &k) {
                 for (const char *name : {"x", "weight"}) zero_padding(k[name], channels, padded(channels));
                 if (bias) zero_padding(k["bias"], channels, padded(channels));
                 compare(
@@ -28,7 +30,8 @@ Case centred_conv(int channels, int taps, int rows, bool bias, const std::string
                         return epilogue.empty() ? sum : sum * logistic(sum);
                     },
                     limit(taps, epilogue.empty() ? 0 : 1));
-            }};
+            },
+            !channel_major.empty()};
 }
 
 // Rows behind the length hold infinities: they must not count.
@@ -103,6 +106,12 @@ TEST_CASE("centred_conv: zeros on both sides, sequences shorter than the taps, b
     run_everywhere({centred_conv(16, 7, 100, false), centred_conv(97, 3, 33, true),
                     centred_conv(1, 5, 64, true), centred_conv(6, 9, 3, false), centred_conv(20, 1, 1, true),
                     centred_conv(3, 101, 250, false), centred_conv(40, 5, 71, true, R"({"op":"silu"})")});
+}
+
+TEST_CASE("centred_conv: rows that lie channel by channel") {
+    if (!gpu_under_test()) return;
+    run_everywhere({centred_conv(20, 7, 100, false, "", {0, 2}),
+                    centred_conv(48, 3, 130, true, R"({"op":"silu"})", {0, 3})});
 }
 
 TEST_CASE("linear_attention_offline: every row sees the rows before the length, and no other") {

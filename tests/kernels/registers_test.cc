@@ -14,10 +14,6 @@ using namespace longwave::test;
 
 namespace {
 
-schedules::WorkgroupLimits limits_of(const targets::Target &target) {
-    return {static_cast<uint32_t>(target.shared_bytes), static_cast<uint32_t>(target.threads)};
-}
-
 uint32_t lanes_of(const LongConv &s) {
     return static_cast<uint32_t>(s.channels == 1 ? s.copies : padded(s.channels));
 }
@@ -25,7 +21,7 @@ uint32_t lanes_of(const LongConv &s) {
 // `channel_major`: u and y lie [channel][row].
 schedules::RegisterForm form_of(const LongConv &s, const targets::Target &target, bool channel_major) {
     const auto form = schedules::register_form(static_cast<uint32_t>(s.length),
-                                               channel_major ? 1 : lanes_of(s), limits_of(target));
+                                               channel_major ? 1 : lanes_of(s), schedules::limits_of(target));
     REQUIRE(form.has_value());
     return *form;
 }
@@ -122,32 +118,29 @@ Case on_device(const LongConv &s, const std::string &epilogue = "", const Finish
 
 TEST_CASE("long_conv_registers: interpreted, every length, one- and two-sided, in copies, short rows") {
     if (gpu_under_test()) return; // once, with the tests of the CPU
-    for (const targets::Target &target : targets::gpus()) {
-        interpreted({256, 256, 16}, target);
-        interpreted({256, 130, 20, 2, true}, target);
-        interpreted({512, 512, 16}, target);
-        interpreted({1024, 1000, 5, 1, true}, target);
-        interpreted({2048, 2048, 16}, target);
-        interpreted({4096, 3000, 2}, target);
-        interpreted({256, 250, 1, 16}, target);
-    }
-    interpreted({8192, 8192, 1, 16}, *targets::find_gpu("vulkan-32k"));
+    for (const LongConv &one : std::vector<LongConv>{{256, 256, 16},
+                                                     {256, 130, 20, 2, true},
+                                                     {512, 512, 16},
+                                                     {1024, 1000, 5, 1, true},
+                                                     {2048, 2048, 16},
+                                                     {4096, 3000, 2},
+                                                     {256, 250, 1, 16},
+                                                     {8192, 8192, 1, 16}})
+        interpreted(one, *targets::find_gpu("vulkan-32k"));
 }
 
 TEST_CASE("long_conv_registers: interpreted, channel by channel") {
     if (gpu_under_test()) return; // once, with the tests of the CPU
-    for (const targets::Target &target : targets::gpus()) {
-        interpreted({2048, 2048, 3}, target, true);
-        interpreted({2048, 1608, 2, 2, true}, target, true);
-        interpreted({4096, 4096, 2}, target, true);
-    }
-    interpreted({8192, 5000, 2}, *targets::find_gpu("vulkan-32k"), true);
+    for (const LongConv &one :
+         std::vector<LongConv>{{2048, 2048, 3}, {2048, 1608, 2, 2, true}, {4096, 4096, 2}, {8192, 5000, 2}})
+        interpreted(one, *targets::find_gpu("vulkan-32k"), true);
 }
 
 // All rows of all channels, by the definition in float64.
 static void circular_interpreted(uint32_t length, uint32_t row) {
     INFO(length, " rows, ", row, " channels");
-    const auto form = schedules::register_form(length, row, limits_of(*targets::find_gpu("vulkan-32k")));
+    const auto form =
+        schedules::register_form(length, row, schedules::limits_of(*targets::find_gpu("vulkan-32k")));
     REQUIRE(form.has_value());
     const float scale = 0.25f / static_cast<float>(length);
     const gpu::Program program =
@@ -182,8 +175,8 @@ TEST_CASE("circular_conv_registers: interpreted, a kernel made in the run, no ra
 
 static void few_instructions(uint32_t length, double limit, bool channel_major) {
     INFO(length, " points", std::string(channel_major ? ", channel by channel" : ""));
-    const auto form =
-        schedules::register_form(length, channel_major ? 1 : 16, limits_of(*targets::find_gpu("vulkan-32k")));
+    const auto form = schedules::register_form(length, channel_major ? 1 : 16,
+                                               schedules::limits_of(*targets::find_gpu("vulkan-32k")));
     REQUIRE(form.has_value());
     const gpu::Program program = gpu::long_conv(*form, {length, 16, 1, channel_major});
     size_t floats = 0; // a negation is part of the instruction that takes it

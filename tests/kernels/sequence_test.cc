@@ -143,16 +143,18 @@ Case circular(int rows, int channels, bool adaptive) {
 }
 
 // The same in the registers of a GPU's threads.
-Case circular_registers(int rows, int channels, bool adaptive, const std::string &epilogue = "") {
-    return {spec("circular_conv_registers",
-                 fmt::format(R"("length":{},"channels":{},"adaptive":{},"scale":{})", rows, channels,
-                             adaptive ? 1 : 0, adaptive ? 0.5 / rows : 0),
-                 epilogue),
+Case circular_registers(int rows, int channels, bool adaptive, const std::string &epilogue = "",
+                        const std::vector<int> &channel_major = {}) {
+    return {with_channel_major(spec("circular_conv_registers",
+                                    fmt::format(R"("length":{},"channels":{},"adaptive":{},"scale":{})", rows,
+                                                channels, adaptive ? 1 : 0, adaptive ? 0.5 / rows : 0),
+                                    epilogue),
+                               channel_major),
             [=](Kernel &k) {
                 const auto form = schedules::register_form(
-                    static_cast<uint32_t>(rows), static_cast<uint32_t>(padded(channels)),
-                    {static_cast<uint32_t>(gpu_under_test()->shared_bytes),
-                     static_cast<uint32_t>(gpu_under_test()->threads)});
+                    static_cast<uint32_t>(rows),
+                    channel_major.empty() ? static_cast<uint32_t>(padded(channels)) : 1,
+                    schedules::limits_of(*gpu_under_test()));
                 REQUIRE(form.has_value());
                 set_all(k["roots"], schedules::register_roots(*form));
                 k["fixed"].for_each(
@@ -277,6 +279,13 @@ TEST_CASE("circular_conv_registers: every length, with a kernel made in the run 
                     circular_registers(512, 16, true), circular_registers(1024, 3, true),
                     circular_registers(2048, 1, true), circular_registers(512, 40, false),
                     circular_registers(4096, 2, false)});
+}
+
+TEST_CASE("circular_conv_registers: rows that lie channel by channel") {
+    if (!gpu_under_test()) return;
+    run_everywhere({circular_registers(2048, 3, true, R"({"op":"mul"})", {0, 1, 4, 5}),
+                    circular_registers(4096, 2, true, "", {0, 1, 4}),
+                    circular_registers(2048, 20, false, "", {0, 3})});
 }
 
 TEST_CASE("circular_conv_registers: 8,192 rows in 32 KiB") {

@@ -6,9 +6,7 @@ namespace longwave::ir {
 
 std::optional<schedules::RegisterForm> register_form(const PlanContext &context, uint32_t length,
                                                      uint32_t lanes) {
-    const schedules::WorkgroupLimits limits{static_cast<uint32_t>(context.device.workgroup_bytes),
-                                            static_cast<uint32_t>(context.device.target->threads)};
-    return schedules::register_form(length, lanes, limits);
+    return schedules::register_form(length, lanes, schedules::limits_of(*context.device.target));
 }
 
 Place spectrum_by_threads(KernelCall &call, const schedules::RegisterForm &form, uint32_t channels,

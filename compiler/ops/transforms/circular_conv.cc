@@ -107,7 +107,8 @@ std::optional<schedules::RegisterForm> in_registers(const KernelCall &call, cons
     const uint32_t rows = call.all_rows();
     if (!call.context.device.has_any_of(devices::gpu_kernels) || schedules::register_length(rows) != rows)
         return {};
-    return register_form(call.context, rows, tiles.padded);
+    // Where rows lie channel by channel, threads run along the rows.
+    return register_form(call.context, rows, call.channel_major(0) ? 1 : tiles.padded);
 }
 
 Status plan_in_registers(KernelCall &call, const ChannelTiles &tiles, const schedules::RegisterForm &form) {
