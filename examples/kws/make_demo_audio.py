@@ -41,7 +41,7 @@ SCRIPT = [
     Line("Could you bring me a glass of water, please?", "en-gb", command=False),
     Line("stop", "en-us+m3"),
     Line("no", "en-us"),
-    Line("right", "en-us+f3", 60),
+    Line("right", "en-us+f2"),
     Line("up", "en-gb-x-rp", 60),
     Line("We talked about the weather all evening.", "en-us+f3", command=False),
     Line("off", "en-us+f2"),

@@ -44,7 +44,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--stop", type=int, help="end earlier than the schedule")
     parser.add_argument("--cooldown", type=int, default=0, help="steps before --stop in which the rate falls to zero")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--fold", type=int, help="leave out the speakers of this fold (longwave.kws.crossval)")
+    parser.add_argument("--fold", type=int, help="leave out the speakers of this fold (longwave.kws.crossval); "
+                        f"{batches.NOBODY}: of a cache for folds, leave out nobody")
     parser.add_argument("--mine", type=int, default=400, help="with --stage harden: steps between two searches for mistakes")
     parser.add_argument("--average", type=float, default=EMA, help="share that the averaged weights keep in a step")
     parser.add_argument("--rows", type=int, default=28, help="sequences of 5.12 s in a batch")
@@ -102,8 +103,10 @@ def batch_loss(net: nn.Module, batch: batches.Batch, options: argparse.Namespace
 
 @torch.no_grad()
 def quick_accuracy(net: nn.Module, cache: Path, material: batches.Material) -> float:
-    """Top-1 in percent of isolated validation clips, or of those of the fold left out. For the log only."""
+    """Top-1 in percent of isolated validation clips, or of those of the fold left out; nan where nobody is. For the log only."""
     net.eval()
+    if material.left_out is not None and not len(material.left_out):
+        return math.nan
     if material.left_out is None:
         clips = torch.from_numpy(np.load(cache / "val.npy")).float()
         label = torch.from_numpy(np.load(cache / "val_label.npy"))

@@ -55,15 +55,26 @@ def test_chains_of_words_have_nobody_who_says_a_command(tmp_path: Path) -> None:
     assert set(chained[:, 0].tolist()) == {-9, -1}  # Arabic words; auxiliary ones of speakers without a fold
 
 
-def test_the_last_stage_leaves_the_fold_out(tmp_path: Path, monkeypatch) -> None:
+def test_every_stage_leaves_the_fold_out(tmp_path: Path, monkeypatch) -> None:
     commands = []
     monkeypatch.setattr(crossval.subprocess, "run", lambda command, check: commands.append(command))
-    options = argparse.Namespace(cache=tmp_path / "cache", share=0.5)
-    assert crossval.last_stage(options, 2, tmp_path, tmp_path / "finetune") == tmp_path / "last"
-    export, rows, train = commands
-    assert export[-2:] == [str(tmp_path / "finetune"), str(tmp_path / "before_last")]
-    assert rows[rows.index("--fold") + 1] == "2" and rows[rows.index("--batches") + 1] == "70"
-    assert train[-6:] == ["--steps", "175", "--missed", "0.6", "--seed", "2"]
+    options = argparse.Namespace(data=tmp_path, cache=tmp_path / "cache", share=0.5, harden=True)
+    assert crossval.train(options, 2, tmp_path) == tmp_path / "harden"
+
+    def value(command: list[str], option: str) -> str | None:
+        return command[command.index(option) + 1] if option in command else None
+
+    assert [value(command, "--stage") for command in commands] == ["pretrain", "finetune", "harden"]
+    assert [value(command, "--fold") for command in commands] == ["2"] * 3
+    assert [value(command, "--stop") for command in commands] == ["1500", "1375", "750"]
+    assert [value(command, "--init") for command in commands] == [None, str(tmp_path / "pretrain"), str(tmp_path / "finetune")]
+
+
+def test_the_model_that_ships_leaves_nobody_out(tmp_path: Path) -> None:
+    write_cache(tmp_path, folds=True)
+    material = batches.Material(tmp_path, batches.NOBODY)
+    assert not len(material.left_out)
+    assert len(material.commands_used) == 48 and len(material.auxiliary_used) == 8
 
 
 def test_a_cache_for_folds_is_not_used_without_one(tmp_path: Path) -> None:

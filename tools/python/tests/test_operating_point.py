@@ -71,8 +71,8 @@ def test_the_threshold_is_the_lowest_from_which_on_the_bound_holds() -> None:
         rows[start:start + 100] = [height, 0, 1 - height]
     base = Decision(smoothing_ms=300, min_count=3, classes=("one", "two", "_other_"))
     negatives = Negatives({"speech": rows}, words=2)
-    assert choose_threshold(negatives, base, 1.0) == 0.725
-    assert choose_threshold(negatives, base, 1.3) == 0.575  # one event: 4.74 / 4 = 1.19
+    assert choose_threshold(negatives, base, 1.0) == 0.73
+    assert choose_threshold(negatives, base, 1.3) == 0.57  # one event: 4.74 / 4 = 1.19
     assert lowest(lambda decision: decision.thresholds["default"] < 0.99, base) is None
 
 

@@ -21,6 +21,7 @@ SLOTS = 5  # most clips in a row
 FLOOR = 1e-5
 NOT_A_COMMAND = -2  # `_silence_` and `_unknown_` are both right
 EMPTY = -1  # this slot holds nothing
+NOBODY = -2  # the fold of no speaker; -1 is that of speakers without a fold
 REVERSIBLE = torch.tensor([COMMANDS.index(w) for w in COMMANDS if w not in ("no", "on")])
 
 
@@ -64,6 +65,7 @@ class Material:
     """The feature cache, memory-mapped so that parallel runs share it.
 
     `fold`: commands and auxiliary words of that fold's speakers are left out of `pick_clips`; see features.py --folds.
+    NOBODY: of no speaker, in a cache for folds.
     """
 
     def __init__(self, cache: Path, fold: int | None = None) -> None:
@@ -79,7 +81,7 @@ class Material:
         self.speech, self.chains = load("speech"), load("chains")
         self.mistakes: Tensor | None = None  # first frames of rows of `speech` where the model was wrong (mining.py)
         commands_fold, auxiliary_fold = load("commands_fold"), load("auxiliary_fold")
-        if fold is not None and (commands_fold is None or not (commands_fold == fold).any()):
+        if fold not in (None, NOBODY) and (commands_fold is None or not (commands_fold == fold).any()):
             raise ValueError(f"{cache}: no clips of fold {fold}; prepare it with longwave.kws.features --folds")
         if fold is None and commands_fold is not None:
             raise ValueError(f"{cache}: prepared for folds, so both splits are in it; give --fold, or another cache")

@@ -81,7 +81,7 @@ def main() -> None:
         decision = json.loads(options.decision.read_text())
     else:
         decision = {"output": "probabilities", "ignore": ["_silence_", "_unknown_"], "threshold": {"default": 0.8},
-                    "smoothing_ms": 300, "min_count": 3, "release": 0.5, "refractory_ms": 1000}
+                    "smoothing_ms": 500, "min_count": 3, "release": 0.5, "refractory_ms": 1000}
     package.write(make_package(load_run(options.run), decision, options.name), options.folder)
 
 

@@ -11,7 +11,7 @@ def wilson(hits: int, total: int, z: float = 1.96) -> tuple[float, float]:
     p = hits / total
     centre = (p + z * z / (2 * total)) / (1 + z * z / total)
     half = z / (1 + z * z / total) * math.sqrt(p * (1 - p) / total + z * z / (4 * total * total))
-    return centre - half, centre + half
+    return max(0.0, centre - half), min(1.0, centre + half)
 
 
 def poisson_upper(count: int, confidence: float = 0.95) -> float:
