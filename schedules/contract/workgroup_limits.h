@@ -1,6 +1,5 @@
 // What a workgroup of a GPU may use, as a target states it (targets/target.h).
 #pragma once
-#include "targets/target.h"
 #include <cstdint>
 
 namespace longwave::schedules {
@@ -10,7 +9,8 @@ struct WorkgroupLimits {
     uint32_t registers = 0; // float32 values that a thread keeps without a spill
 };
 
-inline WorkgroupLimits limits_of(const targets::Target &target) {
+// A template, for contracts do not know targets.
+template <class Target> WorkgroupLimits limits_of(const Target &target) {
     return {static_cast<uint32_t>(target.shared_bytes), static_cast<uint32_t>(target.threads),
             static_cast<uint32_t>(target.registers)};
 }
