@@ -37,13 +37,14 @@ struct Target {
     // clang compiles it with these flags: for machines that Halide has no name for.
     std::vector<std::string> clang{};
 
-    // Of a gpu, instead of what is above from `vector_registers` on. A kernel may need less; a device must offer this much.
+    // Of a gpu, instead of what stands from `vector_registers` on. A kernel may need less; a device
+    // must offer this much, but for `registers`.
     int shared_bytes = 0; // memory that a workgroup shares (maxComputeSharedMemorySize)
     int threads = 0;      // of a workgroup (maxComputeWorkGroupInvocations, and the size along x and y)
     int group_count = 0;  // workgroups along each dimension of a dispatch (maxComputeWorkGroupCount)
     int group_depth = 0;  // threads of a workgroup along z
-    // float32 values that a thread may keep when a workgroup has all its threads. No device is asked
-    // for it: drivers do not say, and code that keeps more is slow but right.
+    // float32 values that a thread may keep when a workgroup has all its threads. Drivers do not say
+    // how many there are. Code that keeps more is slow but right.
     int registers = 0;
     int buffers = 0;      // storage buffers that one kernel is bound to (maxPerStageDescriptorStorageBuffers)
 };

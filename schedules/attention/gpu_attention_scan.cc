@@ -64,16 +64,18 @@ public:
     struct Parts {
         int count, rows;
     };
+    // Two floats an element, and as much again for addresses, is a quarter of the registers.
+    static int wanted_rows(const targets::Target &target) { return target.registers / 16; }
     static Parts parts_of(const MatrixState &a, const targets::Target &target) {
         constexpr int least_threads = 64;
-        const int wanted = target.registers / 16, most = std::max(1, loop_threads(target) / a.tile),
+        const int wanted = wanted_rows(target), most = std::max(1, loop_threads(target) / a.tile),
                   want =
                       std::max((a.state_rows + wanted - 1) / wanted, (least_threads + a.tile - 1) / a.tile),
                   count = std::min({want, most, a.state_rows}), rows = (a.state_rows + count - 1) / count;
         return {(a.state_rows + rows - 1) / rows, rows};
     }
     static bool fits(const MatrixState &a, const targets::Target &target) {
-        return a.one_head && parts_of(a, target).rows <= 2 * target.registers / 16;
+        return a.one_head && parts_of(a, target).rows <= 2 * wanted_rows(target);
     }
 
     RegisterScan(KernelBuilder &k, const MatrixState &a, const std::vector<ImageParam> &keys,

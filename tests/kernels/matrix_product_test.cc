@@ -213,6 +213,12 @@ TEST_CASE("matrix_product: sizes that it leaves to another kernel") {
     const schedules::WorkgroupLimits limits = schedules::limits_of(*targets::find_gpu("vulkan-32k"));
     const auto fits = [&](const Shape &shape) { return gpu::product_tile(shape.sizes(), limits).has_value(); };
     CHECK(fits({64, 64, 64}));
+    const auto sums = [](const char *target, bool gates) { // of a thread
+        const Shape shape{64, 64, 64, true, gates};
+        return gpu::product_tile(shape.sizes(), schedules::limits_of(*targets::find_gpu(target)))->sums();
+    };
+    for (const bool gates : {false, true}) CHECK(sums("vulkan-16k", gates) == 8); // V3D keeps no more
+    CHECK(sums("vulkan-32k", true) == 32);
     CHECK(!fits({63, 64, 64}));                                         // inputs are read in fours
     CHECK(!fits({64, 64, 64, false, false, WeightFormat::float32, 2})); // and so are rows
     CHECK(!fits({64, 1, 64}));

@@ -195,6 +195,11 @@ static void few_instructions(uint32_t length, double limit, bool channel_major) 
         }
 }
 
+TEST_CASE("long_conv_registers: no form where threads have few registers") {
+    CHECK(schedules::register_form(1024, 16, schedules::limits_of(*targets::find_gpu("vulkan-32k"))));
+    CHECK(!schedules::register_form(1024, 16, schedules::limits_of(*targets::find_gpu("vulkan-16k"))));
+}
+
 TEST_CASE("long_conv_registers: no bank conflict, and few float instructions per sample") {
     if (gpu_under_test()) return;
     const std::map<uint32_t, double> most{{1024, 68}, {2048, 75}, {4096, 82}};

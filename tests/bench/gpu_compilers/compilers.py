@@ -15,7 +15,7 @@ ARM = "arm64"  # under the programs of the tests
 
 
 def amd(chip):
-    return {"target": "vulkan-32k", "icd": f"{ICD}/radeon_icd.x86_64.json", "environment": {"RADV_FORCE_FAMILY": chip},
+    return {"target": "vulkan-32k", "icd": f"{ICD}/radeon_icd.x86_64.json", "environment": {"RADV_FORCE_FAMILY": chip}, "assembly": True,
             "figures": {"instructions": "Instructions", "registers": "VGPRs", "waves": "Subgroups per SIMD",
                         "spills": ("Spilled VGPRs", "Spilled SGPRs"), "scratch": "Scratch size"}}
 
@@ -26,25 +26,23 @@ def intel(chip):
                         "spills": ("Spill Count", "Fill Count"), "scratch": "Scratch Memory Size"}}
 
 
-def adreno(chip):
-    return {"target": "vulkan-16k", "icd": f"{ARM}/freedreno.json", "environment": {"LONGWAVE_SHIM": chip}, "shim": f"{ARM}/gpu_arm_shim.so",
-            "figures": {"instructions": "Instruction Count", "registers": "Registers used", "waves": "Max Waves Per Core",
-                        "spills": ("STP Count", "LDP Count")}}
-
-
-def v3d(chip):
-    return {"target": "vulkan-16k", "icd": f"{ARM}/broadcom.json", "environment": {"LONGWAVE_SHIM": chip}, "shim": f"{ARM}/gpu_arm_shim.so",
-            "figures": {"instructions": "Instruction Count", "waves": "Thread Count", "spills": ("TMU Spills", "TMU Fills"),
-                        "scratch": "Spill Size"}}
+def arm(chip, driver, figures):
+    return {"target": "vulkan-16k", "arm": True, "icd": f"{ARM}/{driver}.json", "environment": {"LONGWAVE_SHIM": chip},
+            "shim": f"{ARM}/gpu_arm_shim.so", "figures": {"instructions": "Instruction Count", **figures}}
 
 
 # By the name of the chip. "waves" of Intel is the width of a subgroup: 8, 16 or 32 lanes; more hide
 # more. Registers of Adreno are fours of float32.
-COMPILERS = {"gfx1100": amd("gfx1100"), "vega10": amd("vega10"), "a770": intel("a770"), "adreno660": adreno("adreno660"), "v3d42": v3d("v3d42")}
+COMPILERS = {
+    "gfx1100": amd("gfx1100"), "vega10": amd("vega10"), "a770": intel("a770"),
+    "adreno660": arm("adreno660", "freedreno", {"registers": "Registers used", "waves": "Max Waves Per Core",
+                                                "spills": ("STP Count", "LDP Count")}),
+    "v3d42": arm("v3d42", "broadcom", {"waves": "Thread Count", "spills": ("TMU Spills", "TMU Fills"), "scratch": "Spill Size"}),
+}
 
 
 def on_arm(compiler):
-    return COMPILERS[compiler]["icd"].startswith(ARM)
+    return COMPILERS[compiler].get("arm", False)
 
 
 def place(path, programs):
@@ -105,7 +103,7 @@ def compile_all(compiler, programs, folder, modules, dump=None):
         os.makedirs(to, exist_ok=True)
         found = compiled(compiler, programs, folder, modules, to)
         for file, figures in found.items():
-            share = multiply_adds(to, file) if "RADV_FORCE_FAMILY" in COMPILERS[compiler]["environment"] else None
+            share = multiply_adds(to, file) if COMPILERS[compiler].get("assembly") else None
             if share is not None:
                 figures["multiply_adds"] = share
         return found

@@ -10,6 +10,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from longwave.kws.decision import Decision, events, moving_average, smoothing_rows  # noqa: E402
 from longwave.kws.heard import Negatives, busy_parts  # noqa: E402
+from longwave.kws.intervals import wilson  # noqa: E402
 from longwave.kws.operating_point import bound, choose_threshold, lowest  # noqa: E402
 from longwave.kws.speakers import bootstrap, folds, speaker_of  # noqa: E402
 
@@ -58,6 +59,10 @@ def test_busy_parts_give_the_events_of_the_whole() -> None:
         whole = [(e.word, round(e.score, 9)) for e in events(average, decision)]
         parts = [(e.word, round(e.score, 9)) for part in busy_parts(average) for e in events(part, decision)]
         assert whole == parts and len(whole) > 5
+
+
+def test_intervals_stay_between_none_and_all() -> None:
+    assert wilson(0, 20)[0] == 0 and wilson(20, 20)[1] == 1
 
 
 def test_the_bound_is_that_of_the_procedure() -> None:

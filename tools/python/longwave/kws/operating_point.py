@@ -137,22 +137,21 @@ def main() -> None:
     parser.add_argument("--record", type=Path)
     options = parser.parse_args()
     engine = Engine(options.longwave, options.model, options.cache)
-    base = BASE
     words = Words(engine, datasets.clips(options.data, "val"))
     negatives = Negatives({name: engine.scores(samples) for name, samples in held_out_streams(options.data, options.reading).items()})
     isolated = Isolated(engine, options.isolated) if options.isolated else None
-    threshold = choose_threshold(negatives, base, options.rate)
+    threshold = choose_threshold(negatives, BASE, options.rate)
     record = {"rate": options.rate, "threshold": threshold,
-              "chosen": describe(words, negatives, isolated, with_threshold(base, threshold)),
-              "curve": curve(words, negatives, isolated, base), "classes": CLASSES}
+              "chosen": describe(words, negatives, isolated, with_threshold(BASE, threshold)),
+              "curve": curve(words, negatives, isolated, BASE), "classes": CLASSES}
     if isolated:
         limit = options.per_1000 * isolated.words / 1000
-        other = lowest(lambda decision: poisson_upper(isolated.count(decision)) <= limit, base)
+        other = lowest(lambda decision: poisson_upper(isolated.count(decision)) <= limit, BASE)
         record["threshold_isolated"] = other
-        record["chosen_isolated"] = describe(words, negatives, isolated, with_threshold(base, other)) if other else None
+        record["chosen_isolated"] = describe(words, negatives, isolated, with_threshold(BASE, other)) if other else None
     if options.compare:
         thresholds = json.loads(options.compare.read_text())["decision"]["threshold"]
-        record["compared"] = describe(words, negatives, isolated, replace(base, thresholds=thresholds))
+        record["compared"] = describe(words, negatives, isolated, replace(BASE, thresholds=thresholds))
     print(json.dumps({key: value for key, value in record.items() if key != "curve"}, indent=1))
     if options.record:
         options.record.write_text(json.dumps(record, indent=1))
