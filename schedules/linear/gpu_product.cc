@@ -55,8 +55,10 @@ bool product_in_registers(KernelBuilder &k, const Product &p) {
                             .bias = p.has_bias,
                             .panels = p.panels};
     const WorkgroupLimits limits = limits_of(k.target);
-    const std::optional<gpu::VectorSlices> slices = gpu::vector_slices(sizes, limits);
     const std::optional<gpu::ProductTile> tile = gpu::product_tile(sizes, limits);
+    std::optional<gpu::VectorSlices> slices = gpu::vector_slices(sizes, limits);
+    // The fours of sums of all rows in more than a quarter of the registers: a tile spills less.
+    if (tile && sizes.rows * extent(p.halves) > limits.registers / 16) slices.reset();
     if (!slices && !tile) return false;
     const Shape shape = p.y_shape();
     Var o("o"), r("r");
