@@ -210,11 +210,10 @@ def start_tract(way: str, form: str, folder: Path) -> Started:
 
 
 def make_longwave(way: str, form: str, net: Any, folder: Path) -> None:
-    from longwave.kws.export import layers
+    from longwave.kws.export import chain
     from longwave.package import Package, write
 
-    chain = layers(net)[1:-2]  # without the front end, softmax and mean
-    package = Package("kws_features", [{"name": "x", "kind": "features", "width": 40}], chain, [{"name": "y", "from": "head"}], net.state_dict())
+    package = Package("kws_features", [{"name": "x", "kind": "features", "width": 40}], chain(net), [{"name": "y", "from": "head"}], net.state_dict())
     write(package, folder / "model")
     flags = ["--stream", "--block", "2", "--no-whole"] if way == "stream" else ["--length", "100"]
     done = subprocess.run([os.environ["LONGWAVE_PROGRAM"], "compile", folder / "model", "-o", folder / "model.lw", "--target", "host", "--quiet", *flags],

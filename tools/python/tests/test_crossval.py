@@ -58,8 +58,8 @@ def test_chains_of_words_have_nobody_who_says_a_command(tmp_path: Path) -> None:
 def test_every_stage_leaves_the_fold_out(tmp_path: Path, monkeypatch) -> None:
     commands = []
     monkeypatch.setattr(crossval.subprocess, "run", lambda command, check: commands.append(command))
-    options = argparse.Namespace(data=tmp_path, cache=tmp_path / "cache", share=0.5, harden=True)
-    assert crossval.train(options, 2, tmp_path) == tmp_path / "harden"
+    options = argparse.Namespace(data=tmp_path, cache=tmp_path / "cache", share=0.5, harden=True, pair=False)
+    assert crossval.trained(options, 2, tmp_path) == [tmp_path / "harden"]
 
     def value(command: list[str], option: str) -> str | None:
         return command[command.index(option) + 1] if option in command else None
@@ -68,6 +68,11 @@ def test_every_stage_leaves_the_fold_out(tmp_path: Path, monkeypatch) -> None:
     assert [value(command, "--fold") for command in commands] == ["2"] * 3
     assert [value(command, "--stop") for command in commands] == ["1500", "1375", "750"]
     assert [value(command, "--init") for command in commands] == [None, str(tmp_path / "pretrain"), str(tmp_path / "finetune")]
+    # The second network of a pair: the same with other random numbers.
+    options.pair = True
+    assert crossval.trained(options, 2, tmp_path) == [tmp_path / "harden", tmp_path / "second/harden"]
+    assert [value(command, "--fold") for command in commands] == ["2"] * 9
+    assert [value(command, "--seed") for command in commands[3:]] == ["2"] * 3 + ["12"] * 3
 
 
 def test_the_model_that_ships_leaves_nobody_out(tmp_path: Path) -> None:
@@ -93,13 +98,14 @@ def test_a_plain_cache_uses_every_clip(tmp_path: Path) -> None:
 
 
 def test_figures_pool_the_folds() -> None:
-    one = {"threshold": 0.8, "bound_per_hour": 0.9, "top1": [True, True, False, True], "label": [0, 1, 2, SILENCE],
+    one = {"threshold": 0.8, "events_by_word": [3, 1] + [0] * 8, "bound_per_hour": 0.9, "top1": [True, True, False, True], "label": [0, 1, 2, SILENCE],
            "speaker": ["a", "a", "b", "s1"], "heard": [True, False, True], "heard_speaker": ["a", "a", "b"]}
     two = one | {"threshold": 0.7, "top1": [True] * 4, "speaker": ["c", "c", "d", "s2"], "heard": [True] * 3,
                  "heard_speaker": ["c", "c", "d"]}
     found = pooled([one, two])
     assert found["streamed_top1"]["percent"] == 87.5 and found["streamed_top1"]["speakers"] == 6
     assert found["streamed_top1_without_silence"]["percent"] == 83.33
+    assert found["shares_of_false_accepts"]["yes"] == [0.75, 0.75] and found["shares_of_false_accepts"]["go"] == [0, 0]
     assert found["missed"]["missed"] == 1 and found["missed"]["words"] == 6 and found["missed"]["speakers"] == 4
 
 

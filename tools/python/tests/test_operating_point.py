@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from longwave.kws.decision import Decision, events, moving_average, smoothing_rows  # noqa: E402
 from longwave.kws.heard import Negatives, busy_parts  # noqa: E402
 from longwave.kws.intervals import wilson  # noqa: E402
-from longwave.kws.operating_point import bound, choose_threshold, lowest  # noqa: E402
+from longwave.kws.operating_point import PAIR, bound, choose_threshold, lowest, with_threshold  # noqa: E402
 from longwave.kws.speakers import bootstrap, folds, speaker_of  # noqa: E402
 
 
@@ -67,6 +67,19 @@ def test_intervals_stay_between_none_and_all() -> None:
 
 def test_the_bound_is_that_of_the_procedure() -> None:
     assert abs(bound(0, 2.9957) - 1) < 1e-3 and abs(bound(1, 4.7439) - 1) < 1e-3  # none in 3.0 h, one in 4.7 h
+
+
+def test_words_keep_their_distance_from_the_threshold() -> None:
+    assert with_threshold(Decision(), 0.7).thresholds == {"default": 0.7}
+    moved = with_threshold(PAIR, 0.7).thresholds
+    assert moved["default"] == 0.7 and moved["no"] == 0.75 and moved["up"] == 0.65 and "yes" not in moved
+
+
+def test_events_are_counted_by_word() -> None:
+    scores = np.zeros((2000, 12), np.float32)
+    scores[100:200, 3] = scores[700:800, 3] = scores[1400:1500, 9] = 1
+    found = Negatives({"a": scores, "b": scores}).by_word(with_threshold(Decision(), 0.8))
+    assert found.tolist() == [0, 0, 0, 4, 0, 0, 0, 0, 0, 2]
 
 
 def test_the_threshold_is_the_lowest_from_which_on_the_bound_holds() -> None:

@@ -1,6 +1,8 @@
 """The trained keyword network as a model package.
 
-    python -m longwave.kws.export RUN FOLDER [--decision decision.json] [--name kws12]
+    python -m longwave.kws.export RUN... FOLDER [--decision decision.json] [--name kws12]
+
+Two runs become one model, whose logits are the mean of both (pair.py).
 """
 from __future__ import annotations
 
@@ -10,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from .. import package
 from ..layers.frontend import BANDS, HOP, N_FFT, SAMPLE_RATE, WINDOW
@@ -19,11 +22,14 @@ from .losses import READ
 from .model import BN_EPS, KwsConfig, KwsNet
 
 
-def layers(net: KwsNet) -> list[package.Layer]:
-    """The chain from samples to logits; tensor prefixes are the module names of `KwsNet`."""
+def front_end(net: KwsNet) -> package.Layer:
+    return layer("log_mel", "front_end", window=WINDOW, hop=HOP, n_fft=N_FFT, bands=BANDS, offset=net.front_end.offset)
+
+
+def chain(net: KwsNet) -> list[package.Layer]:
+    """From features to logits; tensor prefixes are the module names of `KwsNet`."""
     config = net.config
-    chain = [
-        layer("log_mel", "front_end", window=WINDOW, hop=HOP, n_fft=N_FFT, bands=BANDS, offset=net.front_end.offset),
+    layers = [
         layer("conv2d", "stem.conv1", out_channels=config.stem1, kernel=[4, 5], stride=[2, 2]),
         layer("relu", "stem.relu1"),
         layer("conv2d", "stem.depthwise", out_channels=config.stem1, kernel=[3, 3], stride=[1, 2], groups=config.stem1,
@@ -39,27 +45,30 @@ def layers(net: KwsNet) -> list[package.Layer]:
         convolution = layer("sgconv", "sgconv", prefix=f"blocks.{i}.layer", kernel_dim=config.kernel_dim,
                             l_max=block.layer.kernel_length, num_scales=config.n_scales, mode="cat_randn", postact="glu")
         norm = layer("batch_norm", "norm", prefix=f"blocks.{i}.norm", eps=BN_EPS)
-        chain.append(residual(f"blocks.{i}", norm, [convolution]))
-    chain += [
-        layer("batch_norm", "norm", eps=BN_EPS),
-        layer("linear", "head", out_features=len(CLASSES)),
-        layer("softmax", "softmax"),
-        layer("mean_window", "window", frames=READ, input="head"),
-    ]
-    return chain
+        layers.append(residual(f"blocks.{i}", norm, [convolution]))
+    return layers + [layer("batch_norm", "norm", eps=BN_EPS), layer("linear", "head", out_features=len(CLASSES))]
 
 
-def make_package(net: KwsNet, decision: dict[str, Any], name: str) -> Package:
-    """Outputs: "logits", the mean of the last 0.3 s, and "probabilities" of each 20 ms frame for the decision layer."""
+def decision_layers(logits: str) -> list[package.Layer]:
+    return [layer("softmax", "softmax"), layer("mean_window", "window", frames=READ, input=logits)]
+
+
+def audio_package(net: KwsNet, layers: list[package.Layer], weights: dict[str, Tensor], decision: dict[str, Any], name: str) -> Package:
+    """The front end of `net`, then `layers`. Outputs: "logits", the mean of the last 0.3 s, and "probabilities" of each
+    20 ms frame for the decision layer."""
     return Package(
         name=name,
         inputs=[{"name": "audio", "kind": "audio", "sample_rate": SAMPLE_RATE}],
-        layers=layers(net),
+        layers=[front_end(net)] + layers,
         outputs=[{"name": "logits", "from": "window"}, {"name": "probabilities", "from": "softmax"}],
         labels=CLASSES,
         decision=decision,
-        weights=net.state_dict(),
+        weights=weights,
     )
+
+
+def make_package(net: KwsNet, decision: dict[str, Any], name: str) -> Package:
+    return audio_package(net, chain(net) + decision_layers("head"), net.state_dict(), decision, name)
 
 
 def load_run(run: Path) -> KwsNet:
@@ -72,7 +81,7 @@ def load_run(run: Path) -> KwsNet:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("run", type=Path)
+    parser.add_argument("run", type=Path, nargs="+", help="one or two")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--decision", type=Path, help="decision settings (default: threshold 0.8 for every word)")
     parser.add_argument("--name", default="kws12")
@@ -82,7 +91,15 @@ def main() -> None:
     else:
         decision = {"output": "probabilities", "ignore": ["_silence_", "_unknown_"], "threshold": {"default": 0.8},
                     "smoothing_ms": 500, "min_count": 3, "release": 0.5, "refractory_ms": 1000}
-    package.write(make_package(load_run(options.run), decision, options.name), options.folder)
+    nets = [load_run(run) for run in options.run]
+    if len(nets) > 2:
+        parser.error("expected one run or two")
+    if len(nets) == 2:
+        from .pair import make_pair  # which needs this module
+
+        package.write(make_pair((nets[0], nets[1]), decision, options.name), options.folder)
+    else:
+        package.write(make_package(nets[0], decision, options.name), options.folder)
 
 
 if __name__ == "__main__":

@@ -80,6 +80,15 @@ class Negatives:
             total += sum(len(events(part, decision)) for part in self._parts[name])
         return total
 
+    def by_word(self, decision: Decision) -> np.ndarray:
+        """Events of each word in all streams."""
+        counts = np.zeros(self.words, int)
+        self.count(decision)  # makes the parts
+        for parts in self._parts.values():
+            for part in parts:
+                np.add.at(counts, [event.word for event in events(part, decision)], 1)
+        return counts
+
     def total_hours(self) -> float:
         return sum(self.hours.values())
 
