@@ -314,6 +314,8 @@ static ordered_json placement_report(const EntryPlan &entry, const Placed &place
 
 ordered_json device_report(const DeviceReportInputs &in) {
     ordered_json report{{"name", in.device.name}, {"kernels", in.kernels}, {"bytes", in.bytes}};
+    if (in.measured_device.empty()) report["costs"] = "assumed";
+    else report["costs"] = {{"measured", in.measured_device}};
     for (const auto &[entry, count] : in.dispatches)
         report["dispatches"].push_back({{"entry", entry}, {"count", count}});
     const auto run = std::find_if(in.entries.begin(), in.entries.end(), [&](const EntryPlan &plan) {

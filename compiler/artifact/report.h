@@ -39,6 +39,7 @@ struct DeviceReportInputs {
     const std::string &no_run, &no_stream; // why it has no such entries
     size_t kernels = 0, bytes = 0;         // of its code
     const std::map<std::string, size_t> &dispatches; // by entry
+    const std::string &measured_device; // whose costs the choices rest on; empty: they are assumed
 };
 // Entries and code of the device. Where layers were placed: the device of each layer and the
 // transfers.

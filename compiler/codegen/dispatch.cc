@@ -73,6 +73,9 @@ Expected<Dispatch> parse_dispatch(const std::string &text, const schedules::Sign
     LW_ASSIGN(dispatch.local, read_three(gpu, "local"));
     LW_ASSIGN(dispatch.bindings, read_bindings(gpu, signature));
     LW_ASSIGN(dispatch.features, read_features(gpu));
+    const json variants = gpu.value("variants", json());
+    if (!is_number(variants, 1, artifact::most_variants)) return wrong("variants", "a number of at least 1");
+    dispatch.variants = variants.get<uint32_t>();
     return dispatch;
 }
 

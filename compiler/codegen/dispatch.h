@@ -17,11 +17,12 @@ struct Dispatch {
     uint32_t features = 0;         // Modules.features
     uint8_t table = 255;           // Module.table
     uint8_t overflow = 255;        // Module.overflow
+    uint32_t variants = 1;         // of the kernel (schedules/contract/kernel.h)
 };
 
 // The member "gpu" of a signature:
 //     {"entry":"k","grid":[4,1,1],"local":[64,1,1],"shared_bytes":1024,"bindings":[0,-1,2],"scalars":1,
-//      "features":["shaderFloat64"]}
+//      "features":["shaderFloat64"],"variants":1}
 // `bindings` has a number for each argument, −1 for scalars, which share the one of `scalars`, and
 // for what the module does not read. Fault::internal says what is wrong.
 Expected<Dispatch> parse_dispatch(const std::string &text, const schedules::Signature &signature);

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <fmt/format.h>
 #include <map>
+#include <optional>
 #include <set>
 
 namespace longwave::compiler {
@@ -24,14 +25,6 @@ std::vector<size_t> kernels_called(const Specs &specs, const std::vector<EntryPl
     for (size_t k = 0; k < specs.all.size(); k++)
         if (called.contains(specs.all[k])) kernels.push_back(k);
     return kernels;
-}
-
-std::vector<KernelRequest> requests_for(const Specs &specs, const std::vector<size_t> &kernels,
-                                        const targets::Target &target) {
-    std::vector<KernelRequest> requests;
-    requests.reserve(kernels.size());
-    for (const size_t k : kernels) requests.push_back({split_fp16(specs.all[k]).kernel, target.name});
-    return requests;
 }
 
 std::vector<uint32_t> words_of(const CompiledKernel &kernel) {
@@ -63,6 +56,13 @@ Expected<std::vector<uint8_t>> code_for_streams(const std::string &spec, const C
     }
 }
 
+// A module as the file holds it.
+struct MadeModule {
+    Dispatch dispatch;
+    std::vector<uint8_t> code;
+    std::optional<StepModule> step; // of a kernel that streams call: what a chain is made of
+};
+
 // Manifest and modules, as formats/artifact/modules.fbs lays them out.
 class Segment {
 public:
@@ -72,24 +72,9 @@ public:
         manifest_.threads = static_cast<uint32_t>(target.threads);
     }
 
-    void add(size_t kernel, const Dispatch &dispatch, const std::vector<uint8_t> &code) {
-        auto module = std::make_unique<fb::ModuleT>();
-        const auto three = [](const std::array<uint32_t, 3> &n) {
-            return std::make_unique<fb::Extent3>(n[0], n[1], n[2]);
-        };
-        module->kernel = static_cast<uint16_t>(kernel);
-        module->offset = static_cast<uint32_t>(code_.size()); // from the first one
-        module->size = static_cast<uint32_t>(code.size());
-        module->entry = dispatch.entry;
-        module->grid = three(dispatch.grid);
-        module->local = three(dispatch.local);
-        module->shared_bytes = dispatch.shared_bytes;
-        module->bindings = dispatch.bindings;
-        module->table = dispatch.table;
-        module->overflow = dispatch.overflow;
-        manifest_.modules.push_back(std::move(module));
-        manifest_.features |= dispatch.features;
-        code_.insert(code_.end(), code.begin(), code.end());
+    void add(size_t kernel, const MadeModule &made) { manifest_.modules.push_back(placed(kernel, made)); }
+    void add_variant(size_t kernel, const MadeModule &made) {
+        manifest_.variants.push_back(placed(kernel, made));
     }
 
     void add(const StepChain &chain) {
@@ -113,7 +98,8 @@ public:
         // Offsets are never 0, so that none takes the place of a default: the manifest's size stays
         // the same.
         const uint64_t behind = 8 + (pack().size() + 3) / 4 * 4;
-        for (auto &module : manifest_.modules) module->offset += static_cast<uint32_t>(behind);
+        for (auto *list : {&manifest_.modules, &manifest_.variants})
+            for (auto &module : *list) module->offset += static_cast<uint32_t>(behind);
         for (auto &chain : manifest_.chains) chain->offset += static_cast<uint32_t>(behind);
         std::vector<uint8_t> manifest = pack(), segment(8);
         const uint64_t size = manifest.size();
@@ -125,6 +111,27 @@ public:
     }
 
 private:
+    std::unique_ptr<fb::ModuleT> placed(size_t kernel, const MadeModule &made) {
+        const Dispatch &dispatch = made.dispatch;
+        auto module = std::make_unique<fb::ModuleT>();
+        const auto three = [](const std::array<uint32_t, 3> &n) {
+            return std::make_unique<fb::Extent3>(n[0], n[1], n[2]);
+        };
+        module->kernel = static_cast<uint16_t>(kernel);
+        module->offset = static_cast<uint32_t>(code_.size()); // from the first one
+        module->size = static_cast<uint32_t>(made.code.size());
+        module->entry = dispatch.entry;
+        module->grid = three(dispatch.grid);
+        module->local = three(dispatch.local);
+        module->shared_bytes = dispatch.shared_bytes;
+        module->bindings = dispatch.bindings;
+        module->table = dispatch.table;
+        module->overflow = dispatch.overflow;
+        manifest_.features |= dispatch.features;
+        code_.insert(code_.end(), made.code.begin(), made.code.end());
+        return module;
+    }
+
     std::vector<uint8_t> pack() const {
         flatbuffers::FlatBufferBuilder builder;
         builder.ForceDefaults(true);
@@ -137,48 +144,111 @@ private:
     std::vector<uint8_t> code_;
 };
 
+// Makes modules of what longwave-kgen compiled, and knows what chains are made of.
+class ModuleMaker {
+public:
+    ModuleMaker(const Specs &specs, const std::vector<EntryPlan> &entries, const devices::Traits &device)
+        : specs_(specs), target_(*device.target) {
+        each_call(entries, device, [&](const EntryPlan &entry, const Step &step) {
+            if (entry.kind == EntryPlan::Kind::stream) streamed_.insert(step.spec);
+        });
+    }
+
+    // `signature` is the kernel's; float16 arguments change it.
+    Expected<MadeModule> make(size_t k, const CompiledKernel &kernel, schedules::Signature &signature) const {
+        LW_ASSIGN(Dispatch dispatch, parse_dispatch(kernel.text, signature));
+        MadeModule made{dispatch, kernel.object, {}};
+        if (const Fp16Spec halves = split_fp16(specs_.all[k]); !halves.arguments.empty()) {
+            LW_TRY(store_fp16(halves, made.code, signature, made.dispatch));
+        } else if (streamed_.contains(specs_.all[k])) {
+            made.step = {words_of(kernel), signature, dispatch};
+            LW_ASSIGN(made.code, code_for_streams(specs_.all[k], kernel, target_, made.dispatch));
+        }
+        return made;
+    }
+
+    KernelRequest request(size_t k, uint32_t variant = 0) const {
+        std::string spec = split_fp16(specs_.all[k]).kernel;
+        if (variant > 0) {
+            nlohmann::json document = nlohmann::json::parse(spec);
+            document["variant"] = variant;
+            spec = document.dump();
+        }
+        return {spec, target_.name};
+    }
+
+private:
+    const Specs &specs_;
+    const targets::Target &target_;
+    std::set<std::string> streamed_;
+};
+
+// A variant in the order of the segment.
+struct Variant {
+    size_t kernel = 0;
+    uint32_t number = 0;
+};
+
+Status other_arguments(const std::string &spec, const targets::Target &target, const char *than) {
+    return Status::internal(
+        fmt::format("kernel {} has another argument list on {} than {}", spec, target.name, than));
+}
+
+// Compiles the variants and adds them.
+Status add_variants(const ModuleMaker &maker, const std::vector<Variant> &variants,
+                    const targets::Target &target, const KernelCacheOptions &kernel_cache, Code &code,
+                    Segment &segment) {
+    std::vector<KernelRequest> requests;
+    for (const Variant &variant : variants) requests.push_back(maker.request(variant.kernel, variant.number));
+    LW_ASSIGN(const auto compiled, compile_kernels(requests, kernel_cache));
+    for (size_t i = 0; i < variants.size(); i++) {
+        (compiled[i].cached ? code.cached : code.compiled)++;
+        schedules::Signature signature = compiled[i].signature;
+        align_arguments(signature);
+        LW_ASSIGN(const MadeModule made, maker.make(variants[i].kernel, compiled[i], signature));
+        if (!same_arguments(code.signatures[variants[i].kernel], signature))
+            return other_arguments(requests[i].spec, target, "without the variant");
+        segment.add_variant(variants[i].kernel, made);
+    }
+    return Status::ok();
+}
+
 } // namespace
 
 Status compile_modules(const Specs &specs, const std::vector<EntryPlan> &entries, const Storage &storage,
-                       const devices::Traits &device, uint64_t chained_bytes,
-                       const KernelCacheOptions &options, Code &code) {
+                       const devices::Traits &device, const ModuleOptions &options,
+                       const KernelCacheOptions &kernel_cache, Code &code) {
     if (device.code != devices::CodeContainer::modules) return Status::ok();
     const std::vector<size_t> kernels = kernels_called(specs, entries, device);
     if (kernels.empty()) return Status::ok();
     const targets::Target &target = *device.target;
-    const auto requests = requests_for(specs, kernels, target);
-    LW_ASSIGN(const auto compiled, compile_kernels(requests, options));
-    std::set<std::string> streamed;
-    each_call(entries, device, [&](const EntryPlan &entry, const Step &step) {
-        if (entry.kind == EntryPlan::Kind::stream) streamed.insert(step.spec);
-    });
+    const ModuleMaker maker(specs, entries, device);
+    std::vector<KernelRequest> requests;
+    for (const size_t k : kernels) requests.push_back(maker.request(k));
+    LW_ASSIGN(const auto compiled, compile_kernels(requests, kernel_cache));
 
     Segment segment(target);
     code.signatures.resize(specs.all.size());
     std::map<std::string, StepModule> of_streams;
+    std::vector<Variant> variants;
     for (size_t i = 0; i < kernels.size(); i++) {
+        const size_t k = kernels[i];
         const CompiledKernel &kernel = compiled[i];
         (kernel.cached ? code.cached : code.compiled)++;
         schedules::Signature signature = kernel.signature;
         align_arguments(signature);
-        schedules::Signature &known = code.signatures[kernels[i]];
-        if (kernels[i] >= specs.cpus) known = signature;
-        else if (!same_arguments(known, signature))
-            return Status::internal(fmt::format("kernel {} has another argument list on {} than on CPUs",
-                                                requests[i].spec, target.name));
-        LW_ASSIGN(Dispatch dispatch, parse_dispatch(kernel.text, signature));
-        std::vector<uint8_t> module = kernel.object;
-        if (const Fp16Spec halves = split_fp16(specs.all[kernels[i]]); !halves.arguments.empty()) {
-            LW_TRY(store_fp16(halves, module, signature, dispatch));
-            code.signatures[kernels[i]] = signature;
-        } else if (streamed.contains(requests[i].spec)) {
-            of_streams[requests[i].spec] = {words_of(kernel), signature, dispatch};
-            LW_ASSIGN(module, code_for_streams(requests[i].spec, kernel, target, dispatch));
-        }
-        segment.add(kernels[i], dispatch, module);
+        if (k < specs.cpus && !same_arguments(code.signatures[k], signature))
+            return other_arguments(requests[i].spec, target, "on CPUs");
+        LW_ASSIGN(const MadeModule made, maker.make(k, kernel, signature));
+        if (k >= specs.cpus) code.signatures[k] = signature;
+        if (made.step) of_streams[specs.all[k]] = *made.step;
+        segment.add(k, made);
+        for (uint32_t v = 1; v < std::min(made.dispatch.variants, options.variants); v++)
+            variants.push_back({k, v});
     }
+    LW_TRY(add_variants(maker, variants, target, kernel_cache, code, segment));
     LW_TRY(check_steps(specs.all, entries, code.signatures, devices::CodeContainer::modules));
-    const ChainLimits limits{target, chained_bytes};
+    const ChainLimits limits{target, options.chained_bytes};
     const std::vector<StepChain> chains = chain_steps(entries, storage, device, of_streams, limits);
     for (const StepChain &chain : chains) segment.add(chain);
     for (size_t e = 0; e < entries.size(); e++)

@@ -80,8 +80,8 @@ Expected<CompiledPieces> compile_pieces(package::Package package, const Options 
     }));
     if (device)
         LW_TRY(passes.timed("compile_modules", [&] {
-            return compile_modules(specs, plans.entries, plans.storage, *device, options.gpu_chained_bytes,
-                                   device_kernels, code);
+            return compile_modules(specs, plans.entries, plans.storage, *device,
+                                   {options.gpu_chained_bytes, options.gpu_variants}, device_kernels, code);
         }));
 
     // ---- check: reference inputs and outputs that `verify` recomputes
@@ -101,7 +101,7 @@ Expected<CompiledPieces> compile_pieces(package::Package package, const Options 
     if (device)
         report["gpu"] = device_report({*device, plans.entries, on_device.placed, on_device.no_run,
                                        on_device.no_stream, code.module_kernels, code.modules.size(),
-                                       code.dispatches});
+                                       code.dispatches, request.tuning.measured_device});
     const auto certificates = make_certificates(model.offline).dump();
     model.offline = model.stream = {}; // all of their weights are packed
     CompiledPieces result;

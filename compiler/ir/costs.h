@@ -2,7 +2,8 @@
 // its tables in its own file (Algorithm::costs): the key, the points, and how `longwave tune`
 // measures a point. The figures come from schedules/long_conv/tables/costs.json, or from a tuning
 // file. Units: ns per output element (one channel, one row) on one thread of one machine. The
-// planner compares estimates, so it needs ratios only.
+// planner compares estimates, so it needs ratios only. Beside the tables stand the costs of a
+// device.
 #pragma once
 #include "formats/base/expected.h"
 #include <cstdint>
@@ -51,8 +52,20 @@ std::string row_name(const CostTable &table, uint32_t point); // "direct 16"
 // Three significant digits, as in costs.json.
 double rounded(double ns);
 
+// Costs of a device whose kernels wait for memory: those of a GPU. The ops have no tables of it.
+struct DeviceCosts {
+    double bytes_per_ns = 0;    // that kernels read and write
+    double ns_per_dispatch = 0; // with its barrier
+    double busy_workgroups = 0; // of 256 threads that reach bytes_per_ns
+};
+// Nobody measured these. They describe a common device: 400 GB/s, 5 µs per dispatch.
+inline constexpr DeviceCosts assumed_device{
+    .bytes_per_ns = 400, .ns_per_dispatch = 5000, .busy_workgroups = 64};
+
 class Tables {
 public:
+    DeviceCosts device = assumed_device;
+
     // Reads `tables` from JSON as in costs.json. Fault::input: a table is missing or malformed; the
     // message names its key. Places ascend, and no number is negative.
     static Expected<Tables> parse(std::string_view json, std::span<const CostTable *const> tables);

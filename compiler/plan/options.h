@@ -66,6 +66,8 @@ struct Options {
     // Steps of a stream on a GPU that touch at most so many bytes share dispatches; 0: none does
     // (codegen/chains.h).
     uint64_t gpu_chained_bytes = 256u << 10;
+    // Most variants of a kernel for a GPU in the file, from which a device takes the fastest (docs/gpu.md).
+    uint32_t gpu_variants = 4;
     // force one algorithm by name where its op has several; empty: the planner chooses
     std::string convolution;
     std::string tuning, tuning_name; // text and name of a tuning file (tuning.h); empty: the shipped tables

@@ -49,6 +49,42 @@ Status check_structures(const json &all, const std::vector<targets::Target> &tar
     return Status::ok();
 }
 
+// A range that holds every device there is or may be. Beyond it a number was mistyped.
+struct DeviceNumber {
+    const char *name;
+    double low, high;
+    double costs::DeviceCosts::*to;
+};
+constexpr DeviceNumber device_numbers[] = {
+    {"bytes_per_ns", 0.001, 1e6, &costs::DeviceCosts::bytes_per_ns},
+    {"ns_per_dispatch", 0.1, 1e9, &costs::DeviceCosts::ns_per_dispatch},
+    {"busy_workgroups", 1, 65536, &costs::DeviceCosts::busy_workgroups},
+};
+
+Status bad_gpu(const std::string &what) {
+    return Status::input(fmt::format(
+        "\"gpu\": {}: measure again with `longwave tune --device vulkan`, or remove \"gpu\"", what));
+}
+
+Expected<costs::DeviceCosts> parse_device(const json &gpu, std::string &name) {
+    if (!gpu.is_object()) return bad_gpu("no object");
+    const auto device = gpu.find("device");
+    if (device == gpu.end() || !device->is_string() || device->get_ref<const std::string &>().empty())
+        return bad_gpu("\"device\" must be the name of the GPU");
+    name = device->get<std::string>();
+    costs::DeviceCosts costs;
+    for (const DeviceNumber &number : device_numbers) {
+        const auto found = gpu.find(number.name);
+        if (found == gpu.end()) return bad_gpu(fmt::format("\"{}\" is missing", number.name));
+        const double value = found->is_number() ? found->get<double>() : 0; // NaN is in no range
+        if (!(value >= number.low && value <= number.high))
+            return bad_gpu(fmt::format("\"{}\" must be a number from {} to {}, and is {}", number.name,
+                                       number.low, number.high, found->dump().substr(0, 20)));
+        costs.*number.to = value;
+    }
+    return costs;
+}
+
 Expected<Tuning> parse(std::string_view text, const std::vector<targets::Target> &targets) {
     const json all = parse_shallow(text);
     if (!all.is_object() || !all.contains("tuning")) return Status::input("no tuning file");
@@ -56,11 +92,15 @@ Expected<Tuning> parse(std::string_view text, const std::vector<targets::Target>
         return Status::input(fmt::format("version {} of tuning files is unknown, expected {}: measure again "
                                          "with `longwave tune`",
                                          all["tuning"].dump().substr(0, 20), tuning_version));
-    if (!all.contains("costs") && !all.contains("structures"))
+    if (!all.contains("costs") && !all.contains("structures") && !all.contains("gpu"))
         return Status::input("holds no tables yet: continue it with `longwave tune -o`");
     Tuning tuning;
     if (all.contains("costs")) {
         LW_ASSIGN(tuning.measured_costs, costs::parse(all["costs"].dump()));
+    }
+    if (all.contains("gpu")) {
+        if (!tuning.measured_costs) tuning.measured_costs = costs::shipped();
+        LW_ASSIGN(tuning.measured_costs->device, parse_device(all["gpu"], tuning.measured_device));
     }
     if (all.contains("structures")) {
         LW_TRY(check_structures(all["structures"], targets));

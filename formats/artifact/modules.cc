@@ -2,6 +2,7 @@
 #include "formats/artifact/geometry.h"
 #include "formats/artifact/modules_schema.h"
 #include "formats/artifact/rules.h"
+#include "formats/base/same_bytes.h"
 #include "formats/spirv/spirv.h"
 #include <cstring>
 
@@ -119,6 +120,31 @@ Broken module_rule(const fb::Plan &plan, const fb::Modules &all, const Bytes &se
     if (Broken b = bindings_rule(kernel, module, m)) return b;
     if (Broken b = halves_rule(all, kernel, module, m)) return b;
     return code_rule(segment, module, m);
+}
+
+bool same_descriptors(const flatbuffers::Vector<uint8_t> &a, const flatbuffers::Vector<uint8_t> &b) {
+    return a.size() == b.size() && same_bytes(a.data(), b.data(), a.size());
+}
+
+// A variant takes the place of a module: whoever binds buffers for one binds them for the other.
+Broken variant_rule(const ModulesView &view, const Bytes &segment, uint32_t v) {
+    const fb::Modules &all = view.manifest();
+    const fb::Module &variant = *all.variants()->Get(v);
+    const fb::Module *module = view.of_kernel(variant.kernel());
+    if (!module)
+        return broken(21, "a variant of a kernel without a module: variant, kernel", v, variant.kernel());
+    if (v > 0 && variant.kernel() < all.variants()->Get(v - 1)->kernel())
+        return broken(21, "variants are not in the order of their kernels: variant, kernel", v,
+                      variant.kernel());
+    if (v >= most_variants - 1 && variant.kernel() == all.variants()->Get(v + 1 - most_variants)->kernel())
+        return broken(21, "too many variants of a kernel: variant, kernel", v, variant.kernel());
+    if (Broken b = printable(*variant.entry(), "name of a variant's entry: variant, byte", v)) return b;
+    if (Broken b = shape_rule(all, variant, v)) return b;
+    if (!same_descriptors(*variant.bindings(), *module->bindings()) || variant.table() != module->table() ||
+        variant.overflow() != module->overflow())
+        return broken(21, "descriptors of a variant differ from its module's: variant, kernel", v,
+                      variant.kernel());
+    return code_rule(segment, variant, v);
 }
 
 bool one_a_stream(const fb::Entry &entry, fb::Space space) {
@@ -298,9 +324,28 @@ Broken read_manifest(const Bytes &segment, const fb::Modules **out) {
 } // namespace
 
 const fb::Module *ModulesView::of_kernel(uint32_t kernel) const {
-    for (const fb::Module *module : *modules_->modules())
-        if (module->kernel() == kernel) return module;
-    return nullptr;
+    const auto &modules = *modules_->modules(); // in the order of their kernels
+    uint32_t low = 0, high = modules.size();
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (modules.Get(middle)->kernel() < kernel) low = middle + 1;
+        else high = middle;
+    }
+    return low < modules.size() && modules.Get(low)->kernel() == kernel ? modules.Get(low) : nullptr;
+}
+
+uint32_t ModulesView::variants_of(uint32_t kernel) const {
+    uint32_t found = 1;
+    for (uint32_t v = 0; v < count(modules_->variants()); ++v)
+        found += modules_->variants()->Get(v)->kernel() == kernel;
+    return found;
+}
+
+const fb::Module &ModulesView::variant(uint32_t kernel, uint32_t number) const {
+    if (number == 0) return *of_kernel(kernel);
+    uint32_t v = 0;
+    while (modules_->variants()->Get(v)->kernel() != kernel) ++v;
+    return *modules_->variants()->Get(v + number - 1);
 }
 
 uint32_t ModulesView::chain_count() const { return count(modules_->chains()); }
@@ -326,6 +371,8 @@ Broken open_modules(const fb::Plan &plan, const Bytes &segment, ModulesView *out
                       all.shared_bytes());
     for (uint32_t m = 0; m < all.modules()->size(); ++m)
         if (Broken b = module_rule(plan, all, segment, m)) return b;
+    for (uint32_t v = 0; v < count(all.variants()); ++v)
+        if (Broken b = variant_rule(opened, segment, v)) return b;
     if (Broken b = entries_rule(plan, opened)) return b;
     for (uint32_t c = 0; c < count(all.chains()); ++c)
         if (Broken b = chain_rule(plan, all, segment, c)) return b;

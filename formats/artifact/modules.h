@@ -18,6 +18,8 @@ namespace longwave::artifact {
 inline constexpr uint32_t gpu_float64 = 1, gpu_storage_16 = 2,
                           known_gpu_features = gpu_float64 | gpu_storage_16;
 inline constexpr uint8_t unbound = 255;
+// Modules of a kernel with its variants.
+inline constexpr uint32_t most_variants = 8;
 
 // The kernels of one GPU target. Whoever holds one may follow every index, offset and size in it.
 class ModulesView {
@@ -26,6 +28,9 @@ public:
     explicit operator bool() const { return modules_ != nullptr; }
     const fb::Modules &manifest() const { return *modules_; }
     const fb::Module *of_kernel(uint32_t kernel) const; // null: an entry of the CPU alone calls it
+    // Of a kernel that has a module: with that one, and the one of that number, 0 being the module.
+    uint32_t variants_of(uint32_t kernel) const;
+    const fb::Module &variant(uint32_t kernel, uint32_t number) const;
     uint32_t chain_count() const;
     const fb::Chain &chain(uint32_t index) const; // by entry and first step
     Bytes code(const fb::Module &module) const;   // SPIR-V, 4-aligned

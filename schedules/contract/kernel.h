@@ -14,6 +14,8 @@
 //   and may be read. The padding is the same on every target, so state and weights have one layout.
 // - A specification may name arguments whose rows lie [channel][row] instead: `"channel_major":[0,3]`, numbers
 // in call order. Only arguments with a layout group may be named, and of a group all or none.
+// - A kernel of a GPU may have variants: other code for the same arguments and, up to rounding, the same
+// results. `"variant":n` names one. 0, the default, is the best guess, and a device may prefer another.
 // - Halide dimension 0 is the innermost. All mins are 0, all extents and strides static.
 // - The function is `int f(void **args)` (Halide's argv form, symbol `<symbol>_argv`); args[i] is a
 // halide_buffer_t* or int32_t*, args[0] is void** user context ->

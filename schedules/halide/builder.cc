@@ -38,7 +38,8 @@ KernelBuilder::KernelBuilder(const std::string &kernel, const nlohmann::json &sp
       spec_(spec) {
     params.require(spec.contains("params"), "the specification has no params");
     for (const auto &[key, value] : spec.items())
-        params.require(key == "kernel" || key == "params" || key == "epilogue" || key == "channel_major",
+        params.require(key == "kernel" || key == "params" || key == "epilogue" || key == "channel_major" ||
+                           key == "variant",
                        "unknown key '" + key + "' in the specification");
     params.require(!spec.contains("epilogue") || spec.at("epilogue").is_array(),
                    "'epilogue' must be an array");
@@ -46,6 +47,9 @@ KernelBuilder::KernelBuilder(const std::string &kernel, const nlohmann::json &sp
         params.require(number.is_number_unsigned(), "'channel_major' must be numbers of arguments");
         asked_channel_major_.insert(number.get<size_t>());
     }
+    const nlohmann::json asked = spec.value("variant", nlohmann::json(0u));
+    params.require(asked.is_number_unsigned(), "'variant' must be a number");
+    asked_variant_ = asked.get<size_t>();
 }
 
 ImageParam KernelBuilder::add(std::vector<ImageParam> &list, const std::string &name, const Shape &shape,
@@ -72,6 +76,11 @@ void KernelBuilder::allow_channel_major(std::vector<std::string> together, bool 
 void KernelBuilder::allow_channel_major_with_operands(std::vector<std::string> together, bool prefers) {
     together.insert(together.end(), row_operands_.begin(), row_operands_.end());
     allow_channel_major(std::move(together), prefers);
+}
+
+size_t KernelBuilder::variant(size_t count) {
+    variants_ = count;
+    return std::min(asked_variant_, count - 1); // finish() refuses more
 }
 
 void KernelBuilder::check_layouts() const {
@@ -214,6 +223,7 @@ void KernelBuilder::outputs(Func f, const std::vector<Output> &list) {
 
 void KernelBuilder::finish() const {
     params.finish();
+    params.require(asked_variant_ < variants_, "'variant' must be less than " + std::to_string(variants_));
     buffers_ = inputs_;
     buffers_.insert(buffers_.end(), weights_.begin(), weights_.end());
     buffers_.insert(buffers_.end(), operands_.begin(), operands_.end());

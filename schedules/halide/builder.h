@@ -117,6 +117,11 @@ public:
     const std::vector<std::vector<std::string>> &layout_groups() const { return layout_groups_; }
     bool prefers_channel_major() const { return prefers_channel_major_; }
 
+    // ---- variants of a kernel for a gpu (contract/kernel.h) ----
+    // Declares how many there are, and returns the one that the specification asks for.
+    size_t variant(size_t count);
+    size_t variants() const { return variants_; }
+
     // Two intermediates of one size that lie in one memory (shared_memory.h): `later` is written
     // piece by piece, each when what `earlier` held there has been read for the last time.
     struct SharedMemory {
@@ -170,6 +175,7 @@ private:
     std::vector<std::string> row_operands_;
     std::vector<std::vector<std::string>> layout_groups_;
     bool prefers_channel_major_ = false;
+    size_t variants_ = 1, asked_variant_ = 0;
     mutable std::vector<Halide::ImageParam> buffers_;
 };
 

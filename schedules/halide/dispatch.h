@@ -11,7 +11,8 @@ struct GpuKernel {
     // The member "gpu" of the signature: {"entry": name, "grid": [x, y, z] workgroups, "local": [x,
     // y, z] threads, "shared_bytes": n,  "bindings": one per argument in call order, -1 for a
     // scalar and for a buffer that the kernel does  not touch, "scalars": binding of the int32
-    // buffer that holds all scalars in order, or -1,  "features": [] or ["shaderFloat64"]}
+    // buffer that holds all scalars in order, or -1,  "features": [] or ["shaderFloat64"]}. Whoever
+    // compiles the kernel adds "variants": how many there are
     nlohmann::json dispatch;
 };
 

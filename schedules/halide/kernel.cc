@@ -78,6 +78,7 @@ std::string compile_module(const BuiltKernel &kernel, const CompileOutput &outpu
     write_file(output.file, reinterpret_cast<const char *>(gpu.module.data()), gpu.module.size() * 4);
     nlohmann::json signature = nlohmann::json::parse(kernel.signature(0));
     signature["gpu"] = gpu.dispatch;
+    signature["gpu"]["variants"] = kernel.builder->variants();
     return signature.dump();
 }
 

@@ -55,11 +55,12 @@ bool product_in_registers(KernelBuilder &k, const Product &p) {
                             .bias = p.has_bias,
                             .panels = p.panels};
     const WorkgroupLimits limits = limits_of(k.target);
-    const std::optional<gpu::ProductTile> tile = gpu::product_tile(sizes, limits);
-    std::optional<gpu::VectorSlices> slices = gpu::vector_slices(sizes, limits);
+    const std::vector<gpu::ProductTile> tiles = gpu::product_tiles(sizes, limits);
+    std::vector<gpu::VectorSlices> slices = gpu::vector_slices(sizes, limits);
     // The fours of sums of all rows in more than a quarter of the registers: a tile spills less.
-    if (tile && sizes.rows * extent(p.halves) > limits.registers / 16) slices.reset();
-    if (!slices && !tile) return false;
+    if (!tiles.empty() && sizes.rows * extent(p.halves) > limits.registers / 16) slices.clear();
+    if (slices.empty() && tiles.empty()) return false;
+    const size_t variant = k.variant(slices.empty() ? tiles.size() : slices.size());
     const Shape shape = p.y_shape();
     Var o("o"), r("r");
     const Param<float> value("value"), gate("gate");
@@ -67,7 +68,7 @@ bool product_in_registers(KernelBuilder &k, const Product &p) {
     Func y("y");
     y(o, r) = 0.0f; // the type: the kernel below computes the values
     k.output(y, shape);
-    if (!slices) { // threads bring x row by row or channel by channel, whatever y is
+    if (slices.empty()) { // threads bring x row by row or channel by channel, whatever y is
         k.allow_channel_major({"x"});
         k.allow_channel_major({y.name()});
         for (const std::string &operand : k.row_operands()) k.allow_channel_major({operand});
@@ -76,9 +77,10 @@ bool product_in_registers(KernelBuilder &k, const Product &p) {
     sizes.x_channel_major = lies_so("x");
     sizes.y_channel_major = lies_so(y.name());
     sizes.along_rows = sizes.y_channel_major || std::ranges::any_of(k.row_operands(), lies_so);
-    k.written = [&k, p, sizes, slices, tile, result] {
+    k.written = [&k, p, sizes, slices, tiles, variant, result] {
         const gpu::DeclareFinishFours finish = finish_of(k, p, result);
-        return slices ? gpu::matrix_vector(sizes, *slices, finish) : gpu::matrix_product(sizes, *tile, finish);
+        return slices.empty() ? gpu::matrix_product(sizes, tiles[variant], finish)
+                              : gpu::matrix_vector(sizes, slices[variant], finish);
     };
     return true;
 }

@@ -22,10 +22,12 @@ static void build_long_conv_registers(KernelBuilder &k) {
     const auto row = static_cast<int>(pad(extent(channels)));
     k.params.require(rows <= length, "'rows' must not exceed length");
     const bool channel_major = k.asks_channel_major();
-    const std::optional<RegisterForm> form = register_form(
+    std::optional<RegisterForm> form = register_form(
         extent(length), channel_major ? 1 : extent(row == 1 ? copies : row), limits_of(k.target));
     k.params.require(form.has_value(), "'length' must be a power of two from 256 to 8192 that fits " +
                                            k.target.name);
+    // Half of the shared memory for twice the barriers: a device may then run more workgroups at once.
+    if (k.variant(form->planes) == 1) form->planes = 1;
     const int tiles = (row == 1 ? copies : row) / static_cast<int>(form->lanes);
     k.params.require(int64_t{tiles} * static_cast<int>(form->lanes) * (row == 1 ? 1 : copies) * length <
                          int64_t{1} << 29,

@@ -263,17 +263,19 @@ private:
 
 } // namespace
 
-std::optional<ProductTile> product_tile(const ProductSizes &sizes, const schedules::WorkgroupLimits &limits) {
+std::vector<ProductTile> product_tiles(const ProductSizes &sizes, const schedules::WorkgroupLimits &limits) {
     const schedules::Panels &panels = sizes.panels;
-    if (panels.out == 1 || panels.format == schedules::WeightFormat::int4) return std::nullopt;
-    if (sizes.in % 4 || sizes.in_row % 4 || sizes.first % 4) return std::nullopt;
+    if (panels.out == 1 || panels.format == schedules::WeightFormat::int4) return {};
+    if (sizes.in % 4 || sizes.in_row % 4 || sizes.first % 4) return {};
     const uint32_t all = panels.count() * panels.halves;
     // Large tiles read less, small ones keep more of a device busy. 32 registers are for addresses
     // and what comes next. A third of the others hold sums, the rest what is multiplied (docs/gpu.md).
     constexpr uint32_t enough = 128; // workgroups
     constexpr std::array<ProductTile, 3> alone{{{8, 1, 16, 16}, {8, 1, 16, 8}, {4, 1, 8, 8}}},
         gated{{{4, 2, 16, 16}, {4, 2, 16, 8}, {4, 2, 8, 16}}};
-    std::optional<ProductTile> found;
+    std::vector<ProductTile> found;
+    size_t best = 0;
+    bool busy = false; // the best makes enough workgroups
     for (ProductTile tile : panels.halves == 2 ? gated : alone) {
         tile.gap = 4 / panels.halves;
         while (tile.sums() > (limits.registers - 32) / 3) tile.rows /= 2;
@@ -282,11 +284,14 @@ std::optional<ProductTile> product_tile(const ProductSizes &sizes, const schedul
         if (tile.shared_floats() * 4 > limits.shared_bytes || tile.threads() > limits.threads) continue;
         if (tile.rows > tile.across) continue; // a thread would bring too many inputs
         if (sizes.blocks > 1 && all / sizes.blocks % tile.panels()) continue;
-        found = tile;
+        if (std::ranges::find(found, tile) != found.end()) continue;
+        if (!busy) best = found.size();
+        found.push_back(tile);
         const uint64_t across = (all + tile.panels() - 1) / tile.panels(),
                        down = (sizes.rows + tile.tile_rows() - 1) / tile.tile_rows();
-        if (across * down >= enough) break;
+        busy = busy || across * down >= enough;
     }
+    if (best > 0) std::rotate(found.begin(), found.begin() + static_cast<ptrdiff_t>(best), found.end());
     return found;
 }
 

@@ -23,10 +23,12 @@ struct ProductTile {
     // Panels that neighbours read begin in different banks.
     uint32_t panel_fours() const { return chunk * 4 + gap; }
     uint32_t shared_floats() const { return 4 * (x_fours() + panels() * panel_fours()); }
+    bool operator==(const ProductTile &) const = default;
 };
 
-// None: the kernel reads inputs in fours, and tiles do not cross blocks. These do not fit.
-std::optional<ProductTile> product_tile(const ProductSizes &sizes, const schedules::WorkgroupLimits &limits);
+// Those that fit, the best guess first: the largest that makes enough workgroups for a device. None: the
+// kernel reads inputs in fours, and tiles do not cross blocks. These do not fit.
+std::vector<ProductTile> product_tiles(const ProductSizes &sizes, const schedules::WorkgroupLimits &limits);
 
 // x is read in fours, or channel by channel in single floats.
 Program matrix_product(const ProductSizes &sizes, const ProductTile &tile, const DeclareFinishFours &finish);

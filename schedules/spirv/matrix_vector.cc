@@ -5,6 +5,8 @@ namespace longwave::gpu {
 
 namespace {
 
+constexpr uint32_t least_slices = 8;
+
 class MatrixVector {
 public:
     MatrixVector(const ProductSizes &sizes, const VectorSlices &slices, const DeclareFinishFours &finish)
@@ -157,22 +159,24 @@ private:
 
 } // namespace
 
-std::optional<VectorSlices> vector_slices(const ProductSizes &sizes,
-                                          const schedules::WorkgroupLimits &limits) {
+std::vector<VectorSlices> vector_slices(const ProductSizes &sizes, const schedules::WorkgroupLimits &limits) {
     const schedules::Panels &panels = sizes.panels;
-    if (panels.out == 1 || panels.format == schedules::WeightFormat::int4)
-        return std::nullopt;
+    if (panels.out == 1 || panels.format == schedules::WeightFormat::int4) return {};
     const uint32_t sums = sizes.rows * panels.halves;
-    if (sums > 8) return std::nullopt;
+    if (sums > 8) return {};
     const uint32_t of_turn = 4 * panels.halves + sizes.rows * panels.of_word(),
                    under_way = limits.registers * 5 / 8;
-    VectorSlices found{8, std::clamp(under_way / of_turn, 2u, 16u)};
+    VectorSlices best{least_slices, std::clamp(under_way / of_turn, 2u, 16u)};
     const auto fits = [&](uint32_t slices) {
-        return sums * (slices * 4 + 4) * 16 <= std::min(limits.shared_bytes, 16u << 10) &&
-               4 * slices <= limits.threads;
+        return slices >= least_slices && 4 * slices <= limits.threads &&
+               sums * (slices * 4 + 4) * 16 <= std::min(limits.shared_bytes, 16u << 10);
     };
-    while (found.slices < 64 && found.slices * found.together < panels.words() && fits(2 * found.slices))
-        found.slices *= 2;
+    while (best.slices < 64 && best.slices * best.together < panels.words() && fits(2 * best.slices))
+        best.slices *= 2;
+    std::vector<VectorSlices> found{best};
+    for (const uint32_t slices : {best.slices / 2, best.slices * 2})
+        if (fits(slices)) found.push_back({slices, best.together});
+    if (best.together >= 4) found.push_back({best.slices, best.together / 2});
     return found;
 }
 

@@ -12,8 +12,9 @@ struct VectorSlices {
 
     uint32_t threads() const { return 4 * slices; }
 };
-std::optional<VectorSlices> vector_slices(const ProductSizes &sizes,
-                                          const schedules::WorkgroupLimits &limits);
+// Those that fit, the best guess first: then half and twice as many threads, and half as many loads. None:
+// too many sums for a thread, or a format that the kernel does not read.
+std::vector<VectorSlices> vector_slices(const ProductSizes &sizes, const schedules::WorkgroupLimits &limits);
 
 // x is read in floats.
 Program matrix_vector(const ProductSizes &sizes, const VectorSlices &slices,

@@ -18,10 +18,11 @@ static void build_circular_conv_registers(KernelBuilder &k) {
     k.params.require(adaptive == (scale > 0), "'scale' is that of h, which 'adaptive' declares");
     const auto row = static_cast<int>(pad(extent(channels)));
     const bool channel_major = k.asks_channel_major();
-    const std::optional<RegisterForm> form =
+    std::optional<RegisterForm> form =
         register_form(extent(length), channel_major ? 1 : extent(row), limits_of(k.target));
     k.params.require(form.has_value(),
                      "'length' must be a power of two from 256 to 8192 that fits " + k.target.name);
+    if (k.variant(form->planes) == 1) form->planes = 1; // as in long_conv_registers
 
     const Shape shape = dense({row, length});
     k.input("u", shape);

@@ -248,6 +248,15 @@ void tools_files() {
         json{{"tuning", 1}, {"made", made}, {"costs", costs}, {"structures", {{"x86-64-v3", structures}}}}
             .dump());
     put("tuning/costs", json{{"tuning", 1}, {"made", made}, {"costs", costs}}.dump());
+    put("tuning/gpu", json{{"tuning", 1},
+                           {"gpu",
+                            {{"device", "d"},
+                             {"driver", 1},
+                             {"date", "2026-01-01"},
+                             {"bytes_per_ns", 400.5},
+                             {"ns_per_dispatch", 5000},
+                             {"busy_workgroups", 64}}}}
+                          .dump());
     put("tuning/none", std::string("{\"tuning\":1}"));
     const json layers = json::array({{{"layer", "a"}, {"cpu_us", 1.5}, {"gpu_us", 2}},
                                      {{"layer", "b"}, {"cpu_us", 3}, {"gpu_us", nullptr}}});
@@ -270,8 +279,8 @@ void tools_files() {
           "compile model -o a.lw --window 100 --hop 10 --weights int8 --sign key --json",
           "inspect a.lw --json", "verify a.lw --device vulkan", "run a.lw --input audio=16000 --threads 2",
           "listen a.lw demo.wav --block 64", "eval a.lw folder", "generate a.lw --prompt x --temperature 0.5",
-          "score a.lw text", "bench a.lw --layers", "tune -o tuning.json", "devices --json",
-          "manual --markdown", "--help", "compile --help", "--version"})
+          "score a.lw text", "bench a.lw --layers", "tune -o tuning.json", "tune --device vulkan",
+          "devices --json", "manual --markdown", "--help", "compile --help", "--version"})
         put("command_line/" + std::to_string(std::hash<std::string>()(words) % 100000), line(words));
     const std::string signature =
         "{\"args\":[{\"name\":\"x\",\"kind\":\"input\",\"elem\":\"f32\",\"dims\":[[96,1],[4,96]]},"

@@ -2,6 +2,7 @@
 // says what is wrong; the cost of each algorithm by tables that were read can be asked.
 #include "compiler/plan/tuning.h"
 #include "tests/fuzz/must.h"
+#include <cmath>
 
 using namespace longwave;
 using fuzz::must;
@@ -18,6 +19,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         return 0;
     }
     must(tuning->made.find('\n') == std::string::npos, "what it was measured on is one line");
-    (void)tuning->costs();
+    const compiler::costs::DeviceCosts &device = tuning->costs().device;
+    must(std::isfinite(device.bytes_per_ns) && device.bytes_per_ns > 0 &&
+             std::isfinite(device.ns_per_dispatch) && device.ns_per_dispatch > 0 &&
+             device.busy_workgroups >= 1,
+         "the costs of a device are numbers that can be divided by");
     return 0;
 }

@@ -43,14 +43,15 @@ nlohmann::json query_kernels(const std::vector<Request> &requests) {
 }
 
 // A query says what compiling finds: supported or not, and the same arguments.
-static void check_answer(const nlohmann::json &answer, const Expected<kernels::Kernel> &kernel) {
+static void check_answer(const nlohmann::json &answer,
+                         const Expected<std::vector<kernels::Kernel>> &variants) {
     INFO("query: ", answer.dump());
-    REQUIRE(answer.at("supported") == static_cast<bool>(kernel));
-    if (!kernel) {
-        CHECK(kernel.status().message().find(answer.at("reason").get<std::string>()) != std::string::npos);
+    REQUIRE(answer.at("supported") == static_cast<bool>(variants));
+    if (!variants) {
+        CHECK(variants.status().message().find(answer.at("reason").get<std::string>()) != std::string::npos);
         return;
     }
-    const auto &args = kernel->signature().args;
+    const auto &args = variants->front().signature().args;
     const nlohmann::json &asked = answer.at("signature").at("args");
     REQUIRE(asked.size() == args.size());
     for (size_t i = 0; i < args.size(); i++) {
@@ -87,9 +88,9 @@ void run_on_gpu(const std::vector<Case> &cases, const targets::Target &gpu) {
     const nlohmann::json answers = query_kernels(requests);
     for (size_t i = 0; i < cases.size(); i++) {
         INFO(gpu.name, " ", cases[i].spec);
-        auto kernel = load_gpu_kernel(cases[i].spec, gpu, find_kgen());
-        check_answer(answers[i], kernel);
-        if (!kernel && kernel.status().fault() == Fault::usage) {
+        auto variants = load_gpu_kernels(cases[i].spec, gpu, find_kgen());
+        check_answer(answers[i], variants);
+        if (!variants && variants.status().fault() == Fault::usage) {
             if (!cases[i].prepares) continue;
             auto kernels = load_kernels({cases[i].spec}, *targets::find("x86-64-v2"), find_kgen());
             REQUIRE_MESSAGE(kernels, kernels.status().message());
@@ -98,14 +99,18 @@ void run_on_gpu(const std::vector<Case> &cases, const targets::Target &gpu) {
             ran++;
             continue;
         }
-        REQUIRE_MESSAGE(kernel, kernel.status().message());
+        REQUIRE_MESSAGE(variants, variants.status().message());
         if (!cases[i].gpu_only) {
             auto cpu = compiler::compile_kernels({{cases[i].spec, "x86-64-v2"}}, {.kgen = find_kgen()});
             REQUIRE_MESSAGE(cpu, cpu.status().message());
-            same_arguments(kernel->signature(), cpu->front().signature);
+            same_arguments(variants->front().signature(), cpu->front().signature);
         }
-        kernel->fill_inputs(static_cast<uint32_t>(i + 1));
-        cases[i].check(*kernel);
+        for (size_t v = 0; v < variants->size(); v++) {
+            INFO("variant ", v);
+            same_arguments((*variants)[v].signature(), variants->front().signature());
+            (*variants)[v].fill_inputs(static_cast<uint32_t>(i + 1));
+            cases[i].check((*variants)[v]);
+        }
         ran++;
     }
     if (ran < cases.size())

@@ -23,10 +23,10 @@ struct Scan {
 Kernel load(const Scan &scan, int rows) {
     const bool step = rows == 1 && !scan.step.empty();
     const std::string params = scan.params + (step ? "" : fmt::format(R"(,"rows":{})", rows));
-    auto kernel =
-        load_gpu_kernel(spec(step ? scan.step : scan.kernel, params), *gpu_under_test(), find_kgen());
-    REQUIRE_MESSAGE(kernel, kernel.status().message());
-    return std::move(*kernel);
+    auto kernels =
+        load_gpu_kernels(spec(step ? scan.step : scan.kernel, params), *gpu_under_test(), find_kgen());
+    REQUIRE_MESSAGE(kernels, kernels.status().message());
+    return std::move(kernels->front());
 }
 
 using Bytes = std::vector<uint8_t>;

@@ -12,9 +12,9 @@ namespace targets = longwave::targets;
 namespace {
 
 Kernel loaded(const targets::Target &gpu, const std::string &text) {
-    auto kernel = load_gpu_kernel(text, gpu, find_kgen());
-    REQUIRE_MESSAGE(kernel, kernel.status().message());
-    return *kernel;
+    auto kernels = load_gpu_kernels(text, gpu, find_kgen());
+    REQUIRE_MESSAGE(kernels, kernels.status().message());
+    return kernels->front();
 }
 
 void hand_over(Kernel &from, Kernel &to, const char *name = "points") {

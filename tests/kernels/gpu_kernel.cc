@@ -81,10 +81,14 @@ struct GpuModule {
     }
 };
 
-} // namespace
+std::string with_variant(const std::string &spec, size_t variant) {
+    Json document = Json::parse(spec);
+    document["variant"] = variant;
+    return document.dump();
+}
 
-Expected<kernels::Kernel> load_gpu_kernel(const std::string &spec, const targets::Target &target,
-                                          const std::string &kgen) {
+Expected<std::shared_ptr<GpuModule>> load_module(const std::string &spec, const targets::Target &target,
+                                                 const std::string &kgen) {
     const Folder folder;
     const std::string module = (folder.path / "kernel.spv").string();
     LW_ASSIGN(const auto compiled,
@@ -104,8 +108,22 @@ Expected<kernels::Kernel> load_gpu_kernel(const std::string &spec, const targets
     const Json json = Json::parse(file);
     for (const Json &arg : json["args"]) loaded->signature.args.push_back(arg_of(arg));
     loaded->gpu = json["gpu"];
-    return kernels::Kernel(
-        loaded, [loaded](void **args) { return loaded->call(args); }, loaded->signature);
+    return loaded;
+}
+
+} // namespace
+
+Expected<std::vector<kernels::Kernel>>
+load_gpu_kernels(const std::string &spec, const targets::Target &target, const std::string &kgen) {
+    std::vector<kernels::Kernel> variants;
+    size_t count = 1;
+    for (size_t v = 0; v < count; v++) {
+        LW_ASSIGN(const auto loaded, load_module(v ? with_variant(spec, v) : spec, target, kgen));
+        if (v == 0) count = loaded->gpu["variants"];
+        variants.emplace_back(
+            loaded, [loaded](void **args) { return loaded->call(args); }, loaded->signature);
+    }
+    return variants;
 }
 
 } // namespace longwave::test

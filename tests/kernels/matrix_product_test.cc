@@ -58,11 +58,13 @@ double weight(uint32_t o, uint32_t half, uint32_t i) {
 void interpreted(const Shape &shape, const targets::Target &target) {
     INFO(shape.in, " inputs, ", shape.out, " outputs, ", shape.rows, " rows, ", target.name);
     const gpu::ProductSizes sizes = shape.sizes();
-    const auto tile = gpu::product_tile(sizes, schedules::limits_of(target));
-    const auto slices = gpu::vector_slices(sizes, schedules::limits_of(target));
-    REQUIRE((tile || slices));
-    const gpu::Program program =
-        slices ? gpu::matrix_vector(sizes, *slices, finish) : gpu::matrix_product(sizes, *tile, finish);
+    std::vector<gpu::Program> programs; // every variant
+    for (const gpu::VectorSlices &slices : gpu::vector_slices(sizes, schedules::limits_of(target)))
+        programs.push_back(gpu::matrix_vector(sizes, slices, finish));
+    if (programs.empty())
+        for (const gpu::ProductTile &tile : gpu::product_tiles(sizes, schedules::limits_of(target)))
+            programs.push_back(gpu::matrix_product(sizes, tile, finish));
+    REQUIRE(!programs.empty());
 
     schedules::PackedPanels packed(sizes.panels);
     std::vector<uint32_t> inputs(shape.in);
@@ -92,29 +94,32 @@ void interpreted(const Shape &shape, const targets::Target &target) {
 
     std::vector<float> words(packed.words.size());
     std::memcpy(words.data(), packed.words.data(), words.size() * 4);
-    std::vector<std::vector<float>> buffers{x, words};
-    if (sizes.scaled()) buffers.push_back(packed.scales);
-    if (sizes.bias) buffers.push_back(bias);
-    buffers.emplace_back(size_t{width} * shape.rows, 7e7f);
-    CHECK(interpret(program, buffers).fault == "");
+    for (const gpu::Program &program : programs) {
+        INFO("variant ", &program - programs.data());
+        std::vector<std::vector<float>> buffers{x, words};
+        if (sizes.scaled()) buffers.push_back(packed.scales);
+        if (sizes.bias) buffers.push_back(bias);
+        buffers.emplace_back(size_t{width} * shape.rows, 7e7f);
+        CHECK(interpret(program, buffers).fault == "");
 
-    double difference = 0, size = 0;
-    for (uint32_t r = 0; r < shape.rows; r++)
-        for (uint32_t o = 0; o < width; o++) {
-            const auto sum = [&](uint32_t half) {
-                double total = shape.bias && o < shape.out ? bias[half * width + o] : 0;
-                const uint32_t begin = shape.first + o / (shape.out / shape.blocks) * shape.in;
-                for (uint32_t i = 0; o < shape.out && i < shape.in; i++)
-                    total += weight(o, half, i) * x[x_at(r, begin + i)];
-                return total;
-            };
-            const double expected = shape.glu ? sum(0) * sum(1) : sum(0);
-            const double found = buffers.back()[place(shape.y_channel_major, r, o, width)];
-            difference += (found - expected) * (found - expected), size += expected * expected;
-            if (o >= shape.out) CHECK(found == 0);
-        }
-    // A sum goes from end to end in one: beyond 512 inputs twice the bound of sums in parts.
-    CHECK(std::sqrt(difference / size) <= limit(shape.in, shape.glu) * (shape.in > 512 ? 2 : 1));
+        double difference = 0, size = 0;
+        for (uint32_t r = 0; r < shape.rows; r++)
+            for (uint32_t o = 0; o < width; o++) {
+                const auto sum = [&](uint32_t half) {
+                    double total = shape.bias && o < shape.out ? bias[half * width + o] : 0;
+                    const uint32_t begin = shape.first + o / (shape.out / shape.blocks) * shape.in;
+                    for (uint32_t i = 0; o < shape.out && i < shape.in; i++)
+                        total += weight(o, half, i) * x[x_at(r, begin + i)];
+                    return total;
+                };
+                const double expected = shape.glu ? sum(0) * sum(1) : sum(0);
+                const double found = buffers.back()[place(shape.y_channel_major, r, o, width)];
+                difference += (found - expected) * (found - expected), size += expected * expected;
+                if (o >= shape.out) CHECK(found == 0);
+            }
+        // A sum goes from end to end in one: beyond 512 inputs twice the bound of sums in parts.
+        CHECK(std::sqrt(difference / size) <= limit(shape.in, shape.glu) * (shape.in > 512 ? 2 : 1));
+    }
 }
 
 } // namespace
@@ -211,23 +216,42 @@ TEST_CASE("matrix_product: interpreted, the larger tiles") {
 TEST_CASE("matrix_product: sizes that it leaves to another kernel") {
     if (gpu_under_test()) return;
     const schedules::WorkgroupLimits limits = schedules::limits_of(*targets::find_gpu("vulkan-32k"));
-    const auto fits = [&](const Shape &shape) { return gpu::product_tile(shape.sizes(), limits).has_value(); };
+    const auto fits = [&](const Shape &shape) { return !gpu::product_tiles(shape.sizes(), limits).empty(); };
     CHECK(fits({64, 64, 64}));
     const auto sums = [](const char *target, bool gates) { // of a thread
         const Shape shape{64, 64, 64, true, gates};
-        return gpu::product_tile(shape.sizes(), schedules::limits_of(*targets::find_gpu(target)))->sums();
+        return gpu::product_tiles(shape.sizes(), schedules::limits_of(*targets::find_gpu(target)))[0].sums();
     };
     for (const bool gates : {false, true}) CHECK(sums("vulkan-16k", gates) == 8); // V3D keeps no more
     CHECK(sums("vulkan-32k", true) == 32);
     CHECK(!fits({63, 64, 64}));                                         // inputs are read in fours
     CHECK(!fits({64, 64, 64, false, false, WeightFormat::float32, 2})); // and so are rows
     CHECK(!fits({64, 1, 64}));
-    const auto few = [&](const Shape &shape) { return gpu::vector_slices(shape.sizes(), limits).has_value(); };
+    const auto few = [&](const Shape &shape) { return !gpu::vector_slices(shape.sizes(), limits).empty(); };
     CHECK(few({63, 64, 8}));
     CHECK(!few({63, 64, 9}));
     CHECK(!few({63, 64, 5, false, true}));
     CHECK(!few({63, 1, 1}));
     CHECK(!fits({64, 48, 64, false, false, WeightFormat::float32, 0, 0, 3})); // a tile across blocks
+}
+
+TEST_CASE("matrix_product: variants, the best guess first") {
+    if (gpu_under_test()) return;
+    const schedules::WorkgroupLimits limits = schedules::limits_of(*targets::find_gpu("vulkan-32k"));
+    const auto tile_rows = [&](uint32_t in, uint32_t out, uint32_t rows) {
+        std::vector<uint32_t> list;
+        for (const gpu::ProductTile &tile : gpu::product_tiles(Shape{in, out, rows}.sizes(), limits))
+            list.push_back(tile.tile_rows());
+        return list;
+    };
+    CHECK(tile_rows(2048, 2048, 1024) == std::vector<uint32_t>{128, 64, 32}); // many workgroups anyway
+    CHECK(tile_rows(160, 160, 64).front() == 32);                             // few
+    CHECK(tile_rows(160, 160, 64).size() == 3);
+    const auto slices = gpu::vector_slices(Shape{512, 512, 1}.sizes(), limits);
+    REQUIRE(slices.size() == 4);
+    CHECK(slices[1].slices * 2 == slices[0].slices);
+    CHECK(slices[2].slices == slices[0].slices * 2);
+    CHECK(slices[3].together * 2 == slices[0].together);
 }
 
 TEST_CASE("interpreter of programs: loops, registers and fours") {

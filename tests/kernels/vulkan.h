@@ -42,8 +42,9 @@ private:
     std::unique_ptr<State> state_;
 };
 
-// A kernel for a gpu. Fault::usage where it has no schedule for one.
-Expected<kernels::Kernel> load_gpu_kernel(const std::string &spec, const targets::Target &target,
-                                          const std::string &kgen);
+// A kernel for a gpu with all its variants, the first first. Fault::usage where it has no schedule
+// for one.
+Expected<std::vector<kernels::Kernel>>
+load_gpu_kernels(const std::string &spec, const targets::Target &target, const std::string &kgen);
 
 } // namespace longwave::test

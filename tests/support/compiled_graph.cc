@@ -36,7 +36,8 @@ Expected<std::vector<uint8_t>> compile_graph(const ir::Graph &given, uint32_t ro
     const KernelCacheOptions kernels{.kgen = options.kgen, .folder = options.cache, .jobs = options.jobs};
     LW_ASSIGN(Code code, compile_code(specs, entries, targets.cpus, kernels));
     if (targets.device)
-        LW_TRY(compile_modules(specs, entries, storage, *targets.device, options.gpu_chained_bytes, kernels, code));
+        LW_TRY(compile_modules(specs, entries, storage, *targets.device,
+                               {options.gpu_chained_bytes, options.gpu_variants}, kernels, code));
     package::Package package;
     package.name = graph.name;
     for (const ir::GraphInput &input : graph.inputs)

@@ -39,6 +39,7 @@ std::vector<uint8_t> packed(const fb::ModulesT &manifest) {
 std::vector<uint8_t> modules_segment(fb::ModulesT manifest, const std::vector<uint8_t> &code) {
     const size_t behind = 8 + (packed(manifest).size() + 3) / 4 * 4;
     for (auto &each : manifest.modules) each->offset += static_cast<uint32_t>(behind);
+    for (auto &each : manifest.variants) each->offset += static_cast<uint32_t>(behind);
     for (auto &each : manifest.chains) each->offset += static_cast<uint32_t>(behind);
     const std::vector<uint8_t> bytes = packed(manifest);
     const uint64_t size = bytes.size();
@@ -66,6 +67,13 @@ fb::ModulesT gpu_manifest() {
     fb::ModulesT manifest = empty_manifest();
     manifest.modules.push_back(module(2, 0, sizeof fir_words, 64, {0, 1, 2, 3}));
     manifest.modules.push_back(module(5, sizeof fir_words, sizeof mean_words, 1, {0, 2, 1}));
+    return manifest;
+}
+
+fb::ModulesT variants_manifest() {
+    fb::ModulesT manifest = gpu_manifest();
+    for (const size_t of : {0, 1, 1})
+        manifest.variants.push_back(std::make_unique<fb::ModuleT>(*manifest.modules[of]));
     return manifest;
 }
 

@@ -14,6 +14,8 @@ std::vector<uint8_t> modules_segment(fb::ModulesT manifest, const std::vector<ui
 // What gpu_model holds, for tests that break it.
 fb::ModulesT gpu_manifest();
 std::vector<uint8_t> gpu_code();
+// The same with a variant of the FIR and two of the mean. Their code is that of the modules.
+fb::ModulesT variants_manifest();
 
 Draft gpu_model();
 // gpu_model with a mixed entry: the FIR and the mean are the device's, the clears and what lies

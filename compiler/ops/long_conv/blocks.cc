@@ -27,7 +27,7 @@ Estimate estimate(const PlanContext &context) {
     const GpuWork work{.bytes = row_bytes / copies + 3 * row_bytes + point_bytes * spectra,
                        .workgroups = double(shape.padded) * shape.copies,
                        .dispatches = blocks};
-    Estimate estimate{.cost = work.cost(shape, context.rows)};
+    Estimate estimate{.cost = work.cost(shape, context)};
     estimate.decisions.put("taps", shape.taps);
     estimate.decisions.put("length", block);
     estimate.decisions.put("partitions", partitions);

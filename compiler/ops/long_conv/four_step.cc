@@ -28,7 +28,7 @@ Estimate estimate(const PlanContext &context) {
     const GpuWork work{.bytes = row_bytes / copies + row_bytes + point_bytes * (1 / copies + 4) * padding,
                        .workgroups = double(form.tiles) * std::min(form.points, form.length / form.points),
                        .dispatches = 3};
-    Estimate estimate{.cost = work.cost(shape, context.rows)};
+    Estimate estimate{.cost = work.cost(shape, context)};
     estimate.decisions.put("taps", shape.taps);
     estimate.decisions.put("length", form.length);
     estimate.decisions.put("points", form.points);

@@ -22,7 +22,7 @@ Estimate estimate(const PlanContext &context) {
     const Shape shape(context);
     // Whoever can have one dispatch gets it, however few workgroups that is.
     const GpuWork work{.bytes = row_bytes / shape.copies + row_bytes + point_bytes * length / context.rows};
-    Estimate estimate{.cost = work.cost(shape, context.rows)};
+    Estimate estimate{.cost = work.cost(shape, context)};
     estimate.decisions.put("taps", shape.taps);
     estimate.decisions.put("length", length);
     return estimate;

@@ -33,7 +33,7 @@ Estimate estimate(const PlanContext &context) {
     const Shape shape(context);
     const double padding = double(form->length) / context.rows;
     const GpuWork work{.bytes = cost_to_fused * (row_bytes * 2 + point_bytes * padding)};
-    Estimate estimate{.cost = work.cost(shape, context.rows)};
+    Estimate estimate{.cost = work.cost(shape, context)};
     estimate.decisions.put("taps", shape.taps);
     estimate.decisions.put("length", form->length);
     return estimate;

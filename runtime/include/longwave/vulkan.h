@@ -14,6 +14,7 @@
  *   lw_vulkan_prove            once after opening a model: checks its reference outputs on this
  *                              device. A device with wrong results is disabled until it is
  *                              reopened.
+ *   lw_vulkan_measure          what memory and dispatches cost, for the planner.
  *   lw_vulkan_close            after the last model on the device is closed.
  *
  * Threads: any number of threads may share a device and its models. A runner or a stream belongs to
@@ -22,7 +23,8 @@
  * Flush a stream before it goes to another thread.
  *
  * Results agree with the CPU's within lw_model_info.error_limit of the largest value of an output.
- * On one device, driver and model they are bit-identical.
+ * On one device, driver and model they are bit-identical, as long as the same variants of kernels
+ * are chosen (time_variants).
  *
  * After LW_DEVICE_LOST, LW_TIMEOUT or LW_DEVICE_WRONG: close the runners, streams, models and the
  * device, and continue elsewhere (or set fall_back). lw_last_error names the failed call.
@@ -64,6 +66,12 @@ typedef struct lw_vulkan_options {
     /** 1: lw_vulkan_open leaves out its test of the device's arithmetic, for drivers that run
      * without their GPU: they compile and compute nothing. 0: it runs once in a process. */
     int no_self_test;
+    /** Kernels of which the file has several variants: opening a model may time them on the device
+     * and take the fastest. That takes up to 5 s and 128 MiB of the device. cache_folder remembers
+     * the choice. 0: a remembered choice, else timing if there is a cache_folder, the device is not
+     * a software device and no_self_test is 0. 1: timing, whatever is remembered. 2: the first
+     * variant of each. */
+    int time_variants;
 } lw_vulkan_options;
 
 /** Kind of a device. */
@@ -127,7 +135,8 @@ LW_API void lw_vulkan_close(lw_device *device);
  * wrong result the device is disabled until it is reopened. Every later upload and run on it
  * returns LW_DEVICE_WRONG, of other models too, or falls back. Call it before any thread runs the
  * model. Not for real-time threads.
- * @param again 0: skip the runs if cache_folder remembers that this device and driver passed.
+ * @param again 0: skip the runs if cache_folder remembers that this device and driver passed, with
+ *        the same variants of kernels.
  * @param worst may be NULL. The largest error, relative to its limit.
  * @retval LW_OK The outputs agree, or the model has no reference outputs.
  * @retval LW_INVALID_ARGUMENT model is NULL or not on a Vulkan device.
@@ -166,6 +175,52 @@ typedef struct lw_vulkan_times {
  * @retval LW_DEVICE A kernel or the driver failed. */
 LW_API lw_status lw_vulkan_time_run(const lw_model *model, uint32_t entry, double *step_us, size_t n,
                                     lw_vulkan_times *times);
+
+/** A kernel of which a model has variants, on its device. In a list, the next element follows after
+ * struct_size bytes. */
+typedef struct lw_vulkan_variants {
+    size_t struct_size;
+    const char *kernel; /**< its specification, JSON. Lives as long as the model */
+    uint32_t n;         /**< variants in the file, at most 8 */
+    uint32_t chosen;    /**< number of the variant that the device runs, from 0 */
+    float us[8];        /**< microseconds per dispatch of each, for one stream; 0: not timed */
+} lw_vulkan_variants;
+/** Lists the kernels that have variants. Any thread.
+ * @param list set list->struct_size first; may be NULL when *n is 0.
+ * @param n in: room in the list; out: number of such kernels, 0 after a failure.
+ * @retval LW_OK
+ * @retval LW_INVALID_ARGUMENT model or n is NULL, the model is not on a Vulkan device, list is NULL
+ *         or its struct_size is not set.
+ * @retval LW_TOO_SMALL More kernels than room. The first ones were written. */
+LW_API lw_status lw_vulkan_get_variants(const lw_model *model, lw_vulkan_variants *list, size_t *n);
+
+/** Costs of the memory and of a dispatch of a device. */
+typedef struct lw_vulkan_costs {
+    size_t struct_size;
+    double bytes_per_ns;      /**< read and written by a copy between large buffers */
+    double ns_per_dispatch;   /**< of a dispatch that does nothing, with the barrier after it */
+    uint32_t busy_workgroups; /**< fewest of 256 threads that reach 90 % of bytes_per_ns; a power of
+                               * two up to 4096 */
+    uint32_t device_clock;    /**< 1: by timestamps of the device. 0: its queue has none, so by the
+                               * clock of the host */
+} lw_vulkan_costs;
+/** Measures the costs that `longwave tune --device` hands to the planner. Takes about 2 s on a GPU
+ * and up to 20 s on a software device. The device needs up to 256 MiB for that time, or a quarter
+ * of its memory if that is less. Any thread, but not a real-time thread: it waits for the device.
+ * Runs on the device at the same time are correct and spoil the numbers.
+ * @param device an open device. It stays as it is.
+ * @param costs set costs->struct_size first; filled in. The numbers are finite and above 0. It is
+ *        left alone after a failure.
+ * @retval LW_OK
+ * @retval LW_INVALID_ARGUMENT device or costs is NULL, the device is not of Vulkan, or struct_size
+ *         is not set.
+ * @retval LW_NO_MEMORY There is no memory.
+ * @retval LW_UNSUPPORTED The device has no memory of a kind that the copy needs.
+ * @retval LW_DEVICE_LOST The device is gone.
+ * @retval LW_TIMEOUT The device does not answer in time.
+ * @retval LW_DEVICE_WRONG The device is disabled.
+ * @retval LW_DEVICE The driver failed, or its clock stands still. */
+LW_API lw_status lw_vulkan_measure(const lw_device *device, lw_vulkan_costs *costs);
 
 /** Counters of a device since it was opened. */
 typedef struct lw_vulkan_stats {

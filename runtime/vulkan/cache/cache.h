@@ -11,7 +11,7 @@ namespace longwave::runtime::vulkan {
 class Cache {
 public:
     // proof_of_chains: of steps that share dispatches.
-    enum class Kind : uint32_t { pipelines = 1, proof = 2, proof_of_chains = 3 };
+    enum class Kind : uint32_t { pipelines = 1, proof = 2, proof_of_chains = 3, variants = 4 };
     // Entries are no larger, and a folder's newest ones of so many bytes in all stay.
     static constexpr uint64_t most_entry_bytes = 32u << 20, most_bytes = 256u << 20;
 

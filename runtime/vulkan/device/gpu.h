@@ -49,6 +49,10 @@ public:
     VkPhysicalDeviceMemoryProperties memory{};
     lw_allocator allocator{};
     bool fall_back = false; // the CPU computes runs that fail
+    // Whether opening a model times the variants of its kernels: never, also no remembered ones;
+    // where nothing is remembered; or anew.
+    enum class Timing { none, recalled, once, always };
+    Timing timing = Timing::recalled;
     bool shares_dispatches = false; // among steps of a stream, where the file has chains of them
     Cache cache;
     const char *no_cache = ""; // why the folder that was asked for is not used

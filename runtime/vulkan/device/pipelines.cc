@@ -2,6 +2,7 @@
 #include "formats/artifact/geometry.h"
 #include "runtime/vulkan/device/failure.h"
 #include "runtime/vulkan/device/pipeline_cache.h"
+#include "runtime/vulkan/device/variant_timer.h"
 #include <new>
 
 namespace longwave::runtime::vulkan {
@@ -10,17 +11,6 @@ namespace {
 constexpr uint32_t transfer_words[] = {
 #include "runtime/vulkan/device/transfer.inc"
 };
-
-uint32_t descriptors_of(const fb::Module &module) {
-    uint32_t most = 0;
-    for (uint32_t a = 0; a < module.bindings()->size(); ++a)
-        if (module.bindings()->Get(a) != artifact::unbound && module.bindings()->Get(a) + 1u > most)
-            most = module.bindings()->Get(a) + 1u;
-    if (module.table() != artifact::unbound && module.table() + 1u > most) most = module.table() + 1u;
-    if (module.overflow() != artifact::unbound && module.overflow() + 1u > most)
-        most = module.overflow() + 1u;
-    return most; // V21: each below it is taken
-}
 
 lw_status beyond(const fb::Modules &manifest, const char *limit, uint64_t needed, uint64_t has) {
     return fail(LW_UNSUPPORTED, "the model's code for %.60s needs %s of %llu, this GPU has %llu",
@@ -69,6 +59,25 @@ lw_status create_layouts(const Gpu &gpu, Pipeline &pipeline) {
 }
 
 } // namespace
+
+uint32_t descriptors_of(const fb::Module &module) {
+    uint32_t most = 0;
+    for (uint32_t a = 0; a < module.bindings()->size(); ++a)
+        if (module.bindings()->Get(a) != artifact::unbound && module.bindings()->Get(a) + 1u > most)
+            most = module.bindings()->Get(a) + 1u;
+    if (module.table() != artifact::unbound && module.table() + 1u > most) most = module.table() + 1u;
+    if (module.overflow() != artifact::unbound && module.overflow() + 1u > most)
+        most = module.overflow() + 1u;
+    return most; // V21: each below it is taken
+}
+
+bool dispatch_fits(const Gpu &gpu, const fb::Module &module) {
+    const auto fits = [](const fb::Extent3 &wanted, const uint32_t(&most)[3]) {
+        return wanted.x() <= most[0] && wanted.y() <= most[1] && wanted.z() <= most[2];
+    };
+    return fits(*module.grid(), gpu.limits.maxComputeWorkGroupCount) &&
+           fits(*module.local(), gpu.limits.maxComputeWorkGroupSize);
+}
 
 lw_status create_pipeline(const Gpu &gpu, const artifact::Bytes &code, const char *entry,
                           VkPipelineCache cache, Pipeline &pipeline) {
@@ -139,10 +148,27 @@ void Pipelines::lay_out(const fb::Plan &plan, Parts &parts) {
     const uint32_t kernels = plan.kernels()->size(), chains = most_chains(plan);
     table_ = parts.take<Pipeline>(kernels);
     chains_ = parts.take<ChainPipeline>(chains);
+    choices_.lay_out(plan, parts);
     if (!table_) return; // only measuring
     for (uint32_t k = 0; k < kernels; ++k) new (table_ + k) Pipeline{};
     for (uint32_t c = 0; c < chains; ++c) new (chains_ + c) ChainPipeline{};
     n_ = kernels;
+}
+
+lw_status Pipelines::create_kernel(const Gpu &gpu, const artifact::ModulesView &modules, const fb::Plan &plan,
+                                   uint32_t kernel, VkPipelineCache cache, VariantTimer *timer) {
+    Choice &choice = choices_[kernel];
+    if (timer && modules.variants_of(kernel) > 1)
+        if (lw_status status = timer->choose(kernel, &choice)) return status;
+    Pipeline &pipeline = table_[kernel];
+    const fb::Module &module = modules.variant(kernel, choice.number);
+    pipeline.module = &module;
+    const lw_status status =
+        create_pipeline(gpu, modules.code(module), module.entry()->c_str(), cache, pipeline);
+    if (status == LW_DEVICE) // the driver rejects the code: name the kernel
+        return fail(LW_DEVICE, "the Vulkan driver rejected the shader of kernel %.160s",
+                    plan.kernels()->Get(kernel)->spec()->c_str());
+    return status;
 }
 
 lw_status Pipelines::create_chains(const Gpu &gpu, const artifact::ModulesView &modules, VkPipelineCache cache) {
@@ -195,18 +221,19 @@ lw_status Pipelines::create(const Gpu &gpu, const artifact::ModulesView &modules
                             const uint8_t *artifact) {
     PipelineCache cache(gpu, artifact);
     if (lw_status status = create_chains(gpu, modules, cache.handle())) return status;
+    const bool recalls = gpu.timing == Gpu::Timing::recalled || gpu.timing == Gpu::Timing::once;
+    const bool known = recalls && choices_.recall(gpu, modules, artifact);
+    const bool times = gpu.timing == Gpu::Timing::always || (gpu.timing == Gpu::Timing::once && !known);
+    VariantTimer timer(gpu, modules, plan, cache.handle());
     for (const fb::Module *module : *modules.manifest().modules()) {
-        Pipeline &pipeline = table_[module->kernel()];
-        pipeline.module = module;
-        pipeline.buffers = descriptors_of(*module);
+        table_[module->kernel()].module = module;
+        table_[module->kernel()].buffers = descriptors_of(*module);
         if (!needed(plan, module->kernel())) continue;
-        const lw_status status =
-            create_pipeline(gpu, modules.code(*module), module->entry()->c_str(), cache.handle(), pipeline);
-        if (status == LW_DEVICE) // the driver rejects the code: name the kernel
-            return fail(LW_DEVICE, "the Vulkan driver rejected the shader of kernel %.160s",
-                        plan.kernels()->Get(module->kernel())->spec()->c_str());
-        if (status != LW_OK) return status;
+        if (lw_status status =
+                create_kernel(gpu, modules, plan, module->kernel(), cache.handle(), times ? &timer : nullptr))
+            return status;
     }
+    if (times) choices_.keep(gpu, artifact);
     bool streams = false;
     for (const fb::Entry *entry : *plan.entries()) streams |= gpu_stream(*entry);
     if (streams) {

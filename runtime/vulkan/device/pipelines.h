@@ -4,6 +4,7 @@
 #include "formats/artifact/modules_schema.h"
 #include "runtime/core/memory.h"
 #include "runtime/vulkan/device/gpu.h"
+#include "runtime/vulkan/device/variants.h"
 
 namespace longwave::runtime::vulkan {
 
@@ -25,6 +26,8 @@ uint32_t most_chains(const fb::Plan &plan);
 
 extern const uint64_t transfer_code_bytes; // of the transfers' kernel
 
+class VariantTimer; // variant_timer.h
+
 // Of every kernel of the plan. The table lies in the model's memory.
 class Pipelines {
 public:
@@ -34,6 +37,7 @@ public:
                      const uint8_t *artifact); // its root hash: under which the driver's cache is kept
     void destroy(const Gpu &gpu);
     const Pipeline &operator[](uint32_t kernel) const { return table_[kernel]; }
+    const Choices &choices() const { return choices_; }
     // Steps of streams that share a dispatch. None, where the device has too few descriptors.
     uint32_t chain_count() const { return n_chains_; }
     const fb::Chain &chain(uint32_t index) const { return *chains_[index].of; }
@@ -48,12 +52,15 @@ private:
         Pipeline pipeline;
         bool shared = false; // the pipeline is that of an earlier chain with the same code
     };
+    lw_status create_kernel(const Gpu &gpu, const artifact::ModulesView &modules, const fb::Plan &plan,
+                            uint32_t kernel, VkPipelineCache cache, VariantTimer *timer);
     lw_status create_chains(const Gpu &gpu, const artifact::ModulesView &modules, VkPipelineCache cache);
     bool needed(const fb::Plan &plan, uint32_t kernel) const;
 
     Pipeline *table_ = nullptr;
     ChainPipeline *chains_ = nullptr;
     uint32_t n_ = 0, n_chains_ = 0;
+    Choices choices_;
     Pipeline transfer_;
 };
 
@@ -62,6 +69,11 @@ private:
 lw_status create_pipeline(const Gpu &gpu, const artifact::Bytes &code, const char *entry, VkPipelineCache cache,
                           Pipeline &pipeline);
 void destroy_pipeline(const Gpu &gpu, Pipeline &pipeline);
+
+// Descriptors of a module: 0 to one less.
+uint32_t descriptors_of(const fb::Module &module);
+// Whether the device runs so many workgroups and threads.
+bool dispatch_fits(const Gpu &gpu, const fb::Module &module);
 
 // LW_UNSUPPORTED with the limit when the device cannot run what the manifest says.
 lw_status check_limits(const Gpu &gpu, const fb::Modules &manifest, const fb::Plan &plan);

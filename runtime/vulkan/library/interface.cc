@@ -20,7 +20,16 @@ lw_status read(const lw_vulkan_options *given, lw_vulkan_options *options) {
         return fail(LW_INVALID_ARGUMENT, "the allocator lacks a function");
     if (options->share_dispatches < 0 || options->share_dispatches > 2)
         return fail(LW_INVALID_ARGUMENT, "share_dispatches is %d: expected 0, 1 or 2", options->share_dispatches);
+    if (options->time_variants < 0 || options->time_variants > 2)
+        return fail(LW_INVALID_ARGUMENT, "time_variants is %d: expected 0, 1 or 2", options->time_variants);
     return LW_OK;
+}
+
+Gpu::Timing timing_of(const lw_vulkan_options &options, bool software) {
+    if (options.time_variants == 1) return Gpu::Timing::always;
+    if (options.time_variants == 2) return Gpu::Timing::none;
+    const bool computes = !options.no_self_test; // else a driver without its GPU
+    return computes && !software && options.cache_folder ? Gpu::Timing::once : Gpu::Timing::recalled;
 }
 
 lw_status open(Gpu &gpu, const lw_vulkan_options &options) {
@@ -30,6 +39,7 @@ lw_status open(Gpu &gpu, const lw_vulkan_options &options) {
     gpu.fall_back = options.fall_back != 0;
     const bool software = gpu.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
     gpu.shares_dispatches = options.share_dispatches == 1 || (options.share_dispatches == 0 && !software);
+    gpu.timing = timing_of(options, software);
     if (options.cache_folder)
         if (const char *why = gpu.cache.open(options.cache_folder, gpu.properties)) gpu.no_cache = why;
     return options.no_self_test ? LW_OK : self_test(gpu);

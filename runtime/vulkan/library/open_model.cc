@@ -2,6 +2,7 @@
 #include "formats/artifact/geometry.h"
 #include "formats/artifact/hash.h"
 #include "runtime/vulkan/device/failure.h"
+#include "runtime/vulkan/device/variant_timer.h"
 #include "runtime/vulkan/run/host_side.h"
 #include "runtime/vulkan/stream/scheduler.h"
 #include "runtime/vulkan/stream/stream_family.h"
@@ -157,6 +158,8 @@ ModelNeeds model_needs(const ModelSource &source) {
     // Our copy, and at least as much in the driver's pipelines.
     needs.kept += 2 * largest + transfer_code_bytes;
     needs.passing += largest;                        // of another target, while it is looked at
+    const Gpu::Timing timing = gpu_of(source.device).timing;
+    if (timing == Gpu::Timing::once || timing == Gpu::Timing::always) needs.passing += timer_bytes(plan);
     const bool kept = host_takes_part(source);
     if (!kept && derived == 0) return needs;
     const ModelNeeds prepared = source.cpu->needs(source);

@@ -4,6 +4,8 @@
 #include "runtime/vulkan/device/failure.h"
 #include "runtime/vulkan/device/gpu.h"
 #include "runtime/vulkan/library/calls.h"
+#include "runtime/vulkan/model/model.h"
+#include <stddef.h>
 #include <string.h>
 
 using namespace longwave::runtime;
@@ -15,15 +17,24 @@ Cache::Kind proof_on(const Gpu &gpu) {
     return gpu.shares_dispatches ? Cache::Kind::proof_of_chains : Cache::Kind::proof;
 }
 
-bool remembered(const Gpu &gpu, const uint8_t *artifact, double *worst) {
+// What the cache holds of a success.
+struct Proof {
+    double worst = 0;
+    uint8_t variants[longwave::artifact::hash_bytes] = {}; // of the kernels that computed it
+
+    explicit Proof(const lw_model &model) { model_of(*model.on_device).pipelines.choices().hash(variants); }
+};
+
+bool remembered(const Gpu &gpu, const uint8_t *artifact, Proof *proof) {
     Block block;
     const uint8_t *data = nullptr;
     uint64_t bytes = 0;
     if (!gpu.cache.read(proof_on(gpu), artifact, gpu.allocator, &block, &data, &bytes)) return false;
-    const bool good = bytes == sizeof *worst;
-    if (good) memcpy(worst, data, sizeof *worst);
+    const bool good = bytes == sizeof *proof &&
+                      memcmp(data + offsetof(Proof, variants), proof->variants, sizeof proof->variants) == 0;
+    if (good) memcpy(&proof->worst, data, sizeof proof->worst);
     block.release(gpu.allocator);
-    return good && *worst <= 1;
+    return good && proof->worst <= 1;
 }
 
 lw_status quarantine(const Gpu &gpu, bool unstable, const double *worst) {
@@ -62,13 +73,16 @@ lw_status lw_vulkan_prove(const lw_model *model, int again, double *worst) {
     const Gpu &gpu = gpu_of(model->asked);
     if (lw_status status = gpu.usable()) return status;
     const uint8_t *artifact = model->view.header().root;
-    if (!again && remembered(gpu, artifact, worst)) {
+    Proof proof(*model);
+    if (!again && remembered(gpu, artifact, &proof)) {
+        *worst = proof.worst;
         ++gpu.stats.remembered_proofs;
         return LW_OK;
     }
     ++gpu.proving; // results of the CPU would say nothing about the device
     const lw_status status = prove(gpu, model, worst);
     --gpu.proving;
-    if (status == LW_OK) gpu.cache.write(proof_on(gpu), artifact, worst, sizeof *worst);
+    proof.worst = *worst;
+    if (status == LW_OK) gpu.cache.write(proof_on(gpu), artifact, &proof, sizeof proof);
     return status;
 }

@@ -105,16 +105,19 @@ void write_modules(const fs::path &folder, const fs::path &model) {
         if (const artifact::Broken broken = artifact::open_modules(plan, view.segment(s), &modules))
             throw Failed(fmt::format("{}: rule V{}: {}", model.string(), broken.rule, broken.text));
         const std::string name = model.stem().string();
-        for (const fb::Module *one : *modules.manifest().modules()) {
-            const Json about = {{"model", name},
-                                {"file", fmt::format("{}.{:02}.spv", name, one->kernel())},
-                                {"spec", plan.kernels()->Get(one->kernel())->spec()->str()},
-                                {"entry", one->entry()->str()},
-                                {"grid", {one->grid()->x(), one->grid()->y(), one->grid()->z()}},
-                                {"local", {one->local()->x(), one->local()->y(), one->local()->z()}},
-                                {"shared_bytes", one->shared_bytes()}};
-            write_module(folder, modules.code(*one), about);
-        }
+        for (const fb::Module *first : *modules.manifest().modules())
+            for (uint32_t v = 0; v < modules.variants_of(first->kernel()); v++) {
+                const fb::Module &one = modules.variant(first->kernel(), v);
+                const Json about = {{"model", name},
+                                    {"file", fmt::format("{}.{:02}.{}.spv", name, one.kernel(), v)},
+                                    {"spec", plan.kernels()->Get(one.kernel())->spec()->str()},
+                                    {"variant", v},
+                                    {"entry", one.entry()->str()},
+                                    {"grid", {one.grid()->x(), one.grid()->y(), one.grid()->z()}},
+                                    {"local", {one.local()->x(), one.local()->y(), one.local()->z()}},
+                                    {"shared_bytes", one.shared_bytes()}};
+                write_module(folder, modules.code(one), about);
+            }
         std::set<uint32_t> places;
         for (uint32_t c = 0; c < modules.chain_count(); c++) {
             const fb::Chain &chain = modules.chain(c);
@@ -123,6 +126,7 @@ void write_modules(const fs::path &folder, const fs::path &model) {
             const Json about = {{"model", name},
                                 {"file", fmt::format("{}.chain{:02}.spv", name, c)},
                                 {"spec", spec.dump()},
+                                {"variant", 0},
                                 {"entry", "main"},
                                 {"grid", {1, 1, 1}},
                                 {"local", {chain.threads(), 1, 1}},

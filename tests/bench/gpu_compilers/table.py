@@ -4,6 +4,7 @@ import json
 TOLERANCE = 0.1  # of a figure: what a new version of a compiler or a reordered sum may change
 SLACK = {"instructions": 12, "cycles": 600, "registers": 8}
 SECTORS, SHARED = 4.5, 1.3  # of a request of 4 bytes a lane; over the ideal
+VARIANT = "variant"  # and its number, behind the first
 BY_CHANNEL = "channel-major"  # and the numbers of the arguments that lie so
 # Fewer than 8 channels of so many rows fit into shared memory beside each other. Where rows have their channels innermost,
 # a request then takes more sectors than it uses. Neighbouring workgroups use the rest.
@@ -16,6 +17,8 @@ def label(module):
     """A module by its kernel, e.g. `kws: linear in=96 out=12 rows=1 + gelu`."""
     spec = json.loads(module["spec"])
     words = [spec["kernel"]] + [f"{key}={value}" for key, value in spec.get("params", {}).items()]
+    if module["variant"]:
+        words.append(f"{VARIANT} {module['variant']}")
     words += ["+ " + one["op"] for one in spec.get("epilogue", [])]
     if by_channel := spec.get("channel_major"):
         words.append(BY_CHANNEL + " " + ",".join(map(str, by_channel)))

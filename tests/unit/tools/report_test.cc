@@ -149,6 +149,21 @@ TEST_CASE("report: what takes several dispatches on a GPU has a line, one for al
     CHECK(text->find("c: ") == std::string::npos);
 }
 
+TEST_CASE("report: the costs of a GPU are assumed, or those of the device that was measured") {
+    auto json = ordered_json::parse(R"({"gpu":{"name":"vulkan-32k"},"targets":[{"name":"t"}]})");
+    const auto text = [&] {
+        const auto found = cli::report_text(json, "it");
+        return found ? *found : found.status().message();
+    };
+    CHECK(text().find("costs:") == std::string::npos); // of an earlier version
+    json["gpu"]["costs"] = "assumed";
+    CHECK(text().find("          costs: assumed\n") != std::string::npos);
+    json["gpu"]["costs"] = {{"measured", "Abacus\x1b 3"}};
+    CHECK(text().find("          costs: measured on Abacus? 3\n") != std::string::npos);
+    json["gpu"]["costs"] = 5;
+    CHECK(text() == "it: gpu.costs: expected an object, found number");
+}
+
 TEST_CASE("report: layers beside a GPU have a line each: those of the CPU, or all by measured times") {
     auto json = ordered_json::parse(R"({"targets":[{"name":"t","code_bytes":5}],"kernels":2,
         "entries":[{"kind":"run","gpu":"vulkan-32k"}],

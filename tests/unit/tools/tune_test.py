@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 
-from cli_support import BAD_INPUT, Cli, OK, SCRATCH, USAGE, main
+from cli_support import BAD_INPUT, Cli, DEVICE, OK, SCRATCH, USAGE, main
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 
@@ -125,6 +125,82 @@ class Tuning(Cli):
             for one in measured.values():
                 self.assertIn(words, one["failed"])
             out.unlink()
+
+    def test_the_costs_of_a_gpu_are_measured_kept_beside_the_rest_and_reported(self):
+        out = self.scratch / "gpu.json"
+        self.addCleanup(out.unlink, missing_ok=True)
+        own = {"environment": {"XDG_CACHE_HOME": str(SCRATCH / "tune-gpu")}}
+        self.refused(USAGE, ["--device cpu", "vulkan:NAME"], "tune", "-o", out, "--device", "cpu", **own)
+        self.refused(USAGE, ["--minutes", "--device"], "tune", "-o", out, "--device", "vulkan", "--minutes", "1", **own)
+        if not [line for line in self.run_cli("devices", "--json").stdout.splitlines() if "vulkan-32k" in line]:
+            self.skipTest("no Vulkan device (Debian: libvulkan1, mesa-vulkan-drivers)")
+        self.refused(DEVICE, ["nobody"], "tune", "-o", out, "--device", "vulkan:nobody", **own)
+        other = self.file("other.json", {"costs": 1})
+        self.refused(USAGE, [str(other), "tuning file"], "tune", "-o", other, "--device", "vulkan", **own)
+
+        result = self.run_cli("tune", "-o", out, "--device", "vulkan", "--json", **own)
+        self.assertEqual(result.returncode, OK, result.stderr)
+        found = json.loads(result.stdout)["gpu"]
+        self.assertEqual(list(found), ["device", "driver", "date", "bytes_per_ns", "ns_per_dispatch", "busy_workgroups"])
+        for number in ("bytes_per_ns", "ns_per_dispatch", "busy_workgroups"):
+            self.assertGreater(found[number], 0)
+        self.assertEqual(json.loads(out.read_text()), {"tuning": 1, "gpu": found})
+
+        tables, _ = self.tables()
+        before = {**tables, "made": {"processor": "Abacus"}, "gpu": {"device": "old"}, "measured": {}}
+        both = self.file("both.json", before)
+        result = self.run_cli("tune", "-o", both, "--device", "vulkan", **own)
+        self.assertEqual(result.returncode, OK, result.stderr)
+        self.assertRegex(result.stdout, r"gpu .*\n +copies .* GB/s, from \d+ workgroups .* per dispatch\nwrote ")
+        after = json.loads(both.read_text())
+        self.assertEqual(after.pop("gpu")["device"], found["device"])
+        before.pop("gpu")
+        self.assertEqual(after, before)
+
+        artifact = self.scratch / "gpu.lw"
+        self.addCleanup(artifact.unlink, missing_ok=True)
+        compile_it = ["compile", self.package, "-o", artifact, "--target", "host,vulkan-32k", "--json"]
+        for tuning, costs, words in (([], "assumed", "costs: assumed"), (["--tuning", out], {"measured": found["device"]}, "costs: measured on " + found["device"])):
+            result = self.run_cli(*compile_it, *tuning, **own)
+            self.assertEqual(result.returncode, OK, result.stderr)
+            self.assertEqual(json.loads(result.stdout)["gpu"]["costs"], costs)
+            self.assertIn(words, self.run_cli("inspect", artifact).stdout)
+        bad = self.file("bad.json", {"tuning": 1, "gpu": {**found, "ns_per_dispatch": -1}})
+        self.refused(BAD_INPUT, [str(bad), "ns_per_dispatch", "longwave tune --device vulkan"], *compile_it, "--tuning", bad, **own)
+
+    def test_the_variants_of_a_model_are_timed_and_remembered(self):
+        self.refused(USAGE, ["--device vulkan"], "tune", self.artifact)
+        if not [line for line in self.run_cli("devices", "--json").stdout.splitlines() if "vulkan-32k" in line]:
+            self.skipTest("no Vulkan device (Debian: libvulkan1, mesa-vulkan-drivers)")
+        own = {"environment": {"XDG_CACHE_HOME": str(SCRATCH / "variants")}}
+        self.refused(DEVICE, ["--target vulkan-32k"], "tune", self.artifact, "--device", "vulkan", **own)
+        artifact = self.scratch / "variants.lw"
+        self.addCleanup(artifact.unlink, missing_ok=True)
+        package = ROOT / "examples/packages/tiny"
+        compile_it = ["compile", package, "-o", artifact, "--target", "host,vulkan-32k"]
+        self.assertEqual(self.run_cli(*compile_it).returncode, OK)
+        result = self.run_cli("tune", artifact, "--device", "vulkan", "--json", **own)
+        self.assertEqual(result.returncode, OK, result.stderr)
+        kernels = json.loads(result.stdout)["kernels"]
+        self.assertGreater(len(kernels), 0)
+        for kernel in kernels:
+            self.assertIn("kernel", json.loads(kernel["kernel"]))
+            self.assertTrue(2 <= len(kernel["us"]) <= 4 and all(us > 0 for us in kernel["us"]), kernel)
+            self.assertLess(kernel["chosen"], len(kernel["us"]))
+        self.assertRegex(self.run_cli("tune", artifact, "--device", "vulkan", **own).stdout, r"gpu .*\n +\d+ kernels have variants.*\n  linear .* \*")
+        self.assertEqual(self.run_cli("verify", artifact, "--device", "vulkan", **own).returncode, OK)  # with what was chosen
+        self.assertEqual(self.run_cli(*compile_it, "--gpu-variants", "1").returncode, OK)
+        self.assertEqual(json.loads(self.run_cli("tune", artifact, "--device", "vulkan", "--json", **own).stdout)["kernels"], [])
+
+    def test_a_tuning_of_the_cpu_keeps_the_costs_of_a_gpu(self):
+        gpu = {"device": "Abacus", "bytes_per_ns": 1.5, "ns_per_dispatch": 2.5, "busy_workgroups": 4}
+        out = self.file("kept.json", {"tuning": 1, "gpu": gpu})
+        for _ in range(2):  # begun, then continued
+            result = self.run_cli(*self.tune(out, "--minutes", "0")[1:])
+            self.assertEqual(result.returncode, OK, result.stderr)
+            file = json.loads(out.read_text())
+            self.assertEqual(file["gpu"], gpu)
+            self.assertIn("made", file)
 
     def test_a_progress_line_is_for_terminals_only(self):
         """Neither command writes one into a pipe; on a terminal it is there, and --quiet takes it away."""

@@ -135,6 +135,71 @@ TEST_CASE("tuning: what is malformed is refused in one line that begins with the
     CHECK(!deep);
 }
 
+namespace {
+
+json gpu() {
+    return {{"device", "Abacus 3"},
+            {"driver", 7},
+            {"bytes_per_ns", 1500.5},
+            {"ns_per_dispatch", 2e4},
+            {"busy_workgroups", 512}};
+}
+
+} // namespace
+
+TEST_CASE("tuning: the costs of a GPU stand beside the tables, or alone") {
+    const auto none = parsed(tuning_of_shipped());
+    REQUIRE(none);
+    CHECK(none->measured_device.empty());
+    CHECK(none->costs().device.bytes_per_ns == compiler::costs::assumed_device.bytes_per_ns);
+    CHECK(none->costs().device.ns_per_dispatch == compiler::costs::assumed_device.ns_per_dispatch);
+    CHECK(none->costs().device.busy_workgroups == compiler::costs::assumed_device.busy_workgroups);
+    json tuning = tuning_of_shipped();
+    tuning["gpu"] = gpu();
+    for (const json &file : {tuning, json{{"tuning", 1}, {"gpu", gpu()}}}) {
+        const auto found = parsed(file);
+        REQUIRE_MESSAGE(found, found.status().message());
+        CHECK(found->measured_device == "Abacus 3");
+        CHECK(found->costs().device.bytes_per_ns == 1500.5);
+        CHECK(found->costs().device.ns_per_dispatch == 2e4);
+        CHECK(found->costs().device.busy_workgroups == 512);
+        const auto &direct = table_of("direct"); // the shipped table in both
+        CHECK(found->costs().at(direct, 16) == compiler::costs::shipped().at(direct, 16));
+    }
+}
+
+TEST_CASE("tuning: costs of a GPU that cannot be are refused with the key, the range and what to do") {
+    const auto refused = [](const char *key, const json &value, const char *words) {
+        json tuning{{"tuning", 1}, {"gpu", gpu()}};
+        if (key) tuning["gpu"][key] = value;
+        else tuning["gpu"] = value;
+        if (value.is_null()) tuning["gpu"].erase(key);
+        const auto result = parsed(tuning);
+        REQUIRE_MESSAGE(!result, words);
+        CHECK(result.status().fault() == Fault::input);
+        for (const char *part :
+             {"t.json: \"gpu\": ", words, ": measure again with `longwave tune --device vulkan`"})
+            CHECK_MESSAGE(result.status().message().find(part) != std::string::npos,
+                          result.status().message());
+    };
+    refused(nullptr, json::array(), "no object");
+    refused("device", nullptr, "\"device\" must be the name");
+    refused("device", "", "\"device\" must be the name");
+    refused("device", 5, "\"device\" must be the name");
+    for (const char *key : {"bytes_per_ns", "ns_per_dispatch", "busy_workgroups"}) {
+        const std::string missing = "\"" + std::string(key) + "\" is missing",
+                          range = "\"" + std::string(key) + "\" must be a number from ";
+        refused(key, nullptr, missing.c_str());
+        for (const json &bad : {json(0), json(-1), json(1e300), json("fast"), json(true), json::array({1})})
+            refused(key, bad, range.c_str());
+    }
+    refused("bytes_per_ns", -1, "from 0.001 to 1000000, and is -1");
+    const auto infinite = compiler::parse_tuning(
+        R"({"tuning":1,"gpu":{"device":"d","bytes_per_ns":1e999,"ns_per_dispatch":1,"busy_workgroups":1}})",
+        "t.json", {});
+    CHECK(!infinite);
+}
+
 TEST_CASE("tuning: a search ends, takes the best, and goes on where it was") {
     for (const targets::Target &target : targets::all()) {
         const kernels::Measured measured = all_measured(target);

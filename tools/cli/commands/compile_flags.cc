@@ -124,6 +124,12 @@ void add_weight_flags(CommandLine &app, CompileFlags &flags) {
         ->value("BYTES")
         ->capture_default_str();
     app.add_option(
+           "--gpu-variants", flags.gpu_variants,
+           "Most variants of a kernel for a GPU, which takes the fastest. 1: no choice, a smaller file")
+        ->value("N")
+        ->check(range(1, 8))
+        ->capture_default_str();
+    app.add_option(
            "--convolution", flags.convolution,
            "Use this algorithm wherever an op has several. The report lists their names (default: the "
            "fastest by predicted cost)")
@@ -200,6 +206,7 @@ Expected<compiler::Options> options_of(const CompileFlags &flags) {
     options.activations = flags.activations;
     options.gpu_storage = flags.gpu_storage;
     options.gpu_chained_bytes = flags.gpu_chain;
+    options.gpu_variants = flags.gpu_variants;
     options.dump_after = flags.dump_after;
     options.timings = flags.timings;
     options.dump = &std::cerr; // logs; stdout is for the report

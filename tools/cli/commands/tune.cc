@@ -2,6 +2,8 @@
 // `longwave compile --tuning`. Each candidate runs in its own process: this program with --measure.
 #include "targets/target.h"
 #include "tools/cli/commands/command.h"
+#include "tools/cli/commands/tune_device.h"
+#include "tools/cli/commands/tune_variants.h"
 #include "tools/cli/files/output_file.h"
 #include "tools/cli/model/tuning_file.h"
 #include "tools/cli/output/json_line.h"
@@ -21,7 +23,7 @@ namespace longwave::cli {
 namespace {
 
 struct TuneFlags {
-    std::string output = "longwave-tuning.json", target, cache, kgen, measure, tables;
+    std::string model, output = "longwave-tuning.json", target, cache, kgen, measure, tables, device;
     double minutes = 10, timeout = 120, seconds = 0.3;
     bool compare = false, json = false, quiet = false;
 };
@@ -193,6 +195,10 @@ private:
 };
 
 Status tune(const TuneFlags &flags) {
+    if (!flags.model.empty() && flags.device.empty())
+        return Status::usage("a model is timed on a GPU: add --device vulkan");
+    if (!flags.model.empty()) return tune_variants(flags.model, flags.device, flags.json);
+    if (!flags.device.empty()) return tune_device(flags.device, flags.output, flags.json);
     if (!flags.measure.empty()) return measure_one(flags);
     LW_ASSIGN(const targets::Target *const target, target_of(flags));
     if (!flags.tables.empty()) {
@@ -211,39 +217,61 @@ Command add_tune(CommandLine &program) {
     auto flags = std::make_shared<TuneFlags>();
     CommandLine *app = program.add_subcommand(
         "tune", "Measure the cost tables and the structures of transforms on this machine.");
-    app->add_option("-o,--output", flags->output,
-                    "Tuning file to write. If it exists, tuning resumes from it")
-        ->file(".json")
-        ->capture_default_str();
-    app->add_option("--minutes", flags->minutes, "Longest time to measure, in minutes")
-        ->check(range(0.0, 10000.0))
-        ->capture_default_str();
-    app->add_option("--timeout", flags->timeout,
-                    "Longest time per measurement in seconds, including the compilation")
-        ->check(range(0.05, 3600.0))
-        ->value("SECONDS")
-        ->capture_default_str();
-    app->add_option("--seconds", flags->seconds, "Time to call each kernel, in seconds")
-        ->check(range(0.001, 60.0))
-        ->capture_default_str();
-    app->add_option("--target", flags->target, "CPU level to measure (default: the best level of this CPU)")
-        ->value("TARGET")
-        ->suggests({"x86-64-v2", "x86-64-v3", "x86-64-v4"});
-    app->add_flag("--compare", flags->compare,
-                  "Compare the transforms of the tuning file with the shipped ones instead, alternately");
-    app->add_option("--tables", flags->tables, "Write the tables of the tuning file into this folder instead")
-        ->folder();
+    Option *const model =
+        app->add_option("model", flags->model,
+                        "Compiled model: time the variants of its kernels on --device instead, and "
+                        "remember the fastest")
+            ->file(".lw");
+    Option *const output = app->add_option("-o,--output", flags->output,
+                                           "Tuning file to write. If it exists, tuning resumes from it")
+                               ->file(".json")
+                               ->capture_default_str();
+    Option *const device =
+        app->add_option("--device", flags->device,
+                        "GPU to measure instead of the CPU: copies, dispatches and how many workgroups keep "
+                        "it busy. vulkan is the best GPU. vulkan:NAME and vulkan:NUMBER choose one of "
+                        "`longwave devices`")
+            ->value("DEVICE")
+            ->suggests({"vulkan"});
+    Option *const minutes =
+        app->add_option("--minutes", flags->minutes, "Longest time to measure, in minutes")
+            ->check(range(0.0, 10000.0))
+            ->capture_default_str();
+    Option *const timeout =
+        app->add_option("--timeout", flags->timeout,
+                        "Longest time per measurement in seconds, including the compilation")
+            ->check(range(0.05, 3600.0))
+            ->value("SECONDS")
+            ->capture_default_str();
+    Option *const seconds =
+        app->add_option("--seconds", flags->seconds, "Time to call each kernel, in seconds")
+            ->check(range(0.001, 60.0))
+            ->capture_default_str();
+    Option *const target = app->add_option("--target", flags->target,
+                                           "CPU level to measure (default: the best level of this CPU)")
+                               ->value("TARGET")
+                               ->suggests({"x86-64-v2", "x86-64-v3", "x86-64-v4"});
+    Option *const compare =
+        app->add_flag("--compare", flags->compare,
+                      "Compare the transforms of the tuning file with the shipped ones instead, alternately");
+    Option *const tables = app->add_option("--tables", flags->tables,
+                                           "Write the tables of the tuning file into this folder instead")
+                               ->folder();
     app->add_option("--measure", flags->measure,
                     "(internal) Measure a single candidate by name and print the result")
         ->hidden();
     app->add_flag("--quiet", flags->quiet, "Show no progress line. Only a terminal shows one");
     app->add_flag("--json", flags->json, "Print the result as one JSON object");
-    app->add_option("--cache", flags->cache,
-                    "Folder of compiled kernels (default: in the user's cache folder)")
-        ->folder();
-    app->add_option("--kgen", flags->kgen,
-                    "Kernel compiler to start (default: the longwave-kgen next to this program)")
-        ->file();
+    Option *const cache = app->add_option("--cache", flags->cache,
+                                          "Folder of compiled kernels (default: in the user's cache folder)")
+                              ->folder();
+    Option *const kgen =
+        app->add_option("--kgen", flags->kgen,
+                        "Kernel compiler to start (default: the longwave-kgen next to this program)")
+            ->file();
+    for (const Option *of_the_cpu : {minutes, timeout, seconds, target, compare, tables, cache, kgen})
+        device->excludes(of_the_cpu);
+    model->excludes(output);
     app->footer("`longwave compile --tuning FILE` reads the tuning file.");
     return {app, [flags] { return tune(*flags); }};
 }

@@ -78,6 +78,7 @@ Expected<std::shared_ptr<lw_device>> open_device(const std::string &device, cons
     // A software device compiles a dispatch when it first runs it: up to a minute for many steps.
     if (use.share_dispatches) options.timeout_ms = 600'000;
     options.no_self_test = use.no_self_test;
+    options.time_variants = use.time_variants ? 1 : 0;
     lw_device *opened = nullptr;
     LW_TRY(status_of(lw_vulkan_open(&options, &opened), "--device " + device));
     return std::shared_ptr<lw_device>(opened, lw_vulkan_close);

@@ -23,6 +23,7 @@ struct DeviceUse {
     bool fall_back = false;
     bool share_dispatches = false; // on software devices as well
     bool no_self_test = false;
+    bool time_variants = false; // of kernels, whatever is remembered
 };
 
 // "cpu": null. "vulkan": the best device; "vulkan:NAME" or "vulkan:NUMBER": that of `longwave

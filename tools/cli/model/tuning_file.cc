@@ -17,15 +17,6 @@ namespace {
 
 constexpr uint64_t max_file = 4 << 20;
 
-std::string today() {
-    const std::time_t now = std::time(nullptr);
-    std::tm date = {};
-    gmtime_r(&now, &date);
-    char text[11] = {};
-    std::strftime(text, sizeof text, "%Y-%m-%d", &date);
-    return text;
-}
-
 ordered_json made_here(const targets::Target &target) {
     return {{"processor", kernels::cpu()},
             {"name", kernels::cpu_name()},
@@ -56,38 +47,57 @@ std::string text_at(const ordered_json &object, const char *name) {
     return found != object.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
+Status other_file(const std::string &path, const std::string &what) {
+    return Status(Fault::usage, path + ": " + what + "; remove the file, or name another with -o");
+}
+
 } // namespace
+
+std::string today() {
+    const std::time_t now = std::time(nullptr);
+    std::tm date = {};
+    gmtime_r(&now, &date);
+    char text[11] = {};
+    std::strftime(text, sizeof text, "%Y-%m-%d", &date);
+    return text;
+}
+
+Expected<ordered_json> read_tuning_file(const std::string &path) {
+    std::error_code error;
+    const bool there = std::filesystem::exists(path, error);
+    if (error) return Status::input(path + ": cannot be read: " + error.message()); // not to be replaced
+    if (!there) return ordered_json{{"tuning", compiler::tuning_version}};
+    LW_ASSIGN(const auto bytes, package::read_file(path, max_file));
+    auto json = parse_limited({reinterpret_cast<const char *>(bytes.data()), bytes.size()}, path);
+    if (!json) return other_file(path, "not a tuning file");
+    if (!json->is_object() || !json->contains("tuning") || (*json)["tuning"] != compiler::tuning_version)
+        return other_file(path, "not a tuning file of this version");
+    return json;
+}
+
+Status write_tuning_file(const std::string &path, const ordered_json &json) {
+    return write_text(path, lines_of(json));
+}
 
 Expected<TuningFile> TuningFile::open(const std::string &path, const targets::Target &target) {
     TuningFile file;
     file.path_ = path;
     file.target_ = &target;
     file.made_ = made_here(target);
-    std::error_code error;
-    const bool there = std::filesystem::exists(path, error);
-    if (error) return Status::input(path + ": cannot be read: " + error.message()); // not to be replaced
-    if (!there) return file;
-    LW_ASSIGN(const auto bytes, package::read_file(path, max_file));
-    const auto other = [&](const std::string &what) {
-        return Status(Fault::usage, path + ": " + what + "; remove the file, or name another with -o");
-    };
-    const auto parsed =
-        parse_limited({reinterpret_cast<const char *>(bytes.data()), bytes.size()}, path);
-    if (!parsed) return other("not a tuning file");
-    const ordered_json &json = *parsed;
-    if (!json.is_object() || !json.contains("tuning") || json["tuning"] != compiler::tuning_version)
-        return other("not a tuning file of this version");
+    LW_ASSIGN(const ordered_json json, read_tuning_file(path));
+    if (json.contains("gpu")) file.gpu_ = json["gpu"];
+    if (json.size() == (json.contains("gpu") ? 2 : 1)) return file; // nothing of a CPU yet
     const ordered_json made = json.value("made", ordered_json::object());
     for (const char *name : {"processor", "target", "longwave"})
         if (text_at(made, name) != text_at(file.made_, name))
-            return other(std::string("was measured with ") + name + " \"" + text_at(made, name) +
-                         "\", but this machine has \"" + text_at(file.made_, name) + "\"");
+            return other_file(path, std::string("was measured with ") + name + " \"" + text_at(made, name) +
+                                        "\", but this machine has \"" + text_at(file.made_, name) + "\"");
     if (made.contains("seconds") && made["seconds"].is_number()) file.made_["seconds"] = made["seconds"];
     const ordered_json measured = json.value("measured", ordered_json::object());
-    if (!measured.is_object()) return other("\"measured\" must be an object");
+    if (!measured.is_object()) return other_file(path, "\"measured\" must be an object");
     for (const auto &[name, result] : measured.items()) {
         const nlohmann::json one(result);
-        if (!kernels::plausible(name, one)) return other("\"" + name + "\" is not a measurement");
+        if (!kernels::plausible(name, one)) return other_file(path, "\"" + name + "\" is not a measurement");
         file.measured_[name] = one;
     }
     return file;
@@ -106,6 +116,7 @@ ordered_json TuningFile::json() const {
     }
     if (const ordered_json table = kernels::structure_table(*target_, measured_); !table.is_null())
         json["structures"] = {{target_->name, {{"provenance", provenance}, {"structures", table}}}};
+    if (!gpu_.is_null()) json["gpu"] = gpu_;
     json["measured"] = ordered_json::object();
     for (const auto &[name, result] : measured_) json["measured"][name] = ordered_json(result);
     return json;
@@ -113,12 +124,12 @@ ordered_json TuningFile::json() const {
 
 Status TuningFile::put(const std::string &name, nlohmann::json result) {
     measured_[name] = std::move(result);
-    return write_text(path_, lines_of(json()));
+    return write_tuning_file(path_, json());
 }
 
 Status TuningFile::add_time(double seconds) {
     made_["seconds"] = std::lround(made_["seconds"].get<double>() + seconds);
-    return write_text(path_, lines_of(json()));
+    return write_tuning_file(path_, json());
 }
 
 void TuningFile::forget_failed_costs() {

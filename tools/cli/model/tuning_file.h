@@ -26,7 +26,7 @@ public:
     // while the file is not complete.
     Status write_tables(const std::string &folder) const;
 
-    // {"tuning", "made", "costs", "structures"} as far as known, and "measured".
+    // {"tuning", "made", "costs", "structures"} as far as known, "gpu" as it was, and "measured".
     nlohmann::ordered_json json() const;
 
 private:
@@ -34,6 +34,15 @@ private:
     const targets::Target *target_ = nullptr;
     nlohmann::ordered_json made_;
     kernels::Measured measured_;
+    nlohmann::ordered_json gpu_; // of tune_device.h; null: none
 };
+
+// The whole file; {"tuning": 1} if there is none. Fault::input: it cannot be read. Fault::usage: it
+// is another file, or one of another version.
+Expected<nlohmann::ordered_json> read_tuning_file(const std::string &path);
+// One line per key.
+Status write_tuning_file(const std::string &path, const nlohmann::ordered_json &json);
+
+std::string today(); // "2026-11-26", UTC
 
 } // namespace longwave::cli

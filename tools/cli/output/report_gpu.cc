@@ -57,6 +57,14 @@ std::string dispatches(const ReportValue &report) {
     return out;
 }
 
+// What the choice of algorithms rests on. Older files do not say.
+std::string costs(const ReportValue &gpu) {
+    const ReportValue costs = gpu["costs"];
+    if (!costs) return "";
+    return "          costs: " +
+           (costs.is_text() ? costs.text() : "measured on " + costs["measured"].text()) + "\n";
+}
+
 // Of each entry, of which a model may have many: the first ones.
 std::string dispatches_of_entries(const ReportValue &gpu) {
     std::string line;
@@ -85,7 +93,7 @@ std::string report_gpu(const ReportValue &report) {
             : runs          ? "offline runs"
                             : "streams") +
            format(", %g kernels (", of["kernels"].number()) + bytes_text(of["bytes"].count()) +
-           " of SPIR-V); not checked yet: run `longwave verify --device vulkan`\n" +
+           " of SPIR-V); not checked yet: run `longwave verify --device vulkan`\n" + costs(of) +
            dispatches_of_entries(of) + placement(of["placement"]) + dispatches(report);
 }
 

@@ -23,6 +23,8 @@ ReportValue ReportValue::operator[](const char *key) const {
     return ReportValue(it == json_->end() ? nullptr : &*it, path);
 }
 
+bool ReportValue::is_text() const { return json_ && json_->is_string(); }
+
 std::string ReportValue::text() const {
     if (!json_) return "";
     if (!json_->is_string()) wrong("a text");

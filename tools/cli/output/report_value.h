@@ -18,7 +18,8 @@ public:
     ReportValue operator[](const char *key) const; // of an object
     bool has(const char *key) const { return bool((*this)[key]); }
     explicit operator bool() const { return json_ != nullptr; } // whether the value exists
-    std::string text() const;                                   // without control characters
+    bool is_text() const;
+    std::string text() const; // without control characters
     double number() const;
     uint64_t count() const; // a whole number
     bool truth(bool otherwise) const;

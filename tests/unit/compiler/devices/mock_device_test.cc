@@ -39,6 +39,7 @@ TEST_CASE("devices: a device with its own traits and runtime computes offline ru
     REQUIRE_MESSAGE(artifact, artifact.status().message());
     const auto report = nlohmann::json::parse(artifact->report);
     CHECK(report["gpu"]["name"] == "mock");
+    CHECK(report["gpu"]["costs"] == "assumed");
     CHECK(!report["gpu"].contains("no_runs"));
     CHECK(!report["gpu"].contains("no_streams"));
 

@@ -17,6 +17,8 @@ struct Problem {
     uint32_t taps, rows;
     bool streaming = false, two_sided = false;
     uint32_t channels = 64;
+    const devices::Traits *device = &devices::host();
+    const costs::Tables *costs = &costs::shipped();
 };
 
 Expected<Choice> choose_for(const Problem &problem, const std::string &force = "") {
@@ -31,8 +33,8 @@ Expected<Choice> choose_for(const Problem &problem, const std::string &force = "
                    .node = g.nodes[0],
                    .rows = problem.rows,
                    .streaming = problem.streaming,
-                   .costs = &costs::shipped(),
-                   .device = devices::host()},
+                   .costs = problem.costs,
+                   .device = *problem.device},
                   force);
 }
 
@@ -120,6 +122,35 @@ TEST_CASE("convolution: dyadic is refused where a kernel is given tap by tap, or
     CHECK(name_of(choose_for({4096, 64, true}, "dyadic")).find("not kept as its scales") !=
           std::string::npos);
     CHECK(name_of(choose_for({64, 64, true, true}, "dyadic")).find("two sides") != std::string::npos);
+}
+
+TEST_CASE(
+    "convolution: on a GPU the choice follows what a device takes for a dispatch, and what keeps it busy") {
+    const devices::Traits gpu = devices::vulkan(*targets::find_gpu("vulkan-32k"));
+    costs::Tables costs = costs::shipped();
+    const Problem few_taps{.taps = 64, .rows = 100000, .device = &gpu, .costs = &costs};
+    const auto assumed = choose_for(few_taps);
+    REQUIRE(name_of(assumed) == "blocks");
+    CHECK(assumed->decisions.at("dispatches") > 3);
+    // Dispatches that take a millisecond.
+    costs.device.ns_per_dispatch = 1e6;
+    const auto dear = choose_for(few_taps);
+    REQUIRE(name_of(dear) == "four_step");
+    CHECK(dear->decisions.at("dispatches") == 3);
+    CHECK(dear->cost > assumed->cost);
+    // A device that 64 workgroups leave idle.
+    costs.device = costs::assumed_device;
+    costs.device.busy_workgroups = 2048;
+    CHECK(name_of(choose_for(few_taps)) == "four_step");
+    // One that is slower throughout makes the same choice.
+    costs.device = costs::assumed_device;
+    costs.device.bytes_per_ns /= 10;
+    costs.device.ns_per_dispatch *= 10;
+    const auto slow = choose_for(few_taps);
+    CHECK(name_of(slow) == "blocks");
+    CHECK(slow->cost == doctest::Approx(10 * assumed->cost));
+    // Whoever fits into one dispatch takes one.
+    CHECK(name_of(choose_for({.taps = 64, .rows = 4096, .device = &gpu, .costs = &costs})) == "registers");
 }
 
 } // namespace algorithm_choice_test

@@ -72,6 +72,31 @@ const ManifestCase manifests[] = {
      [](fb::ModulesT &m) { m.modules[1]->offset += 4, m.modules[1]->size -= 4; }},
 };
 
+const ManifestCase variants[] = {
+    {"a variant of no kernel", [](fb::ModulesT &m) { m.variants[2]->kernel = 6; }},
+    {"a variant of a kernel without a module", [](fb::ModulesT &m) { m.variants[0]->kernel = 1; }},
+    {"variants out of order", [](fb::ModulesT &m) { std::swap(m.variants[0], m.variants[1]); }},
+    {"nine modules of a kernel",
+     [](fb::ModulesT &m) {
+         while (m.variants.size() < 9)
+             m.variants.push_back(std::make_unique<fb::ModuleT>(*m.variants.back()));
+     }},
+    {"a variant whose entry point has no name", [](fb::ModulesT &m) { m.variants[0]->entry = ""; }},
+    {"a variant of no workgroups", [](fb::ModulesT &m) { *m.variants[1]->grid = fb::Extent3(0, 1, 1); }},
+    {"a variant of more threads than the target has",
+     [](fb::ModulesT &m) { *m.variants[1]->local = fb::Extent3(65, 1, 1); }},
+    {"a variant of more shared memory than the target has",
+     [](fb::ModulesT &m) { m.variants[0]->shared_bytes = 16385; }},
+    {"a variant with other descriptors",
+     [](fb::ModulesT &m) { std::swap(m.variants[0]->bindings[0], m.variants[0]->bindings[1]); }},
+    {"a variant with a descriptor too many", [](fb::ModulesT &m) { m.variants[0]->bindings.push_back(4); }},
+    {"a variant with a table of streams", [](fb::ModulesT &m) { m.variants[0]->table = 4; }},
+    {"a variant with a word for overflows", [](fb::ModulesT &m) { m.variants[0]->overflow = 4; }},
+    {"a variant behind the segment", [](fb::ModulesT &m) { m.variants[2]->size += 4; }},
+    {"a variant that is not SPIR-V",
+     [](fb::ModulesT &m) { m.variants[2]->offset += 4, m.variants[2]->size -= 4; }},
+};
+
 const ManifestCase chains[] = {
     {"a chain of no entry", [](fb::ModulesT &m) { m.chains[0]->entry = 2; }},
     {"a chain of an entry of the CPU", [](fb::ModulesT &m) { m.chains[0]->entry = 0; }},
@@ -232,6 +257,11 @@ void longwave::test::modules_samples(Samples &samples) {
         samples.back().modules_alone = true;
     };
     for (const Case &c : modules_test::plans) alone("V21, entries", gpu_model(), c);
+    for (const modules_test::ManifestCase &c : modules_test::variants) {
+        fb::ModulesT manifest = variants_manifest();
+        c.edit(manifest);
+        alone("V21, variants", gpu_model(manifest), {c.name, 21, [](Draft &) {}});
+    }
     for (const modules_test::ManifestCase &c : modules_test::chains) {
         fb::ModulesT manifest = chain_manifest();
         c.edit(manifest);
@@ -284,6 +314,35 @@ TEST_CASE("modules: those of a sound artifact are found, and it is of format 2.1
     const artifact::Bytes code = modules.code(*modules.of_kernel(5));
     CHECK(code.size == gpu_code().size() - modules.code(*modules.of_kernel(2)).size);
     CHECK(memcmp(code.data, gpu_code().data() + gpu_code().size() - code.size, code.size) == 0);
+}
+
+TEST_CASE("modules: variants of a kernel are found by number, after its module") {
+    const Draft draft = gpu_model(variants_manifest());
+    check_sound(draft);
+    CHECK_FALSE(check_modules(draft));
+    const std::vector<uint8_t> bytes = draft.bytes();
+    artifact::Header header;
+    memcpy(&header, bytes.data(), sizeof header);
+    artifact::ModulesView modules;
+    const std::vector<uint8_t> &segment = draft.segments.back().bytes;
+    REQUIRE_FALSE(artifact::open_modules(*fb::GetPlan(bytes.data() + header.plan_offset),
+                                         {segment.data(), segment.size()}, &modules));
+    CHECK(modules.variants_of(2) == 2);
+    CHECK(modules.variants_of(5) == 3);
+    CHECK(&modules.variant(5, 0) == modules.of_kernel(5));
+    const auto &list = *modules.manifest().variants();
+    CHECK(&modules.variant(2, 1) == list.Get(0));
+    CHECK(&modules.variant(5, 1) == list.Get(1));
+    CHECK(&modules.variant(5, 2) == list.Get(2));
+}
+
+TEST_CASE("modules: V21, each thing that can be wrong with a variant") {
+    for (const ManifestCase &c : variants) {
+        fb::ModulesT manifest = variants_manifest();
+        c.edit(manifest);
+        const artifact::Broken found = check_modules(gpu_model(manifest));
+        CHECK_MESSAGE(found.rule == 21, std::string(c.name), ": ", std::string(found.text));
+    }
 }
 
 TEST_CASE("modules: float16 needs 16-bit storage and a word for overflows, and is of format 2.3") {
