@@ -160,14 +160,13 @@ TEST_CASE("vulkan variants: a proof of other variants is none") {
 TEST_CASE("vulkan variants: without memory for timing the first of each is taken, other failures are told") {
     if (!has_device()) return;
     const std::vector<uint8_t> bytes = model();
-    VulkanShim::reset();
+    const int64_t before = VulkanShim::alive();
     VulkanShim::fail_named("vkCreateQueryPool", VK_ERROR_OUT_OF_HOST_MEMORY);
     {
         const Opened opened(bytes, 1);
         CHECK(opened.status == LW_OK);
         CHECK(opened.chosen() == Numbers{0, 0});
     }
-    VulkanShim::reset();
     VulkanShim::fail_named("vkGetQueryPoolResults", VK_ERROR_DEVICE_LOST);
     {
         const Opened opened(bytes, 1);
@@ -175,7 +174,7 @@ TEST_CASE("vulkan variants: without memory for timing the first of each is taken
         CHECK(opened.model == nullptr);
     }
     VulkanShim::reset();
-    CHECK(VulkanShim::alive() == 0);
+    CHECK(VulkanShim::alive() == before);
     CHECK(taken == 0);
 }
 
@@ -185,7 +184,7 @@ TEST_CASE("vulkan variants: whichever call fails while they are timed, nothing i
     int without_one = 0; // a driver that rejects a variant: the others are there
     bool more = true;
     for (uint64_t nth = 1; more; ++nth) {
-        VulkanShim::reset();
+        const int64_t before = VulkanShim::alive();
         VulkanShim::fail(nth, VK_ERROR_UNKNOWN);
         lw_vulkan_options options = through_shim();
         options.time_variants = 1;
@@ -197,11 +196,14 @@ TEST_CASE("vulkan variants: whichever call fails while they are timed, nothing i
             CHECK((status == LW_OK) == (model != nullptr));
         }
         more = VulkanShim::failed();
-        if (more && model && VulkanShim::failed_name() == "vkCreateComputePipelines") ++without_one;
+        const std::string name = VulkanShim::failed_name();
+        if (more && model && name == "vkCreateComputePipelines") ++without_one;
         lw_model_close(model);
         lw_vulkan_close(device);
-        INFO("call ", nth, ", ", VulkanShim::failed_name());
-        CHECK(VulkanShim::alive() == 0);
+        INFO("call ", nth, ", ", name);
+        // Without these two entry points the instance or the device cannot be given back.
+        const bool lost_way = name == "vkDestroyInstance" || name == "vkDestroyDevice";
+        CHECK(VulkanShim::alive() - before == (lost_way ? 1 : 0));
         CHECK(taken == 0);
     }
     VulkanShim::reset();
