@@ -71,6 +71,27 @@ bool fails(const char *name, bool lookup = false) {
     return hit;
 }
 
+// Of VulkanShim::window, as the runtime sees the kinds of memory.
+constexpr uint32_t of_window = 2;
+std::atomic<uint64_t> window_allocations{0};
+
+void show_window(VkPhysicalDeviceMemoryProperties *memory) {
+    const VkMemoryPropertyFlags mapped =
+        VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+    memory->memoryTypeCount = 3;
+    memory->memoryTypes[0] = {VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, 0};
+    memory->memoryTypes[1] = {mapped | VK_MEMORY_PROPERTY_HOST_CACHED_BIT, 0};
+    memory->memoryTypes[of_window] = {mapped | VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, 0};
+}
+
+// False: there is no room.
+bool take_from_window(VkMemoryAllocateInfo *info) {
+    const bool wanted = info->memoryTypeIndex == of_window;
+    info->memoryTypeIndex = 0;
+    if (wanted) ++window_allocations;
+    return !wanted || VulkanShim::window != VulkanShim::Window::full;
+}
+
 bool begins(const char *name, const char *with) { return strncmp(name, with, strlen(with)) == 0; }
 
 // +1 for what makes an object, −1 for what gives one back. Sets and command buffers go with their
@@ -92,6 +113,15 @@ template <int Which, class Result, class... Args> struct Wrapper<Which, Result(V
     static inline Result(VKAPI_PTR *real)(Args...) = nullptr;
     static inline const char *name = "";
 
+    static VkResult in_window_or_host(VkDevice device, const VkMemoryAllocateInfo *asked,
+                                      const VkAllocationCallbacks *callbacks, VkDeviceMemory *memory) {
+        VkMemoryAllocateInfo info = *asked;
+        if (!take_from_window(&info)) return VK_ERROR_OUT_OF_DEVICE_MEMORY;
+        const VkResult result = real(device, &info, callbacks, memory);
+        if (result == VK_SUCCESS) made += 1, after<PFN_vkAllocateMemory>(device, &info, callbacks, memory);
+        return result;
+    }
+
     static VKAPI_ATTR Result VKAPI_CALL call(Args... args) {
         if constexpr (std::is_same_v<Result, VkResult>) {
             // What waits has to wait all the same: the work goes on, whatever is said of it.
@@ -100,6 +130,8 @@ template <int Which, class Result, class... Args> struct Wrapper<Which, Result(V
                 if (wait) real(args...);
                 return result_failing;
             }
+            if constexpr (std::is_same_v<Result(VKAPI_PTR *)(Args...), PFN_vkAllocateMemory>)
+                if (VulkanShim::window != VulkanShim::Window::none) return in_window_or_host(args...);
             const VkResult result = real(args...);
             if (result >= 0) made += change(name);
             if (result == VK_SUCCESS) after<Result(VKAPI_PTR *)(Args...)>(args...);
@@ -117,6 +149,13 @@ template <int Which, class Result, class... Args> struct Wrapper<Which, Result(V
                 if (VulkanShim::features) [](auto, auto *all) { VulkanShim::features(all); }(args...);
             if constexpr (std::is_same_v<Result(VKAPI_PTR *)(Args...), PFN_vkGetPhysicalDeviceFeatures2>)
                 if (VulkanShim::no_storage_16) [](auto, auto *all) { take_storage_16(all); }(args...);
+            if constexpr (std::is_same_v<Result(VKAPI_PTR *)(Args...),
+                                         PFN_vkGetPhysicalDeviceMemoryProperties>)
+                if (VulkanShim::window != VulkanShim::Window::none)
+                    [](auto, auto *all) { show_window(all); }(args...);
+            if constexpr (std::is_same_v<Result(VKAPI_PTR *)(Args...), PFN_vkGetBufferMemoryRequirements>)
+                if (VulkanShim::window != VulkanShim::Window::none)
+                    [](auto, auto, auto *needs) { needs->memoryTypeBits = 7; }(args...);
         } else {
             return real(args...);
         }
@@ -166,6 +205,8 @@ void (*VulkanShim::features)(VkPhysicalDeviceFeatures *) = nullptr;
 void (*VulkanShim::memory)(int64_t) = nullptr;
 bool VulkanShim::no_storage_16 = false;
 bool VulkanShim::no_barriers = false;
+VulkanShim::Window VulkanShim::window = Window::none;
+uint64_t VulkanShim::in_window() { return window_allocations; }
 
 bool VulkanShim::present() { return real_lookup() != nullptr; }
 
@@ -182,7 +223,7 @@ void VulkanShim::fail_named(const std::string &name, VkResult result) {
 }
 
 void VulkanShim::reset() {
-    count = nth = waits = corrupt_nth = cache_given = 0;
+    count = nth = waits = corrupt_nth = cache_given = window_allocations = 0;
     name_failing.clear();
     name_failed.clear();
 }

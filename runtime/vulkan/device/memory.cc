@@ -15,6 +15,34 @@ uint32_t type_of(const Gpu &gpu, uint32_t allowed, VkMemoryPropertyFlags needed,
     return UINT32_MAX;
 }
 
+// Memory for a buffer. Of `both` there may be little, so the memory of the host is next.
+lw_status allocate(const Gpu &gpu, const VkMemoryRequirements &needs, DeviceBuffer::Where where,
+                   const char *what, VkDeviceMemory *memory) {
+    using Where = DeviceBuffer::Where;
+    const VkMemoryPropertyFlags mapped = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT |
+                                         VK_MEMORY_PROPERTY_HOST_COHERENT_BIT,
+                                needed = where == Where::device ? 0 : mapped,
+                                also = where == Where::host ? VK_MEMORY_PROPERTY_HOST_CACHED_BIT
+                                                            : VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
+    VkMemoryAllocateInfo allocation{};
+    allocation.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO;
+    allocation.allocationSize = needs.size;
+    allocation.memoryTypeIndex = type_of(gpu, needs.memoryTypeBits, needed, also);
+    if (allocation.memoryTypeIndex == UINT32_MAX)
+        return fail(LW_UNSUPPORTED, "the GPU has no memory of a kind that %s need", what);
+    VkResult result = gpu.vk.vkAllocateMemory(gpu.device, &allocation, nullptr, memory);
+    const uint32_t of_host = type_of(gpu, needs.memoryTypeBits, mapped, VK_MEMORY_PROPERTY_HOST_CACHED_BIT);
+    if (result == VK_ERROR_OUT_OF_DEVICE_MEMORY && where == Where::both &&
+        of_host != allocation.memoryTypeIndex) {
+        allocation.memoryTypeIndex = of_host;
+        result = gpu.vk.vkAllocateMemory(gpu.device, &allocation, nullptr, memory);
+    }
+    if (result == VK_ERROR_OUT_OF_DEVICE_MEMORY)
+        return fail(LW_NO_MEMORY, "the GPU has no memory for %s: %llu bytes", what,
+                    static_cast<unsigned long long>(needs.size));
+    return check(result, "vkAllocateMemory");
+}
+
 } // namespace
 
 lw_status DeviceBuffer::create(const Gpu &gpu, uint64_t size, Where where, const char *what) {
@@ -24,29 +52,15 @@ lw_status DeviceBuffer::create(const Gpu &gpu, uint64_t size, Where where, const
     info.size = size;
     info.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
                  VK_BUFFER_USAGE_TRANSFER_DST_BIT;
-    if (where == Where::host) info.usage |= VK_BUFFER_USAGE_INDIRECT_BUFFER_BIT;
+    if (where == Where::both) info.usage |= VK_BUFFER_USAGE_INDIRECT_BUFFER_BIT;
     info.sharingMode = VK_SHARING_MODE_EXCLUSIVE;
     LW_VK(gpu.vk, vkCreateBuffer, gpu.device, &info, nullptr, &buffer);
     bytes = size;
     VkMemoryRequirements needs{};
     gpu.vk.vkGetBufferMemoryRequirements(gpu.device, buffer, &needs);
-    const bool host = where == Where::host;
-    VkMemoryAllocateInfo allocation{};
-    allocation.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO;
-    allocation.allocationSize = needs.size;
-    allocation.memoryTypeIndex =
-        type_of(gpu, needs.memoryTypeBits,
-                host ? VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT : 0,
-                host ? VK_MEMORY_PROPERTY_HOST_CACHED_BIT : VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT);
-    if (allocation.memoryTypeIndex == UINT32_MAX)
-        return fail(LW_UNSUPPORTED, "the GPU has no memory of a kind that %s need", what);
-    const VkResult result = gpu.vk.vkAllocateMemory(gpu.device, &allocation, nullptr, &memory);
-    if (result == VK_ERROR_OUT_OF_DEVICE_MEMORY)
-        return fail(LW_NO_MEMORY, "the GPU has no memory for %s: %llu bytes", what,
-                    static_cast<unsigned long long>(size));
-    if (lw_status status = check(result, "vkAllocateMemory")) return status;
+    if (lw_status status = allocate(gpu, needs, where, what, &memory)) return status;
     LW_VK(gpu.vk, vkBindBufferMemory, gpu.device, buffer, memory, 0);
-    if (!host) return LW_OK;
+    if (where == Where::device) return LW_OK;
     void *mapped = nullptr;
     LW_VK(gpu.vk, vkMapMemory, gpu.device, memory, 0, VK_WHOLE_SIZE, 0, &mapped);
     data = static_cast<uint8_t *>(mapped);

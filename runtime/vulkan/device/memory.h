@@ -6,7 +6,9 @@ namespace longwave::runtime::vulkan {
 
 // A buffer with memory of its own. Given back by hand; a second time does nothing.
 struct DeviceBuffer {
-    enum class Where { device, host }; // host: mapped and coherent, at `data`
+    // host: mapped and coherent at `data`, in memory that the CPU reads fast. both: the same in memory
+    // of the device, where it has such memory left, for what the CPU only writes.
+    enum class Where { device, host, both };
     VkBuffer buffer = VK_NULL_HANDLE;
     VkDeviceMemory memory = VK_NULL_HANDLE;
     uint8_t *data = nullptr;

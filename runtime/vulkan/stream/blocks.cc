@@ -59,11 +59,11 @@ void put_row(const StreamFamily &family, const StreamSession &session, const Str
 }
 
 template <class T> T *table_of(const Pool &pool, const Dispatch &dispatch) {
-    return reinterpret_cast<T *>(pool.exchange.data + dispatch.table_at);
+    return reinterpret_cast<T *>(pool.tables.data + dispatch.table_at);
 }
 
 void put_groups(const Pool &pool, const Dispatch &dispatch, uint32_t x, uint32_t y, uint32_t z) {
-    *reinterpret_cast<VkDispatchIndirectCommand *>(pool.exchange.data + dispatch.groups_at) = {x, y, z};
+    *reinterpret_cast<VkDispatchIndirectCommand *>(pool.tables.data + dispatch.groups_at) = {x, y, z};
 }
 
 void put_call_groups(const Pool &pool, const StreamFamily &family, uint32_t index, uint32_t streams) {
@@ -77,7 +77,7 @@ void record_dispatch(const Gpu &gpu, const Pool &pool, const Pipeline &pipeline,
     gpu.vk.vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.pipeline);
     gpu.vk.vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.layout, 0, 1,
                                    &dispatch.set, 0, nullptr);
-    gpu.vk.vkCmdDispatchIndirect(commands, pool.exchange.buffer, dispatch.groups_at);
+    gpu.vk.vkCmdDispatchIndirect(commands, pool.tables.buffer, dispatch.groups_at);
 }
 
 // Streams of one pool with blocks of one entry that fire the same steps.

@@ -17,6 +17,7 @@ void Pool::destroy(const Gpu &gpu, const lw_allocator &allocator) {
     commands.destroy(gpu);
     if (descriptors && !gpu.leaked) gpu.vk.vkDestroyDescriptorPool(gpu.device, descriptors, nullptr);
     exchange.destroy(gpu);
+    tables.destroy(gpu);
     device.destroy(gpu);
     Block block = memory;
     block.release(allocator);
@@ -80,7 +81,7 @@ void write_chain_set(const Model &model, const Pool &pool, uint32_t index) {
     const fb::Chain &chain = *call.chain;
     const auto &steps = *model.plan().entries()->Get(chain.entry())->steps();
     VkDescriptorBufferInfo buffers[64]; // V21
-    buffers[chain.table()] = {pool.exchange.buffer, pool.calls[index].table_at,
+    buffers[chain.table()] = {pool.tables.buffer, pool.calls[index].table_at,
                               uint64_t{4} * call.row_words() * pool.capacity};
     const uint8_t *descriptor = chain.descriptors()->data();
     for (uint32_t i = 0; i < chain.steps(); ++i)
@@ -104,7 +105,7 @@ void write_call_set(const Model &model, const Pool &pool, uint32_t index) {
     if (call.chain) return write_chain_set(model, pool, index);
     const fb::Module &module = *call.pipeline->module;
     const fb::Kernel &kernel = *model.plan().kernels()->Get(call.step->kernel());
-    const VkDescriptorBufferInfo table{pool.exchange.buffer, pool.calls[index].table_at,
+    const VkDescriptorBufferInfo table{pool.tables.buffer, pool.calls[index].table_at,
                                        uint64_t{4} * call.row_words() * pool.capacity};
     VkDescriptorBufferInfo buffers[64]; // V21
     buffers[module.table()] = table;
@@ -125,7 +126,7 @@ void write_transfer_set(const Model &model, const Pool &pool, uint32_t index) {
         staging{pool.exchange.buffer, pool.staging_at, (family.in_bytes + family.out_bytes) * pool.capacity};
     const bool input = index == 0;
     const VkDescriptorBufferInfo buffers[] = {
-        {pool.exchange.buffer, pool.transfers[index].table_at, sizeof(TransferRow) * pool.capacity},
+        {pool.tables.buffer, pool.transfers[index].table_at, sizeof(TransferRow) * pool.capacity},
         input ? staging : of_part,
         input ? of_part : staging};
     write_set(model.gpu(), pool.transfers[index].set, buffers, 3);
@@ -171,29 +172,35 @@ lw_status create_sets(const Model &model, Pool &pool) {
     return LW_OK;
 }
 
-// Lays the exchange buffer out: tables, workgroups, staging memory, room for copies of state.
-// Returns its bytes. With null it only measures.
-uint64_t place_exchange(const StreamFamily &family, uint32_t capacity, Pool *pool) {
+uint64_t take(uint64_t *used, uint64_t bytes) {
+    const uint64_t at = *used;
+    *used += to_line(bytes);
+    return at;
+}
+
+// Both return the bytes of their buffer. With null they only measure.
+uint64_t place_tables(const StreamFamily &family, uint32_t capacity, Pool *pool) {
     uint64_t used = 0;
-    const auto take = [&](uint64_t bytes) {
-        const uint64_t at = used;
-        used += to_line(bytes);
-        return at;
-    };
     for (uint32_t c = 0; c < family.n_calls; ++c) {
-        const uint64_t at = take(uint64_t{4} * family.calls[c].row_words() * capacity);
+        const uint64_t at = take(&used, uint64_t{4} * family.calls[c].row_words() * capacity);
         if (pool) pool->calls[c].table_at = at;
     }
     for (uint32_t t = 0; t < family.n_transfers; ++t) {
-        const uint64_t at = take(sizeof(TransferRow) * capacity);
+        const uint64_t at = take(&used, sizeof(TransferRow) * capacity);
         if (pool) pool->transfers[t].table_at = at;
     }
     for (uint32_t d = 0; d < family.n_calls + family.n_transfers; ++d) {
-        const uint64_t at = take(sizeof(VkDispatchIndirectCommand));
+        const uint64_t at = take(&used, sizeof(VkDispatchIndirectCommand));
         if (pool) (d < family.n_calls ? pool->calls[d] : pool->transfers[d - family.n_calls]).groups_at = at;
     }
-    const uint64_t staging_at = take((family.in_bytes + family.out_bytes) * capacity),
-                   state_copies_at = take(state_copy_bytes);
+    return used;
+}
+
+// Staging memory, and room for a copy of state.
+uint64_t place_exchange(const StreamFamily &family, uint32_t capacity, Pool *pool) {
+    uint64_t used = 0;
+    const uint64_t staging_at = take(&used, (family.in_bytes + family.out_bytes) * capacity),
+                   state_copies_at = take(&used, state_copy_bytes);
     if (pool) pool->staging_at = staging_at, pool->state_copies_at = state_copies_at;
     return used;
 }
@@ -201,13 +208,17 @@ uint64_t place_exchange(const StreamFamily &family, uint32_t capacity, Pool *poo
 lw_status fill(const Model &model, Pool &pool) {
     const Gpu &gpu = model.gpu();
     const StreamFamily &family = *model.family;
-    const uint64_t exchange_bytes = place_exchange(family, pool.capacity, &pool);
+    const uint64_t exchange_bytes = place_exchange(family, pool.capacity, &pool),
+                   table_bytes = place_tables(family, pool.capacity, &pool);
     using Where = DeviceBuffer::Where;
     if (lw_status status =
             pool.device.create(gpu, family.stream_bytes * pool.capacity, Where::device, "streams"))
         return status;
+    if (lw_status status = pool.tables.create(gpu, table_bytes, Where::both, "tables of streams"))
+        return status;
     if (lw_status status = pool.exchange.create(gpu, exchange_bytes, Where::host, "inputs and outputs"))
         return status;
+    memset(pool.tables.data, 0, table_bytes);
     memset(pool.exchange.data, 0, pool.state_copies_at); // the bytes between rows of inputs stay 0
     if (lw_status status = pool.commands.create(gpu)) return status;
     if (lw_status status = pool.commands.allocate(gpu, family.n_recordings, pool.recorded)) return status;
@@ -294,7 +305,7 @@ uint64_t first_stream_bytes(const Model &model) {
     Parts measure(nullptr);
     lay_out(family, 1, measure);
     return to_line(sizeof(StreamScheduler)) + measure.used() + family.stream_bytes +
-           place_exchange(family, 1, nullptr);
+           place_tables(family, 1, nullptr) + place_exchange(family, 1, nullptr);
 }
 
 lw_status take_place(StreamSession &session) {

@@ -11,7 +11,7 @@ namespace longwave::runtime::vulkan {
 
 // A kernel call or a transfer, for all streams of the pool at once.
 struct Dispatch {
-    uint64_t table_at = 0;  // of its table, one row per stream, in the exchange buffer
+    uint64_t table_at = 0;  // of its table, one row per stream, in the pool's tables
     uint64_t groups_at = 0; // of its numbers of workgroups, likewise
     VkDescriptorSet set = VK_NULL_HANDLE;
 };
@@ -30,7 +30,9 @@ struct Pool {
     // In `exchange`: what the first stream takes and brings; room for one copy of state from or to
     // the host.
     uint64_t staging_at = 0, state_copies_at = 0;
-    DeviceBuffer device, exchange;
+    // The memory of the streams; tables and numbers of workgroups, which the CPU writes and the
+    // device reads in every dispatch; what both exchange.
+    DeviceBuffer device, tables, exchange;
     VkDescriptorPool descriptors = VK_NULL_HANDLE;
     Commands commands;
 

@@ -136,4 +136,30 @@ TEST_CASE("vulkan streams: a block that does not end in time fails its streams u
     CHECK(rows[0].size() == 4);
 }
 
+TEST_CASE("vulkan streams: what the CPU only writes lies in memory of the device, where there is room") {
+    if (!has_device()) return;
+    const std::vector<uint8_t> bytes = gpu_stream_model().bytes();
+    const std::vector<float> x = noise(90);
+    const Rows expected = stream_in_cuts(Model(bytes), x, {4});
+    for (const auto window : {VulkanShim::Window::none, VulkanShim::Window::open, VulkanShim::Window::full}) {
+        VulkanShim::reset();
+        VulkanShim::window = window;
+        const int64_t before = VulkanShim::alive();
+        {
+            lw_vulkan_options options = through_shim();
+            lw_device *device = nullptr;
+            REQUIRE(lw_vulkan_open(&options, &device) == LW_OK);
+            const lw_open_options open = on(device);
+            lw_model *model = nullptr;
+            REQUIRE(lw_model_open_memory(bytes.data(), bytes.size(), &open, &model) == LW_OK);
+            CHECK(apart(stream_in_cuts(model, x, {4}), expected) < 1e-6);
+            lw_model_close(model);
+            lw_vulkan_close(device);
+        }
+        VulkanShim::window = VulkanShim::Window::none;
+        CHECK((VulkanShim::in_window() > 0) == (window != VulkanShim::Window::none));
+        CHECK(VulkanShim::alive() == before);
+    }
+}
+
 } // namespace stream_test
