@@ -15,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from longwave import package  # noqa: E402
 from longwave.kws import audio  # noqa: E402
 from longwave.kws.decision import Decision  # noqa: E402
+from longwave.kws.export import CLIPS, STREAMS  # noqa: E402
 from longwave.kws.losses import READ  # noqa: E402
 from longwave.kws.model import KwsNet  # noqa: E402
 from longwave.kws.pair import make_pair  # noqa: E402
@@ -54,11 +55,17 @@ def test_the_compiled_pair_gives_the_mean_of_both(tmp_path: Path, same_front_end
     soundfile.write(tmp_path / "audio.wav", samples, 16000, subtype="FLOAT")
     with torch.no_grad():
         logits = sum(net.from_samples(torch.from_numpy(samples)[None])[0] for net in nets) / 2
-    expected = logits[-READ:].mean(0).numpy()
-    subprocess.run([program, "run", tmp_path / "pair.lw", "--stream", "--input", f"audio=@{tmp_path}/audio.wav", "-o", f"logits={tmp_path}/rows.npy"],
-                   check=True, stdout=subprocess.DEVNULL)
+    expected = logits[-READ:].mean(0)
+    in_streams = logits[-1].clone()
+    for shifts, row in ((CLIPS, expected), (STREAMS, in_streams)):
+        for number, shift in shifts.items():
+            row[number] += shift
+    subprocess.run([program, "run", tmp_path / "pair.lw", "--stream", "--input", f"audio=@{tmp_path}/audio.wav", "-o", f"logits={tmp_path}/rows.npy",
+                    "-o", f"probabilities={tmp_path}/probabilities.npy"], check=True, stdout=subprocess.DEVNULL)
     found = np.load(tmp_path / "rows.npy")[-1]
-    assert np.abs(found - expected).max() <= 2e-4 * np.abs(expected).max()  # as tests of one network
+    assert np.abs(found - expected.numpy()).max() <= 2e-4 * float(expected.abs().max())  # as tests of one network
+    probabilities = np.load(tmp_path / "probabilities.npy")[-1]
+    assert np.abs(probabilities - in_streams.softmax(0).numpy()).max() <= 2e-4 * float(logits.abs().max())
 
 
 def test_the_files_of_a_pair_hold_no_training_only_tensors(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ def test_round_trip() -> None:
     assert not any("auxiliary" in key or "num_batches" in key for key in weights)
     again = KwsNet().eval()
     missing, unexpected = again.load_state_dict(weights, strict=False)
-    assert not unexpected
+    assert all(key.startswith(("in_clips.", "in_streams.")) for key in unexpected)  # shifts, which are not trained
     assert all("auxiliary" in key or "num_batches" in key for key in missing), missing
     samples = torch.randn(1, 16000) * 0.1
     assert torch.equal(net.from_samples(samples), again.from_samples(samples))

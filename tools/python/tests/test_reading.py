@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import shutil
 import sys
 from pathlib import Path
@@ -10,6 +11,8 @@ import pytest
 import soundfile
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from longwave.kws import reading  # noqa: E402
+from longwave.kws.near import homophones  # noqa: E402
 from longwave.kws.reading import Sentences, pages, read_aloud, save_list, voice_of  # noqa: E402
 
 TEXT = "He went up the hill and down again. The ship sailed over the calm sea today. Stop! I know the man well. " * 100
@@ -24,6 +27,26 @@ def test_books_are_read_without_command_words() -> None:
 
 def test_other_words_can_be_left_out() -> None:
     assert set(Sentences(TEXT, ["ship", "the man"])) == {"He went up the hill and down again."}
+
+
+@pytest.mark.skipif(not shutil.which("espeak-ng"), reason="espeak-ng is not installed")
+def test_words_that_sound_the_same_are_found() -> None:
+    assert homophones(["I know that we Write to a playwright. Now, the rite!"], ["no", "right"]) == ["know", "rite", "write"]
+    assert homophones(["No, no."], ["no"]) == []
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_words_that_sound_the_same_are_read_only_if_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: bool) -> None:
+    missing = [program for program in ("espeak-ng", "flite") if not shutil.which(program)]
+    if missing:
+        pytest.skip(f"not installed: {', '.join(missing)}")
+    (tmp_path / "book.txt").write_text(TEXT)
+    monkeypatch.setattr(sys, "argv", ["reading", str(tmp_path / "book.txt"), "-o", str(tmp_path / "out"), "--hours", "0.02",
+                                      *(["--homophones"] if kept else [])])
+    reading.main()
+    totals = json.loads((tmp_path / "out/reading.json").read_text())
+    assert ("know" in totals["without"]) != kept
+    assert totals["sentences_left_out"] == (100 if kept else 200)
 
 
 def test_a_start_in_the_middle_reads_all_of_the_book() -> None:

@@ -17,9 +17,16 @@ from torch import Tensor
 from .. import package
 from ..layers.frontend import BANDS, HOP, N_FFT, SAMPLE_RATE, WINDOW
 from ..package import Package, layer, residual
-from .labels import CLASSES
+from .labels import CLASSES, SILENCE, UNKNOWN
 from .losses import READ
 from .model import BN_EPS, KwsConfig, KwsNet
+
+
+# Added to the logits of classes that are more or less frequent than in training (Menon et al. 2021, "Long-tail learning via
+# logit adjustment"). Clips of every class are equally frequent. Running speech is mostly no word at all. Both were chosen on
+# four folds of speakers, docs/training.md.
+CLIPS = {SILENCE: -2.0, UNKNOWN: -0.5}
+STREAMS = {SILENCE: 2.0}
 
 
 def front_end(net: KwsNet) -> package.Layer:
@@ -49,26 +56,41 @@ def chain(net: KwsNet) -> list[package.Layer]:
     return layers + [layer("batch_norm", "norm", eps=BN_EPS), layer("linear", "head", out_features=len(CLASSES))]
 
 
-def decision_layers(logits: str) -> list[package.Layer]:
-    return [layer("softmax", "softmax"), layer("mean_window", "window", frames=READ, input=logits)]
+def shifted(name: str, logits: str, shifts: dict[int, float]) -> tuple[package.Layer, dict[str, Tensor]]:
+    """A batch norm that adds `shifts`, by class, to the layer `logits`, and its tensors."""
+    ones = torch.ones(len(CLASSES))
+    bias = 0 * ones
+    for number, shift in shifts.items():
+        bias[number] = shift
+    tensors = {"weight": ones, "bias": bias, "running_mean": 0 * ones, "running_var": (1 - BN_EPS) * ones}
+    return layer("batch_norm", name, eps=BN_EPS, input=logits), {f"{name}.{key}": value for key, value in tensors.items()}
+
+
+def decision_layers(logits: str) -> tuple[list[package.Layer], dict[str, Tensor]]:
+    """From the layer `logits` to both outputs, and the tensors of these layers."""
+    in_streams, stream_tensors = shifted("in_streams", logits, STREAMS)
+    in_clips, clip_tensors = shifted("in_clips", logits, CLIPS)
+    layers = [in_streams, layer("softmax", "softmax"), in_clips, layer("mean_window", "window", frames=READ)]
+    return layers, stream_tensors | clip_tensors
 
 
 def audio_package(net: KwsNet, layers: list[package.Layer], weights: dict[str, Tensor], decision: dict[str, Any], name: str) -> Package:
-    """The front end of `net`, then `layers`. Outputs: "logits", the mean of the last 0.3 s, and "probabilities" of each
-    20 ms frame for the decision layer."""
+    """The front end of `net`, then `layers`, of which the last gives the logits. Outputs: "logits" of clips, the mean of the
+    last 0.3 s, and "probabilities" in streams of each 20 ms frame, for the decision layer."""
+    last, tensors = decision_layers(layers[-1]["name"])
     return Package(
         name=name,
         inputs=[{"name": "audio", "kind": "audio", "sample_rate": SAMPLE_RATE}],
-        layers=[front_end(net)] + layers,
+        layers=[front_end(net)] + layers + last,
         outputs=[{"name": "logits", "from": "window"}, {"name": "probabilities", "from": "softmax"}],
         labels=CLASSES,
         decision=decision,
-        weights=weights,
+        weights=weights | tensors,
     )
 
 
 def make_package(net: KwsNet, decision: dict[str, Any], name: str) -> Package:
-    return audio_package(net, chain(net) + decision_layers("head"), net.state_dict(), decision, name)
+    return audio_package(net, chain(net), net.state_dict(), decision, name)
 
 
 def load_run(run: Path) -> KwsNet:

@@ -1,7 +1,7 @@
 """Words that sound like a command: their phonemes are close to those of a command, or hold them.
 
-espeak-ng gives the phonemes. "Upper", "goal" and "stopped" are near; "know" and "write" sound the same, so they are never said
-alone (`near_words`), but sentences may hold them.
+espeak-ng gives the phonemes. "Upper", "goal" and "stopped" are near. "Know" and "write" sound the same (`homophones`), so they
+are never said alone. Sentences to train on may hold them; sentences on which false accepts are counted may not (reading.py).
 """
 from __future__ import annotations
 
@@ -49,6 +49,13 @@ def vocabulary(texts: Iterable[str], without: Sequence[str] = COMMANDS) -> list[
         for word in re.findall(r"\b[a-z]{2,12}\b", text):
             count[word] = count.get(word, 0) + 1
     return sorted(word for word, times in count.items() if times > 1 and word not in without)
+
+
+def homophones(texts: Iterable[str], words: Sequence[str]) -> list[str]:
+    """The words of `texts`, in lower case, that sound the same as one of `words` and are spelled differently."""
+    spelled = {word.lower() for text in texts for word in re.findall(r"[A-Za-z]+", text)} - {word.lower() for word in words}
+    wanted, candidates = set(phonemes(words)), sorted(spelled)
+    return [word for word, sounds in zip(candidates, phonemes(candidates)) if sounds in wanted]
 
 
 def near_words(words: Sequence[str]) -> dict[str, list[str]]:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from ..package import Layer, Package, layer
-from .export import audio_package, chain, decision_layers
+from .export import audio_package, chain
 from .model import BN_EPS, KwsNet
 
 
@@ -55,4 +55,4 @@ def make_pair(nets: tuple[KwsNet, KwsNet], decision: dict[str, Any], name: str) 
             weights |= {f"{first}.{key}": value for key, value in renormalise(nets[0], net).items()}
         layers += tower(net, str(number), first)
     layers.append(layer("add", "logits", inputs=["0.head", "1.head"]))
-    return audio_package(nets[0], layers + decision_layers("logits"), weights, decision, name)
+    return audio_package(nets[0], layers, weights, decision, name)

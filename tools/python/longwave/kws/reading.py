@@ -2,8 +2,8 @@
 
     python -m longwave.kws.reading BOOKS... -o FOLDER --hours 6 [--seed 0] [--without "hey robot"]
 
-BOOKS: text files. Sentences with one of the ten words as a word are left out, so every event is a false accept. Words
-that only sound like them stay in: "know", "write".
+BOOKS: text files. Sentences with one of the ten words are left out, so every event is a false accept. So are sentences with a
+word that sounds the same, for no model can tell them apart: "know", "write". --homophones keeps these.
 Voices: espeak-ng (6 English accents x 24 variants) and flite (4 voices), one after the other, so that FOLDER has about
 as many minutes of each program. Files of about a minute: FOLDER/<voice>-<number>.flac, 16 kHz mono. The same books and
 seed give the same files. Another seed reads other pages, with the voices in another order. A stopped run goes on: files
@@ -30,6 +30,7 @@ import soundfile
 from scipy.signal import resample_poly
 
 from .labels import COMMANDS, SAMPLE_RATE
+from .near import homophones
 
 ACCENTS = ["en-gb", "en-us", "en-gb-scotland", "en-gb-x-rp", "en-gb-x-gbcwmd", "en-029"]
 VARIANTS = ["m1", "f1", "m2", "f2", "m3", "f3", "m4", "f4", "m5", "f5", "m7", "Andy", "Annie", "Alex", "Alicia", "adam",
@@ -183,17 +184,21 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--without", action="append", help="leave out sentences with this (default: the ten words)")
+    parser.add_argument("--homophones", action="store_true", help="keep words that sound the same as one left out")
     options = parser.parse_args()
     for program in ("espeak-ng", "flite"):
         if not shutil.which(program):
             raise SystemExit(f"{program} is not installed: apt-get install {program}")
     options.output.mkdir(parents=True, exist_ok=True)
     start = float(np.random.default_rng(options.seed).random()) if options.seed else 0.0
-    books = [Sentences(book.read_text(encoding="utf-8", errors="replace"), options.without or COMMANDS, start)
-             for book in options.books]
+    texts = [book.read_text(encoding="utf-8", errors="replace") for book in options.books]
+    without = options.without or COMMANDS
+    if not options.homophones:
+        without = [*without, *homophones(texts, without)]
+    books = [Sentences(text, without, start) for text in texts]
     done = read_aloud(books, options.output, options.hours, options.seed, options.jobs)
     save_list(done, options.output)
-    totals = {"seed": options.seed, "books": [book.name for book in options.books], "without": options.without or COMMANDS,
+    totals = {"seed": options.seed, "books": [book.name for book in options.books], "without": without,
               "files": len(done), "sentences_left_out": sum(book.left_out for book in books),
               "hours": {p: round(sum(r.seconds for r in done if r.voice.program == p) / 3600, 3) for p in ("espeak", "flite")}}
     (options.output / "reading.json").write_text(json.dumps(totals, indent=1))
