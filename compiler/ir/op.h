@@ -95,6 +95,7 @@ struct OpDef {
     // whichever are more. Null: all rows of the sequence.
     uint32_t (*reach)(const Node &node, std::span<const Type> inputs) = nullptr;
     EndRule end = EndRule::exact;
+    bool pads_itself = false; // its kernel of offline runs reads nothing behind the sequence
     // Rows of zeros before the first row change none of its results: its stream may begin late.
     bool begins_late = false;
     bool streams_only = false; // make_streaming adds it; packages cannot name it

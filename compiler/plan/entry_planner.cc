@@ -241,19 +241,28 @@ Status EntryPlanner::plan_call(PlannedCall &call, const Region &region) {
     return Status::ok();
 }
 
+ir::EndRule EntryPlanner::end_of(const ir::Node &node) const {
+    std::vector<ir::Type> types;
+    for (auto v : node.inputs) types.push_back(graph_.type(v));
+    return ir::end_rule(node, types);
+}
+
+// Whether a layer needs a sequence as long as the run. None then ends within it.
+void EntryPlanner::find_fixed_length() {
+    for (const Region &region : regions_) {
+        const ir::Node &node = graph_.nodes[region.anchor];
+        if (!plans(region) || end_of(node) != ir::EndRule::fixed) continue;
+        plan_.least = options_.block;
+        plan_.fixed = node.layer;
+        return;
+    }
+}
+
 Status EntryPlanner::plan_region(const Region &region) {
     const ir::Node &node = graph_.nodes[region.anchor];
     const size_t before = plan_.steps.size();
-    if (!streaming()) {
-        std::vector<ir::Type> types;
-        for (auto v : node.inputs) types.push_back(graph_.type(v));
-        const ir::EndRule rule = ir::end_rule(node, types);
-        if (rule == ir::EndRule::clear) clear_tail(node.inputs[0], node.layer);
-        if (rule == ir::EndRule::fixed && plan_.least == 0) {
-            plan_.least = options_.block;
-            plan_.fixed = node.layer;
-        }
-    }
+    if (!streaming() && plan_.least == 0 && end_of(node) == ir::EndRule::clear)
+        clear_tail(node.inputs[0], node.layer);
 
     PlannedCall call(*this, region);
     LW_TRY(plan_call(call, region));
@@ -300,9 +309,11 @@ void EntryPlanner::plan_ports() {
 
 Expected<EntryPlan> EntryPlanner::plan(const std::vector<Ring> &rings) {
     place_values(rings);
-    if (!streaming())
+    if (!streaming()) {
+        find_fixed_length();
         for (const auto &input : graph_.inputs)
             clear_around(input.value, stored_[input.value].rows, "input " + input.name);
+    }
     // The inputs of a mixed run arrive on the host.
     for (Step &step : plan_.steps) step.cpu = mixed();
     for (const Region &region : regions_)

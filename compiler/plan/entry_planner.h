@@ -93,6 +93,8 @@ private:
     Status choose_algorithms();
     void demand(const Region &region);
     void place_values(const std::vector<Ring> &rings);
+    ir::EndRule end_of(const ir::Node &node) const;
+    void find_fixed_length();
     Status plan_region(const Region &region);
     Status plan_call(PlannedCall &call, const Region &region);
     Status in_layer(const ir::Node &node, const Status &status);

@@ -73,7 +73,8 @@ void EntryPlanner::demand(const Region &region) {
     const uint32_t whole =
         std::max(round_up(rows, rows_of_call(rows, tiles())), round_up(rows, reach.multiple));
     const bool pooled = graph_.type(anchor.output).clock.timeless();
-    d.rows = std::max(d.rows, pooled ? rows_of(input) : whole * stride + rule_of(reader(region)).ahead);
+    const uint32_t ahead = reader(region).op->pads_itself ? 0 : rule_of(reader(region)).ahead;
+    d.rows = std::max(d.rows, pooled ? rows_of(input) : whole * stride + ahead);
     if (region.producer) {
         const ir::Node &view = reader(region);
         d.granule =

@@ -86,16 +86,19 @@ double phase(const std::vector<int> &radices, double phase0, int level, int64_t 
     return (phase(radices, phase0, level - 1, block / r) + static_cast<double>(block % r)) / r;
 }
 
-std::vector<double> right_angle_twiddles(uint32_t length) {
+std::vector<double> right_angle_twiddles(uint32_t length, TwiddleOrder order) {
     const std::vector<int> radices = right_angle_radices(length);
-    std::vector<double> table;
+    std::vector<double> table(2 * (size_t{length} - 1));
     int64_t blocks = 1;
     for (size_t s = 0; s < radices.size(); s++) {
+        double *level = &table[2 * static_cast<size_t>(blocks - 1)];
+        const bool by_block = order == TwiddleOrder::by_block;
         for (int64_t q = 0; q < blocks; q++)
             for (int m = 1; m < radices[s]; m++) {
                 const double angle = turn * phase(radices, 0.25, static_cast<int>(s), q) / radices[s] * m;
-                table.push_back(std::cos(angle));
-                table.push_back(std::sin(angle));
+                const int64_t re = by_block ? 2 * (q * (radices[s] - 1) + m - 1) : 2 * (m - 1) * blocks + q;
+                level[re] = std::cos(angle);
+                level[re + (by_block ? 1 : blocks)] = std::sin(angle);
             }
         blocks *= radices[s];
     }
@@ -229,6 +232,43 @@ std::vector<float> real_twiddles(uint32_t length) {
         table.push_back(static_cast<float>(std::cos(turn * k / length)));
         table.push_back(static_cast<float>(std::sin(turn * k / length)));
     }
+    return table;
+}
+
+SharedRoots shared_roots(uint32_t length, uint64_t shared_bytes) {
+    const RealShape shape = real_shape(length);
+    SharedRoots roots;
+    constexpr uint64_t bytes_of_point = 8;
+    if (shape.dense || static_cast<uint64_t>(shape.points) * bytes_of_point > shared_bytes) return roots;
+    int apart = shape.points;
+    for (const int radix : shape.radices) {
+        apart /= radix;
+        roots.passes.push_back({roots.split, apart});
+        if (apart > 1) roots.split += 2 * (radix - 1) * apart;
+    }
+    roots.size = std::max(2, roots.split + (length % 2 ? 0 : 2 * (shape.points + 1)));
+    return roots;
+}
+
+std::vector<float> shared_root_values(uint32_t length, uint64_t shared_bytes) {
+    const RealShape shape = real_shape(length);
+    const SharedRoots roots = shared_roots(length, shared_bytes);
+    std::vector<float> table(static_cast<size_t>(roots.size));
+    const auto put = [&](int at, int apart, double angle) {
+        table[static_cast<size_t>(at)] = static_cast<float>(std::cos(angle));
+        table[static_cast<size_t>(at + apart)] = static_cast<float>(std::sin(angle));
+    };
+    int blocks = 1;
+    for (size_t pass = 0; pass < roots.passes.size(); pass++) {
+        const auto [first, apart] = roots.passes[pass];
+        for (int m = 1; m < shape.radices[pass] && apart > 1; m++)
+            for (int n = 0; n < apart; n++)
+                put(first + 2 * (m - 1) * apart + n, apart,
+                    turn * (int64_t{n} * m * blocks % shape.points) / shape.points);
+        blocks *= shape.radices[pass];
+    }
+    for (int k = 0; length % 2 == 0 && k <= shape.points; k++)
+        put(roots.split + k, shape.points + 1, turn * k / length);
     return table;
 }
 

@@ -21,9 +21,12 @@ std::vector<int> right_angle_radices(uint32_t length);
 uint32_t right_angle_length(uint32_t rows);
 // Phase of block q at level s, in turns; phase0 is that of the only block of level 0.
 double phase(const std::vector<int> &radices, double phase0, int level, int64_t block);
-// r^m for m = 1 … R−1 of every block of every level, as pairs (re, im): level s begins at pair
-// (blocks of s) − 1. In all 2·(length − 1) values.
-std::vector<double> right_angle_twiddles(uint32_t length);
+// r^m for m = 1 … R−1 of every block of every level, in all 2·(length − 1) values: level s begins at
+// pair (blocks of s) − 1. By block: pairs (re, im) of each block in turn. By factor: for each m a row
+// of real parts and one of imaginary parts of all blocks, where neighbouring threads have
+// neighbouring blocks.
+enum class TwiddleOrder { by_block, by_factor };
+std::vector<double> right_angle_twiddles(uint32_t length, TwiddleOrder order = TwiddleOrder::by_block);
 
 // The same transform with lanes over positions (lane_transform.h): blocks lie innermost, so a
 // vector of 16 positions meets 16 blocks, or fewer several times. For m = 1 … R−1 a level has a row
@@ -74,6 +77,20 @@ struct RealShape {
 };
 RealShape real_shape(uint32_t length);
 std::vector<float> real_twiddles(uint32_t length);
+
+// The roots of the same transform by passes in the shared memory of a GPU (gpu_sequence_sums.h), 8
+// bytes per point, where neighbouring threads have neighbouring roots. A pass has for m = 1 … R−1 a
+// row of real parts and one of imaginary parts of exp(2πi·n·m·blocks/points), `apart` values each.
+// Then come two rows of exp(2πi·k/length) for k ≤ points, if the length is even.
+struct SharedRoots {
+    struct Pass {
+        int first = 0, apart = 0; // the last pass has no roots
+    };
+    std::vector<Pass> passes;
+    int split = 0, size = 0; // size 0: there are no passes, and sums read real_twiddles
+};
+SharedRoots shared_roots(uint32_t length, uint64_t shared_bytes);
+std::vector<float> shared_root_values(uint32_t length, uint64_t shared_bytes);
 
 // scale·exp(πi·k/2L) for k < L as pairs, with which a real transform of reordered samples becomes
 // the DCT-II: 2·Σ_t x_t cos(πk(2t + 1)/2L), or that as an orthonormal matrix. `inverse`: the roots

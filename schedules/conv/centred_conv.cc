@@ -1,5 +1,5 @@
-// centred_conv: a short filter of each channel that reaches as far ahead as back, over a whole
-// sequence with zeros around it.
+// centred_conv: a short filter of each channel that reaches back and `ahead`, over a whole sequence
+// with zeros around it.
 #include "schedules/halide/registry.h"
 #include "schedules/halide/threads.h"
 
@@ -21,9 +21,9 @@ struct CentredConv {
 CentredConv define_centred_conv(KernelBuilder &k) {
     const int channels = k.params.integer("channels", 1, 1 << 20),
               taps = k.params.integer("taps", 1, 1 << 20), rows = k.params.integer("rows", 1, 1 << 24);
+    const int ahead = k.params.integer_or("ahead", taps / 2, 0, taps - 1), back = taps - 1 - ahead;
     const bool has_bias = k.params.flag_or("bias", false);
-    k.params.require(taps % 2 == 1, "'taps' must be odd");
-    const int width = static_cast<int>(pad(channels)), half = taps / 2;
+    const int width = static_cast<int>(pad(channels));
     CentredConv d{.taps = taps, .rows = rows, .width = width, .shape = dense({width, rows}), .i = {}};
     ImageParam x = k.input("x", d.shape), w = k.weight("weight", dense({width, taps})), b;
     if (has_bias) b = k.weight("bias", dense({width}));
@@ -31,7 +31,7 @@ CentredConv define_centred_conv(KernelBuilder &k) {
     const Var &c = d.c, &r = d.r, &t = d.t;
     d.around(c, t) = select(t >= 0 && t < rows, x(c, clamp(t, 0, rows - 1)), 0.0f);
     d.sum(c, r) = has_bias ? Expr(b(c)) : Expr(0.0f);
-    d.sum(c, r) += w(c, d.i) * d.around(c, r + d.i - half);
+    d.sum(c, r) += w(c, d.i) * d.around(c, r + d.i - back);
     d.y(c, r) = k.epilogue(d.sum(c, r), {c, r}, d.shape, channels);
     return d;
 }

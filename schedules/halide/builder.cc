@@ -212,11 +212,15 @@ void KernelBuilder::outputs(Func f, const std::vector<Output> &list) {
             buffers[i]; // Halide gives all elements the extents of the first; only strides are their own
         const size_t number =
             inputs_.size() + weights_.size() + operands_.size() + scalars_.size() + output_buffers_.size();
-        const Shape shape = placed(list[i].name, number, list[i].shape);
+        Output declared = list[i];
+        // A Func with dimensions of its own lies as the schedule says.
+        if (declared.argument.empty()) declared.shape = placed(declared.name, number, declared.shape);
+        else declared.argument = placed(declared.name, number, declared.argument);
+        const Shape &shape = declared.shape;
         if (i == 0) constrain(buffer, shape);
         for (size_t d = 0; d < shape.size(); d++)
             buffer.dim(static_cast<int>(d)).set_stride(shape[d].stride * (list[i].words ? 2 : 1));
-        output_buffers_.push_back({list[i], f.types()[i], buffer});
+        output_buffers_.push_back({declared, f.types()[i], buffer});
     }
     outputs_.push_back(f);
 }

@@ -89,7 +89,8 @@ public:
         Shape shape; // a dimension the element does not depend on has stride 0; never vectorise that one
         ArgKind kind = ArgKind::output;
         // What the signature says of the same memory, where a Func has more dimensions than the
-        // argument.
+        // argument. `shape` then lies as the specification asks (channel_major below), and this as
+        // without.
         Shape argument = {};
         // A float64 argument of which the Func's element, uint32, is a word. For programs, which
         // name the word first, as of input_words. Shapes count in float64.

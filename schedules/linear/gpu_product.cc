@@ -54,6 +54,7 @@ bool product_in_registers(KernelBuilder &k, const Product &p) {
                             .blocks = extent(p.blocks),
                             .bias = p.has_bias,
                             .panels = p.panels};
+    sizes.along_rows = k.asks_channel_major(); // any argument; of which is known when all are declared
     const WorkgroupLimits limits = limits_of(k.target);
     const std::vector<gpu::ProductTile> tiles = gpu::product_tiles(sizes, limits);
     std::vector<gpu::VectorSlices> slices = gpu::vector_slices(sizes, limits);

@@ -18,7 +18,9 @@
 // workgroup takes as many channels, up to 8, as fit into shared memory beside each other. With 8
 // every sector is used whole by one workgroup. With fewer its neighbours along the grid use the
 // rest, which the second cache hands to them if they run at the same time: at length 2,048 in 16
-// KiB a sector is asked for 8 times. Of a single channel neighbouring columns go together instead.
+// KiB a sector is asked for 8 times. So long_conv_fused prefers rows that lie channel by channel
+// there: a workgroup then takes one channel, and its threads read neighbouring rows. Of a single
+// channel neighbouring columns go together instead.
 #include "schedules/contract/twiddles.h"
 #include "schedules/halide/registry.h"
 #include "schedules/transforms/gpu_butterflies.h"
@@ -43,8 +45,11 @@ public:
           tile_(std::min(row_, 16)), tiles_(row_ / tile_),
           adaptive_(part == Part::rows && k.params.flag_or("adaptive", false)),
           circular_(part == Part::back && k.params.flag_or("circular", false)),
+          by_channel_(part == Part::whole && k.asks_channel_major()),
           scale_(adaptive_ ? static_cast<float>(k.params.real("scale", 0, 1e30)) : 0),
-          transform_(length_, Float(32), [this](const Expr &i) { return Expr(twiddles_(i)); }) {
+          transform_(RightAngle(length_, Float(32), [this](const Expr &i) {
+                         return Expr(twiddles_(i));
+                     }).with_order(by_channel_ ? TwiddleOrder::by_factor : TwiddleOrder::by_block)) {
         k.params.require(!right_angle_radices(extent(length_)).empty(),
                          "'length' must be a product of 2, 3 and 5");
         k.params.require(rows_ <= length_, "'rows' must not exceed length");
@@ -69,11 +74,12 @@ public:
         k.params.require(part == Part::whole || rows_ * transform_.radices()[0] >= length_,
                          "'rows' must reach the second part of the first butterflies");
         across_ = row_ == 1 && (part == Part::columns || part == Part::back);
-        wide_ = lanes_together(k, across_ ? count_ : tile_, int64_t{size_} * bytes_of_point);
+        wide_ =
+            by_channel_ ? 1 : lanes_together(k, across_ ? count_ : tile_, int64_t{size_} * bytes_of_point);
+        threads_ = by_channel_ ? threads_of_channel(k, size_) : loop_threads(k.target) / wide_;
         const auto radices = transform_.radices().begin();
         places_ = SharedPlaces(size_, wide_,
-                               SharedPlaces::passes(size_, {radices + first_, radices + last_},
-                                                    loop_threads(k.target) / wide_),
+                               SharedPlaces::passes(size_, {radices + first_, radices + last_}, threads_),
                                k.target.shared_bytes / (bytes_of_point * wide_));
     }
 
@@ -83,7 +89,10 @@ public:
         if (reads_rows()) in_ = k_.input("u", dense({row_, rows_}));
         else in_ = k_.input("points", points(part_ == Part::rows ? 1 : copies_));
         if (adaptive_) made_in_ = k_.input("made", points(1));
-        if (part_ == Part::whole || part_ == Part::rows) spectrum_ = k_.weight("spectrum", points(copies_));
+        const int last = transform_.radices().back();
+        if (by_channel_) spectrum_ = k_.weight("spectrum", dense({length_ / last, last, 2, copies_, row_}));
+        else if (part_ == Part::whole || part_ == Part::rows)
+            spectrum_ = k_.weight("spectrum", points(copies_));
         twiddles_ = k_.weight("twiddles", dense({2 * (length_ - 1)}));
         if (writes_rows()) epilogue_ = k_.epilogue(y_shape, channels_);
 
@@ -104,17 +113,22 @@ public:
         // THE SCHEDULE
         if (passes.size() > 1) share(points_, LoopLevel(out_, block_), wide_, places_.count());
         if (adaptive_) share(made_, LoopLevel(out_, block_), wide_, places_.count());
-        const int row = writes_rows() ? copies_ * row_ : 2 * tile_; // of a position
-        Dim lane = {extent(tile_), 1}, other = {extent(count_), row * step_of_transform()};
+        const int row = by_channel_     ? 1
+                        : writes_rows() ? copies_ * row_
+                                        : 2 * tile_, // of a position
+            column = by_channel_ ? rows_ : 1;        // of a channel
+        Dim lane = {extent(tile_), column}, other = {extent(count_), row * step_of_transform()};
         if (across_) std::swap(lane, other);
         const Dim part = writes_rows() ? Dim{1, 0} : Dim{2, tile_},
                   position = {extent(size_), row * step_of_position()},
-                  copy = {extent(copies_), writes_rows() ? row_ : 2 * tile_ * length_},
-                  tile = {extent(tiles_), writes_rows() ? tile_ : 2 * tile_ * length_ * copies_};
+                  copy = {extent(copies_), writes_rows() ? row_ * column : 2 * tile_ * length_},
+                  tile = {extent(tiles_), writes_rows() ? tile_ * column : 2 * tile_ * length_ * copies_};
         k_.outputs(out_, {{writes_rows() ? "y" : "points_out",
                            {lane, part, position, other, copy, tile},
                            ArgKind::output,
                            writes_rows() ? y_shape : points(copies_)}});
+        if (part_ == Part::whole && row_ > 1 && rows_ % sector_channels == 0)
+            k_.allow_channel_major_with_operands({"u", "y"}, wide_ < sector_channels);
     }
 
 private:
@@ -139,8 +153,7 @@ private:
                   before = transform_.blocks(level) / transform_.blocks(first_),
                   apart = size_ / before / radix;
         const bool ends = writes && writes_rows();
-        const Butterflies b(size_, before, radix, loop_threads(k_.target) / wide_,
-                            ends ? std::min(apart, rows_) : 0);
+        const Butterflies b(size_, before, radix, threads_, ends ? std::min(apart, rows_) : 0);
         const Expr block = part_ == Part::rows ? which() * before + b.block : b.block;
         const std::vector<Expr> places = b.places(places_);
         std::vector<Complex> x;
@@ -175,6 +188,11 @@ private:
         return {from(channel(), 0, place(at), copy, g_), from(channel(), 1, place(at), copy, g_)};
     }
     Complex kernel(const Expr &at) const {
+        if (by_channel_) {
+            const int last = transform_.radices().back();
+            return {spectrum_(at / last, at % last, 0, m_, channel_of_all()),
+                    spectrum_(at / last, at % last, 1, m_, channel_of_all())};
+        }
         const Complex fixed = complex_at(spectrum_, at, m_);
         if (!adaptive_) return fixed;
         const Complex made = read_buffer(made_, {other_, m_, g_})(places_(at));
@@ -198,8 +216,12 @@ private:
     int size_ = 0, count_ = 1; // points of a workgroup's transform, and how many of these a channel has
     bool across_ = false;      // lanes are neighbouring columns of one channel, not channels
     int wide_ = 1;             // lanes of a workgroup
+    int threads_ = 1;          // of a lane
     SharedPlaces places_;
     const bool adaptive_, circular_;
+    // u and y lie [channel][row], the spectrum [channel][copy][part][digit][position without it]: of
+    // the last radix, so that neighbouring threads of the product read neighbours.
+    const bool by_channel_;
     const float scale_; // of the kernel made in the run
     RightAngle transform_;
     ImageParam in_, made_in_, spectrum_, twiddles_;

@@ -43,8 +43,8 @@ static void build_long_conv_registers(KernelBuilder &k) {
     Func y("y");
     y(c, m, t) = 0.0f; // the type: the kernel below computes the values
     k.output(y, y_shape);
-    if (row > 1 && rows % sector_channels == 0 && (channel_major || form->lanes < sector_channels))
-        k.allow_channel_major_with_operands({"u", y.name()}, true);
+    if (row > 1 && rows % sector_channels == 0)
+        k.allow_channel_major_with_operands({"u", y.name()}, form->lanes < sector_channels);
 
     k.written = [&k, form = *form, epilogue, y_shape, rows, row, copies, channel_major] {
         const gpu::DeclareFinish finish = [&](gpu::Program &program) -> gpu::Finish {

@@ -291,9 +291,10 @@ std::vector<ProductTile> product_tiles(const ProductSizes &sizes, const schedule
                        down = (sizes.rows + tile.tile_rows() - 1) / tile.tile_rows();
         busy = busy || across * down >= enough;
     }
-    // With few registers some of the other tiles spill.
+    // With few registers some of the other tiles spill: where results lie channel by channel, all but
+    // the first.
     constexpr uint32_t few_registers = 64;
-    if (!found.empty() && limits.registers <= few_registers) return {found[best]};
+    if (!found.empty() && limits.registers <= few_registers) return {found[sizes.along_rows ? 0 : best]};
     if (best > 0) std::rotate(found.begin(), found.begin() + static_cast<ptrdiff_t>(best), found.end());
     return found;
 }

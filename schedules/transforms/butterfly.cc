@@ -157,7 +157,12 @@ Complex RightAngle::twiddle(int level, const Expr &block, int power) const {
         const double angle = 2 * std::numbers::pi * phase(radices_, 0.25, level, *known) / radix * power;
         return {constant(type_, std::cos(angle)), constant(type_, std::sin(angle))};
     }
-    const Expr at = 2 * (blocks(level) - 1 + block * (radix - 1) + (power - 1));
+    const int count = blocks(level), first = 2 * (count - 1);
+    if (order_ == TwiddleOrder::by_factor) {
+        const Expr re = first + 2 * (power - 1) * count + block;
+        return {table_(re), table_(re + count)};
+    }
+    const Expr at = first + 2 * (block * (radix - 1) + (power - 1));
     return {table_(at), table_(at + 1)};
 }
 

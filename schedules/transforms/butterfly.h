@@ -2,6 +2,7 @@
 // undefined part means zero, so that transforms of real or zero-extended input simplify by
 // themselves; a part nobody asks for costs nothing.
 #pragma once
+#include "schedules/contract/twiddles.h"
 #include <Halide.h>
 #include <functional>
 #include <vector>
@@ -42,6 +43,13 @@ public:
         return other;
     }
 
+    // The same of a table whose twiddles lie in this order.
+    RightAngle with_order(TwiddleOrder order) const {
+        RightAngle other = *this;
+        other.order_ = order;
+        return other;
+    }
+
     const std::vector<int> &radices() const { return radices_; }
     int blocks(int level) const; // blocks before that level
 
@@ -67,6 +75,7 @@ private:
     std::vector<int> radices_;
     Halide::Type type_;
     std::function<Halide::Expr(Halide::Expr)> table_;
+    TwiddleOrder order_ = TwiddleOrder::by_block;
     std::function<Complex(int power)> twiddles_; // instead of the table
     Halide::Expr two_;                           // of fused butterflies
 };

@@ -44,6 +44,10 @@ int lanes_together(const KernelBuilder &k, int extent, int64_t bytes_of_lane) {
     return divisor_at_most(extent, static_cast<int>(std::clamp<int64_t>(room, 1, sector_channels)));
 }
 
+int threads_of_channel(const KernelBuilder &k, int points) {
+    return std::min(loop_threads(k.target), std::max(1, points / 8));
+}
+
 void require_fits(const KernelBuilder &k, const char *param, int length, int bytes_of_point) {
     const std::string name = std::string("'") + param + "'";
     k.params.require(!right_angle_radices(extent(length)).empty(), name + " must be a product of 2, 3 and 5");

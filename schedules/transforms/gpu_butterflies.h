@@ -38,6 +38,10 @@ private:
 // memory whole, or as find room. At least one.
 int lanes_together(const KernelBuilder &k, int extent, int64_t bytes_of_lane);
 
+// Threads of a workgroup whose transform is one channel's. A thread with one butterfly per pass would
+// hold what all passes need at once.
+int threads_of_channel(const KernelBuilder &k, int points);
+
 // Refuses a transform that has no radices, or of which not one lane fits, by the name of its param.
 void require_fits(const KernelBuilder &k, const char *param, int length, int bytes_of_point);
 

@@ -1,5 +1,6 @@
-// circular_conv on a gpu: all of it in one dispatch, as long_conv_fused. With a kernel made in the
-// run both transforms lie in shared memory, 16 bytes a point, else 8.
+// circular_conv on a gpu: all of it in one dispatch, as long_conv_fused, whose tables it has too where
+// rows lie channel by channel. With a kernel made in the run both transforms lie in shared memory, 16
+// bytes a point, else 8.
 #include "schedules/contract/twiddles.h"
 #include "schedules/halide/registry.h"
 #include "schedules/transforms/gpu_butterflies.h"
@@ -16,15 +17,19 @@ public:
         : k_(k), length_(k.params.integer("length", 4, 1 << 22)), rows_(k.params.integer("rows", 1, 1 << 22)),
           channels_(k.params.integer("channels", 1, 1 << 20)), adaptive_(k.params.flag_or("adaptive", false)),
           all_(k.params.flag_or("all", false)), scale_(static_cast<float>(k.params.real("scale", 0, 1e30))),
-          row_(static_cast<int>(pad(extent(channels_)))), tile_(std::min(row_, 16)),
-          transform_(length_, Float(32), [this](const Expr &i) { return Expr(twiddles_(i)); }) {
+          by_channel_(k.asks_channel_major()), row_(static_cast<int>(pad(extent(channels_)))),
+          tile_(std::min(row_, 16)),
+          transform_(RightAngle(length_, Float(32), [this](const Expr &i) {
+                         return Expr(twiddles_(i));
+                     }).with_order(by_channel_ ? TwiddleOrder::by_factor : TwiddleOrder::by_block)) {
         k.params.require(rows_ <= length_, "'rows' must not exceed length");
         k.params.require(all_ || row_ == tile_, "more than 16 channels need 'all' on a gpu");
         const int bytes_of_point = adaptive_ ? 16 : 8;
         require_fits(k, "length", length_, bytes_of_point);
-        wide_ = lanes_together(k, row_, int64_t{length_} * bytes_of_point);
-        places_ = SharedPlaces(length_, wide_,
-                               SharedPlaces::passes(length_, transform_.radices(), loop_threads(k.target) / wide_),
+        wide_ = by_channel_ ? 1 : lanes_together(k, row_, int64_t{length_} * bytes_of_point);
+        threads_ = loop_threads(k.target) / wide_;
+        if (by_channel_ || adaptive_) threads_ = std::min(threads_, threads_of_channel(k, length_));
+        places_ = SharedPlaces(length_, wide_, SharedPlaces::passes(length_, transform_.radices(), threads_),
                                k.target.shared_bytes / (bytes_of_point * wide_));
     }
 
@@ -32,8 +37,10 @@ public:
         const Shape y_shape = dense({row_, rows_});
         u_ = k_.input("u", y_shape);
         if (adaptive_) h_ = k_.input("h", y_shape);
-        fixed_ =
-            k_.weight("fixed", all_ ? dense({tile_, 2, length_, row_ / tile_}) : dense({tile_, 2, length_}));
+        const int last_radix = transform_.radices().back();
+        fixed_ = k_.weight("fixed", by_channel_ ? dense({length_ / last_radix, last_radix, 2, row_})
+                                    : all_      ? dense({tile_, 2, length_, row_ / tile_})
+                                                : dense({tile_, 2, length_}));
         twiddles_ = k_.weight("twiddles", dense({2 * (length_ - 1)}));
         const KernelBuilder::Epilogue epilogue = k_.epilogue(y_shape, channels_);
 
@@ -59,14 +66,17 @@ public:
         // THE SCHEDULE
         Var block("block"), channel("channel"), line("line"), of_line("of_line");
         y.split(c_, block, channel, wide_)
-            .split(t, of_line, line, std::min(power_of_two_above(rows_), loop_threads(k_.target) / wide_),
-                   TailStrategy::GuardWithIf)
+            .split(t, of_line, line, std::min(power_of_two_above(rows_), threads_), TailStrategy::GuardWithIf)
             .reorder(of_line, channel, line, block)
             .gpu_blocks(block)
             .gpu_threads(channel, line);
         share(points_, LoopLevel(y, block), wide_, places_.count());
         if (adaptive_) share(made_, LoopLevel(y, block), wide_, places_.count());
         k_.output(y, y_shape);
+        if (!all_ || rows_ % sector_channels != 0) return;
+        std::vector<std::string> together{"u", y.name()};
+        if (adaptive_) together.emplace_back("h");
+        k_.allow_channel_major_with_operands(together, wide_ < sector_channels);
     }
 
 private:
@@ -75,7 +85,7 @@ private:
     void pass(Func &f, const ImageParam &from, int level, Step step) {
         const int radix = transform_.radices()[static_cast<size_t>(level)],
                   apart = length_ / transform_.blocks(level + 1);
-        const Butterflies b(length_, transform_.blocks(level), radix, loop_threads(k_.target) / wide_);
+        const Butterflies b(length_, transform_.blocks(level), radix, threads_);
         const std::vector<Expr> places = b.places(places_);
         std::vector<Complex> x;
         for (size_t i = 0; i < b.at.size(); i++)
@@ -94,7 +104,9 @@ private:
         return select(position < rows_, from(c_, min(position, rows_ - 1)), 0.0f);
     }
     Complex kernel(const Expr &at) const {
+        const int last = transform_.radices().back();
         const auto still = [&](int part) -> Expr {
+            if (by_channel_) return fixed_(at / last, at % last, part, c_);
             return all_ ? fixed_(c_ % tile_, part, at, c_ / tile_) : fixed_(c_, part, at);
         };
         if (!adaptive_) return {still(0), still(1)};
@@ -105,9 +117,11 @@ private:
     KernelBuilder &k_;
     const int length_, rows_, channels_;
     const bool adaptive_, all_;
-    const float scale_; // of the kernel made in the run
+    const float scale_;     // of the kernel made in the run
+    const bool by_channel_; // u, h and y lie [channel][row]
     const int row_, tile_;
-    int wide_ = 1; // channels of a workgroup
+    int wide_ = 1;    // channels of a workgroup
+    int threads_ = 1; // of a channel
     SharedPlaces places_;
     RightAngle transform_;
     ImageParam u_, h_, fixed_, twiddles_;

@@ -35,10 +35,10 @@ static void build_circular_conv_registers(KernelBuilder &k) {
     Func y("y");
     y(c, t) = 0.0f; // the type: the kernel below computes the values
     k.output(y, shape);
-    if (row > 1 && (channel_major || form->lanes < sector_channels)) {
+    if (row > 1) {
         std::vector<std::string> together{"u", y.name()};
         if (adaptive) together.emplace_back("h");
-        k.allow_channel_major_with_operands(together, true);
+        k.allow_channel_major_with_operands(together, form->lanes < sector_channels);
     }
 
     k.written = [&k, form = *form, epilogue, shape, length, row, scale, channel_major] {

@@ -15,22 +15,28 @@ Complex conjugate_of(const Complex &a) { return {a.re, a.im.defined() ? -a.im : 
 } // namespace
 
 SequenceSums::SequenceSums(KernelBuilder &k, int length, int width, const ImageParam &table)
-    : k_(k), length_(length), shape_(real_shape(extent(length))), table_(table), part_("part"), sum_("sum") {
+    : k_(k), length_(length), shape_(real_shape(extent(length))),
+      roots_(shared_roots(extent(length), static_cast<uint64_t>(k.target.shared_bytes))), table_(table),
+      part_("part"), sum_("sum") {
     const int64_t bytes = int64_t{shape_.points} * bytes_of_sum_point;
-    wide_ = std::min(width, sector_channels);
-    if (shape_.dense || bytes > k.target.shared_bytes) {
+    wide_ = k.asks_channel_major() ? 1 : std::min(width, sector_channels);
+    if (roots_.size == 0) {
         k.params.require(length <= longest_direct,
                          "'length' " + std::to_string(length) + " fits no shared memory on " + k.target.name +
                              ", and sums over all samples are for at most " + std::to_string(longest_direct));
         return;
     }
     while (wide_ * bytes > k.target.shared_bytes) wide_ /= 2;
-    const auto of_points = [this](const Expr &index) { return root(length_ % 2 ? index : 2 * index); };
+    const auto of_points = [this](size_t pass, int m, const Expr &offset) {
+        const auto [first, apart] = roots_.passes[pass];
+        const Expr at = first + 2 * (m - 1) * apart + offset;
+        return Complex{table_(at), table_(at + apart)};
+    };
     transform_.emplace("points", shape_.radices, wide_, loop_threads(k.target), k.target.shared_bytes,
                        of_points);
 }
 
-// Where there are passes the table ends with the middle of an even length.
+// Where passes would fit no memory the table ends with the middle of an even length.
 Complex SequenceSums::root(const Expr &index) const {
     const auto entry = [&](const Expr &at) {
         return Complex{table_(shape_.roots + 2 * at), table_(shape_.roots + 2 * at + 1)};
@@ -39,6 +45,10 @@ Complex SequenceSums::root(const Expr &index) const {
     const Expr behind = index > shape_.points;
     const Complex value = entry(select(behind, max(index - shape_.points, 0), min(index, shape_.points)));
     return {select(behind, -value.re, value.re), select(behind, -value.im, value.im)};
+}
+
+Complex SequenceSums::split_root(const Expr &index) const {
+    return {table_(roots_.split + index), table_(roots_.split + shape_.points + 1 + index)};
 }
 
 SequenceSums::Bins SequenceSums::forward(const Samples &x) {
@@ -50,14 +60,15 @@ SequenceSums::Bins SequenceSums::forward(const Samples &x) {
     }
     // X(k) = conj(E + w^k·O) with E = (Z(k) + conj Z(−k))/2, O = (Z(k) − conj Z(−k))/2i, Z with
     // exp(+).
-    transform_->define([&](const Expr &lane, const Expr &m) {
-        return Complex{x(lane, 2 * m), x(lane, 2 * m + 1)};
-    });
+    if (k_.asks_channel_major()) transform_->define_from_rows(x);
+    else
+        transform_->define(
+            [&](const Expr &lane, const Expr &m) { return Complex{x(lane, 2 * m), x(lane, 2 * m + 1)}; });
     return [this, points](const Expr &lane, const Expr &k) {
         const Complex a = transform_->bin(lane, k % points),
                       b = conjugate_of(transform_->bin(lane, (points - k) % points)), sum = a + b,
                       apart = a - b;
-        const Complex bin = sum + Complex{apart.im, -apart.re} * root(k);
+        const Complex bin = sum + Complex{apart.im, -apart.re} * split_root(k);
         return Complex{0.5f * bin.re, -0.5f * bin.im};
     };
 }
@@ -81,7 +92,7 @@ SequenceSums::Samples SequenceSums::inverse(const Bins &h) {
     // odd ones.
     transform_->define([&](const Expr &lane, const Expr &k) {
         const Complex a = bin(lane, k), b = conjugate_of(bin(lane, points - k));
-        return (a + b) + times_i((a - b) * root(k));
+        return (a + b) + times_i((a - b) * split_root(k));
     });
     return [this](const Expr &lane, const Expr &t) {
         const Complex pair = transform_->bin(lane, t / 2);

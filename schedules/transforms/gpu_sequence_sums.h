@@ -14,7 +14,8 @@ public:
     using Samples = std::function<Halide::Expr(const Halide::Expr &lane, const Halide::Expr &t)>;
     using Bins = std::function<Complex(const Halide::Expr &lane, const Halide::Expr &k)>;
 
-    // `table` holds real_twiddles(length); `width`: lanes of the call.
+    // `table` holds shared_root_values(length), or real_twiddles(length) where there are no passes;
+    // `width`: lanes of the call. Of rows that lie channel by channel a workgroup has one channel.
     SequenceSums(KernelBuilder &k, int length, int width, const Halide::ImageParam &table);
 
     // Σ_t x(t)·exp(−2πi·tk/length) for 0 ≤ k ≤ length/2.
@@ -22,18 +23,23 @@ public:
     // The real sequence whose bins from 0 to length/2 are h(k), times length. The imaginary parts
     // of bin 0 and of bin length/2 count as zero.
     Samples inverse(const Bins &h);
+    // A workgroup reads a part of each sector.
+    bool prefers_channel_major() const { return transform_ && wide_ < sector_channels; }
     // Of what is made of the results: `inner` within `row`, of which there are `rows`.
     void schedule(Halide::Func y, const Halide::Var &lane, const Halide::Var &row,
                   const std::vector<Halide::Var> &inner, int rows);
 
 private:
-    Complex root(const Halide::Expr &index) const; // exp(2πi·index/length), 0 ≤ index < length
+    // exp(2πi·index/length): of a sum, 0 ≤ index < length; behind the passes, 0 ≤ index ≤ length/2
+    Complex root(const Halide::Expr &index) const;
+    Complex split_root(const Halide::Expr &index) const;
     Bins direct_forward(const Samples &x);
     Samples direct_inverse(const Bins &h);
 
     KernelBuilder &k_;
     const int length_;
     const RealShape shape_;
+    const SharedRoots roots_;
     const Halide::ImageParam table_;
     int wide_ = 1; // channels of a workgroup
     std::optional<SharedTransform> transform_;

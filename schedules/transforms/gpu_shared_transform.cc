@@ -35,23 +35,44 @@ void SharedTransform::define(const Sample &sample) {
         define_points(values, {places_(Expr(0))}, {sample(lane_, 0)});
         values.update(0).gpu_threads(lane_);
     }
+    passes(sample);
+}
+
+void SharedTransform::define_from_rows(const Row &row) {
+    if (radices_.empty())
+        return define(
+            [&](const Expr &lane, const Expr &n) { return Complex{row(lane, 2 * n), row(lane, 2 * n + 1)}; });
+    values(lane_, part_, point_) = undef<float>();
+    const int side = std::min(power_of_two_above(2 * points), threads_ / wide_),
+              turns = (2 * points + side - 1) / side;
+    RDom t(0, turns, 0, side, "t");
+    if (turns * side > 2 * points) t.where(t.x * side + t.y < 2 * points);
+    const Expr at = min(t.x * side + t.y, 2 * points - 1);
+    values(lane_, at % 2, places_(at / 2)) = row(lane_, at);
+    values.update().allow_race_conditions().reorder(t.x, lane_, t.y).gpu_threads(lane_, t.y);
+    passes({});
+}
+
+void SharedTransform::passes(const Sample &sample) {
     int blocks = 1;
-    for (const int radix : radices_) {
-        pass(radix, blocks, sample);
-        blocks *= radix;
+    for (size_t number = 0; number < radices_.size(); number++) {
+        pass(number, blocks, sample);
+        blocks *= radices_[number];
     }
 }
 
-// A block becomes `radix` blocks, m of them at the frequencies radix·k' + m.
-void SharedTransform::pass(int radix, int blocks, const Sample &sample) {
+// A block becomes `radix` blocks, m of them at the frequencies radix·k' + m. No `sample`: the points
+// are there.
+void SharedTransform::pass(size_t number, int blocks, const Sample &sample) {
+    const int radix = radices_[number];
     const Butterflies b(points, blocks, radix, threads_ / wide_);
     std::vector<Complex> x;
     const std::vector<Expr> places = b.places(places_);
     for (size_t i = 0; i < b.at.size(); i++)
-        x.push_back(blocks == 1 ? sample(lane_, b.at[i]) : read_buffer(values)(places[i]));
+        x.push_back(blocks == 1 && sample ? sample(lane_, b.at[i]) : read_buffer(values)(places[i]));
     x = dft(x);
     for (int m = 1; m < radix && blocks * radix < points; m++)
-        x[static_cast<size_t>(m)] = x[static_cast<size_t>(m)] * root_(b.offset * (m * blocks));
+        x[static_cast<size_t>(m)] = x[static_cast<size_t>(m)] * root_(number, m, b.offset);
     b.store(values, places_, x);
 }
 

@@ -12,9 +12,10 @@ namespace longwave::schedules {
 // other end.
 class SharedTransform {
 public:
-    using Root =
-        std::function<Complex(const Halide::Expr &index)>; // exp(2πi·index/points), 0 ≤ index < points
+    // exp(2πi·offset·m·blocks/points), of the pass that meets so many blocks
+    using Root = std::function<Complex(size_t pass, int m, const Halide::Expr &offset)>;
     using Sample = std::function<Complex(const Halide::Expr &lane, const Halide::Expr &n)>;
+    using Row = std::function<Halide::Expr(const Halide::Expr &lane, const Halide::Expr &t)>;
 
     // No radices: one point. `shared_bytes`: of a workgroup, at most.
     SharedTransform(const std::string &name, std::vector<int> radices, int wide, int threads,
@@ -22,6 +23,9 @@ public:
 
     // Defines `values`(lane, part, point) and schedules its passes over threads (lane, butterfly).
     void define(const Sample &sample);
+    // The same of 2·points rows, of which point n is rows 2n and 2n + 1. They come into shared memory
+    // first, where neighbouring threads have neighbouring rows.
+    void define_from_rows(const Row &row);
     Complex bin(const Halide::Expr &lane, const Halide::Expr &k) const;
     // Shared by the workgroup of each `block` of `f`.
     void compute_at(const Halide::Func &f, const Halide::Var &block);
@@ -30,7 +34,8 @@ public:
     Halide::Func values;
 
 private:
-    void pass(int radix, int blocks, const Sample &sample);
+    void passes(const Sample &sample);
+    void pass(size_t number, int blocks, const Sample &sample);
     Halide::Expr place(const Halide::Expr &k) const;
 
     const std::vector<int> radices_;

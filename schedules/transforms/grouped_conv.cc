@@ -92,9 +92,11 @@ void grouped_conv_on_gpu(KernelBuilder &k) {
     Func y("y");
     y(g.c, g.part, g.r) =
         g.used < g.rows ? select(g.r < g.used, g.sum(g.c, g.part, g.r), 0.0f) : Expr(g.sum(g.c, g.part, g.r));
-    const Spread loops = spread(y, {g.c, g.part, g.r}, {g.width, g.outputs, g.rows});
+    const Spread loops =
+        spread(y, {g.c, g.part, g.r}, {g.width, g.outputs, g.rows}, {.rows_first = k.asks_channel_major()});
     g.sum.compute_at(y, loops.thread.var).store_in(MemoryType::Register);
     k.output(y, g.shape);
+    k.allow_channel_major({"x", y.name()});
 }
 
 const Kernel grouped_conv{"grouped_conv", grouped_conv_on_cpu, grouped_conv_on_gpu, Fp16::inputs_and_outputs};

@@ -30,8 +30,15 @@ struct Transformed {
     }
 
     void weights(KernelBuilder &k) {
-        table = k.weight("twiddles", dense({real_shape(extent(length)).size}));
+        const bool gpu = k.target.kind == targets::Kind::gpu;
+        const int shared =
+            gpu ? shared_roots(extent(length), static_cast<uint64_t>(k.target.shared_bytes)).size : 0;
+        table = k.weight("twiddles", dense({shared ? shared : real_shape(extent(length)).size}));
         if (cosine) cosines = k.weight("cosines", dense({2, length}));
+    }
+    // Sectors of the rows of a channel belong to it alone.
+    static bool whole_sectors(int rows, int other_rows) {
+        return rows % sector_channels == 0 && other_rows % sector_channels == 0;
     }
     Shape rows_of(int count, int parts_of_row) const {
         return {{extent(width()), 1}, {extent(parts_of_row), row}, {extent(count), parts_of_row * row}};
@@ -94,8 +101,8 @@ struct Inverse : Transformed {
           adaptive(k.params.integer_or("parts", 0, 0, parts)), product(k.params.flag_or("product", false)) {
         k.params.require(rows <= length, "'rows' must not exceed length");
         k.params.require(product || adaptive > 0, "'parts' of the spectrum expected");
-        if (product) u = k.input("u", rows_of(bins, parts));
-        if (adaptive) h = k.input("h", rows_of(bins, adaptive));
+        if (product) u = k.input("u", rows_of(length, parts));
+        if (adaptive) h = k.input("h", rows_of(length, adaptive));
         if (product)
             fixed =
                 k.weight("fixed", all ? dense({tile, parts, bins, row / tile}) : dense({tile, parts, bins}));
@@ -181,6 +188,8 @@ static void build_sequence_transform_on_gpu(KernelBuilder &k) {
     y(v, part, r) = of.out_rows > of.bins ? select(r < of.bins, value, 0.0f) : value;
     sums.schedule(y, v, r, {part}, of.out_rows);
     k.output(y, of.rows_of(of.out_rows, of.parts_out));
+    if (of.all && of.row > 1 && of.whole_sectors(of.rows, of.out_rows))
+        k.allow_channel_major({"x", y.name()}, sums.prefers_channel_major());
 }
 
 static void build_sequence_inverse_on_gpu(KernelBuilder &k) {
@@ -197,6 +206,8 @@ static void build_sequence_inverse_on_gpu(KernelBuilder &k) {
     y(v, r) = epilogue(of.scale * sample(v, of.sample_of(r)), {v, r});
     sums.schedule(y, v, r, {}, of.rows);
     k.output(y, of.y_shape);
+    if (of.all && of.row > 1 && !of.product && of.whole_sectors(of.rows, of.length))
+        k.allow_channel_major_with_operands({"h", y.name()}, sums.prefers_channel_major());
 }
 
 static const Kernel sequence_transform{"sequence_transform", build_sequence_transform,

@@ -1,5 +1,9 @@
-// spectrum_by_threads: the spectrum of a long convolution, from the order of the CPU's kernels to
-// that of long_conv_registers, once per model.
+// The spectrum of a long convolution, from the order of the CPU's kernels to those of a GPU, once per
+// model.
+// spectrum_by_threads: to that of long_conv_registers.
+// spectrum_by_channel: to that of long_conv_fused whose rows lie channel by channel:
+// [channel][copy][part][digit of the last radix][position without it].
+#include "schedules/contract/twiddles.h"
 #include "schedules/halide/registry.h"
 
 namespace longwave::schedules {
@@ -31,6 +35,22 @@ static void build_spectrum_by_threads(KernelBuilder &k) {
     k.output(y, dense({4, workers * group, points / 2, others, all / group}));
 }
 
+static void build_spectrum_by_channel(KernelBuilder &k) {
+    const int length = k.params.integer("length", 4, 1 << 22),
+              copies = k.params.integer_or("copies", 1, 1, 64),
+              channels = k.params.integer("channels", 1, 1 << 20);
+    k.no_epilogue();
+    const std::vector<int> radices = right_angle_radices(extent(length));
+    k.params.require(!radices.empty(), "'length' must be a product of 2, 3 and 5");
+    const int row = static_cast<int>(pad(extent(channels))), tile = std::min(row, 16), last = radices.back();
+    const ImageParam by_position = k.input("spectrum", dense({tile, 2, length, copies, row / tile}));
+    Var rest("rest"), digit("digit"), part("part"), m("m"), c("c");
+    Func y("by_channel");
+    y(rest, digit, part, m, c) = by_position(c % tile, part, rest * last + digit, m, c / tile);
+    k.output(y, dense({length / last, last, 2, copies, row}));
+}
+
+static const Kernel spectrum_by_channel{"spectrum_by_channel", build_spectrum_by_channel};
 static const Kernel spectrum_by_threads{"spectrum_by_threads", build_spectrum_by_threads};
 
 } // namespace longwave::schedules

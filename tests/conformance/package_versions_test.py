@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 
-FOLDERS = ["examples/packages/tiny", "examples/packages/pair",
+FOLDERS = ["examples/packages/tiny", "examples/packages/pair", "examples/packages/orchid",
            *(f"tests/golden/states/{name}" for name in ("sgconv", "chela", "lightnet", "orchid", "strided"))]
 DIGESTS, DIGEST = 3, 32  # of the model, of its weights or state, and of the file
 HASHES = pathlib.Path(__file__).with_suffix("").with_name("package_versions.json")

@@ -28,8 +28,9 @@ LayerPackage convolutions(uint32_t channels, uint32_t taps, bool two_sided) {
 }
 
 Expected<compiler::Compiled> compile(const LayerPackage &package, uint32_t length,
-                                     const char *storage = "f32") {
+                                     const char *storage = "f32", const char *target = nullptr) {
     compiler::Options options = vulkan_options_here();
+    if (target) options.targets.back() = target;
     options.length = length;
     options.stream = compiler::StreamMode::none;
     options.gpu_storage = storage;
@@ -62,6 +63,15 @@ TEST_CASE("vulkan channel-major: between long convolutions, one- and two-sided, 
         REQUIRE_MESSAGE(made, made.status().message());
         CHECK(by_channel(*made) == 5); // all but what the last norm reads and writes
         compare(made, 2048);
+    }
+}
+
+TEST_CASE("vulkan channel-major: points in shared memory of 16 KiB, from 512 rows on") {
+    for (const bool two_sided : {false, true}) {
+        const auto made = compile(convolutions(20, 512, two_sided), 512, "f32", "vulkan-16k");
+        REQUIRE_MESSAGE(made, made.status().message());
+        CHECK(by_channel(*made) == 5);
+        compare(made, 512);
     }
 }
 

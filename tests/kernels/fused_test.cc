@@ -8,15 +8,23 @@ using namespace longwave::test;
 
 namespace {
 
-Case fused(const LongConv &s, const std::string &epilogue = "", const Finish &finish = {}) {
-    return {spec("long_conv_fused",
-                 fmt::format(R"("length":{},"rows":{},"channels":{},"copies":{})", s.length, s.rows,
-                             s.channels, s.copies),
-                 epilogue),
+// `channel_major`: the numbers of u, the operands with rows and y, which lie [channel][row].
+Case fused(const LongConv &s, const std::string &epilogue = "", const Finish &finish = {},
+           const std::vector<int> &channel_major = {}) {
+    return {with_channel_major(spec("long_conv_fused",
+                                    fmt::format(R"("length":{},"rows":{},"channels":{},"copies":{})",
+                                                s.length, s.rows, s.channels, s.copies),
+                                    epilogue),
+                               channel_major),
             [=](Kernel &k) {
                 const Filters filters(s);
-                set_twiddles(k["twiddles"], s.length);
-                set_spectrum(k["spectrum"], s, filters);
+                if (channel_major.empty()) {
+                    set_twiddles(k["twiddles"], s.length);
+                    set_spectrum(k["spectrum"], s, filters);
+                } else {
+                    set_twiddles(k["twiddles"], s.length, longwave::schedules::TwiddleOrder::by_factor);
+                    set_spectrum_by_channel(k["spectrum"], s, filters);
+                }
                 zero_padding(k["u"], s.channels, padded(s.channels));
                 REQUIRE(k.call() == 0);
                 const double error = error_of(k["u"], k, s, filters, finish);
@@ -24,6 +32,11 @@ Case fused(const LongConv &s, const std::string &epilogue = "", const Finish &fi
                 CHECK(error <= 5e-7);
             },
             true};
+}
+
+double moved_and_gated(Kernel &k, double sum, int c, int m, int t) {
+    const double moved = sum * k["scale_0"].get({c, m}) + k["shift_0"].get({c, m});
+    return logistic(moved) * k["mul_2"].get({c, m, t});
 }
 
 } // namespace
@@ -46,17 +59,24 @@ TEST_CASE("long_conv_fused: two-sided and in copies") {
 
 TEST_CASE("long_conv_fused: bias, gate and activation in the same dispatch; padding stays zero") {
     if (!gpu_under_test()) return;
-    const auto finish = [](Kernel &k, double sum, int c, int m, int t) {
-        const double moved = sum * k["scale_0"].get({c, m}) + k["shift_0"].get({c, m});
-        return logistic(moved) * k["mul_2"].get({c, m, t});
-    };
-    run_everywhere({fused({256, 256, 20}, R"({"op":"affine"},{"op":"sigmoid"},{"op":"mul"})", finish)});
+    run_everywhere(
+        {fused({256, 256, 20}, R"({"op":"affine"},{"op":"sigmoid"},{"op":"mul"})", moved_and_gated)});
 }
 
 TEST_CASE("long_conv_fused: as long as 32 KiB hold in place") {
     const auto *gpu = gpu_under_test();
     if (!gpu || gpu->shared_bytes < 32 << 10) return;
     run_everywhere({fused({4096, 4096, 2})});
+}
+
+TEST_CASE("long_conv_fused: channel by channel, where fewer than 8 channels fit beside each other") {
+    const auto *gpu = gpu_under_test();
+    if (!gpu) return;
+    const int length = gpu->shared_bytes / 32; // 4 channels fit
+    const std::string steps = R"({"op":"affine"},{"op":"sigmoid"},{"op":"mul"})";
+    run_everywhere({fused({length, length, 3}, "", {}, {0, 3}),
+                    fused({length, length - 8, 20, 2, true}, "", {}, {0, 3}),
+                    fused({2 * length, 2 * length, 20}, steps, moved_and_gated, {0, 5, 6})});
 }
 
 TEST_CASE("random: long_conv_fused") {

@@ -55,8 +55,9 @@ private:
     std::vector<float> taps_;
 };
 
-inline void set_twiddles(Tensor &twiddles, int length) {
-    const auto table = schedules::right_angle_twiddles(static_cast<uint32_t>(length));
+inline void set_twiddles(Tensor &twiddles, int length,
+                         schedules::TwiddleOrder order = schedules::TwiddleOrder::by_block) {
+    const auto table = schedules::right_angle_twiddles(static_cast<uint32_t>(length), order);
     for (size_t i = 0; i < table.size(); i++) twiddles.set({static_cast<int>(i)}, table[i]);
 }
 
@@ -69,6 +70,20 @@ inline void set_spectrum(Tensor &spectrum, const LongConv &s, const Filters &fil
             for (int q = 0; q < s.length; q++) {
                 spectrum.set({c % tile, 0, q, m, c / tile}, made[static_cast<size_t>(q)].real());
                 spectrum.set({c % tile, 1, q, m, c / tile}, made[static_cast<size_t>(q)].imag());
+            }
+        }
+}
+
+// The same as [channel][copy][part][digit of the last radix][position without it].
+inline void set_spectrum_by_channel(Tensor &spectrum, const LongConv &s, const Filters &filters) {
+    spectrum.for_each([&](const std::vector<int> &at) { spectrum.set(at, 0); });
+    const int last = schedules::right_angle_radices(static_cast<uint32_t>(s.length)).back();
+    for (int c = 0; c < s.channels; c++)
+        for (int m = 0; m < s.copies; m++) {
+            const Points made = filters.spectrum(c, m);
+            for (int q = 0; q < s.length; q++) {
+                spectrum.set({q / last, q % last, 0, m, c}, made[static_cast<size_t>(q)].real());
+                spectrum.set({q / last, q % last, 1, m, c}, made[static_cast<size_t>(q)].imag());
             }
         }
 }

@@ -11,9 +11,11 @@ using namespace longwave::test;
 namespace {
 
 Case centred_conv(int channels, int taps, int rows, bool bias, const std::string &epilogue = "",
-                  const std::vector<int> &channel_major = {}) {
-    const std::string params =
+                  const std::vector<int> &channel_major = {}, int ahead = -1) {
+    std::string params =
         fmt::format(R"("channels":{},"taps":{},"rows":{},"bias":{:d})", channels, taps, rows, bias);
+    if (ahead >= 0) params += fmt::format(R"(,"ahead":{})", ahead);
+    const int back = taps - 1 - (ahead >= 0 ? ahead : taps / 2);
     return {with_channel_major(spec("centred_conv", params, epilogue), channel_major),
             [=](Kernel &k) {
                 for (const char *name : {"x", "weight"}) zero_padding(k[name], channels, padded(channels));
@@ -23,7 +25,7 @@ Case centred_conv(int channels, int taps, int rows, bool bias, const std::string
                     [&](const std::vector<int> &at) {
                         double sum = bias ? k["bias"].get({at[0]}) : 0;
                         for (int i = 0; i < taps; i++) {
-                            const int from = at[1] + i - taps / 2;
+                            const int from = at[1] + i - back;
                             if (from >= 0 && from < rows)
                                 sum += k["weight"].get({at[0], i}) * k["x"].get({at[0], from});
                         }
@@ -105,7 +107,8 @@ TEST_CASE("centred_conv: zeros on both sides, sequences shorter than the taps, b
           "rows") {
     run_everywhere({centred_conv(16, 7, 100, false), centred_conv(97, 3, 33, true),
                     centred_conv(1, 5, 64, true), centred_conv(6, 9, 3, false), centred_conv(20, 1, 1, true),
-                    centred_conv(3, 101, 250, false), centred_conv(40, 5, 71, true, R"({"op":"silu"})")});
+                    centred_conv(3, 101, 250, false), centred_conv(40, 5, 71, true, R"({"op":"silu"})"),
+                    centred_conv(20, 3, 50, true, "", {}, 0), centred_conv(8, 4, 30, false, "", {}, 3)});
 }
 
 TEST_CASE("centred_conv: rows that lie channel by channel") {

@@ -31,6 +31,7 @@ template <class Values> void set_all(Tensor &tensor, const Values &values) {
 struct Form {
     bool cosine;
     int length, rows, channels;
+    bool by_channel = false; // x or h and y lie [channel][row]
     int bins() const { return cosine ? length : length / 2 + 1; }
     // A gpu takes all channels in one call, a CPU a tile of them.
     bool all() const { return gpu_under_test() && channels > 16; }
@@ -39,9 +40,16 @@ struct Form {
                            cosine ? "cosine" : "fourier", length, rows, channels) +
                (all() ? R"(,"all":1)" : "");
     }
+    // The numbers of the arguments that lie so; `y`: of the output.
+    std::vector<int> rows_apart(int y) const {
+        return by_channel ? std::vector<int>{0, y} : std::vector<int>{};
+    }
     void tables(Kernel &k, bool inverse) const {
         const auto n = static_cast<uint32_t>(length);
-        set_all(k["twiddles"], schedules::real_twiddles(n));
+        const auto shared = gpu_under_test() ? static_cast<uint64_t>(gpu_under_test()->shared_bytes) : 0;
+        if (shared && schedules::shared_roots(n, shared).size > 0)
+            set_all(k["twiddles"], schedules::shared_root_values(n, shared));
+        else set_all(k["twiddles"], schedules::real_twiddles(n));
         if (cosine) set_all(k["cosines"], schedules::cosine_roots(n, false, inverse));
     }
     double cosine_at(int k, int t) const { // exact in its angle
@@ -53,9 +61,11 @@ struct Form {
 };
 
 Case forward(const Form &form, bool magnitude) {
-    const int out_rows = form.bins() + 3;
-    return {spec("sequence_transform", form.params() + fmt::format(R"(,"out_rows":{},"magnitude":{})",
-                                                                   out_rows, magnitude ? 1 : 0)),
+    const int out_rows = form.by_channel ? (form.bins() + 10) / 8 * 8 : form.bins() + 3;
+    return {with_channel_major(
+                spec("sequence_transform", form.params() + fmt::format(R"(,"out_rows":{},"magnitude":{})",
+                                                                       out_rows, magnitude ? 1 : 0)),
+                form.rows_apart(form.cosine ? 3 : 2)),
             [=](Kernel &k) {
                 form.tables(k, false);
                 compare(
@@ -72,13 +82,15 @@ Case forward(const Form &form, bool magnitude) {
                     },
                     4 * limit(form.length));
             },
-            form.all()};
+            gpu_under_test() != nullptr}; // its tables lie otherwise
 }
 
 // The product of u with fixed + h, where there is one, back in time.
 Case inverse(const Form &form, bool product, int parts) {
-    return {spec("sequence_inverse",
-                 form.params() + fmt::format(R"(,"product":{},"parts":{})", product ? 1 : 0, parts)),
+    return {with_channel_major(
+                spec("sequence_inverse",
+                     form.params() + fmt::format(R"(,"product":{},"parts":{})", product ? 1 : 0, parts)),
+                form.rows_apart(form.cosine ? 3 : 2)),
             [=](Kernel &k) {
                 form.tables(k, true);
                 const int whole = form.cosine ? 1 : 2;
@@ -113,22 +125,28 @@ Case inverse(const Form &form, bool product, int parts) {
                     },
                     4 * limit(form.length));
             },
-            form.all()};
+            gpu_under_test() != nullptr}; // its tables lie otherwise
 }
 
 // The static spectrum is left zero but for a constant 1/length: the taps (1, 0, 0, …).
-Case circular(int rows, int channels, bool adaptive) {
+Case circular(int rows, int channels, bool adaptive, const std::vector<int> &channel_major = {}) {
     const auto length = static_cast<int>(schedules::right_angle_length(static_cast<uint32_t>(rows)));
     const bool all = gpu_under_test() && channels > 16;
     return {
-        spec("circular_conv",
-             fmt::format(R"("length":{},"rows":{},"channels":{},"adaptive":{},"scale":{}{})", length, rows,
-                         channels, adaptive ? 1 : 0, 0.5 / length, all ? R"(,"all":1)" : "")),
+        with_channel_major(
+            spec("circular_conv",
+                 fmt::format(R"("length":{},"rows":{},"channels":{},"adaptive":{},"scale":{}{})", length,
+                             rows, channels, adaptive ? 1 : 0, 0.5 / length, all ? R"(,"all":1)" : "")),
+            channel_major),
         [=](Kernel &k) {
-            const std::vector<double> table = schedules::right_angle_twiddles(static_cast<uint32_t>(length));
+            using schedules::TwiddleOrder;
+            const bool by_channel = !channel_major.empty();
+            const std::vector<double> table = schedules::right_angle_twiddles(
+                static_cast<uint32_t>(length), by_channel ? TwiddleOrder::by_factor : TwiddleOrder::by_block);
             set_all(k["twiddles"], table);
-            k["fixed"].for_each(
-                [&](const std::vector<int> &at) { k["fixed"].set(at, at[1] ? 0 : 1.0 / length); });
+            k["fixed"].for_each([&](const std::vector<int> &at) {
+                k["fixed"].set(at, at[by_channel ? 2 : 1] ? 0 : 1.0 / length);
+            });
             compare(
                 k, "y",
                 [&](const std::vector<int> &at) {
@@ -175,33 +193,38 @@ Case circular_registers(int rows, int channels, bool adaptive, const std::string
             true};
 }
 
-Case grouped(const std::string &groups, int channels, int inputs, int outputs, int taps, int rows, int used) {
-    return {spec("grouped_conv",
+Case grouped(const std::string &groups, int channels, int inputs, int outputs, int taps, int rows, int used,
+             const std::vector<int> &channel_major = {}) {
+    return {
+        with_channel_major(
+            spec("grouped_conv",
                  fmt::format(
                      R"("groups":"{}","channels":{},"inputs":{},"outputs":{},"taps":{},"rows":{},"used":{})",
                      groups, channels, inputs, outputs, taps, rows, used)),
-            [=](Kernel &k) {
-                for (const char *name : {"x", "w", "bias"}) zero_padding(k[name], channels, padded(channels));
-                compare(
-                    k, "y",
-                    [&](const std::vector<int> &at) {
-                        if (at[0] >= channels || at[2] >= used) return 0.0;
-                        double sum = k["bias"].get({at[0], at[1]});
-                        for (int i = 0; i < inputs; i++)
-                            for (int j = 0; j < taps; j++) {
-                                const int row = at[2] + j - taps / 2;
-                                if (row < 0 || row >= used) continue;
-                                const int of_row = at[1] * channels + at[0],
-                                          feature = groups == "channel" ? i * channels + at[0]
-                                                    : groups == "pairs" ? 2 * at[0] + i
-                                                                        : of_row / 2 * 2 + i;
-                                sum += k["w"].get({at[0], at[1], i, j}) *
-                                       k["x"].get({feature % channels, feature / channels, row});
-                            }
-                        return sum;
-                    },
-                    limit(inputs * taps));
-            }};
+            channel_major),
+        [=](Kernel &k) {
+            for (const char *name : {"x", "w", "bias"}) zero_padding(k[name], channels, padded(channels));
+            compare(
+                k, "y",
+                [&](const std::vector<int> &at) {
+                    if (at[0] >= channels || at[2] >= used) return 0.0;
+                    double sum = k["bias"].get({at[0], at[1]});
+                    for (int i = 0; i < inputs; i++)
+                        for (int j = 0; j < taps; j++) {
+                            const int row = at[2] + j - taps / 2;
+                            if (row < 0 || row >= used) continue;
+                            const int of_row = at[1] * channels + at[0],
+                                      feature = groups == "channel" ? i * channels + at[0]
+                                                : groups == "pairs" ? 2 * at[0] + i
+                                                                    : of_row / 2 * 2 + i;
+                            sum += k["w"].get({at[0], at[1], i, j}) *
+                                   k["x"].get({feature % channels, feature / channels, row});
+                        }
+                    return sum;
+                },
+                limit(inputs * taps));
+        },
+        !channel_major.empty()};
 }
 
 Case correlation(int channels, int parts, const std::string &activation, bool magnitude,
@@ -273,6 +296,22 @@ TEST_CASE("sequence_inverse: spectra, and products of spectra") {
     run_everywhere(cases);
 }
 
+TEST_CASE("transforms and grouped convolutions: rows that lie channel by channel") {
+    if (!gpu_under_test()) return;
+    std::vector<Case> cases;
+    for (const auto &[length, rows] : {std::pair(8, 8), {240, 120}, {1024, 512}, {1000, 1000}, {176, 88}})
+        for (const bool magnitude : {false, true})
+            cases.push_back(forward({false, length, rows, 20, true}, magnitude));
+    for (const auto &[length, rows] : {std::pair(8, 8), {240, 120}, {1024, 512}, {176, 88}})
+        for (const int parts : {1, 2})
+            cases.push_back(inverse({false, length, rows, 20, true}, false, parts));
+    cases.push_back(forward({true, 56, 56, 20, true}, false));
+    cases.push_back(inverse({true, 56, 56, 20, true}, false, 1));
+    cases.push_back(grouped("channel", 20, 1, 2, 3, 136, 65, {0, 3}));
+    cases.push_back(grouped("halves", 7, 2, 2, 3, 40, 21, {0, 3}));
+    run_everywhere(cases);
+}
+
 TEST_CASE("circular_conv_registers: every length, with a kernel made in the run and without") {
     if (!gpu_under_test()) return;
     run_everywhere({circular_registers(256, 20, true, R"({"op":"mul"})"), circular_registers(256, 1, true),
@@ -298,6 +337,12 @@ TEST_CASE("circular_conv: what leaves at the end comes round, also where the tra
     run_everywhere({circular(64, 8, true), circular(100, 20, true), circular(97, 8, true),
                     circular(97, 1, false), circular(2, 8, true), circular(4, 8, true), circular(72, 8, true),
                     circular(128, 20, false), circular(1024, 8, true)});
+}
+
+TEST_CASE("circular_conv: rows that lie channel by channel") {
+    if (!gpu_under_test()) return;
+    run_everywhere({circular(1000, 20, true, {0, 1, 4}), circular(1024, 20, false, {0, 3}),
+                    circular(104, 20, true, {0, 1, 4}), circular(8, 20, true, {0, 1, 4})});
 }
 
 TEST_CASE("grouped_conv, correlate and block_linear") {

@@ -22,18 +22,22 @@ public:
                                third("in_linear.bias", {3 * width_}, {width_}, part)},
                               {{"bias", int64_t{1}}}, Form::features);
     }
+    // Causal: the taps ahead are zero.
     Expected<Flow> short_conv(Flow x, uint32_t part) {
-        const uint32_t taps = integer(layer_, "short_conv");
+        const uint32_t taps = integer(layer_, "short_conv"), all = 2 * taps - 1;
+        const std::vector<double> given =
+            lowering_.numbers(layer_, "conv1d_short.weight", {3 * width_, 1, taps});
+        std::vector<float> centred(size_t{width_} * all, 0.f);
+        for (size_t c = 0; c < width_; ++c)
+            for (size_t i = 0; i < taps; ++i)
+                centred[c * all + i] = static_cast<float>(given[(part * width_ + c) * taps + i]);
         return lowering_.node(
-            layer_, "conv2d",
-            {x.value, third("conv1d_short.weight", {3 * width_, 1, taps}, {width_, 1, taps, 1}, part),
+            layer_, "centred_conv",
+            {x.value,
+             lowering_.constant(layer_.key("conv1d_short.weight") + "." + std::to_string(part), {width_, all},
+                                SharedArray<float>(std::move(centred))),
              third("conv1d_short.bias", {3 * width_}, {width_}, part)},
-            {{"stride_t", int64_t{1}},
-             {"stride_f", int64_t{1}},
-             {"groups", int64_t{width_}},
-             {"bias", int64_t{1}},
-             {"frequency", int64_t{0}}},
-            Form::features);
+            {{"bias", int64_t{1}}}, Form::features);
     }
     // With the static kernel under `prefix`, and one from the sequence.
     Expected<Flow> convolved(Flow x, const char *prefix, const AdaptiveKernel *made) {

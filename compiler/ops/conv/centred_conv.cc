@@ -69,21 +69,29 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
     }
 }
 
-// Weights [taps][P(H)].
+// Weights [taps][P(H)], without the taps at either end that are zero for all heads.
 Status kernel(KernelCall &call) {
-    const uint32_t heads = call.type(0).dims[0], taps = call.type(1).dims[1], stride = schedules::pad(heads);
+    const uint32_t heads = call.type(0).dims[0], all = call.type(1).dims[1], half = all / 2,
+                   stride = schedules::pad(heads);
     const bool bias = call.node.integer("bias") != 0;
+    uint32_t first = half, last = half;
+    for (uint32_t i = 0; i < all; ++i)
+        for (uint32_t h = 0; h < heads; ++h)
+            if (call.constant(1)[size_t{h} * all + i] != 0)
+                first = std::min(first, i), last = std::max(last, i);
+    const uint32_t taps = last - first + 1;
     call.one_call();
     call.kernel("centred_conv");
     call.param("channels", heads);
     call.param("taps", taps);
+    if (last - half != taps / 2 || taps % 2 == 0) call.param("ahead", last - half);
     call.param("rows", call.rows());
     call.param("bias", bias);
     call.read_all(0);
     std::vector<float> packed(size_t{taps} * stride, 0.f);
     for (size_t h = 0; h < heads; ++h)
         for (size_t i = 0; i < taps; ++i)
-            packed[i * stride + h] = static_cast<float>(call.constant(1)[h * taps + i]);
+            packed[i * stride + h] = static_cast<float>(call.constant(1)[h * all + first + i]);
     call.weight("weight", packed);
     if (bias) call.weight("bias", call.type(0).packed(call.constant(2)));
     call.write();
@@ -138,6 +146,7 @@ const OpDef op_centred_conv{
     .stream = stream,
     .reach = reach,
     .end = EndRule::clear,
+    .pads_itself = true,
     .kernel = kernel,
     .streamed = streamed,
     .rewrites = {.fold_result = fold_result_into_weights, .filter = &filter_form},

@@ -29,6 +29,30 @@ Estimate estimate(const PlanContext &context) {
 }
 
 // The spectrum is that of right_angle: one for both, where an artifact has both.
+Place by_position(KernelCall &call, const Shape &shape, uint32_t length) {
+    Place spectrum = spectrum_of(call, shape, {.length = length});
+    spectrum.tile_bytes = 0;
+    return spectrum;
+}
+
+// Of rows that lie channel by channel, from the other one, which is then forgotten.
+Place by_channel(KernelCall &call, const Shape &shape, uint32_t length) {
+    bool fresh = false;
+    const auto last = static_cast<uint32_t>(schedules::right_angle_radices(length).back());
+    const Place made = call.derived(fmt::format("{}.k spectrum {} by channel", call.node.layer, length),
+                                    Elem::f32, {shape.padded, shape.copies, 2, last, length / last}, &fresh);
+    if (!fresh) return made;
+    Place from = spectrum_of(call, shape, {.length = length}, false);
+    from.tile_bytes = 0;
+    Step step{.name = call.node.layer + " spectrum by channel", .layer = call.node.layer};
+    step.spec = ir::kernel_spec("spectrum_by_channel", {{"length", int64_t{length}},
+                                                        {"copies", int64_t{shape.copies}},
+                                                        {"channels", int64_t{shape.channels}}});
+    step.args = {from, made};
+    call.prepare(std::move(step));
+    return made;
+}
+
 Status plan(KernelCall &call) {
     const Shape shape(call.context);
     const uint32_t length = call.decisions().at("length");
@@ -38,10 +62,9 @@ Status plan(KernelCall &call) {
     call.param("length", int64_t{length});
     call.param("rows", int64_t{call.rows()});
     call.read_all(0);
-    Place spectrum = spectrum_of(call, shape, {.length = length});
-    spectrum.tile_bytes = 0;
-    call.weight(spectrum);
-    call.weight(twiddles(call, length));
+    const bool channels_apart = call.channel_major(0);
+    call.weight(channels_apart ? by_channel(call, shape, length) : by_position(call, shape, length));
+    call.weight(twiddles(call, length, channels_apart ? TwiddleOrder::by_factor : TwiddleOrder::by_block));
     call.write();
     return Status::ok();
 }

@@ -2,6 +2,7 @@
 #pragma once
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/long_conv/load_balancing.h"
+#include "schedules/contract/twiddles.h"
 #include <functional>
 #include <optional>
 
@@ -15,6 +16,7 @@ using ir::Estimate;
 using ir::KernelCall;
 using ir::PlanContext;
 using ir::Reach;
+using schedules::TwiddleOrder;
 
 struct Shape {
     uint32_t channels, copies, kernels, taps, padded,
@@ -84,7 +86,7 @@ struct Partitions {
 // vectorize over positions. `keep`: it stays as long as the model. Else only while the model is
 // opened.
 Place spectrum_of(KernelCall &call, const Shape &shape, const Partitions &partitions, bool keep = true);
-Place twiddles(KernelCall &call, uint32_t length);
+Place twiddles(KernelCall &call, uint32_t length, TwiddleOrder order = TwiddleOrder::by_block);
 
 void shape_params(KernelCall &call, const Shape &shape);
 // The call of a kernel that transforms `length` rows at a time, all of a sequence or one block

@@ -41,9 +41,9 @@ double product_cost(const PlanContext &context, double taps) {
                                          : idle_lanes(context) * context.costs->at(partition_table, bytes);
 }
 
-Place twiddles(KernelCall &call, uint32_t length) {
-    const auto exact = schedules::right_angle_twiddles(length);
-    return call.stored("twiddles",
+Place twiddles(KernelCall &call, uint32_t length, TwiddleOrder order) {
+    const auto exact = schedules::right_angle_twiddles(length, order);
+    return call.stored(order == TwiddleOrder::by_block ? "twiddles" : "twiddles by factor",
                        Packed::f32({static_cast<uint32_t>(exact.size())}, {exact.begin(), exact.end()}));
 }
 

@@ -61,9 +61,10 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
 }
 
 // The static taps' right-angle spectrum (twiddles.h), 1/length folded in: bins of the taps turned
-// by a quarter over the length, in the order of the transform. [tile][position][part][lane]
-Packed packed(const KernelCall &call, double scale, const ChannelTiles &tiles, uint32_t rows,
-              uint32_t length) {
+// by a quarter over the length, in the order of the transform. [tile][position][part][lane], or by
+// channel: [channel][part][digit of the last radix][position without it].
+Packed packed(const KernelCall &call, double scale, const ChannelTiles &tiles, uint32_t rows, uint32_t length,
+              bool by_channel = false) {
     const uint32_t taps = call.type(1).dims[1];
     const std::vector<int> radices = schedules::right_angle_radices(length);
     std::vector<uint32_t> order(length);
@@ -82,12 +83,16 @@ Packed packed(const KernelCall &call, double scale, const ChannelTiles &tiles, u
             turned[j] = std::polar(1.0, std::numbers::pi / 2 * j / length) * (tap / length);
         }
         const auto bins = fourier_sums(turned, 1);
-        float *to = &values[size_t{c / tiles.tile} * tiles.tile * length * 2 + c % tiles.tile];
+        const auto last = static_cast<uint32_t>(radices.back());
         for (uint32_t q = 0; q < length; ++q) {
-            to[(size_t{2} * q) * tiles.tile] = static_cast<float>(bins[order[q]].real());
-            to[(size_t{2} * q + 1) * tiles.tile] = static_cast<float>(bins[order[q]].imag());
+            const size_t re = by_channel
+                                  ? size_t{2} * c * length + q % last * (length / last) + q / last
+                                  : size_t{2} * (c / tiles.tile * length + q) * tiles.tile + c % tiles.tile;
+            values[re] = static_cast<float>(bins[order[q]].real());
+            values[re + (by_channel ? length : tiles.tile)] = static_cast<float>(bins[order[q]].imag());
         }
     }
+    if (by_channel) return Packed::f32({tiles.padded, 2, length}, values);
     return Packed::f32({tiles.count(), length, 2, tiles.tile}, values);
 }
 
@@ -141,10 +146,15 @@ Status kernel(KernelCall &call) {
                    length = four_step ? four_step->length : schedules::right_angle_length(rows);
     const double scale = scale_of(SequenceTransform::of(call.node), rows);
     LW_TRY(check_taps(call.type(1).dims[1], rows));
-    Place fixed = call.stored("spectrum", packed(call, scale, tiles, rows, length));
-    const std::vector<double> exact = schedules::right_angle_twiddles(length);
+    const bool by_channel = call.channel_major(0);
+    Place fixed = call.stored(by_channel ? "spectrum by channel" : "spectrum",
+                              packed(call, scale, tiles, rows, length, by_channel));
+    using schedules::TwiddleOrder;
+    const std::vector<double> exact = schedules::right_angle_twiddles(
+        length, by_channel ? TwiddleOrder::by_factor : TwiddleOrder::by_block);
     const std::vector<float> table(exact.begin(), exact.end());
-    const Place twiddles = call.stored("twiddles", Packed::f32({static_cast<uint32_t>(table.size())}, table));
+    const Place twiddles = call.stored(by_channel ? "twiddles by factor" : "twiddles",
+                                       Packed::f32({static_cast<uint32_t>(table.size())}, table));
     if (four_step) {
         using Circular = FourStep::Circular;
         four_step->plan(call, fixed, twiddles,

@@ -141,7 +141,11 @@ void transform_weights(KernelCall &call, const SequenceTransform &transform, uin
     const auto shared = [&](const char *name, const std::vector<float> &values) {
         call.weight(call.stored(name, Packed::f32({static_cast<uint32_t>(values.size())}, values)));
     };
-    shared("twiddles", schedules::real_twiddles(length));
+    const uint64_t bytes = call.context.device.workgroup_bytes;
+    const bool passes = call.context.device.has_any_of(devices::gpu_kernels) &&
+                        schedules::shared_roots(length, bytes).size > 0;
+    if (passes) shared("roots", schedules::shared_root_values(length, bytes));
+    else shared("twiddles", schedules::real_twiddles(length));
     if (transform.cosine) shared("cosines", schedules::cosine_roots(length, transform.orthonormal, inverse));
 }
 

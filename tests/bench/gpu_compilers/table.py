@@ -11,6 +11,7 @@ BY_CHANNEL = "channel-major"  # and the numbers of the arguments that lie so
 FEW_CHANNELS = {"vulkan-32k": {"long_conv_registers": {2048: 8, 4096: 16, 8192: 32}},
                 "vulkan-16k": {"long_conv_fused": {512: 8, 1024: 16, 2048: 32}}}
 MULTIPLY_ADDS = 0.7  # of the instructions of a loop, for products in registers
+MULTIPLY_ADDS_BY_CHANNEL = 0.68  # where four inputs come in four loads
 
 
 def label(module):
@@ -105,8 +106,9 @@ def check(rows, table, compilers, target):
             for figure, slack in SLACK.items():
                 if figure in now and figure in then and now[figure] > then[figure] * (1 + TOLERANCE) + slack:
                     problems.append(f"{name}: {compiler}: {figure} {now[figure]}, the table has {then[figure]}")
-            if row.get("entry") == "linear_registers" and now.get("multiply_adds", 1) < MULTIPLY_ADDS:
-                problems.append(f"{name}: {compiler}: multiply_adds {now['multiply_adds']}, limit {MULTIPLY_ADDS}")
+            least = MULTIPLY_ADDS_BY_CHANNEL if BY_CHANNEL in name else MULTIPLY_ADDS
+            if row.get("entry") == "linear_registers" and now.get("multiply_adds", 1) < least:
+                problems.append(f"{name}: {compiler}: multiply_adds {now['multiply_adds']}, limit {least}")
             if then and now["waves"] < then.get("waves", 0):
                 problems.append(f"{name}: {compiler}: waves {now['waves']}, the table has {then['waves']}")
     return problems, notes

@@ -53,7 +53,7 @@ std::string ops_of(const Expected<ir::Graph> &graph) {
     return ops;
 }
 
-const std::string shorts = "linear conv2d linear conv2d linear conv2d ";
+const std::string shorts = "linear centred_conv linear centred_conv linear centred_conv ";
 
 } // namespace
 
