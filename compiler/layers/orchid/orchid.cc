@@ -27,8 +27,8 @@ public:
         const uint32_t taps = integer(layer_, "short_conv"), all = 2 * taps - 1;
         const std::vector<double> given =
             lowering_.numbers(layer_, "conv1d_short.weight", {3 * width_, 1, taps});
-        std::vector<float> centred(size_t{width_} * all, 0.f);
-        for (size_t c = 0; c < width_; ++c)
+        std::vector<float> centred(given.empty() ? 0 : size_t{width_} * all, 0.f); // empty: a problem
+        for (size_t c = 0; c < width_ && !given.empty(); ++c)
             for (size_t i = 0; i < taps; ++i)
                 centred[c * all + i] = static_cast<float>(given[(part * width_ + c) * taps + i]);
         return lowering_.node(

@@ -118,6 +118,15 @@ TEST_CASE("an orchid refuses what the published code cannot run either") {
     CHECK(message(R"(, "transform": "dst")").find("transform") != std::string::npos);
 }
 
+TEST_CASE("an orchid whose short convolution has other taps than it says names the tensor") {
+    for (const char *taps : {"1", "5", "1000000"}) {
+        const auto graph = lowered("features 4", layer(std::string(R"(, "short_conv": )") + taps),
+                                   orchid_weights({{"nn_model", 4}, {"nn_model2", 8}}));
+        REQUIRE_FALSE(graph);
+        CHECK(graph.status().message().find("o.conv1d_short.weight") != std::string::npos);
+    }
+}
+
 TEST_CASE("lower: m2_mlp with blocks, each half of them its own product") {
     const Weights weights = weights_of({{"m.gated_layers.weight", {2, 6, 2}},
                                         {"m.wo.weight", {2, 2, 3}},
