@@ -2,6 +2,7 @@
 // and stores them in artifacts.
 #pragma once
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 
 namespace longwave::schedules {
@@ -27,6 +28,14 @@ double phase(const std::vector<int> &radices, double phase0, int level, int64_t 
 // neighbouring blocks.
 enum class TwiddleOrder { by_block, by_factor };
 std::vector<double> right_angle_twiddles(uint32_t length, TwiddleOrder order = TwiddleOrder::by_block);
+
+// Where a GPU that reads channel by channel finds bin q of a spectrum: the digit of the last radix
+// comes first, so neighbouring threads of the last level read neighbours. The inverse is the same with
+// length / last for `last`. Of integers and of Halide's expressions.
+template <class Index>
+Index last_digit_first(const Index &q, std::type_identity_t<Index> length, std::type_identity_t<Index> last) {
+    return q % last * (length / last) + q / last;
+}
 
 // The same transform with lanes over positions (lane_transform.h): blocks lie innermost, so a
 // vector of 16 positions meets 16 blocks, or fewer several times. For m = 1 … R−1 a level has a row

@@ -89,8 +89,7 @@ public:
         if (reads_rows()) in_ = k_.input("u", dense({row_, rows_}));
         else in_ = k_.input("points", points(part_ == Part::rows ? 1 : copies_));
         if (adaptive_) made_in_ = k_.input("made", points(1));
-        const int last = transform_.radices().back();
-        if (by_channel_) spectrum_ = k_.weight("spectrum", dense({length_ / last, last, 2, copies_, row_}));
+        if (by_channel_) spectrum_ = k_.weight("spectrum", dense({length_, 2, copies_, row_}));
         else if (part_ == Part::whole || part_ == Part::rows)
             spectrum_ = k_.weight("spectrum", points(copies_));
         twiddles_ = k_.weight("twiddles", dense({2 * (length_ - 1)}));
@@ -189,9 +188,8 @@ private:
     }
     Complex kernel(const Expr &at) const {
         if (by_channel_) {
-            const int last = transform_.radices().back();
-            return {spectrum_(at / last, at % last, 0, m_, channel_of_all()),
-                    spectrum_(at / last, at % last, 1, m_, channel_of_all())};
+            const Expr bin = last_digit_first(at, length_, transform_.radices().back());
+            return {spectrum_(bin, 0, m_, channel_of_all()), spectrum_(bin, 1, m_, channel_of_all())};
         }
         const Complex fixed = complex_at(spectrum_, at, m_);
         if (!adaptive_) return fixed;
@@ -219,8 +217,7 @@ private:
     int threads_ = 1;          // of a lane
     SharedPlaces places_;
     const bool adaptive_, circular_;
-    // u and y lie [channel][row], the spectrum [channel][copy][part][digit][position without it]: of
-    // the last radix, so that neighbouring threads of the product read neighbours.
+    // u and y lie [channel][row], the spectrum [channel][copy][part][bin] (last_digit_first)
     const bool by_channel_;
     const float scale_; // of the kernel made in the run
     RightAngle transform_;

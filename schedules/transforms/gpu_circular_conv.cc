@@ -37,8 +37,7 @@ public:
         const Shape y_shape = dense({row_, rows_});
         u_ = k_.input("u", y_shape);
         if (adaptive_) h_ = k_.input("h", y_shape);
-        const int last_radix = transform_.radices().back();
-        fixed_ = k_.weight("fixed", by_channel_ ? dense({length_ / last_radix, last_radix, 2, row_})
+        fixed_ = k_.weight("fixed", by_channel_ ? dense({length_, 2, row_})
                                     : all_      ? dense({tile_, 2, length_, row_ / tile_})
                                                 : dense({tile_, 2, length_}));
         twiddles_ = k_.weight("twiddles", dense({2 * (length_ - 1)}));
@@ -104,9 +103,9 @@ private:
         return select(position < rows_, from(c_, min(position, rows_ - 1)), 0.0f);
     }
     Complex kernel(const Expr &at) const {
-        const int last = transform_.radices().back();
         const auto still = [&](int part) -> Expr {
-            if (by_channel_) return fixed_(at / last, at % last, part, c_);
+            if (by_channel_)
+                return fixed_(last_digit_first(at, length_, transform_.radices().back()), part, c_);
             return all_ ? fixed_(c_ % tile_, part, at, c_ / tile_) : fixed_(c_, part, at);
         };
         if (!adaptive_) return {still(0), still(1)};

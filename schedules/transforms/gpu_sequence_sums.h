@@ -30,9 +30,9 @@ public:
                   const std::vector<Halide::Var> &inner, int rows);
 
 private:
-    // exp(2πi·index/length): of a sum, 0 ≤ index < length; behind the passes, 0 ≤ index ≤ length/2
-    Complex root(const Halide::Expr &index) const;
-    Complex split_root(const Halide::Expr &index) const;
+    // Both exp(2πi·index/length).
+    Complex root(const Halide::Expr &index) const;       // of a sum: 0 ≤ index < length
+    Complex split_root(const Halide::Expr &index) const; // behind the passes: 0 ≤ index ≤ length/2
     Bins direct_forward(const Samples &x);
     Samples direct_inverse(const Bins &h);
 

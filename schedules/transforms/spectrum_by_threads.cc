@@ -2,7 +2,7 @@
 // model.
 // spectrum_by_threads: to that of long_conv_registers.
 // spectrum_by_channel: to that of long_conv_fused whose rows lie channel by channel:
-// [channel][copy][part][digit of the last radix][position without it].
+// [channel][copy][part][bin] (last_digit_first).
 #include "schedules/contract/twiddles.h"
 #include "schedules/halide/registry.h"
 
@@ -44,10 +44,11 @@ static void build_spectrum_by_channel(KernelBuilder &k) {
     k.params.require(!radices.empty(), "'length' must be a product of 2, 3 and 5");
     const int row = static_cast<int>(pad(extent(channels))), tile = std::min(row, 16), last = radices.back();
     const ImageParam by_position = k.input("spectrum", dense({tile, 2, length, copies, row / tile}));
-    Var rest("rest"), digit("digit"), part("part"), m("m"), c("c");
+    Var bin("bin"), part("part"), m("m"), c("c");
     Func y("by_channel");
-    y(rest, digit, part, m, c) = by_position(c % tile, part, rest * last + digit, m, c / tile);
-    k.output(y, dense({length / last, last, 2, copies, row}));
+    y(bin, part, m, c) =
+        by_position(c % tile, part, last_digit_first(Expr(bin), length, length / last), m, c / tile);
+    k.output(y, dense({length, 2, copies, row}));
 }
 
 static const Kernel spectrum_by_channel{"spectrum_by_channel", build_spectrum_by_channel};

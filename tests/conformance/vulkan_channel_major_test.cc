@@ -75,6 +75,24 @@ TEST_CASE("vulkan channel-major: points in shared memory of 16 KiB, from 512 row
     }
 }
 
+TEST_CASE(
+    "vulkan channel-major: an Orchid, whose kernel comes from its input, in both sizes of shared memory") {
+    for (const char *target : {"vulkan-32k", "vulkan-16k"}) {
+        auto package = package::read("examples/packages/orchid");
+        REQUIRE_MESSAGE(package, package.status().message());
+        compiler::Options options = vulkan_options_here();
+        options.targets.back() = target;
+        options.length = 1024;
+        const auto made = compiler::compile(*std::move(package), options);
+        REQUIRE_MESSAGE(made, made.status().message());
+        CHECK(by_channel(*made) == 15); // from the encoder to what the output projection reads
+        const Both models(made);
+        CHECK(lw_model_verify(models.gpu.handle.get(), nullptr) == LW_OK);
+        const cli::Sequence in = sequence_of(random_numbers(1024 * 4, 3), 4);
+        CHECK(distance(outputs_of_run(models.gpu, in)[0], outputs_of_run(models.cpu, in)[0]) <= 1e-5);
+    }
+}
+
 TEST_CASE("vulkan channel-major: where nothing is gained, rows lie one after the other") {
     const auto few = compile(convolutions(20, 1024, false), 1024),
                odd = compile(convolutions(20, 2048, false), 2044);

@@ -8,14 +8,9 @@ using namespace longwave::test;
 
 namespace {
 
-// `channel_major`: the numbers of u, the operands with rows and y, which lie [channel][row].
 Case fused(const LongConv &s, const std::string &epilogue = "", const Finish &finish = {},
            const std::vector<int> &channel_major = {}) {
-    return {with_channel_major(spec("long_conv_fused",
-                                    fmt::format(R"("length":{},"rows":{},"channels":{},"copies":{})",
-                                                s.length, s.rows, s.channels, s.copies),
-                                    epilogue),
-                               channel_major),
+    return {long_conv_spec("long_conv_fused", s, epilogue, channel_major),
             [=](Kernel &k) {
                 const Filters filters(s);
                 if (channel_major.empty()) {

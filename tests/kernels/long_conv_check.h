@@ -13,6 +13,17 @@ struct LongConv {
     bool two_sided = false;
 };
 
+// Of the kernels that compute it in one dispatch. `channel_major`: the numbers of u, the operands with
+// rows and y, which lie [channel][row].
+inline std::string long_conv_spec(const char *kernel, const LongConv &s, const std::string &epilogue,
+                                  const std::vector<int> &channel_major) {
+    return with_channel_major(spec(kernel,
+                                   fmt::format(R"("length":{},"rows":{},"channels":{},"copies":{})", s.length,
+                                               s.rows, s.channels, s.copies),
+                                   epilogue),
+                              channel_major);
+}
+
 // What the epilogue makes of a sum: the kernel that has it, sum, channel, copy, row.
 using Finish = std::function<double(Kernel &, double, int, int, int)>;
 
@@ -74,7 +85,7 @@ inline void set_spectrum(Tensor &spectrum, const LongConv &s, const Filters &fil
         }
 }
 
-// The same as [channel][copy][part][digit of the last radix][position without it].
+// The same as [channel][copy][part][digit of the last radix, position without it].
 inline void set_spectrum_by_channel(Tensor &spectrum, const LongConv &s, const Filters &filters) {
     spectrum.for_each([&](const std::vector<int> &at) { spectrum.set(at, 0); });
     const int last = schedules::right_angle_radices(static_cast<uint32_t>(s.length)).back();
@@ -82,8 +93,9 @@ inline void set_spectrum_by_channel(Tensor &spectrum, const LongConv &s, const F
         for (int m = 0; m < s.copies; m++) {
             const Points made = filters.spectrum(c, m);
             for (int q = 0; q < s.length; q++) {
-                spectrum.set({q / last, q % last, 0, m, c}, made[static_cast<size_t>(q)].real());
-                spectrum.set({q / last, q % last, 1, m, c}, made[static_cast<size_t>(q)].imag());
+                const int at = q % last * (s.length / last) + q / last;
+                spectrum.set({at, 0, m, c}, made[static_cast<size_t>(q)].real());
+                spectrum.set({at, 1, m, c}, made[static_cast<size_t>(q)].imag());
             }
         }
 }

@@ -91,11 +91,7 @@ void interpreted(const LongConv &s, const targets::Target &target, bool channel_
 
 Case on_device(const LongConv &s, const std::string &epilogue = "", const Finish &finish = {},
                const std::vector<int> &channel_major = {}) {
-    return {with_channel_major(spec("long_conv_registers",
-                                    fmt::format(R"("length":{},"rows":{},"channels":{},"copies":{})",
-                                                s.length, s.rows, s.channels, s.copies),
-                                    epilogue),
-                               channel_major),
+    return {long_conv_spec("long_conv_registers", s, epilogue, channel_major),
             [=](Kernel &k) {
                 const Filters filters(s);
                 const schedules::RegisterForm form = form_of(s, *gpu_under_test(), !channel_major.empty());

@@ -144,9 +144,8 @@ Case circular(int rows, int channels, bool adaptive, const std::vector<int> &cha
             const std::vector<double> table = schedules::right_angle_twiddles(
                 static_cast<uint32_t>(length), by_channel ? TwiddleOrder::by_factor : TwiddleOrder::by_block);
             set_all(k["twiddles"], table);
-            k["fixed"].for_each([&](const std::vector<int> &at) {
-                k["fixed"].set(at, at[by_channel ? 2 : 1] ? 0 : 1.0 / length);
-            });
+            k["fixed"].for_each(
+                [&](const std::vector<int> &at) { k["fixed"].set(at, at[1] ? 0 : 1.0 / length); });
             compare(
                 k, "y",
                 [&](const std::vector<int> &at) {

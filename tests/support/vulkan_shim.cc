@@ -84,7 +84,7 @@ void show_window(VkPhysicalDeviceMemoryProperties *memory) {
     memory->memoryTypes[of_window] = {mapped | VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, 0};
 }
 
-// False: there is no room.
+// False: that part is full.
 bool take_from_window(VkMemoryAllocateInfo *info) {
     const bool wanted = info->memoryTypeIndex == of_window;
     info->memoryTypeIndex = 0;

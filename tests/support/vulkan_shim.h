@@ -32,7 +32,7 @@ public:
     static bool no_storage_16; // it has no storageBuffer16BitAccess
     static bool no_barriers;   // leaves out vkCmdPipelineBarrier
     // A driver with one kind of memory says that it has three: the device's, the host's, and a part
-    // of the device's that the host can write. `full`: there is no room in that part.
+    // of the device's that the host can write. `full`: every allocation from that part fails.
     enum class Window { none, open, full };
     static Window window;
     static uint64_t in_window(); // vkAllocateMemory of that part, since reset

@@ -38,9 +38,8 @@ Place by_position(KernelCall &call, const Shape &shape, uint32_t length) {
 // Of rows that lie channel by channel, from the other one, which is then forgotten.
 Place by_channel(KernelCall &call, const Shape &shape, uint32_t length) {
     bool fresh = false;
-    const auto last = static_cast<uint32_t>(schedules::right_angle_radices(length).back());
     const Place made = call.derived(fmt::format("{}.k spectrum {} by channel", call.node.layer, length),
-                                    Elem::f32, {shape.padded, shape.copies, 2, last, length / last}, &fresh);
+                                    Elem::f32, {shape.padded, shape.copies, 2, length}, &fresh);
     if (!fresh) return made;
     Place from = spectrum_of(call, shape, {.length = length}, false);
     from.tile_bytes = 0;

@@ -62,7 +62,7 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
 
 // The static taps' right-angle spectrum (twiddles.h), 1/length folded in: bins of the taps turned
 // by a quarter over the length, in the order of the transform. [tile][position][part][lane], or by
-// channel: [channel][part][digit of the last radix][position without it].
+// channel: [channel][part][bin] (last_digit_first).
 Packed packed(const KernelCall &call, double scale, const ChannelTiles &tiles, uint32_t rows, uint32_t length,
               bool by_channel = false) {
     const uint32_t taps = call.type(1).dims[1];
@@ -83,11 +83,11 @@ Packed packed(const KernelCall &call, double scale, const ChannelTiles &tiles, u
             turned[j] = std::polar(1.0, std::numbers::pi / 2 * j / length) * (tap / length);
         }
         const auto bins = fourier_sums(turned, 1);
-        const auto last = static_cast<uint32_t>(radices.back());
         for (uint32_t q = 0; q < length; ++q) {
-            const size_t re = by_channel
-                                  ? size_t{2} * c * length + q % last * (length / last) + q / last
-                                  : size_t{2} * (c / tiles.tile * length + q) * tiles.tile + c % tiles.tile;
+            const size_t re =
+                by_channel ? size_t{2} * c * length +
+                                 schedules::last_digit_first(q, length, static_cast<uint32_t>(radices.back()))
+                           : size_t{2} * (c / tiles.tile * length + q) * tiles.tile + c % tiles.tile;
             values[re] = static_cast<float>(bins[order[q]].real());
             values[re + (by_channel ? length : tiles.tile)] = static_cast<float>(bins[order[q]].imag());
         }

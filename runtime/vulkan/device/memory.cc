@@ -31,11 +31,12 @@ lw_status allocate(const Gpu &gpu, const VkMemoryRequirements &needs, DeviceBuff
     if (allocation.memoryTypeIndex == UINT32_MAX)
         return fail(LW_UNSUPPORTED, "the GPU has no memory of a kind that %s need", what);
     VkResult result = gpu.vk.vkAllocateMemory(gpu.device, &allocation, nullptr, memory);
-    const uint32_t of_host = type_of(gpu, needs.memoryTypeBits, mapped, VK_MEMORY_PROPERTY_HOST_CACHED_BIT);
-    if (result == VK_ERROR_OUT_OF_DEVICE_MEMORY && where == Where::both &&
-        of_host != allocation.memoryTypeIndex) {
-        allocation.memoryTypeIndex = of_host;
-        result = gpu.vk.vkAllocateMemory(gpu.device, &allocation, nullptr, memory);
+    if (result == VK_ERROR_OUT_OF_DEVICE_MEMORY && where == Where::both) {
+        const uint32_t full = allocation.memoryTypeIndex;
+        allocation.memoryTypeIndex =
+            type_of(gpu, needs.memoryTypeBits, mapped, VK_MEMORY_PROPERTY_HOST_CACHED_BIT);
+        if (allocation.memoryTypeIndex != full)
+            result = gpu.vk.vkAllocateMemory(gpu.device, &allocation, nullptr, memory);
     }
     if (result == VK_ERROR_OUT_OF_DEVICE_MEMORY)
         return fail(LW_NO_MEMORY, "the GPU has no memory for %s: %llu bytes", what,

@@ -146,15 +146,9 @@ TEST_CASE("vulkan streams: what the CPU only writes lies in memory of the device
         VulkanShim::window = window;
         const int64_t before = VulkanShim::alive();
         {
-            lw_vulkan_options options = through_shim();
-            lw_device *device = nullptr;
-            REQUIRE(lw_vulkan_open(&options, &device) == LW_OK);
-            const lw_open_options open = on(device);
-            lw_model *model = nullptr;
-            REQUIRE(lw_model_open_memory(bytes.data(), bytes.size(), &open, &model) == LW_OK);
-            CHECK(apart(stream_in_cuts(model, x, {4}), expected) < 1e-6);
-            lw_model_close(model);
-            lw_vulkan_close(device);
+            const Device device;
+            const ModelOn gpu(device, bytes);
+            CHECK(apart(stream_in_cuts(gpu.model, x, {4}), expected) < 1e-6);
         }
         VulkanShim::window = VulkanShim::Window::none;
         CHECK((VulkanShim::in_window() > 0) == (window != VulkanShim::Window::none));
