@@ -114,29 +114,38 @@ struct Device {
 
     // ---- work
     // Runs every step of the entry that fires in `block` (0 for runs). `thread_pool`: threads that
-    // may help, as many as the session has workers; null: none. A device other than the CPU
-    // enqueues the block of a stream and returns LW_OK; `wait` runs it.
+    // may help, as many as the session has workers; null: none. A device with `start`
+    // enqueues the block of a stream and returns LW_OK.
     lw_status (*run)(Session &session, uint32_t entry, uint64_t block, const Extent &extent,
                      ThreadPool *thread_pool);
     // Runs one firing of one of the entry's rebuild steps.
     lw_status (*rebuild)(Session &session, uint32_t entry, uint32_t step, uint64_t firing);
-    // Streams only. Runs the enqueued blocks: this session's and those that share a submission with
-    // it. Returns this session's first failure since the last wait.
+    // Streams only. Waits for the session's oldest block, which it starts if need be. Then `read`
+    // gives the outputs of that block, until a later one is waited for or enqueued. Returns this
+    // session's first failure since the last wait.
     lw_status (*wait)(Session &session);
 
     // Bytes that a session takes in addition to session_bytes: on the device, and what lies beside
     // it on the host. For a stream as if it were the only one. Null: none.
     uint64_t (*own_bytes)(const DeviceModel &model, fb::EntryKind kind) = nullptr;
+    // Streams only. Hands over the enqueued blocks, this session's and those that share a
+    // submission with it, and does not wait. Up to most_blocks_in_flight of a session may be
+    // enqueued before the first is waited for; with so many, `put` and `clear` may not be called.
+    // Null: `run` computes each block at once, and it is waited for before the next one.
+    void (*start)(Session &session) = nullptr;
 };
+
+inline constexpr uint32_t most_blocks_in_flight = 2;
 
 } // namespace longwave::runtime
 
 // What a library that adds a device hands out. Its own data follow.
 struct lw_device {
-    static constexpr uint64_t interface_version = 5; // raised with every change to the declarations above
+    static constexpr uint64_t interface_version = 6; // raised with every change to the declarations above
     uint64_t version;
     const longwave::runtime::Device *calls;
-    // Streams with a whole block that push has left, of all threads (runtime/stream/flush.cc).
+    // Streams with a whole block that push has left, or with blocks in flight, of all threads
+    // (runtime/stream/flush.cc).
     mutable lw_stream *unflushed = nullptr;
     mutable std::atomic<bool> unflushed_locked{false};
 };

@@ -63,13 +63,18 @@ uint64_t ticks_to_block(const lw_stream &stream) {
 }
 
 // Counts rows of the start-up and rows after the end of the sequence too: they are few.
-bool room_for_block(const lw_stream &stream, const StreamEntry &entry) {
-    const uint32_t room = stream.queue.capacity() - stream.queue.rows();
-    if (room >= stream.rows_per_block) return true;
+static uint64_t rows_of(const lw_stream &stream, const BegunBlock &block) {
     uint64_t rows = 0;
     for (uint32_t i = 0; i < outputs(stream); ++i)
-        if (entry.rows[i].fires(stream.state->done / entry.block)) rows += entry.rows[i].rows;
-    return rows <= room;
+        if (block.entry->rows[i].fires(block.block)) rows += block.entry->rows[i].rows;
+    return rows;
+}
+
+bool room_for_block(const lw_stream &stream, const StreamEntry &entry) {
+    uint64_t room = stream.queue.capacity() - stream.queue.rows();
+    for (uint32_t b = 0; b < stream.n_begun; ++b) room -= rows_of(stream, stream.begun[b]);
+    return room >= stream.rows_per_block ||
+           room >= rows_of(stream, {&entry, stream.state->done / entry.block});
 }
 
 static uint32_t logit_margin_for(const lw_stream &stream, const StreamEntry &entry) {
@@ -77,32 +82,50 @@ static uint32_t logit_margin_for(const lw_stream &stream, const StreamEntry &ent
 }
 
 lw_status begin_block(lw_stream &stream, const StreamEntry &entry) {
-    const uint64_t ticks = stream.state->life == Life::finished ? stream.state->ticks : endless;
-    const Extent extent{ticks, nullptr, logit_margin_for(stream, entry)};
-    return failed_if(stream, stream.device().run(*stream.session, entry.index, stream.state->done / entry.block,
-                                                 extent, nullptr));
+    StreamState &state = *stream.state;
+    const Extent extent{state.life == Life::finished ? state.ticks : endless, nullptr,
+                        logit_margin_for(stream, entry)};
+    const uint64_t block = state.done / entry.block;
+    const lw_status status = stream.device().run(*stream.session, entry.index, block, extent, nullptr);
+    if (status != LW_OK) return failed_if(stream, status);
+    stream.begun[stream.n_begun++] = {&entry, block};
+    stream.newest_later = false;
+    state.logit_margin = extent.logit_margin;
+    state.done += entry.block;
+    state.pending -= state.pending < entry.block ? state.pending : static_cast<uint32_t>(entry.block);
+    return LW_OK;
 }
 
-lw_status end_block(lw_stream &stream, const StreamEntry &entry, Keep keep) {
-    StreamState &state = *stream.state;
-    const uint64_t block = state.done / entry.block;
-    state.logit_margin = logit_margin_for(stream, entry);
-    if (lw_status status = wait(stream)) return status;
+lw_status end_block(lw_stream &stream, Keep keep) {
+    const auto [of, block] = stream.begun[0];
+    const StreamEntry &entry = *of;
+    stream.begun[0] = stream.begun[1];
+    --stream.n_begun;
+    stream.newest_later = stream.newest_later && stream.n_begun > 0;
+    const bool failed = stream.state->life == Life::failed; // the block before this one
+    if (lw_status status = wait(stream); status != LW_OK || failed) return status;
     for (uint32_t i = 0; i < outputs(stream); ++i) {
         const Rows &rows = entry.rows[i];
         if (!rows.fires(block)) continue;
         if (keep != Keep::all) stream.queue.forget(i);
         queue_firing(stream, {entry, rows, *entry.entry->outputs()->Get(i), i, block / rows.period}, keep);
     }
-    stream.cache_ticks[&entry - stream.model->streams.begin()] = state.done + entry.block;
-    state.done += entry.block;
-    state.pending -= state.pending < entry.block ? state.pending : static_cast<uint32_t>(entry.block);
+    stream.cache_ticks[&entry - stream.model->streams.begin()] = (block + 1) * entry.block;
     return &entry == stream.own || keep_current(stream) ? LW_OK : LW_DEVICE;
 }
 
 lw_status run_block(lw_stream &stream, const StreamEntry &entry, Keep keep) {
     if (lw_status status = begin_block(stream, entry)) return status;
-    return end_block(stream, entry, keep);
+    return end_block(stream, keep);
+}
+
+lw_status end_blocks(lw_stream &stream) {
+    lw_status first = LW_OK;
+    while (stream.n_begun > 0) {
+        const lw_status status = end_block(stream, Keep::all);
+        if (first == LW_OK) first = status;
+    }
+    return first;
 }
 
 lw_status run_zeros(lw_stream &stream) {

@@ -13,12 +13,16 @@ uint64_t ticks_to_block(const lw_stream &stream);
 // Whether the queue has room for the rows of the next block of `entry`.
 bool room_for_block(const lw_stream &stream, const StreamEntry &entry);
 
-// Starts a block of the entry. Its input is in the ring, and its cache is valid for this tick.
+// Begins a block of the entry. Its input is in the ring, its cache is valid for this tick, and fewer
+// than most_begun have begun. A block of another entry than the stream's own must end before the
+// next begins.
 lw_status begin_block(lw_stream &stream, const StreamEntry &entry);
-// Waits for the block and queues its rows.
-lw_status end_block(lw_stream &stream, const StreamEntry &entry, Keep keep);
-// Both.
+// Waits for the oldest block that has begun, and queues its rows.
+lw_status end_block(lw_stream &stream, Keep keep);
+// Both, where none has begun.
 lw_status run_block(lw_stream &stream, const StreamEntry &entry, Keep keep);
+// Ends all blocks that have begun. Returns the first failure.
+lw_status end_blocks(lw_stream &stream);
 
 // A finished stream: runs the next block, padded with zeros.
 lw_status run_zeros(lw_stream &stream);

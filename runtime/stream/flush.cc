@@ -1,7 +1,8 @@
-// A device runs blocks of many streams together, so push leaves a whole block and a flush runs them
-// all. The device has one list of such streams for all threads. Each stream in it carries the
-// number of the thread that pushed it last, and a flush takes the streams of its own thread. So
-// threads share nothing but the list, under a lock held for a few instructions.
+// A device runs blocks of many streams together, so push leaves a whole block. A submission begins
+// them all and returns while the device works; a flush also waits for them. The device has one list
+// of streams with such blocks for all threads. Each stream in it carries the number of the thread
+// that pushed it last, and both take the streams of their own thread. So threads share nothing but
+// the list, under a lock held for a few instructions.
 #include "runtime/stream/flush.h"
 #include "runtime/stream/blocks.h"
 
@@ -34,6 +35,11 @@ bool has_block(const lw_stream &stream) {
     return stream.state->life == Life::open && stream.state->pending >= next_entry(stream).block;
 }
 
+// Keeps the first failure.
+void keep(lw_status &first, lw_status status) {
+    if (first == LW_OK) first = status;
+}
+
 void remove(lw_stream &stream) {
     *stream.link = stream.next;
     if (stream.next) stream.next->link = stream.link;
@@ -55,10 +61,50 @@ lw_stream *take_own(const lw_device &device) {
     return taken;
 }
 
+void put_back(lw_stream *streams) {
+    for (lw_stream *stream = streams, *next; stream; stream = next) {
+        next = stream->next;
+        add_to_flush(*stream);
+    }
+}
+
+// Begins the next block of each stream that has one, and room for its rows. Returns whether any
+// began.
+bool begin_blocks(lw_stream *streams, bool later, lw_status &first) {
+    bool any = false;
+    for (lw_stream *stream = streams; stream; stream = stream->next) {
+        if (!has_block(*stream) || !room_for_block(*stream, next_entry(*stream))) continue;
+        if (stream->n_begun == most_begun(*stream)) keep(first, end_block(*stream, Keep::all));
+        keep(first, begin_block(*stream, next_entry(*stream)));
+        stream->newest_later = later && stream->n_begun > 0;
+        any = true;
+    }
+    for (lw_stream *stream = streams; stream; stream = stream->next)
+        if (stream->n_begun > 0 && stream->device().start) stream->device().start(*stream->session);
+    return any;
+}
+
+// Whether the newest block may be in flight when the next begins.
+bool may_stay(const lw_stream &stream) {
+    return stream.device().start && stream.begun[stream.n_begun - 1].entry == stream.own;
+}
+
+// Begins blocks of the calling thread's streams. `later`: pull leaves them in flight.
+lw_status submit(const lw_device &device, bool later) {
+    lw_status first = LW_OK;
+    lw_stream *const streams = take_own(device);
+    for (lw_stream *stream = streams; stream; stream = stream->next) stream->newest_later = false;
+    (void)begin_blocks(streams, later, first);
+    for (lw_stream *stream = streams; stream; stream = stream->next)
+        if (stream->n_begun > 0 && !may_stay(*stream)) keep(first, end_blocks(*stream));
+    put_back(streams);
+    return first;
+}
+
 } // namespace
 
 void add_to_flush(lw_stream &stream) {
-    if (!runs_together(stream) || !has_block(stream)) return;
+    if (!runs_together(stream) || (!has_block(stream) && stream.n_begun == 0)) return;
     const lw_device &device = *stream.model->asked;
     const uint64_t self = this_thread();
     const ListLock lock(device);
@@ -81,7 +127,7 @@ void remove_from_flush(lw_stream &stream) {
 lw_status run_next(lw_stream &stream, const StreamEntry &entry) {
     if (!runs_together(stream)) return run_block(stream, entry, Keep::all);
     add_to_flush(stream);
-    const lw_status status = lw_device_flush(const_cast<lw_device *>(stream.model->asked));
+    const lw_status status = submit(*stream.model->asked, false);
     return stream.state->life == Life::failed ? status : LW_OK; // else another stream failed
 }
 
@@ -89,30 +135,16 @@ lw_status run_next(lw_stream &stream, const StreamEntry &entry) {
 
 using namespace longwave::runtime;
 
-// Starts a block of every stream before it waits for the first one.
+lw_status lw_device_submit(lw_device *device) { return device ? submit(*device, true) : LW_OK; }
+
 lw_status lw_device_flush(lw_device *device) {
     if (!device) return LW_OK;
     lw_status first = LW_OK;
     lw_stream *const streams = take_own(*device);
     for (bool any = true; any;) {
-        any = false;
-        for (lw_stream *stream = streams; stream; stream = stream->next) {
-            const StreamEntry &entry = next_entry(*stream);
-            stream->begun = nullptr;
-            if (!has_block(*stream) || !room_for_block(*stream, entry)) continue;
-            (void)begin_block(*stream, entry); // end_block reports a failure
-            stream->begun = &entry;
-            any = true;
-        }
-        for (lw_stream *stream = streams; stream; stream = stream->next) {
-            if (!stream->begun) continue;
-            const lw_status status = end_block(*stream, *stream->begun, Keep::all);
-            if (first == LW_OK) first = status;
-        }
+        any = begin_blocks(streams, false, first);
+        for (lw_stream *stream = streams; stream; stream = stream->next) keep(first, end_blocks(*stream));
     }
-    for (lw_stream *stream = streams, *next; stream; stream = next) {
-        next = stream->next;
-        add_to_flush(*stream); // a block that found no room in the queue runs in a later flush
-    }
+    put_back(streams); // a block that found no room in the queue runs in a later flush
     return first;
 }

@@ -25,8 +25,9 @@ enum class Life : uint32_t {
 struct StreamState {
     uint8_t identity[32]; // of the model (lw_model)
     uint64_t ticks;       // received
-    uint64_t done;    // processed, with the zeros of a finished stream; every position follows from it
-    uint32_t pending; // received and not yet processed: less than the largest block, in the input ring
+    // In blocks that have begun, with the zeros of a finished stream. Every position follows from it.
+    uint64_t done;
+    uint32_t pending; // received and in no block yet: less than the largest block, in the input ring
     Life life;
     uint64_t rows_dropped, non_finite, non_finite_outputs;
     uint64_t poisoned;   // bit i: the newest row of output i (63: or of a later one) was not finite
@@ -36,6 +37,12 @@ struct StreamState {
     uint64_t reserved[2];
 };
 static_assert(sizeof(StreamState) == 128);
+
+// A block that a device may still compute.
+struct BegunBlock {
+    const StreamEntry *entry;
+    uint64_t block; // its number
+};
 
 } // namespace longwave::runtime
 
@@ -52,11 +59,13 @@ struct lw_stream {
     uint32_t logit_margin; // of the next blocks; a generator sets it while it runs some
     longwave::runtime::Queue queue;
     longwave::runtime::Session *session;
-    // On a device (flush.cc): the list of unflushed streams, the thread that flushes this one (0:
-    // not in the list), and the entry whose block a flush has enqueued.
+    longwave::runtime::BegunBlock begun[longwave::runtime::most_blocks_in_flight]; // the oldest first
+    uint32_t n_begun;  // their rows have room in the queue
+    bool newest_later; // pull leaves the newest of them in flight: lw_device_submit began it
+    // On a device (flush.cc): the list of unflushed streams, and the thread that flushes this one
+    // (0: not in the list).
     lw_stream *next, **link; // *link is this stream
     uint64_t flushed_by;
-    const longwave::runtime::StreamEntry *begun;
 
     const longwave::runtime::Device &device() const { return *model->device; }
 };
@@ -77,6 +86,11 @@ inline const StreamEntry &next_entry(const lw_stream &stream) {
 
 // On a device other than the CPU, blocks wait until several streams have one.
 inline bool runs_together(const lw_stream &stream) { return stream.model->asked != nullptr; }
+
+// How many of its blocks may have begun at once.
+inline uint32_t most_begun(const lw_stream &stream) {
+    return stream.device().start ? most_blocks_in_flight : 1;
+}
 
 // Returns `status`. After a failure the stream accepts only reset, copy and load.
 inline lw_status failed_if(lw_stream &stream, lw_status status) {

@@ -44,9 +44,11 @@ lw_status not_open(const lw_stream &stream) {
 lw_status lw_stream_copy(lw_stream *to, const lw_stream *from) {
     if (!to || !from) return fail(LW_INVALID_ARGUMENT, "a stream is NULL");
     if (to->model != from->model) return fail(LW_BAD_STATE, "the streams are of different models");
+    if (to == from) return LW_OK;
+    (void)end_blocks(*to);
+    (void)end_blocks(const_cast<lw_stream &>(*from)); // a stream that fails is copied as such
     if (from->queue.rows() > to->queue.capacity())
         return bad_state("more rows wait than this stream's queue holds");
-    if (to == from) return LW_OK;
     const Device &device = to->device();
     *to->state = *from->state;
     to->unchecked = from->unchecked;
@@ -76,6 +78,7 @@ static const SavedForm &form_of(const lw_stream &stream) {
 
 lw_status lw_stream_save(const lw_stream *stream, void *bytes, size_t capacity, size_t *n) {
     if (!stream || !n) return fail(LW_INVALID_ARGUMENT, "stream or n is NULL");
+    if (lw_status status = end_blocks(const_cast<lw_stream &>(*stream))) return status;
     if (stream->state->life == Life::failed) return not_open(*stream);
     const SavedForm &form = form_of(*stream);
     const uint64_t size = *n = form.size(*stream);
@@ -88,6 +91,7 @@ lw_status lw_stream_save(const lw_stream *stream, void *bytes, size_t capacity, 
 
 lw_status lw_stream_load(lw_stream *stream, const void *bytes, size_t n) {
     if (!stream || !bytes) return fail(LW_INVALID_ARGUMENT, "stream or bytes is NULL");
+    (void)end_blocks(*stream); // what they bring is lost, and so is a failure
     const lw_status status = form_of(*stream).load(*stream, static_cast<const uint8_t *>(bytes), n);
     if (status == LW_OK) add_to_flush(*stream);
     return status;

@@ -32,10 +32,12 @@ uint64_t lay_out(const lw_model &model, const Request &request, uint8_t *memory,
                  uint8_t **session_at) {
     Parts parts(memory);
     parts.take<lw_stream>(1);
-    // A saved state may bring rows that waited in a stream of any entry.
-    const uint64_t least = model.streams.most_rows();
-    const uint32_t wanted = request.options.queue ? request.options.queue : 64;
     stream->rows_per_block = model.streams.rows_per_block(*request.own);
+    // A saved state may bring rows that waited in a stream of any entry.
+    uint64_t least = model.streams.most_rows();
+    if (model.device->start && least < most_blocks_in_flight * stream->rows_per_block)
+        least = most_blocks_in_flight * stream->rows_per_block;
+    const uint32_t wanted = request.options.queue ? request.options.queue : 64;
     const uint32_t rows =
         wanted > least ? wanted : static_cast<uint32_t>(least < UINT32_MAX ? least : UINT32_MAX);
     stream->state = parts.take<StreamState>(1);
@@ -114,7 +116,11 @@ lw_status take(lw_stream &stream, Feed &feed) {
         // Without room, the block still fills up to its last tick, so that the taken ticks do not
         // depend on the sizes of the pushes.
         const uint64_t fill = entry.block - (room ? 0 : 1);
-        if (state.pending < fill) feed.put(stream, fill - state.pending);
+        if (state.pending < fill && feed.left > 0) {
+            if (stream.n_begun == most_begun(stream))
+                if (lw_status status = end_block(stream, Keep::all)) return status;
+            feed.put(stream, fill - state.pending);
+        }
         if (state.pending < entry.block || !room) return LW_OK;
         if (feed.left == 0 && runs_together(stream)) {
             add_to_flush(stream);
@@ -128,6 +134,7 @@ lw_status take(lw_stream &stream, Feed &feed) {
 lw_status read_ahead(lw_stream &stream, Feed &feed) {
     StreamState &state = *stream.state;
     const StreamEntries &entries = stream.model->streams;
+    if (lw_status status = end_blocks(stream)) return status;
     stream.queue.clear();
     for (;;) {
         const uint64_t ticks = state.pending + feed.left;
@@ -146,13 +153,15 @@ lw_status read_ahead(lw_stream &stream, Feed &feed) {
     return LW_OK;
 }
 
-// Runs blocks until a row waits: those of a loaded or unflushed stream, and the zeros of a finished
-// one.
+// Runs blocks until a row waits: those in flight, those of a loaded or unflushed stream, and the
+// zeros of a finished one.
 lw_status wait_for_row(lw_stream &stream) {
     StreamState &state = *stream.state;
     if (state.life == Life::failed) return not_open(stream);
     while (stream.queue.rows() == 0) {
-        if (state.life == Life::open) {
+        if (stream.n_begun > (stream.newest_later ? 1u : 0u)) {
+            if (lw_status status = end_block(stream, Keep::all)) return status;
+        } else if (state.life == Life::open) {
             const StreamEntry &entry = next_entry(stream);
             if (state.pending < entry.block) return LW_AGAIN;
             if (lw_status status = run_next(stream, entry)) return status;
@@ -299,6 +308,7 @@ lw_status lw_stream_pull_rows(lw_stream *stream, lw_rows *out) {
 lw_status lw_stream_finish(lw_stream *stream) {
     if (!stream) return fail(LW_INVALID_ARGUMENT, "stream is NULL");
     if (stream->state->life != Life::open) return not_open(*stream);
+    if (lw_status status = end_blocks(*stream)) return status;
     // pull runs the blocks that are left one at a time, so the queue needs no more room than for
     // push.
     stream->state->life = Life::finished;
@@ -307,6 +317,7 @@ lw_status lw_stream_finish(lw_stream *stream) {
 
 lw_status lw_stream_reset(lw_stream *stream) {
     if (!stream) return fail(LW_INVALID_ARGUMENT, "stream is NULL");
+    (void)end_blocks(*stream); // a failure ends here
     clear(*stream);
     return wait(*stream);
 }

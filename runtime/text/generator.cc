@@ -166,6 +166,7 @@ struct Wanting {
 lw_status newest_logits(lw_stream &stream, uint32_t output, const float **logits) {
     StreamState &state = *stream.state;
     if (state.life != Life::open) return not_open(stream);
+    if (lw_status status = end_blocks(stream)) return status;
     while (state.pending > 0) {
         stream.queue.clear();
         if (lw_status status = run_block(stream, next_entry(stream), Keep::all)) return status;

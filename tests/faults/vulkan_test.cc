@@ -69,6 +69,7 @@ void begin(const Pair &pair, Rows *rows) {
     REQUIRE(lw_stream_reset(pair.first) == LW_OK);
     REQUIRE(lw_stream_reset(pair.second) == LW_OK);
     push_all(pair.first, {x.begin(), x.begin() + 13}, rows);
+    REQUIRE(lw_device_flush(pair.device) == LW_OK);
 }
 
 Rows rest(lw_stream *stream, const Rows &before, size_t from) {

@@ -71,14 +71,14 @@ bool fails(const char *name, bool lookup = false) {
     return hit;
 }
 
-// Of VulkanShim::window, as the runtime sees the kinds of memory.
+// As the runtime sees the kinds of memory.
 constexpr uint32_t of_window = 2;
 std::atomic<uint64_t> window_allocations{0};
 
-void show_window(VkPhysicalDeviceMemoryProperties *memory) {
+void show_kinds(VkPhysicalDeviceMemoryProperties *memory) {
     const VkMemoryPropertyFlags mapped =
         VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
-    memory->memoryTypeCount = 3;
+    memory->memoryTypeCount = VulkanShim::kinds == VulkanShim::Memory::apart ? 2 : 3;
     memory->memoryTypes[0] = {VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, 0};
     memory->memoryTypes[1] = {mapped | VK_MEMORY_PROPERTY_HOST_CACHED_BIT, 0};
     memory->memoryTypes[of_window] = {mapped | VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, 0};
@@ -89,7 +89,7 @@ bool take_from_window(VkMemoryAllocateInfo *info) {
     const bool wanted = info->memoryTypeIndex == of_window;
     info->memoryTypeIndex = 0;
     if (wanted) ++window_allocations;
-    return !wanted || VulkanShim::window != VulkanShim::Window::full;
+    return !wanted || VulkanShim::kinds != VulkanShim::Memory::full;
 }
 
 bool begins(const char *name, const char *with) { return strncmp(name, with, strlen(with)) == 0; }
@@ -131,7 +131,7 @@ template <int Which, class Result, class... Args> struct Wrapper<Which, Result(V
                 return result_failing;
             }
             if constexpr (std::is_same_v<Result(VKAPI_PTR *)(Args...), PFN_vkAllocateMemory>)
-                if (VulkanShim::window != VulkanShim::Window::none) return in_window_or_host(args...);
+                if (VulkanShim::kinds != VulkanShim::Memory::shared) return in_window_or_host(args...);
             const VkResult result = real(args...);
             if (result >= 0) made += change(name);
             if (result == VK_SUCCESS) after<Result(VKAPI_PTR *)(Args...)>(args...);
@@ -151,10 +151,10 @@ template <int Which, class Result, class... Args> struct Wrapper<Which, Result(V
                 if (VulkanShim::no_storage_16) [](auto, auto *all) { take_storage_16(all); }(args...);
             if constexpr (std::is_same_v<Result(VKAPI_PTR *)(Args...),
                                          PFN_vkGetPhysicalDeviceMemoryProperties>)
-                if (VulkanShim::window != VulkanShim::Window::none)
-                    [](auto, auto *all) { show_window(all); }(args...);
+                if (VulkanShim::kinds != VulkanShim::Memory::shared)
+                    [](auto, auto *all) { show_kinds(all); }(args...);
             if constexpr (std::is_same_v<Result(VKAPI_PTR *)(Args...), PFN_vkGetBufferMemoryRequirements>)
-                if (VulkanShim::window != VulkanShim::Window::none)
+                if (VulkanShim::kinds != VulkanShim::Memory::shared)
                     [](auto, auto, auto *needs) { needs->memoryTypeBits = 7; }(args...);
         } else {
             return real(args...);
@@ -205,7 +205,7 @@ void (*VulkanShim::features)(VkPhysicalDeviceFeatures *) = nullptr;
 void (*VulkanShim::memory)(int64_t) = nullptr;
 bool VulkanShim::no_storage_16 = false;
 bool VulkanShim::no_barriers = false;
-VulkanShim::Window VulkanShim::window = Window::none;
+VulkanShim::Memory VulkanShim::kinds = Memory::apart;
 uint64_t VulkanShim::in_window() { return window_allocations; }
 
 bool VulkanShim::present() { return real_lookup() != nullptr; }

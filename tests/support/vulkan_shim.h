@@ -31,10 +31,11 @@ public:
     static void (*features)(VkPhysicalDeviceFeatures *);
     static bool no_storage_16; // it has no storageBuffer16BitAccess
     static bool no_barriers;   // leaves out vkCmdPipelineBarrier
-    // A driver with one kind of memory says that it has three: the device's, the host's, and a part
-    // of the device's that the host can write. `full`: every allocation from that part fails.
-    enum class Window { none, open, full };
-    static Window window;
+    // What a driver with one kind of memory says that it has. shared: just that. apart: the device's
+    // and the host's. window: also a part of the device's that the host can write. full: every
+    // allocation from that part fails.
+    enum class Memory { shared, apart, window, full };
+    static Memory kinds;         // apart, unless a test says otherwise
     static uint64_t in_window(); // vkAllocateMemory of that part, since reset
 
     // After each n-th wait every number that the host can see has another mantissa; 0: none.

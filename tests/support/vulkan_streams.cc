@@ -70,6 +70,11 @@ Flush many_have_the_bits_of_one(const cli::Model &gpu, const Crowd &crowd) {
     Flush last;
     for (size_t round = 0; round < crowd.blocks; ++round) {
         for (Member &member : members) push_block(member.stream, member.x, member.done++);
+        if (round % 3 == 1) { // with another block in flight
+            REQUIRE(lw_device_submit(vulkan_device().get()) == LW_OK);
+            for (Member &member : members) pull(member.stream, member.rows);
+            continue;
+        }
         last = flush();
         const uint64_t dispatches = vulkan_stats().dispatches;
         for (Member &member : members) pull(member.stream, member.rows);

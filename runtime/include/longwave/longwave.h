@@ -418,7 +418,7 @@ typedef enum lw_format {
 typedef struct lw_stream_options {
     size_t struct_size;
     lw_format format; /**< of pushed samples; with NULL options it fits the input */
-    uint32_t queue;   /**< output rows that may wait. 0: 64. At least the rows of one block */
+    uint32_t queue;   /**< output rows that may wait. 0: 64. At least those of a block, on a GPU of two */
     uint32_t entry;   /**< own entry: index into lw_model_info.stream_entries; 0: the default */
 } lw_stream_options;
 
@@ -495,7 +495,7 @@ LW_API void lw_stream_destroy(lw_stream *stream);
  *
  * Real-time safe on the CPU: it never allocates, locks or makes a system call. The cost of a block
  * is bounded, and the compile report states the worst case. On a GPU it leaves the last whole block
- * waiting (lw_device_flush), and earlier blocks make it wait for the device.
+ * waiting (lw_device_submit). It waits for the device if two blocks are in flight.
  *
  * Values that are NaN, infinite or beyond the model's sample limit (1e6 unless the model says
  * otherwise) count as 0; lw_stream_stats.non_finite counts them. After lw_stream_load or
@@ -516,9 +516,30 @@ LW_API void lw_stream_destroy(lw_stream *stream);
  * @retval LW_NO_MEMORY GPU: the driver has no memory for a submission.
  */
 LW_API lw_status lw_stream_push(lw_stream *stream, const void *samples, size_t n, size_t *taken);
-/** Runs the whole blocks that push has left, of all streams of a device that the calling thread
- * pushed last, in few submissions. pull does so when no row waits, and push does so before a second
- * block: a program with one stream need not call it.
+/** Begins the whole blocks that push has left, of all streams of a device that the calling thread
+ * pushed last, in few submissions. It returns while the device works: the program takes the rows of
+ * the block before and pushes the next one meanwhile. pull gives the rows of these blocks after the
+ * next submit or flush.
+ *
+ * Two blocks of a stream can be in flight, if the queue has room for the rows of both. Then push
+ * waits for the older one before it takes more. finish, reset, save, load, copy and prefill wait for
+ * both.
+ *
+ * Several threads may drive streams of one device at once. Flush a stream before it goes to another
+ * thread. Not for real-time threads.
+ * @param device NULL: no effect.
+ * @retval LW_OK
+ * @retval LW_DEVICE The first failure of a stream: a kernel or the driver failed. Other streams
+ *         have begun.
+ * @retval LW_DEVICE_LOST GPU: the device is gone.
+ * @retval LW_TIMEOUT GPU: the device does not answer in time.
+ * @retval LW_DEVICE_WRONG GPU: the device is disabled, because it gave wrong results.
+ * @retval LW_NO_MEMORY GPU: the driver has no memory for a submission.
+ */
+LW_API lw_status lw_device_submit(lw_device *device);
+/** Runs the whole blocks that push has left and those in flight. It does so for all streams of a
+ * device that the calling thread pushed last, in few submissions. pull does so when no row waits: a
+ * program with one stream need not call it.
  *
  * Several threads may drive streams of one device at once. Flush a stream before it goes to another
  * thread. Not for real-time threads: it waits for the device.
@@ -536,7 +557,7 @@ LW_API lw_status lw_device_flush(lw_device *device);
  * stream is finished. Real-time safe on the CPU.
  * @param out set out->struct_size first; filled in on LW_OK. The values stay in the stream.
  * @retval LW_OK
- * @retval LW_AGAIN No row waits: push more input.
+ * @retval LW_AGAIN No row waits: push more input, or flush.
  * @retval LW_END The stream is finished, and no row is left.
  * @retval LW_INVALID_ARGUMENT stream or out is NULL, or struct_size is not set.
  * @retval LW_WRONG_STATE A kernel failed before.
@@ -551,7 +572,7 @@ LW_API lw_status lw_stream_pull(lw_stream *stream, lw_output *out);
  * the same output. Otherwise as lw_stream_pull. Real-time safe on the CPU.
  * @param out set struct_size, data and capacity first.
  * @retval LW_OK
- * @retval LW_AGAIN No row waits: push more input.
+ * @retval LW_AGAIN No row waits: push more input, or flush.
  * @retval LW_END The stream is finished, and no row is left.
  * @retval LW_INVALID_ARGUMENT stream, out or data is NULL, or struct_size is not set.
  * @retval LW_TOO_SMALL No room for one row.

@@ -146,6 +146,8 @@ lw_status Gpu::make_device() {
     properties = properties_of(physical);
     limits = properties.limits;
     vk.vkGetPhysicalDeviceMemoryProperties(physical, &memory);
+    shares_memory = properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU ||
+                    properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
     (void)missing(physical, properties, &queue_family); // it was asked before: for the family
     const float priority = 1;
     VkDeviceQueueCreateInfo queue{};
@@ -193,7 +195,7 @@ void Gpu::stop() {
     vk.unload();
 }
 
-lw_status Gpu::submit(VkCommandBuffer commands, VkFence fence, bool *handed_over) const {
+lw_status Gpu::hand_over(VkCommandBuffer commands, VkFence fence) const {
     LW_VK(vk, vkResetFences, device, 1, &fence);
     VkSubmitInfo info{};
     info.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO;
@@ -204,9 +206,7 @@ lw_status Gpu::submit(VkCommandBuffer commands, VkFence fence, bool *handed_over
     const VkResult result = vk.vkQueueSubmit(queue_, 1, &info, fence);
     handing_over_.store(false, std::memory_order_release);
     device_lost = device_lost || result == VK_ERROR_DEVICE_LOST;
-    if (lw_status status = check(result, "vkQueueSubmit")) return status;
-    *handed_over = true;
-    return wait(fence);
+    return check(result, "vkQueueSubmit");
 }
 
 lw_status Gpu::wait(VkFence fence) const {

@@ -31,10 +31,10 @@ public:
     lw_status list(VkPhysicalDevice *devices, uint32_t capacity, uint32_t *n) const;
     lw_vulkan_info describe(VkPhysicalDevice device) const;
 
-    // Hands the command buffer over and waits for it, at most as long as the options say. A queue
-    // takes one hand-over at a time; waiting goes on side by side. The fence is used for nothing
-    // else. *handed_over: it was, whatever came of the waiting.
-    lw_status submit(VkCommandBuffer commands, VkFence fence, bool *handed_over) const;
+    // Hands the command buffer over. A queue takes one hand-over at a time. The fence is used for
+    // nothing else.
+    lw_status hand_over(VkCommandBuffer commands, VkFence fence) const;
+    // At most as long as the options say. Threads wait side by side.
     lw_status wait(VkFence fence) const;
 
     EntryPoints vk;
@@ -47,6 +47,7 @@ public:
     bool storage_16 = false;             // storageBuffer16BitAccess, likewise
     bool rounds_float16 = false;         // to nearest, where it stores them (self_test.h)
     VkPhysicalDeviceMemoryProperties memory{};
+    bool shares_memory = false; // with the host, all of it
     lw_allocator allocator{};
     bool fall_back = false; // the CPU computes runs that fail
     // Whether opening a model times the variants of its kernels: never, also no remembered ones;

@@ -1,5 +1,6 @@
 #include "runtime/vulkan/device/memory.h"
 #include "runtime/vulkan/device/failure.h"
+#include <initializer_list>
 #include <string.h>
 
 namespace longwave::runtime::vulkan {
@@ -7,40 +8,56 @@ namespace {
 
 constexpr uint64_t chunk_bytes = 16u << 20;
 
-// The first type of those allowed with every property, best of all with `also`; UINT32_MAX: none.
-uint32_t type_of(const Gpu &gpu, uint32_t allowed, VkMemoryPropertyFlags needed, VkMemoryPropertyFlags also) {
-    for (const VkMemoryPropertyFlags wanted : {needed | also, needed})
+constexpr VkMemoryPropertyFlags mapped = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT |
+                                         VK_MEMORY_PROPERTY_HOST_COHERENT_BIT,
+                                shared = mapped | VK_MEMORY_PROPERTY_HOST_CACHED_BIT |
+                                         VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
+
+// The first type of those allowed with the first of these sets of properties that some type has;
+// UINT32_MAX: none.
+uint32_t type_of(const Gpu &gpu, uint32_t allowed, std::initializer_list<VkMemoryPropertyFlags> sets) {
+    for (const VkMemoryPropertyFlags wanted : sets)
         for (uint32_t t = 0; t < gpu.memory.memoryTypeCount; ++t)
             if ((allowed >> t & 1) && (gpu.memory.memoryTypes[t].propertyFlags & wanted) == wanted) return t;
     return UINT32_MAX;
 }
 
-// Memory for a buffer. Of `both` there may be little, so the memory of the host is next.
+uint32_t type_of(const Gpu &gpu, uint32_t allowed, DeviceBuffer::Where where) {
+    constexpr VkMemoryPropertyFlags local = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
+    switch (where) {
+    case DeviceBuffer::Where::device:
+        if (!gpu.shares_memory) return type_of(gpu, allowed, {local, 0});
+        return type_of(gpu, allowed, {shared, local, 0});
+    case DeviceBuffer::Where::host:
+        return type_of(gpu, allowed, {mapped | VK_MEMORY_PROPERTY_HOST_CACHED_BIT, mapped});
+    case DeviceBuffer::Where::both: break;
+    }
+    return type_of(gpu, allowed, {mapped | local, mapped});
+}
+
+// Memory for a buffer. Of `both` there may be little, so the memory of the host is next. *host_sees:
+// it can be mapped.
 lw_status allocate(const Gpu &gpu, const VkMemoryRequirements &needs, DeviceBuffer::Where where,
-                   const char *what, VkDeviceMemory *memory) {
+                   const char *what, VkDeviceMemory *memory, bool *host_sees) {
     using Where = DeviceBuffer::Where;
-    const VkMemoryPropertyFlags mapped = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT |
-                                         VK_MEMORY_PROPERTY_HOST_COHERENT_BIT,
-                                needed = where == Where::device ? 0 : mapped,
-                                also = where == Where::host ? VK_MEMORY_PROPERTY_HOST_CACHED_BIT
-                                                            : VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
     VkMemoryAllocateInfo allocation{};
     allocation.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO;
     allocation.allocationSize = needs.size;
-    allocation.memoryTypeIndex = type_of(gpu, needs.memoryTypeBits, needed, also);
+    allocation.memoryTypeIndex = type_of(gpu, needs.memoryTypeBits, where);
     if (allocation.memoryTypeIndex == UINT32_MAX)
         return fail(LW_UNSUPPORTED, "the GPU has no memory of a kind that %s need", what);
     VkResult result = gpu.vk.vkAllocateMemory(gpu.device, &allocation, nullptr, memory);
     if (result == VK_ERROR_OUT_OF_DEVICE_MEMORY && where == Where::both) {
         const uint32_t full = allocation.memoryTypeIndex;
-        allocation.memoryTypeIndex =
-            type_of(gpu, needs.memoryTypeBits, mapped, VK_MEMORY_PROPERTY_HOST_CACHED_BIT);
+        allocation.memoryTypeIndex = type_of(gpu, needs.memoryTypeBits, Where::host);
         if (allocation.memoryTypeIndex != full)
             result = gpu.vk.vkAllocateMemory(gpu.device, &allocation, nullptr, memory);
     }
     if (result == VK_ERROR_OUT_OF_DEVICE_MEMORY)
         return fail(LW_NO_MEMORY, "the GPU has no memory for %s: %llu bytes", what,
                     static_cast<unsigned long long>(needs.size));
+    const VkMemoryPropertyFlags got = gpu.memory.memoryTypes[allocation.memoryTypeIndex].propertyFlags;
+    *host_sees = where != Where::device || (gpu.shares_memory && (got & shared) == shared);
     return check(result, "vkAllocateMemory");
 }
 
@@ -59,12 +76,13 @@ lw_status DeviceBuffer::create(const Gpu &gpu, uint64_t size, Where where, const
     bytes = size;
     VkMemoryRequirements needs{};
     gpu.vk.vkGetBufferMemoryRequirements(gpu.device, buffer, &needs);
-    if (lw_status status = allocate(gpu, needs, where, what, &memory)) return status;
+    bool host_sees = false;
+    if (lw_status status = allocate(gpu, needs, where, what, &memory, &host_sees)) return status;
     LW_VK(gpu.vk, vkBindBufferMemory, gpu.device, buffer, memory, 0);
-    if (where == Where::device) return LW_OK;
-    void *mapped = nullptr;
-    LW_VK(gpu.vk, vkMapMemory, gpu.device, memory, 0, VK_WHOLE_SIZE, 0, &mapped);
-    data = static_cast<uint8_t *>(mapped);
+    if (!host_sees) return LW_OK;
+    void *address = nullptr;
+    LW_VK(gpu.vk, vkMapMemory, gpu.device, memory, 0, VK_WHOLE_SIZE, 0, &address);
+    data = static_cast<uint8_t *>(address);
     return LW_OK;
 }
 
@@ -113,17 +131,27 @@ lw_status end(const Gpu &gpu, VkCommandBuffer commands) {
 }
 
 lw_status Commands::submit(const Gpu &gpu, VkCommandBuffer recorded) {
+    if (lw_status status = hand_over(gpu, recorded)) return status;
+    return wait(gpu);
+}
+
+lw_status Commands::hand_over(const Gpu &gpu, VkCommandBuffer recorded) {
     (void)idle(gpu); // after a time-out: work that goes on makes the device unusable
     if (lw_status status = gpu.usable()) return status;
-    const lw_status status = gpu.submit(recorded, fence, &in_flight);
-    if (status == LW_OK || status == LW_DEVICE_LOST) in_flight = false; // a lost device holds nothing
+    const lw_status status = gpu.hand_over(recorded, fence);
+    in_flight = status == LW_OK;
+    return status;
+}
+
+lw_status Commands::wait(const Gpu &gpu) {
+    if (!in_flight) return LW_OK;
+    const lw_status status = gpu.wait(fence);
+    in_flight = status != LW_OK && status != LW_DEVICE_LOST; // a lost device holds nothing
     return status;
 }
 
 bool Commands::idle(const Gpu &gpu) {
-    if (!in_flight) return true;
-    const lw_status status = gpu.wait(fence);
-    in_flight = status != LW_OK && status != LW_DEVICE_LOST;
+    (void)wait(gpu);
     if (in_flight) gpu.leaked = true;
     return !in_flight;
 }
@@ -170,6 +198,11 @@ uint64_t upload_staging_bytes(uint64_t bytes) { return bytes < chunk_bytes ? byt
 
 lw_status upload(const Gpu &gpu, const uint8_t *from, uint64_t bytes, const DeviceBuffer &to) {
     if (bytes == 0) return LW_OK;
+    if (to.data) {
+        memcpy(to.data, from, bytes);
+        gpu.stats.uploaded_bytes += bytes;
+        return LW_OK;
+    }
     DeviceBuffer staging;
     Commands commands;
     lw_status status =

@@ -88,11 +88,30 @@ lw_status wait(Session &session) {
     return wait_stream(stream_of(session));
 }
 
+void start(Session &session) {
+    const StreamHold hold(stream_of(session));
+    if (stream_of(session).enqueued) start_enqueued(*stream_of(session).scheduler);
+}
+
 } // namespace
 
-const Device calls = {
-    fb::DeviceKind::gpu, model_needs, open_model, close_model, derived, session_bytes, begin,   end,
-    clear,               copy,        write,      read,        put,     run,           rebuild, wait,
-    own_bytes};
+const Device calls = {fb::DeviceKind::gpu,
+                      model_needs,
+                      open_model,
+                      close_model,
+                      derived,
+                      session_bytes,
+                      begin,
+                      end,
+                      clear,
+                      copy,
+                      write,
+                      read,
+                      put,
+                      run,
+                      rebuild,
+                      wait,
+                      own_bytes,
+                      start};
 
 } // namespace longwave::runtime::vulkan

@@ -126,6 +126,7 @@ lw_status upload_derived(Model &model) {
 }
 
 lw_status fill(Model &model, StreamFamily &family) {
+    if (lw_status status = model.gpu().usable()) return status;
     if (lw_status status = choose_modules(model)) return status;
     if (host_takes_part(model.source))
         if (lw_status status = open_host_side(model)) return status;

@@ -18,7 +18,7 @@ VkDescriptorBufferInfo descriptor(const RunSession &session, const Recording &re
     const fb::Kernel &kernel = *session.model->plan().kernels()->Get(of.kernel());
     const fb::Place *place = of.args()->Get(argument)->place();
     if (!place)
-        return {session.exchange.buffer, recording.scalars[step],
+        return {session.scalars.buffer, recording.exchanged[step],
                 scalars_of(session.model->plan(), of) * sizeof(int32_t)};
     uint64_t span = 0;
     (void)artifact::span_bytes(*kernel.args()->Get(argument), &span); // V7
@@ -48,9 +48,9 @@ lw_status create_set(const RunSession &session, Recording &recording, uint32_t s
     VkDescriptorBufferInfo buffers[64]; // V21
     VkWriteDescriptorSet writes[64];
     if (const uint32_t table = pipeline.module->table(); table != artifact::unbound)
-        buffers[table] = {session.exchange.buffer, 0, zeros_bytes};
+        buffers[table] = {session.scalars.buffer, 0, zeros_bytes};
     if (const uint32_t word = pipeline.module->overflow(); word != artifact::unbound) {
-        buffers[word] = {session.exchange.buffer, overflow_at, sizeof(uint32_t)};
+        buffers[word] = {session.exchange.buffer, 0, sizeof(uint32_t)};
         recording.fp16 = true;
     }
     for (uint32_t a = 0; a < pipeline.module->bindings()->size(); ++a)
@@ -145,8 +145,8 @@ static void record_commands(const RunSession &session, Recording &recording, VkC
     if (artifact::moves(step)) {
         const bool there = step.kind() == fb::StepKind::to_device;
         const uint64_t at = offset_of(place, 0);
-        const VkBufferCopy copy = there ? VkBufferCopy{recording.scalars[i], at, step.bytes()}
-                                        : VkBufferCopy{at, recording.scalars[i], step.bytes()};
+        const VkBufferCopy copy = there ? VkBufferCopy{recording.exchanged[i], at, step.bytes()}
+                                        : VkBufferCopy{at, recording.exchanged[i], step.bytes()};
         gpu.vk.vkCmdCopyBuffer(commands, there ? host : device, there ? device : host, 1, &copy);
         recording.transferred += step.bytes();
         return;
@@ -164,7 +164,8 @@ static lw_status record_segment(const RunSession &session, Recording &recording,
     if (lw_status status = begin(gpu, segment.commands, false)) return status;
     // Copies of the run before may still be in progress.
     barrier(gpu, segment.commands);
-    if (!recording.mixed) {
+    const bool copies = !recording.mixed && !session.in_place;
+    if (copies) {
         copy_ports(session, recording, segment.commands, false);
         barrier(gpu, segment.commands);
     }
@@ -179,7 +180,7 @@ static lw_status record_segment(const RunSession &session, Recording &recording,
         record_commands(session, recording, segment.commands, i, rows);
     }
     barrier(gpu, segment.commands);
-    if (!recording.mixed) copy_ports(session, recording, segment.commands, true);
+    if (copies) copy_ports(session, recording, segment.commands, true);
     barrier(gpu, segment.commands, VK_ACCESS_HOST_READ_BIT);
     ++recording.submissions;
     return end(gpu, segment.commands);
@@ -209,7 +210,7 @@ void put_scalars(const RunSession &session, const Recording &recording, const Ex
     for (uint32_t i = 0; i < recording.entry->steps()->size(); ++i) {
         const fb::Step &step = *recording.entry->steps()->Get(i);
         if (!dispatched(step)) continue;
-        int32_t *to = reinterpret_cast<int32_t *>(session.exchange.data + recording.scalars[i]);
+        int32_t *to = reinterpret_cast<int32_t *>(session.scalars.data + recording.exchanged[i]);
         for (const fb::Binding *binding : *step.args())
             if (binding->scalar()) *to++ = evaluate(*binding->scalar(), 0, 0, extent);
     }

@@ -15,7 +15,7 @@ void transfer(const RunSession &session, uint32_t entry, const DeviceSegment &se
         const fb::Step &step = *recording.entry->steps()->Get(i);
         if (step.kind() != kind) continue;
         const Area area = area_of(*step.args()->Get(0)->place(), entry, step.bytes());
-        uint8_t *exchange = session.exchange.data + recording.scalars[i];
+        uint8_t *exchange = session.exchange.data + recording.exchanged[i];
         if (kind == fb::StepKind::to_device)
             cpu.read(*session.host_side.session, area, 1, area.bytes, exchange, area.bytes);
         else cpu.write(*session.host_side.session, area, exchange);

@@ -10,9 +10,9 @@ namespace {
 
 using artifact::count;
 
-// Lays out the exchange buffer of one entry. Entries share it, because only one runs at a time.
-struct Exchange {
-    uint64_t used = exchanged_from;
+// Lays out a buffer of one entry. Entries share it, because only one runs at a time.
+struct Layout {
+    uint64_t used;
 
     uint64_t take(uint64_t bytes) {
         const uint64_t at = used;
@@ -21,8 +21,14 @@ struct Exchange {
     }
 };
 
+// The bytes of the buffers that all entries share, and of the session itself.
+struct Sizes {
+    uint64_t memory = 0, arena = 0, scalars = 0, exchange = 0;
+    uint64_t in_place = 0; // the exchange buffer where inputs and outputs stay in the arena
+};
+
 template <class PortOf> void lay_out_ports(const flatbuffers::Vector<flatbuffers::Offset<PortOf>> *ports,
-                                           Exchange &exchange, Port *to) {
+                                           Layout &exchange, Port *to) {
     for (uint32_t i = 0; i < count(ports); ++i) {
         const PortOf &port = *ports->Get(i);
         const uint64_t bytes = uint64_t{port.rows()} * port.row_bytes(), at = exchange.take(bytes);
@@ -45,47 +51,47 @@ uint32_t split(const fb::Entry &entry, DeviceSegment *segments) {
     return n;
 }
 
-// Bytes that a step exchanges with the host: the scalars of a call, or a transfer.
-uint64_t exchanged(const fb::Plan &plan, const fb::Step &step) {
-    return artifact::moves(step) ? step.bytes() : scalars_of(plan, step) * sizeof(int32_t);
-}
-
-// With measuring parts it only measures. Returns the bytes of the exchange buffer.
-uint64_t lay_out(const fb::Plan &plan, const fb::Entry &entry, Parts &parts, Recording *recording) {
+// With measuring parts it only measures.
+Sizes lay_out(const fb::Plan &plan, const fb::Entry &entry, Parts &parts, Recording *recording) {
     const uint32_t steps = count(entry.steps()), n_segments = split(entry, nullptr);
     DeviceSegment *segments = parts.take<DeviceSegment>(n_segments);
     VkDescriptorSet *sets = parts.take<VkDescriptorSet>(steps);
-    uint64_t *scalars = parts.take<uint64_t>(steps);
+    uint64_t *exchanged = parts.take<uint64_t>(steps);
     Port *inputs = parts.take<Port>(count(entry.inputs())),
          *outputs = parts.take<Port>(count(entry.outputs()));
-    Exchange exchange;
+    Layout scalars{zeros_bytes}, exchange{overflow_bytes};
     bool tails = false;
     for (uint32_t i = 0; i < steps; ++i) {
         const fb::Step &step = *entry.steps()->Get(i);
-        const uint64_t at = exchange.take(exchanged(plan, step));
-        if (scalars) scalars[i] = at, sets[i] = VK_NULL_HANDLE;
+        const uint64_t at = artifact::moves(step) ? exchange.take(step.bytes())
+                                                  : scalars.take(scalars_of(plan, step) * sizeof(int32_t));
+        if (exchanged) exchanged[i] = at, sets[i] = VK_NULL_HANDLE;
         tails |= step.kind() == fb::StepKind::zero_tail && !step.cpu();
     }
+    const bool mixed = artifact::mixed(entry);
+    const uint64_t without_ports = exchange.used;
     lay_out_ports(entry.inputs(), exchange, inputs);
     lay_out_ports(entry.outputs(), exchange, outputs);
-    if (!recording) return exchange.used;
+    const Sizes sizes{.arena = entry.arena_bytes(),
+                      .scalars = scalars.used,
+                      .exchange = exchange.used,
+                      .in_place = mixed ? exchange.used : without_ports};
+    if (!recording) return sizes;
     recording->entry = &entry;
-    recording->mixed = artifact::mixed(entry);
+    recording->mixed = mixed;
     recording->device_segments = segments;
     recording->n_segments = split(entry, segments);
     recording->sets = sets;
-    recording->scalars = scalars;
+    recording->exchanged = exchanged;
     recording->inputs = inputs;
     recording->outputs = outputs;
     recording->n_inputs = count(entry.inputs());
     recording->n_outputs = count(entry.outputs());
     recording->depends_on_rows = tails;
-    return exchange.used;
+    return sizes;
 }
 
-struct Sizes {
-    uint64_t memory = 0, arena = 0, exchange = 0;
-};
+void widen(uint64_t &most, uint64_t bytes) { most = bytes > most ? bytes : most; }
 
 Sizes lay_out(const fb::Plan &plan, uint8_t *memory, RunSession **out) {
     Parts parts(memory);
@@ -98,9 +104,11 @@ Sizes lay_out(const fb::Plan &plan, uint8_t *memory, RunSession **out) {
         const fb::Entry &entry = *plan.entries()->Get(e);
         Recording *recording = recordings ? new (recordings + e) Recording{} : nullptr;
         if (!of_gpu(entry) || entry.kind() != fb::EntryKind::run) continue;
-        const uint64_t exchange = lay_out(plan, entry, parts, recording);
-        sizes.exchange = exchange > sizes.exchange ? exchange : sizes.exchange;
-        sizes.arena = entry.arena_bytes() > sizes.arena ? entry.arena_bytes() : sizes.arena;
+        const Sizes wanted = lay_out(plan, entry, parts, recording);
+        widen(sizes.arena, wanted.arena);
+        widen(sizes.scalars, wanted.scalars);
+        widen(sizes.exchange, wanted.exchange);
+        widen(sizes.in_place, wanted.in_place);
     }
     if (out) *out = session;
     sizes.memory = parts.used();
@@ -125,10 +133,14 @@ lw_status create(RunSession &session, const Sizes &sizes) {
     const Gpu &gpu = session.gpu();
     using Where = DeviceBuffer::Where;
     if (lw_status status = session.arena.create(gpu, sizes.arena, Where::device, "a run")) return status;
-    if (lw_status status = session.exchange.create(gpu, sizes.exchange, Where::host, "inputs and outputs"))
+    if (lw_status status = session.scalars.create(gpu, sizes.scalars, Where::both, "scalars of a run"))
         return status;
-    memset(session.exchange.data, 0,
-           session.exchange.bytes < exchanged_from ? session.exchange.bytes : exchanged_from);
+    // The CPU would run a failed entry again from its inputs, which the arena no longer holds.
+    session.in_place = session.arena.data && !gpu.fall_back;
+    if (lw_status status = session.exchange.create(gpu, session.in_place ? sizes.in_place : sizes.exchange,
+                                                   Where::host, "inputs and outputs"))
+        return status;
+    if (sizes.scalars > 0) memset(session.scalars.data, 0, zeros_bytes);
     for (uint32_t e = 0; e < session.model->plan().entries()->size(); ++e) {
         Recording &recording = session.recordings[e];
         if (!recording.entry) continue;
@@ -138,7 +150,7 @@ lw_status create(RunSession &session, const Sizes &sizes) {
     return LW_OK;
 }
 
-// The area in the exchange buffer, if it is part of a port of the entry; else null.
+// The area where the host reads or writes it, if it is part of a port of the entry; else null.
 uint8_t *find(const RunSession &session, const Area &area, bool output) {
     const Recording &recording = session.recordings[area.entry];
     const Port *ports = output ? recording.outputs : recording.inputs;
@@ -146,7 +158,9 @@ uint8_t *find(const RunSession &session, const Area &area, bool output) {
         const uint64_t begin = offset_of(*ports[i].place, 0);
         if (ports[i].place->space() == area.space && area.offset >= begin &&
             area.offset < begin + ports[i].bytes)
-            return session.exchange.data + ports[i].offset + (area.offset - begin);
+            return session.in_place && !recording.mixed
+                       ? session.arena.data + area.offset
+                       : session.exchange.data + ports[i].offset + (area.offset - begin);
     }
     return nullptr;
 }
@@ -170,7 +184,7 @@ uint64_t run_session_bytes(const ModelSource &source, uint32_t workers) {
 
 uint64_t run_device_bytes(const fb::Plan &plan) {
     const Sizes sizes = lay_out(plan, nullptr, nullptr);
-    return sizes.arena + sizes.exchange;
+    return sizes.arena + sizes.scalars + sizes.exchange;
 }
 
 lw_status begin_run_session(const Model &model, uint32_t workers, uint8_t *memory, Session **out) {
@@ -194,6 +208,7 @@ void end_run_session(RunSession &session) {
     }
     end_host_side(session);
     session.exchange.destroy(gpu);
+    session.scalars.destroy(gpu);
     session.arena.destroy(gpu);
 }
 
@@ -233,7 +248,7 @@ static lw_status run_on_gpu(RunSession &session, uint32_t entry, const Extent &e
         ++gpu.stats.recordings;
     }
     put_scalars(session, recording, extent);
-    uint32_t &overflow = *reinterpret_cast<uint32_t *>(session.exchange.data + overflow_at);
+    uint32_t &overflow = *reinterpret_cast<uint32_t *>(session.exchange.data);
     overflow = 0;
     if (lw_status status = run_segments(session, entry, extent, thread_pool)) return status;
     ++gpu.stats.runs;

@@ -20,8 +20,7 @@ struct DeviceSegment {
     VkCommandBuffer commands = VK_NULL_HANDLE;
 };
 
-// The command buffers of a run entry. One mapped buffer holds what it exchanges with the host:
-// scalars, inputs, outputs, and the transfers of a mixed entry.
+// The command buffers of a run entry.
 struct Recording {
     const fb::Entry *entry = nullptr; // null: an entry of another device
     bool mixed = false;
@@ -31,7 +30,8 @@ struct Recording {
     uint32_t n_segments = 0;
     VkDescriptorPool pool = VK_NULL_HANDLE;
     VkDescriptorSet *sets = nullptr; // of each step; only calls have one
-    uint64_t *scalars = nullptr;     // of each step: its scalars or its transfer, in the exchange buffer
+    // Of each step: its scalars in the buffer of scalars, or its transfer in the exchange buffer.
+    uint64_t *exchanged = nullptr;
     Port *inputs = nullptr, *outputs = nullptr;
     uint32_t n_inputs = 0, n_outputs = 0;
     bool depends_on_rows = false;       // it clears rows after the end of the sequence
@@ -40,16 +40,21 @@ struct Recording {
     uint64_t transferred = 0; // bytes
 };
 
-// The exchange buffer begins with a row of zeros: kernels made for many streams use it as their
+// The buffer of scalars begins with a row of zeros: kernels made for many streams use it as their
 // table in a run.
 inline constexpr uint64_t zeros_bytes = 512;
-// Then a word that kernels set when they store a value that float16 cannot hold.
-inline constexpr uint64_t overflow_at = zeros_bytes, exchanged_from = overflow_at + place_alignment;
+// The exchange buffer begins with a word that kernels set when they store a value that float16
+// cannot hold.
+inline constexpr uint64_t overflow_bytes = place_alignment;
 
 struct RunSession : SessionHeader {
     RunSession() : SessionHeader(fb::EntryKind::run) {}
 
-    DeviceBuffer arena, exchange;
+    DeviceBuffer arena;
+    DeviceBuffer scalars; // the CPU writes them and the device reads them
+    // Inputs, outputs, and the transfers of mixed entries.
+    DeviceBuffer exchange;
+    bool in_place = false;           // the host reads and writes inputs and outputs in the arena, uncopied
     Recording *recordings = nullptr; // of each entry
     HostSide host_side;
 

@@ -66,10 +66,10 @@ void put_groups(const Pool &pool, const Dispatch &dispatch, uint32_t x, uint32_t
     *reinterpret_cast<VkDispatchIndirectCommand *>(pool.tables.data + dispatch.groups_at) = {x, y, z};
 }
 
-void put_call_groups(const Pool &pool, const StreamFamily &family, uint32_t index, uint32_t streams) {
-    if (family.calls[index].chain) return put_groups(pool, pool.calls[index], 1, 1, streams);
-    const fb::Extent3 &grid = *family.calls[index].pipeline->module->grid();
-    put_groups(pool, pool.calls[index], grid.x(), grid.y(), grid.z() * streams);
+void put_call_groups(const Pool &pool, const Dispatch &dispatch, const StreamCall &call, uint32_t streams) {
+    if (call.chain) return put_groups(pool, dispatch, 1, 1, streams);
+    const fb::Extent3 &grid = *call.pipeline->module->grid();
+    put_groups(pool, dispatch, grid.x(), grid.y(), grid.z() * streams);
 }
 
 void record_dispatch(const Gpu &gpu, const Pool &pool, const Pipeline &pipeline, const Dispatch &dispatch,
@@ -80,10 +80,14 @@ void record_dispatch(const Gpu &gpu, const Pool &pool, const Pipeline &pipeline,
     gpu.vk.vkCmdDispatchIndirect(commands, pool.tables.buffer, dispatch.groups_at);
 }
 
+// The block of a stream that is enqueued.
+const StreamBlock &newest(const StreamSession &session) { return session.blocks[session.newest()]; }
+
 // Streams of one pool with blocks of one entry that fire the same steps.
 struct Group {
     const Model &model;
     Pool &pool;
+    Frame &frame; // that its submission will have
     const fb::Entry &entry;
     uint32_t index;   // of the entry
     uint64_t pattern; // block mod period
@@ -91,7 +95,8 @@ struct Group {
     uint32_t streams = 0;
 
     bool takes(const StreamSession &session) const {
-        return session.pool == &pool && session.entry == index && session.block % entry.period() == pattern;
+        const StreamBlock &block = newest(session);
+        return session.pool == &pool && block.entry == index && block.block % entry.period() == pattern;
     }
     template <class StepOrPort> bool fires(const StepOrPort &what) const {
         return pattern % what.period() == what.phase();
@@ -123,8 +128,10 @@ struct Group {
 // Takes the group of the first enqueued stream out of the list.
 Group next_group(StreamScheduler &scheduler) {
     const StreamSession &head = *scheduler.enqueued;
-    const fb::Entry &entry = *head.model->plan().entries()->Get(head.entry);
-    Group group{*head.model, *head.pool, entry, head.entry, head.block % entry.period()};
+    const StreamBlock &block = newest(head);
+    const fb::Entry &entry = *head.model->plan().entries()->Get(block.entry);
+    Group group{*head.model, *head.pool,  head.pool->next_frame(),
+                entry,       block.entry, block.block % entry.period()};
     for (StreamSession **link = &scheduler.enqueued; StreamSession *session = *link;) {
         if (!group.takes(*session)) {
             link = &session->next;
@@ -144,10 +151,11 @@ uint32_t put_calls(const Group &group) {
     uint32_t calls = 0;
     group.each_call([&](uint32_t index, const fb::Step &step) {
         uint32_t row = 0;
+        const Dispatch &dispatch = group.frame.calls[index];
         for (const StreamSession *s = group.first; s; s = s->next)
-            put_row(family, *s, family.calls[index], s->block / step.period(), row++,
-                    table_of<uint32_t>(group.pool, group.pool.calls[index]));
-        put_call_groups(group.pool, family, index, group.streams);
+            put_row(family, *s, family.calls[index], newest(*s).block / step.period(), row++,
+                    table_of<uint32_t>(group.pool, dispatch));
+        put_call_groups(group.pool, dispatch, family.calls[index], group.streams);
         ++calls;
     });
     return calls;
@@ -159,19 +167,20 @@ uint32_t words_of(uint64_t bytes) { return static_cast<uint32_t>(bytes / 4); }
 void put_transfer_groups(const Group &group, uint32_t index, uint32_t most) {
     const uint32_t wanted = (most + transfer_threads - 1) / transfer_threads,
                    limit = group.model.gpu().limits.maxComputeWorkGroupCount[0];
-    put_groups(group.pool, group.pool.transfers[index], wanted < limit ? wanted : limit, 1, group.streams);
+    put_groups(group.pool, group.frame.transfers[index], wanted < limit ? wanted : limit, 1, group.streams);
 }
 
 void put_inputs(const Group &group) {
     const StreamFamily &family = *group.model.family;
     const Part &ring = *family.transfers[0].part;
     const Pool &pool = group.pool;
-    TransferRow *row = table_of<TransferRow>(pool, pool.transfers[0]);
+    TransferRow *row = table_of<TransferRow>(pool, group.frame.transfers[0]);
     uint32_t most = 0;
     for (const StreamSession *s = group.first; s; s = s->next, ++row) {
-        const uint32_t words = words_of(s->staged_bytes);
-        *row = {words_of(pool.staging(family, s->place) - pool.staging_at),
-                words_of(s->place * ring.bytes + (s->staged_from - ring.offset)), words, 0};
+        const StreamBlock &block = newest(*s);
+        const uint32_t words = words_of(block.staged_bytes);
+        *row = {words_of(pool.staging(family, s->place, s->newest()) - pool.staging_at),
+                words_of(s->place * ring.bytes + (block.staged_from - ring.offset)), words, 0};
         if (words == 0) row->to = 0;
         if (words > most) most = words;
     }
@@ -185,11 +194,12 @@ void put_outputs(const Group &group) {
         const fb::OutputPort &port = *group.entry.outputs()->Get(i);
         const Part &part = *family.transfers[index].part;
         const uint64_t bytes = uint64_t{port.rows()} * port.row_bytes();
-        TransferRow *row = table_of<TransferRow>(pool, pool.transfers[index]);
+        TransferRow *row = table_of<TransferRow>(pool, group.frame.transfers[index]);
         for (const StreamSession *s = group.first; s; s = s->next, ++row) {
-            const uint64_t offset = offset_of(*port.place(), s->block / port.period()) - part.offset,
+            const uint64_t offset = offset_of(*port.place(), newest(*s).block / port.period()) - part.offset,
                            room = part.bytes - offset; // the last row may lack its padding
-            *row = {words_of(s->place * part.bytes + offset), words_of(output_at(*s, i) - pool.staging_at),
+            *row = {words_of(s->place * part.bytes + offset),
+                    words_of(output_at(*s, s->newest(), i) - pool.staging_at),
                     words_of(bytes < room ? bytes : room), 0};
         }
         put_transfer_groups(group, index, words_of(bytes));
@@ -202,7 +212,7 @@ lw_status record(const Group &group, VkCommandBuffer commands) {
     if (lw_status status = begin(gpu, commands, false)) return status;
     const Pool &pool = group.pool;
     barrier(gpu, commands); // transfers of the block before may still run
-    record_dispatch(gpu, pool, *family.transfer, pool.transfers[0], commands);
+    record_dispatch(gpu, pool, *family.transfer, group.frame.transfers[0], commands);
     barrier(gpu, commands);
     Hazards hazards(group.model.plan(), Hazards::Reach::regions);
     group.each_call([&](uint32_t index, const fb::Step &) {
@@ -213,32 +223,37 @@ lw_status record(const Group &group, VkCommandBuffer commands) {
             hazards.clear();
         }
         group.each_step(index, [&](const fb::Step &step) { hazards.add(step); });
-        record_dispatch(gpu, pool, *family.calls[index].pipeline, pool.calls[index], commands);
+        record_dispatch(gpu, pool, *family.calls[index].pipeline, group.frame.calls[index], commands);
     });
     barrier(gpu, commands);
     group.each_output([&](uint32_t index, uint32_t) {
-        record_dispatch(gpu, pool, *family.transfer, pool.transfers[index], commands);
+        record_dispatch(gpu, pool, *family.transfer, group.frame.transfers[index], commands);
     });
     barrier(gpu, commands, VK_ACCESS_HOST_READ_BIT);
     ++gpu.stats.recordings;
     return end(gpu, commands);
 }
 
-lw_status run(const Group &group) {
+// Hands the group over. Waits only for the submission that used the frame before.
+lw_status start(const Group &group) {
     const Gpu &gpu = group.model.gpu();
     Pool &pool = group.pool;
-    if (lw_status status = check_idle(gpu, pool.commands)) return status;
+    Frame &frame = group.frame;
+    wait_for(gpu, pool, frame.submission);
+    if (lw_status status = check_idle(gpu, frame.commands)) return status;
     const uint32_t recording =
         group.model.family->first_recording[group.index] + group.pattern % recordings(group.entry);
-    if (pool.pattern_of[recording] != group.pattern) {
-        pool.pattern_of[recording] = UINT64_MAX;
-        if (lw_status status = record(group, pool.recorded[recording])) return status;
-        pool.pattern_of[recording] = group.pattern;
+    if (frame.pattern_of[recording] != group.pattern) {
+        frame.pattern_of[recording] = UINT64_MAX;
+        if (lw_status status = record(group, frame.recorded[recording])) return status;
+        frame.pattern_of[recording] = group.pattern;
     }
     const uint32_t calls = put_calls(group);
     put_inputs(group);
     put_outputs(group);
-    if (lw_status status = pool.commands.submit(gpu, pool.recorded[recording])) return status;
+    if (lw_status status = frame.commands.hand_over(gpu, frame.recorded[recording])) return status;
+    frame.submission = ++pool.submissions;
+    frame.waited = false;
     ++gpu.stats.runs;
     gpu.stats.dispatches += calls;
     return LW_OK;
@@ -246,15 +261,16 @@ lw_status run(const Group &group) {
 
 } // namespace
 
-void run_enqueued(StreamScheduler &scheduler) {
+void start_enqueued(StreamScheduler &scheduler) {
     while (scheduler.enqueued) {
         const Group group = next_group(scheduler);
-        const lw_status status = run(group);
+        const lw_status status = start(group);
         for (StreamSession *s = group.first; s; s = s->next) {
+            StreamBlock &block = s->blocks[s->newest()];
             s->enqueued = false;
-            s->has_output = status == LW_OK;
-            if (status == LW_OK) s->staged_bytes = 0;
-            else if (s->status == LW_OK) s->status = status;
+            block.staged_bytes = 0;
+            block.status = status;
+            block.submission = status == LW_OK ? group.pool.submissions : 0;
         }
     }
 }
@@ -268,15 +284,16 @@ lw_status rebuild_stream(StreamSession &session, uint32_t entry, uint32_t step, 
     const uint32_t index =
         family.first_call[entry] + model.plan().entries()->Get(entry)->steps()->size() + step;
     if (lw_status status = begin_commands(gpu, pool.commands)) return status;
-    put_row(family, session, family.calls[index], firing, 0, table_of<uint32_t>(pool, pool.calls[index]));
-    put_call_groups(pool, family, index, 1);
+    const Dispatch &dispatch = pool.frames[0].calls[index]; // no block has it
+    put_row(family, session, family.calls[index], firing, 0, table_of<uint32_t>(pool, dispatch));
+    put_call_groups(pool, dispatch, family.calls[index], 1);
     record_input(session, pool.commands.buffer);
     barrier(gpu, pool.commands.buffer);
-    record_dispatch(gpu, pool, *family.calls[index].pipeline, pool.calls[index], pool.commands.buffer);
+    record_dispatch(gpu, pool, *family.calls[index].pipeline, dispatch, pool.commands.buffer);
     barrier(gpu, pool.commands.buffer);
     if (lw_status status = pool.commands.end(gpu)) return status;
     if (lw_status status = pool.commands.submit(gpu)) return status;
-    session.staged_bytes = 0;
+    session.coming_in().staged_bytes = 0;
     ++gpu.stats.dispatches;
     return LW_OK;
 }

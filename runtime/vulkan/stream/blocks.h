@@ -4,8 +4,8 @@
 
 namespace longwave::runtime::vulkan {
 
-// Runs all enqueued blocks of the scheduler. The result of each is in StreamSession::status.
-void run_enqueued(StreamScheduler &scheduler);
+// Hands all enqueued blocks of the scheduler over. StreamBlock says what became of each.
+void start_enqueued(StreamScheduler &scheduler);
 // One firing of a rebuild step; waits for it.
 lw_status rebuild_stream(StreamSession &session, uint32_t entry, uint32_t step, uint64_t firing);
 

@@ -14,6 +14,7 @@ bool own(fb::Space space) { return space != fb::Space::weights && space != fb::S
 } // namespace
 
 void Pool::destroy(const Gpu &gpu, const lw_allocator &allocator) {
+    for (Frame &frame : frames) frame.commands.destroy(gpu);
     commands.destroy(gpu);
     if (descriptors && !gpu.leaked) gpu.vk.vkDestroyDescriptorPool(gpu.device, descriptors, nullptr);
     exchange.destroy(gpu);
@@ -25,26 +26,31 @@ void Pool::destroy(const Gpu &gpu, const lw_allocator &allocator) {
 
 namespace {
 
+Frame lay_out_frame(const StreamFamily &family, Parts &parts) {
+    Frame frame;
+    frame.calls = parts.take<Dispatch>(family.n_calls);
+    frame.transfers = parts.take<Dispatch>(family.n_transfers);
+    frame.recorded = parts.take<VkCommandBuffer>(family.n_recordings);
+    frame.pattern_of = parts.take<uint64_t>(family.n_recordings);
+    for (uint32_t c = 0; frame.calls && c < family.n_calls; ++c) new (frame.calls + c) Dispatch{};
+    for (uint32_t t = 0; frame.transfers && t < family.n_transfers; ++t) new (frame.transfers + t) Dispatch{};
+    for (uint32_t i = 0; frame.pattern_of && i < family.n_recordings; ++i) frame.pattern_of[i] = UINT64_MAX;
+    return frame;
+}
+
 Pool *lay_out(const StreamFamily &family, uint32_t capacity, Parts &parts) {
     Pool *pool = parts.take<Pool>(1);
     StreamSession **sessions = parts.take<StreamSession *>(capacity);
     uint32_t *free = parts.take<uint32_t>(capacity);
-    Dispatch *calls = parts.take<Dispatch>(family.n_calls);
-    Dispatch *transfers = parts.take<Dispatch>(family.n_transfers);
-    VkCommandBuffer *recorded = parts.take<VkCommandBuffer>(family.n_recordings);
-    uint64_t *pattern_of = parts.take<uint64_t>(family.n_recordings);
+    if (pool) new (pool) Pool{};
+    for (uint32_t f = 0; f < most_blocks_in_flight; ++f) {
+        const Frame frame = lay_out_frame(family, parts);
+        if (pool) pool->frames[f] = frame;
+    }
     if (!pool) return nullptr;
-    new (pool) Pool{};
     for (uint32_t i = 0; i < capacity; ++i) sessions[i] = nullptr, free[i] = capacity - 1 - i;
     pool->sessions = sessions;
     pool->free = free;
-    for (uint32_t c = 0; c < family.n_calls; ++c) new (calls + c) Dispatch{};
-    for (uint32_t t = 0; t < family.n_transfers; ++t) new (transfers + t) Dispatch{};
-    pool->calls = calls;
-    pool->transfers = transfers;
-    pool->recorded = recorded;
-    pool->pattern_of = pattern_of;
-    for (uint32_t i = 0; i < family.n_recordings; ++i) pattern_of[i] = UINT64_MAX;
     pool->capacity = capacity;
     return pool;
 }
@@ -76,12 +82,12 @@ void write_set(const Gpu &gpu, VkDescriptorSet set, const VkDescriptorBufferInfo
 }
 
 // Of a chain: a descriptor for each region that its steps use.
-void write_chain_set(const Model &model, const Pool &pool, uint32_t index) {
+void write_chain_set(const Model &model, const Pool &pool, const Dispatch &dispatch, uint32_t index) {
     const StreamCall &call = model.family->calls[index];
     const fb::Chain &chain = *call.chain;
     const auto &steps = *model.plan().entries()->Get(chain.entry())->steps();
     VkDescriptorBufferInfo buffers[64]; // V21
-    buffers[chain.table()] = {pool.tables.buffer, pool.calls[index].table_at,
+    buffers[chain.table()] = {pool.tables.buffer, dispatch.table_at,
                               uint64_t{4} * call.row_words() * pool.capacity};
     const uint8_t *descriptor = chain.descriptors()->data();
     for (uint32_t i = 0; i < chain.steps(); ++i)
@@ -97,15 +103,15 @@ void write_chain_set(const Model &model, const Pool &pool, uint32_t index) {
                 buffers[d] = {all.buffer, 0, all.bytes};
             }
         }
-    write_set(model.gpu(), pool.calls[index].set, buffers, call.pipeline->buffers);
+    write_set(model.gpu(), dispatch.set, buffers, call.pipeline->buffers);
 }
 
-void write_call_set(const Model &model, const Pool &pool, uint32_t index) {
+void write_call_set(const Model &model, const Pool &pool, const Dispatch &dispatch, uint32_t index) {
     const StreamCall &call = model.family->calls[index];
-    if (call.chain) return write_chain_set(model, pool, index);
+    if (call.chain) return write_chain_set(model, pool, dispatch, index);
     const fb::Module &module = *call.pipeline->module;
     const fb::Kernel &kernel = *model.plan().kernels()->Get(call.step->kernel());
-    const VkDescriptorBufferInfo table{pool.tables.buffer, pool.calls[index].table_at,
+    const VkDescriptorBufferInfo table{pool.tables.buffer, dispatch.table_at,
                                        uint64_t{4} * call.row_words() * pool.capacity};
     VkDescriptorBufferInfo buffers[64]; // V21
     buffers[module.table()] = table;
@@ -115,21 +121,21 @@ void write_call_set(const Model &model, const Pool &pool, uint32_t index) {
         const fb::Place *place = call.step->args()->Get(a)->place();
         buffers[binding] = place ? descriptor(model, pool, call, *place, *kernel.args()->Get(a)) : table;
     }
-    write_set(model.gpu(), pool.calls[index].set, buffers, call.pipeline->buffers);
+    write_set(model.gpu(), dispatch.set, buffers, call.pipeline->buffers);
 }
 
-void write_transfer_set(const Model &model, const Pool &pool, uint32_t index) {
+void write_transfer_set(const Model &model, const Pool &pool, const Dispatch &dispatch, uint32_t index) {
     const StreamFamily &family = *model.family;
     const Part &part = *family.transfers[index].part;
     const VkDescriptorBufferInfo of_part{pool.device.buffer, part.before * pool.capacity,
                                          part.bytes * pool.capacity},
-        staging{pool.exchange.buffer, pool.staging_at, (family.in_bytes + family.out_bytes) * pool.capacity};
+        staging{pool.exchange.buffer, pool.staging_at, family.staging_bytes() * pool.capacity};
     const bool input = index == 0;
     const VkDescriptorBufferInfo buffers[] = {
-        {pool.tables.buffer, pool.transfers[index].table_at, sizeof(TransferRow) * pool.capacity},
+        {pool.tables.buffer, dispatch.table_at, sizeof(TransferRow) * pool.capacity},
         input ? staging : of_part,
         input ? of_part : staging};
-    write_set(model.gpu(), pool.transfers[index].set, buffers, 3);
+    write_set(model.gpu(), dispatch.set, buffers, 3);
 }
 
 lw_status allocate_set(const Gpu &gpu, const Pool &pool, const Pipeline &pipeline, VkDescriptorSet *set) {
@@ -139,6 +145,23 @@ lw_status allocate_set(const Gpu &gpu, const Pool &pool, const Pipeline &pipelin
     info.descriptorSetCount = 1;
     info.pSetLayouts = &pipeline.set;
     LW_VK(gpu.vk, vkAllocateDescriptorSets, gpu.device, &info, set);
+    return LW_OK;
+}
+
+lw_status create_frame_sets(const Model &model, Pool &pool, Frame &frame) {
+    const Gpu &gpu = model.gpu();
+    const StreamFamily &family = *model.family;
+    for (uint32_t c = 0; c < family.n_calls; ++c) {
+        if (family.calls[c].in_chain) continue;
+        if (lw_status status = allocate_set(gpu, pool, *family.calls[c].pipeline, &frame.calls[c].set))
+            return status;
+        write_call_set(model, pool, frame.calls[c], c);
+    }
+    for (uint32_t t = 0; t < family.n_transfers; ++t) {
+        if (lw_status status = allocate_set(gpu, pool, *family.transfer, &frame.transfers[t].set))
+            return status;
+        write_transfer_set(model, pool, frame.transfers[t], t);
+    }
     return LW_OK;
 }
 
@@ -152,23 +175,15 @@ lw_status create_sets(const Model &model, Pool &pool) {
         buffers += family.calls[c].pipeline->buffers;
         ++sets;
     }
-    const VkDescriptorPoolSize size{VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, buffers};
+    const VkDescriptorPoolSize size{VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, most_blocks_in_flight * buffers};
     VkDescriptorPoolCreateInfo info{};
     info.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO;
-    info.maxSets = sets;
+    info.maxSets = most_blocks_in_flight * sets;
     info.poolSizeCount = 1;
     info.pPoolSizes = &size;
     LW_VK(gpu.vk, vkCreateDescriptorPool, gpu.device, &info, nullptr, &pool.descriptors);
-    for (uint32_t c = 0; c < family.n_calls; ++c) {
-        if (family.calls[c].in_chain) continue;
-        if (lw_status status = allocate_set(gpu, pool, *family.calls[c].pipeline, &pool.calls[c].set))
-            return status;
-        write_call_set(model, pool, c);
-    }
-    for (uint32_t t = 0; t < family.n_transfers; ++t) {
-        if (lw_status status = allocate_set(gpu, pool, *family.transfer, &pool.transfers[t].set)) return status;
-        write_transfer_set(model, pool, t);
-    }
+    for (Frame &frame : pool.frames)
+        if (lw_status status = create_frame_sets(model, pool, frame)) return status;
     return LW_OK;
 }
 
@@ -181,17 +196,22 @@ uint64_t take(uint64_t *used, uint64_t bytes) {
 // Both return the bytes of their buffer. With null they only measure.
 uint64_t place_tables(const StreamFamily &family, uint32_t capacity, Pool *pool) {
     uint64_t used = 0;
-    for (uint32_t c = 0; c < family.n_calls; ++c) {
-        const uint64_t at = take(&used, uint64_t{4} * family.calls[c].row_words() * capacity);
-        if (pool) pool->calls[c].table_at = at;
-    }
-    for (uint32_t t = 0; t < family.n_transfers; ++t) {
-        const uint64_t at = take(&used, sizeof(TransferRow) * capacity);
-        if (pool) pool->transfers[t].table_at = at;
-    }
-    for (uint32_t d = 0; d < family.n_calls + family.n_transfers; ++d) {
-        const uint64_t at = take(&used, sizeof(VkDispatchIndirectCommand));
-        if (pool) (d < family.n_calls ? pool->calls[d] : pool->transfers[d - family.n_calls]).groups_at = at;
+    for (uint32_t f = 0; f < most_blocks_in_flight; ++f) {
+        Dispatch *const calls = pool ? pool->frames[f].calls : nullptr, *const transfers =
+                                                                            pool ? pool->frames[f].transfers
+                                                                                 : nullptr;
+        for (uint32_t c = 0; c < family.n_calls; ++c) {
+            const uint64_t at = take(&used, uint64_t{4} * family.calls[c].row_words() * capacity);
+            if (pool) calls[c].table_at = at;
+        }
+        for (uint32_t t = 0; t < family.n_transfers; ++t) {
+            const uint64_t at = take(&used, sizeof(TransferRow) * capacity);
+            if (pool) transfers[t].table_at = at;
+        }
+        for (uint32_t d = 0; d < family.n_calls + family.n_transfers; ++d) {
+            const uint64_t at = take(&used, sizeof(VkDispatchIndirectCommand));
+            if (pool) (d < family.n_calls ? calls[d] : transfers[d - family.n_calls]).groups_at = at;
+        }
     }
     return used;
 }
@@ -199,7 +219,7 @@ uint64_t place_tables(const StreamFamily &family, uint32_t capacity, Pool *pool)
 // Staging memory, and room for a copy of state.
 uint64_t place_exchange(const StreamFamily &family, uint32_t capacity, Pool *pool) {
     uint64_t used = 0;
-    const uint64_t staging_at = take(&used, (family.in_bytes + family.out_bytes) * capacity),
+    const uint64_t staging_at = take(&used, family.staging_bytes() * capacity),
                    state_copies_at = take(&used, state_copy_bytes);
     if (pool) pool->staging_at = staging_at, pool->state_copies_at = state_copies_at;
     return used;
@@ -221,7 +241,11 @@ lw_status fill(const Model &model, Pool &pool) {
     memset(pool.tables.data, 0, table_bytes);
     memset(pool.exchange.data, 0, pool.state_copies_at); // the bytes between rows of inputs stay 0
     if (lw_status status = pool.commands.create(gpu)) return status;
-    if (lw_status status = pool.commands.allocate(gpu, family.n_recordings, pool.recorded)) return status;
+    for (Frame &frame : pool.frames) {
+        if (lw_status status = frame.commands.create(gpu)) return status;
+        if (lw_status status = frame.commands.allocate(gpu, family.n_recordings, frame.recorded))
+            return status;
+    }
     return create_sets(model, pool);
 }
 
@@ -245,10 +269,12 @@ Pool *create(const Model &model, uint32_t capacity, lw_status *status) {
     return nullptr;
 }
 
-// Copies everything from the smaller pool.
-lw_status take_over(const Model &model, const Pool &from, Pool &to) {
+// Copies everything from the smaller pool, when its blocks have run. Their outputs go along.
+lw_status take_over(const Model &model, Pool &from, Pool &to) {
     const Gpu &gpu = model.gpu();
     const StreamFamily &family = *model.family;
+    for (const Frame &frame : from.frames) wait_for(gpu, from, frame.submission);
+    to.submissions = from.submissions;
     if (lw_status status = to.commands.begin(gpu, true)) return status;
     for (uint32_t p = 0; p < family.n_parts; ++p) {
         const Part &part = family.parts[p];
@@ -259,7 +285,7 @@ lw_status take_over(const Model &model, const Pool &from, Pool &to) {
     if (lw_status status = to.commands.end(gpu)) return status;
     if (lw_status status = to.commands.submit(gpu)) return status;
     memcpy(to.exchange.data + to.staging_at, from.exchange.data + from.staging_at,
-           (family.in_bytes + family.out_bytes) * from.capacity);
+           family.staging_bytes() * from.capacity);
     for (uint32_t place = 0; place < from.capacity; ++place)
         if (StreamSession *session = to.sessions[place] = from.sessions[place]) session->pool = &to;
     to.used = from.used; // the last free places are those that the full pool `from` has
@@ -349,6 +375,30 @@ void give_place(StreamSession &session) {
     else pool.destroy(model.gpu(), *model.source.allocator);
 }
 
+Frame &Pool::next_frame() {
+    Frame *oldest = frames;
+    for (Frame &frame : frames) {
+        if (frame.waited) return frame;
+        if (frame.submission < oldest->submission) oldest = &frame;
+    }
+    return *oldest;
+}
+
+void wait_for(const Gpu &gpu, Pool &pool, uint64_t submission) {
+    Frame *frame = nullptr;
+    for (Frame &any : pool.frames)
+        if (!any.waited && any.submission == submission) frame = &any;
+    if (!frame) return;
+    frame->waited = true;
+    const lw_status status = frame->commands.wait(gpu);
+    if (status == LW_OK) return;
+    for (uint32_t place = 0; place < pool.capacity; ++place) {
+        if (!pool.sessions[place]) continue;
+        for (StreamBlock &block : pool.sessions[place]->blocks)
+            if (block.submission == submission) block.status = status;
+    }
+}
+
 lw_status check_idle(const Gpu &gpu, Commands &commands) {
     if (!gpu.leaked && commands.idle(gpu)) return LW_OK;
     return fail(LW_TIMEOUT, "the GPU still works on what it did not finish in time");
@@ -356,7 +406,9 @@ lw_status check_idle(const Gpu &gpu, Commands &commands) {
 
 lw_status begin_commands(const Gpu &gpu, Commands &commands) {
     if (lw_status status = check_idle(gpu, commands)) return status;
-    return commands.begin(gpu, true);
+    if (lw_status status = commands.begin(gpu, true)) return status;
+    barrier(gpu, commands.buffer);
+    return LW_OK;
 }
 
 } // namespace longwave::runtime::vulkan

@@ -63,7 +63,7 @@ void end_stream(StreamSession &session) {
     StreamScheduler &scheduler = *session.scheduler;
     {
         const StreamHold hold(session);
-        if (session.enqueued) run_enqueued(scheduler);
+        while (session.n_begun > 0) (void)wait_stream(session);
         give_place(session);
     }
     leave(model, scheduler);

@@ -35,7 +35,7 @@ struct StreamSchedulers {
 // Makes a session in the calling thread's scheduler. LW_NO_MEMORY, LW_UNSUPPORTED or a failure of
 // the device: nothing is left behind.
 lw_status begin_stream(const Model &model, uint8_t *memory, Session **out);
-// Runs the stream's enqueued block, if any, and gives its memory back; with the last stream its
+// Runs the stream's blocks, if any, and gives its memory back; with the last stream its
 // scheduler's.
 void end_stream(StreamSession &session);
 

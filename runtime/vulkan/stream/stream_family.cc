@@ -111,7 +111,7 @@ void StreamFamily::bind(const Gpu &gpu, const fb::Plan &plan, const Pipelines &p
     }
     if (n_transfers == 0) return;
     lower(most, gpu.limits.maxComputeWorkGroupCount[2]);
-    lower(most, gpu.limits.maxStorageBufferRange / (in_bytes + out_bytes));
+    lower(most, gpu.limits.maxStorageBufferRange / staging_bytes());
 }
 
 void StreamFamily::bind_chains(const fb::Plan &plan, const Pipelines &pipelines) {

@@ -53,6 +53,7 @@ struct StreamFamily {
     uint32_t n_parts = 0, n_calls = 0, n_transfers = 0, n_recordings = 0;
     uint64_t stream_bytes = 0;            // all parts of one stream
     uint64_t in_bytes = 0, out_bytes = 0; // the most that one block takes and brings
+    uint64_t staging_bytes() const { return most_blocks_in_flight * (in_bytes + out_bytes); } // of a stream
     uint64_t most = 0;                    // streams of one pool, by the device's limits; 0: not even one
 
     // Call it first with measuring parts, then with real ones.

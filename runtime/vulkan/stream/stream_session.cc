@@ -33,7 +33,7 @@ template <class Record> lw_status submit_now(StreamSession &session, const Recor
     barrier(gpu, commands.buffer, VK_ACCESS_HOST_READ_BIT);
     if (lw_status status = commands.end(gpu)) return status;
     if (lw_status status = commands.submit(gpu)) return status;
-    session.staged_bytes = 0;
+    session.coming_in().staged_bytes = 0;
     return LW_OK;
 }
 
@@ -52,21 +52,24 @@ template <class Visit> void each_part(const StreamSession &session, const Area &
 }
 
 bool holds_input(const StreamSession &session, const Area &area) {
-    return session.staged_bytes > 0 && area.space == fb::Space::state && area.offset <= session.staged_from &&
-           session.staged_from + session.staged_bytes <= area.offset + area.bytes;
+    const StreamBlock &block = session.coming_in();
+    return block.staged_bytes > 0 && area.space == fb::Space::state && area.offset <= block.staged_from &&
+           block.staged_from + block.staged_bytes <= area.offset + area.bytes;
 }
 
 // Room for area.bytes after the input that is staged already. Null: there is none.
 uint8_t *stage(StreamSession &session, const Area &area) {
     const StreamFamily &family = family_of(session);
-    if (session.staged_bytes > 0 && (area.offset != session.staged_from + session.staged_bytes ||
-                                     session.staged_bytes + area.bytes > family.in_bytes))
+    StreamBlock &block = session.coming_in();
+    if (block.staged_bytes > 0 && (area.offset != block.staged_from + block.staged_bytes ||
+                                   block.staged_bytes + area.bytes > family.in_bytes))
         keep(session, submit_now(session, [](VkCommandBuffer) {}));
     if (area.bytes > family.in_bytes || session.status != LW_OK) return nullptr;
-    if (session.staged_bytes == 0) session.staged_from = area.offset;
+    if (block.staged_bytes == 0) block.staged_from = area.offset;
     const Pool &pool = *session.pool;
-    uint8_t *to = pool.exchange.data + pool.staging(family, session.place) + session.staged_bytes;
-    session.staged_bytes += area.bytes;
+    const uint32_t index = static_cast<uint32_t>(&block - session.blocks);
+    uint8_t *to = pool.exchange.data + pool.staging(family, session.place, index) + block.staged_bytes;
+    block.staged_bytes += area.bytes;
     return to;
 }
 
@@ -83,17 +86,20 @@ bool is_input(const StreamSession &session, const Area &area) {
     return ring && area.offset >= ring->offset && area.offset + area.bytes <= ring->offset + ring->bytes;
 }
 
-// The area in the exchange buffer, if it is an output of the newest block; else null.
+// The area in the exchange buffer, if it is an output of the block that was waited for last; else
+// null.
 const uint8_t *find_output(const StreamSession &session, const Area &area) {
-    if (!session.has_output || area.entry != session.entry) return nullptr;
-    const fb::Entry &entry = *session.model->plan().entries()->Get(session.entry);
+    const StreamBlock &block = session.blocks[session.read_from()];
+    if (!session.has_output || area.entry != block.entry) return nullptr;
+    const fb::Entry &entry = *session.model->plan().entries()->Get(block.entry);
     for (uint32_t i = 0; i < entry.outputs()->size(); ++i) {
         const fb::OutputPort &port = *entry.outputs()->Get(i);
-        if (port.place()->space() != area.space || session.block % port.period() != port.phase()) continue;
-        const uint64_t begin = offset_of(*port.place(), session.block / port.period()),
+        if (port.place()->space() != area.space || block.block % port.period() != port.phase()) continue;
+        const uint64_t begin = offset_of(*port.place(), block.block / port.period()),
                        bytes = uint64_t{port.rows()} * port.row_bytes();
         if (area.offset >= begin && area.offset < begin + bytes)
-            return session.pool->exchange.data + output_at(session, i) + (area.offset - begin);
+            return session.pool->exchange.data + output_at(session, session.read_from(), i) +
+                   (area.offset - begin);
     }
     return nullptr;
 }
@@ -103,19 +109,21 @@ const uint8_t *find_output(const StreamSession &session, const Area &area) {
 // ---- memory ----
 
 void record_input(const StreamSession &session, VkCommandBuffer commands) {
-    if (session.staged_bytes == 0) return;
+    const StreamBlock &block = session.coming_in();
+    if (block.staged_bytes == 0) return;
     const StreamFamily &family = family_of(session);
     const Pool &pool = *session.pool;
-    const Part &ring = *family.part_of(fb::Space::state, 0, session.staged_from);
-    const VkBufferCopy copy{pool.staging(family, session.place), address(session, ring, session.staged_from),
-                            session.staged_bytes};
+    const uint32_t index = static_cast<uint32_t>(&block - session.blocks);
+    const Part &ring = *family.part_of(fb::Space::state, 0, block.staged_from);
+    const VkBufferCopy copy{pool.staging(family, session.place, index),
+                            address(session, ring, block.staged_from), block.staged_bytes};
     session.gpu().vk.vkCmdCopyBuffer(commands, pool.exchange.buffer, pool.device.buffer, 1, &copy);
 }
 
-uint64_t output_at(const StreamSession &session, uint32_t port) {
+uint64_t output_at(const StreamSession &session, uint32_t block, uint32_t port) {
     const StreamFamily &family = family_of(session);
-    const fb::Entry &entry = *session.model->plan().entries()->Get(session.entry);
-    uint64_t at = session.pool->staging(family, session.place) + family.in_bytes;
+    const fb::Entry &entry = *session.model->plan().entries()->Get(session.blocks[block].entry);
+    uint64_t at = session.pool->staging(family, session.place, block) + family.in_bytes;
     for (uint32_t i = 0; i < port; ++i)
         at += to_line(uint64_t{entry.outputs()->Get(i)->rows()} * entry.outputs()->Get(i)->row_bytes());
     return at;
@@ -126,7 +134,7 @@ void clear_stream(StreamSession &session, const Area &area) {
         if (uint8_t *to = stage(session, area)) memset(to, 0, area.bytes);
         return;
     }
-    if (holds_input(session, area)) session.staged_bytes = 0;
+    if (holds_input(session, area)) session.coming_in().staged_bytes = 0;
     keep(session, submit_now(session, [&](VkCommandBuffer commands) {
              each_part(session, area, [&](const Part &part, uint64_t offset, uint64_t bytes) {
                  session.gpu().vk.vkCmdFillBuffer(commands, session.pool->device.buffer,
@@ -136,8 +144,8 @@ void clear_stream(StreamSession &session, const Area &area) {
 }
 
 void copy_stream(StreamSession &to, StreamSession &from, const Area &area) {
-    if (holds_input(to, area)) to.staged_bytes = 0;
-    if (from.staged_bytes > 0) keep(to, submit_now(from, [](VkCommandBuffer) {}));
+    if (holds_input(to, area)) to.coming_in().staged_bytes = 0;
+    if (from.coming_in().staged_bytes > 0) keep(to, submit_now(from, [](VkCommandBuffer) {}));
     keep(to, submit_now(to, [&](VkCommandBuffer commands) {
              each_part(to, area, [&](const Part &part, uint64_t offset, uint64_t bytes) {
                  const VkBufferCopy copy{address(from, part, offset), address(to, part, offset), bytes};
@@ -162,7 +170,7 @@ template <class Copy> void in_chunks(StreamSession &session, const Area &area, c
 } // namespace
 
 void write_stream(StreamSession &session, const Area &area, const uint8_t *from) {
-    if (holds_input(session, area)) session.staged_bytes = 0;
+    if (holds_input(session, area)) session.coming_in().staged_bytes = 0;
     const Pool &pool = *session.pool;
     in_chunks(session, area, [&](const Part &part, uint64_t offset, uint64_t bytes) {
         memcpy(pool.exchange.data + pool.state_copies_at, from + (offset - area.offset), bytes);
@@ -203,9 +211,14 @@ uint64_t put_stream(StreamSession &session, const Area &area, uint64_t stride, c
 // ---- work ----
 
 lw_status enqueue_stream(StreamSession &session, uint32_t entry, uint64_t block) {
-    session.has_output = false;
-    session.entry = entry;
-    session.block = block;
+    if (session.enqueued) start_enqueued(*session.scheduler);
+    StreamBlock &coming_in = session.coming_in();
+    coming_in.entry = entry;
+    coming_in.block = block;
+    coming_in.submission = 0;
+    coming_in.status = LW_OK;
+    ++session.n_begun;
+    if (session.n_begun == most_blocks_in_flight) session.has_output = false; // it takes their place
     session.enqueued = true;
     session.next = session.scheduler->enqueued;
     session.scheduler->enqueued = &session;
@@ -213,7 +226,15 @@ lw_status enqueue_stream(StreamSession &session, uint32_t entry, uint64_t block)
 }
 
 lw_status wait_stream(StreamSession &session) {
-    if (session.enqueued) run_enqueued(*session.scheduler);
+    if (session.enqueued && session.n_begun == 1) start_enqueued(*session.scheduler);
+    if (session.n_begun > 0) {
+        StreamBlock &oldest = session.blocks[session.oldest];
+        wait_for(session.gpu(), *session.pool, oldest.submission);
+        keep(session, oldest.status);
+        session.has_output = oldest.status == LW_OK;
+        session.oldest = session.wrap(session.oldest + 1);
+        --session.n_begun;
+    }
     const lw_status status = session.status;
     session.status = LW_OK;
     return status;

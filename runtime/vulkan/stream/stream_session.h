@@ -1,4 +1,4 @@
-// The memory of one stream on a GPU, and the block that it waits for. The scheduler of the stream
+// The memory of one stream on a GPU, and the blocks that it waits for. The scheduler of the stream
 // is held (StreamHold) during every function here.
 #pragma once
 #include "runtime/vulkan/model/session.h"
@@ -9,21 +9,36 @@ namespace longwave::runtime::vulkan {
 struct Pool;
 struct StreamScheduler;
 
+// A block from the first of its input in the exchange buffer until it is waited for; then its
+// outputs lie there.
+struct StreamBlock {
+    uint64_t staged_from = 0, staged_bytes = 0; // the input, and where in the state it goes
+    uint32_t entry = 0;
+    uint64_t block = 0;
+    uint64_t submission = 0; // of the pool; 0: none
+    lw_status status = LW_OK;
+};
+
 struct StreamSession : SessionHeader {
     StreamSession() : SessionHeader(fb::EntryKind::stream) {}
 
     StreamScheduler *scheduler = nullptr;
     Pool *pool = nullptr;
     uint32_t place = 0; // in the pool
-    // Input that waits in the pool's exchange buffer for the next submission: its bytes, and where
-    // in the state it goes.
-    uint64_t staged_from = 0, staged_bytes = 0;
-    bool enqueued = false;   // a block waits to run
-    bool has_output = false; // the rows of the newest block are in the exchange buffer
-    uint32_t entry = 0;      // of that block
-    uint64_t block = 0;
+    // A ring: the block whose outputs can be read (has_output), those that are enqueued or in
+    // flight, and the one whose input comes in.
+    StreamBlock blocks[most_blocks_in_flight];
+    uint32_t oldest = 0, n_begun = 0; // of those that are enqueued or in flight
+    bool enqueued = false;            // the newest of them waits for a submission
+    bool has_output = false;          // of the block before the oldest
     lw_status status = LW_OK; // the first failure since wait_stream
     StreamSession *next = nullptr; // in the scheduler's list, or in a group of blocks (blocks.cc)
+
+    uint32_t wrap(uint32_t block) const { return block % most_blocks_in_flight; }
+    uint32_t newest() const { return wrap(oldest + n_begun + most_blocks_in_flight - 1); }
+    uint32_t read_from() const { return wrap(oldest + most_blocks_in_flight - 1); }
+    StreamBlock &coming_in() { return blocks[wrap(oldest + n_begun)]; }
+    const StreamBlock &coming_in() const { return blocks[wrap(oldest + n_begun)]; }
 };
 
 // ---- as runtime/core/device.h says ----
@@ -36,9 +51,9 @@ uint64_t put_stream(StreamSession &session, const Area &area, uint64_t stride, c
 lw_status enqueue_stream(StreamSession &session, uint32_t entry, uint64_t block);
 lw_status wait_stream(StreamSession &session);
 
-// Records the copy of the staged input into the state.
+// Records the copy of the input that came in so far into the state.
 void record_input(const StreamSession &session, VkCommandBuffer commands);
-// Where the rows of an output of the newest block lie in the exchange buffer.
-uint64_t output_at(const StreamSession &session, uint32_t port);
+// Where the rows of an output of one of its blocks lie in the exchange buffer.
+uint64_t output_at(const StreamSession &session, uint32_t block, uint32_t port);
 
 } // namespace longwave::runtime::vulkan

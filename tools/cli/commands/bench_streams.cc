@@ -12,13 +12,34 @@ namespace longwave::cli {
 
 namespace {
 
+// lw_device_flush, which waits for the block, or lw_device_submit, which leaves it in flight.
+using Go = lw_status (*)(lw_device *);
+
 // A block for each stream; on a device they run together.
-Status push_blocks(const Model &model, std::vector<Stream> &streams, const void *samples, size_t block) {
+Status push_blocks(const Model &model, std::vector<Stream> &streams, const void *samples, size_t block,
+                   Go go) {
     for (Stream &stream : streams)
         LW_TRY(status_of(lw_stream_push(stream.get(), samples, block, nullptr), "push"));
-    LW_TRY(status_of(lw_device_flush(model.device.get()), "flush"));
+    LW_TRY(status_of(go(model.device.get()), "running the blocks"));
     for (Stream &stream : streams) LW_TRY(stream.pull([](const StreamRow &) {}));
     return {};
+}
+
+// Seconds of each round, sorted.
+Expected<std::vector<double>> time_rounds(const Model &model, std::vector<Stream> &streams,
+                                          const void *samples, size_t block, unsigned rounds, Go go) {
+    std::vector<double> seconds;
+    for (unsigned round = 0; round < rounds + 1; round++) { // the first warms
+        const double start = now();
+        LW_TRY(push_blocks(model, streams, samples, block, go));
+        if (round > 0) seconds.push_back(now() - start);
+    }
+    std::sort(seconds.begin(), seconds.end());
+    return seconds;
+}
+
+ordered_json milliseconds(const std::vector<double> &seconds) {
+    return {{"median", 1e3 * seconds[seconds.size() / 2]}, {"worst", 1e3 * seconds.back()}};
 }
 
 } // namespace
@@ -35,23 +56,24 @@ Expected<ordered_json> bench_streams(const Model &model, uint32_t n, unsigned ro
         streams.push_back(std::move(stream));
     }
     const double create_seconds = now() - creating;
-    std::vector<double> seconds;
-    for (unsigned round = 0; round < rounds + 1; round++) { // the first warms
-        const double start = now();
-        LW_TRY(push_blocks(model, streams, in.data(0), block));
-        if (round > 0) seconds.push_back(now() - start);
+    LW_ASSIGN(const std::vector<double> seconds,
+              time_rounds(model, streams, in.data(0), block, rounds, lw_device_flush));
+    std::vector<double> in_flight;
+    if (model.device) {
+        LW_ASSIGN(in_flight, time_rounds(model, streams, in.data(0), block, rounds, lw_device_submit));
+        LW_TRY(status_of(lw_device_flush(model.device.get()), "flush"));
     }
     const double destroying = now();
     streams.clear();
     const double destroy_seconds = now() - destroying;
-    std::sort(seconds.begin(), seconds.end());
     const double median = seconds[seconds.size() / 2];
     ordered_json json = {{"streams", n},
                          {"block", block},
-                         {"round_ms", {{"median", 1e3 * median}, {"worst", 1e3 * seconds.back()}}},
+                         {"round_ms", milliseconds(seconds)},
                          {"create_ms", 1e3 * create_seconds},
                          {"destroy_ms", 1e3 * destroy_seconds},
                          {"ticks_per_second", static_cast<double>(n * block) / median}};
+    if (!in_flight.empty()) json["in_flight_round_ms"] = milliseconds(in_flight);
     const double rate = model.inputs[0].sample_rate;
     if (rate > 0) json["real_time_factor"] = median / (static_cast<double>(block) / rate); // of all of them
     return json;
@@ -63,6 +85,10 @@ void print_streams(const ordered_json &json) {
                 json["round_ms"]["median"].get<double>(), json["round_ms"]["worst"].get<double>());
     if (json.contains("real_time_factor"))
         std::printf(" · real-time factor %.5f", json["real_time_factor"].get<double>());
+    if (json.contains("in_flight_round_ms"))
+        std::printf("\n          with a block in flight: median %.3f ms, worst %.3f ms",
+                    json["in_flight_round_ms"]["median"].get<double>(),
+                    json["in_flight_round_ms"]["worst"].get<double>());
     std::printf("\n          created in %.1f ms, destroyed in %.1f ms\n", json["create_ms"].get<double>(),
                 json["destroy_ms"].get<double>());
 }

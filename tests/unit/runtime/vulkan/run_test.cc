@@ -77,6 +77,62 @@ TEST_CASE("vulkan: sequences of every length give what the CPU gives, in one sub
     CHECK(device.stats().uploaded_bytes == 64); // the derived taps: no GPU entry reads the weights
 }
 
+// What allocations on the device take.
+int64_t device_bytes = 0;
+
+TEST_CASE("vulkan: where host and device share all memory, inputs and outputs are not copied") {
+    if (!has_device()) return;
+    const std::vector<uint8_t> bytes = gpu_model().bytes();
+    Results results[2];
+    int64_t taken[2];
+    for (const bool shared : {false, true}) {
+        VulkanShim::kinds = shared ? VulkanShim::Memory::shared : VulkanShim::Memory::apart;
+        Device device;
+        OnDevice gpu(device, bytes);
+        device_bytes = 0;
+        VulkanShim::memory = [](int64_t change) { device_bytes += change; };
+        Runner runner(gpu);
+        taken[shared] = device_bytes;
+        VulkanShim::memory = nullptr;
+        for (const size_t rows : {size_t{64}, size_t{7}, size_t{40}}) // longer ones before shorter ones
+            REQUIRE(run_audio(runner, noise(rows), results + shared) == LW_OK);
+    }
+    VulkanShim::kinds = VulkanShim::Memory::apart;
+    CHECK(results[0].y == results[1].y);
+    CHECK(results[0].mean == results[1].mean);
+    CHECK(taken[0] - taken[1] >= 64 * 4); // at least the room for a copy of the input
+}
+
+TEST_CASE("vulkan: a run that fails where all memory is shared falls back from its own inputs") {
+    if (!has_device()) return;
+    VulkanShim::kinds = VulkanShim::Memory::shared;
+    {
+        const std::vector<uint8_t> bytes = gpu_model().bytes();
+        lw_vulkan_options options = through_shim();
+        options.fall_back = 1;
+        lw_device *device = nullptr;
+        REQUIRE(lw_vulkan_open(&options, &device) == LW_OK);
+        const lw_open_options open = on(device);
+        lw_model *model = nullptr;
+        REQUIRE(lw_model_open_memory(bytes.data(), bytes.size(), &open, &model) == LW_OK);
+        {
+            Runner there(model);
+            const Model cpu(bytes);
+            Runner here(cpu);
+            const std::vector<float> x = noise(40);
+            Results on_gpu, on_cpu;
+            REQUIRE(run_audio(here, x, &on_cpu) == LW_OK);
+            VulkanShim::fail_named("vkWaitForFences", VK_ERROR_DEVICE_LOST); // after it has run
+            REQUIRE(run_audio(there, x, &on_gpu) == LW_OK);
+            VulkanShim::reset();
+            CHECK(on_gpu.y == on_cpu.y);
+        }
+        lw_model_close(model);
+        lw_vulkan_close(device);
+    }
+    VulkanShim::kinds = VulkanShim::Memory::apart;
+}
+
 TEST_CASE("vulkan: the valid length of a padded sequence reaches the kernel") {
     if (!has_device()) return;
     const std::vector<uint8_t> bytes = gpu_model().bytes();

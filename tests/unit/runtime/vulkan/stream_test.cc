@@ -141,17 +141,18 @@ TEST_CASE("vulkan streams: what the CPU only writes lies in memory of the device
     const std::vector<uint8_t> bytes = gpu_stream_model().bytes();
     const std::vector<float> x = noise(90);
     const Rows expected = stream_in_cuts(Model(bytes), x, {4});
-    for (const auto window : {VulkanShim::Window::none, VulkanShim::Window::open, VulkanShim::Window::full}) {
+    using Memory = VulkanShim::Memory;
+    for (const Memory kinds : {Memory::shared, Memory::apart, Memory::window, Memory::full}) {
         VulkanShim::reset();
-        VulkanShim::window = window;
+        VulkanShim::kinds = kinds;
         const int64_t before = VulkanShim::alive();
         {
             const Device device;
             const ModelOn gpu(device, bytes);
             CHECK(apart(stream_in_cuts(gpu.model, x, {4}), expected) < 1e-6);
         }
-        VulkanShim::window = VulkanShim::Window::none;
-        CHECK((VulkanShim::in_window() > 0) == (window != VulkanShim::Window::none));
+        VulkanShim::kinds = Memory::apart;
+        CHECK((VulkanShim::in_window() > 0) == (kinds == Memory::window || kinds == Memory::full));
         CHECK(VulkanShim::alive() == before);
     }
 }
