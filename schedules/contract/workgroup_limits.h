@@ -7,6 +7,7 @@ namespace longwave::schedules {
 struct WorkgroupLimits {
     uint32_t shared_bytes = 0, threads = 0;
     uint32_t registers = 0; // float32 values that a thread keeps without a spill
+    bool few_registers() const { return registers <= 64; }
 };
 
 // A template, for contracts do not know targets.

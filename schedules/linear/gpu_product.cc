@@ -57,9 +57,7 @@ bool product_in_registers(KernelBuilder &k, const Product &p) {
     sizes.along_rows = k.asks_channel_major(); // any argument; of which is known when all are declared
     const WorkgroupLimits limits = limits_of(k.target);
     const std::vector<gpu::ProductTile> tiles = gpu::product_tiles(sizes, limits);
-    std::vector<gpu::VectorSlices> slices = gpu::vector_slices(sizes, limits);
-    // The fours of sums of all rows in more than a quarter of the registers: a tile spills less.
-    if (!tiles.empty() && sizes.rows * extent(p.halves) > limits.registers / 16) slices.clear();
+    const std::vector<gpu::VectorSlices> slices = gpu::vector_slices(sizes, limits);
     if (slices.empty() && tiles.empty()) return false;
     const size_t variant = k.variant(slices.empty() ? tiles.size() : slices.size());
     const Shape shape = p.y_shape();

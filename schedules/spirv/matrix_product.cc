@@ -282,7 +282,8 @@ std::vector<ProductTile> product_tiles(const ProductSizes &sizes, const schedule
         // Narrow matrices: more rows instead.
         while (tile.across > 4 && tile.panels() / 2 >= all) tile.across /= 2, tile.down *= 2;
         if (tile.shared_floats() * 4 > limits.shared_bytes || tile.threads() > limits.threads) continue;
-        if (tile.rows > tile.across) continue; // a thread would bring too many inputs
+        // A thread would bring too many inputs, more so where it also takes words apart.
+        if (tile.rows * std::min(panels.of_word(), 2u) > tile.across) continue;
         if (sizes.blocks > 1 && all / sizes.blocks % tile.panels()) continue;
         if (std::ranges::find(found, tile) != found.end()) continue;
         if (!busy) best = found.size();
@@ -291,10 +292,14 @@ std::vector<ProductTile> product_tiles(const ProductSizes &sizes, const schedule
                        down = (sizes.rows + tile.tile_rows() - 1) / tile.tile_rows();
         busy = busy || across * down >= enough;
     }
-    // With few registers some of the other tiles spill: where results lie channel by channel, all but
-    // the first.
-    constexpr uint32_t few_registers = 64;
-    if (!found.empty() && limits.registers <= few_registers) return {found[sizes.along_rows ? 0 : best]};
+    // With few registers only the first tile spills nowhere: its threads bring the least. What has
+    // fewer rows gets fewer sums and threads.
+    if (!found.empty() && limits.few_registers()) {
+        ProductTile tile = found.front();
+        while (tile.rows > 1 && tile.tile_rows() / 2 >= sizes.rows) tile.rows /= 2;
+        while (tile.down > 8 && tile.tile_rows() / 2 >= sizes.rows) tile.down /= 2;
+        return {tile};
+    }
     if (best > 0) std::rotate(found.begin(), found.begin() + static_cast<ptrdiff_t>(best), found.end());
     return found;
 }

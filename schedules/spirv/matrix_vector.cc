@@ -162,10 +162,12 @@ private:
 std::vector<VectorSlices> vector_slices(const ProductSizes &sizes, const schedules::WorkgroupLimits &limits) {
     const schedules::Panels &panels = sizes.panels;
     if (panels.out == 1 || panels.format == schedules::WeightFormat::int4) return {};
-    const uint32_t sums = sizes.rows * panels.halves;
-    if (sums > 8) return {};
+    const uint32_t sums = sizes.rows * panels.halves; // in fours
+    if (sums > limits.registers / 16) return {};
+    // Words of several weights take registers again when they are taken apart.
+    const bool fewer = limits.few_registers() && panels.of_word() > 1;
     const uint32_t of_turn = 4 * panels.halves + sizes.rows * panels.of_word(),
-                   under_way = limits.registers * 5 / 8;
+                   under_way = limits.registers * (fewer ? 3 : 5) / 8;
     VectorSlices best{least_slices, std::clamp(under_way / of_turn, 2u, 16u)};
     const auto fits = [&](uint32_t slices) {
         return slices >= least_slices && 4 * slices <= limits.threads &&

@@ -56,6 +56,9 @@ private:
         case spv::OpInBoundsAccessChain: return point(o);
         case spv::OpLoad: return load(o);
         case spv::OpStore: return store(o);
+        case spv::OpAtomicOr: // nobody reads what was there before
+            request("store ", code_.pointer(o[2]), lanes_.value(o[2]));
+            return lanes_.set(o[1], 1, [](uint32_t) { return 0u; });
         default: compute(op, o);
         }
     }
@@ -199,8 +202,10 @@ private:
             FLOATING(OpFOrdNotEqual, real(a) != real(b));
             FLOATING(OpFUnordNotEqual, real(a) != real(b));
             FLOATING(OpFOrdLessThan, real(a) < real(b));
+            FLOATING(OpFUnordLessThan, !(real(a) >= real(b)));
             FLOATING(OpFOrdLessThanEqual, real(a) <= real(b));
             FLOATING(OpFOrdGreaterThan, real(a) > real(b));
+            FLOATING(OpFUnordGreaterThan, !(real(a) <= real(b)));
             FLOATING(OpFOrdGreaterThanEqual, real(a) >= real(b));
 #undef INTEGER
 #undef FLOATING
@@ -253,6 +258,12 @@ private:
             const uint32_t *part = lanes_.value(o[2]), *a = lanes_.value(o[3]);
             return lanes_.set(o[1], code_.width(o[0]),
                               [&](uint32_t at) { return at / n == o[4] ? part[at % n] : a[at]; });
+        }
+        if (op == spv::OpAny) {
+            const uint32_t *a = lanes_.value(o[2]); // modules ask it of four only
+            return lanes_.set(o[1], 1, [&](uint32_t lane) {
+                return a[lane] | a[n + lane] | a[2 * n + lane] | a[3 * n + lane];
+            });
         }
         spirv::expect(op == spv::OpCompositeConstruct, "an instruction that the simulation does not know");
         std::vector<const uint32_t *> parts;
