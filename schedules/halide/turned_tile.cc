@@ -4,14 +4,8 @@ namespace longwave::schedules {
 
 using namespace Halide;
 
-namespace {
-
-constexpr int warp = 32, tile_rows = warp, warps = 8; // of a workgroup
-
-} // namespace
-
 TurnedTile::TurnedTile(int width, int rows, Result result)
-    : rows_(rows), channels_(width % warp == 0 ? warp : 16), result_(result) {}
+    : rows_(rows), channels_(width % warp == 0 ? warp : least_channels), result_(result) {}
 
 Expr TurnedTile::inside(const Expr &row) const { return rows_ % tile_rows == 0 ? row : min(row, rows_ - 1); }
 

@@ -10,8 +10,8 @@ class TurnedTile {
 public:
     enum class Result { rows, channels };
 
-    // Whether rows of `width` floats can be turned.
-    static bool fits(int width) { return width % 16 == 0; }
+    // Whether rows of `width` floats can be turned: of as many channels as a tile has at least.
+    static bool fits(int width) { return width % least_channels == 0; }
 
     TurnedTile(int width, int rows, Result result);
 
@@ -23,6 +23,9 @@ public:
                                const Halide::Var &row) const;
 
 private:
+    static constexpr int warp = 32, warps = 8; // of a workgroup
+    static constexpr int tile_rows = warp, least_channels = 16;
+
     // Threads of a workgroup over a tile, neighbours along the channels or along the rows.
     Halide::VarOrRVar over_channels(Halide::Func f, const Halide::Var &channel, const Halide::Var &row) const;
     Halide::VarOrRVar over_rows(Halide::Func f, const Halide::Var &channel, const Halide::Var &row) const;

@@ -100,6 +100,22 @@ TEST_CASE("embedding and conv2d: results channel by channel") {
                     filter(20, 3, 37, 2), filter(5, 1, 32, 0)});
 }
 
+TEST_CASE("kernels: what they say of requests for rows") {
+    const auto sectors = [](const std::string &spec, const char *target) {
+        const auto answer = query_kernels({{spec, target}}).at(0);
+        REQUIRE_MESSAGE(answer.at("supported").get<bool>(), answer.dump());
+        return answer.at("signature").value("sectors_by_row", 4);
+    };
+    for (const auto &[rows, expected] : {std::pair{1024, 4}, {2048, 8}, {4096, 16}, {8192, 32}})
+        CHECK(sectors(
+                  spec("long_conv_registers", fmt::format(R"("length":{0},"rows":{0},"channels":16)", rows)),
+                  "vulkan-32k") == expected);
+    for (const auto &[rows, expected] : {std::pair{256, 4}, {512, 8}, {1024, 16}, {2048, 32}})
+        CHECK(sectors(spec("long_conv_fused", fmt::format(R"("length":{0},"rows":{0},"channels":16)", rows)),
+                      "vulkan-16k") == expected);
+    CHECK(sectors(spec("pointwise", R"("width":16,"rows":2048)"), "vulkan-16k") == 4);
+}
+
 TEST_CASE("random: changes of order") {
     if (!gpu_under_test()) return;
     Random("turned").run([](Random &r) {
