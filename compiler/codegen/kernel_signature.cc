@@ -38,6 +38,7 @@ constexpr Bound bounds[] = {
 };
 
 constexpr size_t max_depth = 8, max_rank = 8;
+constexpr uint32_t most_sectors = 32; // one for each lane
 
 Status wrong(const std::string &where, const std::string &expected) {
     return Status::internal(fmt::format("kernel signature: {}: expected {}", where, expected));
@@ -131,6 +132,16 @@ Status read_layout_groups(const json &groups, std::vector<KernelArg> &args) {
     return Status::ok();
 }
 
+// Absent: no request takes more than the ideal.
+Status read_sectors(const json &sectors, schedules::Signature &signature) {
+    if (sectors.is_null()) return Status::ok();
+    const auto found = number<uint32_t>(sectors);
+    if (!found || *found < schedules::ideal_sectors || *found > most_sectors)
+        return wrong("sectors_by_row", fmt::format("{} to {}", schedules::ideal_sectors, most_sectors));
+    signature.sectors_by_row = *found;
+    return Status::ok();
+}
+
 } // namespace
 
 Expected<schedules::Signature> parse_signature(const std::string &text) {
@@ -149,7 +160,8 @@ Expected<schedules::Signature> parse_signature(const std::string &text) {
     }
     LW_TRY(read_fp16(member(*document, "fp16"), signature.args));
     LW_TRY(read_layout_groups(member(*document, "layout_groups"), signature.args));
-    signature.prefers_channel_major = member(*document, "prefers_channel_major") == true;
+    LW_TRY(read_sectors(member(*document, "sectors_by_row"), signature));
+    signature.prefers_one_order = member(*document, "prefers_one_order") == true;
     return signature;
 }
 

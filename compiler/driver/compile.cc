@@ -104,6 +104,7 @@ Expected<CompiledPieces> compile_pieces(package::Package package, const Options 
                                        code.dispatches, request.tuning.measured_device});
     const auto certificates = make_certificates(model.offline).dump();
     model.offline = model.stream = {}; // all of their weights are packed
+    on_device.entries.reordered.clear();
     CompiledPieces result;
     LW_ASSIGN(result.artifact, passes.timed("emit", [&] {
         return emit({package, std::move(plans.storage), plans.record, plans.entries, specs.all,

@@ -1,5 +1,6 @@
 #include "compiler/driver/device_plan.h"
 #include "compiler/codegen/capabilities.h"
+#include "compiler/driver/layouts.h"
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -132,13 +133,10 @@ Expected<DevicePlan> plan_for_device(const Graphs &graphs, const DeviceEntries &
     }
     if (wanted.offline && plan.no_run.empty() && !any_left(draft, *wanted.device, plan.placed.cpu_layers))
         plan.no_run = nothing_left(plan);
-    // Values that cross between the devices lie row by row, and so do windows of a stream.
-    if (plan.entries.cpu_layers.empty() && options.window == 0)
-        for (const EntryPlan &entry : draft.entries)
-            if (entry.kind == EntryPlan::Kind::run)
-                plan.entries.channel_major[entry.block] =
-                    find_channel_major(entry, plan.capabilities.signatures, options.gpu_storage == "f32");
     plan.entries.offline = wanted.offline && plan.no_run.empty();
+    if (plan.entries.offline)
+        LW_TRY(
+            choose_layouts(plan.entries, plan.capabilities, draft.entries, graphs, tuning, options, kernels));
     plan.entries.streams = wanted.streams && plan.no_stream.empty();
     // By measured times the host may take less for every layer.
     if (plan.entries.offline || plan.entries.streams || !plan.placed.measured.empty()) return plan;

@@ -53,7 +53,8 @@ private:
 
     Status plan_run(const devices::Traits &device, const std::set<std::string> &cpu_layers, uint32_t capacity,
                     bool windows) {
-        EntryPlanner planner(graphs_.offline,
+        const ir::Graph &graph = graph_of(device, capacity);
+        EntryPlanner planner(graph,
                              {.block = capacity,
                               .convolution = options_.convolution,
                               .costs = &tuning_.costs(),
@@ -70,14 +71,20 @@ private:
         std::vector<EntryPlan> made;
         if (options_.whole) made.push_back(run);
         if (windows)
-            made.push_back(windowed_stream(std::move(run), graphs_.offline, options_.hop, plans_.record,
-                                           plans_.storage));
+            made.push_back(
+                windowed_stream(std::move(run), graph, options_.hop, plans_.record, plans_.storage));
         for (EntryPlan &entry : made) {
             for (const AlgorithmReport &report : planner.algorithms())
                 plans_.algorithms.emplace_back(entry.name(), report);
-            add(std::move(entry), graphs_.offline);
+            add(std::move(entry), graph);
         }
         return Status::ok();
+    }
+
+    const ir::Graph &graph_of(const devices::Traits &device, uint32_t capacity) const {
+        const auto found = device_.reordered.find(capacity);
+        return &device == device_.device && found != device_.reordered.end() ? found->second
+                                                                             : graphs_.offline;
     }
 
     ChannelMajor channel_major(const devices::Traits &device, uint32_t capacity) const {

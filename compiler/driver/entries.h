@@ -32,6 +32,9 @@ struct DeviceEntries {
     bool offline = false, streams = false;
     std::set<std::string> cpu_layers; // layers of offline runs that the host computes instead
     ChannelMajorRuns channel_major;   // values of offline runs that lie [channel][row]
+    // Graphs of offline runs that differ from the model's, by input ticks: with copies in the other
+    // order (layouts.h). Plans refer to them.
+    std::map<uint32_t, ir::Graph> reordered = {};
 };
 
 // Lays all entries out in memory. Errors: as EntryPlanner, and of options that do not fit the

@@ -17,7 +17,7 @@ Status add_again(GoldenVectors &golden, const Plans &plans, size_t of, size_t en
     }
     const auto from = static_cast<uint16_t>(of), to = static_cast<uint16_t>(entry);
     if (between > 0 || !halves.empty())
-        return golden.again_in_fp16(from, to, *plans.graphs[of], halves, between);
+        return golden.again_in_fp16(from, to, *plans.graphs[entry], halves, between);
     golden.again(from, to);
     return Status::ok();
 }

@@ -98,7 +98,7 @@ struct OpDef {
     bool pads_itself = false; // its kernel of offline runs reads nothing behind the sequence
     // Rows of zeros before the first row change none of its results: its stream may begin late.
     bool begins_late = false;
-    bool streams_only = false; // make_streaming adds it; packages cannot name it
+    bool of_passes = false; // a pass adds it; packages cannot name it
     Pointwise pointwise = Pointwise::no;
     bool nonzero_at_zero = false; // pointwise: f(0) is not 0
     // What the op's kernel computes together with a neighbour. Null: nothing. The node that makes

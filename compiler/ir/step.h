@@ -43,6 +43,7 @@ struct Step {
     std::string layer;
     std::string spec; // kernel specification (schedules/contract/kernel.h)
     uint32_t period = 1, phase = 0, tiles = 1;
+    int node = -1;            // of the graph, the anchor of the region that it belongs to; -1: of none
     size_t writes = SIZE_MAX; // call: the number of last arguments that it writes; SIZE_MAX: unknown
     bool cpu = false;         // in a run of another device: the host computes this step
     bool ordered =

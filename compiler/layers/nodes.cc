@@ -22,10 +22,10 @@ ir::Attributes attributes_of(const Node &node, const ir::OpDef &op) {
 }
 
 const ir::OpDef *known_op(Lowering &lowering, const Node &node) {
-    if (const ir::OpDef *op = ir::find_op(node.op); op && !op->streams_only) return op;
+    if (const ir::OpDef *op = ir::find_op(node.op); op && !op->of_passes) return op;
     std::vector<std::string> names;
     for (const ir::OpDef *op : ir::all_ops())
-        if (!op->streams_only) names.push_back(op->name);
+        if (!op->of_passes) names.push_back(op->name);
     lowering.problems().add(node.path + ".op", "an op of docs/ops.md", package::in_quotes(node.op),
                             lowering.problems().hint(node.op, names));
     return nullptr;

@@ -269,7 +269,10 @@ Status EntryPlanner::plan_region(const Region &region) {
     if (!streaming()) clear_around(region.output, call.written_rows(), node.layer);
     call.finish();
     if (streaming() && has_silence_around(region.output)) LW_TRY(silence_around(region));
-    for (size_t i = before; i < plan_.steps.size(); i++) plan_.steps[i].cpu = on_host(node);
+    for (size_t i = before; i < plan_.steps.size(); i++) {
+        plan_.steps[i].cpu = on_host(node);
+        plan_.steps[i].node = static_cast<int>(region.anchor);
+    }
     return Status::ok();
 }
 

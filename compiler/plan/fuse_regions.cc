@@ -53,6 +53,15 @@ bool fits_channel_tiles(const ir::Graph &graph, const ir::Node &node) {
 
 } // namespace
 
+std::vector<const ir::Node *> nodes_of(const ir::Graph &graph, const Region &region) {
+    std::vector<const ir::Node *> nodes{&graph.nodes[region.anchor]};
+    for (const ir::Node *other : {region.producer, region.consumer})
+        if (other) nodes.push_back(other);
+    for (const size_t node : region.epilogue)
+        if (node != region.anchor) nodes.push_back(&graph.nodes[node]);
+    return nodes;
+}
+
 std::vector<Region> fuse_regions(const ir::Graph &graph, const std::set<std::string> &apart) {
     std::vector<Region> regions;
     std::vector<bool> taken(graph.nodes.size(), false);

@@ -22,6 +22,9 @@ struct Region {
     ir::ValueId output = 0;
 };
 
+// All nodes of a region.
+std::vector<const ir::Node *> nodes_of(const ir::Graph &graph, const Region &region);
+
 std::vector<Region> fuse_regions(const ir::Graph &graph, const std::set<std::string> &apart = {});
 
 } // namespace longwave::compiler

@@ -46,6 +46,10 @@ namespace longwave::schedules {
 using longwave::Elem;
 enum class ArgKind : uint8_t { input = 0, output = 1, inout = 2, scalar = 3 };
 
+// A request of 4 bytes for each of 32 lanes takes so many sectors of 32 bytes, if these lie side by
+// side.
+inline constexpr uint32_t ideal_sectors = 4;
+
 struct Dim {
     uint32_t extent = 0;
     int32_t stride = 0; // in elements
@@ -74,8 +78,11 @@ struct KernelArg {
 // it cannot disagree with the code.
 struct Signature {
     std::vector<KernelArg> args; // without the user context
-    // The kernel moves fewer bytes if its rows lie channel by channel.
-    bool prefers_channel_major = false;
+    // Sectors that a request of the kernel takes where the arguments of its layout groups lie row by
+    // row. Channel by channel it takes the ideal.
+    uint32_t sectors_by_row = ideal_sectors;
+    // The kernel does less if all of its arguments with rows lie in one order.
+    bool prefers_one_order = false;
     uint64_t scratch_bytes = 0;  // upper bound of what halide_malloc hands out at once
 };
 

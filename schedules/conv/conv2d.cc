@@ -1,7 +1,9 @@
 // conv2d: short convolutions over time and frequency on a ring of rows: regular, pointwise,
-// depthwise and in groups; a 1-D convolution has one frequency.
+// depthwise and in groups; a 1-D convolution has one frequency. On a gpu the result of one frequency may
+// lie channel by channel.
 #include "schedules/halide/registry.h"
 #include "schedules/halide/threads.h"
+#include "schedules/halide/turned_tile.h"
 
 namespace longwave::schedules {
 
@@ -13,12 +15,15 @@ struct Conv2d {
     int in_width, width, out_f, rows, used_f, height; // `height`: rows that the taps touch
     bool padded, depthwise;
     Shape shape;
+    KernelBuilder::Epilogue finished;
     Var c, f, r, i, n;
     RDom taps;
     Func framed, sum, y;
+
+    void finish() { y(c, f, r) = finished(sum(c, f, r), {c, f, r}); }
 };
 
-// THE ALGORITHM
+// THE ALGORITHM, up to the sums
 Conv2d define_conv2d(KernelBuilder &k) {
     Params &params = k.params;
     const int time = params.integer("time", 1, 1 << 16), frequency = params.integer("frequency", 1, 4096);
@@ -73,18 +78,19 @@ Conv2d define_conv2d(KernelBuilder &k) {
     const Expr from = groups == 1 ? Expr(0) : min(c / to_group, groups - 1) * of_group; // padding lanes: anything
     if (depthwise) sum(c, f, r) += w(c, taps.x, taps.y) * input(c, taps.x, taps.y);
     else sum(c, f, r) += w(c, taps.x, taps.y, taps.z) * input(from + taps.x, taps.y, taps.z);
-    y(c, f, r) = k.epilogue(sum(c, f, r), {c, f, r}, y_shape, out_c);
 
     const int height = reach + (rows - 1) * stride_t + 1;
-    return {in_width, width, out_f, rows, used_f, height, padded, depthwise, y_shape,
-            c,        f,     r,     i,    n,      taps,   framed, sum,       y};
+    return {
+        in_width, width, out_f, rows, used_f, height, padded, depthwise, y_shape, k.epilogue(y_shape, out_c),
+        c,        f,     r,     i,    n,      taps,   framed, sum,       y};
 }
 
 // A register tile of channels by frequencies (or rows, when there is one frequency).
 void conv2d_on_cpu(KernelBuilder &k) {
     Conv2d d = define_conv2d(k);
-    const auto &[in_width, width, out_f, rows, used_f, height, padded, depthwise, shape, c, f, r, i, n, taps,
-                 framed_, sum_, y_] = d;
+    d.finish();
+    const auto &[in_width, width, out_f, rows, used_f, height, padded, depthwise, shape, finished, c, f, r, i,
+                 n, taps, framed_, sum_, y_] = d;
     Func framed = framed_, sum = sum_, y = y_;
     const int vec = dividing_vector(width, k.target.vector_lanes),
               sums = k.target.vector_registers == 32 ? 16 : 8;
@@ -114,9 +120,23 @@ void conv2d_on_cpu(KernelBuilder &k) {
 // A thread for each sum; what its neighbours read as well comes from the caches.
 void conv2d_on_gpu(KernelBuilder &k) {
     Conv2d d = define_conv2d(k);
-    const Spread loops = spread(d.y, {d.c, d.f, d.r}, {d.width, d.out_f, d.rows});
-    d.sum.compute_at(d.y, loops.thread.var).store_in(MemoryType::Register);
+    if (k.asks_channel_major_of_result()) {
+        // The ring has rows, and so has the tile.
+        const TurnedTile turned(d.width, d.rows, TurnedTile::Result::channels);
+        Func tile("tile");
+        tile(d.c, d.r) = d.sum(d.c, 0, turned.inside(d.r));
+        d.y(d.c, d.f, d.r) = d.finished(tile(d.c, d.r), {d.c, d.f, d.r});
+        const VarOrRVar thread = turned.schedule(d.y, tile, d.c, d.r);
+        d.sum.compute_at(tile, thread.var).store_in(MemoryType::Register);
+    } else {
+        d.finish();
+        const Spread loops = spread(d.y, {d.c, d.f, d.r}, {d.width, d.out_f, d.rows});
+        d.sum.compute_at(d.y, loops.thread.var).store_in(MemoryType::Register);
+    }
     k.output(d.y, d.shape);
+    if (d.out_f > 1 || !TurnedTile::fits(d.width)) return;
+    k.allow_channel_major_with_operands({d.y.name()});
+    k.prefer_one_order();
 }
 
 const Kernel conv2d{"conv2d", conv2d_on_cpu, conv2d_on_gpu, Fp16::inputs_and_outputs};

@@ -68,14 +68,19 @@ Shape KernelBuilder::placed(const std::string &name, size_t number, const Shape 
     return channel_major(shape);
 }
 
-void KernelBuilder::allow_channel_major(std::vector<std::string> together, bool prefers) {
-    layout_groups_.push_back(std::move(together));
-    prefers_channel_major_ = prefers_channel_major_ || prefers;
+bool KernelBuilder::asks_channel_major_of_result() const {
+    return asked_channel_major_.contains(inputs_.size() + weights_.size() + operands_.size() +
+                                         scalars_.size());
 }
 
-void KernelBuilder::allow_channel_major_with_operands(std::vector<std::string> together, bool prefers) {
+void KernelBuilder::allow_channel_major(std::vector<std::string> together, uint32_t sectors) {
+    layout_groups_.push_back(std::move(together));
+    sectors_by_row_ = std::max(sectors_by_row_, sectors);
+}
+
+void KernelBuilder::allow_channel_major_with_operands(std::vector<std::string> together, uint32_t sectors) {
     together.insert(together.end(), row_operands_.begin(), row_operands_.end());
-    allow_channel_major(std::move(together), prefers);
+    allow_channel_major(std::move(together), sectors);
 }
 
 size_t KernelBuilder::variant(size_t count) {

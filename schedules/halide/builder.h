@@ -108,15 +108,22 @@ public:
     bool is_channel_major(const std::string &argument) const { return channel_major_.contains(argument); }
     // Whether it asks so for any argument; also before these are declared.
     bool asks_channel_major() const { return !asked_channel_major_.empty(); }
-    // Arguments that may lie so, all of them or none. `prefers`: they had better.
-    void allow_channel_major(std::vector<std::string> together, bool prefers = false);
+    // Whether it asks so for the first output; when inputs, weights, scalars and the epilogue have been
+    // declared.
+    bool asks_channel_major_of_result() const;
+    // Arguments that may lie so, all of them or none. `sectors`: what a request takes if they do not.
+    void allow_channel_major(std::vector<std::string> together, uint32_t sectors = ideal_sectors);
     // The same together with the operands of the epilogue that have rows.
-    void allow_channel_major_with_operands(std::vector<std::string> together, bool prefers = false);
+    void allow_channel_major_with_operands(std::vector<std::string> together,
+                                           uint32_t sectors = ideal_sectors);
+    // A change of order takes the kernel a way through shared memory.
+    void prefer_one_order() { prefers_one_order_ = true; }
     // The operands of the epilogue, and the names of those that have rows.
     const std::vector<Halide::ImageParam> &operands() const { return operands_; }
     const std::vector<std::string> &row_operands() const { return row_operands_; }
     const std::vector<std::vector<std::string>> &layout_groups() const { return layout_groups_; }
-    bool prefers_channel_major() const { return prefers_channel_major_; }
+    uint32_t sectors_by_row() const { return sectors_by_row_; }
+    bool prefers_one_order() const { return prefers_one_order_; }
 
     // ---- variants of a kernel for a gpu (contract/kernel.h) ----
     // Declares how many there are, and returns the one that the specification asks for.
@@ -175,7 +182,8 @@ private:
     std::set<std::string> channel_major_;
     std::vector<std::string> row_operands_;
     std::vector<std::vector<std::string>> layout_groups_;
-    bool prefers_channel_major_ = false;
+    uint32_t sectors_by_row_ = ideal_sectors;
+    bool prefers_one_order_ = false;
     size_t variants_ = 1, asked_variant_ = 0;
     mutable std::vector<Halide::ImageParam> buffers_;
 };

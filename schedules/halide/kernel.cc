@@ -105,7 +105,8 @@ std::string BuiltKernel::signature(uint64_t scratch) const {
             if (std::count(group.begin(), group.end(), names[i])) numbers.push_back(i);
         signature["layout_groups"].push_back(numbers);
     }
-    if (builder->prefers_channel_major()) signature["prefers_channel_major"] = true;
+    if (builder->sectors_by_row() > ideal_sectors) signature["sectors_by_row"] = builder->sectors_by_row();
+    if (builder->prefers_one_order()) signature["prefers_one_order"] = true;
     return signature.dump();
 }
 

@@ -15,7 +15,7 @@ struct BuiltKernel {
 
     // {"args": …, "scratch_bytes": n} (lowered.h). For a GPU also, with the numbers of arguments in
     // call order: "fp16", those that memory may hold as float16; "layout_groups", lists of those
-    // that may be channel-major together; "prefers_channel_major", if they had better be.
+    // that may be channel-major together; "sectors_by_row" and "prefers_one_order" (contract/kernel.h).
     std::string signature(uint64_t scratch) const;
 };
 

@@ -30,6 +30,10 @@ Spread spread(Halide::Stage stage, const std::vector<Halide::VarOrRVar> &dims,
 // Rows have their channels innermost and memory is read in sectors of 32 bytes: so many channels of
 // a workgroup use a sector whole.
 inline constexpr int sector_channels = 8;
+// Sectors that a request of 32 lanes takes of rows, if `channels` neighbouring ones belong together.
+inline constexpr uint32_t sectors_of_rows(int channels) {
+    return ideal_sectors * static_cast<uint32_t>(sector_channels / std::min(channels, sector_channels));
+}
 
 int power_of_two_above(int n); // the smallest that is at least n
 

@@ -1,9 +1,10 @@
 // embedding: rows of a table. The caller has checked that every id is inside the vocabulary; of a
 // table that holds the ids from `first` on, the others have rows of zeros. With `panels` the table
 // lies as the matrix of a product (contract/panels.h), which shares it: row `id` is the weights of
-// output `id`.
+// output `id`. On a gpu the result may lie channel by channel.
 #include "schedules/halide/registry.h"
 #include "schedules/halide/threads.h"
+#include "schedules/halide/turned_tile.h"
 #include "schedules/linear/linear_product.h"
 
 namespace longwave::schedules {
@@ -15,6 +16,8 @@ namespace {
 struct Embedding {
     int width, rows;
     Shape shape;
+    std::function<Expr(const Expr &c, const Expr &r)> value;
+    KernelBuilder::Epilogue finished;
     Var c{"c"}, r{"r"};
     Func y{"y"};
 };
@@ -42,34 +45,52 @@ Lookup declare_panels(KernelBuilder &k, int channels, int vocabulary, int inputs
     };
 }
 
-// THE ALGORITHM
-Embedding define_embedding(KernelBuilder &k) {
+Embedding declare_embedding(KernelBuilder &k) {
     const int vocabulary = k.params.integer("vocabulary", 1, 1 << 24),
               channels = k.params.integer("width", 1, 1 << 20);
     const int first = k.params.integer_or("first", -1, 0, 1 << 24); // -1: the table holds every id
     const int inputs = k.params.integer_or("panels", 0, channels, 1 << 20);
     k.params.require(inputs == 0 || vocabulary > 1, "'panels' are for several ids");
     const int rows = k.params.integer("rows", 1, 1 << 20), width = static_cast<int>(pad(channels));
-    Embedding e{.width = width, .rows = rows, .shape = dense({width, rows})};
+    Embedding e{.width = width, .rows = rows, .shape = dense({width, rows}), .value = {}, .finished = {}};
     ImageParam ids = k.input("ids", dense({rows}), Int(32));
     const Lookup row = inputs ? declare_panels(k, channels, vocabulary, inputs) : declare_rows(k, width, vocabulary);
-    const Expr id = first < 0 ? Expr(ids(e.r)) : ids(e.r) - first;
-    Expr value = row(e.c, clamp(id, 0, vocabulary - 1));
-    if (first >= 0) value = select(id >= 0 && id < vocabulary, value, 0.0f);
-    e.y(e.c, e.r) = k.epilogue(value, {e.c, e.r}, e.shape, channels);
+    e.value = [=](const Expr &c, const Expr &r) {
+        const Expr id = first < 0 ? Expr(ids(r)) : ids(r) - first;
+        const Expr value = row(c, clamp(id, 0, vocabulary - 1));
+        return first < 0 ? value : select(id >= 0 && id < vocabulary, value, 0.0f);
+    };
+    e.finished = k.epilogue(e.shape, channels);
     return e;
 }
 
+// THE ALGORITHM
+void define_embedding(Embedding &e) { e.y(e.c, e.r) = e.finished(e.value(e.c, e.r), {e.c, e.r}); }
+
 void embedding_on_cpu(KernelBuilder &k) {
-    Embedding e = define_embedding(k);
+    Embedding e = declare_embedding(k);
+    define_embedding(e);
     e.y.vectorize(e.c, dividing_vector(e.width, k.target.vector_lanes));
     k.output(e.y, e.shape);
 }
 
 void embedding_on_gpu(KernelBuilder &k) {
-    Embedding e = define_embedding(k);
-    spread(e.y, {e.c, e.r}, {e.width, e.rows});
+    Embedding e = declare_embedding(k);
+    if (k.asks_channel_major_of_result()) {
+        // The table has rows, and so has the tile.
+        const TurnedTile turned(e.width, e.rows, TurnedTile::Result::channels);
+        Func tile("tile");
+        tile(e.c, e.r) = e.value(e.c, turned.inside(e.r));
+        e.y(e.c, e.r) = e.finished(tile(e.c, e.r), {e.c, e.r});
+        turned.schedule(e.y, tile, e.c, e.r);
+    } else {
+        define_embedding(e);
+        spread(e.y, {e.c, e.r}, {e.width, e.rows});
+    }
     k.output(e.y, e.shape);
+    if (!TurnedTile::fits(e.width)) return;
+    k.allow_channel_major_with_operands({e.y.name()});
+    k.prefer_one_order();
 }
 
 const Kernel embedding{"embedding", embedding_on_cpu, embedding_on_gpu, Fp16::inputs_and_outputs};

@@ -127,7 +127,7 @@ public:
                            ArgKind::output,
                            writes_rows() ? y_shape : points(copies_)}});
         if (part_ == Part::whole && row_ > 1 && rows_ % sector_channels == 0)
-            k_.allow_channel_major_with_operands({"u", "y"}, wide_ < sector_channels);
+            k_.allow_channel_major_with_operands({"u", "y"}, sectors_of_rows(wide_));
     }
 
 private:

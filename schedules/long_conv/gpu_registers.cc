@@ -8,6 +8,7 @@
 // then reads a part of each sector of 32 bytes. Rows that lie channel by channel are read whole.
 #include "schedules/contract/register_transform.h"
 #include "schedules/halide/registry.h"
+#include "schedules/halide/threads.h"
 #include "schedules/halide/written_epilogue.h"
 #include "schedules/spirv/long_conv.h"
 
@@ -44,7 +45,7 @@ static void build_long_conv_registers(KernelBuilder &k) {
     y(c, m, t) = 0.0f; // the type: the kernel below computes the values
     k.output(y, y_shape);
     if (row > 1 && rows % sector_channels == 0)
-        k.allow_channel_major_with_operands({"u", y.name()}, form->lanes < sector_channels);
+        k.allow_channel_major_with_operands({"u", y.name()}, sectors_of_rows(static_cast<int>(form->lanes)));
 
     k.written = [&k, form = *form, epilogue, y_shape, rows, row, copies, channel_major] {
         const gpu::DeclareFinish finish = [&](gpu::Program &program) -> gpu::Finish {

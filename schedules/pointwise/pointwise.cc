@@ -1,6 +1,9 @@
-// pointwise: an epilogue chain alone, on values that no other kernel could finish.
+// pointwise: an epilogue chain alone, on values that no other kernel could finish. On a gpu it may
+// also change the order: x lies row by row and the result channel by channel, or the other way round.
+// Without a chain it then does nothing else.
 #include "schedules/halide/registry.h"
 #include "schedules/halide/threads.h"
+#include "schedules/halide/turned_tile.h"
 
 namespace longwave::schedules {
 
@@ -12,29 +15,37 @@ struct Pointwise {
     int group, rows;
     bool grouped; // several padded groups of channels in a row
     Shape shape;
+    ImageParam x;
+    KernelBuilder::Epilogue finished;
     Var i{"i"}, g{"g"}, r{"r"};
     Func y{"y"};
 
     std::vector<Var> vars() const { return grouped ? std::vector<Var>{i, g, r} : std::vector<Var>{i, r}; }
 };
 
-// THE ALGORITHM
-Pointwise define_pointwise(KernelBuilder &k) {
+Pointwise declare_pointwise(KernelBuilder &k) {
     const int width = k.params.integer("width", 1, 1 << 24), rows = k.params.integer("rows", 1, 1 << 20);
     const int channels = k.params.integer_or("channels", width, 1, 1 << 24),
               group = channels == width ? width : static_cast<int>(pad(channels));
     k.params.require(width % group == 0, "'width' must be a multiple of the padded 'channels'");
-    Pointwise p{.group = group, .rows = rows, .grouped = group != width, .shape = {}};
+    Pointwise p{
+        .group = group, .rows = rows, .grouped = group != width, .shape = {}, .x = {}, .finished = {}};
     p.shape = p.grouped ? dense({group, width / group, rows}) : dense({width, rows});
-    ImageParam x = k.input("x", p.shape);
-    const std::vector<Var> vars = p.vars();
-    const std::vector<Expr> at(vars.begin(), vars.end());
-    p.y(vars) = k.epilogue(x(at), at, p.shape, channels);
+    p.x = k.input("x", p.shape);
+    p.finished = k.epilogue(p.shape, channels);
     return p;
 }
 
+// THE ALGORITHM
+void define_pointwise(Pointwise &p) {
+    const std::vector<Var> vars = p.vars();
+    const std::vector<Expr> at(vars.begin(), vars.end());
+    p.y(vars) = p.finished(p.x(at), at);
+}
+
 void pointwise_on_cpu(KernelBuilder &k) {
-    Pointwise p = define_pointwise(k);
+    Pointwise p = declare_pointwise(k);
+    define_pointwise(p);
     const int vec = k.target.vector_lanes;
     if (p.group >= vec) {
         p.y.vectorize(p.i, vec, p.group % vec ? TailStrategy::ShiftInwards : TailStrategy::Auto);
@@ -45,15 +56,40 @@ void pointwise_on_cpu(KernelBuilder &k) {
     k.output(p.y, p.shape);
 }
 
-void pointwise_on_gpu(KernelBuilder &k) {
-    Pointwise p = define_pointwise(k);
+// x lies in one order, and the result with its operands in the other.
+void turned_pointwise(KernelBuilder &k, Pointwise &p) {
+    const bool from_channels = k.is_channel_major("x");
+    const TurnedTile turned(p.group, p.rows,
+                            from_channels ? TurnedTile::Result::rows : TurnedTile::Result::channels);
+
+    // THE ALGORITHM
+    Func tile("tile");
+    tile(p.i, p.r) = p.x(p.i, turned.inside(p.r));
+    p.y(p.i, p.r) = p.finished(tile(p.i, p.r), {p.i, p.r});
+
+    // THE SCHEDULE
+    turned.schedule(p.y, tile, p.i, p.r);
+}
+
+void straight_pointwise(KernelBuilder &k, Pointwise &p) {
+    define_pointwise(p);
     std::vector<VarOrRVar> dims;
     std::vector<int> extents;
     for (const Var &var : p.vars()) dims.emplace_back(var);
     for (const Dim &dim : p.shape) extents.push_back(static_cast<int>(dim.extent));
     spread(p.y, dims, extents, {.rows_first = k.asks_channel_major()});
+}
+
+void pointwise_on_gpu(KernelBuilder &k) {
+    Pointwise p = declare_pointwise(k);
+    const bool turns = !p.grouped && TurnedTile::fits(p.group);
+    if (turns && k.is_channel_major("x") != k.asks_channel_major_of_result()) turned_pointwise(k, p);
+    else straight_pointwise(k, p);
     k.output(p.y, p.shape);
-    k.allow_channel_major_with_operands({"x", p.y.name()});
+    if (!turns) return k.allow_channel_major_with_operands({"x", p.y.name()});
+    k.allow_channel_major({"x"});
+    k.allow_channel_major_with_operands({p.y.name()});
+    k.prefer_one_order();
 }
 
 const Kernel pointwise{"pointwise", pointwise_on_cpu, pointwise_on_gpu, Fp16::inputs_and_outputs};

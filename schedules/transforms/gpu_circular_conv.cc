@@ -75,7 +75,7 @@ public:
         if (!all_ || rows_ % sector_channels != 0) return;
         std::vector<std::string> together{"u", y.name()};
         if (adaptive_) together.emplace_back("h");
-        k_.allow_channel_major_with_operands(together, wide_ < sector_channels);
+        k_.allow_channel_major_with_operands(together, sectors_of_rows(wide_));
     }
 
 private:

@@ -3,6 +3,7 @@
 // file declares the arguments and hands over the epilogue.
 #include "schedules/contract/register_transform.h"
 #include "schedules/halide/registry.h"
+#include "schedules/halide/threads.h"
 #include "schedules/halide/written_epilogue.h"
 #include "schedules/spirv/long_conv.h"
 
@@ -38,7 +39,7 @@ static void build_circular_conv_registers(KernelBuilder &k) {
     if (row > 1) {
         std::vector<std::string> together{"u", y.name()};
         if (adaptive) together.emplace_back("h");
-        k.allow_channel_major_with_operands(together, form->lanes < sector_channels);
+        k.allow_channel_major_with_operands(together, sectors_of_rows(static_cast<int>(form->lanes)));
     }
 
     k.written = [&k, form = *form, epilogue, shape, length, row, scale, channel_major] {

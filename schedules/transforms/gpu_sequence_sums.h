@@ -23,8 +23,8 @@ public:
     // The real sequence whose bins from 0 to length/2 are h(k), times length. The imaginary parts
     // of bin 0 and of bin length/2 count as zero.
     Samples inverse(const Bins &h);
-    // A workgroup reads a part of each sector.
-    bool prefers_channel_major() const { return transform_ && wide_ < sector_channels; }
+    // Of rows that lie one after the other. Sums over all samples take what they take in either order.
+    uint32_t sectors_by_row() const { return transform_ ? sectors_of_rows(wide_) : ideal_sectors; }
     // Of what is made of the results: `inner` within `row`, of which there are `rows`.
     void schedule(Halide::Func y, const Halide::Var &lane, const Halide::Var &row,
                   const std::vector<Halide::Var> &inner, int rows);

@@ -189,7 +189,7 @@ static void build_sequence_transform_on_gpu(KernelBuilder &k) {
     sums.schedule(y, v, r, {part}, of.out_rows);
     k.output(y, of.rows_of(of.out_rows, of.parts_out));
     if (of.all && of.row > 1 && of.whole_sectors(of.rows, of.out_rows))
-        k.allow_channel_major({"x", y.name()}, sums.prefers_channel_major());
+        k.allow_channel_major({"x", y.name()}, sums.sectors_by_row());
 }
 
 static void build_sequence_inverse_on_gpu(KernelBuilder &k) {
@@ -207,7 +207,7 @@ static void build_sequence_inverse_on_gpu(KernelBuilder &k) {
     sums.schedule(y, v, r, {}, of.rows);
     k.output(y, of.y_shape);
     if (of.all && of.row > 1 && !of.product && of.whole_sectors(of.rows, of.length))
-        k.allow_channel_major_with_operands({"h", y.name()}, sums.prefers_channel_major());
+        k.allow_channel_major_with_operands({"h", y.name()}, sums.sectors_by_row());
 }
 
 static const Kernel sequence_transform{"sequence_transform", build_sequence_transform,

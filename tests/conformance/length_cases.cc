@@ -176,7 +176,7 @@ void check_lengths(const compiler::Options &options, const std::shared_ptr<lw_de
     // there are streams only, no run has a length.
     for (const ir::OpDef *op : ir::all_ops()) {
         const bool own_rule = op->stream != ir::find_op("relu")->stream;
-        CHECK_MESSAGE((!own_rule || op->streams_only || covered.contains(op->name)), std::string(op->name),
+        CHECK_MESSAGE((!own_rule || op->of_passes || covered.contains(op->name)), std::string(op->name),
                       " is in no case");
     }
 }

@@ -62,6 +62,7 @@ void LayerPackage::sgconv(const std::string &name, uint64_t channels, uint32_t l
                   {"postact", "glu"}};
     if (how.two_sided) layer["bidirectional"] = true;
     if (how.copies > 1) layer["channels"] = how.copies;
+    if (how.alone) layer["linear"] = true, layer.erase("postact");
     layers_.push_back(std::move(layer));
     const uint64_t sides = (how.two_sided ? 2 : 1) * how.copies, inputs = how.copies * channels;
     for (uint32_t scale = 0; how.kernel_dim << scale < 2 * l_max; ++scale)
@@ -70,6 +71,7 @@ void LayerPackage::sgconv(const std::string &name, uint64_t channels, uint32_t l
     weights_[name + ".kernel_norm_initialized"] = {{}, {1.0f}};
     tensor(name + ".multiplier", {1, channels, 1}, 0, 2);
     tensor(name + ".D", {how.copies, channels}, 0.5f);
+    if (how.alone) return;
     tensor(name + ".output_linear.0.weight", {2 * channels, inputs}, scale_of(inputs));
     tensor(name + ".output_linear.0.bias", {2 * channels}, 0.2f);
 }

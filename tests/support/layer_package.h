@@ -18,6 +18,7 @@ public:
         bool two_sided = false;
         float norm = 2; // divides the kernel, whose first scales are the largest
         uint32_t copies = 1;
+        bool alone = false; // the convolution, without activation and projection
     };
 
     void plain(const std::string &type, const std::string &name); // without weights

@@ -331,7 +331,7 @@ const OpDef op_late_conv2d{
     .infer = infer_late,
     .stream = stream_late,
     .begins_late = true,
-    .streams_only = true,
+    .of_passes = true,
     .kernel = kernel,
     .reference = reference,
 };

@@ -264,7 +264,7 @@ const OpDef op_late_long_conv{
     .infer = infer_late,
     .stream = stream_late,
     .begins_late = true,
-    .streams_only = true,
+    .of_passes = true,
     .channel_tiles = true,
     .algorithms = algorithms,
     .reference = reference,

@@ -36,7 +36,7 @@ const OpDef op_wait{
     .infer = infer,
     .stream = keep_shifted_rows,
     .begins_late = true,
-    .streams_only = true,
+    .of_passes = true,
     .no_epilogue = true,
     .kernel = shift_kernel,
     .reference = reference,

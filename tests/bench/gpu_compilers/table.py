@@ -6,10 +6,6 @@ SLACK = {"instructions": 12, "cycles": 600, "registers": 8}
 SECTORS, SHARED = 4.5, 1.3  # of a request of 4 bytes a lane; over the ideal
 VARIANT = "variant"  # and its number, behind the first
 BY_CHANNEL = "channel-major"  # and the numbers of the arguments that lie so
-# Fewer than 8 channels of so many rows fit into shared memory beside each other. Where rows have their channels innermost,
-# a request then takes more sectors than it uses. Neighbouring workgroups use the rest.
-FEW_CHANNELS = {"vulkan-32k": {"long_conv_registers": {2048: 8, 4096: 16, 8192: 32}},
-                "vulkan-16k": {"long_conv_fused": {512: 8, 1024: 16, 2048: 32}}}
 MULTIPLY_ADDS = 0.7  # of the instructions of a loop, for products in registers
 MULTIPLY_ADDS_BY_CHANNEL = 0.68  # where four inputs come in four loads
 
@@ -74,15 +70,7 @@ def print_table(rows, compilers):
         print(f"{name}\n    {' · '.join(cells)} · sectors {row['sectors']} · shared {row['shared']} · {kinds} {' '.join(facts)}")
 
 
-def sectors_limit(name, target):
-    kernel, *params = name.split(": ", 1)[1].split()
-    if BY_CHANNEL in params:
-        return SECTORS
-    length = next((int(word.split("=")[1]) for word in params if word.startswith("length=")), 0)
-    return FEW_CHANNELS.get(target, {}).get(kernel, {}).get(length, SECTORS)
-
-
-def check(rows, table, compilers, target):
+def check(rows, table, compilers):
     """(problems, notes). What must hold of every module, and what must not be worse than in the table."""
     problems, notes = [], []
     for name, row in rows.items():
@@ -90,7 +78,7 @@ def check(rows, table, compilers, target):
         for fact in ("float64", "int64", "indexed_private"):
             if row.get(fact):
                 problems.append(f"{name}: {fact}")
-        for figure, limit in (("sectors", sectors_limit(name, target)), ("shared", SHARED)):
+        for figure, limit in (("sectors", SECTORS), ("shared", SHARED)):
             if row[figure] > limit:
                 problems.append(f"{name}: {figure} {row[figure]}, limit {limit}")
         if name not in table:

@@ -28,12 +28,13 @@ TEST_CASE("kernel signature: arguments that change their layout together") {
         parse_signature(R"({"args":[{"name":"x","kind":"input","elem":"f32","dims":[[16,1],[4,16]]},
         {"name":"b","kind":"input","elem":"f32","dims":[[16,1]]},
         {"name":"y","kind":"output","elem":"f32","dims":[[16,1],[4,16]]}],"scratch_bytes":0,
-        "layout_groups":[[0],[2]],"prefers_channel_major":true})");
+        "layout_groups":[[0],[2]],"sectors_by_row":16,"prefers_one_order":true})");
     REQUIRE_MESSAGE(signature, signature.status().message());
     CHECK(signature->args[0].layout_group == 1);
     CHECK(signature->args[1].layout_group == 0);
     CHECK(signature->args[2].layout_group == 2);
-    CHECK(signature->prefers_channel_major);
+    CHECK(signature->sectors_by_row == 16);
+    CHECK(signature->prefers_one_order);
 }
 
 TEST_CASE("kernel signature: keys that are not known mean nothing") {
@@ -63,6 +64,9 @@ TEST_CASE("kernel signature: a text that is none is a failure that names the pla
         {R"({"args":[{"name":"x","kind":"scalar","elem":"i32","high":-1}],"scratch_bytes":0})",
          "args[0].high"},
         {R"({"args":[],"scratch_bytes":0,"layout_groups":7})", "layout_groups"},
+        {R"({"args":[],"scratch_bytes":0,"sectors_by_row":3})", "sectors_by_row"},
+        {R"({"args":[],"scratch_bytes":0,"sectors_by_row":33})", "sectors_by_row"},
+        {R"({"args":[],"scratch_bytes":0,"sectors_by_row":"16"})", "sectors_by_row"},
         {R"({"args":[],"scratch_bytes":0,"layout_groups":[[0]]})", "layout_groups"},
         {R"({"args":[],"scratch_bytes":0,"layout_groups":[-1]})", "layout_groups"},
         {R"({"args":[{"name":"x","kind":"input","elem":"f32","dims":[[4,1]]}],"scratch_bytes":0,"layout_groups":[[0]]})",

@@ -1,4 +1,5 @@
-// Which values of a run lie channel by channel: by hand-made plans and signatures.
+// Which values of a run lie channel by channel, and which have a copy: by hand-made plans and
+// signatures.
 #include "compiler/plan/channel_major.h"
 #include <doctest/doctest.h>
 
@@ -9,7 +10,12 @@ using namespace longwave::compiler;
 
 namespace {
 
-// Buffer b holds value 10 + b. Each argument of a kernel is {buffer, layout group}.
+// Row by row a kernel that prefers channels moves four times as much.
+constexpr uint32_t sectors_of_two_channels = 16;
+constexpr double bytes_of_value = 16 * 64 * 4;
+
+// Buffer b holds value 10 + b. Each argument of a kernel is {buffer, layout group}; it belongs to the
+// node of its number.
 class Plan {
 public:
     explicit Plan(size_t buffers) {
@@ -18,8 +24,9 @@ public:
     }
     Step &call(const std::vector<std::pair<BufferId, uint8_t>> &arguments, bool prefers = false) {
         Step step{.spec = "kernel " + std::to_string(plan_.steps.size())};
+        step.node = static_cast<int>(plan_.steps.size());
         schedules::Signature &signature = signatures_[step.spec];
-        signature.prefers_channel_major = prefers;
+        if (prefers) signature.sectors_by_row = sectors_of_two_channels;
         for (const auto &[buffer, group] : arguments) {
             step.args.emplace_back(Place{.buffer = buffer});
             schedules::KernelArg arg{.dims = {{16, 1}, {64, 16}}};
@@ -32,7 +39,10 @@ public:
     EntryPlan &plan() { return plan_; }
     schedules::Signature &signature(size_t step) { return signatures_["kernel " + std::to_string(step)]; }
     const KernelSignatures &signatures() const { return signatures_; }
-    ChannelMajor found() const { return find_channel_major(plan_, signatures_); }
+    ChannelMajor found() const { return find_layouts(plan_, signatures_).channel_major; }
+    ValueLayouts with_copies(double dispatch_bytes) const {
+        return find_layouts(plan_, signatures_, {.dispatch_bytes = dispatch_bytes});
+    }
 
 private:
     EntryPlan plan_;
@@ -55,7 +65,7 @@ Plan chain() {
 TEST_CASE("channel-major: what a kernel prefers, between others that can read and write it") {
     CHECK(chain().found() == ChannelMajor{11, 12});
     Plan nobody = chain();
-    nobody.signature(1).prefers_channel_major = false;
+    nobody.signature(1).sectors_by_row = schedules::ideal_sectors;
     CHECK(nobody.found().empty());
 }
 
@@ -85,7 +95,7 @@ TEST_CASE("channel-major: steps and places that count in rows") {
         // The end of a sequence has a kernel of its own, for float32.
         const bool tail = kind == Step::Kind::zero_tail;
         CHECK(plan.found() == (tail ? ChannelMajor{11, 12} : ChannelMajor{}));
-        CHECK(find_channel_major(plan.plan(), plan.signatures(), false).empty());
+        CHECK(find_layouts(plan.plan(), plan.signatures(), {.clears_tails = false}).channel_major.empty());
         if (!tail) continue;
         std::get<Place>(plan.plan().steps.back().args[0]).offset = 64; // silence before the first row
         CHECK(plan.found().empty());
@@ -117,6 +127,81 @@ TEST_CASE("channel-major: groups of one kernel are apart, and convolutions decid
     plan.plan().inputs.push_back({.place = {.buffer = 0}});
     plan.plan().outputs.push_back({.place = {.buffer = 5}});
     CHECK(plan.found() == ChannelMajor{11, 12});
+}
+
+// A convolution between the input and the output of the model.
+static Plan between_ports() {
+    Plan plan(2);
+    plan.call({{0, 1}, {1, 1}}, true);
+    plan.plan().inputs.push_back({.place = {.buffer = 0}});
+    plan.plan().outputs.push_back({.place = {.buffer = 1}});
+    return plan;
+}
+
+TEST_CASE("channel-major: copies, if they move less than what they save") {
+    const Plan plan = between_ports();
+    CHECK(plan.found().empty());
+    // Three of four bytes of both values are lost, and both copies read and write one.
+    const ValueLayouts cheap = plan.with_copies(0);
+    CHECK(cheap.channel_major == ChannelMajor{11});
+    CHECK(cheap.reorders ==
+          std::vector<Reorder>{{.value = 10, .readers = {0}}, {.value = 11, .output = true}});
+    CHECK(plan.with_copies(bytes_of_value - 1).reorders.size() == 2);
+    for (const double dispatch : {bytes_of_value, 1e300}) {
+        const ValueLayouts dear = plan.with_copies(dispatch);
+        CHECK(dear.channel_major.empty());
+        CHECK(dear.reorders.empty());
+    }
+    Plan less = plan; // half of the bytes are lost: two copies move twice as much
+    less.signature(0).sectors_by_row = 8;
+    CHECK(less.with_copies(0).reorders.empty());
+}
+
+TEST_CASE("channel-major: one copy for all kernels that read the other order") {
+    Plan plan(6);
+    plan.call({{0, 1}, {1, 2}});
+    plan.call({{1, 1}, {2, 1}}, true);
+    plan.call({{2, 0}, {3, 0}}); // two that read rows only
+    plan.call({{2, 0}, {4, 0}});
+    plan.call({{2, 1}, {5, 2}}); // one that reads both, and takes rows where nothing is gained
+    plan.plan().inputs.push_back({.place = {.buffer = 0}});
+    plan.plan().outputs.push_back({.place = {.buffer = 5}});
+    const ValueLayouts layouts = plan.with_copies(0);
+    CHECK(layouts.channel_major == ChannelMajor{11, 12});
+    CHECK(layouts.reorders == std::vector<Reorder>{{.value = 12, .readers = {2, 3, 4}}});
+}
+
+TEST_CASE("channel-major: no copy of what is fixed for other reasons, nor of rows that cannot be turned") {
+    Plan tiles = between_ports();
+    tiles.plan().steps[0].tiles = 2;
+    Plan offset = between_ports();
+    std::get<Place>(offset.plan().steps[0].args[0]).offset = 64;
+    Plan silence = between_ports();
+    silence.plan().steps.push_back({.kind = Step::Kind::zero, .args = {Place{.buffer = 0}}});
+    Plan narrow = between_ports();
+    for (schedules::KernelArg &arg : narrow.signature(0).args) arg.dims[0].extent = 12;
+    for (const Plan &plan : {tiles, offset, silence, narrow}) {
+        const ValueLayouts layouts = plan.with_copies(0);
+        CHECK(layouts.channel_major.empty());
+        CHECK(layouts.reorders.empty());
+    }
+}
+
+TEST_CASE("channel-major: a kernel changes the order within, where no other does it for less") {
+    // A convolution, a chain of pointwise ops, and a reader.
+    const auto before = [](std::vector<std::pair<BufferId, uint8_t>> reader) {
+        Plan plan(5);
+        plan.call({{0, 1}, {1, 2}});
+        plan.call({{1, 1}, {2, 1}}, true);
+        plan.call({{2, 1}, {3, 2}});
+        plan.signature(2).prefers_one_order = true;
+        plan.call(std::move(reader));
+        plan.plan().inputs.push_back({.place = {.buffer = 0}});
+        plan.plan().outputs.push_back({.place = {.buffer = 4}});
+        return plan;
+    };
+    CHECK(before({{3, 1}, {4, 2}}).found() == ChannelMajor{11, 12, 13}); // a product changes it
+    CHECK(before({{3, 0}, {4, 0}}).found() == ChannelMajor{11, 12});
 }
 
 } // namespace channel_major_test
