@@ -1,8 +1,8 @@
 // A file of `longwave bench MODEL --device vulkan --layers --json`: the time of each layer of an
 // offline run on the CPU and on a device, and the times of transfers between them. JSON:
 // "layer_times" 1 (the version), "model", "device", "processor", "ticks", "submission_us",
-// "byte_us", "move_us", "layers" [{"layer", "cpu_us", "gpu_us"}]. A gpu_us of null: the layer does
-// not run on the device.
+// "byte_us", "move_us", "layers" [{"layer", "cpu_us", "gpu_us", "gpu_bytes"}]. A gpu_us of null: the
+// layer does not run on the device. The bytes are for readers.
 #pragma once
 #include "compiler/placement/assignment.h"
 #include "formats/base/expected.h"

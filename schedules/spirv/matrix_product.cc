@@ -282,8 +282,9 @@ std::vector<ProductTile> product_tiles(const ProductSizes &sizes, const schedule
         // Narrow matrices: more rows instead.
         while (tile.across > 4 && tile.panels() / 2 >= all) tile.across /= 2, tile.down *= 2;
         if (tile.shared_floats() * 4 > limits.shared_bytes || tile.threads() > limits.threads) continue;
-        // A thread would bring too many inputs, more so where it also takes words apart.
-        if (tile.rows * std::min(panels.of_word(), 2u) > tile.across) continue;
+        // Words that are taken apart leave fewer registers for inputs on their way.
+        while (panels.of_word() > 1 && 2 * tile.rows > tile.across) tile.rows /= 2;
+        if (tile.rows > tile.across) continue; // a thread would bring too many inputs
         if (sizes.blocks > 1 && all / sizes.blocks % tile.panels()) continue;
         if (std::ranges::find(found, tile) != found.end()) continue;
         if (!busy) best = found.size();

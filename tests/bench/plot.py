@@ -53,6 +53,8 @@ def ratio(*parts):
 PICTURES = {
     "conv": (ratio("length"), "Whole convolutions: time as a part of the peer's, by length", "ours / theirs"),
     "conv-gpu": (lambda row: (f"{row['length']}, {row['batch']} sequences", row["contestant"], row.get("gs_per_s")), "Convolutions on a GPU, by length and batch", "Gs/s"),
+    "gpu-copy": (lambda row: (f"{row['bytes'] >> 10} KiB", None, row.get("gb_per_s")), "Copies on a GPU, by size", "GB/s"),
+    "gpu-layer": (lambda row: (f"{row['model']} {row['layer']}", None, row["share_of_copy"]), "Layers: rate of memory as a part of the largest copy's", "share"),
     "stream": (lambda row: (f"{row['channels']} ch, blocks of {row['block']}", row["contestant"], row["ns"]), "Streams: ns a sample and channel", "ns"),
     "linear": (lambda row: (f"{row['in']} x {row['out']}, {row['rows']} rows", row["peer"], row["ratio"]), "Products: time as a part of the peer's", "ours / theirs"),
     "model": (ratio("model", "piece"), "Models: time as a part of the peer's", "ours / theirs"),
@@ -76,7 +78,7 @@ def draw(plt, rows, picture, path):
         at = [i + (g - (len(groups) - 1) / 2) * height for i, label in enumerate(labels) if label in values]
         drawn = axes.barh(at, [values[label] for label in labels if label in values], height, color=COLOURS[g % len(COLOURS)], label=group)
         axes.bar_label(drawn, fmt="%.2f", padding=3, fontsize=8)
-    if axis not in ("ns", "Gs/s"):
+    if axis not in ("ns", "Gs/s", "GB/s"):
         axes.axvline(1, color="#444444", linewidth=1)
     axes.set_yticks(range(len(labels)), labels, fontsize=9)
     axes.invert_yaxis()

@@ -64,9 +64,10 @@ void interpreted(const Shape &shape, const targets::Target &target) {
     if (programs.empty())
         for (const gpu::ProductTile &tile : gpu::product_tiles(sizes, schedules::limits_of(target)))
             programs.push_back(gpu::matrix_product(sizes, tile, finish));
-    // With few registers Halide schedules five rows and more of inputs that are no fours.
-    if (schedules::limits_of(target).few_registers() && shape.in % 4 && shape.rows > 4 && programs.empty())
-        return;
+    // With few registers Halide schedules what has more than four sums for each output, of inputs that
+    // are no fours.
+    const bool many = sizes.rows * sizes.panels.halves > 4;
+    if (schedules::limits_of(target).few_registers() && shape.in % 4 && many && programs.empty()) return;
     REQUIRE(!programs.empty());
 
     schedules::PackedPanels packed(sizes.panels);

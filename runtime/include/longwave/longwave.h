@@ -418,7 +418,7 @@ typedef enum lw_format {
 typedef struct lw_stream_options {
     size_t struct_size;
     lw_format format; /**< of pushed samples; with NULL options it fits the input */
-    uint32_t queue;   /**< output rows that may wait. 0: 64. At least those of a block, on a GPU of two */
+    uint32_t queue;   /**< output rows that may wait. 0: 64. At least those of a block; GPU: of two */
     uint32_t entry;   /**< own entry: index into lw_model_info.stream_entries; 0: the default */
 } lw_stream_options;
 
@@ -522,8 +522,8 @@ LW_API lw_status lw_stream_push(lw_stream *stream, const void *samples, size_t n
  * next submit or flush.
  *
  * Two blocks of a stream can be in flight, if the queue has room for the rows of both. Then push
- * waits for the older one before it takes more. finish, reset, save, load, copy and prefill wait for
- * both.
+ * waits for the older one before it takes more. finish, reset, save, load, copy and prefill wait
+ * for both.
  *
  * Several threads may drive streams of one device at once. Flush a stream before it goes to another
  * thread. Not for real-time threads.

@@ -357,7 +357,7 @@ Status Gpu::run(const Record &record) {
     return check(vkResetFences(s.device, 1, &s.fence), "vkResetFences");
 }
 
-Expected<double> Gpu::time(const Record &record, unsigned calls, unsigned repeats) {
+Expected<Gpu::Times> Gpu::time(const Record &record, unsigned calls, unsigned repeats) {
     State &s = *state_;
     std::vector<double> seconds;
     for (unsigned repeat = 0; repeat < repeats + 1; repeat++) { // the first warms
@@ -379,7 +379,7 @@ Expected<double> Gpu::time(const Record &record, unsigned calls, unsigned repeat
                               double{s.properties.limits.timestampPeriod} / calls);
     }
     std::sort(seconds.begin(), seconds.end());
-    return seconds[seconds.size() / 2];
+    return Times{seconds[seconds.size() / 2], seconds.front(), seconds.back()};
 }
 
 bool Gpu::software() const { return state_->properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU; }

@@ -57,9 +57,12 @@ public:
 
     using Record = std::function<Status(VkCommandBuffer)>;
     Status run(const Record &record); // once
-    // The median of `repeats` submissions of `calls` calls each, with a barrier between calls:
-    // seconds a call, by the clock of the device.
-    Expected<double> time(const Record &record, unsigned calls, unsigned repeats);
+    // Seconds per call, by the clock of the device.
+    struct Times {
+        double median = 0, least = 0, most = 0;
+    };
+    // Of `repeats` submissions of `calls` calls each, with a barrier between calls.
+    Expected<Times> time(const Record &record, unsigned calls, unsigned repeats);
 
     bool software() const;
     const std::string &name() const;

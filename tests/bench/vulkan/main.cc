@@ -1,5 +1,6 @@
 // bench_conv_gpu: our fused convolution of a GPU against VkFFT's and a copy, JSON lines on standard
 // output. `longwave bench conv --device vulkan` starts it.
+#include "tests/bench/vulkan/limits.h"
 #include "tests/bench/vulkan/problem.h"
 #include "tools/cli/command_line/command_line.h"
 #include "tools/cli/output/json_line.h"
@@ -21,6 +22,7 @@ struct Flags {
     std::vector<uint32_t> lengths = {64, 128, 256, 512, 1024, 2048, 4096}, batches = {1, 8, 64};
     uint32_t channels = 64, repeats = 20;
     std::string device = "vulkan", kernels, to_write, peer = "vkfft";
+    uint64_t limits_bytes = 0; // 0: convolutions
     bool json = true, software_times = false;
 };
 
@@ -71,10 +73,13 @@ Expected<bool> compare(Gpu &gpu, const Problem &problem, const Flags &flags) {
                 line["times"] = "left out: a software driver";
             } else {
                 LW_TRY(contestant.reset());
-                LW_ASSIGN(const double seconds, gpu.time(record, calls_for(gpu, problem), flags.repeats));
+                LW_ASSIGN(const Gpu::Times times, gpu.time(record, calls_for(gpu, problem), flags.repeats));
+                const double seconds = times.median;
                 if (made.name == "copy") of_copy = seconds;
                 if (made.name == "longwave") ours = seconds;
                 line["us"] = 1e6 * seconds;
+                line["us_least"] = 1e6 * times.least;
+                line["us_most"] = 1e6 * times.most;
                 line["gs_per_s"] = 1e-9 * static_cast<double>(problem.samples()) / seconds;
                 line["share_of_copy"] = of_copy / seconds;
                 if (ours > 0 && made.name != "longwave") line["ratio"] = ours / seconds;
@@ -90,6 +95,10 @@ Status compare_all(const Flags &flags) {
     if (!flags.to_write.empty()) return write_kernels(flags.to_write, flags.lengths, flags.channels);
     const size_t colon = flags.device.find(':');
     const int number = colon == std::string::npos ? -1 : std::atoi(flags.device.c_str() + colon + 1);
+    if (flags.limits_bytes > 0) {
+        LW_ASSIGN(Gpu gpu, Gpu::open(number));
+        return measure_limits(gpu, flags.limits_bytes, flags.repeats);
+    }
     bool right = true;
     for (const uint32_t length : flags.lengths)
         for (const uint32_t batch : flags.batches) {
@@ -130,6 +139,9 @@ int main(int argc, char **argv) {
         ->capture_default_str();
     program.add_option("--kernels", flags.kernels, "Folder of compiled kernels (default: compile them now)");
     program.add_option("--write-kernels", flags.to_write, "Compile the kernels into this folder, and exit");
+    program.add_option("--limits", flags.limits_bytes,
+                       "Measure copies up to this many bytes instead, and what a dispatch, a barrier and a "
+                       "submission cost");
     program.add_flag("--software-times", flags.software_times,
                      "Measure on a software driver, too. Only ratios of our kernels mean something there");
     program.add_flag("--json", flags.json, "Accepted for uniformity: the result is always JSON");

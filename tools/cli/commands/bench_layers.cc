@@ -1,4 +1,5 @@
 #include "tools/cli/commands/bench_layers.h"
+#include "formats/artifact/geometry.h"
 #include "tools/cli/files/limited_json.h"
 #include "tools/cli/model/artifact_file.h"
 #include "tools/cli/model/device.h"
@@ -52,6 +53,21 @@ size_t layer_of(const std::vector<std::string> &names, const fb::Step &step) {
 }
 
 #if LONGWAVE_WITH_VULKAN
+// Bytes that the calls of a layer reach on the GPU, each argument once.
+std::vector<uint64_t> bytes_of(const fb::Plan &plan, int entry, const std::vector<std::string> &names) {
+    std::vector<uint64_t> layers(names.size(), 0);
+    for (const fb::Step *step : *plan.entries()->Get(static_cast<uint32_t>(entry))->steps()) {
+        const size_t layer = layer_of(names, *step);
+        if (layer == names.size() || step->kind() != fb::StepKind::call || step->cpu()) continue;
+        for (const fb::KernelArg *arg : *plan.kernels()->Get(step->kernel())->args()) {
+            uint64_t span = 0;
+            if (arg->kind() != fb::ArgKind::scalar && artifact::span_bytes(*arg, &span))
+                layers[layer] += span;
+        }
+    }
+    return layers;
+}
+
 // Microseconds per layer in an entry, summed over its steps on one device; -1: the layer has no
 // call there.
 Expected<std::vector<double>> times_of(const Model &model, const fb::Plan &plan, int entry, bool gpu,
@@ -102,12 +118,14 @@ Expected<ordered_json> bench_layers(const ModelFlags &flags) {
                          {"submission_us", times.submission_us},
                          {"byte_us", times.byte_us},
                          {"move_us", times.move_us}};
+    const std::vector<uint64_t> bytes = bytes_of(plan, there, names);
     json["layers"] = ordered_json::array();
     for (size_t i = 0; i < names.size(); i++)
         if (cpu[i] >= 0)
             json["layers"].push_back({{"layer", names[i]},
                                       {"cpu_us", cpu[i]},
-                                      {"gpu_us", gpu[i] >= 0 ? ordered_json(gpu[i]) : ordered_json()}});
+                                      {"gpu_us", gpu[i] >= 0 ? ordered_json(gpu[i]) : ordered_json()},
+                                      {"gpu_bytes", bytes[i]}});
     return json;
 #else
     return Status::usage("--layers: this program was built without Vulkan");
