@@ -37,6 +37,10 @@ inline constexpr uint32_t sectors_of_rows(int channels) {
 
 int power_of_two_above(int n); // the smallest that is at least n
 
+// Whether a result of so many elements takes long enough for variants of its kernel to matter: more
+// than the microseconds of a dispatch.
+inline constexpr bool worth_variants(int width, int rows) { return int64_t{width} * rows >= 1 << 16; }
+
 // A sum, or another fold, over `extent` lanes by the `threads` of a workgroup: each over its own,
 // apart by `threads`, then in two steps through shared memory. `threads` is a power of two.
 class Fold {

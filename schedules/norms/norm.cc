@@ -142,6 +142,11 @@ void norm_on_gpu(KernelBuilder &k) {
     int threads = std::min(64, power_of_two_above(size));
     while (threads > 1 && threads * n.groups > 1024) threads /= 2;
     int most = std::min(64 / threads, 1024 / (threads * n.groups));
+    // Fewer threads for each of more rows, or more threads for one.
+    const bool varies = !grouped && !channel_major && size >= 64 && worth_variants(n.width, n.rows);
+    const size_t variant = k.variant(varies ? 3 : 1);
+    if (variant == 1) threads = 32, most = 8;
+    if (variant == 2) threads = 128, most = 1;
     if (channel_major) threads = std::min(8, threads), most = 32; // of the rows, which lie side by side
     const int tile = std::max(1, std::min(power_of_two_above(n.rows), most));
 

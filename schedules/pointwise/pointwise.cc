@@ -77,7 +77,12 @@ void straight_pointwise(KernelBuilder &k, Pointwise &p) {
     std::vector<int> extents;
     for (const Var &var : p.vars()) dims.emplace_back(var);
     for (const Dim &dim : p.shape) extents.push_back(static_cast<int>(dim.extent));
-    spread(p.y, dims, extents, {.rows_first = k.asks_channel_major()});
+    // More threads in a workgroup, or several rows in a thread: its loads are under way together.
+    constexpr SpreadOptions variants[] = {{}, {.threads = 256}, {.elements_y = 4}};
+    const bool varies = !p.grouped && worth_variants(p.group, p.rows);
+    SpreadOptions options = variants[k.variant(varies ? std::size(variants) : 1)];
+    options.rows_first = k.asks_channel_major();
+    spread(p.y, dims, extents, options);
 }
 
 void pointwise_on_gpu(KernelBuilder &k) {

@@ -1,6 +1,7 @@
 // Kernels that work row by row: pointwise, norm, softmax, image_patches, pair_features.
 #include "tests/kernels/check.h"
 #include "tests/kernels/random.h"
+#include "tests/kernels/vulkan.h"
 
 namespace rows_test {
 
@@ -134,6 +135,21 @@ TEST_CASE("norm: layer, transposed and rms over the valid lanes of each row") {
     run_everywhere({norm("layer", 97, 1, 2, 1e-5), norm("layer", 6, 3, 5, 1e-5),
                     norm("layer", 96, 1, 1, 1e-5), norm("rms", 97, 1, 2, 1e-5), norm("rms", 16, 2, 33, 1e-6),
                     norm("transposed", 97, 1, 2, 0), norm("transposed", 3, 2, 2, 0)});
+}
+
+TEST_CASE("pointwise and norm: many values, in every variant of a GPU") {
+    run_everywhere(
+        {pointwise(97, 97, 701, R"({"op":"relu"})", 1, 0, [](double x) { return std::max(x, 0.0); }),
+         norm("layer", 97, 1, 701, 1e-5), norm("rms", 270, 1, 303, 1e-5), norm("transposed", 70, 2, 457, 0)});
+    if (gpu_under_test())
+        for (
+            const char *kernel :
+            {R"({"kernel":"pointwise","params":{"width":112,"channels":97,"rows":701},"epilogue":[{"op":"relu"}]})",
+             R"({"kernel":"norm","params":{"kind":"rms","channels":270,"copies":1,"rows":303,"eps":1e-5}})"}) {
+            const auto variants = load_gpu_kernels(kernel, *gpu_under_test(), find_kgen());
+            REQUIRE_MESSAGE(variants, variants.status().message());
+            CHECK(variants->size() == 3);
+        }
 }
 
 TEST_CASE("norm: an epilogue keeps the padding of every copy zero") {

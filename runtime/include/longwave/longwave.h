@@ -418,7 +418,7 @@ typedef enum lw_format {
 typedef struct lw_stream_options {
     size_t struct_size;
     lw_format format; /**< of pushed samples; with NULL options it fits the input */
-    uint32_t queue;   /**< output rows that may wait. 0: 64. At least those of a block; GPU: of two */
+    uint32_t queue;   /**< output rows that may wait. 0: 64. At least those of a block, GPU: of 2 */
     uint32_t entry;   /**< own entry: index into lw_model_info.stream_entries; 0: the default */
 } lw_stream_options;
 

@@ -197,9 +197,8 @@ uint64_t take(uint64_t *used, uint64_t bytes) {
 uint64_t place_tables(const StreamFamily &family, uint32_t capacity, Pool *pool) {
     uint64_t used = 0;
     for (uint32_t f = 0; f < most_blocks_in_flight; ++f) {
-        Dispatch *const calls = pool ? pool->frames[f].calls : nullptr, *const transfers =
-                                                                            pool ? pool->frames[f].transfers
-                                                                                 : nullptr;
+        Dispatch *const calls = pool ? pool->frames[f].calls : nullptr;
+        Dispatch *const transfers = pool ? pool->frames[f].transfers : nullptr;
         for (uint32_t c = 0; c < family.n_calls; ++c) {
             const uint64_t at = take(&used, uint64_t{4} * family.calls[c].row_words() * capacity);
             if (pool) calls[c].table_at = at;
