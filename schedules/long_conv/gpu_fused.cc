@@ -162,17 +162,17 @@ private:
         if (step != Step::inverse) transform_.forward(x, level, block);
         for (size_t i = 0; step == Step::middle && i < x.size(); i++) x[i] = x[i] * kernel(b.at[i]);
         if (step != Step::forward) transform_.inverse(x, level, block);
-        if (!writes) return b.store(points, places_, x);
+        if (!writes) return b.store(points, places_, x, wide_);
         if (ends) write_rows(b, apart, x);
         else define_points(out_, b.at, x);
         Var of_block("of_block"), grid("grid");
-        out_.update()
-            .allow_race_conditions()
+        Stage last = out_.update();
+        last.allow_race_conditions()
             .split(lane_, block_, of_block, wide_)
             .fuse(m_, g_, grid)
             .reorder(b.d.x, of_block, b.d.y, block_, other_, grid)
-            .gpu_blocks(block_, other_, grid)
-            .gpu_threads(of_block, b.d.y);
+            .gpu_blocks(block_, other_, grid);
+        threads_over(last, of_block, b.d.y, wide_);
     }
 
     // `least`: the first position that the point of a butterfly can have. What lies behind the rows

@@ -30,13 +30,17 @@ Expr Butterflies::number(int all, int threads) {
     return min(any, all - 1); // in sight of the bounds
 }
 
-void Butterflies::store(Func f, const SharedPlaces &shared, const std::vector<Complex> &x) const {
+void Butterflies::store(Func f, const SharedPlaces &shared, const std::vector<Complex> &x, int lanes) const {
     define_points(f, places(shared), x);
     const Var lane = f.args()[0];
-    f.update(f.num_update_definitions() - 1)
-        .allow_race_conditions()
-        .reorder(d.x, lane, d.y)
-        .gpu_threads(lane, d.y);
+    Stage stage = f.update(f.num_update_definitions() - 1);
+    stage.allow_race_conditions().reorder(d.x, lane, d.y);
+    threads_over(stage, lane, d.y, lanes);
+}
+
+void threads_over(Stage stage, const VarOrRVar &lane, const VarOrRVar &thread, int lanes) {
+    if (lanes == 1) stage.gpu_threads(thread);
+    else stage.gpu_threads(lane, thread);
 }
 
 int lanes_together(const KernelBuilder &k, int extent, int64_t bytes_of_lane) {

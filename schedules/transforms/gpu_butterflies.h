@@ -21,8 +21,10 @@ public:
     Butterflies(int all, int radix, int apart, int threads,
                 const std::function<Halide::Expr(const Halide::Expr &g)> &first);
     std::vector<Halide::Expr> places(const SharedPlaces &shared) const { return shared.butterfly(at[0], apart_, radix_); }
-    // Defines and schedules a pass over `f`: the points of each butterfly become x.
-    void store(Halide::Func f, const SharedPlaces &shared, const std::vector<Complex> &x) const;
+    // Defines and schedules a pass over `f`: the points of each butterfly become x. `lanes`: those of
+    // a workgroup, as threads_over.
+    void store(Halide::Func f, const SharedPlaces &shared, const std::vector<Complex> &x,
+               int lanes = 0) const;
 
     Halide::RDom d;               // x: the turns of a thread, y: threads
     Halide::Expr block, offset;   // of a butterfly: in which block of the level, how far into it
@@ -41,6 +43,11 @@ int lanes_together(const KernelBuilder &k, int extent, int64_t bytes_of_lane);
 // Threads of a workgroup whose transform is one channel's. A thread with one butterfly per pass would
 // hold what all passes need at once.
 int threads_of_channel(const KernelBuilder &k, int points);
+
+// Threads over the lanes and what each has. A workgroup of one lane has its threads in the first
+// dimension: software devices compute neighbours there at once.
+void threads_over(Halide::Stage stage, const Halide::VarOrRVar &lane, const Halide::VarOrRVar &thread,
+                  int lanes);
 
 // Refuses a transform that has no radices, or of which not one lane fits, by the name of its param.
 void require_fits(const KernelBuilder &k, const char *param, int length, int bytes_of_point);

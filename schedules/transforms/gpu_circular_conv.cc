@@ -67,8 +67,8 @@ public:
         y.split(c_, block, channel, wide_)
             .split(t, of_line, line, std::min(power_of_two_above(rows_), threads_), TailStrategy::GuardWithIf)
             .reorder(of_line, channel, line, block)
-            .gpu_blocks(block)
-            .gpu_threads(channel, line);
+            .gpu_blocks(block);
+        threads_over(y, channel, line, wide_);
         share(points_, LoopLevel(y, block), wide_, places_.count());
         if (adaptive_) share(made_, LoopLevel(y, block), wide_, places_.count());
         k_.output(y, y_shape);
@@ -94,7 +94,7 @@ private:
         if (step != Step::inverse) transform_.forward(x, level, b.block);
         for (size_t i = 0; step == Step::middle && i < x.size(); i++) x[i] = x[i] * kernel(b.at[i]);
         if (step != Step::forward) transform_.inverse(x, level, b.block);
-        b.store(f, places_, x);
+        b.store(f, places_, x, wide_);
     }
     // `least`: the first position that the point of a butterfly can have. What lies behind the rows
     // is zero.

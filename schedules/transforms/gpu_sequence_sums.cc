@@ -142,7 +142,8 @@ void SequenceSums::schedule(Func y, const Var &lane, const Var &row, const std::
     std::vector<VarOrRVar> order(inner.begin(), inner.end());
     if (transform_) {
         order.insert(order.end(), {of_line, channel, line, block});
-        y.reorder(order).gpu_blocks(block).gpu_threads(channel, line);
+        y.reorder(order).gpu_blocks(block);
+        threads_over(y, channel, line, wide_);
         transform_->compute_at(y, block);
     } else {
         // A result a thread: drivers may bound how many turns of loops it takes.

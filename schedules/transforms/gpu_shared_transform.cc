@@ -49,7 +49,8 @@ void SharedTransform::define_from_rows(const Row &row) {
     if (turns * side > 2 * points) t.where(t.x * side + t.y < 2 * points);
     const Expr at = min(t.x * side + t.y, 2 * points - 1);
     values(lane_, at % 2, places_(at / 2)) = row(lane_, at);
-    values.update().allow_race_conditions().reorder(t.x, lane_, t.y).gpu_threads(lane_, t.y);
+    values.update().allow_race_conditions().reorder(t.x, lane_, t.y);
+    threads_over(values.update(), lane_, t.y, wide_);
     passes({});
 }
 
@@ -73,7 +74,7 @@ void SharedTransform::pass(size_t number, int blocks, const Sample &sample) {
     x = dft(x);
     for (int m = 1; m < radix && blocks * radix < points; m++)
         x[static_cast<size_t>(m)] = x[static_cast<size_t>(m)] * root_(number, m, b.offset);
-    b.store(values, places_, x);
+    b.store(values, places_, x, wide_);
 }
 
 Expr SharedTransform::place(const Expr &k) const {
