@@ -4,7 +4,7 @@
 // that run alone.
 // Needs: values of the graph, each once, and nodes that read them.
 // Keeps: every result, and the order of the nodes.
-// Fails: Fault::internal for what is no value with rows.
+// Fails: Fault::internal if a value has no rows.
 #pragma once
 #include "compiler/ir/graph.h"
 #include "formats/base/expected.h"

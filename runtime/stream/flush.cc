@@ -74,8 +74,10 @@ bool begin_blocks(lw_stream *streams, bool later, lw_status &first) {
     bool any = false;
     for (lw_stream *stream = streams; stream; stream = stream->next) {
         if (!has_block(*stream) || !room_for_block(*stream, next_entry(*stream))) continue;
-        if (stream->n_begun == most_begun(*stream)) keep(first, end_block(*stream, Keep::all));
-        keep(first, begin_block(*stream, next_entry(*stream)));
+        lw_status status = LW_OK;
+        if (stream->n_begun == most_begun(*stream)) status = end_block(*stream, Keep::all);
+        if (status == LW_OK) status = begin_block(*stream, next_entry(*stream));
+        keep(first, status);
         stream->newest_later = later && stream->n_begun > 0;
         any = true;
     }

@@ -23,9 +23,10 @@ bool has_device() {
     return found;
 }
 
-Device::Device(const char *wanted) {
+Device::Device(const char *wanted, bool fall_back) {
     lw_vulkan_options options = through_shim();
     options.device = wanted;
+    options.fall_back = fall_back;
     const lw_status status = lw_vulkan_open(&options, &device_);
     INFO(lw_last_error());
     REQUIRE(status == LW_OK);
@@ -36,6 +37,13 @@ lw_vulkan_stats Device::stats() const {
     stats.struct_size = sizeof stats;
     CHECK(lw_vulkan_get_stats(device_, &stats) == LW_OK);
     return stats;
+}
+
+OpenedModel::OpenedModel(const std::vector<uint8_t> &bytes, bool fall_back) : device(nullptr, fall_back) {
+    const lw_open_options options = on(device);
+    const lw_status status = lw_model_open_memory(bytes.data(), bytes.size(), &options, &model);
+    INFO(lw_last_error());
+    REQUIRE(status == LW_OK);
 }
 
 int64_t taken = 0;

@@ -14,7 +14,7 @@ bool has_device();
 
 class Device {
 public:
-    explicit Device(const char *wanted = nullptr);
+    explicit Device(const char *wanted = nullptr, bool fall_back = false);
     ~Device() { lw_vulkan_close(device_); }
     Device(const Device &) = delete;
     operator lw_device *() const { return device_; }
@@ -22,6 +22,15 @@ public:
 
 private:
     lw_device *device_ = nullptr;
+};
+
+// A model on a device of its own.
+struct OpenedModel {
+    explicit OpenedModel(const std::vector<uint8_t> &bytes, bool fall_back = false);
+    ~OpenedModel() { lw_model_close(model); }
+    OpenedModel(const OpenedModel &) = delete;
+    Device device;
+    lw_model *model = nullptr;
 };
 
 // What is taken from `counting` and not given back.

@@ -9,18 +9,6 @@ using namespace longwave::test;
 
 namespace {
 
-struct Opened {
-    explicit Opened(const std::vector<uint8_t> &bytes) {
-        const lw_open_options options = on(device);
-        const lw_status status = lw_model_open_memory(bytes.data(), bytes.size(), &options, &model);
-        INFO(lw_last_error());
-        REQUIRE(status == LW_OK);
-    }
-    ~Opened() { lw_model_close(model); }
-    Device device;
-    lw_model *model = nullptr;
-};
-
 struct Runner {
     explicit Runner(const lw_model *model, uint32_t threads = 1) {
         lw_run_options options{};
@@ -46,7 +34,7 @@ TEST_CASE("vulkan, mixed: sequences of every length give what the CPU gives, a s
           "device") {
     if (!has_device()) return;
     const std::vector<uint8_t> bytes = mixed_model().bytes();
-    Opened there(bytes);
+    OpenedModel there(bytes);
     const Model cpu(bytes);
     Runner mixed(there.model), here(cpu);
     uint64_t runs = 0;
@@ -70,7 +58,7 @@ TEST_CASE("vulkan, mixed: sequences of every length give what the CPU gives, a s
 TEST_CASE("vulkan, mixed: valid lengths reach the steps on either side") {
     if (!has_device()) return;
     const std::vector<uint8_t> bytes = mixed_model().bytes();
-    Opened there(bytes);
+    OpenedModel there(bytes);
     const Model cpu(bytes);
     Runner mixed(there.model), here(cpu);
     for (size_t length : {1, 13, 40}) {
@@ -85,7 +73,7 @@ TEST_CASE("vulkan, mixed: valid lengths reach the steps on either side") {
 TEST_CASE("vulkan, mixed: a batch on several threads gives the same bits as one after the other") {
     if (!has_device()) return;
     const std::vector<uint8_t> bytes = mixed_model().bytes();
-    Opened there(bytes);
+    OpenedModel there(bytes);
     Runner one(there.model), three(there.model, 3);
     check_batch(one.runner, three.runner, 9);
 }
@@ -93,13 +81,8 @@ TEST_CASE("vulkan, mixed: a batch on several threads gives the same bits as one 
 TEST_CASE("vulkan, mixed: each step is timed on its side, and a wrong question is refused in a line") {
     if (!has_device()) return;
     const std::vector<uint8_t> bytes = mixed_model().bytes();
-    lw_vulkan_options options = through_shim();
-    options.fall_back = 1;
-    lw_device *device = nullptr;
-    REQUIRE(lw_vulkan_open(&options, &device) == LW_OK);
-    const lw_open_options open = on(device);
-    lw_model *model = nullptr;
-    REQUIRE(lw_model_open_memory(bytes.data(), bytes.size(), &open, &model) == LW_OK);
+    const OpenedModel opened(bytes, true);
+    const lw_model *model = opened.model;
     lw_vulkan_times times{};
     times.struct_size = sizeof times;
     double us[8], of_cpu[4];
@@ -113,8 +96,6 @@ TEST_CASE("vulkan, mixed: each step is timed on its side, and a wrong question i
     CHECK(lw_vulkan_time_run(model, gpu_run, us, 7, &times) == LW_INVALID_ARGUMENT);
     CHECK(lw_vulkan_time_run(model, 0, us, 8, &times) == LW_INVALID_ARGUMENT);
     CHECK(lw_vulkan_time_run(model, 99, us, 8, &times) == LW_INVALID_ARGUMENT);
-    lw_model_close(model);
-    lw_vulkan_close(device);
 }
 
 } // namespace mixed_test

@@ -108,27 +108,17 @@ TEST_CASE("vulkan: a run that fails where all memory is shared falls back from i
     VulkanShim::kinds = VulkanShim::Memory::shared;
     {
         const std::vector<uint8_t> bytes = gpu_model().bytes();
-        lw_vulkan_options options = through_shim();
-        options.fall_back = 1;
-        lw_device *device = nullptr;
-        REQUIRE(lw_vulkan_open(&options, &device) == LW_OK);
-        const lw_open_options open = on(device);
-        lw_model *model = nullptr;
-        REQUIRE(lw_model_open_memory(bytes.data(), bytes.size(), &open, &model) == LW_OK);
-        {
-            Runner there(model);
-            const Model cpu(bytes);
-            Runner here(cpu);
-            const std::vector<float> x = noise(40);
-            Results on_gpu, on_cpu;
-            REQUIRE(run_audio(here, x, &on_cpu) == LW_OK);
-            VulkanShim::fail_named("vkWaitForFences", VK_ERROR_DEVICE_LOST); // after it has run
-            REQUIRE(run_audio(there, x, &on_gpu) == LW_OK);
-            VulkanShim::reset();
-            CHECK(on_gpu.y == on_cpu.y);
-        }
-        lw_model_close(model);
-        lw_vulkan_close(device);
+        const OpenedModel opened(bytes, true);
+        Runner there(opened.model);
+        const Model cpu(bytes);
+        Runner here(cpu);
+        const std::vector<float> x = noise(40);
+        Results on_gpu, on_cpu;
+        REQUIRE(run_audio(here, x, &on_cpu) == LW_OK);
+        VulkanShim::fail_named("vkWaitForFences", VK_ERROR_DEVICE_LOST); // after it has run
+        REQUIRE(run_audio(there, x, &on_gpu) == LW_OK);
+        VulkanShim::reset();
+        CHECK(on_gpu.y == on_cpu.y);
     }
     VulkanShim::kinds = VulkanShim::Memory::apart;
 }

@@ -62,15 +62,8 @@ std::vector<Driver> drivers(const lw_model *model, lw_device *device) {
     return all;
 }
 
-struct Opened {
-    Device device;
-    lw_model *model = nullptr;
-    Opened() {
-        const std::vector<uint8_t> bytes = gpu_stream_model().bytes();
-        const lw_open_options options = on(device);
-        REQUIRE(lw_model_open_memory(bytes.data(), bytes.size(), &options, &model) == LW_OK);
-    }
-    ~Opened() { lw_model_close(model); }
+struct Opened : OpenedModel {
+    Opened() : OpenedModel(gpu_stream_model().bytes()) {}
 };
 
 } // namespace
