@@ -13,6 +13,7 @@ constexpr uint32_t points_of_thread = 16; // Intel's registers hold these at 512
 constexpr uint32_t least_registers = 128; // of a thread, for these, roots and addresses
 constexpr uint32_t most_lanes = 16;       // 64 bytes of a row; 8 are a whole sector
 constexpr uint32_t banks = 32;
+constexpr uint32_t threads_of_columns = 256;
 
 uint32_t log2_of(uint32_t power) { return static_cast<uint32_t>(std::countr_zero(power)); }
 
@@ -20,6 +21,10 @@ uint32_t log2_of(uint32_t power) { return static_cast<uint32_t>(std::countr_zero
 // roots.
 std::vector<uint32_t> radices_of(uint32_t length) {
     switch (length) {
+    case 16: return {16};
+    case 32: return {4, 8};
+    case 64: return {16, 4};
+    case 128: return {16, 8};
     case 256: return {16, 16};
     case 512: return {16, 4, 8};
     case 1024: return {16, 4, 16};
@@ -30,13 +35,33 @@ std::vector<uint32_t> radices_of(uint32_t length) {
     }
 }
 
-} // namespace
+// With so many lanes, or half of these and so on, as `row_lanes` are a multiple of.
+std::optional<RegisterForm> form_of(uint32_t length, uint32_t lanes, uint32_t row_lanes,
+                                    const WorkgroupLimits &limits) {
+    RegisterForm form{.length = length, .radices = radices_of(length), .points = points_of_thread};
+    if (form.radices.empty() || limits.registers < least_registers) return std::nullopt;
+    const auto fits = [&] {
+        return form.threads() <= limits.threads &&
+               uint64_t{form.shared_floats()} * sizeof(float) <= limits.shared_bytes;
+    };
+    for (form.lanes = lanes; form.lanes > 0; form.lanes /= 2) {
+        if (row_lanes % form.lanes != 0 || !fits()) continue;
+        form.planes = 2;
+        if (!fits()) form.planes = 1;
+        return form;
+    }
+    return std::nullopt;
+}
 
-uint32_t RegisterForm::blocks(size_t pass) const {
+uint32_t blocks_before(const Radices &radices, size_t pass) {
     uint32_t before = 1;
     for (size_t p = 0; p < pass; p++) before *= radices[p];
     return before;
 }
+
+} // namespace
+
+uint32_t RegisterForm::blocks(size_t pass) const { return blocks_before(radices, pass); }
 
 uint32_t RegisterForm::apart(size_t pass) const { return length / blocks(pass) / radices[pass]; }
 
@@ -51,19 +76,13 @@ uint32_t register_length(uint32_t rows) {
 }
 
 std::optional<RegisterForm> register_form(uint32_t length, uint32_t row_lanes, const WorkgroupLimits &limits) {
-    RegisterForm form{.length = length, .radices = radices_of(length), .points = points_of_thread};
-    if (form.radices.empty() || limits.registers < least_registers) return std::nullopt;
-    const auto fits = [&] {
-        return form.threads() <= limits.threads &&
-               uint64_t{form.shared_floats()} * sizeof(float) <= limits.shared_bytes;
-    };
-    for (form.lanes = most_lanes; form.lanes > 0; form.lanes /= 2) {
-        if (row_lanes % form.lanes != 0 || !fits()) continue;
-        form.planes = 2;
-        if (!fits()) form.planes = 1;
-        return form;
-    }
-    return std::nullopt;
+    if (length < least_register_length) return std::nullopt;
+    return form_of(length, most_lanes, row_lanes, limits);
+}
+
+std::optional<RegisterForm> register_column_form(uint32_t length, const WorkgroupLimits &limits) {
+    const uint32_t lanes = std::max(most_lanes, threads_of_columns * points_of_thread / length);
+    return form_of(length, lanes, lanes, limits);
 }
 
 bool paired(uint32_t level) { return level > 0; }
@@ -99,21 +118,22 @@ uint32_t fours_of_block(uint32_t radix, bool back) {
 
 } // namespace
 
-RootPlace root_place(const RegisterForm &form, size_t pass, bool back) {
+RootPlace root_place(const Radices &radices, size_t pass, bool back) {
     RootPlace place;
     for (const bool direction : {false, true})
-        for (size_t p = 1; p < form.radices.size(); p++) {
-            place.of_block = fours_of_block(form.radices[p], direction);
+        for (size_t p = 1; p < radices.size(); p++) {
+            place.of_block = fours_of_block(radices[p], direction);
             if (direction == back && p == pass) return place;
-            place.first += form.blocks(p) * place.of_block;
+            place.first += blocks_before(radices, p) * place.of_block;
         }
     return place;
 }
 
-uint32_t zeros_of_roots(const RegisterForm &form) {
-    const size_t last = form.radices.size() - 1;
-    const RootPlace place = root_place(form, last, true);
-    return place.first + form.blocks(last) * place.of_block;
+uint32_t zeros_of_roots(const Radices &radices) {
+    if (radices.size() == 1) return 0;
+    const size_t last = radices.size() - 1;
+    const RootPlace place = root_place(radices, last, true);
+    return place.first + blocks_before(radices, last) * place.of_block;
 }
 
 // Block b of a level is z^M − e^(2πi φ): φ is 1/4 at first, and the halves have φ/2 and φ/2 + 1/2.
@@ -123,14 +143,14 @@ double register_root_phase(uint32_t level, uint64_t block) {
     return phase / 2;
 }
 
-std::vector<float> register_roots(const RegisterForm &form) {
-    std::vector<float> table(4 * (size_t{zeros_of_roots(form)} + 1), 0.0f);
+std::vector<float> register_roots(const Radices &radices) {
+    std::vector<float> table(4 * (size_t{zeros_of_roots(radices)} + 1), 0.0f);
     for (const bool back : {false, true})
-        for (size_t pass = 1; pass < form.radices.size(); pass++) {
-            const RootPlace place = root_place(form, pass, back);
-            const std::vector<RootKey> keys = root_keys(form.radices[pass], back);
-            const uint32_t before = log2_of(form.blocks(pass));
-            for (uint32_t block = 0; block < form.blocks(pass); block++)
+        for (size_t pass = 1; pass < radices.size(); pass++) {
+            const RootPlace place = root_place(radices, pass, back);
+            const std::vector<RootKey> keys = root_keys(radices[pass], back);
+            const uint32_t before = log2_of(blocks_before(radices, pass));
+            for (uint32_t block = 0; block < blocks_before(radices, pass); block++)
                 for (size_t i = 0; i < keys.size(); i++) {
                     const auto phase = [&](uint32_t level, uint32_t of) {
                         return register_root_phase(before + level, (uint64_t{block} << level) + of);
@@ -147,22 +167,27 @@ std::vector<float> register_roots(const RegisterForm &form) {
     return table;
 }
 
-std::vector<int32_t> register_spectrum_order(const RegisterForm &form) {
-    const std::vector<int> radices = right_angle_radices(form.length);
+std::vector<int32_t> register_spectrum_places(uint32_t length) {
+    const std::vector<int> radices = right_angle_radices(length);
     // The point at phase (k + 1/4) / length.
-    std::vector<int32_t> where(form.length);
     const auto number = [&](double phase) {
-        return static_cast<size_t>(std::lround(phase * form.length - 0.25)) % form.length;
+        return static_cast<size_t>(std::lround(phase * length - 0.25)) % length;
     };
-    for (uint32_t q = 0; q < form.length; q++)
+    std::vector<int32_t> where(length), places(length);
+    for (uint32_t q = 0; q < length; q++)
         where[number(phase(radices, 0.25, static_cast<int>(radices.size()), q))] = static_cast<int32_t>(q);
+    // The root of a block behind the last level is half its phase.
+    for (uint32_t position = 0; position < length; position++)
+        places[position] = where[number(2 * register_root_phase(log2_of(length), position))];
+    return places;
+}
+
+std::vector<int32_t> register_spectrum_order(const RegisterForm &form) {
+    const std::vector<int32_t> places = register_spectrum_places(form.length);
     std::vector<int32_t> order;
     for (uint32_t slot = 0; slot < form.points; slot++)
-        for (uint32_t worker = 0; worker < form.workers(); worker++) {
-            const uint32_t position = form.position(form.radices.size() - 1, worker, slot);
-            // The root of a block behind the last level is half its phase.
-            order.push_back(where[number(2 * register_root_phase(log2_of(form.length), position))]);
-        }
+        for (uint32_t worker = 0; worker < form.workers(); worker++)
+            order.push_back(places[form.position(form.radices.size() - 1, worker, slot)]);
     return order;
 }
 
@@ -175,7 +200,7 @@ uint32_t BankFold::operator()(uint32_t position) const {
 // The first of all folds by one and by two shifts that has the fewest conflicts. XOR is linear, so
 // slot 0 of a pass stands for all.
 BankFold bank_fold(const RegisterForm &form) {
-    const uint32_t levels = log2_of(form.length), mask = banks / form.lanes - 1;
+    const uint32_t levels = log2_of(form.length), mask = banks / std::min(form.lanes, banks) - 1;
     std::vector<std::vector<uint32_t>> all;
     for (uint32_t one = 1; one < levels; one++) all.push_back({one});
     for (uint32_t one = 1; one < levels; one++)

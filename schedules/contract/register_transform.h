@@ -12,16 +12,18 @@
 
 namespace longwave::schedules {
 
+using Radices = std::vector<uint32_t>; // outermost first; powers of two
+
 struct RegisterForm {
     uint32_t length = 0;
-    std::vector<uint32_t> radices; // outermost first; powers of two
+    Radices radices;
     uint32_t points = 0;           // complex points of a thread
     uint32_t lanes = 0;            // channels of a workgroup, or kernel copies of a single channel
     uint32_t planes = 1;           // 2: both parts of a point are exchanged at once
     // Thread: worker · lanes + lane.
     uint32_t workers() const { return length / points; }
     uint32_t threads() const { return workers() * lanes; }
-    uint32_t shared_floats() const { return length * lanes * planes; }
+    uint32_t shared_floats() const { return radices.size() > 1 ? length * lanes * planes : 0; }
     uint32_t blocks(size_t pass) const; // before the pass
     uint32_t apart(size_t pass) const;  // positions between the points of one butterfly
     // The position that a worker holds in a slot during the pass.
@@ -35,6 +37,8 @@ uint32_t register_length(uint32_t rows);
 // Empty: the workgroup is too small or has too few registers, or the length is not one of the above.
 // `row_lanes`: of a row.
 std::optional<RegisterForm> register_form(uint32_t length, uint32_t row_lanes, const WorkgroupLimits &limits);
+// A transform of few points, from 16 on, for many lanes: those of neighbouring columns of a matrix.
+std::optional<RegisterForm> register_column_form(uint32_t length, const WorkgroupLimits &limits);
 
 // One root of a butterfly: s of level `level`, block `block` of the butterfly (a even), or on the
 // way back the product of the roots of two levels.
@@ -54,16 +58,18 @@ std::vector<RootKey> root_keys(uint32_t radix, bool back);
 struct RootPlace {
     uint32_t first = 0, of_block = 0;
 };
-RootPlace root_place(const RegisterForm &form, size_t pass, bool back);
+RootPlace root_place(const Radices &radices, size_t pass, bool back);
 // The roots as pairs (re, im): of the passes after the first forward, the same for the way back,
 // and a four of zeros.
-std::vector<float> register_roots(const RegisterForm &form);
+std::vector<float> register_roots(const Radices &radices);
 // The four of zeros.
-uint32_t zeros_of_roots(const RegisterForm &form);
+uint32_t zeros_of_roots(const Radices &radices);
 
 // s of a block of a level of the whole transform, as an angle in turns.
 double register_root_phase(uint32_t level, uint64_t block);
-// Of each slot and worker [slot][worker]: where the CPU's spectrum of this length has that point.
+// Of each position behind the last pass: where the CPU's spectrum of this length has that point.
+std::vector<int32_t> register_spectrum_places(uint32_t length);
+// The same of each slot and worker [slot][worker].
 std::vector<int32_t> register_spectrum_order(const RegisterForm &form);
 
 // Shared memory: position n lies at fold(n) · lanes + lane. The fold swaps neighbours so that no

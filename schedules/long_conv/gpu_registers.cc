@@ -37,7 +37,7 @@ static void build_long_conv_registers(KernelBuilder &k) {
     k.input("u", dense({row, rows}));
     k.weight("spectrum", dense({4, static_cast<int>(form->threads()), static_cast<int>(form->points / 2),
                                 row == 1 ? 1 : copies, tiles}));
-    k.weight("roots", dense({4, static_cast<int>(zeros_of_roots(*form)) + 1}));
+    k.weight("roots", dense({4, static_cast<int>(zeros_of_roots(form->radices)) + 1}));
     const Shape y_shape = dense({row, copies, rows});
     const KernelBuilder::Epilogue epilogue = k.epilogue(y_shape, channels);
     Var c("c"), m("m"), t("t");

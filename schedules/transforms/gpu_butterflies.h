@@ -21,10 +21,10 @@ public:
     Butterflies(int all, int radix, int apart, int threads,
                 const std::function<Halide::Expr(const Halide::Expr &g)> &first);
     std::vector<Halide::Expr> places(const SharedPlaces &shared) const { return shared.butterfly(at[0], apart_, radix_); }
-    // Defines and schedules a pass over `f`: the points of each butterfly become x. `lanes`: those of
+    // Defines and schedules a pass over `f`: the points of each butterfly become x. `group`: lanes of
     // a workgroup, as threads_over.
     void store(Halide::Func f, const SharedPlaces &shared, const std::vector<Complex> &x,
-               int lanes = 0) const;
+               int group = 0) const;
 
     Halide::RDom d;               // x: the turns of a thread, y: threads
     Halide::Expr block, offset;   // of a butterfly: in which block of the level, how far into it

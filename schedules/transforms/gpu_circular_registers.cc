@@ -30,7 +30,7 @@ static void build_circular_conv_registers(KernelBuilder &k) {
     if (adaptive) k.input("h", shape);
     k.weight("fixed", dense({4, static_cast<int>(form->threads()), static_cast<int>(form->points / 2),
                              row / static_cast<int>(form->lanes)}));
-    k.weight("roots", dense({4, static_cast<int>(zeros_of_roots(*form)) + 1}));
+    k.weight("roots", dense({4, static_cast<int>(zeros_of_roots(form->radices)) + 1}));
     const KernelBuilder::Epilogue epilogue = k.epilogue(shape, channels);
     Var c("c"), t("t");
     Func y("y");

@@ -69,7 +69,7 @@ void interpreted(const LongConv &s, const targets::Target &target, bool channel_
     for (int t = 0; t < s.rows; t++)
         for (int c = 0; c < s.channels; c++) u[place(t, c, row)] = uniform(random);
     std::vector<std::vector<float>> buffers{u, spectrum_by_threads(s, form, filters),
-                                            schedules::register_roots(form),
+                                            schedules::register_roots(form.radices),
                                             std::vector<float>(size_t(s.rows) * row * s.copies, 7e7f)};
     CHECK(interpret(program, buffers).fault == "");
     const std::vector<float> &y = buffers.back();
@@ -96,7 +96,7 @@ Case on_device(const LongConv &s, const std::string &epilogue = "", const Finish
                 const Filters filters(s);
                 const schedules::RegisterForm form = form_of(s, *gpu_under_test(), !channel_major.empty());
                 const std::vector<float> spectrum = spectrum_by_threads(s, form, filters),
-                                         roots = schedules::register_roots(form);
+                                         roots = schedules::register_roots(form.radices);
                 size_t next = 0;
                 k["spectrum"].for_each([&](const std::vector<int> &at) { k["spectrum"].set(at, spectrum[next++]); });
                 next = 0;
@@ -148,7 +148,7 @@ static void circular_interpreted(uint32_t length, uint32_t row) {
     for (float &value : h) value = uniform(random);
     // The kernel (2, 0, 0, …).
     for (size_t i = 0; i < fixed.size(); i += 2) fixed[i] = 2 / static_cast<float>(length);
-    std::vector<std::vector<float>> buffers{u, h, fixed, schedules::register_roots(*form),
+    std::vector<std::vector<float>> buffers{u, h, fixed, schedules::register_roots(form->radices),
                                             std::vector<float>(u.size(), 7e7f)};
     CHECK(interpret(program, buffers).fault == "");
     double peak = 0, worst = 0;

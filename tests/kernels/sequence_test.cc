@@ -173,7 +173,7 @@ Case circular_registers(int rows, int channels, bool adaptive, const std::string
                     channel_major.empty() ? static_cast<uint32_t>(padded(channels)) : 1,
                     schedules::limits_of(*gpu_under_test()));
                 REQUIRE(form.has_value());
-                set_all(k["roots"], schedules::register_roots(*form));
+                set_all(k["roots"], schedules::register_roots(form->radices));
                 k["fixed"].for_each(
                     [&](const std::vector<int> &at) { k["fixed"].set(at, at[0] % 2 ? 0 : 1.0 / rows); });
                 for (const char *name : {"u", "h"})

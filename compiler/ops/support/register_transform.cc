@@ -34,7 +34,7 @@ Place spectrum_by_threads(KernelCall &call, const schedules::RegisterForm &form,
 }
 
 void register_roots(KernelCall &call, const schedules::RegisterForm &form) {
-    const std::vector<float> roots = schedules::register_roots(form);
+    const std::vector<float> roots = schedules::register_roots(form.radices);
     call.weight("roots", Packed::f32({static_cast<uint32_t>(roots.size() / 4), 4}, roots));
 }
 

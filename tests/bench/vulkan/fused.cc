@@ -145,7 +145,7 @@ Expected<std::unique_ptr<Contestant>> fused(Gpu &gpu, const Problem &p, const st
     const std::optional<schedules::RegisterForm> form = form_of(p.length, padded);
     if (registers && !form) return Status::input(fmt::format("no form for {} rows", p.length));
     std::vector<float> table;
-    if (registers) table = schedules::register_roots(*form);
+    if (registers) table = schedules::register_roots(form->radices);
     else
         for (const double value : schedules::right_angle_twiddles(p.length))
             table.push_back(static_cast<float>(value));

@@ -1,0 +1,25 @@
+// Butterflies of the right-angle transform (schedules/contract/register_transform.h) over points in
+// registers: a radix is several levels, each of which splits a block z^2M − s² into z^M − s and
+// z^M + s.
+#pragma once
+#include "schedules/contract/register_transform.h"
+#include "schedules/spirv/program.h"
+#include <functional>
+#include <span>
+
+namespace longwave::gpu {
+
+struct Complex {
+    Float re, im;
+};
+Complex product(const Complex &a, const Complex &b);
+
+using Roots = std::function<Complex(const schedules::RootKey &)>;
+
+// As many points as the radix, in place.
+void butterfly(std::span<Complex> x, const Roots &root);
+// The way back, times the radix. `constants`: every root is a constant, so a product of two costs
+// nothing.
+void butterfly_back(std::span<Complex> x, const Roots &root, bool constants);
+
+} // namespace longwave::gpu

@@ -1,0 +1,145 @@
+#include "schedules/spirv/register_points.h"
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <numbers>
+
+namespace longwave::gpu {
+
+using schedules::RegisterForm, schedules::RootKey;
+
+RegisterPoints::RegisterPoints(Program &program, const RegisterForm &form, const RootTable &roots, Uint block)
+    : p_(program), form_(form), roots_(roots), fold_(schedules::bank_fold(form)), block_(block),
+      worker_(program.thread() >> log2_of(form.lanes)), lane_(program.thread() & (form.lanes - 1)),
+      addresses_(form.radices.size()) {
+    if (form.radices.size() > 1) program.shared(form.shared_floats());
+}
+
+void RegisterPoints::forward() {
+    for (size_t pass = 0; pass < form_.radices.size(); pass++) {
+        if (pass > 0) exchange(pass - 1, pass);
+        const uint32_t radix = form_.radices[pass];
+        for (uint32_t first = 0; first < form_.points; first += radix)
+            butterfly(std::span(x).subspan(first, radix), roots_of(pass, first / radix));
+    }
+}
+
+void RegisterPoints::back() {
+    back_ = true;
+    for (size_t pass = form_.radices.size(); pass-- > 0;) {
+        const uint32_t radix = form_.radices[pass];
+        for (uint32_t first = 0; first < form_.points; first += radix)
+            butterfly_back(std::span(x).subspan(first, radix), roots_of(pass, first / radix),
+                           roots_.first + pass == 0);
+        if (pass > 0) exchange(pass, pass - 1);
+    }
+}
+
+void RegisterPoints::hide_worker(size_t which) {
+    const Four zeros = p_.load_four(roots_.memory, p_.whole(schedules::zeros_of_roots(roots_.radices)));
+    // A worker, whatever memory holds.
+    worker_ = worker_ ^ (bits_of(zeros[which]) & (form_.workers() - 1));
+    addresses_.assign(form_.radices.size(), {});
+}
+
+// ---- positions ----
+
+Uint RegisterPoints::first_position(size_t pass, uint32_t butterfly) const {
+    const Uint number = worker_ + butterfly * form_.workers();
+    if (pass == 0) return number;
+    const uint32_t apart = form_.apart(pass);
+    return ((number >> log2_of(apart)) << log2_of(form_.radices[pass] * apart)) | (number & (apart - 1));
+}
+
+Uint RegisterPoints::position(size_t pass, uint32_t slot) const {
+    const uint32_t radix = form_.radices[pass];
+    return first_position(pass, slot / radix) + slot % radix * form_.apart(pass);
+}
+
+// ---- roots ----
+
+Roots RegisterPoints::roots_of(size_t pass, uint32_t butterfly) {
+    const size_t of_whole = roots_.first + pass;
+    if (of_whole == 0) return [this](const RootKey &key) { return constant_root(key); };
+    const Uint block =
+        block_ * form_.blocks(pass) + ((worker_ + butterfly * form_.workers()) >> log2_of(form_.apart(pass)));
+    const schedules::RootPlace place = schedules::root_place(roots_.radices, of_whole, back_);
+    const Uint first = block * place.of_block + place.first;
+    auto loaded = std::make_shared<std::map<uint32_t, Four>>();
+    const auto keys = schedules::root_keys(form_.radices[pass], back_);
+    return [this, first, loaded, keys](const RootKey &key) {
+        // The root of an odd block is i times that of its neighbour.
+        const bool odd = !key.product && key.block % 2;
+        const RootKey stored{key.level, key.block - odd, key.product};
+        const auto number = static_cast<uint32_t>(std::find(keys.begin(), keys.end(), stored) - keys.begin());
+        if (!loaded->contains(number / 2))
+            (*loaded)[number / 2] = p_.load_four(roots_.memory, first + number / 2);
+        const Four &four = loaded->at(number / 2);
+        const Complex s = number % 2 ? Complex{four[2], four[3]} : Complex{four[0], four[1]};
+        return odd ? Complex{-s.im, s.re} : s;
+    };
+}
+
+Complex RegisterPoints::constant_root(const RootKey &key) {
+    const double turns = key.product ? schedules::register_root_phase(key.level - 1, key.block) +
+                                           schedules::register_root_phase(key.level, 2 * key.block)
+                                     : schedules::register_root_phase(key.level, key.block);
+    const double angle = 2 * std::numbers::pi * turns;
+    return {p_.real(static_cast<float>(std::cos(angle))), p_.real(static_cast<float>(std::sin(angle)))};
+}
+
+// ---- shared memory ----
+
+// XOR is linear, so the address of a slot is that of the butterfly's first one, with few bits
+// changed, and a constant.
+const std::vector<RegisterPoints::Address> &RegisterPoints::addresses(size_t pass) {
+    std::vector<Address> &list = addresses_[pass];
+    if (!list.empty()) return list;
+    const uint32_t radix = form_.radices[pass], lanes = form_.lanes;
+    for (uint32_t butterfly = 0; butterfly < form_.points / radix; butterfly++) {
+        const Uint position = first_position(pass, butterfly);
+        Uint bits = p_.whole(0);
+        for (const uint32_t shift : fold_.shifts) bits = bits ^ (position >> shift);
+        const Uint base = (position ^ (bits & fold_.mask)) * lanes + lane_;
+        std::map<uint32_t, Uint> changed{{0, base}};
+        for (uint32_t i = 0; i < radix; i++) {
+            const uint32_t folded = fold_(i * form_.apart(pass)), low = folded & fold_.mask;
+            if (!changed.contains(low)) changed[low] = base ^ (low * lanes);
+            list.push_back({changed[low], (folded - low) * lanes});
+        }
+    }
+    return list;
+}
+
+// A thread writes to where it has read before, so no barrier stands before the first store.
+// With one plane the parts follow one another, each time the part first that was last before.
+void RegisterPoints::exchange(size_t from, size_t to) {
+    const std::vector<Address> source = addresses(from), target = addresses(to);
+    const uint32_t plane = form_.length * form_.lanes;
+    const auto part = [](Complex &point, int which) -> Float & { return which ? point.im : point.re; };
+    const auto store = [&](int which, uint32_t offset) {
+        for (size_t i = 0; i < x.size(); i++)
+            p_.store_shared(source[i].variable + (source[i].offset + offset), part(x[i], which));
+    };
+    const auto load = [&](int which, uint32_t offset) {
+        for (size_t i = 0; i < x.size(); i++)
+            part(x[i], which) = p_.load_shared(target[i].variable + (target[i].offset + offset));
+    };
+    if (form_.planes == 2) {
+        store(0, 0), store(1, plane);
+        p_.barrier();
+        load(0, 0), load(1, plane);
+        return;
+    }
+    store(first_part_, 0);
+    p_.barrier();
+    load(first_part_, 0);
+    p_.barrier();
+    store(1 - first_part_, 0);
+    p_.barrier();
+    load(1 - first_part_, 0);
+    first_part_ = 1 - first_part_;
+}
+
+} // namespace longwave::gpu

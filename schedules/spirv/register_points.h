@@ -1,0 +1,59 @@
+// The points of a transform that a workgroup has in registers (schedules/contract/register_transform.h):
+// its passes forward and back, and the exchanges through shared memory between them.
+#pragma once
+#include "schedules/spirv/butterflies.h"
+#include <vector>
+
+namespace longwave::gpu {
+
+// The table of roots of the whole transform. The workgroup's transform, whose first pass is `first`
+// of the whole, is the whole or one block of it.
+struct RootTable {
+    Memory memory;
+    schedules::Radices radices;
+    size_t first = 0;
+};
+
+class RegisterPoints {
+public:
+    // `block`: the workgroup's block before pass `first`.
+    RegisterPoints(Program &program, const schedules::RegisterForm &form, const RootTable &roots, Uint block);
+
+    std::vector<Complex> x; // of this thread, by slot
+    Uint worker() const { return worker_; }
+    Uint lane() const { return lane_; }
+    // Where the workgroup's transform has the point of a slot in a pass.
+    Uint position(size_t pass, uint32_t slot) const;
+    size_t last_pass() const { return form_.radices.size() - 1; }
+
+    void forward();
+    void back();
+    // Between two transforms. Compilers keep addresses and roots of one in registers for the other,
+    // and then spill. A zero that only memory knows hides that the worker is the same. `which`: 0 to 3.
+    void hide_worker(size_t which);
+
+private:
+    // Of the slots of a pass: a variable part and a constant.
+    struct Address {
+        Uint variable;
+        uint32_t offset = 0;
+    };
+
+    Uint first_position(size_t pass, uint32_t butterfly) const;
+    Roots roots_of(size_t pass, uint32_t butterfly);
+    Complex constant_root(const schedules::RootKey &key);
+    const std::vector<Address> &addresses(size_t pass);
+    void exchange(size_t from, size_t to);
+
+    Program &p_;
+    const schedules::RegisterForm form_;
+    const RootTable roots_;
+    const schedules::BankFold fold_;
+    const Uint block_;
+    Uint worker_, lane_;
+    bool back_ = false;
+    int first_part_ = 0;
+    std::vector<std::vector<Address>> addresses_; // by pass
+};
+
+} // namespace longwave::gpu
