@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint32_t points_of_thread = 16; // Intel's registers hold these at 512 threads without a spill
 constexpr uint32_t least_registers = 128; // of a thread, for these, roots and addresses
-constexpr uint32_t most_lanes = 16;       // 64 bytes of a row; 8 are a whole sector
+constexpr uint32_t most_lanes = 2 * sector_lanes;
 constexpr uint32_t banks = 32;
 constexpr uint32_t threads_of_columns = 256;
 
@@ -36,20 +36,20 @@ std::vector<uint32_t> radices_of(uint32_t length) {
 }
 
 // With so many lanes, or half of these and so on, as `row_lanes` are a multiple of.
-std::optional<RegisterForm> form_of(uint32_t length, uint32_t lanes, uint32_t row_lanes,
+std::optional<RegisterForm> form_of(uint32_t length, uint32_t most, uint32_t row_lanes,
                                     const WorkgroupLimits &limits) {
     RegisterForm form{.length = length, .radices = radices_of(length), .points = points_of_thread};
     if (form.radices.empty() || limits.registers < least_registers) return std::nullopt;
-    const auto fits = [&] {
-        return form.threads() <= limits.threads &&
+    const auto fits = [&](uint32_t planes) {
+        form.planes = planes;
+        return row_lanes % form.lanes == 0 && form.threads() <= limits.threads &&
                uint64_t{form.shared_floats()} * sizeof(float) <= limits.shared_bytes;
     };
-    for (form.lanes = lanes; form.lanes > 0; form.lanes /= 2) {
-        if (row_lanes % form.lanes != 0 || !fits()) continue;
-        form.planes = 2;
-        if (!fits()) form.planes = 1;
-        return form;
-    }
+    // Two planes, which take a third of the barriers, but rather one than a part of a sector.
+    for (form.lanes = most; form.lanes >= sector_lanes; form.lanes /= 2)
+        if (fits(2)) return form;
+    for (form.lanes = most; form.lanes > 0; form.lanes /= 2)
+        if (fits(2) || fits(1)) return form;
     return std::nullopt;
 }
 
@@ -81,8 +81,8 @@ std::optional<RegisterForm> register_form(uint32_t length, uint32_t row_lanes, c
 }
 
 std::optional<RegisterForm> register_column_form(uint32_t length, const WorkgroupLimits &limits) {
-    const uint32_t lanes = std::max(most_lanes, threads_of_columns * points_of_thread / length);
-    return form_of(length, lanes, lanes, limits);
+    const uint32_t most = std::max(most_lanes, threads_of_columns * points_of_thread / length);
+    return form_of(length, most, most, limits);
 }
 
 bool paired(uint32_t level) { return level > 0; }

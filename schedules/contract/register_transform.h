@@ -30,6 +30,9 @@ struct RegisterForm {
     uint32_t position(size_t pass, uint32_t worker, uint32_t slot) const;
 };
 
+// Float32 of a sector of memory. Neighbouring lanes read neighbours.
+inline constexpr uint32_t sector_lanes = 8;
+
 // Shortest and longest transform of this form, powers of two.
 inline constexpr uint32_t least_register_length = 256, most_register_length = 8192;
 // The shortest one that is at least `rows`; 0: there is none.

@@ -3,14 +3,13 @@
 // stay in a near cache, however long the sequence is: y = Re z + Im of the previous block's z.
 #include "schedules/halide/registry.h"
 #include "schedules/long_conv/depth_first.h"
+#include "schedules/long_conv/phases.h"
 
 namespace longwave::schedules {
 
 using namespace Halide;
 
 namespace {
-
-constexpr int phases = Polyphase::phases, quad = 4; // rows that are turned together
 
 struct BlocksOfPhases {
     int length, rows, copies, channels, row, blocks;

@@ -3,14 +3,13 @@
 // near cache, where sixteen side by side would not.
 #include "schedules/halide/registry.h"
 #include "schedules/long_conv/depth_first.h"
+#include "schedules/long_conv/phases.h"
 
 namespace longwave::schedules {
 
 using namespace Halide;
 
 namespace {
-
-constexpr int phases = Polyphase::phases, quad = 4; // rows that are turned together
 
 struct PolyphaseShapes {
     int length, rows, copies, channels, row, tile;

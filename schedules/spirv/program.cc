@@ -109,16 +109,15 @@ uint32_t Program::constant(Type type, uint32_t bits) {
 Float Program::real(float value) { return {this, constant(Type::real, bits_of_float(value))}; }
 Uint Program::whole(uint32_t value) { return {this, constant(Type::whole, value)}; }
 
-Uint Program::thread() {
-    const uint32_t made = new_value(Type::whole);
-    instructions_.push_back({Op::thread, made});
-    return {this, made};
-}
+Uint Program::thread() { return {this, address(Op::thread, {})}; }
+Uint Program::group(uint32_t dimension) { return {this, address(Op::group, {dimension})}; }
 
-Uint Program::group(uint32_t dimension) {
+uint32_t Program::address(Op op, const std::array<uint32_t, 3> &operands) {
+    if (const auto found = addresses_.find({op, operands}); found != addresses_.end()) return found->second;
     const uint32_t made = new_value(Type::whole);
-    instructions_.push_back({Op::group, made, {dimension}});
-    return {this, made};
+    instructions_.push_back({op, made, {operands[0], operands[1], operands[2]}});
+    if (open_guards_ == 0) addresses_[{op, operands}] = made;
+    return made;
 }
 
 Float Program::load(Memory from, Uint at) {
@@ -255,11 +254,9 @@ uint32_t Program::compute(Op op, Type type, std::array<uint32_t, 3> operands) {
     }
     if (known) return constant(type, evaluate(op, bits));
     if (const uint32_t same = simplified(op, type, operands)) return same;
-    if (type == Type::whole)
-        if (const auto found = addresses_.find({op, operands}); found != addresses_.end()) return found->second;
+    if (type == Type::whole) return address(op, operands);
     const uint32_t made = new_value(type);
     instructions_.push_back({op, made, {operands[0], operands[1], operands[2]}});
-    if (type == Type::whole && open_guards_ == 0) addresses_[{op, operands}] = made;
     return made;
 }
 

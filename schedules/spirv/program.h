@@ -171,6 +171,7 @@ public:
 private:
     uint32_t constant(Type type, uint32_t bits);
     uint32_t new_value(Type type);
+    uint32_t address(Op op, const std::array<uint32_t, 3> &operands); // computed once
     Four new_four();
     uint32_t simplified(Op op, Type type, const std::array<uint32_t, 3> &operands);
     bool is(uint32_t value, float number) const;

@@ -11,7 +11,8 @@ using schedules::RegisterForm, schedules::RootKey;
 
 RegisterPoints::RegisterPoints(Program &program, const RegisterForm &form, const RootTable &roots, Uint block)
     : p_(program), form_(form), roots_(roots), fold_(schedules::bank_fold(form)), block_(block),
-      worker_(program.thread() >> log2_of(form.lanes)), lane_(program.thread() & (form.lanes - 1)),
+      worker_(form.workers() == 1 ? program.whole(0) : program.thread() >> log2_of(form.lanes)),
+      lane_(form.workers() == 1 ? program.thread() : program.thread() & (form.lanes - 1)),
       addresses_(form.radices.size()) {
     if (form.radices.size() > 1) program.shared(form.shared_floats());
 }
@@ -52,9 +53,9 @@ Uint RegisterPoints::first_position(size_t pass, uint32_t butterfly) const {
     return ((number >> log2_of(apart)) << log2_of(form_.radices[pass] * apart)) | (number & (apart - 1));
 }
 
-Uint RegisterPoints::position(size_t pass, uint32_t slot) const {
+RegisterPoints::Place RegisterPoints::position(size_t pass, uint32_t slot) const {
     const uint32_t radix = form_.radices[pass];
-    return first_position(pass, slot / radix) + slot % radix * form_.apart(pass);
+    return {first_position(pass, slot / radix), slot % radix * form_.apart(pass)};
 }
 
 // ---- roots ----
@@ -93,8 +94,8 @@ Complex RegisterPoints::constant_root(const RootKey &key) {
 
 // XOR is linear, so the address of a slot is that of the butterfly's first one, with few bits
 // changed, and a constant.
-const std::vector<RegisterPoints::Address> &RegisterPoints::addresses(size_t pass) {
-    std::vector<Address> &list = addresses_[pass];
+const std::vector<RegisterPoints::Place> &RegisterPoints::addresses(size_t pass) {
+    std::vector<Place> &list = addresses_[pass];
     if (!list.empty()) return list;
     const uint32_t radix = form_.radices[pass], lanes = form_.lanes;
     for (uint32_t butterfly = 0; butterfly < form_.points / radix; butterfly++) {
@@ -115,7 +116,7 @@ const std::vector<RegisterPoints::Address> &RegisterPoints::addresses(size_t pas
 // A thread writes to where it has read before, so no barrier stands before the first store.
 // With one plane the parts follow one another, each time the part first that was last before.
 void RegisterPoints::exchange(size_t from, size_t to) {
-    const std::vector<Address> source = addresses(from), target = addresses(to);
+    const std::vector<Place> source = addresses(from), target = addresses(to);
     const uint32_t plane = form_.length * form_.lanes;
     const auto part = [](Complex &point, int which) -> Float & { return which ? point.im : point.re; };
     const auto store = [&](int which, uint32_t offset) {

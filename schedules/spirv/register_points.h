@@ -22,8 +22,13 @@ public:
     std::vector<Complex> x; // of this thread, by slot
     Uint worker() const { return worker_; }
     Uint lane() const { return lane_; }
-    // Where the workgroup's transform has the point of a slot in a pass.
-    Uint position(size_t pass, uint32_t slot) const;
+    // Where the workgroup's transform has the point of a slot in a pass. The variable part is that of
+    // all slots of a butterfly.
+    struct Place {
+        Uint variable;
+        uint32_t offset = 0;
+    };
+    Place position(size_t pass, uint32_t slot) const;
     size_t last_pass() const { return form_.radices.size() - 1; }
 
     void forward();
@@ -33,16 +38,10 @@ public:
     void hide_worker(size_t which);
 
 private:
-    // Of the slots of a pass: a variable part and a constant.
-    struct Address {
-        Uint variable;
-        uint32_t offset = 0;
-    };
-
     Uint first_position(size_t pass, uint32_t butterfly) const;
     Roots roots_of(size_t pass, uint32_t butterfly);
     Complex constant_root(const schedules::RootKey &key);
-    const std::vector<Address> &addresses(size_t pass);
+    const std::vector<Place> &addresses(size_t pass); // in shared memory, by slot
     void exchange(size_t from, size_t to);
 
     Program &p_;
@@ -53,7 +52,7 @@ private:
     Uint worker_, lane_;
     bool back_ = false;
     int first_part_ = 0;
-    std::vector<std::vector<Address>> addresses_; // by pass
+    std::vector<std::vector<Place>> addresses_; // by pass
 };
 
 } // namespace longwave::gpu

@@ -143,7 +143,7 @@ static void build_spectrum(KernelBuilder &k) {
 
 // In the order of long_conv_polyphase.
 static void build_spectrum_of_phases(KernelBuilder &k) {
-    constexpr int phases = Polyphase::phases, values = Polyphase::values;
+    constexpr int of_group = Polyphase::phases, values = Polyphase::values;
     const int length = k.params.integer("length", 256, 1 << 22), taps = k.params.integer("taps", 1, 1 << 24),
               copies = k.params.integer_or("copies", 1, 1, 64),
               channels = k.params.integer("channels", 1, 1 << 20);
@@ -154,7 +154,7 @@ static void build_spectrum_of_phases(KernelBuilder &k) {
     k.params.require(length >= taps, "'length' must hold all taps");
     k.no_epilogue();
     const int row = static_cast<int>(pad(extent(channels))), tile = std::min(row, 16),
-              kernels = two_sided ? 2 * stored : stored, rows = length / phases;
+              kernels = two_sided ? 2 * stored : stored, rows = length / of_group;
     ImageParam taps_in =
         k.input("k", {{extent(tile), 1}, {extent(kernels), row}, {extent(taps), row * kernels}});
     ImageParam table = k.weight("twiddles", dense({polyphase_tables(extent(length)).size}), Float(64));
@@ -172,7 +172,7 @@ static void build_spectrum_of_phases(KernelBuilder &k) {
         return select(n >= 0 && n < taps, taps_in(c, kernel, clamp(n, 0, taps - 1)), 0.0f);
     };
     const Reader input = [=](const Expr &at) {
-        const Expr n = at * phases + v;
+        const Expr n = at * of_group + v;
         return Complex{cast<double>(tap(m, n)),
                        two_sided ? -cast<double>(tap(m + stored, length - 1 - n)) : Expr()};
     };
@@ -196,7 +196,7 @@ static void build_spectrum_of_phases(KernelBuilder &k) {
     const int pieces = transform.blocks(DepthFirst::column_levels(transform, structure, rows, true));
     const int groups = rows / 4 / pieces;
     y.bound(e, 0, values).bound(part, 0, 2).bound(g, 0, groups).bound(piece, 0, pieces);
-    y.bound(m, 0, copies).bound(c, 0, tile).vectorize(e, phases).unroll(part);
+    y.bound(m, 0, copies).bound(c, 0, tile).vectorize(e, of_group).unroll(part);
     k.outputs(y, {{.name = "spectrum",
                    .shape = dense({values, 2, groups, pieces, copies, tile}),
                    .argument = dense({values, 2, rows / 4, copies, tile})}});

@@ -14,7 +14,7 @@ static void build_spectrum_by_threads(KernelBuilder &k) {
     const int length = k.params.integer("length", 4, 1 << 22),
               copies = k.params.integer_or("copies", 1, 1, 64),
               channels = k.params.integer("channels", 1, 1 << 20),
-              points = k.params.integer("points", 2, 1 << 10), group = k.params.integer("lanes", 1, 1 << 10);
+              points = k.params.integer("points", 2, 1 << 22), group = k.params.integer("lanes", 1, 1 << 10);
     k.no_epilogue();
     const int row = static_cast<int>(pad(extent(channels))), tile = std::min(row, 16);
     // The copies of a single channel are the lanes.

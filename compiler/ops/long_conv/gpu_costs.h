@@ -26,4 +26,8 @@ struct GpuWork {
 // Bytes per number of a row, and per complex number.
 inline constexpr double row_bytes = 4, point_bytes = 8;
 
+// Of the time of a transform in shared memory, with points in registers. An estimate from counts of
+// instructions and of memory requests (docs/gpu.md), not a time on a GPU.
+inline constexpr double registers_to_shared = 0.4;
+
 } // namespace longwave::compiler::convolution

@@ -10,9 +10,6 @@ namespace {
 
 using schedules::RegisterForm;
 
-// An estimate: counts of instructions and of memory requests (docs/gpu.md), not a time on a GPU.
-constexpr double cost_to_fused = 0.4;
-
 std::optional<RegisterForm> form_of(const PlanContext &context, bool channel_major = false) {
     const Shape shape(context);
     const uint32_t length = schedules::register_length(context.rows);
@@ -32,7 +29,7 @@ Estimate estimate(const PlanContext &context) {
                                        schedules::most_register_length)};
     const Shape shape(context);
     const double padding = double(form->length) / context.rows;
-    const GpuWork work{.bytes = cost_to_fused * (row_bytes * 2 + point_bytes * padding)};
+    const GpuWork work{.bytes = registers_to_shared * (row_bytes * 2 + point_bytes * padding)};
     Estimate estimate{.cost = work.cost(shape, context)};
     estimate.decisions.put("taps", shape.taps);
     estimate.decisions.put("length", form->length);
@@ -50,10 +47,10 @@ Status plan(KernelCall &call) {
     call.param("rows", int64_t{call.rows()});
     call.read_all(0);
     // From the CPU's spectrum, which is then forgotten.
-    call.weight(ir::spectrum_by_threads(call, *form, shape.channels, shape.copies, [&] {
+    call.weight(ir::spectrum_by_threads(call, ir::SpectrumOrder(*form), shape.channels, shape.copies, [&] {
         return spectrum_of(call, shape, {.length = form->length}, false);
     }));
-    ir::register_roots(call, *form);
+    call.weight(ir::register_roots(call, form->radices));
     call.write();
     return Status::ok();
 }

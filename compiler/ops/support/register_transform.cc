@@ -9,33 +9,41 @@ std::optional<schedules::RegisterForm> register_form(const PlanContext &context,
     return schedules::register_form(length, lanes, schedules::limits_of(*context.device.target));
 }
 
-Place spectrum_by_threads(KernelCall &call, const schedules::RegisterForm &form, uint32_t channels,
-                          uint32_t copies, const std::function<Place()> &spectrum) {
-    const uint32_t lanes = channels == 1 ? copies : schedules::pad(channels);
+SpectrumOrder::SpectrumOrder(const schedules::RegisterForm &form)
+    : length(form.length), slots(form.points), lanes(form.lanes),
+      places([form] { return schedules::register_spectrum_order(form); }) {}
+
+SpectrumOrder::SpectrumOrder(const schedules::FourStepForm &form)
+    : length(form.length()), slots(form.rows.points * form.columns.length), lanes(form.rows.lanes),
+      places([form] { return schedules::four_step_spectrum_order(form); }) {}
+
+Place spectrum_by_threads(KernelCall &call, const SpectrumOrder &order, uint32_t channels, uint32_t copies,
+                          const std::function<Place()> &spectrum) {
+    const uint32_t row = channels == 1 ? copies : schedules::pad(channels),
+                   workers = order.length / order.slots;
     bool fresh = false;
     const Place made = call.derived(
-        fmt::format("{}.k spectrum {} by threads of {}", call.node.layer, form.length, form.lanes), Elem::f32,
-        {lanes / form.lanes, channels == 1 ? 1 : copies, form.points / 2, form.threads(), 4}, &fresh);
+        fmt::format("{}.k spectrum {} by threads of {}", call.node.layer, order.length, order.lanes),
+        Elem::f32, {row / order.lanes, channels == 1 ? 1 : copies, order.slots / 2, workers * order.lanes, 4},
+        &fresh);
     if (!fresh) return made;
     Place from = spectrum();
     from.tile_bytes = 0;
     Step step{.name = call.node.layer + " spectrum by threads", .layer = call.node.layer};
-    step.spec = kernel_spec("spectrum_by_threads", {{"length", int64_t{form.length}},
+    step.spec = kernel_spec("spectrum_by_threads", {{"length", int64_t{order.length}},
                                                     {"copies", int64_t{copies}},
                                                     {"channels", int64_t{channels}},
-                                                    {"points", int64_t{form.points}},
-                                                    {"lanes", int64_t{form.lanes}}});
-    step.args = {from,
-                 call.stored("order", Packed::of(Elem::i32, {form.points, form.workers()},
-                                                 schedules::register_spectrum_order(form))),
+                                                    {"points", int64_t{order.slots}},
+                                                    {"lanes", int64_t{order.lanes}}});
+    step.args = {from, call.stored("order", Packed::of(Elem::i32, {order.slots, workers}, order.places())),
                  made};
     call.prepare(std::move(step));
     return made;
 }
 
-void register_roots(KernelCall &call, const schedules::RegisterForm &form) {
-    const std::vector<float> roots = schedules::register_roots(form.radices);
-    call.weight("roots", Packed::f32({static_cast<uint32_t>(roots.size() / 4), 4}, roots));
+Place register_roots(KernelCall &call, const schedules::Radices &radices) {
+    const std::vector<float> roots = schedules::register_roots(radices);
+    return call.stored("roots", Packed::f32({static_cast<uint32_t>(roots.size() / 4), 4}, roots));
 }
 
 } // namespace longwave::ir

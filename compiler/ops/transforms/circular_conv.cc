@@ -5,7 +5,7 @@
 #include "compiler/ops/support/register_transform.h"
 #include "compiler/ops/support/rules.h"
 #include "compiler/ops/support/sums.h"
-#include "compiler/ops/transforms/four_step.h"
+#include "compiler/ops/transforms/four_step_registers.h"
 #include "compiler/ops/transforms/transforms.h"
 #include "schedules/contract/twiddles.h"
 #include <cmath>
@@ -128,11 +128,30 @@ Status plan_in_registers(KernelCall &call, const ChannelTiles &tiles, const sche
     call.param("scale", adaptive ? scale / form.length : 0.0);
     call.read_all(0);
     if (adaptive) call.read_all(3);
-    call.weight(spectrum_by_threads(call, form, tiles.channels, 1, [&] {
+    call.weight(spectrum_by_threads(call, SpectrumOrder(form), tiles.channels, 1, [&] {
         return call.stored("spectrum", packed(call, scale, tiles, form.length, form.length));
     }));
-    register_roots(call, form);
+    call.weight(register_roots(call, form.radices));
     call.write();
+    return Status::ok();
+}
+
+// More rows than registers hold.
+std::optional<RegisterFourStep> four_steps_in_registers(const KernelCall &call, const ChannelTiles &tiles) {
+    const uint32_t rows = call.all_rows();
+    return RegisterFourStep::of(call.context, tiles.channels, 1, rows, rows);
+}
+
+Status plan_four_steps_in_registers(KernelCall &call, const ChannelTiles &tiles,
+                                    const RegisterFourStep &form) {
+    const double scale = scale_of(SequenceTransform::of(call.node), form.rows);
+    LW_TRY(check_taps(call.type(1).dims[1], form.rows));
+    const auto spectrum = [&] {
+        return call.stored("spectrum", packed(call, scale, tiles, form.rows, form.rows));
+    };
+    FourStep::Circular circular;
+    if (call.node.inputs.size() == 4) circular = {.made = 3, .scale = scale / form.rows};
+    form.plan(call, spectrum, circular);
     return Status::ok();
 }
 
@@ -140,6 +159,8 @@ Status kernel(KernelCall &call) {
     const ChannelTiles tiles(call.type(0).dims[0]);
     const bool adaptive = call.node.inputs.size() == 4;
     if (const auto form = in_registers(call, tiles)) return plan_in_registers(call, tiles, *form);
+    if (const auto form = four_steps_in_registers(call, tiles))
+        return plan_four_steps_in_registers(call, tiles, *form);
     const auto four_step = in_four_steps(call, tiles, adaptive);
     if (!four_step) tiles.plan(call);
     const uint32_t rows = call.all_rows(),

@@ -33,12 +33,24 @@ std::string FourStep::refused(const PlanContext &context, uint32_t bytes_of_a_po
     if (longest > most)
         return fmt::format("{} rows are {} x {} points, and a workgroup has shared memory for {}", rows,
                            points, length / points, most);
-    const uint64_t bytes = uint64_t{length} * complex_bytes * tiles * tile * copies;
-    if (bytes > most_bytes)
-        return fmt::format(
-            "the points of all channels take {} MiB, and a buffer of a GPU may have no more than {}",
-            bytes >> 20, most_bytes >> 20);
-    return {};
+    return refused_points(length, tiles * tile, copies);
+}
+
+std::string FourStep::refused_points(uint32_t length, uint32_t lanes, uint32_t copies) {
+    const uint64_t bytes = uint64_t{length} * complex_bytes * lanes * copies;
+    if (bytes <= most_bytes) return {};
+    return fmt::format(
+        "the points of all channels take {} MiB, and a buffer of a GPU may have no more than {}", bytes >> 20,
+        most_bytes >> 20);
+}
+
+compiler::Step dispatch_step(const KernelCall &call, const char *kernel, const Attributes &params,
+                             std::vector<compiler::Argument> args) {
+    return {.name = fmt::format("{} {}", call.node.layer, kernel),
+            .layer = call.node.layer,
+            .spec = kernel_spec(kernel, params),
+            .writes = 1,
+            .args = std::move(args)};
 }
 
 void FourStep::plan(KernelCall &call, Place spectrum, const Place &twiddles,
@@ -52,12 +64,7 @@ void FourStep::plan(KernelCall &call, Place spectrum, const Place &twiddles,
     };
     const auto dispatch = [&](const char *kernel, Attributes params, std::vector<compiler::Argument> args) {
         params.insert(common.begin(), common.end());
-        call.also({.name = fmt::format("{} {}", call.node.layer, kernel),
-                   .layer = call.node.layer,
-                   .spec = kernel_spec(kernel, params),
-                   .writes = 1,
-                   .args = std::move(args)},
-                  0);
+        call.also(dispatch_step(call, kernel, params, std::move(args)), 0);
     };
     const auto columns_of = [&](size_t input, const char *name) {
         const Place columns = between(name, 1);

@@ -6,6 +6,10 @@
 
 namespace longwave::ir {
 
+// A dispatch before the one that writes the result of the call.
+compiler::Step dispatch_step(const KernelCall &call, const char *kernel, const Attributes &params,
+                             std::vector<compiler::Argument> args);
+
 struct FourStep {
     uint32_t channels, tile, tiles; // of rows: tiles of `tile` lanes
     uint32_t copies, rows, length;
@@ -15,6 +19,8 @@ struct FourStep {
     // Why it is not possible with that many bytes per point in shared memory; empty: it is
     // possible.
     std::string refused(const PlanContext &context, uint32_t bytes_of_a_point) const;
+    // Why a buffer cannot hold that many points of `lanes` channels; empty: it can.
+    static std::string refused_points(uint32_t length, uint32_t lanes, uint32_t copies);
 
     // A circular convolution. `made`: an input with a kernel that the run computes; `scale` times
     // this kernel is added to the kernel of `spectrum`.
