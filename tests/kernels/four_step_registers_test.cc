@@ -228,6 +228,33 @@ TEST_CASE("four_step in registers: a matrix for every power of two, whose reques
     CHECK(!schedules::four_step_form(16384, 16, schedules::limits_of(*targets::find_gpu("vulkan-16k"))));
 }
 
+TEST_CASE("four_step in registers: no bank conflict, and few float instructions per sample") {
+    if (gpu_under_test()) return;
+    const FourStepForm form = form_of({16384, 16384, 16}, target_of_forms());
+    const gpu::FourStepSizes sizes{.rows = 16384, .row = 16};
+    double floats = 0; // a negation is part of the instruction that takes it
+    for (const gpu::Program &program : {gpu::four_step_columns(form, sizes), gpu::four_step_rows(form, sizes),
+                                        gpu::four_step_columns_back(form, sizes)})
+        for (const gpu::Instruction &one : program.instructions())
+            floats +=
+                one.op >= gpu::Op::add_real && one.op <= gpu::Op::logarithm && one.op != gpu::Op::negate;
+    floats /= form.rows.points;
+    INFO(floats, " float instructions per sample");
+    CHECK(floats <= 93);
+    for (const schedules::RegisterForm &one : {form.columns, form.rows}) {
+        const schedules::BankFold fold = schedules::bank_fold(one);
+        for (size_t pass = 0; pass < one.radices.size(); pass++)
+            for (uint32_t slot = 0; slot < one.points; slot++) {
+                std::set<uint32_t> banks;
+                for (uint32_t thread = 0; thread < 32; thread++)
+                    banks.insert((fold(one.position(pass, thread / one.lanes, slot)) * one.lanes +
+                                  thread % one.lanes) %
+                                 32);
+                CHECK(banks.size() == 32);
+            }
+    }
+}
+
 TEST_CASE("four_step in registers: channels that are no whole tiles, copies, one- and two-sided") {
     on_device({4096, 4000, 17, 2});
     on_device({8192, 8192, 3, 2, true});

@@ -37,6 +37,7 @@ const HalfCase cases[] = {
     {R"({"kernel":"long_conv_registers","params":{"channels":17,"length":256,"rows":200}})", {0, 3}},
     {R"({"kernel":"long_conv_columns","params":{"channels":16,"length":4096,"points":64,"rows":4096}})",
      {0, 2}},
+    {R"({"kernel":"four_step_columns","params":{"channels":16,"length":4096,"rows":4096}})", {0, 2}},
     {R"({"kernel":"softmax","params":{"channels":12,"rows":9}})", {1}},
 };
 
