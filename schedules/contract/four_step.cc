@@ -1,6 +1,5 @@
 #include "schedules/contract/four_step.h"
 #include <algorithm>
-#include <bit>
 #include <tuple>
 
 namespace longwave::schedules {
@@ -8,7 +7,7 @@ namespace longwave::schedules {
 namespace {
 
 constexpr uint32_t least_threads = 64; // of a workgroup that keeps a GPU busy
-constexpr uint32_t least_column = 16;  // one pass, without shared memory
+constexpr uint32_t least_column = 10;  // one pass, without shared memory
 
 // Of both ways. With one plane the parts of a point follow one another (spirv/register_points.h).
 int barriers(const RegisterForm &form) {
@@ -37,10 +36,10 @@ uint32_t FourStepForm::column_channels(uint32_t row_lanes) const {
 
 std::optional<FourStepForm> four_step_form(uint32_t length, uint32_t row_lanes,
                                            const WorkgroupLimits &limits) {
-    if (!std::has_single_bit(length)) return std::nullopt;
     std::optional<FourStepForm> best;
     for (uint32_t row = least_register_length; row <= most_register_length && row * least_column <= length;
          row *= 2) {
+        if (length % row != 0) break;
         const auto rows = register_form(row, row_lanes, limits);
         const auto columns = register_column_form(length / row, limits);
         if (!rows || !columns) continue;
@@ -51,13 +50,13 @@ std::optional<FourStepForm> four_step_form(uint32_t length, uint32_t row_lanes,
 }
 
 std::vector<int32_t> four_step_spectrum_order(const FourStepForm &form) {
-    const std::vector<int32_t> places = register_spectrum_places(form.length());
+    const std::vector<int32_t> places = register_spectrum_places(form.radices());
     std::vector<int32_t> order;
     for (uint32_t row = 0; row < form.columns.length; row++)
-        for (uint32_t slot = 0; slot < form.rows.points; slot++)
+        for (uint32_t slot = 0; slot < form.rows.slots(form.rows.last_pass()); slot++)
             for (uint32_t worker = 0; worker < form.rows.workers(); worker++)
-                order.push_back(places[row * form.rows.length +
-                                       form.rows.position(form.rows.radices.size() - 1, worker, slot)]);
+                order.push_back(
+                    places[row * form.rows.length + form.rows.position(form.rows.last_pass(), worker, slot)]);
     return order;
 }
 

@@ -16,7 +16,8 @@ struct FourStepForm {
     uint32_t column_channels(uint32_t row_lanes) const;
 };
 
-// Empty: `length` is no power of two, or no matrix of it fits a workgroup.
+// Empty: `length` is no register_multiple(), or no matrix of it fits a workgroup. Rows are powers of
+// two.
 std::optional<FourStepForm> four_step_form(uint32_t length, uint32_t row_lanes,
                                            const WorkgroupLimits &limits);
 

@@ -9,28 +9,31 @@ namespace longwave::schedules {
 
 namespace {
 
-constexpr uint32_t points_of_thread = 16; // Intel's registers hold these at 512 threads without a spill
-constexpr uint32_t least_registers = 128; // of a thread, for these, roots and addresses
+constexpr uint32_t least_registers = 128; // of a thread, for points, roots and addresses
 constexpr uint32_t most_lanes = 2 * sector_lanes;
 constexpr uint32_t banks = 32;
 constexpr uint32_t threads_of_columns = 256;
 
 uint32_t log2_of(uint32_t power) { return static_cast<uint32_t>(std::countr_zero(power)); }
 
-// Few passes, each of at most 16. The first and the last are large: the first has constants for
-// roots.
-std::vector<uint32_t> radices_of(uint32_t length) {
-    switch (length) {
-    case 16: return {16};
-    case 32: return {4, 8};
-    case 64: return {16, 4};
-    case 128: return {16, 8};
-    case 256: return {16, 16};
-    case 512: return {16, 4, 8};
-    case 1024: return {16, 4, 16};
-    case 2048: return {16, 8, 16};
-    case 4096: return {16, 16, 16};
-    case 8192: return {16, 8, 4, 16};
+// Few passes, each of at most 16: Intel's registers hold 16 points at 512 threads without a spill. The
+// first and the last are large: the first has constants for roots.
+Radices radices_of(uint32_t length) {
+    if (length == 0) return {};
+    const uint32_t odd = length >> std::countr_zero(length);
+    const uint32_t first = odd == 1 ? 16 : odd == 3 ? 12 : odd == 5 ? 10 : odd == 15 ? 15 : 0;
+    if (first == 0 || length % first != 0) return {};
+    switch (length / first) {
+    case 1: return {first};
+    case 2:
+    case 4:
+    case 8:
+    case 16: return {first, length / first};
+    case 32: return {first, 4, 8};
+    case 64: return {first, 4, 16};
+    case 128: return {first, 8, 16};
+    case 256: return {first, 16, 16};
+    case 512: return {first, 8, 4, 16};
     default: return {};
     }
 }
@@ -38,8 +41,9 @@ std::vector<uint32_t> radices_of(uint32_t length) {
 // With so many lanes, or half of these and so on, as `row_lanes` are a multiple of.
 std::optional<RegisterForm> form_of(uint32_t length, uint32_t most, uint32_t row_lanes,
                                     const WorkgroupLimits &limits) {
-    RegisterForm form{.length = length, .radices = radices_of(length), .points = points_of_thread};
+    RegisterForm form{.length = length, .radices = radices_of(length)};
     if (form.radices.empty() || limits.registers < least_registers) return std::nullopt;
+    form.points = form.radices[0];
     const auto fits = [&](uint32_t planes) {
         form.planes = planes;
         return row_lanes % form.lanes == 0 && form.threads() <= limits.threads &&
@@ -61,17 +65,42 @@ uint32_t blocks_before(const Radices &radices, size_t pass) {
 
 } // namespace
 
+std::vector<int> levels_of(uint32_t radix) {
+    std::vector<int> levels;
+    for (const uint32_t prime : {3u, 5u, 2u})
+        for (; radix % prime == 0; radix /= prime) levels.push_back(static_cast<int>(prime));
+    return levels;
+}
+
 uint32_t RegisterForm::blocks(size_t pass) const { return blocks_before(radices, pass); }
 
 uint32_t RegisterForm::apart(size_t pass) const { return length / blocks(pass) / radices[pass]; }
 
+uint32_t RegisterForm::butterflies_of_worker(size_t pass) const {
+    return (butterflies(pass) + workers() - 1) / workers();
+}
+
 uint32_t RegisterForm::position(size_t pass, uint32_t worker, uint32_t slot) const {
-    const uint32_t radix = radices[pass], step = apart(pass), butterfly = worker + slot / radix * workers();
+    const uint32_t radix = radices[pass], step = apart(pass),
+                   butterfly = std::min(worker + slot / radix * workers(), butterflies(pass) - 1);
     return butterfly / step * radix * step + butterfly % step + slot % radix * step;
 }
 
+namespace {
+
+uint32_t shortest_multiple(uint32_t rows, std::initializer_list<uint32_t> odds) {
+    uint32_t least = std::bit_ceil(rows);
+    for (const uint32_t odd : odds) least = std::min(least, odd * std::bit_ceil((rows + odd - 1) / odd));
+    return least;
+}
+
+} // namespace
+
+uint32_t register_multiple(uint32_t rows) { return shortest_multiple(rows, {3, 5, 15}); }
+
+// 15 times a power of two takes more instructions than the next power of two.
 uint32_t register_length(uint32_t rows) {
-    const uint32_t length = std::max(std::bit_ceil(rows), least_register_length);
+    const uint32_t length = shortest_multiple(std::max(rows, least_register_length), {3, 5});
     return length <= most_register_length ? length : 0;
 }
 
@@ -81,11 +110,11 @@ std::optional<RegisterForm> register_form(uint32_t length, uint32_t row_lanes, c
 }
 
 std::optional<RegisterForm> register_column_form(uint32_t length, const WorkgroupLimits &limits) {
-    const uint32_t most = std::max(most_lanes, threads_of_columns * points_of_thread / length);
+    const Radices radices = radices_of(length);
+    if (radices.empty()) return std::nullopt;
+    const uint32_t workers = length / radices[0], most = std::max(most_lanes, threads_of_columns / workers);
     return form_of(length, most, most, limits);
 }
-
-bool paired(uint32_t level) { return level > 0; }
 
 bool product_in_table(uint32_t radix, uint32_t level) { return radix >> (level + 1) == 1; }
 
@@ -98,7 +127,7 @@ std::vector<RootKey> root_keys(uint32_t radix, bool back) {
     for (uint32_t level = 0; !back && level < levels; level++)
         for (uint32_t block = 0; block < 1u << level; block += 2) need({level, block});
     for (uint32_t left = levels; back && left > 0;) {
-        const uint32_t level = left - 1, step = paired(level) ? 2 : 1;
+        const uint32_t level = left - 1, step = level > 0 ? 2 : 1;
         for (uint32_t block = 0; step == 2 && block < 1u << (level - 1); block++) {
             need({level - 1, block & ~1u});
             need({level, 2 * block});
@@ -111,6 +140,18 @@ std::vector<RootKey> root_keys(uint32_t radix, bool back) {
 }
 
 namespace {
+
+std::vector<int> all_levels(const Radices &radices) {
+    std::vector<int> all;
+    for (const uint32_t radix : radices)
+        for (const int level : levels_of(radix)) all.push_back(level);
+    return all;
+}
+
+uint32_t level_of_pass(const Radices &radices, size_t pass) {
+    return static_cast<uint32_t>(
+        all_levels({radices.begin(), radices.begin() + static_cast<std::ptrdiff_t>(pass)}).size());
+}
 
 uint32_t fours_of_block(uint32_t radix, bool back) {
     return static_cast<uint32_t>((root_keys(radix, back).size() + 1) / 2);
@@ -136,24 +177,23 @@ uint32_t zeros_of_roots(const Radices &radices) {
     return place.first + blocks_before(radices, last) * place.of_block;
 }
 
-// Block b of a level is z^M − e^(2πi φ): φ is 1/4 at first, and the halves have φ/2 and φ/2 + 1/2.
-double register_root_phase(uint32_t level, uint64_t block) {
-    double phase = 0.25;
-    for (uint32_t bit = level; bit-- > 0;) phase = (phase + static_cast<double>(block >> bit & 1)) / 2;
-    return phase / 2;
+// Block b of a level is z^M − e^(2πi φ), and φ is 1/4 at first (twiddles.h).
+double register_root_phase(const std::vector<int> &levels, uint32_t level, uint64_t block) {
+    return phase(levels, 0.25, static_cast<int>(level), static_cast<int64_t>(block)) / levels[level];
 }
 
 std::vector<float> register_roots(const Radices &radices) {
+    const std::vector<int> levels = all_levels(radices);
     std::vector<float> table(4 * (size_t{zeros_of_roots(radices)} + 1), 0.0f);
     for (const bool back : {false, true})
         for (size_t pass = 1; pass < radices.size(); pass++) {
             const RootPlace place = root_place(radices, pass, back);
             const std::vector<RootKey> keys = root_keys(radices[pass], back);
-            const uint32_t before = log2_of(blocks_before(radices, pass));
+            const uint32_t before = level_of_pass(radices, pass);
             for (uint32_t block = 0; block < blocks_before(radices, pass); block++)
                 for (size_t i = 0; i < keys.size(); i++) {
                     const auto phase = [&](uint32_t level, uint32_t of) {
-                        return register_root_phase(before + level, (uint64_t{block} << level) + of);
+                        return register_root_phase(levels, before + level, (uint64_t{block} << level) + of);
                     };
                     const RootKey &key = keys[i];
                     const double turns = key.product ? phase(key.level - 1, key.block) +
@@ -167,27 +207,30 @@ std::vector<float> register_roots(const Radices &radices) {
     return table;
 }
 
-std::vector<int32_t> register_spectrum_places(uint32_t length) {
-    const std::vector<int> radices = right_angle_radices(length);
+std::vector<int32_t> register_spectrum_places(const Radices &radices) {
+    const uint32_t length = blocks_before(radices, radices.size());
     // The point at phase (k + 1/4) / length.
-    const auto number = [&](double phase) {
-        return static_cast<size_t>(std::lround(phase * length - 0.25)) % length;
+    const auto numbers = [&](const std::vector<int> &levels) {
+        std::vector<size_t> all;
+        for (uint32_t q = 0; q < length; q++) {
+            const double at = phase(levels, 0.25, static_cast<int>(levels.size()), q);
+            all.push_back(static_cast<size_t>(std::lround(at * length - 0.25)) % length);
+        }
+        return all;
     };
-    std::vector<int32_t> where(length), places(length);
-    for (uint32_t q = 0; q < length; q++)
-        where[number(phase(radices, 0.25, static_cast<int>(radices.size()), q))] = static_cast<int32_t>(q);
-    // The root of a block behind the last level is half its phase.
-    for (uint32_t position = 0; position < length; position++)
-        places[position] = where[number(2 * register_root_phase(log2_of(length), position))];
+    std::vector<int32_t> where(length), places;
+    const std::vector<size_t> of_cpu = numbers(right_angle_radices(length));
+    for (uint32_t q = 0; q < length; q++) where[of_cpu[q]] = static_cast<int32_t>(q);
+    for (const size_t number : numbers(all_levels(radices))) places.push_back(where[number]);
     return places;
 }
 
 std::vector<int32_t> register_spectrum_order(const RegisterForm &form) {
-    const std::vector<int32_t> places = register_spectrum_places(form.length);
+    const std::vector<int32_t> places = register_spectrum_places(form.radices);
     std::vector<int32_t> order;
-    for (uint32_t slot = 0; slot < form.points; slot++)
+    for (uint32_t slot = 0; slot < form.slots(form.last_pass()); slot++)
         for (uint32_t worker = 0; worker < form.workers(); worker++)
-            order.push_back(places[form.position(form.radices.size() - 1, worker, slot)]);
+            order.push_back(places[form.position(form.last_pass(), worker, slot)]);
     return order;
 }
 
@@ -200,7 +243,8 @@ uint32_t BankFold::operator()(uint32_t position) const {
 // The first of all folds by one and by two shifts that has the fewest conflicts. XOR is linear, so
 // slot 0 of a pass stands for all.
 BankFold bank_fold(const RegisterForm &form) {
-    const uint32_t levels = log2_of(form.length), mask = banks / std::min(form.lanes, banks) - 1;
+    const uint32_t levels = static_cast<uint32_t>(std::bit_width(form.length - 1)),
+                   mask = banks / std::min(form.lanes, banks) - 1;
     std::vector<std::vector<uint32_t>> all;
     for (uint32_t one = 1; one < levels; one++) all.push_back({one});
     for (uint32_t one = 1; one < levels; one++)

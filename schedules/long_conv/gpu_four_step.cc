@@ -27,7 +27,8 @@ struct FourStepKernel {
         const auto found =
             four_step_form(extent(length), extent(row == 1 ? copies : row), limits_of(k.target));
         k.params.require(found.has_value(),
-                         "'length' must be a power of two from 4096 on whose matrix fits " + k.target.name);
+                         "'length' must be 1, 3, 5 or 15 times a power of two whose matrix fits " +
+                             k.target.name);
         k.params.require(rows <= length, "'rows' must not exceed length");
         k.params.require(int64_t{row} * copies * length < int64_t{1} << 29,
                          "the points of all channels must be less than 2^29");
@@ -79,7 +80,7 @@ void build_four_step_rows(KernelBuilder &k) {
     const int lanes = kernel.row == 1 ? kernel.copies() : kernel.row;
     k.weight("spectrum",
              dense({4, static_cast<int>(rows.threads()),
-                    static_cast<int>(rows.points / 2 * kernel.form.columns.length),
+                    static_cast<int>(rows.slots(rows.last_pass()) / 2 * kernel.form.columns.length),
                     kernel.row == 1 ? 1 : kernel.copies(), lanes / static_cast<int>(rows.lanes)}));
     kernel.roots(k);
     k.output(FourStepKernel::output("products", 4), kernel.points(kernel.copies()));

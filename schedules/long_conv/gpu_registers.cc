@@ -25,8 +25,9 @@ static void build_long_conv_registers(KernelBuilder &k) {
     const bool channel_major = k.asks_channel_major();
     std::optional<RegisterForm> form = register_form(
         extent(length), channel_major ? 1 : extent(row == 1 ? copies : row), limits_of(k.target));
-    k.params.require(form.has_value(), "'length' must be a power of two from 256 to 8192 that fits " +
-                                           k.target.name);
+    k.params.require(form.has_value(),
+                     "'length' must be 1, 3, 5 or 15 times a power of two, from 256 to 8192, that fits " +
+                         k.target.name);
     // Half of the shared memory for twice the barriers: a device may then run more workgroups at once.
     if (k.variant(form->planes) == 1) form->planes = 1;
     const int tiles = (row == 1 ? copies : row) / static_cast<int>(form->lanes);
@@ -35,8 +36,9 @@ static void build_long_conv_registers(KernelBuilder &k) {
                      "the points of all channels must be less than 2^29");
 
     k.input("u", dense({row, rows}));
-    k.weight("spectrum", dense({4, static_cast<int>(form->threads()), static_cast<int>(form->points / 2),
-                                row == 1 ? 1 : copies, tiles}));
+    k.weight("spectrum",
+             dense({4, static_cast<int>(form->threads()),
+                    static_cast<int>(form->slots(form->last_pass()) / 2), row == 1 ? 1 : copies, tiles}));
     k.weight("roots", dense({4, static_cast<int>(zeros_of_roots(form->radices)) + 1}));
     const Shape y_shape = dense({row, copies, rows});
     const KernelBuilder::Epilogue epilogue = k.epilogue(y_shape, channels);

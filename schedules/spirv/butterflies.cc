@@ -1,4 +1,7 @@
 #include "schedules/spirv/butterflies.h"
+#include <cmath>
+#include <numbers>
+#include <vector>
 
 namespace longwave::gpu {
 
@@ -12,27 +15,118 @@ Complex back_by(const Complex &x, const Complex &w) {
 }
 Complex times_minus_i(const Complex &x) { return {x.im, -x.re}; }
 
+Complex plus_i(const Complex &a, const Complex &b, float sign) { // a + sign i b
+    const Float by = a.re.program->real(sign);
+    return {fma(-by, b.im, a.re), fma(by, b.re, a.im)};
+}
+Complex add_scaled(const Complex &a, const Complex &b, double scale) {
+    const Float by = a.re.program->real(static_cast<float>(scale));
+    return {fma(by, b.re, a.re), fma(by, b.im, a.im)};
+}
+Complex scaled(const Complex &a, double scale) {
+    const Float by = a.re.program->real(static_cast<float>(scale));
+    return {a.re * by, a.im * by};
+}
+
+double cosine(int of_fifths) { return std::cos(2 * std::numbers::pi * of_fifths / 5); }
+double sine(int of_fifths) { return std::sin(2 * std::numbers::pi * of_fifths / 5); }
+
+// Σ x_m ω^(j m) for each j, ω a root of one of positive angle; back: of negative angle.
+void fourier(std::span<Complex> x, bool back) {
+    const float sign = back ? -1.0f : 1.0f;
+    if (x.size() == 3) {
+        const Complex a = x[0], sum = x[1] + x[2], turned = scaled(x[1] - x[2], std::sqrt(3.0) / 2),
+                      middle = add_scaled(a, sum, -0.5);
+        x[0] = a + sum;
+        x[1] = plus_i(middle, turned, sign);
+        x[2] = plus_i(middle, turned, -sign);
+        return;
+    }
+    const Complex a = x[0], outer = x[1] + x[4], inner = x[2] + x[3], outer_difference = x[1] - x[4],
+                  inner_difference = x[2] - x[3];
+    const Complex one = add_scaled(add_scaled(a, outer, cosine(1)), inner, cosine(2)),
+                  two = add_scaled(add_scaled(a, outer, cosine(2)), inner, cosine(1)),
+                  one_turned = add_scaled(scaled(outer_difference, sine(1)), inner_difference, sine(2)),
+                  two_turned = add_scaled(scaled(outer_difference, sine(2)), inner_difference, -sine(1));
+    x[0] = a + (outer + inner);
+    x[1] = plus_i(one, one_turned, sign);
+    x[4] = plus_i(one, one_turned, -sign);
+    x[2] = plus_i(two, two_turned, sign);
+    x[3] = plus_i(two, two_turned, -sign);
+}
+
+// The levels of a radix. Blocks of a level lie one after another, `apart` · radix points each.
+struct Level {
+    uint32_t number = 0, radix = 0, blocks = 0, apart = 0;
+};
+std::vector<Level> levels_over(size_t points) {
+    std::vector<Level> levels;
+    auto apart = static_cast<uint32_t>(points);
+    uint32_t blocks = 1;
+    for (const int radix : schedules::levels_of(apart)) {
+        const auto ways = static_cast<uint32_t>(radix);
+        apart /= ways;
+        levels.push_back({static_cast<uint32_t>(levels.size()), ways, blocks, apart});
+        blocks *= ways;
+    }
+    return levels;
+}
+
+// s of each block splits it into a + s b and a − s b, in six multiply-adds.
+void split_in_two(std::span<Complex> x, const Level &level, const Roots &root) {
+    const Float two = x[0].re.program->real(2);
+    for (uint32_t block = 0; block < level.blocks; block++) {
+        const Complex s = root({level.number, block});
+        const Float minus_im = -s.im;
+        for (uint32_t q = 0; q < level.apart; q++) {
+            Complex &upper = x[2 * level.apart * block + q],
+                    &lower = x[2 * level.apart * block + q + level.apart];
+            const Complex a = upper, b = lower;
+            upper = {fma(minus_im, b.im, fma(s.re, b.re, a.re)), fma(s.im, b.re, fma(s.re, b.im, a.im))};
+            lower = {fma(two, a.re, -upper.re), fma(two, a.im, -upper.im)};
+        }
+    }
+}
+
+// Levels of three and five, there and back.
+void split(std::span<Complex> x, const Level &level, const Roots &root, bool back) {
+    for (uint32_t block = 0; block < level.blocks; block++)
+        for (uint32_t q = 0; q < level.apart; q++) {
+            const auto at = [&](uint32_t m) { return (block * level.radix + m) * level.apart + q; };
+            const auto s = [&](uint32_t m) { return root({level.number, block, false, m}); };
+            std::vector<Complex> points;
+            for (uint32_t m = 0; m < level.radix; m++)
+                points.push_back(back || m == 0 ? x[at(m)] : product(x[at(m)], s(m)));
+            fourier(points, back);
+            for (uint32_t m = 0; m < level.radix; m++)
+                x[at(m)] = back && m > 0 ? back_by(points[m], s(m)) : points[m];
+        }
+}
+
 // One level back: x + y and (x − y) times the conjugate of s.
-void back_one(std::span<Complex> x, const Roots &root) {
-    const Complex s = root({0, 0});
-    const size_t half = x.size() / 2;
-    for (size_t q = 0; q < half; q++) {
-        const Complex a = x[q], b = x[q + half];
-        x[q] = a + b;
-        x[q + half] = back_by(a - b, s);
+void join_two(std::span<Complex> x, const Level &level, const Roots &root) {
+    for (uint32_t block = 0; block < level.blocks; block++) {
+        const Complex s = root({level.number, block});
+        for (uint32_t q = 0; q < level.apart; q++) {
+            Complex &upper = x[2 * level.apart * block + q],
+                    &lower = x[2 * level.apart * block + q + level.apart];
+            const Complex a = upper, b = lower;
+            upper = a + b;
+            lower = back_by(a - b, s);
+        }
     }
 }
 
 // Two levels back: the second half of the inner level is i times the first, so its root needs no
 // multiplication of its own.
-void back_two(std::span<Complex> x, uint32_t level, const Roots &root, bool product_known) {
-    const size_t quarter = x.size() >> (level + 1);
-    for (uint32_t block = 0; block < 1u << (level - 1); block++) {
+void join_four(std::span<Complex> x, const Level &inner_level, const Roots &root, bool product_known) {
+    const uint32_t level = inner_level.number, quarter = inner_level.apart;
+    for (uint32_t block = 0; block < inner_level.blocks / 2; block++) {
         const Complex outer = root({level - 1, block}), inner = root({level, 2 * block});
         const Complex both = product_known ? root({level, block, true}) : product(outer, inner);
-        for (size_t q = 0; q < quarter; q++) {
+        for (uint32_t q = 0; q < quarter; q++) {
             std::array<size_t, 4> at;
-            for (size_t i = 0; i < 4; i++) at[i] = (4 * block + i) * quarter + q;
+            for (uint32_t i = 0; i < 4; i++) at[i] = (4 * block + i) * quarter + q;
             const Complex sum = x[at[0]] + x[at[1]], difference = x[at[0]] - x[at[1]];
             const Complex second_sum = x[at[2]] + x[at[3]], turned = times_minus_i(x[at[2]] - x[at[3]]);
             x[at[0]] = sum + second_sum;
@@ -49,32 +143,23 @@ Complex product(const Complex &a, const Complex &b) {
     return {fma(a.re, b.re, -(a.im * b.im)), fma(a.re, b.im, a.im * b.re)};
 }
 
-// s of each block splits it into a + s b and a − s b, in six multiply-adds.
 void butterfly(std::span<Complex> x, const Roots &root) {
-    const Float two = x[0].re.program->real(2);
-    const auto radix = static_cast<uint32_t>(x.size());
-    for (uint32_t level = 0; level < log2_of(radix); level++) {
-        const uint32_t half = radix >> (level + 1);
-        for (uint32_t block = 0; block < 1u << level; block++) {
-            const Complex s = root({level, block});
-            const Float minus_im = -s.im;
-            for (uint32_t q = 0; q < half; q++) {
-                Complex &upper = x[2 * half * block + q], &lower = x[2 * half * block + q + half];
-                const Complex a = upper, b = lower;
-                upper = {fma(minus_im, b.im, fma(s.re, b.re, a.re)), fma(s.im, b.re, fma(s.re, b.im, a.im))};
-                lower = {fma(two, a.re, -upper.re), fma(two, a.im, -upper.im)};
-            }
-        }
-    }
+    for (const Level &level : levels_over(x.size()))
+        if (level.radix == 2) split_in_two(x, level, root);
+        else split(x, level, root, false);
 }
 
 void butterfly_back(std::span<Complex> x, const Roots &root, bool constants) {
-    const auto radix = static_cast<uint32_t>(x.size());
-    for (uint32_t left = log2_of(radix); left > 0;) {
-        const uint32_t level = left - 1;
-        if (!schedules::paired(level)) return back_one(x, root);
-        back_two(x, level, root, constants || schedules::product_in_table(radix, level));
-        left -= 2;
+    const std::vector<Level> levels = levels_over(x.size());
+    for (size_t left = levels.size(); left > 0; left--) {
+        const Level &level = levels[left - 1];
+        if (level.radix != 2) split(x, level, root, true);
+        else if (left == 1 || levels[left - 2].radix != 2) join_two(x, level, root);
+        else {
+            const auto radix = static_cast<uint32_t>(x.size());
+            join_four(x, level, root, constants || schedules::product_in_table(radix, level.number));
+            left--;
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 // Butterflies of the right-angle transform (schedules/contract/register_transform.h) over points in
-// registers: a radix is several levels, each of which splits a block z^2M − s² into z^M − s and
-// z^M + s.
+// registers. A radix is several levels. One of two splits a block z^2M − s² into z^M − s and z^M + s.
+// One of three or five takes powers of s and a short Fourier transform.
 #pragma once
 #include "schedules/contract/register_transform.h"
 #include "schedules/spirv/program.h"
@@ -16,7 +16,7 @@ Complex product(const Complex &a, const Complex &b);
 
 using Roots = std::function<Complex(const schedules::RootKey &)>;
 
-// As many points as the radix, in place.
+// As many points as the radix, in place. Levels of three and five ask for RootKey::power.
 void butterfly(std::span<Complex> x, const Roots &root);
 // The way back, times the radix. `constants`: every root is a constant, so a product of two costs
 // nothing.

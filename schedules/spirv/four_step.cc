@@ -70,6 +70,7 @@ Program four_step_columns(const FourStepForm &form, const FourStepSizes &sizes) 
                  out = p.buffer("points", 1, Access::write);
     RegisterPoints points(p, form.columns, {roots, form.radices()}, p.whole(0));
     columns.begin(points);
+    const size_t last = form.columns.last_pass();
     const Float zero = p.real(0);
     points.x.assign(form.columns.points, {zero, zero});
     for (uint32_t slot = 0; slot < form.columns.points && !columns.none(slot); slot++) {
@@ -83,10 +84,13 @@ Program four_step_columns(const FourStepForm &form, const FourStepSizes &sizes) 
         points.x[slot].re = select(exists, p.load(u, select(exists, at, p.whole(0))), zero);
     }
     points.forward();
-    for (uint32_t slot = 0; slot < form.columns.points; slot++) {
-        const Uint at = columns.place(points.position(points.last_pass(), slot));
-        p.store(out, at, points.x[slot].re);
-        p.store(out, at + columns.plane(), points.x[slot].im);
+    for (uint32_t slot = 0; slot < points.x.size(); slot++) {
+        const Uint at = columns.place(points.position(last, slot)), of_im = at + columns.plane();
+        const auto write = [&] {
+            p.store(out, at, points.x[slot].re);
+            p.store(out, of_im, points.x[slot].im);
+        };
+        points.when_worker_has(last, slot, write);
     }
     p.drop_unused();
     return std::move(p);
@@ -101,8 +105,9 @@ Program four_step_columns_back(const FourStepForm &form, const FourStepSizes &si
     const Memory y = p.buffer("y", 1, Access::write);
     RegisterPoints points(p, form.columns, {roots, form.radices()}, p.whole(0));
     columns.begin(points);
-    for (uint32_t slot = 0; slot < form.columns.points; slot++) {
-        const Uint at = columns.place(points.position(points.last_pass(), slot));
+    const size_t last = form.columns.last_pass();
+    for (uint32_t slot = 0; slot < form.columns.slots(last); slot++) {
+        const Uint at = columns.place(points.position(last, slot));
         points.x.push_back({p.load(products, at), p.load(products, at + columns.plane())});
     }
     points.back();

@@ -32,7 +32,7 @@ using DeclareFinish = std::function<Finish(Program &)>;
 
 // Buffers, in order:
 //   u [row, rows], and h where there is one; row by row or channel by channel
-//   spectrum, fours of [threads, points / 2, copies, tiles] in register_spectrum_order()
+//   spectrum, fours of [threads, slots / 2, copies, tiles] in register_spectrum_order()
 //   roots, fours
 //   those of `finish`
 //   y [row, copies, rows], as u lies

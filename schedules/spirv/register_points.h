@@ -19,7 +19,8 @@ public:
     // `block`: the workgroup's block before pass `first`.
     RegisterPoints(Program &program, const schedules::RegisterForm &form, const RootTable &roots, Uint block);
 
-    std::vector<Complex> x; // of this thread, by slot
+    // Of this thread, by slot. form.points before the first pass, form.slots(last) behind the last.
+    std::vector<Complex> x;
     Uint worker() const { return worker_; }
     Uint lane() const { return lane_; }
     // Where the workgroup's transform has the point of a slot in a pass. The variable part is that of
@@ -29,7 +30,8 @@ public:
         uint32_t offset = 0;
     };
     Place position(size_t pass, uint32_t slot) const;
-    size_t last_pass() const { return form_.radices.size() - 1; }
+    // The body is for workers that have the butterfly of the slot (RegisterForm::complete).
+    void when_worker_has(size_t pass, uint32_t slot, const std::function<void()> &body) const;
 
     void forward();
     void back();
@@ -38,10 +40,14 @@ public:
     void hide_worker(size_t which);
 
 private:
+    Uint number(size_t pass, uint32_t butterfly) const; // of all butterflies of the pass
     Uint first_position(size_t pass, uint32_t butterfly) const;
     Roots roots_of(size_t pass, uint32_t butterfly);
     Complex constant_root(const schedules::RootKey &key);
     const std::vector<Place> &addresses(size_t pass); // in shared memory, by slot
+    // A part, 0 or 1, to and from shared memory from `offset` on.
+    void store(std::vector<Complex> &points, size_t pass, int part, uint32_t offset);
+    void load(std::vector<Complex> &points, size_t pass, int part, uint32_t offset);
     void exchange(size_t from, size_t to);
 
     Program &p_;

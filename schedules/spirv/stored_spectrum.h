@@ -7,9 +7,10 @@ namespace longwave::gpu {
 
 class StoredSpectrum {
 public:
-    // Fours of [threads, points / 2, all others]. `which`: of all others.
+    // Fours of [threads, slots of the last pass / 2, all others]. `which`: of all others.
     StoredSpectrum(Program &program, const schedules::RegisterForm &form, Memory memory, Uint which)
-        : p_(program), memory_(memory), threads_(form.threads()), pairs_(form.points / 2), which_(which) {}
+        : p_(program), memory_(memory), threads_(form.threads()), pairs_(form.slots(form.last_pass()) / 2),
+          which_(which) {}
 
     // Adds `scale` times the points x to the kernel.
     void add(const std::vector<Complex> &x, float scale) {

@@ -22,13 +22,15 @@ static void build_circular_conv_registers(KernelBuilder &k) {
     std::optional<RegisterForm> form =
         register_form(extent(length), channel_major ? 1 : extent(row), limits_of(k.target));
     k.params.require(form.has_value(),
-                     "'length' must be a power of two from 256 to 8192 that fits " + k.target.name);
+                     "'length' must be 1, 3, 5 or 15 times a power of two, from 256 to 8192, that fits " +
+                         k.target.name);
     if (k.variant(form->planes) == 1) form->planes = 1; // as in long_conv_registers
 
     const Shape shape = dense({row, length});
     k.input("u", shape);
     if (adaptive) k.input("h", shape);
-    k.weight("fixed", dense({4, static_cast<int>(form->threads()), static_cast<int>(form->points / 2),
+    k.weight("fixed", dense({4, static_cast<int>(form->threads()),
+                             static_cast<int>(form->slots(form->last_pass()) / 2),
                              row / static_cast<int>(form->lanes)}));
     k.weight("roots", dense({4, static_cast<int>(zeros_of_roots(form->radices)) + 1}));
     const KernelBuilder::Epilogue epilogue = k.epilogue(shape, channels);

@@ -1,6 +1,6 @@
 // The spectrum of a long convolution, from the order of the CPU's kernels to those of a GPU, once per
 // model.
-// spectrum_by_threads: to that of long_conv_registers.
+// spectrum_by_threads: to that of long_conv_registers and four_step_rows.
 // spectrum_by_channel: to that of long_conv_fused whose rows lie channel by channel:
 // [channel][copy][part][bin] (last_digit_first).
 #include "schedules/contract/twiddles.h"
@@ -14,16 +14,17 @@ static void build_spectrum_by_threads(KernelBuilder &k) {
     const int length = k.params.integer("length", 4, 1 << 22),
               copies = k.params.integer_or("copies", 1, 1, 64),
               channels = k.params.integer("channels", 1, 1 << 20),
-              points = k.params.integer("points", 2, 1 << 22), group = k.params.integer("lanes", 1, 1 << 10);
+              slots = k.params.integer("slots", 2, 1 << 22),
+              workers = k.params.integer("workers", 1, 1 << 20),
+              group = k.params.integer("lanes", 1, 1 << 10);
     k.no_epilogue();
     const int row = static_cast<int>(pad(extent(channels))), tile = std::min(row, 16);
     // The copies of a single channel are the lanes.
     const int all = row == 1 ? copies : row, others = row == 1 ? 1 : copies;
-    k.params.require(length % points == 0 && points % 2 == 0, "'points' must be even and divide length");
+    k.params.require(slots % 2 == 0, "'slots' must be even");
     k.params.require(all % group == 0, "'lanes' must divide the lanes of a row");
-    const int workers = length / points;
     const ImageParam by_position = k.input("spectrum", dense({tile, 2, length, copies, row / tile}));
-    const ImageParam order = k.weight("order", dense({workers, points}), Int(32));
+    const ImageParam order = k.weight("order", dense({workers, slots}), Int(32));
 
     Var e("e"), thread("thread"), pair("pair"), m("m"), g("g");
     Func y("by_threads");
@@ -32,7 +33,7 @@ static void build_spectrum_by_threads(KernelBuilder &k) {
     y(e, thread, pair, m, g) = row == 1 ? by_position(0, e % 2, place, lane, 0)
                                         : by_position(lane % tile, e % 2, place, m, lane / tile);
     y.bound(e, 0, 4).unroll(e);
-    k.output(y, dense({4, workers * group, points / 2, others, all / group}));
+    k.output(y, dense({4, workers * group, slots / 2, others, all / group}));
 }
 
 static void build_spectrum_by_channel(KernelBuilder &k) {

@@ -35,7 +35,8 @@ std::vector<float> spectrum_of(const LongConv &s, const FourStepForm &form, cons
     const auto lanes = static_cast<uint32_t>(copies_are_lanes ? s.copies : padded(s.channels)),
                copies = copies_are_lanes ? 1 : static_cast<uint32_t>(s.copies);
     std::vector<float> all(size_t{lanes} * copies * form.length() * 2, 0.0f);
-    const size_t slots = size_t{rows.points} * form.columns.length; // of all rows of the matrix
+    const size_t slots =
+        size_t{rows.slots(rows.last_pass())} * form.columns.length; // of all rows of the matrix
     for (int c = 0; c < s.channels; c++)
         for (int m = 0; m < s.copies; m++) {
             const Points made = filters.spectrum(c, m);
@@ -201,18 +202,27 @@ TEST_CASE("four_step in registers: interpreted, one- and two-sided, in copies, f
     interpreted({16384, 9001, 1, 16});
     interpreted({16384, 16384, 1, 3, true});
     interpreted({65536, 40000, 2});
+    interpreted({5120, 5000, 16, 2}); // 20 x 256
+    interpreted({12288, 12200, 3, 1, true});
+    interpreted({15360, 15000, 1});
+    interpreted({24576, 20000, 1, 16});
+    interpreted({122880, 100000, 2});
 }
 
 TEST_CASE("four_step in registers: interpreted, around the sequence, with a kernel made in the run") {
     if (gpu_under_test()) return; // once, with the tests of the CPU
     interpreted({4096, 4096, 3}, 0.25);
     interpreted({16384, 16384, 1}, 0.25);
+    interpreted({7680, 7680, 2}, 0.25);
 }
 
-TEST_CASE("four_step in registers: a matrix for every power of two, whose requests take whole sectors") {
+TEST_CASE("four_step in registers: a matrix for every length, whose requests take whole sectors") {
     if (gpu_under_test()) return;
-    for (uint32_t length = 4096; length <= 1u << 22; length *= 2)
+    for (uint32_t rows = 4096; rows <= 1u << 22; rows += 1 + rows / 16)
         for (const uint32_t lanes : {1u, 2u, 16u, 48u, 768u}) {
+            const uint32_t length = schedules::register_multiple(rows);
+            CHECK(length >= rows);
+            CHECK(length <= rows * 4 / 3);
             const auto form =
                 schedules::four_step_form(length, lanes, schedules::limits_of(target_of_forms()));
             INFO(length, " points, ", lanes, " lanes");
@@ -223,7 +233,7 @@ TEST_CASE("four_step in registers: a matrix for every power of two, whose reques
             CHECK(form->rows.lanes == (lanes < 16 ? lanes : form->rows.lanes));
             CHECK((length < 16384 || form->rows.threads() >= 64)); // shorter ones take one dispatch
         }
-    CHECK(!schedules::four_step_form(12000, 16, schedules::limits_of(target_of_forms())));
+    CHECK(!schedules::four_step_form(12100, 16, schedules::limits_of(target_of_forms())));
     CHECK(!schedules::four_step_form(2048, 16, schedules::limits_of(target_of_forms())));
     CHECK(!schedules::four_step_form(16384, 16, schedules::limits_of(*targets::find_gpu("vulkan-16k"))));
 }
@@ -244,7 +254,7 @@ TEST_CASE("four_step in registers: no bank conflict, and few float instructions 
     for (const schedules::RegisterForm &one : {form.columns, form.rows}) {
         const schedules::BankFold fold = schedules::bank_fold(one);
         for (size_t pass = 0; pass < one.radices.size(); pass++)
-            for (uint32_t slot = 0; slot < one.points; slot++) {
+            for (uint32_t slot = 0; slot < one.slots(pass); slot++) {
                 std::set<uint32_t> banks;
                 for (uint32_t thread = 0; thread < 32; thread++)
                     banks.insert((fold(one.position(pass, thread / one.lanes, slot)) * one.lanes +
@@ -261,6 +271,8 @@ TEST_CASE("four_step in registers: channels that are no whole tiles, copies, one
     on_device({16384, 16384, 3});
     on_device({16384, 12001, 1, 1, true});
     on_device({8192, 5000, 1, 16, true});
+    on_device({12288, 12200, 3});
+    on_device({20480, 20000, 1, 1, true});
 }
 
 TEST_CASE("four_step in registers: bias, gate, sum and activation in the last dispatch; padding stays zero") {

@@ -31,18 +31,21 @@ std::vector<float> spectrum_by_threads(const LongConv &s, const schedules::Regis
                                        const Filters &filters) {
     const std::vector<int32_t> order = schedules::register_spectrum_order(form);
     const uint32_t copies = s.channels == 1 ? 1 : static_cast<uint32_t>(s.copies);
-    std::vector<float> all(size_t{lanes_of(s)} * copies * form.length * 2, 0.0f);
+    const uint32_t slots = form.slots(form.last_pass());
+    std::vector<float> all(size_t{lanes_of(s)} * copies * slots * form.workers() * 2, 0.0f);
     for (int c = 0; c < s.channels; c++)
         for (int m = 0; m < s.copies; m++) {
             const Points made = filters.spectrum(c, m);
             const auto lane = static_cast<uint32_t>(s.channels == 1 ? m : c),
                        copy = static_cast<uint32_t>(s.channels == 1 ? 0 : m);
-            for (uint32_t slot = 0; slot < form.points; slot++)
+            for (uint32_t slot = 0; slot < slots; slot++)
                 for (uint32_t worker = 0; worker < form.workers(); worker++) {
                     const auto value = made[static_cast<size_t>(order[slot * form.workers() + worker])];
                     const size_t thread = worker * form.lanes + lane % form.lanes,
-                                 four = ((size_t{lane / form.lanes} * copies + copy) * (form.points / 2) +
-                                         slot / 2) * form.threads() + thread;
+                                 four =
+                                     ((size_t{lane / form.lanes} * copies + copy) * (slots / 2) + slot / 2) *
+                                         form.threads() +
+                                     thread;
                     all[4 * four + 2 * (slot % 2)] = static_cast<float>(value.real());
                     all[4 * four + 2 * (slot % 2) + 1] = static_cast<float>(value.imag());
                 }
@@ -125,6 +128,36 @@ TEST_CASE("long_conv_registers: interpreted, every length, one- and two-sided, i
         interpreted(one, *targets::find_gpu("vulkan-32k"));
 }
 
+TEST_CASE("long_conv_registers: interpreted, lengths with factors 3 and 5") {
+    if (gpu_under_test()) return; // once, with the tests of the CPU
+    for (const LongConv &one : std::vector<LongConv>{{320, 300, 16},
+                                                     {384, 384, 20, 2, true},
+                                                     {480, 470, 1, 16},
+                                                     {640, 640, 5},
+                                                     {768, 700, 3, 1, true},
+                                                     {960, 950, 16},
+                                                     {1280, 1280, 4},
+                                                     {1536, 1500, 16, 1, true},
+                                                     {1920, 1920, 3},
+                                                     {2560, 2500, 2},
+                                                     {3072, 3000, 2, 1, true},
+                                                     {3840, 3840, 2},
+                                                     {5120, 5120, 1, 16},
+                                                     {6144, 6000, 1},
+                                                     {7680, 7680, 1}})
+        interpreted(one, *targets::find_gpu("vulkan-32k"));
+    interpreted({3072, 3000, 3}, *targets::find_gpu("vulkan-32k"), true);
+    interpreted({5120, 5120, 2}, *targets::find_gpu("vulkan-32k"), true);
+}
+
+TEST_CASE("long_conv_registers: the shortest length for as many rows") {
+    if (gpu_under_test()) return;
+    const std::map<uint32_t, uint32_t> lengths{{1, 256},     {256, 256},   {257, 320},   {1000, 1024},
+                                               {1100, 1280}, {1500, 1536}, {1537, 2048}, {8000, 8192},
+                                               {8192, 8192}, {8193, 0}};
+    for (const auto &[rows, length] : lengths) CHECK(schedules::register_length(rows) == length);
+}
+
 TEST_CASE("long_conv_registers: interpreted, channel by channel") {
     if (gpu_under_test()) return; // once, with the tests of the CPU
     for (const LongConv &one :
@@ -143,7 +176,8 @@ static void circular_interpreted(uint32_t length, uint32_t row) {
         gpu::long_conv(*form, {.rows = length, .row = row, .circular = true, .scale_of_h = scale});
     std::mt19937 random(5);
     std::uniform_real_distribution<float> uniform(-1, 1);
-    std::vector<float> u(size_t{length} * row), h(u.size()), fixed(2 * u.size(), 0.0f);
+    std::vector<float> u(size_t{length} * row), h(u.size()),
+        fixed(size_t{2} * form -> slots(form->last_pass()) * form->workers() * row, 0.0f);
     for (float &value : u) value = uniform(random);
     for (float &value : h) value = uniform(random);
     // The kernel (2, 0, 0, …).
@@ -165,8 +199,10 @@ static void circular_interpreted(uint32_t length, uint32_t row) {
 
 TEST_CASE("circular_conv_registers: interpreted, a kernel made in the run, no race") {
     if (gpu_under_test()) return; // once, with the tests of the CPU
-    for (const uint32_t length : {256u, 512u, 1024u, 2048u, 4096u}) circular_interpreted(length, 16);
+    for (const uint32_t length : {256u, 320u, 384u, 480u, 512u, 1024u, 1280u, 1536u, 1920u, 2048u, 4096u})
+        circular_interpreted(length, 16);
     circular_interpreted(512, 1);
+    circular_interpreted(960, 1);
 }
 
 static void few_instructions(uint32_t length, double limit, bool channel_major) {
@@ -178,10 +214,13 @@ static void few_instructions(uint32_t length, double limit, bool channel_major) 
     size_t floats = 0; // a negation is part of the instruction that takes it
     for (const gpu::Instruction &one : program.instructions())
         floats += one.op >= gpu::Op::add_real && one.op <= gpu::Op::logarithm && one.op != gpu::Op::negate;
-    CHECK(static_cast<double>(floats) / form->points <= limit);
+    const double per_sample = static_cast<double>(floats) / form->points;
+    INFO(per_sample, " float instructions per sample");
+    CHECK(per_sample <= limit);
     const schedules::BankFold fold = schedules::bank_fold(*form);
     for (size_t pass = 0; pass < form->radices.size(); pass++)
-        for (uint32_t slot = 0; slot < form->points; slot++) {
+        for (uint32_t slot = 0; slot < form->slots(pass); slot++) {
+            if (!form->complete(pass, slot / form->radices[pass])) continue; // some read one place together
             std::set<uint32_t> banks;
             for (uint32_t thread = 0; thread < 32; thread++)
                 banks.insert((fold(form->position(pass, thread / form->lanes, slot)) * form->lanes +
@@ -198,7 +237,8 @@ TEST_CASE("long_conv_registers: no form where threads have few registers") {
 
 TEST_CASE("long_conv_registers: no bank conflict, and few float instructions per sample") {
     if (gpu_under_test()) return;
-    const std::map<uint32_t, double> most{{1024, 68}, {2048, 75}, {4096, 82}};
+    const std::map<uint32_t, double> most{{1024, 68}, {1280, 105}, {1536, 92}, {1920, 86},
+                                          {2048, 75}, {3072, 100}, {4096, 82}};
     for (const auto &[length, limit] : most) {
         few_instructions(length, limit, false);
         if (length >= 2048) few_instructions(length, limit, true);
@@ -237,6 +277,8 @@ TEST_CASE("long_conv_registers: every length that fits, sequences as long as the
     if (!gpu_under_test()) return;
     run_everywhere({on_device({256, 200, 24}), on_device({512, 512, 3}), on_device({1024, 1000, 16}),
                     on_device({2048, 2048, 3}), on_device({4096, 4096, 2})});
+    run_everywhere({on_device({320, 300, 17}), on_device({768, 768, 3, 2, true}), on_device({1536, 1500, 16}),
+                    on_device({1920, 1900, 3}), on_device({2560, 2560, 1, 16})});
 }
 
 TEST_CASE("long_conv_registers: two-sided and in copies") {
@@ -268,7 +310,8 @@ TEST_CASE("long_conv_registers: channel by channel, with operands that lie so to
 TEST_CASE("long_conv_registers: 8,192 rows in 32 KiB") {
     const auto *gpu = gpu_under_test();
     if (!gpu || gpu->shared_bytes < 32 << 10) return;
-    run_everywhere({on_device({8192, 8192, 2}), on_device({8192, 8192, 2}, "", {}, {0, 3})});
+    run_everywhere({on_device({8192, 8192, 2}), on_device({8192, 8192, 2}, "", {}, {0, 3}),
+                    on_device({6144, 6000, 2}, "", {}, {0, 3}), on_device({7680, 7680, 1})});
 }
 
 } // namespace registers_test

@@ -1,11 +1,10 @@
 // four_step: offline runs on a GPU of sequences that are longer than shared memory, one- or
 // two-sided. It computes the transform of right_angle as a matrix: columns, then rows with the
 // product, then columns back, one dispatch each. It has the spectrum of right_angle. Where threads
-// have enough registers the points stay there, and the length is a power of two.
+// have enough registers the points stay there.
 #include "compiler/ops/long_conv/gpu_costs.h"
 #include "compiler/ops/transforms/four_step_registers.h"
 #include "schedules/contract/twiddles.h"
-#include <bit>
 
 namespace longwave::compiler::convolution {
 namespace {
@@ -22,7 +21,7 @@ ir::FourStep form_of(const PlanContext &context) {
 std::optional<ir::RegisterFourStep> in_registers(const PlanContext &context) {
     const Shape shape(context);
     return ir::RegisterFourStep::of(context, shape.channels, shape.copies, context.rows,
-                                    std::bit_ceil(context.rows));
+                                    schedules::register_multiple(context.rows));
 }
 
 // Columns read u and write points, rows read these and the spectrum, columns back read what rows

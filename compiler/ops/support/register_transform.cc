@@ -10,21 +10,22 @@ std::optional<schedules::RegisterForm> register_form(const PlanContext &context,
 }
 
 SpectrumOrder::SpectrumOrder(const schedules::RegisterForm &form)
-    : length(form.length), slots(form.points), lanes(form.lanes),
+    : length(form.length), slots(form.slots(form.last_pass())), workers(form.workers()), lanes(form.lanes),
       places([form] { return schedules::register_spectrum_order(form); }) {}
 
 SpectrumOrder::SpectrumOrder(const schedules::FourStepForm &form)
-    : length(form.length()), slots(form.rows.points * form.columns.length), lanes(form.rows.lanes),
+    : length(form.length()), slots(form.rows.slots(form.rows.last_pass()) * form.columns.length),
+      workers(form.rows.workers()), lanes(form.rows.lanes),
       places([form] { return schedules::four_step_spectrum_order(form); }) {}
 
 Place spectrum_by_threads(KernelCall &call, const SpectrumOrder &order, uint32_t channels, uint32_t copies,
                           const std::function<Place()> &spectrum) {
-    const uint32_t row = channels == 1 ? copies : schedules::pad(channels),
-                   workers = order.length / order.slots;
+    const uint32_t row = channels == 1 ? copies : schedules::pad(channels);
     bool fresh = false;
     const Place made = call.derived(
         fmt::format("{}.k spectrum {} by threads of {}", call.node.layer, order.length, order.lanes),
-        Elem::f32, {row / order.lanes, channels == 1 ? 1 : copies, order.slots / 2, workers * order.lanes, 4},
+        Elem::f32,
+        {row / order.lanes, channels == 1 ? 1 : copies, order.slots / 2, order.workers * order.lanes, 4},
         &fresh);
     if (!fresh) return made;
     Place from = spectrum();
@@ -33,9 +34,11 @@ Place spectrum_by_threads(KernelCall &call, const SpectrumOrder &order, uint32_t
     step.spec = kernel_spec("spectrum_by_threads", {{"length", int64_t{order.length}},
                                                     {"copies", int64_t{copies}},
                                                     {"channels", int64_t{channels}},
-                                                    {"points", int64_t{order.slots}},
+                                                    {"slots", int64_t{order.slots}},
+                                                    {"workers", int64_t{order.workers}},
                                                     {"lanes", int64_t{order.lanes}}});
-    step.args = {from, call.stored("order", Packed::of(Elem::i32, {order.slots, workers}, order.places())),
+    step.args = {from,
+                 call.stored("order", Packed::of(Elem::i32, {order.slots, order.workers}, order.places())),
                  made};
     call.prepare(std::move(step));
     return made;

@@ -12,9 +12,10 @@ namespace longwave::ir {
 std::optional<schedules::RegisterForm> register_form(const PlanContext &context, uint32_t length,
                                                      uint32_t lanes);
 
-// How threads have a spectrum of `length` points: `slots` of a worker, `lanes` of a workgroup.
+// How threads have a spectrum of `length` points: `slots` of each worker, which need not all be of
+// meaning, and `lanes` of a workgroup.
 struct SpectrumOrder {
-    uint32_t length, slots, lanes;
+    uint32_t length, slots, workers, lanes;
     // Of each slot and worker [slot][worker]: where the CPU's spectrum has that point.
     std::function<std::vector<int32_t>()> places;
     explicit SpectrumOrder(const schedules::RegisterForm &form);

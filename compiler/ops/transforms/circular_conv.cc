@@ -107,11 +107,10 @@ std::optional<FourStep> in_four_steps(const KernelCall &call, const ChannelTiles
     return form.refused(call.context, bytes_of_a_point).empty() ? std::optional(form) : std::nullopt;
 }
 
-// A power of two of rows, whose points the threads of a GPU keep in registers.
+// As many rows as a transform has whose points the threads of a GPU keep in registers.
 std::optional<schedules::RegisterForm> in_registers(const KernelCall &call, const ChannelTiles &tiles) {
     const uint32_t rows = call.all_rows();
-    if (!call.context.device.has_any_of(devices::gpu_kernels) || schedules::register_length(rows) != rows)
-        return {};
+    if (!call.context.device.has_any_of(devices::gpu_kernels)) return {};
     // Where rows lie channel by channel, threads run along the rows.
     return register_form(call.context, rows, call.channel_major(0) ? 1 : tiles.padded);
 }

@@ -58,7 +58,8 @@ public:
 
 // [P/T][length][2][T], innermost last (long_conv_fused's spectrum).
 std::vector<float> packed_spectrum(const Problem &p, uint32_t padded, uint32_t tile) {
-    std::vector<float> packed(size_t{padded} * 2 * p.length);
+    const uint32_t slots = form.slots(form.last_pass());
+    std::vector<float> packed(size_t{padded} * 2 * slots * form.workers());
     for (uint32_t c = 0; c < p.channels; c++) {
         const float *taps = &p.taps[size_t{c} * p.length];
         const test::Points made = test::right_angle_spectrum({taps, taps + p.length});
@@ -78,10 +79,10 @@ std::vector<float> spectrum_by_threads(const Problem &p, uint32_t padded, const 
     for (uint32_t c = 0; c < p.channels; c++) {
         const float *taps = &p.taps[size_t{c} * p.length];
         const test::Points made = test::right_angle_spectrum({taps, taps + p.length});
-        for (uint32_t slot = 0; slot < form.points; slot++)
+        for (uint32_t slot = 0; slot < slots; slot++)
             for (uint32_t worker = 0; worker < form.workers(); worker++) {
                 const auto value = made[static_cast<size_t>(order[slot * form.workers() + worker])];
-                const size_t four = (size_t{c / form.lanes} * (form.points / 2) + slot / 2) * form.threads() +
+                const size_t four = (size_t{c / form.lanes} * (slots / 2) + slot / 2) * form.threads() +
                                     worker * form.lanes + c % form.lanes;
                 float *at = &packed[4 * four + 2 * (slot % 2)];
                 at[0] = static_cast<float>(value.real() / p.length);
