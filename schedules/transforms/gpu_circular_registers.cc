@@ -1,6 +1,6 @@
-// circular_conv_registers: circular_conv of a power of two of rows in one dispatch, whose threads keep
-// their points in registers (spirv/long_conv.h), and those of the kernel where the run makes it. This
-// file declares the arguments and hands over the epilogue.
+// circular_conv_registers: circular_conv in one dispatch, whose threads keep their points in registers
+// (spirv/long_conv.h), and those of the kernel where the run makes it. This file declares the arguments
+// and hands over the epilogue.
 #include "schedules/contract/register_transform.h"
 #include "schedules/halide/registry.h"
 #include "schedules/halide/threads.h"
