@@ -173,8 +173,8 @@ void build_frame_power_on_gpu(KernelBuilder &k) {
         .split(i, of_lane, lane, std::min(loop_threads(k.target), power_of_two_above(p.points)),
                TailStrategy::GuardWithIf)
         .reorder(of_lane, row, lane, block)
-        .gpu_blocks(block)
         .gpu_threads(row, lane);
+    blocks_along(y, block, p.rows, k);
     transform.compute_at(y, block);
     k.output(y, p.y_shape);
 }

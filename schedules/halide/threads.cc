@@ -53,6 +53,16 @@ Spread spread(Stage stage, const std::vector<VarOrRVar> &dims, const std::vector
     return {block_x, thread_x, tile, y * each};
 }
 
+void blocks_along(Stage stage, const Var &block, int count, const KernelBuilder &k) {
+    if (count <= k.target.group_count) {
+        stage.gpu_blocks(block);
+        return;
+    }
+    const int far = (count + k.target.group_count - 1) / k.target.group_count, near = (count + far - 1) / far;
+    const Var far_block("far_block");
+    stage.split(block, far_block, block, near, TailStrategy::GuardWithIf).gpu_blocks(block, far_block);
+}
+
 Fold::Fold(const std::string &name, const std::vector<Var> &at, int extent, int threads, const Lane &value,
            const Join &join, const Expr &nothing, bool exact)
     : at_(at), threads_(threads), groups_(std::min(threads, 8)), own_(name + "_own"),

@@ -27,6 +27,10 @@ struct SpreadOptions {
 Spread spread(Halide::Stage stage, const std::vector<Halide::VarOrRVar> &dims,
               const std::vector<int> &extents, const SpreadOptions &options = {});
 
+// `count` workgroups along `block`, the outermost loop. Where a dimension of the grid has fewer they
+// lie in two. What a workgroup shares is computed at `block` in both cases.
+void blocks_along(Halide::Stage stage, const Halide::Var &block, int count, const KernelBuilder &k);
+
 // Rows have their channels innermost and memory is read in sectors of 32 bytes: so many channels of
 // a workgroup use a sector whole.
 inline constexpr int sector_channels = 8;

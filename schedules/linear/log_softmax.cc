@@ -205,8 +205,8 @@ static void build_log_softmax_on_gpu(KernelBuilder &k) {
         .split(c, of_lane, lane, std::min(loop_threads(k.target), power_of_two_above(all)),
                TailStrategy::GuardWithIf)
         .reorder(of_lane, lane, row, block)
-        .gpu_blocks(block)
         .gpu_threads(lane, row);
+    blocks_along(y, block, rows, k);
     for (FoldedRow &group : groups) {
         group.peak.compute_at(y, block, {1}, 1);
         group.sum.compute_at(y, block, {1}, 1);

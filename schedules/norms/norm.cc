@@ -177,10 +177,10 @@ void norm_on_gpu(KernelBuilder &k) {
     // THE SCHEDULE
     Var block("block"), row("row"), lane("lane"), of_lane("of_lane");
     y.split(r, block, row, tile, TailStrategy::GuardWithIf)
-        .split(c, of_lane, lane, threads, TailStrategy::GuardWithIf)
-        .gpu_blocks(block);
+        .split(c, of_lane, lane, threads, TailStrategy::GuardWithIf);
     if (channel_major) y.reorder(of_lane, row, lane, block).gpu_threads(row, lane);
     else y.reorder(of_lane, lane, row, block).gpu_threads(lane, row);
+    blocks_along(y, block, (n.rows + tile - 1) / tile, k);
     squares.compute_at(y, block, {n.groups}, tile, channel_major);
     if (n.centred) Fold(sum).compute_at(y, block, {n.groups}, tile, channel_major);
     k.output(y, n.shape);

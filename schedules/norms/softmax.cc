@@ -73,8 +73,8 @@ static void build_softmax_on_gpu(KernelBuilder &k) {
     y.split(r, block, row, tile, TailStrategy::GuardWithIf)
         .split(c, of_lane, lane, threads, TailStrategy::GuardWithIf)
         .reorder(of_lane, lane, row, block)
-        .gpu_blocks(block)
         .gpu_threads(lane, row);
+    blocks_along(y, block, (rows + tile - 1) / tile, k);
     peak.compute_at(y, block, {1}, tile);
     sum.compute_at(y, block, {1}, tile);
     k.output(y, shape);

@@ -210,6 +210,11 @@ TEST_CASE("frame_power: the power spectrum of windows over a ring") {
     });
 }
 
+TEST_CASE("frame_power: more frames than a dimension of a GPU's grid has workgroups") {
+    if (!gpu_under_test()) return;
+    run_everywhere({frame_power(8, 4, 64, 65601, 4 * 65601 + 8, {0})});
+}
+
 TEST_CASE("random: conv2d") {
     Random("conv2d").run([](Random &r) {
         Conv2d d{.time = r.between(1, 4), .frequency = r.between(1, 3)};

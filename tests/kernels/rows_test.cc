@@ -152,6 +152,11 @@ TEST_CASE("pointwise and norm: many values, in every variant of a GPU") {
         }
 }
 
+TEST_CASE("norm and softmax: more rows than a dimension of a GPU's grid has workgroups") {
+    if (!gpu_under_test()) return;
+    run_everywhere({norm("rms", 40, 1, 65601, 1e-5), softmax(33, 65600)});
+}
+
 TEST_CASE("norm: an epilogue keeps the padding of every copy zero") {
     run_everywhere({{spec("norm", R"("kind":"layer","channels":6,"copies":2,"rows":2,"eps":1e-5)",
                           R"({"op":"sigmoid"})"),

@@ -54,6 +54,10 @@ Case log_softmax(int words, std::vector<int> tails, int rows) {
 
 } // namespace
 
+TEST_CASE("log_softmax: more rows than a dimension of a GPU's grid has workgroups") {
+    if (gpu_under_test()) run_everywhere({log_softmax(5, {3}, 65601)});
+}
+
 TEST_CASE("log_softmax: one row, or a head with tails; what the padding holds does not count") {
     run_everywhere({log_softmax(12, {}, 1), log_softmax(97, {}, 3), log_softmax(5, {3}, 2),
                     log_softmax(20, {16, 33}, 5), log_softmax(1, {1, 2, 40}, 2)});
