@@ -142,6 +142,23 @@ TEST_CASE("vulkan models: convolutions of up to 8,192 rows take one dispatch, wi
                   {2, 129, 129, true, 1, 2}});
 }
 
+TEST_CASE("vulkan models: the device has no tables that only the CPU reads") {
+    LayerPackage package = empty_package();
+    package.linear("in", 5, 16);
+    package.sgconv("conv", 16, 4000, {.norm = 500});
+    const auto made = compile_here(package, 4000);
+    const uint64_t before = vulkan_stats().uploaded_bytes;
+    const Both models(made);
+    const uint64_t uploaded = vulkan_stats().uploaded_bytes - before;
+    lw_model_info info{};
+    info.struct_size = sizeof info;
+    REQUIRE(lw_model_get_info(models.gpu.handle.get(), &info) == LW_OK);
+    // The spectrum of either has 8 bytes per point and channel, in its own order.
+    CHECK(info.derived_bytes >= uint64_t{2} * 16 * 4096 * 8);
+    CHECK(uploaded < info.derived_bytes);
+    CHECK(uploaded >= uint64_t{16} * 4096 * 8);
+}
+
 TEST_CASE("vulkan models: longer convolutions take three dispatches") {
     compare_long({{16, 8193, 8193}, {1, 8200, 8200}, {2, 8200, 8201, true}, {3, 8300, 8300, false, 3, 2}});
 }

@@ -40,17 +40,6 @@ uint64_t model_bytes(const fb::Plan &plan) {
     return measure.used();
 }
 
-bool reads(const fb::Plan &plan, fb::Space space) {
-    for (const fb::Entry *entry : *plan.entries())
-        for (const auto *steps : {entry->steps(), entry->rebuild()})
-            for (uint32_t i = 0; of_gpu(*entry) && i < count(steps); ++i) {
-                if (steps->Get(i)->cpu()) continue;
-                for (const fb::Binding *binding : *steps->Get(i)->args())
-                    if (binding->place() && binding->place()->space() == space) return true;
-            }
-    return false;
-}
-
 lw_status no_memory(const char *what, uint64_t bytes) {
     return fail(LW_NO_MEMORY, "no memory for %s: %llu bytes", what, static_cast<unsigned long long>(bytes));
 }
@@ -110,17 +99,16 @@ lw_status choose_modules(Model &model) {
     return model.modules ? LW_OK : refused;
 }
 
-// The CPU prepares the derived tables; then they are uploaded and the CPU's copy is freed.
+// The CPU prepares the derived tables; then those of the GPU are uploaded and the CPU's copy is freed.
 lw_status upload_derived(Model &model) {
-    if (!reads(model.plan(), fb::Space::derived)) return LW_OK;
+    const Range range = range_read(model.plan(), fb::Space::derived);
+    if (range.bytes == 0) return LW_OK;
     const Device &cpu = *model.source.cpu;
     DeviceModel *prepared = model.cpu_layers;
     if (!prepared)
         if (lw_status status = cpu.open(model.source, &prepared)) return status;
-    const uint64_t bytes = model.plan().derived_bytes();
-    lw_status status =
-        model.derived.create(model.gpu(), bytes, DeviceBuffer::Where::device, "derived tables");
-    if (status == LW_OK) status = upload(model.gpu(), cpu.derived(*prepared), bytes, model.derived);
+    const lw_status status =
+        fill_table(model.gpu(), range, cpu.derived(*prepared), "derived tables", &model.derived);
     if (prepared != model.cpu_layers) cpu.close(prepared);
     return status;
 }
@@ -130,13 +118,10 @@ lw_status fill(Model &model, StreamFamily &family) {
     if (lw_status status = choose_modules(model)) return status;
     if (host_takes_part(model.source))
         if (lw_status status = open_host_side(model)) return status;
-    if (reads(model.plan(), fb::Space::weights)) {
-        const artifact::Bytes weights = model.source.view->weights();
+    if (const Range range = range_read(model.plan(), fb::Space::weights); range.bytes > 0)
         if (lw_status status =
-                model.weights.create(model.gpu(), weights.size, DeviceBuffer::Where::device, "weights"))
+                fill_table(model.gpu(), range, model.source.view->weights().data, "weights", &model.weights))
             return status;
-        if (lw_status status = upload(model.gpu(), weights.data, weights.size, model.weights)) return status;
-    }
     if (lw_status status = upload_derived(model)) return status;
     if (lw_status status = model.pipelines.create(model.gpu(), model.modules, model.plan(),
                                                   model.source.view->header().root))
@@ -149,8 +134,8 @@ lw_status fill(Model &model, StreamFamily &family) {
 
 ModelNeeds model_needs(const ModelSource &source) {
     const fb::Plan &plan = source.view->plan();
-    const uint64_t weights = reads(plan, fb::Space::weights) ? source.view->weights().size : 0,
-                   derived = reads(plan, fb::Space::derived) ? plan.derived_bytes() : 0;
+    const uint64_t weights = range_read(plan, fb::Space::weights).bytes,
+                   derived = range_read(plan, fb::Space::derived).bytes;
     ModelNeeds needs{model_bytes(plan) + weights + derived, upload_staging_bytes(weights > derived ? weights : derived)};
     uint64_t largest = 0;
     for (const fb::Segment *segment : *plan.segments())
@@ -192,8 +177,8 @@ void close_model(DeviceModel *closing) {
     const lw_allocator allocator = *model.source.allocator;
     close_host_side(model);
     model.pipelines.destroy(gpu);
-    model.derived.destroy(gpu);
-    model.weights.destroy(gpu);
+    model.derived.memory.destroy(gpu);
+    model.weights.memory.destroy(gpu);
     model.code.release(allocator);
     model.schedulers->~StreamSchedulers();
     Block memory = model.memory;

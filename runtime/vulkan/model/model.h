@@ -1,7 +1,7 @@
 // A model on a GPU: its weights, derived tables and kernels. Nothing in it changes once it is open.
 #pragma once
-#include "runtime/vulkan/device/memory.h"
 #include "runtime/vulkan/device/pipelines.h"
+#include "runtime/vulkan/model/tables.h"
 
 namespace longwave::runtime::vulkan {
 
@@ -14,11 +14,16 @@ struct Model {
     Block code;   // a copy of the modules, because a mapped file could change
     artifact::ModulesView modules;
     Pipelines pipelines;
-    DeviceBuffer weights, derived;
+    DeviceTable weights, derived;
     const StreamFamily *family = nullptr;   // layout and calls that all streams of the model share
     StreamSchedulers *schedulers = nullptr; // the streams that exist; has its own locks
     DeviceModel *cpu_layers = nullptr;      // the CPU's part in runs (host_side.h)
 
+    // Of weights and derived tables; null for the spaces of runs and streams.
+    const DeviceTable *table(fb::Space space) const {
+        if (space == fb::Space::weights) return &weights;
+        return space == fb::Space::derived ? &derived : nullptr;
+    }
     const Gpu &gpu() const { return gpu_of(source.device); }
     const fb::Plan &plan() const { return source.view->plan(); }
 };

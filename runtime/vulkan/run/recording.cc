@@ -22,7 +22,9 @@ VkDescriptorBufferInfo descriptor(const RunSession &session, const Recording &re
                 scalars_of(session.model->plan(), of) * sizeof(int32_t)};
     uint64_t span = 0;
     (void)artifact::span_bytes(*kernel.args()->Get(argument), &span); // V7
-    return {session.buffer_of(place->space()).buffer, offset_of(*place, 0), span};
+    const DeviceTable *table = session.model->table(place->space());
+    return {session.buffer_of(place->space()).buffer, offset_of(*place, 0) - (table ? table->begin : 0),
+            span};
 }
 
 lw_status create_pool(const Gpu &gpu, uint32_t sets, uint32_t buffers, VkDescriptorPool *pool) {

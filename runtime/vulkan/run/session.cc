@@ -168,14 +168,8 @@ uint8_t *find(const RunSession &session, const Area &area, bool output) {
 } // namespace
 
 DeviceBuffer RunSession::buffer_of(fb::Space space) const {
-    switch (space) {
-    case fb::Space::weights: return model->weights;
-    case fb::Space::derived: return model->derived;
-    case fb::Space::arena: return arena;
-    case fb::Space::state:
-    case fb::Space::cache: break; // rule V12: a run has neither
-    }
-    return {};
+    if (const DeviceTable *table = model->table(space)) return table->memory;
+    return space == fb::Space::arena ? arena : DeviceBuffer{}; // rule V12: a run has no other
 }
 
 uint64_t run_session_bytes(const ModelSource &source, uint32_t workers) {

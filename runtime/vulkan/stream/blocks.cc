@@ -14,8 +14,8 @@
 namespace longwave::runtime::vulkan {
 namespace {
 
-// A word for each argument of each step. Descriptors of weights and derived tables begin with
-// these.
+// A word for each argument of each step. Descriptors of weights and derived tables begin where those
+// of the device do.
 void put_chain_row(const StreamFamily &family, const StreamSession &session, const StreamCall &call,
                    uint64_t firing, uint32_t *words) {
     const auto &steps = *session.model->plan().entries()->Get(call.entry)->steps();
@@ -27,7 +27,8 @@ void put_chain_row(const StreamFamily &family, const StreamSession &session, con
             }
             const fb::Place &place = *argument->place();
             uint64_t bytes = offset_of(place, firing);
-            if (const Part *part = family.part_of(place.space(), call.entry, place.offset()))
+            if (const DeviceTable *table = session.model->table(place.space())) bytes -= table->begin;
+            else if (const Part *part = family.part_of(place.space(), call.entry, place.offset()))
                 bytes += session.place * part->bytes - part->offset;
             *words++ = static_cast<uint32_t>(bytes / 4);
         }

@@ -6,18 +6,17 @@
 namespace longwave::runtime::vulkan {
 namespace {
 
-bool own(fb::Space space) { return space != fb::Space::weights && space != fb::Space::derived; }
-
 VkDescriptorBufferInfo descriptor(const Model &model, const Pool &pool, const StreamCall &call,
                                   const fb::Place &place, const fb::KernelArg &arg) {
-    if (own(place.space())) {
+    const DeviceTable *table = model.table(place.space());
+    if (!table) {
         const Part &part = *model.family->part_of(place.space(), call.entry, place.offset());
         return {pool.device.buffer, part.before * pool.capacity, part.bytes * pool.capacity};
     }
     uint64_t span = 0;
     (void)artifact::span_bytes(arg, &span); // V7
-    const VkBuffer buffer = place.space() == fb::Space::weights ? model.weights.buffer : model.derived.buffer;
-    return {buffer, place.offset(), span + uint64_t{place.slots() - 1} * place.slot_bytes()};
+    return {table->memory.buffer, place.offset() - table->begin,
+            span + uint64_t{place.slots() - 1} * place.slot_bytes()};
 }
 
 void write_set(const Gpu &gpu, VkDescriptorSet set, const VkDescriptorBufferInfo *buffers, uint32_t n) {
@@ -48,13 +47,11 @@ void write_chain_set(const Model &model, const Pool &pool, const Dispatch &dispa
             const uint8_t d = *descriptor++;
             const fb::Place *place = argument->place();
             if (d == artifact::unbound || !place) continue;
-            if (own(place->space())) {
+            if (const DeviceTable *table = model.table(place->space())) {
+                buffers[d] = {table->memory.buffer, 0, table->memory.bytes};
+            } else {
                 const Part &part = *model.family->part_of(place->space(), call.entry, place->offset());
                 buffers[d] = {pool.device.buffer, part.before * pool.capacity, part.bytes * pool.capacity};
-            } else {
-                const DeviceBuffer &all =
-                    place->space() == fb::Space::weights ? model.weights : model.derived;
-                buffers[d] = {all.buffer, 0, all.bytes};
             }
         }
     write_set(model.gpu(), dispatch.set, buffers, call.pipeline->buffers);
