@@ -86,21 +86,16 @@ uint32_t RegisterForm::position(size_t pass, uint32_t worker, uint32_t slot) con
     return butterfly / step * radix * step + butterfly % step + slot % radix * step;
 }
 
-namespace {
-
-uint32_t shortest_multiple(uint32_t rows, std::initializer_list<uint32_t> odds) {
+uint32_t register_multiple(uint32_t rows) {
     uint32_t least = std::bit_ceil(rows);
-    for (const uint32_t odd : odds) least = std::min(least, odd * std::bit_ceil((rows + odd - 1) / odd));
+    for (const uint32_t odd : {3u, 5u, 15u})
+        least = std::min(least, odd * std::bit_ceil((rows + odd - 1) / odd));
     return least;
 }
 
-} // namespace
-
-uint32_t register_multiple(uint32_t rows) { return shortest_multiple(rows, {3, 5, 15}); }
-
-// 15 times a power of two takes more instructions than the next power of two.
+// Factors 3 and 5 save at most a ninth of the instructions, as some threads then wait for others.
 uint32_t register_length(uint32_t rows) {
-    const uint32_t length = shortest_multiple(std::max(rows, least_register_length), {3, 5});
+    const uint32_t length = std::bit_ceil(std::max(rows, least_register_length));
     return length <= most_register_length ? length : 0;
 }
 

@@ -53,7 +53,7 @@ inline constexpr uint32_t sector_lanes = 8;
 inline constexpr uint32_t least_register_length = 256, most_register_length = 8192;
 // The shortest such product that is at least `rows`.
 uint32_t register_multiple(uint32_t rows);
-// The length that takes the fewest instructions and is at least `rows`; 0: there is none.
+// The length for a convolution of `rows` that may have more points than rows; 0: there is none.
 uint32_t register_length(uint32_t rows);
 // Empty: the workgroup is too small or has too few registers, or the length is not one of the above.
 // `row_lanes`: of a row.

@@ -15,17 +15,12 @@ Complex back_by(const Complex &x, const Complex &w) {
 }
 Complex times_minus_i(const Complex &x) { return {x.im, -x.re}; }
 
-Complex plus_i(const Complex &a, const Complex &b, float sign) { // a + sign i b
-    const Float by = a.re.program->real(sign);
-    return {fma(-by, b.im, a.re), fma(by, b.re, a.im)};
-}
 Complex add_scaled(const Complex &a, const Complex &b, double scale) {
     const Float by = a.re.program->real(static_cast<float>(scale));
     return {fma(by, b.re, a.re), fma(by, b.im, a.im)};
 }
-Complex scaled(const Complex &a, double scale) {
-    const Float by = a.re.program->real(static_cast<float>(scale));
-    return {a.re * by, a.im * by};
+Complex add_turned(const Complex &a, const Complex &b, double scale) { // a + scale i b
+    return add_scaled(a, {-b.im, b.re}, scale);
 }
 
 double cosine(int of_fifths) { return std::cos(2 * std::numbers::pi * of_fifths / 5); }
@@ -33,26 +28,24 @@ double sine(int of_fifths) { return std::sin(2 * std::numbers::pi * of_fifths / 
 
 // Σ x_m ω^(j m) for each j, ω a root of one of positive angle; back: of negative angle.
 void fourier(std::span<Complex> x, bool back) {
-    const float sign = back ? -1.0f : 1.0f;
+    const double sign = back ? -1 : 1;
+    const Complex a = x[0];
     if (x.size() == 3) {
-        const Complex a = x[0], sum = x[1] + x[2], turned = scaled(x[1] - x[2], std::sqrt(3.0) / 2),
-                      middle = add_scaled(a, sum, -0.5);
+        const Complex sum = x[1] + x[2], difference = x[1] - x[2], middle = add_scaled(a, sum, -0.5);
         x[0] = a + sum;
-        x[1] = plus_i(middle, turned, sign);
-        x[2] = plus_i(middle, turned, -sign);
+        x[1] = add_turned(middle, difference, sign * std::sqrt(3.0) / 2);
+        x[2] = add_turned(middle, difference, -sign * std::sqrt(3.0) / 2);
         return;
     }
-    const Complex a = x[0], outer = x[1] + x[4], inner = x[2] + x[3], outer_difference = x[1] - x[4],
+    const Complex outer = x[1] + x[4], inner = x[2] + x[3], outer_difference = x[1] - x[4],
                   inner_difference = x[2] - x[3];
-    const Complex one = add_scaled(add_scaled(a, outer, cosine(1)), inner, cosine(2)),
-                  two = add_scaled(add_scaled(a, outer, cosine(2)), inner, cosine(1)),
-                  one_turned = add_scaled(scaled(outer_difference, sine(1)), inner_difference, sine(2)),
-                  two_turned = add_scaled(scaled(outer_difference, sine(2)), inner_difference, -sine(1));
     x[0] = a + (outer + inner);
-    x[1] = plus_i(one, one_turned, sign);
-    x[4] = plus_i(one, one_turned, -sign);
-    x[2] = plus_i(two, two_turned, sign);
-    x[3] = plus_i(two, two_turned, -sign);
+    for (const int j : {1, 2}) {
+        const Complex middle = add_scaled(add_scaled(a, outer, cosine(j)), inner, cosine(2 * j));
+        for (const double side : {sign, -sign})
+            x[side == sign ? static_cast<size_t>(j) : static_cast<size_t>(5 - j)] = add_turned(
+                add_turned(middle, outer_difference, side * sine(j)), inner_difference, side * sine(2 * j));
+    }
 }
 
 // The levels of a radix. Blocks of a level lie one after another, `apart` · radix points each.
