@@ -58,7 +58,7 @@ uint32_t register_length(uint32_t rows);
 // Empty: the workgroup is too small or has too few registers, or the length is not one of the above.
 // `row_lanes`: of a row.
 std::optional<RegisterForm> register_form(uint32_t length, uint32_t row_lanes, const WorkgroupLimits &limits);
-// A transform of few points, from 16 on, for many lanes: those of neighbouring columns of a matrix.
+// A transform of few points, from 10 on, for many lanes: those of neighbouring columns of a matrix.
 std::optional<RegisterForm> register_column_form(uint32_t length, const WorkgroupLimits &limits);
 
 // One root of a butterfly: s of level `level`, block `block` of the butterfly (a even), or on the

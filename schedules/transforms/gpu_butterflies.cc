@@ -30,16 +30,16 @@ Expr Butterflies::number(int all, int threads) {
     return min(any, all - 1); // in sight of the bounds
 }
 
-void Butterflies::store(Func f, const SharedPlaces &shared, const std::vector<Complex> &x, int lanes) const {
+void Butterflies::store(Func f, const SharedPlaces &shared, const std::vector<Complex> &x, int group) const {
     define_points(f, places(shared), x);
     const Var lane = f.args()[0];
     Stage stage = f.update(f.num_update_definitions() - 1);
     stage.allow_race_conditions().reorder(d.x, lane, d.y);
-    threads_over(stage, lane, d.y, lanes);
+    threads_over(stage, lane, d.y, group);
 }
 
-void threads_over(Stage stage, const VarOrRVar &lane, const VarOrRVar &thread, int lanes) {
-    if (lanes == 1) stage.gpu_threads(thread);
+void threads_over(Stage stage, const VarOrRVar &lane, const VarOrRVar &thread, int group) {
+    if (group == 1) stage.gpu_threads(thread);
     else stage.gpu_threads(lane, thread);
 }
 

@@ -24,38 +24,30 @@ std::optional<ir::RegisterFourStep> in_registers(const PlanContext &context) {
                                     schedules::register_multiple(context.rows));
 }
 
-// Columns read u and write points, rows read these and the spectrum, columns back read what rows
-// wrote.
-GpuWork work_of(const Shape &shape, double padding, double workgroups) {
-    const double copies = shape.copies;
-    return {.bytes = row_bytes / copies + row_bytes + point_bytes * (1 / copies + 4) * padding,
-            .workgroups = workgroups,
-            .dispatches = 3};
-}
-
 Estimate estimate(const PlanContext &context) {
     const Shape shape(context);
-    Estimate estimate;
-    GpuWork work;
+    uint32_t length = 0, points = 0; // of the transform, and of a column
+    GpuWork work{.dispatches = 3};
+    double to_shared = 1;
     if (const auto registers = in_registers(context)) {
         const schedules::FourStepForm &form = registers->form;
-        work = work_of(shape, double(form.length()) / context.rows,
-                       double(shape.padded) / form.rows.lanes * form.columns.length);
-        work.bytes *= registers_to_shared;
-        estimate.decisions.put("taps", shape.taps);
-        estimate.decisions.put("length", form.length());
-        estimate.decisions.put("points", form.columns.length);
+        length = form.length(), points = form.columns.length, to_shared = registers_to_shared;
+        work.workgroups = double(shape.padded) / form.rows.lanes * points;
     } else {
         const ir::FourStep form = form_of(context);
         if (std::string refused = form.refused(context, bytes_of_a_point); !refused.empty())
             return {.refused = std::move(refused)};
-        work = work_of(shape, double(form.length) / context.rows,
-                       double(form.tiles) * std::min(form.points, form.length / form.points));
-        estimate.decisions.put("taps", shape.taps);
-        estimate.decisions.put("length", form.length);
-        estimate.decisions.put("points", form.points);
+        length = form.length, points = form.points;
+        work.workgroups = double(form.tiles) * std::min(points, length / points);
     }
-    estimate.cost = work.cost(shape, context);
+    // Columns read u and write points, rows read these and the spectrum, columns back read what
+    // rows wrote.
+    const double copies = shape.copies, padding = double(length) / context.rows;
+    work.bytes = to_shared * (row_bytes / copies + row_bytes + point_bytes * (1 / copies + 4) * padding);
+    Estimate estimate{.cost = work.cost(shape, context)};
+    estimate.decisions.put("taps", shape.taps);
+    estimate.decisions.put("length", length);
+    estimate.decisions.put("points", points);
     estimate.decisions.put("dispatches", work.dispatches);
     return estimate;
 }

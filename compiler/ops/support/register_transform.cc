@@ -23,7 +23,8 @@ Place spectrum_by_threads(KernelCall &call, const SpectrumOrder &order, uint32_t
     const uint32_t row = channels == 1 ? copies : schedules::pad(channels);
     bool fresh = false;
     const Place made = call.derived(
-        fmt::format("{}.k spectrum {} by threads of {}", call.node.layer, order.length, order.lanes),
+        fmt::format("{}.k spectrum {} by threads of {} with {}", call.node.layer, order.length, order.lanes,
+                    order.slots),
         Elem::f32,
         {row / order.lanes, channels == 1 ? 1 : copies, order.slots / 2, order.workers * order.lanes, 4},
         &fresh);
