@@ -16,12 +16,14 @@ constexpr uint32_t threads_of_columns = 256;
 
 uint32_t log2_of(uint32_t power) { return static_cast<uint32_t>(std::countr_zero(power)); }
 
-// Few passes, each of at most 16: Intel's registers hold 16 points at 512 threads without a spill. The
-// first and the last are large: the first has constants for roots.
+constexpr uint32_t points_of_thread = 16; // Intel's registers hold these at 512 threads without a spill
+
+// Few passes, of which every worker has whole butterflies of the first one. The first and the last are
+// large: the first has constants for roots.
 Radices radices_of(uint32_t length) {
     if (length == 0) return {};
     const uint32_t odd = length >> std::countr_zero(length);
-    const uint32_t first = odd == 1 ? 16 : odd == 3 ? 12 : odd == 5 ? 10 : odd == 15 ? 15 : 0;
+    const uint32_t first = odd == 1 ? points_of_thread : odd == 3 ? 12 : odd == 5 ? 10 : odd == 15 ? 15 : 0;
     if (first == 0 || length % first != 0) return {};
     switch (length / first) {
     case 1: return {first};
@@ -38,12 +40,28 @@ Radices radices_of(uint32_t length) {
     }
 }
 
+// Where 16 points for each worker leave few without a butterfly of the first pass, and none without one
+// of the later passes.
+Radices radices_of_sixteen(uint32_t length) {
+    switch (length) {
+    case 320: return {20, 16};
+    case 384: return {24, 16};
+    case 640: return {5, 8, 16};
+    case 768: return {6, 8, 16};
+    case 1280: return {5, 16, 16};
+    case 1536: return {6, 16, 16};
+    case 2560: return {10, 16, 16};
+    case 3072: return {12, 16, 16};
+    case 5120: return {20, 16, 16};
+    case 6144: return {24, 16, 16};
+    default: return {};
+    }
+}
+
 // With so many lanes, or half of these and so on, as `row_lanes` are a multiple of.
-std::optional<RegisterForm> form_of(uint32_t length, uint32_t most, uint32_t row_lanes,
-                                    const WorkgroupLimits &limits) {
-    RegisterForm form{.length = length, .radices = radices_of(length)};
+std::optional<RegisterForm> with_lanes(RegisterForm form, uint32_t most, uint32_t row_lanes,
+                                       const WorkgroupLimits &limits) {
     if (form.radices.empty() || limits.registers < least_registers) return std::nullopt;
-    form.points = form.radices[0];
     const auto fits = [&](uint32_t planes) {
         form.planes = planes;
         return row_lanes % form.lanes == 0 && form.threads() <= limits.threads &&
@@ -86,29 +104,40 @@ uint32_t RegisterForm::position(size_t pass, uint32_t worker, uint32_t slot) con
     return butterfly / step * radix * step + butterfly % step + slot % radix * step;
 }
 
-uint32_t register_multiple(uint32_t rows) {
+namespace {
+
+uint32_t shortest_multiple(uint32_t rows, std::initializer_list<uint32_t> odds) {
     uint32_t least = std::bit_ceil(rows);
-    for (const uint32_t odd : {3u, 5u, 15u})
-        least = std::min(least, odd * std::bit_ceil((rows + odd - 1) / odd));
+    for (const uint32_t odd : odds) least = std::min(least, odd * std::bit_ceil((rows + odd - 1) / odd));
     return least;
 }
 
-// Factors 3 and 5 save at most a ninth of the instructions, as some threads then wait for others.
+} // namespace
+
+uint32_t register_multiple(uint32_t rows) { return shortest_multiple(rows, {3, 5, 15}); }
+
+// 15 times a power of two takes more instructions than the next power of two.
 uint32_t register_length(uint32_t rows) {
-    const uint32_t length = std::bit_ceil(std::max(rows, least_register_length));
+    const uint32_t length = shortest_multiple(std::max(rows, least_register_length), {3, 5});
     return length <= most_register_length ? length : 0;
 }
 
 std::optional<RegisterForm> register_form(uint32_t length, uint32_t row_lanes, const WorkgroupLimits &limits) {
     if (length < least_register_length) return std::nullopt;
-    return form_of(length, most_lanes, row_lanes, limits);
+    RegisterForm form{.length = length, .radices = radices_of_sixteen(length), .points = points_of_thread};
+    if (form.radices.empty()) {
+        form.radices = radices_of(length);
+        if (!form.radices.empty()) form.points = form.radices[0];
+    }
+    return with_lanes(std::move(form), most_lanes, row_lanes, limits);
 }
 
 std::optional<RegisterForm> register_column_form(uint32_t length, const WorkgroupLimits &limits) {
-    const Radices radices = radices_of(length);
-    if (radices.empty()) return std::nullopt;
-    const uint32_t workers = length / radices[0], most = std::max(most_lanes, threads_of_columns / workers);
-    return form_of(length, most, most, limits);
+    RegisterForm form{.length = length, .radices = radices_of(length)};
+    if (form.radices.empty()) return std::nullopt;
+    form.points = form.radices[0];
+    const uint32_t most = std::max(most_lanes, threads_of_columns / form.workers());
+    return with_lanes(std::move(form), most, most, limits);
 }
 
 bool product_in_table(uint32_t radix, uint32_t level) { return radix >> (level + 1) == 1; }
@@ -172,9 +201,24 @@ uint32_t zeros_of_roots(const Radices &radices) {
     return place.first + blocks_before(radices, last) * place.of_block;
 }
 
-// Block b of a level is z^M − e^(2πi φ), and φ is 1/4 at first (twiddles.h).
+namespace {
+
+// Block b of a level is z^M − e^(2πi φ), and φ is 1/4 at first (twiddles.h). A first level of three or
+// five begins with the part whose root is −i or i, so that powers of it cost nothing.
+double block_phase(const std::vector<int> &levels, size_t level, uint64_t block) {
+    if (level == 0) return 0.25;
+    const auto ways = static_cast<uint64_t>(levels[level - 1]);
+    uint64_t part = block % ways;
+    if (level == 1 && ways > 2) part = (part + (ways == 3 ? 2 : 1)) % ways;
+    return (block_phase(levels, level - 1, block / ways) + static_cast<double>(part)) /
+           static_cast<double>(ways);
+}
+
+} // namespace
+
+// That of the first part of the block.
 double register_root_phase(const std::vector<int> &levels, uint32_t level, uint64_t block) {
-    return phase(levels, 0.25, static_cast<int>(level), static_cast<int64_t>(block)) / levels[level];
+    return block_phase(levels, level + 1, block * static_cast<uint64_t>(levels[level]));
 }
 
 std::vector<float> register_roots(const Radices &radices) {
@@ -205,18 +249,15 @@ std::vector<float> register_roots(const Radices &radices) {
 std::vector<int32_t> register_spectrum_places(const Radices &radices) {
     const uint32_t length = blocks_before(radices, radices.size());
     // The point at phase (k + 1/4) / length.
-    const auto numbers = [&](const std::vector<int> &levels) {
-        std::vector<size_t> all;
-        for (uint32_t q = 0; q < length; q++) {
-            const double at = phase(levels, 0.25, static_cast<int>(levels.size()), q);
-            all.push_back(static_cast<size_t>(std::lround(at * length - 0.25)) % length);
-        }
-        return all;
+    const auto number = [&](double at) {
+        return static_cast<size_t>(std::lround(at * length - 0.25)) % length;
     };
+    const std::vector<int> levels = all_levels(radices), of_cpu = right_angle_radices(length);
     std::vector<int32_t> where(length), places;
-    const std::vector<size_t> of_cpu = numbers(right_angle_radices(length));
-    for (uint32_t q = 0; q < length; q++) where[of_cpu[q]] = static_cast<int32_t>(q);
-    for (const size_t number : numbers(all_levels(radices))) places.push_back(where[number]);
+    for (uint32_t q = 0; q < length; q++)
+        where[number(phase(of_cpu, 0.25, static_cast<int>(of_cpu.size()), q))] = static_cast<int32_t>(q);
+    for (uint32_t position = 0; position < length; position++)
+        places.push_back(where[number(block_phase(levels, levels.size(), position))]);
     return places;
 }
 

@@ -21,10 +21,10 @@ std::vector<int> levels_of(uint32_t radix);
 struct RegisterForm {
     uint32_t length = 0;
     Radices radices;
-    uint32_t points = 0;           // complex points of a thread in the first pass, whole butterflies
+    uint32_t points = 0;           // complex points for each worker
     uint32_t lanes = 0;            // channels of a workgroup, or kernel copies of a single channel
     uint32_t planes = 1;           // 2: both parts of a point are exchanged at once
-    // Thread: worker · lanes + lane. A power of two of workers.
+    // Thread: worker · lanes + lane.
     uint32_t workers() const { return length / points; }
     uint32_t threads() const { return workers() * lanes; }
     uint32_t shared_floats() const { return radices.size() > 1 ? length * lanes * planes : 0; }
@@ -53,12 +53,13 @@ inline constexpr uint32_t sector_lanes = 8;
 inline constexpr uint32_t least_register_length = 256, most_register_length = 8192;
 // The shortest such product that is at least `rows`.
 uint32_t register_multiple(uint32_t rows);
-// The length for a convolution of `rows` that may have more points than rows; 0: there is none.
+// The length that takes the fewest instructions and is at least `rows`; 0: there is none.
 uint32_t register_length(uint32_t rows);
 // Empty: the workgroup is too small or has too few registers, or the length is not one of the above.
 // `row_lanes`: of a row.
 std::optional<RegisterForm> register_form(uint32_t length, uint32_t row_lanes, const WorkgroupLimits &limits);
 // A transform of few points, from 10 on, for many lanes: those of neighbouring columns of a matrix.
+// Every worker has whole butterflies of the first pass.
 std::optional<RegisterForm> register_column_form(uint32_t length, const WorkgroupLimits &limits);
 
 // One root of a butterfly: s of level `level`, block `block` of the butterfly (a even), or on the

@@ -1,6 +1,7 @@
 #include "schedules/spirv/long_conv.h"
 #include "schedules/spirv/register_points.h"
 #include "schedules/spirv/stored_spectrum.h"
+#include <algorithm>
 #include <optional>
 
 namespace longwave::gpu {
@@ -54,9 +55,16 @@ private:
     // ---- rows ----
     // Slot 0 has row `worker`, and each slot is so many rows further on.
     uint32_t row_of(uint32_t slot) const { return form_.position(0, 0, slot); }
-    std::optional<Bool> guard(const Uint &worker, uint32_t slot) { // none: the row exists for every worker
-        if (row_of(slot) + form_.workers() <= sizes_.rows) return std::nullopt;
-        return worker + row_of(slot) < p_.whole(sizes_.rows);
+    uint32_t slots() const { return form_.slots(0); }
+    // None: the worker has the slot, and its row exists, for every worker.
+    std::optional<Bool> guard(const Uint &worker, uint32_t slot) {
+        const uint32_t first = slot / form_.radices[0] * form_.workers(), // of the butterflies
+            with_slot = std::min(form_.workers(), form_.butterflies(0) - first);
+        std::optional<Bool> exists;
+        if (with_slot < form_.workers()) exists = worker < p_.whole(with_slot);
+        if (row_of(slot) + with_slot <= sizes_.rows) return exists;
+        const Bool has_row = worker + row_of(slot) < p_.whole(sizes_.rows);
+        return exists ? *exists & has_row : has_row;
     }
 
     // Numbers from one row to the next, and from a channel of u or y to the next.
@@ -68,8 +76,9 @@ private:
         const uint32_t step = row_step(sizes_.row);
         const Uint first = copies_are_lanes_ ? worker : worker * step + lane_of_row_ * channel_step();
         const Float zero = p_.real(0);
-        points.x.assign(form_.points, {zero, zero});
-        for (uint32_t slot = 0; slot < form_.points && row_of(slot) < sizes_.rows; slot++) {
+        points.x.assign(slots(), {zero, zero});
+        for (uint32_t slot = 0; slot < slots(); slot++) {
+            if (row_of(slot) >= sizes_.rows) continue;
             const Uint at = first + row_of(slot) * step;
             const std::optional<Bool> exists = guard(worker, slot);
             const Float value = p_.load(from, exists ? select(*exists, at, p_.whole(0)) : at);
@@ -81,7 +90,8 @@ private:
         const Uint worker = points.worker();
         const uint32_t step = row_step(sizes_.row * sizes_.copies);
         const Uint first = worker * step + (copy_ * sizes_.row + lane_of_row_) * channel_step();
-        for (uint32_t slot = 0; slot < form_.points && row_of(slot) < sizes_.rows; slot++) {
+        for (uint32_t slot = 0; slot < slots(); slot++) {
+            if (row_of(slot) >= sizes_.rows) continue;
             const auto write = [&] {
                 const Uint row = worker + row_of(slot);
                 const ResultPlace place = copies_are_lanes_ ? ResultPlace{p_.whole(0), lane_of_row_, row}

@@ -225,11 +225,16 @@ uint32_t Program::simplified(Op op, Type type, const std::array<uint32_t, 3> &of
     switch (op) {
     case Op::add_real: return is(a, 0) ? b : is(b, 0) ? a : 0;
     case Op::subtract_real: return is(b, 0) ? a : is(a, 0) ? compute(Op::negate, type, {b, 0, 0}) : 0;
-    case Op::multiply_real: return is(a, 0) || is(b, 0) ? zero() : is(a, 1) ? b : is(b, 1) ? a : 0;
+    case Op::multiply_real:
+        if (is(a, -1)) return compute(Op::negate, type, {b, 0, 0});
+        if (is(b, -1)) return compute(Op::negate, type, {a, 0, 0});
+        return is(a, 0) || is(b, 0) ? zero() : is(a, 1) ? b : is(b, 1) ? a : 0;
     case Op::fma:
         if (is(a, 0) || is(b, 0)) return c;
         if (is(c, 0)) return compute(Op::multiply_real, type, {a, b, 0});
         if (is(a, 1)) return compute(Op::add_real, type, {b, c, 0});
+        if (is(a, -1)) return compute(Op::subtract_real, type, {c, b, 0});
+        if (is(b, -1)) return compute(Op::subtract_real, type, {c, a, 0});
         return is(b, 1) ? compute(Op::add_real, type, {a, c, 0}) : 0;
     case Op::add:
     case Op::bit_or:

@@ -1,5 +1,6 @@
 #include "schedules/spirv/register_points.h"
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <map>
 #include <memory>
@@ -40,7 +41,10 @@ void RegisterPoints::back() {
 void RegisterPoints::hide_worker(size_t which) {
     const Four zeros = p_.load_four(roots_.memory, p_.whole(schedules::zeros_of_roots(roots_.radices)));
     // A worker, whatever memory holds.
-    worker_ = worker_ ^ (bits_of(zeros[which]) & (form_.workers() - 1));
+    const uint32_t workers = form_.workers();
+    worker_ = worker_ ^ (bits_of(zeros[which]) & (std::bit_ceil(workers) - 1));
+    if (!std::has_single_bit(workers))
+        worker_ = select(worker_ < p_.whole(workers), worker_, p_.whole(workers - 1));
     addresses_.assign(form_.radices.size(), {});
 }
 
@@ -103,7 +107,10 @@ Complex RegisterPoints::constant_root(const RootKey &key) {
     const double turns = key.product ? phase(key.level - 1, key.block) + phase(key.level, 2 * key.block)
                                      : phase(key.level, key.block) * key.power;
     const double angle = 2 * std::numbers::pi * turns;
-    return {p_.real(static_cast<float>(std::cos(angle))), p_.real(static_cast<float>(std::sin(angle)))};
+    const auto exact = [&](double value) { // 0 where that is what rounding left
+        return p_.real(std::fabs(value) < 1e-12 ? 0.0f : static_cast<float>(value));
+    };
+    return {exact(std::cos(angle)), exact(std::sin(angle))};
 }
 
 // ---- shared memory ----

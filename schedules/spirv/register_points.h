@@ -19,7 +19,7 @@ public:
     // `block`: the workgroup's block before pass `first`.
     RegisterPoints(Program &program, const schedules::RegisterForm &form, const RootTable &roots, Uint block);
 
-    // Of this thread, by slot. form.points before the first pass, form.slots(last) behind the last.
+    // Of this thread, by slot: form.slots() of the pass.
     std::vector<Complex> x;
     Uint worker() const { return worker_; }
     Uint lane() const { return lane_; }

@@ -24,9 +24,8 @@ std::string name_of(Points points, uint32_t length, uint32_t channels) {
 constexpr const char *register_target = "vulkan-32k";
 
 std::optional<schedules::RegisterForm> form_of(uint32_t length, uint32_t padded) {
-    const targets::Target &target = *targets::find_gpu(register_target);
-    return schedules::register_form(length, padded, {static_cast<uint32_t>(target.shared_bytes),
-                                                     static_cast<uint32_t>(target.threads)});
+    return schedules::register_form(length, padded,
+                                    schedules::limits_of(*targets::find_gpu(register_target)));
 }
 
 class Fused : public Contestant {

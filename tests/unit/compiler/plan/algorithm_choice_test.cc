@@ -126,7 +126,10 @@ TEST_CASE("convolution: dyadic is refused where a kernel is given tap by tap, or
 
 TEST_CASE(
     "convolution: on a GPU the choice follows what a device takes for a dispatch, and what keeps it busy") {
-    const devices::Traits gpu = devices::vulkan(*targets::find_gpu("vulkan-32k"));
+    targets::Target few_registers = *targets::find_gpu("vulkan-32k");
+    few_registers.registers = 64;
+    const devices::Traits gpu = devices::vulkan(few_registers),
+                          with_registers = devices::vulkan(*targets::find_gpu("vulkan-32k"));
     costs::Tables costs = costs::shipped();
     const Problem few_taps{.taps = 64, .rows = 100000, .device = &gpu, .costs = &costs};
     const auto assumed = choose_for(few_taps);
@@ -149,8 +152,12 @@ TEST_CASE(
     const auto slow = choose_for(few_taps);
     CHECK(name_of(slow) == "blocks");
     CHECK(slow->cost == doctest::Approx(10 * assumed->cost));
-    // Whoever fits into one dispatch takes one.
-    CHECK(name_of(choose_for({.taps = 64, .rows = 4096, .device = &gpu, .costs = &costs})) == "registers");
+    // Whoever fits into one dispatch takes one. Three with points in registers cost less than blocks.
+    costs.device = costs::assumed_device;
+    for (const auto &[rows, name] :
+         std::map<uint32_t, std::string>{{4096, "registers"}, {100000, "four_step"}})
+        CHECK(name_of(choose_for({.taps = 64, .rows = rows, .device = &with_registers, .costs = &costs})) ==
+              name);
 }
 
 } // namespace algorithm_choice_test
