@@ -49,15 +49,4 @@ std::optional<FourStepForm> four_step_form(uint32_t length, uint32_t row_lanes,
     return best;
 }
 
-std::vector<int32_t> four_step_spectrum_order(const FourStepForm &form) {
-    const std::vector<int32_t> places = register_spectrum_places(form.radices());
-    std::vector<int32_t> order;
-    for (uint32_t row = 0; row < form.columns.length; row++)
-        for (uint32_t slot = 0; slot < form.rows.slots(form.rows.last_pass()); slot++)
-            for (uint32_t worker = 0; worker < form.rows.workers(); worker++)
-                order.push_back(
-                    places[row * form.rows.length + form.rows.position(form.rows.last_pass(), worker, slot)]);
-    return order;
-}
-
 } // namespace longwave::schedules

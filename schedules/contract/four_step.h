@@ -21,8 +21,4 @@ struct FourStepForm {
 std::optional<FourStepForm> four_step_form(uint32_t length, uint32_t row_lanes,
                                            const WorkgroupLimits &limits);
 
-// Of each row of the matrix, slot and worker [row][slot][worker]: where the CPU's spectrum of this
-// length has that point.
-std::vector<int32_t> four_step_spectrum_order(const FourStepForm &form);
-
 } // namespace longwave::schedules

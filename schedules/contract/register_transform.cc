@@ -58,6 +58,12 @@ Radices radices_of_sixteen(uint32_t length) {
     }
 }
 
+RegisterForm with_whole_butterflies(uint32_t length) { // no radices: there is none
+    RegisterForm form{.length = length, .radices = radices_of(length)};
+    if (!form.radices.empty()) form.points = form.radices[0];
+    return form;
+}
+
 // With so many lanes, or half of these and so on, as `row_lanes` are a multiple of.
 std::optional<RegisterForm> with_lanes(RegisterForm form, uint32_t most, uint32_t row_lanes,
                                        const WorkgroupLimits &limits) {
@@ -125,17 +131,13 @@ uint32_t register_length(uint32_t rows) {
 std::optional<RegisterForm> register_form(uint32_t length, uint32_t row_lanes, const WorkgroupLimits &limits) {
     if (length < least_register_length) return std::nullopt;
     RegisterForm form{.length = length, .radices = radices_of_sixteen(length), .points = points_of_thread};
-    if (form.radices.empty()) {
-        form.radices = radices_of(length);
-        if (!form.radices.empty()) form.points = form.radices[0];
-    }
+    if (form.radices.empty()) form = with_whole_butterflies(length);
     return with_lanes(std::move(form), most_lanes, row_lanes, limits);
 }
 
 std::optional<RegisterForm> register_column_form(uint32_t length, const WorkgroupLimits &limits) {
-    RegisterForm form{.length = length, .radices = radices_of(length)};
+    RegisterForm form = with_whole_butterflies(length);
     if (form.radices.empty()) return std::nullopt;
-    form.points = form.radices[0];
     const uint32_t most = std::max(most_lanes, threads_of_columns / form.workers());
     return with_lanes(std::move(form), most, most, limits);
 }
@@ -246,7 +248,10 @@ std::vector<float> register_roots(const Radices &radices) {
     return table;
 }
 
-std::vector<int32_t> register_spectrum_places(const Radices &radices) {
+namespace {
+
+// Of each position behind the last pass.
+std::vector<int32_t> spectrum_places(const Radices &radices) {
     const uint32_t length = blocks_before(radices, radices.size());
     // The point at phase (k + 1/4) / length.
     const auto number = [&](double at) {
@@ -261,12 +266,16 @@ std::vector<int32_t> register_spectrum_places(const Radices &radices) {
     return places;
 }
 
-std::vector<int32_t> register_spectrum_order(const RegisterForm &form) {
-    const std::vector<int32_t> places = register_spectrum_places(form.radices);
+} // namespace
+
+std::vector<int32_t> register_spectrum_order(const RegisterForm &form, const Radices &whole) {
+    const std::vector<int32_t> places = spectrum_places(whole);
+    const size_t last = form.last_pass();
     std::vector<int32_t> order;
-    for (uint32_t slot = 0; slot < form.slots(form.last_pass()); slot++)
-        for (uint32_t worker = 0; worker < form.workers(); worker++)
-            order.push_back(places[form.position(form.last_pass(), worker, slot)]);
+    for (size_t block = 0; block < places.size(); block += form.length)
+        for (uint32_t slot = 0; slot < form.slots(last); slot++)
+            for (uint32_t worker = 0; worker < form.workers(); worker++)
+                order.push_back(places[block + form.position(last, worker, slot)]);
     return order;
 }
 

@@ -89,10 +89,9 @@ uint32_t zeros_of_roots(const Radices &radices);
 
 // s of a block of a level of the whole transform, as an angle in turns.
 double register_root_phase(const std::vector<int> &levels, uint32_t level, uint64_t block);
-// Of each position behind the last pass: where the CPU's spectrum of this length has that point.
-std::vector<int32_t> register_spectrum_places(const Radices &radices);
-// The same of each slot of the last pass and worker [slot][worker].
-std::vector<int32_t> register_spectrum_order(const RegisterForm &form);
+// Of each block of a longer transform `whole` that the form is, and each slot of the last pass and
+// worker [block][slot][worker]: where the CPU's spectrum of the whole has that point.
+std::vector<int32_t> register_spectrum_order(const RegisterForm &form, const Radices &whole);
 
 // Shared memory: position n lies at fold(n) · lanes + lane. The fold swaps neighbours so that no
 // two lanes of 32 meet in a bank.

@@ -25,7 +25,7 @@ Program four_step_columns(const schedules::FourStepForm &form, const FourStepSiz
 // Transforms each row of the matrix, multiplies it with the spectrum and transforms it back. Buffers:
 //   points [row, length, 2], and made, the points of the other kernel, where there is one
 //   spectrum, fours of [threads, slots / 2, columns.length, copies, tiles] in
-//     four_step_spectrum_order()
+//     register_spectrum_order()
 //   roots
 //   products [row, copies, length, 2]
 Program four_step_rows(const schedules::FourStepForm &form, const FourStepSizes &sizes);

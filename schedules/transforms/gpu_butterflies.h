@@ -44,8 +44,8 @@ int lanes_together(const KernelBuilder &k, int extent, int64_t bytes_of_lane);
 // hold what all passes need at once.
 int threads_of_channel(const KernelBuilder &k, int points);
 
-// Threads over the lanes, `group` in a workgroup, and what each has. A workgroup of one lane has its threads in the first
-// dimension: software devices compute neighbours there at once.
+// Threads over the lanes, `group` in a workgroup, and what each has. A workgroup of one lane has its
+// threads in the first dimension: software devices compute neighbours there at once.
 void threads_over(Halide::Stage stage, const Halide::VarOrRVar &lane, const Halide::VarOrRVar &thread,
                   int group);
 

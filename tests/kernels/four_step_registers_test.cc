@@ -2,10 +2,9 @@
 // run by an interpreter and on a Vulkan device, against convolution by its definition in float64.
 #include "schedules/contract/four_step.h"
 #include "schedules/spirv/four_step.h"
+#include "tests/kernels/gpu_chain.h"
 #include "tests/kernels/long_conv_check.h"
 #include "tests/kernels/program_interpreter.h"
-#include "tests/kernels/vulkan.h"
-#include <cstring>
 
 namespace four_step_registers_test {
 
@@ -27,34 +26,9 @@ FourStepForm form_of(const LongConv &s, const targets::Target &target) {
     return *form;
 }
 
-// The spectrum as fours [threads, points / 2, rows of the matrix, copies, tiles].
 std::vector<float> spectrum_of(const LongConv &s, const FourStepForm &form, const Filters &filters) {
-    const std::vector<int32_t> order = schedules::four_step_spectrum_order(form);
-    const schedules::RegisterForm &rows = form.rows;
-    const bool copies_are_lanes = s.channels == 1;
-    const auto lanes = static_cast<uint32_t>(copies_are_lanes ? s.copies : padded(s.channels)),
-               copies = copies_are_lanes ? 1 : static_cast<uint32_t>(s.copies);
-    std::vector<float> all(size_t{lanes} * copies * form.length() * 2, 0.0f);
-    const size_t slots =
-        size_t{rows.slots(rows.last_pass())} * form.columns.length; // of all rows of the matrix
-    for (int c = 0; c < s.channels; c++)
-        for (int m = 0; m < s.copies; m++) {
-            const Points made = filters.spectrum(c, m);
-            const auto lane = static_cast<uint32_t>(copies_are_lanes ? m : c),
-                       copy = copies_are_lanes ? 0 : static_cast<uint32_t>(m);
-            for (size_t slot = 0; slot < slots; slot++)
-                for (uint32_t worker = 0; worker < rows.workers(); worker++) {
-                    const auto value = made[static_cast<size_t>(order[slot * rows.workers() + worker])];
-                    const size_t thread = worker * rows.lanes + lane % rows.lanes,
-                                 four =
-                                     ((size_t{lane / rows.lanes} * copies + copy) * (slots / 2) + slot / 2) *
-                                         rows.threads() +
-                                     thread;
-                    all[4 * four + 2 * (slot % 2)] = static_cast<float>(value.real());
-                    all[4 * four + 2 * (slot % 2) + 1] = static_cast<float>(value.imag());
-                }
-        }
-    return all;
+    return spectrum_by_threads(s, filters, schedules::register_spectrum_order(form.rows, form.radices()),
+                               form.rows.workers(), form.rows.lanes);
 }
 
 std::vector<float> random_rows(const LongConv &s, unsigned seed) {
@@ -123,23 +97,6 @@ void interpreted(const LongConv &s, double made_scale = 0) {
     }
 }
 
-Kernel loaded(const targets::Target &gpu, const std::string &text) {
-    auto kernels = load_gpu_kernels(text, gpu, find_kgen());
-    REQUIRE_MESSAGE(kernels, kernels.status().message());
-    return kernels->front();
-}
-
-void hand_over(Kernel &from, const char *name, Kernel &to, const char *input) {
-    Tensor &out = from[name], &in = to[input];
-    REQUIRE(out.arg().dims.size() == in.arg().dims.size());
-    size_t elements = 1;
-    for (size_t d = 0; d < in.arg().dims.size(); d++) {
-        REQUIRE(out.extent(d) == in.extent(d));
-        elements *= static_cast<size_t>(in.extent(d));
-    }
-    std::memcpy(in.data(), out.data(), 4 * elements);
-}
-
 void set_all(Tensor &tensor, const std::vector<float> &values) {
     size_t next = 0;
     tensor.for_each([&](const std::vector<int> &at) { tensor.set(at, values[next++]); });
@@ -155,9 +112,22 @@ struct Kernels {
           back(loaded(gpu, spec("four_step_columns_back", length(s) + rows_of(s) + copies_of(s) + of_back,
                                 epilogue))) {
         const FourStepForm form = form_of(s, gpu);
-        for (Kernel *kernel : {&columns, &rows, &back})
-            set_all((*kernel)["roots"], schedules::register_roots(form.radices()));
+        const std::vector<float> roots = schedules::register_roots(form.radices());
+        columns.fill_inputs(1);
+        back.fill_inputs(2); // operands of the epilogue
+        for (Kernel *kernel : {&columns, &rows, &back}) set_all((*kernel)["roots"], roots);
         set_all(rows["spectrum"], spectrum_of(s, form, Filters(s)));
+    }
+    // Of the rows u that `columns` has; the points become the input of `rows`.
+    void transform(const LongConv &s, const char *input) {
+        zero_padding(columns["u"], s.channels, padded(s.channels));
+        REQUIRE(columns.call() == 0);
+        hand_over(columns, "points", rows, input);
+    }
+    void finish() {
+        REQUIRE(rows.call() == 0);
+        hand_over(rows, "products", back, "products");
+        REQUIRE(back.call() == 0);
     }
     static std::string length(const LongConv &s) {
         return fmt::format(R"("length":{},"channels":{})", s.length, s.channels);
@@ -177,17 +147,8 @@ void on_device(const LongConv &s, const std::string &epilogue = "", const Finish
     if (!gpu) return;
     INFO(gpu->name, ": ", s.rows, " rows, ", s.channels, " channels, ", s.copies, " copies");
     Kernels k(*gpu, s, "", "", epilogue);
-    k.columns.fill_inputs(1);
-    k.back.fill_inputs(2); // operands of the epilogue
-    const FourStepForm form = form_of(s, *gpu);
-    set_all(k.back["roots"], schedules::register_roots(form.radices()));
-    set_all(k.columns["roots"], schedules::register_roots(form.radices()));
-    zero_padding(k.columns["u"], s.channels, padded(s.channels));
-    REQUIRE(k.columns.call() == 0);
-    hand_over(k.columns, "points", k.rows, "points");
-    REQUIRE(k.rows.call() == 0);
-    hand_over(k.rows, "products", k.back, "products");
-    REQUIRE(k.back.call() == 0);
+    k.transform(s, "points");
+    k.finish();
     CHECK(error_of(k.columns["u"], k.back, s, Filters(s), finish) <= 5e-7);
 }
 
@@ -230,7 +191,7 @@ TEST_CASE("four_step in registers: a matrix for every length, whose requests tak
             CHECK(form->length() == length);
             if (length > 1u << 20) continue; // one of the sides has more than 1,024 points
             CHECK(form->columns.lanes >= 8);
-            CHECK(form->rows.lanes == (lanes < 16 ? lanes : form->rows.lanes));
+            CHECK(form->rows.lanes >= std::min(lanes, 8u));
             CHECK((length < 16384 || form->rows.threads() >= 64)); // shorter ones take one dispatch
         }
     CHECK(!schedules::four_step_form(12100, 16, schedules::limits_of(target_of_forms())));
@@ -291,26 +252,15 @@ TEST_CASE("four_step in registers: around a sequence, with a kernel made in the 
     const LongConv s{4096, 4096, 17};
     const double made_scale = 0.25;
     Kernels k(*gpu, s, fmt::format(R"(,"adaptive":1,"scale":{})", made_scale / s.length), R"(,"circular":1)");
-    const std::vector<float> roots = schedules::register_roots(form_of(s, *gpu).radices());
-    k.columns.fill_inputs(1);
-    set_all(k.columns["roots"], roots);
-    zero_padding(k.columns["u"], s.channels, padded(s.channels));
-    REQUIRE(k.columns.call() == 0);
-    hand_over(k.columns, "points", k.rows, "points");
-    const std::vector<float> u = [&] {
-        std::vector<float> all;
-        k.columns["u"].for_each(
-            [&](const std::vector<int> &at) { all.push_back(static_cast<float>(k.columns["u"].get(at))); });
-        return all;
-    }();
-    k.columns.fill_inputs(2);
-    set_all(k.columns["roots"], roots);
-    zero_padding(k.columns["u"], s.channels, padded(s.channels));
-    REQUIRE(k.columns.call() == 0);
-    hand_over(k.columns, "points", k.rows, "made");
-    REQUIRE(k.rows.call() == 0);
-    hand_over(k.rows, "products", k.back, "products");
-    REQUIRE(k.back.call() == 0);
+    k.transform(s, "points");
+    std::vector<float> u;
+    k.columns["u"].for_each(
+        [&](const std::vector<int> &at) { u.push_back(static_cast<float>(k.columns["u"].get(at))); });
+    k.columns["u"].for_each([&](const std::vector<int> &at) {
+        k.columns["u"].set(at, std::sin(7.0 * at[1] + at[0])); // another sequence
+    });
+    k.transform(s, "made");
+    k.finish();
     const Filters filters(s);
     const int row = padded(s.channels);
     Sums sums;

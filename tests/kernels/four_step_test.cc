@@ -1,8 +1,7 @@
 // long_conv_columns, long_conv_rows, long_conv_columns_back: three dispatches of a gpu, one after
 // the other, against convolution by its definition in float64.
+#include "tests/kernels/gpu_chain.h"
 #include "tests/kernels/long_conv_check.h"
-#include "tests/kernels/vulkan.h"
-#include <cstring>
 
 namespace four_step_test {
 
@@ -10,23 +9,6 @@ using namespace longwave::test;
 namespace targets = longwave::targets;
 
 namespace {
-
-Kernel loaded(const targets::Target &gpu, const std::string &text) {
-    auto kernels = load_gpu_kernels(text, gpu, find_kgen());
-    REQUIRE_MESSAGE(kernels, kernels.status().message());
-    return kernels->front();
-}
-
-void hand_over(Kernel &from, Kernel &to, const char *name = "points") {
-    Tensor &out = from["points_out"], &in = to[name];
-    REQUIRE(out.arg().dims.size() == in.arg().dims.size());
-    size_t elements = 1;
-    for (size_t d = 0; d < in.arg().dims.size(); d++) {
-        REQUIRE(out.extent(d) == in.extent(d));
-        elements *= static_cast<size_t>(in.extent(d));
-    }
-    std::memcpy(in.data(), out.data(), 4 * elements);
-}
 
 void four_step(const LongConv &s, int points, const std::string &epilogue = "", const Finish &finish = {}) {
     const targets::Target *gpu = gpu_under_test();
@@ -47,9 +29,9 @@ void four_step(const LongConv &s, int points, const std::string &epilogue = "", 
     for (Kernel *kernel : {&columns, &middle, &back}) set_twiddles((*kernel)["twiddles"], s.length);
     set_spectrum(middle["spectrum"], s, filters);
     REQUIRE(columns.call() == 0);
-    hand_over(columns, middle);
+    hand_over(columns, "points_out", middle, "points");
     REQUIRE(middle.call() == 0);
-    hand_over(middle, back);
+    hand_over(middle, "points_out", back, "points");
     REQUIRE(back.call() == 0);
     const double error = error_of(columns["u"], back, s, filters, finish);
     MESSAGE(s.rows, " rows, ", s.channels, " channels: relative L2 error ", error);
@@ -77,11 +59,11 @@ void circular_four_step(int length, int channels, int points) {
     for (Kernel *kernel : {&columns, &made, &middle, &back}) set_twiddles((*kernel)["twiddles"], length);
     set_spectrum(middle["spectrum"], s, filters);
     REQUIRE(columns.call() == 0);
-    hand_over(columns, middle);
+    hand_over(columns, "points_out", middle, "points");
     REQUIRE(made.call() == 0);
-    hand_over(made, middle, "made");
+    hand_over(made, "points_out", middle, "made");
     REQUIRE(middle.call() == 0);
-    hand_over(middle, back);
+    hand_over(middle, "points_out", back, "points");
     REQUIRE(back.call() == 0);
     double difference = 0, size = 0;
     for (int c = 0; c < channels; c++)

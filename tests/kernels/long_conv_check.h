@@ -85,6 +85,35 @@ inline void set_spectrum(Tensor &spectrum, const LongConv &s, const Filters &fil
         }
 }
 
+// The spectrum as GPU kernels with points in registers have it, in fours of [threads, slots / 2, copies,
+// tiles]. `order` [slots][workers]: where the spectrum has the point. With one channel the copies are
+// the lanes.
+inline std::vector<float> spectrum_by_threads(const LongConv &s, const Filters &filters,
+                                              const std::vector<int32_t> &order, uint32_t workers,
+                                              uint32_t lanes) {
+    const bool copies_are_lanes = s.channels == 1;
+    const auto row = static_cast<uint32_t>(copies_are_lanes ? s.copies : padded(s.channels)),
+               copies = copies_are_lanes ? 1 : static_cast<uint32_t>(s.copies);
+    const size_t slots = order.size() / workers;
+    std::vector<float> all(size_t{row} * copies * order.size() * 2, 0.0f);
+    for (int c = 0; c < s.channels; c++)
+        for (int m = 0; m < s.copies; m++) {
+            const Points made = filters.spectrum(c, m);
+            const auto lane = static_cast<uint32_t>(copies_are_lanes ? m : c),
+                       copy = copies_are_lanes ? 0 : static_cast<uint32_t>(m);
+            for (size_t slot = 0; slot < slots; slot++)
+                for (uint32_t worker = 0; worker < workers; worker++) {
+                    const auto value = made[static_cast<size_t>(order[slot * workers + worker])];
+                    const size_t thread = worker * lanes + lane % lanes,
+                                 pair = (size_t{lane / lanes} * copies + copy) * (slots / 2) + slot / 2,
+                                 at = 4 * (pair * workers * lanes + thread) + 2 * (slot % 2);
+                    all[at] = static_cast<float>(value.real());
+                    all[at + 1] = static_cast<float>(value.imag());
+                }
+        }
+    return all;
+}
+
 // The same as [channel][copy][part][digit of the last radix, position without it].
 inline void set_spectrum_by_channel(Tensor &spectrum, const LongConv &s, const Filters &filters) {
     spectrum.for_each([&](const std::vector<int> &at) { spectrum.set(at, 0); });

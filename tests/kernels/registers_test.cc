@@ -26,31 +26,10 @@ schedules::RegisterForm form_of(const LongConv &s, const targets::Target &target
     return *form;
 }
 
-// The spectrum as fours [threads, points / 2, copies, tiles].
-std::vector<float> spectrum_by_threads(const LongConv &s, const schedules::RegisterForm &form,
-                                       const Filters &filters) {
-    const std::vector<int32_t> order = schedules::register_spectrum_order(form);
-    const uint32_t copies = s.channels == 1 ? 1 : static_cast<uint32_t>(s.copies);
-    const uint32_t slots = form.slots(form.last_pass());
-    std::vector<float> all(size_t{lanes_of(s)} * copies * slots * form.workers() * 2, 0.0f);
-    for (int c = 0; c < s.channels; c++)
-        for (int m = 0; m < s.copies; m++) {
-            const Points made = filters.spectrum(c, m);
-            const auto lane = static_cast<uint32_t>(s.channels == 1 ? m : c),
-                       copy = static_cast<uint32_t>(s.channels == 1 ? 0 : m);
-            for (uint32_t slot = 0; slot < slots; slot++)
-                for (uint32_t worker = 0; worker < form.workers(); worker++) {
-                    const auto value = made[static_cast<size_t>(order[slot * form.workers() + worker])];
-                    const size_t thread = worker * form.lanes + lane % form.lanes,
-                                 four =
-                                     ((size_t{lane / form.lanes} * copies + copy) * (slots / 2) + slot / 2) *
-                                         form.threads() +
-                                     thread;
-                    all[4 * four + 2 * (slot % 2)] = static_cast<float>(value.real());
-                    all[4 * four + 2 * (slot % 2) + 1] = static_cast<float>(value.imag());
-                }
-        }
-    return all;
+std::vector<float> spectrum_of(const LongConv &s, const schedules::RegisterForm &form,
+                               const Filters &filters) {
+    return spectrum_by_threads(s, filters, schedules::register_spectrum_order(form, form.radices),
+                               form.workers(), form.lanes);
 }
 
 void interpreted(const LongConv &s, const targets::Target &target, bool channel_major = false) {
@@ -71,7 +50,7 @@ void interpreted(const LongConv &s, const targets::Target &target, bool channel_
     std::vector<float> u(size_t(s.rows) * row, 0.0f);
     for (int t = 0; t < s.rows; t++)
         for (int c = 0; c < s.channels; c++) u[place(t, c, row)] = uniform(random);
-    std::vector<std::vector<float>> buffers{u, spectrum_by_threads(s, form, filters),
+    std::vector<std::vector<float>> buffers{u, spectrum_of(s, form, filters),
                                             schedules::register_roots(form.radices),
                                             std::vector<float>(size_t(s.rows) * row * s.copies, 7e7f)};
     CHECK(interpret(program, buffers).fault == "");
@@ -98,7 +77,7 @@ Case on_device(const LongConv &s, const std::string &epilogue = "", const Finish
             [=](Kernel &k) {
                 const Filters filters(s);
                 const schedules::RegisterForm form = form_of(s, *gpu_under_test(), !channel_major.empty());
-                const std::vector<float> spectrum = spectrum_by_threads(s, form, filters),
+                const std::vector<float> spectrum = spectrum_of(s, form, filters),
                                          roots = schedules::register_roots(form.radices);
                 size_t next = 0;
                 k["spectrum"].for_each([&](const std::vector<int> &at) { k["spectrum"].set(at, spectrum[next++]); });

@@ -11,12 +11,12 @@ std::optional<schedules::RegisterForm> register_form(const PlanContext &context,
 
 SpectrumOrder::SpectrumOrder(const schedules::RegisterForm &form)
     : length(form.length), slots(form.slots(form.last_pass())), workers(form.workers()), lanes(form.lanes),
-      places([form] { return schedules::register_spectrum_order(form); }) {}
+      places([form] { return schedules::register_spectrum_order(form, form.radices); }) {}
 
 SpectrumOrder::SpectrumOrder(const schedules::FourStepForm &form)
     : length(form.length()), slots(form.rows.slots(form.rows.last_pass()) * form.columns.length),
       workers(form.rows.workers()), lanes(form.rows.lanes),
-      places([form] { return schedules::four_step_spectrum_order(form); }) {}
+      places([form] { return schedules::register_spectrum_order(form.rows, form.radices()); }) {}
 
 Place spectrum_by_threads(KernelCall &call, const SpectrumOrder &order, uint32_t channels, uint32_t copies,
                           const std::function<Place()> &spectrum) {

@@ -73,7 +73,7 @@ std::vector<float> packed_spectrum(const Problem &p, uint32_t padded, uint32_t t
 
 // [tiles][points / 2][threads][4], in the order of the threads (long_conv_registers' spectrum).
 std::vector<float> spectrum_by_threads(const Problem &p, uint32_t padded, const schedules::RegisterForm &form) {
-    const std::vector<int32_t> order = schedules::register_spectrum_order(form);
+    const std::vector<int32_t> order = schedules::register_spectrum_order(form, form.radices);
     std::vector<float> packed(size_t{padded} * 2 * p.length);
     for (uint32_t c = 0; c < p.channels; c++) {
         const float *taps = &p.taps[size_t{c} * p.length];
