@@ -41,7 +41,7 @@ struct StreamRule {
 };
 
 // What happens when a sequence has fewer rows than the capacity of its run. The results of its rows
-// must be those of a run of exactly that capacity. The valid rows for pooling (lw_tensor.length)
+// must be those of a run of exactly that capacity. The valid rows for pooling (lw_run_tensor.length)
 // play no part here.
 enum class EndRule {
     exact, // no result depends on rows after the end

@@ -29,7 +29,7 @@ static int failed(const char *what, lw_status status) {
 
 /* Keeps the newest row. */
 static void take_logits(candidate *c) {
-    lw_output row = {.struct_size = sizeof row};
+    lw_stream_row row = {.struct_size = sizeof row};
     lw_status status;
     while ((status = lw_stream_pull(c->stream, &row)) == LW_OK)
         if (row.width == ids) memcpy(c->logits, row.data, sizeof c->logits);

@@ -77,23 +77,23 @@ static void answer(lw_generator *generator, const lw_tokenizer *tokenizer) {
     static int32_t ids[most_tokens];
     size_t size, shown = 0;
     const char *text;
-    lw_decoder *decoder;
-    must("tokenizer: decoder", lw_decoder_create(tokenizer, &decoder));
-    lw_token token = {.struct_size = sizeof token};
+    lw_text_decoder *decoder;
+    must("tokenizer: decoder", lw_text_decoder_create(tokenizer, &decoder));
+    lw_generator_token token = {.struct_size = sizeof token};
     for (size_t n = 1; n <= most_tokens && !token.stop; n++) {
         must("lw_generator_next", lw_generator_next(generator, &token));
         ids[n - 1] = token.id;
         const size_t held = n < most_tokens || token.stop ? token.held : 0; /* nothing follows the last one */
         for (; shown + held < n; shown++) {
-            must("tokenizer: decode", lw_decoder_push(decoder, ids[shown], &text, &size));
+            must("tokenizer: decode", lw_text_decoder_push(decoder, ids[shown], &text, &size));
             fwrite(text, 1, size, stdout);
         }
         fflush(stdout);
     }
-    must("tokenizer: decode", lw_decoder_finish(decoder, &text, &size));
+    must("tokenizer: decode", lw_text_decoder_finish(decoder, &text, &size));
     fwrite(text, 1, size, stdout);
     putchar('\n');
-    lw_decoder_destroy(decoder);
+    lw_text_decoder_destroy(decoder);
 }
 
 int main(int argc, char **argv) {

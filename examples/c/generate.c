@@ -61,7 +61,7 @@ int main(int argc, char **argv) {
     if (status) return failed(argv[1], status);
     lw_input_info input = {.struct_size = sizeof input};
     lw_model_input(model, 0, &input);
-    if (input.kind == LW_TOKENS && input.vocabulary != 256)
+    if (input.kind == LW_INPUT_TOKENS && input.vocabulary != 256)
         return fprintf(stderr, "%s: its tokens are not bytes\n", argv[1]), 1;
 
     /* The entry of block 1 writes; larger ones read the prompt by themselves. */
@@ -89,7 +89,7 @@ int main(int argc, char **argv) {
     free(state);
     if (argc > 4 && (status = read_prompt(generator, argv[4]))) return failed("lw_generator_prompt", status);
 
-    lw_token token = {.struct_size = sizeof token};
+    lw_generator_token token = {.struct_size = sizeof token};
     for (long left = atol(argv[2]); left > 0; left--) { /* nothing in here allocates */
         status = lw_generator_next(generator, &token);
         if (status) return failed("lw_generator_next", status);

@@ -36,7 +36,7 @@ static unsigned read_wav_header(FILE *file) {
 }
 
 static lw_status print_words(lw_spotter *spotter, double rate) {
-    lw_event event = {.struct_size = sizeof event};
+    lw_spotter_event event = {.struct_size = sizeof event};
     lw_status status;
     while ((status = lw_spotter_pull(spotter, &event)) == LW_OK)
         printf("%s  %.2f  at %.3f s (from %.3f s)\n", event.word, event.score, (double)event.tick / rate,

@@ -34,7 +34,7 @@ static int failed(const char *what, lw_status status) {
 }
 
 static void print_rows(lw_stream *stream) {
-    lw_output row = {.struct_size = sizeof row};
+    lw_stream_row row = {.struct_size = sizeof row};
     while (lw_stream_pull(stream, &row) == LW_OK) {
         if (row.index != 0) continue;
         unsigned best = 0;

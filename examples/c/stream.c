@@ -13,7 +13,7 @@ static int failed(const char *what, lw_status status) {
 
 /* Prints what waits. LW_AGAIN: the stream wants more input. LW_END: it is finished. */
 static lw_status print_rows(lw_stream *stream) {
-    lw_output row = {.struct_size = sizeof row};
+    lw_stream_row row = {.struct_size = sizeof row};
     lw_status status;
     while ((status = lw_stream_pull(stream, &row)) == LW_OK) {
         if (row.index != 0) continue;

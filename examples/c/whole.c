@@ -21,7 +21,7 @@ static size_t rows_for(const lw_output_info *output, size_t ticks) {
 }
 
 static void print_last_row(const lw_model *model, const lw_model_info *info, const lw_output_info *output,
-                           const lw_tensor *values) {
+                           const lw_run_tensor *values) {
     if (values->rows == 0) return; /* the sequence is shorter than one tick of this output */
     const float *row = (const float *)values->data + (values->rows - 1) * output->width;
     printf("%s, the last of %zu rows:\n", output->name, values->rows);
@@ -44,10 +44,10 @@ int main(int argc, char **argv) {
     lw_model_get_info(model, &info);
     lw_input_info sound = {.struct_size = sizeof sound};
     lw_model_input(model, 0, &sound);
-    if (info.inputs != 1 || sound.kind != LW_AUDIO || info.run_outputs > most_outputs)
+    if (info.inputs != 1 || sound.kind != LW_INPUT_AUDIO || info.run_outputs > most_outputs)
         return fprintf(stderr, "%s: needed: one audio input, at most %d outputs\n", argv[1], most_outputs), 1;
 
-    lw_run_options run_options = {.struct_size = sizeof run_options};
+    lw_runner_options run_options = {.struct_size = sizeof run_options};
     run_options.format = LW_S16;
     run_options.threads = 2; /* the same bits with any number */
     lw_runner *runner;
@@ -56,16 +56,16 @@ int main(int argc, char **argv) {
 
     short *samples = malloc(info.run_capacity * sizeof *samples);
     size_t n = fread(samples, sizeof *samples, info.run_capacity, input);
-    lw_tensor in = {.struct_size = sizeof in, .data = samples, .rows = n};
+    lw_run_tensor in = {.struct_size = sizeof in, .data = samples, .rows = n};
 
     lw_output_info outputs[most_outputs];
-    lw_tensor out[most_outputs];
+    lw_run_tensor out[most_outputs];
     for (unsigned i = 0; i < info.run_outputs; i++) {
         outputs[i] = (lw_output_info){.struct_size = sizeof outputs[i]};
         lw_model_run_output(model, i, &outputs[i]);
         size_t room = rows_for(&outputs[i], info.run_capacity);
         float *values = malloc(room * outputs[i].width * sizeof *values);
-        out[i] = (lw_tensor){.struct_size = sizeof out[i], .data = values, .rows = room};
+        out[i] = (lw_run_tensor){.struct_size = sizeof out[i], .data = values, .rows = room};
     }
 
     status = lw_run(runner, &in, 1, out, info.run_outputs);

@@ -29,7 +29,7 @@ int main(int argc, char **argv) {
 
     short samples[320]; /* 20 ms at 16 kHz; any number works */
     size_t n;
-    lw_event event = {.struct_size = sizeof event};
+    lw_spotter_event event = {.struct_size = sizeof event};
     while ((n = fread(samples, sizeof *samples, 320, stdin)) > 0) {
         must("lw_spotter_push", lw_spotter_push(spotter, samples, n, NULL));
         while (lw_spotter_pull(spotter, &event) == LW_OK)

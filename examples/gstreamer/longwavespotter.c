@@ -35,7 +35,7 @@ static gboolean failed(Spotter *self, const char *what, lw_status status) {
 
 /* Posts the words that were recognised. */
 static gboolean post_words(Spotter *self) {
-    lw_event event = {.struct_size = sizeof event};
+    lw_spotter_event event = {.struct_size = sizeof event};
     lw_status status;
     while ((status = lw_spotter_pull(self->spotter, &event)) == LW_OK) {
         GstStructure *word = gst_structure_new("longwave-keyword", "word", G_TYPE_STRING, event.word, "score", G_TYPE_DOUBLE,

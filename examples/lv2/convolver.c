@@ -96,7 +96,7 @@ static void convolve(Convolver *self, uint32_t first, uint32_t n) {
         for (int c = 0; c < CHANNELS; c++) self->rows[t * CHANNELS + c] = self->in[c][first + t];
     size_t taken = 0;
     lw_stream_push(self->stream, self->rows, n, &taken);
-    lw_rows rows = {.struct_size = sizeof rows};
+    lw_stream_rows rows = {.struct_size = sizeof rows};
     rows.data = self->ready + self->n_ready * CHANNELS;
     rows.capacity = (2 * self->block - self->n_ready) * CHANNELS;
     if (lw_stream_pull_rows(self->stream, &rows) == LW_OK) self->n_ready += (uint32_t)rows.rows;

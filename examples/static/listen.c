@@ -32,7 +32,7 @@ int listen_begin(void) {
 }
 
 static int print_events(void) {
-    lw_event event = {.struct_size = sizeof event};
+    lw_spotter_event event = {.struct_size = sizeof event};
     lw_status status;
     while ((status = lw_spotter_pull(spotter, &event)) == LW_OK) {
         put_number(event.tick * 1000 / 16000);

@@ -12,7 +12,7 @@ namespace longwave::artifact {
 
 using Digest = std::array<uint8_t, 32>; // BLAKE2b-256
 
-// The code of one target, and what a program must know to hand it to the runtime (lw_kernels).
+// The code of one target, and what a program must know to hand it to the runtime (lw_model_kernels).
 struct DetachedCode {
     struct Function {
         std::string spec;

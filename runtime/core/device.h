@@ -8,7 +8,7 @@
 // and replay it.
 //
 // A library that adds a device implements this table, keeps lw_device::interface_version equal and
-// reports its failures with lw_device_error. The core neither loads nor knows the library.
+// reports its failures with lw_set_last_error. The core neither loads nor knows the library.
 #pragma once
 #include "formats/artifact/view.h"
 #include "longwave/longwave.h"
@@ -50,7 +50,7 @@ struct Area {
 // Rows that the caller gives for an input port.
 struct Samples {
     const void *data;
-    lw_format format;
+    lw_sample_format format;
     uint64_t rows;
     uint32_t width;
     float limit; // values beyond ± this become 0 and are counted

@@ -27,7 +27,7 @@ struct lw_model {
     longwave::runtime::DeviceModel *on_device = nullptr;
     uint64_t own_run_bytes = 0, own_stream_bytes = 0; // Device::own_bytes
     longwave::runtime::StreamEntries streams;
-    const lw_entry_info *entry_infos = nullptr;
+    const lw_stream_entry_info *entry_infos = nullptr;
     const lw_state_field *state_fields = nullptr;
     uint64_t record_bytes = 0; // the fields without the gaps between them
     uint8_t identity[32] = {}; // up to format 2.3: what a saved state depends on; later: zeros

@@ -3,7 +3,7 @@
 
 namespace longwave::runtime {
 
-bool format_fits(lw_format format, fb::InputKind kind) {
+bool format_fits(lw_sample_format format, fb::InputKind kind) {
     switch (format) {
     case LW_F32: return kind != fb::InputKind::tokens;
     case LW_S16: return kind == fb::InputKind::audio;
@@ -13,14 +13,14 @@ bool format_fits(lw_format format, fb::InputKind kind) {
     return false;
 }
 
-bool known_format(const lw_format &format) {
+bool known_format(const lw_sample_format &format) {
     uint32_t value;
     static_assert(sizeof value == sizeof format);
     memcpy(&value, &format, sizeof value);
     return value <= LW_I32;
 }
 
-size_t sample_bytes(lw_format format) { return format == LW_S16 ? 2 : 4; }
+size_t sample_bytes(lw_sample_format format) { return format == LW_S16 ? 2 : 4; }
 
 size_t first_bad_token(const void *ids, size_t n, uint32_t vocabulary) {
     const uint8_t *p = static_cast<const uint8_t *>(ids);
@@ -84,7 +84,7 @@ void copy_shorts(const uint8_t *from, uint64_t n, uint8_t *to) {
 } // namespace
 
 // n samples of a format as floats or ids, one behind the other; how many were bad.
-static uint64_t convert_row(lw_format format, const uint8_t *from, uint64_t n, uint8_t *to,
+static uint64_t convert_row(lw_sample_format format, const uint8_t *from, uint64_t n, uint8_t *to,
                             uint32_t largest) {
     switch (format) {
     case LW_F32: return copy_floats(from, n, to, largest);

@@ -9,10 +9,10 @@
 
 namespace longwave::runtime {
 
-bool format_fits(lw_format format, fb::InputKind kind);
+bool format_fits(lw_sample_format format, fb::InputKind kind);
 // What a C caller wrote, which need not be one of the enumerators.
-bool known_format(const lw_format &format);
-size_t sample_bytes(lw_format format);
+bool known_format(const lw_sample_format &format);
+size_t sample_bytes(lw_sample_format format);
 
 // Index of the first id outside 0 … vocabulary − 1, or n.
 size_t first_bad_token(const void *ids, size_t n, uint32_t vocabulary);

@@ -46,7 +46,7 @@ void keep_message(const char *message) { keep_message({MessagePart(message)}); }
 
 } // namespace longwave::runtime
 
-void lw_device_error(const char *detail) { longwave::runtime::keep_message(detail); }
+void lw_set_last_error(const char *detail) { longwave::runtime::keep_message(detail); }
 const char *lw_last_error(void) { return longwave::runtime::last_error; }
 
 #define LW_TEXT_(x) #x

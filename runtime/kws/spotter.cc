@@ -147,7 +147,7 @@ void recover(lw_spotter &spotter) {
 
 // Turns waiting rows into events while events fit; *last is what pull said last.
 lw_status decide(lw_spotter &spotter, lw_status *last) {
-    lw_output out{};
+    lw_stream_row out{};
     out.struct_size = sizeof out;
     SpotterState &state = spotter.state;
     while (state.count < waiting_events && (*last = lw_stream_pull(spotter.stream, &out)) == LW_OK) {
@@ -251,7 +251,7 @@ lw_status lw_spotter_push(lw_spotter *spotter, const void *samples, size_t n, si
     return decide(*spotter, &last);
 }
 
-lw_status lw_spotter_pull(lw_spotter *spotter, lw_event *event) {
+lw_status lw_spotter_pull(lw_spotter *spotter, lw_spotter_event *event) {
     if (!spotter || !event || event->struct_size < sizeof(size_t))
         return fail(LW_INVALID_ARGUMENT, "spotter or event is NULL, or struct_size is not set");
     SpotterState &state = spotter->state;
@@ -261,7 +261,7 @@ lw_status lw_spotter_pull(lw_spotter *spotter, lw_event *event) {
         if (state.count == 0) return last;
     }
     const auto &[detection, before] = state.events[state.head];
-    lw_event now{};
+    lw_spotter_event now{};
     now.label = detection.label;
     now.word = lw_model_label(spotter->model, detection.label);
     now.score = detection.score;

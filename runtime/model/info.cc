@@ -12,16 +12,16 @@ namespace {
 
 using artifact::count;
 
-static_assert(static_cast<int>(fb::Elem::f32) == LW_ELEM_F32 &&
-              static_cast<int>(fb::Elem::i32) == LW_ELEM_I32 &&
-              static_cast<int>(fb::Elem::f64) == LW_ELEM_F64); // V13: state is of no other
+static_assert(static_cast<int>(fb::Elem::f32) == LW_STATE_ELEM_F32 &&
+              static_cast<int>(fb::Elem::i32) == LW_STATE_ELEM_I32 &&
+              static_cast<int>(fb::Elem::f64) == LW_STATE_ELEM_F64); // V13: state is of no other
 static_assert(static_cast<int>(fb::StateKind::history) == LW_STATE_HISTORY &&
               static_cast<int>(fb::StateKind::carry) == LW_STATE_CARRY &&
               static_cast<int>(fb::StateKind::spectra) == LW_STATE_SPECTRA &&
               static_cast<int>(fb::StateKind::MAX) == LW_STATE_SPECTRA);
-static_assert(static_cast<int>(fb::InputKind::audio) == LW_AUDIO &&
-              static_cast<int>(fb::InputKind::features) == LW_FEATURES &&
-              static_cast<int>(fb::InputKind::tokens) == LW_TOKENS);
+static_assert(static_cast<int>(fb::InputKind::audio) == LW_INPUT_AUDIO &&
+              static_cast<int>(fb::InputKind::features) == LW_INPUT_FEATURES &&
+              static_cast<int>(fb::InputKind::tokens) == LW_INPUT_TOKENS);
 
 uint32_t delay_of(const fb::Entry &entry) {
     uint32_t delay = 0;
@@ -46,8 +46,8 @@ double moved_by(const fb::Plan &plan, const fb::Step &step) {
     return static_cast<double>(bytes) * step.tiles();
 }
 
-lw_entry_info info_of(const fb::Plan &plan, const fb::Entry &entry) {
-    lw_entry_info info{};
+lw_stream_entry_info info_of(const fb::Plan &plan, const fb::Entry &entry) {
+    lw_stream_entry_info info{};
     info.struct_size = sizeof info;
     info.block = entry.block();
     info.delay = delay_of(entry);
@@ -82,7 +82,7 @@ void build_infos(lw_model &model, Parts &parts) {
     uint32_t n_streams = 0;
     for (const fb::Entry *entry : *plan.entries())
         n_streams += planned_for(*entry, fb::EntryKind::stream, model.device->kind);
-    lw_entry_info *entries = parts.take<lw_entry_info>(n_streams);
+    lw_stream_entry_info *entries = parts.take<lw_stream_entry_info>(n_streams);
     lw_state_field *fields = parts.take<lw_state_field>(n_fields);
     if (!entries) return; // only measuring
     model.entry_infos = entries;
@@ -98,7 +98,7 @@ void build_infos(lw_model &model, Parts &parts) {
                      field.layer()->c_str(),
                      field.name()->c_str(),
                      static_cast<lw_state_kind>(field.kind()),
-                     static_cast<lw_elem>(field.elem()),
+                     static_cast<lw_state_elem>(field.elem()),
                      field.dims()->data(),
                      field.dims()->size(),
                      bytes};

@@ -81,21 +81,22 @@ lw_status run_whole(Check &check, const fb::Golden &golden, const Buffers &buffe
     const fb::Plan &plan = check.model.plan();
     const uint32_t n_in = count(golden.inputs()),
                    n_out = count(plan.entries()->Get(golden.entry())->outputs());
-    lw_tensor in[256] = {}, out[256] = {};
+    lw_run_tensor in[256] = {}, out[256] = {};
     for (uint32_t i = 0; i < n_in; ++i) {
         const fb::GoldenTensor &tensor = *golden.inputs()->Get(i);
-        in[tensor.port()] = {sizeof(lw_tensor), const_cast<uint8_t *>(buffers.inputs[i]), tensor.rows(), 0};
+        in[tensor.port()] = {sizeof(lw_run_tensor), const_cast<uint8_t *>(buffers.inputs[i]), tensor.rows(),
+                             0};
     }
-    for (uint32_t i = 0; i < n_out; ++i) out[i] = {sizeof(lw_tensor), nullptr, 0, 0};
+    for (uint32_t i = 0; i < n_out; ++i) out[i] = {sizeof(lw_run_tensor), nullptr, 0, 0};
     for (uint32_t i = 0; i < count(golden.outputs()); ++i) {
         const fb::GoldenTensor &tensor = *golden.outputs()->Get(i);
-        out[tensor.port()] = {sizeof(lw_tensor), buffers.outputs[i], tensor.rows(), 0};
+        out[tensor.port()] = {sizeof(lw_run_tensor), buffers.outputs[i], tensor.rows(), 0};
     }
     if (lw_status status = lw_runner_create(&check.model, nullptr, &check.runner)) return status;
     return lw_run(check.runner, in, plan.inputs()->size(), out, n_out);
 }
 
-void keep(const fb::Golden &golden, uint8_t *const *outputs, const lw_output &row) {
+void keep(const fb::Golden &golden, uint8_t *const *outputs, const lw_stream_row &row) {
     for (uint32_t i = 0; i < count(golden.outputs()); ++i) {
         const fb::GoldenTensor &tensor = *golden.outputs()->Get(i);
         const uint64_t at = row.row - tensor.first(); // huge before the first
@@ -118,7 +119,7 @@ lw_status run_stream(Check &check, const fb::Golden &golden, uint8_t *const *out
     if (lw_status status = lw_stream_create(&check.model, &options, &check.stream)) return status;
     const fb::GoldenTensor &input = *golden.inputs()->Get(0);
     const uint8_t *from = golden_bytes(check.model, input);
-    lw_output row{};
+    lw_stream_row row{};
     row.struct_size = sizeof row;
     for (uint64_t done = 0; done < input.rows();) {
         size_t taken = 0;

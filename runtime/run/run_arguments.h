@@ -25,7 +25,8 @@ public:
     bool given() const { return n_ == 0 || first_; }
     bool sized() const {
         for (size_t i = 0; i < n_; ++i)
-            if (first_->struct_size < sizeof(lw_tensor) || first_->struct_size % alignof(lw_tensor) != 0 ||
+            if (first_->struct_size < sizeof(lw_run_tensor) ||
+                first_->struct_size % alignof(lw_run_tensor) != 0 ||
                 (*this)[i].struct_size != first_->struct_size)
                 return false;
         return true;
@@ -35,8 +36,8 @@ private:
     Tensor *first_;
     size_t n_;
 };
-using Inputs = Tensors<const lw_tensor>;
-using Outputs = Tensors<lw_tensor>;
+using Inputs = Tensors<const lw_run_tensor>;
+using Outputs = Tensors<lw_run_tensor>;
 
 // Its `entry` is null when no entry takes so many ticks.
 Run fitting(const lw_model &model, uint64_t ticks);

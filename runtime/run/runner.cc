@@ -14,7 +14,7 @@ using namespace longwave::runtime;
 
 struct lw_runner {
     const lw_model *model;
-    lw_format format;
+    lw_sample_format format;
     uint64_t bytes;
     struct Seat { // where one sequence is worked on
         Session *session;
@@ -33,12 +33,12 @@ uint64_t session_bytes(const lw_model &model, uint32_t workers) {
     return model.device->session_bytes(model.source(), fb::EntryKind::run, workers);
 }
 
-uint32_t seats_of(const lw_run_options &options) {
+uint32_t seats_of(const lw_runner_options &options) {
     return options.sequences < options.threads ? options.sequences : options.threads;
 }
 
 // Without memory it only measures; the sessions begin where `session_at` says.
-uint64_t lay_out(const lw_model &model, const lw_run_options &options, uint8_t *memory, lw_runner *runner,
+uint64_t lay_out(const lw_model &model, const lw_runner_options &options, uint8_t *memory, lw_runner *runner,
                  uint8_t **session_at) {
     Parts parts(memory);
     parts.take<lw_runner>(1);
@@ -64,12 +64,12 @@ uint64_t lay_out(const lw_model &model, const lw_run_options &options, uint8_t *
     return parts.used();
 }
 
-uint64_t block_bytes(const lw_model &model, const lw_run_options &options) {
+uint64_t block_bytes(const lw_model &model, const lw_runner_options &options) {
     return lay_out(model, options, nullptr, nullptr, nullptr);
 }
 
 // Sessions in the memory laid out, then threads.
-lw_status begin(lw_runner &runner, const lw_run_options &options, uint8_t *const *session_at) {
+lw_status begin(lw_runner &runner, const lw_runner_options &options, uint8_t *const *session_at) {
     const lw_model &model = *runner.model;
     uint8_t *memory = session_at[0];
     for (uint32_t s = 0; s < runner.n_seats; ++s) {
@@ -93,7 +93,7 @@ void put_inputs(const lw_runner &runner, const Seat &seat, const Run &run, const
     for (uint32_t i = 0; i < in.size(); ++i) {
         const fb::InputPort &port = *run.entry->inputs()->Get(i);
         const fb::Input &input = *plan.inputs()->Get(i);
-        const lw_format format = input.kind() == fb::InputKind::tokens ? LW_I32 : runner.format;
+        const lw_sample_format format = input.kind() == fb::InputKind::tokens ? LW_I32 : runner.format;
         const Area all = area_of(*port.place(), run, uint64_t{port.rows()} * port.row_bytes());
         device.clear(*seat.session, all); // what lies behind the sequence, and the lanes beyond its width
         device.put(*seat.session, all, port.row_bytes(),
@@ -129,9 +129,9 @@ lw_status pass(const lw_runner &runner, const Seat &seat, const Run &run, const 
 struct Batch {
     const lw_runner *runner;
     size_t sequences;
-    const lw_tensor *in;
+    const lw_run_tensor *in;
     size_t n_in;
-    lw_tensor *out;
+    lw_run_tensor *out;
     size_t n_out;
     std::atomic<size_t> next{0};
     std::atomic<lw_status> failed{LW_OK};
@@ -160,11 +160,11 @@ struct Batch {
     }
 };
 
-lw_status read(const lw_model *model, const lw_run_options *given, lw_run_options *options) {
+lw_status read(const lw_model *model, const lw_runner_options *given, lw_runner_options *options) {
     if (!model) return fail(LW_INVALID_ARGUMENT, "model is NULL");
     if (!read_options(given, options))
-        return fail(LW_INVALID_ARGUMENT, "struct_size of lw_run_options is not set");
-    if (!known_format(options->format)) return fail(LW_INVALID_ARGUMENT, "lw_run_options: unknown format");
+        return fail(LW_INVALID_ARGUMENT, "struct_size of lw_runner_options is not set");
+    if (!known_format(options->format)) return fail(LW_INVALID_ARGUMENT, "lw_runner_options: unknown format");
     if (options->threads > ThreadPool::most)
         return fail(LW_INVALID_ARGUMENT, {options->threads, " threads; at most ", ThreadPool::most});
     if (options->threads == 0) options->threads = 1;
@@ -178,7 +178,7 @@ lw_status read(const lw_model *model, const lw_run_options *given, lw_run_option
     return LW_OK;
 }
 
-uint64_t bytes_needed(const lw_model &model, const lw_run_options &options) {
+uint64_t bytes_needed(const lw_model &model, const lw_runner_options &options) {
     return block_bytes(model, options) + (options.threads - 1) * ThreadPool::stack_bytes +
            seats_of(options) * model.own_run_bytes;
 }
@@ -188,17 +188,17 @@ uint64_t bytes_needed(const lw_model &model, const lw_run_options &options) {
 namespace longwave::runtime {
 
 uint64_t runner_bytes(const lw_model &model) {
-    lw_run_options options{};
+    lw_runner_options options{};
     options.threads = options.sequences = 1;
     return bytes_needed(model, options);
 }
 
 } // namespace longwave::runtime
 
-lw_status lw_runner_create(const lw_model *model, const lw_run_options *options, lw_runner **out) {
+lw_status lw_runner_create(const lw_model *model, const lw_runner_options *options, lw_runner **out) {
     if (!out) return fail(LW_INVALID_ARGUMENT, "out is NULL");
     *out = nullptr;
-    lw_run_options read_in;
+    lw_runner_options read_in;
     if (lw_status status = read(model, options, &read_in)) return status;
     if (lw_status status = model->budget.allows("a run", bytes_needed(*model, read_in))) return status;
     const uint64_t bytes = block_bytes(*model, read_in);
@@ -226,7 +226,7 @@ void lw_runner_destroy(lw_runner *runner) {
     block.release(model.allocator);
 }
 
-lw_status lw_run(lw_runner *runner, const lw_tensor *in, size_t n_in, lw_tensor *out, size_t n_out) {
+lw_status lw_run(lw_runner *runner, const lw_run_tensor *in, size_t n_in, lw_run_tensor *out, size_t n_out) {
     if (!runner || !in) return fail(LW_INVALID_ARGUMENT, "runner or in is NULL");
     const Inputs inputs(in, n_in);
     const Outputs outputs(out, n_out);
@@ -235,8 +235,8 @@ lw_status lw_run(lw_runner *runner, const lw_tensor *in, size_t n_in, lw_tensor 
     return pass(*runner, runner->seats[0], run, inputs, outputs, &runner->thread_pool);
 }
 
-lw_status lw_run_batch(lw_runner *runner, size_t sequences, const lw_tensor *in, size_t n_in, lw_tensor *out,
-                       size_t n_out) {
+lw_status lw_run_batch(lw_runner *runner, size_t sequences, const lw_run_tensor *in, size_t n_in,
+                       lw_run_tensor *out, size_t n_out) {
     if (!runner || !in) return fail(LW_INVALID_ARGUMENT, "runner or in is NULL");
     if (n_in == 0) return fail(LW_INVALID_ARGUMENT, "inputs: none given");
     if (n_out > 0 && !out) return fail(LW_INVALID_ARGUMENT, "out is NULL");

@@ -51,7 +51,7 @@ struct lw_stream {
     const longwave::runtime::StreamEntry *own;
     bool owned; // lw_stream_destroy releases it
     bool unchecked; // it goes on from a state without a checksum
-    lw_format format;
+    lw_sample_format format;
     uint64_t bytes;          // of the whole block
     uint64_t rows_per_block; // most rows one block can bring
     longwave::runtime::StreamState *state;

@@ -262,13 +262,13 @@ lw_status lw_stream_prefill(lw_stream *stream, const void *samples, size_t n) {
     return read_ahead(*stream, feed);
 }
 
-lw_status lw_stream_pull(lw_stream *stream, lw_output *out) {
+lw_status lw_stream_pull(lw_stream *stream, lw_stream_row *out) {
     if (!stream || !out || out->struct_size < sizeof(size_t))
         return fail(LW_INVALID_ARGUMENT, "stream or out is NULL, or struct_size is not set");
     if (lw_status status = wait_for_row(*stream)) return status;
     Queue &queue = stream->queue;
     const QueuedRows &run = queue.run(0);
-    lw_output output{};
+    lw_stream_row output{};
     output.index = run.output;
     output.width = run.width;
     output.data = reinterpret_cast<const float *>(queue.row(0));
@@ -279,8 +279,8 @@ lw_status lw_stream_pull(lw_stream *stream, lw_output *out) {
     return LW_OK;
 }
 
-lw_status lw_stream_pull_rows(lw_stream *stream, lw_rows *out) {
-    lw_rows rows{};
+lw_status lw_stream_pull_rows(lw_stream *stream, lw_stream_rows *out) {
+    lw_stream_rows rows{};
     if (!stream || !out || !read_options(out, &rows) || !rows.data)
         return fail(LW_INVALID_ARGUMENT, "stream, out or data is NULL, or struct_size is not set");
     if (lw_status status = wait_for_row(*stream)) return status;

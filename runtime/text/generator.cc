@@ -134,7 +134,7 @@ bool begins(const lw_generator &g, const int32_t *stop, uint64_t n) {
 }
 
 // Fills in `stop` and `held`.
-void look_for_stops(const lw_generator &g, lw_token &token) {
+void look_for_stops(const lw_generator &g, lw_generator_token &token) {
     uint64_t held = 0, from = 0;
     for (uint32_t i = 0; i < g.n_stops; from = g.stop_ends[i++]) {
         uint64_t n = g.stop_ends[i] - from;
@@ -233,11 +233,11 @@ lw_status lw_generator_prompt(lw_generator *generator, const int32_t *ids, size_
     return LW_OK;
 }
 
-lw_status lw_generator_next(lw_generator *generator, lw_token *out) {
+lw_status lw_generator_next(lw_generator *generator, lw_generator_token *out) {
     if (!generator || !out || out->struct_size < sizeof(size_t))
         return fail(LW_INVALID_ARGUMENT, "generator or out is NULL, or struct_size is not set");
     lw_stream &stream = *generator->stream;
-    lw_token token{};
+    lw_generator_token token{};
     look_for_stops(*generator, token);
     if (token.stop) return LW_END;
     const Wanting wanting(*generator);

@@ -2,7 +2,7 @@
 #include "runtime/tokenizer/text.h"
 #include <algorithm>
 
-struct lw_decoder {
+struct lw_text_decoder {
     const lw_tokenizer *tokenizer = nullptr;
     std::string held;  // the start of a character, 0 to 3 bytes
     std::string ready; // what the last call gave
@@ -11,22 +11,23 @@ struct lw_decoder {
 using longwave::tokenizer::failed;
 using longwave::tokenizer::guarded;
 
-lw_status lw_decoder_create(const lw_tokenizer *tokenizer, lw_decoder **out) {
+lw_status lw_text_decoder_create(const lw_tokenizer *tokenizer, lw_text_decoder **out) {
     if (out) *out = nullptr;
-    if (!tokenizer || !out) return failed(LW_INVALID_ARGUMENT, "lw_decoder_create: tokenizer or out is NULL");
+    if (!tokenizer || !out)
+        return failed(LW_INVALID_ARGUMENT, "lw_text_decoder_create: tokenizer or out is NULL");
     return guarded([&] {
-        auto decoder = std::make_unique<lw_decoder>();
+        auto decoder = std::make_unique<lw_text_decoder>();
         decoder->tokenizer = tokenizer;
         *out = decoder.release();
         return LW_OK;
     });
 }
 
-void lw_decoder_destroy(lw_decoder *decoder) { delete decoder; }
+void lw_text_decoder_destroy(lw_text_decoder *decoder) { delete decoder; }
 
-lw_status lw_decoder_push(lw_decoder *decoder, int32_t id, const char **text, size_t *size) {
+lw_status lw_text_decoder_push(lw_text_decoder *decoder, int32_t id, const char **text, size_t *size) {
     if (!decoder || !text || !size)
-        return failed(LW_INVALID_ARGUMENT, "lw_decoder_push: decoder, text or size is NULL");
+        return failed(LW_INVALID_ARGUMENT, "lw_text_decoder_push: decoder, text or size is NULL");
     const char *bytes = nullptr;
     size_t n = 0;
     const lw_status status = lw_tokenizer_token(decoder->tokenizer, id, &bytes, &n);
@@ -43,9 +44,9 @@ lw_status lw_decoder_push(lw_decoder *decoder, int32_t id, const char **text, si
     });
 }
 
-lw_status lw_decoder_finish(lw_decoder *decoder, const char **text, size_t *size) {
+lw_status lw_text_decoder_finish(lw_text_decoder *decoder, const char **text, size_t *size) {
     if (!decoder || !text || !size)
-        return failed(LW_INVALID_ARGUMENT, "lw_decoder_finish: decoder, text or size is NULL");
+        return failed(LW_INVALID_ARGUMENT, "lw_text_decoder_finish: decoder, text or size is NULL");
     decoder->ready.swap(decoder->held);
     decoder->held.clear();
     *text = decoder->ready.data();

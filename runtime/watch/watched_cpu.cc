@@ -52,7 +52,7 @@ ModelNeeds needs(const ModelSource &source) {
 lw_status open(const ModelSource &source, DeviceModel **out) {
     void *memory = source.allocator->allocate(source.allocator->context, sizeof(WatchedModel), line);
     if (!memory) {
-        lw_device_error("no memory for a watched model");
+        lw_set_last_error("no memory for a watched model");
         return LW_NO_MEMORY;
     }
     auto *made = new (memory)

@@ -53,17 +53,18 @@ template <class T> T sized() {
 uint32_t some_rows(uint32_t block) { return std::min(2 * block + 3, 40u + block); }
 
 void run(const lw_model *model, const lw_model_info &info, const lw_input_info &input) {
-    auto options = sized<lw_run_options>();
+    auto options = sized<lw_runner_options>();
     options.format = LW_F32;
     lw_runner *runner = nullptr;
     if (info.run_memory_bytes > memory_limit || lw_runner_create(model, &options, &runner) != LW_OK) return;
     const uint64_t rows =
         std::min<uint64_t>(info.run_capacity, std::max<uint64_t>(1, (1 << 18) / std::max(input.width, 1u)));
     std::vector<float> samples(input.width <= 1 << 18 ? rows * input.width : 0, 0.25f);
-    if (input.kind == LW_TOKENS) memset(samples.data(), 0, 4 * samples.size());
-    std::vector<lw_tensor> in(info.inputs, sized<lw_tensor>()), out(info.run_outputs, sized<lw_tensor>());
+    if (input.kind == LW_INPUT_TOKENS) memset(samples.data(), 0, 4 * samples.size());
+    std::vector<lw_run_tensor> in(info.inputs, sized<lw_run_tensor>()),
+        out(info.run_outputs, sized<lw_run_tensor>());
     std::vector<std::vector<float>> results(info.run_outputs);
-    for (lw_tensor &each : in) each.data = samples.data(), each.rows = rows;
+    for (lw_run_tensor &each : in) each.data = samples.data(), each.rows = rows;
     for (uint32_t i = 0; i < info.run_outputs; ++i) {
         auto output = sized<lw_output_info>();
         must(lw_model_run_output(model, i, &output) == LW_OK, "an output describes itself");
@@ -77,7 +78,7 @@ void run(const lw_model *model, const lw_model_info &info, const lw_input_info &
 }
 
 lw_status pull_all(lw_stream *stream) {
-    auto row = sized<lw_output>();
+    auto row = sized<lw_stream_row>();
     lw_status status = LW_OK;
     volatile float sum = 0;
     for (int i = 0; i < 5000 && status == LW_OK; ++i) {
@@ -89,13 +90,13 @@ lw_status pull_all(lw_stream *stream) {
 
 void stream(const lw_model *model, const lw_model_info &info, const lw_input_info &input) {
     auto options = sized<lw_stream_options>();
-    options.format = input.kind == LW_TOKENS ? LW_I32 : LW_F32;
+    options.format = input.kind == LW_INPUT_TOKENS ? LW_I32 : LW_F32;
     lw_stream *stream = nullptr;
     if (info.stream_memory_bytes > memory_limit || input.width > 100'000 || info.stream_block > 100'000)
         return;
     if (lw_stream_create(model, &options, &stream) != LW_OK) return;
     const size_t ticks = some_rows(info.stream_block);
-    std::vector<float> samples(ticks * input.width, input.kind == LW_TOKENS ? 0.0f : 0.5f);
+    std::vector<float> samples(ticks * input.width, input.kind == LW_INPUT_TOKENS ? 0.0f : 0.5f);
     lw_status status = LW_OK;
     for (size_t done = 0, taken = 0; done < ticks && status == LW_OK; done += taken) {
         taken = 0;
@@ -118,7 +119,7 @@ void spot(const lw_model *model) {
     lw_spotter *spotter = nullptr;
     if (lw_spotter_create(model, nullptr, &spotter) != LW_OK) return;
     const std::vector<float> samples(2000, 0.5f);
-    auto event = sized<lw_event>();
+    auto event = sized<lw_spotter_event>();
     lw_spotter_push(spotter, samples.data(), samples.size(), nullptr);
     for (int i = 0; i < 100 && lw_spotter_pull(spotter, &event) == LW_OK; ++i)
         must(event.word, "an event has a word");
@@ -133,7 +134,7 @@ void generate(const lw_model *model) {
     if (lw_generator_create(stream, nullptr, &generator) == LW_OK) {
         const int32_t ids[] = {0, 1, 2};
         lw_generator_prompt(generator, ids, 3);
-        auto token = sized<lw_token>();
+        auto token = sized<lw_generator_token>();
         for (int i = 0; i < 4 && lw_generator_next(generator, &token) == LW_OK; ++i) {
         }
     }
@@ -202,7 +203,7 @@ void Victim::use(const std::vector<uint8_t> &bytes, lw_device *device, bool at_f
             if (info.has_stream) stream(model, info, input);
             lw_model_verify(model, &worst);
             if (!device) spot(model);
-            if (!device && input.kind == LW_TOKENS) generate(model);
+            if (!device && input.kind == LW_INPUT_TOKENS) generate(model);
         }
     }
     lw_model_close(model);

@@ -79,13 +79,13 @@ struct Writer {
 
     std::vector<float> row() const {
         REQUIRE(lw_stream_copy(copy, stream) == LW_OK);
-        lw_output output{};
+        lw_stream_row output{};
         output.struct_size = sizeof output;
         REQUIRE(lw_stream_pull(copy, &output) == LW_OK);
         return {output.data, output.data + output.width};
     }
     int32_t next() const {
-        lw_token token{};
+        lw_generator_token token{};
         token.struct_size = sizeof token;
         REQUIRE_MESSAGE(lw_generator_next(generator, &token) == LW_OK, lw_last_error());
         return token.id;
@@ -185,7 +185,7 @@ TEST_CASE(
     drawing.temperature = 1;
     const Writer other(model, drawing, true);
     REQUIRE(lw_generator_load(other.generator, state.data(), n) == LW_OK);
-    lw_token token{};
+    lw_generator_token token{};
     token.struct_size = sizeof token;
     CHECK(lw_generator_next(other.generator, &token) == LW_WRONG_STATE);
     CHECK(std::strstr(lw_last_error(), "lack words"));

@@ -65,7 +65,7 @@ struct Subject {
 void pull_rows(lw_stream *stream, uint32_t channels, std::vector<float> &y) {
     std::vector<float> room(size_t{1024} * channels);
     for (;;) {
-        lw_rows rows = {};
+        lw_stream_rows rows = {};
         rows.struct_size = sizeof rows;
         rows.data = room.data();
         rows.capacity = room.size();

@@ -35,7 +35,7 @@ public:
         REQUIRE(std::system(command.c_str()) == 0);
         library_ = dlopen((folder_ + "/kernels.so").c_str(), RTLD_NOW | RTLD_LOCAL);
         REQUIRE_MESSAGE(library_, dlerror());
-        table = static_cast<const lw_kernels *>(dlsym(library_, "longwave_kernels_linked_kernels"));
+        table = static_cast<const lw_model_kernels *>(dlsym(library_, "longwave_kernels_linked_kernels"));
         REQUIRE(table);
     }
     ~Linked() {
@@ -43,14 +43,14 @@ public:
         std::filesystem::remove_all(folder_);
     }
     Linked(const Linked &) = delete;
-    const lw_kernels *table = nullptr;
+    const lw_model_kernels *table = nullptr;
 
 private:
     std::string folder_;
     void *library_ = nullptr;
 };
 
-lw_status open(const std::vector<uint8_t> &bytes, const lw_kernels *kernels, lw_model **out) {
+lw_status open(const std::vector<uint8_t> &bytes, const lw_model_kernels *kernels, lw_model **out) {
     lw_open_options options{};
     options.struct_size = sizeof options;
     options.allow_unsigned_code = kernels == nullptr;
@@ -58,7 +58,7 @@ lw_status open(const std::vector<uint8_t> &bytes, const lw_kernels *kernels, lw_
     return lw_model_open_memory(bytes.data(), bytes.size(), &options, out);
 }
 
-lw_status opens(const std::vector<uint8_t> &bytes, const lw_kernels *kernels) {
+lw_status opens(const std::vector<uint8_t> &bytes, const lw_model_kernels *kernels) {
     lw_model *model = nullptr;
     const lw_status status = open(bytes, kernels, &model);
     lw_model_close(model);
@@ -73,15 +73,15 @@ std::vector<float> rows_of(const lw_model *model) {
     size_t taken = 0;
     REQUIRE(lw_stream_push(stream, x.data(), 64, &taken) == LW_OK);
     REQUIRE(taken == 64);
-    lw_output out{};
+    lw_stream_row out{};
     out.struct_size = sizeof out;
     while (lw_stream_pull(stream, &out) == LW_OK) values.insert(values.end(), out.data, out.data + out.width);
     lw_stream_destroy(stream);
     lw_runner *runner = nullptr;
     REQUIRE(lw_runner_create(model, nullptr, &runner) == LW_OK);
     std::vector<float> y(32 * 4);
-    const lw_tensor in = {sizeof in, x.data(), 32, 0};
-    lw_tensor result = {sizeof result, y.data(), 32, 0};
+    const lw_run_tensor in = {sizeof in, x.data(), 32, 0};
+    lw_run_tensor result = {sizeof result, y.data(), 32, 0};
     REQUIRE(lw_run(runner, &in, 1, &result, 1) == LW_OK);
     lw_runner_destroy(runner);
     values.insert(values.end(), y.begin(), y.begin() + static_cast<long>(result.rows * 4));
@@ -134,12 +134,12 @@ TEST_CASE(
     CHECK(opens(bare, of_other.table) == LW_NO_CODE);
     CHECK(detail("is not of the file of linked-kernels"));
 
-    std::vector<lw_kernel> list(linked.table->list, linked.table->list + linked.table->n);
-    lw_kernels table = *linked.table;
+    std::vector<lw_model_kernel> list(linked.table->list, linked.table->list + linked.table->n);
+    lw_model_kernels table = *linked.table;
     table.list = list.data();
     REQUIRE(opens(bare, &table) == LW_OK);
     const auto refused = [&](auto edit) {
-        const std::vector<lw_kernel> good = list;
+        const std::vector<lw_model_kernel> good = list;
         edit();
         CHECK(opens(bare, &table) == LW_NO_CODE);
         list = good;

@@ -43,7 +43,7 @@ struct Work {
     long rows = 0, events = 0;
 
     bool pull(lw_stream *from) {
-        lw_output out{};
+        lw_stream_row out{};
         out.struct_size = sizeof out;
         while (lw_stream_pull(from, &out) == LW_OK) {
             rows++;
@@ -56,7 +56,7 @@ struct Work {
     // Everything a real-time thread may call, over the recording in pushes of all sizes up to a
     // thousand samples.
     bool operator()() {
-        lw_event event{};
+        lw_spotter_event event{};
         event.struct_size = sizeof event;
         size_t taken = 0, n = 1;
         for (size_t at = 0; at < x->size(); at += n) {

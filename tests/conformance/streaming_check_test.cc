@@ -36,7 +36,7 @@ void push(lw_stream *stream, const float *x, size_t n, const Source &size, Rows 
             size_t taken = 0;
             REQUIRE(lw_stream_push(stream, x + done, piece, &taken) == LW_OK);
             done += taken, piece -= taken;
-            lw_output row{};
+            lw_stream_row row{};
             row.struct_size = sizeof row;
             lw_status status;
             while ((status = lw_stream_pull(stream, &row)) == LW_OK)

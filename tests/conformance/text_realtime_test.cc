@@ -54,7 +54,7 @@ struct Text {
     }
     // Whether so many ids came, each with a finite logarithm of its probability.
     bool write(int tokens) {
-        lw_token token{};
+        lw_generator_token token{};
         token.struct_size = sizeof token;
         for (int i = 0; i < tokens; ++i)
             if (lw_generator_next(generator, &token) != LW_OK || token.id < 0 || token.id > 255 ||

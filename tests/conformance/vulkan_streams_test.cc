@@ -227,7 +227,7 @@ TEST_CASE("vulkan streams: a generator over a GPU's stream writes what it writes
         for (int32_t i = 0; i < 37; ++i) prompt.push_back(i * 7 % static_cast<int32_t>(vocabulary));
         REQUIRE(lw_generator_prompt(generator, prompt.data(), prompt.size()) == LW_OK);
         for (int i = 0; i < 30; ++i) {
-            lw_token token{};
+            lw_generator_token token{};
             token.struct_size = sizeof token;
             REQUIRE(lw_generator_next(generator, &token) == LW_OK);
             written[gpu].push_back(token.id);

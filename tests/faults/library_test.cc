@@ -78,7 +78,7 @@ lw_status generate(const std::vector<uint8_t> &bytes, const lw_allocator *alloca
     options.n_biases = 1;
     if (status == LW_OK) status = lw_generator_create(stream, &options, &generator);
     if (status == LW_OK) status = lw_generator_prompt(generator, prompt, 2);
-    lw_token token{};
+    lw_generator_token token{};
     token.struct_size = sizeof token;
     if (status == LW_OK) status = lw_generator_next(generator, &token);
     if (status == LW_OK) status = lw_stream_copy(other, stream);
@@ -106,17 +106,17 @@ lw_status run(const char *path, const lw_allocator *allocator) {
     lw_model *model = nullptr;
     lw_runner *runner = nullptr;
     lw_status status = lw_model_open(path, &open, &model);
-    lw_run_options options{};
+    lw_runner_options options{};
     options.struct_size = sizeof options;
     options.threads = 4;
     options.sequences = 3;
     if (status == LW_OK) status = lw_runner_create(model, &options, &runner);
     std::vector<float> x = {1, 2, 3, 4, 5, 6, 7, 8};
     float y[3][8], mean[3];
-    std::vector<lw_tensor> in(3, lw_tensor{sizeof(lw_tensor), x.data(), 8, 0}), out;
+    std::vector<lw_run_tensor> in(3, lw_run_tensor{sizeof(lw_run_tensor), x.data(), 8, 0}), out;
     for (int s = 0; s < 3; ++s) {
-        out.push_back({sizeof(lw_tensor), y[s], 8, 0});
-        out.push_back({sizeof(lw_tensor), &mean[s], 1, 0});
+        out.push_back({sizeof(lw_run_tensor), y[s], 8, 0});
+        out.push_back({sizeof(lw_run_tensor), &mean[s], 1, 0});
     }
     if (status == LW_OK) status = lw_run(runner, in.data(), 1, out.data(), 2);
     if (status == LW_OK) status = lw_run_batch(runner, 3, in.data(), 1, out.data(), 2);

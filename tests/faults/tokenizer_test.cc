@@ -84,8 +84,8 @@ TEST_CASE("faults: a decoder that finds no memory gives the same text when it is
     const std::string text = "\xC3<the end of what they said>\xAFthe<the end of what they said>";
     long failures = 0;
     for (long k = 0; k < 8; ++k) {
-        lw_decoder *decoder = nullptr;
-        REQUIRE(lw_decoder_create(tokenizer, &decoder) == LW_OK);
+        lw_text_decoder *decoder = nullptr;
+        REQUIRE(lw_text_decoder_create(tokenizer, &decoder) == LW_OK);
         char got[128] = {};
         size_t n = 0;
         lw_status failure = LW_OK;
@@ -95,7 +95,7 @@ TEST_CASE("faults: a decoder that finds no memory gives the same text when it is
             for (size_t i = 0; i < std::size(ids);) {
                 const char *piece = nullptr;
                 size_t size = 0;
-                const lw_status status = lw_decoder_push(decoder, ids[i], &piece, &size);
+                const lw_status status = lw_text_decoder_push(decoder, ids[i], &piece, &size);
                 if (status != LW_OK) failure = status;
                 else std::copy_n(piece, size, got + n), n += size, ++i;
             }
@@ -103,7 +103,7 @@ TEST_CASE("faults: a decoder that finds no memory gives the same text when it is
         CHECK((failure == LW_OK || failure == LW_NO_MEMORY));
         failures += failure != LW_OK;
         CHECK(std::string(got, n) == text);
-        lw_decoder_destroy(decoder);
+        lw_text_decoder_destroy(decoder);
     }
     CHECK(failures >= 2);
     lw_tokenizer_close(tokenizer);
@@ -115,7 +115,7 @@ TEST_CASE("faults: a wrong argument is reported without memory") {
         faults::Scope scope;
         scope.fail(faults::allocate, 0, ENOMEM, true);
         status = lw_tokenizer_open(nullptr, nullptr, nullptr);
-        if (status == LW_INVALID_ARGUMENT) status = lw_decoder_create(nullptr, nullptr);
+        if (status == LW_INVALID_ARGUMENT) status = lw_text_decoder_create(nullptr, nullptr);
     }
     CHECK(status == LW_INVALID_ARGUMENT);
 }

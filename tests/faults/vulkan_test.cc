@@ -198,7 +198,7 @@ TEST_CASE("vulkan faults: a stream whose block failed takes nothing before it is
             return status ? status : flushed;
         },
         [&](lw_status, const Rows &) {
-            lw_output out{};
+            lw_stream_row out{};
             out.struct_size = sizeof out;
             lw_status status = lw_stream_push(pair.first, x.data() + 23, 7, nullptr);
             while (status == LW_OK) status = lw_stream_pull(pair.first, &out);

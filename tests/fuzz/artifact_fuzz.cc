@@ -62,14 +62,14 @@ std::unique_ptr<uint8_t, Free> aligned_copy(const std::vector<uint8_t> &bytes) {
 void stream(const lw_model *model, const lw_input_info &input) {
     lw_stream_options options{};
     options.struct_size = sizeof options;
-    options.format = input.kind == LW_TOKENS ? LW_I32 : LW_F32;
+    options.format = input.kind == LW_INPUT_TOKENS ? LW_I32 : LW_F32;
     lw_stream *stream = nullptr;
     if (lw_stream_create(model, &options, &stream) != LW_OK) return;
     constexpr size_t ticks = 40;
     if (input.width > 1000) return lw_stream_destroy(stream);
     const std::vector<float> samples(ticks * input.width,
-                                     input.kind == LW_TOKENS ? 0.0f : 0.5f); // 0.0f is the id 0
-    lw_output row{};
+                                     input.kind == LW_INPUT_TOKENS ? 0.0f : 0.5f); // 0.0f is the id 0
+    lw_stream_row row{};
     row.struct_size = sizeof row;
     const auto pull = [&] {
         lw_status status = LW_OK;

@@ -88,7 +88,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     uint64_t ids = 0;
     std::memcpy(&ids, state.data() + 8, sizeof ids);
     if (ids <= 1000) same_but_for_the_checksums(state, subject.saved(), ids);
-    lw_token token{};
+    lw_generator_token token{};
     token.struct_size = sizeof token;
     for (int i = 0; i < 20; ++i) {
         const lw_status next = lw_generator_next(subject.generator, &token);

@@ -35,7 +35,7 @@ struct Subject {
         lw_input_info input{};
         input.struct_size = sizeof input;
         must(lw_model_input(model, 0, &input) == LW_OK, "it has an input");
-        tokens = input.kind == LW_TOKENS;
+        tokens = input.kind == LW_INPUT_TOKENS;
         lw_stream_options stream_options{};
         stream_options.struct_size = sizeof stream_options;
         stream_options.format = tokens ? LW_I32 : LW_F32;
@@ -53,7 +53,7 @@ struct Subject {
     }
 
     void pull_some(int limit, lw_status expected) {
-        lw_output row{};
+        lw_stream_row row{};
         row.struct_size = sizeof row;
         lw_status status = LW_OK;
         float sum = 0;

@@ -37,7 +37,7 @@ std::map<std::string, std::string> text_seeds() {
     const int32_t ids[] = {'x', 'y', 'z'};
     must(lw_generator_prompt(generator, ids, 3) == LW_OK, "a prompt is read");
     seeds["generator_state/prompt"] = state_of(generator);
-    lw_token token{};
+    lw_generator_token token{};
     token.struct_size = sizeof token;
     for (int i = 0; i < 7; ++i) must(lw_generator_next(generator, &token) == LW_OK, "ids follow");
     seeds["generator_state/written"] = state_of(generator);

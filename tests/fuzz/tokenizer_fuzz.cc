@@ -13,17 +13,18 @@ using longwave::fuzz::must;
 namespace {
 
 std::string decoded(const lw_tokenizer *tokenizer, const std::vector<int32_t> &ids) {
-    lw_decoder *made = nullptr;
-    must(lw_decoder_create(tokenizer, &made) == LW_OK, "a decoder is made");
-    const std::unique_ptr<lw_decoder, void (*)(lw_decoder *)> decoder(made, lw_decoder_destroy);
+    lw_text_decoder *made = nullptr;
+    must(lw_text_decoder_create(tokenizer, &made) == LW_OK, "a decoder is made");
+    const std::unique_ptr<lw_text_decoder, void (*)(lw_text_decoder *)> decoder(made,
+                                                                                lw_text_decoder_destroy);
     std::string text;
     const char *piece = nullptr;
     size_t size = 0;
     for (const int32_t id : ids) {
-        must(lw_decoder_push(made, id, &piece, &size) == LW_OK, "ids are inside the vocabulary");
+        must(lw_text_decoder_push(made, id, &piece, &size) == LW_OK, "ids are inside the vocabulary");
         text.append(piece, size);
     }
-    must(lw_decoder_finish(made, &piece, &size) == LW_OK, "a decoder ends");
+    must(lw_text_decoder_finish(made, &piece, &size) == LW_OK, "a decoder ends");
     return text.append(piece, size);
 }
 

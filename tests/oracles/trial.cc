@@ -195,7 +195,8 @@ Status run_stream(const Trial &trial, const std::vector<StreamEntry> &entries, c
             rows[row.index].insert(rows[row.index].end(), row.data, row.data + row.width);
         };
         LW_TRY(relay.now().reset());
-        const size_t tick_bytes = 4 * size_t{model.inputs[0].kind == LW_TOKENS ? 1 : model.inputs[0].width};
+        const size_t tick_bytes =
+            4 * size_t{model.inputs[0].kind == LW_INPUT_TOKENS ? 1 : model.inputs[0].width};
         for (size_t at = 0; at < sequence.rows;) {
             const size_t n = std::min<size_t>(1 + random.below(2 * largest + 1), sequence.rows - at);
             LW_TRY(

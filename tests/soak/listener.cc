@@ -43,7 +43,7 @@ void Listener::take(const void *bytes, size_t size) {
 
 void Listener::pull() {
     if (spotter_) {
-        lw_event event{};
+        lw_spotter_event event{};
         event.struct_size = sizeof event;
         lw_status status;
         for (; (status = lw_spotter_pull(spotter_, &event)) == LW_OK; given_++) {
@@ -56,7 +56,7 @@ void Listener::pull() {
         if (status != LW_AGAIN && status != LW_END) must(status, "lw_spotter_pull");
         return;
     }
-    lw_output row{};
+    lw_stream_row row{};
     row.struct_size = sizeof row;
     lw_status status;
     for (; (status = lw_stream_pull(stream_, &row)) == LW_OK; given_++) {

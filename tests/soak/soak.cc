@@ -264,8 +264,9 @@ void open(const Flags &flags, Opened &opened) {
 }
 
 Input input_of(const Flags &flags, const lw_input_info &info) {
-    if (info.kind == LW_TOKENS) return Input::tokens(info.vocabulary);
-    if (info.kind != LW_AUDIO) throw std::runtime_error(flags.model + ": expected audio or tokens as input");
+    if (info.kind == LW_INPUT_TOKENS) return Input::tokens(info.vocabulary);
+    if (info.kind != LW_INPUT_AUDIO)
+        throw std::runtime_error(flags.model + ": expected audio or tokens as input");
     audio::Options options;
     options.sample_rate = info.sample_rate;
     auto sound = audio::read(flags.sound, options);
@@ -281,7 +282,7 @@ int soak(const Flags &given) {
     lw_input_info info{};
     info.struct_size = sizeof info;
     lw_model_input(opened.model, 0, &info);
-    const bool tokens = info.kind == LW_TOKENS;
+    const bool tokens = info.kind == LW_INPUT_TOKENS;
     const uint64_t second = tokens ? 256 : info.sample_rate;
     const char *unit = tokens ? "tokens" : "hours";
     if (!tokens) flags.chunk *= second, flags.warm_up *= second;

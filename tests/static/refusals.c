@@ -56,7 +56,7 @@ int main(void) {
     lw_input_info input = {.struct_size = sizeof input};
     lw_model_input(model, 0, &input);
     lw_stream_options options = {.struct_size = sizeof options};
-    options.format = input.kind == LW_TOKENS ? LW_I32 : LW_F32;
+    options.format = input.kind == LW_INPUT_TOKENS ? LW_I32 : LW_F32;
     lw_stream *stream;
     check("lw_stream_size", lw_stream_size(model, &options, &size, &alignment) == LW_OK);
     check("the size of a stream in the header", EXACT ? size == stream_bytes : size <= stream_bytes);

@@ -34,7 +34,7 @@ static unsigned char *read_all(const char *path, size_t *n) {
 
 static FILE *rows;
 static void pull(lw_stream *stream) {
-    lw_output row = {.struct_size = sizeof row};
+    lw_stream_row row = {.struct_size = sizeof row};
     while (lw_stream_pull(stream, &row) == LW_OK) {
         fwrite(&row.index, 4, 1, rows);
         fwrite(&row.width, 4, 1, rows);
@@ -87,9 +87,9 @@ int main(int argc, char **argv) {
     lw_input_info input = {.struct_size = sizeof input};
     lw_model_input(model, 0, &input);
     lw_stream_options options = {.struct_size = sizeof options};
-    options.format = input.kind == LW_TOKENS ? LW_I32 : LW_F32;
+    options.format = input.kind == LW_INPUT_TOKENS ? LW_I32 : LW_F32;
     lw_stream *stream = make_stream(model, &options);
-    const size_t tick = input.kind == LW_TOKENS ? 4 : 4 * (size_t)input.width;
+    const size_t tick = input.kind == LW_INPUT_TOKENS ? 4 : 4 * (size_t)input.width;
     size_t bytes, state_bytes;
     unsigned char *samples = read_all(argv[1], &bytes);
     const size_t n = bytes / tick, half = n / 2 + 1;

@@ -16,7 +16,7 @@ Model::Model(const std::vector<uint8_t> &bytes) {
 }
 Model::~Model() { lw_model_close(model_); }
 
-Stream::Stream(const lw_model *model, lw_format format, uint32_t queue, uint32_t entry) {
+Stream::Stream(const lw_model *model, lw_sample_format format, uint32_t queue, uint32_t entry) {
     lw_stream_options options{};
     options.struct_size = sizeof options;
     options.format = format;
@@ -29,7 +29,7 @@ Stream::Stream(const lw_model *model, lw_format format, uint32_t queue, uint32_t
 Stream::~Stream() { lw_stream_destroy(stream_); }
 
 void pull_all(lw_stream *stream, Rows *rows) {
-    lw_output out{};
+    lw_stream_row out{};
     out.struct_size = sizeof out;
     lw_status status;
     while ((status = lw_stream_pull(stream, &out)) == LW_OK) {
@@ -71,8 +71,8 @@ Rows run(const lw_model *model, const std::vector<float> &x, size_t length) {
     info.struct_size = sizeof info;
     REQUIRE(lw_model_get_info(model, &info) == LW_OK);
     std::vector<float> copy = x;
-    lw_tensor in{sizeof in, copy.data(), copy.size(), length};
-    std::vector<lw_tensor> out(info.run_outputs);
+    lw_run_tensor in{sizeof in, copy.data(), copy.size(), length};
+    std::vector<lw_run_tensor> out(info.run_outputs);
     std::vector<std::vector<float>> values(info.run_outputs);
     std::vector<uint32_t> widths(info.run_outputs);
     for (uint32_t i = 0; i < info.run_outputs; ++i) {
@@ -81,7 +81,7 @@ Rows run(const lw_model *model, const std::vector<float> &x, size_t length) {
         REQUIRE(lw_model_run_output(model, i, &port) == LW_OK);
         widths[i] = port.width;
         values[i].resize(size_t{port.width} * info.run_capacity);
-        out[i] = {sizeof(lw_tensor), values[i].data(), info.run_capacity, 0};
+        out[i] = {sizeof(lw_run_tensor), values[i].data(), info.run_capacity, 0};
     }
     const lw_status status = lw_run(runner, &in, 1, out.data(), out.size());
     INFO(lw_last_error());

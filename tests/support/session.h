@@ -21,7 +21,8 @@ private:
 
 class Stream {
 public:
-    explicit Stream(const lw_model *model, lw_format format = LW_F32, uint32_t queue = 0, uint32_t entry = 0);
+    explicit Stream(const lw_model *model, lw_sample_format format = LW_F32, uint32_t queue = 0,
+                    uint32_t entry = 0);
     ~Stream();
     Stream(const Stream &) = delete;
     operator lw_stream *() const { return stream_; }

@@ -24,8 +24,8 @@ struct Generator {
         INFO(lw_last_error());
         REQUIRE(status == LW_OK);
     }
-    lw_token next() {
-        lw_token token{};
+    lw_generator_token next() {
+        lw_generator_token token{};
         token.struct_size = sizeof token;
         const lw_status status = lw_generator_next(generator, &token);
         INFO(lw_last_error());
@@ -45,7 +45,7 @@ struct Generator {
         return bytes;
     }
     lw_status end() { // of next, whatever it is
-        lw_token token{};
+        lw_generator_token token{};
         token.struct_size = sizeof token;
         return lw_generator_next(generator, &token);
     }

@@ -4,7 +4,7 @@
 
 namespace longwave::test {
 
-cli::Stream stream_of(const cli::Model &model, uint32_t entry, lw_format format) {
+cli::Stream stream_of(const cli::Model &model, uint32_t entry, lw_sample_format format) {
     auto made = cli::Stream::create(model, format, entry);
     REQUIRE_MESSAGE(made, made.status().message());
     return *std::move(made);
@@ -17,7 +17,7 @@ void push(const cli::Stream &stream, const float *x, size_t ticks) {
 }
 
 void pull(const cli::Stream &stream, std::vector<float> &rows) {
-    lw_output out{};
+    lw_stream_row out{};
     out.struct_size = sizeof out;
     while (lw_stream_pull(stream.get(), &out) == LW_OK)
         rows.insert(rows.end(), out.data, out.data + out.width);

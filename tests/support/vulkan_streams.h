@@ -4,7 +4,7 @@
 
 namespace longwave::test {
 
-cli::Stream stream_of(const cli::Model &model, uint32_t entry = 0, lw_format format = LW_F32);
+cli::Stream stream_of(const cli::Model &model, uint32_t entry = 0, lw_sample_format format = LW_F32);
 void push(const cli::Stream &stream, const float *x, size_t ticks);
 // The rows that come without more input, of all outputs in the order in which they come.
 void pull(const cli::Stream &stream, std::vector<float> &rows);

@@ -36,7 +36,7 @@ static int measure(const char *what, lw_stream *stream, size_t width, float (*sa
     for (int b = 0; b < blocks; b++) {
         for (size_t i = 0; i < block * width; i++) samples[i] = sample();
         size_t taken;
-        lw_output row = {.struct_size = sizeof row};
+        lw_stream_row row = {.struct_size = sizeof row};
         const double start = now();
         if (lw_stream_push(stream, samples, block, &taken)) return 1;
         while (lw_stream_pull(stream, &row) == LW_OK) {}

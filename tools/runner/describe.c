@@ -19,7 +19,7 @@ static void put_entries(Buffer *to, const lw_model_info *info) {
     put_u32(to, info->n_stream_entries);
     const uint8_t *at = (const uint8_t *)info->stream_entries;
     for (uint32_t i = 0; i < info->n_stream_entries; i++) {
-        const lw_entry_info *entry = (const lw_entry_info *)at;
+        const lw_stream_entry_info *entry = (const lw_stream_entry_info *)at;
         put_u32(to, entry->block);
         put_u32(to, entry->delay);
         put_u32(to, entry->period);

@@ -36,13 +36,13 @@ static lw_status open_model(Server *s, Reader *in, Buffer *reply) {
 
 static lw_status run(Server *s, Reader *in, Buffer *reply) {
     enum { most = 64 };
-    lw_tensor inputs[most], outputs[most];
+    lw_run_tensor inputs[most], outputs[most];
     memset(inputs, 0, sizeof inputs);
     memset(outputs, 0, sizeof outputs);
     lw_model_info info = {.struct_size = sizeof info};
     lw_status status = lw_model_get_info(s->model, &info);
     if (status == LW_OK && !s->runner) {
-        const lw_run_options options = {.struct_size = sizeof options, .format = LW_F32};
+        const lw_runner_options options = {.struct_size = sizeof options, .format = LW_F32};
         status = lw_runner_create(s->model, &options, &s->runner);
     }
     if (status != LW_OK) return failed(reply, status);
@@ -54,7 +54,7 @@ static lw_status run(Server *s, Reader *in, Buffer *reply) {
         const uint64_t bytes = take_u64(in);
         lw_input_info input = {.struct_size = sizeof input};
         lw_model_input(s->model, i, &input);
-        const uint64_t row = input.kind == LW_TOKENS ? 4 : 4 * (uint64_t)input.width;
+        const uint64_t row = input.kind == LW_INPUT_TOKENS ? 4 : 4 * (uint64_t)input.width;
         inputs[i].data = (void *)take(in, bytes);
         if (in->failed || inputs[i].rows > bytes / row) return malformed(reply);
     }
@@ -83,7 +83,7 @@ static lw_status run(Server *s, Reader *in, Buffer *reply) {
 }
 
 static lw_status put_rows(lw_stream *stream, Buffer *reply) {
-    lw_output row = {.struct_size = sizeof row};
+    lw_stream_row row = {.struct_size = sizeof row};
     lw_status status;
     while ((status = lw_stream_pull(stream, &row)) == LW_OK) {
         put_u32(reply, row.index);
@@ -145,7 +145,7 @@ static lw_status listen_to(Server *s, Reader *in, Buffer *reply) {
         if (status != LW_OK) return failed(reply, status);
         at += taken * each;
         n -= taken;
-        lw_event event = {.struct_size = sizeof event};
+        lw_spotter_event event = {.struct_size = sizeof event};
         while ((status = lw_spotter_pull(s->spotter, &event)) == LW_OK) {
             put_text(reply, event.word);
             put_f64(reply, event.score);
@@ -160,7 +160,7 @@ static lw_status listen_to(Server *s, Reader *in, Buffer *reply) {
 static lw_status create_stream(Server *s, Reader *in, uint32_t *which, Buffer *reply) {
     lw_stream_options options = {.struct_size = sizeof options};
     options.entry = take_u32(in);
-    options.format = (lw_format)take_u32(in);
+    options.format = (lw_sample_format)take_u32(in);
     uint32_t free_one = 0;
     while (free_one < most_streams && s->streams[free_one]) free_one++;
     if (in->failed || free_one == most_streams) return malformed(reply);
@@ -171,7 +171,8 @@ static lw_status create_stream(Server *s, Reader *in, uint32_t *which, Buffer *r
 static lw_status create_spotter(Server *s, Reader *in, Buffer *reply) {
     end_spotter(s->spotter);
     s->spotter = NULL;
-    const lw_spotter_options options = {.struct_size = sizeof options, .format = (lw_format)take_u32(in)};
+    const lw_spotter_options options = {.struct_size = sizeof options,
+                                        .format = (lw_sample_format)take_u32(in)};
     return failed(reply, new_spotter(s->model, &options, &s->spotter));
 }
 

@@ -1,5 +1,5 @@
 // mean: pools a sequence into one row: its mean, sum or largest values, its first or its last row.
-// Only the first `length` rows count (lw_tensor.length). A stream returns the value so far.
+// Only the first `length` rows count (lw_run_tensor.length). A stream returns the value so far.
 #include "compiler/ir/builder.h"
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/support/rules.h"

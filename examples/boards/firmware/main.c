@@ -23,7 +23,7 @@ int main(void) {
     size_t n;
     while ((n = board_samples(samples, LONGWAVE_KWS12_BLOCK)) > 0) {
         if (lw_spotter_push(spotter, samples, n, NULL)) board_fail(lw_last_error());
-        lw_event event = {.struct_size = sizeof event};
+        lw_spotter_event event = {.struct_size = sizeof event};
         while (lw_spotter_pull(spotter, &event) == LW_OK)
             board_word(event.word, (unsigned)(event.score * 100 + 0.5f), (uint32_t)(event.tick * 1000 / input.sample_rate));
     }

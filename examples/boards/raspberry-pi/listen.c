@@ -20,7 +20,7 @@ static int failed(const char *what, const char *why) {
 }
 
 static lw_status print_words(lw_spotter *spotter, double rate) {
-    lw_event event = {.struct_size = sizeof event};
+    lw_spotter_event event = {.struct_size = sizeof event};
     lw_status status;
     while ((status = lw_spotter_pull(spotter, &event)) == LW_OK)
         printf("%.2f s  %s  %.2f\n", (double)event.tick / rate, event.word, event.score);

@@ -8,7 +8,7 @@ static _Alignas(64) unsigned char spotter_memory[SIZE(_SPOTTER_BYTES)];
 static float input[4096];
 static lw_model *model;
 static lw_spotter *spotter;
-static lw_event event;
+static lw_spotter_event event;
 static lw_model_info model_info;
 static lw_input_info audio;
 

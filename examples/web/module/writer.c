@@ -37,7 +37,7 @@ EXPORT(prompt) int prompt(size_t n, float temperature, float top_p, double seed)
 }
 /* The next byte, or a status below 0 with its sign changed. */
 EXPORT(next) int next(void) {
-    lw_token token = {.struct_size = sizeof token};
+    lw_generator_token token = {.struct_size = sizeof token};
     const lw_status status = lw_generator_next(generator, &token);
     return status ? -(int)status : token.id;
 }

@@ -67,7 +67,7 @@ typedef struct lw_generator_options {
     /** Ids that lw_generator_recent can return, at most 2^20. Raised to the longest stop
      * sequence. */
     uint32_t recent;
-    int log_probabilities; /**< 1: compute lw_token.log_probability, an exponential per id */
+    int log_probabilities; /**< 1: compute lw_generator_token.log_probability, an exponential per id */
     const lw_logit_bias *biases;
     size_t n_biases; /**< at most 2^20 */
     const lw_stop_sequence *stops;
@@ -82,7 +82,7 @@ typedef struct lw_generator_options {
 } lw_generator_options;
 
 /** A chosen id. */
-typedef struct lw_token {
+typedef struct lw_generator_token {
     size_t struct_size;
     int32_t id;
     /** Natural logarithm of the model's own probability of the id, whatever the settings. 0 without
@@ -93,7 +93,7 @@ typedef struct lw_token {
     /** So many of the newest ids, this one included, are that stop sequence or may begin one. Hold
      * them back to show no part of a stop sequence. */
     uint32_t held;
-} lw_token;
+} lw_generator_token;
 
 /** Creates a generator on a stream. Not for real-time threads.
  *
@@ -143,7 +143,7 @@ LW_API lw_status lw_generator_prompt(lw_generator *generator, const int32_t *ids
  * @retval LW_DEVICE_WRONG GPU: the device is disabled, because it gave wrong results.
  * @retval LW_NO_MEMORY GPU: the driver has no memory for a submission.
  */
-LW_API lw_status lw_generator_next(lw_generator *generator, lw_token *out);
+LW_API lw_status lw_generator_next(lw_generator *generator, lw_generator_token *out);
 
 /** The newest ids that lw_generator_next has given since the last prompt, oldest first. Real-time
  * safe.

@@ -84,7 +84,7 @@ typedef enum lw_status {
 
 /** For libraries that add devices: keeps the detail of a failure for lw_last_error.
  * @param detail text, copied and cut to 255 bytes; NULL: no detail. Any thread. */
-LW_API void lw_device_error(const char *detail);
+LW_API void lw_set_last_error(const char *detail);
 /** The meaning of a status in a few words. Any thread.
  * @return static text, never NULL. */
 LW_API const char *lw_status_text(lw_status status);
@@ -111,21 +111,21 @@ typedef struct lw_allocator {
 } lw_allocator;
 
 /** A function of a model's code. In a list, the next element follows after struct_size bytes. */
-typedef struct lw_kernel {
+typedef struct lw_model_kernel {
     size_t struct_size;
     uint8_t hash[32];       /**< of its specification and its arguments */
     uint64_t scratch_bytes; /**< of memory that it needs */
     int (*function)(void **args);
-} lw_kernel;
+} lw_model_kernel;
 
 /** The code of a model whose file contains none. `longwave compile --no-code` writes it as a C
  * file, which the program contains. */
-typedef struct lw_kernels {
+typedef struct lw_model_kernels {
     size_t struct_size;
     uint8_t code[32];      /**< hash of the code; the file of the model has the same */
-    const lw_kernel *list; /**< in the model's order */
+    const lw_model_kernel *list; /**< in the model's order */
     size_t n;
-} lw_kernels;
+} lw_model_kernels;
 
 /** Options of lw_model_open. */
 typedef struct lw_open_options {
@@ -166,7 +166,7 @@ typedef struct lw_open_options {
     uint64_t least_version;
     /** Code of a file that was compiled with --no-code. Must outlive the model. It has no effect
      * on files that contain their code. */
-    const lw_kernels *kernels;
+    const lw_model_kernels *kernels;
 } lw_open_options;
 
 /** Opens a compiled model from a file. Not for real-time threads. Any thread.
@@ -267,9 +267,9 @@ LW_API void lw_model_close(lw_model *model);
 
 /** Kind of an input: a sample, a row of features or a token id per tick. */
 typedef enum lw_input_kind {
-    LW_AUDIO = 0,
-    LW_FEATURES = 1,
-    LW_TOKENS = 2,
+    LW_INPUT_AUDIO = 0,
+    LW_INPUT_FEATURES = 1,
+    LW_INPUT_TOKENS = 2,
     LW_INPUT_KIND_FORCE = 0x7fffffff /**< not used: 32 bits */
 } lw_input_kind;
 
@@ -293,7 +293,7 @@ typedef struct lw_output_info {
 } lw_output_info;
 
 /** A stream entry. In a list, the next element follows after struct_size bytes. */
-typedef struct lw_entry_info {
+typedef struct lw_stream_entry_info {
     size_t struct_size;
     uint32_t block;         /**< input ticks per block */
     uint32_t delay;         /**< algorithmic delay of its slowest output, in input ticks */
@@ -302,15 +302,15 @@ typedef struct lw_entry_info {
     uint64_t cache_bytes;   /**< in addition to the state, in every stream of the model */
     uint64_t moved_bytes;   /**< that kernels read and write per block: the mean over a period */
     uint64_t rebuild_calls; /**< most kernel calls to fill its caches (lw_stream_load) */
-} lw_entry_info;
+} lw_stream_entry_info;
 
 /** Element type of a state field. */
-typedef enum lw_elem {
-    LW_ELEM_F32 = 0,
-    LW_ELEM_I32 = 1,
-    LW_ELEM_F64 = 2,
-    LW_ELEM_FORCE = 0x7fffffff /**< not used: 32 bits */
-} lw_elem;
+typedef enum lw_state_elem {
+    LW_STATE_ELEM_F32 = 0,
+    LW_STATE_ELEM_I32 = 1,
+    LW_STATE_ELEM_F64 = 2,
+    LW_STATE_ELEM_FORCE = 0x7fffffff /**< not used: 32 bits */
+} lw_state_elem;
 /** Kind of a state field. */
 typedef enum lw_state_kind {
     LW_STATE_HISTORY = 0, /**< the newest rows of a value: dims [rows, elements per row] */
@@ -324,7 +324,7 @@ typedef struct lw_state_field {
     size_t struct_size;
     const char *layer, *name;
     lw_state_kind kind;
-    lw_elem elem;
+    lw_state_elem elem;
     const uint32_t *dims; /**< outermost first */
     uint32_t n_dims;
     uint64_t bytes;
@@ -345,7 +345,7 @@ typedef struct lw_model_info {
     uint64_t derived_bytes, artifact_bytes;
     const char *report, *certificates; /**< JSON text */
     uint32_t n_stream_entries, n_state_fields;
-    const lw_entry_info *stream_entries; /**< the first is the default */
+    const lw_stream_entry_info *stream_entries; /**< the first is the default */
     const lw_state_field *state_fields;
     uint64_t memory_bytes, memory_limit; /**< taken by the model itself; the limit in force */
     float error_limit; /**< largest error of outputs on this device, relative to the peak of
@@ -407,42 +407,42 @@ LW_API lw_status lw_model_verify(const lw_model *model, double *worst);
  * thread at a time. It may go to another thread, on a device after a flush. */
 typedef struct lw_stream lw_stream;
 /** Type of pushed samples. */
-typedef enum lw_format {
+typedef enum lw_sample_format {
     LW_F32 = 0, /**< float */
     LW_S16 = 1, /**< 16-bit audio, divided by 32768 */
     LW_I32 = 2, /**< token ids */
     LW_FORMAT_FORCE = 0x7fffffff /**< not used: 32 bits */
-} lw_format;
+} lw_sample_format;
 
 /** Options of lw_stream_create. */
 typedef struct lw_stream_options {
     size_t struct_size;
-    lw_format format; /**< of pushed samples; with NULL options it fits the input */
+    lw_sample_format format; /**< of pushed samples; with NULL options it fits the input */
     uint32_t queue;   /**< output rows that may wait. 0: 64. At least those of a block, GPU: of 2 */
     uint32_t entry;   /**< own entry: index into lw_model_info.stream_entries; 0: the default */
 } lw_stream_options;
 
 /** One row of one output. */
-typedef struct lw_output {
+typedef struct lw_stream_row {
     size_t struct_size;
     uint32_t index;    /**< which stream output */
     uint32_t width;    /**< floats in `data` */
     const float *data; /**< belongs to the stream; valid until its next call other than get_stats */
     uint64_t row;      /**< number of this row of this output, from 0 */
     uint64_t end; /**< input ticks that the row needed; it covers the input before `end` - delay */
-} lw_output;
+} lw_stream_row;
 
 /** Consecutive rows of one output. */
-typedef struct lw_rows {
+typedef struct lw_stream_rows {
     size_t struct_size;
     float *data;     /**< in: where the rows go, without gaps */
     size_t capacity; /**< in: room in floats */
     size_t rows;     /**< out: number of rows, at least 1 */
     uint64_t row;    /**< out: number of the first row */
-    uint64_t end;    /**< out: lw_output.end of the last row */
+    uint64_t end;    /**< out: lw_stream_row.end of the last row */
     uint32_t index;  /**< out: which stream output */
     uint32_t width;  /**< out: floats per row */
-} lw_rows;
+} lw_stream_rows;
 
 /** Creates a stream. Not for real-time threads. Any thread.
  * @param options NULL: defaults.
@@ -567,7 +567,7 @@ LW_API lw_status lw_device_flush(lw_device *device);
  * @retval LW_DEVICE_WRONG GPU: the device is disabled, because it gave wrong results.
  * @retval LW_NO_MEMORY GPU: the driver has no memory for a submission.
  */
-LW_API lw_status lw_stream_pull(lw_stream *stream, lw_output *out);
+LW_API lw_status lw_stream_pull(lw_stream *stream, lw_stream_row *out);
 /** Takes the next row and those that follow it: as many as wait, fit into out->data and belong to
  * the same output. Otherwise as lw_stream_pull. Real-time safe on the CPU.
  * @param out set struct_size, data and capacity first.
@@ -583,11 +583,11 @@ LW_API lw_status lw_stream_pull(lw_stream *stream, lw_output *out);
  * @retval LW_DEVICE_WRONG GPU: the device is disabled, because it gave wrong results.
  * @retval LW_NO_MEMORY GPU: the driver has no memory for a submission.
  */
-LW_API lw_status lw_stream_pull_rows(lw_stream *stream, lw_rows *out);
+LW_API lw_status lw_stream_pull_rows(lw_stream *stream, lw_stream_rows *out);
 /** Takes all n ticks with the largest entries that fit: for a prompt, a warm-up or a file. Rows
  * that waited are dropped. Afterwards the rows of the last block of the own entry wait; of an
  * output without such a row, the newest row of the call. Ticks that fill no block stay pending.
- * Not for real-time threads: the cost grows with n (and lw_entry_info.rebuild_calls).
+ * Not for real-time threads: the cost grows with n (and lw_stream_entry_info.rebuild_calls).
  * @param samples as for lw_stream_push.
  * @retval LW_OK
  * @retval LW_INVALID_ARGUMENT stream is NULL, or samples is NULL and n is not 0.
@@ -647,7 +647,7 @@ LW_API lw_status lw_stream_save(const lw_stream *stream, void *bytes, size_t cap
  * other targets, lengths or algorithms, and the other stream another entry or device. Rows then
  * agree within 1e-5 of the peak. With the same file, entry and device they have the same bits.
  * Files of formats before 2.4 load only what the same file saved. Any bytes are safe. Then fills
- * the caches of the entries that push will run, a bounded cost (lw_entry_info.rebuild_calls).
+ * the caches of the entries that push will run, a bounded cost (lw_stream_entry_info.rebuild_calls).
  * Real-time safe on the CPU.
  * @param bytes n bytes that lw_stream_save wrote. Not kept.
  * @retval LW_OK
@@ -686,26 +686,26 @@ LW_API lw_status lw_stream_get_stats(const lw_stream *stream, lw_stream_stats *s
 /** Memory and threads for offline runs. A runner belongs to one thread at a time. */
 typedef struct lw_runner lw_runner;
 /** Options of lw_runner_create. */
-typedef struct lw_run_options {
+typedef struct lw_runner_options {
     size_t struct_size;
-    lw_format format; /**< of audio and features; tokens are always int32 */
+    lw_sample_format format; /**< of audio and features; tokens are always int32 */
     uint32_t threads; /**< 0 or 1: the caller's thread alone. n: it and n - 1 more, at most 256 in
                        * all, asleep between runs. The outputs are the same bits for any number */
     /** 0 or 1: one at a time. n: lw_run_batch works on up to n at once, each on a thread and in
      * memory of its own, so at most `threads` of them */
     uint32_t sequences;
-} lw_run_options;
+} lw_runner_options;
 
 /** One input or output of one sequence. In an array, the next element follows after struct_size
  * bytes, which is the same in all elements. */
-typedef struct lw_tensor {
+typedef struct lw_run_tensor {
     size_t struct_size;
     void *data;    /**< rows x width values; an output has room for `rows` rows of floats */
     size_t rows;   /**< input: rows given. Output, in: rows of room; out: rows written */
     /** Input: number of valid rows for pooling; 0: all. The network itself runs on all rows of the
      * input; only pooling ignores the rows from `length` on. */
     size_t length;
-} lw_tensor;
+} lw_run_tensor;
 
 /** Creates a runner. Not for real-time threads. Any thread.
  * @param options NULL: defaults.
@@ -721,7 +721,7 @@ typedef struct lw_tensor {
  * @retval LW_TIMEOUT GPU: the device does not answer in time.
  * @retval LW_DEVICE_WRONG GPU: the device is disabled, because it gave wrong results.
  */
-LW_API lw_status lw_runner_create(const lw_model *model, const lw_run_options *options, lw_runner **out);
+LW_API lw_status lw_runner_create(const lw_model *model, const lw_runner_options *options, lw_runner **out);
 /** Destroys a runner and ends its threads. Not for real-time threads.
  * @param runner NULL: no effect. */
 LW_API void lw_runner_destroy(lw_runner *runner);
@@ -743,9 +743,10 @@ LW_API void lw_runner_destroy(lw_runner *runner);
  * @retval LW_DEVICE_WRONG GPU: the device is disabled, because it gave wrong results.
  * @retval LW_NO_MEMORY GPU: the driver has no memory for a submission.
  */
-LW_API lw_status lw_run(lw_runner *runner, const lw_tensor *in, size_t n_in, lw_tensor *out, size_t n_out);
+LW_API lw_status lw_run(lw_runner *runner, const lw_run_tensor *in, size_t n_in, lw_run_tensor *out,
+                        size_t n_out);
 /** Runs several sequences, each with the same bits as by lw_run. They may differ in rows. Each
- * thread takes complete sequences (lw_run_options.sequences), not parts of one. All sequences are
+ * thread takes complete sequences (lw_runner_options.sequences), not parts of one. All sequences are
  * checked before any runs; lw_last_error names the first that is rejected.
  * @param sequences their number.
  * @param in sequences x n_in inputs, sequence by sequence.
@@ -763,8 +764,8 @@ LW_API lw_status lw_run(lw_runner *runner, const lw_tensor *in, size_t n_in, lw_
  * @retval LW_DEVICE_WRONG GPU: the device is disabled, because it gave wrong results.
  * @retval LW_NO_MEMORY GPU: the driver has no memory for a submission.
  */
-LW_API lw_status lw_run_batch(lw_runner *runner, size_t sequences, const lw_tensor *in, size_t n_in,
-                              lw_tensor *out, size_t n_out);
+LW_API lw_status lw_run_batch(lw_runner *runner, size_t sequences, const lw_run_tensor *in, size_t n_in,
+                              lw_run_tensor *out, size_t n_out);
 
 #ifdef __cplusplus
 }

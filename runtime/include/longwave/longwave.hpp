@@ -89,11 +89,11 @@ template <class Object> std::vector<uint8_t> save(const Object &from) {
 }
 #endif
 
-/** Type of pushed samples as an lw_format. */
+/** Type of pushed samples as an lw_sample_format. */
 template <class T> struct format_of;
-template <> struct format_of<float> : std::integral_constant<lw_format, LW_F32> {};
-template <> struct format_of<int16_t> : std::integral_constant<lw_format, LW_S16> {};
-template <> struct format_of<int32_t> : std::integral_constant<lw_format, LW_I32> {};
+template <> struct format_of<float> : std::integral_constant<lw_sample_format, LW_F32> {};
+template <> struct format_of<int16_t> : std::integral_constant<lw_sample_format, LW_S16> {};
+template <> struct format_of<int32_t> : std::integral_constant<lw_sample_format, LW_I32> {};
 
 /** A C object, and the owner of what it needs, which goes after it. */
 template <class T, void (*destroy)(T *)> class Handle {
@@ -190,7 +190,7 @@ private:
         try {
             model_ = std::shared_ptr<lw_model>(model, lw_model_close); // closes it when it throws
         } catch (const std::bad_alloc &) {
-            lw_device_error("no memory for a C++ object");
+            lw_set_last_error("no memory for a C++ object");
             return LW_NO_MEMORY;
         }
 #else
@@ -240,7 +240,7 @@ public:
     }
     /** lw_stream_pull. LW_AGAIN: no row waits. LW_END: none is left. */
     [[nodiscard]] lw_status try_pull(Row &row) noexcept {
-        lw_output out = make<lw_output>();
+        lw_stream_row out = make<lw_stream_row>();
         const lw_status status = lw_stream_pull(get(), &out);
         if (status == LW_OK) row = {out.index, out.width, out.data, out.row, out.end};
         return status;
@@ -303,12 +303,13 @@ private:
             format_ = options->format;
         } else { // without options the format follows from the input
             lw_input_info input = make<lw_input_info>();
-            if (lw_model_input(model.get(), 0, &input) == LW_OK && input.kind == LW_TOKENS) format_ = LW_I32;
+            if (lw_model_input(model.get(), 0, &input) == LW_OK && input.kind == LW_INPUT_TOKENS)
+                format_ = LW_I32;
         }
     }
     template <class T> bool fits() const noexcept {
         if (get() && detail::format_of<T>::value == format_) return true;
-        lw_device_error("the samples have another type than the stream's format");
+        lw_set_last_error("the samples have another type than the stream's format");
         return false;
     }
 #ifdef __cpp_exceptions
@@ -317,7 +318,7 @@ private:
     }
 #endif
     detail::Handle<lw_stream, lw_stream_destroy> handle_;
-    lw_format format_ = LW_F32;
+    lw_sample_format format_ = LW_F32;
 };
 
 /** A keyword spotter. Belongs to one thread at a time. */
@@ -342,12 +343,12 @@ public:
         if (taken) *taken = 0;
         if (get() && detail::format_of<T>::value == format_)
             return lw_spotter_push(get(), samples, n, taken);
-        lw_device_error("the samples have another type than the spotter's format");
+        lw_set_last_error("the samples have another type than the spotter's format");
         return LW_INVALID_ARGUMENT;
     }
     /** lw_spotter_pull. LW_AGAIN: no event waits. LW_END: none is left. */
-    [[nodiscard]] lw_status try_pull(lw_event &event) noexcept {
-        event = make<lw_event>();
+    [[nodiscard]] lw_status try_pull(lw_spotter_event &event) noexcept {
+        event = make<lw_spotter_event>();
         return lw_spotter_pull(get(), &event);
     }
     [[nodiscard]] lw_status try_finish() noexcept { return lw_spotter_finish(get()); }
@@ -365,7 +366,7 @@ public:
 
 #ifdef __cpp_exceptions
     /** With the settings of the model, for samples of this format. */
-    Spotter(const Model &model, lw_format format) {
+    Spotter(const Model &model, lw_sample_format format) {
         lw_spotter_options options = make<lw_spotter_options>();
         options.format = format;
         detail::check(try_create(model, &options, *this));
@@ -380,7 +381,7 @@ public:
         return taken;
     }
     /** The next event; empty when none waits or, after finish, none is left. */
-    std::optional<lw_event> pull() { return detail::pull<lw_event>(*this); }
+    std::optional<lw_spotter_event> pull() { return detail::pull<lw_spotter_event>(*this); }
     void finish() { detail::check(try_finish()); }
     void reset() { detail::check(try_reset()); }
     void copy(const Spotter &from) { detail::check(try_copy(from)); }
@@ -393,7 +394,7 @@ public:
 
 private:
     detail::Handle<lw_spotter, lw_spotter_destroy> handle_;
-    lw_format format_ = LW_F32;
+    lw_sample_format format_ = LW_F32;
 };
 
 /** A text generator, and the stream that it runs. Belongs to one thread at a time. */
@@ -436,8 +437,8 @@ public:
         return lw_generator_prompt(generator_, ids, n);
     }
     /** lw_generator_next. LW_END: a stop sequence is complete. */
-    [[nodiscard]] lw_status try_next(lw_token &token) noexcept {
-        token = make<lw_token>();
+    [[nodiscard]] lw_status try_next(lw_generator_token &token) noexcept {
+        token = make<lw_generator_token>();
         return lw_generator_next(generator_, &token);
     }
     [[nodiscard]] lw_status try_reset() noexcept { return lw_generator_reset(generator_); }
@@ -460,8 +461,8 @@ public:
     void prompt(const int32_t *ids, size_t n) { detail::check(try_prompt(ids, n)); }
     void prompt(const std::vector<int32_t> &ids) { prompt(ids.data(), ids.size()); }
     /** The next token; empty when a stop sequence is complete. */
-    std::optional<lw_token> next() {
-        lw_token token;
+    std::optional<lw_generator_token> next() {
+        lw_generator_token token;
         const lw_status status = try_next(token);
         if (status == LW_END) return std::nullopt;
         detail::check(status);

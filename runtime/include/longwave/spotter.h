@@ -37,7 +37,7 @@ typedef struct lw_word_threshold {
  * has no default: push takes untyped samples, and 16-bit samples read as float are noise. */
 typedef struct lw_spotter_options {
     size_t struct_size;
-    lw_format format;               /**< of pushed samples: LW_S16, or LW_F32 (which is 0) */
+    lw_sample_format format;               /**< of pushed samples: LW_S16, or LW_F32 (which is 0) */
     float threshold;                /**< of every word that `words` does not name, in (0, 1] */
     const lw_word_threshold *words; /**< read during create only */
     size_t n_words;
@@ -49,7 +49,7 @@ typedef struct lw_spotter_options {
 } lw_spotter_options;
 
 /** A word that was recognised. */
-typedef struct lw_event {
+typedef struct lw_spotter_event {
     size_t struct_size;
     uint32_t label;
     const char *word;    /**< belongs to the model */
@@ -59,7 +59,7 @@ typedef struct lw_event {
      * before the first row that counted. */
     uint64_t tick_start;
     uint64_t row;        /**< number of the row that fired */
-} lw_event;
+} lw_spotter_event;
 
 /** Creates a spotter and its stream. Not for real-time threads. Any thread.
  * @param options at least struct_size and format.
@@ -138,7 +138,7 @@ LW_API lw_status lw_spotter_push(lw_spotter *spotter, const void *samples, size_
  * @retval LW_DEVICE_WRONG GPU: the device is disabled, because it gave wrong results.
  * @retval LW_NO_MEMORY GPU: the driver has no memory for a submission.
  */
-LW_API lw_status lw_spotter_pull(lw_spotter *spotter, lw_event *event);
+LW_API lw_status lw_spotter_pull(lw_spotter *spotter, lw_spotter_event *event);
 /** Ends the audio. Events of its last rows can be pulled afterwards. Real-time safe.
  * @retval LW_OK
  * @retval LW_INVALID_ARGUMENT spotter is NULL.

@@ -7,9 +7,9 @@
  * Life of a tokenizer
  *   lw_tokenizer_open         once per file. It is immutable: threads may share it.
  *   lw_tokenizer_encode       text in, ids out.
- *   lw_decoder_create         one per written text. It belongs to one thread at a time.
- *     lw_decoder_push         one id in, complete UTF-8 characters out.
- *   lw_decoder_destroy, then lw_tokenizer_close.
+ *   lw_text_decoder_create         one per written text. It belongs to one thread at a time.
+ *     lw_text_decoder_push         one id in, complete UTF-8 characters out.
+ *   lw_text_decoder_destroy, then lw_tokenizer_close.
  *
  * Conventions
  *   Every function returns an lw_status unless it says so. `out` parameters come last. They are
@@ -27,7 +27,7 @@ extern "C" {
 #endif
 
 typedef struct lw_tokenizer lw_tokenizer;
-typedef struct lw_decoder lw_decoder;
+typedef struct lw_text_decoder lw_text_decoder;
 
 /** Detail of the last failed call of this thread in this library: the file and the reason, in
  * one line. Never NULL. Valid until the next failing call of the thread. */
@@ -78,15 +78,15 @@ LW_API lw_status lw_tokenizer_token(const lw_tokenizer *tokenizer, int32_t id, c
 
 /** A token may end inside a UTF-8 character. A decoder holds such bytes back until the
  * character is complete. The tokenizer must outlive it. LW_NO_MEMORY. */
-LW_API lw_status lw_decoder_create(const lw_tokenizer *tokenizer, lw_decoder **out);
-LW_API void lw_decoder_destroy(lw_decoder *decoder); /**< NULL is allowed. */
+LW_API lw_status lw_text_decoder_create(const lw_tokenizer *tokenizer, lw_text_decoder **out);
+LW_API void lw_text_decoder_destroy(lw_text_decoder *decoder); /**< NULL is allowed. */
 /** Adds an id. *text is the text that is complete now, *size bytes without a zero at the end;
  * it may be empty. It belongs to the decoder and is valid until the next call. Bytes that
  * cannot be UTF-8 are given as they are. LW_BAD_TOKEN: the id is outside the vocabulary.
  * LW_NO_MEMORY. */
-LW_API lw_status lw_decoder_push(lw_decoder *decoder, int32_t id, const char **text, size_t *size);
+LW_API lw_status lw_text_decoder_push(lw_text_decoder *decoder, int32_t id, const char **text, size_t *size);
 /** Gives the bytes that are held back, for the end of a text, and resets the decoder. */
-LW_API lw_status lw_decoder_finish(lw_decoder *decoder, const char **text, size_t *size);
+LW_API lw_status lw_text_decoder_finish(lw_text_decoder *decoder, const char **text, size_t *size);
 
 /** Number of bytes at the end of a text that begin an incomplete UTF-8 character: 0 to 3. */
 LW_API size_t lw_utf8_incomplete(const char *text, size_t size);

@@ -10,7 +10,7 @@ lw_status fail(lw_status status, const char *format, ...) {
     va_start(values, format);
     vsnprintf(line, sizeof line, format, values);
     va_end(values);
-    lw_device_error(line);
+    lw_set_last_error(line);
     return status;
 }
 

@@ -77,7 +77,7 @@ std::vector<float> made_up(const lw_input_info &input, size_t ticks) {
     std::vector<float> values(ticks * std::max(1u, input.width));
     for (float &value : values) {
         value = noise(random);
-        if (input.kind != LW_TOKENS) continue;
+        if (input.kind != LW_INPUT_TOKENS) continue;
         const auto id = static_cast<int32_t>(random() % std::max(1u, input.vocabulary));
         std::memcpy(&value, &id, sizeof id);
     }
@@ -89,13 +89,13 @@ Status run_whole(const lw_model *model, const lw_model_info &info, double second
     if (lw_runner_create(model, nullptr, &made) != LW_OK) return failed();
     const std::unique_ptr<lw_runner, Close> runner(made);
     std::vector<std::vector<float>> numbers;
-    std::vector<lw_tensor> in, out(info.run_outputs, lw_tensor{sizeof(lw_tensor), nullptr, 0, 0});
+    std::vector<lw_run_tensor> in, out(info.run_outputs, lw_run_tensor{sizeof(lw_run_tensor), nullptr, 0, 0});
     for (uint32_t i = 0; i < info.inputs; i++) {
         lw_input_info input = {};
         input.struct_size = sizeof input;
         if (lw_model_input(model, i, &input) != LW_OK) return failed();
         numbers.push_back(made_up(input, info.run_capacity));
-        in.push_back({sizeof(lw_tensor), numbers.back().data(), info.run_capacity, 0});
+        in.push_back({sizeof(lw_run_tensor), numbers.back().data(), info.run_capacity, 0});
     }
     const double end = now_ns() + 1e9 * seconds;
     for (int i = 0; i < 3 || now_ns() < end; i++) {
@@ -105,14 +105,14 @@ Status run_whole(const lw_model *model, const lw_model_info &info, double second
     return {};
 }
 
-Status run_stream(const lw_model *model, uint32_t entry, const lw_entry_info &about, double seconds) {
+Status run_stream(const lw_model *model, uint32_t entry, const lw_stream_entry_info &about, double seconds) {
     lw_input_info input = {};
     input.struct_size = sizeof input;
     if (lw_model_input(model, 0, &input) != LW_OK) return failed();
     lw_stream_options options = {};
     options.struct_size = sizeof options;
     options.entry = entry;
-    if (input.kind == LW_TOKENS) options.format = LW_I32;
+    if (input.kind == LW_INPUT_TOKENS) options.format = LW_I32;
     lw_stream *made = nullptr;
     if (lw_stream_create(model, &options, &made) != LW_OK) return failed();
     const std::unique_ptr<lw_stream, Close> stream(made);
@@ -125,7 +125,7 @@ Status run_stream(const lw_model *model, uint32_t entry, const lw_entry_info &ab
         if (b == warm) watched.times.clear();
         const float *block = &values[b % different * about.block * tick];
         if (lw_stream_push(stream.get(), block, about.block, nullptr) != LW_OK) return failed();
-        lw_output row = {};
+        lw_stream_row row = {};
         row.struct_size = sizeof row;
         while (lw_stream_pull(stream.get(), &row) == LW_OK) {
         }
@@ -235,7 +235,7 @@ Expected<PlannerResult> measure(const lw_model &model, const PlannerOptions &opt
             add_layers(model, *entry, "run", result.clock_ns, report, result.layers);
         }
         if (entry->kind() == fb::EntryKind::stream) {
-            const lw_entry_info &about = model.entry_infos[stream];
+            const lw_stream_entry_info &about = model.entry_infos[stream];
             LW_TRY(run_stream(&model, stream++, about, options.seconds));
             add_layers(model, *entry, fmt::format("stream {}", entry->block()), result.clock_ns, report,
                        result.layers);

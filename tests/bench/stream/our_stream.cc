@@ -39,7 +39,7 @@ public:
     std::string settings() const override { return settings_; }
     Status block(const float *in, float *out) override {
         if (lw_stream_push(stream_, in, p_.block, nullptr) != LW_OK) return Status::internal(lw_last_error());
-        lw_rows rows = {};
+        lw_stream_rows rows = {};
         rows.struct_size = sizeof rows;
         rows.data = out;
         rows.capacity = size_t{p_.block} * p_.channels;

@@ -110,7 +110,7 @@ void spotting() {
     CHECK(spotter.try_push(x.data(), x.size()) == LW_OK);
     uint8_t state[1 << 16];
     size_t n = 0;
-    lw_event event;
+    lw_spotter_event event;
     CHECK(spotter.try_save(state, sizeof state, n) == LW_OK);
     CHECK(other.try_load(state, n) == LW_OK);
     CHECK(other.try_pull(event) == LW_OK && event.label == 1);
@@ -136,7 +136,7 @@ void generating() {
     CHECK(moved.try_save(nullptr, 0, n) == LW_OK);
     std::vector<uint8_t> bytes(n);
     CHECK(moved.try_save(bytes.data(), bytes.size(), n) == LW_OK);
-    lw_token token;
+    lw_generator_token token;
     std::vector<int32_t> ids, again;
     for (int i = 0; i < 5; ++i) {
         CHECK(moved.try_next(token) == LW_OK);
@@ -187,7 +187,7 @@ void exceptions() {
     longwave::Generator generator(longwave::Model::open("text.lw", trusting()));
     generator.prompt({1, 2, 3});
     const std::vector<uint8_t> bytes = generator.save();
-    const std::optional<lw_token> first = generator.next();
+    const std::optional<lw_generator_token> first = generator.next();
     generator.load(bytes);
     CHECK(first && generator.next()->id == first->id);
     CHECK(generator.stream().stats().ticks == 4);

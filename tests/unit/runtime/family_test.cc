@@ -27,7 +27,7 @@ struct Expected {
 
     // Pulls all that waits; each value as expected, and the last row of each output in `last`.
     void pull(lw_stream *stream, std::map<uint32_t, uint64_t> *last) {
-        lw_output out{};
+        lw_stream_row out{};
         out.struct_size = sizeof out;
         lw_status status;
         while ((status = lw_stream_pull(stream, &out)) == LW_OK) {
@@ -169,7 +169,7 @@ TEST_CASE("family: a step of a cache that fires within a longer period is replay
             const size_t n = std::min<size_t>(random() % 90, x.size() - done);
             push(*stream, x.data() + done, n, [] { FAIL("64 rows have room"); });
             done += n;
-            lw_output out{};
+            lw_stream_row out{};
             out.struct_size = sizeof out;
             while (lw_stream_pull(*stream, &out) == LW_OK) {
                 CHECK(out.row == next);
@@ -250,7 +250,7 @@ TEST_CASE("family: prefill ends with the own entry and keeps the rows of its las
                 REQUIRE(lw_stream_prefill(stream, x.data() + before, n) == LW_OK);
                 const uint64_t ticks = before + n, block = blocks[e];
                 CHECK(stats_of(stream).ticks == ticks);
-                lw_output out{};
+                lw_stream_row out{};
                 out.struct_size = sizeof out;
                 std::map<uint32_t, std::vector<uint64_t>> numbers;
                 while (lw_stream_pull(stream, &out) == LW_OK) {

@@ -38,7 +38,8 @@ TEST_CASE("generator: what it cannot be made from is refused in one line") {
     const Model model(bigram_model(alphabet())), audio(audio_model()), tokens(token_model());
     lw_generator *none = nullptr;
     Stream stream(model, LW_I32);
-    const auto refused = [&](const lw_model *of, lw_format format, lw_status status, const char *words) {
+    const auto refused = [&](const lw_model *of, lw_sample_format format, lw_status status,
+                             const char *words) {
         Stream other(of, format);
         const lw_status given = lw_generator_create(other, nullptr, &none);
         const std::string line = lw_last_error();
@@ -101,7 +102,7 @@ TEST_CASE("generator: calls that cannot be are refused and change nothing") {
     const int32_t ids[] = {1, 2, 300};
     CHECK(lw_generator_prompt(generator, ids, 3) == LW_BAD_TOKEN);
     CHECK(std::string(lw_last_error()) == "place 2: id 300 is outside the vocabulary, 0 … 255");
-    lw_token token{};
+    lw_generator_token token{};
     CHECK(lw_generator_next(generator, &token) == LW_INVALID_ARGUMENT);
     CHECK(lw_generator_next(generator, nullptr) == LW_INVALID_ARGUMENT);
     size_t n = 0;
@@ -145,7 +146,7 @@ TEST_CASE("generator: any bytes are safe to load, and a state that is refused ch
         std::vector<uint8_t> damaged = saved;
         const size_t at = random() % (i % 2 ? 64 : damaged.size());
         damaged[at] = static_cast<uint8_t>(random());
-        lw_token token{};
+        lw_generator_token token{};
         token.struct_size = sizeof token;
         if (lw_generator_load(target, damaged.data(), damaged.size()) == LW_BAD_STATE) continue;
         (void)lw_generator_next(target, &token); // whatever it holds, it stays in bounds

@@ -40,7 +40,7 @@ TEST_CASE("generator: the likeliest id follows, after prompts of any length") {
         Generator generator(model);
         generator.prompt(std::string(n - 1, 'q') + "w");
         CHECK(generator.text(6) == "xyzabc");
-        const lw_token token = generator.next();
+        const lw_generator_token token = generator.next();
         CHECK(token.position == n + 6);
         CHECK(token.log_probability == 0); // nobody asked
         generator.prompt("k");
@@ -57,7 +57,7 @@ TEST_CASE("generator: the log-probability is the model's own") {
     Generator generator(model, options);
     generator.prompt("a");
     for (int32_t last = 'a', i = 0; i < 50; ++i) {
-        const lw_token token = generator.next();
+        const lw_generator_token token = generator.next();
         const double logit = bigram.table[static_cast<size_t>(last * 256 + token.id)];
         CHECK(token.log_probability == doctest::Approx(logit - std::log(std::exp(3.0) + 255)));
         last = token.id;
@@ -112,7 +112,7 @@ TEST_CASE("generator: a stop sequence ends it, and what may belong to one is hel
     options.n_stops = 3;
     Generator generator(model, options);
     generator.prompt("ef"); // a stop sequence begins behind the prompt: this "g" ends none
-    lw_token token = generator.next();
+    lw_generator_token token = generator.next();
     CHECK(token.id == 'g');
     CHECK(token.held == 0);
     token = generator.next();
@@ -216,7 +216,7 @@ TEST_CASE("generator: states of streams in other blocks, with input that waits, 
     REQUIRE(lw_stream_create(model, &options, &stream) == LW_OK);
     REQUIRE(lw_generator_create(stream, nullptr, &generator) == LW_OK);
     REQUIRE(lw_stream_load(stream, state.data(), state.size()) == LW_OK);
-    lw_token token{};
+    lw_generator_token token{};
     token.struct_size = sizeof token;
     REQUIRE(lw_generator_next(generator, &token) == LW_OK);
     CHECK(token.id == 'n');

@@ -40,7 +40,7 @@ TEST_CASE("introspection: everything about a model") {
     input.struct_size = sizeof input;
     REQUIRE(lw_model_input(model, 0, &input) == LW_OK);
     CHECK(std::string(input.name) == "audio");
-    CHECK(input.kind == LW_AUDIO);
+    CHECK(input.kind == LW_INPUT_AUDIO);
     CHECK(input.width == 1);
     CHECK(input.sample_rate == 1000);
     CHECK(lw_model_input(model, 1, &input) == LW_NOT_FOUND);
@@ -79,7 +79,7 @@ TEST_CASE("introspection: every stream entry with its block, delay and cost, eve
     // Tiles are calls: two sums in 16 ticks, six in 48.
     const uint64_t calls[] = {5, 5, 8}, periods[] = {1, 2, 1};
     for (uint32_t i = 0; i < 3; ++i) {
-        const lw_entry_info &entry = info.stream_entries[i];
+        const lw_stream_entry_info &entry = info.stream_entries[i];
         CHECK(entry.struct_size == sizeof entry);
         CHECK(entry.block == blocks[i]);
         CHECK(entry.delay == 20);
@@ -97,13 +97,13 @@ TEST_CASE("introspection: every stream entry with its block, delay and cost, eve
     CHECK(std::string(audio.layer) == "input");
     CHECK(std::string(audio.name) == "audio");
     CHECK(audio.kind == LW_STATE_HISTORY);
-    CHECK(audio.elem == LW_ELEM_F32);
+    CHECK(audio.elem == LW_STATE_ELEM_F32);
     REQUIRE(audio.n_dims == 2);
     CHECK(audio.dims[0] == 96);
     CHECK(audio.dims[1] == 1);
     CHECK(audio.bytes == 384);
     CHECK(sum.kind == LW_STATE_CARRY);
-    CHECK(sum.elem == LW_ELEM_F64);
+    CHECK(sum.elem == LW_STATE_ELEM_F64);
     CHECK(sum.bytes == 8);
     lw_output_info output{};
     output.struct_size = sizeof output;

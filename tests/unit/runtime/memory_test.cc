@@ -248,7 +248,7 @@ TEST_CASE("memory: what is made from a model asks for itself, threads and queues
     lw_stream *stream = nullptr;
     CHECK(lw_stream_create(model, &queue, &stream) == LW_NO_MEMORY);
     CHECK(detail("a stream needs"));
-    lw_run_options threads{};
+    lw_runner_options threads{};
     threads.struct_size = sizeof threads;
     threads.threads = 64;
     lw_runner *runner = nullptr;

@@ -18,7 +18,7 @@ TEST_CASE("pull_rows: takes the rows of one output that follow each other, as pu
         const auto pull = [&] {
             lw_status status = LW_OK;
             for (;;) {
-                lw_rows out{};
+                lw_stream_rows out{};
                 out.struct_size = sizeof out;
                 out.data = values.data();
                 out.capacity = values.size();
@@ -52,7 +52,7 @@ TEST_CASE("pull_rows: a block's rows of one output come in one call") {
     const std::vector<float> x = noise(8);
     REQUIRE(lw_stream_push(stream, x.data(), x.size(), nullptr) == LW_OK);
     float values[64];
-    lw_rows out{};
+    lw_stream_rows out{};
     out.struct_size = sizeof out;
     out.data = values;
     out.capacity = 64;
@@ -72,7 +72,7 @@ TEST_CASE("pull_rows: without room for a row nothing is taken") {
     const std::vector<float> x = noise(8);
     REQUIRE(lw_stream_push(stream, x.data(), x.size(), nullptr) == LW_OK);
     float value = 0;
-    lw_rows out{};
+    lw_stream_rows out{};
     CHECK(lw_stream_pull_rows(stream, &out) == LW_INVALID_ARGUMENT);
     out.struct_size = sizeof out;
     CHECK(lw_stream_pull_rows(stream, &out) == LW_INVALID_ARGUMENT);

@@ -27,9 +27,9 @@ namespace {
 long work(lw_stream *stream, lw_stream *other, lw_spotter *spotter, const float *x, size_t n, void *saved,
           size_t capacity) {
     long seen = 0;
-    lw_output out{};
+    lw_stream_row out{};
     out.struct_size = sizeof out;
-    lw_event event{};
+    lw_spotter_event event{};
     event.struct_size = sizeof event;
     for (int i = 0; i < 10000; ++i) {
         size_t taken = 0;
@@ -60,7 +60,7 @@ long work(lw_stream *stream, lw_stream *other, lw_spotter *spotter, const float 
 long work_of_family(lw_stream *const *streams, size_t n_streams, const float *x, size_t n, void *saved,
                     size_t capacity) {
     long seen = 0;
-    lw_output out{};
+    lw_stream_row out{};
     out.struct_size = sizeof out;
     for (size_t i = 0; i < 2000; ++i) {
         lw_stream *from = streams[i % n_streams], *to = streams[(i + 1) % n_streams];
@@ -98,7 +98,7 @@ struct Text {
     long write() {
         const int32_t prompt[] = {'a', 'b', 'c'};
         if (lw_generator_prompt(generator, prompt, 3) != LW_OK) return -1;
-        lw_token token{};
+        lw_generator_token token{};
         token.struct_size = sizeof token;
         long seen = 0;
         for (int i = 0; i < 5000; ++i, ++seen) {

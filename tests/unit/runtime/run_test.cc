@@ -13,15 +13,15 @@ using namespace longwave::test;
 namespace {
 
 struct Runner {
-    explicit Runner(const lw_model *model, const lw_run_options *options = nullptr) {
+    explicit Runner(const lw_model *model, const lw_runner_options *options = nullptr) {
         REQUIRE(lw_runner_create(model, options, &runner) == LW_OK);
     }
     ~Runner() { lw_runner_destroy(runner); }
     lw_runner *runner = nullptr;
 };
 
-lw_tensor tensor(void *data, size_t rows, size_t length = 0) {
-    return {sizeof(lw_tensor), data, rows, length};
+lw_run_tensor tensor(void *data, size_t rows, size_t length = 0) {
+    return {sizeof(lw_run_tensor), data, rows, length};
 }
 
 } // namespace
@@ -43,7 +43,7 @@ TEST_CASE("run: nothing is left of the sequence before") {
     const Model model(audio_model());
     Runner runner(model);
     std::vector<float> loud(64, 100.0f), x = noise(9), y(64), fresh(64);
-    lw_tensor in = tensor(loud.data(), 64), out[2] = {tensor(y.data(), 64), tensor(nullptr, 0)};
+    lw_run_tensor in = tensor(loud.data(), 64), out[2] = {tensor(y.data(), 64), tensor(nullptr, 0)};
     REQUIRE(lw_run(runner.runner, &in, 1, out, 2) == LW_OK);
     in = tensor(x.data(), 9);
     out[0] = tensor(y.data(), 64);
@@ -59,7 +59,7 @@ TEST_CASE("run: what does not fit is refused before anything runs") {
     const Model model(audio_model());
     Runner runner(model);
     std::vector<float> x(65), y(64);
-    lw_tensor in = tensor(x.data(), 65),
+    lw_run_tensor in = tensor(x.data(), 65),
               out[3] = {tensor(y.data(), 64), tensor(nullptr, 0), tensor(nullptr, 0)};
     CHECK(lw_run(runner.runner, &in, 1, out, 2) == LW_TOO_LONG);
     in = tensor(x.data(), 20);
@@ -83,7 +83,7 @@ TEST_CASE("run: what does not fit is refused before anything runs") {
     lw_runner *none = nullptr;
     CHECK(lw_runner_create(nullptr, nullptr, &none) == LW_INVALID_ARGUMENT);
     CHECK(lw_runner_create(model, nullptr, nullptr) == LW_INVALID_ARGUMENT);
-    lw_run_options options{sizeof options, LW_I32};
+    lw_runner_options options{sizeof options, LW_I32};
     CHECK(lw_runner_create(model, &options, &none) == LW_INVALID_ARGUMENT);
     CHECK(lw_runner_create(Model(spotter_model()), nullptr, &none) == LW_NO_STREAM);
     lw_runner_destroy(nullptr);
@@ -94,7 +94,7 @@ TEST_CASE("run: tokens are looked up and checked") {
     Runner runner(model);
     int32_t ids[] = {4, 0, 3};
     std::vector<float> y(9);
-    lw_tensor in = tensor(ids, 3), out = tensor(y.data(), 3);
+    lw_run_tensor in = tensor(ids, 3), out = tensor(y.data(), 3);
     REQUIRE(lw_run(runner.runner, &in, 1, &out, 1) == LW_OK);
     CHECK(y == std::vector<float>{40, 41, 42, 0, 1, 2, 30, 31, 32});
     ids[1] = 5;
@@ -120,7 +120,7 @@ TEST_CASE("run: of several capacities the smallest that fits is run") {
     for (size_t n : {1, 2, 3, 8}) {
         int32_t ids[] = {1, 2, 3, 4, 0, 1, 2, 3};
         std::vector<float> y(24);
-        lw_tensor in = tensor(ids, n), out = tensor(y.data(), n);
+        lw_run_tensor in = tensor(ids, n), out = tensor(y.data(), n);
         REQUIRE(lw_run(runner.runner, &in, 1, &out, 1) == LW_OK);
         for (size_t t = 0; t < n; ++t) CHECK(y[3 * t] == 10.0f * static_cast<float>(ids[t]));
     }
@@ -128,12 +128,12 @@ TEST_CASE("run: of several capacities the smallest that fits is run") {
 
 TEST_CASE("run: 16-bit samples, and values that are not finite") {
     const Model model(audio_model());
-    lw_run_options options{sizeof options, LW_S16};
+    lw_runner_options options{sizeof options, LW_S16};
     Runner shorts(model, &options), floats(model);
     int16_t a[] = {16384, -32768, 32767};
     float b[] = {0.5f, -1.0f, 32767.0f / 32768};
     float y[3], z[3], bad[] = {0.5f, NAN, INFINITY}, zero[] = {0.5f, 0, 0};
-    lw_tensor in = tensor(a, 3), out = tensor(y, 3);
+    lw_run_tensor in = tensor(a, 3), out = tensor(y, 3);
     REQUIRE(lw_run(shorts.runner, &in, 1, &out, 1) == LW_OK);
     in = tensor(b, 3);
     out = tensor(z, 3);
@@ -157,7 +157,7 @@ TEST_CASE("run: a sequence shorter than an op can take is refused with the layer
     const auto status = [&](const Draft &with, size_t rows) {
         const Model model(with);
         Runner runner(model);
-        lw_tensor in = tensor(ids, rows), out = tensor(y.data(), 8);
+        lw_run_tensor in = tensor(ids, rows), out = tensor(y.data(), 8);
         return lw_run(runner.runner, &in, 1, &out, 1);
     };
     CHECK(status(draft, 8) == LW_OK);
@@ -195,7 +195,7 @@ TEST_CASE("run: struct_size of tensors is read, and says how far the next one li
     Runner runner(model);
     std::vector<float> x = noise(20), y(20), z(20);
     struct Larger { // as a later version of the library may declare it
-        lw_tensor now;
+        lw_run_tensor now;
         uint64_t later[3];
     };
     Larger in = {tensor(x.data(), 20), {}}, out[2] = {{tensor(y.data(), 20), {}}, {tensor(z.data(), 20), {}}};
@@ -206,17 +206,17 @@ TEST_CASE("run: struct_size of tensors is read, and says how far the next one li
     CHECK(y == run(model, x).at(0));
     CHECK(z[0] == run(model, x).at(1)[0]);
     const auto with = [&](size_t in_size, size_t out_size) {
-        lw_tensor a = tensor(x.data(), 20), b = tensor(y.data(), 20);
+        lw_run_tensor a = tensor(x.data(), 20), b = tensor(y.data(), 20);
         a.struct_size = in_size;
         b.struct_size = out_size;
         return lw_run(runner.runner, &a, 1, &b, 1);
     };
-    CHECK(with(sizeof(lw_tensor), sizeof(lw_tensor)) == LW_OK);
-    CHECK(with(0, sizeof(lw_tensor)) == LW_INVALID_ARGUMENT);
-    CHECK(with(sizeof(lw_tensor) - 1, sizeof(lw_tensor)) == LW_INVALID_ARGUMENT);
-    CHECK(with(sizeof(lw_tensor), 0) == LW_INVALID_ARGUMENT);
-    CHECK(with(sizeof(lw_tensor), sizeof(lw_tensor) + 1) == LW_INVALID_ARGUMENT);
-    out[1].now.struct_size = sizeof(lw_tensor);
+    CHECK(with(sizeof(lw_run_tensor), sizeof(lw_run_tensor)) == LW_OK);
+    CHECK(with(0, sizeof(lw_run_tensor)) == LW_INVALID_ARGUMENT);
+    CHECK(with(sizeof(lw_run_tensor) - 1, sizeof(lw_run_tensor)) == LW_INVALID_ARGUMENT);
+    CHECK(with(sizeof(lw_run_tensor), 0) == LW_INVALID_ARGUMENT);
+    CHECK(with(sizeof(lw_run_tensor), sizeof(lw_run_tensor) + 1) == LW_INVALID_ARGUMENT);
+    out[1].now.struct_size = sizeof(lw_run_tensor);
     CHECK(lw_run(runner.runner, &in.now, 1, &out[0].now, 2) == LW_INVALID_ARGUMENT); // two sizes in one list
 }
 
@@ -224,7 +224,7 @@ TEST_CASE("run: samples beyond the artifact's limit count as zero") {
     const Model model(audio_model());
     float x[] = {0.5f, 1.5e6f, 3e38f, -2e20f, 1e6f}, clean[] = {0.5f, 0, 0, 0, 1e6f}, y[5], z[5];
     Runner runner(model);
-    lw_tensor in = tensor(x, 5), out = tensor(y, 5);
+    lw_run_tensor in = tensor(x, 5), out = tensor(y, 5);
     REQUIRE(lw_run(runner.runner, &in, 1, &out, 1) == LW_OK);
     in = tensor(clean, 5);
     out = tensor(z, 5);

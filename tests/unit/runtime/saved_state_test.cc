@@ -25,7 +25,7 @@ Draft audio() {
 
 std::vector<float> rest(lw_stream *stream, const std::vector<float> &x) {
     std::vector<float> values;
-    lw_output out{};
+    lw_stream_row out{};
     out.struct_size = sizeof out;
     for (size_t done = 0, taken = 0; done < x.size(); done += taken) {
         REQUIRE(lw_stream_push(stream, x.data() + done, x.size() - done, &taken) == LW_OK);
@@ -239,7 +239,7 @@ TEST_CASE("saved state: the form of an artifact before format 2.4 is another one
 namespace {
 
 // Every bit is turned once. None of the states loads, and the stream stays as it was.
-void check_every_bit(const Model &model, lw_format format, const std::vector<uint8_t> &good) {
+void check_every_bit(const Model &model, lw_sample_format format, const std::vector<uint8_t> &good) {
     Stream to(model, format);
     const std::vector<uint8_t> before = save(to);
     REQUIRE(lw_stream_load(to, good.data(), good.size()) == LW_OK);

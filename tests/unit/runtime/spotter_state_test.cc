@@ -54,7 +54,7 @@ void push(lw_spotter *spotter, const float *x, size_t n) {
 }
 
 void pull(lw_spotter *spotter, std::vector<Seen> &seen) {
-    lw_event event{};
+    lw_spotter_event event{};
     event.struct_size = sizeof event;
     while (lw_spotter_pull(spotter, &event) == LW_OK)
         seen.push_back({event.word, event.score, event.tick, event.tick_start, event.row});

@@ -40,7 +40,7 @@ struct Seen {
 
 std::vector<Seen> listen(lw_spotter *spotter, const std::vector<float> &x, const std::vector<size_t> &cuts) {
     std::vector<Seen> seen;
-    lw_event event{};
+    lw_spotter_event event{};
     event.struct_size = sizeof event;
     auto pull = [&] {
         lw_status status;
@@ -148,7 +148,7 @@ TEST_CASE("spotter: more events than may wait stop push, and none is lost") {
     size_t taken = 0;
     REQUIRE(lw_spotter_push(spotter.spotter, x.data(), x.size(), &taken) == LW_OK);
     CHECK(taken < x.size());
-    lw_event event{};
+    lw_spotter_event event{};
     event.struct_size = sizeof event;
     std::vector<uint64_t> rows;
     for (size_t done = taken;;) {

@@ -20,7 +20,7 @@ constexpr size_t record = 64 + 32 + 8; // the audio model's fields, without the 
 // What the stream gives from here on.
 Rows rest(lw_stream *stream, const std::vector<float> &x) {
     Rows rows;
-    lw_output out{};
+    lw_stream_row out{};
     out.struct_size = sizeof out;
     auto pull = [&] {
         lw_status status;
@@ -94,7 +94,7 @@ TEST_CASE("state: a finished stream can be saved before its last rows are pulled
     const std::vector<float> x(10);
     REQUIRE(lw_stream_push(original, x.data(), x.size(), nullptr) == LW_OK);
     REQUIRE(lw_stream_finish(original) == LW_OK);
-    lw_output out{};
+    lw_stream_row out{};
     out.struct_size = sizeof out;
     for (int i = 0; i < 8; ++i) REQUIRE(lw_stream_pull(original, &out) == LW_OK);
     const std::vector<uint8_t> bytes = save(original);
@@ -239,7 +239,7 @@ TEST_CASE("state: any bytes behind a sound head are safe to run on") {
         memcpy(bytes.data(), &head, sizeof head);
         REQUIRE(lw_stream_load(to, bytes.data(), bytes.size()) == LW_OK);
         const std::vector<float> x = noise(33);
-        lw_output out{};
+        lw_stream_row out{};
         out.struct_size = sizeof out;
         REQUIRE(lw_stream_push(to, x.data(), x.size(), nullptr) == LW_OK);
         while (lw_stream_pull(to, &out) == LW_OK) {
@@ -259,7 +259,7 @@ TEST_CASE("state: counters pass 2^31 and 2^32 without a seam") {
         memcpy(bytes.data(), &head, sizeof head);
         REQUIRE(lw_stream_load(late, bytes.data(), bytes.size()) == LW_OK);
         std::vector<float> a, b;
-        lw_output out{};
+        lw_stream_row out{};
         out.struct_size = sizeof out;
         for (auto [stream, values] :
              {std::pair{static_cast<lw_stream *>(early), &a}, std::pair{static_cast<lw_stream *>(late), &b}})

@@ -122,7 +122,7 @@ TEST_CASE("stream: finish shows the rows whose input is real, and no others") {
         pull_all(stream, &rows);
         CHECK(rows[0].size() == n);
         CHECK(rows[1].size() == n / 8 * 3);
-        lw_output out{};
+        lw_stream_row out{};
         out.struct_size = sizeof out;
         CHECK(lw_stream_pull(stream, &out) == LW_END);
         CHECK(lw_stream_push(stream, "    ", 1, nullptr) == LW_WRONG_STATE);
@@ -156,7 +156,7 @@ TEST_CASE("stream: a row says which it is and when its input was complete") {
     Stream stream(model);
     const std::vector<float> x(16);
     REQUIRE(lw_stream_push(stream, x.data(), 16, nullptr) == LW_OK);
-    lw_output out{};
+    lw_stream_row out{};
     out.struct_size = sizeof out;
     uint64_t next[2] = {0, 0};
     while (lw_stream_pull(stream, &out) == LW_OK) {
@@ -188,7 +188,7 @@ TEST_CASE("stream: a delay is taken off at the front and flushed at the end") {
     push_all(stream, std::vector<float>(5), &rows);
     pull_all(stream, &rows);
     CHECK(rows[0] == std::vector<float>{2, 3, 4}); // what is exact so far
-    lw_output out{};
+    lw_stream_row out{};
     REQUIRE(lw_stream_finish(stream) == LW_OK);
     out.struct_size = sizeof out;
     REQUIRE(lw_stream_pull(stream, &out) == LW_OK);
@@ -215,7 +215,7 @@ TEST_CASE("stream: prefill leaves what pushes leave, and keeps the newest rows i
         push_all(pushed, prompt, &all);
         pull_all(pushed, &all);
         REQUIRE(lw_stream_prefill(filled, prompt.data(), n) == LW_OK);
-        lw_output out{};
+        lw_stream_row out{};
         out.struct_size = sizeof out;
         std::map<uint32_t, std::vector<uint64_t>> numbers;
         while (lw_stream_pull(filled, &out) == LW_OK) {
@@ -243,7 +243,7 @@ TEST_CASE("stream: a kernel that fails stops the stream until it is reset") {
     size_t taken = 0;
     CHECK(lw_stream_push(stream, x, 6, &taken) == LW_DEVICE);
     CHECK(std::string(lw_last_error()).find("layer.0/fuse") != std::string::npos);
-    lw_output out{};
+    lw_stream_row out{};
     out.struct_size = sizeof out;
     CHECK(lw_stream_push(stream, x, 1, &taken) == LW_WRONG_STATE);
     CHECK(lw_stream_pull(stream, &out) == LW_WRONG_STATE);
@@ -266,7 +266,7 @@ TEST_CASE("stream: arguments that make no sense are refused") {
     CHECK(lw_stream_create(model, nullptr, nullptr) == LW_INVALID_ARGUMENT);
     lw_stream_options options{0, LW_F32, 0};
     CHECK(lw_stream_create(model, &options, &none) == LW_INVALID_ARGUMENT);
-    options = {sizeof options, static_cast<lw_format>(7), 0};
+    options = {sizeof options, static_cast<lw_sample_format>(7), 0};
     CHECK(lw_stream_create(model, &options, &none) == LW_INVALID_ARGUMENT);
     options = {sizeof options, LW_I32, 0};
     CHECK(lw_stream_create(model, &options, &none) == LW_INVALID_ARGUMENT);
@@ -275,7 +275,7 @@ TEST_CASE("stream: arguments that make no sense are refused") {
     CHECK(lw_stream_push(nullptr, "", 1, &n) == LW_INVALID_ARGUMENT);
     CHECK(lw_stream_push(stream, nullptr, 1, &n) == LW_INVALID_ARGUMENT);
     CHECK(lw_stream_push(stream, nullptr, 0, &n) == LW_OK);
-    lw_output out{};
+    lw_stream_row out{};
     CHECK(lw_stream_pull(stream, &out) == LW_INVALID_ARGUMENT); // struct_size
     CHECK(lw_stream_pull(stream, nullptr) == LW_INVALID_ARGUMENT);
     CHECK(lw_stream_finish(nullptr) == LW_INVALID_ARGUMENT);
@@ -288,9 +288,9 @@ TEST_CASE("stream: an older caller's smaller structs are filled as far as they g
     Stream stream(model);
     const float x[4] = {1, 2, 3, 4};
     REQUIRE(lw_stream_push(stream, x, 4, nullptr) == LW_OK);
-    lw_output out;
+    lw_stream_row out;
     memset(&out, 0x5a, sizeof out);
-    out.struct_size = offsetof(lw_output, row);
+    out.struct_size = offsetof(lw_stream_row, row);
     REQUIRE(lw_stream_pull(stream, &out) == LW_OK);
     CHECK(out.width == 1);
     CHECK(out.row == 0x5a5a5a5a5a5a5a5aull);

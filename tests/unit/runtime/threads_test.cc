@@ -18,7 +18,7 @@ bool same_as(const lw_model *model, const std::vector<float> &x, const std::vect
     lw_stream *stream = nullptr;
     if (lw_stream_create(model, nullptr, &stream) != LW_OK) return false;
     std::vector<float> y;
-    lw_output out{};
+    lw_stream_row out{};
     out.struct_size = sizeof out;
     for (size_t done = 0, taken = 0; done < x.size(); done += taken) {
         if (lw_stream_push(stream, x.data() + done, x.size() - done, &taken) != LW_OK) return false;
@@ -31,7 +31,7 @@ bool same_as(const lw_model *model, const std::vector<float> &x, const std::vect
 
 struct Runner {
     Runner(const lw_model *model, uint32_t threads, uint32_t sequences = 1) {
-        lw_run_options options{};
+        lw_runner_options options{};
         options.struct_size = sizeof options;
         options.threads = threads;
         options.sequences = sequences;
@@ -47,9 +47,9 @@ struct Runner {
 lw_status run_tiles(lw_runner *runner, const std::vector<float> &x, std::vector<float> *y) {
     std::vector<float> in = x;
     y->resize(2 * x.size());
-    const lw_tensor given = {sizeof(lw_tensor), in.data(), in.size(), 0};
-    lw_tensor out[2] = {{sizeof(lw_tensor), y->data(), x.size(), 0},
-                        {sizeof(lw_tensor), y->data() + x.size(), x.size(), 0}};
+    const lw_run_tensor given = {sizeof(lw_run_tensor), in.data(), in.size(), 0};
+    lw_run_tensor out[2] = {{sizeof(lw_run_tensor), y->data(), x.size(), 0},
+                        {sizeof(lw_run_tensor), y->data() + x.size(), x.size(), 0}};
     return lw_run(runner, &given, 1, out, 2);
 }
 
@@ -90,12 +90,12 @@ TEST_CASE("threads: a batch gives the same bits as its sequences one by one, who
         Runner runner(model, threads, sequences);
         REQUIRE(runner.status == LW_OK);
         for (int round = 0; round < 5; ++round) {
-            std::vector<lw_tensor> in, out;
+            std::vector<lw_run_tensor> in, out;
             for (size_t s = 0; s < n; ++s) {
                 y[s].assign(2 * x[s].size(), -1.0f);
-                in.push_back({sizeof(lw_tensor), x[s].data(), x[s].size(), 0});
-                out.push_back({sizeof(lw_tensor), y[s].data(), x[s].size(), 0});
-                out.push_back({sizeof(lw_tensor), y[s].data() + x[s].size(), x[s].size(), 0});
+                in.push_back({sizeof(lw_run_tensor), x[s].data(), x[s].size(), 0});
+                out.push_back({sizeof(lw_run_tensor), y[s].data(), x[s].size(), 0});
+                out.push_back({sizeof(lw_run_tensor), y[s].data() + x[s].size(), x[s].size(), 0});
             }
             REQUIRE(lw_run_batch(runner.runner, n, in.data(), 1, out.data(), 2) == LW_OK);
             CHECK(y == expected);
@@ -111,8 +111,8 @@ TEST_CASE("threads: a batch is checked whole before any of it runs, and names th
     const Model model(tiles_model());
     Runner runner(model, 2, 2);
     std::vector<float> x(10, 1.0f), y(40, -1.0f);
-    std::vector<lw_tensor> in(4, {sizeof(lw_tensor), x.data(), x.size(), 0}), out;
-    for (size_t s = 0; s < 4; ++s) out.push_back({sizeof(lw_tensor), y.data() + 10 * s, x.size(), 0});
+    std::vector<lw_run_tensor> in(4, {sizeof(lw_run_tensor), x.data(), x.size(), 0}), out;
+    for (size_t s = 0; s < 4; ++s) out.push_back({sizeof(lw_run_tensor), y.data() + 10 * s, x.size(), 0});
     in[2].rows = 0;
     CHECK(lw_run_batch(runner.runner, 4, in.data(), 1, out.data(), 1) == LW_INVALID_ARGUMENT);
     CHECK(std::string(lw_last_error()).find("sequence 2: ") == 0);
@@ -122,7 +122,7 @@ TEST_CASE("threads: a batch is checked whole before any of it runs, and names th
     CHECK(y == std::vector<float>(40, -1.0f));
     in[1].struct_size = 8;
     CHECK(lw_run_batch(runner.runner, 4, in.data(), 1, out.data(), 1) == LW_INVALID_ARGUMENT);
-    in[1].struct_size = sizeof(lw_tensor);
+    in[1].struct_size = sizeof(lw_run_tensor);
     CHECK(lw_run_batch(runner.runner, 4, in.data(), 1, nullptr, 1) == LW_INVALID_ARGUMENT);
     CHECK(lw_run_batch(runner.runner, 4, nullptr, 1, out.data(), 1) == LW_INVALID_ARGUMENT);
     CHECK(lw_run_batch(nullptr, 4, in.data(), 1, out.data(), 1) == LW_INVALID_ARGUMENT);

@@ -117,7 +117,7 @@ class TrustTest(Cli):
         self.assertEqual(compiled.returncode, OK, compiled.stderr)
         kernels = self.scratch / "bare.kernels.c"
         self.assertIn("bare.kernels.c", compiled.stdout)
-        self.assertIn("const lw_kernels longwave_kernels_tiny =", kernels.read_text())
+        self.assertIn("const lw_model_kernels longwave_kernels_tiny =", kernels.read_text())
         shown = self.inspected(out)
         self.assertEqual([(v["in_file"], v["code_bytes"]) for v in shown["variants"]], [(False, 0)])
         self.assertIn(": not in the file, ", self.run_cli("inspect", out).stdout)

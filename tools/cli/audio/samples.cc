@@ -23,9 +23,9 @@ namespace {
 
 void make_up(const lw_input_info &input, size_t rows, Random &random, std::vector<float> &floats,
              std::vector<int32_t> &ids) {
-    if (input.kind == LW_TOKENS) {
+    if (input.kind == LW_INPUT_TOKENS) {
         for (size_t i = 0; i < rows; i++) ids.push_back(static_cast<int32_t>(random.below(input.vocabulary)));
-    } else if (input.kind == LW_FEATURES) {
+    } else if (input.kind == LW_INPUT_FEATURES) {
         for (size_t i = 0; i < rows * input.width; i++) floats.push_back(static_cast<float>(random.normal()));
     } else {
         // Noise of a changing colour whose level moves between silence and loud speech every 50 ms.
@@ -48,7 +48,7 @@ Status from_array(const lw_input_info &input, const Array &array, const std::str
         return Status::input(what + ": the last dimension must be " + std::to_string(input.width) +
                              ", the width of input " + input.name);
     for (double value : array.data) {
-        if (input.kind != LW_TOKENS) {
+        if (input.kind != LW_INPUT_TOKENS) {
             floats.push_back(static_cast<float>(value));
         } else if (value != std::floor(value) || value < 0 || value >= input.vocabulary) {
             return Status::input(what + ": token id " + format("%g", value) +
@@ -137,7 +137,7 @@ Expected<Sequence> read_inputs(const Model &model, const std::vector<std::string
             LW_ASSIGN(const Array array, read_npy(path));
             LW_TRY(from_array(input, array, path, floats, ids));
         } else {
-            if (input.kind != LW_AUDIO)
+            if (input.kind != LW_INPUT_AUDIO)
                 return Status::usage("--input " + text + ": input " + input.name + " needs a .npy file");
             audio::Options options;
             options.sample_rate = input.sample_rate;
@@ -146,7 +146,7 @@ Expected<Sequence> read_inputs(const Model &model, const std::vector<std::string
             LW_ASSIGN(audio::Audio audio, audio::read(path, options));
             floats = std::move(audio.samples);
         }
-        const size_t rows = input.kind == LW_TOKENS ? ids.size() : floats.size() / input.width;
+        const size_t rows = input.kind == LW_INPUT_TOKENS ? ids.size() : floats.size() / input.width;
         if (rows == 0) return Status::input("--input " + text + ": contains no rows");
         LW_TRY(check_capacity(model, text, rows, most));
         if (result.rows != 0 && rows != result.rows)

@@ -93,7 +93,7 @@ Expected<Spotter> Spotter::create(const artifact::View &artifact, const Model &m
 
 Status Spotter::pull(const OnEvent &event) {
     for (;;) {
-        lw_event next = {};
+        lw_spotter_event next = {};
         next.struct_size = sizeof next;
         const lw_status status = lw_spotter_pull(handle_.get(), &next);
         if (status == LW_AGAIN || status == LW_END) return {};

@@ -20,7 +20,7 @@ struct DecisionFlags {
 
 class Spotter {
 public:
-    using OnEvent = std::function<void(const lw_event &event)>;
+    using OnEvent = std::function<void(const lw_spotter_event &event)>;
 
     // Fault::usage when the artifact has no decision settings or a flag names no word of it.
     static Expected<Spotter> create(const artifact::View &artifact, const Model &model,

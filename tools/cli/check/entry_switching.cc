@@ -49,7 +49,7 @@ private:
     const void *input() const {
         const lw_input_info &info = reference_.model().inputs[0];
         return static_cast<const uint8_t *>(reference_.in.data(0)) +
-               at_ * 4 * (info.kind == LW_TOKENS ? 1 : info.width);
+               at_ * 4 * (info.kind == LW_INPUT_TOKENS ? 1 : info.width);
     }
 
     Status move() {

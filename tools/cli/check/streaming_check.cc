@@ -16,7 +16,7 @@ using Rows = std::vector<std::vector<float>>; // by output, all rows in order
 
 const void *tick(const Model &model, const Sequence &in, size_t at) {
     return static_cast<const uint8_t *>(in.data(0)) +
-           at * 4 * (model.inputs[0].kind == LW_TOKENS ? 1 : model.inputs[0].width);
+           at * 4 * (model.inputs[0].kind == LW_INPUT_TOKENS ? 1 : model.inputs[0].width);
 }
 
 // Streams the first `ticks` of the sequence in pushes of the sizes `size()` gives.

@@ -67,7 +67,7 @@ Expected<std::vector<std::vector<float>>> rows_of_windows(const Model &model, co
     const uint64_t window = window_of(model), hop = model.info.stream_block;
     LW_ASSIGN(const std::vector<Adds> outputs, adds_of(model, window, hop, ticks));
     LW_ASSIGN(Runner runner, Runner::create(model));
-    const size_t width = model.inputs[0].kind == LW_TOKENS ? 1 : model.inputs[0].width;
+    const size_t width = model.inputs[0].kind == LW_INPUT_TOKENS ? 1 : model.inputs[0].width;
     std::vector<std::vector<float>> rows(outputs.size());
     // The last rows come from windows that end in silence.
     for (uint64_t f = 0; f * hop < ticks + window; f++) {

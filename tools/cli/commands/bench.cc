@@ -72,7 +72,7 @@ ordered_json quantiles(const std::vector<double> &seconds) {
 
 const uint8_t *tick_of(const Model &model, const Sequence &in, size_t at) {
     return static_cast<const uint8_t *>(in.data(0)) +
-           at * 4 * (model.inputs[0].kind == LW_TOKENS ? 1 : model.inputs[0].width);
+           at * 4 * (model.inputs[0].kind == LW_INPUT_TOKENS ? 1 : model.inputs[0].width);
 }
 
 // So that the first opening reads from the disk.

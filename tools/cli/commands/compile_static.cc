@@ -126,7 +126,7 @@ Status measure(const Constants &constants, StaticSizes &sizes) {
         lw_stream_options options = {};
         options.struct_size = sizeof options;
         options.entry = entry;
-        options.format = input.kind == LW_TOKENS ? LW_I32 : LW_F32;
+        options.format = input.kind == LW_INPUT_TOKENS ? LW_I32 : LW_F32;
         LW_TRY(status_of(lw_stream_size(opened, &options, &size, &alignment), "the static model"));
         sizes.stream = std::max<uint64_t>(sizes.stream, size);
     }

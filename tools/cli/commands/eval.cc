@@ -96,7 +96,7 @@ public:
             const uint32_t label = clips[i].label;
             const bool word = spotter.fires(label);
             bool heard = false;
-            const auto event = [&](const lw_event &e) {
+            const auto event = [&](const lw_spotter_event &e) {
                 if (word && e.label == label) heard = true;
                 else (word ? wrong : on_others)++;
             };
@@ -124,7 +124,7 @@ public:
         LW_TRY(spotter.reset());
         Progress progress;
         size_t now = 0;
-        const auto event = [&](const lw_event &e) {
+        const auto event = [&](const lw_spotter_event &e) {
             events.push_back({{"word", e.word},
                               {"score", e.score},
                               {"t", spotter.seconds(e.tick)},

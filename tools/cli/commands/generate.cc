@@ -62,7 +62,7 @@ public:
         start_ = now();
         const char *reason = "tokens";
         while (written_ < flags_.tokens && !stopped && out_.read() && !stops_.complete()) {
-            LW_ASSIGN(const lw_token token, generator_.next());
+            LW_ASSIGN(const lw_generator_token token, generator_.next());
             written_++;
             const std::string_view bytes = tokens_.bytes(token.id);
             const std::string shown = stops_.add(bytes);
@@ -89,7 +89,7 @@ private:
         }
         return {};
     }
-    void print(const lw_token &token, std::string_view bytes) {
+    void print(const lw_generator_token &token, std::string_view bytes) {
         line({{"type", "token"},
               {"id", token.id},
               {"text", std::string(bytes)},

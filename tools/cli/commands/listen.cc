@@ -92,7 +92,7 @@ private:
     Status listen(audio::Reader &reader) {
         std::vector<float> chunk(chunk_size());
         double next_stats = flags_.stats_every;
-        const auto on_event = [this](const lw_event &event) { print_keyword(event); };
+        const auto on_event = [this](const lw_spotter_event &event) { print_keyword(event); };
         const double start = now();
         while (!stopped && lines_.read()) {
             LW_ASSIGN(const size_t n, reader.read(chunk.data(), chunk.size()));
@@ -138,7 +138,7 @@ private:
                       {"device", name_of(model_.device.get())},
                       {"decision", spotter_.settings()}});
     }
-    void print_keyword(const lw_event &event) {
+    void print_keyword(const lw_spotter_event &event) {
         events_++;
         write_controls(panel_.clear());
         if (trace_) trace_->keyword(event.word, event.score, spotter_.seconds(event.tick));

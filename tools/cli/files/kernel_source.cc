@@ -32,7 +32,7 @@ std::string kernel_source(const std::string &name, const artifact::DetachedCode 
     const std::string table = c_name(name), image = table + "_image";
     std::string text = "/* Kernels of a model for " + code.target +
                        ", written by `longwave compile --no-code`. Compile without -flto. Use:\n"
-                       " *   extern const lw_kernels " +
+                       " *   extern const lw_model_kernels " +
                        table +
                        ";\n"
                        " *   options.kernels = &" +
@@ -59,15 +59,15 @@ std::string kernel_source(const std::string &name, const artifact::DetachedCode 
         const std::string symbol = format("%s_%zu", table.c_str(), k);
         text += format("        \".set %s,%s+%u\\n.type %s,%%function\\n\"\n", symbol.c_str(), image.c_str(),
                        function.offset, symbol.c_str());
-        list += "    {sizeof(lw_kernel), {" + bytes_of(function.hash) + "}, " +
+        list += "    {sizeof(lw_model_kernel), {" + bytes_of(function.hash) + "}, " +
                 format("%" PRIu64, function.scratch) + ", " + symbol + "},\n";
     }
     text += "        \".popsection\\n\");\n\n";
     for (size_t k = 0; k < code.functions.size(); ++k)
         text +=
             format("extern __attribute__((visibility(\"hidden\"))) int %s_%zu(void **);\n", table.c_str(), k);
-    return text + "static const lw_kernel list[] = {\n" + list + "};\n" + "const lw_kernels " + table +
-           " = {sizeof(lw_kernels), {" + bytes_of(code.hash) + "}, list, " +
+    return text + "static const lw_model_kernel list[] = {\n" + list + "};\n" + "const lw_model_kernels " +
+           table + " = {sizeof(lw_model_kernels), {" + bytes_of(code.hash) + "}, list, " +
            std::to_string(code.functions.size()) + "};\n";
 }
 

@@ -9,7 +9,7 @@ namespace longwave::cli {
 // Where it lies beside the compiled model: kws.lw and kws.kernels.c.
 std::string kernel_source_path(const std::string &model_path);
 
-// C for GCC and Clang that defines one symbol, `const lw_kernels longwave_kernels_NAME`. In NAME,
+// C for GCC and Clang that defines one symbol, `const lw_model_kernels longwave_kernels_NAME`. In NAME,
 // what C does not allow is '_'. The machine code is the linked image as it is: so the program
 // computes the same bits as the checked file.
 std::string kernel_source(const std::string &name, const artifact::DetachedCode &code);

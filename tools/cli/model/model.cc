@@ -165,7 +165,7 @@ Expected<Model> Model::describe(lw_model *model, std::shared_ptr<lw_device> devi
 }
 
 const lw_input_info *Model::audio() const {
-    return inputs.size() == 1 && inputs[0].kind == LW_AUDIO ? &inputs[0] : nullptr;
+    return inputs.size() == 1 && inputs[0].kind == LW_INPUT_AUDIO ? &inputs[0] : nullptr;
 }
 
 int Model::stream_output(const std::string &name) const {
@@ -175,9 +175,9 @@ int Model::stream_output(const std::string &name) const {
 }
 
 // The next entry of the list lies struct_size bytes on.
-const lw_entry_info &Model::entry(uint32_t index) const {
+const lw_stream_entry_info &Model::entry(uint32_t index) const {
     const auto *bytes = reinterpret_cast<const uint8_t *>(info.stream_entries);
-    return *reinterpret_cast<const lw_entry_info *>(bytes + index * info.stream_entries->struct_size);
+    return *reinterpret_cast<const lw_stream_entry_info *>(bytes + index * info.stream_entries->struct_size);
 }
 
 } // namespace longwave::cli

@@ -62,7 +62,7 @@ struct Model {
 
     const lw_input_info *audio() const;               // the only input, if it is audio
     int stream_output(const std::string &name) const; // -1: there is none
-    const lw_entry_info &entry(uint32_t index) const; // of the stream entries
+    const lw_stream_entry_info &entry(uint32_t index) const; // of the stream entries
 private:
     // The devices stay for as long as the model does; null: the CPU.
     static Expected<Model> describe(lw_model *model, std::shared_ptr<lw_device> device = nullptr,

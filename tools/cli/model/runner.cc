@@ -10,7 +10,7 @@ Expected<Runner> Runner::create(const Model &model, uint32_t threads) {
     Runner result;
     result.model_ = &model;
     if (model.remote) return result;
-    lw_run_options options = {};
+    lw_runner_options options = {};
     options.struct_size = sizeof options;
     options.format = LW_F32;
     options.threads = threads;
@@ -27,15 +27,15 @@ uint64_t rows_after(const lw_output_info &output, uint64_t ticks) {
 
 Expected<std::vector<std::vector<float>>> Runner::run(const Sequence &in) {
     if (model_->remote) return run_remotely(*model_, in);
-    std::vector<lw_tensor> inputs, outputs;
+    std::vector<lw_run_tensor> inputs, outputs;
     for (size_t i = 0; i < model_->inputs.size(); i++)
-        inputs.push_back({sizeof(lw_tensor), const_cast<void *>(in.data(i)), in.rows,
+        inputs.push_back({sizeof(lw_run_tensor), const_cast<void *>(in.data(i)), in.rows,
                           in.lengths.empty() ? 0 : in.lengths[i]});
     std::vector<std::vector<float>> results;
     for (const lw_output_info &output : model_->run_outputs) {
         const size_t rows = static_cast<size_t>(rows_after(output, model_->info.run_capacity));
         results.emplace_back(rows * output.width);
-        outputs.push_back({sizeof(lw_tensor), results.back().data(), rows, 0});
+        outputs.push_back({sizeof(lw_run_tensor), results.back().data(), rows, 0});
     }
     LW_TRY(status_of(lw_run(handle_.get(), inputs.data(), inputs.size(), outputs.data(), outputs.size()),
                      "run"));

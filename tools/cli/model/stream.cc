@@ -5,12 +5,12 @@
 
 namespace longwave::cli {
 
-Expected<Stream> Stream::create(const Model &model, lw_format format, uint32_t entry) {
+Expected<Stream> Stream::create(const Model &model, lw_sample_format format, uint32_t entry) {
     if (!model.info.has_stream)
         return Status::usage(
             std::string(model.info.name) +
             ": the model has no stream entry; compile it with --stream, or use `longwave run`");
-    const bool tokens = model.inputs.at(0).kind == LW_TOKENS;
+    const bool tokens = model.inputs.at(0).kind == LW_INPUT_TOKENS;
     lw_stream_options options = {};
     options.struct_size = sizeof options;
     options.format = tokens ? LW_I32 : format;
@@ -34,7 +34,7 @@ Expected<Stream> Stream::create(const Model &model, lw_format format, uint32_t e
 
 Status Stream::pull(const OnRow &row) {
     for (;;) {
-        lw_rows out = {};
+        lw_stream_rows out = {};
         out.struct_size = sizeof out;
         out.data = rows_.data();
         out.capacity = rows_.size();

@@ -19,7 +19,7 @@ using OnRow = std::function<void(const StreamRow &row)>;
 
 class Stream {
 public:
-    static Expected<Stream> create(const Model &model, lw_format format = LW_F32, uint32_t entry = 0);
+    static Expected<Stream> create(const Model &model, lw_sample_format format = LW_F32, uint32_t entry = 0);
     // All n ticks, handing out rows as they appear. `samples` holds n × width elements of the
     // format.
     Status push(const void *samples, size_t n, const OnRow &row);

@@ -6,7 +6,7 @@ namespace longwave::cli {
 
 struct RemoteDescription {
     std::deque<std::string> texts; // whose addresses stay
-    std::vector<lw_entry_info> entries;
+    std::vector<lw_stream_entry_info> entries;
     std::vector<lw_state_field> fields;
     std::deque<std::vector<uint32_t>> dims;
 
@@ -37,7 +37,7 @@ void read_outputs(Message &in, RemoteDescription &kept, std::vector<lw_output_in
 
 void read_entries(Message &in, RemoteDescription &kept) {
     for (uint32_t n = in.take<uint32_t>(); n > 0 && !in.failed(); n--) {
-        lw_entry_info entry = {};
+        lw_stream_entry_info entry = {};
         entry.struct_size = sizeof entry;
         entry.block = in.take<uint32_t>();
         entry.delay = in.take<uint32_t>();
@@ -57,7 +57,7 @@ void read_fields(Message &in, RemoteDescription &kept) {
         field.layer = kept.keep(in.text());
         field.name = kept.keep(in.text());
         field.kind = static_cast<lw_state_kind>(in.take<uint32_t>());
-        field.elem = static_cast<lw_elem>(in.take<uint32_t>());
+        field.elem = static_cast<lw_state_elem>(in.take<uint32_t>());
         field.bytes = in.take<uint64_t>();
         std::vector<uint32_t> dims;
         for (uint32_t d = in.take<uint32_t>(); d > 0 && !in.failed(); d--) dims.push_back(in.take<uint32_t>());
@@ -182,7 +182,7 @@ Status RemoteStream::copy_from(const RemoteStream &other) {
 Expected<std::vector<std::vector<float>>> run_remotely(const Model &model, const Sequence &in) {
     Request request;
     for (size_t i = 0; i < model.inputs.size(); i++) {
-        const bool tokens = model.inputs[i].kind == LW_TOKENS;
+        const bool tokens = model.inputs[i].kind == LW_INPUT_TOKENS;
         const size_t bytes = in.rows * 4 * (tokens ? 1 : size_t{model.inputs[i].width});
         request.put(uint64_t{in.rows}).put(uint64_t{in.lengths.empty() ? 0 : in.lengths[i]}).put(uint64_t{bytes});
         request.put_bytes(in.data(i), bytes);

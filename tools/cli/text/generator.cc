@@ -68,7 +68,7 @@ void SamplingFlags::add(CommandLine &app) {
 Expected<uint32_t> logits_of(const Model &model, const std::string &path) {
     if (!model.info.has_stream)
         return Status::usage(path + ": the model has no stream entry; compile it with --blocks 1,64");
-    if (model.inputs.size() != 1 || model.inputs[0].kind != LW_TOKENS)
+    if (model.inputs.size() != 1 || model.inputs[0].kind != LW_INPUT_TOKENS)
         return Status::usage(path + ": not a language model: its input is not token ids");
     for (uint32_t i = 0; i < model.stream_outputs.size(); i++) {
         const lw_output_info &output = model.stream_outputs[i];
@@ -119,8 +119,8 @@ Status Generator::prompt(const std::vector<int32_t> &ids) {
     return status_of(lw_generator_prompt(handle_.get(), ids.data(), ids.size()), "prompt");
 }
 
-Expected<lw_token> Generator::next() {
-    lw_token token = {};
+Expected<lw_generator_token> Generator::next() {
+    lw_generator_token token = {};
     token.struct_size = sizeof token;
     LW_TRY(status_of(lw_generator_next(handle_.get(), &token), "generate"));
     return token;

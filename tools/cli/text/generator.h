@@ -28,7 +28,7 @@ public:
     static Expected<Generator> create(const Model &model, const std::string &path, const SamplingFlags &flags,
                                       uint32_t recent, bool log_probabilities, bool likely_only);
     Status prompt(const std::vector<int32_t> &ids);
-    Expected<lw_token> next();
+    Expected<lw_generator_token> next();
     std::vector<int32_t> recent() const; // results of next() since the last prompt
     Expected<std::vector<uint8_t>> save() const;
     Status load(const std::string &name, std::string_view state);

@@ -22,13 +22,13 @@ size_t ticks_of(const Array &array, const lw_input_info &input) {
                               .c_str());
 }
 
-lw_format format_of(const Array &array, const lw_input_info &input, bool &fits) {
+lw_sample_format format_of(const Array &array, const lw_input_info &input, bool &fits) {
     fits = true;
-    if (input.kind == LW_TOKENS) {
+    if (input.kind == LW_INPUT_TOKENS) {
         fits = array.dtype() == nb::dtype<int32_t>();
         return LW_I32;
     }
-    if (input.kind == LW_AUDIO && array.dtype() == nb::dtype<int16_t>()) return LW_S16;
+    if (input.kind == LW_INPUT_AUDIO && array.dtype() == nb::dtype<int16_t>()) return LW_S16;
     fits = array.dtype() == nb::dtype<float>();
     return LW_F32;
 }
@@ -39,21 +39,21 @@ Samples samples(nb::handle values, const lw_input_info &input) {
     Array array;
     nb::object keeps = nb::borrow(values);
     bool fits = false;
-    lw_format format = input.kind == LW_TOKENS ? LW_I32 : LW_F32;
+    lw_sample_format format = input.kind == LW_INPUT_TOKENS ? LW_I32 : LW_F32;
     if (nb::try_cast(values, array, false)) format = format_of(array, input, fits);
     if (!fits) { // another type or layout: NumPy converts or says why not
         const nb::object numpy = nb::module_::import_("numpy");
         nb::object given = numpy.attr("asarray")(values);
         const std::string kind = nb::cast<nb::str>(given.attr("dtype").attr("kind")).c_str();
-        const bool sound = input.kind == LW_AUDIO && kind == "i" &&
+        const bool sound = input.kind == LW_INPUT_AUDIO && kind == "i" &&
                            nb::cast<size_t>(given.attr("dtype").attr("itemsize")) == 2;
-        if (!sound && kind != (input.kind == LW_TOKENS ? "i" : "f"))
+        if (!sound && kind != (input.kind == LW_INPUT_TOKENS ? "i" : "f"))
             throw nb::type_error(("input " + std::string(input.name) + ": expected " +
-                                  (input.kind == LW_TOKENS  ? "integers"
-                                   : input.kind == LW_AUDIO ? "floats, or int16 audio"
+                                  (input.kind == LW_INPUT_TOKENS  ? "integers"
+                                   : input.kind == LW_INPUT_AUDIO ? "floats, or int16 audio"
                                                             : "floats"))
                                      .c_str());
-        format = input.kind == LW_TOKENS ? LW_I32 : sound ? LW_S16 : LW_F32;
+        format = input.kind == LW_INPUT_TOKENS ? LW_I32 : sound ? LW_S16 : LW_F32;
         if (format == LW_I32 && nb::cast<size_t>(given.attr("size")) > 0 &&
             (nb::cast<int64_t>(given.attr("max")()) > INT32_MAX ||
              nb::cast<int64_t>(given.attr("min")()) < INT32_MIN))

@@ -97,7 +97,7 @@ public:
 
 private:
     struct Runner; // a lw_runner with its settings, kept for the next call
-    std::unique_ptr<Runner> take_runner(const lw_model *model, lw_format format, uint32_t threads);
+    std::unique_ptr<Runner> take_runner(const lw_model *model, lw_sample_format format, uint32_t threads);
     void keep_runner(std::unique_ptr<Runner> runner);
 
     std::shared_ptr<lw_model> model_;
@@ -111,7 +111,7 @@ struct Samples {
     nb::object array;
     const void *data;
     size_t ticks;
-    lw_format format;
+    lw_sample_format format;
 };
 // `width` floats per tick. Accepts float32 and, for audio, int16 (divided by 32768) without a copy;
 // other float types are converted. Errors: TypeError and ValueError that say what was expected.

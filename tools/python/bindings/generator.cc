@@ -52,7 +52,7 @@ public:
         });
     }
     Token next() {
-        auto token = make<lw_token>();
+        auto token = make<lw_generator_token>();
         writer_.use([&](Writer *w) { check(lw_generator_next(w->generator, &token)); });
         return {token.id, token.log_probability, token.position, token.stop != 0};
     }

@@ -10,7 +10,7 @@ using namespace nb::literals;
 
 struct Model::Runner {
     lw_runner *runner = nullptr;
-    lw_format format = LW_F32;
+    lw_sample_format format = LW_F32;
     uint32_t threads = 1;
     ~Runner() { lw_runner_destroy(runner); }
 };
@@ -142,7 +142,8 @@ void Model::close() {
     model_.reset();
 }
 
-std::unique_ptr<Model::Runner> Model::take_runner(const lw_model *model, lw_format format, uint32_t threads) {
+std::unique_ptr<Model::Runner> Model::take_runner(const lw_model *model, lw_sample_format format,
+                                                  uint32_t threads) {
     {
         const std::lock_guard<std::mutex> lock(runners_lock_);
         for (auto &kept : runners_)
@@ -155,7 +156,7 @@ std::unique_ptr<Model::Runner> Model::take_runner(const lw_model *model, lw_form
     auto made = std::make_unique<Runner>();
     made->format = format;
     made->threads = threads;
-    auto options = make<lw_run_options>();
+    auto options = make<lw_runner_options>();
     options.format = format == LW_I32 ? LW_F32 : format;
     options.threads = threads;
     check(lw_runner_create(model, &options, &made->runner));
@@ -175,12 +176,12 @@ nb::object Model::run(nb::args inputs, uint32_t length, uint32_t threads) {
         fail(LW_INVALID_ARGUMENT,
              "expected " + std::to_string(info.inputs) + " inputs, got " + std::to_string(inputs.size()));
     std::vector<Samples> given;
-    std::vector<lw_tensor> in;
+    std::vector<lw_run_tensor> in;
     for (uint32_t i = 0; i < info.inputs; i++) {
         given.push_back(samples(inputs[i], input_info(model.get(), i)));
         if (given[i].format != given[0].format)
             fail(LW_INVALID_ARGUMENT, "inputs of one type were expected: all float32 or all int16");
-        auto tensor = make<lw_tensor>();
+        auto tensor = make<lw_run_tensor>();
         tensor.data = const_cast<void *>(given[i].data); // read only
         tensor.rows = given[i].ticks;
         tensor.length = length;
@@ -188,9 +189,9 @@ nb::object Model::run(nb::args inputs, uint32_t length, uint32_t threads) {
     }
     const std::vector<lw_output_info> outputs = run_outputs(model.get());
     std::vector<std::unique_ptr<float[]>> room;
-    std::vector<lw_tensor> out;
+    std::vector<lw_run_tensor> out;
     for (const lw_output_info &output : outputs) {
-        auto tensor = make<lw_tensor>();
+        auto tensor = make<lw_run_tensor>();
         tensor.rows =
             output.clock_num ? uint64_t{given[0].ticks} * output.clock_num / output.clock_den + 1 : 1;
         room.emplace_back(new float[tensor.rows * output.width]);

@@ -84,7 +84,7 @@ private:
     }
     void pull(lw_spotter *s, std::vector<Event> &events) const {
         for (;;) {
-            auto event = make<lw_event>();
+            auto event = make<lw_spotter_event>();
             const lw_status status = lw_spotter_pull(s, &event);
             if (status == LW_AGAIN || status == LW_END) return;
             check(status);
@@ -94,7 +94,7 @@ private:
     }
 
     lw_input_info input_;
-    lw_format format_;
+    lw_sample_format format_;
     Owned<lw_spotter> spotter_;
 };
 

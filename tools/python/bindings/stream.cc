@@ -18,7 +18,7 @@ struct Row {
 class Stream {
 public:
     Stream(const Model &model, uint32_t entry, uint32_t queue, const std::string &format)
-        : input_(input_info(model.get(), 0)), format_(input_.kind == LW_TOKENS ? LW_I32 : LW_F32),
+        : input_(input_info(model.get(), 0)), format_(input_.kind == LW_INPUT_TOKENS ? LW_I32 : LW_F32),
           stream_(create(model, entry, queue, format), lw_stream_destroy, model.share(), "the stream") {
         auto info = make<lw_model_info>();
         check(lw_model_get_info(model.get(), &info));
@@ -53,7 +53,7 @@ public:
 
     // The next row, or None.
     nb::object pull() {
-        auto out = make<lw_output>();
+        auto out = make<lw_stream_row>();
         std::unique_ptr<float[]> data;
         const bool more = stream_.use([&](lw_stream *s) {
             const lw_status status = lw_stream_pull(s, &out);
@@ -141,7 +141,7 @@ private:
     }
     static void pull_all(lw_stream *s, std::vector<std::vector<float>> &rows) {
         for (;;) {
-            auto out = make<lw_output>();
+            auto out = make<lw_stream_row>();
             const lw_status status = lw_stream_pull(s, &out);
             if (status == LW_AGAIN || status == LW_END) return;
             check(status);
@@ -155,7 +155,7 @@ private:
     }
 
     lw_input_info input_;
-    lw_format format_;
+    lw_sample_format format_;
     std::vector<lw_output_info> outputs_;
     Owned<lw_stream> stream_;
 };

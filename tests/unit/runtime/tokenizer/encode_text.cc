@@ -14,9 +14,9 @@ int main(int argc, char **argv) {
     options.struct_size = sizeof options;
     options.vocabulary = static_cast<uint32_t>(std::strtoul(argv[2], nullptr, 10));
     lw_tokenizer *tokenizer = nullptr;
-    lw_decoder *decoder = nullptr;
+    lw_text_decoder *decoder = nullptr;
     if (lw_tokenizer_open(argv[1], &options, &tokenizer) != LW_OK ||
-        lw_decoder_create(tokenizer, &decoder) != LW_OK)
+        lw_text_decoder_create(tokenizer, &decoder) != LW_OK)
         return std::fprintf(stderr, "%s\n", lw_text_last_error()), 1;
     for (size_t n; std::cin >> n;) {
         std::string text(n, '\0'), again;
@@ -30,16 +30,16 @@ int main(int argc, char **argv) {
         size_t size = 0;
         for (const int32_t id : ids) {
             std::printf("%d ", id);
-            if (lw_decoder_push(decoder, id, &piece, &size) != LW_OK) return 1;
+            if (lw_text_decoder_push(decoder, id, &piece, &size) != LW_OK) return 1;
             again.append(piece, size);
         }
-        if (lw_decoder_finish(decoder, &piece, &size) != LW_OK) return 1;
+        if (lw_text_decoder_finish(decoder, &piece, &size) != LW_OK) return 1;
         again.append(piece, size);
         std::printf("\n");
         if (again != text && again != ' ' + text) // some tokenizers put a space in front
             return std::fprintf(stderr, "a text of %zu bytes came back as %zu others\n", n, again.size()), 1;
     }
-    lw_decoder_destroy(decoder);
+    lw_text_decoder_destroy(decoder);
     lw_tokenizer_close(tokenizer);
     return 0;
 }

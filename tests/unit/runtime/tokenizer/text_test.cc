@@ -19,7 +19,7 @@ constexpr const char *folder =
     "tests/unit/runtime/tokenizer/tokenizers/"; // tests run at the root of the tree
 
 using Tokenizer = std::unique_ptr<lw_tokenizer, void (*)(lw_tokenizer *)>;
-using Decoder = std::unique_ptr<lw_decoder, void (*)(lw_decoder *)>;
+using Decoder = std::unique_ptr<lw_text_decoder, void (*)(lw_text_decoder *)>;
 
 Tokenizer opened(const std::string &name, uint32_t vocabulary = 0) {
     lw_tokenizer_options options = {};
@@ -46,22 +46,22 @@ std::vector<int32_t> encoded(const lw_tokenizer *tokenizer, const std::string &t
 }
 
 Decoder decoder_of(const lw_tokenizer *tokenizer) {
-    lw_decoder *decoder = nullptr;
-    REQUIRE(lw_decoder_create(tokenizer, &decoder) == LW_OK);
-    return {decoder, lw_decoder_destroy};
+    lw_text_decoder *decoder = nullptr;
+    REQUIRE(lw_text_decoder_create(tokenizer, &decoder) == LW_OK);
+    return {decoder, lw_text_decoder_destroy};
 }
 
-std::string pushed(lw_decoder *decoder, int32_t id) {
+std::string pushed(lw_text_decoder *decoder, int32_t id) {
     const char *text = nullptr;
     size_t size = 0;
-    REQUIRE(lw_decoder_push(decoder, id, &text, &size) == LW_OK);
+    REQUIRE(lw_text_decoder_push(decoder, id, &text, &size) == LW_OK);
     return {text, size};
 }
 
-std::string finished(lw_decoder *decoder) {
+std::string finished(lw_text_decoder *decoder) {
     const char *text = nullptr;
     size_t size = 0;
-    REQUIRE(lw_decoder_finish(decoder, &text, &size) == LW_OK);
+    REQUIRE(lw_text_decoder_finish(decoder, &text, &size) == LW_OK);
     return {text, size};
 }
 
@@ -159,10 +159,10 @@ TEST_CASE("failures have a status and a reason, and change nothing") {
     const Decoder decoder = decoder_of(letters.get());
     const char *text = nullptr;
     CHECK(pushed(decoder.get(), 0xC3).empty());
-    CHECK(lw_decoder_push(decoder.get(), 256, &text, &n) == LW_BAD_TOKEN);
+    CHECK(lw_text_decoder_push(decoder.get(), 256, &text, &n) == LW_BAD_TOKEN);
     CHECK(pushed(decoder.get(), 0xA9) == "\xC3\xA9"); // nothing was lost
     lw_tokenizer_close(nullptr);
-    lw_decoder_destroy(nullptr);
+    lw_text_decoder_destroy(nullptr);
 }
 
 TEST_CASE("threads share a tokenizer") {

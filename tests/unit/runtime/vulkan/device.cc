@@ -98,23 +98,23 @@ lw_open_options on(const lw_device *device) {
 lw_status run_audio(lw_runner *runner, const std::vector<float> &x, Results *results, size_t length) {
     results->y.assign(x.size(), -1);
     results->mean.assign(1, -1);
-    const lw_tensor in{sizeof(lw_tensor), const_cast<float *>(x.data()), x.size(), length};
-    lw_tensor out[2] = {{sizeof(lw_tensor), results->y.data(), results->y.size(), 0},
-                        {sizeof(lw_tensor), results->mean.data(), 1, 0}};
+    const lw_run_tensor in{sizeof(lw_run_tensor), const_cast<float *>(x.data()), x.size(), length};
+    lw_run_tensor out[2] = {{sizeof(lw_run_tensor), results->y.data(), results->y.size(), 0},
+                        {sizeof(lw_run_tensor), results->mean.data(), 1, 0}};
     return lw_run(runner, &in, 1, out, 2);
 }
 
 void check_batch(lw_runner *one, lw_runner *threads, size_t n) {
     std::vector<std::vector<float>> x;
     std::vector<Results> batched(n);
-    std::vector<lw_tensor> in, out;
+    std::vector<lw_run_tensor> in, out;
     for (size_t s = 0; s < n; ++s) x.push_back(noise(20 + 3 * s, static_cast<uint32_t>(s)));
     for (size_t s = 0; s < n; ++s) {
         batched[s].y.resize(x[s].size());
         batched[s].mean.resize(1);
-        in.push_back({sizeof(lw_tensor), x[s].data(), x[s].size(), 0});
-        out.push_back({sizeof(lw_tensor), batched[s].y.data(), x[s].size(), 0});
-        out.push_back({sizeof(lw_tensor), batched[s].mean.data(), 1, 0});
+        in.push_back({sizeof(lw_run_tensor), x[s].data(), x[s].size(), 0});
+        out.push_back({sizeof(lw_run_tensor), batched[s].y.data(), x[s].size(), 0});
+        out.push_back({sizeof(lw_run_tensor), batched[s].mean.data(), 1, 0});
     }
     REQUIRE(lw_run_batch(threads, n, in.data(), 1, out.data(), 2) == LW_OK);
     for (size_t s = 0; s < n; ++s) {

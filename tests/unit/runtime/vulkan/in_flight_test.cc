@@ -164,7 +164,7 @@ TEST_CASE("vulkan streams in flight: finish, save, copy, load, reset and prefill
     SUBCASE("prefill") {
         InFlight pair(opened);
         REQUIRE(lw_stream_prefill(pair.stream, pair.x.data() + 2 * block, 2 * block) == LW_OK);
-        lw_output out{}; // it leaves the rows of the last block alone
+        lw_stream_row out{}; // it leaves the rows of the last block alone
         out.struct_size = sizeof out;
         for (size_t row = 3 * block; row < 4 * block; ++row) {
             REQUIRE(lw_stream_pull(pair.stream, &out) == LW_OK);
@@ -214,7 +214,7 @@ TEST_CASE("vulkan streams in flight: a failure is reported, and reset begins ane
     for (const bool flush : {true, false}) {
         InFlight pair(opened);
         VulkanShim::fail_named("vkWaitForFences", VK_TIMEOUT);
-        lw_output out{};
+        lw_stream_row out{};
         out.struct_size = sizeof out;
         CHECK((flush ? lw_device_flush(opened.device) : lw_stream_pull(pair.stream, &out)) == LW_TIMEOUT);
         VulkanShim::reset();

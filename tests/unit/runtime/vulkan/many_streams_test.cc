@@ -38,7 +38,7 @@ Work create_and_destroy(const Device &device, const lw_model *model, size_t n, O
     for (lw_stream *stream : streams) REQUIRE(lw_stream_push(stream, block.data(), 4, nullptr) == LW_OK);
     REQUIRE(lw_device_flush(device) == LW_OK);
     for (lw_stream *stream : streams) {
-        lw_output row{};
+        lw_stream_row row{};
         row.struct_size = sizeof row;
         CHECK(lw_stream_pull(stream, &row) == LW_OK);
         lw_stream_destroy(stream);

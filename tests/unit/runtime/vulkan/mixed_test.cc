@@ -11,7 +11,7 @@ namespace {
 
 struct Runner {
     explicit Runner(const lw_model *model, uint32_t threads = 1) {
-        lw_run_options options{};
+        lw_runner_options options{};
         options.struct_size = sizeof options;
         options.threads = options.sequences = threads;
         const lw_status status = lw_runner_create(model, &options, &runner);

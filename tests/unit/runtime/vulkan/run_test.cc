@@ -29,7 +29,7 @@ private:
 class Runner {
 public:
     explicit Runner(const lw_model *model, uint32_t threads = 1, uint32_t sequences = 1) {
-        lw_run_options options{};
+        lw_runner_options options{};
         options.struct_size = sizeof options;
         options.threads = threads;
         options.sequences = sequences;

@@ -34,7 +34,7 @@ lw_status life(const std::vector<uint8_t> &bytes, Rows *rows) {
     if (status == LW_OK) status = lw_stream_copy(streams[2], streams[1]);
     if (status == LW_OK) status = lw_stream_reset(streams[0]);
     if (status == LW_OK) status = lw_stream_push(streams[2], x.data(), 2, nullptr);
-    lw_output out{};
+    lw_stream_row out{};
     out.struct_size = sizeof out;
     for (int i = 0; i < 12 && status == LW_OK; ++i)
         if ((status = lw_stream_pull(streams[2], &out)) == LW_OK) (*rows)[0].push_back(out.data[0]);

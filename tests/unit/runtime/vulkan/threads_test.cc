@@ -24,7 +24,7 @@ struct Driver {
     size_t failures = 0;
 
     void pull(lw_stream *stream, Rows *to) {
-        lw_output out{};
+        lw_stream_row out{};
         out.struct_size = sizeof out;
         lw_status status;
         while ((status = lw_stream_pull(stream, &out)) == LW_OK)
