@@ -20,6 +20,7 @@ install(TARGETS longwave longwave_static EXPORT longwave-targets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime NAMELINK_COMPONENT development
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development
   INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+set_target_properties(longwave_text PROPERTIES INSTALL_RPATH "$ORIGIN") # the runtime lies beside it
 install(TARGETS longwave_text longwave_text_static EXPORT longwave-targets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT text NAMELINK_COMPONENT development
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development
@@ -71,5 +72,5 @@ if(DPKG_SHLIBDEPS)
   set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
   set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR} ${Halide_DIR}/../..)
 endif()
-set(packages runtime:liblongwave0 text:liblongwave-text0 development:liblongwave-dev tools:longwave)
+set(packages runtime:liblongwave${LONGWAVE_SOVERSION} text:liblongwave-text${LONGWAVE_SOVERSION} development:liblongwave-dev tools:longwave)
 include(cmake/Packages.cmake)

@@ -29,7 +29,7 @@ static int failed(const char *what, lw_status status) {
 
 /* Keeps the newest row. */
 static void take_logits(candidate *c) {
-    lw_stream_row row = {.struct_size = sizeof row};
+    lw_stream_row row = LW_STREAM_ROW_INIT;
     lw_status status;
     while ((status = lw_stream_pull(c->stream, &row)) == LW_OK)
         if (row.width == ids) memcpy(c->logits, row.data, sizeof c->logits);
@@ -71,17 +71,14 @@ int main(int argc, char **argv) {
     const int width = argc > 4 ? atoi(argv[2]) : 0, count = argc > 4 ? atoi(argv[3]) : 0;
     if (width < 1 || width > widest || count < 1 || count > longest || argv[4][0] == 0)
         return fprintf(stderr, "usage: beam MODEL.lw WIDTH COUNT PROMPT\n"), 2;
-    lw_open_options options = {.struct_size = sizeof options};
+    lw_open_options options = LW_OPEN_OPTIONS_INIT;
     options.allow_unsigned_code = 1; /* we made this file ourselves */
     lw_model *model;
     lw_status status = lw_model_open(argv[1], &options, &model);
     if (status) failed(argv[1], status);
-    lw_model_info info = {.struct_size = sizeof info};
-    lw_model_get_info(model, &info);
-    lw_stream_options of_one = {.struct_size = sizeof of_one};
+    lw_stream_options of_one = LW_STREAM_OPTIONS_INIT;
     of_one.format = LW_I32;
-    for (uint32_t i = 0; i < info.n_stream_entries; i++)
-        if (info.stream_entries[i].block == 1) of_one.entry = i;
+    of_one.block = 1; /* writes; the larger entries read the prompt */
 
     static candidate sets[2][widest]; /* those at hand, and those that follow */
     for (int i = 0; i < 2 * width; i++)

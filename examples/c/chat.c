@@ -16,18 +16,14 @@ static const char *const stop_words[n_stop_words] = {"\n\n", "THE END"};
 
 static void must(const char *what, lw_status status) {
     if (status == LW_OK) return;
-    const int text = !strncmp(what, "tokenizer", 9);
-    fprintf(stderr, "%s: %s (%s)\n", what, lw_status_text(status), text ? lw_text_last_error() : lw_last_error());
+    fprintf(stderr, "%s: %s (%s)\n", what, lw_status_text(status), lw_last_error());
     exit(1);
 }
 
 static lw_stream *open_stream(const lw_model *model) {
-    lw_model_info info = {.struct_size = sizeof info};
-    lw_model_get_info(model, &info);
-    lw_stream_options options = {.struct_size = sizeof options, .format = LW_I32};
-    /* The entry of block 1 writes. The stream reads prompts by the larger entries. */
-    for (uint32_t i = 0; i < info.n_stream_entries; i++)
-        if (info.stream_entries[i].block == 1) options.entry = i;
+    lw_stream_options options = LW_STREAM_OPTIONS_INIT;
+    options.format = LW_I32;
+    options.block = 1; /* writes; the larger entries read prompts */
     lw_stream *stream;
     must("lw_stream_create", lw_stream_create(model, &options, &stream));
     return stream;
@@ -41,7 +37,10 @@ static lw_generator *open_generator(lw_stream *stream, const lw_tokenizer *token
         must("tokenizer: stop word", lw_tokenizer_encode(tokenizer, stop_words[i], strlen(stop_words[i]), ids[i],
                                                          64, &stops[i].n));
     }
-    lw_generator_options options = {.struct_size = sizeof options, .seed = 1, .temperature = 0.8f, .top_p = 0.95f};
+    lw_generator_options options = LW_GENERATOR_OPTIONS_INIT;
+    options.seed = 1;
+    options.temperature = 0.8f;
+    options.top_p = 0.95f;
     options.stops = stops, options.n_stops = n_stop_words;
     lw_generator *generator;
     must("lw_generator_create", lw_generator_create(stream, &options, &generator));
@@ -79,7 +78,7 @@ static void answer(lw_generator *generator, const lw_tokenizer *tokenizer) {
     const char *text;
     lw_text_decoder *decoder;
     must("tokenizer: decoder", lw_text_decoder_create(tokenizer, &decoder));
-    lw_generator_token token = {.struct_size = sizeof token};
+    lw_generator_token token = LW_GENERATOR_TOKEN_INIT;
     for (size_t n = 1; n <= most_tokens && !token.stop; n++) {
         must("lw_generator_next", lw_generator_next(generator, &token));
         ids[n - 1] = token.id;
@@ -98,7 +97,8 @@ static void answer(lw_generator *generator, const lw_tokenizer *tokenizer) {
 
 int main(int argc, char **argv) {
     if (argc < 3) return fprintf(stderr, "usage: chat MODEL.lw STATE [TOKENIZER.json] < lines\n"), 2;
-    lw_open_options options = {.struct_size = sizeof options, .allow_unsigned_code = 1}; /* our own file */
+    lw_open_options options = LW_OPEN_OPTIONS_INIT;
+    options.allow_unsigned_code = 1; /* our own file */
     lw_model *model;
     must(argv[1], lw_model_open(argv[1], &options, &model));
     lw_tokenizer *tokenizer;

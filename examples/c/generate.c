@@ -54,28 +54,24 @@ static lw_status read_prompt(lw_generator *generator, const char *text) {
 
 int main(int argc, char **argv) {
     if (argc < 4) return fprintf(stderr, "usage: generate MODEL.lw COUNT STATE [PROMPT]\n"), 2;
-    lw_open_options options = {.struct_size = sizeof options};
+    lw_open_options options = LW_OPEN_OPTIONS_INIT;
     options.allow_unsigned_code = 1; /* we made this file ourselves */
     lw_model *model;
     lw_status status = lw_model_open(argv[1], &options, &model);
     if (status) return failed(argv[1], status);
-    lw_input_info input = {.struct_size = sizeof input};
+    lw_input_info input = LW_INPUT_INFO_INIT;
     lw_model_input(model, 0, &input);
     if (input.kind == LW_INPUT_TOKENS && input.vocabulary != 256)
         return fprintf(stderr, "%s: its tokens are not bytes\n", argv[1]), 1;
 
-    /* The entry of block 1 writes; larger ones read the prompt by themselves. */
-    lw_stream_options stream_options = {.struct_size = sizeof stream_options};
+    lw_stream_options stream_options = LW_STREAM_OPTIONS_INIT;
     stream_options.format = LW_I32;
-    lw_model_info info = {.struct_size = sizeof info};
-    lw_model_get_info(model, &info);
-    for (uint32_t i = 0; i < info.n_stream_entries; i++)
-        if (info.stream_entries[i].block == 1) stream_options.entry = i;
+    stream_options.block = 1; /* writes; the larger entries read the prompt */
     lw_stream *stream;
     status = lw_stream_create(model, &stream_options, &stream);
     if (status) return failed("lw_stream_create", status);
 
-    lw_generator_options how = {.struct_size = sizeof how};
+    lw_generator_options how = LW_GENERATOR_OPTIONS_INIT;
     how.seed = 1;
     how.temperature = 0.8f;
     how.top_p = 0.95f;
@@ -89,7 +85,7 @@ int main(int argc, char **argv) {
     free(state);
     if (argc > 4 && (status = read_prompt(generator, argv[4]))) return failed("lw_generator_prompt", status);
 
-    lw_generator_token token = {.struct_size = sizeof token};
+    lw_generator_token token = LW_GENERATOR_TOKEN_INIT;
     for (long left = atol(argv[2]); left > 0; left--) { /* nothing in here allocates */
         status = lw_generator_next(generator, &token);
         if (status) return failed("lw_generator_next", status);

@@ -1,4 +1,5 @@
-/* spot MODEL.lw SOUND.wav: keywords in a mono 16-bit WAV file, one line each. */
+/* spot MODEL.lw SOUND.wav: keywords in a 16-bit WAV file of any rate, one line each. */
+#include "longwave/resampler.h"
 #include "longwave/spotter.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,9 +16,8 @@ static unsigned little(const unsigned char *p, int bytes) {
     return value;
 }
 
-/* Leaves the file at the first sample. Returns the sample rate, or 0 when it is not a mono 16-bit
- * WAV. */
-static unsigned read_wav_header(FILE *file) {
+/* Leaves the file at the first sample. Returns the sample rate, or 0 when it is not a 16-bit WAV. */
+static unsigned read_wav_header(FILE *file, unsigned *channels) {
     unsigned char riff[12], chunk[8], format[16];
     unsigned rate = 0;
     if (fread(riff, 1, 12, file) != 12 || memcmp(riff, "RIFF", 4) || memcmp(riff + 8, "WAVE", 4)) return 0;
@@ -26,7 +26,8 @@ static unsigned read_wav_header(FILE *file) {
         if (!memcmp(chunk, "data", 4)) return rate; /* its size may be a fiction (a pipe): read to the end */
         if (!memcmp(chunk, "fmt ", 4) && size >= 16) {
             if (fread(format, 1, 16, file) != 16) return 0;
-            if (little(format + 2, 2) != 1 || little(format + 14, 2) != 16) return 0;
+            *channels = little(format + 2, 2);
+            if (*channels < 1 || *channels > 8 || little(format + 14, 2) != 16) return 0;
             rate = little(format + 4, 4);
             size -= 16;
         }
@@ -36,7 +37,7 @@ static unsigned read_wav_header(FILE *file) {
 }
 
 static lw_status print_words(lw_spotter *spotter, double rate) {
-    lw_spotter_event event = {.struct_size = sizeof event};
+    lw_spotter_event event = LW_SPOTTER_EVENT_INIT;
     lw_status status;
     while ((status = lw_spotter_pull(spotter, &event)) == LW_OK)
         printf("%s  %.2f  at %.3f s (from %.3f s)\n", event.word, event.score, (double)event.tick / rate,
@@ -46,7 +47,7 @@ static lw_status print_words(lw_spotter *spotter, double rate) {
 
 int main(int argc, char **argv) {
     if (argc != 3) return fprintf(stderr, "usage: spot MODEL.lw SOUND.wav\n"), 2;
-    lw_open_options options = {.struct_size = sizeof options};
+    lw_open_options options = LW_OPEN_OPTIONS_INIT;
     options.allow_unsigned_code = 1; /* we made this file ourselves */
     lw_model *model;
     lw_status status = lw_model_open(argv[1], &options, &model);
@@ -54,35 +55,40 @@ int main(int argc, char **argv) {
 
     FILE *sound = fopen(argv[2], "rb");
     if (!sound) return perror(argv[2]), 3;
-    unsigned rate = read_wav_header(sound);
-    if (rate == 0) return fprintf(stderr, "%s: not a mono 16-bit WAV file\n", argv[2]), 3;
-    lw_input_info input = {.struct_size = sizeof input};
+    unsigned channels = 0, rate = read_wav_header(sound, &channels);
+    if (rate == 0) return fprintf(stderr, "%s: not a 16-bit WAV file of 1 to 8 channels\n", argv[2]), 3;
+    lw_input_info input = LW_INPUT_INFO_INIT;
     lw_model_input(model, 0, &input);
-    if (rate != input.sample_rate) { /* a wrong rate finds nothing and says nothing: refuse it */
-        fprintf(stderr, "%s: the model listens at %u Hz, this file has %u Hz\n", argv[2], input.sample_rate,
-                rate);
-        return 3;
-    }
+    lw_resampler_options sound_options = LW_RESAMPLER_OPTIONS_INIT;
+    sound_options.format = LW_S16, sound_options.channels = channels; /* WAV is little-endian, as we are */
+    sound_options.rate_in = rate, sound_options.rate_out = input.sample_rate;
+    lw_resampler *resampler;
+    if ((status = lw_resampler_create(&sound_options, &resampler))) return failed(argv[2], status);
 
     /* All zero: thresholds and times of the artifact. */
-    lw_spotter_options settings = {.struct_size = sizeof settings};
-    settings.format = LW_S16;
+    lw_spotter_options settings = LW_SPOTTER_OPTIONS_INIT;
+    settings.format = LW_F32; /* what the resampler gives */
     lw_spotter *spotter;
     status = lw_spotter_create(model, &settings, &spotter);
     if (status) return failed("lw_spotter_create", status);
 
-    short samples[512]; /* WAV and this program are little-endian */
-    size_t n;
-    while ((n = fread(samples, sizeof *samples, 512, sound)) > 0)
+    short samples[256 * 8];
+    float mono[256 * 16 + 1]; /* from 1,000 to 16,000 Hz; a microphone of 48,000 Hz needs 87 */
+    size_t frames, n;
+    while ((frames = fread(samples, channels * sizeof *samples, 256, sound)) > 0) {
+        status = lw_resampler_push(resampler, samples, frames, mono, sizeof mono / sizeof *mono, &n);
+        if (status) return failed("lw_resampler_push", status);
         for (size_t done = 0, taken = 0; done < n; done += taken) {
-            status = lw_spotter_push(spotter, samples + done, n - done, &taken);
+            status = lw_spotter_push(spotter, mono + done, n - done, &taken);
             if (status) return failed("lw_spotter_push", status);
-            print_words(spotter, rate);
+            print_words(spotter, input.sample_rate);
         }
+    }
     lw_spotter_finish(spotter);
-    status = print_words(spotter, rate);
+    status = print_words(spotter, input.sample_rate);
     if (status != LW_END) return failed("lw_spotter_pull", status);
 
+    lw_resampler_destroy(resampler);
     lw_spotter_destroy(spotter);
     lw_model_close(model);
     fclose(sound);

@@ -34,7 +34,7 @@ static int failed(const char *what, lw_status status) {
 }
 
 static void print_rows(lw_stream *stream) {
-    lw_stream_row row = {.struct_size = sizeof row};
+    lw_stream_row row = LW_STREAM_ROW_INIT;
     while (lw_stream_pull(stream, &row) == LW_OK) {
         if (row.index != 0) continue;
         unsigned best = 0;
@@ -47,14 +47,14 @@ static void print_rows(lw_stream *stream) {
 int main(int argc, char **argv) {
     if (argc != 2) return fprintf(stderr, "usage: static_memory MODEL.lw < samples.raw\n"), 2;
     const lw_allocator arena = {allocate, release, NULL};
-    lw_open_options options = {.struct_size = sizeof options};
+    lw_open_options options = LW_OPEN_OPTIONS_INIT;
     options.allow_unsigned_code = 1; /* we made this file ourselves */
     options.allocator = &arena;
     lw_model *model;
     lw_status status = lw_model_open(argv[1], &options, &model);
     if (status) return failed(argv[1], status);
 
-    lw_stream_options settings = {.struct_size = sizeof settings};
+    lw_stream_options settings = LW_STREAM_OPTIONS_INIT;
     settings.format = LW_S16;
     size_t stream_size, alignment;
     status = lw_stream_size(model, &settings, &stream_size, &alignment);

@@ -13,7 +13,7 @@ static int failed(const char *what, lw_status status) {
 
 /* Prints what waits. LW_AGAIN: the stream wants more input. LW_END: it is finished. */
 static lw_status print_rows(lw_stream *stream) {
-    lw_stream_row row = {.struct_size = sizeof row};
+    lw_stream_row row = LW_STREAM_ROW_INIT;
     lw_status status;
     while ((status = lw_stream_pull(stream, &row)) == LW_OK) {
         if (row.index != 0) continue;
@@ -30,13 +30,13 @@ int main(int argc, char **argv) {
     FILE *input = argc > 2 ? fopen(argv[2], "rb") : stdin;
     if (!input) return perror(argv[2]), 3;
 
-    lw_open_options options = {.struct_size = sizeof options};
+    lw_open_options options = LW_OPEN_OPTIONS_INIT;
     options.allow_unsigned_code = 1; /* we made this file ourselves */
     lw_model *model;
     lw_status status = lw_model_open(argv[1], &options, &model);
     if (status) return failed(argv[1], status);
 
-    lw_stream_options stream_options = {.struct_size = sizeof stream_options};
+    lw_stream_options stream_options = LW_STREAM_OPTIONS_INIT;
     stream_options.format = LW_S16;
     lw_stream *stream;
     status = lw_stream_create(model, &stream_options, &stream);

@@ -35,19 +35,19 @@ int main(int argc, char **argv) {
     FILE *input = argc > 2 ? fopen(argv[2], "rb") : stdin;
     if (!input) return perror(argv[2]), 3;
 
-    lw_open_options options = {.struct_size = sizeof options};
+    lw_open_options options = LW_OPEN_OPTIONS_INIT;
     options.allow_unsigned_code = 1; /* we made this file ourselves */
     lw_model *model;
     lw_status status = lw_model_open(argv[1], &options, &model);
     if (status) return failed(argv[1], status);
-    lw_model_info info = {.struct_size = sizeof info};
+    lw_model_info info = LW_MODEL_INFO_INIT;
     lw_model_get_info(model, &info);
-    lw_input_info sound = {.struct_size = sizeof sound};
+    lw_input_info sound = LW_INPUT_INFO_INIT;
     lw_model_input(model, 0, &sound);
     if (info.inputs != 1 || sound.kind != LW_INPUT_AUDIO || info.run_outputs > most_outputs)
         return fprintf(stderr, "%s: needed: one audio input, at most %d outputs\n", argv[1], most_outputs), 1;
 
-    lw_runner_options run_options = {.struct_size = sizeof run_options};
+    lw_runner_options run_options = LW_RUNNER_OPTIONS_INIT;
     run_options.format = LW_S16;
     run_options.threads = 2; /* the same bits with any number */
     lw_runner *runner;
@@ -56,16 +56,20 @@ int main(int argc, char **argv) {
 
     short *samples = malloc(info.run_capacity * sizeof *samples);
     size_t n = fread(samples, sizeof *samples, info.run_capacity, input);
-    lw_run_tensor in = {.struct_size = sizeof in, .data = samples, .rows = n};
+    lw_run_tensor in = LW_RUN_TENSOR_INIT;
+    in.data = samples;
+    in.rows = n;
 
     lw_output_info outputs[most_outputs];
     lw_run_tensor out[most_outputs];
     for (unsigned i = 0; i < info.run_outputs; i++) {
-        outputs[i] = (lw_output_info){.struct_size = sizeof outputs[i]};
+        outputs[i] = (lw_output_info)LW_OUTPUT_INFO_INIT;
         lw_model_run_output(model, i, &outputs[i]);
         size_t room = rows_for(&outputs[i], info.run_capacity);
         float *values = malloc(room * outputs[i].width * sizeof *values);
-        out[i] = (lw_run_tensor){.struct_size = sizeof out[i], .data = values, .rows = room};
+        out[i] = (lw_run_tensor)LW_RUN_TENSOR_INIT;
+        out[i].data = values;
+        out[i].rows = room;
     }
 
     status = lw_run(runner, &in, 1, out, info.run_outputs);

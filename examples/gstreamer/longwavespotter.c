@@ -35,7 +35,7 @@ static gboolean failed(Spotter *self, const char *what, lw_status status) {
 
 /* Posts the words that were recognised. */
 static gboolean post_words(Spotter *self) {
-    lw_spotter_event event = {.struct_size = sizeof event};
+    lw_spotter_event event = LW_SPOTTER_EVENT_INIT;
     lw_status status;
     while ((status = lw_spotter_pull(self->spotter, &event)) == LW_OK) {
         GstStructure *word = gst_structure_new("longwave-keyword", "word", G_TYPE_STRING, event.word, "score", G_TYPE_DOUBLE,
@@ -68,13 +68,14 @@ static gboolean start(GstBaseTransform *base) {
         GST_ELEMENT_ERROR(self, RESOURCE, SETTINGS, ("longwavespotter needs the property model=FILE.lw"), (NULL));
         return FALSE;
     }
-    lw_open_options open = {.struct_size = sizeof open};
+    lw_open_options open = LW_OPEN_OPTIONS_INIT;
     open.allow_unsigned_code = 1; /* the user named the file */
     lw_status status = lw_model_open(self->path, &open, &self->model);
     if (status) return failed(self, self->path, status);
-    lw_input_info input = {.struct_size = sizeof input};
+    lw_input_info input = LW_INPUT_INFO_INIT;
     if ((status = lw_model_input(self->model, 0, &input)) != LW_OK) return failed(self, self->path, status);
-    lw_spotter_options how = {.struct_size = sizeof how, .format = LW_S16};
+    lw_spotter_options how = LW_SPOTTER_OPTIONS_INIT;
+    how.format = LW_S16;
     if ((status = lw_spotter_create(self->model, &how, &self->spotter)) != LW_OK) return failed(self, self->path, status);
     self->rate = input.sample_rate;
     return TRUE;

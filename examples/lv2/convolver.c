@@ -56,16 +56,17 @@ static LV2_Handle instantiate(const LV2_Descriptor *descriptor, double rate, con
     if (!self) return NULL;
     char path[4096];
     if (snprintf(path, sizeof path, "%s/convolver.lw", bundle) >= (int)sizeof path) return failed(self, "path too long");
-    lw_open_options open = {.struct_size = sizeof open};
+    lw_open_options open = LW_OPEN_OPTIONS_INIT;
     open.allow_unsigned_code = 1; /* the user installed the bundle */
     if (lw_model_open(path, &open, &self->model)) return failed(self, path);
 
-    lw_stream_options how = {.struct_size = sizeof how}; /* float samples */
+    lw_stream_options how = LW_STREAM_OPTIONS_INIT;
+    how.format = LW_F32;
     if (lw_stream_create(self->model, &how, &self->stream)) return failed(self, path);
-    lw_model_info info = {.struct_size = sizeof info};
-    lw_input_info input = {.struct_size = sizeof input};
+    lw_model_info info = LW_MODEL_INFO_INIT;
+    lw_input_info input = LW_INPUT_INFO_INIT;
     if (lw_model_get_info(self->model, &info) || lw_model_input(self->model, 0, &input)) return failed(self, path);
-    lw_output_info output = {.struct_size = sizeof output};
+    lw_output_info output = LW_OUTPUT_INFO_INIT;
     if (info.stream_outputs != 1 || lw_model_stream_output(self->model, 0, &output)) return failed(self, "the model must have one output");
     if (input.width != CHANNELS || output.width != CHANNELS) return failed(self, "the model must have the channels of the plug-in");
     self->block = info.stream_block;
@@ -96,7 +97,7 @@ static void convolve(Convolver *self, uint32_t first, uint32_t n) {
         for (int c = 0; c < CHANNELS; c++) self->rows[t * CHANNELS + c] = self->in[c][first + t];
     size_t taken = 0;
     lw_stream_push(self->stream, self->rows, n, &taken);
-    lw_stream_rows rows = {.struct_size = sizeof rows};
+    lw_stream_rows rows = LW_STREAM_ROWS_INIT;
     rows.data = self->ready + self->n_ready * CHANNELS;
     rows.capacity = (2 * self->block - self->n_ready) * CHANNELS;
     if (lw_stream_pull_rows(self->stream, &rows) == LW_OK) self->n_ready += (uint32_t)rows.rows;

@@ -25,14 +25,14 @@ int listen_begin(void) {
     lw_model *model;
     lw_status status = lw_model_open_static(&longwave_kws12, model_memory, sizeof model_memory, &model);
     if (status) return failed("lw_model_open_static", status);
-    lw_spotter_options options = {.struct_size = sizeof options};
+    lw_spotter_options options = LW_SPOTTER_OPTIONS_INIT;
     options.format = LW_S16;
     status = lw_spotter_init(model, &options, spotter_memory, sizeof spotter_memory, &spotter);
     return status ? failed("lw_spotter_init", status) : 0;
 }
 
 static int print_events(void) {
-    lw_spotter_event event = {.struct_size = sizeof event};
+    lw_spotter_event event = LW_SPOTTER_EVENT_INIT;
     lw_status status;
     while ((status = lw_spotter_pull(spotter, &event)) == LW_OK) {
         put_number(event.tick * 1000 / 16000);

@@ -8,8 +8,11 @@
 #include "runtime/core/device.h"
 #include "runtime/core/entries.h"
 #include "runtime/core/memory.h"
+#include <atomic>
 
 struct lw_model {
+    // The caller and what was made on it: it ends with the last of them.
+    mutable std::atomic<uint32_t> users{1};
     lw_allocator allocator;
     longwave::runtime::Budget budget;
     longwave::runtime::Block file;    // the artifact; header and plan alone when the file is mapped
@@ -39,6 +42,11 @@ struct lw_model {
 };
 
 namespace longwave::runtime {
+
+// A stream or a runner keeps its model: hold() when it is made, let_go() when it is gone.
+inline void hold(const lw_model &model) { model.users.fetch_add(1, std::memory_order_relaxed); }
+// tables.cc. Releases the model with its last user.
+void let_go(const lw_model &model);
 
 // run_entries.cc. Whether it is a run entry of the model's device.
 bool runs(const lw_model &model, const fb::Entry &entry);

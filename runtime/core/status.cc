@@ -12,10 +12,11 @@ namespace {
 
 // Small, and in the initial-exec model (see CMakeLists.txt): reached without a call that might
 // allocate.
-LW_PER_THREAD char last_error[256] = "";
+LW_PER_THREAD char last_error[512] = "";
 
 class Writer {
 public:
+    explicit Writer(size_t used) : used_(used) {}
     void put(const char *text) {
         while (*text && used_ + 1 < sizeof last_error) last_error[used_++] = *text++;
     }
@@ -29,20 +30,24 @@ public:
     void end() { last_error[used_] = 0; }
 
 private:
-    size_t used_ = 0;
+    size_t used_;
 };
 
-} // namespace
-
-void keep_message(std::initializer_list<MessagePart> message) {
-    Writer writer;
+void write(size_t at, std::initializer_list<MessagePart> message) {
+    Writer writer(at);
     for (const MessagePart &piece : message)
         if (piece.text) writer.put(piece.text);
         else writer.put(piece.number);
     writer.end();
 }
 
+} // namespace
+
+void keep_message(std::initializer_list<MessagePart> message) { write(0, message); }
 void keep_message(const char *message) { keep_message({MessagePart(message)}); }
+void add_to_message(std::initializer_list<MessagePart> message) {
+    write(__builtin_strlen(last_error), message);
+}
 
 } // namespace longwave::runtime
 
@@ -54,6 +59,7 @@ const char *lw_last_error(void) { return longwave::runtime::last_error; }
 const char *lw_version(void) {
     return LW_TEXT(LW_VERSION_MAJOR) "." LW_TEXT(LW_VERSION_MINOR) "." LW_TEXT(LW_VERSION_PATCH);
 }
+uint32_t lw_version_number(void) { return LW_VERSION_NUMBER; }
 
 const char *lw_status_text(lw_status status) {
     switch (status) {

@@ -19,6 +19,7 @@ struct MessagePart {
 // Keeps the message for lw_last_error; too long a one is cut.
 void keep_message(std::initializer_list<MessagePart> message);
 void keep_message(const char *message); // most have one piece
+void add_to_message(std::initializer_list<MessagePart> message);
 
 // The same, and returns `status`: here, so that whoever reads a caller sees that it is a failure.
 inline lw_status fail(lw_status status, std::initializer_list<MessagePart> message) {
@@ -27,6 +28,11 @@ inline lw_status fail(lw_status status, std::initializer_list<MessagePart> messa
 }
 inline lw_status fail(lw_status status, const char *message) {
     keep_message(message);
+    return status;
+}
+// For LW_AGAIN and LW_END: no failure, and so no detail.
+inline lw_status without_detail(lw_status status) {
+    keep_message("");
     return status;
 }
 inline lw_status no_memory(const char *what, uint64_t bytes) {

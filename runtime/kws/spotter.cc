@@ -64,7 +64,6 @@ lw_status find_output(const lw_model &model, Setup &setup) {
 
 lw_status read_settings(Setup &setup) {
     const lw_spotter_options &o = setup.options;
-    if (!known_format(o.format)) return invalid("unknown format");
     const fb::Decision &d = *setup.decision;
     if (!(o.threshold >= 0 && o.threshold <= 1)) return invalid("threshold is not in (0, 1]");
     if (!(o.release >= 0 && o.release <= 1)) return invalid("release is not in (0, 1]");
@@ -115,13 +114,15 @@ uint64_t lay_out(const Setup &setup, uint8_t *memory, lw_spotter *spotter) {
 lw_status read(const lw_model *model, const lw_spotter_options *options, Setup *setup) {
     if (!model) return fail(LW_INVALID_ARGUMENT, "model is NULL");
     // Samples of another format would be heard as noise, so there is no default.
-    if (!options) return invalid("NULL; set the format of the samples, such as LW_S16");
+    if (!options) return invalid("NULL; set the format of the samples: LW_S16 or LW_F32");
     if (!read_options(options, &setup->options)) return invalid("struct_size is not set");
     if (lw_status status = find_output(*model, *setup)) return status;
+    if (lw_status status = read_format("lw_spotter_options", fb::InputKind::audio, &setup->options.format))
+        return status;
     if (lw_status status = read_settings(*setup)) return status;
     setup->stream.struct_size = sizeof setup->stream;
     setup->stream.format = setup->options.format;
-    setup->stream.entry = setup->options.entry;
+    setup->stream.block = setup->options.block;
     lw_spotter measure{};
     setup->own_bytes = lay_out(*setup, nullptr, &measure);
     size_t alignment;
@@ -222,11 +223,10 @@ lw_status lw_spotter_create(const lw_model *model, const lw_spotter_options *opt
 
 void lw_spotter_destroy(lw_spotter *spotter) {
     if (!spotter) return;
-    lw_stream_destroy(spotter->stream);
-    if (spotter->owned_bytes == 0) return;
-    const lw_allocator allocator = spotter->model->allocator;
+    const lw_allocator allocator = spotter->model->allocator; // the stream may be the model's last user
     Block block{reinterpret_cast<uint8_t *>(spotter), spotter->owned_bytes};
-    block.release(allocator);
+    lw_stream_destroy(spotter->stream);
+    if (block.size > 0) block.release(allocator);
 }
 
 lw_status lw_spotter_push(lw_spotter *spotter, const void *samples, size_t n, size_t *taken) {

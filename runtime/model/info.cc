@@ -2,6 +2,7 @@
 #include "formats/artifact/geometry.h"
 #include "runtime/model/info.h"
 #include "runtime/run/runner.h"
+#include "runtime/core/samples.h"
 #include "runtime/core/status.h"
 
 using namespace longwave;
@@ -12,16 +13,20 @@ namespace {
 
 using artifact::count;
 
-static_assert(static_cast<int>(fb::Elem::f32) == LW_STATE_ELEM_F32 &&
-              static_cast<int>(fb::Elem::i32) == LW_STATE_ELEM_I32 &&
-              static_cast<int>(fb::Elem::f64) == LW_STATE_ELEM_F64); // V13: state is of no other
-static_assert(static_cast<int>(fb::StateKind::history) == LW_STATE_HISTORY &&
-              static_cast<int>(fb::StateKind::carry) == LW_STATE_CARRY &&
-              static_cast<int>(fb::StateKind::spectra) == LW_STATE_SPECTRA &&
-              static_cast<int>(fb::StateKind::MAX) == LW_STATE_SPECTRA);
-static_assert(static_cast<int>(fb::InputKind::audio) == LW_INPUT_AUDIO &&
-              static_cast<int>(fb::InputKind::features) == LW_INPUT_FEATURES &&
-              static_cast<int>(fb::InputKind::tokens) == LW_INPUT_TOKENS);
+// In the interface 0 is none, so that a field which nobody wrote is seen.
+template <class Ours, class Plan> constexpr Ours to_interface(Plan value) {
+    return static_cast<Ours>(static_cast<int>(value) + 1);
+}
+static_assert(to_interface<lw_state_elem>(fb::Elem::f32) == LW_STATE_ELEM_F32 &&
+              to_interface<lw_state_elem>(fb::Elem::i32) == LW_STATE_ELEM_I32 &&
+              to_interface<lw_state_elem>(fb::Elem::f64) == LW_STATE_ELEM_F64); // V13: state is of no other
+static_assert(to_interface<lw_state_kind>(fb::StateKind::history) == LW_STATE_HISTORY &&
+              to_interface<lw_state_kind>(fb::StateKind::carry) == LW_STATE_CARRY &&
+              to_interface<lw_state_kind>(fb::StateKind::spectra) == LW_STATE_SPECTRA &&
+              to_interface<lw_state_kind>(fb::StateKind::MAX) == LW_STATE_SPECTRA);
+static_assert(to_interface<lw_input_kind>(fb::InputKind::audio) == LW_INPUT_AUDIO &&
+              to_interface<lw_input_kind>(fb::InputKind::features) == LW_INPUT_FEATURES &&
+              to_interface<lw_input_kind>(fb::InputKind::tokens) == LW_INPUT_TOKENS);
 
 uint32_t delay_of(const fb::Entry &entry) {
     uint32_t delay = 0;
@@ -97,13 +102,21 @@ void build_infos(lw_model &model, Parts &parts) {
         fields[i] = {sizeof(lw_state_field),
                      field.layer()->c_str(),
                      field.name()->c_str(),
-                     static_cast<lw_state_kind>(field.kind()),
-                     static_cast<lw_state_elem>(field.elem()),
+                     to_interface<lw_state_kind>(field.kind()),
+                     to_interface<lw_state_elem>(field.elem()),
                      field.dims()->data(),
                      field.dims()->size(),
                      bytes};
         model.record_bytes += bytes;
     }
+}
+
+lw_stream_options plain_stream(const lw_model &model) {
+    lw_stream_options options{};
+    options.struct_size = sizeof options;
+    const uint32_t input = model.streams[0].entry->inputs()->Get(0)->input();
+    options.format = plain_format(model.plan().inputs()->Get(input)->kind());
+    return options;
 }
 
 } // namespace longwave::runtime
@@ -144,17 +157,16 @@ lw_status lw_model_get_info(const lw_model *model, lw_model_info *info) {
     if (model->streams.size() > 0) {
         const fb::Entry &stream = *model->streams[0].entry;
         size_t size = 0, alignment = 0;
-        if (lw_status status = lw_stream_size(model, nullptr, &size, &alignment)) return status;
+        const lw_stream_options options = plain_stream(*model);
+        if (lw_status status = lw_stream_size(model, &options, &size, &alignment)) return status;
         now.has_stream = 1;
         now.stream_outputs = stream.outputs()->size();
         now.stream_block = stream.block();
         now.stream_delay = delay_of(stream);
         now.stream_state_bytes = plan.state_bytes();
         now.stream_memory_bytes = size + model->own_stream_bytes;
-        now.n_stream_entries = model->streams.size();
-        now.stream_entries = model->entry_infos;
-        now.n_state_fields = count(plan.state());
-        now.state_fields = model->state_fields;
+        now.stream_entries = model->streams.size();
+        now.state_fields = count(plan.state());
     }
     return info_status(copy_sized(info, now));
 }
@@ -166,7 +178,7 @@ lw_status lw_model_input(const lw_model *model, uint32_t index, lw_input_info *i
     const fb::Input &input = *model->plan().inputs()->Get(index);
     lw_input_info now{};
     now.name = input.name()->c_str();
-    now.kind = static_cast<lw_input_kind>(input.kind());
+    now.kind = to_interface<lw_input_kind>(input.kind());
     now.width = input.width();
     now.sample_rate = input.sample_rate();
     now.vocabulary = input.vocabulary();
@@ -193,6 +205,27 @@ lw_status lw_model_run_output(const lw_model *model, uint32_t index, lw_output_i
 
 lw_status lw_model_stream_output(const lw_model *model, uint32_t index, lw_output_info *info) {
     return model ? output_info(model->streams.size() ? model->view.stream() : nullptr, index, info)
+                 : fail(LW_INVALID_ARGUMENT, "model is NULL");
+}
+
+// One of a list of structs, which is null when the model has no stream.
+template <class Info>
+static lw_status one_of(const lw_model *model, const char *what, const Info *list, uint32_t n, uint32_t index,
+                        Info *info) {
+    if (!list || model->streams.size() == 0)
+        return fail(LW_NO_STREAM, "the model was compiled without a stream for this device");
+    if (index >= n) return fail(LW_NOT_FOUND, {what, index, "; the model has ", n});
+    return info_status(copy_sized(info, list[index]));
+}
+
+lw_status lw_model_stream_entry(const lw_model *model, uint32_t index, lw_stream_entry_info *info) {
+    return model ? one_of(model, "stream entry ", model->entry_infos, model->streams.size(), index, info)
+                 : fail(LW_INVALID_ARGUMENT, "model is NULL");
+}
+
+lw_status lw_model_state_field(const lw_model *model, uint32_t index, lw_state_field *field) {
+    return model ? one_of(model, "state field ", model->state_fields, count(model->plan().state()), index,
+                          field)
                  : fail(LW_INVALID_ARGUMENT, "model is NULL");
 }
 

@@ -8,4 +8,8 @@ namespace longwave::runtime {
 // in.
 void build_infos(lw_model &model, Parts &parts);
 
+// Options of a stream for samples as they are, with the default of everything else. The model has a
+// stream.
+lw_stream_options plain_stream(const lw_model &model);
+
 } // namespace longwave::runtime

@@ -7,6 +7,7 @@
 #include "runtime/core/status.h"
 #include "runtime/cpu/device_cpu.h"
 #include "runtime/model/file.h"
+#include "runtime/model/info.h"
 #include "runtime/model/linked_kernels.h"
 #include "runtime/model/tables.h"
 #include "runtime/model/trust.h"
@@ -127,7 +128,8 @@ lw_status check_use(const lw_model &model) {
     if (model.streams.size() == 0)
         return largest_run(model) ? model.budget.allows("a run", runner_bytes(model)) : LW_OK;
     size_t size, alignment;
-    if (lw_status status = lw_stream_size(&model, nullptr, &size, &alignment)) return status;
+    const lw_stream_options options = plain_stream(model);
+    if (lw_status status = lw_stream_size(&model, &options, &size, &alignment)) return status;
     return model.budget.allows("a stream", size + model.own_stream_bytes);
 }
 

@@ -15,8 +15,9 @@ Function *lay_out_tables(lw_model &model, Parts &parts) {
 
 } // namespace longwave::runtime
 
-void lw_model_close(lw_model *model) {
-    if (!model) return;
+void longwave::runtime::let_go(const lw_model &used) {
+    if (used.users.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
+    lw_model *model = const_cast<lw_model *>(&used); // nobody else knows it any more
     const lw_allocator allocator = model->allocator;
     if (model->on_device) model->device->close(model->on_device);
     model->code.unload();
@@ -24,4 +25,8 @@ void lw_model_close(lw_model *model) {
     model->file.release(allocator);
     if (model->mapping) model->unmap(model->mapping, model->artifact_bytes);
     allocator.release(allocator.context, model, sizeof *model);
+}
+
+void lw_model_close(lw_model *model) {
+    if (model) longwave::runtime::let_go(*model);
 }

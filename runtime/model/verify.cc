@@ -1,6 +1,7 @@
 // lw_model_verify: the artifact's golden vectors, run on this machine's code.
 #include "formats/artifact/geometry.h"
 #include "runtime/core/model.h"
+#include "runtime/model/info.h"
 #include "runtime/run/runner.h"
 #include "runtime/core/status.h"
 #include <cstring>
@@ -92,7 +93,10 @@ lw_status run_whole(Check &check, const fb::Golden &golden, const Buffers &buffe
         const fb::GoldenTensor &tensor = *golden.outputs()->Get(i);
         out[tensor.port()] = {sizeof(lw_run_tensor), buffers.outputs[i], tensor.rows(), 0};
     }
-    if (lw_status status = lw_runner_create(&check.model, nullptr, &check.runner)) return status;
+    lw_runner_options options{};
+    options.struct_size = sizeof options;
+    options.format = LW_F32;
+    if (lw_status status = lw_runner_create(&check.model, &options, &check.runner)) return status;
     return lw_run(check.runner, in, plan.inputs()->size(), out, n_out);
 }
 
@@ -106,11 +110,8 @@ void keep(const fb::Golden &golden, uint8_t *const *outputs, const lw_stream_row
 }
 
 lw_stream_options options_for(const lw_model &model, const fb::Golden &golden) {
-    lw_stream_options options{};
-    options.struct_size = sizeof options;
-    while (model.streams[options.entry].index != golden.entry()) ++options.entry;
-    const fb::InputPort &port = *model.streams[options.entry].entry->inputs()->Get(0);
-    if (model.plan().inputs()->Get(port.input())->kind() == fb::InputKind::tokens) options.format = LW_I32;
+    lw_stream_options options = plain_stream(model);
+    options.block = model.plan().entries()->Get(golden.entry())->block();
     return options;
 }
 

@@ -136,7 +136,7 @@ struct Batch {
     std::atomic<size_t> next{0};
     std::atomic<lw_status> failed{LW_OK};
     std::atomic<bool> told{false};
-    char reason[256]; // of the first failure: its detail was kept in another thread
+    char reason[512]; // of the first failure: its detail was kept in another thread
 
     Inputs inputs(size_t sequence) const { return {&Inputs(in, sequences * n_in)[sequence * n_in], n_in}; }
     Outputs outputs(size_t sequence) const {
@@ -164,16 +164,20 @@ lw_status read(const lw_model *model, const lw_runner_options *given, lw_runner_
     if (!model) return fail(LW_INVALID_ARGUMENT, "model is NULL");
     if (!read_options(given, options))
         return fail(LW_INVALID_ARGUMENT, "struct_size of lw_runner_options is not set");
-    if (!known_format(options->format)) return fail(LW_INVALID_ARGUMENT, "lw_runner_options: unknown format");
     if (options->threads > ThreadPool::most)
         return fail(LW_INVALID_ARGUMENT, {options->threads, " threads; at most ", ThreadPool::most});
     if (options->threads == 0) options->threads = 1;
     if (options->sequences == 0) options->sequences = 1;
     if (!largest_run(*model))
         return fail(LW_NO_STREAM, {model->plan().name()->c_str(), " was compiled without offline runs"});
+    // One format for all inputs but tokens; audio decides.
+    fb::InputKind kind = fb::InputKind::features;
+    for (const fb::Input *input : *model->plan().inputs())
+        if (input->kind() == fb::InputKind::audio) kind = fb::InputKind::audio;
+    if (lw_status status = read_format("lw_runner_options", kind, &options->format)) return status;
     for (const fb::Input *input : *model->plan().inputs())
         if (input->kind() != fb::InputKind::tokens && !format_fits(options->format, input->kind()))
-            return fail(LW_INVALID_ARGUMENT, {"format ", uint64_t(options->format), " does not fit input ",
+            return fail(LW_INVALID_ARGUMENT, {"format ", name_of(options->format), " does not fit input ",
                                               input->name()->c_str()});
     return LW_OK;
 }
@@ -208,6 +212,7 @@ lw_status lw_runner_create(const lw_model *model, const lw_runner_options *optio
     lw_runner *runner = new (block.data) lw_runner{};
     uint8_t *session_at[2] = {};
     runner->model = model;
+    hold(*model);
     runner->format = read_in.format;
     runner->bytes = lay_out(*model, read_in, block.data, runner, session_at);
     const lw_status status = begin(*runner, read_in, session_at);
@@ -224,6 +229,7 @@ void lw_runner_destroy(lw_runner *runner) {
         if (runner->seats[s].session) model.device->end(runner->seats[s].session);
     Block block{reinterpret_cast<uint8_t *>(runner), runner->bytes};
     block.release(model.allocator);
+    let_go(model);
 }
 
 lw_status lw_run(lw_runner *runner, const lw_run_tensor *in, size_t n_in, lw_run_tensor *out, size_t n_out) {
@@ -247,7 +253,7 @@ lw_status lw_run_batch(lw_runner *runner, size_t sequences, const lw_run_tensor 
         Run run;
         const lw_status status = check(*runner->model, batch.inputs(s), batch.outputs(s), &run);
         if (status == LW_OK) continue;
-        char reason[256] = {};
+        char reason[512] = {};
         copy_text(lw_last_error(), reason, sizeof reason);
         return fail(status, {"sequence ", uint64_t(s), ": ", reason});
     }

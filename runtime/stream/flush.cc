@@ -4,6 +4,7 @@
 // that pushed it last, and both take the streams of their own thread. So threads share nothing but
 // the list, under a lock held for a few instructions.
 #include "runtime/stream/flush.h"
+#include "longwave/vulkan.h"
 #include "runtime/stream/blocks.h"
 
 namespace longwave::runtime {

@@ -49,6 +49,7 @@ struct BegunBlock {
 struct lw_stream {
     const lw_model *model;
     const longwave::runtime::StreamEntry *own;
+    uint32_t users; // the caller and its generators: it ends with the last of them
     bool owned; // lw_stream_destroy releases it
     bool unchecked; // it goes on from a state without a checksum
     lw_sample_format format;

@@ -47,24 +47,36 @@ uint64_t lay_out(const lw_model &model, const Request &request, uint8_t *memory,
     return parts.used();
 }
 
+// The entry of that block; null: there is none. 0: the default.
+const StreamEntry *find_entry(const lw_model &model, uint32_t block) {
+    for (const StreamEntry &entry : model.streams)
+        if (block == 0 || entry.block == block) return &entry;
+    return nullptr;
+}
+
+lw_status no_such_block(const lw_model &model, uint32_t block) {
+    keep_message({"no stream entry has block ", block, "; the model has blocks"});
+    for (const StreamEntry &entry : model.streams)
+        add_to_message({&entry == model.streams.begin() ? " " : ", ", entry.block});
+    return LW_NOT_FOUND;
+}
+
 lw_status read(const lw_model *model, const lw_stream_options *given, Request *request) {
     if (!model) return fail(LW_INVALID_ARGUMENT, "model is NULL");
     lw_stream_options &options = request->options;
     if (!read_options(given, &options))
         return fail(LW_INVALID_ARGUMENT, "struct_size of lw_stream_options is not set");
-    if (!known_format(options.format)) return fail(LW_INVALID_ARGUMENT, "lw_stream_options: unknown format");
     if (model->streams.size() == 0)
         return fail(LW_NO_STREAM, {model->plan().name()->c_str(), " was compiled without a stream",
                                    model->asked ? " for this device" : ""});
-    if (options.entry >= model->streams.size())
-        return fail(LW_NOT_FOUND,
-                    {"stream entry ", options.entry, "; the model has ", model->streams.size()});
-    request->own = &model->streams[options.entry];
-    const fb::Input &input = *model->plan().inputs()->Get(request->own->entry->inputs()->Get(0)->input());
-    if (!given && input.kind() == fb::InputKind::tokens) options.format = LW_I32;
+    const uint32_t port = model->streams[0].entry->inputs()->Get(0)->input(); // all entries have the same
+    const fb::Input &input = *model->plan().inputs()->Get(port);
+    if (lw_status status = read_format("lw_stream_options", input.kind(), &options.format)) return status;
     if (!format_fits(options.format, input.kind()))
         return fail(LW_INVALID_ARGUMENT,
-                    {"format ", uint64_t(options.format), " does not fit input ", input.name()->c_str()});
+                    {"format ", name_of(options.format), " does not fit input ", input.name()->c_str()});
+    request->own = find_entry(*model, options.block);
+    if (!request->own) return no_such_block(*model, options.block);
     if (options.queue > 1u << 20)
         return fail(LW_INVALID_ARGUMENT, {"queue of ", options.queue, " rows; at most 1048576"});
     return LW_OK;
@@ -163,10 +175,10 @@ lw_status wait_for_row(lw_stream &stream) {
             if (lw_status status = end_block(stream, Keep::all)) return status;
         } else if (state.life == Life::open) {
             const StreamEntry &entry = next_entry(stream);
-            if (state.pending < entry.block) return LW_AGAIN;
+            if (state.pending < entry.block) return without_detail(LW_AGAIN);
             if (lw_status status = run_next(stream, entry)) return status;
         } else {
-            if (state.done >= last_tick(stream)) return LW_END;
+            if (state.done >= last_tick(stream)) return without_detail(LW_END);
             if (lw_status status = run_zeros(stream)) return status;
         }
     }
@@ -203,6 +215,7 @@ lw_status lw_stream_init(const lw_model *model, const lw_stream_options *options
     if (lw_status status = read(model, options, &request)) return status;
     lw_stream *stream = new (memory) lw_stream{};
     stream->model = model;
+    stream->users = 1;
     stream->own = request.own;
     stream->format = request.options.format;
     uint8_t *session_at = nullptr;
@@ -211,6 +224,7 @@ lw_status lw_stream_init(const lw_model *model, const lw_stream_options *options
             model->device->begin(*model->on_device, fb::EntryKind::stream, 1, session_at, &stream->session))
         return status;
     clear(*stream); // the first block reports a failure
+    hold(*model);
     *out = stream;
     return LW_OK;
 }
@@ -235,12 +249,13 @@ lw_status lw_stream_create(const lw_model *model, const lw_stream_options *optio
 }
 
 void lw_stream_destroy(lw_stream *stream) {
-    if (!stream) return;
+    if (!stream || --stream->users > 0) return;
     remove_from_flush(*stream);
     stream->device().end(stream->session);
-    if (!stream->owned) return;
+    const lw_model &model = *stream->model;
     Block block{reinterpret_cast<uint8_t *>(stream), stream->bytes};
-    block.release(stream->model->allocator);
+    if (stream->owned) block.release(model.allocator);
+    let_go(model);
 }
 
 lw_status lw_stream_push(lw_stream *stream, const void *samples, size_t n, size_t *taken) {

@@ -62,7 +62,7 @@ lw_status find_logits(const lw_stream &stream, Setup &setup) {
     return fail(
         LW_INVALID_ARGUMENT,
         {"the stream reads ", stream.own->block,
-         " ids at a time, a generator one: create it with the entry of block 1, which longwave compile "
+         " ids at a time, a generator one: set block of its options to 1, an entry that longwave compile "
          "--blocks 1,64 makes"});
 }
 
@@ -203,6 +203,7 @@ lw_status lw_generator_create(lw_stream *stream, const lw_generator_options *opt
     if (!block.allocate(stream->model->allocator, bytes)) return no_memory("a generator", bytes);
     lw_generator *generator = new (block.data) lw_generator{};
     generator->stream = stream;
+    ++stream->users;
     generator->bytes = lay_out(setup, block.data, generator);
     generator->output = setup.output;
     generator->logit_margin = setup.options.likely_only ? logit_margin_of(setup.sampler) : 0;
@@ -217,8 +218,10 @@ lw_status lw_generator_create(lw_stream *stream, const lw_generator_options *opt
 
 void lw_generator_destroy(lw_generator *generator) {
     if (!generator) return;
+    lw_stream *stream = generator->stream;
     Block block{reinterpret_cast<uint8_t *>(generator), generator->bytes};
-    block.release(generator->stream->model->allocator);
+    block.release(stream->model->allocator);
+    lw_stream_destroy(stream);
 }
 
 lw_status lw_generator_prompt(lw_generator *generator, const int32_t *ids, size_t n) {
@@ -239,7 +242,7 @@ lw_status lw_generator_next(lw_generator *generator, lw_generator_token *out) {
     lw_stream &stream = *generator->stream;
     lw_generator_token token{};
     look_for_stops(*generator, token);
-    if (token.stop) return LW_END;
+    if (token.stop) return without_detail(LW_END);
     const Wanting wanting(*generator);
     const float *logits = nullptr;
     if (lw_status status = newest_logits(stream, generator->output, &logits)) return status;

@@ -14,9 +14,6 @@ namespace {
 
 constexpr size_t max_file = size_t{256} << 20; // bytes
 
-// A fixed place: keeping the reason of a failure must not fail.
-thread_local char last_error[1024] = "";
-
 lw_status bad_argument(const char *what) { return failed(LW_INVALID_ARGUMENT, what); }
 
 // The fields that the caller knows; the others are zero.
@@ -69,15 +66,15 @@ lw_status read_file(const char *path, const std::string &name, std::string &text
 } // namespace
 
 lw_status failed(lw_status status, std::string_view detail) {
-    const size_t n = std::min(detail.size(), sizeof last_error - 1);
-    std::memcpy(last_error, detail.data(), n);
-    last_error[n] = 0;
+    char text[512]; // lw_last_error keeps no more
+    const size_t n = std::min(detail.size(), sizeof text - 1);
+    std::memcpy(text, detail.data(), n);
+    text[n] = 0;
+    lw_set_last_error(text);
     return status;
 }
 
 } // namespace longwave::tokenizer
-
-const char *lw_text_last_error(void) { return longwave::tokenizer::last_error; }
 
 lw_status lw_tokenizer_open(const char *path, const lw_tokenizer_options *given, lw_tokenizer **out) {
     using namespace longwave::tokenizer;

@@ -17,7 +17,7 @@ struct lw_tokenizer {
 
 namespace longwave::tokenizer {
 
-// Keeps the detail for lw_text_last_error() and returns the status. Takes no memory.
+// Keeps the detail for lw_last_error() and returns the status. Takes no memory.
 lw_status failed(lw_status status, std::string_view detail);
 
 // Calls `body`, which returns an lw_status. No exception leaves the library: the only one is a lack

@@ -109,7 +109,7 @@ TEST_CASE("linear attention: step, chunks, blocks of chunks and whole runs equal
 TEST_CASE("linear attention: the state is one copy of the matrix in two floats, whatever the blocks") {
     const cli::Model model = model_of({16, 1, 64});
     CHECK(carried_bytes(model) == 2 * sizeof(float) * heads * width * width);
-    for (uint32_t entry = 0; entry < model.info.n_stream_entries; entry++)
+    for (uint32_t entry = 0; entry < model.info.stream_entries; entry++)
         CHECK(model.entry(entry).cache_bytes == 0);
 }
 

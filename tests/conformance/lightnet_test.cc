@@ -114,7 +114,7 @@ TEST_CASE(
     // Rows so far: of the sum, of queries, of keys.
     CHECK(carried_bytes(model) ==
           2 * sizeof(float) * 2 * dk * values + sizeof(double) * keys + 3 * sizeof(double));
-    for (uint32_t entry = 0; entry < model.info.n_stream_entries; entry++)
+    for (uint32_t entry = 0; entry < model.info.stream_entries; entry++)
         CHECK(model.entry(entry).cache_bytes == 0);
 }
 

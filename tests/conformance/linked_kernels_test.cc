@@ -3,6 +3,7 @@
 #include "formats/artifact/detach.h"
 #include "tests/support/broken.h"
 #include "tests/support/compiled_model.h"
+#include "tests/support/options.h"
 #include "tests/support/session.h"
 #include "tools/cli/files/kernel_source.h"
 #include <algorithm>
@@ -69,7 +70,7 @@ lw_status opens(const std::vector<uint8_t> &bytes, const lw_model_kernels *kerne
 std::vector<float> rows_of(const lw_model *model) {
     std::vector<float> x = test::noise(64 * 4), values;
     lw_stream *stream = nullptr;
-    REQUIRE(lw_stream_create(model, nullptr, &stream) == LW_OK);
+    REQUIRE(lw_stream_create(model, &test::f32_stream, &stream) == LW_OK);
     size_t taken = 0;
     REQUIRE(lw_stream_push(stream, x.data(), 64, &taken) == LW_OK);
     REQUIRE(taken == 64);
@@ -78,7 +79,7 @@ std::vector<float> rows_of(const lw_model *model) {
     while (lw_stream_pull(stream, &out) == LW_OK) values.insert(values.end(), out.data, out.data + out.width);
     lw_stream_destroy(stream);
     lw_runner *runner = nullptr;
-    REQUIRE(lw_runner_create(model, nullptr, &runner) == LW_OK);
+    REQUIRE(lw_runner_create(model, &test::f32_runner, &runner) == LW_OK);
     std::vector<float> y(32 * 4);
     const lw_run_tensor in = {sizeof in, x.data(), 32, 0};
     lw_run_tensor result = {sizeof result, y.data(), 32, 0};

@@ -80,9 +80,9 @@ class Model:
 
 
 class Stream:
-    def __init__(self, model, entry=0):
+    def __init__(self, model, block=0):
         self.model, self.api, self.lib, self.handle = model, model.api, model.lib, c.c_void_p()
-        options = self.api.StreamOptions(format=self.api.F32, queue=1024, entry=entry)
+        options = self.api.StreamOptions(format=self.api.F32, queue=1024, block=block)
         model.check(self.lib.lw_stream_create(model.handle, c.byref(options), c.byref(self.handle)))
 
     def push(self, values, width=WIDTH):

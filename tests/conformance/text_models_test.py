@@ -67,7 +67,7 @@ class Engine:
 
     def logits(self, ids, entry):
         """A row of 256 behind each of `ids`."""
-        stream = self.api.Stream(self.model, entry)
+        stream = self.api.Stream(self.model, self.model.blocks()[entry])
         rows = [list(row) for _, _, row in stream.push(ids)] + [list(row) for _, _, row in stream.finish()]
         stream.close()
         return rows[:len(ids)]

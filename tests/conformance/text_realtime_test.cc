@@ -103,11 +103,10 @@ TEST_CASE("text models: a token is one block whatever is behind it, and the stat
     for (const char *artifact : artifacts) {
         INFO(artifact);
         Text text(artifact);
-        lw_model_info info{};
-        info.struct_size = sizeof info;
-        REQUIRE(lw_model_get_info(text.model.get(), &info) == LW_OK);
-        CHECK(info.stream_entries[0].block == 1);
-        CHECK(info.stream_entries[0].period == 1); // no block makes other calls than the next
+        lw_stream_entry_info entry = LW_STREAM_ENTRY_INFO_INIT;
+        REQUIRE(lw_model_stream_entry(text.model.get(), 0, &entry) == LW_OK);
+        CHECK(entry.block == 1);
+        CHECK(entry.period == 1); // no block makes other calls than the next
         const size_t bytes = text.bytes();
         REQUIRE(bytes > 0);
         for (const int tokens : {100, 1000, 4000}) {

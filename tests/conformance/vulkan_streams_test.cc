@@ -59,7 +59,7 @@ void compare_entries(const LayerPackage &package, const std::vector<uint32_t> &b
     REQUIRE_MESSAGE(made, made.status().message());
     INFO(made->report);
     const Both models(made);
-    REQUIRE(models.gpu.info.n_stream_entries == blocks.size());
+    REQUIRE(models.gpu.info.stream_entries == blocks.size());
     double worst = 0;
     CHECK(lw_model_verify(models.gpu.handle.get(), &worst) == LW_OK);
     CHECK(worst > 0);

@@ -66,9 +66,9 @@ def make_packages(build, target, root):
         assert fields["Architecture"] == TARGETS[target][1], fields
         names[fields["Package"]] = fields.get("Depends", "")
         run("dpkg-deb", "-x", package, root)
-    assert set(names) == {f"liblongwave0{suffix}", f"liblongwave-dev{suffix}", f"longwave-runner{suffix}"}, names
-    assert names[f"liblongwave0{suffix}"] == ("musl" if suffix else f"libc6 (>= {GLIBC[0]}.{GLIBC[1]})"), names
-    assert f"liblongwave0{suffix}" in names[f"liblongwave-dev{suffix}"], names
+    assert set(names) == {f"liblongwave0.2{suffix}", f"liblongwave-dev{suffix}", f"longwave-runner{suffix}"}, names
+    assert names[f"liblongwave0.2{suffix}"] == ("musl" if suffix else f"libc6 (>= {GLIBC[0]}.{GLIBC[1]})"), names
+    assert f"liblongwave0.2{suffix}" in names[f"liblongwave-dev{suffix}"], names
     return sum(package.stat().st_size for package in folder.glob("*.deb"))
 
 
@@ -91,7 +91,7 @@ def check(build, target, scratch, model, sound, expected):
     size = make_packages(build, target, root)
     library = root / f"usr/lib/{triple}"
     if not target.endswith("-musl"):
-        check_glibc(library / "liblongwave.so.0")
+        check_glibc(library / "liblongwave.so.0.2")
     for kind in ("ON", "OFF"):
         project = scratch / f"project-{target}-{kind}"
         run(CMAKE, "-S", ROOT / "examples/cmake", "-B", project, "-G", "Ninja", *options(target), f"-Dlongwave_DIR={library}/cmake/longwave", f"-DSTATIC={kind}",

@@ -108,6 +108,7 @@ lw_status run(const char *path, const lw_allocator *allocator) {
     lw_status status = lw_model_open(path, &open, &model);
     lw_runner_options options{};
     options.struct_size = sizeof options;
+    options.format = LW_F32;
     options.threads = 4;
     options.sequences = 3;
     if (status == LW_OK) status = lw_runner_create(model, &options, &runner);

@@ -73,7 +73,7 @@ TEST_CASE("faults: every allocation of a tokenizer: no memory is LW_NO_MEMORY, a
             return status == LW_OK && !(ids == good) ? LW_CHECK_FAILED : status;
         },
         1000, of_just_in_time_code);
-    CHECK(std::string(lw_text_last_error()) == "not enough memory");
+    CHECK(std::string(lw_last_error()) == "not enough memory");
 }
 
 TEST_CASE("faults: a decoder that finds no memory gives the same text when it is asked again") {

@@ -1,6 +1,7 @@
 // Vulkan devices: every allocation of ours fails, and every call to the driver within an operation
 // of a stream. What a failed operation may not touch goes on as if nothing had happened.
 #include "tests/support/failing_allocator.h"
+#include "tests/support/options.h"
 #include "tests/unit/runtime/vulkan/device.h"
 #include <functional>
 
@@ -27,10 +28,10 @@ lw_status life(const std::vector<uint8_t> &bytes, const lw_allocator *allocator,
     }
     const std::vector<float> x = noise(16);
     Results results;
-    if (status == LW_OK && !streams) status = lw_runner_create(model, nullptr, &runner);
+    if (status == LW_OK && !streams) status = lw_runner_create(model, &f32_runner, &runner);
     if (status == LW_OK && !streams) status = run_audio(runner, x, &results);
     for (lw_stream *&stream : made)
-        if (status == LW_OK && streams) status = lw_stream_create(model, nullptr, &stream);
+        if (status == LW_OK && streams) status = lw_stream_create(model, &f32_stream, &stream);
     for (lw_stream *stream : made)
         if (status == LW_OK && streams) status = lw_stream_push(stream, x.data(), x.size(), nullptr);
     if (status == LW_OK) status = lw_device_flush(device);
@@ -47,8 +48,8 @@ struct Pair {
         const std::vector<uint8_t> bytes = gpu_stream_model().bytes();
         const lw_open_options open = on(device);
         REQUIRE(lw_model_open_memory(bytes.data(), bytes.size(), &open, &model) == LW_OK);
-        REQUIRE(lw_stream_create(model, nullptr, &first) == LW_OK);
-        REQUIRE(lw_stream_create(model, nullptr, &second) == LW_OK);
+        REQUIRE(lw_stream_create(model, &f32_stream, &first) == LW_OK);
+        REQUIRE(lw_stream_create(model, &f32_stream, &second) == LW_OK);
     }
     ~Pair() {
         lw_stream_destroy(first);

@@ -44,7 +44,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const std::unique_ptr<lw_tokenizer, void (*)(lw_tokenizer *)> tokenizer(made, lw_tokenizer_close);
     must(static_cast<bool>(tables) == (status == LW_OK), "the tables decide");
     if (!made) {
-        const std::string_view line = lw_text_last_error();
+        const std::string_view line = lw_last_error();
         must(line.starts_with("file: ") && line.find('\n') == std::string_view::npos,
              "one line says what is wrong");
         return 0;

@@ -214,7 +214,7 @@ Status run_stream(const Trial &trial, const std::vector<StreamEntry> &entries, c
 Status run_streams(const Trial &trial, const std::vector<Place> &places, std::vector<Measured> &measured) {
     std::vector<StreamEntry> all;
     for (const Place &place : places) {
-        for (uint32_t entry = 0; entry < place.model.info.n_stream_entries; entry++) {
+        for (uint32_t entry = 0; entry < place.model.info.stream_entries; entry++) {
             all.push_back({&place, entry});
             LW_TRY(run_stream(trial, {all.back()}, {std::to_string(place.model.entry(entry).block), place.target},
                               measured));
@@ -239,7 +239,7 @@ Expected<std::vector<Measured>> run(const Trial &trial, const Settings &settings
     if (some(&Comparison::whole))
         for (const Place &place : places) LW_TRY(run_whole(trial, place, more, measured));
     if (!streams) return measured;
-    if (places[0].model.info.n_stream_entries == 0) {
+    if (places[0].model.info.stream_entries == 0) {
         *not_there = "it has no stream there";
         return measured;
     }

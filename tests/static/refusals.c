@@ -53,9 +53,9 @@ int main(void) {
     check("it opens", lw_model_open_static(given, memory, size, &model) == LW_OK);
     for (size_t i = size; i < sizeof memory; i++)
         if (memory[i] != 0xa5) check("nothing is written behind the memory", 0);
-    lw_input_info input = {.struct_size = sizeof input};
+    lw_input_info input = LW_INPUT_INFO_INIT;
     lw_model_input(model, 0, &input);
-    lw_stream_options options = {.struct_size = sizeof options};
+    lw_stream_options options = LW_STREAM_OPTIONS_INIT;
     options.format = input.kind == LW_INPUT_TOKENS ? LW_I32 : LW_F32;
     lw_stream *stream;
     check("lw_stream_size", lw_stream_size(model, &options, &size, &alignment) == LW_OK);

@@ -34,7 +34,7 @@ static unsigned char *read_all(const char *path, size_t *n) {
 
 static FILE *rows;
 static void pull(lw_stream *stream) {
-    lw_stream_row row = {.struct_size = sizeof row};
+    lw_stream_row row = LW_STREAM_ROW_INIT;
     while (lw_stream_pull(stream, &row) == LW_OK) {
         fwrite(&row.index, 4, 1, rows);
         fwrite(&row.width, 4, 1, rows);
@@ -68,7 +68,7 @@ static lw_stream *make_stream(const lw_model *model, const lw_stream_options *op
 }
 #else
 static lw_model *open_model(int argc, char **argv) {
-    lw_open_options options = {.struct_size = sizeof options};
+    lw_open_options options = LW_OPEN_OPTIONS_INIT;
     options.allow_unsigned_code = 1;
     lw_model *model;
     if (argc < 6 || lw_model_open(argv[5], &options, &model)) failed("open");
@@ -84,9 +84,9 @@ static lw_stream *make_stream(const lw_model *model, const lw_stream_options *op
 int main(int argc, char **argv) {
     if (argc < 4) return 2;
     lw_model *model = open_model(argc, argv);
-    lw_input_info input = {.struct_size = sizeof input};
+    lw_input_info input = LW_INPUT_INFO_INIT;
     lw_model_input(model, 0, &input);
-    lw_stream_options options = {.struct_size = sizeof options};
+    lw_stream_options options = LW_STREAM_OPTIONS_INIT;
     options.format = input.kind == LW_INPUT_TOKENS ? LW_I32 : LW_F32;
     lw_stream *stream = make_stream(model, &options);
     const size_t tick = input.kind == LW_INPUT_TOKENS ? 4 : 4 * (size_t)input.width;

@@ -89,10 +89,7 @@ bool same_bits(const std::vector<float> &a, const std::vector<float> &b) {
 
 uint64_t carried_bytes(const cli::Model &model) {
     uint64_t bytes = 0;
-    const auto *fields = reinterpret_cast<const uint8_t *>(model.info.state_fields);
-    for (uint32_t i = 0; i < model.info.n_state_fields; i++) {
-        const auto &field =
-            *reinterpret_cast<const lw_state_field *>(fields + i * model.info.state_fields->struct_size);
+    for (const lw_state_field &field : model.state_fields) {
         CHECK(field.kind != LW_STATE_SPECTRA);
         if (field.kind == LW_STATE_CARRY) bytes += field.bytes;
     }

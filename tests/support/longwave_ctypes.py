@@ -9,7 +9,7 @@ import pathlib
 _default = pathlib.Path(__file__).resolve().parents[2] / "build" / "liblongwave.so"
 _lib = c.CDLL(os.environ.get("LONGWAVE_LIBRARY", str(_default)))
 _lib.lw_status_text.restype = _lib.lw_last_error.restype = _lib.lw_model_label.restype = c.c_char_p
-AGAIN, END, F32, I32, TOKENS = 1, 2, 0, 2, 2
+AGAIN, END, F32, I32, TOKENS = 1, 2, 1, 3, 3
 
 
 class _Sized(c.Structure):
@@ -33,11 +33,10 @@ EntryInfo = _struct("EntryInfo", (_u32, "block delay period"),
 Info = _struct("Info", (_text, "name producer variant"), (_u32, "inputs labels run_outputs stream_outputs"),
                (_int, "has_run has_stream"), (_u32, "run_capacity stream_block stream_delay"),
                (_u64, "stream_state_bytes stream_memory_bytes run_memory_bytes derived_bytes artifact_bytes"),
-               (_text, "report certificates"), (_u32, "n_stream_entries n_state_fields"),
-               (c.POINTER(EntryInfo), "stream_entries"))
+               (_text, "report certificates"), (_u32, "stream_entries state_fields"))
 InputInfo = _struct("InputInfo", (_text, "name"), (_int, "kind"), (_u32, "width sample_rate vocabulary"))
 OutputInfo = _struct("OutputInfo", (_text, "name"), (_u32, "width clock_num clock_den delay"))
-StreamOptions = _struct("StreamOptions", (_int, "format"), (_u32, "queue entry"))
+StreamOptions = _struct("StreamOptions", (_int, "format"), (_u32, "queue block"))
 RunOptions = _struct("RunOptions", (_int, "format"), (_u32, "threads"))
 Output = _struct("Output", (_u32, "index width"), (c.POINTER(c.c_float), "data"), (_u64, "row end"))
 Tensor = _struct("Tensor", (_pointer, "data"), (_size, "rows length"))
@@ -76,7 +75,10 @@ class Model:
         return ((c.c_int32 if self.ids else c.c_float) * len(values))(*values)
 
     def blocks(self):  # of each stream entry; the first is the default
-        return [entry.block for entry in self.info.stream_entries[:self.info.n_stream_entries]]
+        entries = [EntryInfo() for _ in range(self.info.stream_entries)]
+        for i, entry in enumerate(entries):
+            _check(_lib.lw_model_stream_entry(self.handle, i, c.byref(entry)))
+        return [entry.block for entry in entries]
 
     def open_handle(self):
         if not self.handle:
@@ -90,7 +92,7 @@ class Model:
         room = [(c.c_float * (output.width * capacity))() for output in self.run_outputs]
         given = Tensor(data=c.addressof(data), rows=len(values) // self.input.width)
         taken = (Tensor * len(room))(*[Tensor(data=c.addressof(r), rows=capacity) for r in room])
-        _check(_lib.lw_runner_create(handle, c.byref(RunOptions(threads=threads)), c.byref(runner)))
+        _check(_lib.lw_runner_create(handle, c.byref(RunOptions(format=F32, threads=threads)), c.byref(runner)))
         status = _lib.lw_run(runner, c.byref(given), c.c_size_t(1), taken, c.c_size_t(len(room)))
         _lib.lw_runner_destroy(runner)
         _check(status)
@@ -107,9 +109,9 @@ class Model:
 
 
 class Stream:
-    def __init__(self, model, entry=0):
+    def __init__(self, model, block=0):
         self.model, self.handle = model, c.c_void_p()
-        options = StreamOptions(format=I32 if model.ids else F32, entry=entry)
+        options = StreamOptions(format=I32 if model.ids else F32, block=block)
         _check(_lib.lw_stream_create(model.open_handle(), c.byref(options), c.byref(self.handle)))
         model.streams += 1
 

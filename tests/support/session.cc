@@ -1,3 +1,4 @@
+#include "tests/support/options.h"
 #include "tests/support/session.h"
 #include <doctest/doctest.h>
 #include <random>
@@ -21,7 +22,11 @@ Stream::Stream(const lw_model *model, lw_sample_format format, uint32_t queue, u
     options.struct_size = sizeof options;
     options.format = format;
     options.queue = queue;
-    options.entry = entry;
+    if (entry > 0) {
+        lw_stream_entry_info info = LW_STREAM_ENTRY_INFO_INIT;
+        REQUIRE(lw_model_stream_entry(model, entry, &info) == LW_OK);
+        options.block = info.block;
+    }
     const lw_status status = lw_stream_create(model, &options, &stream_);
     INFO(lw_last_error());
     REQUIRE(status == LW_OK);
@@ -66,7 +71,7 @@ Rows stream_in_cuts(const lw_model *model, const std::vector<float> &x, const st
 
 Rows run(const lw_model *model, const std::vector<float> &x, size_t length) {
     lw_runner *runner = nullptr;
-    REQUIRE(lw_runner_create(model, nullptr, &runner) == LW_OK);
+    REQUIRE(lw_runner_create(model, &f32_runner, &runner) == LW_OK);
     lw_model_info info{};
     info.struct_size = sizeof info;
     REQUIRE(lw_model_get_info(model, &info) == LW_OK);

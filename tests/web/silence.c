@@ -36,7 +36,7 @@ static int measure(const char *what, lw_stream *stream, size_t width, float (*sa
     for (int b = 0; b < blocks; b++) {
         for (size_t i = 0; i < block * width; i++) samples[i] = sample();
         size_t taken;
-        lw_stream_row row = {.struct_size = sizeof row};
+        lw_stream_row row = LW_STREAM_ROW_INIT;
         const double start = now();
         if (lw_stream_push(stream, samples, block, &taken)) return 1;
         while (lw_stream_pull(stream, &row) == LW_OK) {}
@@ -54,9 +54,9 @@ int main(int argc, char **argv) {
     lw_model *model;
     lw_stream *stream;
     if (lw_model_open_static_weights(&MODEL, weights, sizeof weights, memory, sizeof memory, &model)) return puts(lw_last_error()), 1;
-    lw_input_info input = {.struct_size = sizeof input};
+    lw_input_info input = LW_INPUT_INFO_INIT;
     lw_model_input(model, 0, &input);
-    lw_stream_options options = {.struct_size = sizeof options};
+    lw_stream_options options = LW_STREAM_OPTIONS_INIT;
     options.format = LW_F32;
     if (lw_stream_init(model, &options, stream_memory, sizeof stream_memory, &stream)) return puts(lw_last_error()), 1;
     const size_t width = input.width ? input.width : 1;

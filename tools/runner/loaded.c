@@ -2,7 +2,8 @@
 #include "tools/runner/runner.h"
 
 lw_status open_bytes(const char *variant, const uint8_t *bytes, size_t n, lw_model **model) {
-    lw_open_options options = {.struct_size = sizeof options, .allow_unsigned_code = 1};
+    lw_open_options options = LW_OPEN_OPTIONS_INIT;
+    options.allow_unsigned_code = 1;
     options.variant = variant;
     options.memory_limit = UINT64_MAX; /* the command line compiled it */
     return lw_model_open_memory(bytes, n, &options, model);

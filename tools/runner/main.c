@@ -39,20 +39,21 @@ static lw_status run(Server *s, Reader *in, Buffer *reply) {
     lw_run_tensor inputs[most], outputs[most];
     memset(inputs, 0, sizeof inputs);
     memset(outputs, 0, sizeof outputs);
-    lw_model_info info = {.struct_size = sizeof info};
+    lw_model_info info = LW_MODEL_INFO_INIT;
     lw_status status = lw_model_get_info(s->model, &info);
     if (status == LW_OK && !s->runner) {
-        const lw_runner_options options = {.struct_size = sizeof options, .format = LW_F32};
+        lw_runner_options options = LW_RUNNER_OPTIONS_INIT;
+        options.format = LW_F32;
         status = lw_runner_create(s->model, &options, &s->runner);
     }
     if (status != LW_OK) return failed(reply, status);
     if (info.inputs > most || info.run_outputs > most) return malformed(reply);
     for (uint32_t i = 0; i < info.inputs; i++) {
-        inputs[i].struct_size = sizeof inputs[i];
+        inputs[i] = (lw_run_tensor)LW_RUN_TENSOR_INIT;
         inputs[i].rows = (size_t)take_u64(in);
         inputs[i].length = (size_t)take_u64(in);
         const uint64_t bytes = take_u64(in);
-        lw_input_info input = {.struct_size = sizeof input};
+        lw_input_info input = LW_INPUT_INFO_INIT;
         lw_model_input(s->model, i, &input);
         const uint64_t row = input.kind == LW_INPUT_TOKENS ? 4 : 4 * (uint64_t)input.width;
         inputs[i].data = (void *)take(in, bytes);
@@ -62,11 +63,11 @@ static lw_status run(Server *s, Reader *in, Buffer *reply) {
     uint8_t *data[most] = {0};
     uint32_t widths[most];
     for (uint32_t i = 0; i < info.run_outputs; i++) {
-        lw_output_info output = {.struct_size = sizeof output};
+        lw_output_info output = LW_OUTPUT_INFO_INIT;
         lw_model_run_output(s->model, i, &output);
         const uint64_t rows = output.clock_num == 0 ? 1 : (uint64_t)info.run_capacity * output.clock_num / output.clock_den + 1;
         widths[i] = output.width;
-        outputs[i].struct_size = sizeof outputs[i];
+        outputs[i] = (lw_run_tensor)LW_RUN_TENSOR_INIT;
         outputs[i].rows = (size_t)rows;
         outputs[i].data = data[i] = (uint8_t *)malloc((size_t)(rows * output.width * 4));
         if (!data[i]) status = LW_NO_MEMORY;
@@ -83,7 +84,7 @@ static lw_status run(Server *s, Reader *in, Buffer *reply) {
 }
 
 static lw_status put_rows(lw_stream *stream, Buffer *reply) {
-    lw_stream_row row = {.struct_size = sizeof row};
+    lw_stream_row row = LW_STREAM_ROW_INIT;
     lw_status status;
     while ((status = lw_stream_pull(stream, &row)) == LW_OK) {
         put_u32(reply, row.index);
@@ -145,7 +146,7 @@ static lw_status listen_to(Server *s, Reader *in, Buffer *reply) {
         if (status != LW_OK) return failed(reply, status);
         at += taken * each;
         n -= taken;
-        lw_spotter_event event = {.struct_size = sizeof event};
+        lw_spotter_event event = LW_SPOTTER_EVENT_INIT;
         while ((status = lw_spotter_pull(s->spotter, &event)) == LW_OK) {
             put_text(reply, event.word);
             put_f64(reply, event.score);
@@ -158,8 +159,8 @@ static lw_status listen_to(Server *s, Reader *in, Buffer *reply) {
 }
 
 static lw_status create_stream(Server *s, Reader *in, uint32_t *which, Buffer *reply) {
-    lw_stream_options options = {.struct_size = sizeof options};
-    options.entry = take_u32(in);
+    lw_stream_options options = LW_STREAM_OPTIONS_INIT;
+    options.block = take_u32(in);
     options.format = (lw_sample_format)take_u32(in);
     uint32_t free_one = 0;
     while (free_one < most_streams && s->streams[free_one]) free_one++;
@@ -171,8 +172,8 @@ static lw_status create_stream(Server *s, Reader *in, uint32_t *which, Buffer *r
 static lw_status create_spotter(Server *s, Reader *in, Buffer *reply) {
     end_spotter(s->spotter);
     s->spotter = NULL;
-    const lw_spotter_options options = {.struct_size = sizeof options,
-                                        .format = (lw_sample_format)take_u32(in)};
+    lw_spotter_options options = LW_SPOTTER_OPTIONS_INIT;
+    options.format = (lw_sample_format)take_u32(in);
     return failed(reply, new_spotter(s->model, &options, &s->spotter));
 }
 

@@ -14,7 +14,7 @@ enum {
     wire_verify = 2,       /* reply: f64 worst error relative to its limit */
     /* Per input u64 rows, u64 valid rows, u64 bytes, bytes. Reply: per output u64 rows, floats. */
     wire_run = 3,
-    wire_stream = 4,       /* u32 entry, u32 format; reply: `which` */
+    wire_stream = 4,       /* u32 block, u32 format; reply: `which` */
     wire_push = 5,         /* u64 ticks, samples; reply: rows */
     wire_finish = 6,       /* reply: rows */
     wire_reset = 7,

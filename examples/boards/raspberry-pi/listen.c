@@ -20,7 +20,7 @@ static int failed(const char *what, const char *why) {
 }
 
 static lw_status print_words(lw_spotter *spotter, double rate) {
-    lw_spotter_event event = {.struct_size = sizeof event};
+    lw_spotter_event event = LW_SPOTTER_EVENT_INIT;
     lw_status status;
     while ((status = lw_spotter_pull(spotter, &event)) == LW_OK)
         printf("%.2f s  %s  %.2f\n", (double)event.tick / rate, event.word, event.score);
@@ -52,13 +52,13 @@ static int listen(snd_pcm_t *microphone, lw_spotter *spotter, double rate) {
 
 int main(int argc, char **argv) {
     if (argc < 2 || argc > 3) return fprintf(stderr, "usage: listen MODEL.lw [DEVICE]\n"), 2;
-    lw_open_options options = {.struct_size = sizeof options};
+    lw_open_options options = LW_OPEN_OPTIONS_INIT;
     options.allow_unsigned_code = 1; /* we made this file ourselves */
     lw_model *model;
     if (lw_model_open(argv[1], &options, &model)) return failed(argv[1], lw_last_error());
-    lw_input_info input = {.struct_size = sizeof input};
+    lw_input_info input = LW_INPUT_INFO_INIT;
     lw_model_input(model, 0, &input);
-    lw_spotter_options settings = {.struct_size = sizeof settings};
+    lw_spotter_options settings = LW_SPOTTER_OPTIONS_INIT;
     settings.format = LW_S16;
     lw_spotter *spotter;
     if (lw_spotter_create(model, &settings, &spotter)) return failed(argv[1], lw_last_error());

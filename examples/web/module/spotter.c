@@ -8,17 +8,15 @@ static _Alignas(64) unsigned char spotter_memory[SIZE(_SPOTTER_BYTES)];
 static float input[4096];
 static lw_model *model;
 static lw_spotter *spotter;
-static lw_spotter_event event;
-static lw_model_info model_info;
-static lw_input_info audio;
+static lw_spotter_event event = LW_SPOTTER_EVENT_INIT;
+static lw_model_info model_info = LW_MODEL_INFO_INIT;
+static lw_input_info audio = LW_INPUT_INFO_INIT;
 
 EXPORT(open) int open_(float threshold) { /* 0: thresholds of the model */
     lw_status status = open_model(model_memory, sizeof model_memory, &model);
     if (status) return status;
-    model_info.struct_size = sizeof model_info;
-    audio.struct_size = sizeof audio;
     if ((status = lw_model_get_info(model, &model_info)) || (status = lw_model_input(model, 0, &audio))) return status;
-    lw_spotter_options options = {.struct_size = sizeof options};
+    lw_spotter_options options = LW_SPOTTER_OPTIONS_INIT;
     options.format = LW_F32;
     options.threshold = threshold;
     return lw_spotter_init(model, &options, spotter_memory, sizeof spotter_memory, &spotter);
@@ -36,10 +34,7 @@ EXPORT(finish) int finish(void) { return lw_spotter_finish(spotter); }
 EXPORT(reset) int reset(void) { return lw_spotter_reset(spotter); }
 
 /* 1: there is an event, which the next five functions describe. */
-EXPORT(pull) int pull(void) {
-    event.struct_size = sizeof event;
-    return lw_spotter_pull(spotter, &event) == LW_OK;
-}
+EXPORT(pull) int pull(void) { return lw_spotter_pull(spotter, &event) == LW_OK; }
 EXPORT(event_word) const char *event_word(void) { return event.word; }
 EXPORT(event_label) unsigned event_label(void) { return event.label; }
 EXPORT(event_score) float event_score(void) { return event.score; }

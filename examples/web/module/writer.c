@@ -15,8 +15,9 @@ static lw_generator *generator;
 EXPORT(open) int open_(void) {
     const lw_status status = open_model(memory, sizeof memory, &model);
     if (status) return status;
-    lw_stream_options options = {.struct_size = sizeof options};
+    lw_stream_options options = LW_STREAM_OPTIONS_INIT;
     options.format = LW_I32;
+    options.block = 1;
     return lw_stream_create(model, &options, &stream);
 }
 EXPORT(prompt_bytes) unsigned char *prompt_bytes(void) { return text; }
@@ -26,7 +27,7 @@ EXPORT(prompt_capacity) size_t prompt_capacity(void) { return sizeof text; }
 EXPORT(prompt) int prompt(size_t n, float temperature, float top_p, double seed) {
     lw_generator_destroy(generator);
     generator = NULL;
-    lw_generator_options options = {.struct_size = sizeof options};
+    lw_generator_options options = LW_GENERATOR_OPTIONS_INIT;
     options.temperature = temperature;
     options.top_p = top_p;
     options.seed = (uint64_t)seed;
@@ -37,7 +38,7 @@ EXPORT(prompt) int prompt(size_t n, float temperature, float top_p, double seed)
 }
 /* The next byte, or a status below 0 with its sign changed. */
 EXPORT(next) int next(void) {
-    lw_generator_token token = {.struct_size = sizeof token};
+    lw_generator_token token = LW_GENERATOR_TOKEN_INIT;
     const lw_status status = lw_generator_next(generator, &token);
     return status ? -(int)status : token.id;
 }

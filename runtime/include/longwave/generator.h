@@ -67,7 +67,8 @@ typedef struct lw_generator_options {
     /** Ids that lw_generator_recent can return, at most 2^20. Raised to the longest stop
      * sequence. */
     uint32_t recent;
-    int log_probabilities; /**< 1: compute lw_generator_token.log_probability, an exponential per id */
+    /** 1: compute lw_generator_token.log_probability, an exponential per id. */
+    int log_probabilities;
     const lw_logit_bias *biases;
     size_t n_biases; /**< at most 2^20 */
     const lw_stop_sequence *stops;
@@ -80,6 +81,7 @@ typedef struct lw_generator_options {
      * copied one, only if its options need no more. */
     int likely_only;
 } lw_generator_options;
+#define LW_GENERATOR_OPTIONS_INIT LW_INITIAL(lw_generator_options)
 
 /** A chosen id. */
 typedef struct lw_generator_token {
@@ -94,15 +96,16 @@ typedef struct lw_generator_token {
      * them back to show no part of a stop sequence. */
     uint32_t held;
 } lw_generator_token;
+#define LW_GENERATOR_TOKEN_INIT LW_INITIAL(lw_generator_token)
 
 /** Creates a generator on a stream. Not for real-time threads.
  *
  * Between calls you may copy, save, load, reset or prefill the stream yourself. The generator then
  * continues from the stream as it is. Repetitions and stop sequences are found only among ids that
  * the generator has seen.
- * @param stream must outlive the generator; it stays the caller's.
+ * @param stream stays the caller's, who may destroy it first: the generator keeps it.
  * @param options NULL: defaults.
- * @param out the generator; the caller destroys it before the stream.
+ * @param out the generator; the caller destroys it.
  * @retval LW_OK
  * @retval LW_INVALID_ARGUMENT stream or out is NULL, struct_size is not set, the block of the
  *         stream is not 1, or an option is out of range.
@@ -123,11 +126,7 @@ LW_API void lw_generator_destroy(lw_generator *generator);
  * @retval LW_BAD_TOKEN An id is outside the vocabulary. Nothing was read.
  * @retval LW_WRONG_STATE The stream is finished, or a kernel failed before.
  * @retval LW_DEVICE A kernel failed. The generator accepts only reset and load.
- * @retval LW_DEVICE_LOST GPU: the device is gone.
- * @retval LW_TIMEOUT GPU: the device does not answer in time.
- * @retval LW_DEVICE_WRONG GPU: the device is disabled, because it gave wrong results.
- * @retval LW_NO_MEMORY GPU: the driver has no memory for a submission.
- */
+ * @note GPU statuses apply. */
 LW_API lw_status lw_generator_prompt(lw_generator *generator, const int32_t *ids, size_t n);
 /** Chooses the next id and lets the stream read it. Real-time safe on the CPU.
  * @param out set out->struct_size first; filled in on LW_OK.
@@ -138,11 +137,7 @@ LW_API lw_status lw_generator_prompt(lw_generator *generator, const int32_t *ids
  *         could choose (likely_only), the stream is finished, or a kernel failed before.
  * @retval LW_NOT_FINITE A logit is NaN or infinite.
  * @retval LW_DEVICE A kernel failed. The generator accepts only reset and load.
- * @retval LW_DEVICE_LOST GPU: the device is gone.
- * @retval LW_TIMEOUT GPU: the device does not answer in time.
- * @retval LW_DEVICE_WRONG GPU: the device is disabled, because it gave wrong results.
- * @retval LW_NO_MEMORY GPU: the driver has no memory for a submission.
- */
+ * @note GPU statuses apply. */
 LW_API lw_status lw_generator_next(lw_generator *generator, lw_generator_token *out);
 
 /** The newest ids that lw_generator_next has given since the last prompt, oldest first. Real-time
@@ -156,12 +151,7 @@ LW_API lw_status lw_generator_recent(const lw_generator *generator, int32_t *ids
 /** Makes the generator and its stream as new. Real-time safe on the CPU.
  * @retval LW_OK
  * @retval LW_INVALID_ARGUMENT generator is NULL.
- * @retval LW_DEVICE GPU: the driver failed.
- * @retval LW_DEVICE_LOST GPU: the device is gone.
- * @retval LW_TIMEOUT GPU: the device does not answer in time.
- * @retval LW_DEVICE_WRONG GPU: the device is disabled, because it gave wrong results.
- * @retval LW_NO_MEMORY GPU: the driver has no memory for a submission.
- */
+ * @note GPU statuses apply. */
 LW_API lw_status lw_generator_reset(lw_generator *generator);
 /** Saves the ids that the generator remembers and the state of its stream (lw_stream_save).
  * Options, seed and lists are not saved. Real-time safe on the CPU.
@@ -171,12 +161,7 @@ LW_API lw_status lw_generator_reset(lw_generator *generator);
  * @retval LW_INVALID_ARGUMENT generator or n is NULL.
  * @retval LW_WRONG_STATE A kernel failed before.
  * @retval LW_TOO_SMALL capacity is less than *n.
- * @retval LW_DEVICE GPU: the driver failed.
- * @retval LW_DEVICE_LOST GPU: the device is gone.
- * @retval LW_TIMEOUT GPU: the device does not answer in time.
- * @retval LW_DEVICE_WRONG GPU: the device is disabled, because it gave wrong results.
- * @retval LW_NO_MEMORY GPU: the driver has no memory for a submission.
- */
+ * @note GPU statuses apply. */
 LW_API lw_status lw_generator_save(const lw_generator *generator, void *bytes, size_t capacity, size_t *n);
 /** Continues from a saved state of the same model and weights. Options, target and CPU or GPU may
  * differ. With the same options the same ids follow. Any bytes are safe. Real-time safe on the CPU.
@@ -185,11 +170,7 @@ LW_API lw_status lw_generator_save(const lw_generator *generator, void *bytes, s
  * @retval LW_INVALID_ARGUMENT generator is NULL, or bytes is NULL and n is not 0.
  * @retval LW_BAD_STATE Not a generator's state, of another model, or damaged.
  * @retval LW_DEVICE A kernel failed while caches were filled. Only reset and load help.
- * @retval LW_DEVICE_LOST GPU: the device is gone.
- * @retval LW_TIMEOUT GPU: the device does not answer in time.
- * @retval LW_DEVICE_WRONG GPU: the device is disabled, because it gave wrong results.
- * @retval LW_NO_MEMORY GPU: the driver has no memory for a submission.
- */
+ * @note GPU statuses apply. */
 LW_API lw_status lw_generator_load(lw_generator *generator, const void *bytes, size_t n);
 
 #ifdef __cplusplus

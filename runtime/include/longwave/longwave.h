@@ -9,7 +9,9 @@
  *     lw_stream_push / pull   samples in, rows out. On the CPU they never allocate, lock or make a
  *                             system call.
  *   lw_runner_create, lw_run  offline runs. A runner belongs to one thread at a time.
- *   lw_stream_destroy, lw_runner_destroy, then lw_model_close.
+ *   lw_stream_destroy, lw_runner_destroy, lw_model_close
+ *                             in any order. Whatever was made on a model keeps it. Its memory is
+ *                             released with the last of them.
  *
  * Time
  *   A tick is one input step: an audio sample, a feature vector or a token id. A row is one vector
@@ -20,15 +22,28 @@
  *   entries add in different orders: their rows agree within 1e-5 of the largest value.
  *
  * Conventions
- *   - Functions that can fail return an lw_status. LW_OK is 0. lw_last_error() has the detail.
+ *   - Functions that can fail return an lw_status. LW_OK is 0. lw_last_error() has the detail. It
+ *     is empty after LW_AGAIN and LW_END.
  *   - `out` parameters come last. They are set to NULL first and assigned on success only.
  *   - A failed call changes nothing, unless its comment says otherwise.
- *   - Structs begin with struct_size: set it to sizeof the struct before each call. Fields of
- *     options beyond it take their defaults. Fields of results beyond it are not written.
- *   - NULL options, and zero in a field of options, mean the default.
+ *   - Structs begin with struct_size, the sizeof of the caller's struct. Their initialisers set it:
+ *     lw_open_options options = LW_OPEN_OPTIONS_INIT. Fields of options beyond it take their
+ *     defaults. Fields of results beyond it are not written.
+ *   - NULL options, and zero in a field of options, mean the default. The format of audio has none.
+ *   - No enumerator of a setting is 0, unless 0 is its default.
  *   - Strings and lists that describe a model belong to it and live as long as it does.
  *   - The library never prints, exits or aborts.
- *   - "GPU" in a list of statuses: only with lw_open_options.device (longwave/vulkan.h).
+ *
+ * GPU statuses
+ *   A function with the note "GPU statuses apply" works on lw_open_options.device, if that is set
+ *   (longwave/vulkan.h). Then it can also return:
+ *     LW_DEVICE         the driver failed.
+ *     LW_DEVICE_LOST    the device is gone.
+ *     LW_TIMEOUT        the device does not answer in time.
+ *     LW_DEVICE_WRONG   the device is disabled, because it gave wrong results.
+ *     LW_NO_MEMORY      the device, the driver or the process has no memory.
+ *     LW_UNSUPPORTED    the device lacks a limit or feature, or the model has no code for it.
+ *     LW_NOT_FINITE     a value exceeds float16 in a model with `--gpu-storage f16`.
  */
 #ifndef LONGWAVE_H
 #define LONGWAVE_H
@@ -41,13 +56,27 @@
 #define LW_API __attribute__((visibility("default")))
 #endif
 
+/* The initialiser of a struct: struct_size is set, and all other fields are 0. */
 #ifdef __cplusplus
+template <class Struct> inline Struct lw_initial() {
+    Struct made = Struct();
+    made.struct_size = sizeof made;
+    return made;
+}
+#define LW_INITIAL(type) (lw_initial<type>())
 extern "C" {
+#else
+#define LW_INITIAL(type) {.struct_size = sizeof(type)}
 #endif
 
 #define LW_VERSION_MAJOR 0
 #define LW_VERSION_MINOR 2
 #define LW_VERSION_PATCH 0
+/** The version of this header in one number, which grows with it: 2000 is 0.2.0. */
+#define LW_VERSION_NUMBER (LW_VERSION_MAJOR * 1000000 + LW_VERSION_MINOR * 1000 + LW_VERSION_PATCH)
+/** For `#if`: whether this header is of that version or a later one. */
+#define LW_VERSION_AT_LEAST(major, minor, patch)                                                             \
+    (LW_VERSION_NUMBER >= (major) * 1000000 + (minor) * 1000 + (patch))
 
 /** Results of functions. The comment of each function says when it returns which. */
 typedef enum lw_status {
@@ -82,18 +111,23 @@ typedef enum lw_status {
     LW_STATUS_FORCE = 0x7fffffff /**< not used: every compiler makes the enum 32 bits wide */
 } lw_status;
 
-/** For libraries that add devices: keeps the detail of a failure for lw_last_error.
- * @param detail text, copied and cut to 255 bytes; NULL: no detail. Any thread. */
+/** For libraries on top of this one, whose failures use lw_last_error too: keeps the detail of one.
+ * @param detail text, copied and cut to 511 bytes; NULL: no detail. Any thread. */
 LW_API void lw_set_last_error(const char *detail);
 /** The meaning of a status in a few words. Any thread.
  * @return static text, never NULL. */
 LW_API const char *lw_status_text(lw_status status);
-/** Detail of the last failed call of this thread: which file, rule, byte or layer. Any thread.
- * @return text that is valid until the thread's next failing call; never NULL. */
+/** Detail of the last call of this thread that failed: which file, rule, byte or layer. It is empty
+ * after LW_AGAIN and LW_END. All libraries of Longwave share it. Any thread.
+ * @return text that is valid until the thread's next call of any function; never NULL. */
 LW_API const char *lw_last_error(void);
 /** Version of the library. Any thread.
  * @return static text, as in "0.2.0". */
 LW_API const char *lw_version(void);
+/** The same as a number, to compare with the header that the program was compiled with. Before 1.0,
+ * libraries of another minor version have another interface. Any thread.
+ * @return LW_VERSION_NUMBER of the library. */
+LW_API uint32_t lw_version_number(void);
 
 /* ---- model ---------------------------------------------------------------------------------- */
 /** A compiled model, ready to run. Immutable: any number of threads may use it at once. */
@@ -117,6 +151,7 @@ typedef struct lw_model_kernel {
     uint64_t scratch_bytes; /**< of memory that it needs */
     int (*function)(void **args);
 } lw_model_kernel;
+#define LW_MODEL_KERNEL_INIT LW_INITIAL(lw_model_kernel)
 
 /** The code of a model whose file contains none. `longwave compile --no-code` writes it as a C
  * file, which the program contains. */
@@ -126,6 +161,7 @@ typedef struct lw_model_kernels {
     const lw_model_kernel *list; /**< in the model's order */
     size_t n;
 } lw_model_kernels;
+#define LW_MODEL_KERNELS_INIT LW_INITIAL(lw_model_kernels)
 
 /** Options of lw_model_open. */
 typedef struct lw_open_options {
@@ -168,6 +204,7 @@ typedef struct lw_open_options {
      * on files that contain their code. */
     const lw_model_kernels *kernels;
 } lw_open_options;
+#define LW_OPEN_OPTIONS_INIT LW_INITIAL(lw_open_options)
 
 /** Opens a compiled model from a file. Not for real-time threads. Any thread.
  * @param path a regular file. It may be deleted afterwards, unless map_weights is 1.
@@ -187,11 +224,7 @@ typedef struct lw_open_options {
  * @retval LW_NO_VARIANT No code for this CPU, or options.variant is not there.
  * @retval LW_NO_MEMORY memory_limit is too low, or the allocator returns NULL.
  * @retval LW_DEVICE A kernel failed, or the system forbids to execute loaded code.
- * @retval LW_UNSUPPORTED GPU: no code for it in the model, or it lacks a limit or feature.
- * @retval LW_DEVICE_LOST GPU: the device is gone.
- * @retval LW_TIMEOUT GPU: the device does not answer in time.
- * @retval LW_DEVICE_WRONG GPU: the device is disabled, because it gave wrong results.
- */
+ * @note GPU statuses apply. */
 LW_API lw_status lw_model_open(const char *path, const lw_open_options *options, lw_model **out);
 /** Opens a compiled model from memory. Not for real-time threads. Any thread.
  * @param bytes the file's `size` bytes; copied, so the caller may free them on return.
@@ -209,11 +242,7 @@ LW_API lw_status lw_model_open(const char *path, const lw_open_options *options,
  * @retval LW_NO_VARIANT No code for this CPU, or options.variant is not there.
  * @retval LW_NO_MEMORY memory_limit is too low, or the allocator returns NULL.
  * @retval LW_DEVICE A kernel failed, or the system forbids to execute loaded code.
- * @retval LW_UNSUPPORTED GPU: no code for it in the model, or it lacks a limit or feature.
- * @retval LW_DEVICE_LOST GPU: the device is gone.
- * @retval LW_TIMEOUT GPU: the device does not answer in time.
- * @retval LW_DEVICE_WRONG GPU: the device is disabled, because it gave wrong results.
- */
+ * @note GPU statuses apply. */
 LW_API lw_status lw_model_open_memory(const void *bytes, size_t size, const lw_open_options *options,
                                       lw_model **out);
 
@@ -233,8 +262,9 @@ LW_API lw_status lw_model_static_size(const lw_static_model *model, size_t *size
 /** Opens a model that the program contains. Copies nothing, prepares nothing and needs only the
  * caller's memory. The compiler checked the model against every rule of the format, so this checks
  * its stamp alone. Any thread.
- * @param memory belongs to the model until lw_model_close. lw_stream_create, lw_runner_create and
- *        lw_generator_create use the rest of it. Destroy what they made in reverse order.
+ * @param memory belongs to the model until it is closed and the last object on it is destroyed.
+ *        lw_stream_create, lw_runner_create and lw_generator_create use the rest of it. Destroy
+ *        what they made in reverse order.
  * @param size at least lw_model_static_size.
  * @param out the model; the caller closes it with lw_model_close.
  * @retval LW_OK
@@ -246,7 +276,7 @@ LW_API lw_status lw_model_static_size(const lw_static_model *model, size_t *size
 LW_API lw_status lw_model_open_static(const lw_static_model *model, void *memory, size_t size,
                                       lw_model **out);
 /** The same for a model whose weights are a file beside it, as those of target `wasm32` are.
- * @param weights the bytes of the file, aligned to 64. Used in place, until lw_model_close.
+ * @param weights the bytes of the file, aligned to 64. Used in place, as long as the memory.
  * @param weights_bytes size of the file.
  * @param memory as above.
  * @param size as above.
@@ -261,15 +291,17 @@ LW_API lw_status lw_model_open_static(const lw_static_model *model, void *memory
 LW_API lw_status lw_model_open_static_weights(const lw_static_model *model, const void *weights,
                                               size_t weights_bytes, void *memory, size_t size,
                                               lw_model **out);
-/** Closes a model, after its last stream, runner, spotter and generator. Not for real-time threads.
+/** Closes a model: the caller uses it no more. Streams, runners, spotters and generators on it go
+ * on working. The library releases the model with the last of them. Until then it needs the memory
+ * of a static model, and the device. Any thread, but not a real-time thread.
  * @param model NULL: no effect. */
 LW_API void lw_model_close(lw_model *model);
 
 /** Kind of an input: a sample, a row of features or a token id per tick. */
 typedef enum lw_input_kind {
-    LW_INPUT_AUDIO = 0,
-    LW_INPUT_FEATURES = 1,
-    LW_INPUT_TOKENS = 2,
+    LW_INPUT_AUDIO = 1,
+    LW_INPUT_FEATURES = 2,
+    LW_INPUT_TOKENS = 3,
     LW_INPUT_KIND_FORCE = 0x7fffffff /**< not used: 32 bits */
 } lw_input_kind;
 
@@ -282,6 +314,7 @@ typedef struct lw_input_info {
     uint32_t sample_rate; /**< Hz; 0 unless audio */
     uint32_t vocabulary;  /**< tokens: number of ids */
 } lw_input_info;
+#define LW_INPUT_INFO_INIT LW_INITIAL(lw_input_info)
 
 /** An output of the model. */
 typedef struct lw_output_info {
@@ -291,8 +324,9 @@ typedef struct lw_output_info {
     uint32_t clock_num, clock_den; /**< rows per input tick; 0/1: one row for the whole sequence */
     uint32_t delay;                /**< algorithmic delay of a stream, in input ticks */
 } lw_output_info;
+#define LW_OUTPUT_INFO_INIT LW_INITIAL(lw_output_info)
 
-/** A stream entry. In a list, the next element follows after struct_size bytes. */
+/** A stream entry: code for one block. */
 typedef struct lw_stream_entry_info {
     size_t struct_size;
     uint32_t block;         /**< input ticks per block */
@@ -303,23 +337,24 @@ typedef struct lw_stream_entry_info {
     uint64_t moved_bytes;   /**< that kernels read and write per block: the mean over a period */
     uint64_t rebuild_calls; /**< most kernel calls to fill its caches (lw_stream_load) */
 } lw_stream_entry_info;
+#define LW_STREAM_ENTRY_INFO_INIT LW_INITIAL(lw_stream_entry_info)
 
 /** Element type of a state field. */
 typedef enum lw_state_elem {
-    LW_STATE_ELEM_F32 = 0,
-    LW_STATE_ELEM_I32 = 1,
-    LW_STATE_ELEM_F64 = 2,
+    LW_STATE_ELEM_F32 = 1,
+    LW_STATE_ELEM_I32 = 2,
+    LW_STATE_ELEM_F64 = 3,
     LW_STATE_ELEM_FORCE = 0x7fffffff /**< not used: 32 bits */
 } lw_state_elem;
 /** Kind of a state field. */
 typedef enum lw_state_kind {
-    LW_STATE_HISTORY = 0, /**< the newest rows of a value: dims [rows, elements per row] */
-    LW_STATE_CARRY = 1,   /**< recurrent state: a running value of a layer */
-    LW_STATE_SPECTRA = 2, /**< derived past; only in artifacts up to format 2.3 */
+    LW_STATE_HISTORY = 1, /**< the newest rows of a value: dims [rows, elements per row] */
+    LW_STATE_CARRY = 2,   /**< recurrent state: a running value of a layer */
+    LW_STATE_SPECTRA = 3, /**< derived past; only in artifacts up to format 2.3 */
     LW_STATE_KIND_FORCE = 0x7fffffff /**< not used: 32 bits */
 } lw_state_kind;
 
-/** A part of the stream state. In a list, the next element follows after struct_size bytes. */
+/** A part of the stream state. */
 typedef struct lw_state_field {
     size_t struct_size;
     const char *layer, *name;
@@ -329,6 +364,7 @@ typedef struct lw_state_field {
     uint32_t n_dims;
     uint64_t bytes;
 } lw_state_field;
+#define LW_STATE_FIELD_INIT LW_INITIAL(lw_state_field)
 
 /** A model. */
 typedef struct lw_model_info {
@@ -344,15 +380,15 @@ typedef struct lw_model_info {
     uint64_t stream_memory_bytes, run_memory_bytes;
     uint64_t derived_bytes, artifact_bytes;
     const char *report, *certificates; /**< JSON text */
-    uint32_t n_stream_entries, n_state_fields;
-    const lw_stream_entry_info *stream_entries; /**< the first is the default */
-    const lw_state_field *state_fields;
+    uint32_t stream_entries; /**< their number: lw_model_stream_entry */
+    uint32_t state_fields;   /**< their number: lw_model_state_field */
     uint64_t memory_bytes, memory_limit; /**< taken by the model itself; the limit in force */
     float error_limit; /**< largest error of outputs on this device, relative to the peak of
                         * all its reference outputs. The file may lack them. 0: it never had any */
     uint64_t version;  /**< counted by who signed the file; 0: none */
     int trusted;       /**< 1: check_signature accepted its signature */
 } lw_model_info;
+#define LW_MODEL_INFO_INIT LW_INITIAL(lw_model_info)
 
 /** Describes the model. Any thread; real-time safe.
  * @param info set info->struct_size first; filled in.
@@ -382,6 +418,22 @@ LW_API lw_status lw_model_run_output(const lw_model *model, uint32_t index, lw_o
  * @retval LW_NO_STREAM The model has no stream entry.
  * @retval LW_NOT_FOUND No such output. */
 LW_API lw_status lw_model_stream_output(const lw_model *model, uint32_t index, lw_output_info *info);
+/** Describes a stream entry. Any thread; real-time safe.
+ * @param index 0 ... lw_model_info.stream_entries - 1; 0 is the default entry.
+ * @param info set info->struct_size first; filled in.
+ * @retval LW_OK
+ * @retval LW_INVALID_ARGUMENT model or info is NULL, or struct_size is not set.
+ * @retval LW_NO_STREAM The model has no stream entry (for this device).
+ * @retval LW_NOT_FOUND No such entry. */
+LW_API lw_status lw_model_stream_entry(const lw_model *model, uint32_t index, lw_stream_entry_info *info);
+/** Describes a field of the stream state. Any thread; real-time safe.
+ * @param index 0 ... lw_model_info.state_fields - 1.
+ * @param field set field->struct_size first; filled in.
+ * @retval LW_OK
+ * @retval LW_INVALID_ARGUMENT model or field is NULL, or struct_size is not set.
+ * @retval LW_NO_STREAM The model has no stream entry (for this device).
+ * @retval LW_NOT_FOUND No such field. */
+LW_API lw_status lw_model_state_field(const lw_model *model, uint32_t index, lw_state_field *field);
 /** Label of a class. Any thread; real-time safe.
  * @param index 0 ... lw_model_info.labels - 1.
  * @return text that belongs to the model; NULL: no such label. */
@@ -394,33 +446,30 @@ LW_API const char *lw_model_label(const lw_model *model, uint32_t index);
  * @retval LW_CHECK_FAILED An output differs too much. The detail names the first.
  * @retval LW_NO_MEMORY memory_limit is too low, or the allocator returns NULL.
  * @retval LW_DEVICE A kernel failed.
- * @retval LW_NOT_FINITE GPU: a value exceeds float16 in a model with `--gpu-storage f16`.
- * @retval LW_UNSUPPORTED GPU: a stream needs more than the device binds at once.
- * @retval LW_DEVICE_LOST GPU: the device is gone.
- * @retval LW_TIMEOUT GPU: the device does not answer in time.
- * @retval LW_DEVICE_WRONG GPU: the device is disabled, because it gave wrong results.
- */
+ * @note GPU statuses apply. */
 LW_API lw_status lw_model_verify(const lw_model *model, double *worst);
 
 /* ---- stream --------------------------------------------------------------------------------- */
 /** The state of one input sequence and the rows that wait to be pulled. A stream belongs to one
  * thread at a time. It may go to another thread, on a device after a flush. */
 typedef struct lw_stream lw_stream;
-/** Type of pushed samples. */
+/** Type of samples. 0 is none, because a wrong type is read wrongly and past the end. */
 typedef enum lw_sample_format {
-    LW_F32 = 0, /**< float */
-    LW_S16 = 1, /**< 16-bit audio, divided by 32768 */
-    LW_I32 = 2, /**< token ids */
+    LW_F32 = 1, /**< float */
+    LW_S16 = 2, /**< 16-bit audio, divided by 32768 */
+    LW_I32 = 3, /**< token ids */
     LW_FORMAT_FORCE = 0x7fffffff /**< not used: 32 bits */
 } lw_sample_format;
 
 /** Options of lw_stream_create. */
 typedef struct lw_stream_options {
     size_t struct_size;
-    lw_sample_format format; /**< of pushed samples; with NULL options it fits the input */
-    uint32_t queue;   /**< output rows that may wait. 0: 64. At least those of a block, GPU: of 2 */
-    uint32_t entry;   /**< own entry: index into lw_model_info.stream_entries; 0: the default */
+    lw_sample_format format; /**< of pushed samples. 0: of features LW_F32, of tokens LW_I32. Audio
+                              * has no default */
+    uint32_t queue; /**< output rows that may wait. 0: 64. At least those of a block, GPU: of 2 */
+    uint32_t block; /**< of the own entry (lw_stream_entry_info.block); 0: the default entry */
 } lw_stream_options;
+#define LW_STREAM_OPTIONS_INIT LW_INITIAL(lw_stream_options)
 
 /** One row of one output. */
 typedef struct lw_stream_row {
@@ -431,6 +480,7 @@ typedef struct lw_stream_row {
     uint64_t row;      /**< number of this row of this output, from 0 */
     uint64_t end; /**< input ticks that the row needed; it covers the input before `end` - delay */
 } lw_stream_row;
+#define LW_STREAM_ROW_INIT LW_INITIAL(lw_stream_row)
 
 /** Consecutive rows of one output. */
 typedef struct lw_stream_rows {
@@ -443,22 +493,18 @@ typedef struct lw_stream_rows {
     uint32_t index;  /**< out: which stream output */
     uint32_t width;  /**< out: floats per row */
 } lw_stream_rows;
+#define LW_STREAM_ROWS_INIT LW_INITIAL(lw_stream_rows)
 
 /** Creates a stream. Not for real-time threads. Any thread.
- * @param options NULL: defaults.
- * @param out the stream; the caller destroys it before the model is closed.
+ * @param options at least struct_size and format; for features and tokens NULL: defaults.
+ * @param out the stream; the caller destroys it. It keeps the model until then.
  * @retval LW_OK
- * @retval LW_INVALID_ARGUMENT model or out is NULL, struct_size is not set, the format does not fit
- *         the input, or the queue is longer than 2^20 rows.
+ * @retval LW_INVALID_ARGUMENT model or out is NULL, or struct_size is not set. The format is not
+ *         set or does not fit the input. Or the queue is longer than 2^20 rows.
  * @retval LW_NO_STREAM The model has no stream entry (for this device).
- * @retval LW_NOT_FOUND No stream entry of number options.entry.
+ * @retval LW_NOT_FOUND No stream entry of options.block. The detail lists the blocks.
  * @retval LW_NO_MEMORY memory_limit is too low, or there is no memory.
- * @retval LW_UNSUPPORTED GPU: a stream needs more than the device binds at once.
- * @retval LW_DEVICE GPU: the driver failed.
- * @retval LW_DEVICE_LOST GPU: the device is gone.
- * @retval LW_TIMEOUT GPU: the device does not answer in time.
- * @retval LW_DEVICE_WRONG GPU: the device is disabled, because it gave wrong results.
- */
+ * @note GPU statuses apply. */
 LW_API lw_status lw_stream_create(const lw_model *model, const lw_stream_options *options, lw_stream **out);
 /** Memory that lw_stream_init needs. Any thread; real-time safe.
  * @param size in bytes.
@@ -466,28 +512,24 @@ LW_API lw_status lw_stream_create(const lw_model *model, const lw_stream_options
  * @retval LW_OK
  * @retval LW_INVALID_ARGUMENT as lw_stream_create; size or alignment is NULL.
  * @retval LW_NO_STREAM The model has no stream entry (for this device).
- * @retval LW_NOT_FOUND No stream entry of number options.entry. */
+ * @retval LW_NOT_FOUND No stream entry of options.block. The detail lists the blocks. */
 LW_API lw_status lw_stream_size(const lw_model *model, const lw_stream_options *options, size_t *size,
                                 size_t *alignment);
 /** Creates a stream in the caller's memory. On the CPU it is real-time safe. Any thread.
- * @param memory `size` bytes as lw_stream_size says. The caller may reuse them after the last call
- *        on the stream; on a device after lw_stream_destroy, which does not free them.
+ * @param memory `size` bytes as lw_stream_size says. They are the caller's again after
+ *        lw_stream_destroy, which is needed: the stream keeps the model.
  * @param out the stream, which begins at `memory`.
  * @retval LW_OK
  * @retval LW_INVALID_ARGUMENT as lw_stream_create; memory is NULL or not aligned.
  * @retval LW_TOO_SMALL size is too small.
  * @retval LW_NO_STREAM The model has no stream entry (for this device).
- * @retval LW_NOT_FOUND No stream entry of number options.entry.
- * @retval LW_NO_MEMORY GPU: the device or the process has no memory.
- * @retval LW_UNSUPPORTED GPU: a stream needs more than the device binds at once.
- * @retval LW_DEVICE GPU: the driver failed.
- * @retval LW_DEVICE_LOST GPU: the device is gone.
- * @retval LW_TIMEOUT GPU: the device does not answer in time.
- * @retval LW_DEVICE_WRONG GPU: the device is disabled, because it gave wrong results.
- */
+ * @retval LW_NOT_FOUND No stream entry of options.block. The detail lists the blocks.
+ * @note GPU statuses apply. */
 LW_API lw_status lw_stream_init(const lw_model *model, const lw_stream_options *options, void *memory,
                                 size_t size, lw_stream **out);
-/** Destroys a stream. Rows that wait are lost. Not for real-time threads.
+/** Destroys a stream. Rows that wait are lost. A generator on it goes on working, and keeps the
+ * stream until its own end. Not for real-time threads. A stream of lw_stream_init on the CPU is an
+ * exception, as long as its model is not closed.
  * @param stream NULL: no effect. */
 LW_API void lw_stream_destroy(lw_stream *stream);
 
@@ -510,49 +552,8 @@ LW_API void lw_stream_destroy(lw_stream *stream);
  * @retval LW_WRONG_STATE The stream is finished, or a kernel failed before.
  * @retval LW_BAD_TOKEN An id is outside the vocabulary. Nothing was taken.
  * @retval LW_DEVICE A kernel failed. From now on the stream accepts only reset, copy and load.
- * @retval LW_DEVICE_LOST GPU: the device is gone.
- * @retval LW_TIMEOUT GPU: the device does not answer in time.
- * @retval LW_DEVICE_WRONG GPU: the device is disabled, because it gave wrong results.
- * @retval LW_NO_MEMORY GPU: the driver has no memory for a submission.
- */
+ * @note GPU statuses apply. */
 LW_API lw_status lw_stream_push(lw_stream *stream, const void *samples, size_t n, size_t *taken);
-/** Begins the whole blocks that push has left, of all streams of a device that the calling thread
- * pushed last, in few submissions. It returns while the device works: the program takes the rows of
- * the block before and pushes the next one meanwhile. pull gives the rows of these blocks after the
- * next submit or flush.
- *
- * Two blocks of a stream can be in flight, if the queue has room for the rows of both. Then push
- * waits for the older one before it takes more. finish, reset, save, load, copy and prefill wait
- * for both.
- *
- * Several threads may drive streams of one device at once. Flush a stream before it goes to another
- * thread. Not for real-time threads.
- * @param device NULL: no effect.
- * @retval LW_OK
- * @retval LW_DEVICE The first failure of a stream: a kernel or the driver failed. Other streams
- *         have begun.
- * @retval LW_DEVICE_LOST GPU: the device is gone.
- * @retval LW_TIMEOUT GPU: the device does not answer in time.
- * @retval LW_DEVICE_WRONG GPU: the device is disabled, because it gave wrong results.
- * @retval LW_NO_MEMORY GPU: the driver has no memory for a submission.
- */
-LW_API lw_status lw_device_submit(lw_device *device);
-/** Runs the whole blocks that push has left and those in flight. It does so for all streams of a
- * device that the calling thread pushed last, in few submissions. pull does so when no row waits: a
- * program with one stream need not call it.
- *
- * Several threads may drive streams of one device at once. Flush a stream before it goes to another
- * thread. Not for real-time threads: it waits for the device.
- * @param device NULL: no effect.
- * @retval LW_OK
- * @retval LW_DEVICE The first failure of a stream: a kernel or the driver failed. Other streams
- *         have run.
- * @retval LW_DEVICE_LOST GPU: the device is gone.
- * @retval LW_TIMEOUT GPU: the device does not answer in time.
- * @retval LW_DEVICE_WRONG GPU: the device is disabled, because it gave wrong results.
- * @retval LW_NO_MEMORY GPU: the driver has no memory for a submission.
- */
-LW_API lw_status lw_device_flush(lw_device *device);
 /** Takes the next row. Runs blocks first if none waits and a whole block is pending, or if the
  * stream is finished. Real-time safe on the CPU.
  * @param out set out->struct_size first; filled in on LW_OK. The values stay in the stream.
@@ -562,11 +563,7 @@ LW_API lw_status lw_device_flush(lw_device *device);
  * @retval LW_INVALID_ARGUMENT stream or out is NULL, or struct_size is not set.
  * @retval LW_WRONG_STATE A kernel failed before.
  * @retval LW_DEVICE A kernel failed. From now on the stream accepts only reset, copy and load.
- * @retval LW_DEVICE_LOST GPU: the device is gone.
- * @retval LW_TIMEOUT GPU: the device does not answer in time.
- * @retval LW_DEVICE_WRONG GPU: the device is disabled, because it gave wrong results.
- * @retval LW_NO_MEMORY GPU: the driver has no memory for a submission.
- */
+ * @note GPU statuses apply. */
 LW_API lw_status lw_stream_pull(lw_stream *stream, lw_stream_row *out);
 /** Takes the next row and those that follow it: as many as wait, fit into out->data and belong to
  * the same output. Otherwise as lw_stream_pull. Real-time safe on the CPU.
@@ -578,11 +575,7 @@ LW_API lw_status lw_stream_pull(lw_stream *stream, lw_stream_row *out);
  * @retval LW_TOO_SMALL No room for one row.
  * @retval LW_WRONG_STATE A kernel failed before.
  * @retval LW_DEVICE A kernel failed. From now on the stream accepts only reset, copy and load.
- * @retval LW_DEVICE_LOST GPU: the device is gone.
- * @retval LW_TIMEOUT GPU: the device does not answer in time.
- * @retval LW_DEVICE_WRONG GPU: the device is disabled, because it gave wrong results.
- * @retval LW_NO_MEMORY GPU: the driver has no memory for a submission.
- */
+ * @note GPU statuses apply. */
 LW_API lw_status lw_stream_pull_rows(lw_stream *stream, lw_stream_rows *out);
 /** Takes all n ticks with the largest entries that fit: for a prompt, a warm-up or a file. Rows
  * that waited are dropped. Afterwards the rows of the last block of the own entry wait; of an
@@ -594,11 +587,7 @@ LW_API lw_status lw_stream_pull_rows(lw_stream *stream, lw_stream_rows *out);
  * @retval LW_WRONG_STATE The stream is finished, or a kernel failed before.
  * @retval LW_BAD_TOKEN An id is outside the vocabulary. Nothing was taken.
  * @retval LW_DEVICE A kernel failed. From now on the stream accepts only reset, copy and load.
- * @retval LW_DEVICE_LOST GPU: the device is gone.
- * @retval LW_TIMEOUT GPU: the device does not answer in time.
- * @retval LW_DEVICE_WRONG GPU: the device is disabled, because it gave wrong results.
- * @retval LW_NO_MEMORY GPU: the driver has no memory for a submission.
- */
+ * @note GPU statuses apply. */
 LW_API lw_status lw_stream_prefill(lw_stream *stream, const void *samples, size_t n);
 /** Ends the input. pull then runs the stream on with zeros, until the last row that depends on real
  * input is out. Later rows are dropped and counted. Real-time safe.
@@ -609,12 +598,7 @@ LW_API lw_status lw_stream_finish(lw_stream *stream);
 /** Makes the stream as new. Real-time safe on the CPU.
  * @retval LW_OK
  * @retval LW_INVALID_ARGUMENT stream is NULL.
- * @retval LW_DEVICE GPU: the driver failed.
- * @retval LW_DEVICE_LOST GPU: the device is gone.
- * @retval LW_TIMEOUT GPU: the device does not answer in time.
- * @retval LW_DEVICE_WRONG GPU: the device is disabled, because it gave wrong results.
- * @retval LW_NO_MEMORY GPU: the driver has no memory for a submission.
- */
+ * @note GPU statuses apply. */
 LW_API lw_status lw_stream_reset(lw_stream *stream);
 /** Makes `to` continue as `from` would. The two may have different options; with the same entry the
  * same bits follow. Both belong to the calling thread. Real-time safe on the CPU.
@@ -623,11 +607,7 @@ LW_API lw_status lw_stream_reset(lw_stream *stream);
  * @retval LW_BAD_STATE They are of different models, or more rows wait than the queue of `to`
  *         holds.
  * @retval LW_DEVICE A kernel failed while caches were filled. `to` has failed as in push.
- * @retval LW_DEVICE_LOST GPU: the device is gone.
- * @retval LW_TIMEOUT GPU: the device does not answer in time.
- * @retval LW_DEVICE_WRONG GPU: the device is disabled, because it gave wrong results.
- * @retval LW_NO_MEMORY GPU: the driver has no memory for a submission.
- */
+ * @note GPU statuses apply. */
 LW_API lw_status lw_stream_copy(lw_stream *to, const lw_stream *from);
 /** Saves the state, the pending input and the rows that wait. Real-time safe on the CPU.
  * @param bytes `capacity` bytes to write to; NULL: only the size is returned.
@@ -636,30 +616,21 @@ LW_API lw_status lw_stream_copy(lw_stream *to, const lw_stream *from);
  * @retval LW_INVALID_ARGUMENT stream or n is NULL.
  * @retval LW_WRONG_STATE A kernel failed before.
  * @retval LW_TOO_SMALL capacity is less than *n.
- * @retval LW_DEVICE GPU: the driver failed.
- * @retval LW_DEVICE_LOST GPU: the device is gone.
- * @retval LW_TIMEOUT GPU: the device does not answer in time.
- * @retval LW_DEVICE_WRONG GPU: the device is disabled, because it gave wrong results.
- * @retval LW_NO_MEMORY GPU: the driver has no memory for a submission.
- */
+ * @note GPU statuses apply. */
 LW_API lw_status lw_stream_save(const lw_stream *stream, void *bytes, size_t capacity, size_t *n);
 /** Continues from a saved state of the same model and weights. The other compiled file may have
  * other targets, lengths or algorithms, and the other stream another entry or device. Rows then
  * agree within 1e-5 of the peak. With the same file, entry and device they have the same bits.
  * Files of formats before 2.4 load only what the same file saved. Any bytes are safe. Then fills
- * the caches of the entries that push will run, a bounded cost (lw_stream_entry_info.rebuild_calls).
- * Real-time safe on the CPU.
+ * the caches of the entries that push will run, which is a bounded cost
+ * (lw_stream_entry_info.rebuild_calls). Real-time safe on the CPU.
  * @param bytes n bytes that lw_stream_save wrote. Not kept.
  * @retval LW_OK
  * @retval LW_INVALID_ARGUMENT stream or bytes is NULL.
  * @retval LW_BAD_STATE Of another model, other weights or another state schema, damaged, or with
  *         more rows than the queue holds. The detail says which, and the stream does not change.
  * @retval LW_DEVICE A kernel failed while caches were filled. The stream has failed as in push.
- * @retval LW_DEVICE_LOST GPU: the device is gone.
- * @retval LW_TIMEOUT GPU: the device does not answer in time.
- * @retval LW_DEVICE_WRONG GPU: the device is disabled, because it gave wrong results.
- * @retval LW_NO_MEMORY GPU: the driver has no memory for a submission.
- */
+ * @note GPU statuses apply. */
 LW_API lw_status lw_stream_load(lw_stream *stream, const void *bytes, size_t n);
 
 /** Counters of a stream since creation, or since the state that it loaded was new. */
@@ -676,6 +647,7 @@ typedef struct lw_stream_stats {
     int unchecked_state; /**< 1: the state that it loaded has no checksum, because an earlier
                           * version of the library saved it: damage would not be noticed */
 } lw_stream_stats;
+#define LW_STREAM_STATS_INIT LW_INITIAL(lw_stream_stats)
 /** Reads the counters. Real-time safe.
  * @param stats set stats->struct_size first; filled in.
  * @retval LW_OK
@@ -688,13 +660,15 @@ typedef struct lw_runner lw_runner;
 /** Options of lw_runner_create. */
 typedef struct lw_runner_options {
     size_t struct_size;
-    lw_sample_format format; /**< of audio and features; tokens are always int32 */
+    lw_sample_format format; /**< of audio and features; tokens are always int32. 0: LW_F32, if no
+                              * input is audio. Audio has no default */
     uint32_t threads; /**< 0 or 1: the caller's thread alone. n: it and n - 1 more, at most 256 in
                        * all, asleep between runs. The outputs are the same bits for any number */
     /** 0 or 1: one at a time. n: lw_run_batch works on up to n at once, each on a thread and in
      * memory of its own, so at most `threads` of them */
     uint32_t sequences;
 } lw_runner_options;
+#define LW_RUNNER_OPTIONS_INIT LW_INITIAL(lw_runner_options)
 
 /** One input or output of one sequence. In an array, the next element follows after struct_size
  * bytes, which is the same in all elements. */
@@ -706,21 +680,17 @@ typedef struct lw_run_tensor {
      * input; only pooling ignores the rows from `length` on. */
     size_t length;
 } lw_run_tensor;
+#define LW_RUN_TENSOR_INIT LW_INITIAL(lw_run_tensor)
 
 /** Creates a runner. Not for real-time threads. Any thread.
- * @param options NULL: defaults.
- * @param out the runner; the caller destroys it before the model is closed.
+ * @param options at least struct_size and format; for models without audio NULL: defaults.
+ * @param out the runner; the caller destroys it. It keeps the model until then.
  * @retval LW_OK
- * @retval LW_INVALID_ARGUMENT model or out is NULL, struct_size is not set, the format does not fit
- *         an input, or there are more than 256 threads.
+ * @retval LW_INVALID_ARGUMENT model or out is NULL, or struct_size is not set. The format is not
+ *         set or does not fit an input. Or there are more than 256 threads.
  * @retval LW_NO_STREAM The model has no offline entry (for this device).
  * @retval LW_NO_MEMORY memory_limit is too low, there is no memory, or the system gives no thread.
- * @retval LW_UNSUPPORTED GPU: it has no memory of a kind that a run needs.
- * @retval LW_DEVICE GPU: the driver failed.
- * @retval LW_DEVICE_LOST GPU: the device is gone.
- * @retval LW_TIMEOUT GPU: the device does not answer in time.
- * @retval LW_DEVICE_WRONG GPU: the device is disabled, because it gave wrong results.
- */
+ * @note GPU statuses apply. */
 LW_API lw_status lw_runner_create(const lw_model *model, const lw_runner_options *options, lw_runner **out);
 /** Destroys a runner and ends its threads. Not for real-time threads.
  * @param runner NULL: no effect. */
@@ -737,17 +707,12 @@ LW_API void lw_runner_destroy(lw_runner *runner);
  * @retval LW_TOO_SMALL An output has less room than rows. The needed rows were written.
  * @retval LW_BAD_TOKEN An id is outside the vocabulary.
  * @retval LW_DEVICE A kernel or the driver failed. The outputs are undefined.
- * @retval LW_NOT_FINITE GPU: a value exceeds float16 in a model with `--gpu-storage f16`.
- * @retval LW_DEVICE_LOST GPU: the device is gone.
- * @retval LW_TIMEOUT GPU: the device does not answer in time.
- * @retval LW_DEVICE_WRONG GPU: the device is disabled, because it gave wrong results.
- * @retval LW_NO_MEMORY GPU: the driver has no memory for a submission.
- */
+ * @note GPU statuses apply. */
 LW_API lw_status lw_run(lw_runner *runner, const lw_run_tensor *in, size_t n_in, lw_run_tensor *out,
                         size_t n_out);
 /** Runs several sequences, each with the same bits as by lw_run. They may differ in rows. Each
- * thread takes complete sequences (lw_runner_options.sequences), not parts of one. All sequences are
- * checked before any runs; lw_last_error names the first that is rejected.
+ * thread takes complete sequences (lw_runner_options.sequences), not parts of one. All sequences
+ * are checked before any runs; lw_last_error names the first that is rejected.
  * @param sequences their number.
  * @param in sequences x n_in inputs, sequence by sequence.
  * @param out sequences x n_out outputs, sequence by sequence.
@@ -758,12 +723,7 @@ LW_API lw_status lw_run(lw_runner *runner, const lw_run_tensor *in, size_t n_in,
  * @retval LW_TOO_SMALL An output has less room than rows. The needed rows were written.
  * @retval LW_BAD_TOKEN An id is outside the vocabulary.
  * @retval LW_DEVICE A kernel or the driver failed. The outputs are undefined.
- * @retval LW_NOT_FINITE GPU: a value exceeds float16 in a model with `--gpu-storage f16`.
- * @retval LW_DEVICE_LOST GPU: the device is gone.
- * @retval LW_TIMEOUT GPU: the device does not answer in time.
- * @retval LW_DEVICE_WRONG GPU: the device is disabled, because it gave wrong results.
- * @retval LW_NO_MEMORY GPU: the driver has no memory for a submission.
- */
+ * @note GPU statuses apply. */
 LW_API lw_status lw_run_batch(lw_runner *runner, size_t sequences, const lw_run_tensor *in, size_t n_in,
                               lw_run_tensor *out, size_t n_out);
 

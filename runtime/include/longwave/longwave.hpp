@@ -1,6 +1,6 @@
 /** @file
- * Longwave for C++17: objects that close what they open. Header only, over longwave.h, spotter.h
- * and generator.h. Link the C library.
+ * Longwave for C++17: objects that close what they open. Header only, over longwave.h, spotter.h,
+ * generator.h and resampler.h. Link the C library.
  *
  *   @code
  *   longwave::Model model = longwave::Model::open("kws.lw", options);
@@ -15,10 +15,10 @@
  *   documents. Without exceptions (-fno-exceptions) only the second form exists.
  *
  * Ownership
- *   Objects can be moved but not copied. A stream or spotter keeps its model open, and a generator
- *   keeps its stream. A device (lw_open_options.device) must outlive the model and all its
- *   objects. A moved-from or default-constructed object is empty: it converts to false, and
- *   operations return LW_INVALID_ARGUMENT.
+ *   Objects can be moved but not copied. A stream, spotter or generator keeps its model, which may
+ *   go first. A device (lw_open_options.device) must outlive the model and all its objects. A
+ *   moved-from or default-constructed object is empty: it converts to false, and operations return
+ *   LW_INVALID_ARGUMENT.
  *
  * Threads and real time
  *   As for the C functions. Creation, move and destruction may allocate or free; the try_ forms of
@@ -28,11 +28,10 @@
 #define LONGWAVE_HPP
 #include "longwave/generator.h"
 #include "longwave/longwave.h"
+#include "longwave/resampler.h"
 #include "longwave/spotter.h"
 #include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <new>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -45,11 +44,7 @@
 namespace longwave {
 
 /** A struct of the C interface with struct_size set and all other fields zero. */
-template <class Struct> Struct make() noexcept {
-    Struct made{};
-    made.struct_size = sizeof made;
-    return made;
-}
+template <class Struct> Struct make() noexcept { return lw_initial<Struct>(); }
 
 #ifdef __cpp_exceptions
 /** A failed operation: its status and the text of lw_last_error. */
@@ -95,29 +90,29 @@ template <> struct format_of<float> : std::integral_constant<lw_sample_format, L
 template <> struct format_of<int16_t> : std::integral_constant<lw_sample_format, LW_S16> {};
 template <> struct format_of<int32_t> : std::integral_constant<lw_sample_format, LW_I32> {};
 
-/** A C object, and the owner of what it needs, which goes after it. */
+/** A C object, which goes with it. The library keeps what that object needs. */
 template <class T, void (*destroy)(T *)> class Handle {
 public:
     Handle() = default;
-    Handle(T *object, std::shared_ptr<lw_model> model) noexcept : object_(object), model_(std::move(model)) {}
+    explicit Handle(T *object) noexcept : object_(object) {}
     ~Handle() { destroy(object_); }
-    Handle(Handle &&other) noexcept { swap(other); }
+    Handle(Handle &&other) noexcept { std::swap(object_, other.object_); }
     Handle &operator=(Handle &&other) noexcept {
         Handle moved(std::move(other));
-        swap(moved);
+        std::swap(object_, moved.object_);
         return *this;
     }
-    void swap(Handle &other) noexcept {
-        std::swap(object_, other.object_);
-        model_.swap(other.model_);
-    }
     T *get() const noexcept { return object_; }
-    const std::shared_ptr<lw_model> &model() const noexcept { return model_; }
 
 private:
     T *object_ = nullptr;
-    std::shared_ptr<lw_model> model_;
 };
+
+/** Another format, of which no value is pushed. */
+inline lw_status wrong_type() noexcept {
+    lw_set_last_error("the samples have another type than the format of the options");
+    return LW_INVALID_ARGUMENT;
+}
 
 } // namespace detail
 
@@ -125,22 +120,22 @@ private:
 class Model {
 public:
     Model() = default;
-    Model(Model &&) = default;
-    Model &operator=(Model &&) = default;
 
     /** lw_model_open. */
     [[nodiscard]] static lw_status try_open(const char *path, const lw_open_options *options,
                                             Model &out) noexcept {
         lw_model *model = nullptr;
         const lw_status status = lw_model_open(path, options, &model);
-        return status == LW_OK ? out.own(model) : status;
+        if (status == LW_OK) out.handle_ = detail::Handle<lw_model, lw_model_close>(model);
+        return status;
     }
     /** lw_model_open_memory. `bytes` are copied. */
     [[nodiscard]] static lw_status try_open(const void *bytes, size_t size, const lw_open_options *options,
                                             Model &out) noexcept {
         lw_model *model = nullptr;
         const lw_status status = lw_model_open_memory(bytes, size, options, &model);
-        return status == LW_OK ? out.own(model) : status;
+        if (status == LW_OK) out.handle_ = detail::Handle<lw_model, lw_model_close>(model);
+        return status;
     }
     /** lw_model_get_info. Strings and lists in `out` belong to the model. */
     [[nodiscard]] lw_status try_info(lw_model_info &out) const noexcept {
@@ -179,26 +174,11 @@ public:
     }
 #endif
 
-    lw_model *get() const noexcept { return model_.get(); }
+    lw_model *get() const noexcept { return handle_.get(); }
     explicit operator bool() const noexcept { return get() != nullptr; }
-    /** Keeps the model open, as streams and spotters do. */
-    const std::shared_ptr<lw_model> &shared() const noexcept { return model_; }
 
 private:
-    lw_status own(lw_model *model) noexcept {
-#ifdef __cpp_exceptions
-        try {
-            model_ = std::shared_ptr<lw_model>(model, lw_model_close); // closes it when it throws
-        } catch (const std::bad_alloc &) {
-            lw_set_last_error("no memory for a C++ object");
-            return LW_NO_MEMORY;
-        }
-#else
-        model_ = std::shared_ptr<lw_model>(model, lw_model_close);
-#endif
-        return LW_OK;
-    }
-    std::shared_ptr<lw_model> model_;
+    detail::Handle<lw_model, lw_model_close> handle_;
 };
 
 /** One row of an output. `data` is valid until the next call on the stream. */
@@ -217,25 +197,34 @@ class Stream {
 public:
     Stream() = default;
 
-    /** lw_stream_create. */
+    /** lw_stream_create. Without a format it takes float samples, or ids if the input has ids: the
+     * type of other samples is refused. */
     [[nodiscard]] static lw_status try_create(const Model &model, const lw_stream_options *options,
                                               Stream &out) noexcept {
+        lw_stream_options settings = options ? *options : make<lw_stream_options>();
+        if (settings.format == 0) {
+            lw_input_info input = make<lw_input_info>();
+            (void)lw_model_input(model.get(), 0, &input);
+            settings.format = input.kind == LW_INPUT_TOKENS ? LW_I32 : LW_F32;
+        }
         lw_stream *stream = nullptr;
-        const lw_status status = lw_stream_create(model.get(), options, &stream);
-        if (status == LW_OK) out.create(stream, model, options);
-        return status;
+        const lw_status status = lw_stream_create(model.get(), &settings, &stream);
+        if (status != LW_OK) return status;
+        out.handle_ = detail::Handle<lw_stream, lw_stream_destroy>(stream);
+        out.format_ = settings.format;
+        return LW_OK;
     }
     /** lw_stream_push: `n` ticks of float, int16_t or int32_t samples, as the stream was created
      * for. LW_INVALID_ARGUMENT: samples of another type. `taken` may be null. */
     template <class T>
     [[nodiscard]] lw_status try_push(const T *samples, size_t n, size_t *taken = nullptr) noexcept {
         if (taken) *taken = 0;
-        if (!fits<T>()) return LW_INVALID_ARGUMENT;
+        if (!fits<T>()) return detail::wrong_type();
         return lw_stream_push(get(), samples, n, taken);
     }
     /** lw_stream_prefill. LW_INVALID_ARGUMENT: samples of another type. */
     template <class T> [[nodiscard]] lw_status try_prefill(const T *samples, size_t n) noexcept {
-        if (!fits<T>()) return LW_INVALID_ARGUMENT;
+        if (!fits<T>()) return detail::wrong_type();
         return lw_stream_prefill(get(), samples, n);
     }
     /** lw_stream_pull. LW_AGAIN: no row waits. LW_END: none is left. */
@@ -267,15 +256,14 @@ public:
     Stream(const Model &model, const lw_stream_options &options) {
         detail::check(try_create(model, &options, *this));
     }
-    /** Returns the ticks taken: fewer than n when the queue is full. Then pull, and push the rest. */
+    /** Returns the ticks taken: fewer than n when the queue is full. Then pull, and push the
+     * rest. */
     template <class T> size_t push(const T *samples, size_t n) {
         size_t taken = 0;
-        require<T>();
         detail::check(try_push(samples, n, &taken));
         return taken;
     }
     template <class T> void prefill(const T *samples, size_t n) {
-        require<T>();
         detail::check(try_prefill(samples, n));
     }
     /** The next row; empty when none waits or, after finish, none is left. */
@@ -296,27 +284,9 @@ public:
     explicit operator bool() const noexcept { return get() != nullptr; }
 
 private:
-    void create(lw_stream *stream, const Model &model, const lw_stream_options *options) noexcept {
-        handle_ = {stream, model.shared()};
-        format_ = LW_F32;
-        if (options) {
-            format_ = options->format;
-        } else { // without options the format follows from the input
-            lw_input_info input = make<lw_input_info>();
-            if (lw_model_input(model.get(), 0, &input) == LW_OK && input.kind == LW_INPUT_TOKENS)
-                format_ = LW_I32;
-        }
-    }
     template <class T> bool fits() const noexcept {
-        if (get() && detail::format_of<T>::value == format_) return true;
-        lw_set_last_error("the samples have another type than the stream's format");
-        return false;
+        return !get() || detail::format_of<T>::value == format_;
     }
-#ifdef __cpp_exceptions
-    template <class T> void require() const {
-        if (!fits<T>()) throw Error(LW_INVALID_ARGUMENT);
-    }
-#endif
     detail::Handle<lw_stream, lw_stream_destroy> handle_;
     lw_sample_format format_ = LW_F32;
 };
@@ -332,7 +302,7 @@ public:
         lw_spotter *spotter = nullptr;
         const lw_status status = lw_spotter_create(model.get(), options, &spotter);
         if (status != LW_OK) return status;
-        out.handle_ = {spotter, model.shared()};
+        out.handle_ = detail::Handle<lw_spotter, lw_spotter_destroy>(spotter);
         out.format_ = options->format;
         return LW_OK;
     }
@@ -341,10 +311,9 @@ public:
     template <class T>
     [[nodiscard]] lw_status try_push(const T *samples, size_t n, size_t *taken = nullptr) noexcept {
         if (taken) *taken = 0;
-        if (get() && detail::format_of<T>::value == format_)
+        if (!get() || detail::format_of<T>::value == format_)
             return lw_spotter_push(get(), samples, n, taken);
-        lw_set_last_error("the samples have another type than the spotter's format");
-        return LW_INVALID_ARGUMENT;
+        return detail::wrong_type();
     }
     /** lw_spotter_pull. LW_AGAIN: no event waits. LW_END: none is left. */
     [[nodiscard]] lw_status try_pull(lw_spotter_event &event) noexcept {
@@ -374,7 +343,8 @@ public:
     Spotter(const Model &model, const lw_spotter_options &options) {
         detail::check(try_create(model, &options, *this));
     }
-    /** Returns the samples taken: fewer than n while 16 events wait. Then pull, and push the rest. */
+    /** Returns the samples taken: fewer than n while 16 events wait. Then pull, and push the
+     * rest. */
     template <class T> size_t push(const T *samples, size_t n) {
         size_t taken = 0;
         detail::check(try_push(samples, n, &taken));
@@ -397,28 +367,73 @@ private:
     lw_sample_format format_ = LW_F32;
 };
 
+/** Audio of any rate and number of channels as floats at another rate. Belongs to one thread at a
+ * time. */
+class Resampler {
+public:
+    Resampler() = default;
+
+    /** lw_resampler_create. */
+    [[nodiscard]] static lw_status try_create(const lw_resampler_options &options, Resampler &out) noexcept {
+        lw_resampler *resampler = nullptr;
+        const lw_status status = lw_resampler_create(&options, &resampler);
+        if (status != LW_OK) return status;
+        out.handle_ = detail::Handle<lw_resampler, lw_resampler_destroy>(resampler);
+        out.format_ = options.format;
+        return LW_OK;
+    }
+    /** lw_resampler_push: frames of float or int16_t samples, as the resampler was created for.
+     * LW_INVALID_ARGUMENT: samples of another type. */
+    template <class T>
+    [[nodiscard]] lw_status try_push(const T *samples, size_t frames, float *out, size_t capacity,
+                                     size_t &n) noexcept {
+        n = 0;
+        if (get() && detail::format_of<T>::value != format_) return detail::wrong_type();
+        return lw_resampler_push(get(), samples, frames, out, capacity, &n);
+    }
+    [[nodiscard]] lw_status try_finish(float *out, size_t capacity, size_t &n) noexcept {
+        return lw_resampler_finish(get(), out, capacity, &n);
+    }
+    [[nodiscard]] lw_status try_reset() noexcept { return lw_resampler_reset(get()); }
+
+#ifdef __cpp_exceptions
+    explicit Resampler(const lw_resampler_options &options) { detail::check(try_create(options, *this)); }
+    /** Returns the floats written. */
+    template <class T> size_t push(const T *samples, size_t frames, float *out, size_t capacity) {
+        size_t n = 0;
+        detail::check(try_push(samples, frames, out, capacity, n));
+        return n;
+    }
+    size_t finish(float *out, size_t capacity) {
+        size_t n = 0;
+        detail::check(try_finish(out, capacity, n));
+        return n;
+    }
+    void reset() { detail::check(try_reset()); }
+#endif
+
+    lw_resampler *get() const noexcept { return handle_.get(); }
+    explicit operator bool() const noexcept { return get() != nullptr; }
+
+private:
+    detail::Handle<lw_resampler, lw_resampler_destroy> handle_;
+    lw_sample_format format_ = LW_F32;
+};
+
 /** A text generator, and the stream that it runs. Belongs to one thread at a time. */
 class Generator {
 public:
     Generator() = default;
-    ~Generator() { lw_generator_destroy(generator_); } // before its stream
-    Generator(Generator &&other) noexcept { swap(other); }
-    Generator &operator=(Generator &&other) noexcept {
-        Generator moved(std::move(other));
-        swap(moved);
-        return *this;
-    }
-    void swap(Generator &other) noexcept {
-        std::swap(stream_, other.stream_);
-        std::swap(generator_, other.generator_);
-    }
 
-    /** lw_generator_create on a stream of its own with the model's default entry. Lists in the
-     * options are read during the call only. */
+    /** lw_generator_create on a stream of its own. Lists in the options are read during the call
+     * only. */
     [[nodiscard]] static lw_status try_create(const Model &model, const lw_generator_options *options,
                                               Generator &out) noexcept {
         Stream stream;
-        if (const lw_status status = Stream::try_create(model, nullptr, stream)) return status;
+        lw_stream_options one = make<lw_stream_options>();
+        one.format = LW_I32;
+        one.block = 1;
+        if (const lw_status status = Stream::try_create(model, &one, stream)) return status;
         return try_create(std::move(stream), options, out);
     }
     /** lw_generator_create on a stream, which the generator takes over if it succeeds. */
@@ -427,26 +442,24 @@ public:
         lw_generator *generator = nullptr;
         const lw_status status = lw_generator_create(stream.get(), options, &generator);
         if (status != LW_OK) return status;
-        Generator made;
-        made.stream_ = std::move(stream);
-        made.generator_ = generator;
-        out = std::move(made);
+        out.stream_ = std::move(stream);
+        out.handle_ = detail::Handle<lw_generator, lw_generator_destroy>(generator);
         return LW_OK;
     }
     [[nodiscard]] lw_status try_prompt(const int32_t *ids, size_t n) noexcept {
-        return lw_generator_prompt(generator_, ids, n);
+        return lw_generator_prompt(get(), ids, n);
     }
     /** lw_generator_next. LW_END: a stop sequence is complete. */
     [[nodiscard]] lw_status try_next(lw_generator_token &token) noexcept {
         token = make<lw_generator_token>();
-        return lw_generator_next(generator_, &token);
+        return lw_generator_next(get(), &token);
     }
-    [[nodiscard]] lw_status try_reset() noexcept { return lw_generator_reset(generator_); }
+    [[nodiscard]] lw_status try_reset() noexcept { return lw_generator_reset(get()); }
     [[nodiscard]] lw_status try_save(void *bytes, size_t capacity, size_t &n) const noexcept {
-        return lw_generator_save(generator_, bytes, capacity, &n);
+        return lw_generator_save(get(), bytes, capacity, &n);
     }
     [[nodiscard]] lw_status try_load(const void *bytes, size_t n) noexcept {
-        return lw_generator_load(generator_, bytes, n);
+        return lw_generator_load(get(), bytes, n);
     }
 
 #ifdef __cpp_exceptions
@@ -475,12 +488,12 @@ public:
 
     /** The stream, to copy, save or read its statistics. */
     Stream &stream() noexcept { return stream_; }
-    lw_generator *get() const noexcept { return generator_; }
-    explicit operator bool() const noexcept { return generator_ != nullptr; }
+    lw_generator *get() const noexcept { return handle_.get(); }
+    explicit operator bool() const noexcept { return get() != nullptr; }
 
 private:
     Stream stream_;
-    lw_generator *generator_ = nullptr;
+    detail::Handle<lw_generator, lw_generator_destroy> handle_;
 };
 
 } // namespace longwave

@@ -34,10 +34,10 @@ typedef struct lw_word_threshold {
 } lw_word_threshold;
 
 /** Settings of lw_spotter_create. A field that is 0 keeps the setting of the model. Only `format`
- * has no default: push takes untyped samples, and 16-bit samples read as float are noise. */
+ * has no default: push takes untyped samples. */
 typedef struct lw_spotter_options {
     size_t struct_size;
-    lw_sample_format format;               /**< of pushed samples: LW_S16, or LW_F32 (which is 0) */
+    lw_sample_format format;        /**< of pushed samples: LW_S16 or LW_F32 */
     float threshold;                /**< of every word that `words` does not name, in (0, 1] */
     const lw_word_threshold *words; /**< read during create only */
     size_t n_words;
@@ -45,8 +45,9 @@ typedef struct lw_spotter_options {
     uint32_t min_count;  /**< consecutive rows at the threshold */
     float release;       /**< in (0, 1], relative to the threshold */
     float refractory_ms; /**< ms without events after a release; negative: none */
-    uint32_t entry;      /**< of the stream: lw_stream_options.entry */
+    uint32_t block;      /**< of the stream: lw_stream_options.block */
 } lw_spotter_options;
+#define LW_SPOTTER_OPTIONS_INIT LW_INITIAL(lw_spotter_options)
 
 /** A word that was recognised. */
 typedef struct lw_spotter_event {
@@ -60,23 +61,19 @@ typedef struct lw_spotter_event {
     uint64_t tick_start;
     uint64_t row;        /**< number of the row that fired */
 } lw_spotter_event;
+#define LW_SPOTTER_EVENT_INIT LW_INITIAL(lw_spotter_event)
 
 /** Creates a spotter and its stream. Not for real-time threads. Any thread.
  * @param options at least struct_size and format.
- * @param out the spotter; the caller destroys it before the model is closed.
+ * @param out the spotter; the caller destroys it. It keeps the model until then.
  * @retval LW_OK
- * @retval LW_INVALID_ARGUMENT model, options or out is NULL, struct_size is not set, or a value is
- *         out of range.
+ * @retval LW_INVALID_ARGUMENT model, options or out is NULL, struct_size or format is not set, or a
+ *         value is out of range.
  * @retval LW_NOT_FOUND The model has no decision settings, no audio input, no such output or stream
  *         entry; or a word is not a label of the model.
  * @retval LW_NO_STREAM The model has no stream entry (for this device).
  * @retval LW_NO_MEMORY memory_limit is too low, or there is no memory.
- * @retval LW_UNSUPPORTED GPU: a stream needs more than the device binds at once.
- * @retval LW_DEVICE GPU: the driver failed.
- * @retval LW_DEVICE_LOST GPU: the device is gone.
- * @retval LW_TIMEOUT GPU: the device does not answer in time.
- * @retval LW_DEVICE_WRONG GPU: the device is disabled, because it gave wrong results.
- */
+ * @note GPU statuses apply. */
 LW_API lw_status lw_spotter_create(const lw_model *model, const lw_spotter_options *options,
                                    lw_spotter **out);
 /** Memory that lw_spotter_init needs. Any thread; real-time safe.
@@ -89,25 +86,19 @@ LW_API lw_status lw_spotter_create(const lw_model *model, const lw_spotter_optio
 LW_API lw_status lw_spotter_size(const lw_model *model, const lw_spotter_options *options, size_t *size,
                                  size_t *alignment);
 /** Creates a spotter in the caller's memory. On the CPU it is real-time safe. Any thread.
- * @param memory `size` bytes as lw_spotter_size says for these options. The caller may reuse them
- *        after the last call on the spotter; on a device after lw_spotter_destroy, which does not
- *        free them.
+ * @param memory `size` bytes as lw_spotter_size says for these options. They are the
+ *        caller's again after lw_spotter_destroy, which is needed: the spotter keeps the model.
  * @param out the spotter, which begins at `memory`.
  * @retval LW_OK
  * @retval LW_INVALID_ARGUMENT as lw_spotter_create; memory is NULL or not aligned.
  * @retval LW_TOO_SMALL size is too small.
  * @retval LW_NOT_FOUND as lw_spotter_create.
  * @retval LW_NO_STREAM The model has no stream entry (for this device).
- * @retval LW_NO_MEMORY GPU: the device or the process has no memory.
- * @retval LW_UNSUPPORTED GPU: a stream needs more than the device binds at once.
- * @retval LW_DEVICE GPU: the driver failed.
- * @retval LW_DEVICE_LOST GPU: the device is gone.
- * @retval LW_TIMEOUT GPU: the device does not answer in time.
- * @retval LW_DEVICE_WRONG GPU: the device is disabled, because it gave wrong results.
- */
+ * @note GPU statuses apply. */
 LW_API lw_status lw_spotter_init(const lw_model *model, const lw_spotter_options *options, void *memory,
                                  size_t size, lw_spotter **out);
-/** Destroys a spotter. Not for real-time threads.
+/** Destroys a spotter. Not for real-time threads. A spotter of lw_spotter_init on the CPU is an
+ * exception, as long as its model is not closed.
  * @param spotter NULL: no effect. */
 LW_API void lw_spotter_destroy(lw_spotter *spotter);
 
@@ -119,11 +110,7 @@ LW_API void lw_spotter_destroy(lw_spotter *spotter);
  * @retval LW_INVALID_ARGUMENT spotter is NULL, or samples is NULL and n is not 0.
  * @retval LW_WRONG_STATE The spotter is finished, or a kernel failed before.
  * @retval LW_DEVICE A kernel failed. Only lw_spotter_reset helps.
- * @retval LW_DEVICE_LOST GPU: the device is gone.
- * @retval LW_TIMEOUT GPU: the device does not answer in time.
- * @retval LW_DEVICE_WRONG GPU: the device is disabled, because it gave wrong results.
- * @retval LW_NO_MEMORY GPU: the driver has no memory for a submission.
- */
+ * @note GPU statuses apply. */
 LW_API lw_status lw_spotter_push(lw_spotter *spotter, const void *samples, size_t n, size_t *taken);
 /** Takes the next event. Real-time safe on the CPU.
  * @param event set event->struct_size first; filled in on LW_OK.
@@ -133,11 +120,7 @@ LW_API lw_status lw_spotter_push(lw_spotter *spotter, const void *samples, size_
  * @retval LW_INVALID_ARGUMENT spotter or event is NULL, or struct_size is not set.
  * @retval LW_WRONG_STATE A kernel failed before.
  * @retval LW_DEVICE A kernel failed. Only lw_spotter_reset helps.
- * @retval LW_DEVICE_LOST GPU: the device is gone.
- * @retval LW_TIMEOUT GPU: the device does not answer in time.
- * @retval LW_DEVICE_WRONG GPU: the device is disabled, because it gave wrong results.
- * @retval LW_NO_MEMORY GPU: the driver has no memory for a submission.
- */
+ * @note GPU statuses apply. */
 LW_API lw_status lw_spotter_pull(lw_spotter *spotter, lw_spotter_event *event);
 /** Ends the audio. Events of its last rows can be pulled afterwards. Real-time safe.
  * @retval LW_OK
@@ -147,12 +130,7 @@ LW_API lw_status lw_spotter_finish(lw_spotter *spotter);
 /** Makes the spotter as new. Real-time safe on the CPU.
  * @retval LW_OK
  * @retval LW_INVALID_ARGUMENT spotter is NULL.
- * @retval LW_DEVICE GPU: the driver failed.
- * @retval LW_DEVICE_LOST GPU: the device is gone.
- * @retval LW_TIMEOUT GPU: the device does not answer in time.
- * @retval LW_DEVICE_WRONG GPU: the device is disabled, because it gave wrong results.
- * @retval LW_NO_MEMORY GPU: the driver has no memory for a submission.
- */
+ * @note GPU statuses apply. */
 LW_API lw_status lw_spotter_reset(lw_spotter *spotter);
 /** Makes `to` continue as `from` would, with the thresholds, min_count, release and refractory time
  * of `to`. The two may have different formats and entries. Both belong to the calling thread.
@@ -162,11 +140,7 @@ LW_API lw_status lw_spotter_reset(lw_spotter *spotter);
  * @retval LW_BAD_STATE They are of different models, or their moving averages have different
  *         lengths.
  * @retval LW_DEVICE A kernel failed. `to` has failed as in push.
- * @retval LW_DEVICE_LOST GPU: the device is gone.
- * @retval LW_TIMEOUT GPU: the device does not answer in time.
- * @retval LW_DEVICE_WRONG GPU: the device is disabled, because it gave wrong results.
- * @retval LW_NO_MEMORY GPU: the driver has no memory for a submission.
- */
+ * @note GPU statuses apply. */
 LW_API lw_status lw_spotter_copy(lw_spotter *to, const lw_spotter *from);
 /** Saves everything that the spotter has heard: its stream (lw_stream_save), the decision rule and
  * the events that wait. Its settings are not saved. Real-time safe on the CPU.
@@ -176,12 +150,7 @@ LW_API lw_status lw_spotter_copy(lw_spotter *to, const lw_spotter *from);
  * @retval LW_INVALID_ARGUMENT spotter or n is NULL.
  * @retval LW_WRONG_STATE A kernel failed before.
  * @retval LW_TOO_SMALL capacity is less than *n.
- * @retval LW_DEVICE GPU: the driver failed.
- * @retval LW_DEVICE_LOST GPU: the device is gone.
- * @retval LW_TIMEOUT GPU: the device does not answer in time.
- * @retval LW_DEVICE_WRONG GPU: the device is disabled, because it gave wrong results.
- * @retval LW_NO_MEMORY GPU: the driver has no memory for a submission.
- */
+ * @note GPU statuses apply. */
 LW_API lw_status lw_spotter_save(const lw_spotter *spotter, void *bytes, size_t capacity, size_t *n);
 /** Continues from a saved state, also in the middle of a word, with the settings of this spotter.
  * The two may differ as lw_stream_load allows. Any bytes are safe. Real-time safe on the CPU.
@@ -191,11 +160,7 @@ LW_API lw_status lw_spotter_save(const lw_spotter *spotter, void *bytes, size_t 
  * @retval LW_BAD_STATE As lw_stream_load, or of a moving average of another length. The spotter
  *         does not change.
  * @retval LW_DEVICE A kernel failed. Only lw_spotter_reset or lw_spotter_load helps.
- * @retval LW_DEVICE_LOST GPU: the device is gone.
- * @retval LW_TIMEOUT GPU: the device does not answer in time.
- * @retval LW_DEVICE_WRONG GPU: the device is disabled, because it gave wrong results.
- * @retval LW_NO_MEMORY GPU: the driver has no memory for a submission.
- */
+ * @note GPU statuses apply. */
 LW_API lw_status lw_spotter_load(lw_spotter *spotter, const void *bytes, size_t n);
 
 /** The averaged scores after the last push, for meters and for choosing thresholds. Real-time safe.

@@ -1,8 +1,8 @@
 /** Longwave text: token ids from text, and text from token ids.
  *
  * Reads byte-level BPE from a `tokenizer.json` (Sennrich et al. 2016, on bytes as in GPT-2).
- * The library is liblongwave-text. It depends on PCRE2, not on the runtime. It takes
- * lw_status and LW_API from longwave.h.
+ * The library is liblongwave-text. It depends on PCRE2, and on liblongwave for
+ * lw_last_error.
  *
  * Life of a tokenizer
  *   lw_tokenizer_open         once per file. It is immutable: threads may share it.
@@ -29,10 +29,6 @@ extern "C" {
 typedef struct lw_tokenizer lw_tokenizer;
 typedef struct lw_text_decoder lw_text_decoder;
 
-/** Detail of the last failed call of this thread in this library: the file and the reason, in
- * one line. Never NULL. Valid until the next failing call of the thread. */
-LW_API const char *lw_text_last_error(void);
-
 typedef struct lw_tokenizer_options {
     size_t struct_size;
     /** Number of ids of the model (lw_input_info.vocabulary). A file with a larger id is
@@ -40,6 +36,7 @@ typedef struct lw_tokenizer_options {
     uint32_t vocabulary;
     const char *name; /**< Name of the file in errors; read during the call. NULL: the path. */
 } lw_tokenizer_options;
+#define LW_TOKENIZER_OPTIONS_INIT LW_INITIAL(lw_tokenizer_options)
 
 /** Reads a tokenizer.json of at most 256 MiB.
  * The file must hold a BPE model with a token for every byte. Its pre-tokenizers are `Split`

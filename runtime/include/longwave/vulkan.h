@@ -15,7 +15,8 @@
  *                              device. A device with wrong results is disabled until it is
  *                              reopened.
  *   lw_vulkan_measure          what memory and dispatches cost, for the planner.
- *   lw_vulkan_close            after the last model on the device is closed.
+ *   lw_vulkan_close            after the last model on the device is closed, and all
+ *                              that was made on it destroyed.
  *
  * Threads: any number of threads may share a device and its models. A runner or a stream belongs to
  * one thread at a time. Each thread flushes the streams that it pushes, and several threads may do
@@ -73,6 +74,7 @@ typedef struct lw_vulkan_options {
      * variant of each. */
     int time_variants;
 } lw_vulkan_options;
+#define LW_VULKAN_OPTIONS_INIT LW_INITIAL(lw_vulkan_options)
 
 /** Kind of a device. */
 typedef enum lw_vulkan_kind {
@@ -100,6 +102,7 @@ typedef struct lw_vulkan_info {
     char no_cache[128]; /**< of an open device: why cache_folder is not used. Empty: it is used, or
                          * none was asked for */
 } lw_vulkan_info;
+#define LW_VULKAN_INFO_INIT LW_INITIAL(lw_vulkan_info)
 
 /** Lists the devices. Not for real-time threads. Any thread.
  * @param options NULL: defaults.
@@ -124,8 +127,8 @@ LW_API lw_status lw_vulkan_devices(const lw_vulkan_options *options, lw_vulkan_i
  * @retval LW_NO_DEVICE No libvulkan, no driver, or no such device.
  * @retval LW_UNSUPPORTED The device lacks something that every model needs. The detail names it.
  * @retval LW_NO_MEMORY There is no memory.
- * @retval LW_DEVICE_LOST The device is gone.
- * @retval LW_DEVICE The driver failed. */
+ * @retval LW_DEVICE The driver failed.
+ * @note GPU statuses apply. */
 LW_API lw_status lw_vulkan_open(const lw_vulkan_options *options, lw_device **out);
 /** Closes a device. Not for real-time threads.
  * @param device NULL: no effect. */
@@ -141,12 +144,11 @@ LW_API void lw_vulkan_close(lw_device *device);
  * @retval LW_OK The outputs agree, or the model has no reference outputs.
  * @retval LW_INVALID_ARGUMENT model is NULL or not on a Vulkan device.
  * @retval LW_DEVICE_WRONG A result is wrong, or the two runs differ; or the device is disabled.
- * @retval LW_DEVICE_LOST The device is gone.
- * @retval LW_TIMEOUT The device does not answer in time.
  * @retval LW_NOT_FINITE A value exceeds float16 in a model with `--gpu-storage f16`.
  * @retval LW_UNSUPPORTED A stream needs more than the device binds at once.
  * @retval LW_NO_MEMORY There is no memory.
- * @retval LW_DEVICE The driver failed. */
+ * @retval LW_DEVICE The driver failed.
+ * @note GPU statuses apply. */
 LW_API lw_status lw_vulkan_prove(const lw_model *model, int again, double *worst);
 
 /** Times between the CPU and a device, in microseconds. */
@@ -156,6 +158,7 @@ typedef struct lw_vulkan_times {
     double byte_us;       /**< per byte transferred between the memories */
     double move_us;       /**< per transfer, in addition */
 } lw_vulkan_times;
+#define LW_VULKAN_TIMES_INIT LW_INITIAL(lw_vulkan_times)
 /** Times each step of an offline entry on its own, on silence, where it is computed. For programs
  * that decide which layer runs on which device (`longwave bench --layers`). Takes seconds and the
  * memory of a runner. Not for real-time threads.
@@ -169,10 +172,8 @@ typedef struct lw_vulkan_times {
  * @retval LW_NO_MEMORY There is no memory.
  * @retval LW_UNSUPPORTED The device has no memory of a kind that a run needs.
  * @retval LW_NOT_FINITE A value exceeds float16 in a model with `--gpu-storage f16`.
- * @retval LW_DEVICE_LOST The device is gone.
- * @retval LW_TIMEOUT The device does not answer in time.
- * @retval LW_DEVICE_WRONG The device is disabled.
- * @retval LW_DEVICE A kernel or the driver failed. */
+ * @retval LW_DEVICE A kernel or the driver failed.
+ * @note GPU statuses apply. */
 LW_API lw_status lw_vulkan_time_run(const lw_model *model, uint32_t entry, double *step_us, size_t n,
                                     lw_vulkan_times *times);
 
@@ -185,6 +186,7 @@ typedef struct lw_vulkan_variants {
     uint32_t chosen;    /**< number of the variant that the device runs, from 0 */
     float us[8];        /**< microseconds per dispatch of each, for one stream; 0: not timed */
 } lw_vulkan_variants;
+#define LW_VULKAN_VARIANTS_INIT LW_INITIAL(lw_vulkan_variants)
 /** Lists the kernels that have variants. Any thread.
  * @param list set list->struct_size first; may be NULL when *n is 0.
  * @param n in: room in the list; out: number of such kernels, 0 after a failure.
@@ -204,6 +206,7 @@ typedef struct lw_vulkan_costs {
     uint32_t device_clock;    /**< 1: by timestamps of the device. 0: its queue has none, so by the
                                * clock of the host */
 } lw_vulkan_costs;
+#define LW_VULKAN_COSTS_INIT LW_INITIAL(lw_vulkan_costs)
 /** Measures the costs that `longwave tune --device` hands to the planner. Takes about 2 s on a GPU
  * and up to 20 s on a software device. The device needs up to 256 MiB for that time, or a quarter
  * of its memory if that is less. Any thread, but not a real-time thread: it waits for the device.
@@ -216,11 +219,39 @@ typedef struct lw_vulkan_costs {
  *         is not set.
  * @retval LW_NO_MEMORY There is no memory.
  * @retval LW_UNSUPPORTED The device has no memory of a kind that the copy needs.
- * @retval LW_DEVICE_LOST The device is gone.
- * @retval LW_TIMEOUT The device does not answer in time.
- * @retval LW_DEVICE_WRONG The device is disabled.
- * @retval LW_DEVICE The driver failed, or its clock stands still. */
+ * @retval LW_DEVICE The driver failed, or its clock stands still.
+ * @note GPU statuses apply. */
 LW_API lw_status lw_vulkan_measure(const lw_device *device, lw_vulkan_costs *costs);
+
+/** Begins the whole blocks that push has left, of all streams of a device that the calling thread
+ * pushed last, in few submissions. It returns while the device works: the program takes the rows of
+ * the block before and pushes the next one meanwhile. pull gives the rows of these blocks after the
+ * next submit or flush.
+ *
+ * Two blocks of a stream can be in flight, if the queue has room for the rows of both. Then push
+ * waits for the older one before it takes more. finish, reset, save, load, copy and prefill wait
+ * for both.
+ *
+ * Several threads may drive streams of one device at once. Flush a stream before it goes to another
+ * thread. Not for real-time threads.
+ * @param device NULL: no effect.
+ * @retval LW_OK
+ * @retval LW_DEVICE The first failure of a stream: a kernel or the driver failed. Other streams
+ *         have begun.
+ * @note GPU statuses apply. */
+LW_API lw_status lw_device_submit(lw_device *device);
+/** Runs the whole blocks that push has left and those in flight. It does so for all streams of a
+ * device that the calling thread pushed last, in few submissions. pull does so when no row waits: a
+ * program with one stream need not call it.
+ *
+ * Several threads may drive streams of one device at once. Flush a stream before it goes to another
+ * thread. Not for real-time threads: it waits for the device.
+ * @param device NULL: no effect.
+ * @retval LW_OK
+ * @retval LW_DEVICE The first failure of a stream: a kernel or the driver failed. Other streams
+ *         have run.
+ * @note GPU statuses apply. */
+LW_API lw_status lw_device_flush(lw_device *device);
 
 /** Counters of a device since it was opened. */
 typedef struct lw_vulkan_stats {
@@ -239,6 +270,7 @@ typedef struct lw_vulkan_stats {
     uint64_t submissions; /**< one per run; of an entry of both devices, one per part of the GPU */
     uint64_t moved_bytes; /**< that entries of both devices transferred between the memories */
 } lw_vulkan_stats;
+#define LW_VULKAN_STATS_INIT LW_INITIAL(lw_vulkan_stats)
 /** Describes an open device. Any thread.
  * @param info set info->struct_size first; filled in.
  * @retval LW_OK

@@ -85,8 +85,10 @@ std::vector<float> made_up(const lw_input_info &input, size_t ticks) {
 }
 
 Status run_whole(const lw_model *model, const lw_model_info &info, double seconds) {
+    lw_runner_options options = LW_RUNNER_OPTIONS_INIT;
+    options.format = LW_F32;
     lw_runner *made = nullptr;
-    if (lw_runner_create(model, nullptr, &made) != LW_OK) return failed();
+    if (lw_runner_create(model, &options, &made) != LW_OK) return failed();
     const std::unique_ptr<lw_runner, Close> runner(made);
     std::vector<std::vector<float>> numbers;
     std::vector<lw_run_tensor> in, out(info.run_outputs, lw_run_tensor{sizeof(lw_run_tensor), nullptr, 0, 0});
@@ -105,14 +107,14 @@ Status run_whole(const lw_model *model, const lw_model_info &info, double second
     return {};
 }
 
-Status run_stream(const lw_model *model, uint32_t entry, const lw_stream_entry_info &about, double seconds) {
+Status run_stream(const lw_model *model, const lw_stream_entry_info &about, double seconds) {
     lw_input_info input = {};
     input.struct_size = sizeof input;
     if (lw_model_input(model, 0, &input) != LW_OK) return failed();
     lw_stream_options options = {};
     options.struct_size = sizeof options;
-    options.entry = entry;
-    if (input.kind == LW_INPUT_TOKENS) options.format = LW_I32;
+    options.block = about.block;
+    options.format = input.kind == LW_INPUT_TOKENS ? LW_I32 : LW_F32;
     lw_stream *made = nullptr;
     if (lw_stream_create(model, &options, &made) != LW_OK) return failed();
     const std::unique_ptr<lw_stream, Close> stream(made);
@@ -235,8 +237,8 @@ Expected<PlannerResult> measure(const lw_model &model, const PlannerOptions &opt
             add_layers(model, *entry, "run", result.clock_ns, report, result.layers);
         }
         if (entry->kind() == fb::EntryKind::stream) {
-            const lw_stream_entry_info &about = model.entry_infos[stream];
-            LW_TRY(run_stream(&model, stream++, about, options.seconds));
+            const lw_stream_entry_info &about = model.entry_infos[stream++];
+            LW_TRY(run_stream(&model, about, options.seconds));
             add_layers(model, *entry, fmt::format("stream {}", entry->block()), result.clock_ns, report,
                        result.layers);
         }

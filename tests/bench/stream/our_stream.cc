@@ -24,12 +24,12 @@ public:
             return Status::internal(lw_last_error());
         lw_stream_options stream = {};
         stream.struct_size = sizeof stream;
+        stream.format = LW_F32;
         stream.queue = p_.block;
         if (lw_stream_create(model_, &stream, &stream_) != LW_OK) return Status::internal(lw_last_error());
-        lw_model_info info = {};
-        info.struct_size = sizeof info;
-        if (lw_model_get_info(model_, &info) != LW_OK) return Status::internal(lw_last_error());
-        period_ = info.stream_entries->period;
+        lw_stream_entry_info entry = LW_STREAM_ENTRY_INFO_INIT;
+        if (lw_model_stream_entry(model_, 0, &entry) != LW_OK) return Status::internal(lw_last_error());
+        period_ = entry.period;
         const auto report = nlohmann::json::parse(info.report);
         for (const auto &choice : report["layers"][0]["algorithms"]) settings_ = choice.dump();
         return {};

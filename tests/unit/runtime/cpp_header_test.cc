@@ -93,6 +93,24 @@ void lifetimes() {
     CHECK(moved.try_finish() == LW_OK);
 }
 
+void resampling() {
+    lw_resampler_options options = LW_RESAMPLER_OPTIONS_INIT;
+    longwave::Resampler resampler;
+    CHECK(longwave::Resampler::try_create(options, resampler) == LW_INVALID_ARGUMENT && !resampler);
+    options.format = LW_S16;
+    options.channels = 2;
+    options.rate_in = options.rate_out = 16000;
+    CHECK(longwave::Resampler::try_create(options, resampler) == LW_OK);
+    const int16_t stereo[4] = {0, 16384, 16384, 16384};
+    float mono[8];
+    size_t n = 0;
+    CHECK(resampler.try_push(mono, 1, mono, 8, n) == LW_INVALID_ARGUMENT);
+    CHECK(resampler.try_push(stereo, 2, mono, 8, n) == LW_OK && n == 2);
+    CHECK(mono[0] == 0.25f && mono[1] == 0.5f);
+    CHECK(resampler.try_finish(mono, 8, n) == LW_OK && n == 0);
+    CHECK(resampler.try_reset() == LW_OK);
+}
+
 // The model's samples are the probabilities: 10 per row, of which number 1 is the first word.
 void spotting() {
     longwave::Spotter spotter, other;
@@ -182,7 +200,8 @@ void exceptions() {
     stream.finish();
     CHECK(thrown([&] { stream.push(x.data(), 1); }) == LW_WRONG_STATE);
     lw_stream_options options = longwave::make<lw_stream_options>();
-    options.entry = 1000;
+    options.format = LW_F32;
+    options.block = 1000;
     CHECK(thrown([&] { longwave::Stream none(model, options); }) == LW_NOT_FOUND);
     longwave::Generator generator(longwave::Model::open("text.lw", trusting()));
     generator.prompt({1, 2, 3});
@@ -199,6 +218,7 @@ void exceptions() {
 int main() {
     statuses();
     lifetimes();
+    resampling();
     spotting();
     generating();
 #ifdef __cpp_exceptions

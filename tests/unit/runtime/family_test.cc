@@ -303,15 +303,15 @@ TEST_CASE("family: caches are filled by load, copy and prefill, and never by pus
     CHECK(lw_stream_prefill(stream, x.data(), 100) == LW_DEVICE);
 }
 
-TEST_CASE("family: entries are named, and one that is not there is refused") {
+TEST_CASE("family: a stream names its entry by the block, and one that is not there is refused") {
     const Model model(blocks_model({{4, 1, 8}, {8}}));
-    lw_stream_options options{};
-    options.struct_size = sizeof options;
-    options.entry = 3;
+    lw_stream_options options = f32_stream;
+    options.block = 2;
     lw_stream *none = nullptr;
     CHECK(lw_stream_create(model, &options, &none) == LW_NOT_FOUND);
+    CHECK(std::string(lw_last_error()) == "no stream entry has block 2; the model has blocks 4, 1, 8");
     CHECK(none == nullptr);
-    options.entry = 2;
+    options.block = 8;
     REQUIRE(lw_stream_create(model, &options, &none) == LW_OK);
     size_t taken = 0;
     const std::vector<float> x(20);

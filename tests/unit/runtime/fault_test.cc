@@ -4,6 +4,7 @@
 #include "longwave/spotter.h"
 #include "tests/support/failing_allocator.h"
 #include "tests/support/faults.h"
+#include "tests/support/options.h"
 #include "tests/support/session.h"
 #include "tests/support/spotter_options.h"
 #include <cerrno>
@@ -38,8 +39,8 @@ lw_status life(const std::vector<uint8_t> &bytes, const lw_allocator *allocator)
     lw_stream *stream = nullptr;
     lw_runner *runner = nullptr;
     lw_spotter *spotter = nullptr;
-    lw_status status = lw_stream_create(model, nullptr, &stream);
-    if (status == LW_OK && info.has_run) status = lw_runner_create(model, nullptr, &runner);
+    lw_status status = lw_stream_create(model, &f32_stream, &stream);
+    if (status == LW_OK && info.has_run) status = lw_runner_create(model, &f32_runner, &runner);
     if (status == LW_OK && !info.has_run) status = lw_spotter_create(model, &f32_spotter, &spotter);
     if (status == LW_OK) status = lw_model_verify(model, nullptr);
     lw_spotter_destroy(spotter);

@@ -200,7 +200,7 @@ TEST_CASE("generator: states of streams in other blocks, with input that waits, 
     options.struct_size = sizeof options;
     options.format = LW_I32;
     options.queue = 128;
-    options.entry = 2; // block 64
+    options.block = 64;
     lw_stream *reader = nullptr;
     REQUIRE(lw_stream_create(model, &options, &reader) == LW_OK);
     std::vector<int32_t> ids(100, 'q'); // 64 rows wait, and 36 ids
@@ -210,7 +210,7 @@ TEST_CASE("generator: states of streams in other blocks, with input that waits, 
     REQUIRE(taken == 100);
     const std::vector<uint8_t> state = save(reader);
     lw_stream_destroy(reader);
-    options.entry = 0;
+    options.block = 1;
     lw_stream *stream = nullptr;
     lw_generator *generator = nullptr;
     REQUIRE(lw_stream_create(model, &options, &stream) == LW_OK);
@@ -240,10 +240,9 @@ TEST_CASE("generator: the state stays as large as it was, and a token takes one 
         CHECK(stats.blocks - blocks == tokens);
         CHECK(generator.save().size() == bytes);
     }
-    lw_model_info info{};
-    info.struct_size = sizeof info;
-    REQUIRE(lw_model_get_info(model, &info) == LW_OK);
-    CHECK(info.stream_entries[0].period == 1); // no block differs from another
+    lw_stream_entry_info entry = LW_STREAM_ENTRY_INFO_INIT;
+    REQUIRE(lw_model_stream_entry(model, 0, &entry) == LW_OK);
+    CHECK(entry.period == 1); // no block differs from another
 }
 
 } // namespace generator_test

@@ -3,6 +3,8 @@
 #include "formats/artifact/verify.h"
 #include "longwave/longwave.h"
 #include "longwave/spotter.h"
+#include "tests/support/meter.h"
+#include "tests/support/options.h"
 #include "tests/support/session.h"
 #include "tests/support/spotter_options.h"
 #include "tests/support/tiny_family.h"
@@ -18,23 +20,6 @@ using namespace longwave;
 using namespace longwave::test;
 
 namespace {
-
-// The caller's hooks: what is out now, and the most there ever was.
-struct Meter {
-    uint64_t now = 0, most = 0;
-    lw_allocator allocator{allocate, release, this};
-
-    static void *allocate(void *context, size_t size, size_t alignment) {
-        Meter &meter = *static_cast<Meter *>(context);
-        meter.now += size;
-        meter.most = std::max(meter.most, meter.now);
-        return aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
-    }
-    static void release(void *context, void *memory, size_t size) {
-        static_cast<Meter *>(context)->now -= size;
-        free(memory);
-    }
-};
 
 lw_open_options options_for(Meter &meter, uint64_t limit) {
     lw_open_options options{};
@@ -77,9 +62,11 @@ void use(const lw_model *model) {
     lw_stream *stream = nullptr;
     lw_runner *runner = nullptr;
     lw_spotter *spotter = nullptr;
-    CHECK(fine(lw_stream_create(model, nullptr, &stream)));
+    lw_input_info input = LW_INPUT_INFO_INIT;
+    REQUIRE(lw_model_input(model, 0, &input) == LW_OK);
+    CHECK(fine(lw_stream_create(model, input.kind == LW_INPUT_TOKENS ? nullptr : &f32_stream, &stream)));
     lw_stream_destroy(stream);
-    CHECK(fine(lw_runner_create(model, nullptr, &runner)));
+    CHECK(fine(lw_runner_create(model, &f32_runner, &runner)));
     lw_runner_destroy(runner);
     const lw_status status = lw_spotter_create(model, &f32_spotter, &spotter);
     CHECK((fine(status) || status == LW_NOT_FOUND));
@@ -242,14 +229,12 @@ TEST_CASE("memory: what is made from a model asks for itself, threads and queues
     const lw_open_options options = options_for(meter, 1 << 18);
     lw_model *model = nullptr;
     REQUIRE(lw_model_open_memory(bytes.data(), bytes.size(), &options, &model) == LW_OK);
-    lw_stream_options queue{};
-    queue.struct_size = sizeof queue;
+    lw_stream_options queue = f32_stream;
     queue.queue = 1 << 20;
     lw_stream *stream = nullptr;
     CHECK(lw_stream_create(model, &queue, &stream) == LW_NO_MEMORY);
     CHECK(detail("a stream needs"));
-    lw_runner_options threads{};
-    threads.struct_size = sizeof threads;
+    lw_runner_options threads = f32_runner;
     threads.threads = 64;
     lw_runner *runner = nullptr;
     CHECK(lw_runner_create(model, &threads, &runner) == LW_NO_MEMORY);
@@ -264,8 +249,7 @@ TEST_CASE("memory: a spotter's window counts") {
     const lw_open_options options = options_for(meter, 1 << 18);
     lw_model *model = nullptr;
     REQUIRE(lw_model_open_memory(bytes.data(), bytes.size(), &options, &model) == LW_OK);
-    lw_spotter_options longest{};
-    longest.struct_size = sizeof longest;
+    lw_spotter_options longest = f32_spotter;
     longest.smoothing_ms = 3.5e6f; // 350,000 rows of three scores
     lw_spotter *spotter = nullptr;
     CHECK(lw_spotter_create(model, &longest, &spotter) == LW_NO_MEMORY);

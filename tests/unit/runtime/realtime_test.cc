@@ -2,8 +2,10 @@
 // that may make no system call at all.
 #include "longwave/generator.h"
 #include "longwave/longwave.h"
+#include "longwave/resampler.h"
 #include "longwave/spotter.h"
 #include "tests/support/faults.h"
+#include "tests/support/options.h"
 #include "tests/support/session.h"
 #include "tests/support/spotter_options.h"
 #include "tests/support/system_calls.h"
@@ -118,6 +120,44 @@ struct Text {
     std::vector<uint8_t> saved;
 };
 
+// Audio of another rate, and streams that begin and end in the caller's memory. Outputs seen, or -1.
+struct InPlace {
+    InPlace() {
+        lw_resampler_options options = LW_RESAMPLER_OPTIONS_INIT;
+        options.format = LW_F32;
+        options.rate_in = 44100;
+        options.rate_out = 16000;
+        REQUIRE(lw_resampler_create(&options, &resampler) == LW_OK);
+        size_t alignment;
+        REQUIRE(lw_stream_size(model, &f32_stream, &size, &alignment) == LW_OK);
+        REQUIRE(size <= sizeof memory);
+    }
+    ~InPlace() { lw_resampler_destroy(resampler); }
+    InPlace(const InPlace &) = delete;
+    long work() {
+        long seen = 0;
+        for (size_t i = 0; i < 2000; ++i) {
+            size_t n = 0;
+            if (lw_resampler_push(resampler, x.data(), i % x.size(), y, 1000, &n) != LW_OK) return -1;
+            seen += static_cast<long>(n);
+            lw_stream *stream = nullptr;
+            if (lw_stream_init(model, &f32_stream, memory, size, &stream) != LW_OK) return -1;
+            if (lw_stream_push(stream, y, n, nullptr) != LW_OK) return -1;
+            lw_stream_destroy(stream);
+            if (i % 100 != 0) continue;
+            if (lw_resampler_finish(resampler, y, 1000, &n) != LW_OK) return -1;
+            if (lw_resampler_reset(resampler) != LW_OK) return -1;
+        }
+        return seen;
+    }
+    const Model model{audio_model()};
+    lw_resampler *resampler = nullptr;
+    size_t size = 0;
+    alignas(64) uint8_t memory[1 << 15];
+    float y[1000];
+    const std::vector<float> x = noise(700);
+};
+
 // What they work on.
 struct Subjects {
     Subjects() {
@@ -195,6 +235,25 @@ TEST_CASE("real time: text is written without allocation, lock or system call") 
     if (verdict == Verdict::cannot_tell)
         MESSAGE("SKIPPED: this system does not let a process forbid itself system calls");
     else CHECK(verdict == Verdict::obeyed);
+}
+
+TEST_CASE("real time: audio is resampled, and streams begin and end in place, without allocation, lock or "
+          "system call") {
+    InPlace in_place;
+    long seen, allocations, releases, locks;
+    {
+        faults::Scope scope;
+        seen = in_place.work();
+        allocations = scope.count(faults::allocate);
+        releases = scope.count(faults::release);
+        locks = scope.count(faults::lock);
+    }
+    CHECK(seen > 0);
+    CHECK(allocations == 0);
+    CHECK(releases == 0);
+    CHECK(locks == 0);
+    const Verdict verdict = without_system_calls([&] { return in_place.work() > 0; });
+    CHECK((verdict == Verdict::obeyed || verdict == Verdict::cannot_tell));
 }
 
 TEST_CASE("real time: denormals are flushed inside, and the caller's floating-point mode comes back") {

@@ -1,5 +1,6 @@
 // Whole sequences: lengths, capacities, outputs, and everything that is refused.
 #include "longwave/longwave.h"
+#include "tests/support/options.h"
 #include "tests/support/session.h"
 #include <cmath>
 #include <doctest/doctest.h>
@@ -13,7 +14,7 @@ using namespace longwave::test;
 namespace {
 
 struct Runner {
-    explicit Runner(const lw_model *model, const lw_runner_options *options = nullptr) {
+    explicit Runner(const lw_model *model, const lw_runner_options *options = &f32_runner) {
         REQUIRE(lw_runner_create(model, options, &runner) == LW_OK);
     }
     ~Runner() { lw_runner_destroy(runner); }
@@ -82,7 +83,7 @@ TEST_CASE("run: what does not fit is refused before anything runs") {
     CHECK(lw_run(runner.runner, &in, 1, out, 1) == LW_INVALID_ARGUMENT);
     lw_runner *none = nullptr;
     CHECK(lw_runner_create(nullptr, nullptr, &none) == LW_INVALID_ARGUMENT);
-    CHECK(lw_runner_create(model, nullptr, nullptr) == LW_INVALID_ARGUMENT);
+    CHECK(lw_runner_create(model, &f32_runner, nullptr) == LW_INVALID_ARGUMENT);
     lw_runner_options options{sizeof options, LW_I32};
     CHECK(lw_runner_create(model, &options, &none) == LW_INVALID_ARGUMENT);
     CHECK(lw_runner_create(Model(spotter_model()), nullptr, &none) == LW_NO_STREAM);

@@ -107,8 +107,7 @@ TEST_CASE("spotter: options override the artifact, word by word") {
         CHECK(lw_spotter_threshold(spotter.spotter, 3) == 0);
     }
     const lw_word_threshold yes[] = {{"yes", 2.0f}};
-    lw_spotter_options options{};
-    options.struct_size = sizeof options;
+    lw_spotter_options options = f32_spotter;
     options.threshold = 0.7f;
     options.words = yes;
     options.n_words = 1;
@@ -135,8 +134,7 @@ TEST_CASE("spotter: options override the artifact, word by word") {
 
 TEST_CASE("spotter: more events than may wait stop push, and none is lost") {
     const Model model(spotter_model());
-    lw_spotter_options options{};
-    options.struct_size = sizeof options;
+    lw_spotter_options options = f32_spotter;
     options.smoothing_ms = options.refractory_ms = -1;
     options.min_count = 1;
     Spotter spotter(model, &options);
@@ -246,8 +244,7 @@ TEST_CASE("spotter: what it cannot be made from is refused") {
     CHECK(with([](Draft &d) { d.plan.labels.push_back("maybe"); }) == LW_NOT_FOUND);
     CHECK(with([](Draft &d) { d.plan.inputs[0]->kind = longwave::fb::InputKind::features; }) == LW_NOT_FOUND);
     auto option = [&](auto edit) {
-        lw_spotter_options options{};
-        options.struct_size = sizeof options;
+        lw_spotter_options options = f32_spotter;
         edit(options);
         return lw_spotter_create(model, &options, &none);
     };

@@ -2,6 +2,7 @@
 // checked like any input.
 #include "longwave/longwave.h"
 #include "runtime/stream/memory.h"
+#include "tests/support/options.h"
 #include "tests/support/session.h"
 #include <doctest/doctest.h>
 #include <random>
@@ -284,23 +285,24 @@ TEST_CASE("state: save says what it needs and refuses less") {
     CHECK(n == sizeof(StreamState) + record);
 }
 
-TEST_CASE("state: a stream in the caller's memory needs no allocation and may be forgotten") {
+TEST_CASE("state: a stream in the caller's memory needs no allocation") {
     const Model model(audio_model());
     size_t size = 0, alignment = 0;
-    REQUIRE(lw_stream_size(model, nullptr, &size, &alignment) == LW_OK);
+    REQUIRE(lw_stream_size(model, &f32_stream, &size, &alignment) == LW_OK);
     CHECK(alignment == 64);
     std::vector<uint8_t> memory(size + alignment);
     uint8_t *aligned =
         memory.data() + (alignment - reinterpret_cast<uintptr_t>(memory.data()) % alignment) % alignment;
     lw_stream *stream = nullptr;
-    CHECK(lw_stream_init(model, nullptr, aligned, size - 1, &stream) == LW_TOO_SMALL);
-    CHECK(lw_stream_init(model, nullptr, aligned + 4, size, &stream) == LW_INVALID_ARGUMENT);
-    CHECK(lw_stream_init(model, nullptr, nullptr, size, &stream) == LW_INVALID_ARGUMENT);
-    REQUIRE(lw_stream_init(model, nullptr, aligned, size, &stream) == LW_OK);
+    CHECK(lw_stream_init(model, &f32_stream, aligned, size - 1, &stream) == LW_TOO_SMALL);
+    CHECK(lw_stream_init(model, &f32_stream, aligned + 4, size, &stream) == LW_INVALID_ARGUMENT);
+    CHECK(lw_stream_init(model, &f32_stream, nullptr, size, &stream) == LW_INVALID_ARGUMENT);
+    REQUIRE(lw_stream_init(model, &f32_stream, aligned, size, &stream) == LW_OK);
     Stream other(model);
     CHECK(rest(stream, noise(30)) == rest(other, noise(30)));
-    lw_stream_destroy(stream); // harmless
-    REQUIRE(lw_stream_init(model, nullptr, aligned, size, &stream) == LW_OK);
+    lw_stream_destroy(stream);
+    REQUIRE(lw_stream_init(model, &f32_stream, aligned, size, &stream) == LW_OK);
+    lw_stream_destroy(stream);
 }
 
 } // namespace state_test

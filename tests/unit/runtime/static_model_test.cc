@@ -5,6 +5,7 @@
 #include "formats/artifact/static_model.h"
 #include "tests/support/broken.h"
 #include "tests/support/named_state.h"
+#include "tests/support/options.h"
 #include "tests/support/session.h"
 #include "tests/support/tiny_gpu.h"
 #include <cstring>
@@ -159,6 +160,30 @@ TEST_CASE("static model: rows, runs and states are those of the file, in the cal
     lw_model_close(model);
 }
 
+TEST_CASE("static model: closed with a live stream, its memory serves that stream until it ends") {
+    const test::Draft draft = test::named_state(test::family_model(), 8, 8);
+    const Contained contained(folded(draft));
+    size_t size = 0, alignment = 0;
+    REQUIRE(lw_model_static_size(contained, &size, &alignment) == LW_OK);
+    std::vector<Line> memory(size / 64 + 512);
+    lw_model *model = nullptr;
+    const std::vector<float> x = test::noise(64);
+    test::Rows before;
+    for (int again = 0; again < 3; ++again) { // all of the memory is free afterwards
+        REQUIRE(lw_model_open_static(contained, memory.data(), memory.size() * 64, &model) == LW_OK);
+        lw_stream *stream = nullptr;
+        REQUIRE(lw_stream_create(model, &test::f32_stream, &stream) == LW_OK);
+        lw_model_close(model);
+        test::Rows rows;
+        test::push_all(stream, x, &rows);
+        test::pull_all(stream, &rows);
+        CHECK(!rows.empty());
+        if (again > 0) CHECK(rows == before);
+        before = rows;
+        lw_stream_destroy(stream);
+    }
+}
+
 TEST_CASE("static model: exactly the stated memory is enough, and everything else is one clear status") {
     const Contained contained(folded(test::audio_model()));
     size_t size = 0, alignment = 0;
@@ -172,7 +197,7 @@ TEST_CASE("static model: exactly the stated memory is enough, and everything els
     CHECK(model == nullptr);
     REQUIRE(lw_model_open_static(contained, memory.data(), size, &model) == LW_OK);
     lw_stream *stream = nullptr;
-    CHECK(lw_stream_create(model, nullptr, &stream) == LW_NO_MEMORY);
+    CHECK(lw_stream_create(model, &test::f32_stream, &stream) == LW_NO_MEMORY);
     lw_model_close(model);
     CHECK(lw_model_open_static(reinterpret_cast<const lw_static_model *>(memory.data()), memory.data(), size, &model) == LW_BAD_ARTIFACT);
 }

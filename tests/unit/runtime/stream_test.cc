@@ -1,6 +1,7 @@
 // A stream equals the whole, however its input is cut; its rows come when they should and are
 // numbered as they should be.
 #include "longwave/longwave.h"
+#include "tests/support/options.h"
 #include "tests/support/session.h"
 #include <cmath>
 #include <doctest/doctest.h>
@@ -263,7 +264,7 @@ TEST_CASE("stream: arguments that make no sense are refused") {
     size_t n = 0;
     CHECK(lw_stream_create(nullptr, nullptr, &none) == LW_INVALID_ARGUMENT);
     CHECK(none == nullptr);
-    CHECK(lw_stream_create(model, nullptr, nullptr) == LW_INVALID_ARGUMENT);
+    CHECK(lw_stream_create(model, &f32_stream, nullptr) == LW_INVALID_ARGUMENT);
     lw_stream_options options{0, LW_F32, 0};
     CHECK(lw_stream_create(model, &options, &none) == LW_INVALID_ARGUMENT);
     options = {sizeof options, static_cast<lw_sample_format>(7), 0};

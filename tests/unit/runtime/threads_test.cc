@@ -1,5 +1,6 @@
 // A model is shared by any number of threads; each stream and runner belongs to one.
 #include "longwave/longwave.h"
+#include "tests/support/options.h"
 #include "tests/support/session.h"
 #include "tests/support/tiny_family.h"
 #include <atomic>
@@ -16,7 +17,7 @@ namespace {
 // Without doctest's checks, which are not for several threads.
 bool same_as(const lw_model *model, const std::vector<float> &x, const std::vector<float> &expected) {
     lw_stream *stream = nullptr;
-    if (lw_stream_create(model, nullptr, &stream) != LW_OK) return false;
+    if (lw_stream_create(model, &f32_stream, &stream) != LW_OK) return false;
     std::vector<float> y;
     lw_stream_row out{};
     out.struct_size = sizeof out;
@@ -31,8 +32,7 @@ bool same_as(const lw_model *model, const std::vector<float> &x, const std::vect
 
 struct Runner {
     Runner(const lw_model *model, uint32_t threads, uint32_t sequences = 1) {
-        lw_runner_options options{};
-        options.struct_size = sizeof options;
+        lw_runner_options options = f32_runner;
         options.threads = threads;
         options.sequences = sequences;
         status = lw_runner_create(model, &options, &runner);

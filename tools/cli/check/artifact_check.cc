@@ -38,13 +38,13 @@ Expected<ArtifactCheck> check_artifact(const OpenForTarget &open, const nlohmann
         if (!here) result.golden.emplace_back(name, worst);
         foreign |= !here;
         if (!model->info.has_stream) continue;
-        for (uint32_t entry = 0; entry < model->info.n_stream_entries; entry++) {
+        for (uint32_t entry = 0; entry < model->info.stream_entries; entry++) {
             LW_ASSIGN(StreamCheck stream, check_stream(*model, here ? 20 : 4, entry));
             result.streams.push_back(std::move(stream));
         }
         models.push_back(*std::move(model)); // their entries are tested together
     }
-    if (!models.empty() && (models[0].info.n_stream_entries > 1 || (foreign && models.size() > 1))) {
+    if (!models.empty() && (models[0].info.stream_entries > 1 || (foreign && models.size() > 1))) {
         LW_ASSIGN(EntryCheck walk, check_entries(models, walks));
         result.walks.push_back(std::move(walk));
     }

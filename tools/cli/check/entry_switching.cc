@@ -31,7 +31,7 @@ public:
 
     Status run() {
         for (const Model &model : reference_.models)
-            for (uint32_t stream = 0; stream < 2 * model.info.n_stream_entries; stream++) {
+            for (uint32_t stream = 0; stream < 2 * model.info.stream_entries; stream++) {
                 LW_ASSIGN(Stream made, Stream::create(model, LW_F32, stream / 2));
                 streams_.push_back(std::move(made));
             }

@@ -55,8 +55,8 @@ template <class Value> std::vector<Value> cut(const std::vector<Value> &all, int
 } // namespace
 
 uint32_t window_of(const Model &model) {
-    if (model.info.n_state_fields != 1 || model.inputs.size() != 1 || !model.info.has_run) return 0;
-    const lw_state_field &field = *model.info.state_fields;
+    if (model.info.state_fields != 1 || model.inputs.size() != 1 || !model.info.has_run) return 0;
+    const lw_state_field &field = model.state_fields[0];
     const bool slides = field.kind == LW_STATE_HISTORY &&
                         std::strcmp(field.name, compiler::window_field) == 0 && field.n_dims == 2;
     return slides && field.dims[0] == model.info.run_capacity ? field.dims[0] : 0;

@@ -245,7 +245,7 @@ Status bench(const BenchFlags &flags) {
         json["streams_at_once"].push_back(std::move(at_once));
     }
     if (model.info.has_stream) LW_TRY(bench_opening(flags, model, json));
-    for (uint32_t entry = 0; entry < model.info.n_stream_entries; entry++) {
+    for (uint32_t entry = 0; entry < model.info.stream_entries; entry++) {
         LW_ASSIGN(ordered_json stream, bench_stream(flags, model, entry));
         if (entry == 0) json["stream"] = stream; // the default
         json["streams"].push_back(std::move(stream));

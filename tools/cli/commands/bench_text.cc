@@ -14,7 +14,7 @@ namespace {
 constexpr size_t prompt_ids = 4096, timed_tokens = 1000;
 
 std::optional<uint32_t> single_entry(const Model &model) {
-    for (uint32_t i = 0; i < model.info.n_stream_entries; i++)
+    for (uint32_t i = 0; i < model.info.stream_entries; i++)
         if (model.entry(i).block == 1) return i;
     return std::nullopt;
 }

@@ -122,10 +122,11 @@ Status measure(const Constants &constants, StaticSizes &sizes) {
     lw_input_info input = {};
     input.struct_size = sizeof input;
     LW_TRY(status_of(lw_model_input(opened, 0, &input), "the static model"));
-    for (uint32_t entry = 0; entry < info.n_stream_entries; ++entry) {
-        lw_stream_options options = {};
-        options.struct_size = sizeof options;
-        options.entry = entry;
+    for (uint32_t entry = 0; entry < info.stream_entries; ++entry) {
+        lw_stream_entry_info about = LW_STREAM_ENTRY_INFO_INIT;
+        LW_TRY(status_of(lw_model_stream_entry(opened, entry, &about), "the static model"));
+        lw_stream_options options = LW_STREAM_OPTIONS_INIT;
+        options.block = about.block;
         options.format = input.kind == LW_INPUT_TOKENS ? LW_I32 : LW_F32;
         LW_TRY(status_of(lw_stream_size(opened, &options, &size, &alignment), "the static model"));
         sizes.stream = std::max<uint64_t>(sizes.stream, size);

@@ -148,7 +148,7 @@ uint32_t reach(const GenerateFlags &flags) {
 // wait, and the recent ids. A state of other blocks may hold more rows than this stream's memory.
 uint64_t most_state_bytes(const lw_model_info &info) {
     constexpr uint64_t ids = sizeof(int32_t) << 20, other = 1 << 20, per_field = 1024;
-    return info.stream_state_bytes + info.stream_memory_bytes + per_field * info.n_state_fields + ids + other;
+    return info.stream_state_bytes + info.stream_memory_bytes + per_field * info.state_fields + ids + other;
 }
 
 Status load_state(const GenerateFlags &flags, const Model &model, Generator &generator) {

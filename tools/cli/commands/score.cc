@@ -32,7 +32,7 @@ double bits(const float *logits, uint32_t n, int32_t id) {
 // The entry with the largest block reads a text fastest.
 uint32_t widest_entry(const Model &model) {
     uint32_t best = 0;
-    for (uint32_t i = 1; i < model.info.n_stream_entries; i++)
+    for (uint32_t i = 1; i < model.info.stream_entries; i++)
         if (model.entry(i).block > model.entry(best).block) best = i;
     return best;
 }

@@ -141,25 +141,19 @@ Expected<Model> Model::describe(lw_model *model, std::shared_ptr<lw_device> devi
     result.device = std::move(device);
     result.info.struct_size = sizeof result.info;
     LW_TRY(status_of(lw_model_get_info(model, &result.info), "model"));
-    for (uint32_t i = 0; i < result.info.inputs; i++) {
-        lw_input_info info = {};
-        info.struct_size = sizeof info;
-        LW_TRY(status_of(lw_model_input(model, i, &info), "input"));
-        result.inputs.push_back(info);
-    }
-    const auto outputs = [&](uint32_t n, auto get, std::vector<lw_output_info> &list) {
+    const auto list = [&](uint32_t n, auto get, auto &infos, const char *what) {
+        infos.resize(n);
         for (uint32_t i = 0; i < n; i++) {
-            lw_output_info output = {};
-            output.struct_size = sizeof output;
-            LW_TRY(status_of(get(model, i, &output), "output"));
-            list.push_back(output);
+            infos[i].struct_size = sizeof infos[i];
+            LW_TRY(status_of(get(model, i, &infos[i]), what));
         }
         return Status();
     };
-    if (result.info.has_run)
-        LW_TRY(outputs(result.info.run_outputs, lw_model_run_output, result.run_outputs));
-    if (result.info.has_stream)
-        LW_TRY(outputs(result.info.stream_outputs, lw_model_stream_output, result.stream_outputs));
+    LW_TRY(list(result.info.inputs, lw_model_input, result.inputs, "input"));
+    LW_TRY(list(result.info.run_outputs, lw_model_run_output, result.run_outputs, "output"));
+    LW_TRY(list(result.info.stream_outputs, lw_model_stream_output, result.stream_outputs, "output"));
+    LW_TRY(list(result.info.stream_entries, lw_model_stream_entry, result.entries, "stream entry"));
+    LW_TRY(list(result.info.state_fields, lw_model_state_field, result.state_fields, "state field"));
     for (uint32_t i = 0; i < result.info.labels; i++) result.labels.push_back(lw_model_label(model, i));
     return result;
 }
@@ -172,12 +166,6 @@ int Model::stream_output(const std::string &name) const {
     for (size_t i = 0; i < stream_outputs.size(); i++)
         if (name == stream_outputs[i].name) return static_cast<int>(i);
     return -1;
-}
-
-// The next entry of the list lies struct_size bytes on.
-const lw_stream_entry_info &Model::entry(uint32_t index) const {
-    const auto *bytes = reinterpret_cast<const uint8_t *>(info.stream_entries);
-    return *reinterpret_cast<const lw_stream_entry_info *>(bytes + index * info.stream_entries->struct_size);
 }
 
 } // namespace longwave::cli

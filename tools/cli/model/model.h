@@ -58,11 +58,14 @@ struct Model {
     lw_model_info info = {};
     std::vector<lw_input_info> inputs;
     std::vector<lw_output_info> run_outputs, stream_outputs;
+    std::vector<lw_stream_entry_info> entries; // of streams
+    std::vector<lw_state_field> state_fields;
     std::vector<std::string> labels;
 
     const lw_input_info *audio() const;               // the only input, if it is audio
     int stream_output(const std::string &name) const; // -1: there is none
-    const lw_stream_entry_info &entry(uint32_t index) const; // of the stream entries
+    const lw_stream_entry_info &entry(uint32_t index) const { return entries.at(index); }
+
 private:
     // The devices stay for as long as the model does; null: the CPU.
     static Expected<Model> describe(lw_model *model, std::shared_ptr<lw_device> device = nullptr,

@@ -84,7 +84,7 @@ Expected<std::vector<StepTimes>> measure_steps(const ArtifactFile &file, const M
         for (const auto *entry : *plan.entries()) times.us.emplace_back(entry->steps()->size());
         if (model.info.has_run) LW_TRY(run_offline(model, watch));
         keep(watch, times);
-        for (uint32_t e = 0; e < model.info.n_stream_entries; e++) {
+        for (uint32_t e = 0; e < model.info.stream_entries; e++) {
             LW_TRY(run_stream(model, e, watch));
             keep(watch, times);
         }

@@ -14,7 +14,7 @@ Expected<Stream> Stream::create(const Model &model, lw_sample_format format, uin
     lw_stream_options options = {};
     options.struct_size = sizeof options;
     options.format = tokens ? LW_I32 : format;
-    options.entry = entry;
+    options.block = model.entry(entry).block;
     Stream result;
     result.tick_bytes_ = tokens ? 4 : (format == LW_S16 ? 2 : 4) * size_t{model.inputs[0].width};
     if (model.remote) {

@@ -6,8 +6,6 @@ namespace longwave::cli {
 
 struct RemoteDescription {
     std::deque<std::string> texts; // whose addresses stay
-    std::vector<lw_stream_entry_info> entries;
-    std::vector<lw_state_field> fields;
     std::deque<std::vector<uint32_t>> dims;
 
     const char *keep(std::string text) {
@@ -35,7 +33,7 @@ void read_outputs(Message &in, RemoteDescription &kept, std::vector<lw_output_in
     }
 }
 
-void read_entries(Message &in, RemoteDescription &kept) {
+void read_entries(Message &in, std::vector<lw_stream_entry_info> &entries) {
     for (uint32_t n = in.take<uint32_t>(); n > 0 && !in.failed(); n--) {
         lw_stream_entry_info entry = {};
         entry.struct_size = sizeof entry;
@@ -46,11 +44,11 @@ void read_entries(Message &in, RemoteDescription &kept) {
         entry.cache_bytes = in.take<uint64_t>();
         entry.moved_bytes = in.take<uint64_t>();
         entry.rebuild_calls = in.take<uint64_t>();
-        kept.entries.push_back(entry);
+        entries.push_back(entry);
     }
 }
 
-void read_fields(Message &in, RemoteDescription &kept) {
+void read_fields(Message &in, RemoteDescription &kept, std::vector<lw_state_field> &fields) {
     for (uint32_t n = in.take<uint32_t>(); n > 0 && !in.failed(); n--) {
         lw_state_field field = {};
         field.struct_size = sizeof field;
@@ -64,7 +62,7 @@ void read_fields(Message &in, RemoteDescription &kept) {
         kept.dims.push_back(std::move(dims));
         field.dims = kept.dims.back().data();
         field.n_dims = static_cast<uint32_t>(kept.dims.back().size());
-        kept.fields.push_back(field);
+        fields.push_back(field);
     }
 }
 
@@ -103,12 +101,10 @@ void read_description(Message &in, RemoteDescription &kept, Model &model) {
     info.run_outputs = static_cast<uint32_t>(model.run_outputs.size());
     info.stream_outputs = static_cast<uint32_t>(model.stream_outputs.size());
     for (uint32_t n = info.labels = in.take<uint32_t>(); n > 0 && !in.failed(); n--) model.labels.push_back(in.text());
-    read_entries(in, kept);
-    read_fields(in, kept);
-    info.n_stream_entries = static_cast<uint32_t>(kept.entries.size());
-    info.stream_entries = kept.entries.data();
-    info.n_state_fields = static_cast<uint32_t>(kept.fields.size());
-    info.state_fields = kept.fields.data();
+    read_entries(in, model.entries);
+    read_fields(in, kept, model.state_fields);
+    info.stream_entries = static_cast<uint32_t>(model.entries.size());
+    info.state_fields = static_cast<uint32_t>(model.state_fields.size());
 }
 
 Status hand_out(Message in, const OnRow &row) {
@@ -141,7 +137,7 @@ Expected<std::shared_ptr<RemoteStream>> RemoteStream::create(const Model &model,
     std::shared_ptr<RemoteStream> stream(new RemoteStream(nullptr, tick_bytes));
     LW_TRY(model.remote->remote
                ->ask(wire_stream, &stream->which_,
-                     Request().put(options.entry).put(static_cast<uint32_t>(options.format)), "stream")
+                     Request().put(options.block).put(static_cast<uint32_t>(options.format)), "stream")
                .status());
     stream->remote_ = model.remote->remote;
     return stream;

@@ -23,7 +23,7 @@ Expected<lw_logit_bias> bias_of(const std::string &text, uint32_t vocabulary) {
 }
 
 Expected<uint32_t> single_steps(const Model &model, const std::string &path) {
-    for (uint32_t i = 0; i < model.info.n_stream_entries; i++)
+    for (uint32_t i = 0; i < model.info.stream_entries; i++)
         if (model.entry(i).block == 1) return i;
     return Status::usage(path + ": its streams read " + std::to_string(model.info.stream_block) +
                          " ids at a time; generation needs a block of 1, so compile it with --blocks 1,64");

@@ -6,7 +6,7 @@ namespace {
 
 Status status_of(lw_status status) {
     if (status == LW_OK) return {};
-    const std::string detail = lw_text_last_error();
+    const std::string detail = lw_last_error();
     switch (status) {
     case LW_NO_MEMORY: return Status::device(detail);
     case LW_NOT_FOUND:

@@ -75,7 +75,10 @@ public:
 private:
     static Writer *create(const Model &model, const Settings &settings) {
         const std::unique_ptr<Writer, void (*)(Writer *)> writer(new Writer, Writer::destroy);
-        check(lw_stream_create(model.get(), nullptr, &writer->stream));
+        auto one = make<lw_stream_options>();
+        one.block = 1;
+        one.format = LW_I32;
+        check(lw_stream_create(model.get(), &one, &writer->stream));
         std::vector<lw_stop_sequence> stops;
         for (const std::vector<int32_t> &ids : settings.stops) stops.push_back({ids.data(), ids.size()});
         auto options = make<lw_generator_options>();

@@ -101,7 +101,7 @@ nb::dict Model::info() const {
         static const char *const kinds[] = {"audio", "features", "tokens"};
         nb::dict one;
         one["name"] = input.name;
-        one["kind"] = kinds[input.kind];
+        one["kind"] = kinds[input.kind - LW_INPUT_AUDIO];
         one["width"] = input.width;
         one["sample_rate"] = input.sample_rate;
         one["vocabulary"] = input.vocabulary;
@@ -114,7 +114,11 @@ nb::dict Model::info() const {
         streams.append(output_dict(output));
     }
     for (uint32_t i = 0; i < info.labels; i++) labels.append(lw_model_label(get(), i));
-    for (uint32_t i = 0; i < info.n_stream_entries; i++) blocks.append(info.stream_entries[i].block);
+    for (uint32_t i = 0; i < info.stream_entries; i++) {
+        auto entry = make<lw_stream_entry_info>();
+        check(lw_model_stream_entry(get(), i, &entry));
+        blocks.append(entry.block);
+    }
     out["inputs"] = inputs;
     out["run_outputs"] = runs;
     out["stream_outputs"] = streams;

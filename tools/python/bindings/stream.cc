@@ -17,9 +17,9 @@ struct Row {
 
 class Stream {
 public:
-    Stream(const Model &model, uint32_t entry, uint32_t queue, const std::string &format)
+    Stream(const Model &model, uint32_t block, uint32_t queue, const std::string &format)
         : input_(input_info(model.get(), 0)), format_(input_.kind == LW_INPUT_TOKENS ? LW_I32 : LW_F32),
-          stream_(create(model, entry, queue, format), lw_stream_destroy, model.share(), "the stream") {
+          stream_(create(model, block, queue, format), lw_stream_destroy, model.share(), "the stream") {
         auto info = make<lw_model_info>();
         check(lw_model_get_info(model.get(), &info));
         for (uint32_t i = 0; i < info.stream_outputs; i++) {
@@ -120,11 +120,11 @@ public:
     void close() { stream_.close(); }
 
 private:
-    lw_stream *create(const Model &model, uint32_t entry, uint32_t queue, const std::string &format) {
+    lw_stream *create(const Model &model, uint32_t block, uint32_t queue, const std::string &format) {
         if (format == "int16") format_ = LW_S16;
         auto options = make<lw_stream_options>();
         options.format = format_;
-        options.entry = entry;
+        options.block = block;
         options.queue = queue;
         lw_stream *stream = nullptr;
         check(lw_stream_create(model.get(), &options, &stream));
@@ -173,7 +173,7 @@ void bind_stream(nb::module_ &module) {
         module, "Stream",
         "The state of one stream. One thread at a time may use it; a second one gets WrongStateError.\n\n"
         "Iteration gives the rows that wait. Use `Model.stream`.")
-        .def(nb::init<const Model &, uint32_t, uint32_t, const std::string &>(), "model"_a, "entry"_a,
+        .def(nb::init<const Model &, uint32_t, uint32_t, const std::string &>(), "model"_a, "block"_a,
              "queue"_a, "format"_a)
         .def("push", &Stream::push, "values"_a,
              nb::sig("def push(self, values: numpy.typing.ArrayLike) -> int"),

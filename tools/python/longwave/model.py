@@ -84,7 +84,7 @@ class Model(_native.Model):
             raise ValueError(f'format {format!r}: expected "float32" or "int16"')
         if block is not None and block not in blocks:
             raise ValueError(f"block {block}: this model has {blocks or 'no stream'}")
-        return _native.Stream(self, blocks.index(block) if block is not None else 0, queue, format)
+        return _native.Stream(self, block or 0, queue, format)
 
     def __enter__(self) -> "Model":
         return self

@@ -17,7 +17,7 @@ int main(int argc, char **argv) {
     lw_text_decoder *decoder = nullptr;
     if (lw_tokenizer_open(argv[1], &options, &tokenizer) != LW_OK ||
         lw_text_decoder_create(tokenizer, &decoder) != LW_OK)
-        return std::fprintf(stderr, "%s\n", lw_text_last_error()), 1;
+        return std::fprintf(stderr, "%s\n", lw_last_error()), 1;
     for (size_t n; std::cin >> n;) {
         std::string text(n, '\0'), again;
         std::cin.get();

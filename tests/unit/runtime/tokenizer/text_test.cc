@@ -134,7 +134,7 @@ TEST_CASE("failures have a status and a reason, and change nothing") {
     lw_tokenizer *tokenizer = reinterpret_cast<lw_tokenizer *>(1);
     CHECK(lw_tokenizer_open("no such file.json", nullptr, &tokenizer) == LW_NOT_FOUND);
     CHECK(tokenizer == nullptr);
-    CHECK(std::string(lw_text_last_error()).find("no such file.json: cannot be read") == 0);
+    CHECK(std::string(lw_last_error()).find("no such file.json: cannot be read") == 0);
     CHECK(lw_tokenizer_open(folder, nullptr, &tokenizer) == LW_IO); // a folder
     lw_tokenizer_options options = {};
     CHECK(lw_tokenizer_open("x", &options, &tokenizer) == LW_INVALID_ARGUMENT); // no struct_size
@@ -143,11 +143,11 @@ TEST_CASE("failures have a status and a reason, and change nothing") {
     options.struct_size = sizeof options;
     options.name = "the file";
     CHECK(lw_tokenizer_open_memory("{", 1, &options, &tokenizer) == LW_UNSUPPORTED);
-    CHECK(std::string(lw_text_last_error()).find("the file: expected JSON") == 0);
+    CHECK(std::string(lw_last_error()).find("the file: expected JSON") == 0);
     const std::string bytes = contents("split.json");
     options.vocabulary = 300;
     CHECK(lw_tokenizer_open_memory(bytes.data(), bytes.size(), &options, &tokenizer) == LW_BAD_TOKEN);
-    CHECK(std::strstr(lw_text_last_error(), "the model's vocabulary has 300 ids") != nullptr);
+    CHECK(std::strstr(lw_last_error(), "the model's vocabulary has 300 ids") != nullptr);
 
     const Tokenizer letters = byte_level();
     int32_t ids[2] = {7, 7};

@@ -1,5 +1,6 @@
 // Every call that can fail, failing: a named status, nothing kept, no wait without end.
 #include "formats/artifact/modules.h"
+#include "tests/support/options.h"
 #include "tests/unit/runtime/vulkan/life.h"
 #include <set>
 #if defined(__SANITIZE_ADDRESS__)
@@ -149,7 +150,7 @@ TEST_CASE("vulkan: a run that does not end in time is LW_TIMEOUT, and the next o
     lw_model *model = nullptr;
     lw_runner *runner = nullptr;
     REQUIRE(lw_model_open_memory(bytes.data(), bytes.size(), &open, &model) == LW_OK);
-    REQUIRE(lw_runner_create(model, nullptr, &runner) == LW_OK);
+    REQUIRE(lw_runner_create(model, &f32_runner, &runner) == LW_OK);
     Results results;
     VulkanShim::fail_named("vkWaitForFences", VK_TIMEOUT);
     CHECK(run_audio(runner, noise(64), &results) == LW_TIMEOUT);
@@ -270,7 +271,7 @@ TEST_CASE("vulkan: a run out of time is computed by the CPU, and the late answer
     lw_model *model = nullptr;
     lw_runner *runner = nullptr;
     REQUIRE(lw_model_open_memory(bytes.data(), bytes.size(), &open, &model) == LW_OK);
-    REQUIRE(lw_runner_create(model, nullptr, &runner) == LW_OK);
+    REQUIRE(lw_runner_create(model, &f32_runner, &runner) == LW_OK);
     Results expected, results;
     REQUIRE(run_audio(runner, noise(64), &expected) == LW_OK);
     VulkanShim::fail_named("vkWaitForFences", VK_TIMEOUT);

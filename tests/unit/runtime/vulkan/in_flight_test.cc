@@ -1,4 +1,5 @@
 // Two blocks of a stream in flight: lw_device_submit returns while the device works.
+#include "tests/support/options.h"
 #include "tests/unit/runtime/vulkan/device.h"
 #include <memory>
 #include <thread>
@@ -186,8 +187,7 @@ TEST_CASE("vulkan streams in flight: rows that nobody pulls take the room of blo
     const Opened opened;
     const std::vector<float> x = noise(4 * block);
     const Rows expected = one_by_one(opened, x);
-    lw_stream_options options{};
-    options.struct_size = sizeof options;
+    lw_stream_options options = f32_stream;
     options.queue = 1; // it is made large enough for two
     lw_stream *stream = nullptr;
     REQUIRE(lw_stream_create(opened.model, &options, &stream) == LW_OK);
@@ -234,7 +234,7 @@ TEST_CASE("vulkan streams in flight: another thread goes on after a flush, and d
     const int64_t before = VulkanShim::alive();
     lw_stream *stream = nullptr;
     std::thread([&] {
-        if (lw_stream_create(opened.model, nullptr, &stream) != LW_OK) return;
+        if (lw_stream_create(opened.model, &f32_stream, &stream) != LW_OK) return;
         (void)lw_stream_push(stream, pair.x.data(), block, nullptr);
         (void)lw_device_submit(opened.device);
     }).join();

@@ -1,3 +1,4 @@
+#include "tests/support/options.h"
 #include "tests/unit/runtime/vulkan/life.h"
 
 namespace longwave::test {
@@ -20,7 +21,7 @@ Life whole_life(const std::vector<uint8_t> &bytes, const LifeOptions &with) {
         CHECK((life.status == LW_OK) == (model != nullptr));
     }
     if (life.status == LW_OK && with.prove) life.status = lw_vulkan_prove(model, 0, nullptr);
-    if (life.status == LW_OK) life.status = lw_runner_create(model, nullptr, &runner);
+    if (life.status == LW_OK) life.status = lw_runner_create(model, &f32_runner, &runner);
     life.made = runner != nullptr;
     for (size_t i = 0; i < 2; ++i)
         if (life.status == LW_OK) life.status = run_audio(runner, noise(i == 0 ? 64 : 31), &life.results[i]);
@@ -39,7 +40,7 @@ std::vector<uint8_t> model_with_golden(float limit, float wrong) {
     {
         const Model cpu(draft.bytes());
         lw_runner *runner = nullptr;
-        REQUIRE(lw_runner_create(cpu, nullptr, &runner) == LW_OK);
+        REQUIRE(lw_runner_create(cpu, &f32_runner, &runner) == LW_OK);
         REQUIRE(run_audio(runner, x, &expected) == LW_OK);
         lw_runner_destroy(runner);
     }

@@ -1,6 +1,7 @@
 // Creating and ending n streams is work in proportion to n. What is counted: places of pools that
 // are looked at, and calls of Vulkan.
 #include "runtime/vulkan/device/gpu.h"
+#include "tests/support/options.h"
 #include "tests/unit/runtime/vulkan/device.h"
 #include <algorithm>
 #include <random>
@@ -28,7 +29,9 @@ Work create_and_destroy(const Device &device, const lw_model *model, size_t n, O
     const uint64_t before = places(device);
     VulkanShim::reset();
     std::vector<lw_stream *> streams(n);
-    const auto create = [&](lw_stream *&stream) { REQUIRE(lw_stream_create(model, nullptr, &stream) == LW_OK); };
+    const auto create = [&](lw_stream *&stream) {
+        REQUIRE(lw_stream_create(model, &f32_stream, &stream) == LW_OK);
+    };
     for (lw_stream *&stream : streams) create(stream);
     if (order == Order::backwards) std::reverse(streams.begin(), streams.end());
     if (order == Order::random) std::shuffle(streams.begin(), streams.end(), std::mt19937(7));

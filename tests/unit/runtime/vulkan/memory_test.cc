@@ -1,5 +1,6 @@
 // memory_limit counts what lies on the device.
 #include "runtime/core/memory.h"
+#include "tests/support/options.h"
 #include "tests/unit/runtime/vulkan/device.h"
 
 namespace memory_test {
@@ -61,9 +62,9 @@ Made make_all(const std::vector<uint8_t> &bytes, const lw_device *device, uint64
     REQUIRE(lw_model_get_info(model, &made.info) == LW_OK);
     lw_stream *stream = nullptr;
     lw_runner *runner = nullptr;
-    made.stream = lw_stream_create(model, nullptr, &stream);
+    made.stream = lw_stream_create(model, &f32_stream, &stream);
     lw_stream_destroy(stream);
-    made.runner = lw_runner_create(model, nullptr, &runner);
+    made.runner = lw_runner_create(model, &f32_runner, &runner);
     lw_runner_destroy(runner);
     lw_model_close(model);
     return made;
@@ -115,7 +116,7 @@ TEST_CASE("vulkan: the memory of a stream on a GPU is that of its place on the d
     REQUIRE(lw_model_get_info(model, &info) == LW_OK);
     const int64_t before = now;
     lw_stream *stream = nullptr;
-    REQUIRE(lw_stream_create(model, nullptr, &stream) == LW_OK);
+    REQUIRE(lw_stream_create(model, &f32_stream, &stream) == LW_OK);
     CHECK(static_cast<int64_t>(info.stream_memory_bytes) == now - before);
     lw_stream_destroy(stream);
     lw_model_close(model);

@@ -11,8 +11,7 @@ namespace {
 
 struct Runner {
     explicit Runner(const lw_model *model, uint32_t threads = 1) {
-        lw_runner_options options{};
-        options.struct_size = sizeof options;
+        lw_runner_options options = f32_runner;
         options.threads = options.sequences = threads;
         const lw_status status = lw_runner_create(model, &options, &runner);
         INFO(lw_last_error());

@@ -1,5 +1,6 @@
 // A device that answers wrongly, or not the same twice, is disabled; one that answered rightly is
 // remembered.
+#include "tests/support/options.h"
 #include "tests/unit/runtime/vulkan/life.h"
 #include <fstream>
 
@@ -27,7 +28,7 @@ struct Opened {
     lw_status run() const {
         lw_runner *runner = nullptr;
         Results results;
-        lw_status status = lw_runner_create(model, nullptr, &runner);
+        lw_status status = lw_runner_create(model, &f32_runner, &runner);
         if (status == LW_OK) status = run_audio(runner, noise(64), &results);
         lw_runner_destroy(runner);
         return status;

@@ -1,5 +1,6 @@
 // Whole sequences on a Vulkan device: what the CPU gives, in as many dispatches as the plan has
 // calls.
+#include "tests/support/options.h"
 #include "tests/unit/runtime/vulkan/life.h"
 #include <cmath>
 #include <cstdio>
@@ -29,8 +30,7 @@ private:
 class Runner {
 public:
     explicit Runner(const lw_model *model, uint32_t threads = 1, uint32_t sequences = 1) {
-        lw_runner_options options{};
-        options.struct_size = sizeof options;
+        lw_runner_options options = f32_runner;
         options.threads = threads;
         options.sequences = sequences;
         const lw_status status = lw_runner_create(model, &options, &runner_);
@@ -169,7 +169,7 @@ TEST_CASE("vulkan: what does not run on a device is refused in one line") {
     Device device;
     OnDevice gpu(device, gpu_model().bytes());
     lw_stream *stream = nullptr;
-    CHECK(lw_stream_create(gpu, nullptr, &stream) == LW_NO_STREAM);
+    CHECK(lw_stream_create(gpu, &f32_stream, &stream) == LW_NO_STREAM);
     CHECK(std::string(lw_last_error()).find("without a stream for this device") != std::string::npos);
     lw_model_info info{};
     info.struct_size = sizeof info;

@@ -1,5 +1,6 @@
 // Every call that can fail in the life of streams on a Vulkan device, failing: a named status,
 // nothing kept.
+#include "tests/support/options.h"
 #include "tests/unit/runtime/vulkan/device.h"
 
 namespace stream_fault_test {
@@ -22,7 +23,7 @@ lw_status life(const std::vector<uint8_t> &bytes, Rows *rows) {
         status = lw_model_open_memory(bytes.data(), bytes.size(), &open, &model);
     }
     for (lw_stream *&stream : streams)
-        if (status == LW_OK) status = lw_stream_create(model, nullptr, &stream);
+        if (status == LW_OK) status = lw_stream_create(model, &f32_stream, &stream);
     const std::vector<float> x = noise(10);
     for (lw_stream *stream : streams)
         if (status == LW_OK) status = lw_stream_push(stream, x.data(), x.size(), nullptr);

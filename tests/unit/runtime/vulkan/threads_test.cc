@@ -1,4 +1,5 @@
 // Several threads drive the streams of one Vulkan device at the same time.
+#include "tests/support/options.h"
 #include "tests/unit/runtime/vulkan/device.h"
 #include <thread>
 
@@ -38,7 +39,7 @@ struct Driver {
         for (size_t round = 0; round < rounds; ++round) {
             for (size_t s = 0; s < streams_of_thread; ++s) {
                 if (s > round) continue; // pools grow while other threads run
-                if (!streams[s] && lw_stream_create(model, nullptr, &streams[s]) != LW_OK) {
+                if (!streams[s] && lw_stream_create(model, &f32_stream, &streams[s]) != LW_OK) {
                     ++failures;
                     return;
                 }
@@ -115,7 +116,7 @@ TEST_CASE("vulkan threads: a stream goes from thread to thread, with a block tha
     lw_stream *stream = nullptr;
     lw_status status[3] = {};
     std::thread([&] { // ends with a whole block that nobody has flushed
-        status[0] = lw_stream_create(opened.model, nullptr, &stream);
+        status[0] = lw_stream_create(opened.model, &f32_stream, &stream);
         status[1] = lw_stream_push(stream, x.data(), 8, nullptr);
     }).join();
     std::thread([&] { status[2] = lw_stream_push(stream, x.data() + 8, 8, nullptr); }).join();
@@ -137,7 +138,7 @@ TEST_CASE("vulkan threads: the stream of a thread that is gone leaves nothing be
         lw_stream *stream = nullptr;
         lw_status pushed = LW_OK;
         std::thread([&] {
-            if (lw_stream_create(opened.model, nullptr, &stream) == LW_OK)
+            if (lw_stream_create(opened.model, &f32_stream, &stream) == LW_OK)
                 pushed = lw_stream_push(stream, x.data(), 4, nullptr);
         }).join();
         REQUIRE(stream != nullptr);

@@ -1,4 +1,5 @@
 // Variants of kernels: the device takes the fastest, remembers it, and proves what it takes.
+#include "tests/support/options.h"
 #include "tests/unit/runtime/vulkan/life.h"
 
 namespace variants_test {
@@ -53,7 +54,7 @@ struct Opened {
     Results run() const {
         lw_runner *runner = nullptr;
         Results results;
-        REQUIRE(lw_runner_create(model, nullptr, &runner) == LW_OK);
+        REQUIRE(lw_runner_create(model, &f32_runner, &runner) == LW_OK);
         CHECK(run_audio(runner, noise(64), &results) == LW_OK);
         lw_runner_destroy(runner);
         return results;
