@@ -3,6 +3,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .text import visible
+
+
+def retrain(advice: str) -> str:
+    """Advice after which a trained module computes something else."""
+    return f"{advice} (that changes the model: train it again)"
+
 
 class Refused(Exception):
     """One node that has no counterpart: the reason, and what to do about it."""
@@ -24,8 +31,8 @@ class Problem:
     way_out: str
 
     def __str__(self) -> str:
-        parts = [part for part in (self.where, self.op) if part]
-        return ": ".join([*parts, self.reason]) + (f"; {self.way_out}" if self.way_out else "")
+        parts = [visible(part) for part in (self.where, self.op, self.reason) if part]
+        return ": ".join(parts) + (f"; {visible(self.way_out)}" if self.way_out else "")
 
 
 class ImportFailed(Exception):

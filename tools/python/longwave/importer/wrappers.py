@@ -31,6 +31,7 @@ def copied(module: nn.Module) -> nn.Module:
     """
     module = unwrapped(module)
     refuse(module)
+    refuse_tensors(module)
     memo = {id(t): t.detach().clone() for part in module.modules() for t in vars(part).values() if isinstance(t, Tensor) and not t.is_leaf}
     module = copy.deepcopy(module, memo).eval().requires_grad_(False)
     for part in module.modules():
@@ -80,6 +81,32 @@ def own_class(part: nn.Module) -> None:
     copy would take it from the module as well."""
     shared = type(part)
     part.__class__ = type(shared.__name__, shared.__bases__, {name: value for name, value in vars(shared).items() if name not in ("__dict__", "__weakref__")})
+
+
+def storage_problem(t: Tensor) -> tuple[str, str] | None:
+    """Why a tensor has no plain numbers, and the way out."""
+    if t.is_meta:
+        return "is on the meta device: it has a shape and no numbers", "load its weights before the import"
+    if t.is_quantized:
+        return "holds quantized weights", "import the float module, and compile it with --weights int8"
+    if t.is_nested or t.layout != torch.strided:
+        return f"is stored as {'nested tensors' if t.is_nested else str(t.layout).removeprefix('torch.')}", "store it whole: t.to_dense()"
+    return None
+
+
+def refuse_tensors(module: nn.Module) -> None:
+    """Raises ImportFailed with a problem for each tensor without plain, finite numbers."""
+    problems = []
+    parameters = dict(module.named_parameters())
+    for key, t in {**parameters, **dict(module.named_buffers())}.items():
+        if isinstance(t, nn.parameter.UninitializedTensorMixin):
+            continue  # its part is refused by name
+        if wrong := storage_problem(t):
+            problems.append(Problem(key, "", *wrong))
+        elif key in parameters and not torch.isfinite(t).all() or torch.isnan(t).any():  # a mask may hold infinity
+            problems.append(Problem(key, "", "holds NaN or infinity", "the training diverged; take an earlier checkpoint"))
+    if problems:
+        raise ImportFailed(problems)
 
 
 def _without_statistics(part: nn.Module) -> bool:

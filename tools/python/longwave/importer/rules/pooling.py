@@ -1,4 +1,4 @@
-"""Windows of rows: the largest or the mean value. Over the whole sequence, mean and maximum are in time.py."""
+"""Windows of rows: the largest or the mean value. Over the whole sequence, mean and maximum are in reduce.py."""
 from __future__ import annotations
 
 import torch
@@ -6,7 +6,6 @@ import torch
 from ..errors import Refused
 from ..places import NONE, Placed, natural, paired
 from .convolution import both, centred, late, leading, option, result, short
-from .time import reduce_all
 
 NOT_NEGATIVE = {"relu", "sigmoid", "abs", "square", "exp", "softplus", "softmax", "sqrt", "power_spectrum"}
 
@@ -88,7 +87,7 @@ class Window:
             if stride == 1:
                 made = centred(importer, v, order, w, None, ahead)
             else:
-                made = short(importer, v, order, w, None, stride, len(w), ahead)
+                made = short(graph, v, order, w, None, stride, len(w), ahead)
             return result(made, graph.ops[made].rows, natural(made, (1, len(w), n.meta["val"].shape[2]), 2).at, 2)
 
         ones = torch.ones(channels, 1, size, dtype=torch.float64)
@@ -127,38 +126,4 @@ class Window:
         return Placed(out, torch.where(t < rows, made, NONE))
 
 
-def adaptive(importer, n):
-    """Pooling to one row for the whole sequence; along frequencies only, to one band."""
-    x = importer.settled(n.args[0])
-    op, kind = importer.op(x), importer.kind(n)
-    axes = 2 if kind.endswith("2d") else 1
-    sizes, mode = both(n.args[1], axes), "max" if "max" in kind else "mean"
-    dims = list(range(x.at.dim() - axes, x.at.dim()))
-    for dim, size in zip(dims, sizes):
-        if size not in (1, x.at.shape[dim]):
-            raise Refused(f"pools to {size} windows whose sizes change with the length", "pool to 1, or use windows of a fixed size")
-    time = [d for d, size in zip(dims, sizes) if size == 1 and not op.timeless and x.at.shape[d] == op.rows]
-    rest = [d for d, size in zip(dims, sizes) if size == 1 and d not in time and x.at.shape[d] > 1]
-    if rest:
-        raise Refused("pools frequencies to one", "take the mean or the maximum over them by itself")
-    if not time:
-        return [x] if mode == "max" else x
-    out = reduce_all(importer, x, time[0], mode, True)
-    return [out] if mode == "max" else out
-
-
-def largest(importer, n):
-    """amax, and max along one axis with its values only."""
-    x = importer.settled(n.args[0])
-    op, kind = importer.op(x), importer.kind(n)
-    dims = n.args[1] if len(n.args) > 1 else n.kwargs.get("dim")
-    dims = [dims] if isinstance(dims, int) else list(dims or [])
-    if len(dims) != 1 or op.timeless or x.at.shape[dims[0] % x.at.dim()] != op.rows:
-        raise Refused("takes the largest of features", "take the largest value over time only")
-    out = reduce_all(importer, x, dims[0] % x.at.dim(), "max", bool(option(n, 2, "keepdim", False)))
-    return [out, None] if kind == "max" else out
-
-
-RULES = {"max_pool1d": pool1d, "avg_pool1d": pool1d, "max_pool2d": pool2d, "avg_pool2d": pool2d,
-         "adaptive_avg_pool1d": adaptive, "adaptive_avg_pool2d": adaptive, "adaptive_max_pool1d": adaptive, "adaptive_max_pool2d": adaptive,
-         "amax": largest, "max": largest}
+RULES = {"max_pool1d": pool1d, "avg_pool1d": pool1d, "max_pool2d": pool2d, "avg_pool2d": pool2d}
