@@ -78,9 +78,10 @@ def run(options: argparse.Namespace) -> None:
     from .errors import ImportFailed, Problem
     from .inputs import parse_input
     from .report import explain, table
+    from .torchscript import python_module
 
     inputs = [parse_input(text) for text in options.input]
-    module = make(options.factory, options.checkpoint, options.prefix)
+    module = python_module(make(options.factory, options.checkpoint, options.prefix), inputs)
     if options.explain:
         print(explain(explained(module, inputs, options.length, options.output), options.explain))
         return

@@ -10,17 +10,18 @@ from torch import nn
 
 from .blame import unexpected
 from .compact import compact
-from .errors import ImportFailed, Problem
+from .errors import ImportFailed, Problem, merged
 from .export import Exported, address, float64_default, prepare
 from .inputs import Input, parse_input
 from .known import marked
 from .lengths import LEAST, Lengths, Runs, lengths_of
 from .lengths import loops as looping
-from .loops import ROW_BY_ROW
+from .loops import LOOP, ROW_BY_ROW
 from .match import Importer
 from .named import renamed
 from .prove import far_length, prove, table_length
 from .report import report_of
+from .torchscript import python_module
 from .wrappers import copied
 from .write import document, write
 
@@ -49,7 +50,7 @@ def matched(module: nn.Module, inputs: Sequence[Input], length: int, names: Sequ
         if len(names) != count:
             raise ImportFailed([Problem("--output", "", f"the module returns {count} tensors, {len(names)} are named", "name each one")])
         importer.outputs(names)
-    importer.problems = renamed(importer.problems, exported.nodes, address)
+    importer.problems = merged(renamed(importer.problems, exported.nodes, address))
     return importer
 
 
@@ -80,22 +81,24 @@ def worth_doubling(importer: Importer, first: int, length: int, longest: int | N
     return 2 * length <= LONGEST or 2 * max(rows) <= LONGEST and length < 4 * first
 
 
-def refuse_loops(ready: nn.Module, inputs: Sequence[Input], length: int) -> None:
+def refuse_loops(module: nn.Module, inputs: Sequence[Input], length: int, known: bool, runs: Runs) -> None:
     """Raises ImportFailed for loops over the rows, told from few rows: export writes out every one, which takes long."""
-    short = looping(Runs(ready, inputs), length)
+    parts, short = looping(runs, length)
     if short is None:
         return
+    ready = prepare(module, inputs, short, known)
+    if parts and not marked(ready):
+        raise ImportFailed([Problem(part, type(ready.get_submodule(part)).__name__, *LOOP) for part in parts])
     try:
         problems = matched(ready, inputs, short, None).problems
     except ImportFailed:
         return  # the example's length says more
-    if found := [p for p in problems if p.reason in ROW_BY_ROW]:
+    if found := [p for p in problems if p.reason.startswith(ROW_BY_ROW)]:
         raise ImportFailed(found)
 
 
 def proven(ready: nn.Module, inputs: Sequence[Input], length: int, longest: int | None, outputs, log, lengths: Lengths) -> tuple[Importer, dict[int, float]]:
     """The matched graph, and its largest error at each length."""
-    refuse_loops(ready, inputs, length)
     log(f"export at length {length}")
     first, importer = length, match_at_a_clear_length(ready, inputs, length, outputs, lengths)
     while not importer.problems and worth_doubling(importer, first, length, longest):
@@ -137,6 +140,7 @@ def rows_of_example(inputs: Sequence[Input], length: int | None) -> int:
 def explained(module: nn.Module, inputs: Sequence[Input], length: int | None, outputs) -> Importer:
     """The matched graph alone, whatever is refused in it."""
     length = rows_of_example(inputs, length)
+    module = python_module(module, inputs)
     runs = Runs(copied(module), inputs)
     if runs.shapes(length) is None:
         length = lengths_of(runs, length).example(length)
@@ -147,15 +151,16 @@ def at_its_lengths(module: nn.Module, inputs: Sequence[Input], length: int, long
                    log) -> tuple[Importer, dict[int, float], Lengths]:
     """At the example's length, or where that fails at multiples of the module's stride."""
     runs, lengths = Runs(copied(module), inputs), Lengths()
+    refuse_loops(module, inputs, length, known, runs)
     if runs.shapes(length) is None:
         lengths = lengths_of(runs, length)
         log(f"the module does not run at length {length}; it does at multiples of {lengths.stride}")
         return *attempted(module, inputs, lengths.example(length), longest, outputs, known, log, lengths), lengths
     try:
         return *attempted(module, inputs, length, longest, outputs, known, log, lengths), lengths
-    except ImportFailed:
+    except ImportFailed as first:
         lengths = lengths_of(runs, length)
-        if lengths.stride == 1 or lengths.near(length) == length:
+        if lengths.stride == 1 or lengths.near(length) == length and not any("at length" in p.reason for p in first.problems):
             raise
     log(f"once more at multiples of the module's stride, {lengths.stride}")
     return *attempted(module, inputs, lengths.example(length), longest, outputs, known, log, lengths), lengths
@@ -171,6 +176,7 @@ def import_module(module: nn.Module, inputs: Sequence[Input | str], *, length: i
     try:
         inputs = [parse_input(i) if isinstance(i, str) else i for i in inputs]
         length = rows_of_example(inputs, length)
+        module = python_module(module, inputs)
         importer, errors, lengths = at_its_lengths(module, inputs, length, longest, outputs, known, log)
         far = far_length(importer.graph, importer.exported.length)
         compact(importer, recurrences)
@@ -178,6 +184,7 @@ def import_module(module: nn.Module, inputs: Sequence[Input | str], *, length: i
         raise
     except (Exception, SystemExit) as e:
         raise ImportFailed([unexpected(e)]) from e
+    length = length if lengths.stride == 1 else lengths.example(length)
     length = lengths.near(max(length, lengths.near(far) if far and lengths.near(far) in errors else 0, table_length(importer.graph, importer.exported.length)))
     model, tensors = document(name, importer.graph, inputs, length)
     return Imported(importer, model, tensors, report_of(importer, errors))

@@ -77,12 +77,12 @@ def compile_folder(folder: Path, file: Path, warnings: list[str]) -> None:
         done = programs.run(["compile", str(folder), "-o", str(file), "--stream"])
         if not done.returncode:
             return
-        lines = [line.strip() for line in done.stderr.splitlines() if line.strip()] or ["no message"]
+        reasons = [line.removeprefix("error: ") for line in done.stderr.splitlines() if line.startswith("error: ")] or ["no message"]
     else:
-        lines = []
+        reasons = []
     ran(["compile", str(folder), "-o", str(file), "--no-stream"])
     warnings[:] = [text.partition(LATE)[0] for text in warnings]  # only streams come late
-    warnings += [f"{NO_STREAM}: {line}" for line in lines[:3]]
+    warnings += [f"{NO_STREAM}: {reason}" for reason in reasons]
 
 
 def kernels(report: dict[str, Any]) -> dict[str, dict[str, list[str]]]:

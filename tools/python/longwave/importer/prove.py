@@ -87,15 +87,15 @@ def prove(importer: Importer, module: nn.Module, inputs: Sequence[Input], log=la
             raise ImportFailed([few])
         if errors[n] > EXACT:
             raise ImportFailed(causes(importer, exported, errors[n]))
-    errors |= prove_short(importer, module, inputs, log, lengths)
+    least = as_it_is(importer, module, inputs, length, lengths)
+    errors |= prove_short(importer, module, inputs, least, log, lengths)
     errors |= prove_far(importer, module, inputs, log, lengths)
-    as_it_is(importer, module, inputs, length, lengths)
     return errors
 
 
-def prove_short(importer: Importer, module: nn.Module, inputs: Sequence[Input], log, lengths: Lengths) -> dict[int, float]:
-    """The proof at few rows, if the module takes so few."""
-    n = lengths.near(max((LEAST + 1) * min(lengths.stride, 4), lengths.stride))
+def prove_short(importer: Importer, module: nn.Module, inputs: Sequence[Input], least: int, log, lengths: Lengths) -> dict[int, float]:
+    """The proof at few rows, if the module takes so few. `least`: of those at which it means the same."""
+    n = lengths.near(max((LEAST + 1) * min(lengths.stride, 4), lengths.stride, least))
     if 2 * n > importer.exported.length:
         return {}
     log(f"proof at length {n}")
@@ -164,19 +164,32 @@ def causes(importer: Importer, exported: Exported, worst: float) -> list[Problem
                                                   "nothing may depend on the number of rows, except means and sums over all of them")]
 
 
-def as_it_is(importer: Importer, module: nn.Module, inputs: Sequence[Input], length: int, lengths: Lengths) -> None:
-    """Against the module in its own type: at the example's length, at short ones, and between those that it takes whole."""
+def as_it_is(importer: Importer, module: nn.Module, inputs: Sequence[Input], length: int, lengths: Lengths) -> int:
+    """Against the module in its own type: at the example's length, at short ones, and between those that it takes whole.
+    Returns the least number of rows at which it means the same, or 0. Below, it is warned of: convolutions in too small
+    circles and branches on the length are like that."""
     worst, peak = difference(importer.graph, module, inputs, length)
     if worst is None or worst > ROUNDED:
         raise ImportFailed([Problem("", "", f"the module itself differs from its export by {worst or 0:.1e} of the peak", "check it in eval mode")])
-    found = {n: difference(importer.graph, module, inputs, n, peak)[0] for n in short_lengths(lengths, length)}
-    other = [n for n, worst in found.items() if worst is not None and worst > ROUNDED]
-    if other:
-        worst = "has another number of rows" if found[other[-1]] == float("inf") else f"differs by {found[other[-1]]:.1e} of the peak"
-        raise ImportFailed([Problem("", "", f"the module means something else at {other[-1]} rows than at {length}: the result {worst}",
-                                    "let every length mean the same; a loss of the first rows or a branch on the length does not")])
+    def other(n: int) -> float:
+        return difference(importer.graph, module, inputs, n, peak)[0] or 0.0
+
+    short = short_lengths(lengths, length)
+    last = next((n for n in reversed(short) if other(n) > ROUNDED), None)
+    least = 0
+    if last is not None:
+        least = next((n for n in short if n > last), length)
+        low = last
+        while least - low > lengths.stride:
+            middle = lengths.near((low + least) // 2)
+            middle = middle if middle < least else middle - lengths.stride
+            low, least = (middle, least) if other(middle) > ROUNDED else (low, middle)
+        worst = other(last)
+        how = "it has another number of rows" if worst == float("inf") else f"it differs by {worst:.1e} of the peak"
+        importer.warnings.append(f"the module means something else below {least} rows, and the file does not: at {last} rows {how}")
     if lengths.stride > 1:
         importer.warnings.append(between(importer.graph, module, inputs, lengths))
+    return least
 
 
 def between(graph: Recovered, module: nn.Module, inputs: Sequence[Input], lengths: Lengths) -> str:

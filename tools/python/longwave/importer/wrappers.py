@@ -115,7 +115,8 @@ def _without_statistics(part: nn.Module) -> bool:
 
 # (recognises a part, reason, way out)
 REFUSALS: list[tuple[Callable[[nn.Module], bool], str, str]] = [
-    (lambda part: isinstance(part, torch.jit.ScriptModule), "is a TorchScript module", "import the Python module that it was made from"),
+    (lambda part: isinstance(part, torch.jit.ScriptModule), "is a TorchScript module",
+     "import the Python module that it was made from, or name the inputs of the whole: inputs=[\"x=1xTx64\"]"),
     (lambda part: type(part).__module__.startswith(("torch.ao.nn.quantized", "torch.nn.quantized")), "holds quantized weights",
      "import the float module, and compile it with --weights int8"),
     (lambda part: any(isinstance(p, nn.parameter.UninitializedParameter) for p in part.parameters(recurse=False)), "is lazy and has no weights yet",
@@ -127,5 +128,7 @@ REFUSALS: list[tuple[Callable[[nn.Module], bool], str, str]] = [
 def refuse(module: nn.Module) -> None:
     problems = [Problem(name, type(part).__name__, reason, way_out)
                 for name, part in module.named_modules() for found, reason, way_out in REFUSALS if found(part)]
+    script = [p.where for p in problems if p.reason == REFUSALS[0][1]]
+    problems = [p for p in problems if not any(p.where != outer and p.where.startswith(outer and f"{outer}.") for outer in script)]
     if problems:
         raise ImportFailed(problems)

@@ -3,9 +3,10 @@ from __future__ import annotations
 
 import torch
 
-from ..errors import Refused
+from ..errors import Refused, retrain
 from ..places import NONE, Placed, natural, paired
 from .convolution import both, centred, late, leading, option, result, short
+from .reduce import reduced
 
 NOT_NEGATIVE = {"relu", "sigmoid", "abs", "square", "exp", "softplus", "softmax", "sqrt", "power_spectrum"}
 
@@ -16,6 +17,8 @@ def pool1d(importer, n) -> Placed:
     if op.timeless or x.at.dim() != 3 or x.at.shape[0] != 1:
         raise Refused("not a sequence with a batch of 1", "pool (1, channels, rows)")
     window = Window(importer, n, 1)
+    if window.all_rows(x, [2]):
+        return reduced(importer, x, [2], window.mode, True)
     zeros, order = leading(x.at[0].T, op.width, op.rows)
     if x.at.shape[2] > op.rows:
         window.with_zeros(zeros, x.at.shape[2] - zeros - op.rows, op)
@@ -29,6 +32,8 @@ def pool2d(importer, n) -> Placed:
     if op.timeless or x.at.dim() != 4 or x.at.shape[0] != 1:
         raise Refused("not an image sequence with a batch of 1", "pool (1, channels, time, frequency)")
     at, window = x.at[0], Window(importer, n, 2)
+    if window.all_rows(x, [2, 3]):
+        return reduced(importer, x, [2, 3], window.mode, True)
     if at.shape[2] == op.rows and at.shape[1] != op.rows:
         at = at.transpose(1, 2)
         time = 3
@@ -56,11 +61,20 @@ class Window:
             if any(d != 1 for d in both(option(n, 4, "dilation", 1), axes)):
                 raise Refused("pools with dilation", "use dilation=1")
             after = 5
-        if option(n, after, "ceil_mode", False):
-            raise Refused("rounds the number of rows up", "use ceil_mode=False")
+        if option(n, after, "ceil_mode", False) and self.rounded(n, axes):
+            raise Refused("rounds the number of rows up", retrain("use ceil_mode=False"))
         self.outside = int(option(n, after + 1, "count_include_pad", True)) if self.mode == "mean" else 0
         if self.mode == "mean" and option(n, after + 2, "divisor_override", None):
             raise Refused("divides by a number of its own", "multiply after it")
+
+    def rounded(self, n, axes: int) -> bool:
+        """Whether the last window is not whole. At multiples of the stride it is."""
+        before, after = n.args[0].meta["val"].shape[-axes:], n.meta["val"].shape[-axes:]
+        return any(out != (rows + 2 * pad - size) // stride + 1 for rows, out, size, stride, pad in zip(before, after, self.size, self.stride, self.padding))
+
+    def all_rows(self, x: Placed, dims: list[int]) -> bool:
+        """Whether one window holds all rows and all frequencies, at this length."""
+        return not any(self.padding) and list(self.size) == [x.at.shape[d] for d in dims]
 
     def with_zeros(self, before: int, after: int, op) -> None:
         """Zeros that a pad added around the rows. They count in a mean.
