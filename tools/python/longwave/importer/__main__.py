@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import io
 import json
 import os
 import shutil
 import sys
 import tempfile
-import traceback
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,8 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--input", action="append", required=True, metavar="NAME=SHAPE",
                         help="audio=16000, x=1xTx64, x=1x64xT or ids=1xT:256; T is the time axis. Once per input, in their order")
     parser.add_argument("--output", action="append", metavar="NAME", help="name of each result, in their order (default: y)")
-    parser.add_argument("--checkpoint", metavar="FILE", help="state dict for the module: .pt, .ckpt or .safetensors")
+    parser.add_argument("--checkpoint", metavar="FILE", help="state dict for the module: .safetensors, .pt, .bin, .ckpt, or the .index.json of several")
+    parser.add_argument("--prefix", metavar="KEYS", help="which weights of the checkpoint, where it holds several: ema, model.teacher")
     parser.add_argument("-o", metavar="FOLDER", help="folder to write, or the compiled file if the name ends in .lw")
     parser.add_argument("--name", help="name of the model (default: the folder's name)")
     parser.add_argument("--length", type=int, help="rows of the example (default: 509, or one second of audio)")
@@ -43,11 +44,11 @@ def say(text: str) -> None:
     print(text, file=sys.stderr)
 
 
-def make(factory: str, checkpoint: str | None) -> Any:
+def make(factory: str, checkpoint: str | None, prefix: str | None) -> Any:
     """The module that `factory` names, with its checkpoint. Raises ImportFailed."""
+    from .blame import of_module
     from .checkpoint import load
     from .errors import ImportFailed, Problem
-    from .export import first_line
 
     suffix = Path(factory.partition(":")[0]).suffix
     if suffix in FILES:
@@ -61,27 +62,28 @@ def make(factory: str, checkpoint: str | None) -> Any:
         module = getattr(importlib.import_module(module_name), name)()
         if not hasattr(module, "state_dict"):
             raise TypeError(f"{name} returns a {type(module).__name__}, not a torch.nn.Module")
-    except Exception as e:  # whatever the user's code raises
-        raise ImportFailed([Problem(factory, "", f"cannot be made: {first_line(e)}", "name a function without arguments: my_model:make")]) from e
+    except (Exception, SystemExit) as e:  # whatever the user's code raises
+        raise ImportFailed([Problem(factory, "", f"cannot be made: {of_module(e)}", "name a function without arguments: my_model:make")]) from e
+    if prefix is not None and not checkpoint:
+        raise ImportFailed([Problem("--prefix", "", "there is no checkpoint to choose from", "add --checkpoint FILE")])
     if checkpoint:
-        load(module, checkpoint)
+        load(module, checkpoint, prefix)
     return module
 
 
 def run(options: argparse.Namespace) -> None:
     """Raises ImportFailed. Prints the table."""
-    from .api import LENGTH, import_module, matched
+    from .api import explained, import_module
     from .build import checked
     from .errors import ImportFailed, Problem
-    from .export import prepare
     from .inputs import parse_input
     from .report import explain, table
+    from .torchscript import python_module
 
     inputs = [parse_input(text) for text in options.input]
-    module = make(options.factory, options.checkpoint)
+    module = python_module(make(options.factory, options.checkpoint, options.prefix), inputs)
     if options.explain:
-        length = options.length or inputs[0].rate or LENGTH
-        print(explain(matched(prepare(module, inputs, length), inputs, length, options.output), options.explain))
+        print(explain(explained(module, inputs, options.length, options.output), options.explain))
         return
     if not options.o:
         raise ImportFailed([Problem("-o", "", "no folder is named", "add -o FOLDER")])
@@ -107,7 +109,7 @@ def run(options: argparse.Namespace) -> None:
 def compiled(folder: Path, file: Path, warnings: list[str], needed: bool) -> bool:
     """Compiles the folder, as a stream too where the model can. False: the longwave program is missing, and it is not `needed`."""
     from .. import programs
-    from .compare import ran
+    from .compare import compile_folder
     from .errors import ImportFailed, Problem
 
     try:
@@ -118,8 +120,7 @@ def compiled(folder: Path, file: Path, warnings: list[str], needed: bool) -> boo
         say(f"not compared with a compiled file: {e}")
         return False
     say("compile and compare")
-    ahead = any("no stream" in text for text in warnings)
-    ran(["compile", str(folder), "-o", str(file), "--no-stream" if ahead else "--stream"])
+    compile_folder(folder, file, warnings)
     return True
 
 
@@ -133,18 +134,23 @@ def main(argv: list[str] | None = None) -> int:
         say(f"longwave.importer: needs {name}, found none; install it: pip install torch safetensors")
         return 3
     from .errors import ImportFailed
+    from .text import visible
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a name that the terminal cannot show
     try:
         run(options)
     except ImportFailed as e:
-        say(str(e))
-        say(f"{options.factory}: not imported, {len(e.problems)} problem{'s' if len(e.problems) != 1 else ''}; nothing was written")
-        return 3
-    except Exception as e:  # a defect here must not look like one of the module
-        at = traceback.extract_tb(e.__traceback__)[-1]
-        say(f"{Path(at.filename).name}:{at.lineno}: {type(e).__name__}: {str(e).splitlines()[0] if str(e) else ''}; a defect of the importer, please report it")
-        say(f"{options.factory}: not imported, 1 problem; nothing was written")
-        return 3
-    return 0
+        problems = e.problems
+    except (Exception, SystemExit) as e:  # a defect here must not look like one of the module
+        from .blame import unexpected
+        problems = [unexpected(e)]
+    else:
+        return 0
+    for problem in problems:
+        say(str(problem))
+    say(f"{visible(options.factory)}: not imported, {len(problems)} problem{'s' if len(problems) != 1 else ''}; nothing was written")
+    return 3
 
 
 if __name__ == "__main__":

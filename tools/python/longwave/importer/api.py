@@ -8,15 +8,21 @@ from pathlib import Path
 import torch
 from torch import nn
 
+from .blame import unexpected
 from .compact import compact
-from .errors import ImportFailed, Problem
+from .errors import ImportFailed, Problem, merged
 from .export import Exported, address, float64_default, prepare
 from .inputs import Input, parse_input
 from .known import marked
+from .lengths import LEAST, Lengths, Runs, lengths_of
+from .lengths import loops as looping
+from .loops import LOOP, ROW_BY_ROW
 from .match import Importer
 from .named import renamed
 from .prove import far_length, prove, table_length
 from .report import report_of
+from .torchscript import python_module
+from .wrappers import copied
 from .write import document, write
 
 LENGTH, LONGEST = 509, 8192  # rows of the example; most rows while taps are cut
@@ -44,22 +50,22 @@ def matched(module: nn.Module, inputs: Sequence[Input], length: int, names: Sequ
         if len(names) != count:
             raise ImportFailed([Problem("--output", "", f"the module returns {count} tensors, {len(names)} are named", "name each one")])
         importer.outputs(names)
-    importer.problems = renamed(importer.problems, exported.nodes, address)
+    importer.problems = merged(renamed(importer.problems, exported.nodes, address))
     return importer
 
 
-def match_at_a_clear_length(module, inputs, length: int, names) -> Importer:
+def match_at_a_clear_length(module, inputs, length: int, names, lengths: Lengths) -> Importer:
     for attempt in range(4):
-        importer = matched(module, inputs, length + 6 * attempt, names)
+        importer = matched(module, inputs, lengths.example(length + attempt * (6 if lengths.stride == 1 else 2 * lengths.stride)), names)
         if not importer.unclear:
             break
     return importer
 
 
-def match_longer(module, inputs, length: int, names) -> Importer | None:
+def match_longer(module, inputs, length: int, names, lengths: Lengths) -> Importer | None:
     """None: the module means something else at this length, for example beyond the length of its filters."""
     try:
-        importer = match_at_a_clear_length(module, inputs, length, names)
+        importer = match_at_a_clear_length(module, inputs, length, names, lengths)
     except ImportFailed:
         return None
     return None if importer.problems else importer
@@ -75,14 +81,30 @@ def worth_doubling(importer: Importer, first: int, length: int, longest: int | N
     return 2 * length <= LONGEST or 2 * max(rows) <= LONGEST and length < 4 * first
 
 
-def proven(ready: nn.Module, inputs: Sequence[Input], length: int, longest: int | None, outputs, log) -> tuple[Importer, dict[int, float]]:
+def refuse_loops(module: nn.Module, inputs: Sequence[Input], length: int, known: bool, runs: Runs) -> None:
+    """Raises ImportFailed for loops over the rows, told from few rows: export writes out every one, which takes long."""
+    parts, short = looping(runs, length)
+    if short is None:
+        return
+    ready = prepare(module, inputs, short, known)
+    if parts and not marked(ready):
+        raise ImportFailed([Problem(part, type(ready.get_submodule(part)).__name__, *LOOP) for part in parts])
+    try:
+        problems = matched(ready, inputs, short, None).problems
+    except ImportFailed:
+        return  # the example's length says more
+    if found := [p for p in problems if p.reason.startswith(ROW_BY_ROW)]:
+        raise ImportFailed(found)
+
+
+def proven(ready: nn.Module, inputs: Sequence[Input], length: int, longest: int | None, outputs, log, lengths: Lengths) -> tuple[Importer, dict[int, float]]:
     """The matched graph, and its largest error at each length."""
     log(f"export at length {length}")
-    first, importer = length, match_at_a_clear_length(ready, inputs, length, outputs)
+    first, importer = length, match_at_a_clear_length(ready, inputs, length, outputs, lengths)
     while not importer.problems and worth_doubling(importer, first, length, longest):
         length *= 2
-        log(f"taps reach the example's length: export at length {length + 1}")
-        longer = match_longer(ready, inputs, length + 1, outputs)
+        log(f"taps reach the example's length: export at length {lengths.example(length + 1)}")
+        longer = match_longer(ready, inputs, length + 1, outputs, lengths)
         if longer is None:
             log("the module takes no longer sequence: its taps end with the example")
             break
@@ -90,7 +112,58 @@ def proven(ready: nn.Module, inputs: Sequence[Input], length: int, longest: int 
     if importer.problems:
         raise ImportFailed(importer.problems)
     importer.graph.tidy()
-    return importer, prove(importer, ready, inputs, log)
+    return importer, prove(importer, ready, inputs, log, lengths)
+
+
+def attempted(module: nn.Module, inputs: Sequence[Input], length: int, longest: int | None, outputs, known: bool, log,
+              lengths: Lengths) -> tuple[Importer, dict[int, float]]:
+    """With known layers, and where that fails operation by operation."""
+    ready = prepare(module, inputs, length, known)
+    try:
+        return proven(ready, inputs, length, longest, outputs, log, lengths)
+    except ImportFailed as first:
+        if not marked(ready):
+            raise
+        log("import once more, operation by operation")
+        try:
+            return proven(prepare(module, inputs, length, known=False), inputs, length, longest, outputs, log, lengths)
+        except ImportFailed:
+            raise first from None
+
+
+def rows_of_example(inputs: Sequence[Input], length: int | None) -> int:
+    if length is not None and length < LEAST:
+        raise ImportFailed([Problem("--length", "", f"{length} rows are too few", f"give at least {LEAST} rows, and more than the longest kernel")])
+    return inputs[0].rate or LENGTH if length is None else length
+
+
+def explained(module: nn.Module, inputs: Sequence[Input], length: int | None, outputs) -> Importer:
+    """The matched graph alone, whatever is refused in it."""
+    length = rows_of_example(inputs, length)
+    module = python_module(module, inputs)
+    runs = Runs(copied(module), inputs)
+    if runs.shapes(length) is None:
+        length = lengths_of(runs, length).example(length)
+    return matched(prepare(module, inputs, length), inputs, length, outputs)
+
+
+def at_its_lengths(module: nn.Module, inputs: Sequence[Input], length: int, longest: int | None, outputs, known: bool,
+                   log) -> tuple[Importer, dict[int, float], Lengths]:
+    """At the example's length, or where that fails at multiples of the module's stride."""
+    runs, lengths = Runs(copied(module), inputs), Lengths()
+    refuse_loops(module, inputs, length, known, runs)
+    if runs.shapes(length) is None:
+        lengths = lengths_of(runs, length)
+        log(f"the module does not run at length {length}; it does at multiples of {lengths.stride}")
+        return *attempted(module, inputs, lengths.example(length), longest, outputs, known, log, lengths), lengths
+    try:
+        return *attempted(module, inputs, length, longest, outputs, known, log, lengths), lengths
+    except ImportFailed as first:
+        lengths = lengths_of(runs, length)
+        if lengths.stride == 1 or lengths.near(length) == length and not any("at length" in p.reason for p in first.problems):
+            raise
+    log(f"once more at multiples of the module's stride, {lengths.stride}")
+    return *attempted(module, inputs, lengths.example(length), longest, outputs, known, log, lengths), lengths
 
 
 def import_module(module: nn.Module, inputs: Sequence[Input | str], *, length: int | None = None, longest: int | None = None, name: str = "model",
@@ -100,21 +173,18 @@ def import_module(module: nn.Module, inputs: Sequence[Input | str], *, length: i
     many rows, or as many as the longest kernel needs.
     `known`: published layers become layers of the package; without it all is imported operation by operation.
     `recurrences`: taps that are sums of exponentials become recurrences; without it they stay tables."""
-    inputs = [parse_input(i) if isinstance(i, str) else i for i in inputs]
-    length = length or (inputs[0].rate or LENGTH)
-    ready = prepare(module, inputs, length, known)
     try:
-        importer, errors = proven(ready, inputs, length, longest, outputs, log)
-    except ImportFailed as first:
-        if not marked(ready):
-            raise
-        log("import once more, operation by operation")
-        try:
-            importer, errors = proven(prepare(module, inputs, length, known=False), inputs, length, longest, outputs, log)
-        except ImportFailed:
-            raise first from None
-    far = far_length(importer.graph, importer.exported.length)
-    compact(importer, recurrences)
-    length = max(length, far if far in errors else 0, table_length(importer.graph, importer.exported.length))
+        inputs = [parse_input(i) if isinstance(i, str) else i for i in inputs]
+        length = rows_of_example(inputs, length)
+        module = python_module(module, inputs)
+        importer, errors, lengths = at_its_lengths(module, inputs, length, longest, outputs, known, log)
+        far = far_length(importer.graph, importer.exported.length)
+        compact(importer, recurrences)
+    except ImportFailed:
+        raise
+    except (Exception, SystemExit) as e:
+        raise ImportFailed([unexpected(e)]) from e
+    length = length if lengths.stride == 1 else lengths.example(length)
+    length = lengths.near(max(length, lengths.near(far) if far and lengths.near(far) in errors else 0, table_length(importer.graph, importer.exported.length)))
     model, tensors = document(name, importer.graph, inputs, length)
     return Imported(importer, model, tensors, report_of(importer, errors))

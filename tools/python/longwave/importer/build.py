@@ -13,6 +13,7 @@ from .example import inputs_of
 from .export import prepare
 from .inputs import Input, parse_input
 from .report import with_file
+from .torchscript import python_module
 from .wrappers import unwrapped
 
 
@@ -31,6 +32,7 @@ def build(module: nn.Module, example: Any, inputs: Sequence[str], outputs: Seque
         entries, length = inputs_of(module, example, sample_rate)
     else:
         entries = [parse_input(text) for text in inputs]
+        module = python_module(module, entries)
     imported = import_module(module, entries, length=length, outputs=list(outputs) or None, name=type(unwrapped(module)).__name__)
     imported.write(folder)
     compile()

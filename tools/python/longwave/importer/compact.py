@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from .exponentials import Exponentials, exponentials
-from .match import AHEAD, Convolution, Importer
+from .match import AHEAD, LATE, NO_STREAM, Convolution, Importer
 from .recovered import Op
 from .rules.state_space import operands
 from .taps import Dyadic, dyadic
@@ -41,7 +41,7 @@ def wait(importer: Importer, op: Op, found: Convolution | None) -> None:
     if found is None or found.cut:
         return
     op.attributes["ahead"] = rows = found.ahead.shape[1]
-    late = f"{found.where}: looks {rows} rows ahead: its stream comes so many rows late"
+    late = f"{found.where}: looks {rows} rows ahead{LATE}"
     importer.warnings[:] = [late if text == f"{found.where}: {AHEAD}" else text for text in importer.warnings]
 
 
@@ -54,7 +54,7 @@ def compact(importer: Importer, recurrences: bool = True) -> None:
         op.form = forms[place(op)] = form_of(op, importer.exported.length)
         if op.attributes["two_sided"] and op.form is None:
             wait(importer, op, by_place.get(place(op)))
-    streams = not any("no stream" in text for text in importer.warnings)
+    streams = not any(NO_STREAM in text for text in importer.warnings)
     for op in long if recurrences else []:
         if recurrence := recurrence_of(op, op.form, streams):
             become_recurrence(op, recurrence)

@@ -15,6 +15,7 @@ from torch.utils._pytree import tree_leaves
 from .. import programs
 from .errors import ImportFailed, Problem
 from .inputs import Input
+from .match import LATE, NO_STREAM
 from .prove import ROUNDED, error, rows_of
 from .recovered import Output
 
@@ -68,6 +69,20 @@ def ran(command: list[str]) -> str:
     if done.returncode:
         raise ImportFailed([Problem(f"longwave {command[0]}", "", line, "") for line in (done.stderr.strip() or "no message").splitlines()])
     return done.stdout
+
+
+def compile_folder(folder: Path, file: Path, warnings: list[str]) -> None:
+    """As a stream too, where the model has one. Else offline only, and the compiler's reason becomes a warning."""
+    if not any(NO_STREAM in text for text in warnings):
+        done = programs.run(["compile", str(folder), "-o", str(file), "--stream"])
+        if not done.returncode:
+            return
+        reasons = [line.removeprefix("error: ") for line in done.stderr.splitlines() if line.startswith("error: ")] or ["no message"]
+    else:
+        reasons = []
+    ran(["compile", str(folder), "-o", str(file), "--no-stream"])
+    warnings[:] = [text.partition(LATE)[0] for text in warnings]  # only streams come late
+    warnings += [f"{NO_STREAM}: {reason}" for reason in reasons]
 
 
 def kernels(report: dict[str, Any]) -> dict[str, dict[str, list[str]]]:

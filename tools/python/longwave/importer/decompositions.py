@@ -101,8 +101,41 @@ def channel_shuffle(x, groups):
     return x.unflatten(1, (groups, -1)).transpose(1, 2).flatten(1, 2)
 
 
-FORMS = {
-    "stack": {"default": stack}, "channel_shuffle": {"default": channel_shuffle},
+def convolution(x, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
+    """As traced modules call it."""
+    dims = weight.dim() - 2
+    if dims not in (1, 2):
+        return NotImplemented
+    if transposed:
+        call = aten.conv_transpose1d if dims == 1 else aten.conv_transpose2d.input
+        return call(x, weight, bias, stride, padding, output_padding, groups, dilation)
+    return (aten.conv1d if dims == 1 else aten.conv2d)(x, weight, bias, stride, padding, dilation, groups)
+
+
+def fft_of_axes(one, many, *, first: bool):
+    """A transform of several axes as transforms of one axis each. `one`: of the last axis, which may begin or end with real numbers."""
+    def transform(x, s=None, dim=None, norm=None):
+        dims = list(range(x.dim() - len(s), x.dim()) if dim is None and s is not None else range(x.dim()) if dim is None else dim)
+        sizes = list(s) if s is not None else [None] * len(dims)
+        sizes = [None if size == -1 else size for size in sizes]
+        steps = [(one, sizes[-1], dims[-1]), *((many, size, d) for size, d in zip(reversed(sizes[:-1]), reversed(dims[:-1])))]
+        for function, size, d in steps if first else reversed(steps):
+            x = function(x, size, d, norm)
+        return x
+    return {"default": transform}
+
+
+def fft_forms() -> dict:
+    forms = {"rfft": (aten.fft_rfft, aten.fft_fft, True), "fft": (aten.fft_fft, aten.fft_fft, True),
+             "irfft": (aten.fft_irfft, aten.fft_ifft, False), "ifft": (aten.fft_ifft, aten.fft_ifft, False)}
+    def of_two(function):
+        return {"default": lambda x, s=None, dim=(-2, -1), norm=None: function(x, s, dim, norm)}
+    made = {f"fft_{name}n": fft_of_axes(one, many, first=first) for name, (one, many, first) in forms.items()}
+    return made | {f"fft_{name}2": of_two(made[f"fft_{name}n"]["default"]) for name in forms}
+
+
+FORMS = fft_forms() | {
+    "convolution": {"default": convolution}, "stack": {"default": stack}, "channel_shuffle": {"default": channel_shuffle},
     "lerp": {"Scalar": lerp, "Tensor": lerp}, "addcmul": {"default": addcmul}, "addcdiv": {"default": addcdiv},
     "addmm": {"default": added_product}, "baddbmm": {"default": added_product}, "addmv": {"default": added_product}, "addbmm": {"default": added_sum},
     "var": unbiased(var), "std": unbiased(std), "var_mean": unbiased(var_mean), "std_mean": unbiased(std_mean),

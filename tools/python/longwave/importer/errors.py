@@ -1,7 +1,14 @@
 """What the importer says when it cannot import."""
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from .text import visible
+
+
+def retrain(advice: str) -> str:
+    """Advice after which a trained module computes something else."""
+    return f"{advice} (that changes the model: train it again)"
 
 
 class Refused(Exception):
@@ -24,8 +31,16 @@ class Problem:
     way_out: str
 
     def __str__(self) -> str:
-        parts = [part for part in (self.where, self.op) if part]
-        return ": ".join([*parts, self.reason]) + (f"; {self.way_out}" if self.way_out else "")
+        parts = [visible(part) for part in (self.where, self.op, self.reason) if part]
+        return ": ".join(parts) + (f"; {visible(self.way_out)}" if self.way_out else "")
+
+
+def merged(problems: list[Problem]) -> list[Problem]:
+    """One line for what is refused at several places of a module for one reason, such as the parts of a loop."""
+    found: dict[tuple[str, ...], list[Problem]] = {}
+    for p in problems:
+        found.setdefault((p.where.rpartition("/")[0], p.op, p.reason, p.way_out), []).append(p)
+    return [one if len(all) == 1 else replace(one, reason=f"{one.reason} (at {len(all)} places)") for all in found.values() for one in all[:1]]
 
 
 class ImportFailed(Exception):

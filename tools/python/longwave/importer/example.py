@@ -15,9 +15,8 @@ from torch import Tensor, nn
 
 from .errors import ImportFailed, Problem
 from .inputs import Input
+from .lengths import LEAST
 from .wrappers import copied, unwrapped
-
-LEAST = 16  # rows: shorter examples cannot tell taps from the end of the sequence
 
 
 def fail(where: str, reason: str, way_out: str) -> ImportFailed:

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from torch.fx.node import Node, map_aggregate
 
 from . import decompositions
+from .blame import first_line, of_module
 from .errors import ImportFailed, Problem
 from .inputs import Input
 from .known import mark
@@ -128,9 +129,6 @@ def prepare(module: nn.Module, inputs: Sequence[Input], length: int, known: bool
     """A copy in eval mode that has run once: some modules set buffers in their first run. 0-d flags and counters
     become Python values, because a branch on a tensor stops export. `known`: published layers become one operation each."""
     module = copied(module)
-    bad = [key for key, t in module.state_dict().items() if t.is_floating_point() and not torch.isfinite(t).all()]
-    if bad:
-        raise ImportFailed([Problem(key, "", "holds NaN or infinity", "the training diverged; take an earlier checkpoint") for key in bad])
     floats = next((p.dtype for p in module.parameters() if p.is_floating_point()), torch.float32)
     try:
         with torch.no_grad():
@@ -138,8 +136,8 @@ def prepare(module: nn.Module, inputs: Sequence[Input], length: int, known: bool
         kept_state(module, *(tuple(i.example(length, floats, seed) for i in inputs) for seed in (0, 1)))
     except ImportFailed:
         raise
-    except Exception as e:  # whatever the module raises
-        raise ImportFailed([Problem("", "", f"the module does not run at length {length}: {first_line(e)}",
+    except (Exception, SystemExit) as e:  # whatever the module raises
+        raise ImportFailed([Problem("", "", f"the module does not run at length {length}: {of_module(e)}",
                                     "check --input, or choose another --length")]) from e
     if known:
         mark(module, length)
@@ -149,11 +147,6 @@ def prepare(module: nn.Module, inputs: Sequence[Input], length: int, known: bool
                 del part._buffers[key]
                 setattr(part, key, Pinned(buffer))
     return module
-
-
-def first_line(e: BaseException) -> str:
-    lines = [line.strip() for line in str(e).splitlines() if line.strip()]
-    return lines[0] if lines else type(e).__name__
 
 
 class Exported:
@@ -166,7 +159,7 @@ class Exported:
         try:
             with torch.no_grad(), quiet():
                 program = torch.export.export(copy.deepcopy(module), examples, strict=False).run_decompositions(dict(decompositions.TABLE))
-        except Exception as e:  # torch raises many types here
+        except (Exception, SystemExit) as e:  # torch raises many types here
             raise ImportFailed([export_problem(e)]) from e
         signature = program.graph_signature
         mutated = [*signature.buffers_to_mutate.values(), *signature.user_inputs_to_mutate.values()]

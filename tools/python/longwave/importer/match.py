@@ -15,14 +15,16 @@ from .export import Exported, address, call, module_of, name_of, op_name
 from .places import ZERO, Placed, all_features, natural, settled
 from .recovered import Output, Recovered
 from .regions import find_convolution
-from .rules import convolution, group_norm, known, linear, norms, pointwise, pooling, recurrent, scans, spectrum, time, transposed, unary
+from .rules import convolution, embedding, group_norm, image, known, linear, norms, pointwise, pooling, recurrent, reduce, scans, spectrum, transposed, unary
 
 MOVES = set("view reshape _unsafe_view flatten unflatten transpose permute t mT numpy_T movedim unsqueeze squeeze alias clone slice select narrow "
             "split split_with_sizes chunk unbind unfold getitem expand expand_as contiguous roll flip repeat".split())
 KEEPS = set("to _to_copy dropout feature_dropout detach type_as lift_fresh_copy alias_copy clone contiguous identity".split())
-RULES = {**linear.RULES, **convolution.RULES, **pointwise.RULES, **norms.RULES, **time.RULES, **spectrum.RULES, **known.RULES,
+RULES = {**linear.RULES, **convolution.RULES, **image.RULES, **pointwise.RULES, **norms.RULES, **embedding.RULES, **reduce.RULES, **spectrum.RULES, **known.RULES,
          **recurrent.RULES, **scans.RULES, **pooling.RULES, **group_norm.RULES, **transposed.RULES}
-AHEAD = "looks ahead: no stream"
+NO_STREAM = "no stream"
+AHEAD = f"looks ahead: {NO_STREAM}"
+LATE = ": its stream comes so many rows late"
 NO_RULE = {"scaled_dot_product_attention": "write the layers by hand: docs/import.md"}
 
 
@@ -98,13 +100,17 @@ class Importer:
     def warn(self, n: Node, text: str) -> None:
         self.warnings.append(f"{self.where(n)}: {text}")
 
+    def looks_ahead(self, n: Node, rows: int | None = None) -> None:
+        """So many rows, or so far that no stream can wait for them."""
+        self.warn(n, AHEAD if rows is None else f"looks {rows} rows ahead{LATE}")
+
     def note_convolution(self, n: Node, taps, two_sided: bool) -> None:
         self.convolutions.append(Convolution(self.where(n), taps.lags, taps.ahead, taps.cut))
         if taps.cut:
             self.warn(n, f"taps reach the example's length {self.exported.length}: longer sequences differ")
             self.convolutions[-1].cut_warning = self.warnings[-1]
         if two_sided:
-            self.warn(n, AHEAD)  # unless its taps are few: compact.py
+            self.looks_ahead(n)  # unless its taps are few: compact.py
 
     # ---- the walk
     def module(self, n: Node) -> str:

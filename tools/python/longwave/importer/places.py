@@ -13,6 +13,7 @@ from torch import Tensor
 from .errors import Refused
 from .recovered import Recovered
 
+MOST_SELECTED = 1 << 24  # numbers of a kernel that only selects
 ZERO, NONE = -1, -2  # an element that is zero; one that the value does not hold
 
 
@@ -105,6 +106,8 @@ def settled(graph: Recovered, placed: Placed) -> Placed:
         return placed
     if int(placed.at.min()) < 0:
         return filled(graph, delayed(graph, placed))
+    if (joined := folded(graph, placed)) is not None:
+        return joined
     first, last = int(placed.at.min()) // op.width, int(placed.at.max()) // op.width
     if first != last or first not in (0, op.rows - 1):
         return placed
@@ -128,6 +131,29 @@ def delayed(graph: Recovered, placed: Placed) -> Placed:
             made = torch.arange(op.rows)[:, None] * op.width + order
             return Placed(graph.emit("shift", [placed.value], [], {"rows": by}, dims=op.dims), made.reshape(op.rows, *shape).movedim(0, axis))
     return placed
+
+
+def folded(graph: Recovered, placed: Placed) -> Placed | None:
+    """Rows of several time steps each, one after the other, as a reshape makes them: a convolution that only selects."""
+    op, at = graph.ops[placed.value], placed.at
+    for axis in range(at.dim()):
+        rows = at.shape[axis]
+        p = at.movedim(axis, 0).reshape(rows, -1)
+        if rows < 2 or rows == op.rows:
+            continue
+        steps = int(p[1].min()) // op.width
+        if steps < 2 or rows != op.rows // steps or bool((p[0] >= steps * op.width).any()) or len(p[0].unique()) != p.shape[1] \
+                or not torch.equal(p, torch.arange(rows)[:, None] * steps * op.width + p[0]):
+            continue
+        count = p.shape[1]
+        if count * op.width * steps > MOST_SELECTED or count == op.width * steps == 1:
+            continue
+        kernel = torch.zeros(count, op.width, steps, 1, dtype=torch.float64)
+        kernel[torch.arange(count), p[0] % op.width, p[0] // op.width, 0] = 1
+        attributes = {"stride_t": steps, "stride_f": 1, "groups": 1, "bias": 0, "frequency": 0}
+        value = graph.emit("conv2d", [graph.flat(placed.value)], [("weight", kernel)], attributes, count, rows)
+        return natural(value, at.shape, axis)
+    return None
 
 
 def filled(graph: Recovered, placed: Placed) -> Placed:

@@ -1,5 +1,5 @@
-"""The proof: the recovered graph in float64 against the exported module in float64 at three lengths, at one more where
-a kernel is longer, and against the module as it is."""
+"""The proof: the recovered graph in float64 against the exported module in float64 at three lengths and a short one, at
+one more where a kernel is longer, and against the module as it is, at short lengths of all sizes too."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -11,6 +11,7 @@ from .errors import ImportFailed, Problem
 from .execute import execute
 from .export import Exported, float64_default
 from .inputs import Input
+from .lengths import LEAST, Lengths, short_lengths
 from .match import Importer
 from .recovered import Recovered
 
@@ -35,15 +36,15 @@ def rows_of(output, result: Tensor) -> Tensor:
     return result.movedim(output.axis, 0).reshape(result.shape[output.axis] // output.steps, -1)
 
 
-def other_lengths(length: int, extents: set[int]) -> list[int]:
-    """Two shorter ones, one odd and one even, and different from every extent of the model."""
-    lengths = []
+def other_lengths(length: int, extents: set[int], lengths: Lengths) -> list[int]:
+    """Two shorter ones, one odd and one even where the module takes both, and different from every extent of the model."""
+    found: list[int] = []
     for part, odd in ((0.83, 1), (0.61, 0)):
-        n = int(length * part) // 2 * 2 + odd
-        while n in extents or n in lengths:
-            n += 2
-        lengths.append(n)
-    return lengths
+        n, step = lengths.near(int(length * part) // 2 * 2 + odd), 2 if lengths.stride == 1 else lengths.stride
+        while n in extents or n in found:
+            n += step
+        found.append(n)
+    return found
 
 
 def far_length(graph: Recovered, length: int) -> int | None:
@@ -68,12 +69,12 @@ def table_length(graph: Recovered, length: int) -> int:
     return max((reach + BEYOND for reach in reaches if reach < length), default=0)
 
 
-def prove(importer: Importer, module: nn.Module, inputs: Sequence[Input], log=lambda text: None) -> dict[int, float]:
+def prove(importer: Importer, module: nn.Module, inputs: Sequence[Input], log=lambda text: None, lengths: Lengths = Lengths()) -> dict[int, float]:
     """Length -> largest error of any output, relative to its peak."""
     length = importer.exported.length
     extents = {extent for op in importer.graph.ops for extent in (op.width, *op.dims)}
     errors = {}
-    for n in [length, *other_lengths(length, extents)]:
+    for n in [length, *other_lengths(length, extents, lengths)]:
         log(f"proof at length {n}")
         try:
             exported = importer.exported if n == length else Exported(module, inputs, n)
@@ -86,16 +87,34 @@ def prove(importer: Importer, module: nn.Module, inputs: Sequence[Input], log=la
             raise ImportFailed([few])
         if errors[n] > EXACT:
             raise ImportFailed(causes(importer, exported, errors[n]))
-    errors |= prove_far(importer, module, inputs, log)
-    as_it_is(importer.graph, module, inputs, length)
+    least = as_it_is(importer, module, inputs, length, lengths)
+    errors |= prove_short(importer, module, inputs, least, log, lengths)
+    errors |= prove_far(importer, module, inputs, log, lengths)
     return errors
 
 
-def prove_far(importer: Importer, module: nn.Module, inputs: Sequence[Input], log) -> dict[int, float]:
+def prove_short(importer: Importer, module: nn.Module, inputs: Sequence[Input], least: int, log, lengths: Lengths) -> dict[int, float]:
+    """The proof at few rows, if the module takes so few. `least`: of those at which it means the same."""
+    n = lengths.near(max((LEAST + 1) * min(lengths.stride, 4), lengths.stride, least))
+    if 2 * n > importer.exported.length:
+        return {}
+    log(f"proof at length {n}")
+    try:
+        exported = Exported(module, inputs, n)
+    except ImportFailed:
+        return {}
+    found = prove_at(importer.graph, exported, inputs, n)
+    if found > EXACT:
+        raise ImportFailed(causes(importer, exported, found))
+    return {n: found}
+
+
+def prove_far(importer: Importer, module: nn.Module, inputs: Sequence[Input], log, lengths: Lengths) -> dict[int, float]:
     """The proof at the length of the longest kernel, if the module takes such a sequence."""
     n = far_length(importer.graph, importer.exported.length)
     if n is None:
         return {}
+    n = lengths.near(n)
     log(f"proof at length {n}, for the furthest taps")
     try:
         exported = Exported(module, inputs, n)
@@ -145,14 +164,64 @@ def causes(importer: Importer, exported: Exported, worst: float) -> list[Problem
                                                   "nothing may depend on the number of rows, except means and sums over all of them")]
 
 
-def as_it_is(graph: Recovered, module: nn.Module, inputs: Sequence[Input], length: int) -> None:
+def as_it_is(importer: Importer, module: nn.Module, inputs: Sequence[Input], length: int, lengths: Lengths) -> int:
+    """Against the module in its own type: at the example's length, at short ones, and between those that it takes whole.
+    Returns the least number of rows at which it means the same, or 0. Below, it is warned of: convolutions in too small
+    circles and branches on the length are like that."""
+    worst, peak = difference(importer.graph, module, inputs, length)
+    if worst is None or worst > ROUNDED:
+        raise ImportFailed([Problem("", "", f"the module itself differs from its export by {worst or 0:.1e} of the peak", "check it in eval mode")])
+    def other(n: int) -> float:
+        return difference(importer.graph, module, inputs, n, peak)[0] or 0.0
+
+    short = short_lengths(lengths, length)
+    last = next((n for n in reversed(short) if other(n) > ROUNDED), None)
+    least = 0
+    if last is not None:
+        least = next((n for n in short if n > last), length)
+        low = last
+        while least - low > lengths.stride:
+            middle = lengths.near((low + least) // 2)
+            middle = middle if middle < least else middle - lengths.stride
+            low, least = (middle, least) if other(middle) > ROUNDED else (low, middle)
+        worst = other(last)
+        how = "it has another number of rows" if worst == float("inf") else f"it differs by {worst:.1e} of the peak"
+        importer.warnings.append(f"the module means something else below {least} rows, and the file does not: at {last} rows {how}")
+    if lengths.stride > 1:
+        importer.warnings.append(between(importer.graph, module, inputs, lengths))
+    return least
+
+
+def between(graph: Recovered, module: nn.Module, inputs: Sequence[Input], lengths: Lengths) -> str:
+    """What the module does at other lengths than multiples of its stride."""
+    base = lengths.near(8 * lengths.stride)
+    found = [difference(graph, module, inputs, base + part)[0] for part in sorted({1, lengths.stride // 2, lengths.stride - 1})]
+    whole = f"compared at multiples of {lengths.stride} rows" + (f", plus {lengths.rest}" if lengths.rest else "")
+    if all(worst is None for worst in found):
+        return f"{whole}: the module takes no others"
+    same = all(worst is None or worst <= ROUNDED for worst in found)
+    return f"{whole}; others are the same" if same else f"{whole}: at others the module also counts a part of a stride, which the file leaves out"
+
+
+@torch.no_grad()
+def difference(graph: Recovered, module: nn.Module, inputs: Sequence[Input], length: int, peak: float = 0.0) -> tuple[float | None, float]:
+    """From the module in its own type, and its peak. None: the module does not run so, or gives no numbers. `peak`: below a
+    hundredth of it, results are rounding."""
     floats = next((p.dtype for p in module.parameters() if p.is_floating_point()), torch.float32)
     x = [i.example(length, floats, seed=7) for i in inputs]
-    with torch.no_grad():
-        result = module(*x)
-    expected = [t for t in torch.utils._pytree.tree_leaves(result) if isinstance(t, Tensor)]
+    try:
+        expected = [t for t in torch.utils._pytree.tree_leaves(module(*x)) if isinstance(t, Tensor)]
+        expected = [rows_of(o, e) for o, e in zip(graph.outputs, expected, strict=True)]
+    except (Exception, SystemExit):  # whatever the module raises: it does not take so few rows
+        return None, 0.0
+    if not all(bool(torch.isfinite(e).all()) for e in expected):
+        return None, 0.0
     with float64_default():
         found = execute(graph, [i.rows(t) for i, t in zip(inputs, x)])
-    worst = max(error(f, rows_of(o, e)) for o, f, e in zip(graph.outputs, found, expected, strict=True))
-    if worst > ROUNDED:
-        raise ImportFailed([Problem("", "", f"the module itself differs from its export by {worst:.1e} of the peak", "check it in eval mode")])
+    worst = 0.0
+    for f, e in zip(found, expected):
+        if f.shape != e.shape:
+            return float("inf"), 0.0
+        if e.numel():
+            worst = max(worst, float((f - e).abs().max() / max(float(e.abs().max()), peak / 100, 1e-30)))
+    return (worst if worst == worst else float("inf")), max((float(e.abs().max()) for e in expected if e.numel()), default=0.0)

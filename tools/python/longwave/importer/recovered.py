@@ -96,6 +96,11 @@ class Recovered:
         """The value with rows of one dimension."""
         return v if len(self.ops[v].dims) == 1 else self.select(v, torch.arange(self.ops[v].width))
 
+    def image(self, v: int, bands: int) -> int:
+        """The value with rows of (bands, features of a band)."""
+        op = self.ops[v]
+        return self.emit("take", [v], [("index", torch.arange(op.width))], {"bands": bands}, op.width, op.rows, (bands, op.width // bands))
+
     def select(self, v: int, order: Tensor) -> int:
         """The features `order` of v, by an op of its own; below 0: zeros. A selection of a selection is one."""
         op = self.ops[v]

@@ -31,6 +31,7 @@ def copied(module: nn.Module) -> nn.Module:
     """
     module = unwrapped(module)
     refuse(module)
+    refuse_tensors(module)
     memo = {id(t): t.detach().clone() for part in module.modules() for t in vars(part).values() if isinstance(t, Tensor) and not t.is_leaf}
     module = copy.deepcopy(module, memo).eval().requires_grad_(False)
     for part in module.modules():
@@ -82,13 +83,40 @@ def own_class(part: nn.Module) -> None:
     part.__class__ = type(shared.__name__, shared.__bases__, {name: value for name, value in vars(shared).items() if name not in ("__dict__", "__weakref__")})
 
 
+def storage_problem(t: Tensor) -> tuple[str, str] | None:
+    """Why a tensor has no plain numbers, and the way out."""
+    if t.is_meta:
+        return "is on the meta device: it has a shape and no numbers", "load its weights before the import"
+    if t.is_quantized:
+        return "holds quantized weights", "import the float module, and compile it with --weights int8"
+    if t.is_nested or t.layout != torch.strided:
+        return f"is stored as {'nested tensors' if t.is_nested else str(t.layout).removeprefix('torch.')}", "store it whole: t.to_dense()"
+    return None
+
+
+def refuse_tensors(module: nn.Module) -> None:
+    """Raises ImportFailed with a problem for each tensor without plain, finite numbers."""
+    problems = []
+    parameters = dict(module.named_parameters())
+    for key, t in {**parameters, **dict(module.named_buffers())}.items():
+        if isinstance(t, nn.parameter.UninitializedTensorMixin):
+            continue  # its part is refused by name
+        if wrong := storage_problem(t):
+            problems.append(Problem(key, "", *wrong))
+        elif key in parameters and not torch.isfinite(t).all() or torch.isnan(t).any():  # a mask may hold infinity
+            problems.append(Problem(key, "", "holds NaN or infinity", "the training diverged; take an earlier checkpoint"))
+    if problems:
+        raise ImportFailed(problems)
+
+
 def _without_statistics(part: nn.Module) -> bool:
     return isinstance(part, nn.modules.batchnorm._BatchNorm) and part.running_mean is None
 
 
 # (recognises a part, reason, way out)
 REFUSALS: list[tuple[Callable[[nn.Module], bool], str, str]] = [
-    (lambda part: isinstance(part, torch.jit.ScriptModule), "is a TorchScript module", "import the Python module that it was made from"),
+    (lambda part: isinstance(part, torch.jit.ScriptModule), "is a TorchScript module",
+     "import the Python module that it was made from, or name the inputs of the whole: inputs=[\"x=1xTx64\"]"),
     (lambda part: type(part).__module__.startswith(("torch.ao.nn.quantized", "torch.nn.quantized")), "holds quantized weights",
      "import the float module, and compile it with --weights int8"),
     (lambda part: any(isinstance(p, nn.parameter.UninitializedParameter) for p in part.parameters(recurse=False)), "is lazy and has no weights yet",
@@ -100,5 +128,7 @@ REFUSALS: list[tuple[Callable[[nn.Module], bool], str, str]] = [
 def refuse(module: nn.Module) -> None:
     problems = [Problem(name, type(part).__name__, reason, way_out)
                 for name, part in module.named_modules() for found, reason, way_out in REFUSALS if found(part)]
+    script = [p.where for p in problems if p.reason == REFUSALS[0][1]]
+    problems = [p for p in problems if not any(p.where != outer and p.where.startswith(outer and f"{outer}.") for outer in script)]
     if problems:
         raise ImportFailed(problems)

@@ -39,7 +39,7 @@ def normed(importer, n, groups: int, weight, bias, eps: float) -> Placed:
     bias = torch.zeros(channels) if bias is None else bias
     out = graph.emit("group_norm", [value], [("weight", weight), ("bias", bias)], {"groups": int(groups), "eps": float(eps)},
                      dims=graph.ops[value].dims)
-    importer.warn(n, "looks ahead: no stream")
+    importer.looks_ahead(n)
     # By channel, not by feature of x: a feature may come twice, with two weights.
     made = torch.arange(op.rows * p.shape[1]).reshape(op.rows, bands, channels).transpose(1, 2)
     rest = [extent for axis, extent in enumerate(at.shape) if axis > 1 and axis != time]

@@ -15,7 +15,7 @@ def layer(importer, n) -> Placed:
     out = importer.graph.emit(known.type, [value], list(known.tensors.items()), known.attributes, torch.Size(known.dims).numel(), dims=known.dims)
     importer.graph.ops[out].form = known
     if known.looks_ahead:
-        importer.warn(n, "looks ahead: no stream")
+        importer.looks_ahead(n)
     return natural(out, n.meta["val"].shape, axis)
 
 

@@ -7,7 +7,7 @@ from ..errors import Refused
 from ..export import call
 from ..places import ZERO, Placed, features, natural
 from ..probe import probe_matrix, time_axis
-from .convolution import pixels
+from .image import pixels
 
 
 def linear(importer, n) -> Placed:

@@ -73,7 +73,7 @@ def repeated(importer, n, x: Placed, rows: Placed) -> Placed:
     if importer.op(rows).rows > 1 and len((p // importer.op(rows).width).unique()) == 1:
         raise Refused("one operand is one row of a sequence, and the other is none", "take the first or the last row, or a mean over all")
     value = graph.emit("repeat", [rows.value, graph.flat(x.value)], width=width)
-    importer.warn(n, "looks ahead: no stream")
+    importer.looks_ahead(n)
     return Placed(value, torch.where(p < 0, p, torch.where(q < 0, q, p // importer.op(rows).width * width + q)))
 
 

@@ -1,12 +1,12 @@
-"""Windows of rows: the largest or the mean value. Over the whole sequence, mean and maximum are in time.py."""
+"""Windows of rows: the largest or the mean value. Over the whole sequence, mean and maximum are in reduce.py."""
 from __future__ import annotations
 
 import torch
 
-from ..errors import Refused
+from ..errors import Refused, retrain
 from ..places import NONE, Placed, natural, paired
 from .convolution import both, centred, late, leading, option, result, short
-from .time import reduce_all
+from .reduce import reduced
 
 NOT_NEGATIVE = {"relu", "sigmoid", "abs", "square", "exp", "softplus", "softmax", "sqrt", "power_spectrum"}
 
@@ -17,6 +17,8 @@ def pool1d(importer, n) -> Placed:
     if op.timeless or x.at.dim() != 3 or x.at.shape[0] != 1:
         raise Refused("not a sequence with a batch of 1", "pool (1, channels, rows)")
     window = Window(importer, n, 1)
+    if window.all_rows(x, [2]):
+        return reduced(importer, x, [2], window.mode, True)
     zeros, order = leading(x.at[0].T, op.width, op.rows)
     if x.at.shape[2] > op.rows:
         window.with_zeros(zeros, x.at.shape[2] - zeros - op.rows, op)
@@ -30,6 +32,8 @@ def pool2d(importer, n) -> Placed:
     if op.timeless or x.at.dim() != 4 or x.at.shape[0] != 1:
         raise Refused("not an image sequence with a batch of 1", "pool (1, channels, time, frequency)")
     at, window = x.at[0], Window(importer, n, 2)
+    if window.all_rows(x, [2, 3]):
+        return reduced(importer, x, [2, 3], window.mode, True)
     if at.shape[2] == op.rows and at.shape[1] != op.rows:
         at = at.transpose(1, 2)
         time = 3
@@ -57,11 +61,20 @@ class Window:
             if any(d != 1 for d in both(option(n, 4, "dilation", 1), axes)):
                 raise Refused("pools with dilation", "use dilation=1")
             after = 5
-        if option(n, after, "ceil_mode", False):
-            raise Refused("rounds the number of rows up", "use ceil_mode=False")
+        if option(n, after, "ceil_mode", False) and self.rounded(n, axes):
+            raise Refused("rounds the number of rows up", retrain("use ceil_mode=False"))
         self.outside = int(option(n, after + 1, "count_include_pad", True)) if self.mode == "mean" else 0
         if self.mode == "mean" and option(n, after + 2, "divisor_override", None):
             raise Refused("divides by a number of its own", "multiply after it")
+
+    def rounded(self, n, axes: int) -> bool:
+        """Whether the last window is not whole. At multiples of the stride it is."""
+        before, after = n.args[0].meta["val"].shape[-axes:], n.meta["val"].shape[-axes:]
+        return any(out != (rows + 2 * pad - size) // stride + 1 for rows, out, size, stride, pad in zip(before, after, self.size, self.stride, self.padding))
+
+    def all_rows(self, x: Placed, dims: list[int]) -> bool:
+        """Whether one window holds all rows and all frequencies, at this length."""
+        return not any(self.padding) and list(self.size) == [x.at.shape[d] for d in dims]
 
     def with_zeros(self, before: int, after: int, op) -> None:
         """Zeros that a pad added around the rows. They count in a mean.
@@ -88,7 +101,7 @@ class Window:
             if stride == 1:
                 made = centred(importer, v, order, w, None, ahead)
             else:
-                made = short(importer, v, order, w, None, stride, len(w), ahead)
+                made = short(graph, v, order, w, None, stride, len(w), ahead)
             return result(made, graph.ops[made].rows, natural(made, (1, len(w), n.meta["val"].shape[2]), 2).at, 2)
 
         ones = torch.ones(channels, 1, size, dtype=torch.float64)
@@ -127,38 +140,4 @@ class Window:
         return Placed(out, torch.where(t < rows, made, NONE))
 
 
-def adaptive(importer, n):
-    """Pooling to one row for the whole sequence; along frequencies only, to one band."""
-    x = importer.settled(n.args[0])
-    op, kind = importer.op(x), importer.kind(n)
-    axes = 2 if kind.endswith("2d") else 1
-    sizes, mode = both(n.args[1], axes), "max" if "max" in kind else "mean"
-    dims = list(range(x.at.dim() - axes, x.at.dim()))
-    for dim, size in zip(dims, sizes):
-        if size not in (1, x.at.shape[dim]):
-            raise Refused(f"pools to {size} windows whose sizes change with the length", "pool to 1, or use windows of a fixed size")
-    time = [d for d, size in zip(dims, sizes) if size == 1 and not op.timeless and x.at.shape[d] == op.rows]
-    rest = [d for d, size in zip(dims, sizes) if size == 1 and d not in time and x.at.shape[d] > 1]
-    if rest:
-        raise Refused("pools frequencies to one", "take the mean or the maximum over them by itself")
-    if not time:
-        return [x] if mode == "max" else x
-    out = reduce_all(importer, x, time[0], mode, True)
-    return [out] if mode == "max" else out
-
-
-def largest(importer, n):
-    """amax, and max along one axis with its values only."""
-    x = importer.settled(n.args[0])
-    op, kind = importer.op(x), importer.kind(n)
-    dims = n.args[1] if len(n.args) > 1 else n.kwargs.get("dim")
-    dims = [dims] if isinstance(dims, int) else list(dims or [])
-    if len(dims) != 1 or op.timeless or x.at.shape[dims[0] % x.at.dim()] != op.rows:
-        raise Refused("takes the largest of features", "take the largest value over time only")
-    out = reduce_all(importer, x, dims[0] % x.at.dim(), "max", bool(option(n, 2, "keepdim", False)))
-    return [out, None] if kind == "max" else out
-
-
-RULES = {"max_pool1d": pool1d, "avg_pool1d": pool1d, "max_pool2d": pool2d, "avg_pool2d": pool2d,
-         "adaptive_avg_pool1d": adaptive, "adaptive_avg_pool2d": adaptive, "adaptive_max_pool1d": adaptive, "adaptive_max_pool2d": adaptive,
-         "amax": largest, "max": largest}
+RULES = {"max_pool1d": pool1d, "avg_pool1d": pool1d, "max_pool2d": pool2d, "avg_pool2d": pool2d}

@@ -28,7 +28,7 @@ def conv_transpose1d(importer, n) -> Placed:
     w = F.pad(w, (0, lags * stride - w.shape[2])).unflatten(2, (lags, stride))  # [in, out, lag, step]
     kernel = w.permute(3, 1, 0, 2).flatten(0, 1).flip(2)  # [step * out, in, oldest row first]
     bias = None if bias is None else bias.repeat(stride)
-    made = short(importer, graph.flat(x.value), order, kernel, bias, 1, 1)
+    made = short(graph, graph.flat(x.value), order, kernel, bias, 1, 1)
     channels, steps = w.shape[1], n.meta["val"].shape[2]
     at = torch.arange(steps)[None, :] * channels + torch.arange(channels)[:, None]  # step s of row t: (t * stride + s) * channels
     rows = torch.arange(steps)[None, :] // stride

@@ -1,0 +1,146 @@
+"""Convolutions over images of (frequency, channel), of which each row of the sequence holds one."""
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from ..errors import Refused
+from ..places import ZERO, Placed, natural
+from .convolution import both, causal, dense, late, leading, option, result, short, spread, zeros_around
+
+MOST = 1 << 26  # numbers of a kernel over all features
+
+
+def time_first(at: Tensor, width: int) -> tuple[Tensor, bool]:
+    """Places (channels, time, frequency), and whether the module has time last. A slice of one time holds one row."""
+    def is_time(axis: int) -> bool:
+        p = at.movedim(axis, 0).flatten(1)
+        row = torch.where(p < 0, -1, p // width)
+        return bool(((row == row.amax(1, True)) | (row < 0)).all())
+    last = is_time(2) and not is_time(1)
+    return (at.transpose(1, 2), True) if last else (at, False)
+
+
+def without_zeros(at: Tensor) -> tuple[Tensor, tuple[int, int]]:
+    """Without the bands of zeros that a pad added at both ends of the frequencies, and how many there were."""
+    zero = (at == ZERO).flatten(0, 1).all(0)
+    before, after = int(zero.cumprod(0).sum()), int(zero.flip(0).cumprod(0).sum())
+    return (at, (0, 0)) if before == len(zero) else (at[..., before:len(zero) - after], (before, after))
+
+
+def conv2d(importer, n) -> Placed:
+    """(1, channels, time, frequency), or with time last."""
+    graph, x = importer.graph, importer.settled(n.args[0])
+    w, bias = importer.constant(n.args[1]), importer.constant(option(n, 2, "bias", None))
+    stride, dilation = both(option(n, 3, "stride", 1), 2), both(option(n, 5, "dilation", 1), 2)
+    groups, op = option(n, 6, "groups", 1), importer.op(x)
+    if op.timeless or x.at.dim() != 4 or x.at.shape[0] != 1:
+        raise Refused("not an image sequence with a batch of 1", "convolve (1, channels, time, frequency)")
+    w = spread(spread(w, 2, dilation[0]), 3, dilation[1])
+    zeros = zeros_around(option(n, 4, "padding", 0), w.shape[2:])
+    at, last = time_first(x.at[0], op.width)
+    if last:  # the same with both axes exchanged
+        w, stride, zeros = w.transpose(2, 3), stride[::-1], zeros[::-1]
+    at, added = without_zeros(at)
+    front, order = leading(at.permute(1, 2, 0).flatten(1), op.width, op.rows)
+    w, ahead = causal(w, front + zeros[0][0], stride[0])
+    shape = list(n.meta["val"].shape)
+    time, frequency = (3, 2) if last else (2, 3)
+    late(importer, n, ahead, at.shape[1] - front - op.rows + zeros[0][1], shape[time], op.rows, stride[0])
+    bands = Bands(at.shape[2], shape[frequency], stride[1], zeros[1][0] + added[0], zeros[1][1] + added[1])
+    out = convolved(graph, x.value, order, w, bias, stride[0], bands, groups, ahead)
+    dims = graph.ops[out].dims
+    band = torch.arange(shape[frequency])[:, None] * (dims[1] if len(dims) == 2 else 1)
+    places = torch.arange(shape[time])[:, None, None] * graph.ops[out].width + band + torch.arange(shape[1])
+    made = places.permute(2, 1, 0) if last else places.permute(2, 0, 1)
+    return result(out, graph.ops[out].rows, made[None], time)
+
+
+class Bands:
+    """Frequencies of an image and of the result, with the zeros around them."""
+
+    def __init__(self, there: int, wanted: int, stride: int, before: int, after: int) -> None:
+        self.there, self.wanted, self.stride, self.before, self.after = there, wanted, stride, before, after
+
+    def plain(self, taps: int) -> bool:
+        """As the op pads: (taps - 1) / 2 zeros at both ends."""
+        return self.before == self.after == (taps - 1) // 2
+
+
+def convolved(graph, value: int, order: Tensor, w: Tensor, bias, stride: int, bands: Bands, groups: int, ahead: int) -> int:
+    """As an image where its features are one in order, unless a matrix of all features takes fewer products."""
+    op, channels, taps = graph.ops[value], w.shape[1] * groups, w.shape[3]
+    whole = torch.equal(order, torch.arange(op.width)) and len(order) == bands.there * channels \
+        and (op.dims == (bands.there, channels) or bands.there == 1 and op.dims == (channels,) or channels == 1 and len(op.dims) == 1)
+    if whole and bands.plain(taps):
+        return image(graph, value, w, bias, (stride, bands.stride), groups, bands.there, ahead)
+    half = max(bands.before, taps - 1 - bands.before)
+    wide = F.pad(w, (half - bands.before, half - (taps - 1 - bands.before)))  # an odd number of taps, and the op's own zeros
+    needed = (bands.wanted - 1) * bands.stride + 1
+    if whole and needed <= bands.there and bands.wanted * bands.there * groups > ((bands.there - 1) // bands.stride + 1) * wide.shape[3]:
+        return image(graph, value, wide, bias, (stride, bands.stride), groups, bands.there, ahead)
+    return features(graph, value, order, dense(w, groups), bias, stride, bands, ahead)
+
+
+def features(graph, value: int, order: Tensor, w: Tensor, bias, stride: int, bands: Bands, ahead: int) -> int:
+    """One kernel over all features: band b of the result reads the bands from b * stride - before on."""
+    out, channels, kt, taps = w.shape
+    if bands.wanted * out * bands.there * channels * kt > MOST:
+        raise Refused("an image whose kernel over all features is too large", "keep (channel, frequency) as the convolution before it made them")
+    full = torch.zeros(bands.wanted, out, bands.there, channels, kt, dtype=torch.float64)
+    for b in range(bands.wanted):
+        for k in range(taps):
+            f = b * bands.stride + k - bands.before
+            if 0 <= f < bands.there:
+                full[b, :, f] += w[..., k].to(torch.float64)
+    bias = None if bias is None else bias.repeat(bands.wanted)
+    made = short(graph, graph.flat(value), order, full.reshape(bands.wanted * out, bands.there * channels, kt), bias, stride, 1, ahead)
+    return made if bands.wanted == 1 or out == 1 else graph.image(made, bands.wanted)
+
+
+def image(graph, value: int, w: Tensor, bias, stride, groups: int, frequencies: int, ahead: int = 0) -> int:
+    channels = graph.ops[value].width // frequencies
+    if groups != 1 and not groups == channels == len(w):
+        w, groups = dense(w, groups), 1
+    bands = (frequencies + 2 * ((w.shape[3] - 1) // 2) - w.shape[3]) // stride[1] + 1
+    if len(w) == 1 and bands > 1:  # the kernel computes at least two channels
+        w, bias = torch.cat([w, torch.zeros_like(w)]), None if bias is None else F.pad(bias, (0, 1))
+    attributes = {"stride_t": stride[0], "stride_f": stride[1], "groups": groups, "bias": int(bias is not None),
+                  "frequency": int(len(graph.ops[value].dims) == 1 and channels == 1), **({"ahead": ahead} if ahead else {})}
+    dims = (bands, len(w)) if bands > 1 else (len(w),)
+    return graph.emit("conv2d", [value], [("weight", w), ("bias", bias)], attributes, bands * len(w), graph.ops[value].rows // stride[0], dims)
+
+
+def pixels(importer, n, x: Placed, w: Tensor, bias) -> Placed:
+    """linear over the channels of an image, or over windows of (time, frequency) that unfold cut from one channel."""
+    graph, p, op = importer.graph, x.at[0], importer.op(x)
+    if p.dim() != 3 or op.timeless:
+        raise Refused("its rows are not one time step each", "keep one axis of time and one of features")
+    if torch.equal(p.reshape(-1), torch.arange(p.numel())):
+        if op.dims != tuple(p.shape[1:]) and not (p.shape[2] == 1 and len(op.dims) == 1):
+            raise Refused("an image that no convolution made", "start from one channel")
+        kernel, stride = w[:, :, None, None], (1, 1)
+    else:
+        kernel, stride = windows(p, op, w)
+    frequencies = op.dims[0]
+    out = image(graph, x.value, kernel, bias, stride, 1, frequencies)
+    places = natural(out, (p.shape[0], p.shape[1], graph.ops[out].dims[-1]), 0).at[..., :len(w)]
+    return result(out, graph.ops[out].rows, places[None], 1)
+
+
+def windows(p: Tensor, op, w: Tensor) -> tuple[Tensor, tuple[int, int]]:
+    middle = p[p.shape[0] // 2, p.shape[1] // 2]
+    kt, kf = len((middle // op.width).unique()), len((middle % op.width).unique())
+    if kt * kf != p.shape[2] or len(op.dims) != 1 or min(p.shape[0], p.shape[1]) < 2:
+        raise Refused("its windows are not a causal convolution", "use conv2d")
+    half = p.shape[1] // 2
+    st, sf = int((p[-1, half, 0] - p[-2, half, 0]) // op.width), int(p[p.shape[0] // 2, half, 0] - p[p.shape[0] // 2, half - 1, 0])
+    t = torch.arange(p.shape[0])[:, None, None] * st + torch.arange(kt * kf) // kf + st - kt
+    f = torch.arange(p.shape[1])[None, :, None] * sf + torch.arange(kt * kf) % kf - (kf - 1) // 2
+    if not torch.equal(torch.where((t >= 0) & (f >= 0) & (f < op.width), t * op.width + f, ZERO), p):
+        raise Refused("its windows are not a causal convolution", "pad time only on the left")
+    return w.reshape(len(w), 1, kt, kf), (st, sf)
+
+
+RULES = {"conv2d": conv2d}
