@@ -109,7 +109,7 @@ void states() {
         for (const size_t ticks : {size_t{0}, size_t{3}, size_t{5}, size_t{9}})
             for (const bool finished : {false, true}) {
                 lw_stream *stream = nullptr;
-                if (lw_stream_create(model, &test::f32_stream, &stream) != LW_OK) exit(1);
+                if (lw_stream_create(model, test::plain_stream(model), &stream) != LW_OK) exit(1);
                 const int32_t samples[9] = {
                     0, 1, 2, 3, 4, 3, 2, 1, 0}; // as floats they are denormals: numbers like any other
                 size_t n = 0;

@@ -18,4 +18,10 @@ inline lw_runner_options f32_runner_options() {
 }
 inline const lw_runner_options f32_runner = f32_runner_options();
 
+// The same for a model of any input: null where that has token ids.
+inline const lw_stream_options *plain_stream(const lw_model *model) {
+    lw_input_info input = LW_INPUT_INFO_INIT;
+    return lw_model_input(model, 0, &input) == LW_OK && input.kind == LW_INPUT_TOKENS ? nullptr : &f32_stream;
+}
+
 } // namespace longwave::test

@@ -292,8 +292,9 @@ LW_API lw_status lw_model_open_static_weights(const lw_static_model *model, cons
                                               size_t weights_bytes, void *memory, size_t size,
                                               lw_model **out);
 /** Closes a model: the caller uses it no more. Streams, runners, spotters and generators on it go
- * on working. The library releases the model with the last of them. Until then it needs the memory
- * of a static model, and the device. Any thread, but not a real-time thread.
+ * on working. The library releases the model with the last of them. Until then it needs what
+ * it was opened with: device, allocator, mapped file, kernels and memory of the caller. Any thread,
+ * but not a real-time thread.
  * @param model NULL: no effect. */
 LW_API void lw_model_close(lw_model *model);
 

@@ -7,16 +7,16 @@
  * Life of a tokenizer
  *   lw_tokenizer_open         once per file. It is immutable: threads may share it.
  *   lw_tokenizer_encode       text in, ids out.
- *   lw_text_decoder_create         one per written text. It belongs to one thread at a time.
- *     lw_text_decoder_push         one id in, complete UTF-8 characters out.
+ *   lw_text_decoder_create    one per written text. It belongs to one thread at a time.
+ *     lw_text_decoder_push    one id in, complete UTF-8 characters out.
  *   lw_text_decoder_destroy, then lw_tokenizer_close.
  *
  * Conventions
- *   Every function returns an lw_status unless it says so. `out` parameters come last. They are
- *   set to NULL first and assigned on success only. A failed call changes nothing. Structs start
- *   with struct_size; set it to sizeof the struct. NULL options mean defaults. All calls may
- *   allocate: none is for real-time threads. The library never prints, exits or aborts. Any
- *   bytes are safe as a file and as a text.
+ *   Every function returns an lw_status unless it says so. lw_last_error has the detail. `out`
+ *   parameters come last. They are set to NULL first and assigned on success only. A failed call
+ *   changes nothing. Structs start with struct_size, which LW_TOKENIZER_OPTIONS_INIT sets. NULL
+ *   options mean defaults. All calls may allocate: none is for real-time threads. The library never
+ *   prints, exits or aborts. Any bytes are safe as a file and as a text.
  */
 #ifndef LONGWAVE_TEXT_H
 #define LONGWAVE_TEXT_H

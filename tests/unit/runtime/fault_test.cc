@@ -39,7 +39,7 @@ lw_status life(const std::vector<uint8_t> &bytes, const lw_allocator *allocator)
     lw_stream *stream = nullptr;
     lw_runner *runner = nullptr;
     lw_spotter *spotter = nullptr;
-    lw_status status = lw_stream_create(model, &f32_stream, &stream);
+    lw_status status = lw_stream_create(model, plain_stream(model), &stream);
     if (status == LW_OK && info.has_run) status = lw_runner_create(model, &f32_runner, &runner);
     if (status == LW_OK && !info.has_run) status = lw_spotter_create(model, &f32_spotter, &spotter);
     if (status == LW_OK) status = lw_model_verify(model, nullptr);

@@ -62,9 +62,7 @@ void use(const lw_model *model) {
     lw_stream *stream = nullptr;
     lw_runner *runner = nullptr;
     lw_spotter *spotter = nullptr;
-    lw_input_info input = LW_INPUT_INFO_INIT;
-    REQUIRE(lw_model_input(model, 0, &input) == LW_OK);
-    CHECK(fine(lw_stream_create(model, input.kind == LW_INPUT_TOKENS ? nullptr : &f32_stream, &stream)));
+    CHECK(fine(lw_stream_create(model, plain_stream(model), &stream)));
     lw_stream_destroy(stream);
     CHECK(fine(lw_runner_create(model, &f32_runner, &runner)));
     lw_runner_destroy(runner);

@@ -17,7 +17,7 @@ namespace {
 // Without doctest's checks, which are not for several threads.
 bool same_as(const lw_model *model, const std::vector<float> &x, const std::vector<float> &expected) {
     lw_stream *stream = nullptr;
-    if (lw_stream_create(model, &f32_stream, &stream) != LW_OK) return false;
+    if (lw_stream_create(model, plain_stream(model), &stream) != LW_OK) return false;
     std::vector<float> y;
     lw_stream_row out{};
     out.struct_size = sizeof out;
