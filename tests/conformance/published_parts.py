@@ -5,8 +5,9 @@
 
 Needs PyTorch. Parts of torchaudio and speechbrain, where those are installed. Modules of papers, where `--sources` holds
 clones of their repositories (authors_modules.py lists them, and the packages that they import). What is missing is left
-out, with the reason. Each part has small sizes and random weights. What is imported must equal PyTorch, offline and,
-unless it says "offline", as a stream: within 2e-6 of the peak, or 5e-6 where PyTorch computes a kernel in float32.
+out, with the reason. Each part has small sizes, and random weights that are like trained ones. What is imported must equal
+PyTorch, offline and, unless it says "offline", as a stream: within 2e-6 of the peak, or 5e-6 where PyTorch computes a kernel
+in float32.
 Prints the rows of the tables in docs/import.md; exit 1 where one is not what its line says.
 """
 import argparse
@@ -129,6 +130,22 @@ def speechbrain_parts():
     ]
 
 
+def trained_like(module):
+    """Weights as a training leaves them. Modules begin with zeros, with ones and with taps below their own thresholds; then a
+    part of them has no effect, and a wrong import of it equals PyTorch."""
+    import torch
+
+    random = torch.Generator().manual_seed(2)
+    with torch.no_grad():
+        for p in (p for p in module.parameters() if p.is_floating_point() or p.is_complex()):
+            p += 0.2 * torch.randn(p.shape, dtype=p.dtype, generator=random)
+        for part in module.modules():
+            if isinstance(part, torch.nn.modules.batchnorm._BatchNorm) and part.running_mean is not None:
+                part.running_mean.uniform_(-1, 1, generator=random)
+                part.running_var.uniform_(0.5, 2, generator=random)
+    return module
+
+
 def outcome(part, folder):
     """What becomes of it, in the words of `expected`; AssertionError where numbers differ."""
     import torch
@@ -146,11 +163,13 @@ def outcome(part, folder):
             return self.call(self.part, x)
 
     torch.manual_seed(1)
-    module = Called(part.make(), part.call).eval()
+    module = trained_like(Called(part.make(), part.call).eval())
     try:
         made = import_module(module, [part.spec], length=part.length, longest=part.length)
     except ImportFailed as e:
         return "rejected: " + "; ".join(dict.fromkeys(f"{problem.op}: {problem.reason}" for problem in e.problems))
+    for convolution in made.importer.convolutions:
+        assert convolution.lags.abs().max() > 1e-3, f"{convolution.where}: its taps are zero: nothing was compared"
     notes = made.importer.warnings
     streams = not any(AHEAD in note for note in notes)
     compiled_equals(module, part.spec, made, folder, streams, limit=part.limit)

@@ -95,7 +95,10 @@ BAD = {
     "random numbers": (function(lambda x: x + torch.randn(4)), SPEC, "randn: randn: draws random numbers in each call"),
     "TorchScript": (torch.jit.script(nn.Linear(4, 2)), ROWS, "is a TorchScript module; import the Python module"),
     "lazy": (nn.LazyLinear(2), ROWS, "LazyLinear: is lazy and has no weights yet; run the module once"),
-    "raises": (function(lambda x: x / [][0]), ROWS, "example: the module does not run with it: list index out of range; give what"),
+    "exits": (function(lambda x: sys.exit(0)), ROWS, r"example: the module does not run with it: it calls sys.exit\(0\) \(test_bad_input.py:\d+\); give"),
+    "sparse example": (nn.Linear(4, 2), ROWS.to_sparse(), "example input: is stored as sparse_coo; store it whole"),
+    "example on meta": (nn.Linear(4, 2), ROWS.to("meta"), "example input: is on the meta device: it has a shape and no numbers"),
+    "raises": (function(lambda x: x / [][0]), ROWS, "example: the module does not run with it: IndexError: list index out of range .*; give what"),
 }
 
 
@@ -217,8 +220,8 @@ def test_checkpoints_that_do_not_fit(tmp_path: Path) -> None:
     cases = [
         ({"a.weight": torch.zeros(3, 4)} | {k: v for k, v in state.items() if k not in ("a.weight", "a.bias")} | {"b": torch.ones(2)},
          [r"a.bias: is missing; ", r"a.weight: expected shape \[2, 4\], found \[3, 4\]; ", r"b: is not in the module; "]),
-        (Linear(), ["holds Python objects, and loading them could run code; save model.state_dict()"]),
-        ({"epoch": 3}, ["holds no state dict, but epoch; "]),
+        (Linear(), [r"holds Python objects \(\w+.Linear\), and loading them could run code; save model.state_dict\(\)"]),
+        ({"epoch": 3}, ["holds no tensors by name; "]),
         (str(tmp_path / "script.pt"), ["is a TorchScript archive; "]),
         (str(tmp_path / "text.pt"), ["; save model.state_dict()"]),
         (str(tmp_path / "none.pt"), ["no such file; "]),

@@ -89,7 +89,6 @@ REFUSED = {
     "a state": (lambda: Of(lambda x, r: r(x, (torch.ones(1, 1, 3), torch.ones(1, 1, 3)))[0], lstm(4, 3)), "does not begin with zeros"),
     "no gates": (lambda: Of(lambda x, r: r(x)[0], nn.RNN(4, 3, batch_first=True)), "a recurrence without gates has no op"),
     "pool ahead": (lambda: Of(lambda x: F.max_pool1d(x.mT, 3, 1, 1)), "looks 1 rows ahead"),
-    "pool upwards": (lambda: Of(lambda x: F.max_pool1d(x.mT, 2, ceil_mode=True)), "rounds the number of rows up"),
     "pool to two": (lambda: Of(lambda x: F.adaptive_avg_pool1d(x.mT, 2)), "pools to 2 windows"),
     "largest feature": (lambda: Of(lambda x: x.amax(2)), "takes the largest of features"),
     "sum of features": (lambda: Of(lambda x: x.cumsum(2)), "sums along features"),

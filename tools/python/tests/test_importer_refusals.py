@@ -65,8 +65,8 @@ def reads_features(x: Tensor) -> Tensor:
 
 
 REFUSED = {
-    "loop": (lambda: models.Function(light_gates), "select: a loop over the rows of the sequence has no op; use LSTM"),
-    "loop over parts": (lambda: models.Function(split_rows), "split: a loop over the rows of the sequence has no op; use LSTM"),
+    "loop": (lambda: models.Function(light_gates), "Function: a loop over the rows of the sequence has no op; use LSTM"),
+    "loop over parts": (lambda: models.Function(split_rows), "Function: a loop over the rows of the sequence has no op; use LSTM"),
     "writes": (lambda: models.Function(writes_rows), "writes parts of a value one by one; compute all rows in one call"),
     "exponents": (lambda: models.Function(lambda x: x.exp() ** torch.tensor([0.5, 1, 1, 2])), "pow: an exponent that is a tensor has no op; write"),
     "circular": (lambda: models.Function(circular, 4, 30), "circular convolution: its taps change with the length"),

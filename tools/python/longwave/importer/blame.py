@@ -46,5 +46,5 @@ def unexpected(e: BaseException) -> Problem:
     """An exception that nothing has caught: of the module where its code raised it, and else a defect of the importer."""
     at, ours = place(e)
     if at and not ours:
-        return Problem(at, "", f"the module raises {type(e).__name__}: {first_line(e)}", "let it run at every length, in eval mode")
+        return Problem(at, "", f"the module fails: {first_line(e)}", "let it run at every length, in eval mode")
     return Problem(at or "longwave.importer", type(e).__name__, first_line(e), "a defect of the importer: please report it")

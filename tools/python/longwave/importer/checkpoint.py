@@ -49,7 +49,8 @@ def read(path: str) -> object:
         if kind == "safetensors":
             from safetensors.torch import load_file
             return dict(load_file(path))
-        return torch.load(path, map_location="cpu", weights_only=True)
+        with open(path, "rb") as file:  # by name, torch reads another kind
+            return torch.load(file, map_location="cpu", weights_only=True)
     except ImportFailed:
         raise
     except Exception as e:  # torch and safetensors raise many types

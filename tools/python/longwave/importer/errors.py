@@ -19,6 +19,10 @@ class Refused(Exception):
         self.reason, self.way_out = reason, way_out
 
 
+class NoOp(Refused):
+    """Whatever the operation reads, it is refused. Other refusals may follow from one before."""
+
+
 class UnclearLength(Refused):
     """The example's length equals another extent, so the time axis cannot be told: another length may do."""
 

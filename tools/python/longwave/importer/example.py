@@ -13,10 +13,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from .blame import of_module
 from .errors import ImportFailed, Problem
 from .inputs import Input
 from .lengths import LEAST
-from .wrappers import copied, unwrapped
+from .wrappers import copied, storage_problem, unwrapped
 
 
 def fail(where: str, reason: str, way_out: str) -> ImportFailed:
@@ -67,6 +68,8 @@ def tensor(name: str, value: Any) -> Tensor:
         t = value.detach() if isinstance(value, Tensor) else torch.as_tensor(value)
     except (TypeError, ValueError, RuntimeError) as e:
         raise fail(f"example {name}", f"is a {type(value).__name__}", "give a NumPy array or a tensor") from e
+    if wrong := storage_problem(t):
+        raise fail(f"example {name}", *wrong)
     if t.is_complex() or t.dtype == torch.bool:
         raise fail(f"example {name}", f"holds {str(t.dtype).removeprefix('torch.')}", "give floats, or integer token ids")
     if t.dim() < 2 or t.shape[0] != 1:
@@ -76,12 +79,12 @@ def tensor(name: str, value: Any) -> Tensor:
     return t.cpu()
 
 
-def runs(module: nn.Module, tensors: Sequence[Tensor]) -> Exception | None:
+def runs(module: nn.Module, tensors: Sequence[Tensor]) -> BaseException | None:
     """None, or what the module raises. A copy runs: some modules change their buffers."""
     try:
         with torch.no_grad():
             copy.deepcopy(module)(*tensors)
-    except Exception as e:  # whatever the module raises
+    except (Exception, SystemExit) as e:  # whatever the module raises
         return e
     return None
 
@@ -97,7 +100,7 @@ def time_axes(module: nn.Module, tensors: Mapping[str, Tensor]) -> list[int]:
     values = list(tensors.values())
     problem = runs(module, values)
     if problem is not None:
-        raise fail("example", f"the module does not run with it: {str(problem).strip().splitlines()[0] if str(problem).strip() else type(problem).__name__}",
+        raise fail("example", f"the module does not run with it: {of_module(problem)}",
                    "give what forward reads") from problem
     found = []
     for axes in itertools.product(*(range(1, t.dim()) for t in values)):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from torch.fx.node import Node
 
-from .errors import Problem
+from .errors import Problem, retrain
 from .export import op_name
 from .places import Placed
 
 FEW = 8  # parts of a value that a module may well take one by one: heads, gates, layers
-LOOP = ("a loop over the rows of the sequence has no op", "use LSTM, GRU, cumsum or a convolution, which run over all rows in one call")
+LOOP = ("a loop over the rows of the sequence has no op", retrain("use LSTM, GRU, cumsum or a convolution, which run over all rows in one call"))
 WRITES = ("writes parts of a value one by one", "compute all rows in one call, or join the parts with torch.cat")
 ROW_BY_ROW = LOOP[0], WRITES[0]
 PARTS = {"select", "slice", "unbind", "split", "split_with_sizes", "chunk"}

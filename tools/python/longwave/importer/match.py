@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.fx.node import Node
 
 from . import decompositions, loops
-from .errors import Problem, Refused, UnclearLength
+from .errors import NoOp, Problem, Refused, UnclearLength, retrain
 from .export import Exported, address, call, module_of, name_of, op_name
 from .places import ZERO, Placed, all_features, natural, settled
 from .recovered import Output, Recovered
@@ -151,12 +151,24 @@ class Importer:
         try:
             self.values[n] = self.lower(n)
         except Refused as e:
-            if not loops.explained(self, n):
+            if not loops.explained(self, n) and (isinstance(e, NoOp) or not self.follows(n)):
                 self.refuse(n, e)
             self.stand_in(n)
         except (KeyError, IndexError, ValueError, TypeError, AttributeError, RuntimeError) as e:
-            self.refuse(n, Refused(f"in a form that the importer does not know ({type(e).__name__}: {str(e)[:80]})", "write it in another form"))
+            if not self.follows(n):
+                self.refuse(n, Refused(f"in a form that the importer does not know ({type(e).__name__}: {str(e)[:80]})", "write it in another form"))
             self.stand_in(n)
+
+    def follows(self, n: Node) -> bool:
+        """Whether what it reads stands in for something refused: places and kinds of such a value are not the module's."""
+        waiting, seen = [v.value for a in self.variables(n) if isinstance(v := self.values.get(a), (Placed, Read))], set()
+        while waiting:
+            v = waiting.pop()
+            if v in self.opaque:
+                return True
+            waiting += [i for i in self.graph.ops[v].inputs if i not in seen]
+            seen.update(self.graph.ops[v].inputs)
+        return False
 
     def stand_in(self, n: Node) -> None:
         """An opaque value of the right shape, in place of what was refused."""
@@ -206,7 +218,7 @@ class Importer:
             return RULES[kind](self, n)
         if kind in unary.TABLE:
             return pointwise.unary(self, n, kind)
-        raise Refused("no rule for it", NO_RULE.get(kind, "docs/import.md lists what is accepted; write it with these operations"))
+        raise NoOp("no rule for it", NO_RULE.get(kind, "docs/import.md lists what is accepted; write it with these operations"))
 
     def pad(self, n: Node, x: Placed) -> Placed:
         mode = n.args[2] if self.kind(n) == "pad" and len(n.args) > 2 else n.kwargs.get("mode", "constant")
@@ -218,7 +230,7 @@ class Importer:
         if not any(n.args[1]):
             return x
         if mode != "constant" or (value or 0) != 0:
-            raise Refused(f"pads with {mode if mode != 'constant' else value}", "pad with zeros")
+            raise NoOp(f"pads with {mode if mode != 'constant' else value}", retrain("pad with zeros"))
         return x.moved(torch.nn.functional.pad(x.at, list(n.args[1]), value=ZERO))
 
     def outputs(self, names: list[str]) -> None:
@@ -241,4 +253,5 @@ class Importer:
                 if steps > 1:
                     self.warn(n, f"each row of the output {name} holds {steps} time steps")
             except Refused as e:
-                self.refuse(n, e)
+                if not self.follows(n) and self.values[n].value not in self.opaque:
+                    self.refuse(n, e)

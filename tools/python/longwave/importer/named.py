@@ -7,9 +7,9 @@ from torch.fx.node import Node
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from .errors import ImportFailed, Problem
+from .errors import ImportFailed, Problem, retrain
 
-STATISTICS = ("batch norm in train mode: it uses the statistics of its input", "store running statistics, and call it with training=False")
+STATISTICS = ("batch norm in train mode: it uses the statistics of its input", retrain("store running statistics, and call it with training=False"))
 DROPOUT = ("dropout that stays on in eval mode", "call F.dropout(x, p, self.training), or use nn.Dropout")
 RANDOM = ("draws random numbers in each call", "give them as an input, or leave them out in eval mode")
 NAMED = {"_native_batch_norm_legit": STATISTICS, "native_batch_norm": STATISTICS, "native_dropout": DROPOUT, "bernoulli": DROPOUT}

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from .errors import Refused
+from .errors import Refused, retrain
 from .recovered import Recovered
 
 MOST_SELECTED = 1 << 24  # numbers of a kernel that only selects
@@ -44,7 +44,7 @@ def features(graph: Recovered, placed: Placed, dim: int) -> Tensor:
         return order
     more_rows(op.rows, placed.at)
     if int(placed.at.min()) < 0:
-        raise Refused("reads zeros before the start or after the end as rows", "pad only in front of a convolution")
+        raise Refused("reads zeros before the start or after the end as rows", retrain("pad only in front of a convolution"))
     raise Refused("its rows are not one time step each", "keep one axis of time and one of features")
 
 
@@ -69,7 +69,8 @@ def all_features(graph: Recovered, placed: Placed) -> tuple[Tensor, int | None, 
 def more_rows(rows: int, at: Tensor) -> None:
     """Pools and convolutions with a stride may give one row more where the rows are no multiple of it."""
     if int(at.min()) == NONE:
-        raise Refused(f"has more rows than the {rows} that are complete", "cut the result to rows // stride, and rows * stride after a transposed convolution")
+        raise Refused(f"has more rows than the {rows} that are complete",
+                      retrain("cut the result to rows // stride, and rows * stride after a transposed convolution"))
 
 
 def separate(graph: Recovered, placed: Placed) -> Placed:
@@ -95,7 +96,7 @@ def per_feature(graph: Recovered, placed: Placed, constant: Tensor, missing: flo
     at, full = placed.at[there] % width, full[there]
     per = torch.full((width,), missing, dtype=torch.float64).index_copy(0, at, full)
     if not torch.equal(per[at], full):
-        raise Refused("a constant that changes with time", "store it as features of the input, or drop it")
+        raise Refused("a constant that changes with time", "give it as features of an input")
     return per
 
 
@@ -175,7 +176,7 @@ def paired(graph: Recovered, kind: str, a: Placed, b: Placed) -> Placed:
     p, q = a.at.expand(shape), b.at.expand(shape)
     wa, wb = graph.ops[a.value].width, graph.ops[b.value].width
     if graph.ops[a.value].timeless != graph.ops[b.value].timeless:
-        raise Refused("one operand has a time axis, the other has none", "pool both, or none")
+        raise Refused("one operand has a time axis, the other has none", retrain("pool both, or none"))
     none = (p == NONE) | (q == NONE)
     if bool(((p == ZERO) | (q == ZERO)).logical_and(~none).any()) or not torch.equal((p // wa)[~none], (q // wb)[~none]) \
             or graph.ops[a.value].rows != graph.ops[b.value].rows:

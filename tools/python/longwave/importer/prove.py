@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from .errors import ImportFailed, Problem
+from .errors import ImportFailed, Problem, retrain
 from .execute import execute
 from .export import Exported, float64_default
 from .inputs import Input
@@ -143,7 +143,7 @@ def rows_at(graph: Recovered, exported: Exported, inputs: Sequence[Input], lengt
         rows = len(rows_of(o, e))
         if o.axis is not None and rows != len(f):
             return Problem(o.name, "output", f"has {rows} rows at length {length}, and its graph gives {len(f)}",
-                           "give one row for each complete stride: pad with zeros, or cut the result")
+                           retrain("give one row for each complete stride: pad with zeros, or cut the result"))
     return None
 
 

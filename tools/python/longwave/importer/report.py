@@ -7,6 +7,9 @@ import torch
 
 from .match import Importer, Read
 from .places import Placed
+from .text import visible
+
+LONGEST = 1 << 16  # characters of a line of the report
 
 
 def report_of(importer: Importer, errors: dict[int, float]) -> dict[str, Any]:
@@ -67,7 +70,7 @@ def table(report: dict[str, Any]) -> str:
     if artifact:
         ways = [f"{artifact[way]:.1e} {text}" for way, text in (("offline", "offline"), ("stream", "as a stream")) if way in artifact]
         lines.append(f"the compiled file ({artifact['bytes']:,} bytes) differs from PyTorch in float32 by {', '.join(ways)}, of the peak")
-    return "\n".join(lines)
+    return "\n".join(visible(line, LONGEST) for line in lines)
 
 
 def explain(importer: Importer, name: str) -> str:
@@ -75,7 +78,7 @@ def explain(importer: Importer, name: str) -> str:
     nodes = [n for n in importer.exported.nodes if n.op == "call_function"]
     found = [n for n in importer.exported.nodes if name in (n.name, importer.where(n))] or [n for n in nodes if importer.module(n) == name]
     if not found:
-        return f"no node {name}; the nodes are:\n" + "\n".join(importer.where(n) for n in nodes)
+        return "\n".join(visible(line) for line in (f"no node {name}; the nodes are:", *(importer.where(n) for n in nodes)))
     return "\n\n".join(story(importer, n) for n in found)
 
 
@@ -98,4 +101,4 @@ def story(importer: Importer, n: torch.fx.Node) -> str:
     elif n in importer.values:
         lines.append("part of a convolution" if value is None else f"became {type(value).__name__}")
     lines += [str(p) for p in importer.problems if p.where == importer.where(n)]
-    return "\n".join(lines)
+    return "\n".join(visible(line, LONGEST) for line in lines)

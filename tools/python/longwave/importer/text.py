@@ -4,12 +4,12 @@ from __future__ import annotations
 MOST = 400  # characters of one text
 
 
-def visible(text: object) -> str:
+def visible(text: object, most: int = MOST) -> str:
     """One line in which every character can be seen: control, format and direction characters, line separators and
     surrogates become escapes such as \\x1b and \\u202e. The middle of a very long text is left out."""
     line = str(text)
-    if len(line) > MOST:
-        line = f"{line[:MOST * 2 // 3]}...{line[-MOST // 3:]}"
+    if len(line) > most:
+        line = f"{line[:most * 2 // 3]}...{line[-most // 3:]}"
     return "".join(c if c.isprintable() and c not in UNSEEN else c.encode("unicode_escape").decode("ascii") for c in line)
 
 

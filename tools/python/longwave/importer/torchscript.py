@@ -4,7 +4,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
-from torch import nn
+from torch import Tensor, nn
+from torch.utils._pytree import tree_leaves
 
 from .blame import first_line
 from .errors import ImportFailed, Problem
@@ -23,14 +24,26 @@ def python_module(module: nn.Module, inputs: Sequence[Input]) -> nn.Module:
     from torch._export.converter import TS2EPConverter
 
     floats = next((p.dtype for p in module.parameters() if p.is_floating_point()), torch.float32)
-    failed: BaseException | None = None
+    failed = ""
     for length in (LENGTH, *(i.rate for i in inputs if i.rate)):
-        examples = tuple(i.example(length, floats) for i in inputs)
         try:
             with torch.no_grad(), quiet():
-                module.eval()(*examples)
-                return TS2EPConverter(module, examples).convert().module()
+                made = TS2EPConverter(module.eval(), examples(inputs, length, floats)).convert().module(check_guards=False)
+                if same(module, made, [examples(inputs, rows, floats) for rows in (length, 2 * length, length // 2 * 3)]):
+                    return made
         except Exception as e:  # torch raises many types here
-            failed = e
-    raise ImportFailed([Problem(type(module).__name__, "", f"is a TorchScript module that PyTorch cannot convert: {first_line(failed)}",
+            failed = f"PyTorch cannot convert it: {first_line(e)}"
+    raise ImportFailed([Problem(type(module).__name__, "", f"is a TorchScript module; {failed or 'it means what it was traced with at one length only'}",
                                 "import the Python module that it was made from")])
+
+
+def examples(inputs: Sequence[Input], length: int, floats: torch.dtype) -> tuple[Tensor, ...]:
+    return tuple(i.example(length, floats) for i in inputs)
+
+
+def same(module: nn.Module, made: nn.Module, arguments: list[tuple[Tensor, ...]]) -> bool:
+    for x in arguments:
+        pairs = zip(tree_leaves(module(*x)), tree_leaves(made(*x)), strict=True)
+        if not all(a.shape == b.shape and torch.allclose(a, b, rtol=1e-4, atol=1e-5, equal_nan=True) for a, b in pairs if isinstance(a, Tensor)):
+            return False
+    return True

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
-from .errors import ImportFailed, Problem
+from .errors import ImportFailed, Problem, retrain
 
 HALF = (torch.float16, torch.bfloat16)
 
@@ -121,7 +121,7 @@ REFUSALS: list[tuple[Callable[[nn.Module], bool], str, str]] = [
      "import the float module, and compile it with --weights int8"),
     (lambda part: any(isinstance(p, nn.parameter.UninitializedParameter) for p in part.parameters(recurse=False)), "is lazy and has no weights yet",
      "run the module once before the import"),
-    (_without_statistics, "uses the statistics of its input in eval mode too", "train with track_running_stats=True, or use a layer norm"),
+    (_without_statistics, "uses the statistics of its input in eval mode too", retrain("use track_running_stats=True, or a layer norm")),
 ]
 
 

@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..errors import Refused
+from ..errors import Refused, retrain
 from ..places import NONE, ZERO, Placed, more_rows, natural
 
 
@@ -115,7 +115,7 @@ def late(importer, n, ahead: int, zeros: int, found: int, rows: int, stride: int
     """
     if ahead > zeros:
         few = f"gives {found} rows of {rows // stride}" if found < rows // stride else f"gives a row less at some lengths, such as {rows // stride * stride}"
-        raise Refused(f"looks {ahead} rows ahead, and {few}", "pad with zeros at both ends, as padding=\"same\" does")
+        raise Refused(f"looks {ahead} rows ahead, and {few}", retrain("pad with zeros at both ends, as padding=\"same\" does"))
     if ahead:
         importer.looks_ahead(n, ahead)
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import torch
 
-from ..errors import Refused
+from ..errors import NoOp, Refused, retrain
 from ..places import Placed, features, more_rows
 from .convolution import option
 
@@ -17,7 +17,7 @@ def group_norm(importer, n) -> Placed:
 def instance_norm(importer, n) -> Placed:
     weight, bias, mean = (importer.constant(option(n, i, name, None)) for i, name in ((1, "weight"), (2, "bias"), (3, "running_mean")))
     if mean is not None and not option(n, 5, "use_input_stats", True):
-        raise Refused("uses stored statistics", "use batch norm in eval mode")
+        raise NoOp("uses stored statistics", retrain("use batch norm in eval mode"))
     return normed(importer, n, n.args[0].meta["val"].shape[1], weight, bias, option(n, 7, "eps", 1e-5))
 
 

@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..errors import Refused
+from ..errors import Refused, retrain
 from ..places import ZERO, Placed, natural
 from .convolution import both, causal, dense, late, leading, option, result, short, spread, zeros_around
 
@@ -139,7 +139,7 @@ def windows(p: Tensor, op, w: Tensor) -> tuple[Tensor, tuple[int, int]]:
     t = torch.arange(p.shape[0])[:, None, None] * st + torch.arange(kt * kf) // kf + st - kt
     f = torch.arange(p.shape[1])[None, :, None] * sf + torch.arange(kt * kf) % kf - (kf - 1) // 2
     if not torch.equal(torch.where((t >= 0) & (f >= 0) & (f < op.width), t * op.width + f, ZERO), p):
-        raise Refused("its windows are not a causal convolution", "pad time only on the left")
+        raise Refused("its windows are not a causal convolution", retrain("pad time only on the left"))
     return w.reshape(len(w), 1, kt, kf), (st, sf)
 
 

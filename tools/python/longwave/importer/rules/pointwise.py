@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import torch
 
-from ..errors import Refused
+from ..errors import NoOp, Refused, retrain
 from ..places import NONE, ZERO, Placed, paired, per_feature, separate
 from .linear import matrix
 from .unary import FLOAT64, MOST, TABLE, Argument
@@ -27,7 +27,7 @@ def meaning(n, kind: str) -> tuple[str, dict]:
             numbers = {name: float(argument(n, a) if isinstance(a, Argument) else a) for name, a in line.attributes.items()}
             return line.op, {name: min(max(number, -MOST), MOST) for name, number in numbers.items()}
     given = ", ".join(f"{a.name}={argument(n, a)}" for a in TABLE[kind][0].when)
-    raise Refused(f"{given} has no op", "use the defaults of torch")
+    raise NoOp(f"{given} has no op", retrain("use the defaults of torch"))
 
 
 def unary(importer, n, kind: str) -> Placed:
@@ -71,7 +71,7 @@ def repeated(importer, n, x: Placed, rows: Placed) -> Placed:
     shape = torch.broadcast_shapes(x.at.shape, rows.at.shape)
     p, q = rows.at.expand(shape), x.at.expand(shape)
     if importer.op(rows).rows > 1 and len((p // importer.op(rows).width).unique()) == 1:
-        raise Refused("one operand is one row of a sequence, and the other is none", "take the first or the last row, or a mean over all")
+        raise Refused("one operand is one row of a sequence, and the other is none", retrain("take the first or the last row, or a mean over all"))
     value = graph.emit("repeat", [rows.value, graph.flat(x.value)], width=width)
     importer.looks_ahead(n)
     return Placed(value, torch.where(p < 0, p, torch.where(q < 0, q, p // importer.op(rows).width * width + q)))
@@ -82,7 +82,7 @@ def arithmetic(importer, n) -> Placed:
     if kind == "rsub":
         kind, x, y = "sub", y, x
     if n.kwargs.get("rounding_mode"):
-        raise Refused("rounds its result", "divide without rounding_mode")
+        raise NoOp("rounds its result", retrain("divide without rounding_mode"))
     factor = n.kwargs.get("alpha", n.args[2] if len(n.args) > 2 and kind in ("add", "sub") else 1)
     if importer.varies(x) and importer.varies(y):
         a, b = importer.settled(x), importer.settled(y)
@@ -114,9 +114,9 @@ def power(importer, n) -> Placed:
     if exponent == 1:
         return x
     if not isinstance(exponent, (int, float)):
-        raise Refused("an exponent that is a tensor has no op", "write (exponent * x.log()).exp() where x is positive")
+        raise NoOp("an exponent that is a tensor has no op", "write (exponent * x.log()).exp() where x is positive")
     if exponent not in (2, 3, 0.5, -1, -0.5):
-        raise Refused(f"power {exponent} has no op", "use powers 2, 3, 0.5, -1 and -0.5")
+        raise NoOp(f"power {exponent} has no op", retrain("use powers 2, 3, 0.5, -1 and -0.5"))
     if exponent in (2, 3):
         squared = Placed(graph.emit("square", [x.value]), x.at)
         return squared if exponent == 2 else paired(graph, "mul", squared, x)

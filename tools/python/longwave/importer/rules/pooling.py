@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import torch
 
-from ..errors import Refused, retrain
+from ..errors import NoOp, Refused, retrain
 from ..places import NONE, Placed, natural, paired
 from .convolution import both, centred, late, leading, option, result, short
 from .reduce import reduced
@@ -44,7 +44,7 @@ def pool2d(importer, n) -> Placed:
     if zeros or channels * bands != op.width or (op.dims != (bands, channels) and bands > 1) or not torch.equal(order, torch.arange(op.width)):
         raise Refused("pools something else than a whole image that a convolution made", "pool the image as the convolution made it")
     if bands > 1 and channels == 1:
-        raise Refused("pools the frequencies of one channel", "use at least 2 channels")
+        raise Refused("pools the frequencies of one channel", retrain("use at least 2 channels"))
     return window.emit(importer, n, x.value, channels, time, bands)
 
 
@@ -59,7 +59,7 @@ class Window:
         after = 4
         if self.mode == "max":
             if any(d != 1 for d in both(option(n, 4, "dilation", 1), axes)):
-                raise Refused("pools with dilation", "use dilation=1")
+                raise NoOp("pools with dilation", retrain("use dilation=1"))
             after = 5
         if option(n, after, "ceil_mode", False) and self.rounded(n, axes):
             raise Refused("rounds the number of rows up", retrain("use ceil_mode=False"))
@@ -120,9 +120,9 @@ class Window:
         if lag < 0 and self.mode == "mean" and len(self.size) == 1:
             return self.ahead(importer, n, value, channels, -lag)
         if lag < 0:
-            raise Refused(f"looks {-lag} rows ahead", f"pad rows in front only: {-lag} more, and cut the result")
+            raise Refused(f"looks {-lag} rows ahead", retrain(f"pad rows in front only: {-lag} more, and cut the result"))
         if lag >= stride:
-            raise Refused("pads as many rows as a window has", "use a smaller padding")
+            raise Refused("pads as many rows as a window has", retrain("use a smaller padding"))
         graph = importer.graph
         rows = graph.ops[value].rows // stride
         out_f = (bands + 2 * pf - kf) // sf + 1

@@ -3,24 +3,24 @@ from __future__ import annotations
 
 import torch
 
-from ..errors import Refused
+from ..errors import NoOp, Refused, retrain
 from ..places import Placed, features, natural
 from ..probe import time_axis
 
 PARTS = {"lstm": 4, "gru": 3}
-ONE_WAY = "a forward layer streams; a bidirectional one has no op"
+ONE_WAY = retrain("use a forward layer, which streams; a bidirectional one has no op")
 
 
 def recurrent(importer, n) -> list[Placed | None]:
     """The rows of the last layer, and the last row of each layer. The cell state of an LSTM is not a result."""
     kind = importer.kind(n)
     if isinstance(n.args[2], bool):  # lstm.data, gru.data
-        raise Refused("reads a packed sequence", "run it on one sequence, without pack_padded_sequence")
+        raise NoOp("reads a packed sequence", "run it on one sequence, without pack_padded_sequence")
     source, start, parameters, biased, layers, _, _, both_ways, _ = n.args[:9]
     if both_ways:
-        raise Refused("is bidirectional: it reads the sequence backwards", ONE_WAY)
+        raise NoOp("is bidirectional: it reads the sequence backwards", ONE_WAY)
     if len(parameters) != layers * (4 if biased else 2):
-        raise Refused("has projections", "use proj_size=0 and a linear layer")
+        raise NoOp("has projections", retrain("use proj_size=0 and a linear layer"))
     for state in start if isinstance(start, (list, tuple)) else [start]:
         if importer.varies(state) or bool(importer.constant(state).any()):
             raise Refused("its state does not begin with zeros", "call it without a state")
@@ -69,7 +69,7 @@ def states(graph, values: list[int], batch_axes: int) -> Placed:
 
 
 def other_cell(importer, n):
-    raise Refused("a recurrence without gates has no op", "use LSTM or GRU")
+    raise NoOp("a recurrence without gates has no op", retrain("use LSTM or GRU"))
 
 
 RULES = {"lstm": recurrent, "gru": recurrent, "rnn_tanh": other_cell, "rnn_relu": other_cell}

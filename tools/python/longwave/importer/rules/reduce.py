@@ -107,7 +107,7 @@ def adaptive(importer, n):
     elif mode == "mean":
         out = matrix(importer, n)
     else:
-        raise Refused("takes the largest of features", "take the largest value over time only")
+        raise Refused("takes the largest of features", retrain("take the largest value over time only"))
     return [out, None] if mode == "max" else out
 
 
@@ -117,7 +117,7 @@ def largest(importer, n):
     dims = axes(x, n.args[1] if len(n.args) > 1 else n.kwargs.get("dim"))
     keep = n.args[2] if len(n.args) > 2 else n.kwargs.get("keepdim", False)
     if importer.op(x).timeless or not over_time(importer, x, dims):
-        raise Refused("takes the largest of features", "take the largest value over time only")
+        raise Refused("takes the largest of features", retrain("take the largest value over time only"))
     out = reduced(importer, x, dims, "max", keep)
     return [out, None] if kind == "max" and len(n.args) > 1 else out
 

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..errors import Refused
+from ..errors import Refused, retrain
 from ..export import call
 from ..places import ZERO, Placed
 
@@ -57,7 +57,7 @@ def windowed(importer, n, x: Placed, window: Tensor) -> Placed:
 
 def power_of(importer, frame: int, n_fft: int) -> int:
     if n_fft & (n_fft - 1):
-        raise Refused(f"a transform of {n_fft} samples", "use a power of two: a longer n_fft pads with zeros")
+        raise Refused(f"a transform of {n_fft} samples", retrain("use a power of two: a longer n_fft pads with zeros"))
     return importer.graph.emit("power_spectrum", [frame], [], {"n_fft": n_fft}, n_fft // 2 + 1)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 import torch
 import torch.nn.functional as F
 
-from ..errors import Refused
+from ..errors import NoOp, Refused, retrain
 from ..places import NONE, Placed
 from .convolution import both, leading, option, short
 
@@ -18,9 +18,9 @@ def conv_transpose1d(importer, n) -> Placed:
     if op.timeless or x.at.dim() != 3 or x.at.shape[0] != 1:
         raise Refused("not a sequence with a batch of 1", "convolve (1, channels, rows)")
     if groups != 1 or dilation != 1:
-        raise Refused(f"has groups={groups}, dilation={dilation}", "use a transposed convolution of one group without dilation")
+        raise NoOp(f"has groups={groups}, dilation={dilation}", retrain("use a transposed convolution of one group without dilation"))
     if padding:
-        raise Refused(f"cuts {padding} steps at the start: it looks ahead", "use padding=0 and cut the end")
+        raise Refused(f"cuts {padding} steps at the start: it looks ahead", retrain("use padding=0 and cut the end"))
     zeros, order = leading(x.at[0].T, op.width, op.rows)
     if zeros:
         raise Refused("its rows are not one time step each", "convolve all rows in order")
