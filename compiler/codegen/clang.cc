@@ -2,12 +2,22 @@
 #include "compiler/codegen/process.h"
 #include <cstdlib>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace longwave::compiler {
 
 namespace {
 
 constexpr int oldest = 19; // that reads the assembly of Halide's LLVM
+
+// The sizes of stack frames are what stack_bytes() reads (elf_stack.h).
+const std::vector<std::string> flags = {"-O2",
+                                        "-fPIC",
+                                        "-ffunction-sections",
+                                        "-fstack-size-section",
+                                        "-fno-unwind-tables",
+                                        "-fno-asynchronous-unwind-tables",
+                                        "-Wno-override-module"};
 
 // The first line of `PROGRAM --version`. Empty: not clang, or too old.
 std::string version_of(const std::string &program) {
@@ -20,6 +30,8 @@ std::string version_of(const std::string &program) {
 }
 
 } // namespace
+
+std::string Clang::version() const { return fmt::format("{} {}", version_, fmt::join(flags, " ")); }
 
 Expected<Clang> Clang::find() {
     if (const char *named = std::getenv("LONGWAVE_CLANG")) {
@@ -37,8 +49,8 @@ Expected<Clang> Clang::find() {
 Status Clang::compile(const targets::Target &target, const std::string &assembly, const std::string &object) const {
     std::vector<std::string> command = {program_};
     command.insert(command.end(), target.clang.begin(), target.clang.end());
-    command.insert(command.end(), {"-O2", "-fPIC", "-ffunction-sections", "-fno-unwind-tables",
-                                   "-fno-asynchronous-unwind-tables", "-Wno-override-module", "-c", assembly, "-o", object});
+    command.insert(command.end(), flags.begin(), flags.end());
+    command.insert(command.end(), {"-c", assembly, "-o", object});
     LW_ASSIGN(const auto run, run_process(command));
     if (run.exit_code == 0) return Status::ok();
     return Status::internal(fmt::format("{} ended with {}: {}", program_, run.exit_code, run.output));

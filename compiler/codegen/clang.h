@@ -13,7 +13,7 @@ public:
     // clang in PATH that is version 19 or later. Fault::device: there is none, with what to do.
     static Expected<Clang> find();
 
-    const std::string &version() const { return version_; } // what the program says
+    std::string version() const; // what the program says, and the flags: objects of others differ
 
     // Errors: Fault::internal, with the words of clang.
     Status compile(const targets::Target &target, const std::string &assembly, const std::string &object) const;

@@ -12,6 +12,7 @@ namespace longwave::compiler {
 struct LinkedCode {
     std::vector<uint8_t> image;    // free of relocations; some targets need it at a multiple of 4096
     std::vector<uint32_t> entries; // offset of each kernel's function, in the order of the specifications
+    uint64_t stack_bytes = 0;      // of the kernel that needs most; 0: not known for this target
 };
 
 // `specs`: of kernels that `options` compiled. They come from the cache, or are compiled again.

@@ -35,4 +35,21 @@ inline bool is_control(uint32_t code) {
 // Compiled models may have them, model folders may not.
 inline bool is_direction_mark(uint32_t code) { return code == 0x61c || code == 0x200e || code == 0x200f; }
 
+// Characters that a reader cannot see: Unicode 15's categories Cc, Cf, Zl and Zp, and
+// Default_Ignorable_Code_Point. names_test compares the table with that of Python.
+inline bool is_unseen(uint32_t code) {
+    constexpr struct {
+        uint32_t first, last;
+    } ranges[] = {{0x00, 0x1f},       {0x7f, 0x9f},       {0xad, 0xad},       {0x34f, 0x34f},
+                  {0x600, 0x605},     {0x61c, 0x61c},     {0x6dd, 0x6dd},     {0x70f, 0x70f},
+                  {0x890, 0x891},     {0x8e2, 0x8e2},     {0x115f, 0x1160},   {0x17b4, 0x17b5},
+                  {0x180b, 0x180f},   {0x200b, 0x200f},   {0x2028, 0x202e},   {0x2060, 0x206f},
+                  {0x3164, 0x3164},   {0xfe00, 0xfe0f},   {0xfeff, 0xfeff},   {0xffa0, 0xffa0},
+                  {0xfff0, 0xfffb},   {0x110bd, 0x110bd}, {0x110cd, 0x110cd}, {0x13430, 0x1343f},
+                  {0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a}, {0xe0000, 0xe0fff}};
+    for (const auto &range : ranges)
+        if (code <= range.last) return code >= range.first;
+    return false;
+}
+
 } // namespace longwave

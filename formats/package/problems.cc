@@ -12,9 +12,9 @@ static std::string escaped(std::string_view text) {
     for (size_t i = 0; i < text.size();) {
         const Character c = character_at(reinterpret_cast<const uint8_t *>(text.data()) + i, text.size() - i);
         const size_t bytes = std::max<uint32_t>(c.bytes, 1);
-        char code[8];
-        if (c.bytes > 0 && (is_control(c.code) || is_direction_mark(c.code))) {
-            std::snprintf(code, sizeof code, c.code < 0x80 ? "\\x%02x" : "\\u%04x", c.code);
+        char code[12];
+        if (c.bytes > 0 && is_unseen(c.code)) {
+            std::snprintf(code, sizeof code, c.code < 0x80 ? "\\x%02x" : c.code > 0xffff ? "\\U%08x" : "\\u%04x", c.code);
             out += code;
         } else {
             out += text.substr(i, bytes);

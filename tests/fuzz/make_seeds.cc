@@ -394,6 +394,35 @@ void dictionaries() {
                     "\"\n\"data\"\n\"fLaC\"\n\"OggS\"\n\"LIST\"\n\"fact\"\n\"\\xff\\xff\\xff\\xff\"\n"));
 }
 
+// Conversations with a longwave-runner: for `runner` messages, for `replies` what is asked and which
+// replies lie.
+void conversations() {
+    const auto message = [](uint8_t what, uint8_t which, const std::vector<uint8_t> &payload) {
+        std::vector<uint8_t> bytes = {what, which, static_cast<uint8_t>(payload.size()),
+                                      static_cast<uint8_t>(payload.size() >> 8)};
+        bytes.insert(bytes.end(), payload.begin(), payload.end());
+        return bytes;
+    };
+    for (uint8_t model = 0; model < 5; model++) {
+        std::vector<uint8_t> talk = {static_cast<uint8_t>(model << 1)}, asked = {model};
+        const uint8_t format = model == 2 ? 2 : 0; // token ids
+        for (const auto &part :
+             {message(2, 0, {}), message(4, 0, {0, 0, 0, 0, format, 0, 0, 0}), message(4, 0, {0, 0, 0, 0, format, 0, 0, 0}),
+              message(0x45, 0, std::vector<uint8_t>(80)), message(9, 0, {}), message(0x48, 1, std::vector<uint8_t>(20)),
+              message(11, 1, {0, 0, 0, 0}), message(6, 1, {}), message(7, 1, {}), message(12, 0, {})})
+            talk.insert(talk.end(), part.begin(), part.end());
+        put("runner/talk" + std::to_string(model), talk);
+        for (uint8_t lie = 0; lie < 11; lie++) {
+            std::vector<uint8_t> bytes = asked;
+            for (const uint8_t kind : {0, 1, 2, 2, 9, 6, 5, 7, 8, 3, 4, 9}) {
+                bytes.insert(bytes.end(), {0, kind, 40, 0, 7, 1});
+                if (kind == 9) bytes.insert(bytes.end(), {lie, 1, 2, 3, 4, 5, 6, 7, 8, 9});
+            }
+            put("replies/lie" + std::to_string(model) + "_" + std::to_string(lie), bytes);
+        }
+    }
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -407,6 +436,7 @@ int main(int argc, char **argv) {
     graphs();
     tools_files();
     sounds();
+    conversations();
     dictionaries();
     return 0;
 }

@@ -4,6 +4,7 @@
 #include "formats/package/file_bytes.h"
 #include "tools/cli/commands/compile_static.h"
 #include "tools/cli/output/text.h"
+#include "tools/cli/remote/process_channel.h"
 
 namespace longwave::oracles {
 
@@ -16,6 +17,7 @@ Expected<cli::Model> open_contained(const package::Package &package, compiler::O
     flags.emit = "static";
     cli::StaticLibrary library(flags, options, path);
     LW_ASSIGN(compiler::Compiled compiled, compiler::compile(package, library.options()));
+    const std::vector<uint8_t> artifact = compiled.artifact;
     LW_TRY(library.prepare(compiled.artifact));
     nlohmann::ordered_json report = nlohmann::ordered_json::parse(compiled.report);
     LW_TRY(library.write(compiled.artifact, report));
@@ -23,12 +25,12 @@ Expected<cli::Model> open_contained(const package::Package &package, compiler::O
     for (const std::string &word : cli::split(command, ' '))
         if (!word.empty()) words.push_back(word);
     words.push_back(path);
-    LW_ASSIGN(std::shared_ptr<cli::Remote> remote, cli::Remote::start(std::move(words)));
+    LW_ASSIGN(std::unique_ptr<cli::Channel> channel, cli::ProcessChannel::start(std::move(words), 600));
     std::vector<uint8_t> weights;
     if (!library.weights_path().empty()) {
         LW_ASSIGN(weights, package::read_file(library.weights_path(), uint64_t{1} << 32));
     }
-    return cli::Model::open(weights, "", std::move(remote));
+    return cli::Model::open(artifact, "", std::make_shared<cli::Remote>(std::move(channel)), &weights);
 }
 
 } // namespace longwave::oracles

@@ -10,11 +10,11 @@ everywhere (docs/numerics.md). A state that is saved here continues there.
 import dataclasses
 import glob
 import pathlib
-import re
 import shutil
 import sys
 import tempfile
 
+from size_table import check_table, sizes_of
 from static_program import (RECORDING, ROOT, Program, check_library, cut_recording, distance, executed, has_clang, make_counter, make_example, make_models, needs, read_rows,
                             run, skip, words_of, words_of_file)
 
@@ -107,14 +107,16 @@ def check_board(program, machine, build):
     if not shutil.which("qemu-system-aarch64"):
         skip("needs qemu-system-aarch64 for the part without an operating system; all else passed")
     make_example(program, f"CC={machine.cc[0]}", "board")
-    check_sizes(make_example(program, "run"), expected)
+    output = make_example(program, "run")
+    check_sizes(output, expected)
+    check_table(output, "arm64")
 
 
 def check_sizes(output, expected):
     """Words and sizes that examples/static/board.c printed."""
     print(output, end="")
     assert words_of(output) == expected, output
-    sizes = {what.strip(): int(bytes_) for what, bytes_ in re.findall(r"^((?:flash|memory) .*?)\s(\d+)$", output, re.M)}
+    sizes = sizes_of(output)
     assert sizes["flash  all but plan, weights, tables"] <= CODE, sizes
     assert sizes["memory all"] <= MEMORY, sizes
 

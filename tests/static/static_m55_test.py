@@ -14,10 +14,13 @@ import subprocess
 import sys
 import tempfile
 
+from size_table import check_table, sizes_of
 from static_cross_test import Machine, check_model, check_sizes, runtime_of, needs_headers
-from static_program import ROOT, Program, cut_recording, has_clang, make_counter, make_example, make_models, needs, run, skip, words_of_file
+from static_program import (ROOT, Program, cut_recording, has_clang, make_counter, make_example, make_models, needs, run, skip, words_of,
+                            words_of_file)
 
 TARGET, INSTRUCTIONS = "cortex-m55", 300_000  # in a block of 320 samples, push and pull included
+FRAMES = 256  # bytes of stack of the example's own functions, at most
 CC = ["arm-none-eabi-gcc", "-mcpu=cortex-m55", "-mthumb", "-mfloat-abi=hard", "--specs=rdimon.specs", "-nostartfiles", "-T", ROOT / "tests/static/m55.ld",
       "-Wl,--no-enum-size-warning", "-Wl,-z,noexecstack", ROOT / "tests/static/m55_start.c"]
 QEMU = ["timeout", "600", "qemu-system-arm", "-M", "mps3-an547", "-nic", "none", "-display", "none", "-monitor", "none", "-serial", "none"]
@@ -34,8 +37,38 @@ def has_newlib():
     return pathlib.Path(found).is_file()
 
 
-def make_board(program, *arguments):
-    make_example(program, "-B", "CC=arm-none-eabi-gcc", *arguments, "m55")
+def make_board(program, *arguments, name="kws"):
+    make_example(program, "-B", "CC=arm-none-eabi-gcc", *arguments, "m55", name=name)
+
+
+def check_stack(program, output):
+    """The macro of the header is an upper limit. `main` and the functions of the example are above the library's."""
+    used, limit = sizes_of(output)["memory stack, at most"], program.sizes["STACK_BYTES"]
+    print(f"stack: {used} bytes used, STACK_BYTES {limit}")
+    assert used - FRAMES <= limit <= used + 2 * used // 3 + 1024, (used, limit)
+
+
+def check_int8(program, build):
+    """The words at the times of the compiled file, their scores within rounding, with int8 weights."""
+    loaded, package, flags = program.folder / "kws8.lw", ROOT / "examples/kws/model", ["--weights", "int8"]
+    run(program.longwave, "compile", package, "-o", loaded, "--target", "host", "--stream", "--no-whole", "--cache", program.cache, *flags)
+    program.compile(package, "kws8", *flags)
+    make_board(program, name="kws8")
+    output = make_example(program, "run-m55", name="kws8")
+    print(output, end="")
+    heard, expected = words_of(output), words_of_file(program, build, loaded)
+    assert [word[:2] for word in heard] == [word[:2] for word in expected], (heard, expected)
+    assert all(abs(a[2] - b[2]) <= 1 for a, b in zip(heard, expected)), (heard, expected)
+    check_stack(program, output)
+    check_table(output, "Cortex-M55, int8")
+
+
+def check_other_cpus(program):
+    """The header refuses a program for a CPU that lacks Helium, with the reason."""
+    for cpu in ("cortex-m4", "cortex-m7"):
+        done = subprocess.run(["arm-none-eabi-gcc", f"-mcpu={cpu}", "-mthumb", "-mfloat-abi=hard", "-fsyntax-only", "-I", ROOT / "runtime/include", "-x", "c", program.header],
+                              capture_output=True, text=True)
+        assert done.returncode != 0 and "Cortex-M with Helium" in done.stderr, done.stderr
 
 
 def instructions_of(program, seconds, counter):
@@ -81,8 +114,13 @@ def main():
             check_model(program, machine, build, name, package, samples, flags)
         check_long_helpers(program, machine)
         make_board(program)
-        check_sizes(make_example(program, "run-m55"), words_of_file(program, build, program.folder / "kws.lw"))
+        output = make_example(program, "run-m55")
+        check_sizes(output, words_of_file(program, build, program.folder / "kws.lw"))
+        check_stack(program, output)
+        check_table(output, "Cortex-M55")
         check_instructions(program)
+        check_other_cpus(program)
+        check_int8(program, build)
 
 
 if __name__ == "__main__":

@@ -114,10 +114,10 @@ def words_of(output):
     return [(int(ms), word, int(percent)) for ms, word, percent in re.findall(r"^(\d+) ms  (\S+)  (\d+) %", output, re.M)]
 
 
-def make_example(program, *arguments):
-    """Builds examples/static with the keyword model that the program compiled last."""
+def make_example(program, *arguments, name="kws"):
+    """Builds examples/static with a keyword model that the program compiled."""
     for suffix in (".a", ".h"):
-        (program.folder / f"kws12{suffix}").write_bytes((program.folder / f"kws{suffix}").read_bytes())
+        (program.folder / f"kws12{suffix}").write_bytes((program.folder / f"{name}{suffix}").read_bytes())
     return run("make", "-s", "-C", ROOT / "examples/static", f"OUT={program.folder}", f"RUNTIME={program.runtime}", *arguments)
 
 

@@ -13,7 +13,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CC = ["clang", "--target=wasm32-wasi", "-msimd128", "-mbulk-memory", "-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", "-I", ROOT, "-I", ROOT / "runtime/include"]
-SOURCES = ["main.c", "describe.c"]
+SOURCES = ["main.c", "serve.c"]
 
 
 def build_objects(folder, runtime, run):

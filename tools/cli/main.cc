@@ -2,6 +2,7 @@
 // code.
 #include "compiler/driver/compile.h"
 #include "tools/cli/commands/command.h"
+#include "tools/cli/output/printable.h"
 #include "tools/cli/process/interruption.h"
 #include <cstdio>
 #include <cstdlib>
@@ -31,7 +32,7 @@ int exit_code(Fault fault) {
 // Output that did not reach the disk or the pipe is a failure, of `--version` as well.
 int ended(int code) {
     if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return code;
-    std::fprintf(stderr, "error: standard output cannot be written\n");
+    print_text(stderr, "error: standard output cannot be written\n");
     return code ? code : exit_code(Fault::device);
 }
 
@@ -72,14 +73,14 @@ int main(int argc, char **argv) {
                                 add_sign(program),     add_manual(program)};
     if (argc > 2 && std::string(argv[1]) == "bench" && is_bench_program(argv[2])) {
         const Status status = bench_program(argv[2], argv + 3);
-        std::fprintf(stderr, "error: %s\n", status.message().c_str());
+        print_text(stderr, "error: %s\n", status.message().c_str());
         return exit_code(status.fault());
     }
     if (const std::optional<int> code = program.parse(argc, argv)) return ended(*code);
     for (const Command &command : commands) {
         if (!command.flags->parsed()) continue;
         const Status status = command.run();
-        if (!status) std::fprintf(stderr, "error: %s\n", status.message().c_str());
+        if (!status) print_text(stderr, "error: %s\n", status.message().c_str());
         const int code = ended(exit_code(status.fault()));
         if (code == 0) end_if_stopped();
         return code;
@@ -98,9 +99,9 @@ int main(int argc, char **argv) {
     try {
         return longwave::cli::main(argc, argv);
     } catch (const std::bad_alloc &) {
-        std::fprintf(stderr, "error: not enough memory\n");
+        std::fputs("error: not enough memory\n", stderr); // print_text takes memory
     } catch (const std::exception &error) { // a defect: the libraries report errors through Status
-        std::fprintf(stderr, "error: internal: %s\n", error.what());
+        longwave::cli::print_text(stderr, "error: internal: %s\n", error.what());
     }
     return 4;
 }

@@ -29,18 +29,12 @@ static inline uint8_t *buffer_grow(Buffer *b, size_t n) {
     return b->data + b->size - n;
 }
 static inline void put(Buffer *b, const void *bytes, size_t n) {
-    uint8_t *to = buffer_grow(b, n);
-    if (to && n > 0) memcpy(to, bytes, n);
+    uint8_t *to = n > 0 ? buffer_grow(b, n) : NULL;
+    if (to) memcpy(to, bytes, n);
 }
 static inline void put_u32(Buffer *b, uint32_t value) { put(b, &value, sizeof value); }
 static inline void put_u64(Buffer *b, uint64_t value) { put(b, &value, sizeof value); }
 static inline void put_f64(Buffer *b, double value) { put(b, &value, sizeof value); }
-static inline void put_text(Buffer *b, const char *text) {
-    const size_t n = text ? strlen(text) : 0;
-    put_u32(b, (uint32_t)n);
-    put(b, text ? text : "", n);
-}
-
 typedef struct {
     const uint8_t *at;
     size_t left;

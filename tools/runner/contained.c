@@ -41,18 +41,6 @@ void end_stream(lw_stream *stream) {
     free(stream);
 }
 
-lw_status new_spotter(const lw_model *model, const lw_spotter_options *options, lw_spotter **spotter) {
-    size_t size, alignment;
-    const lw_status status = lw_spotter_size(model, options, &size, &alignment);
-    if (status != LW_OK) return status;
-    void *memory = new_memory(size, alignment);
-    return memory ? lw_spotter_init(model, options, memory, size, spotter) : LW_NO_MEMORY;
-}
-void end_spotter(lw_spotter *spotter) {
-    lw_spotter_destroy(spotter);
-    free(spotter);
-}
-
 /* The library has no golden vectors: the compiler ran them. */
 lw_status verify_model(const lw_model *model, double *worst) {
     (void)model, (void)worst;

@@ -15,9 +15,4 @@ lw_status new_stream(const lw_model *model, const lw_stream_options *options, lw
 }
 void end_stream(lw_stream *stream) { lw_stream_destroy(stream); }
 
-lw_status new_spotter(const lw_model *model, const lw_spotter_options *options, lw_spotter **spotter) {
-    return lw_spotter_create(model, options, spotter);
-}
-void end_spotter(lw_spotter *spotter) { lw_spotter_destroy(spotter); }
-
 lw_status verify_model(const lw_model *model, double *worst) { return lw_model_verify(model, worst); }

@@ -3,7 +3,6 @@
 #include "board.h"
 
 extern const int16_t recording[], recording_end[];
-static const int16_t *next_sample = recording;
 
 static void semihosting(uint32_t operation, const void *parameter) {
     register uint32_t r0 __asm__("r0") = operation;
@@ -25,11 +24,45 @@ static void leave(uint32_t code) {
     }
 }
 
-int board_start(void) { return 0; }
+/* ---- samples ----
+ * DMA writes into a ring of two halves and interrupts after each of them. The program reads the half
+ * that is complete, while DMA fills the other one. */
+enum { half = 160 }; /* samples: 10 ms */
+static int16_t ring[2][half];
+static volatile uint32_t filled; /* halves, by the interrupt */
+static volatile uint32_t taken;  /* halves, by the program */
+
+/* A DMA interrupt is its second line alone, and clears the flag of its device. Here the timer copies
+ * a half of the recording first. It waits for the program, which DMA does not. */
+static const int16_t *volatile next_sample = recording;
+void board_interrupt(void) {
+    if (filled != taken || next_sample == recording_end) return;
+    const int16_t *from = next_sample;
+    for (size_t i = 0; i < half; i++) ring[filled % 2][i] = from < recording_end ? *from++ : 0;
+    next_sample = from;
+    filled++;
+}
+
+int board_start(void) {
+    volatile uint32_t *const timer = (volatile uint32_t *)0xE000E010;
+    timer[1] = 10000; /* reload value */
+    timer[2] = 0;
+    timer[0] = 7; /* on, with interrupts, by the clock of the CPU */
+    return 0;
+}
 
 size_t board_samples(int16_t *samples, size_t n) {
+    static size_t at; /* in the half that is read */
+    for (;;) {
+        const int over = next_sample == recording_end; /* before `filled`, which the interrupt changes with it */
+        if (filled != taken) break;
+        if (over) return 0;
+        __asm__ volatile("wfi");
+    }
     size_t given = 0;
-    while (given < n && next_sample < recording_end) samples[given++] = *next_sample++;
+    while (given < n && at < half) samples[given++] = ring[taken % 2][at++];
+    if (filled - taken > 1) board_fail("samples were lost: the program is too slow for the microphone");
+    if (at == half) at = 0, taken++;
     return given;
 }
 

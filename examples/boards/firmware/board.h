@@ -8,6 +8,8 @@ int board_start(void);
 /* Waits for 16-bit mono samples at the rate of the model, and says how many there are: at most `n`.
  * 0: no more will come. */
 size_t board_samples(int16_t *samples, size_t n);
+/* The interrupt of the microphone's DMA, at each half of its ring. It calls nothing of the library. */
+void board_interrupt(void);
 /* A word was heard, so many milliseconds after the start. */
 void board_word(const char *word, unsigned percent, uint32_t ms);
 /* Nothing works any more; `why` is one line. Never returns. */

@@ -1,5 +1,5 @@
-/* Reset of a Cortex-M with floating point. Interrupts that your board uses belong behind the sixteen
- * exceptions of the table. */
+/* Reset of a Cortex-M with floating point. Interrupts of your board belong after the sixteen
+ * exceptions of the table. The last of these, the timer SysTick, stands for the interrupt of DMA. */
 #include "board.h"
 
 extern unsigned char data_begin[], data_end[], data_in_flash[], bss_begin[], bss_end[], stack_top[];
@@ -18,4 +18,5 @@ static void reset(void) {
 static void fault(void) { board_fail("a fault of the CPU"); }
 
 __attribute__((section(".vectors"), used)) void (*const vectors[16])(void) = {
-    (void (*)(void))stack_top, reset, fault, fault, fault, fault, fault, fault, 0, 0, 0, fault, fault, 0, fault, fault};
+    (void (*)(void))stack_top, reset, fault, fault, fault, fault, fault, fault, 0, 0, 0, fault, fault, 0, fault,
+    board_interrupt};

@@ -19,10 +19,22 @@ export function check(wasm, status) {
   if (status !== 0) throw new Error(textAt(wasm, wasm.error()) || `status ${status}`);
 }
 
-/** The text of a C string: labels and messages, which are ASCII. */
+/** The text of a C string: labels and messages, which are UTF-8. Other bytes become U+FFFD. */
 export function textAt(wasm, address) {
   const bytes = new Uint8Array(wasm.memory.buffer);
+  let end = address;
+  while (bytes[end] !== 0) end++;
   let text = "";
-  for (let i = address; bytes[i] !== 0; i++) text += String.fromCharCode(bytes[i]);
+  for (let at = address; at < end; ) {
+    const length = bytes[at] < 0xc0 ? 1 : bytes[at] < 0xe0 ? 2 : bytes[at] < 0xf0 ? 3 : 4;
+    const character = Array.from(bytes.subarray(at, Math.min(at + length, end)), (byte) => "%" + byte.toString(16).padStart(2, "0"));
+    try {
+      text += decodeURIComponent(character.join(""));
+      at += length;
+    } catch {
+      text += "\ufffd";
+      at++;
+    }
+  }
   return text;
 }

@@ -1,4 +1,5 @@
 #include "tools/cli/audio/score_panel.h"
+#include "tools/cli/output/printable.h"
 #include "tools/cli/output/text.h"
 #include <algorithm>
 #include <cmath>
@@ -25,15 +26,20 @@ std::string bar(double score, double threshold, size_t width) {
 
 } // namespace
 
+ScorePanel::ScorePanel(std::vector<std::string> labels, std::vector<float> thresholds)
+    : labels_(std::move(labels)), thresholds_(std::move(thresholds)) {
+    for (std::string &label : labels_) label = printable_start(label, 16);
+}
+
 std::string ScorePanel::draw(const std::vector<float> &scores, double seconds, size_t columns) {
     size_t longest = 1;
-    for (const std::string &label : labels_) longest = std::max(longest, std::min<size_t>(label.size(), 16));
+    for (const std::string &label : labels_) longest = std::max(longest, label.size());
     const size_t taken = longest + 10, width = columns > taken + 10 ? std::min<size_t>(columns - taken, 60) : 10;
     std::string text = lines_ ? format("\033[%zuA", lines_) : "";
     text += format("\033[2K%8.2f s\n", seconds);
     for (size_t i = 0; i < std::min(labels_.size(), scores.size()); i++) {
         const bool high = scores[i] >= thresholds_[i];
-        text += "\033[2K" + std::string(high ? "\033[1m" : "") + padded(printable(labels_[i].substr(0, 16)), longest) + " " +
+        text += "\033[2K" + std::string(high ? "\033[1m" : "") + padded(labels_[i], longest) + " " +
                 bar(scores[i], thresholds_[i], width) + format(" %5.3f", double{scores[i]}) + (high ? "\033[0m" : "") + "\n";
     }
     lines_ = std::min(labels_.size(), scores.size()) + 1;

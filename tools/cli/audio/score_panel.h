@@ -8,8 +8,7 @@ namespace longwave::cli {
 class ScorePanel {
 public:
     // `thresholds`: by label; above 1: a label that never fires.
-    ScorePanel(std::vector<std::string> labels, std::vector<float> thresholds)
-        : labels_(std::move(labels)), thresholds_(std::move(thresholds)) {}
+    ScorePanel(std::vector<std::string> labels, std::vector<float> thresholds);
 
     // Text that replaces the bars that stand there. `columns` of the terminal.
     std::string draw(const std::vector<float> &scores, double seconds, size_t columns = 80);

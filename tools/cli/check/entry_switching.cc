@@ -99,7 +99,7 @@ private:
                 if (output.clock_num == 0 ||
                     reference_.model().stream_output(output.name) != static_cast<int>(row.index))
                     continue;
-                if ((row.row + 1) * output.width <= reference_.offline[i].size())
+                if (row.row < reference_.offline[i].size() / output.width)
                     compare(i, row.row, row.data);
             }
         };

@@ -1,6 +1,7 @@
 #include "tools/cli/command_line/command_line.h"
 #include "tools/cli/command_line/number_rule.h"
 #include "tools/cli/command_line/similar_words.h"
+#include "tools/cli/output/printable.h"
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <limits>
@@ -249,8 +250,8 @@ static std::string in_words(const CLI::ParseError &error) {
 std::optional<int> CommandLine::parse(int argc, char **argv) {
     constexpr int usage = 2;
     if (const std::string unknown = argc > 1 ? unknown_command(argv[1]) : ""; !unknown.empty()) {
-        std::fprintf(stderr, "error: %s (%s --help lists the commands)\n", unknown.c_str(),
-                     app_->get_name().c_str());
+        print_text(stderr, "error: %s (%s --help lists the commands)\n", unknown.c_str(),
+                   app_->get_name().c_str());
         return usage;
     }
     try {
@@ -262,9 +263,9 @@ std::optional<int> CommandLine::parse(int argc, char **argv) {
         const std::string command = commands.empty() ? "" : " " + commands.front()->get_name();
         const bool none =
             commands.empty() && dynamic_cast<const CLI::RequiredError *>(&error) && !commands_.empty();
-        std::fprintf(stderr, "error: %s (%s%s --help lists the %s)\n",
-                     none ? "a command is required" : in_words(error).c_str(), app_->get_name().c_str(), command.c_str(),
-                     none ? "commands" : "options");
+        print_text(stderr, "error: %s (%s%s --help lists the %s)\n",
+                   none ? "a command is required" : in_words(error).c_str(), app_->get_name().c_str(), command.c_str(),
+                   none ? "commands" : "options");
         return usage;
     }
     return std::nullopt;

@@ -12,6 +12,7 @@
 #include "tools/cli/model/placement.h"
 #include "tools/cli/model/stream.h"
 #include "tools/cli/output/json_line.h"
+#include "tools/cli/output/printable.h"
 #include "tools/cli/output/text.h"
 #include "tools/cli/page/bench_page.h"
 #include "tools/cli/process/installed_program.h"
@@ -228,7 +229,7 @@ Status bench(const BenchFlags &flags) {
     if (flags.layers) {
         LW_ASSIGN(const ordered_json times, bench_layers(flags.model));
         LW_TRY(write_page(flags, times));
-        if (flags.json) std::printf("%s\n", json_line(times).c_str());
+        if (flags.json) print_text(stdout, "%s\n", json_line(times).c_str());
         else print_layers(times);
         return {};
     }
@@ -255,7 +256,7 @@ Status bench(const BenchFlags &flags) {
     }
     if (model.info.has_run) LW_TRY(bench_run(flags, model, json));
     LW_TRY(write_page(flags, json));
-    if (flags.json) std::printf("%s\n", json_line(json).c_str());
+    if (flags.json) print_text(stdout, "%s\n", json_line(json).c_str());
     else print_bench(json);
     return {};
 }

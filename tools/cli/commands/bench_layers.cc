@@ -4,6 +4,7 @@
 #include "tools/cli/model/artifact_file.h"
 #include "tools/cli/model/device.h"
 #include "tools/cli/model/status.h"
+#include "tools/cli/output/printable.h"
 #include "tools/cli/output/text.h"
 #include "tools/kernels/machine.h"
 #include <cstdio>
@@ -133,18 +134,18 @@ Expected<ordered_json> bench_layers(const ModelFlags &flags) {
 }
 
 void print_layers(const ordered_json &json) {
-    std::printf("layers    %u ticks on %s and %s, one thread, each layer timed alone\n",
-                json["ticks"].get<unsigned>(), json["processor"].get<std::string>().c_str(),
-                json["device"].get<std::string>().c_str());
+    print_text(stdout, "layers    %u ticks on %s and %s, one thread, each layer timed alone\n",
+               json["ticks"].get<unsigned>(), json["processor"].get<std::string>().c_str(),
+               json["device"].get<std::string>().c_str());
     for (const auto &layer : json["layers"]) {
-        std::printf("          %s %10.1f µs on the CPU,",
-                    padded(layer["layer"].get<std::string>(), 28).c_str(), layer["cpu_us"].get<double>());
-        if (layer["gpu_us"].is_null()) std::printf("  not supported\n");
-        else std::printf(" %10.1f µs on the GPU\n", layer["gpu_us"].get<double>());
+        print_text(stdout, "          %s %10.1f µs on the CPU,",
+                   padded(layer["layer"].get<std::string>(), 28).c_str(), layer["cpu_us"].get<double>());
+        if (layer["gpu_us"].is_null()) print_text(stdout, "  not supported\n");
+        else print_text(stdout, " %10.1f µs on the GPU\n", layer["gpu_us"].get<double>());
     }
-    std::printf("transfers %.1f µs per submission, %.1f µs per transfer and %.0f µs per MB\n",
-                json["submission_us"].get<double>(), json["move_us"].get<double>(),
-                json["byte_us"].get<double>() * 1e6);
+    print_text(stdout, "transfers %.1f µs per submission, %.1f µs per transfer and %.0f µs per MB\n",
+               json["submission_us"].get<double>(), json["move_us"].get<double>(),
+               json["byte_us"].get<double>() * 1e6);
 }
 
 } // namespace longwave::cli

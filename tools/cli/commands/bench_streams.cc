@@ -2,6 +2,7 @@
 #include "tools/cli/audio/samples.h"
 #include "tools/cli/model/status.h"
 #include "tools/cli/model/stream.h"
+#include "tools/cli/output/printable.h"
 #include "tools/cli/output/text.h"
 #include <algorithm>
 #include <cstdio>
@@ -80,17 +81,17 @@ Expected<ordered_json> bench_streams(const Model &model, uint32_t n, unsigned ro
 }
 
 void print_streams(const ordered_json &json) {
-    std::printf("streams   %u at once, one block of %u ticks each: median %.3f ms, worst %.3f ms",
-                json["streams"].get<unsigned>(), json["block"].get<unsigned>(),
-                json["round_ms"]["median"].get<double>(), json["round_ms"]["worst"].get<double>());
+    print_text(stdout, "streams   %u at once, one block of %u ticks each: median %.3f ms, worst %.3f ms",
+               json["streams"].get<unsigned>(), json["block"].get<unsigned>(),
+               json["round_ms"]["median"].get<double>(), json["round_ms"]["worst"].get<double>());
     if (json.contains("real_time_factor"))
-        std::printf(" · real-time factor %.5f", json["real_time_factor"].get<double>());
+        print_text(stdout, " · real-time factor %.5f", json["real_time_factor"].get<double>());
     if (json.contains("in_flight_round_ms"))
-        std::printf("\n          with a block in flight: median %.3f ms, worst %.3f ms",
-                    json["in_flight_round_ms"]["median"].get<double>(),
-                    json["in_flight_round_ms"]["worst"].get<double>());
-    std::printf("\n          created in %.1f ms, destroyed in %.1f ms\n", json["create_ms"].get<double>(),
-                json["destroy_ms"].get<double>());
+        print_text(stdout, "\n          with a block in flight: median %.3f ms, worst %.3f ms",
+                   json["in_flight_round_ms"]["median"].get<double>(),
+                   json["in_flight_round_ms"]["worst"].get<double>());
+    print_text(stdout, "\n          created in %.1f ms, destroyed in %.1f ms\n", json["create_ms"].get<double>(),
+               json["destroy_ms"].get<double>());
 }
 
 } // namespace longwave::cli

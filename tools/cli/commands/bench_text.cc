@@ -1,5 +1,6 @@
 #include "tools/cli/commands/bench_text.h"
 #include "tools/cli/audio/samples.h"
+#include "tools/cli/output/printable.h"
 #include "tools/cli/output/text.h"
 #include "tools/cli/text/generator.h"
 #include <algorithm>
@@ -94,14 +95,14 @@ Expected<ordered_json> bench_text(const Model &model, const std::string &path, d
 }
 
 void print_text(const ordered_json &text) {
-    std::printf("prompt    %u tokens: %.2f ms in blocks, %.2f ms one at a time (ratio %.1f)\n",
-                text["prompt_tokens"].get<unsigned>(), text["prompt_ms"].get<double>(),
-                text["prompt_in_steps_ms"].get<double>(),
-                text["prompt_in_steps_ms"].get<double>() / text["prompt_ms"].get<double>());
+    print_text(stdout, "prompt    %u tokens: %.2f ms in blocks, %.2f ms one at a time (ratio %.1f)\n",
+               text["prompt_tokens"].get<unsigned>(), text["prompt_ms"].get<double>(),
+               text["prompt_in_steps_ms"].get<double>(),
+               text["prompt_in_steps_ms"].get<double>() / text["prompt_ms"].get<double>());
     for (const auto &t : text["tokens"])
-        std::printf("token     after %u tokens: median %.1f µs, worst %.1f µs, %.0f tokens per second\n",
-                    t["behind"].get<unsigned>(), t["median_us"].get<double>(), t["worst_us"].get<double>(),
-                    t["per_second"].get<double>());
+        print_text(stdout, "token     after %u tokens: median %.1f µs, worst %.1f µs, %.0f tokens per second\n",
+                   t["behind"].get<unsigned>(), t["median_us"].get<double>(), t["worst_us"].get<double>(),
+                   t["per_second"].get<double>());
 }
 
 } // namespace longwave::cli

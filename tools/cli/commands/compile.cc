@@ -16,6 +16,7 @@
 #include "tools/cli/model/model.h"
 #include "tools/cli/model/signature.h"
 #include "tools/cli/output/json_line.h"
+#include "tools/cli/output/printable.h"
 #include "tools/cli/output/report.h"
 #include "tools/cli/output/text.h"
 #include "tools/cli/process/interruption.h"
@@ -99,7 +100,7 @@ Status compile(const CompileFlags &flags) {
     const double start = now();
     if (flags.package.empty()) return Status::usage("the model folder is missing (longwave compile --help)");
     LW_ASSIGN(compiler::Options options, options_of(flags));
-    LW_ASSIGN(const Emulators emulators, start_emulators(flags.emulators, options.targets));
+    LW_ASSIGN(const Emulators emulators, start_emulators(flags.emulators, options.targets, flags.emulator_timeout));
     LW_ASSIGN(package::Package package, package::read(flags.package));
     const std::string path = flags.output.empty() ? package.name + (flags.emit_static() ? ".a" : ".lw") : flags.output;
     StaticLibrary library(flags, options, path);
@@ -115,15 +116,15 @@ Status compile(const CompileFlags &flags) {
     if (report.is_discarded()) return Status::internal("the compile report is not valid JSON");
     const ordered_json build = report.value("build", ordered_json::object());
     if (build.contains("no_cache"))
-        std::fprintf(
-            stderr,
-            "note: no kernel cache, so every kernel was compiled: %s (choose a folder with --cache FOLDER)\n",
-            build["no_cache"].get<std::string>().c_str());
+        print_text(
+                   stderr,
+                   "note: no kernel cache, so every kernel was compiled: %s (choose a folder with --cache FOLDER)\n",
+                   build["no_cache"].get<std::string>().c_str());
     const ordered_json gpu = report.value("gpu", ordered_json::object());
     for (const auto &[key, what] : {std::pair{"no_runs", "offline runs"}, std::pair{"no_streams", "streams"}})
         if (gpu.contains(key))
-            std::fprintf(stderr, "note: no %s on %s, only on the CPU:\n%s\n", what,
-                         gpu["name"].get<std::string>().c_str(), gpu[key].get<std::string>().c_str());
+            print_text(stderr, "note: no %s on %s, only on the CPU:\n%s\n", what,
+                       gpu["name"].get<std::string>().c_str(), gpu[key].get<std::string>().c_str());
 
     PublicKey key = {};
     const bool without = flags.no_code || flags.no_golden; // then the file is another than the one that was checked
@@ -154,17 +155,17 @@ Status compile(const CompileFlags &flags) {
         report["output"] = path;
     } else {
         LW_ASSIGN(const std::string lines, report_text(report, "the compile report"));
-        std::fprintf(out, "%s%s", lines.c_str(), text(checks, flags.emit_static()).c_str());
+        print_text(out, "%s%s", lines.c_str(), text(checks, flags.emit_static()).c_str());
     }
     // A file that failed its check must not reach the disk.
     if (!checks.hold()) {
-        if (flags.json) std::fprintf(out, "%s\n", json_line(report).c_str());
+        if (flags.json) print_text(out, "%s\n", json_line(report).c_str());
         return Status::check("the stream does not equal the offline run; no file was written");
     }
     if (flags.emit_static()) {
         LW_TRY(library.write(artifact.bytes(), report));
         const std::string last = flags.json ? json_line(report) + "\n" : library.text();
-        std::fprintf(out, "%s", last.c_str());
+        print_text(out, "%s", last.c_str());
         return {};
     }
     if (flags.no_golden) {
@@ -183,7 +184,7 @@ Status compile(const CompileFlags &flags) {
             LW_ASSIGN(key, sign(artifact.bytes(), flags.sign, flags.version));
         }
         if (flags.json) report["signed_by"] = to_hex(key);
-        else std::fprintf(out, "signed    by %s\n", to_hex(key).c_str());
+        else print_text(out, "signed    by %s\n", to_hex(key).c_str());
     }
     if (flags.no_code)
         LW_TRY(write_output(kernels_path,
@@ -192,11 +193,11 @@ Status compile(const CompileFlags &flags) {
     if (without) report["artifact_bytes"] = size;
     LW_TRY(std::move(artifact).write());
     if (flags.no_code && !flags.json)
-        std::fprintf(out, "wrote     %s  %s\n", kernels_path.c_str(), bytes_text(kernels.size()).c_str());
+        print_text(out, "wrote     %s  %s\n", kernels_path.c_str(), bytes_text(kernels.size()).c_str());
     const std::string last =
         flags.json ? json_line(report) + "\n"
                    : wrote(path, size, now() - start, build) + needs_memory(report.value("open_bytes", uint64_t{0}), size);
-    std::fprintf(out, "%s", last.c_str());
+    print_text(out, "%s", last.c_str());
     return {};
 }
 
@@ -205,9 +206,9 @@ Status list_layers(bool json) {
     ordered_json names = ordered_json::array();
     for (const package::LayerType &type : package::layer_types()) names.push_back(type.name);
     std::sort(names.begin(), names.end());
-    if (json) std::printf("%s\n", json_line(names).c_str());
+    if (json) print_text(stdout, "%s\n", json_line(names).c_str());
     else
-        for (const auto &name : names) std::printf("%s\n", name.get<std::string>().c_str());
+        for (const auto &name : names) print_text(stdout, "%s\n", name.get<std::string>().c_str());
     return {};
 }
 

@@ -2,10 +2,10 @@
 #include "formats/package/file_bytes.h"
 #include "targets/target.h"
 #include "tools/cli/model/artifact_file.h"
+#include "tools/cli/output/printable.h"
 #include "tools/cli/output/text.h"
 #include "tools/cli/process/installed_program.h"
 #include <algorithm>
-#include <iostream>
 
 namespace longwave::cli {
 namespace {
@@ -51,6 +51,10 @@ void add_target_flags(CommandLine &app, CompileFlags &flags) {
            "once for each")
         ->single()
         ->value("COMMAND");
+    app.add_option("--emulator-timeout", flags.emulator_timeout,
+                   "Longest time that one answer of longwave-runner may take, in seconds")
+        ->value("SECONDS")
+        ->check(range(0.1, 86400.0));
     app.add_option(
            "--place", flags.place,
            "Device placement for offline runs on a GPU, separated by commas. LAYER=cpu runs a layer on the "
@@ -209,7 +213,7 @@ Expected<compiler::Options> options_of(const CompileFlags &flags) {
     options.gpu_variants = flags.gpu_variants;
     options.dump_after = flags.dump_after;
     options.timings = flags.timings;
-    options.dump = &std::cerr; // logs; stdout is for the report
+    options.dump = &printable_log(); // logs; stdout is for the report
     if (flags.kgen.empty()) {
         LW_ASSIGN(options.kgen, installed_kgen());
     } else {

@@ -7,6 +7,7 @@
 #include "tools/cli/model/model.h"
 #include "tools/cli/model/status.h"
 #include "tools/cli/output/json_line.h"
+#include "tools/cli/output/printable.h"
 #include "tools/cli/output/text.h"
 #include <cstdio>
 
@@ -71,10 +72,10 @@ Status microphones(bool json) {
     LW_ASSIGN(const auto list, list_microphones());
     for (const MicrophoneDescription &microphone : list) {
         const ordered_json line = {{"microphone", microphone.name}, {"description", microphone.description}};
-        if (json) std::printf("%s\n", json_line(line).c_str());
-        else std::printf("%-30s %s\n", microphone.name.c_str(), microphone.description.c_str());
+        if (json) print_text(stdout, "%s\n", json_line(line).c_str());
+        else print_text(stdout, "%-30s %s\n", microphone.name.c_str(), microphone.description.c_str());
     }
-    if (list.empty()) std::fprintf(stderr, "ALSA knows no microphone\n");
+    if (list.empty()) print_text(stderr, "ALSA knows no microphone\n");
     return {};
 }
 
@@ -85,23 +86,23 @@ Status devices(const DevicesFlags &flags) {
     const auto found = gpus();
     if (found) all.insert(all.end(), found->begin(), found->end());
     if (flags.json) {
-        for (const auto &device : all) std::printf("%s\n", json_line(device).c_str());
+        for (const auto &device : all) print_text(stdout, "%s\n", json_line(device).c_str());
     } else {
-        std::printf("cpu       runs %s\n", joined(all[0]["targets"]).c_str());
+        print_text(stdout, "cpu       runs %s\n", joined(all[0]["targets"]).c_str());
         for (size_t i = 1; i < all.size(); i++) {
             const ordered_json &gpu = all[i];
-            std::printf("%-9s %s (%s, Vulkan %s), %s shared, %u threads per workgroup, %s: %s\n",
-                        gpu["device"].get<std::string>().c_str(), gpu["name"].get<std::string>().c_str(),
-                        gpu["kind"].get<std::string>().c_str(), gpu["vulkan"].get<std::string>().c_str(),
-                        bytes_text(gpu["shared_bytes"]).c_str(), gpu["threads"].get<unsigned>(),
-                        bytes_text(gpu["memory_bytes"]).c_str(),
-                        gpu["missing"] != ""
-                            ? ("cannot be used: " + gpu["missing"].get<std::string>()).c_str()
-                        : gpu["targets"].empty() ? "runs no target"
-                                                 : ("runs " + joined(gpu["targets"])).c_str());
+            print_text(stdout, "%-9s %s (%s, Vulkan %s), %s shared, %u threads per workgroup, %s: %s\n",
+                       gpu["device"].get<std::string>().c_str(), gpu["name"].get<std::string>().c_str(),
+                       gpu["kind"].get<std::string>().c_str(), gpu["vulkan"].get<std::string>().c_str(),
+                       bytes_text(gpu["shared_bytes"]).c_str(), gpu["threads"].get<unsigned>(),
+                       bytes_text(gpu["memory_bytes"]).c_str(),
+                       gpu["missing"] != ""
+                           ? ("cannot be used: " + gpu["missing"].get<std::string>()).c_str()
+                       : gpu["targets"].empty() ? "runs no target"
+                                                : ("runs " + joined(gpu["targets"])).c_str());
         }
     }
-    if (!found) std::fprintf(stderr, "%s\n", found.status().message().c_str()); // a note, not a failure
+    if (!found) print_text(stderr, "%s\n", found.status().message().c_str()); // a note, not a failure
     return {};
 }
 

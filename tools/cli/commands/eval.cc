@@ -12,6 +12,7 @@
 #include "tools/cli/model/placement.h"
 #include "tools/cli/model/stream.h"
 #include "tools/cli/output/json_line.h"
+#include "tools/cli/output/printable.h"
 #include "tools/cli/output/text.h"
 #include <algorithm>
 #include <cstdio>
@@ -202,22 +203,22 @@ private:
 void print_summary(const ordered_json &json) {
     const auto value = [&](const char *key) { return json[key].is_number() ? json[key].get<double>() : 0.0; };
     if (json.contains("accuracy"))
-        std::fprintf(
-            stderr, "accuracy        %.2f %% of %llu clips (95 %%: %.1f-%.1f), without _silence_ %.2f %%\n",
-            100 * value("accuracy"), json["clips"].get<unsigned long long>(),
-            100 * json["accuracy_interval"][0].get<double>(),
-            100 * json["accuracy_interval"][1].get<double>(), 100 * value("accuracy_without_silence"));
+        print_text(
+                   stderr, "accuracy        %.2f %% of %llu clips (95 %%: %.1f-%.1f), without _silence_ %.2f %%\n",
+                   100 * value("accuracy"), json["clips"].get<unsigned long long>(),
+                   100 * json["accuracy_interval"][0].get<double>(),
+                   100 * json["accuracy_interval"][1].get<double>(), 100 * value("accuracy_without_silence"));
     if (json.contains("false_rejects"))
-        std::fprintf(stderr, "false rejects   %.2f %% of %llu words, %llu wrong words\n",
-                     100 * value("false_reject_rate"), json["word_clips"].get<unsigned long long>(),
-                     json["wrong_word_events"].get<unsigned long long>());
+        print_text(stderr, "false rejects   %.2f %% of %llu words, %llu wrong words\n",
+                   100 * value("false_reject_rate"), json["word_clips"].get<unsigned long long>(),
+                   json["wrong_word_events"].get<unsigned long long>());
     print_product(json);
     if (json.contains("false_accepts"))
-        std::fprintf(stderr, "false accepts   %llu in %.3f hours: %.2f per hour (95 %%: %.2f-%.2f)\n",
-                     json["false_accepts"].get<unsigned long long>(), value("hours"),
-                     value("false_accepts_per_hour"),
-                     json["false_accepts_per_hour_interval"][0].get<double>(),
-                     json["false_accepts_per_hour_interval"][1].get<double>());
+        print_text(stderr, "false accepts   %llu in %.3f hours: %.2f per hour (95 %%: %.2f-%.2f)\n",
+                   json["false_accepts"].get<unsigned long long>(), value("hours"),
+                   value("false_accepts_per_hour"),
+                   json["false_accepts_per_hour_interval"][0].get<double>(),
+                   json["false_accepts_per_hour_interval"][1].get<double>());
 }
 
 Status evaluate(const EvalFlags &flags) {
@@ -258,7 +259,7 @@ Status evaluate(const EvalFlags &flags) {
     if (spotter && !flags.clips.empty() && !flags.isolated)
         LW_TRY(evaluate_product(product, file.view(), model, *spotter, json));
     print_summary(json);
-    std::printf("%s\n", json_line(json).c_str());
+    print_text(stdout, "%s\n", json_line(json).c_str());
     return {};
 }
 

@@ -1,6 +1,7 @@
 #include "tools/cli/commands/eval_product.h"
 #include "tools/cli/commands/eval_curve.h"
 #include "tools/cli/files/output_file.h"
+#include "tools/cli/output/printable.h"
 #include "tools/cli/output/text.h"
 #include <cmath>
 #include <cstdio>
@@ -99,25 +100,25 @@ void print_product(const ordered_json &json) {
     if (!json.contains("words")) return;
     const ordered_json &words = json["words"];
     if (words["latency_ms"].is_object())
-        std::fprintf(stderr, "latency         %.0f ms, 95 %% within %.0f ms, from the end of the word\n",
-                     words["latency_ms"]["p50"].get<double>(), words["latency_ms"]["p95"].get<double>());
+        print_text(stderr, "latency         %.0f ms, 95 %% within %.0f ms, from the end of the word\n",
+                   words["latency_ms"]["p50"].get<double>(), words["latency_ms"]["p95"].get<double>());
     if (words["speakers"].is_object()) {
         const ordered_json &worst = words["speakers"]["worst_decile"];
-        std::fprintf(stderr, "speakers        the worst %zu of %u miss %.1f %%\n", words["speakers"]["worst"].size(),
-                     words["speakers"]["speakers"].get<unsigned>(),
-                     worst["rate"].is_number() ? 100 * worst["rate"].get<double>() : 0);
+        print_text(stderr, "speakers        the worst %zu of %u miss %.1f %%\n", words["speakers"]["worst"].size(),
+                   words["speakers"]["speakers"].get<unsigned>(),
+                   worst["rate"].is_number() ? 100 * worst["rate"].get<double>() : 0);
     }
     if (words["noise"].size() > 1) {
-        std::fprintf(stderr, "noise          ");
+        print_text(stderr, "noise          ");
         for (const ordered_json &level : words["noise"])
-            std::fprintf(stderr, " %s %.1f %%%s", level["snr"].get<std::string>().c_str(),
-                         level["rate"].is_number() ? 100 * level["rate"].get<double>() : 0,
-                         &level == &words["noise"].back() ? " missed\n" : ",");
+            print_text(stderr, " %s %.1f %%%s", level["snr"].get<std::string>().c_str(),
+                       level["rate"].is_number() ? 100 * level["rate"].get<double>() : 0,
+                       &level == &words["noise"].back() ? " missed\n" : ",");
     }
     const ordered_json &tiny = words["mlperf_tiny"];
-    std::fprintf(stderr, "MLPerf Tiny     %llu of %llu words missed, %llu false positives in %.1f min\n",
-                 tiny["false_negatives"].get<unsigned long long>(), tiny["words"].get<unsigned long long>(),
-                 tiny["false_positives"].get<unsigned long long>(), tiny["seconds"].get<double>() / 60);
+    print_text(stderr, "MLPerf Tiny     %llu of %llu words missed, %llu false positives in %.1f min\n",
+               tiny["false_negatives"].get<unsigned long long>(), tiny["words"].get<unsigned long long>(),
+               tiny["false_positives"].get<unsigned long long>(), tiny["seconds"].get<double>() / 60);
 }
 
 } // namespace longwave::cli

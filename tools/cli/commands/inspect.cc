@@ -4,6 +4,7 @@
 #include "tools/cli/files/output_file.h"
 #include "tools/cli/model/description.h"
 #include "tools/cli/output/json_line.h"
+#include "tools/cli/output/printable.h"
 #include "tools/cli/output/report.h"
 #include "tools/cli/output/text.h"
 #include "tools/cli/page/model_page.h"
@@ -24,34 +25,34 @@ struct InspectFlags {
 // The state of each layer: fields with their sizes.
 void print_state(const ordered_json &json) {
     if (json["state"].empty()) return;
-    std::printf("state     %s per stream, saved and loaded as one block\n",
-                bytes_text(json["state_bytes"]).c_str());
+    print_text(stdout, "state     %s per stream, saved and loaded as one block\n",
+               bytes_text(json["state_bytes"]).c_str());
     std::string layer;
     for (const auto &field : json["state"]) {
         std::string dims;
         for (const auto &extent : field["dims"])
             dims += (dims.empty() ? "" : " x ") + std::to_string(extent.get<uint32_t>());
         const std::string of = field["layer"];
-        std::printf("          %-28s %-20s %-8s %s %-20s %10s\n", of == layer ? "" : of.c_str(),
-                    field["name"].get<std::string>().c_str(), field["kind"].get<std::string>().c_str(),
-                    field["elem"].get<std::string>().c_str(), dims.c_str(),
-                    bytes_text(field["bytes"]).c_str());
+        print_text(stdout, "          %-28s %-20s %-8s %s %-20s %10s\n", of == layer ? "" : of.c_str(),
+                   field["name"].get<std::string>().c_str(), field["kind"].get<std::string>().c_str(),
+                   field["elem"].get<std::string>().c_str(), dims.c_str(),
+                   bytes_text(field["bytes"]).c_str());
         layer = of;
     }
 }
 
 // The first line, where no report says it.
 void print_title(const ordered_json &json) {
-    std::printf("%s", json["name"].get<std::string>().c_str());
+    print_text(stdout, "%s", json["name"].get<std::string>().c_str());
     for (const auto &input : json["inputs"]) {
-        std::printf("   %s: %s", input["name"].get<std::string>().c_str(),
-                    input["kind"].get<std::string>().c_str());
-        if (input["sample_rate"] != 0) std::printf(" %u Hz", input["sample_rate"].get<unsigned>());
-        else if (input["vocabulary"] != 0) std::printf(" of %u", input["vocabulary"].get<unsigned>());
-        else std::printf(" x %u", input["width"].get<unsigned>());
+        print_text(stdout, "   %s: %s", input["name"].get<std::string>().c_str(),
+                   input["kind"].get<std::string>().c_str());
+        if (input["sample_rate"] != 0) print_text(stdout, " %u Hz", input["sample_rate"].get<unsigned>());
+        else if (input["vocabulary"] != 0) print_text(stdout, " of %u", input["vocabulary"].get<unsigned>());
+        else print_text(stdout, " x %u", input["width"].get<unsigned>());
     }
-    if (!json["labels"].empty()) std::printf(" -> %zu classes", json["labels"].size());
-    std::printf("\n");
+    if (!json["labels"].empty()) print_text(stdout, " -> %zu classes", json["labels"].size());
+    print_text(stdout, "\n");
 }
 
 void print_file(const ordered_json &json) {
@@ -59,33 +60,33 @@ void print_file(const ordered_json &json) {
     for (const auto &part : json["parts"])
         if (part["name"] == "header and plan" || part["name"] == "golden vectors")
             parts += " · " + part["name"].get<std::string>() + " " + bytes_text(part["bytes"]);
-    std::printf("file      format %s, %s%s · by %s\n", json["format"].get<std::string>().c_str(),
-                bytes_text(json["bytes"]).c_str(), parts.c_str(), json["producer"].get<std::string>().c_str());
-    std::printf("trust     %s", json["signature"].get<std::string>().c_str());
-    if (json["version"] != 0) std::printf(", version %s", json["version"].dump().c_str());
-    std::printf("\n");
-    std::printf("weights   %s, %s of tables prepared at open\n", bytes_text(json["weights_bytes"]).c_str(),
-                bytes_text(json["derived_bytes"]).c_str());
+    print_text(stdout, "file      format %s, %s%s · by %s\n", json["format"].get<std::string>().c_str(),
+               bytes_text(json["bytes"]).c_str(), parts.c_str(), json["producer"].get<std::string>().c_str());
+    print_text(stdout, "trust     %s", json["signature"].get<std::string>().c_str());
+    if (json["version"] != 0) print_text(stdout, ", version %s", json["version"].dump().c_str());
+    print_text(stdout, "\n");
+    print_text(stdout, "weights   %s, %s of tables prepared at open\n", bytes_text(json["weights_bytes"]).c_str(),
+               bytes_text(json["derived_bytes"]).c_str());
     for (const auto &variant : json["variants"])
-        std::printf("code      %s: %s, %u kernels%s\n", variant["target"].get<std::string>().c_str(),
-                    variant["in_file"].get<bool>() ? (bytes_text(variant["code_bytes"]) + " of code").c_str()
-                                                   : "not in the file",
-                    json["kernels"].get<unsigned>(),
-                    variant["runs_here"].get<bool>() ? "" : " (not on this CPU)");
+        print_text(stdout, "code      %s: %s, %u kernels%s\n", variant["target"].get<std::string>().c_str(),
+                   variant["in_file"].get<bool>() ? (bytes_text(variant["code_bytes"]) + " of code").c_str()
+                                                  : "not in the file",
+                   json["kernels"].get<unsigned>(),
+                   variant["runs_here"].get<bool>() ? "" : " (not on this CPU)");
     for (const auto &target : json.value("modules", ordered_json::array()))
-        std::printf("modules   %s: %s of SPIR-V, %u kernels, at most %s shared\n",
-                    target["target"].get<std::string>().c_str(), bytes_text(target["bytes"]).c_str(),
-                    target["modules"].get<unsigned>(), bytes_text(target["shared_bytes"]).c_str());
+        print_text(stdout, "modules   %s: %s of SPIR-V, %u kernels, at most %s shared\n",
+                   target["target"].get<std::string>().c_str(), bytes_text(target["bytes"]).c_str(),
+                   target["modules"].get<unsigned>(), bytes_text(target["shared_bytes"]).c_str());
 }
 
 void print_outputs(const ordered_json &outputs) {
     for (const auto &output : outputs)
-        std::printf("          -> %s: %u values, %u row%s per %s\n", output["name"].get<std::string>().c_str(),
-                    output["width"].get<unsigned>(),
-                    output["clock"][0] == 0 ? 1 : output["clock"][0].get<unsigned>(),
-                    output["clock"][0].get<unsigned>() > 1 ? "s" : "",
-                    output["clock"][0] == 0 ? "sequence"
-                                            : (output["clock"][1].dump() + " ticks").c_str());
+        print_text(stdout, "          -> %s: %u values, %u row%s per %s\n", output["name"].get<std::string>().c_str(),
+                   output["width"].get<unsigned>(),
+                   output["clock"][0] == 0 ? 1 : output["clock"][0].get<unsigned>(),
+                   output["clock"][0].get<unsigned>() > 1 ? "s" : "",
+                   output["clock"][0] == 0 ? "sequence"
+                                           : (output["clock"][1].dump() + " ticks").c_str());
 }
 
 // Outputs stand below the first of the entries that have the same ones. `alone`: no report says
@@ -94,19 +95,19 @@ void print_entries(const ordered_json &json, bool alone) {
     std::vector<ordered_json> seen;
     for (const auto &entry : json["entries"]) {
         const std::string kind = entry["kind"];
-        std::printf("%-9s ", kind.c_str());
-        if (kind == "run") std::printf("up to %u ticks: ", entry["block"].get<unsigned>());
-        if (kind == "stream") std::printf("block %u: ", entry["block"].get<unsigned>());
+        print_text(stdout, "%-9s ", kind.c_str());
+        if (kind == "run") print_text(stdout, "up to %u ticks: ", entry["block"].get<unsigned>());
+        if (kind == "stream") print_text(stdout, "block %u: ", entry["block"].get<unsigned>());
         if (kind == "stream" && alone && !entry["outputs"].empty())
-            std::printf("delay %u ticks, ", entry["outputs"][0]["delay"].get<unsigned>());
-        if (kind != "stream" || alone) std::printf("%u steps, ", entry["steps"].get<unsigned>());
-        std::printf("working memory %s%s", bytes_text(entry["arena_bytes"]).c_str(),
-                    entry["mixed"].get<bool>() ? " on a GPU and the CPU"
-                    : entry["device"] == "gpu" ? " on a GPU"
-                                               : "");
+            print_text(stdout, "delay %u ticks, ", entry["outputs"][0]["delay"].get<unsigned>());
+        if (kind != "stream" || alone) print_text(stdout, "%u steps, ", entry["steps"].get<unsigned>());
+        print_text(stdout, "working memory %s%s", bytes_text(entry["arena_bytes"]).c_str(),
+                   entry["mixed"].get<bool>() ? " on a GPU and the CPU"
+                   : entry["device"] == "gpu" ? " on a GPU"
+                                              : "");
         if (alone && entry["cache_bytes"] != 0)
-            std::printf(", caches %s per stream", bytes_text(entry["cache_bytes"]).c_str());
-        std::printf("\n");
+            print_text(stdout, ", caches %s per stream", bytes_text(entry["cache_bytes"]).c_str());
+        print_text(stdout, "\n");
         ordered_json outputs = entry["outputs"];
         for (auto &output : outputs) output.erase("delay");
         if (!outputs.empty() && std::find(seen.begin(), seen.end(), outputs) == seen.end()) {
@@ -115,8 +116,8 @@ void print_entries(const ordered_json &json, bool alone) {
         }
         if (entry.contains("plan"))
             for (const auto &step : entry["plan"])
-                std::printf("          %-32s %s\n", step["name"].get<std::string>().c_str(),
-                            step["kernel"].get<std::string>().c_str());
+                print_text(stdout, "          %-32s %s\n", step["name"].get<std::string>().c_str(),
+                           step["kernel"].get<std::string>().c_str());
     }
 }
 
@@ -131,7 +132,7 @@ Status write_page(const InspectFlags &flags, const ArtifactFile &file, const ord
               model_page({file, json["report"], json["certificates"], json["signature"], times},
                          flags.model.path + ": its compile report"));
     LW_TRY(write_output(flags.html, {reinterpret_cast<const uint8_t *>(page.data()), page.size()}));
-    std::fprintf(stderr, "%s: %s\n", flags.html.c_str(), bytes_text(page.size()).c_str());
+    print_text(stderr, "%s: %s\n", flags.html.c_str(), bytes_text(page.size()).c_str());
     return {};
 }
 
@@ -143,7 +144,7 @@ Status inspect(const InspectFlags &flags) {
     LW_ASSIGN(const ordered_json json, description_of(file, path, flags.steps));
     if (!flags.html.empty()) LW_TRY(write_page(flags, file, json));
     if (flags.json) {
-        std::printf("%s\n", json_line(json).c_str());
+        print_text(stdout, "%s\n", json_line(json).c_str());
         return {};
     }
     ReportText report;
@@ -151,11 +152,11 @@ Status inspect(const InspectFlags &flags) {
         LW_ASSIGN(report, report_of_model(json["report"], path + ": its compile report"));
     }
     if (report.title.empty()) print_title(json);
-    else std::printf("%s", report.title.c_str());
+    else print_text(stdout, "%s", report.title.c_str());
     print_file(json);
     print_entries(json, report.title.empty());
     print_state(json);
-    std::printf("%s", report.body.c_str());
+    print_text(stdout, "%s", report.body.c_str());
     return {};
 }
 

@@ -4,6 +4,7 @@
 #include "tools/cli/model/artifact_file.h"
 #include "tools/cli/model/signature.h"
 #include "tools/cli/output/json_line.h"
+#include "tools/cli/output/printable.h"
 #include <cstdio>
 
 using nlohmann::ordered_json;
@@ -26,11 +27,11 @@ Status keygen(const KeygenFlags &flags) {
     LW_ASSIGN(const PublicKey key, make_keys(flags.file));
     const std::string hex = to_hex(key), file = flags.file + ".pub";
     if (flags.json)
-        std::printf("%s\n",
-                    json_line(ordered_json{{"secret", flags.file}, {"public", file}, {"key", hex}}).c_str());
+        print_text(stdout, "%s\n",
+                   json_line(ordered_json{{"secret", flags.file}, {"public", file}, {"key", hex}}).c_str());
     else
-        std::printf("secret    %s  (keep it secret)\npublic    %s  %s\n", flags.file.c_str(), file.c_str(),
-                    hex.c_str());
+        print_text(stdout, "secret    %s  (keep it secret)\npublic    %s  %s\n", flags.file.c_str(), file.c_str(),
+                   hex.c_str());
     return {};
 }
 
@@ -44,13 +45,12 @@ Status sign_file(const SignFlags &flags, bool has_version) {
     LW_ASSIGN(const PublicKey key, sign(bytes, flags.key, version));
     LW_TRY(write_output(output, bytes));
     if (flags.json)
-        std::printf(
-            "%s\n",
-            json_line(ordered_json{{"output", output}, {"signed_by", to_hex(key)}, {"version", version}})
-                .c_str());
+        print_text(stdout, "%s\n",
+                   json_line(ordered_json{{"output", output}, {"signed_by", to_hex(key)}, {"version", version}})
+                       .c_str());
     else
-        std::printf("signed    by %s, version %ju\nwrote     %s\n", to_hex(key).c_str(), uintmax_t{version},
-                    output.c_str());
+        print_text(stdout, "signed    by %s, version %ju\nwrote     %s\n", to_hex(key).c_str(), uintmax_t{version},
+                   output.c_str());
     return {};
 }
 

@@ -4,11 +4,12 @@
 #include "tools/cli/audio/score_panel.h"
 #include "tools/cli/audio/spotter.h"
 #include "tools/cli/commands/command.h"
-#include "tools/cli/model/artifact_file.h"
 #include "tools/cli/files/output_file.h"
-#include "tools/cli/model/device.h"
 #include "tools/cli/microphone/microphone.h"
+#include "tools/cli/model/artifact_file.h"
+#include "tools/cli/model/device.h"
 #include "tools/cli/output/json_line.h"
+#include "tools/cli/output/printable.h"
 #include "tools/cli/output/text.h"
 #include "tools/cli/process/interruption.h"
 #include "tools/cli/text/text_output.h"
@@ -77,7 +78,7 @@ public:
         if (now() < next_notice_) return; // a device in trouble may fail many times per second
         next_notice_ = now() + 1;
         write_controls(panel_.clear());
-        std::fprintf(stderr, "%s\n", text.c_str());
+        print_text(stderr, "%s\n", text.c_str());
     }
 
     Status run(audio::Reader &reader) {

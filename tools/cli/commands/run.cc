@@ -9,6 +9,7 @@
 #include "tools/cli/model/placement.h"
 #include "tools/cli/model/stream.h"
 #include "tools/cli/output/json_line.h"
+#include "tools/cli/output/printable.h"
 #include "tools/cli/output/text.h"
 #include "tools/cli/trace/trace.h"
 #include <algorithm>
@@ -109,8 +110,8 @@ Status compare(const RunFlags &flags, const std::vector<Result> &results, ordere
         }
         const double relative = peak > 0 ? error / peak : error;
         json[result.info.name]["error"] = relative;
-        std::fprintf(stderr, "%s: largest error %.2e of the peak (limit %.0e)\n", result.info.name, relative,
-                     flags.limit);
+        print_text(stderr, "%s: largest error %.2e of the peak (limit %.0e)\n", result.info.name, relative,
+                   flags.limit);
         if (!(relative <= flags.limit) && failure)
             failure = Status::check(
                 std::string("output ") + result.info.name +
@@ -163,29 +164,29 @@ Status run(const RunFlags &flags) {
     }
     Status compared = compare(flags, results, json);
     if (fallen_back(model.device.get()))
-        std::fprintf(stderr, "note: %s failed; the CPU continued\n", name_of(model.device.get()).c_str());
+        print_text(stderr, "note: %s failed; the CPU continued\n", name_of(model.device.get()).c_str());
     if (model.placement && !json.contains("placement")) json["placement"] = to_json(*model.placement);
     for (const std::string &text : flags.outputs) {
         LW_ASSIGN(const auto where, addressed(results, "-o", text));
         LW_TRY(write_npy(where.second, results[where.first].shape(), results[where.first].rows));
     }
     if (flags.json) {
-        std::printf("%s\n", json_line(json).c_str());
+        print_text(stdout, "%s\n", json_line(json).c_str());
         return compared;
     }
     for (const Result &result : results) {
-        std::printf("%s: %s", result.info.name, shape_text(result.shape()).c_str());
+        print_text(stdout, "%s: %s", result.info.name, shape_text(result.shape()).c_str());
         const size_t width = result.info.width;
         if (result.rows.size() >= width &&
             width == model.labels.size()) { // classes: the winner of the last row
             const float *last = result.rows.data() + result.rows.size() - width;
             const auto best = std::max_element(last, last + width) - last;
-            std::printf("   last row: %s %.4f", model.labels[static_cast<size_t>(best)].c_str(), last[best]);
+            print_text(stdout, "   last row: %s %.4f", model.labels[static_cast<size_t>(best)].c_str(), last[best]);
         } else {
             for (size_t i = 0; i < std::min<size_t>(8, result.rows.size()); i++)
-                std::printf(" %.6g", result.rows[i]);
+                print_text(stdout, " %.6g", result.rows[i]);
         }
-        std::printf("\n");
+        print_text(stdout, "\n");
     }
     return compared;
 }

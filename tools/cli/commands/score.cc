@@ -1,6 +1,7 @@
 // longwave score: bits per byte and perplexity of a text.
 #include "tools/cli/commands/command.h"
 #include "tools/cli/output/json_line.h"
+#include "tools/cli/output/printable.h"
 #include "tools/cli/output/text.h"
 #include "tools/cli/process/interruption.h"
 #include "tools/cli/text/generator.h"
@@ -119,13 +120,12 @@ Status score(const ScoreFlags &flags) {
                                              {"complete", !stopped},
                                              {"seconds", seconds},
                                              {"tokens_per_second", rate}};
-        std::printf("%s\n", json_line(json).c_str());
+        print_text(stdout, "%s\n", json_line(json).c_str());
     } else {
-        std::printf(
-            "%.4f bits per byte · perplexity %.4f per token · %llu tokens, %llu bytes%s · %.0f tokens "
-            "per second\n",
-            result.bits_per_byte(), result.perplexity(), static_cast<unsigned long long>(result.tokens()),
-            static_cast<unsigned long long>(result.bytes()), stopped ? ", interrupted" : "", rate);
+        print_text(stdout, "%.4f bits per byte · perplexity %.4f per token · %llu tokens, %llu bytes%s · %.0f tokens "
+                   "per second\n",
+                   result.bits_per_byte(), result.perplexity(), static_cast<unsigned long long>(result.tokens()),
+                   static_cast<unsigned long long>(result.bytes()), stopped ? ", interrupted" : "", rate);
     }
     return {};
 }

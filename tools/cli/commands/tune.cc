@@ -7,6 +7,7 @@
 #include "tools/cli/files/output_file.h"
 #include "tools/cli/model/tuning_file.h"
 #include "tools/cli/output/json_line.h"
+#include "tools/cli/output/printable.h"
 #include "tools/cli/output/text.h"
 #include "tools/cli/process/installed_program.h"
 #include "tools/cli/process/interruption.h"
@@ -60,7 +61,7 @@ Status measure_one(const TuneFlags &flags) {
     const Interruptible nothing_left_behind;
     kernels::pin_to_this_cpu();
     LW_ASSIGN(const nlohmann::json result, kernels::measure(flags.measure, options));
-    std::printf("%s\n", result.dump().c_str());
+    print_text(stdout, "%s\n", result.dump().c_str());
     return {};
 }
 
@@ -118,16 +119,16 @@ public:
                                    {"cpu", kernels::cpu_name()},
                                    {"within_5_percent", within},
                                    {"kernels", list}};
-            std::printf("%s\n", json_line(all).c_str());
+            print_text(stdout, "%s\n", json_line(all).c_str());
             return {};
         }
-        std::printf("time with %s, relative to the shipped tables, %s\n", flags_.output.c_str(),
-                    target_.name.c_str());
+        print_text(stdout, "time with %s, relative to the shipped tables, %s\n", flags_.output.c_str(),
+                   target_.name.c_str());
         for (const auto &row : list)
-            std::printf("  %-18s %s\n", row["kernel"].get<std::string>().c_str(),
-                        row["ratio"].is_number() ? format("%.3f", row["ratio"].get<double>()).c_str()
-                                                 : row["ratio"].dump().c_str());
-        std::printf("within 5 %%: %zu of %zu\n", within, names.size());
+            print_text(stdout, "  %-18s %s\n", row["kernel"].get<std::string>().c_str(),
+                       row["ratio"].is_number() ? format("%.3f", row["ratio"].get<double>()).c_str()
+                                                : row["ratio"].dump().c_str());
+        print_text(stdout, "within 5 %%: %zu of %zu\n", within, names.size());
         return {};
     }
 
@@ -174,17 +175,17 @@ private:
                                    {"complete", file.complete()},
                                    {"structures", json.contains("structures")},
                                    {"costs", json.contains("costs")}};
-            std::printf("%s\n", json_line(all).c_str());
+            print_text(stdout, "%s\n", json_line(all).c_str());
             return;
         }
-        std::printf("machine   %s, code %s\n", kernels::cpu_name().c_str(), target_.name.c_str());
-        std::printf("%s", kernels::structure_summary(target_, file.measured()).c_str());
-        std::printf("costs     %s\n", json.contains("costs")
-                                          ? "all tables"
-                                          : "not complete, so the shipped tables stay in use");
-        std::printf("wrote     %s  %zu measured, %zu failed, %s%s\n", flags_.output.c_str(),
-                    file.measured().size(), failed, seconds_text(spent()).c_str(),
-                    file.complete() ? "" : "; not complete: repeat the command to continue");
+        print_text(stdout, "machine   %s, code %s\n", kernels::cpu_name().c_str(), target_.name.c_str());
+        print_text(stdout, "%s", kernels::structure_summary(target_, file.measured()).c_str());
+        print_text(stdout, "costs     %s\n", json.contains("costs")
+                   ? "all tables"
+                   : "not complete, so the shipped tables stay in use");
+        print_text(stdout, "wrote     %s  %zu measured, %zu failed, %s%s\n", flags_.output.c_str(),
+                   file.measured().size(), failed, seconds_text(spent()).c_str(),
+                   file.complete() ? "" : "; not complete: repeat the command to continue");
     }
 
     const TuneFlags &flags_;

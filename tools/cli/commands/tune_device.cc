@@ -4,6 +4,7 @@
 #include "tools/cli/model/status.h"
 #include "tools/cli/model/tuning_file.h"
 #include "tools/cli/output/json_line.h"
+#include "tools/cli/output/printable.h"
 #include "tools/cli/output/text.h"
 #include <cstdio>
 #include <cstdlib>
@@ -51,14 +52,14 @@ Status tune_device(const std::string &device, const std::string &output, bool js
     LW_TRY(write_tuning_file(output, file));
     if (json) {
         const ordered_json all{{"what", "tune"}, {"output", output}, {"gpu", gpu}};
-        std::printf("%s\n", json_line(all).c_str());
+        print_text(stdout, "%s\n", json_line(all).c_str());
         return {};
     }
-    std::printf("gpu       %s\n", printable(gpu["device"].get<std::string>()).c_str());
-    std::printf("          copies %g GB/s, from %g workgroups of 256 threads on; %s per dispatch\n",
-                gpu["bytes_per_ns"].get<double>(), gpu["busy_workgroups"].get<double>(),
-                seconds_text(gpu["ns_per_dispatch"].get<double>() * 1e-9).c_str());
-    std::printf("wrote     %s\n", output.c_str());
+    print_text(stdout, "gpu       %s\n", printable(gpu["device"].get<std::string>()).c_str());
+    print_text(stdout, "          copies %g GB/s, from %g workgroups of 256 threads on; %s per dispatch\n",
+               gpu["bytes_per_ns"].get<double>(), gpu["busy_workgroups"].get<double>(),
+               seconds_text(gpu["ns_per_dispatch"].get<double>() * 1e-9).c_str());
+    print_text(stdout, "wrote     %s\n", output.c_str());
     return {};
 }
 

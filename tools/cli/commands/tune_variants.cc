@@ -3,6 +3,7 @@
 #include "tools/cli/model/model.h"
 #include "tools/cli/model/status.h"
 #include "tools/cli/output/json_line.h"
+#include "tools/cli/output/printable.h"
 #include "tools/cli/output/text.h"
 #include <cstdio>
 #include <vector>
@@ -47,7 +48,7 @@ void print_times(const lw_vulkan_variants &kernel) {
     for (uint32_t v = 0; v < kernel.n; v++)
         times += "  " + (kernel.us[v] > 0 ? seconds_text(kernel.us[v] * 1e-6) : std::string("-")) +
                  (v == kernel.chosen ? " *" : "");
-    std::printf("  %-64s%s\n", kernel_text(kernel.kernel).c_str(), times.c_str());
+    print_text(stdout, "  %-64s%s\n", kernel_text(kernel.kernel).c_str(), times.c_str());
 }
 #endif
 
@@ -68,16 +69,15 @@ Status tune_variants(const std::string &path, const std::string &device, bool as
     if (as_json) {
         ordered_json list = ordered_json::array();
         for (const lw_vulkan_variants &kernel : kernels) list.push_back(times_json(kernel));
-        std::printf(
-            "%s\n",
-            json_line(ordered_json{{"what", "variants"}, {"device", name}, {"kernels", list}}).c_str());
+        print_text(stdout, "%s\n",
+                   json_line(ordered_json{{"what", "variants"}, {"device", name}, {"kernels", list}}).c_str());
         return {};
     }
     size_t changed = 0;
     for (const lw_vulkan_variants &kernel : kernels) changed += kernel.chosen > 0;
-    std::printf("gpu       %s\n          %zu kernels have variants; of %zu another than the first is the "
-                "fastest (*)\n",
-                name.c_str(), kernels.size(), changed);
+    print_text(stdout, "gpu       %s\n          %zu kernels have variants; of %zu another than the first is the "
+               "fastest (*)\n",
+               name.c_str(), kernels.size(), changed);
     for (const lw_vulkan_variants &kernel : kernels) print_times(kernel);
 #endif
     return {};

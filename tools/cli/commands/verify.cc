@@ -8,6 +8,7 @@
 #include "tools/cli/model/signature.h"
 #include "tools/cli/model/status.h"
 #include "tools/cli/output/json_line.h"
+#include "tools/cli/output/printable.h"
 #include "tools/cli/output/text.h"
 #include <cstdio>
 
@@ -38,8 +39,8 @@ Status verify_on_cpu(const VerifyFlags &flags) {
     LW_ASSIGN(const auto modules, file.modules());
     LW_ASSIGN(const Signature signature, check_signature(flags, file));
     if (!flags.json)
-        std::printf("file      checks passed (V1-V%u) · %s · %s\ntrust     %s\n", modules.empty() ? 20u : 21u,
-                    plan.name()->c_str(), bytes_text(file.size()).c_str(), signature.text.c_str());
+        print_text(stdout, "file      checks passed (V1-V%u) · %s · %s\ntrust     %s\n", modules.empty() ? 20u : 21u,
+                   plan.name()->c_str(), bytes_text(file.size()).c_str(), signature.text.c_str());
     ordered_json variants = ordered_json::array();
     unsigned checked = 0;
     Status failure;
@@ -49,8 +50,8 @@ Status verify_on_cpu(const VerifyFlags &flags) {
         if (!runs_here(*variant)) {
             variants.push_back({{"variant", name}, {"runs_here", false}});
             if (!flags.json)
-                std::printf("%-9s cannot run on this CPU; run `longwave verify` on a CPU that has it\n",
-                            name.c_str());
+                print_text(stdout, "%-9s cannot run on this CPU; run `longwave verify` on a CPU that has it\n",
+                           name.c_str());
             continue;
         }
         ModelFlags this_one = flags.model;
@@ -76,18 +77,18 @@ Status verify_on_cpu(const VerifyFlags &flags) {
                 failure = Status::check(name + ": the stream does not equal the offline run");
         }
         variants.push_back(std::move(entry));
-        if (!flags.json) std::printf("%-9s %s\n", name.c_str(), text.c_str());
+        if (!flags.json) print_text(stdout, "%-9s %s\n", name.c_str(), text.c_str());
         checked++;
     }
     if (variants.empty())
         return Status::usage(flags.model.path + ": the file has no code variant " + flags.model.variant);
     if (flags.json)
-        std::printf("%s\n", json_line({{"model", plan.name()->str()},
-                                       {"rules", true},
-                                       {"signature", signature.text},
-                                       {"ok", static_cast<bool>(failure)},
-                                       {"variants", variants}})
-                                .c_str());
+        print_text(stdout, "%s\n", json_line({{"model", plan.name()->str()},
+                   {"rules", true},
+                   {"signature", signature.text},
+                   {"ok", static_cast<bool>(failure)},
+                   {"variants", variants}})
+            .c_str());
     if (checked == 0 && failure)
         return Status::device(flags.model.path + ": no code variant runs on this CPU; nothing was checked");
     return failure;
@@ -130,7 +131,7 @@ Status verify_on_device(const VerifyFlags &flags) {
         text += "\n          no stream entries for a GPU";
     }
     entry["ok"] = static_cast<bool>(failure);
-    std::printf("%s\n", flags.json ? json_line(entry).c_str() : text.c_str());
+    print_text(stdout, "%s\n", flags.json ? json_line(entry).c_str() : text.c_str());
     return failure;
 }
 

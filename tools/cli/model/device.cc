@@ -3,6 +3,7 @@
 #include "targets/target.h"
 #include "tools/cli/model/model.h"
 #include "tools/cli/model/status.h"
+#include "tools/cli/output/printable.h"
 #include "tools/cli/output/text.h"
 #include <cstdio>
 #include <cstdlib>
@@ -56,7 +57,7 @@ std::string ready_cache_folder() {
     if (place.empty()) return "";
     const auto folder = compiler::KernelCacheFolder::open(place);
     if (folder) return place;
-    std::fprintf(stderr, "note: no cache for GPUs: %s\n", folder.status().message().c_str());
+    print_text(stderr, "note: no cache for GPUs: %s\n", folder.status().message().c_str());
     return "";
 }
 

@@ -121,10 +121,10 @@ Expected<Model> Model::open_mapped(const std::string &path, const std::string &v
     return describe(model);
 }
 
-Expected<Model> Model::open(const std::vector<uint8_t> &bytes, const std::string &variant,
-                            std::shared_ptr<Remote> remote) {
+Expected<Model> Model::open(const std::vector<uint8_t> &artifact, const std::string &variant,
+                            std::shared_ptr<Remote> remote, const std::vector<uint8_t> *weights) {
     Model result;
-    LW_TRY(open_remotely(bytes, variant, std::move(remote), result));
+    LW_TRY(open_remotely(artifact, variant, std::move(remote), weights, result));
     return result;
 }
 

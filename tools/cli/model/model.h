@@ -44,9 +44,9 @@ struct Model {
     static Expected<Model> open_mapped(const std::string &path, const std::string &variant);
     static Expected<Model> open(const std::vector<uint8_t> &bytes, std::shared_ptr<lw_device> device);
     // In another process, for code of another machine. `handle` stays null: only what is declared
-    // here works.
-    static Expected<Model> open(const std::vector<uint8_t> &bytes, const std::string &variant,
-                                std::shared_ptr<Remote> remote);
+    // here works. `weights`: what a runner gets that contains the model otherwise.
+    static Expected<Model> open(const std::vector<uint8_t> &artifact, const std::string &variant,
+                                std::shared_ptr<Remote> remote, const std::vector<uint8_t> *weights = nullptr);
 
     // Golden vectors. `worst`: largest error relative to its limit.
     Status verify(double *worst) const;

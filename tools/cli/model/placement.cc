@@ -7,6 +7,7 @@
 #include "tools/cli/model/model.h"
 #include "tools/cli/model/stream.h"
 #include "tools/cli/output/json_line.h"
+#include "tools/cli/output/printable.h"
 #include "tools/cli/output/text.h"
 #include "tools/kernels/machine.h"
 #include <algorithm>
@@ -123,7 +124,7 @@ std::string missing(const ModelFlags &flags, const Model &gpu) {
 }
 
 Model placed(Model model, Placement placement) {
-    std::fprintf(stderr, "auto: %s: %s\n", placement.device.c_str(), placement.reason.c_str());
+    print_text(stderr, "auto: %s: %s\n", placement.device.c_str(), placement.reason.c_str());
     model.placement = std::make_shared<const Placement>(std::move(placement));
     return model;
 }

@@ -1,13 +1,14 @@
 // JSON for standard output: one object per line, valid for any bytes in paths.
 #pragma once
+#include "tools/cli/output/printable.h"
 #include <nlohmann/json.hpp>
 #include <string>
 
 namespace longwave::cli {
 
-// Bytes that are not UTF-8 become U+FFFD.
-inline std::string json_line(const nlohmann::ordered_json &json) {
-    return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+// Bytes that are not UTF-8 become U+FFFD. Characters that a reader cannot see are JSON escapes.
+inline std::string json_line(const nlohmann::ordered_json &json, int indent = -1) {
+    return printable_json(json.dump(indent, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }
 
 // The list of that name, made if there is none. push_back on a null makes one too, but nlohmann

@@ -1,5 +1,6 @@
 #include "tools/cli/output/kernel_name.h"
 #include "tools/cli/files/limited_json.h"
+#include "tools/cli/output/printable.h"
 #include "tools/cli/output/text.h"
 
 namespace longwave::cli {

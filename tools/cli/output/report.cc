@@ -138,7 +138,7 @@ std::string stored_weights(const ReportValue &report) {
 }
 
 std::string no_stream(const ReportValue &report) {
-    std::string why = report["no_stream"].text();
+    std::string why = report["no_stream"].lines();
     if (why.empty()) return "";
     for (size_t at = 0; (at = why.find('\n', at)) != std::string::npos; at += 11)
         why.replace(at, 1, "\n          ");

@@ -1,4 +1,5 @@
 #include "tools/cli/output/report_value.h"
+#include "tools/cli/output/printable.h"
 #include "tools/cli/output/text.h"
 #include <algorithm>
 #include <cmath>
@@ -25,10 +26,12 @@ ReportValue ReportValue::operator[](const char *key) const {
 
 bool ReportValue::is_text() const { return json_ && json_->is_string(); }
 
-std::string ReportValue::text() const {
+std::string ReportValue::text() const { return printable(lines()); }
+
+std::string ReportValue::lines() const {
     if (!json_) return "";
     if (!json_->is_string()) wrong("a text");
-    return printable(json_->get<std::string>());
+    return printable_lines(json_->get<std::string>());
 }
 
 double ReportValue::number() const {

@@ -19,7 +19,8 @@ public:
     bool has(const char *key) const { return bool((*this)[key]); }
     explicit operator bool() const { return json_ != nullptr; } // whether the value exists
     bool is_text() const;
-    std::string text() const; // without control characters
+    std::string text() const;  // printable()
+    std::string lines() const; // printable_lines()
     double number() const;
     uint64_t count() const; // a whole number
     bool truth(bool otherwise) const;

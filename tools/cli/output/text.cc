@@ -1,21 +1,27 @@
 #include "tools/cli/output/text.h"
+#include "tools/cli/output/printable.h"
 #include <algorithm>
 #include <chrono>
-#include <cstdarg>
 #include <cstdio>
 #include <unistd.h>
 
 namespace longwave::cli {
 
-std::string format(const char *pattern, ...) {
-    va_list list, again;
-    va_start(list, pattern);
+std::string format_list(const char *pattern, va_list list) {
+    va_list again;
     va_copy(again, list);
     const int n = std::vsnprintf(nullptr, 0, pattern, list);
-    va_end(list);
     std::string text(static_cast<size_t>(std::max(n, 0)), '\0');
     std::vsnprintf(text.data(), text.size() + 1, pattern, again);
     va_end(again);
+    return text;
+}
+
+std::string format(const char *pattern, ...) {
+    va_list list;
+    va_start(list, pattern);
+    std::string text = format_list(pattern, list);
+    va_end(list);
     return text;
 }
 
@@ -57,18 +63,6 @@ std::string padded(std::string text, size_t columns) {
     return text;
 }
 
-std::string printable(std::string text) {
-    for (size_t i = 0; i < text.size(); i++) {
-        const auto c = static_cast<unsigned char>(text[i]),
-                   before = static_cast<unsigned char>(i > 0 ? text[i - 1] : 0);
-        const bool control = (c < 0x20 && c != '\n') || c == 0x7F;
-        const bool second_set = before == 0xC2 && c >= 0x80 && c < 0xA0; // U+0080 to U+009F in UTF-8
-        if (second_set) text[i - 1] = '?';
-        if (control || second_set) text[i] = '?';
-    }
-    return text;
-}
-
 bool on_terminal() { return isatty(STDERR_FILENO) == 1; }
 
 double now() {
@@ -86,7 +80,7 @@ void Progress::show(size_t done, size_t total, const std::string &what) {
     constexpr size_t width = 24;
     const size_t filled = total ? std::min(width, width * done / total) : 0;
     std::fprintf(stderr, "\r\033[K[%s%s] %zu/%zu %s", std::string(filled, '#').c_str(),
-                 std::string(width - filled, '.').c_str(), done, total, what.substr(0, 60).c_str());
+                 std::string(width - filled, '.').c_str(), done, total, printable_start(what, 60).c_str());
     std::fflush(stderr);
 }
 

@@ -1,6 +1,7 @@
-// Text output for users: formatted numbers, and the progress line.
+// Text output for users: formatted numbers, and the progress line. printable.h: foreign text.
 #pragma once
 #include "formats/base/expected.h"
+#include <cstdarg>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -8,6 +9,7 @@
 namespace longwave::cli {
 
 std::string format(const char *pattern, ...) __attribute__((format(printf, 1, 2)));
+std::string format_list(const char *pattern, va_list list) __attribute__((format(printf, 1, 0)));
 std::string bytes_text(uint64_t bytes);                                  // "812 kB"
 std::string count_text(uint64_t n);                                      // "165 k"
 std::string seconds_text(double seconds);                                // "14.2 s", "11 µs"
@@ -15,10 +17,6 @@ std::vector<std::string> split(const std::string &text, char separator); // with
 
 std::string padded(std::string text,
                    size_t columns); // adds spaces; counts UTF-8 characters, not bytes
-
-// Replaces control characters except line ends. For text from files, because a terminal obeys
-// control characters.
-std::string printable(std::string text);
 
 bool on_terminal(); // whether stderr is a terminal
 

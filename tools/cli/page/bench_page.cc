@@ -1,4 +1,5 @@
 #include "tools/cli/page/bench_page.h"
+#include "tools/cli/output/json_line.h"
 #include "tools/cli/output/text.h"
 #include "tools/cli/page/page.h"
 #include <algorithm>
@@ -137,7 +138,7 @@ std::string bench_page(const ordered_json &json) {
                      runs_chart(json["run"]));
     page.section("memory", "Memory", "", memory_chart(json));
     page.section("data", "Data", "What longwave bench --json prints.",
-                 details("JSON", "<pre>" + escaped(json.dump(1)) + "</pre>"));
+                 details("JSON", "<pre>" + escaped(json_line(json, 1)) + "</pre>"));
     return page.html();
 }
 

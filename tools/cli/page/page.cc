@@ -1,5 +1,5 @@
 #include "tools/cli/page/page.h"
-#include "tools/cli/output/json_line.h"
+#include "tools/cli/output/printable.h"
 #include "tools/cli/output/text.h"
 #include <algorithm>
 #include <cmath>
@@ -11,17 +11,11 @@ constexpr const char *style =
 #include "page_style.inc"
     ;
 
-// Bytes that are not UTF-8 become U+FFFD.
-std::string valid(const std::string &text) {
-    if (std::all_of(text.begin(), text.end(), [](char c) { return (c & 0x80) == 0; })) return text;
-    return nlohmann::ordered_json::parse(json_line(text)).get<std::string>();
-}
-
 } // namespace
 
 std::string escaped(const std::string &text) {
     std::string out;
-    for (const char c : printable(valid(text))) {
+    for (const char c : printable_lines(text)) {
         switch (c) {
         case '&': out += "&amp;"; break;
         case '<': out += "&lt;"; break;

@@ -1,5 +1,6 @@
 #include "tools/cli/process/sandboxed_process.h"
 #include "compiler/codegen/process.h"
+#include "tools/cli/output/printable.h"
 #include "tools/cli/output/text.h"
 #include <csignal>
 #include <sys/prctl.h>
@@ -9,7 +10,7 @@ namespace {
 
 std::string last_line(const std::string &text) {
     const auto lines = split(text, '\n');
-    return lines.empty() ? "" : printable(lines.back().substr(0, 300));
+    return lines.empty() ? "" : printable_start(lines.back(), 300);
 }
 
 // Empty: exit code 0.

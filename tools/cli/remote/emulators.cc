@@ -2,6 +2,7 @@
 #include "targets/target.h"
 #include "tools/cli/output/text.h"
 #include "tools/cli/process/installed_program.h"
+#include "tools/cli/remote/process_channel.h"
 #include "tools/kernels/kernel_call.h"
 #include <algorithm>
 
@@ -18,7 +19,7 @@ std::vector<std::string> foreign_of(const std::vector<std::string> &targets) {
 
 } // namespace
 
-Expected<std::shared_ptr<Remote>> start_runner(const std::string &target, const std::string &command) {
+Expected<std::shared_ptr<Remote>> start_runner(const std::string &target, const std::string &command, double seconds) {
     std::vector<std::string> words;
     for (const std::string &word : split(command, ' '))
         if (!word.empty()) words.push_back(word);
@@ -33,10 +34,12 @@ Expected<std::shared_ptr<Remote>> start_runner(const std::string &target, const 
                                   target + " and copy it there, or name it in the command");
         words.push_back(*std::move(runner));
     }
-    return Remote::start(std::move(words));
+    LW_ASSIGN(std::unique_ptr<Channel> channel, ProcessChannel::start(std::move(words), seconds));
+    return std::make_shared<Remote>(std::move(channel));
 }
 
-Expected<Emulators> start_emulators(const std::vector<std::string> &flags, const std::vector<std::string> &targets) {
+Expected<Emulators> start_emulators(const std::vector<std::string> &flags, const std::vector<std::string> &targets,
+                                    double seconds) {
     Emulators emulators;
     const std::vector<std::string> foreign = foreign_of(targets);
     for (const std::string &flag : flags) {
@@ -50,7 +53,7 @@ Expected<Emulators> start_emulators(const std::vector<std::string> &flags, const
             return Status::usage("--emulator " + flag + ": " +
                                  (named ? "target " + target + " is not one of --target, or runs on this machine"
                                         : std::string("this machine runs every target of --target; leave it out")));
-        LW_ASSIGN(emulators[target], start_runner(target, named ? flag.substr(name.size() + 1) : flag));
+        LW_ASSIGN(emulators[target], start_runner(target, named ? flag.substr(name.size() + 1) : flag, seconds));
     }
     return emulators;
 }

@@ -1,24 +1,25 @@
-// A model that is open in a longwave-runner: its description, and its streams and runs.
+// A model that is open in a longwave-runner: its streams and runs.
 #pragma once
 #include "tools/cli/model/model.h"
 #include "tools/cli/model/runner.h"
 #include "tools/cli/model/stream.h"
 #include "tools/cli/remote/remote.h"
+#include "tools/cli/remote/replies.h"
 
 namespace longwave::cli {
 
-// Whatever the description of a model points to.
-struct RemoteDescription;
+struct DescribedModel; // described_model.h: what the Model points to
 
 struct RemoteModel {
     std::shared_ptr<Remote> remote;
-    std::shared_ptr<const RemoteDescription> description;
+    std::shared_ptr<const DescribedModel> description;
+    ReplySizes sizes;
 };
 
-// Opens the artifact there and fills in what Model says of it. `variant` empty: the best for that
-// machine.
+// Opens the artifact there. The artifact, not the runner, says what Model tells of it. `variant`: of
+// the artifact. `sent`: what the runner gets in place of the artifact; null: the artifact.
 Status open_remotely(const std::vector<uint8_t> &artifact, const std::string &variant,
-                     std::shared_ptr<Remote> remote, Model &model);
+                     std::shared_ptr<Remote> remote, const std::vector<uint8_t> *sent, Model &model);
 
 // A stream there. It is closed with the last copy of the handle.
 class RemoteStream {
@@ -38,12 +39,13 @@ public:
     Status copy_from(const RemoteStream &other);
 
 private:
-    RemoteStream(std::shared_ptr<Remote> remote, size_t tick_bytes)
-        : remote_(std::move(remote)), tick_bytes_(tick_bytes) {}
-    Expected<Message> ask(uint32_t what, const Request &request, const std::string &doing);
-    std::shared_ptr<Remote> remote_;
+    RemoteStream(std::shared_ptr<const RemoteModel> model, uint32_t which, size_t tick_bytes)
+        : model_(std::move(model)), tick_bytes_(tick_bytes), which_(which) {}
+    Expected<Message> ask(uint32_t what, const Request &request, const std::string &doing, uint64_t most = 0);
+    Status tell(uint32_t what, const Request &request, const std::string &doing);
+    std::shared_ptr<const RemoteModel> model_;
     size_t tick_bytes_;
-    uint32_t which_ = 0;
+    uint32_t which_;
 };
 
 Expected<std::vector<std::vector<float>>> run_remotely(const Model &model, const Sequence &in);

@@ -1,5 +1,6 @@
 #include "tools/cli/text/generator.h"
 #include "tools/cli/model/status.h"
+#include "tools/cli/output/printable.h"
 #include "tools/cli/output/text.h"
 #include <cstdio>
 #include <cstdlib>
@@ -145,11 +146,11 @@ Expected<std::vector<uint8_t>> Generator::save() const {
 Status Generator::load(const std::string &name, std::string_view state) {
     LW_TRY(status_of(lw_generator_load(handle_.get(), state.data(), state.size()), name));
     if (stream_.stats().unchecked_state)
-        std::fprintf(stderr,
-                     "note: %s: an earlier version saved this state without a checksum, so damage goes "
-                     "unnoticed; save it "
-                     "again with --state-out\n",
-                     name.c_str());
+        print_text(stderr,
+                   "note: %s: an earlier version saved this state without a checksum, so damage goes "
+                   "unnoticed; save it "
+                   "again with --state-out\n",
+                   name.c_str());
     return {};
 }
 

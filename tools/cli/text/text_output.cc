@@ -1,4 +1,5 @@
 #include "tools/cli/text/text_output.h"
+#include "tools/cli/output/printable.h"
 #include "tools/cli/output/text.h"
 #include <algorithm>
 #include <cerrno>
@@ -65,9 +66,7 @@ void TextOutput::write(std::string_view text) {
     if (error_ != 0 || text.empty()) return;
     std::string safe;
     if (terminal_) {
-        safe = printable(std::string(text));
-        for (size_t i = 0; i < safe.size(); i++)
-            if (text[i] == '\t') safe[i] = '\t';
+        safe = printable_writing(text);
         text = safe;
         within_line_ = text.back() != '\n';
     }

@@ -3,6 +3,7 @@
 #include "tools/cli/files/output_file.h"
 #include "tools/cli/output/json_line.h"
 #include "tools/cli/output/kernel_name.h"
+#include "tools/cli/output/printable.h"
 #include "tools/cli/output/text.h"
 #include <algorithm>
 #include <cstdio>
@@ -171,8 +172,8 @@ void add_trace_flag(CommandLine &app, std::string &path) {
 Status Trace::write(const std::string &path) const {
     const std::string text = json();
     LW_TRY(write_output(path, {reinterpret_cast<const uint8_t *>(text.data()), text.size()}));
-    std::fprintf(stderr, "%s: %zu events%s; open it in ui.perfetto.dev\n", path.c_str(), events_.size(),
-                 dropped_ > 0 ? format(", %zu more were left out", dropped_).c_str() : "");
+    print_text(stderr, "%s: %zu events%s; open it in ui.perfetto.dev\n", path.c_str(), events_.size(),
+               dropped_ > 0 ? format(", %zu more were left out", dropped_).c_str() : "");
     return {};
 }
 
