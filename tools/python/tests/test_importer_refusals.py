@@ -73,7 +73,7 @@ REFUSED = {
     "wrapping": (lambda: models.Function(wrapping, 4, 30), "circular convolution: its taps change with the length"),
     "kernel from the input": (lambda: models.Function(from_input, 4, 30), "fft_rfft: FFT that is neither a convolution with constant taps"),
     "mixing channels": (lambda: models.Function(mixing, 4, 30), "not a depthwise convolution"),
-    "lstm both ways": (lambda: models.BothWays(), "lstm/lstm: lstm: is bidirectional: it reads the sequence backwards; a forward layer streams"),
+    "lstm both ways": (lambda: models.BothWays(), "lstm/lstm: lstm: is bidirectional: it reads the sequence backwards; use a forward layer"),
     "branch on data": (lambda: models.Branching(), "torch.export: a branch on data: "),
     "complex result": (lambda: models.Function(complex_result), "output: is complex"),
     "fewer rows": (lambda: models.Function(lambda x: nn.functional.conv1d(x.mT, torch.ones(4, 4, 3)).mT), "conv1d: looks 2 rows ahead, and gives 209 rows of 211"),

@@ -159,6 +159,8 @@ def at_its_lengths(module: nn.Module, inputs: Sequence[Input], length: int, long
     try:
         return *attempted(module, inputs, length, longest, outputs, known, log, lengths), lengths
     except ImportFailed as first:
+        if any(p.reason.startswith("circular") for p in first.problems):
+            raise
         lengths = lengths_of(runs, length)
         if lengths.stride == 1 or lengths.near(length) == length and not any("at length" in p.reason for p in first.problems):
             raise
