@@ -10,9 +10,7 @@ import argparse
 import importlib
 import json
 import os
-import shutil
 import sys
-import tempfile
 import traceback
 from pathlib import Path
 from typing import Any
@@ -68,8 +66,9 @@ def make(factory: str, checkpoint: str | None) -> Any:
     return module
 
 
-def run(options: argparse.Namespace) -> None:
-    """Raises ImportFailed. Prints the table."""
+def run(options: argparse.Namespace) -> str:
+    """The table, once the files are written. Raises ImportFailed."""
+    from .. import cleanup, output_files
     from .api import LENGTH, import_module, matched
     from .build import checked
     from .errors import ImportFailed, Problem
@@ -81,27 +80,25 @@ def run(options: argparse.Namespace) -> None:
     module = make(options.factory, options.checkpoint)
     if options.explain:
         length = options.length or inputs[0].rate or LENGTH
-        print(explain(matched(prepare(module, inputs, length), inputs, length, options.output), options.explain))
-        return
+        return explain(matched(prepare(module, inputs, length), inputs, length, options.output), options.explain)
     if not options.o:
         raise ImportFailed([Problem("-o", "", "no folder is named", "add -o FOLDER")])
     target, to_file = Path(options.o), options.o.endswith(".lw")
+    (output_files.check_file if to_file else output_files.check_folder)(target)
     imported = import_module(module, inputs, length=options.length, longest=options.max_length, outputs=options.output,
                              recurrences=not options.tables, name=options.name or target.stem, log=say)
-    with tempfile.TemporaryDirectory(prefix="longwave-") as scratch:
-        folder, file = Path(scratch) / "model", Path(scratch) / "model.lw"
+    with cleanup.temporary_folder() as scratch:
+        folder, file = scratch / "model", scratch / "model.lw"
         imported.write(folder)
         report = imported.report
         if (to_file or not options.no_compile) and compiled(folder, file, imported.importer.warnings, to_file):
             report = checked(imported, module, inputs, file)
         if to_file:
-            shutil.copyfile(file, target)
+            output_files.write_file(target, file)
         else:
-            target.mkdir(parents=True, exist_ok=True)
-            (folder / "import.json").write_text(json.dumps(report, indent=1) + "\n")
-            for part in folder.iterdir():
-                shutil.copyfile(part, target / part.name)
-    print(table(report))
+            parts: dict[str, output_files.Content] = {part.name: part for part in folder.iterdir()}
+            output_files.write_folder(target, parts | {"import.json": (json.dumps(report, indent=1) + "\n").encode()})
+    return table(report)
 
 
 def compiled(folder: Path, file: Path, warnings: list[str], needed: bool) -> bool:
@@ -125,6 +122,13 @@ def compiled(folder: Path, file: Path, warnings: list[str], needed: bool) -> boo
 
 def main(argv: list[str] | None = None) -> int:
     options = arguments(argv)
+    from .. import cleanup
+    with cleanup.watched(interrupt_ends=True):
+        return answer(options)
+
+
+def answer(options: argparse.Namespace) -> int:
+    """The exit status."""
     try:
         import safetensors  # noqa: F401
         import torch  # noqa: F401
@@ -132,9 +136,14 @@ def main(argv: list[str] | None = None) -> int:
         name = "PyTorch" if e.name != "safetensors" else "safetensors"
         say(f"longwave.importer: needs {name}, found none; install it: pip install torch safetensors")
         return 3
+    from .. import output_files
     from .errors import ImportFailed
     try:
-        run(options)
+        text = run(options)
+    except OSError as e:
+        say(f"{e.filename}: {e.strerror}" if e.filename else str(e))
+        say(f"{options.factory}: not imported, 1 problem; nothing was written")
+        return 3
     except ImportFailed as e:
         say(str(e))
         say(f"{options.factory}: not imported, {len(e.problems)} problem{'s' if len(e.problems) != 1 else ''}; nothing was written")
@@ -144,7 +153,7 @@ def main(argv: list[str] | None = None) -> int:
         say(f"{Path(at.filename).name}:{at.lineno}: {type(e).__name__}: {str(e).splitlines()[0] if str(e) else ''}; a defect of the importer, please report it")
         say(f"{options.factory}: not imported, 1 problem; nothing was written")
         return 3
-    return 0
+    return output_files.print_result(text)
 
 
 if __name__ == "__main__":
