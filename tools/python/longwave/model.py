@@ -280,3 +280,5 @@ def _imported(module: Any, example: Any, inputs: Sequence[str], outputs: Sequenc
                      lambda: run_compile(folder / "model", file, options), exact)
     except ImportFailed as error:
         raise CompileError(str(error)) from error
+    except OSError as error:
+        raise CompileError(f"{error.filename}: {error.strerror}" if error.filename else str(error)) from error
