@@ -3,8 +3,9 @@
 // LD_PRELOAD), children do not.
 //   failing_calls count FILE PROGRAM...         FILE: a line "CALL NUMBER" for each kind of call
 //   failing_calls CALL K HOW PROGRAM...         the K-th CALL from 0 does HOW: the number of an
-//                                               errno, `short` (half the bytes), or `kill` (SIGKILL
-//                                               before it). K may end in +: those behind it as well
+//                                               errno, `short` (half the bytes), `kill` or `signal`
+//                                               (SIGKILL or SIGUSR1 before it). K may end in +:
+//                                               those behind it as well
 // A tracer, not functions in LD_PRELOAD: the C library calls itself without looking for others
 // (fread, printf).
 #include "tests/faults/begin.h"
@@ -98,8 +99,8 @@ struct Plan {
     const char *file = nullptr; // to count into
     int call = none;
     long k = 0;
-    bool for_good = false, shortened = false, killed = false;
-    int error = 0;
+    bool for_good = false, shortened = false;
+    int error = 0, signal = 0;
 };
 
 class Tracer {
@@ -175,8 +176,8 @@ private:
         if (which == none || writes) return;
         const long k = count_[static_cast<size_t>(which)]++;
         if (which != plan_.call || k < plan_.k || (k > plan_.k && !plan_.for_good)) return;
-        if (plan_.killed) {
-            kill(program_, SIGKILL);
+        if (plan_.signal) {
+            kill(program_, plan_.signal);
         } else if (plan_.shortened) {
             set(thread, [](user_regs_struct &regs) { regs.rdx /= 2; });
         } else {
@@ -219,7 +220,7 @@ int main(int argc, char **argv) {
         plan.k = strtol(argv[2], &end, 10);
         plan.for_good = *end == '+';
         plan.shortened = strcmp(argv[3], "short") == 0;
-        plan.killed = strcmp(argv[3], "kill") == 0;
+        plan.signal = strcmp(argv[3], "kill") == 0 ? SIGKILL : strcmp(argv[3], "signal") == 0 ? SIGUSR1 : 0;
         plan.error = atoi(argv[3]);
         rest = 4;
     } else {

@@ -14,6 +14,7 @@ import itertools
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -25,12 +26,13 @@ FAILING_CALLS, PRELOADED = (os.path.abspath(path) for path in sys.argv[3:5])
 CANNOT_TRACE = 77
 LIMIT = 600  # seconds: what takes longer hangs, even on a busy machine
 # What each kind of call may say, and two faults that are none for a program: an interruption and a
-# part of the bytes.
+# part of the bytes. "kill": SIGKILL before the call. "signal": SIGUSR1, which a program can catch.
 CALLS = {
     "open": [errno.EIO, errno.EMFILE, errno.EINTR], "read": [errno.EIO, errno.EINTR, "short"],
-    "write": [errno.ENOSPC, errno.EIO, errno.EINTR, "short", "kill"], "sync": [errno.EIO, "kill"], "rename": [errno.EIO, "kill"],
+    "write": [errno.ENOSPC, errno.EIO, errno.EINTR, "short", "kill", "signal"], "sync": [errno.EIO, "kill", "signal"],
+    "rename": [errno.EIO, "kill", "signal"],
     "map": [errno.ENOMEM], "protect": [errno.ENOMEM], "truncate": [errno.EIO], "close": [errno.EIO], "stat": [errno.EIO],
-    "mode": [errno.EPERM], "unlink": [errno.EIO], "folder": [errno.EACCES], "thread": [errno.EAGAIN], "process": [errno.EAGAIN],
+    "mode": [errno.EPERM], "unlink": [errno.EIO, "signal"], "folder": [errno.EACCES], "thread": [errno.EAGAIN], "process": [errno.EAGAIN],
     "wait": [errno.EINTR, errno.ECHILD],
 }
 HARMLESS = {("read", errno.EINTR), ("read", "short"), ("write", errno.EINTR), ("write", "short"), ("wait", errno.EINTR)}
@@ -78,7 +80,7 @@ def complaint(operation, run, kind, how):
     stray = sorted(set(run.files) - set(operation.new))
     # A folder cannot be removed without any memory, or where that call fails. A later run removes
     # it.
-    excused = how == "no more" or kind == "unlink"
+    excused = how == "no more" or (kind == "unlink" and how != "signal")
     if (how != "kill" or operation.in_child) and (stray or (run.temporary and not excused)):
         return f"leaves {stray + run.temporary}"
     for name in operation.new:
@@ -92,6 +94,8 @@ def complaint(operation, run, kind, how):
             return f"the next run is harmed: exit code {run.next.returncode} {run.next.stderr.decode()}"
         if not operation.in_child:
             return None
+    if how == "signal" and not operation.in_child and run.code == -signal.SIGUSR1:
+        return None
     if run.code == 0:
         if operation.repeatable and run.stdout != operation.printed:
             return "exit code 0, but other output"
@@ -115,7 +119,7 @@ class Table:
 
     def add(self, operation, kind, how, k, run):
         why = complaint(operation, run, kind, how)
-        ending = "wrong" if why else "whole" if run.code == 0 else "killed" if how == "kill" else "refused"
+        ending = "wrong" if why else "whole" if run.code == 0 else "killed" if how in ("kill", "signal") else "refused"
         self.rows[operation.name, kind, name_of(how)].update([ending])
         if why:
             self.complaints += 1
@@ -136,7 +140,7 @@ def chosen(count, most, first=0):
 
 def few(hows, which):
     """One of the faults, and what is always tried."""
-    return [how for i, how in enumerate(hows) if how == "kill" or i == which % len(hows)]
+    return [how for i, how in enumerate(hows) if how in ("kill", "signal") or i == which % len(hows)]
 
 
 def allocations_of(operation):

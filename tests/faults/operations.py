@@ -124,6 +124,7 @@ class Operations(Cli):
                       in_child=True),
             Operation("compile", [*compiled, "--stream"], {"new.lw": old}),
             Operation("sign", [*compiled, "--no-check", "--sign", cls.key], {"new.lw": old}),
+            Operation("sign a file", ["sign", cls.artifact, "--key", cls.key, "-o", "{out}/new.lw"], {"new.lw": old}),
             Operation("tune", ["tune", "-o", "{out}/tuning.json", "--minutes", "0.003", *tune], {"tuning.json": tuning.read_bytes()},
                       accepts=tuning_goes_on),
         ]

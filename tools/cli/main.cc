@@ -96,6 +96,7 @@ int main(int argc, char **argv) {
     // What a large matrix took goes back to the system as soon as it is freed.
     mallopt(M_MMAP_THRESHOLD, 1 << 20);
 #endif
+    longwave::cli::full_files_are_errors();
     try {
         return longwave::cli::main(argc, argv);
     } catch (const std::bad_alloc &) {

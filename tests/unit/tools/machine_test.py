@@ -21,7 +21,7 @@ class Machine(Cli):
     def test_full_disk(self):
         size = self.artifact.stat().st_size
         def limit_files():  # the kernel refuses to let any file grow to the artifact's size, as a full disk would
-            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
             resource.setrlimit(resource.RLIMIT_FSIZE, (size - 1, size - 1))
         self.refused(DEVICE, ["x.lw", "too large"], "compile", self.package, "-o", self.scratch / "x.lw", "--target", "host", "--stream", preexec_fn=limit_files)
         old = self.scratch / "old.lw"
@@ -29,9 +29,20 @@ class Machine(Cli):
         self.refused(DEVICE, ["old.lw"], "compile", self.package, "-o", old, "--target", "host", "--stream", preexec_fn=limit_files)
         self.assertEqual(old.read_bytes(), b"the old file")
         old.unlink()
+        def limit_keys():
+            signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64))
+        self.refused(DEVICE, ["key", "cannot be written"], "keygen", self.scratch / "key", preexec_fn=limit_keys)
+        self.assertEqual(self.run_cli("keygen", self.scratch / "key").returncode, OK)
+        signed = self.scratch / "signed.lw"
+        signed.write_bytes(self.artifact.read_bytes())
+        self.refused(DEVICE, ["signed.lw", "too large"], "sign", signed, "--key", self.scratch / "key", preexec_fn=limit_files)
+        self.assertEqual(signed.read_bytes(), self.artifact.read_bytes())
+        for left in (signed, self.scratch / "key", self.scratch / "key.pub"):
+            left.unlink()
         numbers = self.scratch / "numbers.npy"
         def limit_to_a_page():
-            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
             resource.setrlimit(resource.RLIMIT_FSIZE, (256, 256))
         self.refused(DEVICE, ["numbers.npy", "too large"], "run", self.artifact, "--input", "audio=16000", "-o", f"logits={numbers}", preexec_fn=limit_to_a_page)
         full_link = self.scratch / "full"

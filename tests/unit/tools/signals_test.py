@@ -1,24 +1,27 @@
 #!/usr/bin/env python3
 """Signals during a compile: signals_test.py LONGWAVE SCRATCH_FOLDER [unittest options]
 
-Control-C, a closed terminal and `kill` end the program and everything it started; nothing stays in the temporary folder.
+Every signal that may end the program ends everything it started as well; nothing stays in the temporary folder.
 
 Standard library only.
 """
 import os
 import pathlib
+import resource
 import signal
 import subprocess
 import time
 
 from cli_support import Cli, OK, main
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGPIPE, signal.SIGALRM, signal.SIGUSR1, signal.SIGUSR2, signal.SIGXCPU,
+           signal.SIGPROF, signal.SIGVTALRM, signal.SIGPOLL, signal.SIGPWR)
 
 
 def default_signals():
     for number in SIGNALS:  # whoever starts the tests may ignore some
         signal.signal(number, signal.SIG_DFL)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 class Signals(Cli):

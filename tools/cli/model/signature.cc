@@ -1,5 +1,6 @@
 #include "tools/cli/model/signature.h"
 #include "formats/artifact/write.h"
+#include "tools/cli/process/interruption.h"
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -44,8 +45,10 @@ Status write_new(const std::string &path, mode_t mode, const std::string &text) 
     if (exists)
         return Status::usage(path +
                              ": this file exists; name another one, because a lost key cannot be made again");
-    const bool written =
-        file >= 0 && write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+    errno = file < 0 ? errno : ENOSPC; // of a write that takes a part alone
+    const bool written = file >= 0 &&
+                         write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
+                         fsync(file) == 0;
     const Status failed = Status::device(path + ": cannot be written: " + std::strerror(errno));
     if (file >= 0 && close(file) == 0 && written) return {};
     if (file >= 0) unlink(path.c_str());
@@ -79,6 +82,7 @@ Expected<PublicKey> make_keys(const std::string &path) {
     randombytes_buf(seed.data(), seed.size());
     crypto_sign_seed_keypair(key.data(), secret, seed.data());
     std::string text = to_hex(seed) + "\n";
+    const Uninterrupted both; // a key without its other half is of no use
     Status status = write_new(path, 0600, text);
     if (status) {
         status = write_new(path + ".pub", 0644, to_hex(key) + "\n");

@@ -10,11 +10,15 @@
 namespace longwave::cli {
 namespace {
 
+// All signals whose default action ends a program, but for faults.
+constexpr int all_ending[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT,   SIGPIPE, SIGALRM, SIGUSR1, SIGUSR2,
+                              SIGXCPU, SIGXFSZ, SIGPROF, SIGVTALRM, SIGIO,   SIGPWR,  SIGSTKFLT};
+
 // Those that would end the program; not the ones that it was started to ignore (nohup).
 sigset_t ending_signals() {
     sigset_t set;
     sigemptyset(&set);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    for (const int signal : all_ending) {
         struct sigaction action = {};
         if (sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_DFL) sigaddset(&set, signal);
     }
@@ -68,6 +72,8 @@ void Interruptible::watch() const {
 
 std::atomic<bool> stopped{false};
 static std::atomic<int> stopping_signal{0};
+
+void full_files_are_errors() { std::signal(SIGXFSZ, SIG_IGN); }
 
 void stop_on_signals() {
     struct sigaction action = {};

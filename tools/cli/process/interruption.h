@@ -1,5 +1,6 @@
-// Signals that end the program: Control-C, a closed terminal, `kill`. The program ends by the
-// signal, after it has removed temporary files and ended the programs it started.
+// Signals that end the program: Control-C, a closed terminal, `kill`, a used-up CPU time. The
+// program ends by the signal, after it has removed temporary files and ended the programs it
+// started.
 #pragma once
 #include <atomic>
 #include <csignal>
@@ -37,6 +38,10 @@ public:
 private:
     sigset_t before_ = {};
 };
+
+// From then on, a write beyond the limit of file sizes fails like one to a full disk. Without this
+// it ends the program by a signal. Started programs inherit it.
+void full_files_are_errors();
 
 // Set by the first Control-C or `kill` after stop_on_signals(). The input of the command then ends,
 // and the command writes its last lines. A second signal ends the program.

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -81,10 +82,10 @@ template <class Save> std::string saved(const Save &save) {
 // An open model, shared by the Python object and by everything made from it.
 class Model {
 public:
-    // keys: those that are accepted, 32 bytes each, one after the other; empty: no signature is
-    // asked for.
-    Model(const std::string &path, const nb::bytes &keys, uint64_t least_version, const std::string &variant,
-          const std::string &device, uint64_t memory_limit, bool map_weights);
+    // keys: those that are accepted, 32 bytes each, one after the other; None: no signature is asked
+    // for.
+    Model(const nb::bytes &path, const std::optional<nb::bytes> &keys, uint64_t least_version,
+          const std::string &variant, const std::string &device, uint64_t memory_limit, bool map_weights);
     ~Model();
 
     lw_model *get() const;
@@ -105,10 +106,13 @@ private:
     std::vector<std::unique_ptr<Runner>> runners_; // idle; destroyed before the model
 };
 
-// Samples, features or token ids of the first input's kind, as the C API takes them. Keeps the
-// array alive.
+using Array = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
+
+// Samples, features or token ids of the first input's kind, as the C API takes them. While it
+// lives, the memory stays: a buffer stays exported, so that its owner cannot resize it.
 struct Samples {
-    nb::object array;
+    Array array;
+    std::vector<int32_t> ids; // a copy: the C API checks ids before it reads them
     const void *data;
     size_t ticks;
     lw_sample_format format;
@@ -117,6 +121,8 @@ struct Samples {
 // other float types are converted. Errors: TypeError and ValueError that say what was expected.
 Samples samples(nb::handle values, const lw_input_info &input);
 lw_input_info input_info(const lw_model *model, uint32_t index);
+// "float32" or "int16"; ValueError for others.
+lw_sample_format format_named(const std::string &name);
 
 // A NumPy array [rows, width] that owns `data`.
 nb::object rows_array(std::unique_ptr<float[]> data, size_t rows, size_t width);

@@ -1,6 +1,8 @@
 // longwave.Model: open, describe, verify, run.
 #include "bindings.h"
 #include "longwave/vulkan.h"
+#include <cstring>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <sodium.h>
 
@@ -56,17 +58,21 @@ lw_input_info input_info(const lw_model *model, uint32_t index) {
     return info;
 }
 
-Model::Model(const std::string &path, const nb::bytes &keys, uint64_t least_version,
+Model::Model(const nb::bytes &path, const std::optional<nb::bytes> &keys, uint64_t least_version,
              const std::string &variant, const std::string &device, uint64_t memory_limit, bool map_weights) {
+    if (std::strlen(path.c_str()) != path.size())
+        fail(LW_INVALID_ARGUMENT, "path: contains a NUL character, which no file name has");
     auto options = make<lw_open_options>();
-    options.allow_unsigned_code = keys.size() == 0;
-    if (keys.size() > 0) {
+    options.allow_unsigned_code = !keys;
+    if (keys) {
+        if (keys->size() == 0 || keys->size() % key_bytes != 0)
+            fail(LW_INVALID_ARGUMENT, "keys: expected one or more public keys of 32 bytes each");
         options.require_signature = 1;
-        options.trusted_keys = static_cast<const uint8_t *>(keys.data());
-        options.n_trusted_keys = keys.size() / key_bytes;
-        options.least_version = least_version;
+        options.trusted_keys = static_cast<const uint8_t *>(keys->data());
+        options.n_trusted_keys = keys->size() / key_bytes;
         options.check_signature = signature_matches;
     }
+    options.least_version = least_version;
     options.variant = variant.empty() ? nullptr : variant.c_str();
     options.memory_limit = memory_limit;
     options.map_weights = map_weights;
@@ -219,9 +225,9 @@ void bind_model(nb::module_ &module) {
     nb::class_<Model>(module, "Model",
                       "A compiled model. Any number of threads may use it at once.\n\n"
                       "Use `longwave.open` or `longwave.compile`. Streams keep their model in memory.")
-        .def(nb::init<const std::string &, const nb::bytes &, uint64_t, const std::string &,
+        .def(nb::init<const nb::bytes &, const std::optional<nb::bytes> &, uint64_t, const std::string &,
                       const std::string &, uint64_t, bool>(),
-             "path"_a, "keys"_a, "least_version"_a, "variant"_a, "device"_a, "memory_limit"_a,
+             "path"_a, "keys"_a.none(), "least_version"_a, "variant"_a, "device"_a, "memory_limit"_a,
              "map_weights"_a)
         .def("_info", &Model::info, nb::sig("def _info(self) -> dict[str, typing.Any]"))
         .def("verify", &Model::verify,

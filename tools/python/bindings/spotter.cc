@@ -23,7 +23,7 @@ class Spotter {
 public:
     Spotter(const Model &model, const std::string &format, float threshold,
             const std::map<std::string, float> &words)
-        : input_(input_info(model.get(), 0)), format_(format == "float32" ? LW_F32 : LW_S16),
+        : input_(input_info(model.get(), 0)), format_(format_named(format)),
           spotter_(create(model, threshold, words), lw_spotter_destroy, model.share(), "the spotter") {}
 
     // Pushes audio and returns the events that it completes.

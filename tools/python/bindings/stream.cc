@@ -45,6 +45,7 @@ public:
         stream_.use([](lw_stream *s) { check(lw_stream_reset(s)); });
     }
     void copy(Stream &from) {
+        if (&from == this) return;
         from.stream_.use([&](lw_stream *other) {
             const nb::gil_scoped_acquire held; // use() releases it again
             stream_.use([&](lw_stream *s) { check(lw_stream_copy(s, other)); });
@@ -121,7 +122,8 @@ public:
 
 private:
     lw_stream *create(const Model &model, uint32_t block, uint32_t queue, const std::string &format) {
-        if (format == "int16") format_ = LW_S16;
+        const lw_sample_format asked = format_named(format);
+        if (input_.kind != LW_INPUT_TOKENS) format_ = asked;
         auto options = make<lw_stream_options>();
         options.format = format_;
         options.block = block;

@@ -27,17 +27,35 @@ if TYPE_CHECKING:
     )
     from .model import CompileError as CompileError, Model as Model, compile as compile, open as open
 
+    __version__: str
+
 _HOME = {name: "longwave.model" for name in ("Model", "open", "compile", "CompileError")}
 _NATIVE = {"Stream", "Row", "Spotter", "Event", "Generator", "Token", "Error"}
 __all__ = sorted({*_HOME, *_NATIVE})
 
 
+def _native_module() -> Any:
+    try:
+        return importlib.import_module("longwave._native")
+    except ModuleNotFoundError as error:
+        if error.name != "longwave._native":
+            raise
+        raise ImportError("longwave._native is not built: install the wheel (tools/wheel), or run tools/setup --tests in the clone and set "
+                          "PYTHONPATH to its folder build/python") from None
+
+
 def __getattr__(name: str) -> Any:
     # The native module is loaded at first use: the model folder writer works without it.
     if name in _HOME:
+        _native_module()
         return getattr(importlib.import_module(_HOME[name]), name)
+    if name == "__version__":
+        try:
+            return _native_module().version
+        except ImportError as error:
+            raise AttributeError(str(error)) from error
     if name in _NATIVE or name.endswith("Error"):
-        value = getattr(importlib.import_module("longwave._native"), name, None)
+        value = getattr(_native_module(), name, None)
         if value is not None:
             return value
     raise AttributeError(f"module 'longwave' has no attribute '{name}'")

@@ -1,20 +1,20 @@
 """The `longwave` command of the wheel: the program that comes with the package, with three commands of its own."""
 import os
-import pathlib
 import subprocess
 import sys
 
+from longwave import cleanup
 from longwave.programs import DEMO, program
 
 
 def demo() -> int:
     """Compiles the keyword model and listens to a recording of eleven words."""
-    import tempfile
-    with tempfile.TemporaryDirectory(prefix="longwave-demo-") as folder:
-        model = str(pathlib.Path(folder) / "kws.lw")
+    with cleanup.watched(interrupt_ends=True), cleanup.temporary_folder("longwave-demo-") as folder:
+        model = str(folder / "kws.lw")
         for command in (["compile", str(DEMO / "model"), "-o", model, "--stream"], ["listen", model, str(DEMO / "demo.wav")]):
             print("$ longwave " + " ".join(command), flush=True)
-            status = subprocess.run([program(), *command]).returncode
+            with cleanup.started([program(), *command], stdin=subprocess.DEVNULL) as process:
+                status = process.wait()
             if status:
                 return status
     return 0

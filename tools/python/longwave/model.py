@@ -4,11 +4,9 @@ from __future__ import annotations
 import json
 import os
 import pathlib
-import shutil
-import tempfile
 from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Optional, Sequence, Union, overload
 
-from longwave import _native, programs
+from longwave import _native, cleanup, output_files, programs
 
 if TYPE_CHECKING:  # hints alone: NumPy takes longer to import than the rest
     import numpy as np
@@ -68,7 +66,7 @@ class Model(_native.Model):
         Raises ValueError and TypeError for arrays that the model does not take, InvalidArgumentError for their number,
         TooLongError, TooShortError, BadTokenError, and WrongStateError after close.
         """
-        return self._run(*inputs, length=length, threads=threads)
+        return self._run(*inputs, length=_number("length", length, 2 ** 32), threads=_number("threads", threads, 2 ** 32))
 
     def stream(self, block: Optional[int] = None, *, queue: int = 0, format: str = "float32") -> _native.Stream:
         """Creates a stream.
@@ -80,6 +78,7 @@ class Model(_native.Model):
         Raises ValueError for another block or format, NoStreamError if the model has no stream entry.
         """
         blocks = self._info()["blocks"]
+        queue = _number("queue", queue, 2 ** 32)
         if format not in ("float32", "int16"):
             raise ValueError(f'format {format!r}: expected "float32" or "int16"')
         if block is not None and block not in blocks:
@@ -93,29 +92,78 @@ class Model(_native.Model):
         self.close()
 
 
-def open(path: Path, *, device: str = "cpu", variant: str = "", keys: Sequence[str] = (), least_version: int = 0,
+def _number(name: str, value: Any, end: int) -> int:
+    """An integer from 0 to below `end`, also of NumPy."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{name}: expected an integer, got {type(value).__name__}")
+    number = int(value.__index__())
+    if not 0 <= number < end:
+        raise ValueError(f"{name}: expected 0 to {end - 1}, got {number}")
+    return number
+
+
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{name}: expected a str, got {type(value).__name__}")
+    if "\0" in value:
+        raise ValueError(f"{name}: contains a NUL character")
+    return value
+
+
+def _list(name: str, value: Any) -> List[Any]:
+    """Not a str: its characters are no list."""
+    if isinstance(value, (str, bytes)) or not hasattr(value, "__iter__"):
+        raise TypeError(f"{name}: expected a list, got {type(value).__name__}")
+    return list(value)
+
+
+def _path(name: str, value: Any) -> str:
+    try:
+        path = os.fsdecode(value)
+    except TypeError:
+        raise TypeError(f"{name}: expected a path, got {type(value).__name__}") from None
+    if not path:
+        raise ValueError(f"{name}: the path is empty")
+    return _text(name, path)
+
+
+def _keys(keys: Any) -> Optional[bytes]:
+    """None: no signature is asked for. Every list asks for one, so an empty list opens nothing."""
+    if keys is None:
+        return None
+    known = []
+    for key in _list("keys", keys):
+        try:
+            known.append(bytes.fromhex(key) if isinstance(key, str) else b"")
+        except ValueError:
+            known.append(b"")
+    if any(len(key) != 32 for key in known):
+        raise ValueError("keys: expected public keys of 64 hexadecimal digits each")
+    if not known:
+        raise ValueError("keys: the list is empty, so no file opens; give keys, or leave keys out to open files without a signature")
+    return b"".join(known)
+
+
+def open(path: Path, *, device: str = "cpu", variant: str = "", keys: Optional[Iterable[str]] = None, least_version: int = 0,
          memory_limit: int = 0, map_weights: bool = False) -> Model:
     """Opens a .lw file.
 
     device: "cpu", "gpu" (the best Vulkan device), or the number or part of the name of one.
     variant: a CPU target such as "x86-64-v3"; "" takes the best for this CPU.
-    keys: public keys (64 hexadecimal digits, `longwave keygen`). With keys, only a file that one of them signed opens.
-        A file contains machine code that runs in this process: give keys for files from others.
+    keys: public keys (64 hexadecimal digits, `longwave keygen`). With keys, only a file that one of them signed opens. None:
+        any file opens. A file contains machine code that runs in this process: give keys for files from others.
     least_version: with keys: the least version of the model that opens (`longwave sign --model-version`).
     memory_limit: most bytes that the model and one stream take; 0: 64 MiB or 64 times the file.
     map_weights: reads weights from the mapped file, which must not change while the model is open.
 
-    Raises IoError, BadArtifactError, BadVersionError, UnsignedCodeError, OldVersionError, NoVariantError, NoDeviceError.
+    Raises IoError, BadArtifactError, BadVersionError, UnsignedCodeError, OldVersionError, NoVariantError, NoDeviceError,
+    TypeError and ValueError for arguments, such as an empty list of keys.
     """
-    try:
-        known = [bytes.fromhex(key) for key in keys]
-    except ValueError:
-        known = [b""]
-    if any(len(key) != 32 for key in known):
-        raise ValueError("keys: expected public keys of 64 hexadecimal digits each")
-    if least_version and not known:
+    known = _keys(keys)
+    if _number("least_version", least_version, 2 ** 64) and not known:
         raise ValueError("least_version: give keys too, because a version counts only under a signature")
-    return Model(os.fspath(path), b"".join(known), least_version, variant, device, memory_limit, map_weights)
+    return Model(os.fsencode(_path("path", path)), known, least_version, _text("variant", variant), _text("device", device),
+                 _number("memory_limit", memory_limit, 2 ** 64), bool(map_weights))
 
 
 @overload
@@ -153,42 +201,68 @@ def compile(model: Any, example: Any = None, output: Optional[Path] = None, *, i
     Of a module, `import_report` of the result tells what became of each part and how far the file is from the module in float32.
     Raises CompileError with one line per problem, TypeError and ValueError for arguments. Nothing is written then.
     """
-    is_path = isinstance(model, (str, os.PathLike))
+    is_path = isinstance(model, (str, bytes, os.PathLike))
     if is_path and example is not None and output is None:
         example, output = None, example  # compile(folder, file)
     if is_path and (example is not None or inputs or outputs or sample_rate):
         raise ValueError("example, inputs, outputs and sample_rate: a model folder has its own; give them with a module")
     if not is_path and not hasattr(model, "state_dict"):
         raise TypeError(f"model: expected a torch.nn.Module or the path of a model folder, got {type(model).__name__}")
-    if isinstance(example, (str, os.PathLike)):
+    if isinstance(example, (str, bytes, os.PathLike)):
         raise TypeError(f"example: expected an array, a tuple or a dict, got {type(example).__name__}; name the file with output=")
     programs.program()  # before any work
     command = []
-    if stream or blocks:
+    if stream or _list("blocks", blocks):
         command.append("--stream")
-    if blocks:
-        command += ["--blocks", ",".join(map(str, blocks))]
-    if targets:
-        command += ["--target", ",".join(targets)]
-    if weights:
+    if _list("blocks", blocks):
+        command += ["--blocks", ",".join(str(_number("blocks", block, 2 ** 32)) for block in blocks)]
+    if targets := _list("targets", targets):
+        command += ["--target", ",".join(_text("targets", target) for target in targets)]
+    if _text("weights", weights):
         command += ["--weights", weights]
-    if length:
+    if _number("length", length, 2 ** 32):
         command += ["--length", str(length)]
-    with tempfile.TemporaryDirectory(prefix="longwave-") as folder:
-        file = pathlib.Path(output) if output is not None and is_path else pathlib.Path(folder) / "model.lw"
+    command += [_text("options", option) for option in _list("options", options)]
+    place = _output(output)
+    with cleanup.watched(), cleanup.temporary_folder() as folder:
         if is_path:
-            run_compile(model, file, [*command, *options])
+            file = place or folder / "model.lw"
+            run_compile(_path("model", model), file, command)
             return open(file)
-        report = _imported(model, example, inputs, outputs, sample_rate, pathlib.Path(folder), file, [*command, *options], not weights)
-        if output is not None:
-            shutil.copyfile(file, output)
-        made = open(output if output is not None else file)
+        file = folder / "model.lw"
+        report = _imported(model, example, _list("inputs", inputs), _list("outputs", outputs), sample_rate, folder, file, command,
+                           not weights)
+        if place is not None:
+            _put(file, place)
+        made = open(place or file)
         made.import_report = report
         return made
 
 
+def _output(output: Any) -> Optional[pathlib.Path]:
+    """Where the file goes. Raises CompileError where none can be written."""
+    if output is None:
+        return None
+    if _path("output", output) == "-":
+        raise ValueError("output: - is standard output on the command line alone; name a file, or ./- for a file of this name")
+    place = pathlib.Path(_path("output", output))
+    try:
+        output_files.check_file(place)
+    except OSError as error:
+        raise CompileError(f"{error.filename}: {error.strerror}") from error
+    return place
+
+
+def _put(file: pathlib.Path, place: pathlib.Path) -> None:
+    try:
+        output_files.write_file(place, file)
+    except OSError as error:
+        raise CompileError(f"{error.filename}: cannot be written: {error.strerror}") from error
+
+
 def run_compile(folder: Path, file: pathlib.Path, options: Sequence[str]) -> None:
-    done = programs.run(["compile", os.fspath(folder), *options, "-o", str(file)])
+    # Absolute paths: a name that begins with - would be an option.
+    done = programs.run(["compile", os.path.abspath(os.fspath(folder)), *options, "-o", os.path.abspath(file)])
     if done.returncode:
         raise CompileError(done.stderr.strip() or f"longwave compile: exit status {done.returncode}")
 
@@ -206,3 +280,5 @@ def _imported(module: Any, example: Any, inputs: Sequence[str], outputs: Sequenc
                      lambda: run_compile(folder / "model", file, options), exact)
     except ImportFailed as error:
         raise CompileError(str(error)) from error
+    except OSError as error:
+        raise CompileError(f"{error.filename}: {error.strerror}" if error.filename else str(error)) from error

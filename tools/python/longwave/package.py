@@ -5,20 +5,24 @@ is a list of them, and tensors are found in its state dict by the prefixes they 
 """
 from __future__ import annotations
 
+import errno
 import json
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from . import output_files
 from .model_json import Layer, document, layer, pretty, residual
 
-__all__ = ["Layer", "Package", "layer", "model_json", "read", "residual", "tensor_keys", "write"]
+__all__ = ["Layer", "Package", "layer", "model_json", "read", "residual", "tensor_keys", "weights_file", "write"]
 
 _BRANCH = ["conv.weight", "conv.bias", "bn.weight", "bn.bias", "bn.running_mean", "bn.running_var"]
 _SHORT_LONG = [f"short.#.{name}" for name in _BRANCH] + [
@@ -113,17 +117,24 @@ def model_json(package: Package) -> dict[str, Any]:
 
 
 def write(package: Package, folder: str | PathLike[str]) -> None:
-    """Writes both files; only tensors that a layer reads, all as float32 (flags become 0 or 1)."""
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    """Replaces both files whole; only tensors that a layer reads, all as float32 (flags become 0 or 1)."""
     keys = tensor_keys(package.layers, package.weights)
     tensors = {key: package.weights[key].detach().to(torch.float32).contiguous().clone() for key in keys}
     for key, tensor in tensors.items():
         if not torch.isfinite(tensor).all():
             raise ValueError(f"{key}: not finite")
-    save_file(tensors, folder / "weights.safetensors")
-    (folder / "weights.safetensors").chmod(0o644)
-    (folder / "model.json").write_text(pretty(model_json(package)) + "\n")
+    output_files.write_folder(Path(folder), {"weights.safetensors": weights_file(tensors), "model.json": (pretty(model_json(package)) + "\n").encode()})
+
+
+def weights_file(tensors: dict[str, Tensor]) -> Callable[[Path], None]:
+    """What writes the tensors, for `output_files`: the reason of a failure is an OSError."""
+    def write_to(file: Path) -> None:
+        try:
+            save_file(tensors, file)
+        except SafetensorError as error:
+            number = re.search(r"os error (\d+)", str(error))
+            raise OSError(int(number[1]) if number else errno.EIO, re.sub(r" \(os error.*", "", str(error).rpartition(": ")[2])) from error
+    return write_to
 
 
 def read(folder: str | PathLike[str]) -> tuple[dict[str, Any], dict[str, Tensor]]:

@@ -19,6 +19,7 @@ from longwave.kws.decision import Decision  # noqa: E402
 from longwave.kws.heard import Negatives  # noqa: E402
 from longwave.words import body, fit, head, phrases, scenes, sounds, voices  # noqa: E402
 from longwave.words.__main__ import main  # noqa: E402
+from longwave.words.errors import WordsError  # noqa: E402
 from longwave.words.operating import lowest_threshold  # noqa: E402
 
 LONGWAVE = Path(os.environ.get("LONGWAVE_PROGRAM", ROOT / "build/longwave"))
@@ -67,8 +68,20 @@ def test_errors_say_what_is_wrong_and_what_to_do(tmp_path: Path, capsys: pytest.
     assert "no folder \"kalumba\"" in refused(capsys, tmp_path, write(tmp_path / "two" / "hey_robot", 5, tone(0.6)).parent, silence,
                                               "--word", "kalumba")
     assert "words must differ" in refused(capsys, tmp_path, good, silence, "--word", "hey robot")
+    for bad in (np.nan, np.inf, -np.inf):
+        broken = tone(0.6)
+        broken[5000] = bad
+        soundfile.write(write(tmp_path / "broken", 5, tone(0.6)) / "s9_0.wav", broken, RATE, subtype="FLOAT")
+        assert f"s9_0.wav: sample 5000 is {bad}" in refused(capsys, tmp_path, tmp_path / "broken", silence)
+        with pytest.raises(WordsError, match="sample 5000"):
+            sounds.read(tmp_path / "broken/s9_0.wav")  # as the negatives are read
     (good / "s9_0.wav").write_bytes(b"RIFF, but no audio")
     assert "no audio file that can be read" in refused(capsys, tmp_path, good, silence)
+    assert "no such folder" in refused(capsys, tmp_path, good, silence, "--output", str(tmp_path / "missing/my.lw"))
+    assert "is not a folder" in refused(capsys, tmp_path, good, silence, "--work", str(good / "s0_0.wav"))
+    for flag, value in (("--steps", "0"), ("--rate", "0"), ("--rate", "nan")):
+        with pytest.raises(SystemExit):
+            refused(capsys, tmp_path, good, silence, flag, value)
 
 
 def test_missing_programs_and_packages_are_named(tmp_path: Path, capsys: pytest.CaptureFixture,
@@ -81,6 +94,28 @@ def test_missing_programs_and_packages_are_named(tmp_path: Path, capsys: pytest.
     done = subprocess.run([sys.executable, "-c", code, "train", "--word", "a", "--recordings", str(good), "--negatives", str(good),
                            "-o", "my.lw"], capture_output=True, text=True, env=os.environ | {"PYTHONPATH": str(ROOT / "tools/python")})
     assert done.returncode == 1 and "pip install torch" in done.stderr
+
+
+def without_torch(folder: Path, code: str, *arguments: object) -> subprocess.CompletedProcess:
+    for name in ("torch", "safetensors"):
+        (folder / f"{name}.py").write_text("raise ImportError('none')\n")
+    code = "import sys; import numpy as np; import longwave.words.__main__ as m; from longwave.words import voices; " \
+           f"voices.need_programs = lambda: None; {code}; sys.exit(m.main(sys.argv[1:]))"
+    return subprocess.run([sys.executable, "-c", code, *map(str, arguments)], capture_output=True, text=True,
+                          env=os.environ | {"PYTHONPATH": f"{folder}:{ROOT / 'tools/python'}"})
+
+
+def test_say_needs_no_pytorch(tmp_path: Path) -> None:
+    done = without_torch(tmp_path, "voices.say = lambda text, voice: np.zeros(8000, np.float32)", "say", "--word", "kalumba", "--count", 3, "-o", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("3 recordings in ") and len(list((tmp_path / "out").glob("*.wav"))) == 3
+
+
+def test_the_material_is_checked_before_pytorch_is_loaded(tmp_path: Path) -> None:
+    good, silence = write(tmp_path / "good", 5, tone(0.6)), write(tmp_path / "long", 6, np.tile(tone(0.6), 100))
+    done = without_torch(tmp_path, "pass", "train", "--word", "a", "--recordings", good, "--negatives", silence, "-o", tmp_path / "a.lw")
+    lines = done.stderr.splitlines()
+    assert "read the recordings" in lines[0] and "5 recordings of 'a'" in lines[1] and lines[2].endswith("load PyTorch"), done.stderr
 
 
 def test_training_voices_are_not_those_kept_back() -> None:

@@ -11,9 +11,7 @@ import importlib
 import io
 import json
 import os
-import shutil
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -71,8 +69,9 @@ def make(factory: str, checkpoint: str | None, prefix: str | None) -> Any:
     return module
 
 
-def run(options: argparse.Namespace) -> None:
-    """Raises ImportFailed. Prints the table."""
+def run(options: argparse.Namespace) -> str:
+    """The table, once the files are written. Raises ImportFailed."""
+    from .. import cleanup, output_files
     from .api import explained, import_module
     from .build import checked
     from .errors import ImportFailed, Problem
@@ -83,27 +82,25 @@ def run(options: argparse.Namespace) -> None:
     inputs = [parse_input(text) for text in options.input]
     module = python_module(make(options.factory, options.checkpoint, options.prefix), inputs)
     if options.explain:
-        print(explain(explained(module, inputs, options.length, options.output), options.explain))
-        return
+        return explain(explained(module, inputs, options.length, options.output), options.explain)
     if not options.o:
         raise ImportFailed([Problem("-o", "", "no folder is named", "add -o FOLDER")])
     target, to_file = Path(options.o), options.o.endswith(".lw")
+    (output_files.check_file if to_file else output_files.check_folder)(target)
     imported = import_module(module, inputs, length=options.length, longest=options.max_length, outputs=options.output,
                              recurrences=not options.tables, name=options.name or target.stem, log=say)
-    with tempfile.TemporaryDirectory(prefix="longwave-") as scratch:
-        folder, file = Path(scratch) / "model", Path(scratch) / "model.lw"
+    with cleanup.temporary_folder() as scratch:
+        folder, file = scratch / "model", scratch / "model.lw"
         imported.write(folder)
         report = imported.report
         if (to_file or not options.no_compile) and compiled(folder, file, imported.importer.warnings, to_file):
             report = checked(imported, module, inputs, file)
         if to_file:
-            shutil.copyfile(file, target)
+            output_files.write_file(target, file)
         else:
-            target.mkdir(parents=True, exist_ok=True)
-            (folder / "import.json").write_text(json.dumps(report, indent=1) + "\n")
-            for part in folder.iterdir():
-                shutil.copyfile(part, target / part.name)
-    print(table(report))
+            parts: dict[str, output_files.Content] = {part.name: part for part in folder.iterdir()}
+            output_files.write_folder(target, parts | {"import.json": (json.dumps(report, indent=1) + "\n").encode()})
+    return table(report)
 
 
 def compiled(folder: Path, file: Path, warnings: list[str], needed: bool) -> bool:
@@ -126,6 +123,13 @@ def compiled(folder: Path, file: Path, warnings: list[str], needed: bool) -> boo
 
 def main(argv: list[str] | None = None) -> int:
     options = arguments(argv)
+    from .. import cleanup
+    with cleanup.watched(interrupt_ends=True):
+        return answer(options)
+
+
+def answer(options: argparse.Namespace) -> int:
+    """The exit status."""
     try:
         import safetensors  # noqa: F401
         import torch  # noqa: F401
@@ -133,22 +137,25 @@ def main(argv: list[str] | None = None) -> int:
         name = "PyTorch" if e.name != "safetensors" else "safetensors"
         say(f"longwave.importer: needs {name}, found none; install it: pip install torch safetensors")
         return 3
+    from .. import output_files
     from .errors import ImportFailed
     from .text import visible
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a name that the terminal cannot show
     try:
-        run(options)
+        text = run(options)
+    except OSError as e:
+        problems = [f"{e.filename}: {e.strerror}" if e.filename else e]
     except ImportFailed as e:
         problems = e.problems
     except (Exception, SystemExit) as e:  # a defect here must not look like one of the module
         from .blame import unexpected
         problems = [unexpected(e)]
     else:
-        return 0
+        return output_files.print_result(text)
     for problem in problems:
-        say(str(problem))
+        say(visible(str(problem)))
     say(f"{visible(options.factory)}: not imported, {len(problems)} problem{'s' if len(problems) != 1 else ''}; nothing was written")
     return 3
 

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 
-from .. import programs
+from .. import cleanup, programs
 from .errors import ImportFailed, Problem
 from .inputs import Input
 from .match import LATE, NO_STREAM
@@ -48,7 +47,7 @@ def compared(file: Path, module: nn.Module, inputs: Sequence[Input], outputs: Se
 
 def run(file: Path, inputs: Sequence[Input], outputs: Sequence[Output], x: Sequence[Tensor], expected: Sequence[Tensor], flags: list[str]):
     """Pairs of rows: of the file, and of the module. A stream gives the last of the rows that a whole sequence gives at once."""
-    with tempfile.TemporaryDirectory(prefix="longwave-") as folder:
+    with cleanup.temporary_folder() as folder:
         command = ["run", str(file), *flags]
         for i, t in zip(inputs, x):
             rows = i.rows(t).contiguous().numpy().astype("<i4" if i.vocabulary else "<f4")

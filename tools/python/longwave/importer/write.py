@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import torch
-from safetensors.torch import save_file
 
+from .. import output_files
 from ..model_json import pretty
+from ..package import weights_file
 from .inputs import Input
 from .known import Known
 from .recovered import Op, Recovered
@@ -71,8 +72,5 @@ def document(name: str, graph: Recovered, inputs: Sequence[Input], length: int) 
 
 
 def write(folder: Path, model: dict, tensors: dict[str, torch.Tensor], report: dict) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    save_file(tensors, folder / "weights.safetensors")
-    (folder / "weights.safetensors").chmod(0o644)
-    (folder / "model.json").write_text(pretty(model) + "\n")
-    (folder / "import.json").write_text(json.dumps(report, indent=1) + "\n")
+    output_files.write_folder(folder, {"weights.safetensors": weights_file(tensors), "model.json": (pretty(model) + "\n").encode(),
+                                "import.json": (json.dumps(report, indent=1) + "\n").encode()})

@@ -1,22 +1,28 @@
 """Scores of a compiled model over long audio, by the engine, kept in a cache.
 
 The stream that the product runs gives the scores: `longwave run --stream`. A score file is named after the model and the
-audio, so a second call reads it back.
+audio, so a second call reads it back. A file that is not what was written, such as a cut one, is computed again.
 """
 from __future__ import annotations
 
 import hashlib
+import io
 import subprocess
-import tempfile
 from pathlib import Path
 
 import numpy as np
 import soundfile
 
+from .. import cleanup, output_files
 from .labels import SAMPLE_RATE
 
 PIECE = 1800 * SAMPLE_RATE  # samples of one run: half an hour
+DIGEST = 32  # bytes before the array in a score file: of the rest
 OVERLAP = 8 * SAMPLE_RATE  # heard before a piece: the scores depend on the last 7.7 s
+
+
+class EngineError(Exception):
+    """`longwave run` failed. The message is its own."""
 
 
 class Engine:
@@ -32,19 +38,41 @@ class Engine:
         heard = (np.clip(samples, -1, 1) * 32767).astype("<i2")
         name = hashlib.blake2b(heard.tobytes() + output.encode(), digest_size=12).hexdigest()
         file = self.cache / f"{self.identity}-{name}.npy"
-        if not file.exists():
+        kept = read(file)
+        if kept is None:
             parts = []
             for start in range(0, len(heard), PIECE):
                 before = min(start, OVERLAP)
                 rows = self._run(heard[start - before:start + PIECE], output)
                 parts.append(rows[before // 320:])
-            np.save(file, np.concatenate(parts).astype(np.float16))
-        return np.load(file).astype(np.float32)
+            kept = np.concatenate(parts).astype(np.float16)
+            write(file, kept)
+        return kept.astype(np.float32)
 
     def _run(self, heard: np.ndarray, output: str) -> np.ndarray:
-        with tempfile.TemporaryDirectory() as folder:
-            audio, rows = Path(folder) / "audio.wav", Path(folder) / "rows.npy"
+        with cleanup.temporary_folder() as folder:
+            audio, rows = folder / "audio.wav", folder / "rows.npy"
             soundfile.write(audio, heard, SAMPLE_RATE, subtype="PCM_16")
-            subprocess.run([self.program, "run", self.model, "--stream", "--input", f"audio=@{audio}",
-                            "-o", f"{output}={rows}"], check=True, stdout=subprocess.DEVNULL)
+            command = [str(self.program), "run", str(self.model), "--stream", "--input", f"audio=@{audio}", "-o", f"{output}={rows}"]
+            with cleanup.started(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+                error = process.communicate()[1].decode(errors="replace").strip()
+            if process.returncode:
+                raise EngineError(f"longwave run: {error or f'exit status {process.returncode}'}")
             return np.load(rows)
+
+
+def write(file: Path, rows: np.ndarray) -> None:
+    buffer = io.BytesIO()
+    np.save(buffer, rows)
+    output_files.write_file(file, hashlib.blake2b(buffer.getvalue(), digest_size=DIGEST).digest() + buffer.getvalue())
+
+
+def read(file: Path) -> np.ndarray | None:
+    """None: there is no such file, or it is not as it was written."""
+    if not file.is_file():
+        return None
+    data = file.read_bytes()
+    digest, array = data[:DIGEST], data[DIGEST:]
+    if hashlib.blake2b(array, digest_size=DIGEST).digest() != digest:
+        return None
+    return np.load(io.BytesIO(array))

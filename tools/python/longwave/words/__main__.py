@@ -7,20 +7,37 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import io
 import json
+import math
 import sys
-import tempfile
 from pathlib import Path
 
+from .. import cleanup, output_files
 from .errors import WordsError
+from .progress import Progress
 
-NEEDED = {"torch": "torch", "scipy": "scipy", "soundfile": "soundfile", "safetensors": "safetensors"}
+SPEAKS = ("numpy", "scipy", "soundfile")
+TRAINS = (*SPEAKS, "torch", "safetensors")
 
 
-def need_modules() -> None:
-    missing = [package for module, package in NEEDED.items() if importlib.util.find_spec(module) is None]
+def need_modules(what: str, names: tuple[str, ...]) -> None:
+    missing = [name for name in names if importlib.util.find_spec(name) is None]
     if missing:
-        raise WordsError(f"training needs the Python packages {', '.join(missing)}: pip install {' '.join(missing)}")
+        raise WordsError(f"{what} needs the Python packages {', '.join(missing)}: pip install {' '.join(missing)}")
+
+
+def count(text: str) -> int:
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"expected a number from 1 on, found {text!r}")
+    return int(text)
+
+
+def rate(text: str) -> float:
+    value = float(text)
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"expected a number above 0, found {text!r}")
+    return value
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
@@ -34,59 +51,86 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     train.add_argument("--negatives", type=Path, required=True, help="folder of speech and noise without the words, 5 h or more")
     train.add_argument("-o", "--output", type=Path, required=True, help="compiled model; its card is written beside it")
     train.add_argument("--model", type=Path, help="folder for the model package too")
-    train.add_argument("--rate", type=float, default=1.0, help="most false accepts per hour (default 1)")
-    train.add_argument("--steps", type=int, default=700, help="training steps per head (default 700)")
+    train.add_argument("--rate", type=rate, default=1.0, help="most false accepts per hour (default 1)")
+    train.add_argument("--steps", type=count, default=700, help="training steps per head (default 700)")
     train.add_argument("--folds", type=int, default=4, choices=range(2, 11), metavar="N",
                        help="heads that each leave a part of the speakers out, to count missed words (default 4)")
     train.add_argument("--seed", type=int, default=0)
     train.add_argument("--work", type=Path, help="folder for rows of audio, kept for a next run (default: a temporary one)")
     say = verbs.add_parser("say", help="test recordings in synthetic voices that training never uses")
     say.add_argument("--word", required=True)
-    say.add_argument("--count", type=int, default=20)
+    say.add_argument("--count", type=count, default=20, help="how many, each in a voice of its own (default 20)")
     say.add_argument("--seed", type=int, default=0)
-    say.add_argument("-o", "--output", type=Path, required=True)
+    say.add_argument("-o", "--output", type=Path, required=True, help="folder for the recordings")
     return parser.parse_args(arguments)
 
 
-def run_train(options: argparse.Namespace) -> None:
-    need_modules()
+def run_train(options: argparse.Namespace) -> str:
+    """The figures of the card as JSON, once all files are written."""
+    need_modules("training", TRAINS)  # looked for, not imported: PyTorch takes seconds
     words = [word.strip() for word in options.word]
     if len(set(words)) != len(words) or not all(words) or any(word.startswith("_") for word in words):
         raise WordsError("words must differ, must not be empty and must not begin with \"_\"")
-    if options.output.suffix != ".lw" or not options.output.absolute().parent.is_dir():
-        raise WordsError(f"{options.output}: name a file that ends in .lw, in a folder that exists")
+    card_file = options.output.with_suffix(".card.md")
+    if options.output.suffix != ".lw":
+        raise WordsError(f"{options.output}: name a file that ends in .lw")
+    for file in (options.output, card_file):
+        output_files.check_file(file)
+    for folder in (options.model, options.work):
+        if folder:
+            output_files.check_folder(folder)
+    progress = Progress(lambda line: print(line, file=sys.stderr, flush=True))
+    progress.line("read the recordings and the list of negatives")
+    from . import sounds, voices
+    voices.need_programs()
+    recorded = sounds.recordings(options.recordings, words)
+    found = sounds.negatives(options.negatives)
+    progress.line(f"{', '.join(f'{len(c)} recordings of {w!r}' for w, c in zip(words, recorded))}; negatives: "
+                  f"{found.training_seconds / 3600:.2f} h for training, {found.held_out_seconds / 3600:.2f} h for the threshold")
+    progress.line("load PyTorch")
+    from ..kws.engine import EngineError
     from . import train
 
-    with tempfile.TemporaryDirectory(prefix="longwave-words-") as temporary:
-        card = train.train(train.Options(words, options.recordings, options.negatives, options.output,
-                                         options.work or Path(temporary), options.rate, options.steps, options.seed,
-                                         options.model, options.folds), lambda line: print(line, file=sys.stderr, flush=True))
-    options.output.with_suffix(".card.md").write_text(card.text(), encoding="utf-8")
-    print(json.dumps(card.figures(), indent=1))
+    with cleanup.temporary_folder("longwave-words-") as temporary:
+        try:
+            card = train.train(train.Options(words, options.recordings, options.negatives, options.output, options.work or temporary,
+                                             options.rate, options.steps, options.seed, options.model, options.folds), recorded, found, progress)
+        except EngineError as error:
+            raise WordsError(str(error)) from error
+    output_files.write_file(card_file, card.text().encode())
+    return json.dumps(card.figures(), indent=1)
 
 
-def run_say(options: argparse.Namespace) -> None:
-    need_modules()
+def run_say(options: argparse.Namespace) -> str:
+    need_modules("`say`", SPEAKS)
     import numpy as np
     import soundfile
 
     from . import voices
     voices.need_programs()
-    options.output.mkdir(parents=True, exist_ok=True)
+    output_files.check_folder(options.output)
+    files = {}
     for number, voice in enumerate(voices.draw(options.count, True, options.seed)):
-        samples = np.pad(voices.say(options.word, voice), 4000)
-        soundfile.write(options.output / f"{voice.label()}_{number:03}.wav", samples, voices.RATE, subtype="PCM_16")
-    print(f"{options.count} recordings in {options.output}")
+        samples, file = np.pad(voices.say(options.word, voice), 4000), io.BytesIO()
+        soundfile.write(file, samples, voices.RATE, subtype="PCM_16", format="WAV")
+        files[f"{voice.label()}_{number:03}.wav"] = file.getvalue()
+    output_files.write_folder(options.output, files)
+    return f"{len(files)} recordings in {options.output}"
 
 
 def main(arguments: list[str] | None = None) -> int:
     options = parse(sys.argv[1:] if arguments is None else arguments)
-    try:
-        (run_train if options.verb == "train" else run_say)(options)
-    except (WordsError, FileNotFoundError) as error:
-        print(f"longwave words: error: {error}", file=sys.stderr)
-        return 1
-    return 0
+    with cleanup.watched(interrupt_ends=True):
+        try:
+            text = (run_train if options.verb == "train" else run_say)(options)
+        except WordsError as error:
+            message = str(error)
+        except OSError as error:
+            message = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        else:
+            return output_files.print_result(text)
+    print(f"longwave words: error: {message}", file=sys.stderr)
+    return 1
 
 
 if __name__ == "__main__":

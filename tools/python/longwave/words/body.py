@@ -5,7 +5,6 @@ by the compiled body, and every head is trained on what the finished model will 
 """
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -73,5 +72,5 @@ def block_microseconds(file: Path) -> float:
     import json
     done = programs.run(["bench", str(file), "--json"])
     if done.returncode:
-        raise subprocess.CalledProcessError(done.returncode, "longwave bench", stderr=done.stderr)
+        raise WordsError(f"longwave bench failed: {done.stderr.strip()}")
     return float(json.loads(done.stdout)["streams"][0]["block_us"]["median"])

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,14 +49,16 @@ def draw(parts: list[Part], shares: list[float], wrong: dict[int, np.ndarray], r
     return stacked.permute(2, 0, 1).contiguous(), ends  # (channels, B, T)
 
 
-def fit(parts: list[Part], shares: list[float], words: int, steps: int, seed: int, blocks: int = 1, rate: float = 4e-3) -> Head:
-    """A head trained for `steps`; `shares`: of each part in a batch. Mistakes are looked for in the parts without words."""
+def fit(parts: list[Part], shares: list[float], words: int, steps: int, seed: int, blocks: int = 1, rate: float = 4e-3,
+        shown: Callable[[Iterable[int]], Iterable[int]] = iter) -> Head:
+    """A head trained for `steps`; `shares`: of each part in a batch. Mistakes are looked for in the parts without words. `shown`
+    hands on the steps, and may print their progress."""
     torch.manual_seed(seed)
     head = Head(words, blocks)
     wrong: dict[int, np.ndarray] = {}
     optimiser = torch.optim.AdamW(head.parameters(), lr=rate, weight_decay=0.02)
     head.train()
-    for step in range(steps):
+    for step in shown(range(steps)):
         if step in [round(share * steps) for share in ROUNDS]:
             head.eval()
             wrong = {i: mistakes(scores(head, part.rows), words) for i, part in enumerate(parts) if not part.ends}

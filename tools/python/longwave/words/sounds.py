@@ -42,6 +42,9 @@ def read(file: Path) -> np.ndarray:
     if samples.shape[1] != 1:
         raise WordsError(f"{file}: {samples.shape[1]} channels, but one is needed. Convert it first, for example: "
                          f"ffmpeg -i {file.name} -ar {RATE} -ac 1 new.wav")
+    bad = np.flatnonzero(~np.isfinite(samples[:, 0]))
+    if len(bad):
+        raise WordsError(f"{file}: sample {bad[0]} is {samples[bad[0], 0]}, not a number that can be played: record the file again, or leave it out")
     return samples[:, 0]
 
 

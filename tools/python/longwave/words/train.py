@@ -1,8 +1,7 @@
 """The work of `longwave words train`: clips, scenes, rows of the body, heads, threshold, card."""
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,12 +9,13 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from .. import programs
+from .. import output_files, programs
 from ..kws.decision import Decision, events, moving_average, smoothing_rows
 from ..kws.engine import Engine
 from ..kws.heard import Negatives as Heard
 from . import body, card, fit, phrases, scenes, sounds, voices
 from .operating import Point, lowest_threshold
+from .progress import Progress
 from .sounds import RATE, Clip
 
 OTHER = "_other_"
@@ -39,14 +39,9 @@ class Options:
     folds: int = 4
 
 
-def log_to(print_line: Callable[[str], None]) -> Callable[[str], None]:
-    begin = time.time()
-    return lambda text: print_line(f"{time.time() - begin:6.1f} s  {text}")
-
-
-def spoken(texts: list[str], kept_back: bool, seed: int) -> list[Clip]:
+def spoken(texts: list[str], seed: int, progress: Progress, what: str) -> list[Clip]:
     """Each text in a voice of its own; what comes out too short to be a word is left out."""
-    found = voices.draw(len(texts), kept_back, seed)
+    found = voices.draw(len(texts), False, seed)
 
     def one(pair: tuple[str, voices.Voice]) -> Clip | None:
         try:
@@ -57,10 +52,11 @@ def spoken(texts: list[str], kept_back: bool, seed: int) -> list[Clip]:
             raise
 
     with ThreadPoolExecutor(2) as pool:
-        return [clip for clip in pool.map(one, zip(texts, found)) if clip]
+        said = pool.map(one, zip(texts, found))
+        return [clip for clip in progress.through(said, len(texts), f"synthetic voices say {what}") if clip]
 
 
-def pieces(files: list[Path], most: float) -> Iterator[np.ndarray]:
+def pieces(files: Iterable[Path], most: float) -> Iterator[np.ndarray]:
     """Samples of `files`, one after the other, in pieces of at most PIECE seconds."""
     batch: list[np.ndarray] = []
     length, total = 0, 0
@@ -84,13 +80,14 @@ def fold_of(clips: list[Clip], folds: int) -> np.ndarray:
     return np.array([groups.index(clip.group) % folds for clip in clips])
 
 
-def make_scenes(options: Options, recorded: list[list[Clip]], backgrounds: list[np.ndarray]) -> list[scenes.Scene]:
+def make_scenes(options: Options, recorded: list[list[Clip]], backgrounds: list[np.ndarray], progress: Progress) -> list[scenes.Scene]:
     """One of the synthetic voices, and one per fold of the recordings."""
     rng = np.random.default_rng([options.seed, 1])
     other = len(options.words)
     made = [(clip, w) for w, word in enumerate(options.words)
-            for clip in spoken([word] * SYNTHETIC, False, options.seed * 100 + w)]
-    near = spoken(phrases.near_misses(options.words, SYNTHETIC + 60 * len(options.words), rng), False, options.seed * 100 + 99)
+            for clip in spoken([word] * SYNTHETIC, options.seed * 100 + w, progress, repr(word))]
+    near = spoken(phrases.near_misses(options.words, SYNTHETIC + 60 * len(options.words), rng), options.seed * 100 + 99, progress,
+                  "what must not fire")
     found = [scenes.compose([*made, *made, *[(clip, other) for clip in near * 2]], backgrounds, other, rng)]
     repeat = max(4, 320 // max(len(clips) for clips in recorded))
     for fold in range(options.folds):
@@ -123,15 +120,9 @@ def line_up(clips: list[tuple[Clip, int]]) -> tuple[np.ndarray, list[tuple[float
     return np.concatenate(parts), spans
 
 
-def train(options: Options, print_line: Callable[[str], None]) -> card.Card:
-    log = log_to(print_line)
-    begin = time.time()
-    voices.need_programs()
-    recorded = sounds.recordings(options.recordings, options.words)
-    found = sounds.negatives(options.negatives)
-    log(f"{', '.join(f'{len(c)} recordings of {w!r}' for w, c in zip(options.words, recorded))}; negatives: "
-        f"{found.training_seconds / 3600:.2f} h for training, {found.held_out_seconds / 3600:.2f} h for the threshold")
+def train(options: Options, recorded: list[list[Clip]], found: sounds.Negatives, progress: Progress) -> card.Card:
     options.work.mkdir(parents=True, exist_ok=True)
+    progress.line("compile the body")
     body.write_body(options.work / "body")
     body.compile_model(options.work / "body", options.work / "body.lw")
     engine = Engine(Path(programs.program()), options.work / "body.lw", options.work / "rows")
@@ -140,16 +131,18 @@ def train(options: Options, print_line: Callable[[str], None]) -> card.Card:
         return engine.scores(samples, "hidden").astype(np.float16)
 
     backgrounds, quiet_parts, held_out = [], [], []
-    for samples in pieces(found.training, MOST_TRAINING):
+    for samples in pieces(progress.through(found.training, len(found.training), "rows of the negatives for training, files"), MOST_TRAINING):
         backgrounds += [samples[i:i + 20 * RATE] for i in range(0, len(samples) - 20 * RATE, 180 * RATE)]
         quiet_parts.append(rows_of(samples))
-    for samples in pieces(found.held_out, float("inf")):
+    for samples in pieces(progress.through(found.held_out, len(found.held_out), "rows of the negatives for the threshold, files"), float("inf")):
         held_out.append(rows_of(samples))
-    log("rows of the negatives are there")
-    made = make_scenes(options, recorded, backgrounds)
-    parts = [fit.Part(rows_of(scene.samples), scene.ends) for scene in made]
+    made = make_scenes(options, recorded, backgrounds, progress)
+    parts = [fit.Part(rows_of(scene.samples), scene.ends)
+             for scene in progress.through(made, len(made), f"rows of {sum(len(s.samples) for s in made) / RATE / 60:.0f} minutes of phrases")]
     parts.append(fit.Part(np.concatenate(quiet_parts), []))
-    log(f"{sum(len(scene.samples) for scene in made) / RATE / 60:.0f} minutes of phrases by synthetic voices and of the recordings")
+
+    def shown(what: str) -> Callable[[Iterable[int]], Iterable[int]]:
+        return lambda steps: progress.through(steps, options.steps, f"train {what}, steps")
 
     base = Decision(smoothing_ms=300, min_count=3, classes=(*options.words, OTHER))
     missed, delays, wrong, fold_points = [], [], 0, []
@@ -159,7 +152,7 @@ def train(options: Options, print_line: Callable[[str], None]) -> card.Card:
             continue
         some = [p for i, p in enumerate(parts) if i != fold + 1]
         head = fit.fit(some, [0.35, *[0.25 / (options.folds - 1)] * (options.folds - 1), 0.4], len(options.words), options.steps,
-                       options.seed * 10 + fold + 1)
+                       options.seed * 10 + fold + 1, shown=shown(f"head {fold + 1} of {options.folds + 1}"))
         negatives = Heard({str(i): fit.scores(head, rows) for i, rows in enumerate(held_out)}, len(options.words))
         point = lowest_threshold(negatives, base, options.rate)
         fold_points.append(point)
@@ -168,27 +161,30 @@ def train(options: Options, print_line: Callable[[str], None]) -> card.Card:
         missed += [(options.words[w], clip.group, not r) for (clip, w), r in zip(clips, right)]
         delays += [float(d) for d in delay[~np.isnan(delay)]]
         wrong += others
-        log(f"fold {fold + 1}: threshold {point.decision.thresholds['default']:g}, {int((~right).sum())} of {len(clips)} missed")
-    head = fit.fit(parts, [0.35, *[0.25 / options.folds] * options.folds, 0.4], len(options.words), options.steps, options.seed * 10)
-    folder = options.folder or options.work / "model"
-    point = finish(head, options, base, folder, found)
-    log(f"threshold {point.decision.thresholds['default']:g}: {point.events} events in {point.hours:.2f} h")
+        progress.line(f"head {fold + 1}: threshold {point.decision.thresholds['default']:g}, {int((~right).sum())} of {len(clips)} missed")
+    head = fit.fit(parts, [0.35, *[0.25 / options.folds] * options.folds, 0.4], len(options.words), options.steps, options.seed * 10,
+                   shown=shown("the last head"))
+    point = finish(head, options, base, found, progress)
+    progress.line(f"threshold {point.decision.thresholds['default']:g}: {point.events} events in {point.hours:.2f} h")
     return card.Card(options.words, [len(c) for c in recorded], found, point, fold_points, missed, delays, wrong,
-                     body.block_microseconds(options.output), options.output.stat().st_size, time.time() - begin, options.rate)
+                     body.block_microseconds(options.output), options.output.stat().st_size, progress.seconds(), options.rate)
 
 
-def finish(head: torch.nn.Module, options: Options, base: Decision, folder: Path, found: sounds.Negatives) -> Point:
+def finish(head: torch.nn.Module, options: Options, base: Decision, found: sounds.Negatives, progress: Progress) -> Point:
     """Writes the compiled model with the threshold that the compiled model itself shows on the held-out negatives."""
-    labels = list(base.classes)
+    labels, folder, file = list(base.classes), options.work / "model", options.work / "model.lw"
 
-    def write(decision: Decision) -> None:
+    def make(decision: Decision) -> None:
         body.write_model(head, labels, decision.to_json(), "words", folder)
-        body.compile_model(folder, options.output)
+        body.compile_model(folder, file)
 
-    write(replace(base, thresholds={"default": 0.9}))
-    engine = Engine(Path(programs.program()), options.output, options.work / "scores")
-    heard = Heard({str(i): engine.scores(samples) for i, samples in enumerate(pieces(found.held_out, float("inf")))},
-                  len(options.words))
+    make(replace(base, thresholds={"default": 0.9}))
+    engine = Engine(Path(programs.program()), file, options.work / "scores")
+    files = progress.through(found.held_out, len(found.held_out), "scores of the finished model, files")
+    heard = Heard({str(i): engine.scores(samples) for i, samples in enumerate(pieces(files, float("inf")))}, len(options.words))
     point = lowest_threshold(heard, base, options.rate)
-    write(point.decision)
+    make(point.decision)
+    if options.folder:
+        output_files.write_folder(options.folder, {part.name: part for part in folder.iterdir()})
+    output_files.write_file(options.output, file)
     return point
