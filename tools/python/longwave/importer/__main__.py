@@ -146,7 +146,7 @@ def answer(options: argparse.Namespace) -> int:
     try:
         text = run(options)
     except OSError as e:
-        problems = [f"{e.filename}: {e.strerror}" if e.filename else e]
+        problems = [visible(f"{e.filename}: {e.strerror}" if e.filename else e)]
     except ImportFailed as e:
         problems = e.problems
     except (Exception, SystemExit) as e:  # a defect here must not look like one of the module
@@ -155,7 +155,7 @@ def answer(options: argparse.Namespace) -> int:
     else:
         return output_files.print_result(text)
     for problem in problems:
-        say(visible(str(problem)))
+        say(str(problem))
     say(f"{visible(options.factory)}: not imported, {len(problems)} problem{'s' if len(problems) != 1 else ''}; nothing was written")
     return 3
 
