@@ -161,7 +161,8 @@ def causes(importer: Importer, exported: Exported, worst: float) -> list[Problem
                                         "transform at least the rows plus the taps, and let taps not depend on the rows"))
                 break
     return problems or again.problems or [Problem("", "", f"the result at length {exported.length} differs by {worst:.1e} of the peak",
-                                                  "nothing may depend on the number of rows, except means and sums over all of them")]
+                                                  "nothing may depend on the number of rows, except means and sums over all of them; "
+                                                  "where a kernel does not fit into fewer rows, give a longer --length")]
 
 
 def as_it_is(importer: Importer, module: nn.Module, inputs: Sequence[Input], length: int, lengths: Lengths) -> int:
