@@ -13,7 +13,9 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "tests/static"), str(ROOT / "tests/cross")]
+sys.path[:0] = [str(ROOT / "tests/static"), str(ROOT / "tests/cross"), str(ROOT / "tests/conformance")]
+import families  # noqa: E402
+import sc10_package  # noqa: E402
 from static_cross_test import MACHINES, built, needs_headers  # noqa: E402
 from static_program import needs, run, skip  # noqa: E402
 
@@ -46,6 +48,10 @@ def main():
             run(longwave, "verify", made, "--variant", level)
         if gpu:
             run(longwave, "verify", made, "--device", "vulkan")
+        # A stream of windows equals runs over its windows on every machine, and passes its state between them.
+        windows = pathlib.Path(scratch) / "windows"
+        sc10_package.write(windows, *families.sgconv(8, 1, l_max=40))
+        run(longwave, "compile", windows, "-o", f"{windows}.lw", "--cache", build / "tests/kernels", "--target", ",".join(["host", *MACHINES]), "--window", "40", "--hop", "8", *emulators)
         print(f"one file of {made.stat().st_size} bytes ran on {', '.join([*sorted(here), *MACHINES, *(['Vulkan'] if gpu else [])])}")
         foreign = [line for line in parts.splitlines() if line.startswith(("file", "code", "gpu"))]
         print(*foreign, sep="\n")

@@ -44,8 +44,8 @@ std::string static_header(const std::string &name, const std::string &target, co
     const targets::Target *known = targets::find(target);
     std::string text = "/* A model for " + target +
                        ", written by `longwave compile --emit static`. Link the library beside this file. */\n"
-                       "#ifndef " + prefix + "_H\n#define " + prefix + "_H\n#include <longwave/longwave.h>\n" +
-                       (known ? guard_of(*known) : "") + "\n"
+                       "#ifndef " + prefix + "_H\n#define " + prefix + "_H\n" + (known ? guard_of(*known) : "") +
+                       "#include <longwave/longwave.h>\n\n"
                        "#ifdef __cplusplus\nextern \"C\" {\n#endif\n"
                        "/** For " + open + ". */\n"
                        "extern const lw_static_model " + symbol + ";\n"
