@@ -6,7 +6,7 @@
 #   SPIRV_HEADERS         formats/spirv: a folder with the Khronos headers
 #   PkgConfig::SPIRV_TOOLS compiler/spirv: the validator
 #   PkgConfig::SODIUM     tools/cli, tests
-#   PkgConfig::PCRE2      runtime/tokenizer
+#   PkgConfig::PCRE2, PkgConfig::UTF8PROC   runtime/tokenizer
 #   PkgConfig::SNDFILE, PkgConfig::SOXR   formats/audio
 #   PkgConfig::ALSA       tools/cli: the microphone of `listen`; optional
 #   Python3_EXECUTABLE    schedules: the versions of kernels, at build time
@@ -17,7 +17,8 @@ find_package(nlohmann_json 3.11 REQUIRED)
 find_package(CLI11 2.1 REQUIRED)
 find_package(fmt REQUIRED)
 pkg_check_modules(SODIUM REQUIRED IMPORTED_TARGET libsodium)
-pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8>=10.40) # 10.40: White_Space as a property
+pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8>=10.40) # 10.40: Unicode 14
+pkg_check_modules(UTF8PROC REQUIRED IMPORTED_TARGET libutf8proc)
 pkg_check_modules(SNDFILE REQUIRED IMPORTED_TARGET sndfile>=1.1) # 1.1 reads Ogg Opus well
 pkg_check_modules(SOXR REQUIRED IMPORTED_TARGET soxr)
 pkg_check_modules(ALSA IMPORTED_TARGET alsa)

@@ -1,7 +1,7 @@
 # What `cmake --install` and `cpack -G DEB` make, in four parts that can be installed apart:
 #   runtime       liblongwave.so: what a device needs; liblongwave-vulkan.so, where it was built:
 #                 what a GPU needs beside it
-#   text          liblongwave-text.so: the tokenizer of language models; needs PCRE2
+#   text          liblongwave-text.so: the tokenizer of language models; needs PCRE2 and utf8proc
 #   development   headers, liblongwave.a, liblongwave-text.a, find_package(longwave), pkg-config
 #   tools         longwave with its manual and shell completions, longwave-kgen beside it, and
 #                 libHalide.so in a folder of its own under the library folder: that library comes

@@ -62,68 +62,28 @@ private:
     std::priority_queue<Offer> offers_;
 };
 
-std::vector<std::string_view> cut(std::string_view text, const std::vector<Pattern> &patterns) {
-    std::vector<std::string_view> pieces = {text}, finer;
-    for (const Pattern &pattern : patterns) {
-        finer.clear();
-        for (const std::string_view piece : pieces) {
-            const size_t before = finer.size();
-            const Status split = pattern.split(piece, finer);
-            if (split) continue;
-            if (split.fault() == Fault::device) throw std::bad_alloc(); // or the ids would depend on memory
-            finer.resize(before); // past its limit the expression does not cut: other ids, the same text
-            finer.push_back(piece);
-        }
-        pieces.swap(finer);
-    }
-    return pieces;
-}
-
 } // namespace
 
-Bpe::Bpe(BpeTables tables) : tables_(std::move(tables)) {
-    for (size_t pass = 0; pass < 2; pass++)
-        for (const AddedToken &token : tables_.added[pass])
-            starts_[pass][static_cast<unsigned char>(token.text[0])].push_back(&token);
-}
-
-std::vector<int32_t> Bpe::encode(std::string_view text) const {
+Expected<std::vector<int32_t>> Bpe::encode(std::string_view text) const {
     std::vector<int32_t> ids;
-    added(text, 0, ids);
+    for (const AddedTokens::Piece &outer : tables_.added[0].split(text)) {
+        if (outer.id >= 0) {
+            ids.push_back(outer.id);
+            continue;
+        }
+        const std::string other = tables_.forms.empty() ? "" : normalized(outer.text, tables_.forms);
+        for (const AddedTokens::Piece &inner :
+             tables_.added[1].split(tables_.forms.empty() ? outer.text : std::string_view(other)))
+            if (inner.id >= 0) ids.push_back(inner.id);
+            else LW_TRY(plain(inner.text, ids));
+    }
     return ids;
 }
 
-// The longest added token of a pass at the start of the text.
-const AddedToken *Bpe::token_at(std::string_view text, size_t pass) const {
-    const AddedToken *best = nullptr;
-    for (const AddedToken *token : starts_[pass][static_cast<unsigned char>(text[0])])
-        if (text.starts_with(token->text) && (!best || token->text.size() > best->text.size())) best = token;
-    return best;
-}
-
-void Bpe::added(std::string_view text, size_t pass, std::vector<int32_t> &ids) const {
-    if (pass == 2) return plain(text, ids);
-    size_t done = 0;
-    for (size_t i = 0; i < text.size();) {
-        const AddedToken *token = token_at(text.substr(i), pass);
-        if (!token) {
-            i++;
-            continue;
-        }
-        added(text.substr(done, i - done), pass + 1, ids);
-        ids.push_back(token->id);
-        done = i += token->text.size();
-    }
-    added(text.substr(done), pass + 1, ids);
-}
-
-void Bpe::plain(std::string_view text, std::vector<int32_t> &ids) const {
-    if (text.empty()) return;
-    for (const std::string_view piece : cut(text, tables_.splits)) {
-        const bool prefixed = tables_.prefix_space && piece[0] != ' ';
-        const std::string spaced = prefixed ? ' ' + std::string(piece) : std::string();
-        for (const std::string_view finest : cut(prefixed ? spaced : piece, tables_.last)) join(finest, ids);
-    }
+Status Bpe::plain(std::string_view text, std::vector<int32_t> &ids) const {
+    LW_ASSIGN(const Pieces pieces, cut(text, tables_.steps));
+    for (const std::string_view piece : pieces.list) join(piece, ids);
+    return {};
 }
 
 void Bpe::join(std::string_view piece, std::vector<int32_t> &ids) const {

@@ -1,17 +1,14 @@
 // Byte-level BPE (Sennrich et al. 2016, on bytes as in GPT-2) as the `tokenizer.json` of Hugging
 // Face describes it.
 #pragma once
-#include "runtime/tokenizer/pretokens.h"
+#include "runtime/tokenizer/added_tokens.h"
+#include "runtime/tokenizer/normalize.h"
+#include "runtime/tokenizer/steps.h"
 #include <array>
 #include <cstdint>
 #include <unordered_map>
 
 namespace longwave::tokenizer {
-
-struct AddedToken {
-    std::string text;
-    int32_t id = 0;
-};
 
 // The checked contents of the file.
 struct BpeTables {
@@ -23,14 +20,14 @@ struct BpeTables {
     std::unordered_map<uint64_t, Merge> merges;   // by pair()
     std::vector<std::string> bytes;               // by id; added tokens too
     std::array<int32_t, 256> of_byte = {};
-    // The first list is searched in the text, the second list in the text between the tokens of the
-    // first.
-    std::vector<AddedToken> added[2];
-    // `splits` cut a text, one after the other. With prefix_space, each piece that does not begin
-    // with a space gets one. Then `last` cuts the pieces.
-    std::vector<Pattern> splits, last;
-    bool prefix_space = false;
-    bool whole_first = false; // `ignore_merges`: a piece that is a token is that token
+    // The first list is searched in the text. The text between its tokens is normalized, and the
+    // second list is searched there.
+    AddedTokens added[2];
+    std::vector<Form> forms;
+    std::vector<Step> steps;
+    bool whole_first = false;        // `ignore_merges`: a piece that is a token is that token
+    std::vector<int32_t> begin, end; // ids that the post-processor puts around a text
+    bool keeps_text = true;          // the bytes of the ids are the text, but for added spaces
 
     static uint64_t pair(int32_t left, int32_t right) {
         return uint64_t{static_cast<uint32_t>(left)} << 32 | static_cast<uint32_t>(right);
@@ -45,23 +42,17 @@ Expected<BpeTables> bpe_of(std::string_view text, const std::string &name, uint3
 // Token ids of a text. Immutable: threads may share it.
 class Bpe {
 public:
-    explicit Bpe(BpeTables tables);
-    Bpe(const Bpe &) = delete; // starts_ points into the tables
-    Bpe &operator=(const Bpe &) = delete;
-    // Ids of any bytes, valid UTF-8 or not.
-    std::vector<int32_t> encode(std::string_view text) const;
-    // The bytes of every id; empty for an id that the file does not use.
-    const std::vector<std::string> &bytes() const { return tables_.bytes; }
+    explicit Bpe(BpeTables tables) : tables_(std::move(tables)) {}
+    // Ids of any bytes, valid UTF-8 or not, without those of the post-processor. Fault::input: an
+    // expression takes too many steps on this text. Fault::device: no memory.
+    Expected<std::vector<int32_t>> encode(std::string_view text) const;
+    const BpeTables &tables() const { return tables_; }
 
 private:
-    const AddedToken *token_at(std::string_view text, size_t pass) const;
-    void added(std::string_view text, size_t pass, std::vector<int32_t> &ids) const;
-    void plain(std::string_view text, std::vector<int32_t> &ids) const;
+    Status plain(std::string_view text, std::vector<int32_t> &ids) const;
     void join(std::string_view piece, std::vector<int32_t> &ids) const;
 
     BpeTables tables_;
-    std::array<std::vector<const AddedToken *>, 256>
-        starts_[2]; // added tokens of a pass, by their first byte
 };
 
 } // namespace longwave::tokenizer

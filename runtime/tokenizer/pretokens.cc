@@ -1,5 +1,7 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "runtime/tokenizer/pretokens.h"
+#include "runtime/tokenizer/unicode/unicode.h"
+#include <algorithm>
 #include <new>
 #include <pcre2.h>
 
@@ -12,35 +14,60 @@ std::string message_of(int code) {
     return reinterpret_cast<const char *>(text);
 }
 
-// In these expressions \s is Unicode's White_Space. PCRE2's \s also matches U+180E, which Unicode
-// 6.3 removed from that class.
-std::string with_white_space(const std::string &expression) {
-    std::string result;
-    for (size_t i = 0; i < expression.size(); i++) {
-        if (expression[i] != '\\' || i + 1 == expression.size()) {
-            result += expression[i];
-            continue;
-        }
-        const char escaped = expression[++i];
-        if (escaped == 's') result += "\\p{White_Space}";
-        else if (escaped == 'S') result += "\\P{White_Space}";
-        else (result += '\\') += escaped;
+template <class T> using Owned = std::unique_ptr<T, void (*)(T *)>;
+
+// Searches one text.
+class Search {
+public:
+    Search(const pcre2_code *code, std::string_view text)
+        : code_(code), text_(text),
+          match_(pcre2_match_data_create_from_pattern(code, nullptr), pcre2_match_data_free),
+          limits_(pcre2_match_context_create(nullptr), pcre2_match_context_free) {
+        if (!match_ || !limits_) return;
+        // The expression comes from the file: the limits end a search that would take hours, or
+        // gigabytes. From one place, the expressions of tokenizers take steps in proportion to the
+        // text.
+        constexpr size_t most_steps = 10000000, kib = 65536;
+        pcre2_set_match_limit(limits_.get(),
+                              static_cast<uint32_t>(std::min(most_steps, 10000 + 100 * text.size())));
+        pcre2_set_heap_limit(limits_.get(), kib);
     }
-    return result;
-}
+    bool ready() const { return match_ && limits_; }
+    // The next match from a byte on: its bounds are range(). A code of PCRE2 below 0: none.
+    int next(size_t from) {
+        const int found = match(from, 0);
+        // The stack of compiled code is small: what needs more is interpreted.
+        return found == PCRE2_ERROR_JIT_STACKLIMIT ? match(from, PCRE2_NO_JIT) : found;
+    }
+    const size_t *range() const { return pcre2_get_ovector_pointer(match_.get()); }
+
+private:
+    int match(size_t from, uint32_t options) {
+        return pcre2_match(code_, reinterpret_cast<PCRE2_SPTR>(text_.data()), text_.size(), from, options,
+                           match_.get(), limits_.get());
+    }
+    const pcre2_code *code_;
+    const std::string_view text_;
+    const Owned<pcre2_match_data> match_;
+    const Owned<pcre2_match_context> limits_;
+};
 
 } // namespace
 
-Expected<Pattern> Pattern::compile(const std::string &expression, const std::string &where) {
-    // The expression comes from the file: the limit ends a search that would take hours.
-    const std::string text = "(*LIMIT_MATCH=1000000)" + with_white_space(expression);
+Expected<Pattern> Pattern::compile(std::string_view expression, const std::string &where) {
+    LW_ASSIGN(const Expression tree, parse_expression(expression, where));
+    return compile(tree, where);
+}
+
+Expected<Pattern> Pattern::compile(const Expression &expression, const std::string &where) {
+    LW_ASSIGN(const std::string text, pcre2_text(expression, where));
     int error = 0;
     size_t at = 0;
-    pcre2_code *code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(),
-                                     PCRE2_UTF | PCRE2_UCP | PCRE2_MATCH_INVALID_UTF, &error, &at, nullptr);
+    pcre2_code *code =
+        pcre2_compile(reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(),
+                      PCRE2_UTF | PCRE2_MATCH_INVALID_UTF | PCRE2_NEVER_BACKSLASH_C, &error, &at, nullptr);
     if (!code && error == PCRE2_ERROR_HEAP_FAILED) throw std::bad_alloc();
-    if (!code)
-        return Status::input(where + ": wrong regular expression: " + message_of(error) + ": " + expression);
+    if (!code) return Status::input(where + ": PCRE2 cannot take the expression: " + message_of(error));
     Pattern pattern;
     pattern.code_ =
         std::shared_ptr<void>(code, [](void *p) { pcre2_code_free(static_cast<pcre2_code *>(p)); });
@@ -48,31 +75,30 @@ Expected<Pattern> Pattern::compile(const std::string &expression, const std::str
     return pattern;
 }
 
-Status Pattern::split(std::string_view text, std::vector<std::string_view> &pieces) const {
-    const auto *code = static_cast<const pcre2_code *>(code_.get());
-    const std::unique_ptr<pcre2_match_data, void (*)(pcre2_match_data *)> matched(
-        pcre2_match_data_create_from_pattern(code, nullptr), pcre2_match_data_free);
-    if (!matched) return Status::device("not enough memory");
-    pcre2_match_data *match = matched.get();
-    size_t done = 0;
-    for (size_t from = 0; from < text.size();) {
-        const int found = pcre2_match(code, reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), from, 0,
-                                      match, nullptr);
+Expected<std::vector<Part>> Pattern::parts(std::string_view text) const {
+    Search search(static_cast<const pcre2_code *>(code_.get()), text);
+    if (!search.ready()) return Status::device("not enough memory");
+    std::vector<Part> parts;
+    constexpr size_t never = static_cast<size_t>(-1);
+    size_t done = 0, last_end = never;
+    for (size_t from = 0; from <= text.size();) {
+        const int found = search.next(from);
         if (found == PCRE2_ERROR_NOMATCH) break;
         if (found == PCRE2_ERROR_NOMEMORY) return Status::device("not enough memory");
-        if (found < 0) return Status::input("the tokenizer's regular expression: " + message_of(found));
-        const size_t *range = pcre2_get_ovector_pointer(match);
-        if (range[1] == range[0]) { // an empty match splits nothing
-            from = range[1] + 1;
-            while (from < text.size() && (static_cast<unsigned char>(text[from]) & 0xC0) == 0x80) from++;
+        if (found < 0)
+            return Status::input("a regular expression of the tokenizer takes too many steps on this text: " +
+                                 message_of(found));
+        const size_t *range = search.range();
+        if (range[0] == range[1] && range[1] == last_end) { // an empty match right after another one
+            from += from < text.size() ? decode(text.substr(from)).bytes : 1;
             continue;
         }
-        if (range[0] > done) pieces.push_back(text.substr(done, range[0] - done));
-        pieces.push_back(text.substr(range[0], range[1] - range[0]));
-        from = done = range[1];
+        if (range[0] > done) parts.push_back({text.substr(done, range[0] - done), false});
+        parts.push_back({text.substr(range[0], range[1] - range[0]), true});
+        from = done = last_end = range[1];
     }
-    if (done < text.size()) pieces.push_back(text.substr(done));
-    return {};
+    if (done < text.size()) parts.push_back({text.substr(done), false});
+    return parts;
 }
 
 } // namespace longwave::tokenizer

@@ -124,15 +124,28 @@ uint32_t lw_tokenizer_vocabulary(const lw_tokenizer *tokenizer) {
 
 int lw_tokenizer_divisible(const lw_tokenizer *tokenizer) { return tokenizer && !tokenizer->bpe; }
 
-lw_status lw_tokenizer_encode(const lw_tokenizer *tokenizer, const char *text, size_t size, int32_t *ids,
-                              size_t capacity, size_t *n) {
+lw_status lw_tokenizer_encode(const lw_tokenizer *tokenizer, const char *text, size_t size, uint32_t special,
+                              int32_t *ids, size_t capacity, size_t *n) {
+    using namespace longwave::tokenizer;
+    if (special & ~uint32_t{LW_TEXT_BEGIN | LW_TEXT_END})
+        return bad_argument("lw_tokenizer_encode: special has bits other than LW_TEXT_BEGIN and LW_TEXT_END");
     if (!tokenizer || (!text && size > 0) || !n)
-        return longwave::tokenizer::bad_argument("lw_tokenizer_encode: tokenizer, text or n is NULL");
+        return bad_argument("lw_tokenizer_encode: tokenizer, text or n is NULL");
     return guarded([&] {
         std::vector<int32_t> found;
-        if (tokenizer->bpe) found = tokenizer->bpe->encode({text, size});
-        else
+        if (!tokenizer->bpe) {
             for (size_t i = 0; i < size; i++) found.push_back(static_cast<unsigned char>(text[i]));
+        } else {
+            auto encoded = tokenizer->bpe->encode({text, size});
+            if (!encoded)
+                return failed(encoded.status().fault() == longwave::Fault::device ? LW_NO_MEMORY
+                                                                                  : LW_UNSUPPORTED,
+                              "lw_tokenizer_encode: " + encoded.status().message());
+            const BpeTables &tables = tokenizer->bpe->tables();
+            if (special & LW_TEXT_BEGIN) found = tables.begin;
+            found.insert(found.end(), (*encoded).begin(), (*encoded).end());
+            if (special & LW_TEXT_END) found.insert(found.end(), tables.end.begin(), tables.end.end());
+        }
         *n = found.size();
         if (!ids) return LW_OK;
         if (capacity < found.size())
@@ -141,6 +154,15 @@ lw_status lw_tokenizer_encode(const lw_tokenizer *tokenizer, const char *text, s
         std::copy(found.begin(), found.end(), ids);
         return LW_OK;
     });
+}
+
+size_t lw_tokenizer_special(const lw_tokenizer *tokenizer, uint32_t side, const int32_t **ids) {
+    static const std::vector<int32_t> nothing;
+    const std::vector<int32_t> *found = &nothing;
+    if (tokenizer && tokenizer->bpe && side == LW_TEXT_BEGIN) found = &tokenizer->bpe->tables().begin;
+    if (tokenizer && tokenizer->bpe && side == LW_TEXT_END) found = &tokenizer->bpe->tables().end;
+    if (ids) *ids = found->data();
+    return found->size();
 }
 
 lw_status lw_tokenizer_token(const lw_tokenizer *tokenizer, int32_t id, const char **bytes, size_t *size) {

@@ -12,7 +12,7 @@ struct lw_tokenizer {
     std::unique_ptr<const longwave::tokenizer::Bpe> bpe; // null: ids are bytes
     std::vector<std::string> bytes;                      // of every id, without bpe
 
-    const std::vector<std::string> &tokens() const { return bpe ? bpe->bytes() : bytes; }
+    const std::vector<std::string> &tokens() const { return bpe ? bpe->tables().bytes : bytes; }
 };
 
 namespace longwave::tokenizer {

@@ -16,6 +16,21 @@ std::string state_of(const lw_generator *generator) {
     return state;
 }
 
+// The file split.json with other expressions, for what the translation of expressions knows.
+void add_expressions(std::map<std::string, std::string> &seeds) {
+    const std::string split = seeds["tokenizer/split"], key = R"("Regex": ")";
+    const size_t start = split.find(key) + key.size(), end = split.find(R"("})", start);
+    must(start > key.size() && end != split.npos, "split.json has an expression");
+    const char *const expressions[] = {
+        R"([\\p{Lu}\\p{M}&&[^\\p{Han}]]*[[:alpha:]&&\\w]+(?i:'s|'[dm])?)",
+        R"((?<=\\d|[a-f-])\\h{1,3}+|(?<!a)\\H{3,1}|\\S++$|^\\R?)",
+        R"((?x) a # b\n|(?m:.)|(?>\\O\\N)|(?!\\b)\\B\\Z|\\x{41}\\u0042)",
+    };
+    for (size_t i = 0; i < std::size(expressions); i++)
+        seeds["tokenizer/expression" + std::to_string(i)] =
+            split.substr(0, start) + expressions[i] + split.substr(end);
+}
+
 } // namespace
 
 std::map<std::string, std::string> text_seeds() {
@@ -51,6 +66,7 @@ std::map<std::string, std::string> text_seeds() {
         seed += '\0';
         seed += "we'll  12 \xff\xe2\x82 <|end|>\r\n plain";
     }
+    add_expressions(seeds);
     return seeds;
 }
 

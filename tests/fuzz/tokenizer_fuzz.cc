@@ -1,7 +1,7 @@
 // tokenizer.json and a text: everything up to the first zero byte is the file, the rest the text.
 // The rules: any file is read, or rejected in one line. The ids of a text are inside the
-// vocabulary. Their bytes are the text again, but for spaces that the tokenizer puts in front of
-// pieces. A decoder gives the same bytes.
+// vocabulary. Their bytes are the text again, unless the tokenizer adds spaces, normalizes, or removes
+// something. A decoder gives the same bytes.
 #include "runtime/tokenizer/bpe.h"
 #include "tests/fuzz/must.h"
 #include <longwave/text.h>
@@ -28,6 +28,13 @@ std::string decoded(const lw_tokenizer *tokenizer, const std::vector<int32_t> &i
     return text.append(piece, size);
 }
 
+// The bytes of the ids are the text again.
+bool keeps(const longwave::tokenizer::BpeTables &tables) {
+    bool result = tables.keeps_text;
+    for (const longwave::tokenizer::Step &step : tables.steps) result = result && !step.prefix_space;
+    return result;
+}
+
 } // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -51,9 +58,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     }
     const std::string text(end < size ? input.substr(end + 1) : std::string_view("it's 12 \xff words"));
     size_t n = 0;
-    must(lw_tokenizer_encode(made, text.data(), text.size(), nullptr, 0, &n) == LW_OK, "a text has ids");
+    const lw_status encoded = lw_tokenizer_encode(made, text.data(), text.size(), 0, nullptr, 0, &n);
+    if (encoded == LW_UNSUPPORTED) return 0; // an expression takes too many steps
+    must(encoded == LW_OK, "a text has ids");
     std::vector<int32_t> ids(n);
-    must(lw_tokenizer_encode(made, text.data(), text.size(), ids.data(), n, &n) == LW_OK,
+    must(lw_tokenizer_encode(made, text.data(), text.size(), 0, ids.data(), n, &n) == LW_OK,
          "the same ids again");
     std::string again;
     for (const int32_t id : ids) {
@@ -62,7 +71,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         must(lw_tokenizer_token(made, id, &bytes, &length) == LW_OK, "ids are inside the vocabulary");
         again.append(bytes, length);
     }
-    must(tables->prefix_space || again == text, "the text comes back");
+    must(!keeps(*tables) || again == text, "the text comes back");
     must(decoded(made, ids) == again, "a decoder gives the same bytes");
     return 0;
 }

@@ -1,7 +1,7 @@
 /** Longwave text: token ids from text, and text from token ids.
  *
  * Reads byte-level BPE from a `tokenizer.json` (Sennrich et al. 2016, on bytes as in GPT-2).
- * The library is liblongwave-text. It depends on PCRE2, and on liblongwave for
+ * The library is liblongwave-text. It depends on PCRE2 and utf8proc, and on liblongwave for
  * lw_last_error.
  *
  * Life of a tokenizer
@@ -39,17 +39,16 @@ typedef struct lw_tokenizer_options {
 #define LW_TOKENIZER_OPTIONS_INIT LW_INITIAL(lw_tokenizer_options)
 
 /** Reads a tokenizer.json of at most 256 MiB.
- * The file must hold a BPE model with a token for every byte. Its pre-tokenizers are `Split`
- * by `Regex` (Isolated), followed by `ByteLevel`. Its added tokens have no `lstrip`, `rstrip`
- * or `single_word`. It has no normalizer. A post-processor is ignored.
+ * The file must hold a BPE model with a token for every byte, and a `ByteLevel` pre-tokenizer.
+ * docs/text.md lists the other parts that it may have. A file with any other part is rejected,
+ * because the ids would be wrong.
  * LW_NOT_FOUND: the file does not exist. LW_IO: the file cannot be read. LW_UNSUPPORTED: the
  * file is not such a tokenizer. LW_BAD_TOKEN: an id exceeds the vocabulary. LW_NO_MEMORY.
  * LW_INVALID_ARGUMENT. */
-LW_API lw_status lw_tokenizer_open(const char *path, const lw_tokenizer_options *options,
-                                   lw_tokenizer **out);
+LW_API lw_status lw_tokenizer_open(const char *path, const lw_tokenizer_options *options, lw_tokenizer **out);
 /** The same from memory. The bytes may be freed on return. */
-LW_API lw_status lw_tokenizer_open_memory(const void *bytes, size_t size,
-                                          const lw_tokenizer_options *options, lw_tokenizer **out);
+LW_API lw_status lw_tokenizer_open_memory(const void *bytes, size_t size, const lw_tokenizer_options *options,
+                                          lw_tokenizer **out);
 /** The tokenizer of byte-level models: 256 ids, each the value of a byte. */
 LW_API lw_status lw_tokenizer_open_bytes(lw_tokenizer **out);
 /** NULL is allowed. Destroy its decoders first. */
@@ -61,15 +60,28 @@ LW_API uint32_t lw_tokenizer_vocabulary(const lw_tokenizer *tokenizer);
  * call. */
 LW_API int lw_tokenizer_divisible(const lw_tokenizer *tokenizer);
 
-/** Token ids of any bytes, valid UTF-8 or not. *n is the number of ids. ids NULL: only the
- * number. LW_TOO_SMALL: `capacity` is less than *n, and nothing is written. A text has at most
- * as many ids as bytes, plus one per piece where the tokenizer adds spaces. LW_NO_MEMORY.
+/** Where the ids of special tokens go, as those of BOS and EOS. The file's `post_processor` says
+ * which they are. Most files put some before a text, few put some after it. */
+enum {
+    LW_TEXT_BEGIN = 1, /**< before the text: for a prompt that starts a text */
+    LW_TEXT_END = 2    /**< after the text: for a text that is complete */
+};
+/** The ids of one side, LW_TEXT_BEGIN or LW_TEXT_END: their number, and where they are. They belong
+ * to the tokenizer. `ids` may be NULL. */
+LW_API size_t lw_tokenizer_special(const lw_tokenizer *tokenizer, uint32_t side, const int32_t **ids);
+
+/** Token ids of any bytes, valid UTF-8 or not. `special` is 0 for the ids of the text alone, or
+ * LW_TEXT_BEGIN, LW_TEXT_END, or both. *n is the number of ids. ids NULL: only the number.
+ * LW_TOO_SMALL: `capacity` is less than *n, and nothing is written. A text has at most as many ids
+ * as bytes. Special tokens, added spaces and normalizers may add some. LW_UNSUPPORTED: a regular
+ * expression of the tokenizer takes too many steps on this text. LW_NO_MEMORY.
  * LW_INVALID_ARGUMENT. */
 LW_API lw_status lw_tokenizer_encode(const lw_tokenizer *tokenizer, const char *text, size_t size,
-                                     int32_t *ids, size_t capacity, size_t *n);
+                                     uint32_t special, int32_t *ids, size_t capacity, size_t *n);
 /** The bytes of one id, without a zero at the end. They belong to the tokenizer. An id that the
- * file does not use has no bytes. The bytes of encoded ids, in order, are the text again. Some
- * tokenizers add spaces. LW_BAD_TOKEN: the id is outside the vocabulary. */
+ * file does not use has no bytes. The bytes of encoded ids, in order, are the text again. The
+ * exceptions are tokenizers that add spaces, normalize the text, or remove parts of it.
+ * LW_BAD_TOKEN: the id is outside the vocabulary. */
 LW_API lw_status lw_tokenizer_token(const lw_tokenizer *tokenizer, int32_t id, const char **bytes,
                                     size_t *size);
 

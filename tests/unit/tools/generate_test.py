@@ -244,6 +244,24 @@ class Generate(Cli):
         self.assertLess(score["tokens"], score["bytes"])
         self.assertGreater(score["bytes"], 1850)
         self.assertAlmostEqual(score["bits_per_byte"] * score["bytes"], math.log2(score["perplexity"]) * score["tokens"], places=3)
+        # Special tokens of the file are put before a text that begins, and the report tells it.
+        with_special = json.loads(tokenizer.read_text())
+        with_special["post_processor"] = {"type": "RobertaProcessing", "cls": ["a", vocabulary["a"]], "sep": ["b", vocabulary["b"]]}
+        special = self.scratch / "special.json"
+        special.write_text(json.dumps(with_special))
+        flags = ["--tokenizer", special, *SAMPLING]
+        for choice, before, after, same in [("none", [], [], "x"), ("begin", ["a"], [], "ax"), ("all", ["a"], ["b"], "axb")]:
+            tokens, end = self.lines(model, "-p", "x", "-n", 20, "--special", choice, *flags)
+            self.assertEqual(end["special_tokens"], {"before": [vocabulary[c] for c in before], "after": [vocabulary[c] for c in after]})
+            self.assertEqual(end["prompt_tokens"], len(same))
+        report = self.run_cli("generate", model, "-p", "x", "-n", 1, *flags, text=False).stderr
+        self.assertEqual(report, b"note: special tokens: a (%d) before the prompt, none after it (--special)\n" % vocabulary["a"])
+        self.generate(model, "-p", "x", "-n", 1, "--state-out", state, *flags)
+        self.assertEqual(self.lines(model, "--state-in", state, "-p", "x", "-n", 1, *flags)[1]["special_tokens"]["before"], [])
+        scores = {choice: json.loads(self.run_cli("score", model, text, "--json", "--tokenizer", special, "--special", choice).stdout) for choice in ("none", "begin", "all")}
+        self.assertEqual([scores[choice]["tokens"] - scores["none"]["tokens"] for choice in scores], [0, 1, 2])
+        self.assertEqual(scores["begin"]["bytes"], len(text.read_text()))
+        self.assertEqual(scores["all"]["bytes"], len(text.read_text()))
         self.refused(BAD_INPUT, [str(tokenizer), "another model", "256 ids"], "generate", self.model, "-p", "a", "--tokenizer", tokenizer)
         self.refused(BAD_INPUT, ["no-such.json", "cannot be read"], "generate", model, "-p", "a", "--tokenizer", "no-such.json")
 

@@ -19,7 +19,8 @@ namespace {
 struct GenerateFlags {
     ModelFlags model;
     SamplingFlags sampling;
-    std::string prompt, tokenizer, state_in, state_out;
+    TokenizerFlags tokenizer;
+    std::string prompt, state_in, state_out;
     std::vector<std::string> stops;
     uint64_t tokens = 256;
     bool json = false;
@@ -35,12 +36,17 @@ std::string hexadecimal(std::string_view bytes) {
 class Writing {
 public:
     Writing(const GenerateFlags &flags, const Tokens &tokens, Generator &generator)
-        : flags_(flags), tokens_(tokens), generator_(generator), stops_(flags.stops) {}
+        : flags_(flags), tokens_(tokens), generator_(generator), stops_(flags.stops) {
+        if (flags.state_in.empty()) before_ = tokens.special(flags.tokenizer.special, LW_TEXT_BEGIN);
+        after_ = tokens.special(flags.tokenizer.special, LW_TEXT_END);
+    }
 
     // Reads the prompt in pieces: its length has no limit.
     Status read(TextInput &prompt) {
         const double start = now();
         Progress progress;
+        tell_special();
+        LW_TRY(read(before_, progress, 0, prompt.size()));
         for (size_t done = 0; !stopped;) {
             LW_ASSIGN(const std::string piece,
                       tokens_.divisible() ? prompt.read(size_t{1} << 16) : prompt.rest());
@@ -49,6 +55,7 @@ public:
             LW_TRY(read(ids, progress, done, std::max(done + piece.size(), prompt.size())));
             done += piece.size();
         }
+        LW_TRY(read(after_, progress, prompt.size(), prompt.size()));
         if (prompt_tokens_ == 0 && !stopped)
             return Status::input(prompt.name() + ": the prompt is empty; give at least one token");
         prompt_seconds_ = now() - start;
@@ -78,6 +85,12 @@ public:
     }
 
 private:
+    void tell_special() const { // with --json, the last object tells it
+        if (flags_.json || (before_.empty() && after_.empty())) return;
+        std::fprintf(stderr, "note: special tokens: %s before the prompt, %s after it (--special)\n",
+                     before_.empty() ? "none" : tokens_.named(before_).c_str(),
+                     after_.empty() ? "none" : tokens_.named(after_).c_str());
+    }
     Status read(const std::vector<int32_t> &ids, Progress &progress, size_t done, size_t total) {
         constexpr size_t most = 16384; // ids between two looks at signals
         for (size_t at = 0; at < ids.size() && !stopped; at += most) {
@@ -103,6 +116,7 @@ private:
         nlohmann::ordered_json json = {{"type", "end"}, {"reason", reason}};
         if (const std::string *stop = stops_.complete()) json["stop"] = *stop;
         json["prompt_tokens"] = prompt_tokens_;
+        json["special_tokens"] = {{"before", before_}, {"after", after_}};
         json["prompt_seconds"] = prompt_seconds_;
         json["tokens"] = written_;
         json["seconds"] = seconds;
@@ -114,6 +128,7 @@ private:
     const GenerateFlags &flags_;
     const Tokens &tokens_;
     Generator &generator_;
+    std::vector<int32_t> before_, after_; // special tokens around the prompt
     StopText stops_;
     TextOutput out_;
     uint64_t prompt_tokens_ = 0, written_ = 0;
@@ -130,7 +145,7 @@ Status check(const GenerateFlags &flags, bool has_prompt) {
         if (stop.empty()) return Status::usage("--stop: the text is empty");
     if (flags.state_out.empty()) return {};
     std::vector<std::string> inputs = {flags.model.path};
-    if (!flags.tokenizer.empty()) inputs.push_back(flags.tokenizer);
+    if (!flags.tokenizer.file.empty()) inputs.push_back(flags.tokenizer.file);
     if (flags.prompt.starts_with('@')) inputs.push_back(flags.prompt.substr(1));
     return check_output("--state-out", flags.state_out, inputs);
 }
@@ -169,7 +184,7 @@ Status generate(const GenerateFlags &flags, bool has_prompt) {
               Generator::create(model, flags.model.path, flags.sampling, reach(flags), flags.json,
                                 flags.state_out.empty())); // a resumed run may sample differently
     LW_ASSIGN(const Tokens tokens,
-              Tokens::open(flags.model.path, model.inputs[0].vocabulary, flags.tokenizer));
+              Tokens::open(flags.model.path, model.inputs[0].vocabulary, flags.tokenizer.file));
     if (!flags.state_in.empty()) LW_TRY(load_state(flags, model, generator));
     Writing writing(flags, tokens, generator);
     stop_on_signals();
@@ -213,7 +228,7 @@ Command add_generate(CommandLine &program) {
         ->file();
     app->add_option("--state-out", flags->state_out, "Save the state at the end, also after Control-C")
         ->file();
-    add_tokenizer_flag(*app, flags->tokenizer);
+    flags->tokenizer.add(*app);
     app->add_flag("--json", flags->json, "Print one JSON object per token, and one at the end");
     app->footer(
         "Examples:\n"
@@ -226,6 +241,8 @@ Command add_generate(CommandLine &program) {
         "character is held back, and printed at the end if it was never completed.\n"
         "Adaptive softmax skips clusters of words that greedy or --min-p sampling cannot pick. With --top-p, "
         "penalties, biases, --json or --state-out it computes all clusters.\n"
+        "With --state-in the text has begun, and no special token is put before the prompt. The report says "
+        "which special tokens the prompt got.\n"
         "--logit-bias takes token ids. The ids of a byte-level model are the byte values.\n"
         "With --json, `text` has U+FFFD where a token is not a complete character. `bytes` has all bytes in "
         "hexadecimal. `logprob` is the natural logarithm of the probability that the model gives the token.");

@@ -17,7 +17,8 @@ namespace {
 
 struct ScoreFlags {
     ModelFlags model;
-    std::string text = "-", tokenizer;
+    std::string text = "-";
+    TokenizerFlags tokenizer;
     bool json = false;
 };
 
@@ -44,14 +45,14 @@ public:
         : stream_(std::move(stream)), tokens_(tokens), output_(output) {}
 
     // Each id is read when the next one is known. The last one is not read, because no id follows
-    // it.
-    Status read(const std::vector<int32_t> &ids) {
+    // it. Special tokens are no bytes of the text.
+    Status read(const std::vector<int32_t> &ids, bool special = false) {
         std::vector<int32_t> reads;
         for (const int32_t id : ids) {
             if (last_ >= 0) {
                 reads.push_back(last_);
                 expected_.push_back(id);
-                bytes_ += tokens_.bytes(id).size();
+                if (!special) bytes_ += tokens_.bytes(id).size();
             }
             last_ = id;
         }
@@ -93,13 +94,16 @@ Status score(const ScoreFlags &flags) {
     LW_ASSIGN(const Model model, Model::open(flags.model));
     LW_ASSIGN(const uint32_t output, logits_of(model, flags.model.path));
     LW_ASSIGN(const Tokens tokens,
-              Tokens::open(flags.model.path, model.inputs[0].vocabulary, flags.tokenizer));
+              Tokens::open(flags.model.path, model.inputs[0].vocabulary, flags.tokenizer.file));
+    const std::vector<int32_t> before = tokens.special(flags.tokenizer.special, LW_TEXT_BEGIN),
+                               after = tokens.special(flags.tokenizer.special, LW_TEXT_END);
     LW_ASSIGN(TextInput text, TextInput::open(flags.text));
     LW_ASSIGN(Stream stream, Stream::create(model, LW_I32, widest_entry(model)));
     Score result(std::move(stream), tokens, output);
     stop_on_signals();
     const double start = now();
     Progress progress;
+    LW_TRY(result.read(before, true));
     for (size_t done = 0; !stopped;) {
         LW_ASSIGN(const std::string piece, tokens.divisible() ? text.read(size_t{1} << 16) : text.rest());
         if (piece.empty()) break;
@@ -108,6 +112,7 @@ Status score(const ScoreFlags &flags) {
         done += piece.size();
         progress.show(done, std::max(done, text.size()), "bytes");
     }
+    if (!stopped) LW_TRY(result.read(after, true));
     progress.finish();
     if (const Status status = result.finish(); !status)
         return {status.fault(), text.name() + ": " + status.message()};
@@ -117,6 +122,7 @@ Status score(const ScoreFlags &flags) {
                                              {"perplexity", result.perplexity()},
                                              {"tokens", result.tokens()},
                                              {"bytes", result.bytes()},
+                                             {"special_tokens", {{"before", before}, {"after", after}}},
                                              {"complete", !stopped},
                                              {"seconds", seconds},
                                              {"tokens_per_second", rate}};
@@ -126,6 +132,10 @@ Status score(const ScoreFlags &flags) {
                    "per second\n",
                    result.bits_per_byte(), result.perplexity(), static_cast<unsigned long long>(result.tokens()),
                    static_cast<unsigned long long>(result.bytes()), stopped ? ", interrupted" : "", rate);
+        if (!before.empty() || !after.empty())
+            print_text(stdout, "special tokens: %s before the text, %s after it\n",
+                       before.empty() ? "none" : tokens.named(before).c_str(),
+                       after.empty() ? "none" : tokens.named(after).c_str());
     }
     return {};
 }
@@ -138,11 +148,12 @@ Command add_score(CommandLine &program) {
         "score", "Measure how well a language model predicts a text: bits per byte and perplexity.");
     flags->model.add(*app);
     app->add_option("text", flags->text, "File with the text, or - for standard input")->file()->required();
-    add_tokenizer_flag(*app, flags->tokenizer);
+    flags->tokenizer.add(*app);
     app->add_flag("--json", flags->json, "Print one JSON object");
-    app->footer(
-        "The first token has no token before it and is not scored. A byte-level model reads a text of any "
-        "length in pieces. With a tokenizer, the whole text is in memory.");
+    app->footer("The first token has no token before it and is not scored. A special token before the text "
+                "is the first "
+                "one. A byte-level model reads a text of any "
+                "length in pieces. With a tokenizer, the whole text is in memory.");
     return {app, [flags] { return score(*flags); }};
 }
 

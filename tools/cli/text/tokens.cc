@@ -1,4 +1,5 @@
 #include "tools/cli/text/tokens.h"
+#include "tools/cli/output/text.h"
 #include <filesystem>
 
 namespace longwave::cli {
@@ -56,10 +57,10 @@ Expected<std::vector<int32_t>> Tokens::encode(std::string_view text) const {
     std::vector<int32_t> ids(text.size());
     size_t n = 0;
     lw_status status =
-        lw_tokenizer_encode(handle_.get(), text.data(), text.size(), ids.data(), ids.size(), &n);
+        lw_tokenizer_encode(handle_.get(), text.data(), text.size(), 0, ids.data(), ids.size(), &n);
     if (status == LW_TOO_SMALL) {
         ids.resize(n);
-        status = lw_tokenizer_encode(handle_.get(), text.data(), text.size(), ids.data(), ids.size(), &n);
+        status = lw_tokenizer_encode(handle_.get(), text.data(), text.size(), 0, ids.data(), ids.size(), &n);
     }
     LW_TRY(status_of(status));
     ids.resize(n);
@@ -73,12 +74,32 @@ std::string_view Tokens::bytes(int32_t id) const {
     return {bytes, size};
 }
 
-void add_tokenizer_flag(CommandLine &app, std::string &file) {
+std::vector<int32_t> Tokens::special(const std::string &choice, uint32_t side) const {
+    if (choice == "none" || (choice == "begin" && side != LW_TEXT_BEGIN)) return {};
+    const int32_t *ids = nullptr;
+    const size_t n = lw_tokenizer_special(handle_.get(), side, &ids);
+    return {ids, ids + n};
+}
+
+std::string Tokens::named(const std::vector<int32_t> &ids) const {
+    std::string result;
+    for (const int32_t id : ids)
+        result += (result.empty() ? "" : ", ") + printable(std::string(bytes(id))) + " (" +
+                  std::to_string(id) + ")";
+    return result;
+}
+
+void TokenizerFlags::add(CommandLine &app) {
     app.add_option(
            "--tokenizer", file,
            "tokenizer.json of the model. A byte-level model needs none (default: MODEL.tokenizer.json next "
            "to the model)")
         ->file(".json");
+    app.add_option("--special", special,
+                   "Special tokens of tokenizer.json (post_processor), such as BOS and EOS: those before the "
+                   "text, all, or none")
+        ->check(one_of({"begin", "all", "none"}))
+        ->capture_default_str();
 }
 
 } // namespace longwave::cli

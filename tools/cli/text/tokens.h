@@ -1,5 +1,4 @@
-// Text as token ids and back: liblongwave-text with C++ lifetimes, and the flag that names a
-// tokenizer.
+// Text as token ids and back: liblongwave-text with C++ lifetimes, and the flags of a tokenizer.
 #pragma once
 #include "formats/base/expected.h"
 #include "tools/cli/command_line/command_line.h"
@@ -20,8 +19,12 @@ public:
     // tokenizer file.
     static Expected<Tokens> open(const std::string &model, uint32_t vocabulary, std::string file);
 
-    // Ids of any bytes, valid UTF-8 or not.
+    // Ids of any bytes, valid UTF-8 or not, without special tokens.
     Expected<std::vector<int32_t>> encode(std::string_view text) const;
+    // The special tokens of a side, LW_TEXT_BEGIN or LW_TEXT_END, as --special says.
+    std::vector<int32_t> special(const std::string &choice, uint32_t side) const;
+    // "<s> (1)", for people
+    std::string named(const std::vector<int32_t> &ids) const;
     // The bytes of an id; empty for an id that is not in use.
     std::string_view bytes(int32_t id) const;
     // The ids of a text are the ids of its pieces, wherever it is cut.
@@ -31,7 +34,10 @@ private:
     std::shared_ptr<lw_tokenizer> handle_;
 };
 
-// --tokenizer, of the commands that read or write text.
-void add_tokenizer_flag(CommandLine &app, std::string &file);
+// --tokenizer and --special, of the commands that read or write text.
+struct TokenizerFlags {
+    std::string file, special = "begin";
+    void add(CommandLine &app);
+};
 
 } // namespace longwave::cli

@@ -1,0 +1,39 @@
+// The pre-tokenizers of a tokenizer.json: how a text is cut into the pieces that BPE works on.
+#pragma once
+#include "runtime/tokenizer/pretokens.h"
+#include "runtime/tokenizer/unicode/code_points.h"
+#include <deque>
+#include <optional>
+
+namespace longwave::tokenizer {
+
+// The fate of the matches.
+enum class Behavior { removed, isolated, merged_with_previous, merged_with_next, contiguous };
+
+struct Step {
+    enum class Kind { pattern, set, byte_level };
+    Kind kind = Kind::pattern;
+    std::optional<Pattern> pattern; // of pattern, and of byte_level with its expression
+    CodePoints set;                 // its characters are matches, one by one
+    Behavior behavior = Behavior::isolated;
+    bool invert = false; // the text between the matches counts as matched
+    // byte_level: a piece that does not begin with a space gets one. Every byte becomes a character
+    // for the steps that follow.
+    bool prefix_space = false;
+};
+
+// The character that stands for a byte after ByteLevel, and in the vocabulary: printable ones for
+// themselves, the others from U+0100 on (GPT-2's bytes_to_unicode).
+const std::string &character_of(unsigned char byte);
+// The bytes of a text of such characters; nothing: it has another character.
+std::optional<std::string> bytes_of(std::string_view text);
+
+struct Pieces {
+    std::vector<std::string_view> list;
+    std::deque<std::string> made; // texts that `list` points into
+};
+
+// Fault::input: an expression takes too many steps. Fault::device: no memory.
+Expected<Pieces> cut(std::string_view text, const std::vector<Step> &steps);
+
+} // namespace longwave::tokenizer
