@@ -1,6 +1,7 @@
 #include "formats/audio/audio.h"
+#include "formats/audio/beginning.h"
 #include "formats/audio/source.h"
-#include <cstring>
+#include <optional>
 
 namespace longwave::audio {
 namespace {
@@ -14,37 +15,92 @@ Expected<SourcePtr> open_raw(Bytes bytes, Encoding encoding, const Options &opti
     return open_pcm(std::move(bytes), pcm, options.channel);
 }
 
+std::optional<Encoding> encoding_of(Format format) {
+    switch (format) {
+    case Format::detect: return std::nullopt;
+    case Format::s16le: return Encoding::s16;
+    case Format::s24le: return Encoding::s24;
+    case Format::s32le: return Encoding::s32;
+    case Format::f32le: return Encoding::f32;
+    case Format::mulaw: return Encoding::mulaw;
+    case Format::alaw: return Encoding::alaw;
+    }
+    return std::nullopt;
+}
+
+// A file whose header we read ourselves. libsndfile knows more codecs, and has to seek.
+Expected<SourcePtr> open_header(Bytes bytes, const Beginning &what, uint32_t channel) {
+    uint64_t begin = 0;
+    if (!bytes.pipe()) {
+        LW_ASSIGN(begin, bytes.place());
+    }
+    LW_ASSIGN(const Header header, what.reading == Reading::wav   ? read_wav_header(bytes)
+                                   : what.reading == Reading::w64 ? read_w64_header(bytes)
+                                                                  : read_au_header(bytes));
+    const std::string kind = what.name + (header.codec.empty() ? "" : " of " + header.codec);
+    if (!header.pcm) {
+        if (bytes.pipe())
+            return Status::input(bytes.name() + ": is " + kind +
+                                 ", which is read from a file but not from a pipe; pass the file, or convert it to PCM");
+        LW_TRY(bytes.move_to(begin));
+        return open_sndfile(std::move(bytes), kind, channel);
+    }
+    LW_TRY(check_channel(bytes.name(), header.pcm->channels, channel));
+    return open_pcm(std::move(bytes), *header.pcm, channel);
+}
+
+struct Found {
+    Beginning what;
+    std::string refusal; // not empty: why it is not read
+};
+
+Expected<Found> look(Bytes &bytes) {
+    LW_ASSIGN(const bool tagged, skip_id3(bytes));
+    // A header that is shorter than the rest of the look: its first samples must not come alone.
+    LW_ASSIGN(auto first, bytes.peek(12));
+    Beginning what = recognise(first);
+    if (what.reading != Reading::wav && what.reading != Reading::au) {
+        LW_ASSIGN(first, bytes.peek(beginning_bytes));
+        what = recognise(first);
+    }
+    if (first.empty()) return Found{{nullptr, Reading::none}, tagged ? "ends after its ID3 tag" : "is empty"};
+    if (what.reading == Reading::unknown && may_be_mpeg(first)) {
+        LW_ASSIGN(const auto frames, bytes.peek(two_frames));
+        if (const char *name = mpeg_name(frames)) what = {name, Reading::none};
+    }
+    if (what.reading == Reading::unknown)
+        return Found{what, std::string(tagged ? "after its ID3 tag it " : "") + "does not begin like a known audio file"};
+    const std::string is = std::string("is ") + what.name;
+    if (what.reading == Reading::none)
+        return Found{what, is + (what.advice ? std::string(", not audio; ") + what.advice
+                                             : ", which is not read; convert it to WAV or FLAC first")};
+    if (what.reading == Reading::from_file && bytes.pipe())
+        return Found{what, is + ", which is read from a file but not from a pipe; pass the file, or convert it to WAV "
+                                "or FLAC"};
+    return Found{what, ""};
+}
+
+Expected<SourcePtr> open_detected(Bytes bytes, const Options &options) {
+    const uint32_t channel = options.channel;
+    LW_ASSIGN(const Found found, look(bytes));
+    const bool unknown = !found.refusal.empty() && found.what.reading == Reading::unknown;
+    if (!found.refusal.empty())
+        return Status::input(bytes.name() + ": " + found.refusal +
+                             (!unknown                ? ""
+                              : options.offers_format ? "; raw samples need --format, such as --format s16le"
+                                                      : "; convert it to WAV or FLAC first"));
+    switch (found.what.reading) {
+    case Reading::wav:
+    case Reading::w64:
+    case Reading::au: return open_header(std::move(bytes), found.what, channel);
+    default: return open_sndfile(std::move(bytes), found.what.name, channel);
+    }
+}
+
 Expected<SourcePtr> open_source(const std::string &path, const Options &options) {
     LW_ASSIGN(Bytes bytes, Bytes::open(path, options.stop));
-    if (options.format == Format::s16le) return open_raw(std::move(bytes), Encoding::s16, options);
-    if (options.format == Format::f32le) return open_raw(std::move(bytes), Encoding::f32, options);
-
-    LW_ASSIGN(const auto first, bytes.peek(12));
-    if (first.empty()) return Status::input(bytes.name() + ": is empty");
-    const auto starts = [&](const char *tag, size_t at) {
-        return first.size() >= at + 4 && std::memcmp(first.data() + at, tag, 4) == 0;
-    };
-    if (starts("RIFF", 0) && starts("WAVE", 8)) {
-        LW_ASSIGN(const auto pcm, read_wav_header(bytes));
-        if (pcm) {
-            LW_TRY(check_channel(bytes.name(), pcm->channels, options.channel));
-            return open_pcm(std::move(bytes), *pcm, options.channel);
-        }
-        if (bytes.pipe())
-            return Status::input(bytes.name() +
-                                 ": this WAV codec cannot be read from a pipe; PCM and float can");
-        return open_sndfile(std::move(bytes), path, options.channel);
-    }
-    // MPEG audio by its tag or its first frame (layers 1 to 3): whether libsndfile knows it depends
-    // on how it was built, and its decoder writes to stderr.
-    if (!bytes.pipe() &&
-        ((first.size() >= 3 && std::memcmp(first.data(), "ID3", 3) == 0) ||
-         (first.size() > 1 && first[0] == 0xff && (first[1] & 0xe0) == 0xe0 && (first[1] & 6) != 0)))
-        return Status::input(bytes.name() +
-                             ": is MP3, which is not read; convert it to WAV, FLAC or Ogg first");
-    if (!bytes.pipe() || starts("fLaC", 0) || starts("OggS", 0))
-        return open_sndfile(std::move(bytes), path, options.channel);
-    return open_raw(std::move(bytes), Encoding::s16, options);
+    if (const auto encoding = encoding_of(options.format)) return open_raw(std::move(bytes), *encoding, options);
+    return open_detected(std::move(bytes), options);
 }
 
 } // namespace
@@ -83,6 +139,12 @@ Expected<Reader> Reader::from(SourcePtr source, const std::string &name, const O
 Expected<size_t> Reader::read(float *samples, size_t n) { return source_->read(samples, n); }
 uint32_t Reader::sample_rate() const { return source_->sample_rate; }
 
+Expected<std::string> why_unreadable(const std::string &path) {
+    LW_ASSIGN(Bytes bytes, Bytes::open(path, nullptr));
+    LW_ASSIGN(Found found, look(bytes));
+    return std::move(found.refusal);
+}
+
 Expected<Audio> read(const std::string &path, const Options &options) {
     LW_ASSIGN(Reader reader, Reader::open(path, options));
     Audio audio;
@@ -96,7 +158,7 @@ Expected<Audio> read(const std::string &path, const Options &options) {
         if (got == 0) break;
     }
     if (audio.samples.empty())
-        return Status::input((path == "-" ? std::string("standard input") : path) + ": holds no samples");
+        return Status::input((path == "-" ? std::string("standard input") : path) + ": contains no samples");
     return audio;
 }
 

@@ -11,10 +11,13 @@
 namespace longwave::audio {
 
 enum class Format {
-    detect, // by the first bytes; a pipe of no known container is raw s16le, a file that is none is
-            // refused
-    s16le,  // raw, little endian
-    f32le
+    detect, // by the first bytes; what begins like no known file is refused
+    s16le,  // raw, little-endian; s24le has 3 bytes a sample
+    s24le,
+    s32le,
+    f32le,
+    mulaw, // raw, G.711
+    alaw
 };
 
 struct Options {
@@ -24,8 +27,8 @@ struct Options {
     uint32_t channel = 0;      // 1 is the first; 0: files with one channel only
     uint32_t raw_channels = 1; // interleaved channels of raw samples
     bool resample = false;     // convert other rates instead of refusing them
-    const std::atomic<bool> *stop =
-        nullptr; // when it becomes true during an interrupted read, the input ends
+    bool offers_format = false; // for messages: the user could have said that samples are raw
+    const std::atomic<bool> *stop = nullptr; // when it is true, the input ends; a signal wakes a read
 };
 
 class Source; // where samples come from; see source.h
@@ -58,6 +61,10 @@ struct Audio {
     std::vector<float> samples;
     uint32_t sample_rate = 0;
 };
+
+// Why a file is not read, by its first bytes, "is text, ...". Empty: it may be. A later failure is one of
+// damage, rate or channels.
+Expected<std::string> why_unreadable(const std::string &path);
 
 // A whole file; one without samples is an error.
 Expected<Audio> read(const std::string &path, const Options &options);

@@ -30,6 +30,8 @@ Bytes::~Bytes() {
     if (fd_ > STDIN_FILENO) ::close(fd_);
 }
 
+Status Bytes::failed() const { return Status::input(name_ + ": cannot be read: " + std::strerror(errno)); }
+
 Expected<size_t> Bytes::some(void *out, size_t n) {
     if (!ahead_.empty()) {
         const size_t taken = std::min(n, ahead_.size());
@@ -37,12 +39,12 @@ Expected<size_t> Bytes::some(void *out, size_t n) {
         ahead_.erase(ahead_.begin(), ahead_.begin() + static_cast<std::ptrdiff_t>(taken));
         return taken;
     }
-    for (;;) {
+    while (!stop_ || !*stop_) {
         const ssize_t got = ::read(fd_, out, n);
         if (got >= 0) return static_cast<size_t>(got);
-        if (errno != EINTR) return Status::input(name_ + ": cannot be read: " + std::strerror(errno));
-        if (stop_ && *stop_) return size_t{0};
+        if (errno != EINTR) return failed();
     }
+    return size_t{0};
 }
 
 Expected<size_t> Bytes::all(void *out, size_t n) {
@@ -61,6 +63,33 @@ Expected<std::vector<uint8_t>> Bytes::peek(size_t n) {
     bytes.resize(got);
     ahead_.insert(ahead_.begin(), bytes.begin(), bytes.end());
     return bytes;
+}
+
+Status Bytes::skip(uint64_t n, const char *what) {
+    uint8_t sink[4096];
+    while (n > 0) {
+        LW_ASSIGN(const size_t got, some(sink, static_cast<size_t>(std::min<uint64_t>(n, sizeof sink))));
+        if (got == 0) return Status::input(name_ + ": ends in the middle of " + what);
+        n -= got;
+    }
+    return {};
+}
+
+Expected<uint64_t> Bytes::place() const {
+    const off_t at = lseek(fd_, 0, SEEK_CUR);
+    if (at < 0) return failed();
+    return static_cast<uint64_t>(at) - ahead_.size();
+}
+
+Expected<uint64_t> Bytes::size() const {
+    struct stat info = {};
+    if (fstat(fd_, &info) < 0) return failed();
+    return static_cast<uint64_t>(info.st_size);
+}
+
+Status Bytes::move_to(uint64_t place) {
+    ahead_.clear();
+    return lseek(fd_, static_cast<off_t>(place), SEEK_SET) < 0 ? failed() : Status();
 }
 
 } // namespace longwave::audio

@@ -32,14 +32,19 @@ public:
             if (left_ != UINT64_MAX) left_ -= got;
         }
         const size_t frames = std::min(n, held_ / frame_);
-        for (size_t i = 0; i < frames; i++)
-            samples[i] = decode(pcm_.encoding, buffer_.data() + i * frame_ + offset_);
+        for (size_t i = 0; i < frames; i++) samples[i] = sample(buffer_.data() + i * frame_ + offset_);
         held_ -= frames * frame_;
         std::memmove(buffer_.data(), buffer_.data() + frames * frame_, held_);
         return frames;
     }
 
 private:
+    float sample(const uint8_t *at) const {
+        if (!pcm_.big_endian) return decode(pcm_.encoding, at);
+        uint8_t turned[8];
+        std::reverse_copy(at, at + bytes_of(pcm_.encoding), turned);
+        return decode(pcm_.encoding, turned);
+    }
     Bytes bytes_;
     Pcm pcm_;
     size_t frame_, offset_, held_ = 0;
@@ -52,23 +57,31 @@ private:
 float decode(Encoding encoding, const uint8_t *p) {
     switch (encoding) {
     case Encoding::u8: return (static_cast<float>(*p) - 128.0f) / 128.0f;
+    case Encoding::s8: return static_cast<float>(load<int8_t>(p)) / 128.0f;
     case Encoding::s16: return static_cast<float>(load<int16_t>(p)) / 32768.0f;
     case Encoding::s24:
+    case Encoding::s24_low:
         return static_cast<float>(
                    static_cast<int32_t>(uint32_t{p[0]} << 8 | uint32_t{p[1]} << 16 | uint32_t{p[2]} << 24)) /
                2147483648.0f;
     case Encoding::s32: return static_cast<float>(load<int32_t>(p)) / 2147483648.0f;
     case Encoding::f32: return load<float>(p);
     case Encoding::f64: return static_cast<float>(load<double>(p));
+    case Encoding::mulaw: return decode_mulaw(*p);
+    case Encoding::alaw: return decode_alaw(*p);
     }
     return 0;
 }
 
 size_t bytes_of(Encoding encoding) {
     switch (encoding) {
-    case Encoding::u8: return 1;
+    case Encoding::u8:
+    case Encoding::s8:
+    case Encoding::mulaw:
+    case Encoding::alaw: return 1;
     case Encoding::s16: return 2;
     case Encoding::s24: return 3;
+    case Encoding::s24_low:
     case Encoding::s32:
     case Encoding::f32: return 4;
     case Encoding::f64: return 8;

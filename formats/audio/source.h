@@ -16,25 +16,38 @@ public:
 
 using SourcePtr = std::unique_ptr<Source>;
 
-enum class Encoding { u8, s16, s24, s32, f32, f64 };
+// s24_low: 24 bits in the low bytes of 32, as ALSA records S24_LE.
+enum class Encoding { u8, s8, s16, s24, s24_low, s32, f32, f64, mulaw, alaw };
 size_t bytes_of(Encoding encoding);
-float decode(Encoding encoding, const uint8_t *bytes); // one sample
+float decode(Encoding encoding, const uint8_t *bytes); // one sample, little-endian
+float decode_mulaw(uint8_t code);                      // ITU-T G.711
+float decode_alaw(uint8_t code);
 
 struct Pcm {
     Encoding encoding = Encoding::s16;
     uint32_t channels = 1, sample_rate = 0;
     uint64_t bytes = 0; // of samples that follow; unknown: UINT64_MAX
+    bool big_endian = false;
 };
 
 // Interleaved samples as they lie in the input.
 SourcePtr open_pcm(Bytes bytes, const Pcm &pcm, uint32_t channel);
 
-// Reads a WAV header up to the first sample. Holds no value when the codec is none of ours; `bytes`
-// is then in no useful place.
-Expected<std::optional<Pcm>> read_wav_header(Bytes &bytes);
+// Skips ID3v2 tags. True: there was one.
+Expected<bool> skip_id3(Bytes &bytes);
 
-// Everything libsndfile decodes. A pipe is read to its end first.
-Expected<SourcePtr> open_sndfile(Bytes bytes, const std::string &path, uint32_t channel);
+// A header up to the first sample, when its first bytes have been recognised.
+struct Header {
+    std::optional<Pcm> pcm; // none: the codec is none of ours, and `bytes` is in no useful place
+    std::string codec;      // its name, then
+};
+Expected<Header> read_wav_header(Bytes &bytes); // RIFF, RIFX, RF64, BW64
+Expected<Header> read_w64_header(Bytes &bytes);
+Expected<Header> read_au_header(Bytes &bytes);
+
+// Everything libsndfile decodes, from here on. A pipe has to hold FLAC or Ogg: it is decoded as it
+// arrives. `kind` is for messages.
+Expected<SourcePtr> open_sndfile(Bytes bytes, const std::string &kind, uint32_t channel);
 
 Expected<SourcePtr> resampled(SourcePtr source, uint32_t sample_rate);
 

@@ -7,6 +7,7 @@
 #include "runtime/core/status.h"
 #include "runtime/stream/blocks.h"
 #include "runtime/stream/state.h"
+#include <cstring>
 #include <new>
 
 using namespace longwave;
@@ -18,9 +19,10 @@ struct Setup {
     lw_spotter_options options;
     const fb::Decision *decision;
     const fb::OutputPort *port;
-    uint32_t output, labels;
+    uint32_t output, labels, sample_rate;
     double rows_per_ms;
     DecisionSettings settings;
+    Gain gain;
     lw_stream_options stream;
     uint64_t own_bytes;
     size_t stream_bytes;
@@ -55,6 +57,7 @@ lw_status find_output(const lw_model &model, Setup &setup) {
         const fb::Input &input = *model.plan().inputs()->Get(stream->inputs()->Get(0)->input());
         if (input.kind() != fb::InputKind::audio)
             return fail(LW_NOT_FOUND, "the model does not listen to audio");
+        setup.sample_rate = input.sample_rate();
         setup.rows_per_ms =
             static_cast<double>(input.sample_rate()) / 1000 * port.clock_num() / port.clock_den();
         return LW_OK;
@@ -70,6 +73,10 @@ lw_status read_settings(Setup &setup) {
     if (!(o.smoothing_ms < 3.6e6f) || !(o.refractory_ms < 3.6e6f))
         return invalid("a time is not under an hour");
     if (o.min_count > 1000000) return invalid("min_count is more than 1000000");
+    const bool automatic = o.auto_gain != 0;
+    if (!(o.gain_db >= (automatic ? Gain::least_auto_db : Gain::least_db) &&
+          o.gain_db <= (automatic ? Gain::most_auto_db : Gain::most_db)))
+        return invalid(automatic ? "gain_db is not in -12 ... 30" : "gain_db is not in -60 ... 60");
     if (o.n_words > 0 && !o.words) return invalid("words is NULL");
     const float smoothing = o.smoothing_ms != 0 ? o.smoothing_ms : d.smoothing_ms(),
                 refractory = o.refractory_ms != 0 ? o.refractory_ms : d.refractory_ms();
@@ -78,6 +85,7 @@ lw_status read_settings(Setup &setup) {
     setup.settings.refractory = rows_of(double{refractory}, setup, 0);
     setup.settings.min_count = o.min_count ? o.min_count : d.min_count() ? d.min_count() : 1;
     setup.settings.release = o.release > 0 ? o.release : d.release();
+    setup.gain.build(setup.sample_rate, o.gain_db, automatic);
     return LW_OK;
 }
 
@@ -123,6 +131,7 @@ lw_status read(const lw_model *model, const lw_spotter_options *options, Setup *
     setup->stream.struct_size = sizeof setup->stream;
     setup->stream.format = setup->options.format;
     setup->stream.block = setup->options.block;
+    if (setup->gain.active() && format_fits(setup->options.format, fb::InputKind::audio)) setup->stream.format = LW_F32;
     lw_spotter measure{};
     setup->own_bytes = lay_out(*setup, nullptr, &measure);
     size_t alignment;
@@ -144,6 +153,24 @@ void recover(lw_spotter &spotter) {
     clear(*spotter.stream);
     spotter.decision.reset();
     state.deaf = false;
+}
+
+// At most n samples with their gain, to the stream; *taken: how many. Not inlined: a spotter without
+// gain needs no stack for it, and microcontrollers have little.
+[[gnu::noinline]] lw_status push_amplified(lw_spotter &spotter, const uint8_t *from, size_t n, size_t *taken) {
+    constexpr size_t most = 64;
+    float plain[most], amplified[most];
+    GainState &state = spotter.state.gain;
+    const uint64_t step = spotter.gain.samples_of_step(state);
+    if (n > step) n = static_cast<size_t>(step);
+    if (n > most) n = most;
+    if (spotter.format == LW_F32) memcpy(plain, from, n * sizeof *plain); // the stream counts what is no number
+    else convert({from, spotter.format, n, 1, 1}, reinterpret_cast<uint8_t *>(plain), sizeof *plain);
+    const float factor = spotter.gain.factor(state);
+    for (size_t i = 0; i < n; ++i) amplified[i] = plain[i] * factor;
+    if (lw_status status = lw_stream_push(spotter.stream, amplified, n, taken)) return status;
+    spotter.gain.heard(plain, *taken, state);
+    return LW_OK;
 }
 
 // Turns waiting rows into events while events fit; *last is what pull said last.
@@ -195,7 +222,9 @@ lw_status lw_spotter_init(const lw_model *model, const lw_spotter_options *optio
     spotter->output = setup.output;
     spotter->clock_num = setup.port->clock_num();
     spotter->clock_den = setup.port->clock_den();
-    spotter->sample_bytes = sample_bytes(setup.options.format);
+    spotter->format = setup.options.format;
+    spotter->gain = setup.gain;
+    spotter->state.gain = setup.gain.begin();
     if (lw_status status = fill_thresholds(*model, setup, spotter->decision.thresholds())) return status;
     if (lw_status status = lw_stream_init(model, &setup.stream, static_cast<uint8_t *>(memory) + setup.own_bytes,
                                           setup.stream_bytes, &spotter->stream))
@@ -244,8 +273,10 @@ lw_status lw_spotter_push(lw_spotter *spotter, const void *samples, size_t n, si
         const uint64_t to_block = ticks_to_block(*spotter->stream);
         const size_t left = n - *taken, piece = left < to_block ? left : static_cast<size_t>(to_block);
         size_t now = 0;
-        const uint8_t *at = from ? from + *taken * spotter->sample_bytes : from;
-        if (lw_status status = lw_stream_push(spotter->stream, at, piece, &now)) return status;
+        const uint8_t *at = from ? from + *taken * sample_bytes(spotter->format) : from;
+        const lw_status status = at && spotter->gain.active() ? push_amplified(*spotter, at, piece, &now)
+                                                              : lw_stream_push(spotter->stream, at, piece, &now);
+        if (status) return status;
         *taken += now;
     } while (*taken < n);
     return decide(*spotter, &last);
@@ -283,6 +314,7 @@ lw_status lw_spotter_reset(lw_spotter *spotter) {
     if (!spotter) return fail(LW_INVALID_ARGUMENT, "spotter is NULL");
     spotter->decision.reset();
     spotter->state = SpotterState{};
+    spotter->state.gain = spotter->gain.begin();
     return lw_stream_reset(spotter->stream);
 }
 
@@ -297,6 +329,10 @@ float lw_spotter_threshold(const lw_spotter *spotter, uint32_t label) {
     if (!spotter || label >= spotter->decision.settings().labels) return 0;
     const float threshold = spotter->decision.thresholds()[label];
     return threshold > 1 ? 0 : threshold;
+}
+
+float lw_spotter_gain(const lw_spotter *spotter) {
+    return spotter ? spotter->gain.factor(spotter->state.gain) : 0;
 }
 
 lw_status lw_spotter_get_stats(const lw_spotter *spotter, lw_stream_stats *stats) {

@@ -3,6 +3,7 @@
 #pragma once
 #include "longwave/spotter.h"
 #include "runtime/kws/decision.h"
+#include "runtime/kws/gain.h"
 
 namespace longwave::runtime {
 
@@ -19,8 +20,9 @@ struct SpotterState {
     uint64_t deaf; // a score was not finite: the stream is to be reset
     // Before the stream's last reset of this kind: ticks, and what was counted.
     uint64_t before, blocks, non_finite, non_finite_outputs, resets;
+    GainState gain;
 };
-static_assert(sizeof(SpotterState) == 16 * 32 + 8 + 6 * 8);
+static_assert(sizeof(SpotterState) == 16 * 32 + 8 + 6 * 8 + 16);
 
 } // namespace longwave::runtime
 
@@ -30,7 +32,8 @@ struct lw_spotter {
     uint64_t owned_bytes; // that lw_spotter_destroy releases; 0: the caller's memory
     uint32_t output;
     uint64_t clock_num, clock_den;
-    uint64_t sample_bytes;
+    lw_sample_format format; // of pushed samples
+    longwave::runtime::Gain gain;
     longwave::runtime::Decision decision;
     longwave::runtime::SpotterState state;
 };

@@ -19,7 +19,7 @@ struct SavedSpotter {
     SpotterState state;
 };
 static_assert(sizeof(SavedSpotter) == 16 + 24 + sizeof(SpotterState));
-constexpr uint64_t magic = 0x31544f505354574c; // "LWTSPOT1"
+constexpr uint64_t magic = 0x32544f505354574c; // "LWTSPOT2"
 
 lw_status bad_state(const char *what) { return fail(LW_BAD_STATE, {"saved spotter: ", what}); }
 
@@ -94,7 +94,8 @@ lw_status lw_spotter_load(lw_spotter *spotter, const void *bytes, size_t n) {
     uint64_t sum;
     if (n < own + sizeof sum) return bad_state("too short");
     memcpy(&sum, from + own, sizeof sum);
-    if (sum != checksum(from, own) || !labels_in_range(saved)) return bad_state("damaged");
+    if (sum != checksum(from, own) || !labels_in_range(saved) ||
+        !spotter->gain.valid(saved.state.gain)) return bad_state("damaged");
     const uint64_t before_stream = own + sizeof sum;
     if (lw_status status = lw_stream_load(spotter->stream, from + before_stream, n - before_stream)) return status;
     memcpy(spotter->decision.arrays(), from + sizeof saved, own - sizeof saved);

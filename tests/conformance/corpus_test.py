@@ -25,7 +25,8 @@ def missing():
 
 
 def make_corpus(folder):
-    """Parts of the recording, each from another place; one damaged file, one with another sample rate."""
+    """Parts of the recording, each from another place; one damaged file, one with another sample rate, one with two channels,
+    and one whose name says that it is something else."""
     import numpy as np
     with wave.open(str(ROOT / "examples/kws/demo.wav")) as file:
         audio = np.frombuffer(file.readframes(file.getnframes()), np.int16)
@@ -36,7 +37,11 @@ def make_corpus(folder):
             out.setnchannels(1), out.setsampwidth(2), out.setframerate(8000 if i == 7 else 16000)
             out.writeframes(np.roll(np.resize(audio, SECONDS * 16000), 4001 * i).tobytes())
     (folder / "speaker0/damaged.wav").write_bytes(b"RIFF no sound")
-    return FILES + 1
+    with wave.open(str(folder / "speaker0/stereo.wav"), "wb") as out:
+        out.setnchannels(2), out.setsampwidth(2), out.setframerate(16000)
+        out.writeframes(np.repeat(audio, 2).tobytes())
+    (folder / "speaker0/notes.md").write_text("takes 3 and 4 are bad")
+    return FILES + 2
 
 
 def command(model, corpus, rows, workers):
@@ -99,11 +104,13 @@ def main(build):
         files = make_corpus(corpus)
         subprocess.run([build / "longwave", "compile", ROOT / "examples/kws/model", "-o", model, "--stream", "--target", "host"], check=True, capture_output=True)
 
-        print(finished(started(model, corpus, folder / "one", 1, build=build)).splitlines()[-1])
+        said = finished(started(model, corpus, folder / "one", 1, build=build)).splitlines()
+        assert said[0] == "1 other files left out: speaker0/notes.md", said
+        print(said[-1])
         one = rows_of(folder / "one")
         assert [row["path"] for row in one] == sorted(str(path.relative_to(corpus)) for path in corpus.rglob("*.wav")) and len(one) == files
         errors = {row["path"]: row["error"] for row in one if row["error"]}
-        assert set(errors) == {"speaker0/damaged.wav", "speaker1/007.wav"} and "8000 Hz, the model needs 16000 Hz" in errors["speaker1/007.wav"], errors
+        assert set(errors) == {"speaker0/damaged.wav", "speaker0/stereo.wav", "speaker1/007.wav"} and "2 channels" in errors["speaker0/stereo.wav"] and "8000 Hz, the model needs 16000 Hz" in errors["speaker1/007.wav"], errors
         listened = subprocess.run([build / "longwave", "listen", model, corpus / "speaker2/005.wav"], capture_output=True, text=True, check=True).stdout
         heard = [event["word"] for event in map(json.loads, listened.splitlines()) if event["type"] == "keyword"]
         row = next(row for row in one if row["path"] == "speaker2/005.wav")

@@ -1,7 +1,7 @@
 // Audio files and pipes (formats/audio). The first byte says how the rest is opened: bit 0 as a
 // pipe, bit 1 with a channel chosen, bits 2-3 as what, bit 4 resampled. What must hold: any bytes
-// give samples at the rate asked for or Fault::input (an internal failure only of the resampler);
-// reading ends; no sample is invented behind the end.
+// give samples at the rate asked for or Fault::input in one line (an internal failure only of the
+// resampler); what is called unreadable is refused; reading ends; no sample is invented behind the end.
 #include "formats/audio/audio.h"
 #include "tests/fuzz/must.h"
 #include <cmath>
@@ -42,17 +42,29 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const int fd = opened(data + 1, size - 1, how & 1);
     audio::Options options;
     options.channel = how & 2 ? 1 + (how >> 5) % 3 : 0;
+    constexpr audio::Format raw[] = {audio::Format::s24le, audio::Format::s32le, audio::Format::mulaw,
+                                     audio::Format::alaw};
     options.format = (how >> 2 & 3) == 1   ? audio::Format::s16le
                      : (how >> 2 & 3) == 2 ? audio::Format::f32le
+                     : (how >> 2 & 3) == 3 ? raw[how >> 5 & 3]
                                            : audio::Format::detect;
     options.raw_rate = 16000;
     options.raw_channels = how & 2 ? 2 : 1;
     options.resample = how & 16;
     options.sample_rate = options.resample ? 16000 : 0;
 
-    auto reader = audio::Reader::open("/proc/self/fd/" + std::to_string(fd), options);
+    const std::string path = "/proc/self/fd/" + std::to_string(fd);
+    std::string unreadable;
+    if (!(how & 1)) { // a pipe gives its bytes once
+        const auto why = audio::why_unreadable(path);
+        must(why || why.status().fault() == Fault::input, "a damaged tag is no internal failure");
+        unreadable = why ? *why : why.status().message();
+    }
+    auto reader = audio::Reader::open(path, options);
     close(fd);
+    must(!reader || unreadable.empty() || options.format != audio::Format::detect, "what is unreadable is refused");
     if (!reader) {
+        must(reader.status().message().find('\n') == std::string::npos, "a refusal is one line");
         must(!reader.status().message().empty(), "a refusal says why");
         must(reader.status().fault() == Fault::input, "a file from outside is never an internal failure");
         return 0;

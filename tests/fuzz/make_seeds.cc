@@ -303,7 +303,20 @@ void sounds() {
         {"f64", SF_FORMAT_WAV | SF_FORMAT_DOUBLE},  {"ex", SF_FORMAT_WAVEX | SF_FORMAT_PCM_16},
         {"alaw", SF_FORMAT_WAV | SF_FORMAT_ALAW},   {"flac", SF_FORMAT_FLAC | SF_FORMAT_PCM_16},
         {"ogg", SF_FORMAT_OGG | SF_FORMAT_VORBIS},  {"opus", SF_FORMAT_OGG | SF_FORMAT_OPUS},
-        {"aiff", SF_FORMAT_AIFF | SF_FORMAT_PCM_16}};
+        {"mulaw", SF_FORMAT_WAV | SF_FORMAT_ULAW},  {"adpcm", SF_FORMAT_WAV | SF_FORMAT_IMA_ADPCM},
+        {"rifx", SF_FORMAT_WAV | SF_FORMAT_PCM_16 | SF_ENDIAN_BIG},
+        {"w64", SF_FORMAT_W64 | SF_FORMAT_PCM_16},  {"rf64", SF_FORMAT_RF64 | SF_FORMAT_PCM_16},
+        {"au", SF_FORMAT_AU | SF_FORMAT_PCM_16},    {"dns", SF_FORMAT_AU | SF_FORMAT_FLOAT | SF_ENDIAN_LITTLE},
+        {"caf", SF_FORMAT_CAF | SF_FORMAT_PCM_16},  {"nist", SF_FORMAT_NIST | SF_FORMAT_PCM_16},
+        {"voc", SF_FORMAT_VOC | SF_FORMAT_PCM_16},  {"aiff", SF_FORMAT_AIFF | SF_FORMAT_PCM_16}};
+    const std::string tag("ID3\4\0\x10\0\0\0\5title3DI\4\0\x10\0\0\0\5", 25);
+    const std::string frame = "\xff\xfb\x90\x64" + std::string(413, 'U');
+    for (const char how : {char(0), char(1)}) {
+        put("audio/mp3_" + std::to_string(int(how)), how + tag + frame + frame);
+        put("audio/aac_" + std::to_string(int(how)), how + std::string("\xff\xf1\x50\x80\x02\x1f\xfc", 7) + std::string(9, 1) +
+                                                                 "\xff\xf1\x50\x80\x02\x1f\xfc");
+        put("audio/text_" + std::to_string(int(how)), how + std::string("<!doctype html>"));
+    }
     for (const auto &[name, format] : formats)
         for (const int channels : {1, 2}) {
             const fs::path path = root / "sound";
@@ -323,6 +336,7 @@ void sounds() {
             for (const char how : {char(0), char(1), char(2), char(16)})
                 put("audio/" + std::string(name) + std::to_string(channels) + "_" + std::to_string(int(how)),
                     how + bytes);
+            put("audio/tagged_" + std::string(name) + std::to_string(channels), '\1' + tag + bytes);
         }
 }
 
@@ -390,7 +404,9 @@ void dictionaries() {
                                    "\" noncausal\"\n\" delay=\"\n\"; layer "
                                    "\"\n\"rate=\"\n\"vocabulary=\"\n\"audio\"\n\"tokens\"\n\"features\"\n");
     put("audio.dict",
-        std::string("\"RIFF\"\n\"WAVE\"\n\"fmt "
+        std::string("\"RIFX\"\n\"RF64\"\n\"BW64\"\n\"ds64\"\n\"riff\"\n\"wave\"\n\".snd\"\n\"dns.\"\n\"caff\"\n"
+                    "\"FORM\"\n\"ID3\"\n\"3DI\"\n\"LIST\"\n"
+                    "\"RIFF\"\n\"WAVE\"\n\"fmt "
                     "\"\n\"data\"\n\"fLaC\"\n\"OggS\"\n\"LIST\"\n\"fact\"\n\"\\xff\\xff\\xff\\xff\"\n"));
 }
 

@@ -46,6 +46,10 @@ typedef struct lw_spotter_options {
     float release;       /**< in (0, 1], relative to the threshold */
     float refractory_ms; /**< ms without events after a release; negative: none */
     uint32_t block;      /**< of the stream: lw_stream_options.block */
+    float gain_db;       /**< amplifies samples, -60 to 60; auto_gain begins with it, -12 to 30 */
+    /** 1: the gain slowly follows the level of the sounds, between -12 and 30 dB. Copy, save and
+     * load carry it. It does not depend on how the audio is split. */
+    uint32_t auto_gain;
 } lw_spotter_options;
 #define LW_SPOTTER_OPTIONS_INIT LW_INITIAL(lw_spotter_options)
 
@@ -172,6 +176,9 @@ LW_API lw_status lw_spotter_scores(const lw_spotter *spotter, const float **scor
 /** The threshold in force for a label. Real-time safe.
  * @return 0 for an ignored or unknown label. */
 LW_API float lw_spotter_threshold(const lw_spotter *spotter, uint32_t label);
+/** The factor that samples are multiplied with now: see lw_spotter_options.gain_db. Real-time safe.
+ * @return 1 without gain. */
+LW_API float lw_spotter_gain(const lw_spotter *spotter);
 /** Counters of the spotter's stream since create or lw_spotter_reset. Real-time safe.
  * @param stats set stats->struct_size first; filled in.
  * @retval LW_OK

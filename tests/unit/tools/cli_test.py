@@ -112,7 +112,7 @@ class GoodPaths(Cli):
         self.assertEqual(lines[-1]["t"], 3)
         raw = self.speech.read_bytes()[44:]
         floats = array.array("f", [s / 32768 for s in array.array("h", raw)]).tobytes()
-        for other in (self.listen(stdin=raw), self.listen("-", "--format", "s16le", "--rate", "16000", stdin=raw), self.listen("--format", "f32le", stdin=floats),
+        for other in (self.listen("--format", "s16le", stdin=raw), self.listen("-", "--format", "s16le", "--rate", "16000", stdin=raw), self.listen("--format", "f32le", stdin=floats),
                       self.listen("-", stdin=wav(array.array("h", raw), size=0xFFFFFFFF)), self.listen(self.speech, "--chunk-ms", "1"),
                       self.listen("--input", self.speech)):
             self.assertEqual([line for line in other if line["type"] == "keyword"], words)

@@ -3,15 +3,15 @@
 namespace longwave::cli {
 
 void AudioFlags::add(CommandLine &app, bool input) {
+    offers_format = input;
     if (input) {
         const Option *const input_path = app.add_option("input,--input", path, "Audio file, or - for standard input")
             ->file()
             ->capture_default_str();
         const Option *const raw_format = app.add_option("--format", format,
-                       "Audio format. `auto` detects WAV, FLAC and Ogg, and reads other pipes as raw s16le. "
-                       "s16le and "
-                       "f32le are raw samples")
-            ->check(one_of({"auto", "s16le", "f32le"}))
+                       "Audio format. `auto` recognises WAV, FLAC, Ogg and others by their first bytes. Raw samples are "
+                       "never guessed: say their format")
+            ->check(one_of({"auto", "s16le", "s24le", "s32le", "f32le", "mulaw", "alaw"}))
             ->value("FORMAT")
             ->capture_default_str();
         app.add_option("--rate", rate, "Sample rate of raw samples or of the microphone in Hz (default: that of the model)")
@@ -37,8 +37,13 @@ void AudioFlags::add(CommandLine &app, bool input) {
 audio::Options AudioFlags::options(uint32_t model_rate) const {
     audio::Options result;
     result.format = format == "s16le"   ? audio::Format::s16le
+                    : format == "s24le" ? audio::Format::s24le
+                    : format == "s32le" ? audio::Format::s32le
                     : format == "f32le" ? audio::Format::f32le
+                    : format == "mulaw" ? audio::Format::mulaw
+                    : format == "alaw"  ? audio::Format::alaw
                                         : audio::Format::detect;
+    result.offers_format = offers_format;
     result.sample_rate = model_rate;
     result.raw_rate = rate;
     result.raw_channels = channels;

@@ -9,7 +9,8 @@ namespace longwave::cli {
 struct AudioFlags {
     std::string path = "-", format = "auto", microphone;
     uint32_t rate = 0, channel = 0, channels = 1;
-    bool resample = false;
+    bool resample = false, offers_format = false;
+    double gain_db = 0; // of clips
 
     void add(CommandLine &app, bool input); // input: also the path itself
     audio::Options options(uint32_t model_rate) const;

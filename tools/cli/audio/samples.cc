@@ -42,14 +42,37 @@ void make_up(const lw_input_info &input, size_t rows, Random &random, std::vecto
     }
 }
 
+std::string text_of(const std::vector<uint64_t> &shape) {
+    std::string text;
+    for (const uint64_t n : shape) text += (text.empty() ? "" : ", ") + std::to_string(n);
+    return "[" + text + "]";
+}
+
+// The same shapes as in Python. Two axes of audio may be channels, or clips: neither is guessed.
+Status check_shape(const lw_input_info &input, const Array &array, const std::string &what) {
+    const auto &shape = array.shape;
+    if ((shape.size() == 2 && shape[1] == input.width) || (shape.size() == 1 && input.width == 1)) return {};
+    return Status::input(what + ": has the shape " + text_of(shape) + ", and input " + input.name + " takes [rows, " +
+                         std::to_string(input.width) + "]" + (input.width == 1 ? " or [rows]" : "") +
+                         (input.kind == LW_INPUT_AUDIO && shape.size() == 2 ? "; choose one channel" : ""));
+}
+
+// What 1.0 is in the array's elements.
+Expected<double> full_scale(const lw_input_info &input, const Array &array, const std::string &what) {
+    if (array.type[0] == 'f' || input.kind == LW_INPUT_TOKENS) return 1.0;
+    if (input.kind == LW_INPUT_AUDIO && array.type == "i2") return 32768.0;
+    if (input.kind == LW_INPUT_AUDIO && array.type == "i4") return 2147483648.0;
+    return Status::input(what + ": element type " + array.type + "; input " + input.name + " takes float32 or float64" +
+                         (input.kind == LW_INPUT_AUDIO ? ", int16 or int32" : ""));
+}
+
 Status from_array(const lw_input_info &input, const Array &array, const std::string &what,
                   std::vector<float> &floats, std::vector<int32_t> &ids) {
-    if (array.data.size() % input.width != 0 || (input.width > 1 && array.shape.back() != input.width))
-        return Status::input(what + ": the last dimension must be " + std::to_string(input.width) +
-                             ", the width of input " + input.name);
+    LW_TRY(check_shape(input, array, what));
+    LW_ASSIGN(const double scale, full_scale(input, array, what));
     for (double value : array.data) {
         if (input.kind != LW_INPUT_TOKENS) {
-            floats.push_back(static_cast<float>(value));
+            floats.push_back(static_cast<float>(value / scale));
         } else if (value != std::floor(value) || value < 0 || value >= input.vocabulary) {
             return Status::input(what + ": token id " + format("%g", value) +
                                  " is out of range: the vocabulary has ids 0 to " +

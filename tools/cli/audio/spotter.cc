@@ -36,6 +36,17 @@ Status add_threshold(const Model &model, const std::string &text, Options &out) 
     return {};
 }
 
+Status read_gain(const std::string &text, lw_spotter_options &options) {
+    if (text.empty()) return {};
+    options.auto_gain = text == "auto";
+    if (options.auto_gain) return {};
+    char *end = nullptr;
+    options.gain_db = std::strtof(text.c_str(), &end);
+    if (*end || !(options.gain_db >= -60 && options.gain_db <= 60))
+        return Status::usage("--gain " + text + ": expected decibels from -60 to 60, or `auto`");
+    return {};
+}
+
 Status read_flags(const Model &model, const DecisionFlags &flags, Options &out) {
     const auto time = [](const std::optional<float> &ms) { return !ms ? 0.0f : *ms > 0 ? *ms : -1.0f; };
     out.options.struct_size = sizeof out.options;
@@ -44,6 +55,7 @@ Status read_flags(const Model &model, const DecisionFlags &flags, Options &out) 
     out.options.refractory_ms = time(flags.refractory_ms);
     out.options.release = flags.release.value_or(0);
     out.options.min_count = flags.min_count.value_or(0);
+    LW_TRY(read_gain(flags.gain, out.options));
     for (const auto &text : flags.thresholds) LW_TRY(add_threshold(model, text, out));
     for (size_t i = 0; i < out.words.size(); i++) out.words[i].word = out.names[i].c_str();
     out.options.words = out.words.data();
@@ -82,6 +94,9 @@ Expected<Spotter> Spotter::create(const artifact::View &artifact, const Model &m
                         {"min_count", count},
                         {"release", decimal(flags.release.value_or(stored->release()))},
                         {"refractory_ms", flags.refractory_ms.value_or(stored->refractory_ms())}};
+    if (options.options.auto_gain) result.settings_["gain_db"] = "auto";
+    else if (options.options.gain_db != 0) result.settings_["gain_db"] = decimal(options.options.gain_db);
+    result.auto_gain_ = options.options.auto_gain != 0;
     const int output = model.stream_output(stored->output()->str());
     const lw_output_info row =
         output >= 0 ? model.stream_outputs[static_cast<size_t>(output)] : lw_output_info{};
@@ -126,6 +141,8 @@ lw_stream_stats Spotter::stats() const {
     (void)lw_spotter_get_stats(handle_.get(), &stats);
     return stats;
 }
+
+double Spotter::gain_db() const { return 20 * std::log10(lw_spotter_gain(handle_.get())); }
 
 std::vector<float> Spotter::scores() const {
     const float *scores = nullptr;

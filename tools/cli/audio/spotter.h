@@ -16,6 +16,7 @@ struct DecisionFlags {
     std::vector<std::string> thresholds; // "yes=0.6", or "0.7" for all words
     std::optional<float> smoothing_ms, release, refractory_ms;
     std::optional<uint32_t> min_count;
+    std::string gain; // "12", in dB, or "auto"; empty: none
 };
 
 class Spotter {
@@ -36,6 +37,8 @@ public:
     } // false: an ignored label
     float threshold(uint32_t label) const { return lw_spotter_threshold(handle_.get(), label); }
     double rate() const { return rate_; } // of the audio
+    bool auto_gain() const { return auto_gain_; }
+    double gain_db() const; // in force
     double seconds(uint64_t tick) const { return static_cast<double>(tick) / rate_; }
 
     // Time from the sound to the decision: the model's delay, a block, half the averaging window,
@@ -48,6 +51,7 @@ private:
     Status pull(const OnEvent &event);
     std::shared_ptr<lw_spotter> handle_;
     double rate_ = 1, latency_ms_ = 0;
+    bool auto_gain_ = false;
     nlohmann::ordered_json settings_;
 };
 

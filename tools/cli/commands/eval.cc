@@ -240,8 +240,10 @@ Status evaluate(const EvalFlags &flags) {
     ordered_json json = {
         {"model", model.info.name}, {"variant", model.info.variant}, {"device", name_of(model.device.get())}};
     if (model.placement) json["placement"] = to_json(*model.placement);
+    std::vector<LeftOut> left_out;
+    if (flags.audio.gain_db != 0) json["gain_db"] = flags.audio.gain_db;
     if (!flags.clips.empty()) {
-        LW_ASSIGN(const auto clips, find_clips(flags.clips, model.labels, flags.seed));
+        LW_ASSIGN(const auto clips, find_clips(flags.clips, model.labels, flags.seed, left_out));
         LW_TRY(evaluation.accuracy(clips, json));
         json["false_reject_rate"] = nullptr;
         if (spotter) LW_TRY(evaluation.rejects(clips, *spotter, json));
@@ -249,8 +251,12 @@ Status evaluate(const EvalFlags &flags) {
     if (!flags.negatives.empty()) {
         if (!spotter) return spotter.status();
         std::vector<std::string> files;
-        for (const auto &path : flags.negatives) LW_TRY(collect_files(path, files));
-        if (files.empty()) return Status::input(flags.negatives[0] + ": contains no files");
+        const size_t before = left_out.size();
+        for (const auto &path : flags.negatives) LW_TRY(collect_files(path, files, left_out));
+        if (files.empty())
+            return Status::input(flags.negatives[0] + ": contains no audio files" +
+                                 (left_out.size() == before ? "" : "; left out: " + text_of({left_out.begin() + static_cast<std::ptrdiff_t>(before),
+                                                                       left_out.end()})));
         LW_TRY(evaluation.accepts(files, *spotter, json));
     }
     if (spotter) json["decision"] = spotter->settings();
@@ -258,6 +264,11 @@ Status evaluate(const EvalFlags &flags) {
                                flags.quiet_ms, flags.seed};
     if (spotter && !flags.clips.empty() && !flags.isolated)
         LW_TRY(evaluate_product(product, file.view(), model, *spotter, json));
+    std::vector<std::string> noise;
+    for (const auto &path : flags.noise) LW_TRY(collect_files(path, noise, left_out));
+    json["left_out"] = ordered_json::array();
+    for (const LeftOut &one : left_out) json["left_out"].push_back({{"file", one.path}, {"why", one.why}});
+    if (!left_out.empty()) std::fprintf(stderr, "left out        %s\n", printable(text_of(left_out)).c_str());
     print_summary(json);
     print_text(stdout, "%s\n", json_line(json).c_str());
     return {};
@@ -298,6 +309,9 @@ Command add_eval(CommandLine &program) {
     app->add_flag("--predictions", flags->predictions, "Also print the outputs for every clip");
     app->add_flag("--json", flags->json, "Accepted for uniformity: the result is always JSON");
     flags->audio.add(*app, false);
+    app->add_option("--gain", flags->audio.gain_db, "Amplify all audio by so many decibels (default: none)")
+        ->check(range(-60.0, 60.0))
+        ->value("DB");
     add_decision_flags(*app, flags->decision);
     app->footer(
         "accuracy: each clip is cut, or filled with zeros, to one second. A model with offline runs and "
@@ -313,6 +327,8 @@ Command add_eval(CommandLine &program) {
         "loudest. The worst speakers are the tenth with most missed words. File names of Speech Commands name the "
         "speaker.\n"
         "false_accepts: number of events in the negatives, which form one long stream.\n"
+        "left_out: files of the folders that are not audio, with the reason. A damaged file, or one with another "
+        "sample rate, is an error.\n"
         "Intervals have a confidence of 95 %: Wilson for shares, exact Poisson for counts.");
     return {app, [flags] { return evaluate(*flags); }};
 }

@@ -15,7 +15,8 @@ namespace {
 // All files in one row; `scores` gets one stream over them.
 Expected<std::vector<float>> read_all(const std::vector<std::string> &paths, const AudioFlags &audio, double rate) {
     std::vector<std::string> files;
-    for (const std::string &path : paths) LW_TRY(collect_files(path, files));
+    std::vector<LeftOut> left_out;
+    for (const std::string &path : paths) LW_TRY(collect_files(path, files, left_out));
     std::vector<float> all;
     for (const std::string &file : files) {
         LW_ASSIGN(const std::vector<float> samples, read_clip(file, audio, rate));
@@ -26,7 +27,8 @@ Expected<std::vector<float>> read_all(const std::vector<std::string> &paths, con
 
 Expected<double> score_negatives(Scorer &scorer, const ProductFlags &flags, double rate, Scores &scores) {
     std::vector<std::string> files;
-    for (const std::string &path : flags.negatives) LW_TRY(collect_files(path, files));
+    std::vector<LeftOut> left_out; // listed by its first reader
+    for (const std::string &path : flags.negatives) LW_TRY(collect_files(path, files, left_out));
     LW_TRY(scorer.reset());
     double samples = 0;
     Progress progress;
@@ -62,7 +64,8 @@ Status check_curves(const std::vector<std::string> &files, bool possible, const 
 Status evaluate_product(const ProductFlags &flags, const artifact::View &artifact, const Model &model,
                         const Spotter &spotter, ordered_json &json) {
     const double rate = spotter.rate();
-    LW_ASSIGN(const auto clips, find_clips(flags.clips, model.labels, flags.seed));
+    std::vector<LeftOut> left_out; // listed by its first reader
+    LW_ASSIGN(const auto clips, find_clips(flags.clips, model.labels, flags.seed, left_out));
     LW_ASSIGN(Scorer scorer, Scorer::create(artifact, model, spotter));
     const auto quiet = static_cast<size_t>(flags.quiet_ms * rate / 1000) + model.info.stream_delay;
     LW_ASSIGN(const WordStream words, run_words(scorer, clips, flags.audio, rate, quiet, {},

@@ -185,6 +185,7 @@ private:
                                        {"real_time_factor", t > 0 ? busy_ / t : 0},
                                        {"non_finite", spotter_.stats().non_finite},
                                        {"rows_dropped", spotter_.stats().rows_dropped}};
+        if (spotter_.auto_gain()) line["gain_db"] = std::round(10 * spotter_.gain_db()) / 10;
         if (!flags_.audio.microphone.empty()) line["interruptions"] = interruptions_;
         lines_.print(line);
     }
@@ -243,6 +244,11 @@ Command add_listen(CommandLine &program) {
     add_device_flags(*app, flags->model);
     flags->audio.add(*app, true);
     add_decision_flags(*app, flags->decision);
+    app->add_option("--gain", flags->decision.gain,
+                    "Amplify the audio by so many decibels, -60 to 60. `auto` follows the level of the sounds slowly, "
+                    "between -12 and 30 dB (default: none)")
+        ->suggests({"auto"})
+        ->value("DB");
     app->add_option("--chunk-ms", flags->chunk_ms,
                     "Largest amount of audio per read, in milliseconds. The results do not depend on it")
         ->check(range(0.1, 60000.0))
@@ -262,7 +268,7 @@ Command add_listen(CommandLine &program) {
     app->footer(
         "Example:\n"
         "  longwave listen kws.lw --microphone default\n"
-        "  arecord -q -f S16_LE -r 16000 -t raw | longwave listen kws.lw\n"
+        "  arecord -q -f S16_LE -r 16000 -t raw | longwave listen kws.lw --format s16le\n"
         "The `type` of a line is ready, keyword, scores, block, stats, error or eof.\n"
         "t: seconds of audio at the decision. t_start: where the score of the word began to rise.\n"
         "latency_ms: time from the word to its event. This is the sum of the model's delay, one block, "

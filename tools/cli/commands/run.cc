@@ -224,6 +224,8 @@ Command add_run(CommandLine &program) {
     app->add_flag("--json", flags->json, "Print the outputs as one JSON object");
     add_trace_flag(*app, flags->trace);
     flags->audio.add(*app, false);
+    app->footer("An array has the shape [rows, width], or [rows] where the width is 1. Numbers of float32 or float64 are "
+                "taken as they are. int16 and int32 audio is divided by its full scale.");
     return {app, [flags] {
                 flags->model.streams = flags->stream;
                 return run(*flags);

@@ -69,6 +69,7 @@ Expected<Array> read_npy(const std::string &path) {
     type = type.substr(2, type.size() - 3); // without quotes and byte order
 
     Array array;
+    array.type = type;
     uint64_t count = 1, bytes = 0, item = static_cast<uint64_t>(type[1] - '0');
     const std::string shape = value_of(header, "shape");
     for (size_t at = shape.find_first_of("0123456789"); at != std::string::npos;

@@ -9,6 +9,7 @@
 namespace longwave::cli {
 
 struct Array {
+    std::string type; // of the file's elements: "f4"
     std::vector<uint64_t> shape;
     std::vector<double> data;
     uint64_t rows(size_t width) const { return width ? data.size() / width : 0; }

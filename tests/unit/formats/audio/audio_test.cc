@@ -1,41 +1,15 @@
-#include "formats/audio/audio.h"
+#include "tests/unit/formats/audio/audio_files.h"
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <doctest/doctest.h>
-#include <fcntl.h>
-#include <fstream>
 #include <sndfile.h>
-#include <sys/stat.h>
-#include <thread>
-#include <unistd.h>
 
 namespace audio_test {
 
-using namespace longwave;
+using namespace audio_files;
 using namespace std::string_literals;
 
 namespace {
-
-std::string folder() {
-    static const std::string path = [] {
-        char name[] = "/tmp/longwave-audio-XXXXXX";
-        return std::string(mkdtemp(name));
-    }();
-    return path;
-}
-
-std::string write(const std::string &name, const std::string &bytes) {
-    const std::string path = folder() + "/" + name;
-    std::ofstream(path, std::ios::binary) << bytes;
-    return path;
-}
-
-std::string le(uint64_t value, int bytes) {
-    std::string text;
-    for (int i = 0; i < bytes; i++) text += static_cast<char>(value >> (8 * i));
-    return text;
-}
 
 std::string format_chunk(uint16_t format, uint16_t channels, uint32_t rate, uint16_t bits) {
     const uint16_t frame = static_cast<uint16_t>(channels * bits / 8);
@@ -50,41 +24,6 @@ std::string wav(const std::string &samples, uint32_t size, uint32_t rate = 16000
 }
 
 const std::string three = le(0x4000, 2) + le(0x8000, 2) + le(1, 2); // 0.5, -1, 1/32768
-
-// What a program on the other end of a pipe writes, in pieces of `step` bytes.
-struct Pipe {
-    explicit Pipe(std::string bytes, size_t step = 1 << 20) {
-        static int number = 0;
-        path = folder() + "/pipe" + std::to_string(number++);
-        REQUIRE(mkfifo() == 0);
-        writer = std::thread([this, bytes = std::move(bytes), step] {
-            const int fd = open(path.c_str(), O_WRONLY);
-            for (size_t at = 0; at < bytes.size(); at += step)
-                if (::write(fd, bytes.data() + at, std::min(step, bytes.size() - at)) < 0) break;
-            close(fd);
-        });
-    }
-    ~Pipe() { writer.join(); }
-    int mkfifo() const;
-    std::string path;
-    std::thread writer;
-};
-int Pipe::mkfifo() const { return mknod(path.c_str(), S_IFIFO | 0600, 0); }
-
-audio::Options at_16k() {
-    audio::Options options;
-    options.sample_rate = 16000;
-    return options;
-}
-
-void refused(const std::string &path, const audio::Options &options, const std::string &part) {
-    const auto result = audio::read(path, options);
-    REQUIRE_FALSE(result);
-    CHECK(result.status().fault() == Fault::input);
-    INFO(result.status().message());
-    CHECK(result.status().message().find(part) != std::string::npos);
-    CHECK(result.status().message().find('\n') == std::string::npos);
-}
 
 } // namespace
 
@@ -134,9 +73,11 @@ TEST_CASE("raw samples: however the pipe cuts them, the same samples come out") 
     std::string bytes;
     for (int i = 0; i < 999; i++) bytes += le(static_cast<uint64_t>(i * 31), 2);
     std::vector<float> expected;
+    audio::Options options = at_16k();
+    options.format = audio::Format::s16le;
     for (const size_t step : {1u, 3u, 7u, 1000000u}) {
         const Pipe pipe(bytes, step);
-        const auto audio = audio::read(pipe.path, at_16k());
+        const auto audio = audio::read(pipe.path, options);
         REQUIRE(audio);
         if (expected.empty()) expected = audio->samples;
         CHECK(audio->samples == expected);
@@ -194,8 +135,7 @@ TEST_CASE("FLAC and Ogg are decoded, from files and from pipes") {
         const auto audio = audio::read(path, at_16k());
         REQUIRE(audio);
         CHECK(audio->samples.size() == 4000);
-        std::ifstream stream(path, std::ios::binary);
-        const Pipe pipe(std::string(std::istreambuf_iterator<char>(stream), {}));
+        const Pipe pipe(contents(path));
         const auto piped = audio::read(pipe.path, at_16k());
         REQUIRE(piped);
         CHECK(piped->samples == audio->samples);
@@ -206,16 +146,13 @@ TEST_CASE("what cannot be read says so in one line with the file's name") {
     refused(folder() + "/none.wav", at_16k(), "none.wav: cannot be opened");
     refused(folder(), at_16k(), "is a folder");
     refused(write("empty.wav", ""), at_16k(), "empty.wav: is empty");
-    refused(write("text.wav", "this is not audio at all"), at_16k(), "cannot be decoded");
+    refused(write("text.wav", "this is not audio at all"), at_16k(), "is text, not audio");
     refused(write("cut.wav", wav(three, 6).substr(0, 30)), at_16k(), "before its first sample");
-    refused(write("nothing.wav", wav("", 0)), at_16k(), "holds no samples");
+    refused(write("nothing.wav", wav("", 0)), at_16k(), "contains no samples");
     refused(write("noformat.wav", "RIFF" + le(0, 4) + "WAVE" + "data" + le(6, 4) + three), at_16k(),
             "before their format");
-    refused(write("zero.wav", wav(three, 6, 0)), at_16k(), "contradicts itself");
+    refused(write("zero.wav", wav(three, 6, 0)), at_16k(), "1 channels at 0 Hz");
     refused(write("flac.flac", "fLaC and then nonsense"), at_16k(), "cannot be decoded");
-    refused(write("tagged.mp3", "ID3\x03" + std::string(600, '\0')), at_16k(),
-            "is MP3, which is not read; convert it");
-    refused(write("bare.mp3", "\xff\xfb\x90" + std::string(600, '\0')), at_16k(), "is MP3");
 }
 
 TEST_CASE("wav: cut anywhere, a header is an error or the samples that are there, never a crash") {
