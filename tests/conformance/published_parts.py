@@ -67,7 +67,7 @@ def torchaudio_parts():
         function("fftconvolve with 100 constant taps, cut at the end", "functional.fftconvolve", lambda f, x: f(x, kernel)[..., :x.shape[-1]],
                  "x=8000", "streams", length=401),
         part("AmplitudeToDB without top_db", "transforms.AmplitudeToDB", (), "x=1xTx8", "streams"),
-        Part("AmplitudeToDB, top_db=80", "torchaudio", lambda: of("torchaudio.transforms.AmplitudeToDB")(top_db=80.0), "x=1xTx8", "takes the largest of features"),
+        Part("AmplitudeToDB, top_db=80", "torchaudio", lambda: of("torchaudio.transforms.AmplitudeToDB")(top_db=80.0), "x=1xTx8", "the larger of two values has no op"),
         part("RNN-T: LSTM layer with layer norm", "models.rnnt._CustomLSTM", (8, 6, True), "x=1xTx8", loop, call=lambda m, x: m(x.transpose(0, 1), None)[0]),
         part("WaveRNN: MelResNet", "models.wavernn.MelResNet", (1, 8, 8, 8, 3), "x=1x8xT", "looks 2 rows ahead, and gives 95 rows of 97"),
         part("Conformer", "models.Conformer", (8, 2, 16, 1, 7), "x=1xTx8", "no rule for it", call=lambda m, x: m(x, torch.tensor([x.shape[1]]))[0]),
