@@ -76,8 +76,8 @@ def torchaudio_parts():
         Part("Wav2Letter", "torchaudio", lambda: of("torchaudio.models.Wav2Letter")(8, "mfcc", 8), "x=1x8xT", "has more rows than"),
         part("DeepSpeech", "models.DeepSpeech", (8, 16, 6), "x=1x1xTx8", "a recurrence without gates has no op"),
         part("ComputeDeltas", "transforms.ComputeDeltas", (5,), "x=1x8xT", "pads with replicate"),
-        part("SlidingWindowCmn", "transforms.SlidingWindowCmn", (20,), "x=1xTx8", "writes parts of a value one by one"),
-        function("lowpass_biquad", "functional.lowpass_biquad", lambda f, x: f(x, 8000, 1000.0), "x=8000", "writes parts of a value one by one", length=41),
+        part("SlidingWindowCmn", "transforms.SlidingWindowCmn", (20,), "x=1xTx8", loop),
+        function("lowpass_biquad", "functional.lowpass_biquad", lambda f, x: f(x, 8000, 1000.0), "x=8000", loop, length=41),
     ]
 
 
