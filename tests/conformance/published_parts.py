@@ -67,7 +67,7 @@ def torchaudio_parts():
         function("fftconvolve with 100 constant taps, cut at the end", "functional.fftconvolve", lambda f, x: f(x, kernel)[..., :x.shape[-1]],
                  "x=8000", "streams", length=401),
         part("AmplitudeToDB without top_db", "transforms.AmplitudeToDB", (), "x=1xTx8", "streams"),
-        Part("AmplitudeToDB, top_db=80", "torchaudio", lambda: of("torchaudio.transforms.AmplitudeToDB")(top_db=80.0), "x=1xTx8", "takes the largest of features"),
+        Part("AmplitudeToDB, top_db=80", "torchaudio", lambda: of("torchaudio.transforms.AmplitudeToDB")(top_db=80.0), "x=1xTx8", "the larger of two values has no op"),
         part("RNN-T: LSTM layer with layer norm", "models.rnnt._CustomLSTM", (8, 6, True), "x=1xTx8", loop, call=lambda m, x: m(x.transpose(0, 1), None)[0]),
         part("WaveRNN: MelResNet", "models.wavernn.MelResNet", (1, 8, 8, 8, 3), "x=1x8xT", "looks 2 rows ahead, and gives 95 rows of 97"),
         part("Conformer", "models.Conformer", (8, 2, 16, 1, 7), "x=1xTx8", "no rule for it", call=lambda m, x: m(x, torch.tensor([x.shape[1]]))[0]),
@@ -76,8 +76,8 @@ def torchaudio_parts():
         Part("Wav2Letter", "torchaudio", lambda: of("torchaudio.models.Wav2Letter")(8, "mfcc", 8), "x=1x8xT", "has more rows than"),
         part("DeepSpeech", "models.DeepSpeech", (8, 16, 6), "x=1x1xTx8", "a recurrence without gates has no op"),
         part("ComputeDeltas", "transforms.ComputeDeltas", (5,), "x=1x8xT", "pads with replicate"),
-        part("SlidingWindowCmn", "transforms.SlidingWindowCmn", (20,), "x=1xTx8", "writes parts of a value one by one"),
-        function("lowpass_biquad", "functional.lowpass_biquad", lambda f, x: f(x, 8000, 1000.0), "x=8000", "writes parts of a value one by one", length=41),
+        part("SlidingWindowCmn", "transforms.SlidingWindowCmn", (20,), "x=1xTx8", loop),
+        function("lowpass_biquad", "functional.lowpass_biquad", lambda f, x: f(x, 8000, 1000.0), "x=8000", loop, length=41),
     ]
 
 

@@ -89,7 +89,7 @@ def test_what_follows_from_a_refusal_is_not_told() -> None:
 
 
 def test_advice_that_changes_a_trained_model_says_so() -> None:
-    assert "(that changes the model: train it again)" in refusal(Of(lambda x, c: c(F.pad(x, (1, 1), mode="reflect")), conv(3)), "x=1x6xT", length=97)
+    assert "(that changes the model: train it again)" in refusal(Of(lambda x, c: c(F.pad(x, (1, 1, 0, 0), mode="reflect")), conv(3)), "x=1x6xT", length=97)
 
 
 @pytest.mark.parametrize("make", [torch.jit.script, lambda m: torch.jit.trace(m, torch.randn(1, 4, 60))])

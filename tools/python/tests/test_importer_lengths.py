@@ -116,6 +116,15 @@ def test_a_loop_is_told_from_few_rows(part) -> None:
     assert time.process_time() - begin < 20, "export of 4,001 rows takes many minutes"
 
 
+def test_a_loop_that_makes_constants_is_no_loop_over_the_rows() -> None:
+    def weighted(x: Tensor) -> Tensor:
+        scale = torch.ones(4)
+        for _ in range(x.shape[1]):
+            scale = (scale * 3 - scale * 2).clamp(0, 1)
+        return x * scale
+    assert kinds(imported(models.Function(weighted), "x=1xTx4", length=40)) in ([], ["affine"])
+
+
 def test_a_loop_over_parts_of_the_rows_is_one_line() -> None:
     module = models.Function(lambda x: torch.cat([part.mean(1, keepdim=True) for part in x.split(4, 1)], 1))
     assert len(refusal(module, "x=1xTx4", length=65).splitlines()) == 1

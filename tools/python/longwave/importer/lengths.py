@@ -47,7 +47,8 @@ class Lengths:
 
 
 class _Seen(TorchFunctionMode):
-    """Notes the shapes of all results of calls into PyTorch, and how often each part of a module calls PyTorch or another part."""
+    """Notes the shapes of all results of calls into PyTorch. And how often each part of a module computes what depends on the
+    input, or calls another part: gradients tell that, where they are on."""
 
     def __init__(self, module: nn.Module) -> None:
         super().__init__()
@@ -72,8 +73,9 @@ class _Seen(TorchFunctionMode):
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
         result = function(*args, **(kwargs or {}))
-        self.calls[self.stack[-1] if self.stack else ""] += 1
-        self.shapes += [tuple(t.shape) for t in (tree_leaves(result) if isinstance(result, (Tensor, tuple, list, dict)) else ()) if isinstance(t, Tensor)]
+        tensors = [t for t in (tree_leaves(result) if isinstance(result, (Tensor, tuple, list, dict)) else ()) if isinstance(t, Tensor)]
+        self.calls[self.stack[-1] if self.stack else ""] += any(t.requires_grad for t in tensors)
+        self.shapes += [tuple(t.shape) for t in tensors]
         return result
 
 
@@ -84,7 +86,6 @@ class Runs:
         self.module, self.inputs = copy.deepcopy(module), inputs
         self.floats = next((p.dtype for p in module.parameters() if p.is_floating_point()), torch.float32)
         self.seen: dict[int, list[tuple[int, ...]] | BaseException] = {}
-        self.notes: dict[int, _Seen] = {}
 
     def shapes(self, length: int) -> list[tuple[int, ...]] | None:
         """Of all that it computes; None: it does not run."""
@@ -92,12 +93,22 @@ class Runs:
             try:
                 with torch.no_grad(), _Seen(self.module) as noted:
                     results = self.module(*(i.example(length, self.floats) for i in self.inputs))
-                self.notes[length] = noted
                 self.seen[length] = [*noted.shapes, *(tuple(t.shape) for t in tree_leaves(results) if isinstance(t, Tensor))]
             except (Exception, SystemExit) as e:  # whatever the module raises
                 self.seen[length] = e
         found = self.seen[length]
         return None if isinstance(found, BaseException) else found
+
+    def calls(self, length: int) -> _Seen | None:
+        """What it computes from the input, by part. None: it does not run so."""
+        module = copy.deepcopy(self.module).requires_grad_(any(i.vocabulary for i in self.inputs))
+        try:
+            with torch.enable_grad(), _Seen(module) as noted:
+                examples = [i.example(length, self.floats) for i in self.inputs]
+                module(*(x.requires_grad_(True) * 1 if x.is_floating_point() else x for x in examples))
+        except (Exception, SystemExit):  # whatever the module raises
+            return None
+        return noted
 
     def reason(self, length: int) -> str:
         e = self.seen[length]
@@ -159,7 +170,9 @@ def loops(runs: Runs, length: int) -> tuple[list[str], int | None]:
     few = next((n for n in (16, 48, 160, 640, 2560) if n < length and runs.shapes(n) is not None), None)
     if few is None or runs.shapes(2 * few) is None or len(runs.shapes(2 * few)) <= len(runs.shapes(few)):
         return [], None
-    one, two = runs.notes[few], runs.notes[2 * few]
+    one, two = runs.calls(few), runs.calls(2 * few)
+    if one is None or two is None or sum(two.calls.values()) <= sum(one.calls.values()):
+        return [], None
     often = {part for (by, part), count in two.parts.items() if by != part and count >= one.parts[by, part] + OFTEN}
     found = {by for by, part in two.parts if part in often} | {part for part, count in two.calls.items() if count >= one.calls[part] + 4 * OFTEN}
     extents = {extent for p in runs.module.parameters() for extent in p.shape}

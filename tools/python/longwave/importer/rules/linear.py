@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import torch
 
-from ..errors import Refused
+from ..errors import NoOp, Refused
 from ..export import call
 from ..places import ZERO, Placed, features, natural
 from ..probe import probe_matrix, time_axis
@@ -27,7 +27,7 @@ def only(importer, n):
     """The one operand that depends on an input."""
     sources = importer.variables(n)
     if len(sources) != 1:
-        raise Refused("combines several values that depend on the input", "multiply rows by constants; `*` multiplies rows element by element")
+        raise NoOp("combines several values that depend on the input", "multiply rows by constants; `*` multiplies rows element by element")
     return sources[0]
 
 

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from ..decompositions import written
-from ..errors import Refused, retrain
+from ..errors import NoOp, Refused, retrain
 from ..places import ZERO, Placed, more_rows
 from .linear import matrix
 
@@ -113,6 +113,8 @@ def adaptive(importer, n):
 
 def largest(importer, n):
     """amax, and max along one axis with its values only."""
+    if len(n.all_input_nodes) > 1:
+        raise NoOp("the larger of two values has no op", retrain("use relu or clamp"))
     x, kind = importer.settled(n.args[0]), importer.kind(n)
     dims = axes(x, n.args[1] if len(n.args) > 1 else n.kwargs.get("dim"))
     keep = n.args[2] if len(n.args) > 2 else n.kwargs.get("keepdim", False)
