@@ -29,7 +29,7 @@ public:
         // text.
         constexpr size_t most_steps = 10000000, kib = 65536;
         pcre2_set_match_limit(limits_.get(),
-                              static_cast<uint32_t>(std::min(most_steps, 10000 + 100 * text.size())));
+                              static_cast<uint32_t>(std::min(most_steps, 100000 + 20 * text.size())));
         pcre2_set_heap_limit(limits_.get(), kib);
     }
     bool ready() const { return match_ && limits_; }

@@ -124,11 +124,17 @@ uint32_t lw_tokenizer_vocabulary(const lw_tokenizer *tokenizer) {
 
 int lw_tokenizer_divisible(const lw_tokenizer *tokenizer) { return tokenizer && !tokenizer->bpe; }
 
-lw_status lw_tokenizer_encode(const lw_tokenizer *tokenizer, const char *text, size_t size, uint32_t special,
-                              int32_t *ids, size_t capacity, size_t *n) {
+lw_status lw_tokenizer_encode(const lw_tokenizer *tokenizer, const char *text, size_t size, int32_t *ids,
+                              size_t capacity, size_t *n) {
+    return lw_tokenizer_encode_special(tokenizer, text, size, 0, ids, capacity, n);
+}
+
+lw_status lw_tokenizer_encode_special(const lw_tokenizer *tokenizer, const char *text, size_t size,
+                                      uint32_t special, int32_t *ids, size_t capacity, size_t *n) {
     using namespace longwave::tokenizer;
     if (special & ~uint32_t{LW_TEXT_BEGIN | LW_TEXT_END})
-        return bad_argument("lw_tokenizer_encode: special has bits other than LW_TEXT_BEGIN and LW_TEXT_END");
+        return bad_argument(
+            "lw_tokenizer_encode_special: special has bits other than LW_TEXT_BEGIN and LW_TEXT_END");
     if (!tokenizer || (!text && size > 0) || !n)
         return bad_argument("lw_tokenizer_encode: tokenizer, text or n is NULL");
     return guarded([&] {

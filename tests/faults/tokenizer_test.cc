@@ -53,7 +53,7 @@ lw_status tokenize(const std::string &json, Ids *ids) {
     lw_status status = lw_tokenizer_open_memory(json.data(), json.size(), nullptr, &tokenizer);
     constexpr std::string_view text = "in the end, we told them<the end of what they said>";
     if (status == LW_OK)
-        status = lw_tokenizer_encode(tokenizer, text.data(), text.size(), 0, ids->id, 64, &ids->n);
+        status = lw_tokenizer_encode(tokenizer, text.data(), text.size(), ids->id, 64, &ids->n);
     lw_tokenizer_close(tokenizer);
     return status;
 }

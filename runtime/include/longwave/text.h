@@ -70,14 +70,16 @@ enum {
  * to the tokenizer. `ids` may be NULL. */
 LW_API size_t lw_tokenizer_special(const lw_tokenizer *tokenizer, uint32_t side, const int32_t **ids);
 
-/** Token ids of any bytes, valid UTF-8 or not. `special` is 0 for the ids of the text alone, or
- * LW_TEXT_BEGIN, LW_TEXT_END, or both. *n is the number of ids. ids NULL: only the number.
- * LW_TOO_SMALL: `capacity` is less than *n, and nothing is written. A text has at most as many ids
- * as bytes. Special tokens, added spaces and normalizers may add some. LW_UNSUPPORTED: a regular
- * expression of the tokenizer takes too many steps on this text. LW_NO_MEMORY.
- * LW_INVALID_ARGUMENT. */
+/** Token ids of any bytes, valid UTF-8 or not, without special tokens. *n is the number of ids.
+ * ids NULL: only the number. LW_TOO_SMALL: `capacity` is less than *n, and nothing is written. A
+ * text has at most as many ids as bytes. Added spaces and normalizers may add some.
+ * LW_UNSUPPORTED: a regular expression of the tokenizer takes too many steps on this text.
+ * LW_NO_MEMORY. LW_INVALID_ARGUMENT. */
 LW_API lw_status lw_tokenizer_encode(const lw_tokenizer *tokenizer, const char *text, size_t size,
-                                     uint32_t special, int32_t *ids, size_t capacity, size_t *n);
+                                     int32_t *ids, size_t capacity, size_t *n);
+/** The same with special tokens: LW_TEXT_BEGIN, LW_TEXT_END, both, or 0. */
+LW_API lw_status lw_tokenizer_encode_special(const lw_tokenizer *tokenizer, const char *text, size_t size,
+                                             uint32_t special, int32_t *ids, size_t capacity, size_t *n);
 /** The bytes of one id, without a zero at the end. They belong to the tokenizer. An id that the
  * file does not use has no bytes. The bytes of encoded ids, in order, are the text again. The
  * exceptions are tokenizers that add spaces, normalize the text, or remove parts of it.

@@ -22,23 +22,36 @@ constexpr const char *category_names[] = {"Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "M
                                           "No", "Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po", "Sm", "Sc",
                                           "Sk", "So", "Zs", "Zl", "Zp", "Cc", "Cf", "Co", "Cs", "Cn"};
 
+// By category, made once: an expression may have thousands of classes.
+const CodePoints &category_set(uint32_t i) {
+    static const std::vector<CodePoints> sets = [] {
+        std::vector<CodePoints> result;
+        for (uint32_t category = 0; category < n_categories; category++)
+            result.push_back(of_categories(uint32_t{1} << category));
+        return result;
+    }();
+    return sets[i];
+}
+
 // The items of a class. PCRE2 may know Unicode 14 only: a category is written when that version gives
 // the same code points, together with those that changed since.
 std::string items(const CodePoints &set) {
-    const CodePoints changed = changed_since_14();
+    static const CodePoints changed = changed_since_14();
+    constexpr size_t few = 4; // ranges that are shorter than names
     std::string result;
-    CodePoints single = set.both(changed);
-    for (uint32_t i = 0; i < n_categories; i++) {
-        const CodePoints category = of_categories(uint32_t{1} << i);
-        const CodePoints here = set.both(category);
+    CodePoints single = set.ranges().size() <= few ? set : set.both(changed);
+    for (uint32_t i = 0; i < n_categories && set.ranges().size() > few; i++) {
         const auto name = static_cast<Category>(i);
+        if (name == Category::Cs) continue; // no text has halves of code points
+        const CodePoints &category = category_set(i);
+        const CodePoints here = set.both(category);
         // U+1171E was Mn.
         const bool whole = here.ranges().size() > 1 && category.without(here).empty() &&
                            (name != Category::Mn || set.contains(0x1171E));
-        if (whole && name != Category::Cn && name != Category::Cs) {
+        if (whole && name != Category::Cn) {
             (result += "\\p{") += category_names[i];
             result += '}';
-        } else if (name != Category::Cs) { // no text has halves of code points
+        } else {
             single.add(here);
         }
     }
@@ -56,9 +69,8 @@ std::string set_text(const CodePoints &set) {
     if (here.covers(text)) return "(?s:.)";
     if (here.ranges().size() == 1 && here.ranges()[0].first == here.ranges()[0].last)
         return number(here.ranges()[0].first);
-    const CodePoints unassigned = of_categories(bit(Category::Cn));
-    if (set.covers(unassigned)) return "[^" + items(text.without(here)) + "]";
-    return "[" + items(here) + "]";
+    const bool most = here.covers(category_set(static_cast<uint32_t>(Category::Cn)));
+    return most ? "[^" + items(text.without(here)) + "]" : "[" + items(here) + "]";
 }
 
 // Characters of everything that it matches; nothing: not always the same number.
@@ -91,6 +103,9 @@ std::optional<uint32_t> width(const Expression &e) {
     return sum;
 }
 
+// PCRE2's compiled form has at most 64 KiB, and few bytes of text for each of its bytes.
+constexpr size_t most_text = size_t{1} << 20;
+
 class Writer {
 public:
     explicit Writer(const std::string &where) : where_(where) {}
@@ -116,6 +131,8 @@ private:
             LW_ASSIGN(const std::string part, write(e.parts[i]));
             if (i > 0) result += between;
             result += part;
+            if (result.size() > most_text)
+                return Status::input(where_ + ": the expression is too large for PCRE2");
         }
         return result + ")";
     }

@@ -185,7 +185,7 @@ ReplySizes DescribedModel::reply_sizes(const Model &model) const {
     sizes.run_outputs = model.run_outputs;
     sizes.stream_outputs = model.stream_outputs;
     uint64_t delay = 0, block = 0, tick_bytes = 0;
-    for (const lw_stream_entry_info &entry : entries) {
+    for (const lw_stream_entry_info &entry : model.entries) {
         delay = std::max<uint64_t>(delay, entry.delay);
         block = std::max<uint64_t>(block, entry.block);
     }
@@ -193,7 +193,7 @@ ReplySizes DescribedModel::reply_sizes(const Model &model) const {
     sizes.largest_lag = delay + 2 * longest_firing;
     // Each field has a head and its names. The ticks that are in no block yet follow.
     constexpr uint64_t head = 4096, of_field = 1024;
-    sizes.state_bytes = model.info.stream_state_bytes + head + of_field * fields.size() + block * tick_bytes;
+    sizes.state_bytes = model.info.stream_state_bytes + head + of_field * model.state_fields.size() + block * tick_bytes;
     return sizes;
 }
 

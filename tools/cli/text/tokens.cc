@@ -57,10 +57,10 @@ Expected<std::vector<int32_t>> Tokens::encode(std::string_view text) const {
     std::vector<int32_t> ids(text.size());
     size_t n = 0;
     lw_status status =
-        lw_tokenizer_encode(handle_.get(), text.data(), text.size(), 0, ids.data(), ids.size(), &n);
+        lw_tokenizer_encode(handle_.get(), text.data(), text.size(), ids.data(), ids.size(), &n);
     if (status == LW_TOO_SMALL) {
         ids.resize(n);
-        status = lw_tokenizer_encode(handle_.get(), text.data(), text.size(), 0, ids.data(), ids.size(), &n);
+        status = lw_tokenizer_encode(handle_.get(), text.data(), text.size(), ids.data(), ids.size(), &n);
     }
     LW_TRY(status_of(status));
     ids.resize(n);

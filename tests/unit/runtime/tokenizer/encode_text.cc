@@ -25,10 +25,11 @@ int main(int argc, char **argv) {
         std::cin.get();
         std::cin.read(text.data(), static_cast<std::streamsize>(n));
         size_t count = 0;
-        if (lw_tokenizer_encode(tokenizer, text.data(), n, special, nullptr, 0, &count) != LW_OK)
+        if (lw_tokenizer_encode_special(tokenizer, text.data(), n, special, nullptr, 0, &count) != LW_OK)
             return std::fprintf(stderr, "%s\n", lw_last_error()), 1;
         std::vector<int32_t> ids(count);
-        if (lw_tokenizer_encode(tokenizer, text.data(), n, special, ids.data(), count, &count) != LW_OK)
+        if (lw_tokenizer_encode_special(tokenizer, text.data(), n, special, ids.data(), count, &count) !=
+            LW_OK)
             return 1;
         const char *piece = nullptr;
         size_t size = 0;

@@ -38,9 +38,9 @@ Tokenizer byte_level() {
 
 std::vector<int32_t> encoded(const lw_tokenizer *tokenizer, const std::string &text) {
     size_t n = 0;
-    REQUIRE(lw_tokenizer_encode(tokenizer, text.data(), text.size(), 0, nullptr, 0, &n) == LW_OK);
+    REQUIRE(lw_tokenizer_encode(tokenizer, text.data(), text.size(), nullptr, 0, &n) == LW_OK);
     std::vector<int32_t> ids(n);
-    REQUIRE(lw_tokenizer_encode(tokenizer, text.data(), text.size(), 0, ids.data(), ids.size(), &n) == LW_OK);
+    REQUIRE(lw_tokenizer_encode(tokenizer, text.data(), text.size(), ids.data(), ids.size(), &n) == LW_OK);
     REQUIRE(n == ids.size());
     return ids;
 }
@@ -152,10 +152,10 @@ TEST_CASE("failures have a status and a reason, and change nothing") {
     const Tokenizer letters = byte_level();
     int32_t ids[2] = {7, 7};
     size_t n = 0;
-    CHECK(lw_tokenizer_encode(letters.get(), "abc", 3, 0, ids, 2, &n) == LW_TOO_SMALL);
+    CHECK(lw_tokenizer_encode(letters.get(), "abc", 3, ids, 2, &n) == LW_TOO_SMALL);
     CHECK(n == 3);
     CHECK(ids[0] == 7);
-    CHECK(lw_tokenizer_encode(nullptr, "abc", 3, 0, nullptr, 0, &n) == LW_INVALID_ARGUMENT);
+    CHECK(lw_tokenizer_encode(nullptr, "abc", 3, nullptr, 0, &n) == LW_INVALID_ARGUMENT);
     const Decoder decoder = decoder_of(letters.get());
     const char *text = nullptr;
     CHECK(pushed(decoder.get(), 0xC3).empty());
@@ -185,11 +185,11 @@ TEST_CASE("special tokens stand around a text when they are asked for") {
     CHECK(lw_tokenizer_special(byte_level().get(), LW_TEXT_BEGIN, &ids) == 0);
     int32_t found[4] = {};
     size_t n = 0;
-    CHECK(lw_tokenizer_encode(handle, "", 0, LW_TEXT_BEGIN | LW_TEXT_END, found, 4, &n) == LW_OK);
+    CHECK(lw_tokenizer_encode_special(handle, "", 0, LW_TEXT_BEGIN | LW_TEXT_END, found, 4, &n) == LW_OK);
     CHECK(n == 2);
     CHECK(found[0] == 3);
     CHECK(found[1] == 4);
-    CHECK(lw_tokenizer_encode(handle, "", 0, 4, found, 4, &n) == LW_INVALID_ARGUMENT);
+    CHECK(lw_tokenizer_encode_special(handle, "", 0, 4, found, 4, &n) == LW_INVALID_ARGUMENT);
 }
 
 TEST_CASE("an expression that takes too many steps gives no ids") {
@@ -201,7 +201,7 @@ TEST_CASE("an expression that takes too many steps gives no ids") {
     const Tokenizer tokenizer(handle, lw_tokenizer_close);
     const std::string text = std::string(40, 'a') + "!b";
     size_t n = 0;
-    CHECK(lw_tokenizer_encode(handle, text.data(), text.size(), 0, nullptr, 0, &n) == LW_UNSUPPORTED);
+    CHECK(lw_tokenizer_encode(handle, text.data(), text.size(), nullptr, 0, &n) == LW_UNSUPPORTED);
     CHECK(std::strstr(lw_last_error(), "takes too many steps") != nullptr);
     // What needs much stack is matched in another way.
     bytes.replace(start, 13, "(?:a|bc|d)+x?");
@@ -221,7 +221,7 @@ TEST_CASE("threads share a tokenizer") {
             for (int i = 0; i < 200; i++) {
                 std::vector<int32_t> ids(text.size());
                 size_t n = 0;
-                const lw_status status = lw_tokenizer_encode(tokenizer.get(), text.data(), text.size(), 0,
+                const lw_status status = lw_tokenizer_encode(tokenizer.get(), text.data(), text.size(),
                                                              ids.data(), ids.size(), &n);
                 ids.resize(n);
                 wrong += status != LW_OK || ids != expected;
