@@ -10,6 +10,7 @@
 #include "tools/cli/model/artifact_file.h"
 #include "tools/cli/model/device.h"
 #include "tools/cli/model/placement.h"
+#include "tools/cli/model/right_command.h"
 #include "tools/cli/model/stream.h"
 #include "tools/cli/output/json_line.h"
 #include "tools/cli/output/text.h"
@@ -229,8 +230,12 @@ Status evaluate(const EvalFlags &flags) {
     LW_ASSIGN(const Model model, Model::open(flags.model));
     if (!model.audio())
         return Status::usage(flags.model.path +
-                             ": the model has no audio input; eval measures keyword models");
-    if (model.labels.empty()) return Status::usage(flags.model.path + ": the model has no labels");
+                             ": the model has no audio input, and eval measures keyword models; " +
+                             right_command(model, flags.model.path, false));
+    if (model.labels.empty())
+        return Status::usage(flags.model.path +
+                             ": the model has no labels, and eval measures keyword models; " +
+                             right_command(model, flags.model.path, false));
     LW_ASSIGN(Stream stream, Stream::create(model));
     auto spotter = Spotter::create(file.view(), model, flags.decision); // for events only
     if (!spotter && file.plan().decision()) return spotter.status();
