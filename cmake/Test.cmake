@@ -15,7 +15,7 @@ function(longwave_test_properties name)
     list(APPEND labels quick)
   endif()
   set_tests_properties(${name} PROPERTIES LABELS "${labels}" SKIP_RETURN_CODE 77
-    ENVIRONMENT "LONGWAVE_BUILD=${PROJECT_BINARY_DIR};LONGWAVE_SHARED=${LONGWAVE_SHARED}")
+    ENVIRONMENT "LONGWAVE_BUILD=${PROJECT_BINARY_DIR};LONGWAVE_SHARED=${LONGWAVE_SHARED};LONGWAVE_ORACLES=${LONGWAVE_ORACLES}")
 endfunction()
 
 # longwave_test_program(<name> SOURCES a.cc ... LIBRARIES longwave_x ...): a doctest program in
@@ -32,20 +32,15 @@ function(longwave_test_program name)
   endif()
 endfunction()
 
-# longwave_test(<name> SOURCES a.cc b.cc LIBRARIES longwave_x ... [LABELS slow] [SHARED]): a program
-# and the test that runs it. SHARED: it reads ../shared. Such a test gets LONGWAVE_SHARED in its
-# environment and, where that folder is missing, is reported as skipped.
+# longwave_test(<name> SOURCES a.cc b.cc LIBRARIES longwave_x ... [LABELS slow]): a program and the
+# test that runs it. LONGWAVE_ORACLES in its environment is the folder of reference tensors.
 function(longwave_test name)
   if(NOT LONGWAVE_TESTS)
     return()
   endif()
-  cmake_parse_arguments(PARSE_ARGV 1 arg "SHARED" "" "SOURCES;LIBRARIES;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES;LABELS")
   longwave_test_program(${name} SOURCES ${arg_SOURCES} LIBRARIES ${arg_LIBRARIES})
-  set(command ${name})
-  if(arg_SHARED)
-    set(command "${PROJECT_SOURCE_DIR}/tests/with_shared" "${LONGWAVE_SHARED}" $<TARGET_FILE:${name}>)
-  endif()
-  add_test(NAME ${name} COMMAND ${command} WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
+  add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
   longwave_test_properties(${name} ${arg_LABELS})
 endfunction()
 

@@ -28,6 +28,7 @@ def times_of(torch, call, repeats=20):
 def main():
     if len(sys.argv) != 4:
         sys.exit(__doc__)
+    sys.path.pop(0)  # the folder torch/ beside this file is not PyTorch
     try:
         import torch
     except ImportError:

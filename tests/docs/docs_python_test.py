@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Runs the S4D example of docs/import.md and the room of docs/examples.md: docs_python_test.py LONGWAVE
+"""Runs the commands and the S4D example of docs/import.md and the room of docs/examples.md: docs_python_test.py LONGWAVE
 
-S4D imports a model, and `longwave run --expected` compares it with PyTorch. The room is compared with SciPy. Every other
+The commands import a module of the names that the page gives it. S4D imports a model, and `longwave run --expected` compares it with PyTorch. The room is compared with SciPy. Every other
 ```python block of these pages must at least be Python. Without PyTorch: exit status 77.
 """
 import importlib.util
@@ -39,7 +39,7 @@ def the_one_with(text, blocks):
 
 
 def error_of(report):
-    found = re.search(r"largest error ([0-9.e-]+) of the peak", report)
+    found = re.search(r"largest error ([0-9.e+-]+) of the peak", report)
     if not found or float(found.group(1)) > 1e-5:
         sys.exit(f"the model of the page differs: {report}")
     return found.group(1)
@@ -74,6 +74,40 @@ def room(longwave, script):
         return error_of(run([longwave, "run", "reverb.lw", "--stream", "--input", "x=@x.npy", "--expected", "y=@y.npy"], folder))
 
 
+MODULE = """import torch
+def make():
+    torch.manual_seed(0)
+    return torch.nn.Sequential(torch.nn.Linear(64, 16), torch.nn.ReLU(), torch.nn.Linear(16, 4))
+"""
+ROWS = """import my_model, numpy, torch
+module = my_model.make().eval()
+torch.save(module.state_dict(), "model.pt")
+x = torch.randn(1, 200, 64)
+numpy.save("x.npy", x[0].numpy())
+numpy.save("y.npy", module(x)[0].detach().numpy())
+"""
+
+
+def commands(longwave):
+    """Of the page, in its order."""
+    page = (ROOT / "docs/import.md").read_text(encoding="utf-8")
+    blocks = [block for block in re.findall(r"^```text\n(.*?)^```$", page, re.M | re.S) if "longwave.importer my_model:make --input" in block]
+    if len(blocks) != 2:
+        sys.exit(f"expected one command and the same in steps, found {len(blocks)} blocks")
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        programs = folder / "programs"
+        programs.mkdir()
+        (programs / "python").write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n', encoding="utf-8")
+        (programs / "python").chmod(0o755)
+        (programs / "longwave").symlink_to(longwave)
+        (folder / "my_model.py").write_text(MODULE, encoding="utf-8")
+        run([sys.executable, "-c", ROWS], folder)
+        for block in blocks:
+            report = run(["bash", "-euo", "pipefail", "-c", f'export PATH="{programs}:$PATH"\n{block}'], folder)
+    return error_of(report)
+
+
 def main(longwave):
     of_import, of_examples = blocks_of("import.md"), blocks_of("examples.md")
     missing = [name for name in ("torch", "numpy", "safetensors", "scipy", "soundfile") if not importlib.util.find_spec(name)]
@@ -81,6 +115,7 @@ def main(longwave):
         print(f"SKIPPED: needs {', '.join(missing)}")
         sys.exit(77)
     print(f"{len(of_import) + len(of_examples)} blocks are Python")
+    print(f"the module of three commands is within {commands(longwave)} of PyTorch")
     print(f"the S4D example is within {s4d(longwave, the_one_with('class S4D', of_import))} of PyTorch")
     print(f"the room is within {room(longwave, the_one_with('room.wav', of_examples))} of SciPy")
 

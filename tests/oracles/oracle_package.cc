@@ -262,11 +262,9 @@ std::vector<std::string> list_cases(const std::string &folder, const std::vector
     return paths;
 }
 
-std::optional<std::string> oracle_folder(const std::string &repository) {
-    const char *shared = std::getenv("LONGWAVE_SHARED");
-    const std::string folder =
-        (shared && *shared ? std::string(shared) : repository + "/../shared") + "/oracles";
-    return std::filesystem::is_directory(folder) ? std::optional(folder) : std::nullopt;
+std::string oracle_folder() {
+    const char *folder = std::getenv("LONGWAVE_ORACLES");
+    return folder && *folder ? folder : "tests/oracles/published";
 }
 
 } // namespace longwave::oracles

@@ -51,8 +51,8 @@ Expected<Case> read_case(const std::string &json_path);
 // Paths of the JSON files in `folder` whose names start with one of the prefixes, sorted.
 std::vector<std::string> list_cases(const std::string &folder, const std::vector<std::string> &prefixes);
 
-// The oracles' folder: $LONGWAVE_SHARED/oracles, else ../shared/oracles beside `repository`;
-// nothing where there is none.
-std::optional<std::string> oracle_folder(const std::string &repository = ".");
+// The folder of reference tensors: $LONGWAVE_ORACLES, or those of the repository, which is the
+// current folder.
+std::string oracle_folder();
 
 } // namespace longwave::oracles

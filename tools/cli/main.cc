@@ -1,7 +1,9 @@
 // longwave: finds the command, runs it, and turns its Status into one line on stderr and an exit
 // code.
 #include "compiler/driver/compile.h"
+#include "tools/cli/commands/bench_program.h"
 #include "tools/cli/commands/command.h"
+#include "tools/cli/commands/other_words.h"
 #include "tools/cli/output/printable.h"
 #include "tools/cli/process/interruption.h"
 #include <cstdio>
@@ -61,6 +63,7 @@ int main(int argc, char **argv) {
                         "longwave");
     program.set_version_flag("--version", std::string("longwave ") + lw_version());
     program.require_subcommand();
+    program.answer(answer_to);
     program.footer(
         "`longwave COMMAND --help` lists the options of a command.\n"
         "Exit codes: 0 success, 1 a check failed, 2 wrong usage, 3 bad input file, 4 device or machine. "

@@ -1,5 +1,5 @@
 // bench_attention: the core of an attention layer over a whole sequence, as a plan calls it
-// (preparing a call, a few tenths of a µs, is in). LightNet: the weights of all rows in one call,
+// (preparing a call, a few tenths of a µs, is in), after a pass that is compared with float64. LightNet: the weights of all rows in one call,
 // then the matrix in chunks or row by row; CHELA: the matrix alone; softmax attention without a
 // window: 64 queries a call. One JSON object a line; pins itself to the CPU it is on.
 #include "tests/bench/machine.h"
@@ -7,6 +7,7 @@
 #include "tools/cli/command_line/command_line.h"
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <fmt/format.h>
 #include <functional>
@@ -34,6 +35,7 @@ public:
         first += (64 - reinterpret_cast<uintptr_t>(first) % 64) % 64;
         return first + size_t{row} * width_ * sizeof(float);
     }
+    double value(uint32_t row, uint32_t lane) { return reinterpret_cast<float *>(at(row))[lane]; }
 
 private:
     uint32_t width_;
@@ -54,6 +56,47 @@ std::pair<double, double> measure(const Options &options, const std::function<vo
     return {times[times.size() / 2], times[0]};
 }
 
+// The first head by its definition in float64: row t sees rows up to t. `decays`: LightNet's weights
+// of the keys, which are a softmax over the rows so far.
+std::vector<double> first_head(const Options &options, uint32_t width, bool decays, Rows &q, Rows &k,
+                               Rows &v) {
+    std::vector<double> state(size_t{width} * width), z(width, -INFINITY), out;
+    for (uint32_t t = 0; t < options.rows; t++) {
+        std::vector<double> sums(width);
+        for (uint32_t i = 0; i < width; i++) {
+            const double key = k.value(t, i), top = std::max(z[i], key);
+            z[i] = top + std::log(std::exp(z[i] - top) + std::exp(key - top));
+            const double weight = decays ? std::exp(key - z[i]) : key;
+            for (uint32_t j = 0; j < width; j++) {
+                double &c = state[size_t{i} * width + j];
+                c += weight * (v.value(t, j) - (decays ? c : 0));
+                sums[j] += q.value(t, i) * c;
+            }
+        }
+        out.insert(out.end(), sums.begin(), sums.end());
+    }
+    return out;
+}
+
+// Relative L2 of the first head.
+double error_of(const Options &options, uint32_t width, const std::vector<double> &expected, Rows &o) {
+    double difference = 0, size = 0;
+    for (uint32_t t = 0; t < options.rows; t++)
+        for (uint32_t j = 0; j < width; j++) {
+            const double value = expected[size_t{t} * width + j];
+            difference += std::pow(o.value(t, j) - value, 2), size += value * value;
+        }
+    return std::sqrt(difference / size);
+}
+
+constexpr double most_error = 1e-5; // relative L2; float32 makes 1e-7 to 2e-6 of these sums
+
+Status agree(const std::string &core, double error) {
+    if (error <= most_error) return {};
+    return Status::check(fmt::format("{}: differs from float64 by {:.1e} (relative L2), at most {:.0e}", core,
+                                     error, most_error));
+}
+
 Status bench(const Options &options, uint32_t heads, uint32_t width, const targets::Target &target) {
     const uint32_t all = heads * width, chunk = 16;
     const std::string head = fmt::format(R"("heads":{},"dk":{},"dv":{})", heads, width, width);
@@ -69,11 +112,12 @@ Status bench(const Options &options, uint32_t heads, uint32_t width, const targe
     Rows q(options.rows, all, 1), k(options.rows, all, 2), v(options.rows, all, 3), w(options.rows, all, 4),
         o(options.rows, all, 5);
     kernels[0].prepare({{"k", k.at(0)}, {"w", w.at(0)}});
-    std::pair<double, double> weights{0, 0};
-    if (decays) weights = measure(options, [&] { kernels[0].call_prepared(); });
+    if (decays) kernels[0].call_prepared(); // from an empty state; measured below, where w counts no more
     Rows scratch(1, 1 << 18, 6);
+    const std::vector<double> expected = first_head(options, width, decays, q, decays ? k : w, v);
+    double error = 0;
     const auto over = [&](test::Kernel &kernel, uint32_t rows) {
-        return measure(options, [&] {
+        const auto pass = [&] {
             for (uint32_t t = 0; t < options.rows; t += rows) {
                 kernel.prepare({{"q", q.at(t)},
                                 {key, w.at(t)},
@@ -82,17 +126,45 @@ Status bench(const Options &options, uint32_t heads, uint32_t width, const targe
                                 {"scratch", scratch.at(0)}});
                 kernel.call_prepared();
             }
-        });
+        };
+        pass(); // from an empty state
+        error = std::max(error, error_of(options, width, expected, o));
+        return measure(options, pass);
     };
     const auto chunks = over(kernels[1], chunk), steps = over(kernels[2], 1);
+    std::pair<double, double> weights{0, 0};
+    if (decays) weights = measure(options, [&] { kernels[0].call_prepared(); });
     fmt::print("{{\"core\":\"{}\",\"heads\":{},\"width\":{},\"rows\":{},\"weights_us\":{:.2f},\"chunk_us\":{:"
                ".2f},\"step_"
                "us\":{:.2f},"
-               "\"whole_us\":{:.2f},\"whole_least_us\":{:.2f}}}\n",
+               "\"whole_us\":{:.2f},\"whole_least_us\":{:.2f},\"error\":{:.2e}}}\n",
                options.core, heads, width, options.rows, weights.first, chunks.first, steps.first,
-               weights.first + chunks.first, weights.second + chunks.second);
+               weights.first + chunks.first, weights.second + chunks.second, error);
     std::fflush(stdout);
-    return Status::ok();
+    return agree(options.core, error);
+}
+
+// Some rows of the first head by the definition of softmax attention in float64, relative L2.
+double softmax_error(const Options &options, uint32_t all, uint32_t width, bool causal, Rows &q, Rows &kv,
+                     Rows &y) {
+    double difference = 0, size = 0;
+    for (uint32_t row = options.rows - 1;; row -= std::min(row, std::max(1u, options.rows / 16))) {
+        const uint32_t seen = causal ? row + 1 : options.rows;
+        std::vector<double> sums(width);
+        double total = 0;
+        for (uint32_t t = 0; t < seen; t++) {
+            double score = 0;
+            for (uint32_t i = 0; i < width; i++) score += q.value(row, i) * kv.value(t, i);
+            const double weight =
+                std::exp(score / std::sqrt(width)); // scores of this input are far below 700
+            total += weight;
+            for (uint32_t j = 0; j < width; j++) sums[j] += weight * kv.value(t, all + j);
+        }
+        for (uint32_t j = 0; j < width; j++)
+            difference += std::pow(y.value(row, j) - sums[j] / total, 2),
+                size += std::pow(sums[j] / total, 2);
+        if (row == 0) return std::sqrt(difference / size);
+    }
 }
 
 // Rows of keys, of values, and 1: each is there.
@@ -117,11 +189,12 @@ Status bench_softmax(const Options &options, uint32_t heads, uint32_t width, con
             kernels[0].call_prepared();
         }
     });
+    const double error = softmax_error(options, all, width, causal, q, kv, y);
     fmt::print("{{\"core\":\"{}\",\"heads\":{},\"width\":{},\"rows\":{},\"whole_us\":{:.2f},\"whole_least_"
-               "us\":{:.2f}}}\n",
-               options.core, heads, width, options.rows, took.first, took.second);
+               "us\":{:.2f},\"error\":{:.2e}}}\n",
+               options.core, heads, width, options.rows, took.first, took.second, error);
     std::fflush(stdout);
-    return Status::ok();
+    return agree(options.core, error);
 }
 
 } // namespace
@@ -161,7 +234,10 @@ int main(int argc, char **argv) {
                    2;
         const Status status = softmax ? bench::bench_softmax(options, heads, width, *best)
                                       : bench::bench(options, heads, width, *best);
-        if (!status) return std::fprintf(stderr, "error: %s\n", status.message().c_str()), 4;
+        if (!status) {
+            std::fprintf(stderr, "error: %s\n", status.message().c_str());
+            return status.fault() == Fault::check ? 1 : 4;
+        }
     }
     return 0;
 }

@@ -3,6 +3,7 @@
 #include "tests/bench/conv/bench_conv.h"
 #include "tests/bench/machine.h"
 #include "tools/cli/command_line/command_line.h"
+#include <algorithm>
 #include <cstdio>
 #include <string>
 
@@ -48,6 +49,15 @@ int main(int argc, char **argv) {
         fflush(stdout);
     });
     if (!results) return fprintf(stderr, "error: bench conv: %s\n", results.status().message().c_str()), 4;
+    for (const auto &r : *results)
+        if (const double error = std::max(r.error, r.peer_error);
+            !(error <= longwave::bench::most_conv_error))
+            return fprintf(stderr,
+                           "error: bench conv: length %d: %s differs from float64 by %.1e (relative L2), at "
+                           "most %.0e\n",
+                           r.length, r.error > r.peer_error ? "Longwave" : r.peer.c_str(), error,
+                           longwave::bench::most_conv_error),
+                   1;
     for (const auto &r : *results)
         if (limit > 0 && r.peer == "fftw-right-angle" && r.ratio > limit)
             return fprintf(stderr, "error: bench conv: length %d is above the limit %.2f\n", r.length, limit),

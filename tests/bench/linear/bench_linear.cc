@@ -97,6 +97,22 @@ Expected<std::vector<Variant>> variants_of(const LinearOptions &options) {
     return variants;
 }
 
+// Relative L2: sums of float32, or of rows that are rounded to int16 or int8 before they are summed.
+double most_error(const Variant &variant) {
+    const bool integers =
+        variant.format == schedules::WeightFormat::int8 || variant.format == schedules::WeightFormat::int4;
+    if (!integers || variant.float_activations) return 2e-6;
+    return variant.byte_activations ? 3e-2 : 2e-4;
+}
+
+Status agrees(const Product &p, const Contestant &contestant, double error, const Variant &variant) {
+    const double most = most_error(variant);
+    if (error <= most) return {};
+    return Status::check(
+        fmt::format("{}x{}, {} rows: {} differs from float64 by {:.1e} (relative L2), at most {:.0e}", p.in,
+                    p.out, p.rows, contestant.name, error, most));
+}
+
 LinearResult compared(const Product &p, const Contestant &us, const Contestant &peer) {
     std::vector<double> ratios;
     for (size_t round = 0; round < us.times.size(); round++)
@@ -138,6 +154,8 @@ Status race(const LinearOptions &options, const Product &p, const targets::Targe
     const size_t peers = variants.size() + options.against.size();
     std::vector<double> errors;
     for (size_t i = 0; i < peers; i++) errors.push_back(error_of(p, *all[i], i < variants.size() && p.gated));
+    for (size_t i = 0; i < peers; i++)
+        LW_TRY(agrees(p, *all[i], errors[i], i < variants.size() ? variants[i] : Variant{}));
     errors.resize(all.size());
     for (size_t us = 0; us < variants.size(); us++)
         for (size_t i = 0; i < all.size(); i++) {

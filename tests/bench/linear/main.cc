@@ -57,7 +57,12 @@ int main(int argc, char **argv) {
             fflush(stdout);
             above = above || (limit > 0 && r.peer != "read" && r.peer.find("float32") == std::string::npos && r.ratio > limit);
         });
-    if (!status) return fprintf(stderr, "error: bench linear: %s\n", status.message().c_str()), 4;
+    if (!status) {
+        fprintf(stderr, "error: bench linear: %s\n", status.message().c_str());
+        return status.fault() == longwave::Fault::check   ? 1
+               : status.fault() == longwave::Fault::usage ? 2
+                                                          : 4;
+    }
     if (above) return fprintf(stderr, "error: bench linear: a ratio is above the limit %.2f\n", limit), 1;
     return 0;
 }

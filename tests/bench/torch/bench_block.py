@@ -6,14 +6,17 @@
 Spectra of the kernel are computed once on both sides. PyTorch is given so many sequences at a time as it is fastest with (--chunks) and all CPUs;
 we run them one after the other, each with --threads threads (default: all CPUs). Times are of a batch: medians in turns. `paper_ms` is the CPU row
 of the paper, of an unnamed processor, whose blocks make their kernel anew. `difference` is that of the outputs, of the peak.
+The exit code is 1 if it is above the limit in side_by_side.py.
 """
 import pathlib
 import statistics
 import tempfile
 
+from side_by_side import GConv, Longwave, arguments, cache_spectra, difference, differs, environment, p99, processors, tell, times_ms
+from needs import finish
+
 import numpy as np
 import torch
-from side_by_side import GConv, Longwave, arguments, cache_spectra, environment, p99, processors, tell, times_ms
 
 from longwave import package
 
@@ -47,7 +50,7 @@ def measure(length, longwave, options, scratch):
     wanted = net(x[:1])
     wanted = (wanted[0] if isinstance(wanted, tuple) else wanted)[0].numpy()
     np.save(scratch / "x.npy", x[0].numpy())
-    found = longwave.first_output(artifact, scratch / "x.npy", "x").reshape(wanted.shape)
+    found = longwave.output("y", artifact, scratch / "x.npy", "x").reshape(wanted.shape)
     torch.set_num_threads(processors())
     chunk = min((c for c in options.chunks if c <= options.batch), key=lambda c: statistics.median(times_ms(in_chunks(net, x, c), least=2, seconds=0)))
     ours, theirs = [], []
@@ -57,7 +60,7 @@ def measure(length, longwave, options, scratch):
     return {"what": "block", "length": length, "batch": options.batch, "width": WIDTH, "threads": options.threads, "ours_ms": statistics.median(ours),
             "peer": "torch", "peer_threads": processors(), "peer_chunk": chunk, "peer_ms": statistics.median(map(statistics.median, theirs)),
             "peer_p99_ms": p99(sum(theirs, [])), "ratio": statistics.median(o / statistics.median(t) for o, t in zip(ours, theirs)),
-            "paper_ms": PAPER_MS.get(length) if options.batch == 64 else None, "difference": float(np.abs(wanted - found).max() / np.abs(wanted).max())}
+            "paper_ms": PAPER_MS.get(length) if options.batch == 64 else None, "difference": difference(wanted, found)}
 
 
 def main():
@@ -67,12 +70,15 @@ def main():
     parser.add_argument("--chunks", type=numbers, default=[1, 2, 4, 8, 64], help="sequences at a time that PyTorch is tried with")
     parser.add_argument("--threads", type=int, default=processors(), help="of our runs (default: all CPUs)")
     options = parser.parse_args()
-    longwave = Longwave(options.longwave)
+    longwave, wrong = Longwave(options.longwave), []
     with tempfile.TemporaryDirectory() as folder, torch.inference_mode():
         tell(environment(longwave), options.json)
         for length in options.lengths:
-            tell(measure(length, longwave, options, pathlib.Path(folder)), options.json)
+            line = measure(length, longwave, options, pathlib.Path(folder))
+            tell(line, options.json)
+            wrong += differs(line)
+    return wrong
 
 
 if __name__ == "__main__":
-    main()
+    finish("bench block", main)

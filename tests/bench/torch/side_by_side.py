@@ -9,11 +9,15 @@ import subprocess
 import sys
 import time
 
-import numpy as np
-import torch
-
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-sys.path[:0] = [str(ROOT / "tools/python"), str(ROOT / "tests/conformance")]
+sys.path[:0] = [str(ROOT / "tools/python"), str(ROOT / "tests/conformance"), str(ROOT / "tests/bench/peers")]
+
+from needs import Failed, needs  # noqa: E402
+
+needs(f"longwave bench {pathlib.Path(sys.argv[0]).stem.removeprefix('bench_')}", "torch", "numpy", "safetensors")
+
+import numpy as np  # noqa: E402
+import torch  # noqa: E402
 
 from longwave.layers.sgconv import GConv  # noqa: E402
 
@@ -32,7 +36,10 @@ class Longwave:
         self.program = program
 
     def __call__(self, *arguments):
-        return subprocess.run([self.program, *map(str, arguments)], check=True, stdout=subprocess.PIPE).stdout
+        done = subprocess.run([self.program, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        if done.returncode != 0:
+            raise Failed(f"longwave {arguments[0]}: {([''] + done.stderr.decode(errors='replace').strip().splitlines())[-1].removeprefix('error: ')}")
+        return done.stdout
 
     def bench(self, artifact, threads=1, repeats=20, seconds=2):
         more = ["--threads", threads] if threads > 1 else []
@@ -42,9 +49,28 @@ class Longwave:
         run = self.bench(artifact, threads, repeats)["run"]
         return run["threads_median_ms"] if threads > 1 else run["median_ms"]
 
-    def first_output(self, artifact, array, name):
-        first, *_ = json.loads(self("run", artifact, "--memory", "2G", "--input", f"{name}=@{array}", "--json")).values()
-        return np.array(first["data"])
+    def output(self, name, artifact, array, input_name, *flags):
+        found = json.loads(self("run", artifact, "--memory", "2G", "--input", f"{input_name}=@{array}", "--json", *flags))
+        return np.array(found[name]["data"])
+
+
+# Largest difference of outputs, of the peak: what float32 makes of these models, and what weights
+# rounded to these formats change.
+MOST_DIFFERENCE = {"float32": 1e-4, "bf16": 5e-2, "int8": 5e-2}
+
+
+def difference(wanted, found):
+    """Of the peak of `wanted`."""
+    return float(np.abs(wanted - found).max() / np.abs(wanted).max()) if wanted.shape == found.shape else float("inf")
+
+
+def differs(line, key="difference"):
+    """A list with one sentence, or none."""
+    most = MOST_DIFFERENCE[line.get("weights", "float32")]
+    if line[key] <= most:
+        return []
+    what = ", ".join(str(line[name]) for name in ("model", "length", "piece", "peer") if name in line)
+    return [f"{what}: outputs differ by {line[key]:.2g} of the peak, at most {most:g}"]
 
 
 def processors():
@@ -90,7 +116,7 @@ def best_threads(call, most=None):
         torch.set_num_threads(threads)
         return statistics.median(times_ms(call, least=3, seconds=0.1))
 
-    best = min(sorted({1, 2, processors()} & set(range(1, (most or CPUs()) + 1))), key=tried)
+    best = min(sorted({1, 2, processors()} & set(range(1, (most or processors()) + 1))), key=tried)
     torch.set_num_threads(best)
     return best
 

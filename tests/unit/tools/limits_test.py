@@ -138,7 +138,7 @@ class Limits(Cli):
     def test_a_mistyped_command_is_told_the_right_one(self):
         for typed, meant in (("compil", "compile"), ("inspekt", "inspect"), ("lisen", "listen"), ("rnu", "run")):
             result = self.refused(USAGE, [f"{typed}: unknown command"], typed, self.artifact)
-            self.assertEqual(f"did you mean {meant}?" in result.stderr, meant != "run", result.stderr)
+            self.assertIn(f"did you mean {meant}?", result.stderr)
         self.assertNotIn("did you mean", self.refused(USAGE, ["unknown command", "--help"], "synchrophasotron").stderr)
 
     def test_control_c_has_one_exit_code_in_all_commands(self):

@@ -78,7 +78,7 @@ class Pages(Cli):
         self.refused(USAGE, ["--html", "this is"], "inspect", self.artifact, "--html", self.artifact)
         self.refused(USAGE, ["--trace", "this is"], "run", self.artifact, "--input", "1600", "--trace", self.artifact)
         self.refused(USAGE, ["--trace", "CPU"], "run", self.artifact, "--input", "1600", "--device", "vulkan", "--trace", self.scratch / "no.json")
-        self.refused(BAD_INPUT, ["cannot be read"], "inspect", self.scratch / "none.lw", "--html", self.scratch / "no.html")
+        self.refused(BAD_INPUT, ["No such file", "longwave compile FOLDER"], "inspect", self.scratch / "none.lw", "--html", self.scratch / "no.html")
 
     def test_inspect_says_each_thing_once(self):
         lines = self.run_cli("inspect", self.artifact).stdout.splitlines()

@@ -3,6 +3,7 @@
 #include "tools/cli/files/npy.h"
 #include "tools/cli/output/text.h"
 #include <cmath>
+#include <filesystem>
 
 namespace longwave::cli {
 
@@ -153,6 +154,10 @@ Expected<Sequence> read_inputs(const Model &model, const std::vector<std::string
         auto &floats = result.floats[index];
         auto &ids = result.ids[index];
         if (value.empty() || value[0] != '@') {
+            if (std::error_code error; std::filesystem::is_regular_file(value, error))
+                return Status::usage("--input " + text + ": a file needs @; did you mean --input " +
+                                     (equals == std::string::npos ? "" : text.substr(0, equals + 1)) + "@" +
+                                     value + "?");
             LW_ASSIGN(const size_t rows, rows_of_shape(input, value));
             LW_TRY(check_capacity(model, text, rows, most)); // before memory is spent on them
             make_up(input, rows, random, floats, ids);

@@ -1,8 +1,10 @@
 #include "tools/cli/command_line/command_line.h"
+#include "tools/cli/command_line/mistakes.h"
 #include "tools/cli/command_line/number_rule.h"
 #include "tools/cli/command_line/similar_words.h"
 #include "tools/cli/output/printable.h"
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <limits>
 #include <type_traits>
@@ -62,7 +64,12 @@ Option *Option::check(const Check &check) {
     description_.range = check.range;
     if (number_) number_->narrow(check.low, check.high, check.range);
     if (check.choices.empty()) return this;
-    option_->check(CLI::IsMember(check.choices));
+    option_->check(CLI::Validator(
+        [choices = check.choices](std::string &text) {
+            const bool found = std::find(choices.begin(), choices.end(), text) != choices.end();
+            return found ? std::string() : unknown_choice(text, choices);
+        },
+        ""));
     description_.choices = check.choices;
     description_.closed = true;
     return this;
@@ -210,6 +217,9 @@ void CommandLine::set_version_flag(const std::string &names, const std::string &
 void CommandLine::require_subcommand() { app_->require_subcommand(1); }
 void CommandLine::footer(const std::string &text) { details_ = text; }
 void CommandLine::hidden() { hidden_ = true; }
+void CommandLine::answer(std::function<std::string(const std::string &)> answer) {
+    answer_ = std::move(answer);
+}
 bool CommandLine::parsed() const { return app_->parsed(); }
 
 CommandDescription CommandLine::describe() const {
@@ -227,45 +237,81 @@ CommandDescription CommandLine::describe() const {
 }
 
 // Empty: it is a command or a flag.
-std::string CommandLine::unknown_command(const char *word) const {
+std::string CommandLine::unknown_command(const std::string &word) const {
     std::vector<std::string> names;
     for (const auto &one : commands_) {
         if (one->app_->get_name() == word) return "";
         if (!one->hidden_) names.push_back(one->app_->get_name());
     }
-    if (names.empty() || word[0] == '-') return "";
+    if (names.empty() || word.starts_with('-')) return "";
+    if (const std::string text = answer_ ? answer_(word) : ""; !text.empty()) return text;
     const std::string meant = most_similar(word, names);
-    return std::string(word) + ": unknown command" + (meant.empty() ? "" : "; did you mean " + meant + "?");
+    return unknown_command_text(word, meant) + " (" + app_->get_name() + " --help lists the commands)";
 }
 
-// CLI11 counts values: "--target: At Most 1 required but received 2".
-static std::string in_words(const CLI::ParseError &error) {
-    constexpr std::string_view counted = ": At Most 1 required but received ";
-    std::string text = error.what();
-    const size_t at = text.find(counted);
-    if (at == std::string::npos) return text;
-    return text.substr(0, at) + ": given " + text.substr(at + counted.size()) + " times; give it once";
+std::vector<std::string> CommandLine::with_flags(int argc, char **argv) const {
+    std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+    if (commands_.empty() || words.empty()) return words;
+    if (words[0] == "help") {
+        words.erase(words.begin());
+        words.resize(std::min<size_t>(words.size(), 1));
+        words.emplace_back("--help");
+    } else if (words[0] == "version" && !version_flag_.empty()) {
+        words[0] = version_flag_;
+    }
+    return words;
+}
+
+// CLI11's words -> what to type instead.
+std::string CommandLine::in_words(const CLI::ParseError &error) const {
+    const auto given = app_->get_subcommands();
+    const CommandDescription program = describe();
+    CommandDescription command = program;
+    if (!given.empty())
+        for (const CommandDescription &one : program.commands)
+            if (one.name == given.front()->get_name()) command = one;
+    const std::string before = given.empty() ? "" : program.name, text = error.what();
+    const std::string called = before.empty() ? command.name : before + " " + command.name;
+    const auto listed = [&](const std::string &what) {
+        return what + " (" + called + " --help lists the options)";
+    };
+    const bool required = dynamic_cast<const CLI::RequiredError *>(&error);
+    const std::string missing = required ? text.substr(0, text.find(' ')) : "";
+    const std::vector<std::string> rest = app_->remaining(true);
+    for (const std::string &word : rest)
+        if (word.size() > 1 && word.starts_with('-')) return listed(unknown_option(word, command, program));
+    if (!rest.empty() && (required || dynamic_cast<const CLI::ExtrasError *>(&error)))
+        return unexpected_argument(rest.front(), missing, command, before);
+    if (required && given.empty() && !commands_.empty())
+        return "a command is required (" + called + " --help lists the commands)";
+    if (required) return missing_argument(missing, command, before);
+    const auto name = [&](std::string_view words) { return text.substr(0, text.find(words)); };
+    const auto has = [&](std::string_view words) { return text.find(words) != std::string::npos; };
+    constexpr std::string_view more = ": At Most 1 required but received ";
+    if (has(more))
+        return listed(name(more) + ": given " + text.substr(text.find(more) + more.size()) +
+                      " times; give it once");
+    if (has(": 1 required ")) return listed(missing_value(name(": 1 required "), command));
+    if (has(" excludes "))
+        return listed(name(" excludes ") + ": not together with " +
+                      text.substr(text.find(" excludes ") + 10) + "; leave one of them out");
+    return listed(text);
 }
 
 std::optional<int> CommandLine::parse(int argc, char **argv) {
     constexpr int usage = 2;
-    if (const std::string unknown = argc > 1 ? unknown_command(argv[1]) : ""; !unknown.empty()) {
-        print_text(stderr, "error: %s (%s --help lists the commands)\n", unknown.c_str(),
-                   app_->get_name().c_str());
+    std::vector<std::string> words = with_flags(argc, argv);
+    if (const std::string unknown = words.empty() ? "" : unknown_command(words[0]); !unknown.empty()) {
+        print_text(stderr, "error: %s\n", unknown.c_str());
         return usage;
     }
     try {
-        app_->parse(argc, argv);
+        std::reverse(words.begin(), words.end()); // as CLI11 takes them
+        app_->parse(std::move(words));
     } catch (const CLI::Success &asked) { // --help, --version
         return app_->exit(asked);
     } catch (const CLI::ParseError &error) {
-        const auto commands = app_->get_subcommands();
-        const std::string command = commands.empty() ? "" : " " + commands.front()->get_name();
-        const bool none =
-            commands.empty() && dynamic_cast<const CLI::RequiredError *>(&error) && !commands_.empty();
-        print_text(stderr, "error: %s (%s%s --help lists the %s)\n",
-                   none ? "a command is required" : in_words(error).c_str(), app_->get_name().c_str(), command.c_str(),
-                   none ? "commands" : "options");
+        print_text(stderr, "error: %s\n", in_words(error).c_str());
         return usage;
     }
     return std::nullopt;

@@ -3,6 +3,7 @@
 #pragma once
 #include "tools/cli/command_line/description.h"
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <optional>
@@ -12,6 +13,7 @@
 namespace CLI {
 class App;
 class Option;
+class ParseError;
 } // namespace CLI
 
 namespace longwave::cli {
@@ -82,9 +84,12 @@ public:
     void require_subcommand();
     void footer(const std::string &text); // CommandDescription::details
     void hidden();                        // the command is parsed, but not documented
+    // What to say of a first word that is no command; empty: the command that it resembles.
+    void answer(std::function<std::string(const std::string &)> answer);
 
     // Empty: continue. Otherwise the program ends with this exit code: help or version was printed,
-    // or one line on stderr that says which argument is wrong.
+    // or one line on stderr that says what is wrong and what to type. A program with commands also
+    // takes `help`, `help COMMAND` and `version`.
     std::optional<int> parse(int argc, char **argv);
     bool parsed() const; // of a command: it was given
     CommandDescription describe() const;
@@ -93,7 +98,9 @@ private:
     CommandLine(CLI::App *command, std::string program);
     Option *add(CLI::Option *option, OptionDescription description,
                 std::shared_ptr<NumberRule> number = nullptr);
-    std::string unknown_command(const char *word) const;
+    std::vector<std::string> with_flags(int argc, char **argv) const;
+    std::string unknown_command(const std::string &word) const;
+    std::string in_words(const CLI::ParseError &error) const;
     void show_help_from_description();
 
     std::unique_ptr<CLI::App> own_; // of the program; a command belongs to its program
@@ -101,6 +108,7 @@ private:
     std::string program_; // the program's name, for a command; empty for the program
     std::string details_, version_flag_;
     bool hidden_ = false;
+    std::function<std::string(const std::string &)> answer_;
     std::vector<std::unique_ptr<Option>> options_;
     std::vector<std::unique_ptr<CommandLine>> commands_;
 };

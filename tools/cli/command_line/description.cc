@@ -62,6 +62,9 @@ std::string usage_of(const CommandDescription &command, const std::string &progr
     std::string text = program.empty() ? command.name : program + " " + command.name;
     if (!command.commands.empty()) return text + " COMMAND [OPTIONS] ...";
     text += " [OPTIONS]";
+    for (const OptionDescription &option : command.options)
+        if (!option.positional() && option.required && !option.hidden)
+            text += " " + option.long_name() + " " + option.value;
     for (const OptionDescription &option : command.options) {
         if (!option.positional() || option.hidden) continue;
         const std::string name = upper(option.argument) + (option.repeats ? " ..." : "");

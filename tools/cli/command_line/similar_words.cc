@@ -1,23 +1,23 @@
 #include "tools/cli/command_line/similar_words.h"
 #include <algorithm>
-#include <numeric>
 
 namespace longwave::cli {
 namespace {
 
-// Letters to insert, remove or replace (Levenshtein).
+// Letters to insert, remove or replace, or neighbours to exchange (Damerau and Levenshtein).
 size_t distance(const std::string &a, const std::string &b) {
-    std::vector<size_t> row(b.size() + 1);
-    std::iota(row.begin(), row.end(), size_t{0});
-    for (size_t i = 0; i < a.size(); i++) {
-        size_t diagonal = row[0]++;
-        for (size_t j = 0; j < b.size(); j++) {
-            const size_t replaced = diagonal + (a[i] != b[j]);
-            diagonal = row[j + 1];
-            row[j + 1] = std::min({replaced, row[j] + 1, diagonal + 1});
+    std::vector<std::vector<size_t>> d(a.size() + 1, std::vector<size_t>(b.size() + 1));
+    for (size_t i = 0; i <= a.size(); i++)
+        for (size_t j = 0; j <= b.size(); j++) {
+            if (i == 0 || j == 0) {
+                d[i][j] = i + j;
+                continue;
+            }
+            d[i][j] = std::min({d[i - 1][j - 1] + (a[i - 1] != b[j - 1]), d[i - 1][j] + 1, d[i][j - 1] + 1});
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
         }
-    }
-    return row.back();
+    return d.back().back();
 }
 
 } // namespace

@@ -3,6 +3,7 @@
 #include "tools/cli/audio/samples.h"
 #include "tools/cli/commands/bench_layers.h"
 #include "tools/cli/commands/bench_print.h"
+#include "tools/cli/commands/bench_program.h"
 #include "tools/cli/commands/bench_streams.h"
 #include "tools/cli/commands/bench_text.h"
 #include "tools/cli/commands/command.h"
@@ -15,13 +16,10 @@
 #include "tools/cli/output/printable.h"
 #include "tools/cli/output/text.h"
 #include "tools/cli/page/bench_page.h"
-#include "tools/cli/process/installed_program.h"
 #include "tools/kernels/machine.h"
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
 #include <cstdio>
-#include <cstring>
 #include <fcntl.h>
 #include <nlohmann/json.hpp>
 #include <sys/resource.h>
@@ -221,6 +219,10 @@ Status write_page(const BenchFlags &flags, const ordered_json &json) {
 }
 
 Status bench(const BenchFlags &flags) {
+    const std::string meant = similar_bench_program(flags.model.path);
+    if (!meant.empty() && access(flags.model.path.c_str(), F_OK) != 0)
+        return Status::usage(flags.model.path + ": no such file; did you mean `longwave bench " + meant +
+                             "`?");
     if (!flags.html.empty()) {
         if (flags.planner) return Status::usage("--html: --planner prints text or JSON only");
         LW_TRY(check_output("--html", flags.html, {flags.model.path}));
@@ -288,7 +290,7 @@ Command add_bench(CommandLine &program) {
         ->check(range(1, 10000))
         ->capture_default_str();
     app->add_option("--threads", flags->threads, "Also time offline runs with this many threads")
-        ->check(range(1, 255));
+        ->check(range(1, 256));
     app->add_flag("--planner", flags->planner,
                   "Print predicted and measured time per layer instead, on one pinned thread");
     app->add_flag(
@@ -299,43 +301,18 @@ Command add_bench(CommandLine &program) {
     app->add_option("--html", flags->html, "Also write a page with charts. It is one file and needs no network")
         ->file(".html");
     app->footer(
-        "Further benchmarks are programs with options of their own, listed by their --help:\n"
+        "Further benchmarks are programs of the clone, with options of their own, listed by their --help. "
+        "`tools/setup --tests` builds them, and they are not installed:\n"
         "  longwave bench conv     long convolutions: FFTW, or VkFFT with --device vulkan\n"
         "  longwave bench stream   streamed convolutions: zita-convolver and FFTW\n"
         "  longwave bench linear   matrix multiplications: a BLAS library\n"
         "  longwave bench model    known models: PyTorch, ONNX Runtime and OpenVINO\n"
         "  longwave bench block    one layer of these models, in batches\n"
         "  longwave bench text     language models: PyTorch and llama.cpp, tokens per second and memory\n"
-        "LONGWAVE_PYTHON names a Python interpreter that has the library to compare with.");
+        "LONGWAVE_PYTHON names a Python interpreter that has the library to compare with. The exit code is 1 "
+        "if "
+        "outputs differ from those of the library.");
     return {app, [flags] { return bench(*flags); }};
-}
-
-// `bench conv --device vulkan`, whose peer is a library for GPUs: a program of its own.
-static bool asks_for_gpu(char **arguments) {
-    bool named = false;
-    for (; *arguments; arguments++) {
-        const std::string word = *arguments;
-        if ((named && word.starts_with("vulkan")) || word.starts_with("--device=vulkan")) return true;
-        named = word == "--device";
-    }
-    return false;
-}
-
-bool is_bench_program(const std::string &name) {
-    return name == "conv" || name == "stream" || name == "linear" || name == "model" || name == "block" ||
-           name == "text";
-}
-
-// Separate programs, because they link the libraries that they compare with. FFTW and
-// zita-convolver are GPL.
-Status bench_program(const std::string &name, char **arguments) {
-    LW_ASSIGN(const std::string program,
-              installed_program("bench_" + name + (asks_for_gpu(arguments) ? "_gpu" : "")));
-    std::vector<char *> argv = {const_cast<char *>(program.c_str())};
-    while (*arguments) argv.push_back(*arguments++);
-    argv.push_back(nullptr);
-    execv(program.c_str(), argv.data());
-    return Status::device(program + ": cannot be started: " + std::strerror(errno));
 }
 
 } // namespace longwave::cli

@@ -25,9 +25,5 @@ Command add_devices(CommandLine &program);
 Command add_keygen(CommandLine &program);
 Command add_sign(CommandLine &program);
 Command add_manual(CommandLine &program);
-// `longwave bench conv ...`, `stream`, `linear`, `model`, `block` or `text`: replaces this process
-// by that program. Returns only if the program cannot be started.
-bool is_bench_program(const std::string &name);
-Status bench_program(const std::string &name, char **arguments);
 
 } // namespace longwave::cli

@@ -22,6 +22,7 @@
 #include "tools/cli/process/interruption.h"
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 
 using nlohmann::ordered_json;
 
@@ -96,11 +97,28 @@ std::string needs_memory(uint64_t bytes, uint64_t file_bytes) {
            "M, or in C lw_open_options.memory_limit\n";
 }
 
+// A file that is no model folder, by its name.
+Status check_folder(const std::string &path) {
+    std::error_code error;
+    if (!std::filesystem::is_regular_file(path, error)) return {};
+    const std::string ending = std::filesystem::path(path).extension().string();
+    if (ending == ".lw")
+        return Status::input(path + ": expected a model folder, found a file: a compiled model, which "
+                                    "`longwave inspect` shows");
+    for (const char *other : {".pt", ".pth", ".ckpt", ".pt2", ".safetensors", ".onnx", ".gguf", ".py"})
+        if (ending == other)
+            return Status::input(
+                path + ": expected a model folder, found a file; python -m longwave.importer makes a folder "
+                       "of PyTorch code (docs/import.md)");
+    return {};
+}
+
 Status compile(const CompileFlags &flags) {
     const double start = now();
     if (flags.package.empty()) return Status::usage("the model folder is missing (longwave compile --help)");
     LW_ASSIGN(compiler::Options options, options_of(flags));
     LW_ASSIGN(const Emulators emulators, start_emulators(flags.emulators, options.targets, flags.emulator_timeout));
+    LW_TRY(check_folder(flags.package));
     LW_ASSIGN(package::Package package, package::read(flags.package));
     const std::string path = flags.output.empty() ? package.name + (flags.emit_static() ? ".a" : ".lw") : flags.output;
     StaticLibrary library(flags, options, path);

@@ -10,6 +10,7 @@
 #include "tools/cli/model/artifact_file.h"
 #include "tools/cli/model/device.h"
 #include "tools/cli/model/placement.h"
+#include "tools/cli/model/right_command.h"
 #include "tools/cli/model/stream.h"
 #include "tools/cli/output/json_line.h"
 #include "tools/cli/output/printable.h"
@@ -230,8 +231,12 @@ Status evaluate(const EvalFlags &flags) {
     LW_ASSIGN(const Model model, Model::open(flags.model));
     if (!model.audio())
         return Status::usage(flags.model.path +
-                             ": the model has no audio input; eval measures keyword models");
-    if (model.labels.empty()) return Status::usage(flags.model.path + ": the model has no labels");
+                             ": the model has no audio input, and eval measures keyword models; " +
+                             right_command(model, flags.model.path, false));
+    if (model.labels.empty())
+        return Status::usage(flags.model.path +
+                             ": the model has no labels, and eval measures keyword models; " +
+                             right_command(model, flags.model.path, false));
     LW_ASSIGN(Stream stream, Stream::create(model));
     auto spotter = Spotter::create(file.view(), model, flags.decision); // for events only
     if (!spotter && file.plan().decision()) return spotter.status();
@@ -268,7 +273,7 @@ Status evaluate(const EvalFlags &flags) {
     for (const auto &path : flags.noise) LW_TRY(collect_files(path, noise, left_out));
     json["left_out"] = ordered_json::array();
     for (const LeftOut &one : left_out) json["left_out"].push_back({{"file", one.path}, {"why", one.why}});
-    if (!left_out.empty()) std::fprintf(stderr, "left out        %s\n", printable(text_of(left_out)).c_str());
+    if (!left_out.empty()) print_text(stderr, "left out        %s\n", printable(text_of(left_out)).c_str());
     print_summary(json);
     print_text(stdout, "%s\n", json_line(json).c_str());
     return {};

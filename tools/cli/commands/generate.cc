@@ -2,6 +2,7 @@
 #include "tools/cli/commands/command.h"
 #include "tools/cli/files/output_file.h"
 #include "tools/cli/model/device.h"
+#include "tools/cli/output/printable.h"
 #include "tools/cli/output/json_line.h"
 #include "tools/cli/output/text.h"
 #include "tools/cli/process/interruption.h"
@@ -87,7 +88,7 @@ public:
 private:
     void tell_special() const { // with --json, the last object tells it
         if (flags_.json || (before_.empty() && after_.empty())) return;
-        std::fprintf(stderr, "note: special tokens: %s before the prompt, %s after it (--special)\n",
+        print_text(stderr, "note: special tokens: %s before the prompt, %s after it (--special)\n",
                      before_.empty() ? "none" : tokens_.named(before_).c_str(),
                      after_.empty() ? "none" : tokens_.named(after_).c_str());
     }

@@ -8,8 +8,10 @@
 #include "tools/cli/microphone/microphone.h"
 #include "tools/cli/model/artifact_file.h"
 #include "tools/cli/model/device.h"
+#include "tools/cli/model/right_command.h"
 #include "tools/cli/output/json_line.h"
 #include "tools/cli/output/printable.h"
+#include "tools/cli/output/standard_streams.h"
 #include "tools/cli/output/text.h"
 #include "tools/cli/process/interruption.h"
 #include "tools/cli/text/text_output.h"
@@ -220,8 +222,12 @@ Status listen(const ListenFlags &flags, Lines &lines) {
     LW_ASSIGN(const Model model, Model::open(open));
     const lw_input_info *input = model.audio();
     if (!input)
+        return Status::usage(flags.model.path + ": the model has no audio input; " +
+                             right_command(model, flags.model.path, false));
+    if (!file.plan().decision())
         return Status::usage(flags.model.path +
-                             ": the model has no audio input; use `longwave generate` for a language model");
+                             ": the model decides on no keywords (\"decision\" in model.json); " +
+                             right_command(model, flags.model.path, false));
     LW_ASSIGN(Spotter spotter, Spotter::create(file.view(), model, flags.decision));
     audio::Options options = flags.audio.options(input->sample_rate);
     options.stop = &stopped;
@@ -269,7 +275,9 @@ Command add_listen(CommandLine &program) {
         "Example:\n"
         "  longwave listen kws.lw --microphone default\n"
         "  arecord -q -f S16_LE -r 16000 -t raw | longwave listen kws.lw --format s16le\n"
-        "The `type` of a line is ready, keyword, scores, block, stats, error or eof.\n"
+        "The `type` of a line is ready, keyword, scores, block, stats, error or eof. Where standard output "
+        "and "
+        "standard error are one terminal or file, the error is one line of text instead.\n"
         "t: seconds of audio at the decision. t_start: where the score of the word began to rise.\n"
         "latency_ms: time from the word to its event. This is the sum of the model's delay, one block, "
         "half the smoothing window and the counted rows.");
@@ -277,7 +285,8 @@ Command add_listen(CommandLine &program) {
                 Lines lines;
                 Status status = listen(*flags, lines);
                 // The reader of the pipe does not see stderr.
-                if (!status) lines.print({{"type", "error"}, {"message", status.message()}});
+                if (!status && !output_beside_errors())
+                    lines.print({{"type", "error"}, {"message", status.message()}});
                 return status;
             }};
 }

@@ -1,4 +1,5 @@
 // longwave run: one sequence, offline or through the stream.
+#include "formats/audio/wav_file.h"
 #include "tools/cli/audio/audio_flags.h"
 #include "tools/cli/audio/samples.h"
 #include "tools/cli/commands/command.h"
@@ -13,8 +14,10 @@
 #include "tools/cli/output/text.h"
 #include "tools/cli/trace/trace.h"
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 
 using nlohmann::ordered_json;
 
@@ -129,6 +132,47 @@ std::string file_of(const std::string &text, bool marked) {
     return marked ? "" : file;
 }
 
+// The end of a file's name, in small letters: ".wav". Empty: none.
+std::string ending_of(const std::string &path) {
+    std::string ending = std::filesystem::path(path).extension().string();
+    for (char &c : ending) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    return ending;
+}
+
+// The rate of an output that is audio: one or two values for each sample of the input.
+Expected<uint32_t> audio_rate_of(const Model &model, const lw_output_info &output, const std::string &path) {
+    const auto refused = [&](const std::string &why) {
+        return Status::usage(path + ": output " + output.name + " is not audio: " + why + "; write FILE.npy");
+    };
+    if (!model.audio()) return refused("the model reads no audio, so its rows have no sample rate");
+    if (output.clock_num != output.clock_den) return refused("it has not one row for each sample");
+    if (output.width > 2)
+        return refused("a row has " + std::to_string(output.width) + " values, and WAV takes one or two");
+    return model.audio()->sample_rate;
+}
+
+Status write_result(const Model &model, const Result &result, const std::string &path) {
+    if (ending_of(path) != ".wav") return write_npy(path, result.shape(), result.rows);
+    LW_ASSIGN(const uint32_t rate, audio_rate_of(model, result.info, path));
+    LW_ASSIGN(const std::vector<uint8_t> bytes, audio::wav_file(rate, result.info.width, result.rows));
+    return write_output(path, bytes);
+}
+
+// Before anything is computed.
+Status check_formats(const RunFlags &flags, const Model &model) {
+    std::vector<Result> results;
+    for (const auto &output : flags.stream ? model.stream_outputs : model.run_outputs)
+        results.push_back({output, {}});
+    for (const std::string &text : flags.outputs) {
+        LW_ASSIGN(const auto where, addressed(results, "-o", text));
+        const std::string ending = ending_of(where.second);
+        if (ending == ".wav") LW_TRY(audio_rate_of(model, results[where.first].info, where.second).status());
+        else if (!ending.empty() && ending != ".npy")
+            return Status::usage("-o " + text + ": writes FILE.npy or FILE.wav, not " + ending);
+    }
+    return {};
+}
+
 // A result must not replace a file that it is computed from.
 Status check_outputs(const RunFlags &flags) {
     std::vector<std::string> read = {flags.model.path};
@@ -147,6 +191,7 @@ Status run(const RunFlags &flags) {
         LW_ASSIGN(trace, Trace::create(open));
     }
     LW_ASSIGN(const Model model, Model::open(open));
+    if (flags.stream ? model.info.has_stream : model.info.has_run) LW_TRY(check_formats(flags, model));
     const bool limited = !flags.stream && model.info.has_run;
     LW_ASSIGN(const Sequence in, read_inputs(model, flags.inputs, flags.audio.resample, flags.audio.channel,
                                              limited ? model.info.run_capacity : UINT64_MAX));
@@ -168,7 +213,7 @@ Status run(const RunFlags &flags) {
     if (model.placement && !json.contains("placement")) json["placement"] = to_json(*model.placement);
     for (const std::string &text : flags.outputs) {
         LW_ASSIGN(const auto where, addressed(results, "-o", text));
-        LW_TRY(write_npy(where.second, results[where.first].shape(), results[where.first].rows));
+        LW_TRY(write_result(model, results[where.first], where.second));
     }
     if (flags.json) {
         print_text(stdout, "%s\n", json_line(json).c_str());
@@ -211,14 +256,17 @@ Command add_run(CommandLine &program) {
         ->check(range(0.0, 1e9))
         ->capture_default_str();
     add_device_flags(*app, flags->model);
-    app->add_option("-o,--output", flags->outputs, "Write an output to a file: OUTPUT=FILE.npy")
+    app->add_option(
+           "-o,--output", flags->outputs,
+           "Write an output to a file: OUTPUT=FILE.npy, or OUTPUT=FILE.wav of an output that is audio. A "
+           "model with one output needs no OUTPUT=")
         ->value("OUTPUT");
     app->add_option("--length", flags->length,
                     "Number of valid rows, for models that pool over rows (default: all)")
         ->value("ROWS");
     app->add_option("--threads", flags->threads,
                     "Number of threads of an offline run. The outputs are bit-identical for any number")
-        ->check(range(1, 255))
+        ->check(range(1, 256))
         ->capture_default_str();
     app->add_flag("--stream", flags->stream, "Run through the stream entry instead of offline");
     app->add_flag("--json", flags->json, "Print the outputs as one JSON object");

@@ -3,6 +3,9 @@
 #include "formats/package/file_bytes.h"
 #include "targets/target.h"
 #include <cstdlib>
+#include <filesystem>
+
+namespace fs = std::filesystem;
 
 namespace longwave::cli {
 
@@ -13,7 +16,20 @@ static Status unsound(const std::string &path, const artifact::Broken &broken) {
                          "); copy it again, or compile it again");
 }
 
+Status check_model_file(const std::string &path) {
+    std::error_code error;
+    const fs::file_status found = fs::status(path, error);
+    if (found.type() == fs::file_type::not_found)
+        return Status::input(path + ": No such file or directory; make it with longwave compile FOLDER -o " +
+                             path);
+    if (fs::is_directory(found) && fs::exists(fs::path(path) / "model.json", error))
+        return Status::input(path + ": is a model folder; compile it first: longwave compile " + path +
+                             " -o model.lw");
+    return {};
+}
+
 Expected<ArtifactFile> ArtifactFile::read(const std::string &path) {
+    LW_TRY(check_model_file(path));
     LW_ASSIGN(const package::InputFile file, package::InputFile::open(path, UINT64_MAX));
     ArtifactFile result;
     result.size_ = file.size();

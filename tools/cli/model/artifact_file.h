@@ -9,6 +9,10 @@
 
 namespace longwave::cli {
 
+// Fault::input: there is nothing at this path, or a model folder. It says which command makes the
+// file.
+Status check_model_file(const std::string &path);
+
 class ArtifactFile {
 public:
     static Expected<ArtifactFile> read(const std::string &path);

@@ -1,4 +1,5 @@
 #include "tools/cli/model/model.h"
+#include "tools/cli/model/artifact_file.h"
 #include "tools/cli/model/device.h"
 #include "tools/cli/model/placement.h"
 #include "tools/cli/model/signature.h"
@@ -63,6 +64,7 @@ static Status check_device(const ModelFlags &flags, const Model &model) {
 }
 
 Expected<Model> Model::open(const ModelFlags &flags) {
+    LW_TRY(check_model_file(flags.path));
     if (flags.device == "auto") return open_placed(flags);
     lw_open_options options = open_options(flags.variant);
     options.memory_limit = flags.memory;

@@ -6,7 +6,10 @@ namespace longwave::cli {
 
 Expected<Runner> Runner::create(const Model &model, uint32_t threads) {
     if (!model.info.has_run)
-        return Status::usage(std::string(model.info.name) + ": the model has no entry for offline runs");
+        return Status::usage(
+            std::string(model.info.name) +
+            ": the model has no entry for offline runs; use `longwave run --stream`, or compile "
+            "it without --no-whole");
     Runner result;
     result.model_ = &model;
     if (model.remote) return result;

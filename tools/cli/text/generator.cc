@@ -1,4 +1,5 @@
 #include "tools/cli/text/generator.h"
+#include "tools/cli/model/right_command.h"
 #include "tools/cli/model/status.h"
 #include "tools/cli/output/printable.h"
 #include "tools/cli/output/text.h"
@@ -67,10 +68,11 @@ void SamplingFlags::add(CommandLine &app) {
 }
 
 Expected<uint32_t> logits_of(const Model &model, const std::string &path) {
+    const std::string instead = right_command(model, path, !model.labels.empty());
+    if (model.inputs.size() != 1 || model.inputs[0].kind != LW_INPUT_TOKENS)
+        return Status::usage(path + ": not a language model: its input is not token ids; " + instead);
     if (!model.info.has_stream)
         return Status::usage(path + ": the model has no stream entry; compile it with --blocks 1,64");
-    if (model.inputs.size() != 1 || model.inputs[0].kind != LW_INPUT_TOKENS)
-        return Status::usage(path + ": not a language model: its input is not token ids");
     for (uint32_t i = 0; i < model.stream_outputs.size(); i++) {
         const lw_output_info &output = model.stream_outputs[i];
         if (output.width == model.inputs[0].vocabulary && output.clock_num == output.clock_den &&

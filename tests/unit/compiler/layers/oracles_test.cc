@@ -90,13 +90,9 @@ void check_kernel(const ir::Graph &graph, const oracles::Case &fixture,
 } // namespace
 
 TEST_CASE("sgconv layers lowered to ops give what the published code gives") {
-    const auto folder = oracles::oracle_folder();
-    if (!folder) {
-        std::puts("skipped: no oracles (set LONGWAVE_SHARED to the folder that holds them)");
-        return;
-    }
-    const auto paths = oracles::list_cases(*folder, {"sgconv_op_", "sgconv_model_", "stream_sgconv"});
-    CHECK(paths.size() == 36);
+    const auto paths =
+        oracles::list_cases(oracles::oracle_folder(), {"sgconv_op_", "sgconv_model_", "stream_sgconv"});
+    CHECK(paths.size() >= 11); // those of the repository
     for (const auto &path : paths) {
         CAPTURE(path);
         auto fixture = oracles::read_case(path);
@@ -124,9 +120,7 @@ TEST_CASE("sgconv layers lowered to ops give what the published code gives") {
 }
 
 TEST_CASE("a window as long as the sequence gives the published running mean at every position") {
-    const auto folder = oracles::oracle_folder();
-    if (!folder) return;
-    for (const auto &path : oracles::list_cases(*folder, {"stream_sgconv_K2048_glu"})) {
+    for (const auto &path : oracles::list_cases(oracles::oracle_folder(), {"stream_sgconv_K2048_glu"})) {
         auto fixture = oracles::read_case(path);
         REQUIRE(fixture);
         auto model = nlohmann::json::parse(fixture->model_json);

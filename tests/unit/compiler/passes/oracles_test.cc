@@ -4,8 +4,8 @@
 #include "compiler/ir/op.h"
 #include "compiler/passes/merge_branches.h"
 #include "formats/package/package.h"
+#include "tests/oracles/oracle_package.h"
 #include "tests/unit/compiler/ir/graphs.h"
-#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -20,8 +20,7 @@ std::map<std::string, package::Tensor> tensors;
 nlohmann::json config;
 
 void load(const std::string &name) {
-    const char *shared = std::getenv("LONGWAVE_SHARED");
-    const std::string path = std::string(shared ? shared : "../shared") + "/oracles/" + name;
+    const std::string path = longwave::oracles::oracle_folder() + "/" + name;
     config = nlohmann::json::parse(std::ifstream(path + ".json")).at("config");
     auto read = package::read_safetensors(path + ".safetensors");
     REQUIRE_MESSAGE(read, read.status().message());

@@ -1,0 +1,29 @@
+// What to type instead of a command line that is not understood.
+#pragma once
+#include "tools/cli/command_line/description.h"
+#include <string>
+
+namespace longwave::cli {
+
+// A first word that is no command. `meant`: the one it resembles, or empty.
+std::string unknown_command_text(const std::string &word, const std::string &meant);
+
+// "--sream": "--sream: unknown option; did you mean --stream?". `program`: other commands may have it.
+std::string unknown_option(const std::string &typed, const CommandDescription &command,
+                           const CommandDescription &program);
+
+// A word that no argument takes. `missing`: a required option that was left out, or empty.
+std::string unexpected_argument(const std::string &word, const std::string &missing,
+                                const CommandDescription &command, const std::string &program);
+
+// `name`: an argument or an option that must be given.
+std::string missing_argument(const std::string &name, const CommandDescription &command,
+                             const std::string &program);
+
+// "--limit": "--limit: needs a value: --limit NUMBER".
+std::string missing_value(const std::string &name, const CommandDescription &command);
+
+// `typed` is none of the choices.
+std::string unknown_choice(const std::string &typed, const std::vector<std::string> &choices);
+
+} // namespace longwave::cli
