@@ -54,8 +54,11 @@ uint32_t wanted_ticks(const ir::Graph &graph) {
 uint32_t golden_ticks(const ir::Graph &graph, const EntryPlan &plan) {
     const uint32_t wanted = wanted_ticks(graph);
     if (plan.kind == EntryPlan::Kind::run) return std::max(plan.least, std::min(plan.block, wanted));
-    uint32_t span = plan.block * plan.period;
-    return (wanted + span - 1) / span * span;
+    // In whole periods of its steps, unless these are very long.
+    constexpr uint64_t most_span = 1 << 20;
+    uint64_t span = uint64_t{plan.block} * plan.period;
+    if (span > most_span) span = plan.block;
+    return static_cast<uint32_t>((wanted + span - 1) / span * span);
 }
 
 bool prime(uint32_t n) {
@@ -267,6 +270,13 @@ Status GoldenVectors::add_long(const ir::Graph &graph, const EntryPlan &plan, co
     }
     vectors_.push_back(std::move(golden));
     return Status::ok();
+}
+
+uint64_t GoldenVectors::longest(const ir::Graph &graph, const EntryPlan &plan) const {
+    if (plan.window) return plan.window;
+    const uint32_t brief = golden_ticks(graph, plan), rest = long_ticks(graph, plan, brief);
+    // A long reference may serve the stream as well (add_long).
+    return std::max<uint64_t>(brief, rest ? std::max<uint64_t>(rest, std::min<uint64_t>(static_cast<uint64_t>(all_lags()), 2 * uint64_t{rest})) : 0);
 }
 
 uint32_t GoldenVectors::ticks(uint16_t entry) const {

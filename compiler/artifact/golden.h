@@ -48,6 +48,9 @@ public:
     Status again_in_fp16(uint16_t of, uint16_t entry, const ir::Graph &graph,
                            const std::set<ir::ValueId> &halves, uint32_t between);
 
+    // Input ticks of the longest reference that the vectors of an entry need.
+    uint64_t longest(const ir::Graph &graph, const EntryPlan &plan) const;
+
     // Input ticks of the longest vector of the entry; it exercises the lags below.
     uint32_t ticks(uint16_t entry) const;
 

@@ -198,6 +198,7 @@ ordered_json layers(const ReportInputs &in) {
                                 {"next_best", report.choice.runner_up},
                                 {"predicted_ns", report.choice.cost},
                                 {"elements", report.elements}};
+            if (!report.choice.refused.empty()) choice["not_possible"] = report.choice.refused;
             for (const auto &[name, value] : report.choice.decisions.list()) choice[name] = value;
             package::list_in(entry, "algorithms").push_back(std::move(choice));
         }

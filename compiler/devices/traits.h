@@ -46,6 +46,7 @@ struct Traits {
     bool forced_algorithms = true;   // --convolution applies
     bool skip_masks = true;          // kernels leave out work that nobody wants
     bool integer_products = true;    // kernels multiply int8 weights by rows that they round to int16
+    bool longer_transforms = true;   // blocks of a stream may have a transform that is longer than they are
     bool position_vectorized = true; // kernels for few channels use vectors over positions
     uint64_t workgroup_bytes = no_limit; // memory that the threads of one call share
 

@@ -16,6 +16,7 @@ Traits vulkan(const targets::Target &target) {
             .forced_algorithms = false,
             .skip_masks = false,
             .integer_products = false,
+            .longer_transforms = false,
             .position_vectorized = false,
             .workgroup_bytes = static_cast<uint64_t>(target.shared_bytes),
             .row_alignment = 64,

@@ -1,6 +1,7 @@
 #include "compiler/driver/check_options.h"
 #include "compiler/ir/op.h"
 #include "compiler/plan/choose.h"
+#include "formats/artifact/rules.h"
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -21,8 +22,6 @@ Expected<bool> find_byte_activations(const std::string &name) {
         return Status::usage(fmt::format("unknown activations \"{}\": expected int16 or int8", name));
     return name == "int8";
 }
-
-constexpr size_t most_lengths = 64;
 
 Status check_storage(const Options &options, const devices::Traits *device) {
     if (options.gpu_storage == "f32") return Status::ok();
@@ -50,8 +49,6 @@ Status check_lengths(const Options &options) {
     const auto twice = std::adjacent_find(all.begin(), all.end());
     if (all.front() == 0) return Status::usage("--length: one of several lengths is 0");
     if (twice != all.end()) return Status::usage(fmt::format("--length: {} is given twice", *twice));
-    if (all.size() > most_lengths)
-        return Status::usage(fmt::format("--length: at most {} lengths, found {}", most_lengths, all.size()));
     if (!options.whole)
         return Status::usage("--length has several lengths of offline runs, which --no-whole leaves out");
     return Status::ok();
@@ -67,6 +64,19 @@ Status check_window_options(const Options &options) {
     return Status::ok();
 }
 
+// The format has a limit of entries (V6). Both devices have those of every block and length.
+Status check_entries(const Options &options, const devices::Traits *device) {
+    const size_t devices = device ? 2 : 1, streams = artifact::cap::streams / devices,
+                 lengths = (artifact::cap::entries - artifact::cap::streams) / devices - 1;
+    if (options.blocks.size() > streams)
+        return Status::usage(fmt::format("--blocks: at most {} blocks{}, found {}: compile the others into another file",
+                                         streams, device ? " with a GPU target" : "", options.blocks.size()));
+    if (options.further_lengths.size() + 1 > lengths)
+        return Status::usage(fmt::format("--length: at most {} lengths{}, found {}", lengths,
+                                         device ? " with a GPU target" : "", options.further_lengths.size() + 1));
+    return Status::ok();
+}
+
 } // namespace
 
 std::vector<std::string> algorithm_names() { return ir::algorithm_names(); }
@@ -78,6 +88,7 @@ Expected<Request> check_options(const Options &options) {
     Request request;
     LW_ASSIGN(request.targets, find_targets(options.targets, *options.devices));
     LW_TRY(check_storage(options, request.targets.device));
+    LW_TRY(check_entries(options, request.targets.device));
     LW_ASSIGN(request.tuning, parse_tuning(options.tuning, options.tuning_name, request.targets.cpus));
     LW_ASSIGN(request.weights, find_weights(options.weights));
     LW_ASSIGN(request.byte_activations, find_byte_activations(options.activations));

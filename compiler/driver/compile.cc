@@ -10,6 +10,7 @@
 #include "compiler/driver/entry_vectors.h"
 #include "compiler/driver/graphs.h"
 #include "compiler/driver/passes.h"
+#include "compiler/driver/peak_memory.h"
 #include "compiler/ops/support/parallel.h"
 #include "compiler/plan/fp16_storage.h"
 
@@ -72,6 +73,10 @@ Expected<CompiledPieces> compile_pieces(package::Package package, const Options 
     store_fp16(plans.entries, on_device.capabilities, options);
     for (const EntryPlan &entry : plans.entries) passes.dump_plan("plan_memory", entry);
     LW_TRY(passes.check_dump_name());
+    const LookBack reach = look_back(model.offline);
+    GoldenVectors golden(reach, longest_block(plans.entries), ir::workers_for(options.jobs));
+    const PeakMemory peak = peak_memory(plans, golden, options, request.targets.cpus.size());
+    LW_TRY(check_memory(peak, options));
 
     // ---- compile
     const Specs specs = unique_specs(plans.entries);
@@ -85,8 +90,6 @@ Expected<CompiledPieces> compile_pieces(package::Package package, const Options 
         }));
 
     // ---- check: reference inputs and outputs that `verify` recomputes
-    const LookBack reach = look_back(model.offline);
-    GoldenVectors golden(reach, longest_block(plans.entries), ir::workers_for(options.jobs));
     LW_ASSIGN(const auto changes, passes.timed("golden_vectors", [&] {
         return add_vectors(golden, plans, model.exact, !model.stored.empty(),
                            options.whole || options.window);
@@ -118,6 +121,7 @@ Expected<CompiledPieces> compile_pieces(package::Package package, const Options 
     if (!code.no_cache.empty()) report["build"]["no_cache"] = code.no_cache;
     report["artifact_bytes"] = result.artifact.size();
     report["open_bytes"] = result.artifact.memory_needed();
+    report["compile_bytes"] = peak.bytes();
     result.report = report.dump(2);
     return result;
 }

@@ -112,10 +112,8 @@ public:
     };
     virtual Place memory(const std::string &name, Elem elem, const std::vector<uint32_t> &dims,
                          Life life = Life::past) = 0;
-    // Where an input's rows lie, for further steps: all rows of an offline run or block. `period`
-    // rows instead: a stream's step that fires once in `period` rows reads the period `ago` before
-    // the present one.
-    virtual Place rows_at(size_t input, uint32_t period = 0, uint32_t ago = 0) const = 0;
+    // Where an input's rows lie, for further steps: all rows of an offline run or block.
+    virtual Place rows_at(size_t input) const = 0;
 
     // ---- cost ----
     // The predicted time of this call in ns, for the report.

@@ -40,7 +40,7 @@ Expected<Choice> choose(const ir::PlanContext &context, const std::string &force
         return a.estimate.cost < b.estimate.cost;
     });
     const Candidate &best = candidates[0];
-    Choice choice{.algorithm = best.algorithm, .decisions = best.estimate.decisions, .cost = best.estimate.cost};
+    Choice choice{.algorithm = best.algorithm, .decisions = best.estimate.decisions, .cost = best.estimate.cost, .refused = reasons};
     if (candidates.size() > 1)
         choice.runner_up = fmt::format("{}, +{:.0f} %", candidates[1].algorithm->name,
                                        100 * (candidates[1].estimate.cost / choice.cost - 1));

@@ -10,6 +10,7 @@ struct Choice {
     ir::Decisions decisions;
     double cost = 0;       // ns an output element
     std::string runner_up; // "direct, +38 %"; empty when nothing else applies
+    std::string refused;   // "nonuniform: why; …": those that do not apply
 };
 
 // `force` names an algorithm or is empty. It has no effect where the device has no kernel of that

@@ -54,6 +54,9 @@ struct Options {
     bool whole = true; // also compile the run entries
     std::string kgen;  // path of longwave-kgen
     std::string cache; // kernel cache folder; empty: the user's cache folder
+    // Most memory that the compile and a check behind it may take, as far as the plans tell; 0: any.
+    uint64_t memory = 0;
+    bool checks = false; // the caller runs every stream of the artifact afterwards
     unsigned jobs = 0; // processes and threads at a time; 0: number of CPUs
     std::string weights =
         "float32"; // of products: float32, bf16, int8 or int4 (schedules/contract/weight_formats.h)

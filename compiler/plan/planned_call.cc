@@ -123,17 +123,6 @@ void PlannedCall::valid_rows(size_t input) {
     rows_scalar(Scalar::Kind::length, input, planner_.input_of(node.inputs[input]));
 }
 
-Place PlannedCall::rows_at(size_t input, uint32_t period, uint32_t ago) const {
-    if (period == 0) return rows_place(node.inputs[input]);
-    const Stored &s = planner_.stored(node.inputs[input]);
-    const uint32_t slots = s.ring / period;
-    return {.buffer = s.buffer,
-            .slot_bytes = uint64_t{period} * s.row_bytes,
-            .tile_bytes = channel_bytes_,
-            .slots = slots,
-            .slot_add = slots - ago};
-}
-
 void PlannedCall::epilogue(const std::string &op, Place rows) {
     package::list_in(spec_, "epilogue").push_back({{"op", op}});
     operands_.push_back(rows);

@@ -50,7 +50,7 @@ public:
     Place stored(const std::string &name, Packed packed) override;
     Place derived(const std::string &key, Elem elem, const std::vector<uint32_t> &dims, bool *fresh) override;
     Place memory(const std::string &name, Elem elem, const std::vector<uint32_t> &dims, Life life) override;
-    Place rows_at(size_t input, uint32_t period, uint32_t ago) const override;
+    Place rows_at(size_t input) const override { return rows_place(node.inputs[input]); }
 
     void cost(double ns) override { cost_ = ns; }
     std::vector<double> load(uint32_t blocks) const override;

@@ -1,6 +1,7 @@
 #include "compiler/plan/stream_family.h"
 #include "compiler/ir/op.h"
 #include "compiler/plan/rounding.h"
+#include "formats/artifact/rules.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <numeric>
@@ -29,19 +30,39 @@ std::pair<std::string, std::string> field_name(const ir::Graph &graph, ir::Value
 // What all entries together want of the ring of a value.
 struct Wanted {
     bool ring = false;
-    uint32_t history = 0, rows = 1, multiple = 1;
+    uint32_t history = 0, rows = 1;
+    uint64_t multiple = 1;
     Demand saved; // needs, keeps and name
+
+    // What it holds. Pushed samples may run ahead by a block while the runtime rebuilds caches from the
+    // rows before the last complete block.
+    uint64_t needed(size_t entries) const {
+        return uint64_t{history} + (entries > 1 && history > 0 ? 2 : 1) * uint64_t{rows};
+    }
+    // In whole blocks of every entry.
+    uint64_t ring_rows(size_t entries) const {
+        return (needed(entries) + multiple - 1) / multiple * multiple;
+    }
 };
 
-Wanted wanted_of(const ir::Graph &graph, const std::vector<EntryPlanner> &planners, ir::ValueId v) {
+// The least common multiple, as far as any memory reaches.
+uint64_t common_multiple(uint64_t a, uint64_t b) {
+    constexpr uint64_t most = uint64_t{1} << 40;
+    return std::min(most, a / std::gcd(a, b) * b);
+}
+
+using Entries = std::vector<const EntryPlanner *>;
+
+Wanted wanted_of(const ir::Graph &graph, const Entries &planners, ir::ValueId v) {
     // Pushed samples wait in the ring of their input until a block is complete.
     Wanted wanted{.ring = graph.values[v].kind == ir::Value::Kind::input};
-    for (const EntryPlanner &planner : planners) {
+    for (const EntryPlanner *entry : planners) {
+        const EntryPlanner &planner = *entry;
         const Demand &d = planner.demands()[v];
         wanted.ring = wanted.ring || round_up(d.history + d.rows, d.multiple) > planner.rows_of(v);
         wanted.history = std::max(wanted.history, d.history);
         wanted.rows = std::max(wanted.rows, d.rows);
-        wanted.multiple = std::lcm(wanted.multiple, d.multiple);
+        wanted.multiple = common_multiple(wanted.multiple, d.multiple);
         wanted.saved.needs = std::max(wanted.saved.needs, d.needs);
         wanted.saved.keeps = std::max(wanted.saved.keeps, d.keeps);
         if (wanted.saved.name.empty()) wanted.saved.layer = d.layer, wanted.saved.name = d.name;
@@ -50,20 +71,16 @@ Wanted wanted_of(const ir::Graph &graph, const std::vector<EntryPlanner> &planne
 }
 
 // The rings of inputs, and of values of which any entry needs rows from before its own block.
-std::vector<Ring> lay_out_rings(const ir::Graph &graph, const std::vector<EntryPlanner> &planners,
-                                StateRecord &record) {
+std::vector<Ring> lay_out_rings(const ir::Graph &graph, const Entries &planners, StateRecord &record) {
     std::vector<Ring> rings(graph.values.size());
     std::set<std::string> taken;
     for (ir::ValueId v = 0; v < graph.values.size(); v++) {
-        if (graph.constant(v) || !planners[0].stores(v)) continue;
+        if (graph.constant(v) || !planners[0]->stores(v)) continue;
         const Wanted wanted = wanted_of(graph, planners, v);
         if (!wanted.ring) continue;
-        // Pushed samples may run ahead by a block while the runtime rebuilds caches from the rows
-        // before the last complete block.
-        const uint32_t ahead = planners.size() > 1 && wanted.history > 0 ? 2 * wanted.rows : wanted.rows;
         const ir::Type &type = graph.type(v);
         const auto [layer, name] = field_name(graph, v, wanted.saved, taken);
-        rings[v].rows = round_up(wanted.history + ahead, wanted.multiple);
+        rings[v].rows = static_cast<uint32_t>(wanted.ring_rows(planners.size())); // check_rings
         rings[v].field = record.history({.layer = layer,
                                          .name = name,
                                          .elem = type.elem,
@@ -73,6 +90,71 @@ std::vector<Ring> lay_out_rings(const ir::Graph &graph, const std::vector<EntryP
                                          .keeps = wanted.saved.keeps});
     }
     return rings;
+}
+
+// Bytes of all rings, and what they would take without whole blocks.
+struct RingBytes {
+    uint64_t taken = 0, needed = 0;
+    bool fit() const {
+        constexpr uint64_t factor = 4, always = 1 << 20;
+        return taken <= factor * needed + always;
+    }
+};
+
+RingBytes ring_bytes(const ir::Graph &graph, const Entries &planners) {
+    RingBytes bytes;
+    for (ir::ValueId v = 0; v < graph.values.size(); v++) {
+        if (graph.constant(v) || !planners[0]->stores(v)) continue;
+        const Wanted wanted = wanted_of(graph, planners, v);
+        if (!wanted.ring) continue;
+        const ir::Type &type = graph.type(v);
+        const uint64_t row = uint64_t{type.row()} * bytes_of(type.elem);
+        bytes.taken += wanted.ring_rows(planners.size()) * row;
+        bytes.needed += wanted.needed(planners.size()) * row;
+    }
+    return bytes;
+}
+
+std::string megabytes(uint64_t bytes) { return fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6); }
+
+// A ring is a whole number of blocks of every entry. Blocks without small common multiples would make
+// it longer than any memory.
+Status check_rings(const ir::Graph &graph, const Entries &planners, const std::vector<uint32_t> &blocks) {
+    const RingBytes all = ring_bytes(graph, planners);
+    if (all.fit()) return Status::ok();
+    const std::string size =
+        fmt::format("--blocks {}: the state of a stream takes {} where {} would do, because its rings hold "
+                    "whole blocks of every entry",
+                    fmt::join(blocks, ","), megabytes(all.taken), megabytes(all.needed));
+    if (blocks.size() == 1)
+        return Status::usage(
+            fmt::format("{}, and whole hops of every layer: choose a shorter or a rounder block", size));
+    std::vector<uint32_t> together, others;
+    for (const uint32_t block : blocks) {
+        together.push_back(block);
+        Entries some;
+        for (size_t i = 0; i < planners.size(); i++)
+            if (std::count(together.begin(), together.end(), blocks[i % blocks.size()]))
+                some.push_back(planners[i]);
+        if (ring_bytes(graph, some).fit()) continue;
+        together.pop_back();
+        others.push_back(block);
+    }
+    return Status::usage(fmt::format("{}. {} does not go with {}: compile it into another file, or choose "
+                                     "blocks of which each divides the next",
+                                     size, fmt::join(others, ","), fmt::join(together, ",")));
+}
+
+// The steps of an entry fire in turns. Rows of coprime hops come together after very many blocks only.
+Status check_period(const EntryPlan &entry, uint32_t natural) {
+    uint64_t period = 1;
+    for (const auto *steps : {&entry.steps, &entry.rebuild})
+        for (const Step &step : *steps) period = common_multiple(period, step.period);
+    for (const OutputPort &port : entry.outputs) period = common_multiple(period, port.period);
+    if (period <= artifact::cap::period) return Status::ok();
+    return Status::usage(fmt::format("--blocks {}: the hops of its layers come together every {} blocks, at most {} "
+                                     "are possible; choose a multiple of {}, or a larger part of it",
+                                     entry.block, period, artifact::cap::period, natural));
 }
 
 } // namespace
@@ -96,12 +178,16 @@ Expected<StreamFamily> plan_streams(const ir::Graph &graph, const std::vector<ui
             planners.emplace_back(graph, options, storage, family.record);
             LW_TRY(planners.back().survey());
         }
-    const std::vector<Ring> rings = lay_out_rings(graph, planners, family.record);
+    Entries surveyed;
+    for (const EntryPlanner &planner : planners) surveyed.push_back(&planner);
+    LW_TRY(check_rings(graph, surveyed, blocks));
+    const std::vector<Ring> rings = lay_out_rings(graph, surveyed, family.record);
     // Every planner has its part in the rings. A draft needs the calls of the last device alone.
     const size_t first = draft ? entries - blocks.size() : 0;
     for (size_t i = first; i < entries; i++) {
         EntryPlanner &planner = planners[i];
         LW_ASSIGN(EntryPlan entry, planner.plan(rings));
+        LW_TRY(check_period(entry, natural_block(graph)));
         for (const AlgorithmReport &report : planner.algorithms())
             family.algorithms.emplace_back(entry.name(), report);
         family.refused.insert(planner.refused().begin(), planner.refused().end());

@@ -50,9 +50,8 @@ Broken v18_values(const Subject &s) {
             return broken(18, "error limit of a golden vector is not in (0, 1]: vector", g);
     for (uint32_t i = 0; i < plan.inputs()->size(); ++i) {
         const fb::Input &input = *plan.inputs()->Get(i);
-        if (input.kind() == fb::InputKind::audio &&
-            (input.sample_rate() < 1 || input.sample_rate() > 10000000))
-            return broken(18, "sample rate of an audio input: input, rate", i, input.sample_rate());
+        if ((input.kind() == fb::InputKind::audio && input.sample_rate() < 1) || input.sample_rate() > 10000000)
+            return broken(18, "sample rate of an input: input, rate", i, input.sample_rate());
         if (input.kind() == fb::InputKind::tokens &&
             (input.vocabulary() < 1 || input.vocabulary() > 0x7fffffff || input.width() != 1))
             return broken(18, "vocabulary or width of a token input: input, vocabulary", i,

@@ -50,7 +50,12 @@ Input read_input(const json &object, const std::string &path, Problems &problems
     for (const auto &k : forms) {
         if (kind != k.name) continue;
         input.kind = k.kind;
-        only_keys(object, {"name", "kind", k.key}, path, problems);
+        // Rows of features may be samples: of several channels, or of a signal that is no audio.
+        const bool may_have_rate = k.kind == Input::Kind::features;
+        only_keys(object, {"name", "kind", k.key, may_have_rate ? "sample_rate" : k.key}, path, problems);
+        if (may_have_rate && object.contains("sample_rate") &&
+            integer_in(object["sample_rate"], 1, max_rate, member(path, "sample_rate"), problems))
+            input.sample_rate = object["sample_rate"];
         if (!object.contains(k.key))
             problems.add(member(path, k.key), std::string("this key (") + k.name + " needs it)",
                          "no such key");

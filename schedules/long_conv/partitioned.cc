@@ -1,6 +1,7 @@
 // long_conv_partitioned: one block of a long causal convolution: transform of the block,
 // multiply-accumulate with the spectra of all partitions of the kernel over a ring of past spectra,
-// transform back. The right-angle form needs no zero padding: y = Re z + Im of the previous z.
+// transform back. The right-angle form needs no zero padding: y = Re z + Im of the previous z. Where
+// the transform is longer than the block, the last of Re z belong to the tail as well.
 #include "schedules/contract/twiddles.h"
 #include "schedules/halide/registry.h"
 #include "schedules/long_conv/spectra_product.h"
@@ -11,27 +12,28 @@ namespace longwave::schedules {
 using namespace Halide;
 
 static void build_long_conv_partitioned(KernelBuilder &k) {
-    const int block = k.params.integer("block", 4, 1 << 20),
+    const int block = k.params.integer("block", 1, 1 << 20),
+              length = k.params.integer_or("length", block, 4, 1 << 20),
               partitions = k.params.integer("partitions", 1, 1 << 16);
     const int copies = k.params.integer_or("copies", 1, 1, 64),
               channels = k.params.integer("channels", 1, 1 << 20);
-    k.params.require(!right_angle_radices(static_cast<uint32_t>(block)).empty(),
-                     "'block' must be a product of 2, 3 and 5");
+    k.params.require(block <= length && !right_angle_radices(static_cast<uint32_t>(length)).empty(),
+                     "'length' must be a product of 2, 3 and 5, at least 'block'");
     const int row = static_cast<int>(pad(channels)), tile = std::min(row, 16);
     const Shape y_shape = {{extent(tile), 1}, {extent(copies), row}, {extent(block), copies * row}};
     const Shape tail_shape = dense({tile, copies, block});
 
     ImageParam u = k.input("u", {{extent(tile), 1}, {extent(block), row}});
-    ImageParam past = k.input("past", dense({tile, 2, partitions, block}));
+    ImageParam past = k.input("past", dense({tile, 2, partitions, length}));
     ImageParam tail = k.input("tail", tail_shape);
-    ImageParam spectrum = k.weight("spectrum", dense({tile, 2, partitions, block, copies}));
-    ImageParam table = k.weight("twiddles", dense({2 * (block - 1)}));
+    ImageParam spectrum = k.weight("spectrum", dense({tile, 2, partitions, length, copies}));
+    ImageParam table = k.weight("twiddles", dense({2 * (length - 1)}));
     const KernelBuilder::Epilogue epilogue = k.tile_epilogue(y_shape, channels);
     const Expr slot = k.scalar("slot", partitions - 1);
 
-    const RightAngle transform(block, Float(32), [&](Expr i) { return Expr(table(i)); });
+    const RightAngle transform(length, Float(32), [&](Expr i) { return Expr(table(i)); });
     const TransformPasses passes(transform);
-    const TransformStructure structure = transform_structure(k, block, tile);
+    const TransformStructure structure = transform_structure(k, length, tile);
     const int vec = structure.vec, levels = passes.levels();
     Var v("v"), part("part"), p("p"), m("m"), n("n"), vo("vo");
 
@@ -49,14 +51,13 @@ static void build_long_conv_partitioned(KernelBuilder &k) {
     passes.forward(input, first == levels ? to_newest : to_a, 0, first, block);
     for (int level = first; level < levels; level++)
         passes.forward(read_buffer(a), level == levels - 1 ? to_newest : to_a, level, 1, block);
-    if (levels > first) keep_buffer(a, vec, block, newest, vo);
+    if (levels > first) keep_buffer(a, vec, length, newest, vo);
 
     // 2. The sum over all partitions.
-    const Func z = product_of_spectra({past, spectrum, slot, tile, block, partitions, vec}, newest);
+    const Func z = product_of_spectra({past, spectrum, slot, tile, length, partitions, vec}, newest);
 
     // 3. Back; the imaginary part waits for the next block.
-    Func y("y"), b = transform_buffer("b", {v, part, p, m});
-    y(v, m, n) = Tuple(undef<float>(), undef<float>());
+    Func y("y"), b = transform_buffer("b", {v, part, p, m}), c = transform_buffer("c", {v, part, p, m});
     const Writer to_b = write_buffer(b, vec);
     const Writer to_y = [=](const std::vector<Expr> &at, const std::vector<Complex> &x,
                             const std::vector<RVar> &loops) mutable {
@@ -66,13 +67,23 @@ static void build_long_conv_partitioned(KernelBuilder &k) {
     };
     Reader from = read_buffer(z, {m});
     for (int level = levels - 1; level >= first; level--) {
-        passes.inverse(from, to_b, level, 1, block);
+        passes.inverse(from, to_b, level, 1, length);
         from = read_buffer(b, {m});
     }
-    passes.inverse(from, to_y, 0, first, block);
-    keep_buffer(z, tile, block, y, m);
-    if (levels > first) keep_buffer(b, vec, block, y, vo);
-    k.output(newest, {{extent(tile), 1}, {2, tile}, {extent(block), 2 * tile * partitions}});
+    if (length == block) {
+        y(v, m, n) = Tuple(undef<float>(), undef<float>());
+        passes.inverse(from, to_y, 0, first, block);
+    } else {
+        passes.inverse(from, write_buffer(c, vec), 0, first, length);
+        define_shorter_rows(y, {block, length, vec}, c, vo,
+                            [=](const Expr &value, const std::vector<Expr> &at) {
+                                return epilogue(value + tail(at), at);
+                            });
+        keep_buffer(c, vec, length, y, vo);
+    }
+    keep_buffer(z, tile, length, y, m);
+    if (levels > first) keep_buffer(b, vec, length, y, vo);
+    k.output(newest, {{extent(tile), 1}, {2, tile}, {extent(length), 2 * tile * partitions}});
     // Not in place: then all points of a group are kept until the last old tail is read, which
     // costs AVX2 (16 registers) 10 to 30 %.
     k.outputs(y, {{"y", y_shape}, {"tail_out", tail_shape}});

@@ -28,18 +28,20 @@ struct Tile {
 
 // Levels first … last − 1 of the transform.
 struct Part : Tile {
-    int first, last;
+    int first, last, rows; // of the block; zeros follow up to `length`
     ImageParam table;
     RightAngle transform;
     TransformPasses passes;
     TransformStructure structure;
     explicit Part(KernelBuilder &k)
         : Tile(k), first(k.params.integer("first", 0, 32)), last(k.params.integer("last", 1, 32)),
+          rows(k.params.integer_or("rows", length, 1, 1 << 20)),
           table(k.weight("twiddles", dense({2 * (length - 1)}))),
           transform(length, Float(32), [t = table](const Expr &i) { return Expr(t(i)); }), passes(transform),
           structure(transform_structure(k, length, tile)) {
         k.params.require(first < last && last <= passes.levels(),
                          "'first' … 'last' must be levels of the transform");
+        k.params.require(rows <= length, "'rows' must be within 'length'");
     }
     Part(const Part &) = delete;
     // Levels of the pass that begins with the first one.
@@ -55,7 +57,7 @@ static void build_long_conv_forward(KernelBuilder &k) {
     Var v("v"), part("part"), p("p"), vo("vo");
     Reader in;
     if (t.first == 0) {
-        ImageParam u = k.input("u", {{extent(t.tile), 1}, {extent(t.length), t.row}});
+        ImageParam u = k.input("u", {{extent(t.tile), 1}, {extent(t.rows), t.row}});
         in = [=](const Expr &position) { return Complex{u(v, position), Expr()}; };
     } else {
         ImageParam x = k.input("x", dense({t.tile, 2, t.length}));
@@ -69,7 +71,7 @@ static void build_long_conv_forward(KernelBuilder &k) {
         schedule_output(out, vec, loops, {}, vo);
     };
     const int next = t.first + t.leading();
-    t.passes.forward(in, next == t.last ? to_out : to_a, t.first, t.leading(), t.length);
+    t.passes.forward(in, next == t.last ? to_out : to_a, t.first, t.leading(), t.rows);
     for (int level = next; level < t.last; level++)
         t.passes.forward(read_buffer(a), level == t.last - 1 ? to_out : to_a, level, 1, t.length);
     if (next < t.last) keep_buffer(a, vec, t.length, out, vo);
@@ -157,13 +159,14 @@ static void build_long_conv_inverse(KernelBuilder &k) {
     const Part t(k);
     const int vec = t.structure.vec;
     const Shape waiting = dense({t.tile, 2, t.length, t.copies}),
-                tail_shape = dense({t.tile, t.copies, t.length});
+                tail_shape = dense({t.tile, t.copies, t.rows});
     Var v("v"), part("part"), p("p"), m("m"), n("n"), vo("vo");
     ImageParam z = k.input("z", waiting), tail;
     if (t.first == 0) tail = k.input("tail", tail_shape);
     Reader from = [=](const Expr &position) { return Complex{z(v, 0, position, m), z(v, 1, position, m)}; };
     Func out = transform_buffer("out", {v, part, p, m}), b = transform_buffer("b", {v, part, p, m}), y("y");
-    y(v, m, n) = Tuple(undef<float>(), undef<float>());
+    const bool shorter = t.first == 0 && t.rows < t.length;
+    if (!shorter) y(v, m, n) = Tuple(undef<float>(), undef<float>());
     const Writer to_b = write_buffer(b, vec);
     const Writer to_out = [=](const std::vector<Expr> &at, const std::vector<Complex> &x,
                               const std::vector<RVar> &loops) mutable {
@@ -181,12 +184,20 @@ static void build_long_conv_inverse(KernelBuilder &k) {
         t.passes.inverse(from, to_b, level, 1, t.length);
         from = read_buffer(b, {m});
     }
-    t.passes.inverse(from, t.first == 0 ? to_y : to_out, t.first, t.leading(), t.length);
+    if (shorter) {
+        Func c = transform_buffer("c", {v, part, p, m});
+        t.passes.inverse(from, write_buffer(c, vec), 0, t.leading(), t.length);
+        define_shorter_rows(y, {t.rows, t.length, vec}, c, vo,
+                            [=](const Expr &value, const std::vector<Expr> &at) { return value + tail(at); });
+        keep_buffer(c, vec, t.length, y, vo);
+    } else {
+        t.passes.inverse(from, t.first == 0 ? to_y : to_out, t.first, t.leading(), t.length);
+    }
     const Func last = t.first == 0 ? y : out;
     if (t.last > rest) keep_buffer(b, vec, t.length, last, vo);
     if (t.first > 0) return k.output(out, waiting);
     k.outputs(y,
-              {{"y", {{extent(t.tile), 1}, {extent(t.copies), t.row}, {extent(t.length), t.copies * t.row}}},
+              {{"y", {{extent(t.tile), 1}, {extent(t.copies), t.row}, {extent(t.rows), t.copies * t.row}}},
                {"tail_out", tail_shape}});
 }
 

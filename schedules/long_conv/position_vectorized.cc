@@ -11,16 +11,18 @@ using namespace Halide;
 namespace {
 
 struct LaneShapes {
-    int block, partitions, copies, channels, added, row, width;
+    int block, length, partitions, copies, channels, added, row, width;
     explicit LaneShapes(KernelBuilder &k)
-        : block(k.params.integer("block", 16, 1 << 20)),
+        : block(k.params.integer("block", 1, 1 << 20)),
+          length(k.params.integer_or("length", block, 16, 1 << 20)),
           partitions(k.params.integer("partitions", 1, 1 << 16)),
           copies(k.params.integer_or("copies", 1, 1, 64)), channels(k.params.integer("channels", 1, 15)),
           added(k.params.integer_or("added", 0, 0, 1 << 24)),
           row(static_cast<int>(pad(static_cast<uint32_t>(channels)))),
           width(channels == 1 ? static_cast<int>(pad(static_cast<uint32_t>(copies))) : copies * row) {
-        k.params.require(block % 16 == 0 && !right_angle_radices(static_cast<uint32_t>(block)).empty(),
-                         "'block' must be a multiple of 16 and a product of 2, 3 and 5");
+        k.params.require(length % 16 == 0 && !right_angle_radices(static_cast<uint32_t>(length)).empty(),
+                         "'length' must be a multiple of 16 and a product of 2, 3 and 5");
+        k.params.require(block <= length, "'block' must be within 'length'");
     }
     Expr lane(const Expr &copy, const Expr &channel) const {
         return channels == 1 ? copy : copy * row + channel;
@@ -33,6 +35,7 @@ Func rows_of(KernelBuilder &k, const LaneShapes &s, const std::function<Expr(Exp
              int vec) {
     const Shape shape = {{extent(s.width), 1}, {extent(s.block), s.width}};
     const KernelBuilder::Epilogue epilogue = k.epilogue(shape, s.channels == 1 ? s.copies : s.channels);
+    while (vec > s.block) vec /= 2;
     Func y("y");
     Var l("l"), n("n");
     if (s.width == 1) {
@@ -40,12 +43,17 @@ Func rows_of(KernelBuilder &k, const LaneShapes &s, const std::function<Expr(Exp
         y.bound(l, 0, 1).bound(n, 0, s.block).reorder(n, l).vectorize(n, vec);
     } else {
         Func turned("turned");
-        RDom r(0, vec, 0, s.block / vec, 0, s.copies, 0, s.channels, "turn");
+        const int whole = s.block / vec, rest = s.block % vec;
+        RDom r(0, vec, 0, whole, 0, s.copies, 0, s.channels, "turn");
         const Expr at = r.y * vec + r.x;
         turned(l, n) = 0.0f;
         turned(s.lane(r.z, r.w), at) = value(at, r.z, r.w);
         turned.compute_root().bound_extent(l, s.width).bound_extent(n, s.block).vectorize(l, vec);
         turned.update().allow_race_conditions().vectorize(r.x);
+        if (rest > 0) {
+            RDom last(whole * vec, rest, 0, s.copies, 0, s.channels, "turn_rest");
+            turned(s.lane(last.y, last.z), last.x) = value(last.x, last.y, last.z);
+        }
         store(turned, int64_t{4} * s.width * s.block);
         y(l, n) = epilogue(turned(l, n), {l, n});
         y.bound(l, 0, s.width).bound(n, 0, s.block).vectorize(l, vec);
@@ -59,26 +67,34 @@ Func rows_of(KernelBuilder &k, const LaneShapes &s, const std::function<Expr(Exp
 static void build_long_conv_lanes(KernelBuilder &k) {
     const LaneShapes s(k);
     const Shape by_channel = dense({s.block, s.copies, s.channels});
-    const int vec = dividing_vector(s.block, k.target.vector_lanes);
+    const int vec = dividing_vector(s.length, k.target.vector_lanes);
 
     ImageParam u = k.input("u", {{extent(s.channels), 1}, {extent(s.block), s.row}});
-    ImageParam past = k.input("past", dense({s.block, 2, s.partitions, s.channels}));
+    ImageParam past = k.input("past", dense({s.length, 2, s.partitions, s.channels}));
     ImageParam tail = k.input("tail", by_channel), added;
+    // Rows of one element: a block of any length may begin anywhere.
     if (s.added)
-        added = k.input(
-            "added",
-            {{extent(s.block), 1}, {extent(s.copies), s.added}, {extent(s.channels), s.added * s.copies}});
-    ImageParam spectrum = k.weight("spectrum", dense({s.block, 2, s.partitions, s.copies, s.channels}));
-    const int table_size = static_cast<int>(lane_twiddles(extent(s.block)).size());
+        added = k.input("added", {{1, 1},
+                                  {extent(s.block), 1},
+                                  {extent(s.copies), s.added},
+                                  {extent(s.channels), s.added * s.copies}});
+    ImageParam spectrum = k.weight("spectrum", dense({s.length, 2, s.partitions, s.copies, s.channels}));
+    const int table_size = static_cast<int>(lane_twiddles(extent(s.length)).size());
     ImageParam table = k.weight("twiddles", dense({table_size}));
     const Expr slot = k.scalar("slot", s.partitions - 1);
-    const LaneTransform transform(s.block, vec, [&](const Expr &i) { return Expr(table(i)); });
+    const LaneTransform transform(s.length, vec, [&](const Expr &i) { return Expr(table(i)); });
     Var e("e"), n("n"), part("part"), m("m"), c("c");
 
     // THE ALGORITHM
     // 1. The transform of this block.
     std::vector<Func> forward;
     LaneTransform::Read in = [=](const Expr &at) { return Complex{u(c, at), Expr()}; };
+    Func staged("staged"); // a shorter block, and zeros
+    if (s.block < s.length) {
+        staged(n, c) = 0.0f;
+        define_positions(staged, 0, s.block, vec, [=](const Expr &at) { return std::vector{Expr(u(c, at))}; });
+        in = [=](const Expr &at) { return Complex{staged(at, c), Expr()}; };
+    }
     for (int level = 0; level < transform.levels(); level++) {
         forward.push_back(transform.forward("forward_" + std::to_string(level), in, level, {c}));
         in = read_pairs(forward.back(), {c});
@@ -90,7 +106,7 @@ static void build_long_conv_lanes(KernelBuilder &k) {
     const auto spectrum_at = [=](const Expr &bin, const Expr &q) {
         return Complex{spectrum(bin, 0, q, m, c), spectrum(bin, 1, q, m, c)};
     };
-    LaneProduct product{.bins = s.block, .partitions = s.partitions - 1};
+    LaneProduct product{.bins = s.length, .partitions = s.partitions - 1};
     product.first = [=](const Expr &bin) {
         return Complex{newest(bin, 0, c), newest(bin, 1, c)} * spectrum_at(bin, 0);
     };
@@ -111,27 +127,42 @@ static void build_long_conv_lanes(KernelBuilder &k) {
         k, s,
         [=](const Expr &at, const Expr &copy, const Expr &channel) {
             const Expr value = last(at, copy, channel)[0] + tail(at, copy, channel);
-            return s.added ? value + added(at, copy, channel) : value;
+            return s.added ? value + added(0, at, copy, channel) : value;
         },
         vec);
     Func tail_out("tail_out");
-    tail_out(n, m, c) = last(n, m, c)[1];
+    if (s.block == s.length) {
+        tail_out(n, m, c) = last(n, m, c)[1];
+        tail_out.vectorize(n, vec);
+    } else { // it begins in the real part
+        const int behind = std::min(s.length - s.block, s.block);
+        tail_out(n, m, c) = undef<float>();
+        define_positions(tail_out, 0, behind, vec,
+                         [=](const Expr &at) { return std::vector{Expr(last(at + s.block, m, c)[0])}; });
+        define_positions(tail_out, behind, s.block - behind, vec, [=](const Expr &at) {
+            return std::vector{Expr(last(at + s.block - s.length, m, c)[1])};
+        });
+    }
 
     // THE SCHEDULE
-    newest.bound(e, 0, s.block).bound(part, 0, 2).bound(c, 0, s.channels).reorder(e, part, c);
+    newest.bound(e, 0, s.length).bound(part, 0, 2).bound(c, 0, s.channels).reorder(e, part, c);
     newest.vectorize(e, vec).unroll(part);
+    if (s.block < s.length) {
+        staged.compute_at(newest, c).bound_extent(n, s.length).vectorize(n, vec);
+        store(staged, int64_t{4} * s.length);
+    }
     for (Func f : forward) {
-        f.compute_at(newest, c).bound_extent(f.args()[0], s.block);
-        store(f, int64_t{8} * s.block);
+        f.compute_at(newest, c).bound_extent(f.args()[0], s.length);
+        store(f, int64_t{8} * s.length);
     }
     last.compute_root().bound_extent(m, s.copies).bound_extent(c, s.channels);
     for (Func f : inverse) {
         if (f.name() != last.name()) f.compute_at(last, m);
-        f.bound_extent(f.args()[0], s.block);
-        store(f, int64_t{8} * s.block * (f.name() == last.name() ? s.copies * s.channels : 1));
+        f.bound_extent(f.args()[0], s.length);
+        store(f, int64_t{8} * s.length * (f.name() == last.name() ? s.copies * s.channels : 1));
     }
-    tail_out.bound(n, 0, s.block).bound(m, 0, s.copies).bound(c, 0, s.channels).vectorize(n, vec);
-    k.output(newest, {{extent(s.block), 1}, {2, s.block}, {extent(s.channels), 2 * s.block * s.partitions}});
+    tail_out.bound(n, 0, s.block).bound(m, 0, s.copies).bound(c, 0, s.channels);
+    k.output(newest, {{extent(s.length), 1}, {2, s.length}, {extent(s.channels), 2 * s.length * s.partitions}});
     k.output(tail_out, by_channel);
 }
 

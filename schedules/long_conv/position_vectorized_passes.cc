@@ -12,14 +12,15 @@ namespace {
 
 // Levels first … last − 1 of a transform of `length`.
 struct LanePart {
-    int length, first, last;
+    int length, first, last, rows; // of the block; zeros follow up to `length`
     explicit LanePart(KernelBuilder &k)
         : length(k.params.integer("length", 16, 1 << 20)), first(k.params.integer("first", 0, 32)),
-          last(k.params.integer("last", 1, 32)) {
+          last(k.params.integer("last", 1, 32)), rows(k.params.integer_or("rows", length, 1, 1 << 20)) {
         k.params.require(length % 16 == 0 && !right_angle_radices(extent(length)).empty(),
                          "'length' must be a multiple of 16 and a product of 2, 3 and 5");
         const int levels = static_cast<int>(right_angle_radices(extent(length)).size());
         k.params.require(first < last && last <= levels, "'first' … 'last' must be levels of the transform");
+        k.params.require(rows <= length, "'rows' must be within 'length'");
     }
     int vec(const KernelBuilder &k) const { return dividing_vector(length, k.target.vector_lanes); }
     LaneTransform transform(KernelBuilder &k) const {
@@ -51,10 +52,20 @@ static void build_long_conv_lanes_forward(KernelBuilder &k) {
     const int stride = k.params.integer_or("stride", 1, 1, 1 << 20); // of the samples
     k.no_epilogue();
     LaneTransform::Read in;
+    Func staged("staged"); // a shorter block, and zeros
     if (part.first == 0) {
         // Rows of one element: a channel may begin anywhere in its row.
-        ImageParam u = k.input("u", {{1, 1}, {extent(part.length), stride}});
+        ImageParam u = k.input("u", {{1, 1}, {extent(part.rows), stride}});
         in = [=](const Expr &at) { return Complex{u(0, at), Expr()}; };
+        if (part.rows < part.length) {
+            Var n("n");
+            staged(n) = 0.0f;
+            define_positions(staged, 0, part.rows, part.vec(k),
+                             [=](const Expr &at) { return std::vector{Expr(u(0, at))}; });
+            staged.compute_root().bound_extent(n, part.length).vectorize(n, part.vec(k));
+            store(staged, int64_t{4} * part.length);
+            in = [=](const Expr &at) { return Complex{staged(at), Expr()}; };
+        }
     } else {
         in = waiting(k, part.length);
     }
@@ -93,28 +104,39 @@ static void build_long_conv_lanes_inverse(KernelBuilder &k) {
     const LanePart part(k);
     k.no_epilogue();
     LaneTransform::Read in = waiting(k, part.length);
+    // Rows of one element: those of a block of any length may begin anywhere.
+    const Shape shape = {{1, 1}, {extent(part.rows), 1}};
     ImageParam tail;
-    if (part.first == 0) tail = k.input("tail", dense({part.length}));
+    if (part.first == 0) tail = k.input("tail", shape);
     const LaneTransform transform = part.transform(k);
     std::vector<Func> levels;
     for (int level = part.last - 1; level >= part.first; level--) {
         levels.push_back(transform.inverse("inverse_" + std::to_string(level), in, level, {}));
         in = read_pairs(levels.back(), {});
     }
-    if (part.first == 0) {
-        // The imaginary part waits for the next large block.
-        Func y("y");
-        Var n("n");
-        y(n) = Tuple(in(n).re + tail(n), in(n).im);
-        y.bound(n, 0, part.length).vectorize(n, part.vec(k));
-        levels.push_back(y);
+    if (part.first > 0) {
+        keep(levels, part.length);
+        return k.outputs(levels.back(),
+                         {{"re_out", dense({part.length})}, {"im_out", dense({part.length})}});
     }
+    // What lies behind the last row waits for the next large block: the rest of the real part, if the
+    // transform is longer than the block, and the imaginary part.
+    const int vec = part.vec(k), behind = std::min(part.length - part.rows, part.rows);
+    Func y("y");
+    Var n("n"), one("one");
+    y(one, n) = Tuple(undef<float>(), undef<float>());
+    define_positions(
+        y, 0, behind, vec,
+        [=](const Expr &at) { return std::vector{in(at).re + tail(0, at), in(at + part.rows).re}; }, 1);
+    define_positions(
+        y, behind, part.rows - behind, vec,
+        [=](const Expr &at) {
+            return std::vector{in(at).re + tail(0, at), in(at + part.rows - part.length).im};
+        },
+        1);
+    levels.push_back(y);
     keep(levels, part.length);
-    k.outputs(levels.back(), part.first == 0
-                                 ? std::vector<KernelBuilder::Output>{{"y", dense({part.length})},
-                                                                      {"tail_out", dense({part.length})}}
-                                 : std::vector<KernelBuilder::Output>{{"re_out", dense({part.length})},
-                                                                      {"im_out", dense({part.length})}});
+    k.outputs(y, {{"y", shape}, {"tail_out", shape}});
 }
 
 static const Kernel long_conv_lanes_forward{"long_conv_lanes_forward", build_long_conv_lanes_forward};

@@ -175,6 +175,18 @@ void schedule_output(Func f, int vec, const std::vector<RVar> &loops, const std:
     f.update(f.num_update_definitions() - 1).split(f.args()[0], vo, vi, vec).reorder(order).vectorize(vi);
 }
 
+void define_shorter_rows(
+    Func y, const ShorterRows &s, const Func &c, Var vo,
+    const std::function<Expr(const Expr &value, const std::vector<Expr> &at)> &result) {
+    Var v("v"), m("m"), n("n"), vi("vi");
+    // Behind the last row the product goes on in the real part, and then in the imaginary part.
+    const Expr wraps = n >= s.length - s.rows;
+    const Expr at = n + s.rows - select(wraps, Expr(s.length), Expr(0)); // inside; Halide needs the clamp
+    const Expr tail = c(v, select(wraps, Expr(1), Expr(0)), clamp(at, 0, s.length - 1), m);
+    y(v, m, n) = Tuple(result(c(v, 0, n, m), {v, m, n}), tail);
+    y.bound(n, 0, s.rows).split(v, vo, vi, s.vec).reorder(vi, n, vo, m).vectorize(vi);
+}
+
 void keep_buffer(Func f, int vec, int positions, Func consumer, Var loop) {
     keep_buffer(f, vec, positions, LoopLevel(consumer, loop));
 }

@@ -69,6 +69,13 @@ Writer write_buffer(Halide::Func f, int vec);
 // before it, `vo` being the loop over the pieces.
 void schedule_output(Halide::Func f, int vec, const std::vector<Halide::RVar> &loops,
                      const std::vector<Halide::Var> &outside, Halide::Var vo);
+// The rows of a block that is shorter than its transform, and their tail, from all points `c` of the
+// product: y(lane, copy, row) = (result(real part, row), what the next block adds), and its schedule.
+struct ShorterRows {
+    int rows, length, vec;
+};
+void define_shorter_rows(Halide::Func y, const ShorterRows &s, const Halide::Func &c, Halide::Var vo,
+                         const std::function<Halide::Expr(const Halide::Expr &value, const std::vector<Halide::Expr> &at)> &result);
 // Storage of a buffer: `positions` rows of `vec` lanes, kept for one iteration of `loop` of
 // `consumer`.
 void keep_buffer(Halide::Func f, int vec, int positions, Halide::Func consumer, Halide::Var loop);

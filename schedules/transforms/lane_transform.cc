@@ -83,6 +83,28 @@ LaneTransform::Read read_pairs(Func f, const std::vector<Expr> &rest) {
     };
 }
 
+void define_positions(Func f, int first, int count, int vector_lanes,
+                      const std::function<std::vector<Expr>(const Expr &at)> &value, size_t dimension) {
+    const int whole = count / vector_lanes * vector_lanes;
+    const std::vector<Var> vars = f.args();
+    const auto define = [&](int begin, int n, int vec) {
+        if (n == 0) return;
+        RDom r(begin, n, f.name() + "_r");
+        std::vector<Expr> at(vars.begin(), vars.end());
+        at[dimension] = r;
+        const std::vector<Expr> values = value(r);
+        if (values.size() == 1) f(at) = values[0];
+        else f(at) = Tuple(values);
+        std::vector<VarOrRVar> order = {r.x};
+        for (size_t i = 0; i < vars.size(); i++)
+            if (i != dimension) order.emplace_back(vars[i]);
+        Stage stage = f.update(f.num_update_definitions() - 1).reorder(order);
+        if (vec > 1) stage.vectorize(r.x, vec);
+    };
+    define(first, whole, vector_lanes);
+    define(first + whole, count - whole, 1);
+}
+
 Func LaneProduct::define(const std::string &name, int vector_lanes, const std::vector<Var> &rest) const {
     const int vec = dividing_vector(bins, vector_lanes),
               share = divisor_at_most(bins / vec, 4) * vec; // bins whose sums are under way together

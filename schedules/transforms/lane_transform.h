@@ -47,6 +47,12 @@ private:
 // Reads a Func of pairs.
 LaneTransform::Read read_pairs(Halide::Func f, const std::vector<Halide::Expr> &rest);
 
+// One more definition of `f`, at positions first … first + count − 1 of that dimension: in vectors, and
+// the rest one by one. Whatever `value` reads is not computed inside of its loop.
+void define_positions(Halide::Func f, int first, int count, int vector_lanes,
+                      const std::function<std::vector<Halide::Expr>(const Halide::Expr &at)> &value,
+                      size_t dimension = 0);
+
 // Sums over partitions q = 0 … partitions − 1 of x(e, q)·k(e, q), for each of `bins` bins e, with
 // lanes over bins: f(e, rest…) = (real, imaginary part). `first` is the sum's first term when it is
 // none of these.

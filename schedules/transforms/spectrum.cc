@@ -14,25 +14,27 @@ namespace {
 
 // The partitions of a kernel, which are transformed one by one.
 struct Partitions {
-    int length, count, taps, copies, channels;
+    int length, count, rows, taps, copies, channels; // rows: taps of a partition, zeros behind them
     bool two_sided;
     bool by_bins; // `lanes`: [channel][copy][partition][part][bin], else [copy][bin][partition][part][lane]
 
     explicit Partitions(KernelBuilder &k)
         : length(k.params.integer("length", 4, 1 << 22)),
-          count(k.params.integer_or("partitions", 1, 1, 1 << 16)), taps(k.params.integer("taps", 1, 1 << 24)),
+          count(k.params.integer_or("partitions", 1, 1, 1 << 16)),
+          rows(k.params.integer_or("rows", length, 1, 1 << 22)), taps(k.params.integer("taps", 1, 1 << 24)),
           copies(k.params.integer_or("copies", 1, 1, 64)), channels(k.params.integer("channels", 1, 1 << 20)),
           two_sided(k.params.flag_or("two_sided", false)), by_bins(k.params.flag_or("lanes", false)) {
         k.params.require(!by_bins || channels < 16, "'lanes' is for less than 16 channels");
         k.params.require(!right_angle_radices(extent(length)).empty(),
                          "'length' must be a product of 2, 3 and 5");
-        k.params.require(int64_t{count} * length >= taps, "'partitions' of 'length' must hold all taps");
+        k.params.require(rows <= length, "'rows' must be within 'length'");
+        k.params.require(int64_t{count} * rows >= taps, "'partitions' of 'rows' must hold all taps");
         k.params.require(!two_sided || count == 1, "a two-sided kernel has one partition");
     }
     int row() const { return static_cast<int>(pad(extent(channels))); }
     int tile() const { return by_bins ? channels : std::min(row(), 16); }
     int kernels() const { return two_sided ? 2 * copies : copies; }            // rows of k
-    int points() const { return two_sided ? length : std::min(taps, length); } // that are not zero
+    int points() const { return two_sided ? length : std::min(taps, rows); } // that are not zero
     Shape shape() const {
         return by_bins ? dense({length, 2, count, copies, channels})
                        : dense({tile(), 2, count, length, copies});
@@ -74,7 +76,8 @@ void define_in_place(const KernelBuilder &k, const Partitions &p, const RightAng
     // THE ALGORITHM
     const Var v = loops.v, part = loops.part, q = loops.q, n = loops.n, m = loops.m;
     Func buffer("buffer");
-    const Complex first = point(q * p.length + n);
+    Complex first = point(q * p.rows + n);
+    if (p.rows < p.length && !p.two_sided) first.re = select(n < p.rows, first.re, cast<double>(0));
     buffer(v, n, q, m) = Tuple(first.re, first.im);
     int size = p.length;
     for (size_t level = 0; level < transform.radices().size(); level++) {

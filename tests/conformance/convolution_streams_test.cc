@@ -158,8 +158,23 @@ TEST_CASE(
     check({5, 300, {16, 160}, "partitioned"});
 }
 
-TEST_CASE("few channels: a block that is no multiple of the lanes has the form that pads channels") {
+TEST_CASE("blocks of any length: a transform that is longer than the block, of few channels and of many") {
     check({1, 3000, {30, 60}, "nonuniform"});
+    check({1, 3000, {441}, ""});
+    check({2, 2000, {63}, "nonuniform"});
+    check({3, 700, {7, 49}, "nonuniform"});
+    check({1, 1500, {1}, "nonuniform"});
+    check({16, 1500, {1, 3}, "nonuniform"});
+    check({20, 3000, {63, 441}, "nonuniform"});
+    check({17, 1200, {251}, "partitioned"});
+}
+
+TEST_CASE("entries whose large blocks have no short common multiple share one short state") {
+    const Shape shape{1, 6000, {1, 64, 80, 63}, "nonuniform"};
+    const Subject s(shape);
+    const auto report = nlohmann::json::parse(s.report);
+    CHECK(report["state_bytes"] < 4 * 4 * (6000 + 16 * 80 * 20));
+    check(shape);
 }
 
 TEST_CASE("many channels: pieces of large partitions equal the convolution, whatever the cuts and entries") {

@@ -53,16 +53,21 @@ def s4d(longwave, script):
         return error_of(run([longwave, "run", "s4d.lw", "--input", "x=@x.npy", "--expected", "logits=@logits.npy"], folder))
 
 
-def room(longwave, script):
-    """A true-stereo response: channel 2 · input + output of the file leads from an input to an output."""
+def room(longwave, script, channels):
+    """Of one channel, of two that do not meet, and true stereo: channel 2 · input + output of the file leads from an input to an output."""
     import numpy
     import scipy.signal
     import soundfile
     rng = numpy.random.default_rng(1)
-    response = rng.normal(0, 0.1, (3000, 4)) * numpy.exp(-numpy.arange(3000) / 600)[:, None]
-    x = rng.uniform(-1, 1, (5000, 2)).astype(numpy.float32)
-    y = numpy.stack([sum(scipy.signal.fftconvolve(x[:, i].astype(float), response[:, 2 * i + o])[:5000] for i in range(2))
-                     for o in range(2)], 1)
+    response = rng.normal(0, 0.1, (3000, channels)) * numpy.exp(-numpy.arange(3000) / 600)[:, None]
+    x = rng.uniform(-1, 1, (5000, min(channels, 2))).astype(numpy.float32)
+
+    def heard(i, taps):
+        return scipy.signal.fftconvolve(x[:, i].astype(float), response[:, taps])[:5000]
+    if channels == 4:
+        y = numpy.stack([sum(heard(i, 2 * i + o) for i in range(2)) for o in range(2)], 1)
+    else:
+        y = numpy.stack([heard(i, i) for i in range(channels)], 1)
     with tempfile.TemporaryDirectory() as folder:
         at = pathlib.Path(folder)
         soundfile.write(at / "room.wav", response, 48000, subtype="FLOAT")
@@ -106,6 +111,17 @@ def commands(longwave):
         for block in blocks:
             report = run(["bash", "-euo", "pipefail", "-c", f'export PATH="{programs}:$PATH"\n{block}'], folder)
     return error_of(report)
+def odd_room(script):
+    """A response that is none of these."""
+    import numpy
+    import soundfile
+    with tempfile.TemporaryDirectory() as folder:
+        soundfile.write(pathlib.Path(folder) / "room.wav", numpy.ones((8, 3)), 48000, subtype="FLOAT")
+        (pathlib.Path(folder) / "room.py").write_text(script, encoding="utf-8")
+        done = subprocess.run([sys.executable, "room.py"], cwd=folder, capture_output=True, text=True, timeout=600)
+    if done.returncode != 1 or done.stderr.strip() != "room.wav: expected 1, 2 or 4 channels, found 3":
+        sys.exit(f"three channels: {done.stderr}")
+
 
 
 def main(longwave):
@@ -117,7 +133,10 @@ def main(longwave):
     print(f"{len(of_import) + len(of_examples)} blocks are Python")
     print(f"the module of three commands is within {commands(longwave)} of PyTorch")
     print(f"the S4D example is within {s4d(longwave, the_one_with('class S4D', of_import))} of PyTorch")
-    print(f"the room is within {room(longwave, the_one_with('room.wav', of_examples))} of SciPy")
+    script = the_one_with("room.wav", of_examples)
+    for channels in (1, 2, 4):
+        print(f"the room of {channels} channels is within {room(longwave, script, channels)} of SciPy")
+    odd_room(script)
 
 
 main(str(pathlib.Path(sys.argv[1]).resolve()))

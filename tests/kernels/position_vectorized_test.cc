@@ -15,28 +15,32 @@ template <class Values> void set_table(Kernel &k, const Values &table) {
     for (size_t i = 0; i < table.size(); i++) k["twiddles"].set({static_cast<int>(i)}, table[i]);
 }
 
-std::string spectrum_spec(int length, int partitions, int taps, int copies, int channels, bool lanes) {
-    return spec("spectrum",
-                fmt::format(R"("length":{},"partitions":{},"taps":{},"copies":{},"channels":{},"lanes":{})",
-                            length, partitions, taps, copies, channels, int(lanes)));
+std::string spectrum_spec(int length, int rows, int partitions, int taps, int copies, int channels,
+                          bool lanes) {
+    return spec(
+        "spectrum",
+        fmt::format(R"("length":{},"rows":{},"partitions":{},"taps":{},"copies":{},"channels":{},"lanes":{})",
+                    length, rows, partitions, taps, copies, channels, int(lanes)));
 }
 
 struct Lanes {
     int block, partitions, taps, channels, copies = 1;
     bool added = false, relu = false;
+    int longer = 0; // length of the transform; 0: that of the block
+    int length() const { return longer ? longer : block; }
 };
 
 // A stream of blocks: the case that makes the spectrum, and the one that uses it.
 std::vector<Case> lanes(const Lanes &of) {
     auto taps = std::make_shared<Tensor>(), made = std::make_shared<Tensor>();
-    Case first{spectrum_spec(of.block, of.partitions, of.taps, of.copies, of.channels, true), [=](Kernel &k) {
-                   set_table(k, longwave::schedules::right_angle_twiddles(static_cast<uint32_t>(of.block)));
+    Case first{spectrum_spec(of.length(), of.block, of.partitions, of.taps, of.copies, of.channels, true), [=](Kernel &k) {
+                   set_table(k, longwave::schedules::right_angle_twiddles(static_cast<uint32_t>(of.length())));
                    REQUIRE(k.call() == 0);
                    *taps = k["k"], *made = k["spectrum"];
                }};
     const int added = of.added ? 4 * of.block : 0;
     const auto check = [=](Kernel &k) {
-        set_table(k, longwave::schedules::lane_twiddles(static_cast<uint32_t>(of.block)));
+        set_table(k, longwave::schedules::lane_twiddles(static_cast<uint32_t>(of.length())));
         k["spectrum"].for_each([&](const std::vector<int> &at) { k["spectrum"].set(at, made->get(at)); });
         for (const char *zero : {"past", "tail"})
             k[zero].for_each([&](const std::vector<int> &at) { k[zero].set(at, 0); });
@@ -52,7 +56,7 @@ std::vector<Case> lanes(const Lanes &of) {
             const int slot = b % of.partitions;
             k.scalar("slot") = slot;
             // `newest` is that slot of `past`, as in the runtime's memory.
-            k.prepare({{"newest", k["past"].data() + size_t{4} * 2 * of.block * slot}});
+            k.prepare({{"newest", k["past"].data() + size_t{4} * 2 * of.length() * slot}});
             REQUIRE(k.call_prepared() == 0);
             k["tail"].for_each([&](const std::vector<int> &at) { k["tail"].set(at, k["tail_out"].get(at)); });
             k["y"].for_each([&](const std::vector<int> &at) {
@@ -65,7 +69,7 @@ std::vector<Case> lanes(const Lanes &of) {
                 }
                 if (at[1] % 7) return;
                 const int t = b * of.block + at[1];
-                double sum = of.added ? k["added"].get({at[1], copy, c}) : 0;
+                double sum = of.added ? k["added"].get({0, at[1], copy, c}) : 0;
                 for (int j = 0; j <= t && j < of.taps; j++) sum += taps->get({c, copy, j}) * u[c][t - j];
                 if (of.relu) sum = std::max(sum, 0.0);
                 difference += std::pow(sum - found, 2), size += sum * sum;
@@ -77,8 +81,8 @@ std::vector<Case> lanes(const Lanes &of) {
     };
     return {first,
             {spec("long_conv_lanes",
-                  fmt::format(R"("block":{},"partitions":{},"copies":{},"channels":{},"added":{})", of.block,
-                              of.partitions, of.copies, of.channels, added),
+                  fmt::format(R"("block":{},"length":{},"partitions":{},"copies":{},"channels":{},"added":{})",
+                              of.block, of.length(), of.partitions, of.copies, of.channels, added),
                   of.relu ? R"({"op":"relu"})" : ""),
              check}};
 }
@@ -93,6 +97,8 @@ void run_lanes(const std::vector<Lanes> &list) {
 // A large partition in pieces. `tile`: lanes over so many channels; 0: over the positions of one.
 struct Pieces {
     int length, partitions, taps, tile, cut, slices, copies = 1;
+    int shorter = 0; // rows of the large block; 0: as many as the transform has points
+    int rows() const { return shorter ? shorter : length; }
 };
 
 std::vector<std::string> piece_specs(const Pieces &p) {
@@ -104,10 +110,10 @@ std::vector<std::string> piece_specs(const Pieces &p) {
     const int levels =
         static_cast<int>(longwave::schedules::right_angle_radices(static_cast<uint32_t>(p.length)).size());
     const auto part = [&](int first, int last) {
-        return fmt::format(R"({},"first":{},"last":{})", shape, first, last);
+        return fmt::format(R"({},"rows":{},"first":{},"last":{})", shape, p.rows(), first, last);
     };
     return {
-        spectrum_spec(p.length, p.partitions, p.taps, p.copies, lanes ? 1 : p.tile, lanes),
+        spectrum_spec(p.length, p.rows(), p.partitions, p.taps, p.copies, lanes ? 1 : p.tile, lanes),
         spec(name + "forward", part(0, p.cut)),
         spec(name + "forward", part(p.cut, levels)),
         spec(name + "product", fmt::format(R"({},"{}":{},"partitions":{})", shape,
@@ -185,7 +191,7 @@ void check_pieces(const Pieces &p, std::vector<Kernel> &k) {
     double difference = 0, size = 0;
     for (int b = 0; b < p.partitions + 3; b++) {
         for (int c = 0; c < tile; c++)
-            for (int n = 0; n < p.length; n++) {
+            for (int n = 0; n < p.rows(); n++) {
                 first["u"].set(u_at(c, n), tone(b, n, c));
                 u[c].push_back(first["u"].get(u_at(c, n)));
             }
@@ -209,12 +215,12 @@ void check_pieces(const Pieces &p, std::vector<Kernel> &k) {
         hand_over(last, "tail_out", last, "tail");
         for (int copy = 0; copy < p.copies; copy++)
             for (int c = 0; c < tile; c += 5)
-                for (int n = 0; n < p.length; n += 7) {
-                    const int t = b * p.length + n;
+                for (int n = 0; n < p.rows(); n += 7) {
+                    const int t = b * p.rows() + n;
                     double sum = 0;
                     for (int j = 0; j <= t && j < p.taps; j++)
                         sum += spectrum["k"].get({c, copy, j}) * u[c][t - j];
-                    const double found = lanes ? last["y"].get({n}) : last["y"].get({c, copy, n});
+                    const double found = lanes ? last["y"].get({0, n}) : last["y"].get({c, copy, n});
                     difference += std::pow(sum - found, 2), size += sum * sum;
                 }
     }
@@ -258,12 +264,26 @@ TEST_CASE("long_conv_lanes: every radix of a block, several copies, an epilogue,
     });
 }
 
+TEST_CASE("long_conv_lanes: blocks of any length, by a transform that is longer") {
+    run_lanes({
+        {.block = 441, .partitions = 3, .taps = 1300, .channels = 1, .longer = 480},
+        {.block = 63, .partitions = 4, .taps = 252, .channels = 2, .added = true, .relu = true, .longer = 64},
+        {.block = 65, .partitions = 3, .taps = 190, .channels = 3, .copies = 2, .longer = 80},
+        {.block = 17, .partitions = 3, .taps = 51, .channels = 1, .copies = 2, .added = true, .longer = 48},
+        {.block = 7, .partitions = 5, .taps = 35, .channels = 1, .longer = 16},
+        {.block = 1, .partitions = 4, .taps = 4, .channels = 2, .longer = 16},
+        {.block = 251, .partitions = 2, .taps = 500, .channels = 15, .longer = 256},
+    });
+}
+
 TEST_CASE("large partitions of one channel, level by level, equal the convolution") {
     run_pieces({
         {.length = 64, .partitions = 3, .taps = 192, .tile = 0, .cut = 1, .slices = 1},
         {.length = 512, .partitions = 2, .taps = 1000, .tile = 0, .cut = 2, .slices = 4},
         {.length = 960, .partitions = 2, .taps = 1920, .tile = 0, .cut = 2, .slices = 1},
         {.length = 1024, .partitions = 3, .taps = 3000, .tile = 0, .cut = 4, .slices = 8},
+        {.length = 480, .partitions = 3, .taps = 1323, .tile = 0, .cut = 2, .slices = 1, .shorter = 441},
+        {.length = 64, .partitions = 3, .taps = 84, .tile = 0, .cut = 1, .slices = 1, .shorter = 28},
     });
 }
 
@@ -272,6 +292,8 @@ TEST_CASE("large partitions of a tile of channels, in pieces, equal the convolut
         {.length = 64, .partitions = 3, .taps = 192, .tile = 16, .cut = 2, .slices = 2},
         {.length = 160, .partitions = 2, .taps = 300, .tile = 16, .cut = 2, .slices = 4, .copies = 2},
         {.length = 1024, .partitions = 2, .taps = 2048, .tile = 16, .cut = 3, .slices = 8},
+        {.length = 480, .partitions = 2, .taps = 882, .tile = 16, .cut = 2, .slices = 4, .shorter = 441},
+        {.length = 64, .partitions = 3, .taps = 84, .tile = 16, .cut = 1, .slices = 2, .copies = 2, .shorter = 28},
     });
 }
 

@@ -66,23 +66,26 @@ Pair right_angle(int length, int rows, int taps, int copies, int channels, bool 
     return {first, second};
 }
 
+// `length`: of the transform, which may be longer than the block; 0: that of the block.
 Pair partitioned(int block, int partitions, int taps, int copies, int channels,
-                 const std::string &epilogue = "") {
+                 const std::string &epilogue = "", int length = 0) {
     auto kernels = std::make_shared<Tensor>();
     auto made = std::make_shared<Tensor>();
-    Case first{spectrum_spec(block, partitions, taps, copies, channels, false),
+    if (length == 0) length = block;
+    Case first{spec("spectrum", fmt::format(R"("length":{},"rows":{},"partitions":{},"taps":{},"copies":{},"channels":{})",
+                                            length, block, partitions, taps, copies, channels)),
                [=](Kernel &k) {
-                   set_twiddles(k, block);
+                   set_twiddles(k, length);
                    REQUIRE(k.call() == 0);
                    *kernels = k["k"], *made = k["spectrum"];
                },
                false, true};
     Case second{spec("long_conv_partitioned",
-                     fmt::format(R"("block":{},"partitions":{},"copies":{},"channels":{})", block, partitions,
-                                 copies, channels),
+                     fmt::format(R"("block":{},"partitions":{},"copies":{},"channels":{}{})", block, partitions,
+                                 copies, channels, length == block ? "" : fmt::format(R"(,"length":{})", length)),
                      epilogue),
                 [=](Kernel &k) {
-                    set_twiddles(k, block);
+                    set_twiddles(k, length);
                     k["spectrum"].for_each(
                         [&](const std::vector<int> &at) { k["spectrum"].set(at, made->get(at)); });
                     for (const char *zero : {"past", "tail"})
@@ -122,7 +125,8 @@ Pair partitioned(int block, int partitions, int taps, int copies, int channels,
                     const double error = std::sqrt(difference / size);
                     INFO("error ", error);
                     CHECK(error <= 3e-7);
-                }};
+                },
+                false, length != block};
     return {first, second};
 }
 
@@ -210,6 +214,17 @@ TEST_CASE(
         partitioned(16, 4, 50, 1, 3, R"({"op":"relu"})"),
         partitioned(64, 3, 192, 1, 97),
         partitioned(160, 4, 500, 2, 16),
+    });
+}
+
+TEST_CASE("long_conv_partitioned: blocks of any length, by a transform that is longer") {
+    run_pairs({
+        partitioned(1, 5, 5, 1, 3, "", 4),
+        partitioned(3, 4, 12, 2, 1, "", 4),
+        partitioned(7, 3, 20, 1, 16, R"({"op":"relu"})", 8),
+        partitioned(63, 3, 180, 2, 20, "", 64),
+        partitioned(441, 2, 882, 1, 16, "", 480),
+        partitioned(17, 3, 51, 1, 16, "", 48), // more than twice as long
     });
 }
 

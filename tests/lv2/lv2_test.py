@@ -35,7 +35,8 @@ def write_model(folder, channels, responses):
     """responses: of each output and each input, the first lag first."""
     folder.mkdir()
     (folder / "model.json").write_text(json.dumps({
-        "format": "longwave-model", "version": 1, "name": "reverb", "inputs": [{"name": "x", "kind": "features", "width": channels}],
+        "format": "longwave-model", "version": 1, "name": "reverb",
+        "inputs": [{"name": "x", "kind": "features", "width": channels, "sample_rate": RATE}],
         "layers": [{"type": "conv1d", "name": "room", "out_channels": channels, "kernel": TAPS, "bias": False}],
         "outputs": [{"name": "y", "from": "room"}]}))
     taps = b"".join(response[::-1].tobytes() for row in responses for response in row)
@@ -109,15 +110,16 @@ class Convolver(unittest.TestCase):
         return subprocess.run(["lv2apply", "-i", self.folder / "in.wav", "-o", self.folder / "out.wav", self.uri],
                               env={**os.environ, "LV2_PATH": str(bundle)}, capture_output=True, text=True, timeout=300)
 
-    def run_here(self, bundle):
+    def run_here(self, bundle, rate=RATE):
         """All samples in parts of many sizes, and the latency. The samples are replaced in place, as hosts may ask."""
         path, = bundle.iterdir()
         library = ctypes.CDLL(str(path / "convolver.so"))
         library.lv2_descriptor.restype = ctypes.POINTER(Descriptor)
         plugin = library.lv2_descriptor(0).contents
         self.assertEqual(plugin.uri, self.uri.encode())
-        instance = plugin.instantiate(None, RATE, f"{path}/".encode(), None)
-        self.assertTrue(instance)
+        instance = plugin.instantiate(None, rate, f"{path}/".encode(), None)
+        if not instance:
+            return None, None
         signals, latency = [(ctypes.c_float * SAMPLES)(*self.samples[c::self.channels]) for c in range(self.channels)], ctypes.c_float(-1)
         plugin.connect_port(instance, 2 * self.channels, ctypes.addressof(latency))
         plugin.activate(instance)
@@ -160,6 +162,26 @@ class Convolver(unittest.TestCase):
             for t in (0, 1, 777, 30000, SAMPLES - block):
                 for output in range(self.channels):
                     self.assertLess(abs(heard[(t + latency) * self.channels + output] - self.exact(output, t)), LIMIT * peak)
+
+    def test_a_model_that_looks_ahead_reports_its_delay_and_drops_no_sample(self):
+        model, window, hop = self.folder / "window.lw", 4096, 64
+        subprocess.run([LONGWAVE, "compile", self.folder / "reverb", "-o", model, "--target", "host", "--window", str(window), "--hop", str(hop),
+                        "--no-check", "--cache", SCRATCH / "kernels"], check=True, stdout=subprocess.DEVNULL)
+        expected = json.loads(subprocess.run([LONGWAVE, "run", model, "--input", f"x=@{self.folder}/in.npy", "--stream", "--json"],
+                                             check=True, capture_output=True, text=True).stdout)["y"]["data"]
+        heard, latency = self.run_here(self.make_bundle(model, "window"))
+        self.assertEqual(latency, (window - hop) // 2 + hop - 1)
+        late = latency * self.channels
+        self.assertEqual(heard[:late], silence(late))
+        self.assertEqual(heard[late:], array.array("f", expected)[:len(heard) - late])
+
+    def test_a_host_of_another_rate_is_refused(self):
+        model = self.folder / "rate.lw"
+        subprocess.run([LONGWAVE, "compile", self.folder / "reverb", "-o", model, "--target", "host", "--blocks", "64",
+                        "--no-check", "--cache", SCRATCH / "kernels"], check=True, stdout=subprocess.DEVNULL)
+        bundle = self.make_bundle(model, "rate")
+        self.assertIsNone(self.run_here(bundle, 44100)[0])
+        self.assertIsNotNone(self.run_here(bundle)[0])
 
     def test_a_bundle_without_a_usable_model_is_refused(self):
         model = self.folder / "damaged.lw"

@@ -36,8 +36,9 @@ Estimate estimate(const PlanContext &context) {
 }
 
 Status plan(KernelCall &call) {
+    const uint32_t block = call.decisions().at("length");
     call_partitioned(call, Shape(call.context),
-                     {.length = call.decisions().at("length"), .count = call.decisions().at("partitions")});
+                     {.rows = block, .length = block, .count = call.decisions().at("partitions")});
     return Status::ok();
 }
 

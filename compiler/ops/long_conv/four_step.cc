@@ -56,11 +56,11 @@ Status plan(KernelCall &call) {
     const Shape shape(call.context);
     if (const auto registers = in_registers(call.context)) {
         registers->plan(
-            call, [&] { return spectrum_of(call, shape, {.length = registers->form.length()}, false); });
+            call, [&] { return spectrum_of(call, shape, one_partition(registers->form.length()), false); });
         return Status::ok();
     }
     const ir::FourStep form = form_of(call.context);
-    const Place spectrum = spectrum_of(call, shape, {.length = form.length});
+    const Place spectrum = spectrum_of(call, shape, one_partition(form.length));
     form.plan(call, spectrum, twiddles(call, form.length));
     return Status::ok();
 }

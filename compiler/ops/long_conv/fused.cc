@@ -30,7 +30,7 @@ Estimate estimate(const PlanContext &context) {
 
 // The spectrum is that of right_angle: one for both, where an artifact has both.
 Place by_position(KernelCall &call, const Shape &shape, uint32_t length) {
-    Place spectrum = spectrum_of(call, shape, {.length = length});
+    Place spectrum = spectrum_of(call, shape, one_partition(length));
     spectrum.tile_bytes = 0;
     return spectrum;
 }
@@ -41,7 +41,7 @@ Place by_channel(KernelCall &call, const Shape &shape, uint32_t length) {
     const Place made = call.derived(fmt::format("{}.k spectrum {} by channel", call.node.layer, length),
                                     Elem::f32, {shape.padded, shape.copies, 2, length}, &fresh);
     if (!fresh) return made;
-    Place from = spectrum_of(call, shape, {.length = length}, false);
+    Place from = spectrum_of(call, shape, one_partition(length), false);
     from.tile_bytes = 0;
     Step step{.name = call.node.layer + " spectrum by channel", .layer = call.node.layer};
     step.spec = ir::kernel_spec("spectrum_by_channel", {{"length", int64_t{length}},

@@ -69,6 +69,10 @@ extern const CostTable lanes_level_table, partition_table; // position_vectorize
 extern const CostTable lanes_partition_table, one_channel_table;
 // ns per output element of a transform of that length, forward and inverse.
 double transform_cost(const PlanContext &context, uint32_t length);
+// The same of the transform of blocks of `rows` rows, which may be longer.
+double block_transform_cost(const PlanContext &context, uint32_t rows);
+// How many times as many points as rows the transform of a block of `rows` rows has.
+double points_of_a_row(const PlanContext &context, uint32_t rows);
 // ns per output element of one product of spectra, if the partitions hold `taps` taps in all. The
 // spectra of all layers pass through the caches before the spectra of this layer are needed again.
 double product_cost(const PlanContext &context, double taps);
@@ -77,10 +81,20 @@ double product_cost(const PlanContext &context, double taps);
 // model is opened. `keep`: it stays as long as the model. Else only until its spectrum is computed.
 Place taps_of(KernelCall &call, const Shape &shape, bool keep);
 
-// `count` partitions of `length` taps each, from tap `first` on.
+// `count` partitions of `rows` taps each, from tap `first` on, with a transform of `length` points. It
+// is longer than the partitions where these have no transform themselves.
 struct Partitions {
-    uint32_t length = 0, count = 1, first = 0;
+    uint32_t rows = 0, length = 0, count = 1, first = 0;
+
+    // The param `rows` of kernels of one transform. It is left out where the transform is no longer.
+    ir::Attributes rows_param() const {
+        return rows == length ? ir::Attributes{} : ir::Attributes{{"rows", int64_t{rows}}};
+    }
 };
+// All taps, in one transform.
+inline Partitions one_partition(uint32_t length) { return {.rows = length, .length = length}; }
+// The length of the transform of blocks of `rows` rows in a stream: rows, or the next possible one.
+uint32_t transform_length(const PlanContext &context, uint32_t rows);
 // Spectra of the partitions of the kernel, computed in float64 when the model is opened: [copies,
 // length, count, 2, T] per tile of channels, or [copies, count, 2, length] per channel if kernels
 // vectorize over positions. `keep`: it stays as long as the model. Else only while the model is
@@ -98,7 +112,7 @@ Status plan_phases(KernelCall &call, const char *kernel);
 // The memory and tables of a call of long_conv_partitioned, per tile of channels.
 struct PartitionedPlaces {
     Place past,
-        newest; // ring of spectra of past blocks [tiles, block, partitions, 2, T]; the present block has
+        newest; // ring of spectra of past blocks [tiles, length, partitions, 2, T]; the present block has
                 // slot f mod partitions
     Place tail, tail_out; // the imaginary part of the last block
     Place spectrum, twiddles;
@@ -110,7 +124,7 @@ PartitionedPlaces partitioned_places(KernelCall &call, const Shape &shape, const
 void call_partitioned(KernelCall &call, const Shape &shape, const Partitions &partitions);
 
 // The same for kernels that vectorize over positions: spectra of past blocks [channels, partitions,
-// 2, block], the tail [2, channels, copies, block].
+// 2, length], the tail [2, channels, copies, rows].
 struct LanePlaces {
     Place past, newest, tail, tail_out, spectrum, twiddles;
 };
@@ -120,7 +134,7 @@ LanePlaces lane_places(KernelCall &call, const Shape &shape, const Partitions &p
 // other is read.
 struct LargeRows {
     Place all;
-    uint32_t length = 0;
+    uint32_t rows = 0; // of a large block
 };
 // `large`: rows to add, block by block.
 void call_lanes(KernelCall &call, const Shape &shape, const Partitions &partitions,

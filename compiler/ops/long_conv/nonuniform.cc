@@ -13,10 +13,12 @@ namespace {
 
 // From tap 2·length on, to where the next level begins or the taps end.
 struct Level {
-    uint32_t length = 0, partitions = 0,
+    uint32_t length = 0, transform = 0, partitions = 0,
              ahead = 1; // ahead: large blocks whose products are computed together
 
-    Partitions spectra() const { return {.length = length, .count = partitions, .first = 2 * length}; }
+    Partitions spectra() const {
+        return {.rows = length, .length = transform, .count = partitions, .first = 2 * length};
+    }
     // The number of firings of a step to run again. The last two fill both slots of rows. They add
     // the tail of the firing before them, which depends on the spectra of all large blocks, some of
     // it computed ahead. One more, because pieces early in a large block have fired once more than
@@ -26,20 +28,23 @@ struct Level {
 
 // The decisions hold the last level, and the level before it if there are two.
 std::vector<Level> levels_of(const Decisions &decisions) {
+    const auto level = [&](const std::string &which) {
+        return Level{decisions.at(which + "_length"), decisions.at(which + "_transform"),
+                     decisions.at(which + "_partitions"), decisions.at(which + "_ahead")};
+    };
     std::vector<Level> levels;
-    if (decisions.at("middle_length") > 0)
-        levels.push_back(
-            {decisions.at("middle_length"), decisions.at("middle_partitions"), decisions.at("middle_ahead")});
-    levels.push_back(
-        {decisions.at("tail_length"), decisions.at("tail_partitions"), decisions.at("tail_ahead")});
+    if (decisions.at("middle_length") > 0) levels.push_back(level("middle"));
+    levels.push_back(level("tail"));
     return levels;
 }
 
 Level level(const PlanContext &context, uint32_t length, uint32_t end) {
-    Level level{.length = length, .partitions = (end - 2 * length + length - 1) / length};
-    if (!lanes_over_positions(context) && schedules::right_angle_radices(length).size() > 1)
+    Level level{.length = length,
+                .transform = transform_length(context, length),
+                .partitions = (end - 2 * length + length - 1) / length};
+    if (!lanes_over_positions(context) && schedules::right_angle_radices(level.transform).size() > 1)
         for (const uint32_t rounds : {2, 4, 8})
-            if (level.partitions > 2 * rounds && length % rounds == 0) level.ahead = rounds;
+            if (level.partitions > 2 * rounds && level.transform % rounds == 0) level.ahead = rounds;
     return level;
 }
 
@@ -50,24 +55,28 @@ constexpr double level_cost = 3;
 Estimate with_levels(const PlanContext &context, uint32_t taps, const std::vector<uint32_t> &lengths) {
     Estimate estimate;
     const uint32_t partitions = 2 * lengths[0] / context.rows;
-    double products = partitions;
-    estimate.cost = transform_cost(context, context.rows);
+    double products = partitions * points_of_a_row(context, context.rows);
+    estimate.cost = block_transform_cost(context, context.rows);
     Level middle, tail;
     for (size_t i = 0; i < lengths.size(); i++) {
         middle = tail;
         tail = level(context, lengths[i], i + 1 < lengths.size() ? 2 * lengths[i + 1] : taps);
-        products += products_ahead_share(tail.ahead) * tail.partitions;
-        estimate.cost += transform_cost(context, tail.length) + level_cost;
+        products +=
+            products_ahead_share(tail.ahead) * tail.partitions * points_of_a_row(context, tail.length);
+        estimate.cost += block_transform_cost(context, tail.length) + level_cost;
     }
     estimate.cost += products * product_cost(context, taps);
     Decisions &decisions = estimate.decisions;
     decisions.put("taps", taps);
     decisions.put("length", context.rows);
+    decisions.put("transform", transform_length(context, context.rows));
     decisions.put("partitions", partitions);
     decisions.put("middle_length", middle.length);
+    decisions.put("middle_transform", middle.transform);
     decisions.put("middle_partitions", middle.partitions);
     decisions.put("middle_ahead", middle.ahead);
     decisions.put("tail_length", tail.length);
+    decisions.put("tail_transform", tail.transform);
     decisions.put("tail_partitions", tail.partitions);
     decisions.put("tail_ahead", tail.ahead);
     return estimate;
@@ -76,6 +85,10 @@ Estimate with_levels(const PlanContext &context, uint32_t taps, const std::vecto
 Estimate estimate(const PlanContext &context) {
     const uint32_t taps = context.type(1).dims[2];
     if (std::string refused = no_transform(context); !refused.empty()) return {.refused = std::move(refused)};
+    // A rebuild goes back over all of these blocks, in each over all steps (V6).
+    constexpr uint32_t most_blocks = 1 << 17;
+    if (taps / context.rows > most_blocks)
+        return {.refused = fmt::format("{} taps are too many for blocks of {} rows", taps, context.rows)};
     Estimate best{.refused = fmt::format("{} taps are too few for blocks of {} rows", taps, context.rows)};
     const auto consider = [&](const std::vector<uint32_t> &lengths) {
         if (taps <= 2 * uint64_t{lengths.back()}) return;
@@ -83,7 +96,8 @@ Estimate estimate(const PlanContext &context) {
         if (!best.refused.empty() || next.cost < best.cost) best = std::move(next);
     };
     // Powers of two: layers that choose differently still have a short period together.
-    for (const uint32_t ratio : {4, 8, 16}) {
+    for (const uint32_t ratio : {4, 8, 16, 32, 64}) {
+        if (ratio > 16 && context.rows >= 2 * schedules::lanes) break; // of short blocks: fewer large blocks
         if (taps <= 2 * uint64_t{ratio} * context.rows) break;
         consider({ratio * context.rows});
         if (lanes_over_positions(context)) continue;
@@ -99,9 +113,30 @@ Reach reach(const PlanContext &context, const Decisions &decisions) {
         // again for each replay.
         const uint32_t blocks = context.streaming ? level.replays() + 2 : 2;
         reach.history = std::max(reach.history, blocks * level.length - decisions.at("length"));
-        reach.multiple = level.length;
     }
     return reach;
+}
+
+// The rows of the large block before the present one. Every block copies its rows into one of two
+// slots. The ring of the state has blocks of all entries, and no common multiple of their large
+// blocks.
+Place collected(KernelCall &call, const Shape &s, const Level &level, uint32_t small,
+                const std::string &prefix) {
+    const uint32_t ratio = level.length / small;
+    Place rows = call.memory(prefix + "input", Elem::f32, {2, level.length, s.padded});
+    Place to = rows;
+    to.slots = 2 * ratio;
+    to.slot_bytes = bytes_of(Elem::f32, {small, s.padded});
+    Step copy{.name = call.node.layer + " " + prefix + "input", .layer = call.node.layer};
+    copy.spec =
+        ir::kernel_spec("pointwise", {{"width", int64_t{s.padded}}, {"rows", int64_t{small}}});
+    copy.args = {call.rows_at(0), to};
+    // The first firing that runs again reads the large block before its own.
+    call.also(std::move(copy), (level.replays() + 2) * ratio);
+    rows.slots = 2;
+    rows.slot_bytes = bytes_of(Elem::f32, {level.length, s.padded});
+    rows.slot_add = 1;
+    return rows;
 }
 
 // In large block Q the input of large block Q − 1 is complete: its pieces are computed in turn, at
@@ -110,7 +145,8 @@ Reach reach(const PlanContext &context, const Decisions &decisions) {
 void plan_level(KernelCall &call, const Shape &s, const Level &level, uint32_t small,
                 const std::string &prefix) {
     const uint32_t ratio = level.length / small;
-    const Place u = call.rows_at(0, level.length, 1);
+    Place u = collected(call, s, level, small, prefix);
+    u.tile_bytes = s.tile * sizeof(float);
     Place rows = call.memory(prefix + "rows", Elem::f32, {2, level.length, s.copies, s.padded});
     rows.slots = 2;
     rows.slot_bytes = bytes_of(Elem::f32, {level.length, s.copies, s.padded});
@@ -130,14 +166,16 @@ void plan_lanes(KernelCall &call, const Shape &s, const Level &level, const Part
     const LargeRows rows{call.memory("large rows", Elem::f32, {s.channels, s.lane_copies(), 2, level.length}),
                          level.length};
     call_lanes(call, s, small, rows);
-    spread_load(call, lane_jobs(call, s, level.spectra(), call.rows_at(0, level.length, 1), rows),
-                level.length / small.length, level.replays());
+    const Place u = collected(call, s, level, small.rows, "large ");
+    spread_load(call, lane_jobs(call, s, level.spectra(), u, rows),
+                level.length / small.rows, level.replays());
 }
 
 Status plan(KernelCall &call) {
     const Shape s(call.context);
     const std::vector<Level> levels = levels_of(call.decisions());
-    const Partitions small{.length = call.decisions().at("length"),
+    const Partitions small{.rows = call.decisions().at("length"),
+                           .length = call.decisions().at("transform"),
                            .count = call.decisions().at("partitions")};
     if (lanes_over_positions(call.context)) {
         plan_lanes(call, s, levels[0], small);
@@ -145,7 +183,7 @@ Status plan(KernelCall &call) {
     }
     call_partitioned(call, s, small);
     for (const Level &level : levels)
-        plan_level(call, s, level, small.length,
+        plan_level(call, s, level, small.rows,
                    levels.size() > 1 && &level == &levels[0] ? "middle " : "large ");
     return Status::ok();
 }

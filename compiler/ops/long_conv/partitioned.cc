@@ -1,5 +1,5 @@
 // partitioned: streams. The partitions of the kernel are as long as the block of the stream, over a
-// ring of past spectra (uniformly partitioned overlap-save).
+// ring of past spectra (uniformly partitioned). The transform may be longer than the block.
 #include "compiler/ops/long_conv/kernels.h"
 #include <algorithm>
 
@@ -9,10 +9,11 @@ void call_partitioned(KernelCall &call, const Shape &shape, const Partitions &p)
     call.kernel("long_conv_partitioned");
     const bool one_call = !call.context.device.tiles; // all tiles in one dispatch
     if (!one_call) call.channel_tiles(shape.tiles(), shape.tile * sizeof(float));
-    else if (!call.context.streaming) call.ordered_tiles(p.length); // a sequence is a stream of blocks
+    else if (!call.context.streaming) call.ordered_tiles(p.rows); // a sequence is a stream of blocks
     if (one_call && shape.tiles() > 1) call.param("tiles", int64_t{shape.tiles()});
     shape_params(call, shape);
-    call.param("block", int64_t{p.length});
+    call.param("block", int64_t{p.rows});
+    if (p.length > p.rows) call.param("length", int64_t{p.length});
     call.param("partitions", int64_t{p.count});
     PartitionedPlaces places = partitioned_places(call, shape, p, "");
     if (one_call)
@@ -65,16 +66,20 @@ const CostTable *const tables[] = {&partition_table, &one_channel_table, &lanes_
                                    &lanes_partition_table};
 
 Partitions partitions_of(const Decisions &decisions) {
-    return {.length = decisions.at("length"), .count = decisions.at("partitions")};
+    return {.rows = decisions.at("length"),
+            .length = decisions.at("transform"),
+            .count = decisions.at("partitions")};
 }
 
 Estimate estimate(const PlanContext &context) {
     Estimate estimate{.refused = no_transform(context)};
     if (!estimate.refused.empty()) return estimate;
     const uint32_t taps = context.type(1).dims[2], partitions = (taps + context.rows - 1) / context.rows;
-    estimate.cost = transform_cost(context, context.rows) + partitions * product_cost(context, taps);
+    estimate.cost = block_transform_cost(context, context.rows) +
+                    partitions * product_cost(context, taps) * points_of_a_row(context, context.rows);
     estimate.decisions.put("taps", taps);
     estimate.decisions.put("length", context.rows);
+    estimate.decisions.put("transform", transform_length(context, context.rows));
     estimate.decisions.put("partitions", partitions);
     return estimate;
 }

@@ -6,7 +6,8 @@
 namespace longwave::compiler::convolution {
 namespace {
 
-uint64_t row_bytes(const Partitions &p) { return uint64_t{p.length} * sizeof(float); }
+uint64_t point_bytes(const Partitions &p) { return uint64_t{p.length} * sizeof(float); }
+uint64_t row_bytes(const Partitions &p) { return uint64_t{p.rows} * sizeof(float); }
 
 // Shared by the pieces of the work of one large block.
 struct Pieces {
@@ -19,7 +20,7 @@ struct Pieces {
     double level_cost, partition_cost; // of all positions
 
     Place half(uint32_t which, bool imaginary) const {
-        return moved(work, (2 * (which % 2) + imaginary) * row_bytes(p));
+        return moved(work, (2 * (which % 2) + imaginary) * point_bytes(p));
     }
     Step step(const char *kernel, ir::Attributes params, double cost) const {
         params["length"] = int64_t{p.length};
@@ -40,19 +41,19 @@ uint32_t levels_of_a_piece(const Shape &s, uint32_t levels) {
 // Forward: from the samples to the newest spectrum of the ring.
 void add_forward(const Pieces &w, uint32_t channel, const Place &u, std::vector<Job> &jobs) {
     const uint32_t each = levels_of_a_piece(w.s, w.levels);
-    const Place newest = moved(w.places.newest, uint64_t{channel} * w.p.count * 2 * row_bytes(w.p));
+    const Place newest = moved(w.places.newest, uint64_t{channel} * w.p.count * 2 * point_bytes(w.p));
     uint32_t half = 0;
     for (uint32_t level = 0; level < w.levels; level += each, half++) {
         const uint32_t last = std::min(level + each, w.levels);
         ir::Attributes params{{"first", int64_t{level}}, {"last", int64_t{last}}};
-        if (level == 0) params["stride"] = int64_t{w.s.padded};
+        if (level == 0) params["stride"] = int64_t{w.s.padded}, params.merge(w.p.rows_param());
         Step step = w.step("long_conv_lanes_forward", params, (last - level) * w.level_cost);
         if (level == 0) step.args = {moved(u, channel * sizeof(float))};
         else step.args = {w.half(half + 1, false), w.half(half + 1, true)};
         step.args.emplace_back(w.places.twiddles);
         const bool out = last == w.levels;
         step.args.emplace_back(out ? newest : w.half(half, false));
-        step.args.emplace_back(out ? moved(newest, row_bytes(w.p)) : w.half(half, true));
+        step.args.emplace_back(out ? moved(newest, point_bytes(w.p)) : w.half(half, true));
         jobs.push_back({{std::move(step)}});
     }
 }
@@ -60,10 +61,11 @@ void add_forward(const Pieces &w, uint32_t channel, const Place &u, std::vector<
 // Slices of bins of the sum over all partitions, into the first half of `work`.
 void add_products(const Pieces &w, uint32_t channel, uint32_t copy, std::vector<Job> &jobs) {
     uint32_t slices = 1; // no longer than a level takes, as far as whole groups of bins allow
-    while (w.p.length % (2 * slices * 64) == 0 && w.partition_cost * w.p.count > slices * w.level_cost)
+    const uint32_t least = w.p.length < 256 ? 16 : 64; // bins
+    while (w.p.length % (2 * slices * least) == 0 && w.partition_cost * w.p.count > slices * w.level_cost)
         slices *= 2;
     const uint32_t bins = w.p.length / slices;
-    const uint64_t ring = uint64_t{w.p.count} * 2 * row_bytes(w.p);
+    const uint64_t ring = uint64_t{w.p.count} * 2 * point_bytes(w.p);
     const Place past = moved(w.places.past, channel * ring),
                 spectrum = moved(w.places.spectrum, (uint64_t{channel} * w.s.copies + copy) * ring);
     for (uint32_t slice = 0; slice < slices; slice++) {
@@ -85,8 +87,9 @@ void add_inverse(const Pieces &w, uint32_t channel, uint32_t copy, const Place &
     uint32_t half = 0;
     for (uint32_t last = w.levels; last > 0; half++) {
         const uint32_t first = last > each ? last - each : 0;
-        Step step = w.step("long_conv_lanes_inverse", {{"first", int64_t{first}}, {"last", int64_t{last}}},
-                           (last - first) * w.level_cost);
+        ir::Attributes params{{"first", int64_t{first}}, {"last", int64_t{last}}};
+        if (first == 0) params.merge(w.p.rows_param());
+        Step step = w.step("long_conv_lanes_inverse", params, (last - first) * w.level_cost);
         step.args = {w.half(half, false), w.half(half, true)};
         if (first == 0) step.args.emplace_back(moved(w.places.tail, signal * row_bytes(w.p)));
         step.args.emplace_back(w.places.twiddles);
@@ -130,10 +133,12 @@ LanePlaces lane_places(KernelCall &call, const Shape &s, const Partitions &p, co
     places.past = call.memory(prefix + "spectra", Elem::f32, {s.channels, p.count, 2, p.length});
     places.newest = places.past;
     places.newest.slots = p.count;
-    places.newest.slot_bytes = 2 * row_bytes(p);
-    places.tail = call.memory(prefix + "tail", Elem::f32, {2, s.channels, s.lane_copies(), p.length});
+    places.newest.slot_bytes = 2 * point_bytes(p);
+    // Each slot begins on a cache line.
+    const uint32_t rows = s.channels * s.lane_copies() * p.rows, slot = (rows + 15) / 16 * 16;
+    places.tail = call.memory(prefix + "tail", Elem::f32, {2, slot});
     places.tail.slots = 2;
-    places.tail.slot_bytes = uint64_t{s.channels} * s.lane_copies() * row_bytes(p);
+    places.tail.slot_bytes = uint64_t{slot} * sizeof(float);
     places.tail_out = places.tail;
     places.tail_out.slot_add = 1;
     places.spectrum = spectrum_of(call, s, p);
@@ -148,18 +153,19 @@ void call_lanes(KernelCall &call, const Shape &s, const Partitions &p,
     call.one_call();
     call.param("channels", int64_t{s.channels});
     call.param("copies", int64_t{s.lane_copies()});
-    call.param("block", int64_t{p.length});
+    call.param("block", int64_t{p.rows});
+    if (p.length > p.rows) call.param("length", int64_t{p.length});
     call.param("partitions", int64_t{p.count});
     const LanePlaces places = lane_places(call, s, p, "");
     call.read_all(0);
     call.input(places.past);
     call.input(places.tail);
     if (large) {
-        call.param("added", 2 * int64_t{large->length});
+        call.param("added", 2 * int64_t{large->rows});
         Place ready = large->all; // block by block through the half that is not being written
-        ready.slots = 2 * large->length / p.length;
+        ready.slots = 2 * large->rows / p.rows;
         ready.slot_bytes = row_bytes(p);
-        ready.slot_add = large->length / p.length;
+        ready.slot_add = large->rows / p.rows;
         call.input(ready);
     }
     call.weight(places.spectrum);

@@ -48,7 +48,7 @@ Status plan(KernelCall &call) {
     call.read_all(0);
     // From the CPU's spectrum, which is then forgotten.
     call.weight(ir::spectrum_by_threads(call, ir::SpectrumOrder(*form), shape.channels, shape.copies, [&] {
-        return spectrum_of(call, shape, {.length = form->length}, false);
+        return spectrum_of(call, shape, one_partition(form->length), false);
     }));
     call.weight(ir::register_roots(call, form->radices));
     call.write();

@@ -8,17 +8,42 @@
 
 namespace longwave::compiler::convolution {
 
+namespace {
+
+// The least possible length of at least `rows` that is a multiple of `unit`. Where it is longer than
+// `rows` anyway, powers of two divide it into more slices.
+uint32_t transform_of(uint32_t rows, uint32_t unit) {
+    const auto possible = [&](uint32_t length) {
+        return length % unit == 0 && !schedules::right_angle_radices(length).empty();
+    };
+    if (possible(rows)) return rows;
+    if (rows >= 64) unit = std::max(unit, rows >= 1024 ? 128u : 8u);
+    uint32_t length = std::max(rows, 4u);
+    while (!possible(length)) length++;
+    return length;
+}
+
+} // namespace
+
 std::string no_transform(const PlanContext &context) {
     if (context.node.integer("two_sided")) return "it is one-sided, and the convolution has two sides";
-    if (schedules::right_angle_radices(context.rows).empty())
+    if (!context.device.longer_transforms && schedules::right_angle_radices(context.rows).empty())
         return fmt::format("a block of {} rows has no transform (products of 2, 3 and 5, at least 4)",
                            context.rows);
     return {};
 }
 
 bool lanes_over_positions(const PlanContext &context) {
-    return context.streaming && context.device.position_vectorized &&
-           context.type(1).dims[1] < schedules::lanes && context.rows % schedules::lanes == 0;
+    const bool has_kernels = context.streaming && context.device.position_vectorized &&
+                             context.type(1).dims[1] < schedules::lanes;
+    if (!has_kernels || context.rows % schedules::lanes == 0) return has_kernels;
+    // Zeros behind the block against lanes without a channel.
+    return transform_of(context.rows, schedules::lanes) < idle_lanes(context) * transform_of(context.rows, 1);
+}
+
+uint32_t transform_length(const PlanContext &context, uint32_t rows) {
+    if (!context.device.longer_transforms) return rows;
+    return transform_of(rows, lanes_over_positions(context) ? schedules::lanes : 1);
 }
 
 double idle_lanes(const PlanContext &context) {
@@ -31,6 +56,14 @@ double transform_cost(const PlanContext &context, uint32_t length) {
         return idle_lanes(context) * context.costs->at(transform_table, length);
     return 2 * static_cast<double>(schedules::right_angle_radices(length).size()) *
            context.costs->at(lanes_level_table, length);
+}
+
+double points_of_a_row(const PlanContext &context, uint32_t rows) {
+    return double(transform_length(context, rows)) / rows;
+}
+
+double block_transform_cost(const PlanContext &context, uint32_t rows) {
+    return transform_cost(context, transform_length(context, rows)) * points_of_a_row(context, rows);
 }
 
 double product_cost(const PlanContext &context, double taps) {
@@ -55,8 +88,9 @@ Place spectrum_of(KernelCall &call, const Shape &s, const Partitions &p, bool ke
     std::vector<uint32_t> dims = tile;
     dims.insert(dims.begin(), s.tiles());
     bool fresh = true;
-    const std::string key = fmt::format("{}.k spectrum {} x {} from {}{}", call.node.layer, p.count, p.length,
-                                        p.first, lanes ? " by bins" : "");
+    const std::string shorter = p.rows < p.length ? fmt::format(" of {}", p.rows) : "";
+    const std::string key = fmt::format("{}.k spectrum {} x {}{} from {}{}", call.node.layer, p.count, p.length,
+                                        shorter, p.first, lanes ? " by bins" : "");
     Place spectrum = keep ? call.derived(key, Elem::f32, dims, &fresh)
                           : call.memory(key, Elem::f32, dims, KernelCall::Life::open);
     spectrum.tile_bytes = bytes_of(Elem::f32, tile);
@@ -68,14 +102,15 @@ Place spectrum_of(KernelCall &call, const Shape &s, const Partitions &p, bool ke
     const Place table =
         call.stored("twiddles in float64", Packed::f64({static_cast<uint32_t>(exact.size())}, exact));
     Step step{.name = call.node.layer + " spectrum", .layer = call.node.layer, .tiles = s.tiles()};
-    step.spec =
-        ir::kernel_spec("spectrum", {{"length", int64_t{p.length}},
-                                     {"partitions", int64_t{p.count}},
-                                     {"taps", int64_t{std::min(s.taps - p.first, p.count * p.length)}},
-                                     {"copies", int64_t{s.copies}},
-                                     {"channels", int64_t{s.channels}},
-                                     {"lanes", int64_t{lanes}},
-                                     {"two_sided", int64_t{s.two_sided}}});
+    ir::Attributes params{{"length", int64_t{p.length}},
+                          {"partitions", int64_t{p.count}},
+                          {"taps", int64_t{std::min(s.taps - p.first, p.count * p.rows)}},
+                          {"copies", int64_t{s.copies}},
+                          {"channels", int64_t{s.channels}},
+                          {"lanes", int64_t{lanes}},
+                          {"two_sided", int64_t{s.two_sided}}};
+    params.merge(p.rows_param());
+    step.spec = ir::kernel_spec("spectrum", params);
     step.args = {taps, table, spectrum};
     call.prepare(std::move(step));
     return spectrum;
@@ -90,8 +125,8 @@ PartitionedPlaces partitioned_places(KernelCall &call, const Shape &s, const Par
     places.newest.slots = p.count;
     places.newest.slot_bytes = bytes_of(Elem::f32, {2, s.tile});
     // Read in one slot and written in the other: block by block they change places.
-    places.tail = call.memory(prefix + "tail", Elem::f32, {2, s.tiles(), p.length, s.copies, s.tile});
-    places.tail.tile_bytes = bytes_of(Elem::f32, {p.length, s.copies, s.tile});
+    places.tail = call.memory(prefix + "tail", Elem::f32, {2, s.tiles(), p.rows, s.copies, s.tile});
+    places.tail.tile_bytes = bytes_of(Elem::f32, {p.rows, s.copies, s.tile});
     places.tail.slots = 2;
     places.tail.slot_bytes = places.tail.tile_bytes * s.tiles();
     places.tail_out = places.tail;

@@ -223,7 +223,7 @@ Status plan_transform(KernelCall &call, const char *kernel) {
     call.param("length", int64_t{length});
     call.param("rows", int64_t{call.rows()});
     call.read_all(0);
-    call.weight(spectrum_of(call, shape, {.length = length}));
+    call.weight(spectrum_of(call, shape, one_partition(length)));
     call.weight(twiddles(call, length));
     call.write();
     return Status::ok();

@@ -34,9 +34,9 @@ struct TileWork {
 };
 
 Job whole(const TileWork &w, uint32_t tile) {
-    Step step =
-        w.step("long_conv_partitioned", {{"block", int64_t{w.p.length}}, {"partitions", int64_t{w.p.count}}},
-               w.transforms + w.product);
+    ir::Attributes params{{"block", int64_t{w.p.rows}}, {"partitions", int64_t{w.p.count}}};
+    if (w.p.length > w.p.rows) params["length"] = int64_t{w.p.length};
+    Step step = w.step("long_conv_partitioned", params, w.transforms + w.product);
     step.args = {w.in_tile(w.u, tile),
                  w.in_tile(w.places.past, tile),
                  w.in_tile(w.places.tail, tile),
@@ -116,8 +116,9 @@ void add_pieces(const TileWork &w, uint32_t tile, const Place &work, std::vector
     const uint64_t positions = w.p.length, position = uint64_t{2} * w.s.tile * sizeof(float);
     const Place a = work, b = moved(work, w.s.copies * positions * position);
 
-    Step first = w.step("long_conv_forward", {{"length", length}, {"first", int64_t{0}}, {"last", middle}},
-                        first_half * w.transforms);
+    ir::Attributes outside = w.p.rows_param(); // of the pieces that meet the rows
+    outside.insert({{"length", length}, {"first", int64_t{0}}, {"last", middle}});
+    Step first = w.step("long_conv_forward", outside, first_half * w.transforms);
     first.args = {w.in_tile(w.u, tile), w.places.twiddles, a};
     Step second =
         w.step("long_conv_forward",
@@ -132,8 +133,7 @@ void add_pieces(const TileWork &w, uint32_t tile, const Place &work, std::vector
     Step inverse = w.step("long_conv_inverse", {{"length", length}, {"first", middle}, {"last", levels}},
                           back * w.transforms);
     inverse.args = {a, w.places.twiddles, b};
-    Step out = w.step("long_conv_inverse", {{"length", length}, {"first", int64_t{0}}, {"last", middle}},
-                      last_half * w.transforms);
+    Step out = w.step("long_conv_inverse", outside, last_half * w.transforms);
     out.args = {b, w.in_tile(w.places.tail, tile), w.places.twiddles, w.in_tile(w.rows, tile),
                 w.in_tile(w.places.tail_out, tile)};
     jobs.push_back({{std::move(inverse)}});

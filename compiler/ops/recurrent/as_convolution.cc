@@ -85,7 +85,7 @@ public:
     Place memory(const std::string &name, Elem elem, const std::vector<uint32_t> &dims, Life life) override {
         return outer_.memory(name, elem, dims, life);
     }
-    Place rows_at(size_t input, uint32_t period, uint32_t ago) const override { return outer_.rows_at(input, period, ago); }
+    Place rows_at(size_t input) const override { return outer_.rows_at(input); }
     void cost(double ns) override { outer_.cost(ns); }
     std::vector<double> load(uint32_t blocks) const override { return outer_.load(blocks); }
     void prepare(Step step) override { outer_.prepare(std::move(step)); }

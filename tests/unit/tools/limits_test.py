@@ -10,9 +10,10 @@ import re
 import resource
 import signal
 import subprocess
+import sys
 import time
 
-from cli_support import BAD_INPUT, Cli, DEVICE, OK, USAGE, main, npy
+from cli_support import BAD_INPUT, Cli, DEVICE, LONGWAVE, OK, USAGE, main, npy, safetensors
 from text_package import language_model
 
 NO_NUMBERS = ["nan", "inf", "-1", "1e400", "", "0x", str(1 << 64)]
@@ -22,7 +23,87 @@ def little_memory():
     resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
 
 
+def room(folder, taps, channels=1):
+    """A model folder of one long response per channel."""
+    rng = random.Random(3)
+    layer = {"type": "conv1d", "name": "room", "out_channels": channels, "kernel": taps, "groups": channels, "bias": False}
+    folder.mkdir(exist_ok=True)
+    (folder / "model.json").write_text(json.dumps({
+        "format": "longwave-model", "version": 1, "name": "room", "inputs": [{"name": "x", "kind": "features", "width": channels}],
+        "layers": [layer], "outputs": [{"name": "y", "from": "room"}]}))
+    taps_of_all = [rng.gauss(0, 0.01) for _ in range(channels * taps)]
+    (folder / "weights.safetensors").write_bytes(safetensors({"room.weight": ([channels, 1, taps], taps_of_all)}))
+    return folder
+
+
 class Limits(Cli):
+    # ---- what a compile takes
+
+    def peak_of(self, *arguments):
+        """The report of a compile, and the most memory that it or a program of it took."""
+        program = ("import json,resource,subprocess,sys\n"
+                   "done = subprocess.run(sys.argv[1:], capture_output=True, text=True)\n"
+                   "print(json.dumps([done.returncode, done.stdout, done.stderr, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss]))")
+        done = subprocess.run([sys.executable, "-c", program, LONGWAVE, "compile", *map(str, arguments), "--cache", self.scratch / "kernels"],
+                              capture_output=True, text=True, check=True)
+        code, out, err, kilobytes = json.loads(done.stdout)
+        return code, out, err, kilobytes << 10
+
+    def test_a_second_of_response_in_many_blocks_compiles_below_a_gigabyte(self):
+        folder = room(self.scratch / "second", 44100)
+        code, out, err, peak = self.peak_of(folder, "-o", self.scratch / "second.lw", "--target", "host", "--json", "--walks", "2", "--blocks", "64,1,441,1024")
+        self.assertEqual(code, OK, err)
+        report = json.loads(out)
+        self.assertLess(peak, 1 << 30)
+        self.assertLess(peak, report["compile_bytes"])
+        self.assertLess(report["state_bytes"], 4 << 20)
+        for layer in report["layers"]:
+            for choice in layer["algorithms"]:
+                if choice["entry"].startswith("stream"):
+                    self.assertIn(choice["algorithm"], ("partitioned", "nonuniform"))
+
+    def test_blocks_whose_state_would_be_long_are_refused_by_name(self):
+        folder = room(self.scratch / "second", 44100)
+        for check in ([], ["--no-check"]):
+            code, _, err, peak = self.peak_of(folder, "-o", self.scratch / "none.lw", "--target", "host", "--blocks", "441,480,1,64,4096", *check)
+            self.assertEqual(code, USAGE, err)
+            self.assertIn("4096 does not go with 441,480,1,64", err)
+            self.assertEqual(len(err.splitlines()), 1, err)
+            self.assertLess(peak, 1 << 29)
+            self.assertFalse((self.scratch / "none.lw").exists())
+
+    def test_a_compile_that_needs_more_than_its_memory_ends_before_it_begins(self):
+        folder = room(self.scratch / "second", 44100)
+        for flags, word in ((["--memory", "50M", "--blocks", "64"], "--memory"),
+                            (["--memory", "1G", "--jobs", "1", "--length", str(1 << 24)], "--length")):
+            code, _, err, peak = self.peak_of(folder, "-o", self.scratch / "none.lw", "--target", "host", *flags)
+            self.assertEqual(code, BAD_INPUT, err)
+            self.assertIn("of memory, more than the", err)
+            self.assertIn(word, err)
+            self.assertEqual(len(err.splitlines()), 1, err)
+            self.assertLess(peak, 1 << 29)
+            self.assertFalse((self.scratch / "none.lw").exists())
+
+    def test_more_entries_than_a_file_has_are_refused_at_once(self):
+        folder = room(self.scratch / "short", 8)
+        self.refused(USAGE, ["--blocks", "at most 16"], "compile", folder, "--blocks", ",".join(str(n) for n in range(1, 18)))
+        self.refused(USAGE, ["--length", "at most 47"], "compile", folder, "--length", ",".join(str(n) for n in range(8, 56)))
+
+    def test_hops_that_never_meet_in_a_block_are_refused(self):
+        folder = room(self.scratch / "hops", 8)
+        layers = [{"type": "conv1d", "name": f"by{stride}", "input": "x", "out_channels": 1, "kernel": stride, "stride": stride, "bias": False}
+                  for stride in (4093, 4091, 4079)]
+        model = json.loads((folder / "model.json").read_text())
+        model.update(layers=layers, outputs=[{"name": layer["name"], "from": layer["name"]} for layer in layers])
+        (folder / "model.json").write_text(json.dumps(model))
+        (folder / "weights.safetensors").write_bytes(safetensors(
+            {f"{layer['name']}.weight": ([1, 1, layer["kernel"]], [0.01] * layer["kernel"]) for layer in layers}))
+        code, _, err, peak = self.peak_of(folder, "-o", self.scratch / "none.lw", "--target", "host", "--blocks", "1")
+        self.assertEqual(code, USAGE, err)
+        self.assertIn("--blocks 1", err)
+        self.assertEqual(len(err.splitlines()), 1, err)
+        self.assertLess(peak, 1 << 29)
+
     # ---- numbers
 
     def test_every_numeric_flag_refuses_what_is_no_number_of_its_range(self):

@@ -4,6 +4,7 @@
 #include "tools/cli/model/artifact_file.h"
 #include "tools/cli/output/printable.h"
 #include "tools/cli/output/text.h"
+#include "tools/cli/process/machine_memory.h"
 #include "tools/cli/process/installed_program.h"
 #include <algorithm>
 
@@ -196,6 +197,8 @@ Expected<compiler::Options> options_of(const CompileFlags &flags) {
     options.hop = flags.hop;
     options.whole = !flags.no_whole;
     options.jobs = flags.jobs;
+    options.memory = flags.memory ? flags.memory : machine_memory() / 4 * 3;
+    options.checks = !flags.no_check;
     options.cache = flags.cache;
     options.convolution = flags.convolution;
     if (!flags.tuning.empty()) {
@@ -265,6 +268,10 @@ void add_compile_flags(CommandLine &app, CompileFlags &flags) {
         ->folder();
     app.add_option("--jobs", flags.jobs, "Number of kernels to compile at once (default: number of CPUs)")
         ->check(range(1, 1024));
+    app.add_option("--memory", flags.memory,
+                   "Most memory that the compile and its check may take, such as 500M or 2G. A larger compile "
+                   "is rejected (default: three quarters of the memory of the machine or control group)")
+        ->size();
     app.add_option("--kgen", flags.kgen,
                    "Kernel compiler to start (default: the longwave-kgen next to this program)")
         ->file();

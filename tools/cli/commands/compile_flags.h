@@ -17,6 +17,7 @@ struct CompileFlags {
     unsigned jobs = 0, walks = 20;
     uint64_t gpu_chain = compiler::Options{}.gpu_chained_bytes;
     uint32_t gpu_variants = compiler::Options{}.gpu_variants;
+    uint64_t memory = 0;  // 0: a share of the machine's
     uint64_t version = 0; // of the model, under the signature
     bool no_code = false, no_golden = false;
     bool emit_static() const { return emit == "static"; }

@@ -126,6 +126,37 @@ TEST_CASE("streams of several blocks: each is a multiple of the smallest and cut
     CHECK_FALSE(check_blocks(*g, {0}));
 }
 
+namespace {
+
+// One second of a room, streamed in these blocks.
+Expected<StreamFamily> room_in(const std::vector<uint32_t> &blocks) {
+    const auto g = graph_of("graph \"room\"\n%0 = input \"x\" features : f32[1] @1/1\n"
+                            "%1 = const \"k\" : [1,1,44100]\n%2 = const \"D\" : [1,1]\n"
+                            "%3 = long_conv(%0, %1, %2) {channels=1, two_sided=0} ; layer room\noutput \"y\" %3\n");
+    Storage storage(Storage::Weights::counted);
+    return plan_streams(g, blocks, "", storage);
+}
+
+} // namespace
+
+TEST_CASE("streams of many blocks: the state stays near the look-back and the largest block, or the blocks are refused") {
+    constexpr uint64_t most = 4 * 4 * (2 * 44100 + 20 * 4096 * 4) + (1 << 20);
+    for (const std::vector<uint32_t> &blocks : std::vector<std::vector<uint32_t>>{
+             {1}, {441}, {4093}, {64, 128, 256, 512, 1024}, {1, 2, 4, 8, 16, 32, 64, 2048, 4096}, {1, 64, 441}, {1, 64, 480}}) {
+        const auto family = room_in(blocks);
+        INFO(family.status().message());
+        REQUIRE(family);
+        CHECK(family->record.bytes() <= most);
+    }
+    const auto refused = room_in({441, 480, 1, 64, 4096});
+    REQUIRE(!refused);
+    CHECK(refused.status().fault() == Fault::usage);
+    CHECK(refused.status().message().find("--blocks 441,480,1,64,4096") == 0);
+    CHECK(refused.status().message().find("4096 does not go with 441,480,1,64") != std::string::npos);
+    CHECK(refused.status().message().find('\n') == std::string::npos);
+    CHECK(!room_in({1, 1021, 2049, 4093}));
+}
+
 TEST_CASE("a delay reaches the port in input ticks, behind a stride as well") {
     auto g = graph_of(R"(graph "late"
 %0 = input "x" features : f32[16] @1/1 causal delay=6
