@@ -111,6 +111,8 @@ def commands(longwave):
         for block in blocks:
             report = run(["bash", "-euo", "pipefail", "-c", f'export PATH="{programs}:$PATH"\n{block}'], folder)
     return error_of(report)
+
+
 def odd_room(script):
     """A response that is none of these."""
     import numpy
