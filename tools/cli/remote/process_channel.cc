@@ -38,8 +38,8 @@ int spawn(const std::vector<std::string> &command, int channel, int errors, pid_
     return error;
 }
 
-// Which of the end of another program's standard error is worth a line.
-std::string last_line(const std::string &text) {
+// The last line of another program's standard error, after a colon.
+std::string worth_saying(const std::string &text) {
     const std::vector<std::string> lines = split(text, '\n');
     return lines.empty() ? "" : ": " + printable_start(lines.back(), 200);
 }
@@ -83,7 +83,7 @@ ProcessChannel::~ProcessChannel() {
 
 Status ProcessChannel::broken(const std::string &how) {
     hear();
-    return Status::device("\"" + name_ + "\" " + how + last_line(heard_));
+    return Status::device("\"" + name_ + "\" " + how + worth_saying(heard_));
 }
 
 // Reads what there is of its standard error, so that the program never waits for a reader.
