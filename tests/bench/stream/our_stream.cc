@@ -30,6 +30,8 @@ public:
         lw_stream_entry_info entry = LW_STREAM_ENTRY_INFO_INIT;
         if (lw_model_stream_entry(model_, 0, &entry) != LW_OK) return Status::internal(lw_last_error());
         period_ = entry.period;
+        lw_model_info info = LW_MODEL_INFO_INIT;
+        if (lw_model_get_info(model_, &info) != LW_OK) return Status::internal(lw_last_error());
         const auto report = nlohmann::json::parse(info.report);
         for (const auto &choice : report["layers"][0]["algorithms"]) settings_ = choice.dump();
         return {};
