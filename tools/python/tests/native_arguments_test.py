@@ -69,7 +69,7 @@ class ArgumentsTest(unittest.TestCase):
         os.link("kws.lw", odd)
         for path in (odd, os.fsencode(odd), pathlib.Path(odd)):
             longwave.open(path).close()
-        self.refused(longwave.CompileError, "expected a folder", lambda: longwave.compile(odd))
+        self.refused(longwave.CompileError, "expected a model folder", lambda: longwave.compile(odd))
 
     def test_numbers_and_texts(self):
         for name, value in (("least_version", -1), ("least_version", 2 ** 64), ("memory_limit", -1), ("memory_limit", 1.5),
