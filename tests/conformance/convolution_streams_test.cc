@@ -165,7 +165,7 @@ TEST_CASE("blocks of any length: a transform that is longer than the block, of f
     check({3, 700, {7, 49}, "nonuniform"});
     check({1, 1500, {1}, "nonuniform"});
     check({16, 1500, {1, 3}, "nonuniform"});
-    check({20, 3000, {63, 441}, "nonuniform"});
+    check({20, 4000, {63, 441}, "nonuniform"});
     check({17, 1200, {251}, "partitioned"});
 }
 
