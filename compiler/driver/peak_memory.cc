@@ -7,7 +7,7 @@ namespace longwave::compiler {
 
 namespace {
 
-// Measured: this program without a model, and a kernel compiler with a kernel of many points.
+// Assumed, with room: this program without a model, and a kernel compiler with a kernel of many points.
 constexpr uint64_t program = 100u << 20, kernel_compiler = 250u << 20;
 
 std::string size_text(uint64_t bytes) {

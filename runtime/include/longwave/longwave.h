@@ -312,7 +312,7 @@ typedef struct lw_input_info {
     const char *name;
     lw_input_kind kind;
     uint32_t width;       /**< floats per tick (tokens: 1 id) */
-    uint32_t sample_rate; /**< Hz; of features: rows a second, or 0 when the model does not say */
+    uint32_t sample_rate; /**< Hz; of features: rows per second, or 0 if unknown */
     uint32_t vocabulary;  /**< tokens: number of ids */
 } lw_input_info;
 #define LW_INPUT_INFO_INIT LW_INITIAL(lw_input_info)

@@ -76,7 +76,7 @@ TEST_CASE("errors: a forgotten format is refused and named, in all options with 
     CHECK(last() == "lw_resampler_options.format is not set: LW_S16 or LW_F32");
     stream_options.format = static_cast<lw_sample_format>(7);
     CHECK(lw_stream_create(model, &stream_options, &stream) == LW_INVALID_ARGUMENT);
-    CHECK(last() == "lw_stream_options.format is 7, which is no format");
+    CHECK(last() == "lw_stream_options.format is 7: expected LW_F32, LW_S16 or LW_I32");
 }
 
 TEST_CASE("errors: token ids have one format, so that is the default") {
