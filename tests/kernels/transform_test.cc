@@ -125,8 +125,7 @@ Pair partitioned(int block, int partitions, int taps, int copies, int channels,
                     const double error = std::sqrt(difference / size);
                     INFO("error ", error);
                     CHECK(error <= 3e-7);
-                },
-                false, length != block};
+                }};
     return {first, second};
 }
 
@@ -218,6 +217,7 @@ TEST_CASE(
 }
 
 TEST_CASE("long_conv_partitioned: blocks of any length, by a transform that is longer") {
+    if (gpu_under_test()) return MESSAGE("left out: a GPU has no transform that is longer than the block");
     run_pairs({
         partitioned(1, 5, 5, 1, 3, "", 4),
         partitioned(3, 4, 12, 2, 1, "", 4),
