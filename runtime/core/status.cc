@@ -46,7 +46,9 @@ void write(size_t at, std::initializer_list<MessagePart> message) {
 void keep_message(std::initializer_list<MessagePart> message) { write(0, message); }
 void keep_message(const char *message) { keep_message({MessagePart(message)}); }
 void add_to_message(std::initializer_list<MessagePart> message) {
-    write(__builtin_strlen(last_error), message);
+    size_t end = 0; // without strlen, which firmware need not have
+    while (*const_cast<const volatile char *>(last_error + end)) end++;
+    write(end, message);
 }
 
 } // namespace longwave::runtime

@@ -167,7 +167,7 @@ class Devices(Cli):
 
     def test_without_code_for_a_gpu_auto_is_the_processor_and_says_why(self):
         for verb in (("run", self.artifact, "--input", "audio=1600"), ("bench", self.artifact, "--repeats", "1", "--ticks", "1600", "--streams", "1,3"),
-                     ("verify", self.artifact), ("listen", self.artifact, "-")):
+                     ("verify", self.artifact), ("listen", self.artifact, "-", "--format", "s16le")):
             result = self.run_cli(*verb, "--device", "auto", stdin=b"\0" * 3200)
             self.assertEqual(result.returncode, OK, result.stderr)
             self.assertTrue(result.stderr.startswith("auto: cpu: "), result.stderr)

@@ -25,8 +25,8 @@ TEST_CASE("package: unknown keys are errors with the nearest known one") {
                "layers[3].prefix: expected one of the keys type, name, input, found an unknown key");
     refused_at("/layers/1/norm/name", "n",
                "layers[1].norm.name: expected one of the keys type, prefix, keys, eps, found an unknown key");
-    refused_at("/inputs/0/sample_rate", 1,
-               "inputs[0].sample_rate: expected one of the keys name, kind, width, found an unknown key");
+    refused_at("/inputs/0/vocabulary", 1,
+               "inputs[0].vocabulary: expected one of the keys name, kind, width, sample_rate, found an unknown key");
     refused_at(
         "/outputs/0/form", 1,
         "outputs[0].form: expected one of the keys name, from, found an unknown key; did you mean \"from\"?");
