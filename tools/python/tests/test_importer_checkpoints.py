@@ -149,6 +149,19 @@ def test_a_file_is_read_by_what_it_holds(tmp_path: Path) -> None:
         assert torch.equal(module.a.weight, state(6)["a.weight"])
 
 
+@pytest.mark.parametrize("length", [0x80, 0x280, 0x4b50, 0x8b1f], ids=["pickle 0", "pickle 2", "zip", "gzip"])
+def test_the_length_of_a_header_is_no_beginning_of_another_kind(tmp_path: Path, length: int) -> None:
+    """A safetensors file begins with the length of its header, padded with spaces."""
+    save_file(state(6), tmp_path / "plain.safetensors")
+    plain = (tmp_path / "plain.safetensors").read_bytes()
+    size = int.from_bytes(plain[:8], "little")
+    length += -(-max(size - length, 0) // (1 << 16)) * (1 << 16)  # long enough, with the same first bytes
+    (tmp_path / "w.safetensors").write_bytes(length.to_bytes(8, "little") + plain[8:8 + size].ljust(length) + plain[8 + size:])
+    module = Net()
+    load(module, str(tmp_path / "w.safetensors"))
+    assert torch.equal(module.a.weight, state(6)["a.weight"])
+
+
 def zipped(path: Path) -> None:
     torch.save(state(1), path.with_name("inner.pt"))
     with zipfile.ZipFile(path, "w") as file:

@@ -30,6 +30,8 @@ def kind_of(path: str) -> tuple[str, str, str]:
         head = file.read(START)
     if not head:
         return "", "is empty", "the download or the save was cut: fetch it again"
+    if head[8:9] == b"{" and int.from_bytes(head[:8], "little") < 1 << 40:
+        return "safetensors", "", ""  # the length of its header, whose bytes may be any of those below
     for beginning, reason, way_out in BEGINNINGS:
         if head.startswith(beginning):
             return "", reason, way_out
@@ -37,8 +39,6 @@ def kind_of(path: str) -> tuple[str, str, str]:
         return archive(path)
     if head[:1] == b"\x80" and head[1:2] <= b"\x05":
         return "torch", "", ""  # torch.save before version 1.6, read as tensors only
-    if head[8:9] == b"{":
-        return "safetensors", "", ""
     if head[257:262] == b"ustar":
         return "", "is a tar archive", "unpack it first, and name the file inside"
     return "", text_of(head) or "is no file of weights that is known", WAY_OUT
