@@ -254,7 +254,7 @@ class Generate(Cli):
             tokens, end = self.lines(model, "-p", "x", "-n", 20, "--special", choice, *flags)
             self.assertEqual(end["special_tokens"], {"before": [vocabulary[c] for c in before], "after": [vocabulary[c] for c in after]})
             self.assertEqual(end["prompt_tokens"], len(same))
-        report = self.run_cli("generate", model, "-p", "x", "-n", 1, *flags).stderr
+        report = self.run_cli("generate", model, "-p", "x", "-n", 1, *flags, text=False).stderr
         self.assertEqual(report, "note: special tokens: a (%d) before the prompt, none after it (--special)\n" % vocabulary["a"])
         self.generate(model, "-p", "x", "-n", 1, "--state-out", state, *flags)
         self.assertEqual(self.lines(model, "--state-in", state, "-p", "x", "-n", 1, *flags)[1]["special_tokens"]["before"], [])
