@@ -12,7 +12,7 @@ namespace longwave::audio {
 
 enum class Format {
     detect, // by the first bytes; what begins like no known file is refused
-    s16le,  // raw, little-endian; s24le has 3 bytes a sample
+    s16le,  // raw, little-endian; s24le has 3 bytes per sample
     s24le,
     s32le,
     f32le,

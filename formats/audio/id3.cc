@@ -10,7 +10,7 @@ Expected<bool> skip_id3(Bytes &bytes) {
         LW_ASSIGN(const auto head, bytes.peek(10));
         if (head.size() < 10 || std::memcmp(head.data(), "ID3", 3) != 0 || head[3] == 0xff || head[4] == 0xff)
             return skipped;
-        uint64_t size = 0; // 7 bits a byte
+        uint64_t size = 0; // 7 bits per byte
         for (size_t i = 6; i < 10; i++) {
             if (head[i] & 0x80) return skipped; // no tag
             size = size << 7 | head[i];

@@ -50,7 +50,7 @@ Input read_input(const json &object, const std::string &path, Problems &problems
     for (const auto &k : forms) {
         if (kind != k.name) continue;
         input.kind = k.kind;
-        // Rows of features may be samples: of several channels, or of a signal that is no audio.
+        // Rows of features may be samples: of several channels, or of another signal than audio.
         const bool may_have_rate = k.kind == Input::Kind::features;
         only_keys(object, {"name", "kind", k.key, may_have_rate ? "sample_rate" : k.key}, path, problems);
         if (may_have_rate && object.contains("sample_rate") &&

@@ -53,7 +53,7 @@ GainState Gain::begin() const {
 
 void Gain::heard(const float *samples, size_t n, GainState &state) const {
     if (!automatic_) return;
-    for (size_t i = 0; i < n; ++i) // what is no sample is no sound either
+    for (size_t i = 0; i < n; ++i) // values beyond 4, infinity and NaN count as silence
         if ((bits_of(samples[i]) & magnitude) <= bits_of(4.0f)) state.sum += samples[i] * samples[i];
     state.count += static_cast<uint32_t>(n);
     if (state.count < step_) return;

@@ -164,7 +164,7 @@ void recover(lw_spotter &spotter) {
     const uint64_t step = spotter.gain.samples_of_step(state);
     if (n > step) n = static_cast<size_t>(step);
     if (n > most) n = most;
-    if (spotter.format == LW_F32) memcpy(plain, from, n * sizeof *plain); // the stream counts what is no number
+    if (spotter.format == LW_F32) memcpy(plain, from, n * sizeof *plain); // the stream counts NaN
     else convert({from, spotter.format, n, 1, 1}, reinterpret_cast<uint8_t *>(plain), sizeof *plain);
     const float factor = spotter.gain.factor(state);
     for (size_t i = 0; i < n; ++i) amplified[i] = plain[i] * factor;

@@ -40,8 +40,8 @@ def row(index=0, w=None, number=0, values=None):
     return struct.pack("<IIQ", index, w, number) + struct.pack(f"<{width if values is None else values}f", *[0.0] * (width if values is None else values))
 ESCAPES = b"\x1b]0;title\x07\x1b[2J\xe2\x80\xae evil \xff\n a second line"
 WRONG = {
-    "silent": lambda: time.sleep(60),
-    "trickle": lambda: [(sink.write(b"\0"), sink.flush(), time.sleep(0.3)) for _ in range(200)],
+    "silent": lambda: time.sleep(3600),
+    "trickle": lambda: [(sink.write(b"\0"), sink.flush(), time.sleep(0.3)) for _ in range(12000)],
     "huge": lambda: say(size=1 << 62),
     "4 GiB": lambda: say(size=1 << 32),
     "one more": lambda: say(size=1 << 20),
@@ -76,7 +76,7 @@ where, _, how = mode.partition(":")
 if where == "early":
     say(struct.pack("<I", 2))
     say(struct.pack("<I", 2))
-    time.sleep(60)
+    time.sleep(3600)
 while True:
     head = source.read(16)
     if len(head) < 16:
@@ -104,16 +104,13 @@ def hostile_runners(longwave, folder, scratch, package, width):
         wrapper = scratch / "longwave-runner"
         wrapper.write_text(f'#!/bin/sh\nexec {python} {script} "{mode}" {width}\n')
         wrapper.chmod(0o755)
-        before = time.monotonic()
         done = subprocess.run([longwave, "compile", package, "-o", made, "--cache", folder / "kernels", "--target", "arm64", "--emulator", wrapper, "--emulator-timeout", "2"],
-                              capture_output=True)
-        seconds = time.monotonic() - before
+                              capture_output=True, timeout=540)  # below the default limit of one answer, 600 s
         text = done.stderr.decode()  # UTF-8
         assert done.returncode == DEVICE, (mode, done.returncode, text)
         assert text.endswith("\n") and text.count("\n") == 1 and text.startswith("error: ") and len(text) < 1500, (mode, text)
         assert all(c.isprintable() for c in text[:-1]) and "\u202e" not in text, (mode, text)
         assert not made.exists(), mode
-        assert seconds < 60, (mode, seconds)
     assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < MOST_MEMORY
     print(f"{len(MODES)} hostile runners: one line and exit {DEVICE} each")
 

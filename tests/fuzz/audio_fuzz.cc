@@ -57,7 +57,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     std::string unreadable;
     if (!(how & 1)) { // a pipe gives its bytes once
         const auto why = audio::why_unreadable(path);
-        must(why || why.status().fault() == Fault::input, "a damaged tag is no internal failure");
+        must(why || why.status().fault() == Fault::input, "a damaged tag is a fault of the input");
         unreadable = why ? *why : why.status().message();
     }
     auto reader = audio::Reader::open(path, options);

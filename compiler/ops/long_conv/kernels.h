@@ -86,7 +86,7 @@ Place taps_of(KernelCall &call, const Shape &shape, bool keep);
 struct Partitions {
     uint32_t rows = 0, length = 0, count = 1, first = 0;
 
-    // The param `rows` of kernels of one transform. It is left out where the transform is no longer.
+    // The param `rows` of kernels of one transform. Empty where the transform is as long as the rows.
     ir::Attributes rows_param() const {
         return rows == length ? ir::Attributes{} : ir::Attributes{{"rows", int64_t{rows}}};
     }

@@ -74,6 +74,11 @@ std::string printable_start(std::string_view text, size_t bytes) {
     return printable(text.substr(0, end)) + "...";
 }
 
+std::string printable_last_line(const std::string &text, size_t bytes) {
+    const std::vector<std::string> lines = split(text, '\n');
+    return lines.empty() ? "" : printable_start(lines.back(), bytes);
+}
+
 // Control characters below U+0020 in valid JSON are the white space between its values.
 std::string printable_json(std::string_view json) {
     const auto escape = [](uint32_t point) {

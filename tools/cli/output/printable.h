@@ -21,6 +21,8 @@ std::string printable_lines(std::string_view text);
 std::string printable_writing(std::string_view text);
 // printable, cut to about so many bytes. For text of which one line is enough.
 std::string printable_start(std::string_view text, size_t bytes);
+// That of the last line that is not empty. For what another program printed before it failed.
+std::string printable_last_line(const std::string &text, size_t bytes);
 
 // JSON text whose strings have the same characters as JSON escapes, which keeps their values.
 // `json` is valid JSON in UTF-8.

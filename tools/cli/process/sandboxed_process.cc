@@ -8,17 +8,12 @@
 namespace longwave::cli {
 namespace {
 
-std::string last_line(const std::string &text) {
-    const auto lines = split(text, '\n');
-    return lines.empty() ? "" : printable_start(lines.back(), 300);
-}
-
 // Empty: exit code 0.
 std::string failure_of(const compiler::ProcessResult &result, double seconds) {
     if (result.timed_out) return format("not ready after %g s", seconds);
     if (result.exit_code == 0) return "";
     if (result.exit_code > 128) return format("ended by signal %d", result.exit_code - 128);
-    const std::string line = last_line(result.error);
+    const std::string line = printable_last_line(result.error, 300);
     return line.empty() ? format("exit code %d", result.exit_code) : line;
 }
 

@@ -38,12 +38,6 @@ int spawn(const std::vector<std::string> &command, int channel, int errors, pid_
     return error;
 }
 
-// The last line of another program's standard error, after a colon.
-std::string worth_saying(const std::string &text) {
-    const std::vector<std::string> lines = split(text, '\n');
-    return lines.empty() ? "" : ": " + printable_start(lines.back(), 200);
-}
-
 } // namespace
 
 Expected<std::unique_ptr<Channel>> ProcessChannel::start(std::vector<std::string> command, double seconds) {
@@ -83,7 +77,8 @@ ProcessChannel::~ProcessChannel() {
 
 Status ProcessChannel::broken(const std::string &how) {
     hear();
-    return Status::device("\"" + name_ + "\" " + how + worth_saying(heard_));
+    const std::string line = printable_last_line(heard_, 200);
+    return Status::device("\"" + name_ + "\" " + how + (line.empty() ? "" : ": " + line));
 }
 
 // Reads what there is of its standard error, so that the program never waits for a reader.
