@@ -69,6 +69,14 @@ private:
         return {};
     }
 
+    // The id of two tokens has no single text.
+    Status claim(int32_t id, const std::string &token) {
+        const auto [owner, is_new] = owners_.emplace(id, token);
+        if (is_new || owner->second == token) return {};
+        return bad("the tokens " + quoted_text(owner->second) + " and " + quoted_text(token) +
+                   " have the same id " + std::to_string(id));
+    }
+
     Status read_vocabulary() {
         const json &vocab = member(member(file_, "model"), "vocab");
         if (!vocab.is_object()) return bad("model.vocab is missing");
@@ -76,6 +84,7 @@ private:
         for (const auto &[token, id] : vocab.items()) {
             int32_t number = 0;
             LW_TRY(check_id(id, quoted_text(token), number));
+            LW_TRY(claim(number, token));
             names_[token] = number;
             const std::optional<std::string> bytes = bytes_of(token);
             tables_.bytes[static_cast<size_t>(number)] = bytes.value_or(token);
@@ -142,6 +151,7 @@ private:
                 return bad("the added token " + quoted_text(result.text) + " has id " +
                            std::to_string(result.id) + ", but the package tokenizers gives it id " +
                            std::to_string(expected));
+            LW_TRY(claim(result.id, result.text));
             result.single_word = flag_of(member(token, "single_word"), false);
             result.strip_left = flag_of(member(token, "lstrip"), false);
             result.strip_right = flag_of(member(token, "rstrip"), false);
@@ -159,6 +169,7 @@ private:
     const uint32_t vocabulary_;
     const bool any_size_;                            // the vocabulary has as many ids as the file
     std::unordered_map<std::string, int32_t> names_; // as the file writes them
+    std::unordered_map<int32_t, std::string> owners_; // of each id
     uint32_t rank_ = 0;
     BpeTables tables_;
 };

@@ -127,6 +127,7 @@ def check_refusals(folder):
     refused(["post_processor", "the text once"], lambda t: t.update(post_processor={"type": "TemplateProcessing", "single": []}))
     refused(["post_processor", "twice"], lambda t: t.update(post_processor={"type": "Sequence", "processors": [{"type": "BertProcessing", "cls": ["a", 1], "sep": ["b", 1]}] * 2}))
     refused(["added token", "package tokenizers gives it id"], lambda t: t["added_tokens"][0].update(id=900))
+    refused(["the tokens \"a\" and \"b\"", "same id"], lambda t: t["model"]["vocab"].update(b=t["model"]["vocab"]["a"]))
     refused(["added token", "twice"], lambda t: t["added_tokens"].append(t["added_tokens"][0]))
     refused(["Metaspace", "pre_tokenizer 1"], lambda t: t["pre_tokenizer"]["pretokenizers"].insert(0, {"type": "Metaspace"}))
     refused(["ByteLevel", "second time"], lambda t: t["pre_tokenizer"]["pretokenizers"].append({"type": "ByteLevel"}))
