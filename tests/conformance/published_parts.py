@@ -28,9 +28,9 @@ class Part:
     """`make`: the module, of what its library offers. `expected`: "streams", "streams N rows late", "offline", or a
     part of the reason of a rejection."""
 
-    def __init__(self, name, library, make, spec, expected, call=None, length=97, limit=2e-6):
+    def __init__(self, name, library, make, spec, expected, call=None, length=97, limit=2e-6, min_rows=1):
         self.name, self.library, self.make, self.spec, self.expected = name, library, make, spec, expected
-        self.call, self.length, self.limit = call or first_output, length, limit
+        self.call, self.length, self.limit, self.min_rows = call or first_output, length, limit, min_rows
 
 
 def first_output(module, x):
@@ -147,7 +147,7 @@ def trained_like(module):
 
 
 def outcome(part, folder):
-    """What becomes of it, in the words of `expected`; AssertionError where numbers differ."""
+    """What becomes of it, in the words of `expected`, and the error of the compiled file, of the peak. AssertionError where numbers differ."""
     import torch
     from torch import nn
     from importer_checks import compiled_equals
@@ -165,16 +165,16 @@ def outcome(part, folder):
     torch.manual_seed(1)
     module = trained_like(Called(part.make(), part.call).eval())
     try:
-        made = import_module(module, [part.spec], length=part.length, longest=part.length)
+        made = import_module(module, [part.spec], length=part.length, longest=part.length, min_rows=part.min_rows)
     except ImportFailed as e:
-        return "rejected: " + "; ".join(dict.fromkeys(f"{problem.op}: {problem.reason}" for problem in e.problems))
+        return "rejected: " + "; ".join(dict.fromkeys(f"{problem.op}: {problem.reason}" for problem in e.problems)), None
     for convolution in made.importer.convolutions:
         assert convolution.lags.abs().max() > 1e-3, f"{convolution.where}: its taps are zero: nothing was compared"
     notes = made.importer.warnings
     streams = not any(AHEAD in note for note in notes)
-    compiled_equals(module, part.spec, made, folder, streams, limit=part.limit)
+    error = compiled_equals(module, part.spec, made, folder, streams, limit=part.limit)
     late = sum(int(note.split("so many")[0].split("looks ")[1].split()[0]) for note in notes if "comes so many" in note)
-    return f"streams {late} rows late" if late else "streams" if streams else "offline"
+    return f"streams {late} rows late" if late else "streams" if streams else "offline", error
 
 
 def main():
@@ -209,19 +209,19 @@ def libraries(sources):
 def unexpected(library, parts, words):
     """How many parts are not what their line says. Prints a row for each."""
     count = 0
-    print(f"\n| {library} | Result |\n|---|---|")
+    print(f"\n| {library} | Result | Error |\n|---|---|---|")
     for part in parts:
         if words and not any(word in part.name for word in words):
             continue
         begin = time.process_time()
         with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(sys.stderr):  # authors print sizes
             try:
-                found = outcome(part, pathlib.Path(folder))
+                found, error = outcome(part, pathlib.Path(folder))
             except AssertionError as e:
-                found = f"DIFFERS: {str(e).strip()[:200]}"
+                found, error = f"DIFFERS: {str(e).strip()[:200]}", None
         as_expected = found == part.expected or found.startswith("rejected: ") and part.expected in found
         count += not as_expected
-        print(f"| {part.name} | {found} |" + ("" if as_expected else f"  expected: {part.expected}"), flush=True)
+        print(f"| {part.name} | {found} | {'-' if error is None else f'{error:.1e}'} |" + ("" if as_expected else f"  expected: {part.expected}"), flush=True)
         print(f"{part.name}: {time.process_time() - begin:.1f} s", file=sys.stderr)
     return count
 

@@ -20,7 +20,8 @@ from longwave.importer.api import import_module  # noqa: E402
 from longwave.importer.errors import ImportFailed  # noqa: E402
 from longwave.importer.execute import execute  # noqa: E402
 from longwave.importer.export import float64_default  # noqa: E402
-from longwave.importer.prove import error, rows_of  # noqa: E402
+from longwave.importer.as_it_is import rows_of  # noqa: E402
+from longwave.importer.prove import error  # noqa: E402
 from random_modules import REFUSED, RandomModule  # noqa: E402
 
 EQUAL = 1e-10  # of the peak: float64 on both sides
