@@ -15,18 +15,16 @@ from importer_checks import ROOT, imported, kinds
 W, S, B = torch.linspace(-1, 1, 16).reshape(4, 4), torch.rand(4) + 0.5, torch.linspace(-1, 1, 4)
 
 
-def taps(x: Tensor, count: int = 20, ahead: bool = False) -> Tensor:
-    n = 2 * x.shape[1] + 2 * count
-    k = F.pad(torch.randn(4, count, generator=torch.Generator().manual_seed(3)), (0, n - count))
-    return torch.fft.irfft(torch.fft.rfft(x.mT, n) * torch.fft.rfft(k), n)[..., :x.shape[1]].mT
+TAPS = torch.randn(4, 1, 70, generator=torch.Generator().manual_seed(3))
 
 
-def many(count: int) -> Tensor:
-    return torch.randn(4, 1, count, generator=torch.Generator().manual_seed(4))
+def transformed(x: Tensor) -> Tensor:
+    n = x.shape[1] + 70
+    return torch.fft.irfft(torch.fft.rfft(x.mT, n) * torch.fft.rfft(TAPS[:, 0], n), n)[..., :x.shape[1]].mT
 
 
 def convolved(x: Tensor, left: int, right: int, count: int, groups: int = 4) -> Tensor:
-    return F.conv1d(F.pad(x.mT, (left, right)), many(count) if groups == 4 else torch.ones(4, 4, count), groups=groups).mT
+    return F.conv1d(F.pad(x.mT, (left, right)), TAPS[..., :count] if groups == 4 else torch.ones(4, 4, count), groups=groups).mT
 
 
 def power(x: Tensor) -> Tensor:
@@ -49,7 +47,7 @@ def recurrent(layer: nn.Module) -> nn.Module:
 
 # What the first cell of the row begins with: modules, or functions of rows (1, T, 4).
 ROWS: dict[str, list] = {
-    "FFT convolution with constant taps": [taps],
+    "FFT convolution with constant taps": [transformed],
     "`linear`, `matmul`, `einsum`": [lambda x: F.linear(x, W), lambda x: x @ W, lambda x: torch.einsum("btc,cd->btd", x, W), nn.Sequential(over_time(nn.Conv1d(4, 3, 1)))],
     "`addmm`, `baddbmm`": [lambda x: torch.addmm(B, x[0], W)[None], lambda x: torch.baddbmm(B[None, None], x, W[None]), lambda x: torch.addbmm(B, x, W[None])[None]],
     "`conv1d`, `conv2d` (time, frequency)": [lambda x: convolved(x, 2, 0, 3, 1), image],
