@@ -35,20 +35,29 @@ def image(x: Tensor) -> Tensor:
     return F.conv2d(F.pad(x[:, None], (1, 1, 2, 0)), torch.ones(2, 1, 3, 3)).permute(0, 2, 1, 3).flatten(2)
 
 
-def over_time(norm: nn.Module) -> nn.Module:
-    return models.Function(lambda x: norm(x.mT).mT)
+class Of(nn.Module):
+    """A layer, and how it is called."""
+
+    def __init__(self, layer: nn.Module, call) -> None:
+        super().__init__()
+        self.layer, self.call = layer, call
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.call(self.layer, x)
+
+
+def over_time(layer: nn.Module) -> nn.Module:
+    return Of(layer, lambda layer, x: layer(x.mT).mT)
 
 
 def recurrent(layer: nn.Module) -> nn.Module:
-    module = models.Function(lambda x: module.layer(x)[0])
-    module.layer = layer
-    return module
+    return Of(layer, lambda layer, x: layer(x)[0])
 
 
 # What the first cell of the row begins with: modules, or functions of rows (1, T, 4).
 ROWS: dict[str, list] = {
     "FFT convolution with constant taps": [transformed],
-    "`linear`, `matmul`, `einsum`": [lambda x: F.linear(x, W), lambda x: x @ W, lambda x: torch.einsum("btc,cd->btd", x, W), nn.Sequential(over_time(nn.Conv1d(4, 3, 1)))],
+    "`linear`, `matmul`, `einsum`": [lambda x: F.linear(x, W), lambda x: x @ W, lambda x: torch.einsum("btc,cd->btd", x, W), over_time(nn.Conv1d(4, 3, 1))],
     "`addmm`, `baddbmm`": [lambda x: torch.addmm(B, x[0], W)[None], lambda x: torch.baddbmm(B[None, None], x, W[None]), lambda x: torch.addbmm(B, x, W[None])[None]],
     "`conv1d`, `conv2d` (time, frequency)": [lambda x: convolved(x, 2, 0, 3, 1), image],
     "any zeros around the frequencies": [image],

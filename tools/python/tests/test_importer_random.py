@@ -35,8 +35,8 @@ torch.set_num_threads(1)
 
 
 def imported(module: nn.Module, audio: bool):
-    length = LENGTH * SAMPLES + 1 if audio else LENGTH
-    return import_module(module, ["x=8000" if audio else f"x=1xTx{module.steps[0].width}"], length=length, longest=length)
+    length, fewest = (rows * SAMPLES + 1 if audio else rows for rows in (LENGTH, OTHER))
+    return import_module(module, ["x=8000" if audio else f"x=1xTx{module.steps[0].width}"], length=length, longest=length, min_rows=fewest)
 
 
 def equals(made, module: nn.Module, audio: bool) -> None:
