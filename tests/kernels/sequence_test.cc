@@ -60,7 +60,8 @@ class Roots {
 public:
     explicit Roots(const Form &form) : length_(form.length) {
         const double pi = std::numbers::pi;
-        for (int i = 0; i < 4 * length_ && form.cosine; i++) cosines_.push_back(std::cos(pi * i / (2.0 * length_)));
+        for (int i = 0; i < 4 * length_ && form.cosine; i++)
+            cosines_.push_back(std::cos(pi * i / (2.0 * length_)));
         for (int i = 0; i < length_; i++) roots_.push_back(std::polar(1.0, 2 * pi * i / length_));
     }
     double cosine(int k, int t) const {
@@ -90,8 +91,8 @@ Case forward(const Form &form, bool magnitude) {
                         if (at[2] >= form.bins()) return 0.0;
                         Bin sum = 0;
                         for (int t = 0; t < form.rows; t++)
-                            sum += x.get({at[0], t}) *
-                                   (form.cosine ? Bin(2 * roots.cosine(at[2], t)) : std::conj(roots.root(at[2], t)));
+                            sum += x.get({at[0], t}) * (form.cosine ? Bin(2 * roots.cosine(at[2], t))
+                                                                    : std::conj(roots.root(at[2], t)));
                         sum *= 0.25;
                         if (form.cosine) return magnitude ? std::abs(sum.real()) : sum.real();
                         return magnitude ? std::norm(sum) : at[1] ? sum.imag() : sum.real();
@@ -126,7 +127,8 @@ Case inverse(const Form &form, bool product, int parts) {
                 std::map<int, std::vector<Bin>> of_lanes; // a lane's bins serve all its rows
                 const auto bin = [&](int lane, int b) {
                     auto &bins = of_lanes[lane];
-                    for (int i = static_cast<int>(bins.size()); i < form.bins(); i++) bins.push_back(computed(lane, i));
+                    for (int i = static_cast<int>(bins.size()); i < form.bins(); i++)
+                        bins.push_back(computed(lane, i));
                     return bins[static_cast<size_t>(b)];
                 };
                 compare(
