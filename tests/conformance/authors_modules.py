@@ -45,7 +45,7 @@ def s4(sources, part):
 def safari(sources, part):
     make = functools.partial(made, sources, "safari", d_model=8, l_max=97)
     yield part("`LongConv`", "safari", functools.partial(make, "src.models.sequence.long_conv", "LongConv", transposed=False), "x=1xTx8", "streams",
-               length=307)  # below its 97 taps, its circle is too small for them, and it means something else
+               length=307, min_rows=97)  # below its 97 taps, its circle is too small for them, and it means something else
     for order in (2, 3):
         yield part(f"`HyenaOperator`, order {order}", "safari",
                    functools.partial(make, "src.models.sequence.hyena", "HyenaOperator", order=order, filter_order=16), "x=1xTx8", "streams")

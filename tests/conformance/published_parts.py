@@ -28,9 +28,9 @@ class Part:
     """`make`: the module, of what its library offers. `expected`: "streams", "streams N rows late", "offline", or a
     part of the reason of a rejection."""
 
-    def __init__(self, name, library, make, spec, expected, call=None, length=97, limit=2e-6):
+    def __init__(self, name, library, make, spec, expected, call=None, length=97, limit=2e-6, min_rows=1):
         self.name, self.library, self.make, self.spec, self.expected = name, library, make, spec, expected
-        self.call, self.length, self.limit = call or first_output, length, limit
+        self.call, self.length, self.limit, self.min_rows = call or first_output, length, limit, min_rows
 
 
 def first_output(module, x):
@@ -77,7 +77,7 @@ def torchaudio_parts():
         part("DeepSpeech", "models.DeepSpeech", (8, 16, 6), "x=1x1xTx8", "a recurrence without gates has no op"),
         part("ComputeDeltas", "transforms.ComputeDeltas", (5,), "x=1x8xT", "pads with replicate"),
         part("SlidingWindowCmn", "transforms.SlidingWindowCmn", (20,), "x=1xTx8", loop),
-        function("lowpass_biquad", "functional.lowpass_biquad", lambda f, x: f(x, 8000, 1000.0), "x=8000", loop, length=41),
+        function("lowpass_biquad", "functional.lowpass_biquad", lambda f, x: f(x, 8000, 1000.0), "x=8000", "writes parts of a value one by one", length=41),
     ]
 
 
@@ -116,7 +116,7 @@ def speechbrain_parts():
         part("LiGRU", "nnet.RNN.LiGRU", lambda c: c(6, rows), "x=1xTx8", loop, length=31),
         part("SLiGRU", "nnet.RNN.SLiGRU", lambda c: c(6, rows), "x=1xTx8", loop, length=31),
         part("QuasiRNN", "nnet.RNN.QuasiRNN", lambda c: c(8, rows), "x=1xTx8", loop, length=31),
-        part("RNN", "nnet.RNN.RNN", lambda c: c(6, rows), "x=1xTx8", "a recurrence without gates has no op"),
+        part("RNN", "nnet.RNN.RNN", lambda c: c(6, input_size=8), "x=1xTx8", "a recurrence without gates has no op"),
         part("PCEN", "nnet.normalization.PCEN", lambda c: c(8), "x=1xTx8", loop, length=31),
         part("Conv1d(padding=\"same\")", "nnet.CNN.Conv1d", lambda c: c(6, 5, in_channels=8, padding="same"), "x=1xTx8", "pads with reflect"),
         part("ECAPA_TDNN", "lobes.models.ECAPA_TDNN.ECAPA_TDNN", lambda c: c(8, channels=[16] * 5, attention_channels=8, lin_neurons=8, res2net_scale=4, se_channels=8),
@@ -147,7 +147,7 @@ def trained_like(module):
 
 
 def outcome(part, folder):
-    """What becomes of it, in the words of `expected`; AssertionError where numbers differ."""
+    """What becomes of it, in the words of `expected`, and the error of the compiled file, of the peak. AssertionError where numbers differ."""
     import torch
     from torch import nn
     from importer_checks import compiled_equals
@@ -163,18 +163,21 @@ def outcome(part, folder):
             return self.call(self.part, x)
 
     torch.manual_seed(1)
-    module = trained_like(Called(part.make(), part.call).eval())
     try:
-        made = import_module(module, [part.spec], length=part.length, longest=part.length)
+        module = trained_like(Called(part.make(), part.call).eval())
+    except Exception as e:  # whatever its library raises
+        return f"not made: {type(e).__name__}: {str(e).splitlines()[0] if str(e) else ''}", None
+    try:
+        made = import_module(module, [part.spec], length=part.length, longest=part.length, min_rows=part.min_rows)
     except ImportFailed as e:
-        return "rejected: " + "; ".join(dict.fromkeys(f"{problem.op}: {problem.reason}" for problem in e.problems))
+        return "rejected: " + "; ".join(dict.fromkeys(f"{problem.op}: {problem.reason}" for problem in e.problems)), None
     for convolution in made.importer.convolutions:
         assert convolution.lags.abs().max() > 1e-3, f"{convolution.where}: its taps are zero: nothing was compared"
     notes = made.importer.warnings
     streams = not any(AHEAD in note for note in notes)
-    compiled_equals(module, part.spec, made, folder, streams, limit=part.limit)
+    error = compiled_equals(module, part.spec, made, folder, streams, limit=part.limit)
     late = sum(int(note.split("so many")[0].split("looks ")[1].split()[0]) for note in notes if "comes so many" in note)
-    return f"streams {late} rows late" if late else "streams" if streams else "offline"
+    return f"streams {late} rows late" if late else "streams" if streams else "offline", error
 
 
 def main():
@@ -209,19 +212,19 @@ def libraries(sources):
 def unexpected(library, parts, words):
     """How many parts are not what their line says. Prints a row for each."""
     count = 0
-    print(f"\n| {library} | Result |\n|---|---|")
+    print(f"\n| {library} | Result | Error |\n|---|---|---|")
     for part in parts:
         if words and not any(word in part.name for word in words):
             continue
         begin = time.process_time()
         with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(sys.stderr):  # authors print sizes
             try:
-                found = outcome(part, pathlib.Path(folder))
+                found, error = outcome(part, pathlib.Path(folder))
             except AssertionError as e:
-                found = f"DIFFERS: {str(e).strip()[:200]}"
+                found, error = f"DIFFERS: {str(e).strip()[:200]}", None
         as_expected = found == part.expected or found.startswith("rejected: ") and part.expected in found
         count += not as_expected
-        print(f"| {part.name} | {found} |" + ("" if as_expected else f"  expected: {part.expected}"), flush=True)
+        print(f"| {part.name} | {found} | {'-' if error is None else f'{error:.1e}'} |" + ("" if as_expected else f"  expected: {part.expected}"), flush=True)
         print(f"{part.name}: {time.process_time() - begin:.1f} s", file=sys.stderr)
     return count
 

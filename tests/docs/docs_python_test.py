@@ -2,7 +2,8 @@
 """Runs the commands and the S4D example of docs/import.md and the room of docs/examples.md: docs_python_test.py LONGWAVE
 
 The commands import a module of the names that the page gives it. S4D imports a model, and `longwave run --expected` compares it with PyTorch. The room is compared with SciPy. Every other
-```python block of these pages must at least be Python. Without PyTorch: exit status 77.
+```python block of these pages must at least be Python. PyTorch comes from this Python or from .venv-torch, which tools/test --all
+makes. Without it: exit status 77.
 """
 import importlib.util
 import os
@@ -125,10 +126,12 @@ def odd_room(script):
         sys.exit(f"three channels: {done.stderr}")
 
 
-
 def main(longwave):
     of_import, of_examples = blocks_of("import.md"), blocks_of("examples.md")
     missing = [name for name in ("torch", "numpy", "safetensors", "scipy", "soundfile") if not importlib.util.find_spec(name)]
+    other = ROOT / ".venv-torch/bin/python"
+    if missing and other.exists() and sys.prefix != str(other.parents[1]):
+        os.execv(other, [str(other), *sys.argv])
     if missing:
         print(f"SKIPPED: needs {', '.join(missing)}")
         sys.exit(77)

@@ -5,6 +5,7 @@
 #include "tests/kernels/check.h"
 #include "tests/kernels/random.h"
 #include <complex>
+#include <map>
 #include <numbers>
 
 namespace sequence_test {
@@ -52,12 +53,26 @@ struct Form {
         else set_all(k["twiddles"], schedules::real_twiddles(n));
         if (cosine) set_all(k["cosines"], schedules::cosine_roots(n, false, inverse));
     }
-    double cosine_at(int k, int t) const { // exact in its angle
-        return std::cos(std::numbers::pi * (int64_t{k} * (2 * t + 1) % (4 * length)) / (2.0 * length));
+};
+
+// Roots of unity, exact in their angles. Each is computed once: a reference reads millions of them.
+class Roots {
+public:
+    explicit Roots(const Form &form) : length_(form.length) {
+        const double pi = std::numbers::pi;
+        for (int i = 0; i < 4 * length_ && form.cosine; i++)
+            cosines_.push_back(std::cos(pi * i / (2.0 * length_)));
+        for (int i = 0; i < length_; i++) roots_.push_back(std::polar(1.0, 2 * pi * i / length_));
     }
-    Bin root(int k, int t) const {
-        return std::polar(1.0, 2 * std::numbers::pi * static_cast<double>(int64_t{k} * t % length) / length);
+    double cosine(int k, int t) const {
+        return cosines_[static_cast<size_t>(int64_t{k} * (2 * t + 1) % (4 * length_))];
     }
+    Bin root(int k, int t) const { return roots_[static_cast<size_t>(int64_t{k} * t % length_)]; }
+
+private:
+    int length_;
+    std::vector<double> cosines_;
+    std::vector<Bin> roots_;
 };
 
 Case forward(const Form &form, bool magnitude) {
@@ -68,14 +83,16 @@ Case forward(const Form &form, bool magnitude) {
                 form.rows_apart(form.cosine ? 3 : 2)),
             [=](Kernel &k) {
                 form.tables(k, false);
+                const Roots roots(form);
+                const Tensor &x = k["x"];
                 compare(
                     k, "y",
                     [&](const std::vector<int> &at) {
                         if (at[2] >= form.bins()) return 0.0;
                         Bin sum = 0;
                         for (int t = 0; t < form.rows; t++)
-                            sum += k["x"].get({at[0], t}) * (form.cosine ? Bin(2 * form.cosine_at(at[2], t))
-                                                                         : std::conj(form.root(at[2], t)));
+                            sum += x.get({at[0], t}) * (form.cosine ? Bin(2 * roots.cosine(at[2], t))
+                                                                    : std::conj(roots.root(at[2], t)));
                         sum *= 0.25;
                         if (form.cosine) return magnitude ? std::abs(sum.real()) : sum.real();
                         return magnitude ? std::norm(sum) : at[1] ? sum.imag() : sum.real();
@@ -94,7 +111,7 @@ Case inverse(const Form &form, bool product, int parts) {
             [=](Kernel &k) {
                 form.tables(k, true);
                 const int whole = form.cosine ? 1 : 2;
-                const auto bin = [&](int lane, int b) {
+                const auto computed = [&](int lane, int b) {
                     const auto read = [&](const std::string &name, int of) {
                         const auto part = [&](int which) {
                             return form.all() && name == "fixed"
@@ -106,6 +123,14 @@ Case inverse(const Form &form, bool product, int parts) {
                     const Bin made = parts ? read("h", parts) : Bin(0);
                     return product ? read("u", whole) * (read("fixed", whole) + made) : made;
                 };
+                const Roots roots(form);
+                std::map<int, std::vector<Bin>> of_lanes; // a lane's bins serve all its rows
+                const auto bin = [&](int lane, int b) {
+                    auto &bins = of_lanes[lane];
+                    for (int i = static_cast<int>(bins.size()); i < form.bins(); i++)
+                        bins.push_back(computed(lane, i));
+                    return bins[static_cast<size_t>(b)];
+                };
                 compare(
                     k, "y",
                     [&](const std::vector<int> &at) {
@@ -113,12 +138,12 @@ Case inverse(const Form &form, bool product, int parts) {
                         for (int b = 0; b < form.bins(); b++) {
                             const Bin value = bin(at[0], b);
                             if (form.cosine) {
-                                sum += value.real() * form.cosine_at(b, at[1]) / form.length * (b ? 1 : 0.5);
+                                sum += value.real() * roots.cosine(b, at[1]) / form.length * (b ? 1 : 0.5);
                             } else {
                                 const bool once = b == 0 || 2 * b == form.length;
                                 sum += (once ? Bin(value.real()) : 2.0 * value).real() *
-                                           form.root(b, at[1]).real() -
-                                       (once ? 0.0 : 2 * value.imag()) * form.root(b, at[1]).imag();
+                                           roots.root(b, at[1]).real() -
+                                       (once ? 0.0 : 2 * value.imag()) * roots.root(b, at[1]).imag();
                             }
                         }
                         return 0.25 * sum;
@@ -149,9 +174,12 @@ Case circular(int rows, int channels, bool adaptive, const std::vector<int> &cha
             compare(
                 k, "y",
                 [&](const std::vector<int> &at) {
-                    double sum = k["u"].get(at);
-                    for (int j = 0; j < rows && adaptive; j++)
-                        sum += 0.5 * k["h"].get({at[0], j}) * k["u"].get({at[0], (at[1] - j + rows) % rows});
+                    const Tensor &u = k["u"];
+                    double sum = u.get(at);
+                    if (!adaptive) return sum;
+                    const Tensor &h = k["h"];
+                    for (int j = 0; j < rows; j++)
+                        sum += 0.5 * h.get({at[0], j}) * u.get({at[0], (at[1] - j + rows) % rows});
                     return sum;
                 },
                 4 * limit(rows));
@@ -181,10 +209,11 @@ Case circular_registers(int rows, int channels, bool adaptive, const std::string
                 compare(
                     k, "y",
                     [&](const std::vector<int> &at) {
-                        double sum = k["u"].get(at);
-                        for (int j = 0; j < rows && adaptive; j++)
-                            sum +=
-                                0.5 * k["h"].get({at[0], j}) * k["u"].get({at[0], (at[1] - j + rows) % rows});
+                        const Tensor &u = k["u"];
+                        double sum = u.get(at);
+                        const Tensor *h = adaptive ? &k["h"] : nullptr;
+                        for (int j = 0; j < rows && h; j++)
+                            sum += 0.5 * h->get({at[0], j}) * u.get({at[0], (at[1] - j + rows) % rows});
                         return epilogue.empty() ? sum : sum * k["mul_0"].get(at);
                     },
                     4 * limit(rows));

@@ -26,6 +26,12 @@ uint8_t *aligned(std::vector<uint8_t> &memory) {
     return reinterpret_cast<uint8_t *>((reinterpret_cast<uintptr_t>(memory.data()) + 63) / 64 * 64);
 }
 
+double value_of(const uint8_t *p, schedules::Elem elem) {
+    if (elem == schedules::Elem::f64) return *reinterpret_cast<const double *>(p);
+    if (elem == schedules::Elem::i32) return *reinterpret_cast<const int32_t *>(p);
+    return *reinterpret_cast<const float *>(p);
+}
+
 } // namespace
 
 Tensor::Tensor(const schedules::KernelArg &arg) : arg_(arg) {
@@ -45,10 +51,11 @@ size_t Tensor::offset(const int *at, size_t n) const {
 }
 
 double Tensor::get(const std::vector<int> &at) const {
-    const uint8_t *p = data() + offset(at.data(), at.size()) * bytes_of(arg_.elem);
-    if (arg_.elem == schedules::Elem::f64) return *reinterpret_cast<const double *>(p);
-    if (arg_.elem == schedules::Elem::i32) return *reinterpret_cast<const int32_t *>(p);
-    return *reinterpret_cast<const float *>(p);
+    return value_of(data() + offset(at.data(), at.size()) * bytes_of(arg_.elem), arg_.elem);
+}
+
+double Tensor::get(std::initializer_list<int> at) const {
+    return value_of(data() + offset(at.begin(), at.size()) * bytes_of(arg_.elem), arg_.elem);
 }
 
 void Tensor::set(const std::vector<int> &at, double value) {
@@ -58,7 +65,6 @@ void Tensor::set(const std::vector<int> &at, double value) {
     else *reinterpret_cast<float *>(p) = static_cast<float>(value);
 }
 
-double Tensor::get(std::initializer_list<int> at) const { return get(std::vector<int>(at)); }
 void Tensor::set(std::initializer_list<int> at, double value) { set(std::vector<int>(at), value); }
 
 void Tensor::for_each(const std::function<void(const std::vector<int> &)> &f) const {

@@ -173,13 +173,13 @@ def compile(model: Path, output: Optional[Path] = None, /, *, stream: bool = Fal
 
 @overload
 def compile(model: Any, example: Any = None, output: Optional[Path] = None, *, inputs: Sequence[str] = (), outputs: Sequence[str] = (),
-            sample_rate: int = 0, stream: bool = False, blocks: Sequence[int] = (), targets: Iterable[str] = (), weights: str = "",
-            length: int = 0, options: Sequence[str] = ()) -> Model: ...
+            sample_rate: int = 0, min_rows: int = 1, stream: bool = False, blocks: Sequence[int] = (), targets: Iterable[str] = (),
+            weights: str = "", length: int = 0, options: Sequence[str] = ()) -> Model: ...
 
 
 def compile(model: Any, example: Any = None, output: Optional[Path] = None, *, inputs: Sequence[str] = (), outputs: Sequence[str] = (),
-            sample_rate: int = 0, stream: bool = False, blocks: Sequence[int] = (), targets: Iterable[str] = (), weights: str = "",
-            length: int = 0, options: Sequence[str] = ()) -> Model:
+            sample_rate: int = 0, min_rows: int = 1, stream: bool = False, blocks: Sequence[int] = (), targets: Iterable[str] = (),
+            weights: str = "", length: int = 0, options: Sequence[str] = ()) -> Model:
     """Compiles a PyTorch module or a model folder and opens the result.
 
         model = longwave.compile(module, torch.zeros(1, 1000, 64), stream=True)
@@ -191,6 +191,7 @@ def compile(model: Any, example: Any = None, output: Optional[Path] = None, *, i
     inputs: in place of an example, one text per input: "audio=16000", "x=1xTx64", "x=1x64xT" or "ids=1xT:256"; T is the time axis.
     outputs: names of the results of the module; default: y, or y0, y1 and so on.
     sample_rate: of audio, with an example: the model then takes int16 samples too.
+    min_rows: the fewest rows of any sequence. A module that means something else at so many rows or more is an error.
     output: where the .lw file goes; None: a temporary file, removed when the function returns.
     stream: also make stream entries. blocks: their sizes in input ticks.
     targets: CPU and GPU targets such as "x86-64-v3" or "vulkan-32k"; none: this CPU.
@@ -204,8 +205,8 @@ def compile(model: Any, example: Any = None, output: Optional[Path] = None, *, i
     is_path = isinstance(model, (str, bytes, os.PathLike))
     if is_path and example is not None and output is None:
         example, output = None, example  # compile(folder, file)
-    if is_path and (example is not None or inputs or outputs or sample_rate):
-        raise ValueError("example, inputs, outputs and sample_rate: a model folder has its own; give them with a module")
+    if is_path and (example is not None or inputs or outputs or sample_rate or min_rows != 1):
+        raise ValueError("example, inputs, outputs, sample_rate and min_rows: a model folder has its own; give them with a module")
     if not is_path and not hasattr(model, "state_dict"):
         raise TypeError(f"model: expected a torch.nn.Module or the path of a model folder, got {type(model).__name__}")
     if isinstance(example, (str, bytes, os.PathLike)):
@@ -230,8 +231,8 @@ def compile(model: Any, example: Any = None, output: Optional[Path] = None, *, i
             run_compile(_path("model", model), file, command)
             return open(file)
         file = folder / "model.lw"
-        report = _imported(model, example, _list("inputs", inputs), _list("outputs", outputs), sample_rate, folder, file, command,
-                           not weights)
+        report = _imported(model, example, _list("inputs", inputs), _list("outputs", outputs), sample_rate,
+                           _number("min_rows", min_rows, 2 ** 32), folder, file, command, not weights)
         if place is not None:
             _put(file, place)
         made = open(place or file)
@@ -267,8 +268,8 @@ def run_compile(folder: Path, file: pathlib.Path, options: Sequence[str]) -> Non
         raise CompileError(done.stderr.strip() or f"longwave compile: exit status {done.returncode}")
 
 
-def _imported(module: Any, example: Any, inputs: Sequence[str], outputs: Sequence[str], sample_rate: int, folder: pathlib.Path,
-              file: pathlib.Path, options: Sequence[str], exact: bool) -> Dict[str, Any]:
+def _imported(module: Any, example: Any, inputs: Sequence[str], outputs: Sequence[str], sample_rate: int, min_rows: int,
+              folder: pathlib.Path, file: pathlib.Path, options: Sequence[str], exact: bool) -> Dict[str, Any]:
     """Imports and compiles a module, and compares the file with it unless its weights are rounded. Returns the report."""
     try:
         from longwave.importer.build import build
@@ -277,7 +278,7 @@ def _imported(module: Any, example: Any, inputs: Sequence[str], outputs: Sequenc
         raise CompileError(f"a module needs PyTorch and safetensors ({error}); install them: pip install torch safetensors") from error
     try:
         return build(module, example, inputs, outputs, sample_rate, folder / "model", file,
-                     lambda: run_compile(folder / "model", file, options), exact)
+                     lambda: run_compile(folder / "model", file, options), exact, min_rows)
     except ImportFailed as error:
         raise CompileError(str(error)) from error
     except OSError as error:

@@ -52,7 +52,7 @@ def test_layer(name: str, tmp_path: Path) -> None:
 def test_spelling_of_a_convolution(name: str, tmp_path: Path) -> None:
     torch.manual_seed(2)
     module = models.spellings()[name]
-    made = imported(module, "x=1xTx4", length=211)
+    made = imported(module, "x=1xTx4", length=211, min_rows=40)  # some have circles of twice the rows, and up to 40 taps
     assert kinds(made) == ["long_conv"]
     assert max(made.report["errors"].values()) <= 2e-14
     node = made.model["graph"][0]

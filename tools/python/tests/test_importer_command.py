@@ -43,6 +43,15 @@ def test_command_refuses_with_status_3_and_writes_nothing(tmp_path: Path) -> Non
     assert not (tmp_path / "model").exists()
 
 
+def test_command_takes_the_fewest_rows(tmp_path: Path) -> None:
+    import_it = ("importer_models:make_another_below_50_rows", "--input", "x=1xTx4", "--no-compile", "-o", tmp_path / "model")
+    refused = command(*import_it)
+    assert refused.returncode == 3 and "below 50 rows" in refused.stderr and "--min-rows 50" in refused.stderr and not (tmp_path / "model").exists()
+    done = command(*import_it, "--min-rows", 50)
+    assert done.returncode == 0 and "warning: the module means something else below 50 rows" in done.stdout, done.stderr
+    assert json.loads((tmp_path / "model/import.json").read_text())["min_rows"] == 50
+
+
 def test_command_explains_a_node() -> None:
     done = command("importer_models:make_conv_stack", "--input", "x=1x5xT", "--explain", "a/conv1d")
     assert done.returncode == 0, done.stderr
@@ -79,6 +88,16 @@ except longwave.CompileError as error:
     print(error)
 else:
     sys.exit("an LSTM was imported")
+class Below(torch.nn.Module):
+    def forward(self, x):
+        return x.tanh() if x.shape[1] >= 50 else 2 * x
+try:
+    longwave.compile(Below(), inputs=["x=1xTx6"])
+except longwave.CompileError as error:
+    assert "min_rows=50" in str(error), error
+else:
+    sys.exit("another meaning was imported")
+assert longwave.compile(Below(), inputs=["x=1xTx6"], min_rows=50).import_report["min_rows"] == 50
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
                           env=os.environ | {"LONGWAVE_PROGRAM": str(LONGWAVE.resolve())})

@@ -1,6 +1,7 @@
 """Lengths: strides of all sizes, modules that take few lengths or mean something else at some, loops, and whose an exception is."""
 from __future__ import annotations
 
+import re
 import sys
 import time
 
@@ -74,10 +75,44 @@ def test_the_example_has_a_prime_number_of_strides() -> None:
 
 
 @pytest.mark.parametrize("module, least", [(models.Function(below), 50), (nn.Sequential(models.Function(lambda x: x), models.spellings()["ortho"]), 0)])
-def test_another_meaning_at_few_rows_is_told(module: nn.Module, least: int) -> None:
+def test_another_meaning_at_few_rows_is_refused(module: nn.Module, least: int) -> None:
     torch.manual_seed(4)
-    told = [text for text in imported(module, "x=1xTx4").report["warnings"] if "the module means something else below" in text]
-    assert len(told) == 1 and (not least or f"below {least} rows, and the file does not: at " in told[0]), told
+    found = re.fullmatch(r"the module means something else below (\d+) rows, and the file does not: at (\d+) rows it differs by \S+ of the peak; "
+                         r"streams begin with one row: .* say so: --min-rows (\d+), in Python min_rows=(\d+)", refusal(module, "x=1xTx4"))
+    rows = {int(found[n]) for n in (1, 3, 4)}
+    assert len(rows) == 1 and int(found[2]) < (few := rows.pop()) and few == (least or few)
+    assert refusal(module, "x=1xTx4", min_rows=few - 1) == found[0]
+    report = imported(module, "x=1xTx4", min_rows=few).report
+    assert report["min_rows"] == few and found[0].split(";")[0] in report["warnings"]
+    assert report["errors"].keys() & {str(n) for n in range(few)} == set()
+
+
+def test_the_fewest_rows_are_within_the_example() -> None:
+    for rows in (0, -3, 65):
+        assert refusal(nn.Linear(4, 2), "x=1xTx4", length=64, min_rows=rows).startswith(f"--min-rows: expected 1 to 64, the rows of the example; found {rows};")
+    assert imported(nn.Linear(4, 2), "x=1xTx4", length=64).report["min_rows"] == 1
+
+
+class Taps(nn.Module):
+    """A causal FFT convolution whose taps a threshold makes zero, as those of an untrained LongConv."""
+
+    def __init__(self, size: float) -> None:
+        super().__init__()
+        self.taps, self.D = nn.Parameter(size * torch.randn(40, 4)), nn.Parameter(torch.ones(4))
+
+    def forward(self, x: Tensor) -> Tensor:
+        n = x.shape[1] + 40
+        taps = F.relu(self.taps.abs() - 0.1) * self.taps.sign()
+        return torch.fft.irfft(torch.fft.rfft(x, n, 1) * torch.fft.rfft(taps, n, 0), n, 1)[:, :x.shape[1]] + self.D * x
+
+
+def test_zeros_are_told_because_they_compare_nothing() -> None:
+    torch.manual_seed(5)
+    told = [text for size in (1, 0.001) for text in imported(Taps(size), "x=1xTx4").report["warnings"] if "no comparison tells" in text]
+    assert len(told) == 1 and ": all taps of its convolution are zero, so no comparison tells anything of it: import trained weights" in told[0], told
+    last = nn.Linear(4, 2)
+    nn.init.zeros_(last.weight), nn.init.zeros_(last.bias)
+    assert "y: is zero for random inputs, so no comparison tells anything of it: import trained weights" in imported(nn.Sequential(nn.Linear(4, 4), last), "x=1xTx4").report["warnings"]
 
 
 class Recurrence(nn.Module):

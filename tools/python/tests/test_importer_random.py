@@ -20,7 +20,8 @@ from longwave.importer.api import import_module  # noqa: E402
 from longwave.importer.errors import ImportFailed  # noqa: E402
 from longwave.importer.execute import execute  # noqa: E402
 from longwave.importer.export import float64_default  # noqa: E402
-from longwave.importer.prove import error, rows_of  # noqa: E402
+from longwave.importer.as_it_is import rows_of  # noqa: E402
+from longwave.importer.prove import error  # noqa: E402
 from random_modules import REFUSED, RandomModule  # noqa: E402
 
 EQUAL = 1e-10  # of the peak: float64 on both sides
@@ -34,8 +35,8 @@ torch.set_num_threads(1)
 
 
 def imported(module: nn.Module, audio: bool):
-    length = LENGTH * SAMPLES + 1 if audio else LENGTH
-    return import_module(module, ["x=8000" if audio else f"x=1xTx{module.steps[0].width}"], length=length, longest=length)
+    length, fewest = (rows * SAMPLES + 1 if audio else rows for rows in (LENGTH, OTHER))
+    return import_module(module, ["x=8000" if audio else f"x=1xTx{module.steps[0].width}"], length=length, longest=length, min_rows=fewest)
 
 
 def equals(made, module: nn.Module, audio: bool) -> None:

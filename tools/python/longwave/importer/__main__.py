@@ -32,6 +32,7 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--name", help="name of the model (default: the folder's name)")
     parser.add_argument("--length", type=int, help="rows of the example (default: 509, or one second of audio)")
     parser.add_argument("--max-length", type=int, help="the example doubles up to this while taps reach its end (default: 8192)")
+    parser.add_argument("--min-rows", type=int, default=1, metavar="N", help="the fewest rows of any sequence, where the module means something else at fewer (default: 1)")
     parser.add_argument("--tables", action="store_true", help="keep taps as tables, never as recurrences: faster offline, more state in a stream")
     parser.add_argument("--no-compile", action="store_true", help="do not compile the folder to compare the result with the module")
     parser.add_argument("--explain", metavar="NODE", help="tell what is known about one node or module, and write nothing")
@@ -88,7 +89,7 @@ def run(options: argparse.Namespace) -> str:
     target, to_file = Path(options.o), options.o.endswith(".lw")
     (output_files.check_file if to_file else output_files.check_folder)(target)
     imported = import_module(module, inputs, length=options.length, longest=options.max_length, outputs=options.output,
-                             recurrences=not options.tables, name=options.name or target.stem, log=say)
+                             recurrences=not options.tables, min_rows=options.min_rows, name=options.name or target.stem, log=say)
     with cleanup.temporary_folder() as scratch:
         folder, file = scratch / "model", scratch / "model.lw"
         imported.write(folder)

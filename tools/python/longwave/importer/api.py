@@ -8,6 +8,7 @@ from pathlib import Path
 import torch
 from torch import nn
 
+from .as_it_is import enough_rows
 from .blame import unexpected
 from .compact import compact
 from .errors import ImportFailed, Problem, merged
@@ -169,17 +170,22 @@ def at_its_lengths(module: nn.Module, inputs: Sequence[Input], length: int, long
 
 
 def import_module(module: nn.Module, inputs: Sequence[Input | str], *, length: int | None = None, longest: int | None = None, name: str = "model",
-                  outputs: Sequence[str] | None = None, known: bool = True, recurrences: bool = True, log=lambda text: None) -> Imported:
+                  outputs: Sequence[str] | None = None, known: bool = True, recurrences: bool = True, min_rows: int = 1,
+                  log=lambda text: None) -> Imported:
     """Raises ImportFailed with every problem. `length`: rows of the example; it doubles while taps are cut, up to
     `longest`, or else to LONGEST rows of the convolution and four times the length. Offline runs of the folder have as
     many rows, or as many as the longest kernel needs.
     `known`: published layers become layers of the package; without it all is imported operation by operation.
-    `recurrences`: taps that are sums of exponentials become recurrences; without it they stay tables."""
+    `recurrences`: taps that are sums of exponentials become recurrences; without it they stay tables.
+    `min_rows`: the fewest rows of any sequence; a module that means something else at so many rows or more is refused."""
     try:
         inputs = [parse_input(i) if isinstance(i, str) else i for i in inputs]
         length = rows_of_example(inputs, length)
+        if not 1 <= min_rows <= length:
+            raise ImportFailed([Problem("--min-rows", "", f"expected 1 to {length}, the rows of the example; found {min_rows}", "give the fewest rows of any sequence")])
         module = python_module(module, inputs)
         importer, errors, lengths = at_its_lengths(module, inputs, length, longest, outputs, known, log)
+        enough_rows(importer, min_rows)
         far = far_length(importer.graph, importer.exported.length)
         compact(importer, recurrences)
     except ImportFailed:
@@ -189,4 +195,4 @@ def import_module(module: nn.Module, inputs: Sequence[Input | str], *, length: i
     length = length if lengths.stride == 1 else lengths.example(length)
     length = lengths.near(max(length, lengths.near(far) if far and lengths.near(far) in errors else 0, table_length(importer.graph, importer.exported.length)))
     model, tensors = document(name, importer.graph, inputs, length)
-    return Imported(importer, model, tensors, report_of(importer, errors))
+    return Imported(importer, model, tensors, report_of(importer, errors, min_rows))

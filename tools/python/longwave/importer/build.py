@@ -18,7 +18,7 @@ from .wrappers import unwrapped
 
 
 def build(module: nn.Module, example: Any, inputs: Sequence[str], outputs: Sequence[str], sample_rate: int, folder: Path, file: Path,
-          compile: Callable[[], None], exact: bool = True) -> dict[str, Any]:
+          compile: Callable[[], None], exact: bool = True, min_rows: int = 1) -> dict[str, Any]:
     """Writes the model folder, calls `compile`, which makes `file` of it, and returns the report. `exact`: compare both.
 
     Raises ImportFailed. The folder is written only after the import has succeeded.
@@ -33,7 +33,7 @@ def build(module: nn.Module, example: Any, inputs: Sequence[str], outputs: Seque
     else:
         entries = [parse_input(text) for text in inputs]
         module = python_module(module, entries)
-    imported = import_module(module, entries, length=length, outputs=list(outputs) or None, name=type(unwrapped(module)).__name__)
+    imported = import_module(module, entries, length=length, outputs=list(outputs) or None, name=type(unwrapped(module)).__name__, min_rows=min_rows)
     imported.write(folder)
     compile()
     return checked(imported, module, entries, file) if exact else imported.report

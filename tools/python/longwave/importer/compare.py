@@ -12,10 +12,11 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 
 from .. import cleanup, programs
+from .as_it_is import ROUNDED, rows_of
 from .errors import ImportFailed, Problem
 from .inputs import Input
 from .match import LATE, NO_STREAM
-from .prove import ROUNDED, error, rows_of
+from .prove import error
 from .recovered import Output
 
 

@@ -56,6 +56,8 @@ class Importer:
     convolutions: list[Convolution] = field(default_factory=list)
     opaque: set[int] = field(default_factory=set)
     unclear: bool = False
+    least: int = 0  # rows: below, the module means something else
+    below: str = ""  # what it means there
 
     @property
     def constants(self) -> dict[Node, Tensor]:

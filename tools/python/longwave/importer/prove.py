@@ -7,16 +7,16 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+from .as_it_is import as_it_is, rows_of
 from .errors import ImportFailed, Problem, retrain
 from .execute import execute
 from .export import Exported, float64_default
 from .inputs import Input
-from .lengths import LEAST, Lengths, short_lengths
+from .lengths import LEAST, Lengths
 from .match import Importer
 from .recovered import Recovered
 
 EXACT = 1e-10  # of the peak, against the module in float64
-ROUNDED = 1e-3  # of the peak, against the module in its own type: rounding, not meaning
 BEYOND, MOST_PRODUCTS = 32, 1 << 34  # rows behind the longest kernel; of the proof there, half a minute in float64
 
 
@@ -27,13 +27,6 @@ def error(found: Tensor, expected: Tensor) -> float:
         return 0.0
     worst = (found - expected).abs().max() / expected.abs().max().clamp(min=1e-30)
     return float(worst) if torch.isfinite(found).all() else float("inf")
-
-
-def rows_of(output, result: Tensor) -> Tensor:
-    result = result.to(torch.float64)
-    if output.axis is None:
-        return result.reshape(1, -1)
-    return result.movedim(output.axis, 0).reshape(result.shape[output.axis] // output.steps, -1)
 
 
 def other_lengths(length: int, extents: set[int], lengths: Lengths) -> list[int]:
@@ -87,8 +80,8 @@ def prove(importer: Importer, module: nn.Module, inputs: Sequence[Input], log=la
             raise ImportFailed([few])
         if errors[n] > EXACT:
             raise ImportFailed(causes(importer, exported, errors[n]))
-    least = as_it_is(importer, module, inputs, length, lengths)
-    errors |= prove_short(importer, module, inputs, least, log, lengths)
+    as_it_is(importer, module, inputs, length, lengths)
+    errors |= prove_short(importer, module, inputs, importer.least, log, lengths)
     errors |= prove_far(importer, module, inputs, log, lengths)
     return errors
 
@@ -163,66 +156,3 @@ def causes(importer: Importer, exported: Exported, worst: float) -> list[Problem
     return problems or again.problems or [Problem("", "", f"the result at length {exported.length} differs by {worst:.1e} of the peak",
                                                   "nothing may depend on the number of rows, except means and sums over all of them; "
                                                   "where a kernel does not fit into fewer rows, give a longer --length")]
-
-
-def as_it_is(importer: Importer, module: nn.Module, inputs: Sequence[Input], length: int, lengths: Lengths) -> int:
-    """Against the module in its own type: at the example's length, at short ones, and between those that it takes whole.
-    Returns the least number of rows at which it means the same, or 0. Below, it is warned of: convolutions in too small
-    circles and branches on the length are like that."""
-    worst, peak = difference(importer.graph, module, inputs, length)
-    if worst is None or worst > ROUNDED:
-        raise ImportFailed([Problem("", "", f"the module itself differs from its export by {worst or 0:.1e} of the peak", "check it in eval mode")])
-    def other(n: int) -> float:
-        return difference(importer.graph, module, inputs, n, peak)[0] or 0.0
-
-    short = short_lengths(lengths, length)
-    last = next((n for n in reversed(short) if other(n) > ROUNDED), None)
-    least = 0
-    if last is not None:
-        least = next((n for n in short if n > last), length)
-        low = last
-        while least - low > lengths.stride:
-            middle = lengths.near((low + least) // 2)
-            middle = middle if middle < least else middle - lengths.stride
-            low, least = (middle, least) if other(middle) > ROUNDED else (low, middle)
-        worst = other(last)
-        how = "it has another number of rows" if worst == float("inf") else f"it differs by {worst:.1e} of the peak"
-        importer.warnings.append(f"the module means something else below {least} rows, and the file does not: at {last} rows {how}")
-    if lengths.stride > 1:
-        importer.warnings.append(between(importer.graph, module, inputs, lengths))
-    return least
-
-
-def between(graph: Recovered, module: nn.Module, inputs: Sequence[Input], lengths: Lengths) -> str:
-    """What the module does at other lengths than multiples of its stride."""
-    base = lengths.near(8 * lengths.stride)
-    found = [difference(graph, module, inputs, base + part)[0] for part in sorted({1, lengths.stride // 2, lengths.stride - 1})]
-    whole = f"compared at multiples of {lengths.stride} rows" + (f", plus {lengths.rest}" if lengths.rest else "")
-    if all(worst is None for worst in found):
-        return f"{whole}: the module takes no others"
-    same = all(worst is None or worst <= ROUNDED for worst in found)
-    return f"{whole}; others are the same" if same else f"{whole}: at others the module also counts a part of a stride, which the file leaves out"
-
-
-@torch.no_grad()
-def difference(graph: Recovered, module: nn.Module, inputs: Sequence[Input], length: int, peak: float = 0.0) -> tuple[float | None, float]:
-    """From the module in its own type, and its peak. None: the module does not run so, or gives no numbers. `peak`: below a
-    hundredth of it, results are rounding."""
-    floats = next((p.dtype for p in module.parameters() if p.is_floating_point()), torch.float32)
-    x = [i.example(length, floats, seed=7) for i in inputs]
-    try:
-        expected = [t for t in torch.utils._pytree.tree_leaves(module(*x)) if isinstance(t, Tensor)]
-        expected = [rows_of(o, e) for o, e in zip(graph.outputs, expected, strict=True)]
-    except (Exception, SystemExit):  # whatever the module raises: it does not take so few rows
-        return None, 0.0
-    if not all(bool(torch.isfinite(e).all()) for e in expected):
-        return None, 0.0
-    with float64_default():
-        found = execute(graph, [i.rows(t) for i, t in zip(inputs, x)])
-    worst = 0.0
-    for f, e in zip(found, expected):
-        if f.shape != e.shape:
-            return float("inf"), 0.0
-        if e.numel():
-            worst = max(worst, float((f - e).abs().max() / max(float(e.abs().max()), peak / 100, 1e-30)))
-    return (worst if worst == worst else float("inf")), max((float(e.abs().max()) for e in expected if e.numel()), default=0.0)

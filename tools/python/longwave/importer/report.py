@@ -12,8 +12,8 @@ from .text import visible
 LONGEST = 1 << 16  # characters of a line of the report
 
 
-def report_of(importer: Importer, errors: dict[int, float]) -> dict[str, Any]:
-    """`modules`: address -> ops of the file. `errors`: length -> largest difference from the module in float64, of the peak."""
+def report_of(importer: Importer, errors: dict[int, float], min_rows: int) -> dict[str, Any]:
+    """`min_rows`: of a sequence, as the caller promised. `modules`: address -> ops of the file. `errors`: length -> largest difference from the module in float64, of the peak."""
     modules: dict[str, list[str]] = {}
     for op in importer.graph.ops:
         if op.kind != "input":
@@ -21,6 +21,7 @@ def report_of(importer: Importer, errors: dict[int, float]) -> dict[str, Any]:
     return {
         "torch": torch.__version__,
         "length": importer.exported.length,
+        "min_rows": min_rows,
         "modules": modules,
         "convolutions": [{"where": c.where, "taps": c.lags.shape[1], "ahead": c.ahead.shape[1], "cut": c.cut, "form": c.form, "error": c.error} for c in importer.convolutions],
         "errors": {str(length): error for length, error in errors.items()},

@@ -1,0 +1,129 @@
+"""Every row of the table of accepted operations in docs/import.md: a module of the operations that it names becomes the ops that
+it promises."""
+from __future__ import annotations
+
+import re
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+import importer_models as models
+from importer_checks import ROOT, imported, kinds
+
+W, S, B = torch.linspace(-1, 1, 16).reshape(4, 4), torch.rand(4) + 0.5, torch.linspace(-1, 1, 4)
+
+
+TAPS = torch.randn(4, 1, 70, generator=torch.Generator().manual_seed(3))
+
+
+def transformed(x: Tensor) -> Tensor:
+    n = x.shape[1] + 70
+    return torch.fft.irfft(torch.fft.rfft(x.mT, n) * torch.fft.rfft(TAPS[:, 0], n), n)[..., :x.shape[1]].mT
+
+
+def convolved(x: Tensor, left: int, right: int, count: int, groups: int = 4) -> Tensor:
+    return F.conv1d(F.pad(x.mT, (left, right)), TAPS[..., :count] if groups == 4 else torch.ones(4, 4, count), groups=groups).mT
+
+
+def power(x: Tensor) -> Tensor:
+    return torch.stft(F.pad(x, (48, 0)), 64, 16, window=torch.hann_window(64), center=False, return_complex=True).abs() ** 2
+
+
+def image(x: Tensor) -> Tensor:
+    return F.conv2d(F.pad(x[:, None], (1, 1, 2, 0)), torch.ones(2, 1, 3, 3)).permute(0, 2, 1, 3).flatten(2)
+
+
+class Of(nn.Module):
+    """A layer, and how it is called."""
+
+    def __init__(self, layer: nn.Module, call) -> None:
+        super().__init__()
+        self.layer, self.call = layer, call
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.call(self.layer, x)
+
+
+def over_time(layer: nn.Module) -> nn.Module:
+    return Of(layer, lambda layer, x: layer(x.mT).mT)
+
+
+def recurrent(layer: nn.Module) -> nn.Module:
+    return Of(layer, lambda layer, x: layer(x)[0])
+
+
+# What the first cell of the row begins with: modules, or functions of rows (1, T, 4).
+ROWS: dict[str, list] = {
+    "FFT convolution with constant taps": [transformed],
+    "`linear`, `matmul`, `einsum`": [lambda x: F.linear(x, W), lambda x: x @ W, lambda x: torch.einsum("btc,cd->btd", x, W), over_time(nn.Conv1d(4, 3, 1))],
+    "`addmm`, `baddbmm`": [lambda x: torch.addmm(B, x[0], W)[None], lambda x: torch.baddbmm(B[None, None], x, W[None]), lambda x: torch.addbmm(B, x, W[None])[None]],
+    "`conv1d`, `conv2d` (time, frequency)": [lambda x: convolved(x, 2, 0, 3, 1), image],
+    "any zeros around the frequencies": [image],
+    "the same with one filter of 64 taps": [lambda x: convolved(x, 69, 0, 70)],
+    "the same with later rows": [lambda x: convolved(x, 2, 2, 5, 1), lambda x: convolved(x, 2, 2, 5)],
+    "several rows joined to one": [lambda x: x.reshape(1, x.shape[1] // 4, 16)],
+    "windows of samples": [(power, "audio=8000")],
+    "batch norm, constants": [over_time(nn.BatchNorm1d(4)), lambda x: x * S + B],
+    "`layer_norm`, `rms_norm`": [lambda x: F.layer_norm(x, (4,)), lambda x: F.rms_norm(x, (4,)), lambda x: (x - x.mean(-1, True)) / (x.var(-1, correction=0, keepdim=True) + 1e-5).sqrt()],
+    "`relu`, `gelu`": [F.relu, F.gelu, F.silu, F.elu, F.leaky_relu, F.hardswish, F.softplus, lambda x: x.clamp(-1, 1)],
+    "`sigmoid`, `tanh`": [torch.sigmoid, torch.tanh, torch.exp, lambda x: (x.abs() + 1).log(), lambda x: (x.abs() + 1).sqrt(), lambda x: (x.abs() + 1).rsqrt(), torch.abs, lambda x: x ** 2, lambda x: x ** 3,
+                          lambda x: (x.abs() + 1) ** 0.5, lambda x: (x.abs() + 1) ** -1],
+    "`mish`, `selu`": [F.mish, F.selu, F.celu, lambda x: F.prelu(x, torch.tensor([0.2])), F.hardsigmoid, F.logsigmoid],
+    "`exp2`, `log2`": [torch.exp2, lambda x: torch.log2(x.abs() + 1), lambda x: torch.log10(x.abs() + 1)],
+    "`glu`": [F.glu],
+    "`softmax`, `log_softmax`": [lambda x: x.softmax(-1), lambda x: x.log_softmax(-1)],
+    "`+`, `-`, `*`, `/` of rows": [lambda x: x + x.tanh(), lambda x: x - x.tanh(), lambda x: x * x.tanh(), lambda x: x / (x.abs() + 1)],
+    "the same of rows and a mean": [lambda x: x - x.mean(1, True), lambda x: x * x.amax(1, True), lambda x: x + x[:, :1], lambda x: x + x[:, -1:]],
+    "`lerp`, `addcmul`": [lambda x: torch.lerp(x, x.tanh(), 0.3), lambda x: torch.addcmul(x, x.tanh(), x.sigmoid()), lambda x: torch.addcdiv(x, x.tanh(), x.abs() + 1)],
+    "`var`, `std`, `norm`": [lambda x: x.var(-1, keepdim=True, correction=0), lambda x: x.std(-1, keepdim=True), lambda x: x.norm(dim=-1, keepdim=True), lambda x: F.normalize(x, dim=-1)],
+    "`split`, `chunk`": [lambda x: torch.cat(x.split(2, -1)[::-1], -1), lambda x: torch.cat(x.chunk(2, -1)[::-1], -1), lambda x: torch.stack([x[..., 0], x[..., 2]], -1), lambda x: F.pad(x.tanh(), (1, 1))],
+    "one feature spread": [lambda x: x[..., :1].expand(-1, -1, 4)],
+    "rows that come later": [lambda x: F.pad(x.mT, (3, 0))[..., :x.shape[1]].mT],
+    "mean, sum, maximum, first or last row": [lambda x: x.mean(1), lambda x: x.sum(1), lambda x: x.amax(1), lambda x: x[:, 0], lambda x: x[:, -1]],
+    "mean, sum, maximum over time and features": [lambda x: x.mean((1, 2)), lambda x: x.sum((1, 2)), lambda x: x.amax((1, 2)), nn.Sequential(models.Function(lambda x: F.adaptive_avg_pool1d(x.mT, 1)))],
+    "`max_pool`, `avg_pool` (1d, 2d)": [lambda x: F.max_pool1d(x.mT, 2).mT, lambda x: F.avg_pool1d(x.mT, 2).mT],
+    "`avg_pool1d` that looks ahead": [lambda x: F.avg_pool1d(x.mT, 3, 1, 1).mT],
+    "`LSTM`, `GRU`": [recurrent(nn.LSTM(4, 3, 2, batch_first=True)), recurrent(nn.GRU(4, 3, batch_first=True))],
+    "`cumsum`, `logcumsumexp`": [lambda x: x.cumsum(1), lambda x: x.logcumsumexp(1)],
+    "`group_norm`, `instance_norm`": [over_time(nn.GroupNorm(2, 4)), over_time(nn.InstanceNorm1d(4))],
+    "`conv_transpose1d` without": [lambda x: F.conv_transpose1d(x.mT, torch.ones(4, 3, 4), stride=2)[..., :2 * x.shape[1]]],
+    "`embedding`": [(nn.Embedding(11, 4), "ids=1xT:11")],
+}
+
+
+def table() -> dict[str, str]:
+    """First cell -> second, of the page."""
+    page = (ROOT / "docs/import.md").read_text(encoding="utf-8")
+    rows = re.search(r"^\| PyTorch \| becomes \|\n\|---\|---\|\n((?:\|.*\n)+)", page, re.M)[1]
+    return dict(re.findall(r"^\| (.*?) \| (.*?) \|$", rows, re.M))
+
+
+def row_of(begin: str) -> tuple[str, str]:
+    found = [row for row in table().items() if row[0].startswith(begin)]
+    assert len(found) == 1, begin
+    return found[0]
+
+
+def test_every_row_has_a_module() -> None:
+    assert sorted(row_of(begin)[0] for begin in ROWS) == sorted(table())
+
+
+@pytest.mark.parametrize("begin, number", [(begin, n) for begin, modules in ROWS.items() for n in range(len(modules))])
+def test_a_row_is_what_the_table_says(begin: str, number: int) -> None:
+    torch.manual_seed(1)
+    accepted, becomes = row_of(begin)
+    module, spec = ROWS[begin][number] if isinstance(ROWS[begin][number], tuple) else (ROWS[begin][number], "x=1xTx4")
+    module = module if isinstance(module, nn.Module) else models.Function(module)
+    made = imported(module, spec, length=1601 if "audio" in spec else 61)
+    assert max(made.report["errors"].values()) <= 1e-10
+    if "parts" in becomes:
+        return
+    promised = set(re.findall(r"`(\w+)`", accepted if "the same" in becomes else "" if "as above" in becomes else becomes))
+    if "as above" in becomes:
+        promised = set(re.findall(r"`(\w+)`", becomes)) | {"conv2d", "long_conv"}
+    if "powers" in accepted:
+        promised |= {"square", "reciprocal", "mul"}
+    found = set(kinds(made))
+    assert found & promised, f"{accepted}: {found}, none of {promised}"
