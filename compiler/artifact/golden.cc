@@ -106,6 +106,26 @@ double distance(const ir::Array &exact, const ir::Array &other) {
     return peak > 0 ? worst / peak : worst;
 }
 
+// Names the first layer whose values are not finite, which is why the output is not.
+Status not_finite(const ir::Graph &graph, const std::map<std::string, ir::Array> &inputs, const std::string &output) {
+    LW_ASSIGN(const auto values, ir::evaluate_all(graph, inputs));
+    const auto some = [&](const ir::Node &node, bool (*is)(double)) {
+        return std::any_of(values[node.output].data.begin(), values[node.output].data.end(), is);
+    };
+    for (const ir::Node &node : graph.nodes) {
+        if (some(node, [](double value) { return std::isnan(value); }))
+            return Status::input(fmt::format(
+                "output {}: layer {} ({}) gives NaN for some inputs between -1 and 1. Keep its inputs where it has values, "
+                "for example with `abs` or `clamp` before it",
+                output, node.layer, node.op->name));
+        if (some(node, [](double value) { return !std::isfinite(static_cast<float>(value)); }))
+            return Status::input(fmt::format("output {}: layer {} ({}) gives values that float32 cannot hold. Check whether "
+                                             "activations grow from layer to layer",
+                                             output, node.layer, node.op->name));
+    }
+    return Status::input(fmt::format("output {}: float32 cannot compute this model", output));
+}
+
 } // namespace
 
 double Precision::limit() const { return artifact::golden_limit(rounding); }
@@ -151,24 +171,44 @@ std::map<std::string, ir::Array> GoldenVectors::make_inputs(const ir::Graph &gra
     return inputs;
 }
 
-Status GoldenVectors::evaluate(const ir::Graph &graph, uint32_t ticks, Inputs inputs, Reference &into) {
+Status GoldenVectors::evaluate(const ir::Graph &graph, const EntryPlan &plan, uint32_t ticks, Inputs inputs,
+                               Reference &into) {
     std::string text = ir::print(graph);
-    if (text == into.graph && ticks == into.ticks) return Status::ok();
-    LW_ASSIGN(into.outputs, ir::evaluate(graph, inputs, 0, {.workers = workers_}));
-    LW_ASSIGN(const auto rounded, ir::evaluate(graph, inputs, 0, {.workers = workers_, .rounded = true}));
+    const bool known = text == into.graph && ticks == into.ticks;
+    if (known && plan.transformed.empty()) return Status::ok();
+    if (!known) {
+        LW_ASSIGN(into.outputs, ir::evaluate(graph, inputs, 0, {.workers = workers_}));
+    }
+    LW_ASSIGN(const auto rounded, ir::evaluate(graph, inputs, 0,
+                                               {.workers = workers_, .rounded = true, .transformed = &plan.transformed}));
     into.graph = std::move(text);
     into.ticks = ticks;
-    into.inputs = std::move(inputs);
     for (size_t i = 0; i < into.outputs.size(); i++) {
         const double apart = distance(into.outputs[i], rounded[i]);
-        if (apart > useless)
-            return Status::input(
-                fmt::format("output {}: float32 cannot compute this model. Rounding between layers moves the "
-                            "output by {:.2g} of its peak. Check whether activations grow from layer to layer",
-                            graph.outputs[i].name, apart));
+        if (!(apart <= useless)) return useless_output(graph, plan, inputs, i, apart);
         precision_.rounding = std::max(precision_.rounding, apart);
     }
+    into.inputs = std::move(inputs);
     return Status::ok();
+}
+
+// Which of the two float32 cannot do: hold the values, or transform them.
+Status GoldenVectors::useless_output(const ir::Graph &graph, const EntryPlan &plan, const Inputs &inputs, size_t output,
+                                     double apart) const {
+    const std::string name = graph.outputs[output].name;
+    LW_ASSIGN(const auto exact, ir::evaluate(graph, inputs, 0, {.workers = workers_}));
+    if (!plan.transformed.empty()) {
+        LW_ASSIGN(const auto summed, ir::evaluate(graph, inputs, 0, {.workers = workers_, .rounded = true}));
+        if (distance(exact[output], summed[output]) <= useless)
+            return Status::input(fmt::format(
+                "output {}: the transforms of its long convolutions move it by {:.2g} of its peak in float32, because "
+                "values grow from layer to layer. Compile with --convolution direct, or add norms between the layers",
+                name, apart));
+    }
+    if (!std::isfinite(apart)) return not_finite(graph, inputs, name);
+    return Status::input(fmt::format("output {}: float32 cannot compute this model. Rounding between layers moves the "
+                                     "output by {:.2g} of its peak. Check whether activations grow from layer to layer",
+                                     name, apart));
 }
 
 Expected<std::vector<double>> GoldenVectors::changes_from(const ir::Graph &exact) const {
@@ -201,7 +241,7 @@ Status GoldenVectors::add(const ir::Graph &graph, const EntryPlan &plan, uint16_
     if (plan.window) {
         LW_ASSIGN(windows, slide(graph, plan, inputs, false));
     } else {
-        LW_TRY(evaluate(graph, ticks, inputs, short_));
+        LW_TRY(evaluate(graph, plan, ticks, inputs, short_));
     }
     const std::vector<ir::Array> &outputs = plan.window ? windows : short_.outputs;
     for (size_t i = 0; i < outputs.size(); i++) {
@@ -250,7 +290,7 @@ Status GoldenVectors::add_long(const ir::Graph &graph, const EntryPlan &plan, co
         const double all = all_lags();
         const bool shared = prefixes_hold(graph) && all <= 2.0 * ticks && all <= most_work / work_of(graph);
         const uint32_t rows = std::max(ticks, shared ? static_cast<uint32_t>(all) : 0);
-        LW_TRY(evaluate(graph, rows, repeated(inputs, period, rows), long_));
+        LW_TRY(evaluate(graph, plan, rows, repeated(inputs, period, rows), long_));
         long_used_ = true;
     }
     for (size_t i = 0; i < graph.outputs.size(); i++) {

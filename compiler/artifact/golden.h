@@ -75,7 +75,9 @@ private:
 
     uint64_t append(const void *bytes, size_t size);
     Inputs make_inputs(const ir::Graph &graph, uint32_t ticks, fb::GoldenT &golden);
-    Status evaluate(const ir::Graph &graph, uint32_t ticks, Inputs inputs, Reference &into);
+    Status evaluate(const ir::Graph &graph, const EntryPlan &plan, uint32_t ticks, Inputs inputs, Reference &into);
+    Status useless_output(const ir::Graph &graph, const EntryPlan &plan, const Inputs &inputs, size_t output,
+                          double apart) const;
     Status add_long(const ir::Graph &graph, const EntryPlan &plan, const fb::GoldenT &brief, const Inputs &inputs);
     double all_lags() const;
     uint32_t long_ticks(const ir::Graph &graph, const EntryPlan &plan, uint32_t brief) const;

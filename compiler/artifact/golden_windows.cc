@@ -65,7 +65,7 @@ Expected<std::vector<ir::Array>> GoldenVectors::slide(const ir::Graph &graph, co
         const auto brings = [&](const OutputPort &port) { return firings_of(plan, port, full).holds(firing); };
         if (std::none_of(plan.outputs.begin(), plan.outputs.end(), brings)) continue;
         Reference window;
-        LW_TRY(evaluate(graph, plan.window, window_of(plan, inputs, firing), window));
+        LW_TRY(evaluate(graph, plan, plan.window, window_of(plan, inputs, firing), window));
         for (size_t i = 0; i < rows.size(); i++) {
             const OutputPort &port = plan.outputs[i];
             if (!brings(port)) continue;

@@ -52,7 +52,7 @@ public:
         const fs::path kgen = fs::absolute(options.kgen, error);
         if (error) return Status::device(fmt::format("{}: {}", options.kgen, error.message()));
         auto kernels = KernelVersions::read(kgen.string());
-        if (!kernels) return none(kernels.status().message());
+        if (!kernels) return kernels.status();
         LW_ASSIGN(auto scratch, TemporaryFolder::create());
         std::string versions = producer();
         if (!options.structures.empty()) {

@@ -80,6 +80,9 @@ Expected<CompiledPieces> compile_pieces(package::Package package, const Options 
 
     // ---- compile
     const Specs specs = unique_specs(plans.entries);
+    if (specs.all.empty())
+        return Status::input("the model computes nothing: its outputs are its inputs in the same order. Add a layer "
+                             "that computes, or pass the input on without a model");
     LW_ASSIGN(Code code, passes.timed("compile_code", [&] {
         return compile_code(specs, plans.entries, request.targets.cpus, host_kernels);
     }));

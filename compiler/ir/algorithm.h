@@ -60,6 +60,10 @@ struct Algorithm {
     Reach (*reach)(const PlanContext &context,
                    const Decisions &decisions) = nullptr; // null: the history of the op's stream rule
     Status (*plan)(KernelCall &call);
+    // Of an offline run: rows of one transform. Its rounding errors are relative to the largest of
+    // these rows and spread over all of them, so rows behind the end of a sequence must not be
+    // large. Null or 0: each row is off relative to the rows that it reads.
+    uint32_t (*transformed)(const Decisions &decisions) = nullptr;
     // What its estimate reads of PlanContext::costs, unless another algorithm names the table.
     std::span<const compiler::costs::CostTable *const> costs = {};
 };

@@ -5,6 +5,7 @@
 #include "compiler/ir/step.h"
 #include "formats/base/expected.h"
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -49,6 +50,7 @@ struct EntryPlan {
     std::vector<Step> rebuild; // stream: the caches from the state
     std::vector<InputPort> inputs;
     std::vector<OutputPort> outputs;
+    std::map<uint32_t, uint32_t> transformed; // run: values of the graph that transforms of so many rows compute
     uint64_t arena_bytes = 0, cache_bytes = 0;
     uint32_t period = 1;
 

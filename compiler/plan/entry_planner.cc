@@ -2,6 +2,7 @@
 #include "compiler/ir/op.h"
 #include "compiler/plan/planned_call.h"
 #include "compiler/plan/rounding.h"
+#include "formats/artifact/rules.h"
 #include "compiler/plan/transfers.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -151,6 +152,23 @@ void EntryPlanner::place_values(const std::vector<Ring> &rings) {
         if (plans(region)) store(region.output, graph_.nodes[region.anchor].layer);
 }
 
+// With the older rows that a filter reads and whole blocks, a buffer is longer than its sequence.
+Status EntryPlanner::check_rows() const {
+    for (size_t value = 0; value < stored_.size(); value++) {
+        const Stored &s = stored_[value];
+        if (streaming() || s.ring <= artifact::cap::extent) continue;
+        const auto clock = graph_.type(static_cast<ir::ValueId>(value)).clock;
+        const uint64_t more = uint64_t{s.ring} - s.rows, granule = demands_[value].granule;
+        const uint64_t most = artifact::cap::extent / granule * granule - std::min<uint64_t>(more, artifact::cap::extent);
+        return Status::usage(fmt::format(
+            "--length: a whole sequence of {} ticks: {} needs {} rows at once, and a kernel takes at most {}; pass at most "
+            "--length {}",
+            options_.block, plan_.buffers[s.buffer].name, s.ring, artifact::cap::extent,
+            clock.timeless() ? most : most * clock.den / clock.num));
+    }
+    return Status::ok();
+}
+
 Step EntryPlanner::clear(BufferId id, uint64_t offset, uint64_t bytes, const std::string &name) const {
     Step step{.kind = Step::Kind::zero, .name = name + " clear"};
     step.bytes = bytes;
@@ -247,6 +265,12 @@ ir::EndRule EntryPlanner::end_of(const ir::Node &node) const {
     return ir::end_rule(node, types);
 }
 
+uint32_t EntryPlanner::rows_of_transform(const Region &region) const {
+    const Choice &choice = choices_[region.anchor];
+    if (streaming() || region.pointwise || !choice.algorithm || !choice.algorithm->transformed) return 0;
+    return choice.algorithm->transformed(choice.decisions);
+}
+
 // Whether a layer needs a sequence as long as the run. None then ends within it.
 void EntryPlanner::find_fixed_length() {
     for (const Region &region : regions_) {
@@ -261,7 +285,11 @@ void EntryPlanner::find_fixed_length() {
 Status EntryPlanner::plan_region(const Region &region) {
     const ir::Node &node = graph_.nodes[region.anchor];
     const size_t before = plan_.steps.size();
-    if (!streaming() && plan_.least == 0 && end_of(node) == ir::EndRule::clear)
+    const uint32_t transformed = rows_of_transform(region);
+    if (transformed > 0) plan_.transformed.emplace(node.output, transformed);
+    // A GPU would pay a dispatch of every run for it.
+    const bool spreads = transformed > 0 && &device_of(node) == &devices::host();
+    if (!streaming() && plan_.least == 0 && (spreads || end_of(node) == ir::EndRule::clear))
         clear_tail(node.inputs[0], node.layer);
 
     PlannedCall call(*this, region);
@@ -312,6 +340,7 @@ void EntryPlanner::plan_ports() {
 
 Expected<EntryPlan> EntryPlanner::plan(const std::vector<Ring> &rings) {
     place_values(rings);
+    LW_TRY(check_rows());
     if (!streaming()) {
         find_fixed_length();
         for (const auto &input : graph_.inputs)

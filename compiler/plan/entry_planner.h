@@ -93,7 +93,9 @@ private:
     Status choose_algorithms();
     void demand(const Region &region);
     void place_values(const std::vector<Ring> &rings);
+    Status check_rows() const; // of the buffers of a run
     ir::EndRule end_of(const ir::Node &node) const;
+    uint32_t rows_of_transform(const Region &region) const; // Algorithm::transformed of its op
     void find_fixed_length();
     Status plan_region(const Region &region);
     Status plan_call(PlannedCall &call, const Region &region);

@@ -12,7 +12,7 @@ Expected<SourcePtr> open_raw(Bytes bytes, Encoding encoding, const Options &opti
             UINT64_MAX};
     if (pcm.sample_rate == 0)
         return Status::input(bytes.name() + ": raw samples do not say their rate; pass it (--rate)");
-    return open_pcm(std::move(bytes), pcm, options.channel);
+    return open_pcm(std::move(bytes), pcm, options);
 }
 
 std::optional<Encoding> encoding_of(Format format) {
@@ -20,6 +20,7 @@ std::optional<Encoding> encoding_of(Format format) {
     case Format::detect: return std::nullopt;
     case Format::s16le: return Encoding::s16;
     case Format::s24le: return Encoding::s24;
+    case Format::s24_32le: return Encoding::s24_low;
     case Format::s32le: return Encoding::s32;
     case Format::f32le: return Encoding::f32;
     case Format::mulaw: return Encoding::mulaw;
@@ -29,7 +30,7 @@ std::optional<Encoding> encoding_of(Format format) {
 }
 
 // A file whose header we read ourselves. libsndfile knows more codecs, and has to seek.
-Expected<SourcePtr> open_header(Bytes bytes, const Beginning &what, uint32_t channel) {
+Expected<SourcePtr> open_header(Bytes bytes, const Beginning &what, const Options &options) {
     uint64_t begin = 0;
     if (!bytes.pipe()) {
         LW_ASSIGN(begin, bytes.place());
@@ -43,10 +44,10 @@ Expected<SourcePtr> open_header(Bytes bytes, const Beginning &what, uint32_t cha
             return Status::input(bytes.name() + ": is " + kind +
                                  ", which is read from a file but not from a pipe; pass the file, or convert it to PCM");
         LW_TRY(bytes.move_to(begin));
-        return open_sndfile(std::move(bytes), kind, channel);
+        return open_sndfile(std::move(bytes), kind, options);
     }
-    LW_TRY(check_channel(bytes.name(), header.pcm->channels, channel));
-    return open_pcm(std::move(bytes), *header.pcm, channel);
+    LW_TRY(check_channel(bytes.name(), header.pcm->channels, options.channel));
+    return open_pcm(std::move(bytes), *header.pcm, options);
 }
 
 struct Found {
@@ -81,7 +82,6 @@ Expected<Found> look(Bytes &bytes) {
 }
 
 Expected<SourcePtr> open_detected(Bytes bytes, const Options &options) {
-    const uint32_t channel = options.channel;
     LW_ASSIGN(const Found found, look(bytes));
     const bool unknown = !found.refusal.empty() && found.what.reading == Reading::unknown;
     if (!found.refusal.empty())
@@ -92,8 +92,8 @@ Expected<SourcePtr> open_detected(Bytes bytes, const Options &options) {
     switch (found.what.reading) {
     case Reading::wav:
     case Reading::w64:
-    case Reading::au: return open_header(std::move(bytes), found.what, channel);
-    default: return open_sndfile(std::move(bytes), found.what.name, channel);
+    case Reading::au: return open_header(std::move(bytes), found.what, options);
+    default: return open_sndfile(std::move(bytes), found.what.name, options);
     }
 }
 
@@ -104,6 +104,11 @@ Expected<SourcePtr> open_source(const std::string &path, const Options &options)
 }
 
 } // namespace
+
+std::string cut_warning(const std::string &name, uint64_t promised, uint64_t there) {
+    return name + ": is cut: its header says " + std::to_string(promised) + " samples per channel, and " +
+           std::to_string(there) + " are there";
+}
 
 Status check_channel(const std::string &name, uint32_t channels, uint32_t channel) {
     if (channel > channels || channels == 0)

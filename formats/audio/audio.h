@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@ enum class Format {
     detect, // by the first bytes; what begins like no known file is refused
     s16le,  // raw, little-endian; s24le has 3 bytes per sample
     s24le,
+    s24_32le, // 24 bits in the low bytes of 4: S24_LE of ALSA
     s32le,
     f32le,
     mulaw, // raw, G.711
@@ -29,6 +31,8 @@ struct Options {
     bool resample = false;     // convert other rates instead of refusing them
     bool offers_format = false; // for messages: the user could have said that samples are raw
     const std::atomic<bool> *stop = nullptr; // when it is true, the input ends; a signal wakes a read
+    // Told once, in one line, of an input that ends before the samples that its header promises.
+    std::function<void(const std::string &)> warn;
 };
 
 class Source; // where samples come from; see source.h

@@ -2,6 +2,7 @@
 #include "formats/audio/source.h"
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace longwave::audio {
 namespace {
@@ -14,9 +15,10 @@ template <class T> T load(const uint8_t *p) {
 
 class PcmSource final : public Source {
 public:
-    PcmSource(Bytes bytes, const Pcm &pcm, uint32_t channel)
+    PcmSource(Bytes bytes, const Pcm &pcm, const Options &options)
         : bytes_(std::move(bytes)), pcm_(pcm), frame_(bytes_of(pcm.encoding) * pcm.channels),
-          offset_(bytes_of(pcm.encoding) * (channel ? channel - 1 : 0)), left_(pcm.bytes) {
+          offset_(bytes_of(pcm.encoding) * (options.channel ? options.channel - 1 : 0)), left_(pcm.bytes),
+          warn_(options.warn), stop_(options.stop) {
         sample_rate = pcm.sample_rate;
     }
 
@@ -27,7 +29,10 @@ public:
             const size_t wanted = static_cast<size_t>(std::min<uint64_t>(buffer_.size() - held_, left_));
             if (wanted == 0) return size_t{0};
             LW_ASSIGN(const size_t got, bytes_.some(buffer_.data() + held_, wanted));
-            if (got == 0) return size_t{0};
+            if (got == 0) {
+                tell_of_cut();
+                return size_t{0};
+            }
             held_ += got;
             if (left_ != UINT64_MAX) left_ -= got;
         }
@@ -39,6 +44,12 @@ public:
     }
 
 private:
+    // The input has ended. Whoever stopped it knows.
+    void tell_of_cut() {
+        const auto warn = std::exchange(warn_, nullptr);
+        if (!warn || left_ == UINT64_MAX || (stop_ && *stop_)) return;
+        warn(cut_warning(bytes_.name(), pcm_.bytes / frame_, (pcm_.bytes - left_) / frame_));
+    }
     float sample(const uint8_t *at) const {
         if (!pcm_.big_endian) return decode(pcm_.encoding, at);
         uint8_t turned[8];
@@ -49,6 +60,8 @@ private:
     Pcm pcm_;
     size_t frame_, offset_, held_ = 0;
     uint64_t left_;
+    std::function<void(const std::string &)> warn_;
+    const std::atomic<bool> *stop_;
     std::vector<uint8_t> buffer_;
 };
 
@@ -89,8 +102,8 @@ size_t bytes_of(Encoding encoding) {
     return 1;
 }
 
-SourcePtr open_pcm(Bytes bytes, const Pcm &pcm, uint32_t channel) {
-    return std::make_unique<PcmSource>(std::move(bytes), pcm, channel);
+SourcePtr open_pcm(Bytes bytes, const Pcm &pcm, const Options &options) {
+    return std::make_unique<PcmSource>(std::move(bytes), pcm, options);
 }
 
 } // namespace longwave::audio

@@ -31,7 +31,7 @@ struct Pcm {
 };
 
 // Interleaved samples as they lie in the input.
-SourcePtr open_pcm(Bytes bytes, const Pcm &pcm, uint32_t channel);
+SourcePtr open_pcm(Bytes bytes, const Pcm &pcm, const Options &options);
 
 // Skips ID3v2 tags. True: there was one.
 Expected<bool> skip_id3(Bytes &bytes);
@@ -47,9 +47,12 @@ Expected<Header> read_au_header(Bytes &bytes);
 
 // Everything libsndfile decodes, from here on. A pipe has to hold FLAC or Ogg: it is decoded as it
 // arrives. `kind` is for messages.
-Expected<SourcePtr> open_sndfile(Bytes bytes, const std::string &kind, uint32_t channel);
+Expected<SourcePtr> open_sndfile(Bytes bytes, const std::string &kind, const Options &options);
 
 Expected<SourcePtr> resampled(SourcePtr source, uint32_t sample_rate);
+
+// What Options::warn is told of a cut input.
+std::string cut_warning(const std::string &name, uint64_t promised, uint64_t there);
 
 // Is `channel` (1 is the first, 0: not chosen) one of `channels`?
 Status check_channel(const std::string &name, uint32_t channels, uint32_t channel);

@@ -1,6 +1,7 @@
 #include "formats/audio/virtual_file.h"
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 namespace longwave::audio {
 namespace {
@@ -81,6 +82,25 @@ sf_count_t VirtualFile::read(uint8_t *out, sf_count_t n) {
         at_ = end_ += static_cast<sf_count_t>(*got);
     }
     return static_cast<sf_count_t>(done);
+}
+
+Expected<bool> VirtualFile::ends_with_last_page() {
+    std::vector<uint8_t> tail = kept_; // of a pipe
+    if (!pipe()) {
+        const auto length = static_cast<uint64_t>(length_), size = std::min<uint64_t>(length, most_kept);
+        tail.resize(size);
+        LW_TRY(bytes_.move_to(begin_ + length - size));
+        LW_ASSIGN(const size_t got, bytes_.all(tail.data(), size));
+        tail.resize(got);
+    }
+    // RFC 3533: the flags are byte 5, and the number of segments, whose sizes follow, is byte 26.
+    constexpr std::string_view name("OggS\0", 5);
+    constexpr size_t head = 27, last_of_stream = 4;
+    const auto page = std::find_end(tail.begin(), tail.end(), name.begin(), name.end(),
+                                    [](uint8_t a, char b) { return a == static_cast<uint8_t>(b); });
+    const auto left = static_cast<size_t>(tail.end() - page);
+    if (left < head || left < head + page[26] || !(page[5] & last_of_stream)) return false;
+    return std::accumulate(page + head, page + head + page[26], head + page[26]) <= left;
 }
 
 Expected<bool> VirtualFile::contains(std::string_view text, bool to_the_end) {

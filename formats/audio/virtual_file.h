@@ -17,6 +17,8 @@ public:
     const std::string &name() const { return bytes_.name(); }
     bool pipe() const { return bytes_.pipe(); }
     const Status &status() const { return status_; } // of the last read
+    // Of Ogg that has been read: is the last page whole, and marked as the end of its stream?
+    Expected<bool> ends_with_last_page();
     // Is `text` anywhere behind the first byte? The last step: nothing can be read behind it. Of a pipe, in
     // what is kept of the bytes so far, and with `to_the_end` in the rest.
     Expected<bool> contains(std::string_view text, bool to_the_end);

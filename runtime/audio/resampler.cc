@@ -26,7 +26,7 @@ lw_status check_rate(const char *name, uint32_t rate) {
 // Checks the options and fills in what is left out.
 lw_status read(const lw_resampler_options *given, lw_resampler_options *options) {
     if (!given) return invalid(" is NULL; set at least format, rate_in and rate_out");
-    if (!read_options(given, options)) return invalid(".struct_size is not set");
+    if (lw_status status = read_options(given, options, "lw_resampler_options")) return status;
     if (lw_status status = read_format("lw_resampler_options", fb::InputKind::audio, &options->format))
         return status;
     if (options->format == LW_I32) return invalid(".format is LW_I32; audio is LW_S16 or LW_F32");

@@ -12,7 +12,7 @@ lw_status lw_resampler_create(const lw_resampler_options *options, lw_resampler 
     size_t size, alignment;
     if (lw_status status = lw_resampler_size(options, &size, &alignment)) return status;
     lw_resampler_options read;
-    read_options(options, &read);
+    read_sized(options, &read); // lw_resampler_size has checked it
     const lw_allocator &allocator = read.allocator ? *read.allocator : standard_allocator;
     if (!allocator.allocate || !allocator.release)
         return fail(LW_INVALID_ARGUMENT, "the allocator lacks a function");

@@ -8,6 +8,7 @@
 #include "runtime/core/device.h"
 #include "runtime/core/entries.h"
 #include "runtime/core/memory.h"
+#include "runtime/core/options.h"
 #include <atomic>
 
 struct lw_model {
@@ -60,13 +61,22 @@ template <class T> bool copy_sized(T *to, T from) {
     __builtin_memcpy(to, &from, to->struct_size < sizeof(T) ? to->struct_size : sizeof(T));
     return true;
 }
-// Reads the caller's options. Fields beyond its struct_size are zero, which means the default.
-template <class T> bool read_options(const T *from, T *to) {
+// Reads what a struct of the caller has of the fields that this library knows.
+template <class T> bool read_sized(const T *from, T *to) {
     *to = T{};
-    if (!from) return true;
     if (from->struct_size < sizeof(size_t)) return false;
     __builtin_memcpy(to, from, from->struct_size < sizeof(T) ? from->struct_size : sizeof(T));
     return true;
+}
+// Reads the caller's options, a struct of this name; null: all defaults. Fields beyond its struct_size
+// are zero, which means the default. Fields of a newer header must be zero as well: what they ask for
+// would be ignored.
+template <class T> lw_status read_options(const T *from, T *to, const char *name) {
+    *to = T{};
+    if (!from) return LW_OK;
+    if (lw_status status = check_options(from, from->struct_size, sizeof(T), name)) return status;
+    read_sized(from, to);
+    return LW_OK;
 }
 
 } // namespace longwave::runtime

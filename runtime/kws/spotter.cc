@@ -123,7 +123,7 @@ lw_status read(const lw_model *model, const lw_spotter_options *options, Setup *
     if (!model) return fail(LW_INVALID_ARGUMENT, "model is NULL");
     // Samples of another format would be heard as noise, so there is no default.
     if (!options) return invalid("NULL; set the format of the samples: LW_S16 or LW_F32");
-    if (!read_options(options, &setup->options)) return invalid("struct_size is not set");
+    if (lw_status status = read_options(options, &setup->options, "lw_spotter_options")) return status;
     if (lw_status status = find_output(*model, *setup)) return status;
     if (lw_status status = read_format("lw_spotter_options", fb::InputKind::audio, &setup->options.format))
         return status;

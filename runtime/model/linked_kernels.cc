@@ -13,9 +13,9 @@ lw_status link_kernels(lw_model &model, const lw_model_kernels *kernels, Functio
                                  " contains no code: set lw_open_options.kernels to the table that "
                                  "`longwave compile --no-code` wrote with it"});
     lw_model_kernels given;
-    if (!read_options(kernels, &given) || (given.n > 0 && !given.list))
-        return fail(LW_INVALID_ARGUMENT,
-                    "lw_open_options.kernels: struct_size is not set, or the list is NULL");
+    if (lw_status status = read_options(kernels, &given, "lw_open_options.kernels")) return status;
+    if (given.n > 0 && !given.list)
+        return fail(LW_INVALID_ARGUMENT, "lw_open_options.kernels: the list is NULL");
     bool fits =
         artifact::equal_hash(given.code, variant.image()->data()) && given.n == variant.scratch()->size();
     const uint8_t *at = reinterpret_cast<const uint8_t *>(given.list);
@@ -23,7 +23,7 @@ lw_status link_kernels(lw_model &model, const lw_model_kernels *kernels, Functio
         lw_model_kernel kernel;
         uint8_t hash[artifact::hash_bytes];
         artifact::kernel_hash(*model.plan().kernels()->Get(k), hash);
-        fits = read_options(reinterpret_cast<const lw_model_kernel *>(at), &kernel) && kernel.function &&
+        fits = read_sized(reinterpret_cast<const lw_model_kernel *>(at), &kernel) && kernel.function &&
                artifact::equal_hash(hash, kernel.hash) && kernel.scratch_bytes <= variant.scratch()->Get(k);
         at += kernel.struct_size;
         table[k] = kernel.function;

@@ -163,8 +163,7 @@ struct Opening {
 };
 
 lw_status begin(const lw_open_options *options, uint64_t file_bytes, Opening *opening) {
-    if (!read_options(options, &opening->options))
-        return fail(LW_INVALID_ARGUMENT, "struct_size of lw_open_options is not set");
+    if (lw_status status = read_options(options, &opening->options, "lw_open_options")) return status;
     if (lw_status status = check_trust_options(opening->options)) return status;
     if (opening->options.device && opening->options.device->version != lw_device::interface_version)
         return fail(LW_INVALID_ARGUMENT, "lw_open_options.device is of another version of the library");

@@ -13,7 +13,7 @@ bool accepted_key(const lw_open_options &options, const uint8_t *key) {
     static_assert(sizeof(artifact::Header::key) == artifact::hash_bytes);
     for (size_t i = 0; i < options.n_trusted_keys; ++i)
         if (artifact::equal_hash(options.trusted_keys + i * artifact::hash_bytes, key)) return true;
-    return !options.trusted_keys;
+    return options.check_compares_key;
 }
 
 bool contains_code(const fb::Plan &plan) {
@@ -30,6 +30,11 @@ lw_status check_trust_options(const lw_open_options &options) {
         return fail(LW_INVALID_ARGUMENT, "a signature is required, and check_signature is NULL");
     if (options.n_trusted_keys > 0 && !options.trusted_keys)
         return fail(LW_INVALID_ARGUMENT, "trusted_keys is NULL, and n_trusted_keys is not 0");
+    if (options.check_compares_key && options.trusted_keys)
+        return fail(LW_INVALID_ARGUMENT, "check_compares_key is 1, and there are trusted_keys: give one of them");
+    if (options.check_signature && !options.trusted_keys && !options.check_compares_key)
+        return fail(LW_INVALID_ARGUMENT, "check_signature without trusted_keys would accept every signer: list the keys, "
+                                         "or set check_compares_key where check_signature compares the key");
     return LW_OK;
 }
 

@@ -162,8 +162,7 @@ struct Batch {
 
 lw_status read(const lw_model *model, const lw_runner_options *given, lw_runner_options *options) {
     if (!model) return fail(LW_INVALID_ARGUMENT, "model is NULL");
-    if (!read_options(given, options))
-        return fail(LW_INVALID_ARGUMENT, "struct_size of lw_runner_options is not set");
+    if (lw_status status = read_options(given, options, "lw_runner_options")) return status;
     if (options->threads > ThreadPool::most)
         return fail(LW_INVALID_ARGUMENT, {options->threads, " threads; at most ", ThreadPool::most});
     if (options->threads == 0) options->threads = 1;

@@ -64,8 +64,7 @@ lw_status no_such_block(const lw_model &model, uint32_t block) {
 lw_status read(const lw_model *model, const lw_stream_options *given, Request *request) {
     if (!model) return fail(LW_INVALID_ARGUMENT, "model is NULL");
     lw_stream_options &options = request->options;
-    if (!read_options(given, &options))
-        return fail(LW_INVALID_ARGUMENT, "struct_size of lw_stream_options is not set");
+    if (lw_status status = read_options(given, &options, "lw_stream_options")) return status;
     if (model->streams.size() == 0)
         return fail(LW_NO_STREAM, {model->plan().name()->c_str(), " was compiled without a stream",
                                    model->asked ? " for this device" : ""});
@@ -296,7 +295,7 @@ lw_status lw_stream_pull(lw_stream *stream, lw_stream_row *out) {
 
 lw_status lw_stream_pull_rows(lw_stream *stream, lw_stream_rows *out) {
     lw_stream_rows rows{};
-    if (!stream || !out || !read_options(out, &rows) || !rows.data)
+    if (!stream || !out || !read_sized(out, &rows) || !rows.data)
         return fail(LW_INVALID_ARGUMENT, "stream, out or data is NULL, or struct_size is not set");
     if (lw_status status = wait_for_row(*stream)) return status;
     Queue &queue = stream->queue;

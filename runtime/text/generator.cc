@@ -191,7 +191,7 @@ lw_status lw_generator_create(lw_stream *stream, const lw_generator_options *opt
     *out = nullptr;
     if (!stream) return fail(LW_INVALID_ARGUMENT, "stream is NULL");
     Setup setup{};
-    if (!read_options(options, &setup.options)) return invalid("struct_size is not set");
+    if (lw_status status = read_options(options, &setup.options, "lw_generator_options")) return status;
     if (lw_status status = find_logits(*stream, setup)) return status;
     if (lw_status status = read_settings(setup)) return status;
     lw_generator measure{};

@@ -16,13 +16,20 @@ constexpr size_t max_file = size_t{256} << 20; // bytes
 
 lw_status bad_argument(const char *what) { return failed(LW_INVALID_ARGUMENT, what); }
 
-// The fields that the caller knows; the others are zero.
-bool read_options(const lw_tokenizer_options *given, lw_tokenizer_options &options) {
+// The fields that the caller knows; the others are zero. Bytes that this library does not know must be
+// zero: what they ask for would be ignored.
+lw_status read_options(const lw_tokenizer_options *given, lw_tokenizer_options &options) {
     options = {};
-    if (!given) return true;
-    if (given->struct_size < sizeof(size_t)) return false;
-    std::memcpy(&options, given, std::min(given->struct_size, sizeof options));
-    return true;
+    if (!given) return LW_OK;
+    constexpr size_t known = sizeof options, largest = 4096; // a longer struct has no initialiser
+    if (given->struct_size < sizeof(size_t) || given->struct_size > largest)
+        return bad_argument("struct_size of lw_tokenizer_options is not set");
+    const auto *bytes = reinterpret_cast<const unsigned char *>(given);
+    if (std::any_of(bytes + std::min(known, given->struct_size), bytes + given->struct_size, [](unsigned char b) { return b != 0; }))
+        return bad_argument("lw_tokenizer_options sets a field that this library does not know; update the library, or "
+                            "leave the field 0");
+    std::memcpy(&options, given, std::min(given->struct_size, known));
+    return LW_OK;
 }
 
 lw_status open_text(std::string_view text, const std::string &name, uint32_t vocabulary, lw_tokenizer **out) {
@@ -81,8 +88,8 @@ lw_status lw_tokenizer_open(const char *path, const lw_tokenizer_options *given,
     if (!out) return bad_argument("lw_tokenizer_open: out is NULL");
     *out = nullptr;
     lw_tokenizer_options options;
-    if (!path || !read_options(given, options))
-        return bad_argument("lw_tokenizer_open: path is NULL or struct_size is not set");
+    if (!path) return bad_argument("lw_tokenizer_open: path is NULL");
+    if (const lw_status status = read_options(given, options)) return status;
     return guarded([&] {
         const std::string name = options.name ? options.name : path;
         std::string text;
@@ -97,8 +104,8 @@ lw_status lw_tokenizer_open_memory(const void *bytes, size_t size, const lw_toke
     if (!out) return bad_argument("lw_tokenizer_open_memory: out is NULL");
     *out = nullptr;
     lw_tokenizer_options options;
-    if ((!bytes && size > 0) || !read_options(given, options))
-        return bad_argument("lw_tokenizer_open_memory: bytes is NULL or struct_size is not set");
+    if (!bytes && size > 0) return bad_argument("lw_tokenizer_open_memory: bytes is NULL");
+    if (const lw_status status = read_options(given, options)) return status;
     return guarded([&] {
         return open_text({static_cast<const char *>(bytes), size}, options.name ? options.name : "tokenizer",
                          options.vocabulary, out);

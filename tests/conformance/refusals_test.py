@@ -143,6 +143,16 @@ def main():
         _, done = to.compile(sgconv(depth=1), "--convolution", "fastest")
         to.check(done, USAGE, ["--convolution fastest: expected one of step, chunk, scan, direct, overlap_add, overlap_add_phases, right_angle, polyphase, partitioned, nonuniform, dyadic, registers, fused, four_step, blocks, tiles, queries, recurrence, convolution"])
 
+        # Layers that compute nothing, or nothing that is a number.
+        for layer, line in (("flatten", "the model computes nothing: its outputs are its inputs in the same order. Add a layer that computes, or pass the "
+                                        "input on without a model"),
+                            ("sqrt", "output y: layer l (sqrt) gives NaN for some inputs between -1 and 1. Keep its inputs where it "
+                                     "has values, for example with `abs` or `clamp` before it")):
+            artifact, done = to.compile(({"format": "longwave-model", "version": 1, "name": "only", "inputs": [{"name": "x", "kind": "features", "width": 4}],
+                                          "layers": [{"type": layer, "name": "l"}], "outputs": [{"name": "y", "from": "l"}]}, {}))
+            to.check(done, BAD_INPUT, [line])
+            assert not artifact.exists()
+
         # A run of another length than Orchid's.
         _, done = to.compile(orchid(), "--length", "200")
         to.check(done, BAD_INPUT, ["layer layers.0: its static kernel has l_max = 128 taps, the sequence 200 rows: compile with --length 128 or less"])

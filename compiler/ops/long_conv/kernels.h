@@ -181,6 +181,7 @@ constexpr ir::Algorithm offline_algorithm(const char *name, devices::KernelSets 
             .estimate = estimate,
             .reach = reach,
             .plan = plan,
+            .transformed = [](const Decisions &decisions) { return decisions.at("length"); },
             .costs = costs};
 }
 

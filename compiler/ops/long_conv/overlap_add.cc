@@ -1,6 +1,7 @@
 // overlap_add: offline runs that are longer than the taps, in blocks. The transform of a block is
 // as long as the block: y_q = Re z_q + Im z_(q − 1).
 #include "compiler/ops/long_conv/overlap_add.h"
+#include "formats/artifact/rules.h"
 #include "schedules/contract/twiddles.h"
 
 namespace longwave::compiler::convolution {
@@ -42,7 +43,8 @@ Estimate cheapest_block(const PlanContext &context, const BlockChoice &choice) {
                       "a block is at least as long as the taps, and the sequence does not exceed one block"};
     uint32_t length = choice.length_of(std::max(shape.taps, choice.shortest));
     for (; length < context.rows && length <= longest; length = choice.length_of(length + 1)) {
-        const double blocks = (context.rows + length - 1) / length;
+        const uint32_t blocks = (context.rows + length - 1) / length;
+        if (uint64_t{blocks} * length > artifact::cap::extent) continue; // its buffers hold whole blocks
         const double cost = choice.idle * context.costs->at(choice.costs, length, choice.column) * blocks *
                             length / context.rows;
         if (best.refused.empty() && best.cost <= cost) continue;

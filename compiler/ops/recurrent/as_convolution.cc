@@ -128,6 +128,11 @@ Status plan(KernelCall &call) {
     return chosen(call.decisions()).plan(made);
 }
 
+uint32_t transformed(const Decisions &decisions) {
+    const Algorithm &algorithm = chosen(decisions);
+    return algorithm.transformed ? algorithm.transformed(decisions) : 0;
+}
+
 } // namespace
 
 const OpDef op_exponential_taps{.name = "exponential_taps"};
@@ -150,6 +155,7 @@ const Algorithm state_space_as_convolution{.name = "convolution",
                                            .stream = devices::no_kernels,
                                            .estimate = estimate,
                                            .reach = reach,
-                                           .plan = plan};
+                                           .plan = plan,
+                                           .transformed = transformed};
 
 } // namespace longwave::ir

@@ -1,5 +1,6 @@
 #include "compiler/ops/support/reference.h"
 #include "compiler/ops/linear/matrix_multiply.h"
+#include "compiler/ops/support/transform_error.h"
 #include "formats/base/half.h"
 #include <algorithm>
 #include <cmath>
@@ -91,6 +92,12 @@ private:
         return constant ? Operand(*constant) : Operand(values_[id]);
     }
 
+    uint32_t rows_of_transform(const Node &node) const {
+        if (!how_.rounded || !how_.transformed) return 0;
+        const auto found = how_.transformed->find(node.output);
+        return found == how_.transformed->end() ? 0 : found->second;
+    }
+
     Status step(const Node &node) {
         size_t ticks = 0;
         std::vector<Operand> inputs;
@@ -111,10 +118,17 @@ private:
             stepped = in_steps(values_[node.inputs[0]], steps, together ? together : std::max<size_t>(values_[node.inputs[0]].width, 1));
             inputs[0] = Operand(stepped);
         }
+        const uint32_t transform = rows_of_transform(node);
+        if (transform > 0) {
+            stepped = values_[node.inputs[0]];
+            add_transform_error(stepped, transform, node.output);
+            inputs[0] = Operand(stepped);
+        }
         const size_t length = rows_of(graph_.type(node.inputs[0]).clock, length_ ? length_ : ticks);
         ticks_[node.output] = ticks;
         values_[node.output] = evaluate_node(
             graph_, node, inputs, rows_of(graph_.type(node.output).clock, ticks), length, how_.workers);
+        if (transform > 0) add_transform_error(values_[node.output], transform, ~node.output);
         if (how_.rounded)
             for (double &value : values_[node.output].data) value = static_cast<float>(value);
         if (how_.halves && how_.halves->contains(node.output))

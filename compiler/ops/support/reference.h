@@ -22,6 +22,9 @@ struct Evaluation {
     // (activation_steps).
     bool rounded = false;
     const std::set<ValueId> *halves = nullptr; // rounds these values to float16; null: none
+    // With `rounded`: values that transforms of so many rows compute in float32; null: none. They
+    // get one draw of the error of such a transform (transform_error.h).
+    const std::map<ValueId, uint32_t> *transformed = nullptr;
 };
 Expected<std::vector<Array>> evaluate(const Graph &graph, const std::map<std::string, Array> &inputs,
                                       size_t length = 0, const Evaluation &how = {}); // the outputs, in order

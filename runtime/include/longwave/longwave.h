@@ -193,7 +193,7 @@ typedef struct lw_open_options {
     int require_signature;
     /** The accepted public keys, 32 bytes each, one after another. lw_model_open compares the key
      * of a signed file with them before it calls check_signature. A list of 0 keys accepts none.
-     * With NULL, check_signature must compare the key. */
+     * NULL with check_signature: LW_INVALID_ARGUMENT, unless check_compares_key is 1. */
     const uint8_t *trusted_keys;
     size_t n_trusted_keys;
     /** Against the return of an older file: the smallest lw_model_info.version to open. Store it on
@@ -203,6 +203,8 @@ typedef struct lw_open_options {
     /** Code of a file that was compiled with --no-code. Must outlive the model. It has no effect
      * on files that contain their code. */
     const lw_model_kernels *kernels;
+    /** 1: trusted_keys is NULL, and check_signature itself decides whether you trust the key. */
+    int check_compares_key;
 } lw_open_options;
 #define LW_OPEN_OPTIONS_INIT LW_INITIAL(lw_open_options)
 
@@ -213,7 +215,7 @@ typedef struct lw_open_options {
  * @retval LW_OK
  * @retval LW_INVALID_ARGUMENT out or path is NULL, struct_size is not set, the allocator lacks a
  *         function, or the device is from another version of the library. Or a signature is
- *         required without check_signature.
+ *         required without check_signature, or check_signature comes without trusted_keys.
  * @retval LW_NOT_FOUND No such file.
  * @retval LW_IO Not a regular file, or not readable.
  * @retval LW_BAD_ARTIFACT The bytes break a rule of the format. The detail names the rule.
@@ -233,7 +235,7 @@ LW_API lw_status lw_model_open(const char *path, const lw_open_options *options,
  * @retval LW_OK
  * @retval LW_INVALID_ARGUMENT out or bytes is NULL, struct_size is not set, the allocator lacks a
  *         function, or the device is from another version of the library. Or a signature is
- *         required without check_signature.
+ *         required without check_signature, or check_signature comes without trusted_keys.
  * @retval LW_BAD_ARTIFACT The bytes break a rule of the format. The detail names the rule.
  * @retval LW_BAD_VERSION The format is newer than this library.
  * @retval LW_UNSIGNED_CODE No signature is trusted, and the options ask for one.

@@ -332,6 +332,8 @@ public:
     [[nodiscard]] lw_status try_load(const void *bytes, size_t n) noexcept {
         return lw_spotter_load(get(), bytes, n);
     }
+    /** lw_spotter_gain: the factor of samples now. Of a spotter with gain_db or auto_gain. */
+    float gain() const noexcept { return lw_spotter_gain(get()); }
 
 #ifdef __cpp_exceptions
     /** With the settings of the model, for samples of this format. */

@@ -14,8 +14,15 @@ using namespace longwave::runtime::vulkan;
 namespace {
 
 lw_status read(const lw_vulkan_options *given, lw_vulkan_options *options) {
-    if (!read_options(given, options))
+    const OptionsFault fault =
+        given ? fault_of_options(given, given->struct_size, sizeof *given) : OptionsFault::none;
+    if (fault == OptionsFault::unset || fault == OptionsFault::too_long)
         return fail(LW_INVALID_ARGUMENT, "struct_size of lw_vulkan_options is not set");
+    if (fault == OptionsFault::unknown_field)
+        return fail(LW_INVALID_ARGUMENT, "lw_vulkan_options sets a field that this library does not know; update the "
+                                         "library, or leave the field 0");
+    *options = {};
+    if (given) read_sized(given, options);
     if (options->allocator && (!options->allocator->allocate || !options->allocator->release))
         return fail(LW_INVALID_ARGUMENT, "the allocator lacks a function");
     if (options->share_dispatches < 0 || options->share_dispatches > 2)

@@ -189,20 +189,87 @@ TEST_CASE("errors: callers with smaller and larger structs get what both sides k
     both_ways<lw_state_field>([&](lw_state_field *field) { return lw_model_state_field(family, 0, field); });
     Stream stream(model);
     both_ways<lw_stream_stats>([&](lw_stream_stats *stats) { return lw_stream_get_stats(stream, stats); });
-    // Options of an older program: what it does not know takes its default. Of a newer one: what the
-    // library does not know is left alone.
+    // Options of an older program: what it does not know takes its default. Of a newer one that sets
+    // nothing new: all as it is.
     for (const size_t size : {offsetof(lw_stream_options, queue), sizeof(lw_stream_options) + 32}) {
         struct {
             lw_stream_options known = f32_stream;
-            uint8_t more[64];
+            uint8_t more[64] = {};
         } options;
-        memset(options.more, 0x5a, sizeof options.more);
         options.known.struct_size = size;
+        options.more[32] = 0x5a; // behind the struct
         if (size < sizeof(lw_stream_options)) options.known.queue = options.known.block = 0x5a5a5a5a;
         lw_stream *made = nullptr;
         REQUIRE(lw_stream_create(model, &options.known, &made) == LW_OK);
         lw_stream_destroy(made);
     }
+}
+
+namespace {
+
+// Options of a program with a newer header: 8 bytes more, of which the last one is set.
+template <class Options, class Call> void unknown_field(const char *name, const Options &known, Call call) {
+    struct {
+        Options known;
+        uint8_t more[8] = {0, 0, 0, 0, 0, 0, 0, 1};
+    } newer;
+    newer.known = known;
+    newer.known.struct_size = sizeof(Options) + sizeof newer.more;
+    INFO(name);
+    CHECK(call(&newer.known) == LW_INVALID_ARGUMENT);
+    CHECK(last().find(name) != std::string::npos);
+    CHECK(last().find("a field that this library does not know") != std::string::npos);
+    newer.known.struct_size = size_t{1} << 40; // bytes that nobody wrote are not read
+    CHECK(call(&newer.known) == LW_INVALID_ARGUMENT);
+    newer.known.struct_size = sizeof(Options) + sizeof newer.more;
+    newer.more[7] = 0;
+    CHECK(call(&newer.known) == LW_OK);
+}
+
+} // namespace
+
+TEST_CASE("errors: a field of a newer header that is set is refused, in all options") {
+    const Model model(spotter_model());
+    unknown_field("lw_stream_options", f32_stream, [&](const lw_stream_options *options) {
+        lw_stream *stream = nullptr;
+        const lw_status status = lw_stream_create(model, options, &stream);
+        lw_stream_destroy(stream);
+        return status;
+    });
+    unknown_field("lw_spotter_options", f32_spotter, [&](const lw_spotter_options *options) {
+        lw_spotter *spotter = nullptr;
+        const lw_status status = lw_spotter_create(model, options, &spotter);
+        lw_spotter_destroy(spotter);
+        return status;
+    });
+    const Model offline(audio_model());
+    lw_runner_options runs = LW_RUNNER_OPTIONS_INIT;
+    runs.format = LW_F32;
+    unknown_field("lw_runner_options", runs, [&](const lw_runner_options *options) {
+        lw_runner *runner = nullptr;
+        const lw_status status = lw_runner_create(offline, options, &runner);
+        lw_runner_destroy(runner);
+        return status;
+    });
+    lw_resampler_options rates = LW_RESAMPLER_OPTIONS_INIT;
+    rates.format = LW_F32;
+    rates.rate_in = 48000;
+    rates.rate_out = 16000;
+    unknown_field("lw_resampler_options", rates, [&](const lw_resampler_options *options) {
+        lw_resampler *resampler = nullptr;
+        const lw_status status = lw_resampler_create(options, &resampler);
+        lw_resampler_destroy(resampler);
+        return status;
+    });
+    const std::vector<uint8_t> bytes = audio_model().bytes();
+    lw_open_options open = LW_OPEN_OPTIONS_INIT;
+    open.allow_unsigned_code = 1;
+    unknown_field("lw_open_options", open, [&](const lw_open_options *options) {
+        lw_model *opened = nullptr;
+        const lw_status status = lw_model_open_memory(bytes.data(), bytes.size(), options, &opened);
+        lw_model_close(opened);
+        return status;
+    });
 }
 
 } // namespace errors_test

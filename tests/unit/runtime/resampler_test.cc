@@ -260,7 +260,7 @@ TEST_CASE("resampler: options that make no sense are refused, each with its name
     refused(of(44101, 16000), "from 44101 to 16000 Hz: the common divisor", LW_UNSUPPORTED);
     lw_resampler_options options = of(48000, 16000);
     options.struct_size = 0;
-    refused(options, "lw_resampler_options.struct_size is not set");
+    refused(options, "struct_size of lw_resampler_options is not set");
     CHECK(lw_resampler_create(nullptr, &none) == LW_INVALID_ARGUMENT);
     CHECK(lw_resampler_create(&options, nullptr) == LW_INVALID_ARGUMENT);
     lw_resampler_destroy(nullptr);

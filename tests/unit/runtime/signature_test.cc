@@ -59,6 +59,7 @@ lw_open_options checking(int (*check)(void *, const uint8_t *, const uint8_t *, 
     lw_open_options options{};
     options.struct_size = sizeof options;
     options.check_signature = check;
+    options.check_compares_key = 1;
     return options;
 }
 
@@ -102,6 +103,9 @@ TEST_CASE("trust: with a list of keys, only their signatures are checked at all"
     lw_open_options options = checking();
     options.trusted_keys = keys;
     options.n_trusted_keys = 2;
+    CHECK(open(signed_bytes(audio_model(), 1), options) == LW_INVALID_ARGUMENT); // a list and a check of its own
+    CHECK(detail("give one of them"));
+    options.check_compares_key = 0;
     CHECK(open(signed_bytes(audio_model(), 1), options) == LW_OK);
     CHECK(open(signed_bytes(audio_model(), 2), options) == LW_OK);
     CHECK(open(signed_bytes(audio_model(), 3), options) == LW_UNSIGNED_CODE);
@@ -116,6 +120,20 @@ TEST_CASE("trust: with a list of keys, only their signatures are checked at all"
     CHECK(open(signed_bytes(audio_model(), 1), options) == LW_UNSIGNED_CODE);
     options.check_signature = nullptr;
     CHECK(open(signed_bytes(audio_model(), 1), options) == LW_INVALID_ARGUMENT);
+}
+
+TEST_CASE("trust: a check without keys would accept every signer, and is refused") {
+    lw_open_options options = checking();
+    options.check_compares_key = 0;
+    for (const int required : {0, 1}) {
+        options.require_signature = required;
+        CHECK(open(signed_bytes(audio_model(), 1), options) == LW_INVALID_ARGUMENT);
+        CHECK(detail("would accept every signer"));
+    }
+    const uint8_t key[32] = {1};
+    options.trusted_keys = key;
+    options.n_trusted_keys = 1;
+    CHECK(open(signed_bytes(audio_model(), 1), options) == LW_OK);
 }
 
 TEST_CASE("trust: a signed file of an older version does not come back") {

@@ -72,6 +72,18 @@ class Limits(Cli):
             self.assertLess(peak, 1 << 29)
             self.assertFalse((self.scratch / "none.lw").exists())
 
+    def test_the_longest_sequences(self):
+        """With the blocks of a transform and the older rows of a filter, a buffer is longer than its sequence."""
+        folder = room(self.scratch / "second", 44100)
+        artifact = self.scratch / "longest.lw"
+        only = ["-o", artifact, "--target", "host", "--no-stream", "--no-check", "--quiet", "--memory", "100G"]
+        self.assertEqual(self.run_cli("compile", folder, *only, "--length", 1 << 24).returncode, OK)
+        artifact.unlink()
+        for length, most in ((1 << 24, 16733117), (16733118, 16733117)):
+            self.refused(USAGE, [f"a whole sequence of {length} ticks", "at most 16777216", f"pass at most --length {most}"],
+                         "compile", folder, *only, "--length", length, "--convolution", "direct")
+        self.assertEqual(self.run_cli("compile", folder, *only, "--length", most, "--convolution", "direct").returncode, OK)
+
     def test_a_compile_that_needs_more_than_its_memory_ends_before_it_begins(self):
         folder = room(self.scratch / "second", 44100)
         code, _, err, _ = self.peak_of(folder, "-o", self.scratch / "none.lw", "--target", "host", "--memory", "50M", "--blocks", "64")

@@ -40,6 +40,11 @@ class Machine(Cli):
         self.assertEqual(signed.read_bytes(), self.artifact.read_bytes())
         for left in (signed, self.scratch / "key", self.scratch / "key.pub"):
             left.unlink()
+        def limit_replies():  # of the kernel compiler
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (512, 512))
+        self.refused(DEVICE, ["longwave-kgen", "at most 512 bytes", "ulimit -f"], "compile", self.package, "-o", old, "--target", "host",
+                     preexec_fn=limit_replies)
         numbers = self.scratch / "numbers.npy"
         def limit_to_a_page():
             signal.signal(signal.SIGXFSZ, signal.SIG_DFL)

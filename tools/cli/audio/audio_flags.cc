@@ -1,4 +1,5 @@
 #include "tools/cli/audio/audio_flags.h"
+#include "tools/cli/output/printable.h"
 
 namespace longwave::cli {
 
@@ -11,7 +12,7 @@ void AudioFlags::add(CommandLine &app, bool input) {
         const Option *const raw_format = app.add_option("--format", format,
                        "Audio format. `auto` recognises WAV, FLAC, Ogg and others by their first bytes. Raw samples are "
                        "never guessed: say their format")
-            ->check(one_of({"auto", "s16le", "s24le", "s32le", "f32le", "mulaw", "alaw"}))
+            ->check(one_of({"auto", "s16le", "s24le", "s24_32le", "s32le", "f32le", "mulaw", "alaw"}))
             ->value("FORMAT")
             ->capture_default_str();
         app.add_option("--rate", rate, "Sample rate of raw samples or of the microphone in Hz (default: that of the model)")
@@ -38,6 +39,7 @@ audio::Options AudioFlags::options(uint32_t model_rate) const {
     audio::Options result;
     result.format = format == "s16le"   ? audio::Format::s16le
                     : format == "s24le" ? audio::Format::s24le
+                    : format == "s24_32le" ? audio::Format::s24_32le
                     : format == "s32le" ? audio::Format::s32le
                     : format == "f32le" ? audio::Format::f32le
                     : format == "mulaw" ? audio::Format::mulaw
@@ -49,6 +51,7 @@ audio::Options AudioFlags::options(uint32_t model_rate) const {
     result.raw_channels = channels;
     result.channel = channel;
     result.resample = resample;
+    result.warn = print_warning;
     return result;
 }
 

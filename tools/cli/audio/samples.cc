@@ -1,6 +1,7 @@
 #include "tools/cli/audio/samples.h"
 #include "formats/audio/audio.h"
 #include "tools/cli/files/npy.h"
+#include "tools/cli/output/printable.h"
 #include "tools/cli/output/text.h"
 #include <cmath>
 #include <filesystem>
@@ -171,6 +172,7 @@ Expected<Sequence> read_inputs(const Model &model, const std::vector<std::string
             options.sample_rate = input.sample_rate;
             options.resample = resample;
             options.channel = channel;
+            options.warn = print_warning;
             LW_ASSIGN(audio::Audio audio, audio::read(path, options));
             floats = std::move(audio.samples);
         }

@@ -83,6 +83,12 @@ public:
         print_text(stderr, "%s\n", text.c_str());
     }
 
+    // The input ended early.
+    void warned(const std::string &text) {
+        write_controls(panel_.clear());
+        print_warning(text);
+    }
+
     Status run(audio::Reader &reader) {
         print_ready();
         LW_TRY(listen(reader));
@@ -232,6 +238,7 @@ Status listen(const ListenFlags &flags, Lines &lines) {
     audio::Options options = flags.audio.options(input->sample_rate);
     options.stop = &stopped;
     Session session(flags, model, spotter, lines, trace.get());
+    options.warn = [&session](const std::string &text) { session.warned(text); };
     LW_ASSIGN(audio::Reader reader, open_input(flags.audio, options, session));
     stop_on_signals();
     std::signal(SIGPIPE, SIG_IGN);

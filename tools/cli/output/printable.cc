@@ -97,6 +97,8 @@ void print_text(FILE *to, const char *pattern, ...) {
     std::fwrite(text.data(), 1, text.size(), to);
 }
 
+void print_warning(const std::string &text) { print_text(stderr, "warning: %s\n", printable(text).c_str()); }
+
 std::ostream &printable_log() {
     static LogLines lines;
     static std::ostream stream(&lines);

@@ -32,6 +32,9 @@ std::string printable_json(std::string_view json);
 // goes through printable() first.
 void print_text(FILE *to, const char *pattern, ...) __attribute__((format(printf, 2, 3)));
 
+// A line on stderr about a result that is there and may not be what was wanted.
+void print_warning(const std::string &text);
+
 // stderr for code that writes to a stream: whole lines, by print_text.
 std::ostream &printable_log();
 

@@ -1,6 +1,7 @@
 #include "tools/cli/remote/described_model.h"
 #include "formats/artifact/geometry.h"
 #include "formats/artifact/verify.h"
+#include "runtime/model/plan_enums.h"
 #include <algorithm>
 #include <cstdlib>
 
@@ -8,11 +9,7 @@ namespace longwave::cli {
 namespace {
 
 using artifact::count;
-
-// Kinds and elements of the interface begin at 1, those of a file at 0.
-template <class Ours, class Plan> constexpr Ours to_interface(Plan value) {
-    return static_cast<Ours>(static_cast<int>(value) + 1);
-}
+using runtime::to_interface;
 
 struct Free {
     void operator()(void *memory) const { std::free(memory); }

@@ -4,6 +4,7 @@
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
 namespace longwave::python {
@@ -19,12 +20,14 @@ struct Event {
     double seconds;
 };
 
+using Gain = std::variant<float, std::string>; // in decibels, or "auto"
+
 class Spotter {
 public:
     Spotter(const Model &model, const std::string &format, float threshold,
-            const std::map<std::string, float> &words)
+            const std::map<std::string, float> &words, const Gain &gain)
         : input_(input_info(model.get(), 0)), format_(format_named(format)),
-          spotter_(create(model, threshold, words), lw_spotter_destroy, model.share(), "the spotter") {}
+          spotter_(create(model, threshold, words, gain), lw_spotter_destroy, model.share(), "the spotter") {}
 
     // Pushes audio and returns the events that it completes.
     std::vector<Event> push(nb::handle values) {
@@ -67,10 +70,15 @@ public:
             return std::vector<float>(values, values + n);
         });
     }
+    // The factor that samples are multiplied with now.
+    float gain() {
+        return spotter_.use([](lw_spotter *s) { return lw_spotter_gain(s); });
+    }
     void close() { spotter_.close(); }
 
 private:
-    lw_spotter *create(const Model &model, float threshold, const std::map<std::string, float> &words) const {
+    lw_spotter *create(const Model &model, float threshold, const std::map<std::string, float> &words,
+                       const Gain &gain) const {
         std::vector<lw_word_threshold> list;
         for (const auto &[word, at] : words) list.push_back({word.c_str(), at});
         auto options = make<lw_spotter_options>();
@@ -78,6 +86,13 @@ private:
         options.threshold = threshold;
         options.words = list.data();
         options.n_words = list.size();
+        if (const std::string *name = std::get_if<std::string>(&gain)) {
+            if (*name != "auto")
+                throw nb::value_error(("gain \"" + *name + "\": expected decibels from -60 to 60, or \"auto\"").c_str());
+            options.auto_gain = 1;
+        } else {
+            options.gain_db = std::get<float>(gain);
+        }
         lw_spotter *spotter = nullptr;
         check(lw_spotter_create(model.get(), &options, &spotter));
         return spotter;
@@ -115,10 +130,11 @@ void bind_spotter(nb::module_ &module) {
         module, "Spotter",
         "Keyword spotting: push audio, get events. One thread at a time may use it.\n\n"
         "format: \"int16\" (default) or \"float32\". threshold: of every word; 0 keeps the model's. "
-        "words: thresholds by word.")
-        .def(nb::init<const Model &, const std::string &, float, const std::map<std::string, float> &>(),
+        "words: thresholds by word. gain: amplifies the audio by so many decibels, -60 to 60, or \"auto\", "
+        "which follows the level of the sounds slowly, between -12 and 30 dB.")
+        .def(nb::init<const Model &, const std::string &, float, const std::map<std::string, float> &, const Gain &>(),
              "model"_a, nb::kw_only(), "format"_a = "int16", "threshold"_a = 0.0f,
-             "words"_a = std::map<std::string, float>())
+             "words"_a = std::map<std::string, float>(), "gain"_a = 0.0f)
         .def("push", &Spotter::push, "audio"_a,
              nb::sig("def push(self, audio: numpy.typing.ArrayLike) -> list[Event]"),
              "Takes audio [samples], int16 or float32 as the spotter was made. Returns the events that it "
@@ -126,6 +142,7 @@ void bind_spotter(nb::module_ &module) {
         .def("finish", &Spotter::finish, "Ends the audio. Returns the last events.")
         .def("reset", &Spotter::reset, "Makes the spotter as new.")
         .def("scores", &Spotter::scores, "The averaged score of each label after the last push.")
+        .def("gain", &Spotter::gain, "The factor that samples are multiplied with now.")
         .def("close", &Spotter::close, "Frees the spotter. Later calls raise WrongStateError.")
         .def(
             "__enter__", [](nb::handle self) { return nb::borrow(self); },

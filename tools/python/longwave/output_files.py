@@ -15,9 +15,12 @@ import signal
 import stat
 import sys
 import time
-from typing import Callable, Dict, Iterator, List, Mapping, Union
+from typing import TYPE_CHECKING, Callable, Dict, Iterator, List, Mapping, Union
 
 from longwave import cleanup
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 Content = Union[bytes, pathlib.Path, Callable[[pathlib.Path], object]]  # bytes, a file to copy, or what writes the file it is given
 
@@ -138,6 +141,29 @@ def write_file(path: pathlib.Path, content: Content) -> None:
         return
     with cleanup.watched(), cleanup.deferred():
         _replace({_behind_links(path): content})
+
+
+def write_files(contents: Mapping[pathlib.Path, Content]) -> None:
+    """Replaces regular files that belong together. Follows links."""
+    for path in contents:
+        check_file(path)
+    with cleanup.watched(), cleanup.deferred():
+        _replace({_behind_links(path): content for path, content in contents.items()})
+
+
+def write_text(path: pathlib.Path, text: str) -> None:
+    """`write_file` of a text in UTF-8."""
+    write_file(path, text.encode())
+
+
+def write_array(path: pathlib.Path, values: ArrayLike) -> None:
+    """`write_file` of a .npy file."""
+    import numpy as np
+
+    def fill(place: pathlib.Path) -> None:
+        with place.open("wb") as file:  # by its name, NumPy would add a suffix
+            np.save(file, values)
+    write_file(path, fill)
 
 
 def check_folder(folder: pathlib.Path) -> None:

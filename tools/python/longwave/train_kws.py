@@ -20,6 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from . import output_files
 from .kws import batches, features, losses
 from .kws.cnn import DsCnn
 from .kws.labels import SILENCE
@@ -178,7 +179,7 @@ def main() -> None:
         optimiser.load_state_dict(saved["optimiser"])
         first = saved["step"]
     shown = {k: str(v) for k, v in vars(options).items()}
-    (options.out / "options.json").write_text(json.dumps(shown, indent=1))
+    output_files.write_text(options.out / "options.json", json.dumps(shown, indent=1))
     print(json.dumps(shown), "parameters", sum(p.numel() for p in net.parameters()), "from step", first, flush=True)
     pairs = [(a, n) for a, n in zip(average.state_dict().values(), net.state_dict().values()) if a.is_floating_point()]
     averages, currents = [a for a, _ in pairs], [n for _, n in pairs]
@@ -205,11 +206,11 @@ def main() -> None:
         if (step + 1) % SAVE_EVERY == 0 or step + 1 == stop:
             state = {"net": net.state_dict(), "average": average.state_dict(), "optimiser": optimiser.state_dict(),
                      "step": step + 1}
-            torch.save(state, checkpoint.with_suffix(".part"))
-            checkpoint.with_suffix(".part").replace(checkpoint)
+            output_files.write_file(checkpoint, lambda file: torch.save(state, file))
             print(f"step {step + 1} loss {running:.3f} left-out clips, isolated {quick_accuracy(average, options.cache, material):.2f} % "
                   f"{(time.time() - begin) / (step + 1 - first):.3f} s/step", flush=True)
-    torch.save({"average": average.state_dict(), "net_kind": options.net, "options": shown}, options.out / "final.pt")
+    final = {"average": average.state_dict(), "net_kind": options.net, "options": shown}
+    output_files.write_file(options.out / "final.pt", lambda file: torch.save(final, file))
 
 
 if __name__ == "__main__":

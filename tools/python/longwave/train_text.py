@@ -19,6 +19,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from . import output_files
 from .text import data, model as text_model
 from .text.muon import Muon
 
@@ -110,8 +111,7 @@ class Training:
         everything = {"net": self.net.state_dict(), "average": self.average.state_dict(), "step": self.step,
                       "optimisers": [o.state_dict() for o in self.optimisers], "state": self.state,
                       "options": self.options, "streams": {k: torch.from_numpy(v) for k, v in self.streams.state().items()}, "seconds": self.seconds}
-        torch.save(everything, path.with_suffix(".part"))
-        path.with_suffix(".part").replace(path)
+        output_files.write_file(path, lambda file: torch.save(everything, file))
 
     def load(self, path: Path) -> None:
         saved = torch.load(path)
@@ -153,7 +153,7 @@ def train(options: argparse.Namespace) -> None:
     checkpoint = options.out / "checkpoint.pt"
     if checkpoint.exists():
         training.load(checkpoint)
-    (options.out / "options.json").write_text(json.dumps(training.options, indent=1))
+    output_files.write_text(options.out / "options.json", json.dumps(training.options, indent=1))
     parameters = sum(p.numel() for p in training.net.parameters())
     print(json.dumps(training.options), "parameters", parameters, "from step", training.step, flush=True)
     validation = data.read(options.data, "validation")
@@ -177,8 +177,8 @@ def train(options: argparse.Namespace) -> None:
             bits = bits_per_byte(text_model.windowed(training.average), training.average, validation, options.length,
                                  ROWS_OF_VALIDATION)
             print(f"step {training.step} validation {bits:.4f} bits per byte, {training.seconds / 60:.1f} min of CPU time", flush=True)
-    torch.save({"average": training.average.state_dict(), "options": training.options, "steps": training.step,
-                "seconds": training.seconds}, options.out / "final.pt")
+    final = {"average": training.average.state_dict(), "options": training.options, "steps": training.step, "seconds": training.seconds}
+    output_files.write_file(options.out / "final.pt", lambda file: torch.save(final, file))
 
 
 def main() -> None:

@@ -114,12 +114,25 @@ class NativeTest(unittest.TestCase):
         expected = self.kws.run(second)["logits"]
         for same in (second.astype(np.float64), second[:, None], list(second), np.stack([second, second], 1)[:, 0]):
             np.testing.assert_array_equal(self.kws.run(same)["logits"], expected)
+        # int16 samples in the upper half of int32 are the same sound.
+        np.testing.assert_array_equal(self.kws.run(self.audio[:16000].astype(np.int32) << 16)["logits"], expected)
+
+    def test_spotter_gain(self):
+        quiet = (self.audio // 64).astype(np.int16)
+        with longwave.Spotter(self.kws, gain=36.0) as spotter:
+            self.assertAlmostEqual(spotter.gain(), 10 ** (36 / 20), places=3)
+            self.assertEqual([e.word for e in spotter.push(quiet) + spotter.finish()], WORDS)
+        with longwave.Spotter(self.kws) as spotter:
+            self.assertEqual(spotter.gain(), 1)
+        with longwave.Spotter(self.kws, gain="auto") as spotter:
+            spotter.push(quiet)
+            self.assertGreater(spotter.gain(), 2)
 
     def test_errors_say_what_was_expected(self):
         stream = self.kws.stream()
         cases = [
             (ValueError, r"expected an array \[ticks, 1\] or \[ticks\], got \[5, 3\]", lambda: self.kws.run(np.zeros((5, 3), np.float32))),
-            (TypeError, "expected floats, or int16 audio", lambda: self.kws.run(np.zeros(5, complex))),
+            (TypeError, "expected floats, or int16 or int32 audio", lambda: self.kws.run(np.zeros(5, complex))),
             (TypeError, "float32", lambda: stream.push(np.zeros(5, np.int16))),
             (longwave.InvalidArgumentError, "expected 1 inputs, got 2", lambda: self.kws.run(self.audio, self.audio)),
             (longwave.TooLongError, "", lambda: self.kws.run(np.zeros(10 ** 6, np.float32))),
@@ -127,6 +140,9 @@ class NativeTest(unittest.TestCase):
             (longwave.BadArtifactError, "not a Longwave artifact", lambda: longwave.open(ROOT / "README.md")),
             (longwave.UnsignedCodeError, "", lambda: longwave.open(self.file, keys=["11" * 32])),
             (ValueError, "64 hexadecimal digits", lambda: longwave.open(self.file, keys=["11"])),
+            (ValueError, r'gain "loud": expected decibels', lambda: longwave.Spotter(self.kws, gain="loud")),
+            (longwave.InvalidArgumentError, "gain_db", lambda: longwave.Spotter(self.kws, gain=61.0)),
+            (TypeError, "expected floats, or int16 or int32 audio", lambda: self.kws.run(np.zeros(5, np.int64))),
             (ValueError, "give keys too", lambda: longwave.open(self.file, least_version=2)),
             (longwave.BadStateError, "", lambda: stream.load(b"no state")),
             (longwave.CompileError, "expected a folder", lambda: longwave.compile(ROOT / "README.md")),

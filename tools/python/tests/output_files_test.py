@@ -172,6 +172,38 @@ class OutputFilesTest(unittest.TestCase):
             self.assertEqual(in_child(new_folder), 100 + errno.EFBIG, size)
             self.assertEqual(self.left(), ["file"])
 
+    def test_texts_and_arrays_are_written_whole(self):
+        try:
+            import numpy as np
+        except ModuleNotFoundError:
+            self.skipTest("NumPy is not installed")
+        values = np.arange(1000.0)
+        output_files.write_array(self.out / "values.npy", values)
+        output_files.write_text(self.out / "text", "\u00fc\r\n")
+        self.assertEqual((self.out / "text").read_bytes(), b"\xc3\xbc\r\n")
+        np.testing.assert_array_equal(np.load(self.out / "values.npy"), values)
+        for write in (lambda: output_files.write_array(self.out / "values.npy", np.arange(5000.0)),
+                      lambda: output_files.write_text(self.out / "text", "x" * 5000)):
+            def full():
+                resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+                write()
+            self.assertIn(in_child(full), (100 + errno.EFBIG, 100 + errno.EIO))  # NumPy does not say why
+        self.assertEqual((self.left(), (self.out / "text").read_bytes()), (["text", "values.npy"], b"\xc3\xbc\r\n"))
+        np.testing.assert_array_equal(np.load(self.out / "values.npy"), values)
+
+    def test_no_script_writes_results_in_place(self):
+        """Results of hours: a script that is ended while it writes must not damage what was there."""
+        package = pathlib.Path(output_files.__file__).parent
+        in_place = (".write_text(", ".write_bytes(", "torch.save(", "np.save(")
+        allowed = {"output_files.py", "zoo/exact.py", "zoo/engine.py", "recall/run.py", "kws/engine.py",  # scratch folders, memory
+                   "importer/files.py", "zoo/__main__.py", "importer/checkpoint.py"}  # words of messages
+        for file in sorted(package.rglob("*.py")):
+            if file.relative_to(package).as_posix() in allowed:
+                continue
+            for line in file.read_text(encoding="utf-8").splitlines():
+                if any(word in line for word in in_place) and "output_files.write" not in line:
+                    self.fail(f"{file}: {line.strip()}")
+
     def test_a_mounted_disk_that_is_full_leaves_the_old_file(self):
         code = f"""
 import errno, pathlib, sys; sys.path[:0] = {sys.path!r}

@@ -4,8 +4,10 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -116,6 +118,67 @@ def test_the_material_is_checked_before_pytorch_is_loaded(tmp_path: Path) -> Non
     done = without_torch(tmp_path, "pass", "train", "--word", "a", "--recordings", good, "--negatives", silence, "-o", tmp_path / "a.lw")
     lines = done.stderr.splitlines()
     assert "read the recordings" in lines[0] and "5 recordings of 'a'" in lines[1] and lines[2].endswith("load PyTorch"), done.stderr
+
+
+class Card:
+    def __init__(self, text: str) -> None:
+        self.text, self.figures = lambda: text, lambda: {"text": text}
+
+
+def interrupted_train(tmp_path: Path, step: int, number: int) -> int:
+    """`words train` in a process of its own, whose training only writes its results. The signal comes just before the step-th
+    event that touches a file, from the training on."""
+    child = os.fork()
+    if child:
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    code = 3
+    try:
+        signal.signal(number, signal.SIG_DFL)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        os.dup2(1, 2)
+        from longwave.words import train
+        seen = [-1]
+
+        def made(options: train.Options, *_: object) -> Card:
+            seen[0] = 0
+            (options.work / "model").mkdir()
+            (options.work / "model" / "model.json").write_bytes(b"new")
+            (options.work / "model.lw").write_bytes(b"new")
+            return Card("new")
+
+        def hook(event: str, _: object) -> None:
+            if seen[0] >= 0 and event.startswith(("open", "os.", "shutil.")):
+                seen[0] += 1
+                if seen[0] == step:
+                    signal.raise_signal(number)
+        train.train = made
+        sys.addaudithook(hook)
+        code = main(["train", "--word", "hey robot", "--recordings", str(tmp_path / "good"), "--negatives", str(tmp_path / "long"),
+                     "--model", str(tmp_path / "out/package"), "-o", str(tmp_path / "out/my.lw")])
+    finally:
+        os._exit(code)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM])
+def test_a_signal_leaves_model_and_card_that_belong_together(tmp_path: Path, programs: None, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    write(tmp_path / "good", 5, tone(0.6))
+    write(tmp_path / "long", 6, np.tile(tone(0.6), 100))
+    out, scratch = tmp_path / "out", tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(scratch))
+    step, ended = 0, -number
+    while ended == -number:
+        step += 1
+        shutil.rmtree(out, ignore_errors=True)
+        (out / "package").mkdir(parents=True)
+        for file in (out / "my.lw", out / "my.card.md", out / "package/model.json"):
+            file.write_bytes(b"old")
+        ended = interrupted_train(tmp_path, step, number)
+        files = {str(file.relative_to(out)): file.read_bytes() for file in out.rglob("*") if file.is_file()}
+        assert set(files) == {"my.lw", "my.card.md", "package/model.json"}, (step, files)
+        assert files["my.lw"] == files["my.card.md"] and set(files.values()) <= {b"old", b"new"}, (step, files)
+        assert not any(scratch.iterdir()), step
+    assert ended == 0 and set(files.values()) == {b"new"} and step > 10, (ended, files, step)
 
 
 def test_training_voices_are_not_those_kept_back() -> None:

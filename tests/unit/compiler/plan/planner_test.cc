@@ -73,6 +73,35 @@ output "y" %6
     }));
 }
 
+TEST_CASE("planner: rows behind the end of a sequence are cleared where a transform would spread their errors") {
+    const ir::Graph g = graph_of(small);
+    for (const auto &[algorithm, rows] : {std::pair{"direct", 0u}, {"right_angle", 1024u}, {"polyphase", 1024u}, {"overlap_add", 64u}}) {
+        INFO(algorithm);
+        const auto plan = plan_run(g, 1024, algorithm);
+        REQUIRE_MESSAGE(plan, plan.status().message());
+        const auto clears = std::count_if(plan->steps.begin(), plan->steps.end(),
+                                          [](const Step &step) { return step.kind == Step::Kind::zero_tail; });
+        CHECK(clears == (rows > 0));
+        CHECK(plan->transformed.size() == (rows > 0));
+        if (rows) CHECK(plan->transformed.at(g.nodes[0].output) >= rows);
+    }
+}
+
+TEST_CASE("planner: a run whose buffer no kernel can address is refused with the longest that can be") {
+    const ir::Graph g = graph_of(small); // 8 taps
+    const auto refused = plan_run(g, 1 << 24, "direct");
+    REQUIRE_FALSE(refused);
+    CHECK(refused.status().fault() == Fault::usage);
+    const std::string said = refused.status().message(), words = "pass at most --length ";
+    INFO(said);
+    REQUIRE(said.find(words) != std::string::npos);
+    const auto most = static_cast<uint32_t>(std::stoul(said.substr(said.find(words) + words.size())));
+    CHECK(most > (1 << 24) - 256);
+    CHECK(plan_run(g, most, "direct"));
+    CHECK(plan_run(g, 1 << 24, "right_angle"));
+    CHECK(plan_run(g, 1 << 24, "overlap_add"));
+}
+
 TEST_CASE("pace: a block holds whole hops, or a hop whole blocks") {
     CHECK(pace_of({1, 160}, 160)->rows == 1);
     CHECK(pace_of({1, 160}, 480)->rows == 3);

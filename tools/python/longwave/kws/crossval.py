@@ -22,6 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
+from .. import output_files
 from . import audio, datasets
 from .engine import Engine
 from .features import command_clips
@@ -170,10 +171,10 @@ def main() -> None:
         if not found.exists():
             found.parent.mkdir(parents=True, exist_ok=True)
             mine = [clip for clip, f in zip(clips, fold_of) if f == fold]
-            found.write_text(json.dumps(score(options, fold, folder, mine)))
+            output_files.write_text(found, json.dumps(score(options, fold, folder, mine)))
     there = [json.loads(file.read_text()) for file in sorted(options.out.glob(str(home(options, Path("fold*")) / "figures.json")))]
     figures = pooled(there)
-    (options.out / ("figures-pair.json" if options.pair else "figures.json")).write_text(json.dumps(figures, indent=1))
+    output_files.write_text(options.out / ("figures-pair.json" if options.pair else "figures.json"), json.dumps(figures, indent=1))
     print(json.dumps(figures, indent=1))
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from .. import output_files
 from . import streams, thresholds
 from .cnn import DsCnn
 from .decision import Decision, Event, detect
@@ -162,7 +163,7 @@ def main() -> None:
         print("  thresholds " + json.dumps(decision.thresholds))
         record["runs"].append(entry | report_events(scores, decision))
         if number == 0 and options.decision_out:
-            options.decision_out.write_text(json.dumps(decision.to_json(), indent=2))
+            output_files.write_text(options.decision_out, json.dumps(decision.to_json(), indent=2))
     print(f"mean of {len(carried)} runs, carried: {100 * np.mean(carried):.2f} % (sd {100 * np.std(carried):.2f})")
     record["mean_carried"] = round(100 * float(np.mean(carried)), 2)
     if options.cnn:
@@ -172,7 +173,7 @@ def main() -> None:
         print(f"CNN neighbour, clips cut out: {everything}; without _silence_ {speech}")
         record["cnn"] = everything
     if options.record:
-        options.record.write_text(json.dumps(record, indent=2))
+        output_files.write_text(options.record, json.dumps(record, indent=2))
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from .. import output_files
 from ..layers.frontend import SAMPLE_RATE, LogMel
 from . import audio, datasets
 from .labels import SILENCE
@@ -63,11 +64,11 @@ def prepare_commands(data: Path, cache: Path, folds: int = 0) -> None:
     if SILENCE not in labels and not folds:
         cuts = datasets.silence_clips(data, "train", max(1, len(found) // 11))
         samples, labels = samples + cuts, labels + [SILENCE] * len(cuts)
-    np.save(cache / "commands.npy", np.stack([variants(s, list(audio.SPEEDS), 3, rng) for s in samples]))
-    np.save(cache / "commands_label.npy", np.array(labels))
+    output_files.write_array(cache / "commands.npy", np.stack([variants(s, list(audio.SPEEDS), 3, rng) for s in samples]))
+    output_files.write_array(cache / "commands_label.npy", np.array(labels))
     if folds:
         fold = fold_of_speakers(data, folds)
-        np.save(cache / "commands_fold.npy", np.array([fold[speaker_of(file.name)] for file, _ in found]))
+        output_files.write_array(cache / "commands_fold.npy", np.array([fold[speaker_of(file.name)] for file, _ in found]))
 
 
 def prepare_val(data: Path, cache: Path) -> None:
@@ -77,8 +78,8 @@ def prepare_val(data: Path, cache: Path) -> None:
     if SILENCE not in labels:
         cuts = datasets.silence_clips(data, "val", max(1, len(found) // 11))
         samples, labels = samples + cuts, labels + [SILENCE] * len(cuts)
-    np.save(cache / "val.npy", encode(np.stack(samples)))
-    np.save(cache / "val_label.npy", np.array(labels))
+    output_files.write_array(cache / "val.npy", encode(np.stack(samples)))
+    output_files.write_array(cache / "val_label.npy", np.array(labels))
 
 
 def prepare_auxiliary(data: Path, cache: Path, folds: int = 0) -> None:
@@ -92,10 +93,10 @@ def prepare_auxiliary(data: Path, cache: Path, folds: int = 0) -> None:
             rows.append(variants(samples, [0.94, 1.0, 1.06], 1, rng))
             labels.append(AUXILIARY_WORDS.index(word))
             fold.append(fold_of.get(speaker_of(file), -1))
-    np.save(cache / "auxiliary.npy", np.stack(rows))
-    np.save(cache / "auxiliary_label.npy", np.array(labels))
+    output_files.write_array(cache / "auxiliary.npy", np.stack(rows))
+    output_files.write_array(cache / "auxiliary_label.npy", np.array(labels))
     if folds:
-        np.save(cache / "auxiliary_fold.npy", np.array(fold))
+        output_files.write_array(cache / "auxiliary_fold.npy", np.array(fold))
 
 
 def prepare_arabic(data: Path, cache: Path, folds: int = 0) -> None:
@@ -106,8 +107,8 @@ def prepare_arabic(data: Path, cache: Path, folds: int = 0) -> None:
         rows.append(variants(samples, [1.0, other], 0, rng))
         words.append(name.split("/")[1])
     names = sorted(set(words))
-    np.save(cache / "arabic.npy", np.stack(rows))
-    np.save(cache / "arabic_label.npy", np.array([names.index(w) for w in words]))
+    output_files.write_array(cache / "arabic.npy", np.stack(rows))
+    output_files.write_array(cache / "arabic_label.npy", np.array([names.index(w) for w in words]))
 
 
 def coloured_noise(seconds: float, slope: float, rng: np.random.Generator) -> np.ndarray:
@@ -155,14 +156,14 @@ def prepare_background(data: Path, cache: Path, folds: int = 0) -> None:
     speech = [audio.read(f) for f in datasets.negative_files(data, held_out=False)]
     if speech:
         paced = [audio.speed(s, f) for f in (1.0, 0.88, 1.12) for s in speech]
-        np.save(cache / "negatives.npy", np.concatenate([encode(s) for s in paced]))
+        output_files.write_array(cache / "negatives.npy", np.concatenate([encode(s) for s in paced]))
     noises = datasets.noise_halves(data, held_out=False)
     noises += [coloured_noise(30, slope, rng) for slope in (0, 0.5, 1, 1.5, 2)]
     noises += [hum(15, base, rng) for base in (50, 60, 120, 180)]
     noises += [pure_tones(60, rng)]
     if speech:
         noises += [babble(speech, 40, voices, rng) for voices in (4, 6, 8)]
-    np.save(cache / "noise.npy", np.concatenate([encode(s) for s in noises]))
+    output_files.write_array(cache / "noise.npy", np.concatenate([encode(s) for s in noises]))
     prepare_val(data, cache)
 
 

@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from .. import output_files
 from . import audio
 from .features import LONG, encode
 from .labels import COMMANDS
@@ -103,15 +104,15 @@ def main() -> None:
     clips = clips_of(file for file, _ in spoken)
     kept = understood(load_folder(options.model), clips, label)
     print(", ".join(f"{word} {kept[label == i].sum()} of {(label == i).sum()}" for i, word in enumerate(COMMANDS)), flush=True)
-    np.save(options.cache / "spoken.npy", clips[kept])
-    np.save(options.cache / "spoken_label.npy", label[kept])
+    output_files.write_array(options.cache / "spoken.npy", clips[kept])
+    output_files.write_array(options.cache / "spoken_label.npy", label[kept])
     isolated = audio_files(options.isolated)
     near = clips_of([*sorted((options.hard / "near").glob("*.flac")), *isolated])
-    np.save(options.cache / "near.npy", near)
+    output_files.write_array(options.cache / "near.npy", near)
     chains = chain(options.cache, isolated, np.random.default_rng(4))
-    np.save(options.cache / "chains.npy", chains)
+    output_files.write_array(options.cache / "chains.npy", chains)
     speech = np.concatenate([encode(audio.read(file)) for file in sorted((options.hard / "speech").glob("*.flac"))])
-    np.save(options.cache / "speech.npy", speech)
+    output_files.write_array(options.cache / "speech.npy", speech)
     print(f"{kept.sum()} commands, {len(near)} near and isolated words, {len(chains) / 360000:.2f} h of chained words, "
           f"{len(speech) / 360000:.2f} h of running speech")
 

@@ -24,6 +24,7 @@ from pathlib import Path
 
 import numpy as np
 
+from .. import output_files
 from . import audio, datasets
 from .decision import Decision
 from .engine import Engine
@@ -162,7 +163,7 @@ def main() -> None:
         record["compared"] = describe(words, negatives, isolated, replace(BASE, thresholds=thresholds))
     print(json.dumps({key: value for key, value in record.items() if key != "curve"}, indent=1))
     if options.record:
-        options.record.write_text(json.dumps(record, indent=1))
+        output_files.write_text(options.record, json.dumps(record, indent=1))
 
 
 if __name__ == "__main__":

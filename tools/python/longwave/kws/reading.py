@@ -29,6 +29,7 @@ import numpy as np
 import soundfile
 from scipy.signal import resample_poly
 
+from .. import output_files
 from .labels import COMMANDS, SAMPLE_RATE
 from .near import homophones
 
@@ -170,10 +171,11 @@ def read_aloud(books: Sequence[Sentences], folder: Path, hours: float, seed: int
 
 
 def save_list(done: Sequence[Reading], folder: Path) -> None:
-    with open(folder / "files.csv", "w", newline="", encoding="utf-8") as file:
-        table = csv.writer(file)
-        table.writerow(["file", "program", "voice", "words_per_minute", "seconds", "first_words", "text_sha256"])
-        table.writerows(reading.row() for reading in done)
+    lines = io.StringIO(newline="")
+    table = csv.writer(lines)
+    table.writerow(["file", "program", "voice", "words_per_minute", "seconds", "first_words", "text_sha256"])
+    table.writerows(reading.row() for reading in done)
+    output_files.write_text(folder / "files.csv", lines.getvalue())
 
 
 def main() -> None:
@@ -201,7 +203,7 @@ def main() -> None:
     totals = {"seed": options.seed, "books": [book.name for book in options.books], "without": without,
               "files": len(done), "sentences_left_out": sum(book.left_out for book in books),
               "hours": {p: round(sum(r.seconds for r in done if r.voice.program == p) / 3600, 3) for p in ("espeak", "flite")}}
-    (options.output / "reading.json").write_text(json.dumps(totals, indent=1))
+    output_files.write_text(options.output / "reading.json", json.dumps(totals, indent=1))
     print(json.dumps(totals))
 
 

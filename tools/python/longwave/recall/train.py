@@ -17,7 +17,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from .. import package
+from .. import output_files, package
 from .data import batch
 from .model import RecallConfig, RecallModel, model_package
 
@@ -64,10 +64,9 @@ class Training:
         return {"model": self.model, "optimiser": self.optimiser, "schedule": self.schedule}
 
     def save(self, path: pathlib.Path) -> None:
-        part = path.with_suffix(".part")
-        torch.save({"config": self.model.config.as_json(), "step": self.step, "minutes": self.minutes,
-                    **{name: value.state_dict() for name, value in self.parts().items()}}, part)
-        part.replace(path)
+        everything = {"config": self.model.config.as_json(), "step": self.step, "minutes": self.minutes,
+                      **{name: value.state_dict() for name, value in self.parts().items()}}
+        output_files.write_file(path, lambda file: torch.save(everything, file))
 
     def load(self, path: pathlib.Path) -> None:
         """Nothing, if the checkpoint is of another length or model."""
@@ -123,7 +122,7 @@ def main() -> None:
         model, result = train(RecallConfig(length=length, vocabulary=options.vocabulary), options, minutes)
         package.write(model_package(model.eval(), f"recall{length}"), options.out / str(length))
         results.append(result)
-        done.write_text(json.dumps(results, indent=1) + "\n")
+        output_files.write_text(done, json.dumps(results, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -92,12 +92,15 @@ def run_train(options: argparse.Namespace) -> str:
     from . import train
 
     with cleanup.temporary_folder("longwave-words-") as temporary:
+        work = options.work or temporary
         try:
-            card = train.train(train.Options(words, options.recordings, options.negatives, options.output, options.work or temporary,
-                                             options.rate, options.steps, options.seed, options.model, options.folds), recorded, found, progress)
+            card = train.train(train.Options(words, options.recordings, options.negatives, work, options.rate, options.steps, options.seed,
+                                             options.folds), recorded, found, progress)
         except EngineError as error:
             raise WordsError(str(error)) from error
-    output_files.write_file(card_file, card.text().encode())
+        if options.model:
+            output_files.write_folder(options.model, {part.name: part for part in (work / train.PACKAGE).iterdir()})
+        output_files.write_files({options.output: work / train.COMPILED, card_file: card.text().encode()})
     return json.dumps(card.figures(), indent=1)
 
 

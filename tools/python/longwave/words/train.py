@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from .. import output_files, programs
+from .. import programs
 from ..kws.decision import Decision, events, moving_average, smoothing_rows
 from ..kws.engine import Engine
 from ..kws.heard import Negatives as Heard
@@ -23,6 +23,7 @@ SYNTHETIC = 160  # clips per word
 PIECE = 1800  # seconds of audio that are in memory at a time
 MOST_TRAINING = 3 * 3600  # seconds of negatives that are learned from
 GRACE = 1.0  # seconds after the end of a word in which its event counts
+COMPILED, PACKAGE = "model.lw", "model"  # results in the folder of the work
 
 
 @dataclass(frozen=True)
@@ -30,12 +31,10 @@ class Options:
     words: list[str]
     recordings: Path
     negatives: Path
-    output: Path
-    work: Path
+    work: Path  # the result: model.lw, and the folder `model`
     rate: float = 1.0
     steps: int = 700
     seed: int = 0
-    folder: Path | None = None
     folds: int = 4
 
 
@@ -167,12 +166,12 @@ def train(options: Options, recorded: list[list[Clip]], found: sounds.Negatives,
     point = finish(head, options, base, found, progress)
     progress.line(f"threshold {point.decision.thresholds['default']:g}: {point.events} events in {point.hours:.2f} h")
     return card.Card(options.words, [len(c) for c in recorded], found, point, fold_points, missed, delays, wrong,
-                     body.block_microseconds(options.output), options.output.stat().st_size, progress.seconds(), options.rate)
+                     body.block_microseconds(options.work / COMPILED), (options.work / COMPILED).stat().st_size, progress.seconds(), options.rate)
 
 
 def finish(head: torch.nn.Module, options: Options, base: Decision, found: sounds.Negatives, progress: Progress) -> Point:
     """Writes the compiled model with the threshold that the compiled model itself shows on the held-out negatives."""
-    labels, folder, file = list(base.classes), options.work / "model", options.work / "model.lw"
+    labels, folder, file = list(base.classes), options.work / PACKAGE, options.work / COMPILED
 
     def make(decision: Decision) -> None:
         body.write_model(head, labels, decision.to_json(), "words", folder)
@@ -184,7 +183,4 @@ def finish(head: torch.nn.Module, options: Options, base: Decision, found: sound
     heard = Heard({str(i): engine.scores(samples) for i, samples in enumerate(pieces(files, float("inf")))}, len(options.words))
     point = lowest_threshold(heard, base, options.rate)
     make(point.decision)
-    if options.folder:
-        output_files.write_folder(options.folder, {part.name: part for part in folder.iterdir()})
-    output_files.write_file(options.output, file)
     return point

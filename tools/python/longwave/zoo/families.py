@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import output_files
 from ..model_json import document, pretty
 from . import chela, convnext, dit, hybrid, lightnet, orchid, sgconv
 from .configurations import Row
@@ -43,4 +44,4 @@ def write(
         del whole["layers"]
         whole |= {"version": 2, "length": model.length, "graph": model.graph}
     text = pretty(whole)
-    (folder / "model.json").write_text(text + "\n", encoding="utf-8")
+    output_files.write_text(folder / "model.json", text + "\n")
