@@ -1,8 +1,9 @@
 """python -m longwave.importer module:factory --input audio=16000 --checkpoint FILE -o FOLDER
+python -m longwave.importer model.onnx -o model.lw
 
-Imports a PyTorch module as a model folder, or as a compiled file if -o ends in .lw. `module:factory` names a function or
-class without arguments that returns the module. Exit status 3: something cannot be imported; every cause has a line, and
-nothing is written.
+Imports a PyTorch module or an ONNX graph as a model folder, or as a compiled file if -o ends in .lw. `module:factory` names a
+function or class without arguments that returns the module. Exit status 3: something cannot be imported; every cause has a
+line, and nothing is written.
 """
 from __future__ import annotations
 
@@ -16,15 +17,17 @@ from pathlib import Path
 from typing import Any
 
 FILES = {".pt2": "holds the graph of one length", ".pt": "holds tensors, not the module that computes", ".pth": "holds tensors, not the module that computes",
-         ".ckpt": "holds tensors, not the module that computes", ".safetensors": "holds tensors, not the module that computes",
-         ".onnx": "is an ONNX graph, which has lost the structure"}
+         ".ckpt": "holds tensors, not the module that computes", ".safetensors": "holds tensors, not the module that computes"}
 
 
 def arguments(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m longwave.importer", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("factory", help="module:factory, for example my_model:make_model")
-    parser.add_argument("--input", action="append", required=True, metavar="NAME=SHAPE",
-                        help="audio=16000, x=1xTx64, x=1x64xT or ids=1xT:256; T is the time axis. Once per input, in their order")
+    parser.add_argument("factory", help="module:factory, for example my_model:make_model; or a file that ends in .onnx")
+    parser.add_argument("--input", action="append", default=[], metavar="NAME=SHAPE",
+                        help="audio=16000, x=1xTx64, x=1x64xT or ids=1xT:256; T is the time axis. Once per input, in their order. "
+                             "Of an ONNX graph only where its shapes do not tell the time axis")
+    parser.add_argument("--fix", action="append", default=[], metavar="NAME=VALUE", help="an input of an ONNX graph that is always so: sr=16000")
+    parser.add_argument("--state", action="append", default=[], metavar="NAME=NAME", help="an input of an ONNX graph that is its state, and the output that it becomes: h=hn")
     parser.add_argument("--output", action="append", metavar="NAME", help="name of each result, in their order (default: y)")
     parser.add_argument("--checkpoint", metavar="FILE", help="state dict for the module: .safetensors, .pt, .bin, .ckpt, or the .index.json of several")
     parser.add_argument("--prefix", metavar="KEYS", help="which weights of the checkpoint, where it holds several: ema, model.teacher")
@@ -79,8 +82,13 @@ def run(options: argparse.Namespace) -> str:
     from .report import explain, table
     from .torchscript import python_module
 
-    inputs = [parse_input(text) for text in options.input]
-    module = python_module(make(options.factory, options.checkpoint, options.prefix), inputs)
+    opened = opened_onnx(options) if options.factory.endswith(".onnx") else None
+    if opened:
+        module, inputs, options.output = opened.module, opened.inputs, opened.outputs
+    else:
+        refuse_onnx_only(options)
+        inputs = [parse_input(text) for text in options.input]
+        module = python_module(make(options.factory, options.checkpoint, options.prefix), inputs)
     if options.explain:
         return explain(explained(module, inputs, options.length, options.output), options.explain)
     if not options.o:
@@ -89,6 +97,9 @@ def run(options: argparse.Namespace) -> str:
     (output_files.check_file if to_file else output_files.check_folder)(target)
     imported = import_module(module, inputs, length=options.length, longest=options.max_length, outputs=options.output,
                              recurrences=not options.tables, name=options.name or target.stem, log=say)
+    if opened:
+        from .onnx.report import described
+        described(imported, opened)
     with cleanup.temporary_folder() as scratch:
         folder, file = scratch / "model", scratch / "model.lw"
         imported.write(folder)
@@ -101,6 +112,36 @@ def run(options: argparse.Namespace) -> str:
             parts: dict[str, output_files.Content] = {part.name: part for part in folder.iterdir()}
             output_files.write_folder(target, parts | {"import.json": (json.dumps(report, indent=1) + "\n").encode()})
     return table(report)
+
+
+def opened_onnx(options: argparse.Namespace) -> Any:
+    """The graph of a .onnx file as a module. Raises ImportFailed and OSError."""
+    from .errors import ImportFailed, Problem
+
+    if options.checkpoint or options.prefix is not None:
+        raise ImportFailed([Problem("--checkpoint", "", "an ONNX file holds its weights", "leave --checkpoint and --prefix out")])
+    try:
+        import onnx  # noqa: F401
+    except ImportError as e:
+        raise ImportFailed([Problem(options.factory, "", "needs the onnx package, found none", "install it: pip install onnx onnxruntime")]) from e
+    from .onnx.door import open_file
+    from .onnx.interface import told
+    from .onnx.states import told as pair
+    from .text import visible
+
+    opened = open_file(options.factory, options.input, dict(map(told, options.fix)), dict(map(pair, options.state)), options.output, options.length)
+    for note in opened.notes:
+        say(visible(note))
+    return opened
+
+
+def refuse_onnx_only(options: argparse.Namespace) -> None:
+    from .errors import ImportFailed, Problem
+    problems = [Problem(flag, "", "is for an ONNX graph", "leave it out") for flag, value in (("--fix", options.fix), ("--state", options.state)) if value]
+    if not options.input:
+        problems.append(Problem("--input", "", "a module needs one for each input", "add --input x=1xTx64"))
+    if problems:
+        raise ImportFailed(problems)
 
 
 def compiled(folder: Path, file: Path, warnings: list[str], needed: bool) -> bool:

@@ -55,7 +55,8 @@ class Input:
         return {"name": self.name, "kind": "features", "width": self.width}
 
 
-def parse_input(text: str) -> Input:
+def parse_input(text: str, batchless: bool = False) -> Input:
+    """`batchless`: time may be the first axis, as Tx512, and there may be a batch of 1 or none."""
     def fail(reason: str) -> ImportFailed:
         return ImportFailed([Problem(f"--input {text}", "", reason, "write audio=16000, x=1xTx64, x=1x64xT or ids=1xT:256")])
 
@@ -66,7 +67,7 @@ def parse_input(text: str) -> Input:
         return Input(found["name"], (1, 0), rate=int(found["audio"]))
     shape = tuple(0 if part == "T" else int(part) for part in found["shape"].split("x"))
     made = Input(found["name"], shape, int(found["rate"] or 0), int(found["ids"] or 0))
-    if shape.count(0) != 1 or len(shape) < 2 or shape[0] != 1:
+    if shape.count(0) != 1 or not batchless and (len(shape) < 2 or shape[0] != 1):
         raise fail("expected a batch of 1 in front and one time axis T")
     if (made.rate or made.vocabulary) and made.width != 1:
         raise fail("expected one sample or one id per row")

@@ -67,6 +67,9 @@ def table(report: dict[str, Any]) -> str:
     lines += [f"warning: {text}" for text in report["warnings"]]
     worst = max(report["errors"].values())
     lines.append(f"equal to PyTorch in float64 within {worst:.1e} of the peak at lengths {', '.join(report['errors'])}")
+    if "onnx" in report:
+        from .onnx.peer import lines as of_onnx
+        lines += of_onnx(report["onnx"]["other"])
     if artifact:
         ways = [f"{artifact[way]:.1e} {text}" for way, text in (("offline", "offline"), ("stream", "as a stream")) if way in artifact]
         lines.append(f"the compiled file ({artifact['bytes']:,} bytes) differs from PyTorch in float32 by {', '.join(ways)}, of the peak")

@@ -1,0 +1,135 @@
+"""The inputs and outputs of an ONNX graph: which are fixed, which are states, and where time is."""
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import onnx
+
+from ..errors import ImportFailed, Problem, Refused
+from ..inputs import Input, parse_input
+from .limits import NUMBERS
+from .tensors import numpy_type, type_name
+
+BATCH = {"n", "b", "bs", "batch", "batch_size", "batchsize", "unk__0"}  # names of an axis that is no time
+
+
+@dataclass(frozen=True)
+class Value:
+    """`shape`: 0 or the name of an extent that may change."""
+
+    name: str
+    code: int
+    shape: tuple[int | str, ...]
+
+    @property
+    def text(self) -> str:
+        return f"{type_name(self.code)} [{', '.join(str(n or '?') for n in self.shape)}]"
+
+
+def values_of(entries: Sequence[onnx.ValueInfoProto]) -> list[Value]:
+    found = []
+    for v in entries:
+        if not v.type.HasField("tensor_type"):
+            raise ImportFailed([Problem(v.name, "", "is no tensor", "let the graph read and give tensors")])
+        dims = v.type.tensor_type.shape.dim
+        found.append(Value(v.name, v.type.tensor_type.elem_type, tuple(d.dim_param or max(d.dim_value, 0) for d in dims)))
+    return found
+
+
+def fixed_of(texts: Mapping[str, str], values: Sequence[Value]) -> dict[str, np.ndarray]:
+    """Arrays of the inputs that the user fixes. Raises ImportFailed."""
+    made, by_name = {}, {v.name: v for v in values}
+    for name, text in texts.items():
+        where = f"--fix {name}={text}"
+        if name not in by_name:
+            raise ImportFailed([Problem(where, "", f"the graph has no input {name}", f"its inputs are {', '.join(by_name)}")])
+        value = by_name[name]
+        shape = [n if isinstance(n, int) and n else 1 for n in value.shape]
+        try:
+            numbers = np.array([number(part) for part in text.split(",")])
+            if np.prod(shape, dtype=object) > NUMBERS:
+                raise ValueError("it is too large")
+            made[name] = np.ascontiguousarray(np.broadcast_to(numbers.reshape(shape) if len(numbers) > 1 else numbers[0], shape).astype(numpy_type(value.code)))
+        except Refused as e:
+            raise ImportFailed([Problem(where, "", str(e), e.way_out)]) from e
+        except (ValueError, OverflowError) as e:
+            raise ImportFailed([Problem(where, "", f"is no value of {value.text}", "write one number, or as many as it has with commas between")]) from e
+    return made
+
+
+def number(text: str) -> int | float:
+    try:
+        return int(text)
+    except ValueError:
+        return float(text)
+
+
+def told(text: str) -> tuple[str, str]:
+    """--fix sr=16000"""
+    name, equals, value = text.partition("=")
+    if not equals or not name or not value:
+        raise ImportFailed([Problem(f"--fix {text}", "", "expected NAME=VALUE", "write sr=16000")])
+    return name, value
+
+
+def inputs_of(values: Sequence[Value], given: Sequence[str], stepped: bool) -> list[Input]:
+    """With the time axis of each, in the order of the graph. `given`: texts of --input for some or all of them. `stepped`: the
+    graph has states, so a call may hold one row."""
+    by_name = {v.name: v for v in values}
+    entries: dict[str, Input] = {}
+    problems: list[Problem] = []
+    for text in given:
+        entry = parse_input(text, batchless=True)
+        if entry.name not in by_name:
+            problems.append(Problem(f"--input {text}", "", f"the graph has no such input to be read", f"its inputs are {', '.join(by_name) or 'all fixed or states'}"))
+        elif wrong := mismatch(entry, by_name[entry.name]):
+            problems.append(Problem(f"--input {text}", "", *wrong))
+        else:
+            entries[entry.name] = entry
+    for v in values:
+        if v.name not in entries and not problems:
+            made = guessed(v, stepped)
+            entries[v.name] = made if isinstance(made, Input) else entries.get(v.name)
+            if isinstance(made, Problem):
+                problems.append(made)
+    if problems:
+        raise ImportFailed(problems)
+    return [entries[v.name] for v in values]
+
+
+def mismatch(entry: Input, value: Value) -> tuple[str, str] | None:
+    whole = numpy_type(value.code) in (np.int32, np.int64)
+    if whole != bool(entry.vocabulary):
+        return f"the graph reads {value.text}", "name token ids so: ids=1xT:256" if whole else "only integer inputs are token ids"
+    if len(entry.shape) != len(value.shape):
+        return f"the graph reads {value.text}", "write as many extents, with T for time"
+    for ours, theirs in zip(entry.shape, value.shape):
+        if ours and isinstance(theirs, int) and theirs and ours != theirs:
+            return f"the graph reads {value.text}", "write its extents, with T for time"
+    return None
+
+
+def guessed(v: Value, stepped: bool) -> Input | Problem:
+    """The only extent that may change is time, beside a batch in front. Else the only one of 1 row, in a graph with states."""
+    forms = ", ".join(shown(v, axis) for axis in range(len(v.shape)) if axis or len(v.shape) > 1)
+    free = [d for d, n in enumerate(v.shape) if not isinstance(n, int) or n == 0]
+    if len(free) > 1 and free[0] == 0 or free and str(v.shape[free[0]]).lower() in BATCH and free[0] == 0:
+        free = free[1:]
+    ones = [d for d, n in enumerate(v.shape) if n == 1 and d]
+    if stepped and not free and v.shape[:1] == (1,) and len(ones) == 1:
+        free = ones
+    if not v.shape:
+        return Problem(v.name, "", f"is {v.text}: it has no time axis", f"fix it: --fix {v.name}=VALUE")
+    if v.code not in (onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16, onnx.TensorProto.DOUBLE):
+        return Problem(v.name, "", f"is {v.text}", f"fix it: --fix {v.name}=VALUE, or name its token ids: --input {v.name}=1xT:256")
+    if len(free) != 1:
+        return Problem(v.name, "", f"is {v.text}: {'no extent' if not free else 'more than one extent'} of it may change, so time is not clear",
+                       f"say it: --input with one of {forms or 'its extents and T'}; or fix it: --fix {v.name}=VALUE")
+    shape = tuple(0 if d == free[0] else n if isinstance(n, int) and n else 1 for d, n in enumerate(v.shape))
+    return Input(v.name, shape)
+
+
+def shown(v: Value, time: int) -> str:
+    return f"{v.name}=" + "x".join("T" if d == time else str(n if isinstance(n, int) and n else 1) for d, n in enumerate(v.shape))
