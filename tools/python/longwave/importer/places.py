@@ -144,7 +144,7 @@ def folded(graph: Recovered, placed: Placed) -> Placed | None:
         p = at.movedim(axis, 0).reshape(rows, -1)
         if rows < 2 or rows == op.rows:
             continue
-        steps = int(p[1].min()) // op.width
+        steps = int(p[1, 0] - p[0, 0]) // op.width
         if steps < 2 or rows != op.rows // steps or bool((p[0] >= steps * op.width).any()) or len(p[0].unique()) != p.shape[1] \
                 or not torch.equal(p, torch.arange(rows)[:, None] * steps * op.width + p[0]):
             continue

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 from torch.fx.node import Node
+from torch.utils._pytree import tree_map
 
 from ..errors import ImportFailed, Problem, Refused, retrain
 from ..export import Exported, address, call, module_of, op_name
@@ -23,6 +24,9 @@ from .pairs import Pair
 from .region import Region
 
 WHOLE = {"linear", "layer_norm", "rms_norm", *TABLE, *KEEPS}  # they treat leading axes alike
+# Their first axis is the batch, which may be rows.
+BATCHED = set("conv1d conv2d conv_transpose1d conv_transpose2d pad constant_pad_nd reflection_pad1d replication_pad1d batch_norm group_norm instance_norm "
+              "_native_batch_norm_legit_no_training avg_pool1d max_pool1d avg_pool2d max_pool2d adaptive_avg_pool1d adaptive_max_pool1d".split())
 MOST_PRODUCTS = 1 << 22  # of a convolution that is written as a matrix
 
 
@@ -184,6 +188,8 @@ class Rows(nn.Module):
 
         def one(*given):
             return call(unit, {**constants, **dict(zip(read, given))})
+        if op_name(unit) in BATCHED and len(read) == 1 and read[0].meta["val"].dim() > 1 and read[0].meta["val"].shape[0] == 1:
+            return lambda x: tree_map(lambda t: t.unsqueeze(1), one(x.squeeze(1))), arguments
         return (one if op_name(unit) in WHOLE else torch.vmap(one)), arguments
 
 
