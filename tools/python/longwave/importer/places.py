@@ -117,20 +117,22 @@ def settled(graph: Recovered, placed: Placed) -> Placed:
 
 
 def delayed(graph: Recovered, placed: Placed) -> Placed:
-    """Zeros before the rows, and as many rows cut off at the end: all rows come later."""
+    """Zeros before the rows, and as many rows cut off at the end: all rows come later. A row may be several rows of the value."""
     op = graph.ops[placed.value]
     for axis in range(placed.at.dim()):
-        if placed.at.shape[axis] != op.rows:
+        rows = placed.at.shape[axis]
+        steps = op.rows // max(rows, 1)
+        if not rows or op.rows != steps * rows:
             continue
-        p = placed.at.movedim(axis, 0).reshape(op.rows, -1)
+        p = placed.at.movedim(axis, 0).reshape(rows, -1)
         by = int((p == ZERO).all(1).cumprod(0).sum())
-        if not 0 < by < op.rows or bool((p[by:] < 0).any()):
+        if not 0 < by < rows or bool((p[by:] < 0).any()) or bool((p[by] >= steps * op.width).any()):
             continue
-        order = p[by] % op.width
-        if torch.equal(p[by:], torch.arange(op.rows - by)[:, None] * op.width + order):
+        if torch.equal(p[by:], torch.arange(rows - by)[:, None] * steps * op.width + p[by]):
             shape = [e for d, e in enumerate(placed.at.shape) if d != axis]
-            made = torch.arange(op.rows)[:, None] * op.width + order
-            return Placed(graph.emit("shift", [placed.value], [], {"rows": by}, dims=op.dims), made.reshape(op.rows, *shape).movedim(0, axis))
+            made = torch.arange(rows)[:, None] * steps * op.width + p[by]
+            made = Placed(graph.emit("shift", [placed.value], [], {"rows": by * steps}, dims=op.dims), made.reshape(rows, *shape).movedim(0, axis))
+            return made if steps == 1 else settled(graph, made)
     return placed
 
 
@@ -142,7 +144,7 @@ def folded(graph: Recovered, placed: Placed) -> Placed | None:
         p = at.movedim(axis, 0).reshape(rows, -1)
         if rows < 2 or rows == op.rows:
             continue
-        steps = int(p[1].min()) // op.width
+        steps = int(p[1, 0] - p[0, 0]) // op.width
         if steps < 2 or rows != op.rows // steps or bool((p[0] >= steps * op.width).any()) or len(p[0].unique()) != p.shape[1] \
                 or not torch.equal(p, torch.arange(rows)[:, None] * steps * op.width + p[0]):
             continue
