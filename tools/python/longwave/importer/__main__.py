@@ -84,7 +84,7 @@ def run(options: argparse.Namespace) -> str:
 
     opened = opened_onnx(options) if options.factory.endswith(".onnx") else None
     if opened:
-        module, inputs, options.output = opened.module, opened.inputs, opened.outputs
+        module, inputs, options.output, options.length = opened.module, opened.inputs, opened.outputs, opened.length
     else:
         refuse_onnx_only(options)
         inputs = [parse_input(text) for text in options.input]
@@ -96,7 +96,7 @@ def run(options: argparse.Namespace) -> str:
     target, to_file = Path(options.o), options.o.endswith(".lw")
     (output_files.check_file if to_file else output_files.check_folder)(target)
     imported = import_module(module, inputs, length=options.length, longest=options.max_length, outputs=options.output,
-                             recurrences=not options.tables, name=options.name or target.stem, log=say)
+                             recurrences=not options.tables, name=options.name or target.stem, log=say, state=opened.states if opened else None)
     if opened:
         from .onnx.report import described
         described(imported, opened)
@@ -105,7 +105,7 @@ def run(options: argparse.Namespace) -> str:
         imported.write(folder)
         report = imported.report
         if (to_file or not options.no_compile) and compiled(folder, file, imported.importer.warnings, to_file):
-            report = checked(imported, module, inputs, file)
+            report = checked(imported, *whole(imported, module, inputs), file)
         if to_file:
             output_files.write_file(target, file)
         else:
@@ -142,6 +142,11 @@ def refuse_onnx_only(options: argparse.Namespace) -> None:
         problems.append(Problem("--input", "", "a module needs one for each input", "add --input x=1xTx64"))
     if problems:
         raise ImportFailed(problems)
+
+
+def whole(imported: Any, module: Any, inputs: Any) -> tuple[Any, Any]:
+    """The module that reads whole sequences, and its inputs."""
+    return (imported.stepped.module, imported.stepped.inputs) if imported.stepped else (module, inputs)
 
 
 def compiled(folder: Path, file: Path, warnings: list[str], needed: bool) -> bool:

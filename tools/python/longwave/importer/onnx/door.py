@@ -13,17 +13,18 @@ import torch
 from ..api import rows_of_example
 from ..errors import ImportFailed, Problem
 from ..inputs import Input
+from ..lengths import LEAST
 from .graph import OnnxGraph
 from .interface import Value, fixed_of, inputs_of, values_of
 from .limits import NUMBERS, too_much
 from .reader import Model, read
 from .states import pairs
-from .tensors import numpy_type
 
 
 @dataclass
 class Opened:
-    """`states`: input -> output. `notes`: what was told from names and shapes alone."""
+    """`inputs`, `outputs`: all of the module, with its states. `states`: input -> output. `length`: rows of the example, where
+    the file or the user says them. `notes`: what was told from names and shapes alone."""
 
     model: Model
     module: OnnxGraph
@@ -31,14 +32,24 @@ class Opened:
     outputs: list[str]
     states: dict[str, str]
     fixed: dict[str, np.ndarray]
-    start: dict[str, np.ndarray]  # of the states
     declared: dict[str, Value]
+    length: int | None
     notes: list[str] = field(default_factory=list)
+
+    @property
+    def rows(self) -> list[Input]:
+        """The inputs that are no states."""
+        return [e for e in self.inputs if e.name not in self.states]
+
+    @property
+    def results(self) -> list[str]:
+        return [name for name in self.outputs if name not in self.states.values()]
 
 
 def open_file(path: str | Path, inputs: Sequence[str] = (), fix: Mapping[str, str] | None = None, states: Mapping[str, str] | None = None,
               outputs: Sequence[str] | None = None, length: int | None = None) -> Opened:
-    """`inputs`: texts of --input; others are told from the shapes. `length`: rows of the example, at which every node is judged.
+    """`inputs`: texts of --input; others are told from the shapes. `outputs`: the results to keep. `length`: rows of the example, at
+    which every node is judged.
 
     Raises ImportFailed with all that is refused, and OSError.
     """
@@ -50,22 +61,28 @@ def open_file(path: str | Path, inputs: Sequence[str] = (), fix: Mapping[str, st
         raise ImportFailed([Problem(str(path), "", "the graph has no output", "export the model again")])
     fixed = fixed_of(fix or {}, declared)
     rest = [v for v in declared if v.name not in fixed]
-    named = {text.partition("=")[0] for text in inputs}
+    named = {text.partition("=")[0] for text in inputs if "T" in text.partition("=")[2]}
     given, found = pairs(states or {}, [v for v in rest if v.name not in named], results)
     states = given | found
-    entries = inputs_of([v for v in rest if v.name not in states], inputs, bool(states))
-    if not entries:
+    entries = inputs_of(rest, inputs, states)
+    if all(e.name in states for e in entries):
         raise ImportFailed([Problem(str(path), "", "no input is left that rows can be", "name it: --input x=1xTx64")])
-    kept = chosen(outputs, [v.name for v in results if v.name not in states.values()], str(path))
-    notes = [f"{name} is a state that becomes {result}; say another with --state" for name, result in found.items()]
-    notes += [f"input {shape_text(e)}" for e in entries if e.name not in named]
+    kept = chosen(outputs, [v.name for v in results if v.name not in states.values()], str(path)) + list(states.values())
+    known = {v.name: v for v in [*declared, *results]}
+    length = length or fixed_length(entries, known)
     rows = rows_of_example(entries, length)
-    for e in entries:
-        bounded(e.name, e.sized(rows))
-    zeros = {v.name: start_of(v) for v in rest if v.name in states}
-    module = OnnxGraph(model, [e.name for e in entries], kept, fixed | zeros)
-    module.judge([torch.empty(e.sized(rows), dtype=torch.long if e.vocabulary else torch.float32, device="meta") for e in entries])
-    return Opened(model, module, entries, kept, states, fixed, zeros, {v.name: v for v in [*declared, *results]}, notes)
+    module = OnnxGraph(model, [e.name for e in entries], kept, fixed)
+    module.judge([torch.empty(bounded(e.name, e.sized(rows)), dtype=torch.long if e.vocabulary else torch.float32, device="meta") for e in entries])
+    notes = [f"{name} is a state that becomes {result}; say another with --state" for name, result in found.items()]
+    told = {text.partition("=")[0] for text in inputs}
+    notes += [f"input {shape_text(e)}" for e in entries if e.name not in told and e.name not in states]
+    return Opened(model, module, entries, kept, states, fixed, known, length, notes)
+
+
+def fixed_length(entries: Sequence[Input], declared: Mapping[str, Value]) -> int | None:
+    """The rows that the file fixes, where these are an example."""
+    extents = [declared[e.name].shape[e.shape.index(0)] for e in entries if e.timed]
+    return next((n for n in extents if isinstance(n, int) and n >= LEAST), None)
 
 
 def chosen(wanted: Sequence[str] | None, there: list[str], path: str) -> list[str]:
@@ -73,13 +90,8 @@ def chosen(wanted: Sequence[str] | None, there: list[str], path: str) -> list[st
         if name not in there:
             raise ImportFailed([Problem(f"--output {name}", "", "the graph has no such output", f"its outputs are {', '.join(there)}")])
     if not there:
-        raise ImportFailed([Problem(path, "", "every output is a state", "name the results with --output")])
+        raise ImportFailed([Problem(path, "", "every output is a state", "name one state for each input: --state h=hn")])
     return list(wanted or there)
-
-
-def start_of(v: Value) -> np.ndarray:
-    """A state begins with zeros."""
-    return np.zeros(bounded(v.name, [n if isinstance(n, int) and n else 1 for n in v.shape]), numpy_type(v.code))
 
 
 def bounded(name: str, shape: Sequence[int]) -> Sequence[int]:

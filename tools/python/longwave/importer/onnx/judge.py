@@ -72,7 +72,7 @@ class Judge:
         if size > NUMBERS:
             raise Refused(f"makes a tensor of {size:,} numbers; at most {NUMBERS:,}", SMALLER)
         self.numbers += size
-        self.work += size * inner(step, read)
+        self.work += size * inner(step, read) + sum(numel(v) for v in read)
         if not self.full and (self.numbers > ALL_NUMBERS or self.work > WORK):
             self.full = True
             raise Refused(f"all nodes until this one make {self.numbers:,} numbers with {self.work:,} multiply-adds; at most {ALL_NUMBERS:,} and {WORK:,}", SMALLER)
@@ -81,7 +81,7 @@ class Judge:
 
 
 def numel(v: Any) -> int:
-    return v.tensor.numel() if hasattr(v, "tensor") else v.numel() if isinstance(v, Tensor) else getattr(v, "size", 1)
+    return v.tensor.numel() if hasattr(v, "tensor") else v.numel() if isinstance(v, Tensor) else getattr(v, "size", 0)
 
 
 def shape(v: Any) -> tuple[int, ...]:
@@ -101,8 +101,6 @@ def inner(step: Step, read: list[Any]) -> int:
         return max(numel(v) for v in read)
     if kind.endswith("Pool"):
         return math.prod(step.attributes.get("kernel_shape", [1]))
-    if kind.startswith(("Reduce", "Global", "Arg")):
-        return max(numel(read[0]), 1)
     return 1
 
 

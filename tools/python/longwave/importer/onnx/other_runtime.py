@@ -1,7 +1,7 @@
 """Runs a .onnx file with onnxruntime, or with the reference evaluator of the onnx package, in a process of its own: what a file
-makes these do ends here. python -m longwave.importer.onnx.other_runtime FILE STEPS.npz RESULTS.npz
+makes these do ends here. python -m longwave.importer.onnx.other_runtime FILE CALLS.npz RESULTS.npz
 
-STEPS holds "N.NAME": input NAME of call N, and "state.NAME" the texts of pairs INPUT=OUTPUT. RESULTS holds "N.OUTPUT".
+CALLS holds "N.NAME": input NAME of call N, and "state.NAME" the texts of pairs INPUT=OUTPUT. RESULTS holds "N.OUTPUT".
 """
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def runner(path: str) -> tuple[str, Callable[[dict[str, Any]], dict[str, Any]], 
     return f"onnxruntime {onnxruntime.__version__}", lambda feeds: dict(zip(names, session.run(names, feeds))), types
 
 
-def main(path: str, steps: str, results: str) -> int:
+def main(path: str, calls_file: str, results: str) -> int:
     try:
         name, run, types = runner(path)
-        given = np.load(steps, allow_pickle=False)
+        given = np.load(calls_file, allow_pickle=False)
         calls: dict[int, dict[str, Any]] = {}
         states: dict[str, str] = {}
         for key in given.files:

@@ -1,7 +1,6 @@
-"""The module against onnxruntime on the same numbers: all rows at once, and row by row where the graph has states.
+"""The module against onnxruntime on the same numbers: each call goes on with the states that the last one gave.
 
-Only the second tells that the states of a sequence are those that the steps hand on. The tolerance is the importer's for two
-ways to compute in float32 (prove.ROUNDED).
+The tolerance is the importer's for two ways to compute in float32 (prove.ROUNDED).
 """
 from __future__ import annotations
 
@@ -25,61 +24,50 @@ from ..text import visible
 from .door import Opened
 
 PATIENCE = 120  # seconds
-STEPS = 48  # rows of a comparison row by row
+STEPS, CHUNKS = 48, 3  # calls of one row, or of all rows, with states
 
 
-def cut(x: Tensor, entry: Input, first: int, count: int) -> np.ndarray:
-    return x.narrow(entry.shape.index(0), first, count).numpy()
-
-
-def ways(opened: Opened, length: int) -> list[tuple[str, int, int]]:
-    """What the declared shapes allow: (name, rows in all, rows of a call)."""
-    extents = {n for e in opened.inputs if isinstance(n := opened.declared[e.name].shape[e.shape.index(0)], int) and n}
-    found = []
-    if not extents or extents == {length}:
-        found.append(("all rows at once", length, length))
-    elif not opened.states:
-        found.append(("the rows of its shape at once", min(extents), min(extents)))
-    if opened.states:
-        each = min(extents) if extents else 1
-        found.append(("row by row" if each == 1 else f"{each} rows at a time", max(min(length, STEPS) // each, 2) * each, each))
-    return found
+def calls_of(opened: Opened, length: int) -> tuple[list[list[Tensor]], str]:
+    """Rows of each call, and how that is called."""
+    if not any(e.timed for e in opened.rows):
+        return [[e.example(1, torch.float32, seed=11 + k) for e in opened.rows] for k in range(STEPS)], f"{STEPS} calls of one row"
+    extents = {n for e in opened.rows if isinstance(n := opened.declared[e.name].shape[e.shape.index(0)], int) and n}
+    rows = min(extents) if extents else length
+    count = CHUNKS if opened.states else 1
+    return ([[e.example(rows, torch.float32, seed=11 + k) for e in opened.rows] for k in range(count)],
+            f"{count} calls of {rows} rows" if count > 1 else f"{rows} rows")
 
 
 @torch.no_grad()
 def compared(opened: Opened, length: int) -> dict[str, Any]:
-    """`name` of the other program and the largest differences, of the peak; or `missing`, the reason why there are none.
+    """`name` of the other program, `how`, and `error`, the largest difference of the peak; or `missing`, why there is none.
 
     Raises ImportFailed where they differ by more than rounding.
     """
-    report: dict[str, Any] = {}
-    for how, rows, each in ways(opened, length):
-        x = [e.example(rows, torch.float32, seed=11) for e in opened.inputs]
-        try:
-            expected = [t.to(torch.float64) for t in tree_leaves(opened.module(*x)) if isinstance(t, Tensor)]
-        except RuntimeError as e:
-            report[how] = {"missing": visible(str(e).splitlines()[0])}
-            continue
-        name, found = run(opened, x, rows, each)
-        if found is None:
-            report[how] = {"missing": name}
-            continue
-        report["name"] = name
-        worst = max(difference(joined(parts, e, rows // each), e) for parts, e in zip(found, expected, strict=True))
-        report[how] = {"rows": rows, "error": worst}
-        if not worst <= ROUNDED:
-            why = "the graph means something else in one call than in several, so its states are not those of a sequence" if rows > each else "please report this with the file"
-            raise ImportFailed([Problem(opened.model.path.name, how, f"the module differs from {name} by {worst:.1e} of the peak", why)])
-    return report or {"missing": "no declared shape allows a call"}
+    calls, how = calls_of(opened, length)
+    try:
+        expected = own(opened, calls)
+    except RuntimeError as e:
+        return {"missing": f"the module does not run with {how}: {visible(str(e).splitlines()[0])}"}
+    name, found = run(opened, calls)
+    if found is None:
+        return {"missing": name}
+    worst = max(difference(torch.from_numpy(f).to(torch.float64), e.to(torch.float64)) for f, e in zip(found, expected, strict=True))
+    if not worst <= ROUNDED:
+        raise ImportFailed([Problem(opened.model.path.name, how, f"the module differs from {name} by {worst:.1e} of the peak", "please report this with the file")])
+    return {"name": name, "how": how, "error": worst}
 
 
-def joined(parts: Sequence[np.ndarray], like: Tensor, calls: int) -> Tensor:
-    """The results of several calls, one after the other."""
-    tensors = [torch.from_numpy(np.asarray(p)).to(torch.float64) for p in parts]
-    if len(tensors) == 1:
-        return tensors[0]
-    axis = next((d for d in range(like.dim()) if tensors[0].dim() == like.dim() and like.shape[d] == calls * tensors[0].shape[d]), None)
-    return torch.cat(tensors, axis) if axis is not None else tensors[-1]
+def own(opened: Opened, calls: Sequence[Sequence[Tensor]]) -> list[Tensor]:
+    """All results of the module, call by call, with its states."""
+    states = {e.name: torch.zeros(e.shape) for e in opened.inputs if e.name in opened.states}
+    found = []
+    for x in calls:
+        given = states | {e.name: t for e, t in zip(opened.rows, x)}
+        made = dict(zip(opened.outputs, tree_leaves(opened.module(*(given[e.name] for e in opened.inputs))), strict=True))
+        states = {name: made[result] for name, result in opened.states.items()}
+        found += list(made.values())
+    return found
 
 
 def difference(found: Tensor, expected: Tensor) -> float:
@@ -91,15 +79,16 @@ def difference(found: Tensor, expected: Tensor) -> float:
     return worst if worst == worst else float("inf")
 
 
-def run(opened: Opened, x: Sequence[Tensor], rows: int, each: int) -> tuple[str, list[list[np.ndarray]] | None]:
-    """The name of the program, and the results of each output by call; or why there are none."""
+def run(opened: Opened, calls: Sequence[Sequence[Tensor]]) -> tuple[str, list[np.ndarray] | None]:
+    """The name of the program, and all results, call by call; or why there are none."""
     given: dict[str, Any] = {f"state.{name}": np.array(result) for name, result in opened.states.items()}
-    for number in range(rows // each):
-        given.update({f"{number}.{e.name}": cut(t, e, number * each, each) for e, t in zip(opened.inputs, x)})
-        given.update({f"{number}.{name}": array for name, array in {**opened.fixed, **opened.start}.items()})
+    for number, x in enumerate(calls):
+        given.update({f"{number}.{e.name}": t.numpy() for e, t in zip(opened.rows, x)})
+        given.update({f"{number}.{name}": array for name, array in opened.fixed.items()})
+    given.update({f"0.{e.name}": np.zeros(e.shape, np.float32) for e in opened.inputs if e.name in opened.states})
     with cleanup.temporary_folder() as folder:
-        np.savez(folder / "steps.npz", **given)
-        command = [sys.executable, "-m", "longwave.importer.onnx.other_runtime", str(opened.model.path), str(folder / "steps.npz"), str(folder / "results.npz")]
+        np.savez(folder / "calls.npz", **given)
+        command = [sys.executable, "-m", "longwave.importer.onnx.other_runtime", str(opened.model.path), str(folder / "calls.npz"), str(folder / "results.npz")]
         try:
             done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=PATIENCE, stdin=subprocess.DEVNULL, env=environment())
         except subprocess.TimeoutExpired:
@@ -107,7 +96,7 @@ def run(opened: Opened, x: Sequence[Tensor], rows: int, each: int) -> tuple[str,
         if done.returncode:
             return visible(done.stderr.strip().splitlines()[-1] if done.stderr.strip() else f"ended with status {done.returncode}"), None
         results = np.load(folder / "results.npz", allow_pickle=False)
-        return done.stdout.strip(), [[results[f"{number}.{output}"] for number in range(rows // each)] for output in opened.outputs]
+        return done.stdout.strip(), [results[f"{number}.{output}"] for number in range(len(calls)) for output in opened.outputs]
 
 
 def environment() -> dict[str, str]:
@@ -119,6 +108,4 @@ def lines(report: dict[str, Any]) -> list[str]:
     """For the table of the report."""
     if "missing" in report:
         return [f"not compared with onnxruntime: {report['missing']}"]
-    found = [f"equal to {report['name']} in float32 within {way['error']:.1e} of the peak, {how} ({way['rows']} rows); at most {ROUNDED:.0e} is rounding"
-             for how, way in report.items() if isinstance(way, dict) and "error" in way]
-    return found + [f"not compared {how}: {way['missing']}" for how, way in report.items() if isinstance(way, dict) and "missing" in way]
+    return [f"equal to {report['name']} in float32 within {report['error']:.1e} of the peak, {report['how']}; up to {ROUNDED:.0e} is rounding"]

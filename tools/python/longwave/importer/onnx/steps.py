@@ -79,4 +79,4 @@ def known(step: Step, values: list[Any]) -> list[Any]:
         for made in step.run(arrays, "meta"):
             if isinstance(made, Tensor) and made.numel() > NUMBERS:
                 raise Refused(f"makes a tensor of shape {list(made.shape)}", f"at most {NUMBERS:,} numbers")
-        return [np.ascontiguousarray(made.numpy()).reshape(tuple(made.shape)) if isinstance(made, Tensor) else np.asarray(made) for made in step.run(arrays, "cpu")]
+        return [np.array(made.numpy(), order="C") if isinstance(made, Tensor) else np.asarray(made) for made in step.run(arrays, "cpu")]

@@ -49,7 +49,7 @@ class Constants:
         if t.HasField("segment"):
             raise Refused("is one segment of a tensor", "save the tensor whole")
         if t.data_location == TensorProto.EXTERNAL:
-            return self.outside(t, count * size).reshape(shape).astype(made)
+            return np.array(self.outside(t, count * size).reshape(shape), made, order="C")
         if t.HasField("raw_data"):
             if len(t.raw_data) != count * size:
                 raise Refused(f"has {len(t.raw_data):,} bytes, and its shape {shape} needs {count * size:,}", "the file is cut or damaged: fetch it again")
@@ -57,7 +57,7 @@ class Constants:
             given = max(len(t.float_data), len(t.int32_data), len(t.int64_data), len(t.double_data), len(t.uint64_data))
             if given != count:
                 raise Refused(f"has {given:,} numbers, and its shape {shape} needs {count:,}", "the file is cut or damaged: fetch it again")
-        return np.ascontiguousarray(numpy_helper.to_array(t).reshape(shape).astype(made))
+        return np.array(numpy_helper.to_array(t).reshape(shape), made, order="C")
 
     def outside(self, t: TensorProto, size: int) -> np.ndarray:
         """External data: a part of a file beside the model. Its path must stay in the folder, also through links."""

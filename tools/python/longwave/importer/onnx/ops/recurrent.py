@@ -41,11 +41,24 @@ def refuse(c: Call, kind: str, directions: int) -> None:
         raise Refused("linear_before_reset=0: the reset gate acts before the matrix", retrain("use linear_before_reset=1, as PyTorch and Keras do"))
 
 
+def check(c: Call, kind: str, directions: int, units: int, x: Tensor) -> None:
+    rows = len(ORDER[kind]) * units
+    wanted = {1: [directions, rows, x.shape[-1]], 2: [directions, rows, units], 3: [directions, 2 * rows]}
+    for i, shape in wanted.items():
+        if c.has(i) and list(c.tensor(i).shape) != shape:
+            raise Refused(f"its input {i} has shape {list(c.tensor(i).shape)}, not {shape}", "the file is damaged: export it again")
+    for i in (5, 6):
+        if c.has(i) and c.tensor(i).dim() != 3:
+            raise Refused(f"its input {i} has shape {list(c.tensor(i).shape)}", "the file is damaged: export it again")
+
+
 def start(c: Call, i: int, batch_first: bool, shape: list[int], x: Tensor) -> Tensor:
     if not c.has(i):
         return x.new_zeros(shape)
-    state = c.tensor(i)
-    return state.transpose(0, 1) if batch_first else state
+    state = c.tensor(i).transpose(0, 1) if batch_first else c.tensor(i)
+    if list(state.shape) != shape:
+        raise Refused(f"its first state has shape {list(state.shape)}, not {shape}", "give states of its units and a batch of 1")
+    return state
 
 
 def recurrent(kind: str):
@@ -55,6 +68,7 @@ def recurrent(kind: str):
         batch_first = bool(c.integer("layout", 0))
         refuse(c, kind, directions)
         x = c.tensor(0).transpose(0, 1) if batch_first else c.tensor(0)
+        check(c, kind, directions, units, x)
         rows, batch = x.shape[:2]
         if c.has(4) and any(int(n) != rows for n in c.known(4, "sequence lengths").reshape(-1)):
             raise Refused("sequence_lens differ from the rows", "run one whole sequence")
