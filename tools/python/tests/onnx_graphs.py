@@ -63,7 +63,7 @@ def choice() -> onnx.ModelProto:
 def shapes() -> onnx.ModelProto:
     """Shape arithmetic: a reshape to groups of features and back."""
     return model([node("Shape", "x", "s"), node("Gather", "s one", "t"), node("Unsqueeze", "t zero", "t1"), node("Concat", "first t1 groups", "to", axis=0),
-                  node("Reshape", "x to", "g"), node("ReduceMean", "g", "m", axes=[3], keepdims=1), node("Sub", "g m", "d"), node("Reshape", "d s", "y")],
+                  node("Reshape", "x to", "g", "/block/to"), node("ReduceMean", "g", "m", axes=[3], keepdims=1), node("Sub", "g m", "d"), node("Reshape", "d s", "y")],
                  {"x": [1, "time", 6]}, {"y": [1, "time", 6]}, {"one": np.int64(1), "zero": ints(0), "first": ints(1), "groups": ints(2, 3)})
 
 

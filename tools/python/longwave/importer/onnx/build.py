@@ -119,6 +119,8 @@ class Builder:
         try:
             onnx.checker.check_node(node, self.context)
         except (ValidationError, ValueError, RuntimeError, TypeError) as e:
+            if "is deprecated" in str(e):
+                return  # its definition of that opset is what ops/ computes
             said = next((line.strip() for line in str(e).splitlines() if line.strip()), type(e).__name__)
             raise Refused(f"breaks its definition: {said}", DAMAGED) from e
 

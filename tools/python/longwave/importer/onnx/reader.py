@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import onnx
+import onnx.inliner
 from google.protobuf.message import DecodeError
 
 from ..errors import ImportFailed, Problem

@@ -39,6 +39,15 @@ def window(c: Call, axes: int, kernel: list[int]) -> tuple[list[int], list[int]]
     return strides, dilations
 
 
+def bias_of(c: Call, channels: int) -> Tensor | None:
+    """Checked here, because PyTorch tells shapes without a look at it."""
+    if not c.has(2):
+        return None
+    if list(c.tensor(2).shape) != [channels]:
+        raise Refused(f"its bias has shape {list(c.tensor(2).shape)}, not [{channels}]", "the file is damaged: export it again")
+    return c.tensor(2)
+
+
 def conv(c: Call) -> Tensor:
     x, w = c.tensor(0), c.tensor(1)
     axes = w.dim() - 2
@@ -49,7 +58,7 @@ def conv(c: Call) -> Tensor:
     same = all(before == after for before, after in zeros)
     if not same:
         x = padded(x, [(0, 0), (0, 0), *zeros])
-    return CONV[axes](x, w, c.tensor(2) if c.has(2) else None, strides, [before for before, _ in zeros] if same else 0, dilations, c.integer("group", 1))
+    return CONV[axes](x, w, bias_of(c, w.shape[0]), strides, [before for before, _ in zeros] if same else 0, dilations, c.integer("group", 1))
 
 
 def conv_transpose(c: Call) -> Tensor:
@@ -72,7 +81,7 @@ def conv_transpose(c: Call) -> Tensor:
             zeros.append((less, more) if auto == "SAME_UPPER" else (more, less))
     else:
         zeros = around(c, x.shape[2:], kernel, strides, dilations)
-    y = TRANSPOSED[axes](x, w, c.tensor(2) if c.has(2) else None, strides, 0, extra, c.integer("group", 1), dilations)
+    y = TRANSPOSED[axes](x, w, bias_of(c, w.shape[1] * c.integer("group", 1)), strides, 0, extra, c.integer("group", 1), dilations)
     for axis, (before, after) in enumerate(zeros, 2):
         if before or after:
             y = y.narrow(axis, before, max(y.shape[axis] - before - after, 0))
