@@ -4,7 +4,7 @@ from __future__ import annotations
 import json
 import os
 import pathlib
-from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Optional, Sequence, Union, overload
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Union, overload
 
 from longwave import _native, cleanup, output_files, programs
 
@@ -167,14 +167,16 @@ def open(path: Path, *, device: str = "cpu", variant: str = "", keys: Optional[I
 
 
 @overload
-def compile(model: Path, output: Optional[Path] = None, /, *, stream: bool = False, blocks: Sequence[int] = (), targets: Iterable[str] = (),
-            weights: str = "", length: int = 0, options: Sequence[str] = ()) -> Model: ...
+def compile(model: Path, output: Optional[Path] = None, /, *, inputs: Sequence[str] = (), outputs: Sequence[str] = (), stream: bool = False,
+            blocks: Sequence[int] = (), targets: Iterable[str] = (), weights: str = "", length: int = 0, options: Sequence[str] = (),
+            fix: Optional[Mapping[str, Any]] = None, state: Optional[Mapping[str, str]] = None) -> Model: ...
 
 
 @overload
 def compile(model: Any, example: Any = None, output: Optional[Path] = None, *, inputs: Sequence[str] = (), outputs: Sequence[str] = (),
             sample_rate: int = 0, stream: bool = False, blocks: Sequence[int] = (), targets: Iterable[str] = (), weights: str = "",
-            length: int = 0, options: Sequence[str] = ()) -> Model: ...
+            length: int = 0, options: Sequence[str] = (), fix: Optional[Mapping[str, Any]] = None,
+            state: Optional[Mapping[str, str]] = None) -> Model: ...
 
 
 def compile(model: Any, example: Any = None, output: Optional[Path] = None, *, inputs: Sequence[str] = (), outputs: Sequence[str] = (),
@@ -197,14 +199,21 @@ def compile(model: Any, example: Any = None, output: Optional[Path] = None, *, i
     weights: "bf16" or "int8" stores weights in fewer bytes.
     length: longest offline run in input ticks; 0: the model's own, which is at least that of the example.
     options: further options of `longwave compile`, as on the command line.
+    fix: of an ONNX graph: inputs that always have one value, such as {"sr": 16000}.
+    state: of an ONNX graph: inputs that are its state, and the outputs that they become, such as {"h": "hn"}.
 
-    Of a module, `import_report` of the result tells what became of each part and how far the file is from the module in float32.
+    Of a module or a graph, `import_report` of the result tells what became of each part and how far the file is from the module in float32.
     Raises CompileError with one line per problem, TypeError and ValueError for arguments. Nothing is written then.
     """
     is_path = isinstance(model, (str, bytes, os.PathLike))
     if is_path and example is not None and output is None:
         example, output = None, example  # compile(folder, file)
-    if is_path and (example is not None or inputs or outputs or sample_rate):
+    is_graph = is_path and _path("model", model).endswith(".onnx")
+    if (fix or state) and not is_graph:
+        raise ValueError("fix and state: give them with an ONNX graph")
+    if is_graph and (example is not None or sample_rate):
+        raise ValueError('example and sample_rate: an ONNX graph tells its inputs; say more with inputs=["audio=16000"]')
+    if is_path and not is_graph and (example is not None or inputs or outputs or sample_rate):
         raise ValueError("example, inputs, outputs and sample_rate: a model folder has its own; give them with a module")
     if not is_path and not hasattr(model, "state_dict"):
         raise TypeError(f"model: expected a torch.nn.Module or the path of a model folder, got {type(model).__name__}")
@@ -225,13 +234,14 @@ def compile(model: Any, example: Any = None, output: Optional[Path] = None, *, i
     command += [_text("options", option) for option in _list("options", options)]
     place = _output(output)
     with cleanup.watched(), cleanup.temporary_folder() as folder:
-        if is_path:
+        if is_path and not is_graph:
             file = place or folder / "model.lw"
             run_compile(_path("model", model), file, command)
             return open(file)
         file = folder / "model.lw"
-        report = _imported(model, example, _list("inputs", inputs), _list("outputs", outputs), sample_rate, folder, file, command,
-                           not weights)
+        def source() -> Callable[..., Dict[str, Any]]:
+            return _graph(_path("model", model), fix or {}, state or {}) if is_graph else _module(model, example, sample_rate)
+        report = _imported(source, _list("inputs", inputs), _list("outputs", outputs), folder, file, command, not weights)
         if place is not None:
             _put(file, place)
         made = open(place or file)
@@ -267,17 +277,34 @@ def run_compile(folder: Path, file: pathlib.Path, options: Sequence[str]) -> Non
         raise CompileError(done.stderr.strip() or f"longwave compile: exit status {done.returncode}")
 
 
-def _imported(module: Any, example: Any, inputs: Sequence[str], outputs: Sequence[str], sample_rate: int, folder: pathlib.Path,
+def _module(module: Any, example: Any, sample_rate: int) -> Callable[..., Dict[str, Any]]:
+    from longwave.importer.build import build
+
+    def run(inputs: Sequence[str], outputs: Sequence[str], *rest: Any) -> Dict[str, Any]:
+        return build(module, example, inputs, outputs, sample_rate, *rest)
+    return run
+
+
+def _graph(path: str, fix: Mapping[str, Any], state: Mapping[str, str]) -> Callable[..., Dict[str, Any]]:
+    from longwave.importer.onnx.file import build_file
+
+    def run(*rest: Any) -> Dict[str, Any]:
+        return build_file(path, {name: str(value) for name, value in fix.items()}, state, *rest)
+    return run
+
+
+def _imported(source: Callable[[], Callable[..., Dict[str, Any]]], inputs: Sequence[str], outputs: Sequence[str], folder: pathlib.Path,
               file: pathlib.Path, options: Sequence[str], exact: bool) -> Dict[str, Any]:
-    """Imports and compiles a module, and compares the file with it unless its weights are rounded. Returns the report."""
+    """Imports and compiles a module or a graph, and compares the file with it unless its weights are rounded. Returns the report."""
     try:
-        from longwave.importer.build import build
         from longwave.importer.errors import ImportFailed
+        build = source()
     except ImportError as error:
-        raise CompileError(f"a module needs PyTorch and safetensors ({error}); install them: pip install torch safetensors") from error
+        needed = "onnx" if error.name == "onnx" else "PyTorch and safetensors"
+        install = "onnx onnxruntime" if error.name == "onnx" else "torch safetensors"
+        raise CompileError(f"this needs {needed} ({error}); install: pip install {install}") from error
     try:
-        return build(module, example, inputs, outputs, sample_rate, folder / "model", file,
-                     lambda: run_compile(folder / "model", file, options), exact)
+        return build(inputs, outputs, folder / "model", file, lambda: run_compile(folder / "model", file, options), exact)
     except ImportFailed as error:
         raise CompileError(str(error)) from error
     except OSError as error:

@@ -96,9 +96,9 @@ def run(options: argparse.Namespace) -> str:
     target, to_file = Path(options.o), options.o.endswith(".lw")
     (output_files.check_file if to_file else output_files.check_folder)(target)
     imported = import_module(module, inputs, length=options.length, longest=options.max_length, outputs=options.output,
-                             recurrences=not options.tables, name=options.name or target.stem, log=say, state=opened.states if opened else None)
+                             recurrences=not options.tables, name=options.name or target.stem, log=say, state=(opened.states or None) if opened else None)
     if opened:
-        from .onnx.report import described
+        from .onnx.file import described
         described(imported, opened)
     with cleanup.temporary_folder() as scratch:
         folder, file = scratch / "model", scratch / "model.lw"

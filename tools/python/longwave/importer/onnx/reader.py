@@ -7,7 +7,7 @@ from pathlib import Path
 
 import onnx
 import onnx.inliner
-from google.protobuf.message import DecodeError
+from google.protobuf.message import DecodeError, Message
 
 from ..errors import ImportFailed, Problem
 from ..files import BEGINNINGS, START, text_of
@@ -59,7 +59,19 @@ def parsed(where: str) -> onnx.ModelProto:
         proto = onnx.ModelProto.FromString(data)
     except (DecodeError, RecursionError, ValueError) as e:
         raise ImportFailed([Problem(where, "", text_of(head) or "is not an ONNX file, or is damaged", CUT)]) from e
+    texts(where, proto)
     return proto
+
+
+def texts(where: str, proto: Message) -> None:
+    """Names and texts of attributes are UTF-8: protobuf gives others as bytes."""
+    waiting = [proto]
+    while waiting:
+        for field, value in waiting.pop().ListFields():
+            if field.type == field.TYPE_MESSAGE:
+                waiting += value if field.is_repeated else [value]
+            elif field.type == field.TYPE_STRING and any(isinstance(v, bytes) for v in (value if field.is_repeated else [value])):
+                raise ImportFailed([Problem(where, "", f"its field {field.name} holds bytes that are no text", CUT)])
 
 
 def subgraphs(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
