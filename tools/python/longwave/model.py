@@ -4,7 +4,7 @@ from __future__ import annotations
 import json
 import os
 import pathlib
-from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Optional, Sequence, Union, overload
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, Optional, Sequence, Union, overload
 
 from longwave import _native, cleanup, output_files, programs
 
@@ -174,12 +174,14 @@ def compile(model: Path, output: Optional[Path] = None, /, *, stream: bool = Fal
 @overload
 def compile(model: Any, example: Any = None, output: Optional[Path] = None, *, inputs: Sequence[str] = (), outputs: Sequence[str] = (),
             sample_rate: int = 0, stream: bool = False, blocks: Sequence[int] = (), targets: Iterable[str] = (), weights: str = "",
-            length: int = 0, options: Sequence[str] = ()) -> Model: ...
+            length: int = 0, options: Sequence[str] = (), state: Optional[Mapping[str, Any]] = None,
+            initial: Optional[Mapping[str, Any]] = None) -> Model: ...
 
 
 def compile(model: Any, example: Any = None, output: Optional[Path] = None, *, inputs: Sequence[str] = (), outputs: Sequence[str] = (),
             sample_rate: int = 0, stream: bool = False, blocks: Sequence[int] = (), targets: Iterable[str] = (), weights: str = "",
-            length: int = 0, options: Sequence[str] = ()) -> Model:
+            length: int = 0, options: Sequence[str] = (), state: Optional[Mapping[str, Any]] = None,
+            initial: Optional[Mapping[str, Any]] = None) -> Model:
     """Compiles a PyTorch module or a model folder and opens the result.
 
         model = longwave.compile(module, torch.zeros(1, 1000, 64), stream=True)
@@ -196,6 +198,9 @@ def compile(model: Any, example: Any = None, output: Optional[Path] = None, *, i
     targets: CPU and GPU targets such as "x86-64-v3" or "vulkan-32k"; none: this CPU.
     weights: "bf16" or "int8" stores weights in fewer bytes.
     length: longest offline run in input ticks; 0: the model's own, which is at least that of the example.
+    state: of a module that takes and returns its state: {"h": "h2"}, input by name and result by name or index. The example then has a
+        value for each state.
+    initial: the state before the first row: {"h": array}, "zeros" (default), or ("settle", 4096): what so many rows of zeros leave.
     options: further options of `longwave compile`, as on the command line.
 
     Of a module, `import_report` of the result tells what became of each part and how far the file is from the module in float32.
@@ -204,8 +209,8 @@ def compile(model: Any, example: Any = None, output: Optional[Path] = None, *, i
     is_path = isinstance(model, (str, bytes, os.PathLike))
     if is_path and example is not None and output is None:
         example, output = None, example  # compile(folder, file)
-    if is_path and (example is not None or inputs or outputs or sample_rate):
-        raise ValueError("example, inputs, outputs and sample_rate: a model folder has its own; give them with a module")
+    if is_path and (example is not None or inputs or outputs or sample_rate or state or initial):
+        raise ValueError("example, inputs, outputs, sample_rate, state and initial: a model folder has its own; give them with a module")
     if not is_path and not hasattr(model, "state_dict"):
         raise TypeError(f"model: expected a torch.nn.Module or the path of a model folder, got {type(model).__name__}")
     if isinstance(example, (str, bytes, os.PathLike)):
@@ -231,7 +236,7 @@ def compile(model: Any, example: Any = None, output: Optional[Path] = None, *, i
             return open(file)
         file = folder / "model.lw"
         report = _imported(model, example, _list("inputs", inputs), _list("outputs", outputs), sample_rate, folder, file, command,
-                           not weights)
+                           not weights, state, initial)
         if place is not None:
             _put(file, place)
         made = open(place or file)
@@ -268,7 +273,7 @@ def run_compile(folder: Path, file: pathlib.Path, options: Sequence[str]) -> Non
 
 
 def _imported(module: Any, example: Any, inputs: Sequence[str], outputs: Sequence[str], sample_rate: int, folder: pathlib.Path,
-              file: pathlib.Path, options: Sequence[str], exact: bool) -> Dict[str, Any]:
+              file: pathlib.Path, options: Sequence[str], exact: bool, state: Optional[Mapping[str, Any]], initial: Optional[Mapping[str, Any]]) -> Dict[str, Any]:
     """Imports and compiles a module, and compares the file with it unless its weights are rounded. Returns the report."""
     try:
         from longwave.importer.build import build
@@ -277,7 +282,7 @@ def _imported(module: Any, example: Any, inputs: Sequence[str], outputs: Sequenc
         raise CompileError(f"a module needs PyTorch and safetensors ({error}); install them: pip install torch safetensors") from error
     try:
         return build(module, example, inputs, outputs, sample_rate, folder / "model", file,
-                     lambda: run_compile(folder / "model", file, options), exact)
+                     lambda: run_compile(folder / "model", file, options), exact, state, initial)
     except ImportFailed as error:
         raise CompileError(str(error)) from error
     except OSError as error:

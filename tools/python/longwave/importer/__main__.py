@@ -24,7 +24,13 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m longwave.importer", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("factory", help="module:factory, for example my_model:make_model")
     parser.add_argument("--input", action="append", required=True, metavar="NAME=SHAPE",
-                        help="audio=16000, x=1xTx64, x=1x64xT or ids=1xT:256; T is the time axis. Once per input, in their order")
+                        help="audio=16000, x=1xTx64, x=1x64xT or ids=1xT:256; T is the time axis. Without T: a state h=1x64, or one row x=1x64 "
+                        "in each call. Once per input, in their order")
+    parser.add_argument("--state", action="append", metavar="INPUT=RESULT",
+                        help="an input that takes what the last call returned, for example h=h2, or h=1 for the second result. Once per state; "
+                        "default: guessed for inputs without T")
+    parser.add_argument("--initial", action="append", metavar="INPUT=VALUE",
+                        help="a state before the first row: FILE.npy, zeros (default), or settle:N for what N rows of zeros leave")
     parser.add_argument("--output", action="append", metavar="NAME", help="name of each result, in their order (default: y)")
     parser.add_argument("--checkpoint", metavar="FILE", help="state dict for the module: .safetensors, .pt, .bin, .ckpt, or the .index.json of several")
     parser.add_argument("--prefix", metavar="KEYS", help="which weights of the checkpoint, where it holds several: ema, model.teacher")
@@ -69,6 +75,14 @@ def make(factory: str, checkpoint: str | None, prefix: str | None) -> Any:
     return module
 
 
+def states(pairs: list[str], initial: list[str]) -> tuple[dict[str, Any] | None, dict[str, Any]]:
+    """--state and --initial. Raises ImportFailed."""
+    from .state.initial import value
+    from .state.pairs import told
+
+    return dict(told(text) for text in pairs) or None, dict(value(text) for text in initial)
+
+
 def run(options: argparse.Namespace) -> str:
     """The table, once the files are written. Raises ImportFailed."""
     from .. import cleanup, output_files
@@ -81,6 +95,7 @@ def run(options: argparse.Namespace) -> str:
 
     inputs = [parse_input(text) for text in options.input]
     module = python_module(make(options.factory, options.checkpoint, options.prefix), inputs)
+    state, initial = states(options.state or [], options.initial or [])
     if options.explain:
         return explain(explained(module, inputs, options.length, options.output), options.explain)
     if not options.o:
@@ -88,7 +103,7 @@ def run(options: argparse.Namespace) -> str:
     target, to_file = Path(options.o), options.o.endswith(".lw")
     (output_files.check_file if to_file else output_files.check_folder)(target)
     imported = import_module(module, inputs, length=options.length, longest=options.max_length, outputs=options.output,
-                             recurrences=not options.tables, name=options.name or target.stem, log=say)
+                             recurrences=not options.tables, name=options.name or target.stem, log=say, state=state, initial=initial)
     with cleanup.temporary_folder() as scratch:
         folder, file = scratch / "model", scratch / "model.lw"
         imported.write(folder)
