@@ -24,10 +24,14 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m longwave.importer", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("factory", help="module:factory, for example my_model:make_model; or a file that ends in .onnx")
     parser.add_argument("--input", action="append", default=[], metavar="NAME=SHAPE",
-                        help="audio=16000, x=1xTx64, x=1x64xT or ids=1xT:256; T is the time axis. Once per input, in their order. "
-                             "Of an ONNX graph only where its shapes do not tell the time axis")
-    parser.add_argument("--fix", action="append", default=[], metavar="NAME=VALUE", help="an input of an ONNX graph that is always so: sr=16000")
-    parser.add_argument("--state", action="append", default=[], metavar="NAME=NAME", help="an input of an ONNX graph that is its state, and the output that it becomes: h=hn")
+                        help="audio=16000, x=1xTx64, x=1x64xT or ids=1xT:256; T is the time axis. Without T: a state h=1x64, or one row x=1x64 "
+                        "in each call. Once per input, in their order. Of an ONNX graph only where its shapes do not tell it")
+    parser.add_argument("--fix", action="append", default=[], metavar="NAME=VALUE", help="an input of an ONNX graph that always has this value: sr=16000")
+    parser.add_argument("--state", action="append", metavar="INPUT=RESULT",
+                        help="an input that takes what the last call returned, for example h=h2, or h=1 for the second result. Once per state; "
+                        "default: guessed")
+    parser.add_argument("--initial", action="append", metavar="INPUT=VALUE",
+                        help="a state before the first row: FILE.npy, zeros (default), or settle:N for what N rows of zeros leave")
     parser.add_argument("--output", action="append", metavar="NAME", help="name of each result, in their order (default: y)")
     parser.add_argument("--checkpoint", metavar="FILE", help="state dict for the module: .safetensors, .pt, .bin, .ckpt, or the .index.json of several")
     parser.add_argument("--prefix", metavar="KEYS", help="which weights of the checkpoint, where it holds several: ema, model.teacher")
@@ -72,6 +76,14 @@ def make(factory: str, checkpoint: str | None, prefix: str | None) -> Any:
     return module
 
 
+def states(pairs: list[str], initial: list[str]) -> tuple[dict[str, Any] | None, dict[str, Any]]:
+    """--state and --initial. Raises ImportFailed."""
+    from .state.initial import value
+    from .state.pairs import told
+
+    return dict(told(text) for text in pairs) or None, dict(value(text) for text in initial)
+
+
 def run(options: argparse.Namespace) -> str:
     """The table, once the files are written. Raises ImportFailed."""
     from .. import cleanup, output_files
@@ -82,11 +94,12 @@ def run(options: argparse.Namespace) -> str:
     from .report import explain, table
     from .torchscript import python_module
 
-    opened = opened_onnx(options) if options.factory.endswith(".onnx") else None
+    state, initial = states(options.state or [], options.initial or [])
+    opened = opened_onnx(options, state) if options.factory.endswith(".onnx") else None
     if opened:
-        module, inputs, options.output, options.length = opened.module, opened.inputs, opened.outputs, opened.length
+        module, inputs, state, options.output, options.length = opened.module, opened.inputs, opened.states or None, opened.outputs, opened.length
     else:
-        refuse_onnx_only(options)
+        check_module_options(options)
         inputs = [parse_input(text) for text in options.input]
         module = python_module(make(options.factory, options.checkpoint, options.prefix), inputs)
     if options.explain:
@@ -96,7 +109,7 @@ def run(options: argparse.Namespace) -> str:
     target, to_file = Path(options.o), options.o.endswith(".lw")
     (output_files.check_file if to_file else output_files.check_folder)(target)
     imported = import_module(module, inputs, length=options.length, longest=options.max_length, outputs=options.output,
-                             recurrences=not options.tables, name=options.name or target.stem, log=say, state=(opened.states or None) if opened else None)
+                             recurrences=not options.tables, name=options.name or target.stem, log=say, state=state, initial=initial)
     if opened:
         from .onnx.file import described
         described(imported, opened)
@@ -105,7 +118,7 @@ def run(options: argparse.Namespace) -> str:
         imported.write(folder)
         report = imported.report
         if (to_file or not options.no_compile) and compiled(folder, file, imported.importer.warnings, to_file):
-            report = checked(imported, *whole(imported, module, inputs), file)
+            report = checked(imported, module, inputs, file)
         if to_file:
             output_files.write_file(target, file)
         else:
@@ -114,7 +127,7 @@ def run(options: argparse.Namespace) -> str:
     return table(report)
 
 
-def opened_onnx(options: argparse.Namespace) -> Any:
+def opened_onnx(options: argparse.Namespace, state: dict[str, Any] | None) -> Any:
     """The graph of a .onnx file as a module. Raises ImportFailed and OSError."""
     from .errors import ImportFailed, Problem
 
@@ -126,27 +139,22 @@ def opened_onnx(options: argparse.Namespace) -> Any:
         raise ImportFailed([Problem(options.factory, "", "needs the onnx package, found none", "install it: pip install onnx onnxruntime")]) from e
     from .onnx.door import open_file
     from .onnx.interface import told
-    from .onnx.states import told as pair
     from .text import visible
 
-    opened = open_file(options.factory, options.input, dict(map(told, options.fix)), dict(map(pair, options.state)), options.output, options.length)
+    opened = open_file(options.factory, options.input, dict(map(told, options.fix)), state, options.output, options.length)
     for note in opened.notes:
         say(visible(note))
     return opened
 
 
-def refuse_onnx_only(options: argparse.Namespace) -> None:
+def check_module_options(options: argparse.Namespace) -> None:
     from .errors import ImportFailed, Problem
-    problems = [Problem(flag, "", "is for an ONNX graph", "leave it out") for flag, value in (("--fix", options.fix), ("--state", options.state)) if value]
+
+    problems = [Problem("--fix", "", "is for an ONNX graph", "leave it out")] if options.fix else []
     if not options.input:
         problems.append(Problem("--input", "", "a module needs one for each input", "add --input x=1xTx64"))
     if problems:
         raise ImportFailed(problems)
-
-
-def whole(imported: Any, module: Any, inputs: Any) -> tuple[Any, Any]:
-    """The module that reads whole sequences, and its inputs."""
-    return (imported.stepped.module, imported.stepped.inputs) if imported.stepped else (module, inputs)
 
 
 def compiled(folder: Path, file: Path, warnings: list[str], needed: bool) -> bool:

@@ -82,8 +82,7 @@ class Builder:
             self.breaks(block, varying, name, "tensor", [name], e)
 
     def breaks(self, block: Block, varying: set[str], title: str, kind: str, writes: list[str], e: Refused, opset: int = 0) -> None:
-        for name in writes:
-            self.known.pop(name, None)
+        writes = [name if name not in varying and name not in self.known else "" for name in writes]
         varying.update(n for n in writes if n)
         block.add(address(title, kind, block.taken), broken(title, kind, opset, writes, e))
 
@@ -93,7 +92,7 @@ class Builder:
         opset = self.model.domains.get(domain, 0) if domain else self.model.opset
         step = Step(title, node.op_type, domain, {}, opset, list(node.input), list(node.output))
         missing = [n for n in read_outside(node) if n not in varying and n not in self.known]
-        repeated = [n for n in node.output if n and (n in varying or n in self.known)]
+        repeated = [n for n in node.output if n and (n in varying or n in self.known or list(node.output).count(n) > 1)]
         try:
             if missing:
                 raise Refused(f"reads {missing[0]}, which nothing before it makes", DAMAGED)

@@ -35,6 +35,8 @@ def read(path: str | Path) -> Model:
         raise ImportFailed([Problem(where, "", "holds no ONNX graph", CUT)])
     if opset is None:
         raise ImportFailed([Problem(where, "", "names no opset of ONNX", "export the model again")])
+    if any(not 0 <= v < 1 << 31 for v in domains.values()):
+        raise ImportFailed([Problem(where, "", "an opset has no valid version", CUT)])
     if not OPSETS[0] <= opset <= OPSETS[1]:
         raise ImportFailed([Problem(where, "", f"is of opset {opset}; the importer reads {OPSETS[0]} to {OPSETS[1]}",
                                     "convert it: onnx.version_converter.convert_version(model, 17)")])

@@ -15,14 +15,6 @@ def agree(a: Value, b: Value) -> bool:
     return a.code == b.code and len(a.shape) == len(b.shape) and all(x == y or not (isinstance(x, int) and isinstance(y, int) and x and y) for x, y in zip(a.shape, b.shape))
 
 
-def told(text: str) -> tuple[str, str]:
-    """--state h=hn"""
-    name, equals, result = text.partition("=")
-    if not equals or not name or not result:
-        raise ImportFailed([Problem(f"--state {text}", "", "expected INPUT=OUTPUT", "write h=hn")])
-    return name, result
-
-
 def says_state(name: str) -> bool:
     parts = name.lower().split("_")
     return any(word in parts or len(word) > 3 and word in name.lower() for word in WORDS)

@@ -59,6 +59,26 @@ class Whole(nn.Module):
         return found[0] if len(found) == 1 else tuple(found)
 
 
+class Called(nn.Module):
+    """The original in its own type, called for each row with the state that its last call returned."""
+
+    def __init__(self, made: Stepped) -> None:
+        super().__init__()
+        self.module, self.made = made.original, [made]
+
+    @torch.no_grad()
+    def forward(self, *rows: Tensor):
+        made = self.made[0]
+        rest = [entry for k, entry in enumerate(made.given) if all(p.argument != k for p in made.pairs)]
+        x = [t.reshape(-1, *entry.shape) for t, entry in zip(rows, rest, strict=True)]
+        states, found = list(made.first), []
+        for step in zip(*x):
+            results = results_of(call_with(self.module, made.pairs, step, states))[1]
+            states = [results[p.result] for p in made.pairs]
+            found.append([r for i, r in enumerate(results) if all(p.result != i for p in made.pairs)])
+        return tuple(torch.stack([row[k] for row in found]) for k in range(len(found[0])))
+
+
 def call_with(module: nn.Module, pairs: Sequence[Pair], rows: Sequence[Tensor], states: Sequence[Tensor]):
     given, waiting = dict(zip((p.argument for p in pairs), states)), iter(rows)
     return module(*(given[i] if i in given else next(waiting) for i in range(len(rows) + len(states))))

@@ -42,6 +42,8 @@ def refuse(c: Call, kind: str, directions: int) -> None:
 
 
 def check(c: Call, kind: str, directions: int, units: int, x: Tensor) -> None:
+    if x.dim() != 3:
+        raise Refused(f"reads shape {list(x.shape)}", "give it rows, a batch of 1 and features")
     rows = len(ORDER[kind]) * units
     wanted = {1: [directions, rows, x.shape[-1]], 2: [directions, rows, units], 3: [directions, 2 * rows]}
     for i, shape in wanted.items():
@@ -67,8 +69,8 @@ def recurrent(kind: str):
         directions = 2 if direction == "bidirectional" else 1
         batch_first = bool(c.integer("layout", 0))
         refuse(c, kind, directions)
+        check(c, kind, directions, units, c.tensor(0))
         x = c.tensor(0).transpose(0, 1) if batch_first else c.tensor(0)
-        check(c, kind, directions, units, x)
         rows, batch = x.shape[:2]
         if c.has(4) and any(int(n) != rows for n in c.known(4, "sequence lengths").reshape(-1)):
             raise Refused("sequence_lens differ from the rows", "run one whole sequence")
