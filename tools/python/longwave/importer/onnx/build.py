@@ -137,7 +137,7 @@ class Builder:
     # ---- If
     def branches(self, block: Block, step: Step, node: onnx.NodeProto, varying: set[str]) -> None:
         graphs = {a.name: a.g for a in node.attribute if a.HasField("g")}
-        if set(graphs) != {"then_branch", "else_branch"} or len(node.input) != 1 or any(len(g.output) != len(node.output) or not all(o.name for o in g.output) for g in graphs.values()):
+        if set(graphs) != {"then_branch", "else_branch"} or list(node.input) in ([], [""]) or len(node.input) != 1 or any(len(g.output) != len(node.output) or not all(o.name for o in g.output) for g in graphs.values()):
             raise Refused("has no two branches with a result for each output", DAMAGED)
         condition = node.input[0]
         if condition in self.known:

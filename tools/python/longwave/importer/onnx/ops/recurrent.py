@@ -49,6 +49,9 @@ def check(c: Call, kind: str, directions: int, units: int, x: Tensor) -> None:
     for i, shape in wanted.items():
         if c.has(i) and list(c.tensor(i).shape) != shape:
             raise Refused(f"its input {i} has shape {list(c.tensor(i).shape)}, not {shape}", "the file is damaged: export it again")
+    for i in (1, 2, 3, 5, 6):
+        if c.has(i) and (c.tensor(i).dtype != x.dtype or not x.is_floating_point()):
+            raise Refused(f"its input {i} holds {c.tensor(i).dtype}, and the rows {x.dtype}".replace("torch.", ""), "the file is damaged: export it again")
     for i in (5, 6):
         if c.has(i) and c.tensor(i).dim() != 3:
             raise Refused(f"its input {i} has shape {list(c.tensor(i).shape)}", "the file is damaged: export it again")
