@@ -136,6 +136,8 @@ def guessed(v: Value, stepped: bool) -> Input | Problem:
         free = free[1:]  # the batch
     if not free and stepped:
         return Input(v.name, still(v))
+    if not free and not isinstance(v.shape[0], int):
+        free = [0]
     if len(free) != 1 or free == [0] and not TIME.search(str(v.shape[0])):
         why = "none of its extents may change" if not free else "more than one of its extents may change" if len(free) > 1 else "its first extent may be a batch"
         return Problem(v.name, "", f"is {v.text}: {why}, so time is not clear", f"say it: --input with one of {forms or 'its extents and T'}; or fix it: --fix {v.name}=VALUE")

@@ -35,6 +35,16 @@ def results(made: Any) -> list[Any]:
     return list(made) if isinstance(made, (list, tuple)) else [made]
 
 
+# Operations whose tensors all have one type, which PyTorch does not check where it tells shapes alone.
+ONE_TYPE = {"MatMul", "Gemm", "Conv", "ConvTranspose", "Einsum", "PRelu", "BatchNormalization", "InstanceNormalization", "LayerNormalization", "GroupNormalization"}
+
+
+def one_type(call: Call) -> None:
+    types = sorted({str(t.dtype).removeprefix("torch.") for t in call.tensors()})
+    if len(types) > 1 or types and not types[0].startswith("float"):
+        raise Refused(f"reads {' and '.join(types)}", "give it floating point numbers of one type: add Cast")
+
+
 class Step(nn.Module):
     """`reads`, `writes`: names of values; "" where an optional one is left out."""
 
@@ -65,6 +75,8 @@ class Step(nn.Module):
     def run(self, values: list[Any], device: str) -> list[Any]:
         call = Call(self.attributes, self.opset, len(self.writes), values, device)
         try:
+            if self.op_type in ONE_TYPE:
+                one_type(call)
             return results(TABLE[self.op_type](call))
         except Refused:
             raise

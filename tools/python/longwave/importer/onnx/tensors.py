@@ -75,7 +75,7 @@ class Constants:
             self.external += length
             if self.external > EXTERNAL:
                 raise Refused(f"external data of more than {EXTERNAL:,} bytes", "give a smaller model")
-            with file.open("rb") as stream:
+            with open(os.open(file, os.O_RDONLY | os.O_NONBLOCK), "rb") as stream:  # a pipe must not wait
                 held = os.fstat(stream.fileno())
                 if not stat.S_ISREG(held.st_mode):
                     raise Refused(f"its data lie in {location}, which is not a regular file", "save the data beside the model")
