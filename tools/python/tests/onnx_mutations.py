@@ -138,6 +138,8 @@ def outcome(data: bytes, inputs: list[str], fix: dict[str, str], folder: Path) -
                 return f"WRONG: unprintable {line!r}"
         return "refused"
     except RuntimeError as e:
+        if "allocate memory" in str(e):
+            return "no memory"  # within the limits of the importer, and one line
         if type(e).__name__ == "NodeFailed":
             return f"WRONG: opened, and then {e}"
         return f"WRONG: {type(e).__name__}: {e}"

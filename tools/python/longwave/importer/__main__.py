@@ -2,9 +2,10 @@
 python -m longwave.importer model.onnx -o model.lw
 python -m longwave.importer silero-vad --rate 16000 -o vad.lw
 
-Imports a PyTorch module, an ONNX graph or a published model as a model folder, or as a compiled file if -o ends in .lw.
-`module:factory` names a function or class without arguments that returns the module. Exit status 3: something cannot be imported; every cause has a
-line, and nothing is written.
+Imports a PyTorch module, an ONNX graph or a published model as a model folder.
+If -o ends in .lw, it makes a compiled file. `module:factory` names a function or
+class without arguments that returns the module. Exit status 3: something cannot be
+imported. Every cause has a line, and nothing is written.
 """
 from __future__ import annotations
 
@@ -22,8 +23,8 @@ FILES = {".pt2": "holds the graph of one length", ".pt": "holds tensors, not the
 
 
 def arguments(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m longwave.importer", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("factory", help="module:factory, for example my_model:make_model; a file that ends in .onnx; or silero-vad")
+    parser = argparse.ArgumentParser(prog="python -m longwave.importer", usage="python -m longwave.importer WHAT -o FOLDER [OPTIONS]", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("factory", help="module:factory, for example my_model:make_model, a file that ends in .onnx, or silero-vad")
     parser.add_argument("--input", action="append", default=[], metavar="NAME=SHAPE",
                         help="audio=16000, x=1xTx64, x=1x64xT or ids=1xT:256; T is the time axis. Without T: a state h=1x64, or one row x=1x64 "
                         "in each call. Once per input, in their order. Of an ONNX graph only where its shapes do not tell it")
