@@ -162,7 +162,7 @@ def test_silero_vad_by_name(rate: int, context: int, new: int, tmp_path: Path) -
     state, before, expected = np.zeros((2, 1, 128), np.float32), np.zeros(context, np.float32), []
     for at in range(0, len(audio), new):
         row = np.concatenate([before, audio[at:at + new]])
-        speech, state = session.run(["output", "stateN"], {"input": row[None], "state": state, "sr": np.int64(rate)})
+        speech, state = session.run(["output", "stateN"], {"input": row[None], "state": state, "sr": np.array(rate)})
         expected.append(speech[0])
         before = row[-context:]
     np.save(tmp_path / "x.npy", audio[:, None])
