@@ -3,6 +3,7 @@
 #include "compiler/driver/compile.h"
 #include "tools/cli/commands/bench_program.h"
 #include "tools/cli/commands/command.h"
+#include "tools/cli/commands/import_program.h"
 #include "tools/cli/commands/other_words.h"
 #include "tools/cli/output/printable.h"
 #include "tools/cli/process/interruption.h"
@@ -69,11 +70,16 @@ int main(int argc, char **argv) {
         "Exit codes: 0 success, 1 a check failed, 2 wrong usage, 3 bad input file, 4 device or machine. "
         "Control-C ends every command by its signal, so a shell reports 130.\n"
         "Results go to standard output. Logs and errors go to standard error.");
-    const Command commands[] = {add_compile(program),  add_inspect(program), add_verify(program),
-                                add_run(program),      add_listen(program),  add_eval(program),
-                                add_generate(program), add_score(program),   add_bench(program),
-                                add_tune(program),     add_devices(program), add_keygen(program),
-                                add_sign(program),     add_manual(program)};
+    const Command commands[] = {add_compile(program), add_import(program),   add_inspect(program),
+                                add_verify(program),  add_run(program),      add_listen(program),
+                                add_eval(program),    add_generate(program), add_score(program),
+                                add_bench(program),   add_tune(program),     add_devices(program),
+                                add_keygen(program),  add_sign(program),     add_manual(program)};
+    if (argc > 1 && std::string(argv[1]) == "import") {
+        const Status status = import_program(argv + 2);
+        print_text(stderr, "error: %s\n", status.message().c_str());
+        return exit_code(status.fault());
+    }
     if (argc > 2 && std::string(argv[1]) == "bench" && is_bench_program(argv[2])) {
         const Status status = bench_program(argv[2], argv + 3);
         print_text(stderr, "error: %s\n", status.message().c_str());

@@ -28,7 +28,6 @@ MISTAKES = [
     ("train", USAGE, "docs/training.md"),
     ("demo", USAGE, "run tools/demo in a clone"),
     ("words train --word hello", USAGE, "run tools/words in a clone"),
-    ("import my_model:make", USAGE, "longwave.importer"),
     ("help compil", USAGE, "did you mean compile?"),
     ("synchrophasotron", USAGE, "longwave --help lists the commands"),
     ("--json inspect {model}", USAGE, "write it after the command"),

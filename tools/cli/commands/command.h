@@ -12,6 +12,7 @@ struct Command {
 };
 
 Command add_compile(CommandLine &program);
+Command add_import(CommandLine &program);
 Command add_inspect(CommandLine &program);
 Command add_verify(CommandLine &program);
 Command add_run(CommandLine &program);

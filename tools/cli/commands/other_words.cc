@@ -45,8 +45,6 @@ constexpr std::pair<const char *, const char *> elsewhere[] = {
      "is a script that trains a model for your own words; run tools/words in a clone (docs/words.md)"},
     {"train",
      "models are trained in Python (docs/training.md); tools/words trains a model for your own words"},
-    {"import",
-     "PyTorch modules are imported in Python; run python3 -m longwave.importer --help (docs/import.md)"},
     {"zoo",
      "models of published sizes are written in Python; run python3 -m longwave.zoo list (docs/models.md)"}};
 

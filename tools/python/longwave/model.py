@@ -4,7 +4,7 @@ from __future__ import annotations
 import json
 import os
 import pathlib
-from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Optional, Sequence, Union, overload
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Union, overload
 
 from longwave import _native, cleanup, output_files, programs
 
@@ -167,25 +167,30 @@ def open(path: Path, *, device: str = "cpu", variant: str = "", keys: Optional[I
 
 
 @overload
-def compile(model: Path, output: Optional[Path] = None, /, *, stream: bool = False, blocks: Sequence[int] = (), targets: Iterable[str] = (),
-            weights: str = "", length: int = 0, options: Sequence[str] = ()) -> Model: ...
+def compile(model: Path, output: Optional[Path] = None, /, *, inputs: Sequence[str] = (), outputs: Sequence[str] = (), stream: bool = False,
+            blocks: Sequence[int] = (), targets: Iterable[str] = (), weights: str = "", length: int = 0, options: Sequence[str] = (),
+            fix: Optional[Mapping[str, Any]] = None, state: Optional[Mapping[str, str]] = None) -> Model: ...
 
 
 @overload
 def compile(model: Any, example: Any = None, output: Optional[Path] = None, *, inputs: Sequence[str] = (), outputs: Sequence[str] = (),
             sample_rate: int = 0, min_rows: int = 1, stream: bool = False, blocks: Sequence[int] = (), targets: Iterable[str] = (),
-            weights: str = "", length: int = 0, options: Sequence[str] = ()) -> Model: ...
+            weights: str = "", length: int = 0, options: Sequence[str] = (), state: Optional[Mapping[str, Any]] = None,
+            initial: Optional[Mapping[str, Any]] = None, fix: Optional[Mapping[str, Any]] = None) -> Model: ...
 
 
 def compile(model: Any, example: Any = None, output: Optional[Path] = None, *, inputs: Sequence[str] = (), outputs: Sequence[str] = (),
             sample_rate: int = 0, min_rows: int = 1, stream: bool = False, blocks: Sequence[int] = (), targets: Iterable[str] = (),
-            weights: str = "", length: int = 0, options: Sequence[str] = ()) -> Model:
-    """Compiles a PyTorch module or a model folder and opens the result.
+            weights: str = "", length: int = 0, options: Sequence[str] = (), state: Optional[Mapping[str, Any]] = None,
+            initial: Optional[Mapping[str, Any]] = None, fix: Optional[Mapping[str, Any]] = None) -> Model:
+    """Compiles a PyTorch module, an ONNX graph or a model folder and opens the result.
 
         model = longwave.compile(module, torch.zeros(1, 1000, 64), stream=True)
+        model = longwave.compile("model.onnx", stream=True)
         model = longwave.compile("folder", "model.lw", stream=True)
 
-    model: a torch.nn.Module, which longwave.importer imports (docs/import.md), or the path of a model folder.
+    model: a torch.nn.Module, which longwave.importer imports (docs/import.md), the path of a file that ends in .onnx
+        (docs/onnx.md), or the path of a model folder.
     example: what the module reads, as an array or tensor with a batch of 1: [1, rows, width], [1, width, rows] or [1, rows];
         a tuple or a dict by parameter name for several. Only its shape, type and number of rows count. At least 16 rows.
     inputs: in place of an example, one text per input: "audio=16000", "x=1xTx64", "x=1x64xT" or "ids=1xT:256"; T is the time axis.
@@ -197,16 +202,25 @@ def compile(model: Any, example: Any = None, output: Optional[Path] = None, *, i
     targets: CPU and GPU targets such as "x86-64-v3" or "vulkan-32k"; none: this CPU.
     weights: "bf16" or "int8" stores weights in fewer bytes.
     length: longest offline run in input ticks; 0: the model's own, which is at least that of the example.
+    state: of a module that takes and returns its state: {"h": "h2"}, input by name and result by name or index. The example then has a
+        value for each state.
+    initial: the state before the first row: {"h": array}, "zeros" (default), or ("settle", 4096): what so many rows of zeros leave.
     options: further options of `longwave compile`, as on the command line.
+    fix: of an ONNX graph: inputs that always have one value, such as {"sr": 16000}.
 
-    Of a module, `import_report` of the result tells what became of each part and how far the file is from the module in float32.
+    Of a module or a graph, `import_report` of the result tells what became of each part and how far the file is from the module in float32.
     Raises CompileError with one line per problem, TypeError and ValueError for arguments. Nothing is written then.
     """
     is_path = isinstance(model, (str, bytes, os.PathLike))
     if is_path and example is not None and output is None:
         example, output = None, example  # compile(folder, file)
-    if is_path and (example is not None or inputs or outputs or sample_rate or min_rows != 1):
-        raise ValueError("example, inputs, outputs, sample_rate and min_rows: a model folder has its own; give them with a module")
+    is_graph = is_path and _path("model", model).endswith(".onnx")
+    if fix and not is_graph:
+        raise ValueError("fix: give it with an ONNX graph")
+    if is_graph and (example is not None or sample_rate):
+        raise ValueError('example and sample_rate: an ONNX graph tells its inputs; say more with inputs=["audio=16000"]')
+    if is_path and not is_graph and (example is not None or inputs or outputs or sample_rate or min_rows != 1 or state or initial):
+        raise ValueError("example, inputs, outputs, sample_rate, min_rows, state and initial: a model folder has its own; give them with a module")
     if not is_path and not hasattr(model, "state_dict"):
         raise TypeError(f"model: expected a torch.nn.Module or the path of a model folder, got {type(model).__name__}")
     if isinstance(example, (str, bytes, os.PathLike)):
@@ -226,13 +240,16 @@ def compile(model: Any, example: Any = None, output: Optional[Path] = None, *, i
     command += [_text("options", option) for option in _list("options", options)]
     place = _output(output)
     with cleanup.watched(), cleanup.temporary_folder() as folder:
-        if is_path:
+        if is_path and not is_graph:
             file = place or folder / "model.lw"
             run_compile(_path("model", model), file, command)
             return open(file)
         file = folder / "model.lw"
-        report = _imported(model, example, _list("inputs", inputs), _list("outputs", outputs), sample_rate,
-                           _number("min_rows", min_rows, 2 ** 32), folder, file, command, not weights)
+
+        def source() -> Callable[..., Dict[str, Any]]:
+            return _graph(_path("model", model), fix or {}) if is_graph else _module(model, example, sample_rate)
+        report = _imported(source, _list("inputs", inputs), _list("outputs", outputs), folder, file, command, not weights, state, initial,
+                           _number("min_rows", min_rows, 2 ** 32))
         if place is not None:
             _put(file, place)
         made = open(place or file)
@@ -268,17 +285,36 @@ def run_compile(folder: Path, file: pathlib.Path, options: Sequence[str]) -> Non
         raise CompileError(done.stderr.strip() or f"longwave compile: exit status {done.returncode}")
 
 
-def _imported(module: Any, example: Any, inputs: Sequence[str], outputs: Sequence[str], sample_rate: int, min_rows: int,
-              folder: pathlib.Path, file: pathlib.Path, options: Sequence[str], exact: bool) -> Dict[str, Any]:
-    """Imports and compiles a module, and compares the file with it unless its weights are rounded. Returns the report."""
+def _module(module: Any, example: Any, sample_rate: int) -> Callable[..., Dict[str, Any]]:
+    from longwave.importer.build import build
+
+    def run(inputs: Sequence[str], outputs: Sequence[str], *rest: Any) -> Dict[str, Any]:
+        return build(module, example, inputs, outputs, sample_rate, *rest)
+    return run
+
+
+def _graph(path: str, fix: Mapping[str, Any]) -> Callable[..., Dict[str, Any]]:
+    from longwave.importer.onnx.file import build_file
+
+    def run(*rest: Any) -> Dict[str, Any]:
+        return build_file(path, {name: str(value) for name, value in fix.items()}, *rest)
+    return run
+
+
+def _imported(source: Callable[[], Callable[..., Dict[str, Any]]], inputs: Sequence[str], outputs: Sequence[str], folder: pathlib.Path,
+              file: pathlib.Path, options: Sequence[str], exact: bool, state: Optional[Mapping[str, Any]],
+              initial: Optional[Mapping[str, Any]], min_rows: int) -> Dict[str, Any]:
+    """Imports and compiles a module or a graph, and compares the file with it unless its weights are rounded. Returns the report."""
     try:
-        from longwave.importer.build import build
         from longwave.importer.errors import ImportFailed
+        build = source()
     except ImportError as error:
-        raise CompileError(f"a module needs PyTorch and safetensors ({error}); install them: pip install torch safetensors") from error
+        needed = "onnx" if error.name == "onnx" else "PyTorch and safetensors"
+        install = "onnx onnxruntime" if error.name == "onnx" else "torch safetensors"
+        raise CompileError(f"this needs {needed} ({error}); install: pip install {install}") from error
     try:
-        return build(module, example, inputs, outputs, sample_rate, folder / "model", file,
-                     lambda: run_compile(folder / "model", file, options), exact, min_rows)
+        return build(inputs, outputs, folder / "model", file, lambda: run_compile(folder / "model", file, options), exact, state, initial,
+                     min_rows)
     except ImportFailed as error:
         raise CompileError(str(error)) from error
     except OSError as error:

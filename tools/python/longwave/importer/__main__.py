@@ -1,8 +1,11 @@
 """python -m longwave.importer module:factory --input audio=16000 --checkpoint FILE -o FOLDER
+python -m longwave.importer model.onnx -o model.lw
+python -m longwave.importer silero-vad --rate 16000 -o vad.lw
 
-Imports a PyTorch module as a model folder, or as a compiled file if -o ends in .lw. `module:factory` names a function or
-class without arguments that returns the module. Exit status 3: something cannot be imported; every cause has a line, and
-nothing is written.
+Imports a PyTorch module, an ONNX graph or a published model as a model folder.
+If -o ends in .lw, it makes a compiled file. `module:factory` names a function or
+class without arguments that returns the module. Exit status 3: something cannot be
+imported. Every cause has a line, and nothing is written.
 """
 from __future__ import annotations
 
@@ -16,15 +19,22 @@ from pathlib import Path
 from typing import Any
 
 FILES = {".pt2": "holds the graph of one length", ".pt": "holds tensors, not the module that computes", ".pth": "holds tensors, not the module that computes",
-         ".ckpt": "holds tensors, not the module that computes", ".safetensors": "holds tensors, not the module that computes",
-         ".onnx": "is an ONNX graph, which has lost the structure"}
+         ".ckpt": "holds tensors, not the module that computes", ".safetensors": "holds tensors, not the module that computes"}
 
 
 def arguments(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m longwave.importer", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("factory", help="module:factory, for example my_model:make_model")
-    parser.add_argument("--input", action="append", required=True, metavar="NAME=SHAPE",
-                        help="audio=16000, x=1xTx64, x=1x64xT or ids=1xT:256; T is the time axis. Once per input, in their order")
+    parser = argparse.ArgumentParser(prog="python -m longwave.importer", usage="python -m longwave.importer WHAT -o FOLDER [OPTIONS]", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("factory", help="module:factory, for example my_model:make_model, a file that ends in .onnx, or silero-vad")
+    parser.add_argument("--input", action="append", default=[], metavar="NAME=SHAPE",
+                        help="audio=16000, x=1xTx64, x=1x64xT or ids=1xT:256; T is the time axis. Without T: a state h=1x64, or one row x=1x64 "
+                        "in each call. Once per input, in their order. Of an ONNX graph only where its shapes do not tell it")
+    parser.add_argument("--fix", action="append", default=[], metavar="NAME=VALUE", help="an input of an ONNX graph that always has this value: sr=16000")
+    parser.add_argument("--state", action="append", metavar="INPUT=RESULT",
+                        help="an input that takes what the last call returned, for example h=h2, or h=1 for the second result. Once per state; "
+                        "default: guessed")
+    parser.add_argument("--initial", action="append", metavar="INPUT=VALUE",
+                        help="a state before the first row: FILE.npy, zeros (default), or settle:N for what N rows of zeros leave")
+    parser.add_argument("--rate", type=int, metavar="HZ", help="samples per second of a published model (default: 16000)")
     parser.add_argument("--output", action="append", metavar="NAME", help="name of each result, in their order (default: y)")
     parser.add_argument("--checkpoint", metavar="FILE", help="state dict for the module: .safetensors, .pt, .bin, .ckpt, or the .index.json of several")
     parser.add_argument("--prefix", metavar="KEYS", help="which weights of the checkpoint, where it holds several: ema, model.teacher")
@@ -70,6 +80,14 @@ def make(factory: str, checkpoint: str | None, prefix: str | None) -> Any:
     return module
 
 
+def states(pairs: list[str], initial: list[str]) -> tuple[dict[str, Any] | None, dict[str, Any]]:
+    """--state and --initial. Raises ImportFailed."""
+    from .state.initial import value
+    from .state.pairs import told
+
+    return dict(told(text) for text in pairs) or None, dict(value(text) for text in initial)
+
+
 def run(options: argparse.Namespace) -> str:
     """The table, once the files are written. Raises ImportFailed."""
     from .. import cleanup, output_files
@@ -80,8 +98,18 @@ def run(options: argparse.Namespace) -> str:
     from .report import explain, table
     from .torchscript import python_module
 
-    inputs = [parse_input(text) for text in options.input]
-    module = python_module(make(options.factory, options.checkpoint, options.prefix), inputs)
+    state, initial = states(options.state or [], options.initial or [])
+    opened, compile_options = None, []
+    if options.factory == "silero-vad":
+        made = by_name(options)
+        module, inputs, state, options.output, opened, compile_options = made.module, made.inputs, made.states, made.outputs, made.opened, made.options
+    elif options.factory.endswith(".onnx"):
+        opened = opened_onnx(options, state)
+        module, inputs, state, options.output, options.length = opened.module, opened.inputs, opened.states or None, opened.outputs, opened.length
+    else:
+        check_module_options(options)
+        inputs = [parse_input(text) for text in options.input]
+        module = python_module(make(options.factory, options.checkpoint, options.prefix), inputs)
     if options.explain:
         return explain(explained(module, inputs, options.length, options.output), options.explain)
     if not options.o:
@@ -89,12 +117,16 @@ def run(options: argparse.Namespace) -> str:
     target, to_file = Path(options.o), options.o.endswith(".lw")
     (output_files.check_file if to_file else output_files.check_folder)(target)
     imported = import_module(module, inputs, length=options.length, longest=options.max_length, outputs=options.output,
-                             recurrences=not options.tables, min_rows=options.min_rows, name=options.name or target.stem, log=say)
+                             recurrences=not options.tables, min_rows=options.min_rows, name=options.name or target.stem, log=say,
+                             state=state, initial=initial)
+    if opened:
+        from .onnx.file import described
+        described(imported, opened)
     with cleanup.temporary_folder() as scratch:
         folder, file = scratch / "model", scratch / "model.lw"
         imported.write(folder)
         report = imported.report
-        if (to_file or not options.no_compile) and compiled(folder, file, imported.importer.warnings, to_file):
+        if (to_file or not options.no_compile) and compiled(folder, file, imported.importer.warnings, to_file, compile_options):
             report = checked(imported, module, inputs, file)
         if to_file:
             output_files.write_file(target, file)
@@ -104,7 +136,62 @@ def run(options: argparse.Namespace) -> str:
     return table(report)
 
 
-def compiled(folder: Path, file: Path, warnings: list[str], needed: bool) -> bool:
+def opened_onnx(options: argparse.Namespace, state: dict[str, Any] | None) -> Any:
+    """The graph of a .onnx file as a module. Raises ImportFailed and OSError."""
+    from .errors import ImportFailed, Problem
+
+    if options.checkpoint or options.prefix is not None:
+        raise ImportFailed([Problem("--checkpoint", "", "an ONNX file holds its weights", "leave --checkpoint and --prefix out")])
+    need_onnx(options.factory)
+    from .onnx.door import open_file
+    from .onnx.interface import told
+    from .text import visible
+
+    opened = open_file(options.factory, options.input, dict(map(told, options.fix)), state, options.output, options.length)
+    for note in opened.notes:
+        say(visible(note))
+    return opened
+
+
+def need_onnx(what: str) -> None:
+    from .errors import ImportFailed, Problem
+
+    try:
+        import onnx  # noqa: F401
+    except ImportError as e:
+        raise ImportFailed([Problem(what, "", "needs the onnx package, found none", "install it: pip install onnx onnxruntime")]) from e
+
+
+def by_name(options: argparse.Namespace) -> Any:
+    """A published model from files that the user has. Raises ImportFailed and OSError."""
+    from .errors import ImportFailed, Problem
+
+    given = {"--input": options.input, "--fix": options.fix, "--state": options.state, "--output": options.output, "--prefix": options.prefix}
+    if wrong := [flag for flag, value in given.items() if value]:
+        raise ImportFailed([Problem(flag, "", f"{options.factory} is known by name", "leave it out") for flag in wrong])
+    need_onnx(options.factory)
+    from .published import NAMES
+    from .text import visible
+
+    made = NAMES[options.factory](options.checkpoint, options.rate)
+    for note in made.notes:
+        say(visible(note))
+    return made
+
+
+def check_module_options(options: argparse.Namespace) -> None:
+    from .errors import ImportFailed, Problem
+
+    problems = [Problem("--fix", "", "is for an ONNX graph", "leave it out")] if options.fix else []
+    if options.rate is not None:
+        problems.append(Problem("--rate", "", "is for a published model", "write it into --input: audio=16000"))
+    if not options.input:
+        problems.append(Problem("--input", "", "a module needs one for each input", "add --input x=1xTx64"))
+    if problems:
+        raise ImportFailed(problems)
+
+
+def compiled(folder: Path, file: Path, warnings: list[str], needed: bool, options: list[str]) -> bool:
     """Compiles the folder, as a stream too where the model can. False: the longwave program is missing, and it is not `needed`."""
     from .. import programs
     from .compare import compile_folder
@@ -118,7 +205,7 @@ def compiled(folder: Path, file: Path, warnings: list[str], needed: bool) -> boo
         say(f"not compared with a compiled file: {e}")
         return False
     say("compile and compare")
-    compile_folder(folder, file, warnings)
+    compile_folder(folder, file, warnings, options)
     return True
 
 

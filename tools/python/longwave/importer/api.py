@@ -1,7 +1,7 @@
 """From a module to a model folder, in one call."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +22,8 @@ from .match import Importer
 from .named import renamed
 from .prove import far_length, prove, table_length
 from .report import report_of
+from .state.proof import prove_steps
+from .state.step import Stepped, has_state, stepped
 from .torchscript import python_module
 from .wrappers import copied
 from .write import document, write
@@ -35,6 +37,7 @@ class Imported:
     model: dict  # model.json
     tensors: dict[str, torch.Tensor]
     report: dict
+    stepped: Stepped | None = None  # a module with its state as inputs and results
 
     def write(self, folder: Path) -> None:
         write(Path(folder), self.model, self.tensors, self.report)
@@ -171,20 +174,30 @@ def at_its_lengths(module: nn.Module, inputs: Sequence[Input], length: int, long
 
 def import_module(module: nn.Module, inputs: Sequence[Input | str], *, length: int | None = None, longest: int | None = None, name: str = "model",
                   outputs: Sequence[str] | None = None, known: bool = True, recurrences: bool = True, min_rows: int = 1,
-                  log=lambda text: None) -> Imported:
+                  log=lambda text: None, state: Mapping[str, str | int] | None = None,
+                  initial: Mapping[str, object] | None = None) -> Imported:
     """Raises ImportFailed with every problem. `length`: rows of the example; it doubles while taps are cut, up to
     `longest`, or else to LONGEST rows of the convolution and four times the length. Offline runs of the folder have as
     many rows, or as many as the longest kernel needs.
     `known`: published layers become layers of the package; without it all is imported operation by operation.
     `recurrences`: taps that are sums of exponentials become recurrences; without it they stay tables.
-    `min_rows`: the fewest rows of any sequence; a module that means something else at so many rows or more is refused."""
+    `min_rows`: the fewest rows of any sequence; a module that means something else at so many rows or more is refused.
+    `state`: input -> the result that the next call reads in its place, by name or index; guessed for inputs without a time axis.
+    `initial`: input -> its values before the first row, or ("settle", N): what N rows of zeros leave; else zeros."""
     try:
         inputs = [parse_input(i) if isinstance(i, str) else i for i in inputs]
+        module, made = python_module(module, inputs), None
+        if has_state(inputs, state):
+            made = stepped(module, inputs, state, initial, outputs)
+            module, inputs, outputs = made.module, made.inputs, made.outputs
+            known = known and not made.by_rows
+        elif initial:
+            raise ImportFailed([Problem("--initial", "", "the module has no state", "name its state: --state INPUT=RESULT")])
         length = rows_of_example(inputs, length)
         if not 1 <= min_rows <= length:
             raise ImportFailed([Problem("--min-rows", "", f"expected 1 to {length}, the rows of the example; found {min_rows}", "give the fewest rows of any sequence")])
-        module = python_module(module, inputs)
         importer, errors, lengths = at_its_lengths(module, inputs, length, longest, outputs, known, log)
+        steps = prove_steps(importer, made, log, lengths) if made else None
         enough_rows(importer, min_rows)
         far = far_length(importer.graph, importer.exported.length)
         compact(importer, recurrences)
@@ -195,4 +208,7 @@ def import_module(module: nn.Module, inputs: Sequence[Input | str], *, length: i
     length = length if lengths.stride == 1 else lengths.example(length)
     length = lengths.near(max(length, lengths.near(far) if far and lengths.near(far) in errors else 0, table_length(importer.graph, importer.exported.length)))
     model, tensors = document(name, importer.graph, inputs, length)
-    return Imported(importer, model, tensors, report_of(importer, errors, min_rows))
+    report = report_of(importer, errors, min_rows)
+    if made:
+        report["state"] = {"pairs": made.names, "found": made.notes, **steps}
+    return Imported(importer, model, tensors, report, made)

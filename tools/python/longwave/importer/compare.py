@@ -71,10 +71,10 @@ def ran(command: list[str]) -> str:
     return done.stdout
 
 
-def compile_folder(folder: Path, file: Path, warnings: list[str]) -> None:
-    """As a stream too, where the model has one. Else offline only, and the compiler's reason becomes a warning."""
+def compile_folder(folder: Path, file: Path, warnings: list[str], options: Sequence[str] = ()) -> None:
+    """`options`: of the stream. As a stream too, where the model has one. Else offline only, and the compiler's reason becomes a warning."""
     if not any(NO_STREAM in text for text in warnings):
-        done = programs.run(["compile", str(folder), "-o", str(file), "--stream"])
+        done = programs.run(["compile", str(folder), "-o", str(file), "--stream", *options])
         if not done.returncode:
             return
         reasons = [line.removeprefix("error: ") for line in done.stderr.splitlines() if line.startswith("error: ")] or ["no message"]

@@ -44,7 +44,46 @@ def inputs_of(module: nn.Module, example: Any, sample_rate: int = 0) -> tuple[li
     return inputs, rows
 
 
-def named(module: nn.Module, example: Any) -> dict[str, Tensor]:
+def inputs_with_state(module: nn.Module, example: Any, sample_rate: int, state: Mapping[str, Any]) -> tuple[list[Input], int | None]:
+    """The same for a module that takes and returns its state: states have no time axis. Where the other inputs have none either, a
+    call is one row, and the example has no rows."""
+    tensors = named(module, example, batched=False)
+    if unknown := [name for name in state if name not in tensors]:
+        raise fail("state", f"the example has no {unknown[0]}", f"name one of {', '.join(tensors)}")
+    module = copied(module)
+    floats = next((p.dtype for p in module.parameters() if p.is_floating_point()), torch.float32)
+    tensors = {name: t.to(floats) if t.is_floating_point() else t.long() for name, t in tensors.items()}
+    rows = {name: t for name, t in tensors.items() if name not in state}
+    if not rows:
+        raise fail("state", "names all inputs", "leave out what comes in at each step")
+    if any(not t.is_floating_point() for t in rows.values()):
+        raise fail("example", "holds integers", 'say how many ids there are: inputs=["ids=1xT:256", ...]')
+    axes = axes_of_chunks(module, tensors, list(rows))
+    shapes = {name: tuple(0 if axes and d == axes[name] else extent for d, extent in enumerate(t.shape)) if name in rows else tuple(t.shape)
+              for name, t in tensors.items()}
+    length = next(iter(rows.values())).shape[next(iter(axes.values()))] if axes else None
+    if length is not None and length < LEAST:
+        raise fail("example", f"has {length} rows, which is too short", f"give at least {LEAST} rows, and more than the longest kernel")
+    return [Input(name, shape, sample_rate if name in rows and (not axes or torch.Size(e or 1 for e in shape).numel() == 1) else 0)
+            for name, shape in shapes.items()], length
+
+
+def axes_of_chunks(module: nn.Module, tensors: Mapping[str, Tensor], rows: Sequence[str]) -> dict[str, int]:
+    """The axis of each input that may have another extent while the states keep theirs. Empty: a call is one row."""
+    found = []
+    for axes in itertools.product(*(range(1, tensors[name].dim()) for name in rows)):
+        extents = {tensors[name].shape[axis] for name, axis in zip(rows, axes)}
+        if len(extents) > 1:
+            continue
+        n, way = extents.pop(), dict(zip(rows, axes))
+        if all(runs(module, [resized(t, way[name], m) if name in way else t for name, t in tensors.items()]) is None for m in (2 * n, 3 * n)):
+            found.append(way)
+    if len(found) > 1:
+        raise fail("example", f"{len(found)} axes could be time", 'say which with inputs=["x=1xTx64", ...]')
+    return found[0] if found else {}
+
+
+def named(module: nn.Module, example: Any, batched: bool = True) -> dict[str, Tensor]:
     known = [p for p in inspect.signature(unwrapped(module).forward).parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     names = [p.name for p in known]
     if isinstance(example, Mapping):
@@ -60,10 +99,10 @@ def named(module: nn.Module, example: Any) -> dict[str, Tensor]:
         given = dict(zip(names, values))
     if not given:
         raise fail("example", "is empty", "give an array for each input")
-    return {name: tensor(name, value) for name, value in given.items()}
+    return {name: tensor(name, value, batched) for name, value in given.items()}
 
 
-def tensor(name: str, value: Any) -> Tensor:
+def tensor(name: str, value: Any, batched: bool = True) -> Tensor:
     try:
         t = value.detach() if isinstance(value, Tensor) else torch.as_tensor(value)
     except (TypeError, ValueError, RuntimeError) as e:
@@ -72,7 +111,7 @@ def tensor(name: str, value: Any) -> Tensor:
         raise fail(f"example {name}", *wrong)
     if t.is_complex() or t.dtype == torch.bool:
         raise fail(f"example {name}", f"holds {str(t.dtype).removeprefix('torch.')}", "give floats, or integer token ids")
-    if t.dim() < 2 or t.shape[0] != 1:
+    if batched and (t.dim() < 2 or t.shape[0] != 1):
         raise fail(f"example {name}", f"has shape {tuple(t.shape)}; expected a batch of 1 in front", "give x[:1], or x[None] for one without a batch")
     if t.is_floating_point() and not bool(torch.isfinite(t).all()):
         raise fail(f"example {name}", "holds NaN or infinity", "give finite numbers")

@@ -12,7 +12,7 @@ import io
 import logging
 import operator
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -152,13 +152,14 @@ def prepare(module: nn.Module, inputs: Sequence[Input], length: int, known: bool
 class Exported:
     """The operations of a prepared module at one length. `constants`: float64 results that depend on no input."""
 
-    def __init__(self, module: nn.Module, inputs: Sequence[Input], length: int) -> None:
+    def __init__(self, module: nn.Module, inputs: Sequence[Input], length: int, more: Mapping = {}) -> None:
+        """`more`: operations to write out, beside those of decompositions.py."""
         self.inputs, self.length = inputs, length
         floats = next((p.dtype for p in module.parameters() if p.is_floating_point()), torch.float32)
         examples = tuple(i.example(length, floats) for i in inputs)
         try:
             with torch.no_grad(), quiet():
-                program = torch.export.export(copy.deepcopy(module), examples, strict=False).run_decompositions(dict(decompositions.TABLE))
+                program = torch.export.export(copy.deepcopy(module), examples, strict=False).run_decompositions({**decompositions.TABLE, **more})
         except (Exception, SystemExit) as e:  # torch raises many types here
             raise ImportFailed([export_problem(e)]) from e
         signature = program.graph_signature

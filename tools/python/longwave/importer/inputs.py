@@ -5,6 +5,9 @@
     x=1x64xT           the same, features first
     wave=1x1xT@8000    samples at 8000 Hz with an axis of one channel
     ids=1xT:256        token ids below 256
+    x=1x64             one row of 64 features: the module computes one step in each call (state/)
+    wave=1x512@16000   the same with 512 samples of one channel
+    h=2x1x128          a state, without a time axis
 """
 from __future__ import annotations
 
@@ -16,13 +19,13 @@ from torch import Tensor
 
 from .errors import ImportFailed, Problem
 
-_FORM = re.compile(r"(?P<name>[^=/]+)=(?:(?P<shape>\d+(?:x\d+)*x?T(?:x\d+)*|T(?:x\d+)*)(?:@(?P<rate>\d+)|:(?P<ids>\d+))?|(?P<audio>\d+))")
+_FORM = re.compile(r"(?P<name>[^=/]+)=(?:(?P<shape>\d+(?:x\d+)*x?T(?:x\d+)*|T(?:x\d+)*)(?:@(?P<rate>\d+)|:(?P<ids>\d+))?|(?P<step>\d+(?:x\d+)+)(?:@(?P<step_rate>\d+))?|(?P<audio>\d+))")
 
 
 @dataclass(frozen=True)
 class Input:
     name: str
-    shape: tuple[int, ...]  # 0 stands for the time axis
+    shape: tuple[int, ...]  # 0 stands for the time axis; none: a state, or what one step reads
     rate: int = 0
     vocabulary: int = 0
 
@@ -32,6 +35,10 @@ class Input:
         for extent in self.shape:
             width *= extent or 1
         return width
+
+    @property
+    def timed(self) -> bool:
+        return 0 in self.shape
 
     def sized(self, length: int) -> tuple[int, ...]:
         return tuple(extent or length for extent in self.shape)
@@ -55,18 +62,21 @@ class Input:
         return {"name": self.name, "kind": "features", "width": self.width}
 
 
-def parse_input(text: str) -> Input:
+def parse_input(text: str, batchless: bool = False) -> Input:
+    """`batchless`: time may be the first axis, as Tx512, and there may be a batch of 1 or none."""
     def fail(reason: str) -> ImportFailed:
-        return ImportFailed([Problem(f"--input {text}", "", reason, "write audio=16000, x=1xTx64, x=1x64xT or ids=1xT:256")])
+        return ImportFailed([Problem(f"--input {text}", "", reason, "write audio=16000, x=1xTx64, x=1x64xT or ids=1xT:256; h=1x64 for a state")])
 
     found = _FORM.fullmatch(text)
     if not found:
         raise fail("expected NAME=SHAPE with the time axis T")
     if found["audio"]:
         return Input(found["name"], (1, 0), rate=int(found["audio"]))
+    if found["step"]:
+        return Input(found["name"], tuple(int(part) for part in found["step"].split("x")), int(found["step_rate"] or 0))
     shape = tuple(0 if part == "T" else int(part) for part in found["shape"].split("x"))
     made = Input(found["name"], shape, int(found["rate"] or 0), int(found["ids"] or 0))
-    if shape.count(0) != 1 or len(shape) < 2 or shape[0] != 1:
+    if shape.count(0) != 1 or not batchless and (len(shape) < 2 or shape[0] != 1):
         raise fail("expected a batch of 1 in front and one time axis T")
     if (made.rate or made.vocabulary) and made.width != 1:
         raise fail("expected one sample or one id per row")

@@ -105,6 +105,8 @@ def settled(graph: Recovered, placed: Placed) -> Placed:
     op = graph.ops[placed.value]
     if op.timeless or op.rows == 1 or placed.at.numel() == 0:
         return placed
+    if (windows := framed(graph, placed)) is not None:
+        return windows
     if int(placed.at.min()) < 0:
         return filled(graph, delayed(graph, placed))
     if (joined := folded(graph, placed)) is not None:
@@ -117,21 +119,53 @@ def settled(graph: Recovered, placed: Placed) -> Placed:
 
 
 def delayed(graph: Recovered, placed: Placed) -> Placed:
-    """Zeros before the rows, and as many rows cut off at the end: all rows come later."""
+    """Zeros before the rows, and as many rows cut off at the end: all rows come later. A row may be several rows of the value."""
     op = graph.ops[placed.value]
     for axis in range(placed.at.dim()):
-        if placed.at.shape[axis] != op.rows:
+        rows = placed.at.shape[axis]
+        steps = op.rows // max(rows, 1)
+        if not rows or op.rows != steps * rows:
             continue
-        p = placed.at.movedim(axis, 0).reshape(op.rows, -1)
+        p = placed.at.movedim(axis, 0).reshape(rows, -1)
         by = int((p == ZERO).all(1).cumprod(0).sum())
-        if not 0 < by < op.rows or bool((p[by:] < 0).any()):
+        if not 0 < by < rows or bool((p[by:] < 0).any()) or bool((p[by] >= steps * op.width).any()):
             continue
-        order = p[by] % op.width
-        if torch.equal(p[by:], torch.arange(op.rows - by)[:, None] * op.width + order):
+        if torch.equal(p[by:], torch.arange(rows - by)[:, None] * steps * op.width + p[by]):
             shape = [e for d, e in enumerate(placed.at.shape) if d != axis]
-            made = torch.arange(op.rows)[:, None] * op.width + order
-            return Placed(graph.emit("shift", [placed.value], [], {"rows": by}, dims=op.dims), made.reshape(op.rows, *shape).movedim(0, axis))
+            made = torch.arange(rows)[:, None] * steps * op.width + p[by]
+            made = Placed(graph.shift(placed.value, by * steps), made.reshape(rows, *shape).movedim(0, axis))
+            return made if steps == 1 else settled(graph, made)
     return placed
+
+
+def framed(graph: Recovered, placed: Placed) -> Placed | None:
+    """Windows of samples, one after the other at even distances, that may overlap. Samples inside a window may lie in any order,
+    as a reflected pad makes them."""
+    op, at = graph.ops[placed.value], placed.at
+    for axis in range(at.dim() if op.width == 1 else 0):
+        rows = at.shape[axis]
+        p = at.movedim(axis, 0).reshape(rows, -1)
+        if rows < 2 or p.shape[1] < 2 or not bool((there := p[-1] >= 0).any()):
+            continue
+        hop = int((p[-1] - p[-2])[there].max())
+        if hop < 1 or rows != op.rows // hop:
+            continue
+        place = p[-1] - (rows - 1) * hop  # in window 0: below 0 before the first sample
+        every = torch.arange(rows)[:, None] * hop + place
+        if not torch.equal(p, torch.where(there & (every >= 0), every, ZERO)):
+            continue
+        first, last = int(place[there].min()), int(place[there].max())
+        if last == first and hop == 1:
+            continue
+        if last >= hop:
+            ahead = last - hop + 1
+            raise Refused(f"its windows reach {ahead} samples ahead", retrain(f"pad {ahead} zeros in front of the samples, and cut them at the end"))
+        value = graph.shift(placed.value, hop - 1 - last) if last < hop - 1 else placed.value
+        size = last - first + 1
+        value = graph.emit("frame", [value], [("window", torch.ones(size))], {"window": size, "hop": hop}, size, rows)
+        order = torch.where(there, place - first, ZERO)
+        return natural(graph.take(value, order), at.shape, axis)
+    return None
 
 
 def folded(graph: Recovered, placed: Placed) -> Placed | None:
@@ -142,7 +176,7 @@ def folded(graph: Recovered, placed: Placed) -> Placed | None:
         p = at.movedim(axis, 0).reshape(rows, -1)
         if rows < 2 or rows == op.rows:
             continue
-        steps = int(p[1].min()) // op.width
+        steps = int(p[1, 0] - p[0, 0]) // op.width
         if steps < 2 or rows != op.rows // steps or bool((p[0] >= steps * op.width).any()) or len(p[0].unique()) != p.shape[1] \
                 or not torch.equal(p, torch.arange(rows)[:, None] * steps * op.width + p[0]):
             continue

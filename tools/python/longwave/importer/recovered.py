@@ -108,6 +108,13 @@ class Recovered:
             v, order = op.inputs[0], torch.where(order < 0, order, op.constant("index").long()[order])
         return self.emit("take", [v], [("index", order)], {"bands": 1}, len(order))
 
+    def shift(self, v: int, rows: int) -> int:
+        """The value so many rows later. A shift of a shift is one."""
+        op = self.ops[v]
+        if op.kind == "shift":
+            v, rows = op.inputs[0], rows + op.attributes["rows"]
+        return self.emit("shift", [v], [], {"rows": rows}, dims=op.dims)
+
     def concat(self, values: list[int]) -> int:
         """The features of several values side by side."""
         values = [self.flat(v) for v in values]

@@ -66,8 +66,14 @@ def table(report: dict[str, Any]) -> str:
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in [head, *rows]]
     lines += [f"{c['where']}: taps kept as {c['form']}" for c in report["convolutions"]]
     lines += [f"warning: {text}" for text in report["warnings"]]
+    if state := report.get("state"):
+        lines += [f"state {name} = {result}" for name, result in state["pairs"].items()] + state["found"]
+        lines.append(f"{state['calls']} calls with the state that the last one returned: equal within {state['error']:.1e} of the peak")
     worst = max(report["errors"].values())
     lines.append(f"equal to PyTorch in float64 within {worst:.1e} of the peak at lengths {', '.join(report['errors'])}")
+    if "onnx" in report:
+        from .onnx.peer import lines as of_onnx
+        lines += of_onnx(report["onnx"]["other"])
     if artifact:
         ways = [f"{artifact[way]:.1e} {text}" for way, text in (("offline", "offline"), ("stream", "as a stream")) if way in artifact]
         lines.append(f"the compiled file ({artifact['bytes']:,} bytes) differs from PyTorch in float32 by {', '.join(ways)}, of the peak")

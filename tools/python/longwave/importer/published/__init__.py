@@ -1,0 +1,9 @@
+"""Published models by name, from files that the user has. Nothing is downloaded: docs/onnx.md#models-by-name."""
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from . import silero_vad
+from .found import Published
+
+NAMES: dict[str, Callable[[str | None, int | None], Published]] = {silero_vad.NAME: silero_vad.published}

@@ -1,0 +1,1 @@
+"""Modules that take and return their state, as modules of whole sequences."""

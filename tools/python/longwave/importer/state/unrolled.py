@@ -1,0 +1,34 @@
+"""Recurrent layers as their gates: a step calls them for one row."""
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+
+aten = torch.ops.aten
+
+
+def lstm_cell(x, hx, w, u, w_bias=None, u_bias=None):
+    i, f, g, o = (F.linear(x, w, w_bias) + F.linear(hx[0], u, u_bias)).chunk(4, -1)
+    c = f.sigmoid() * hx[1] + i.sigmoid() * g.tanh()
+    return o.sigmoid() * c.tanh(), c
+
+
+def gru_cell(x, h, w, u, w_bias=None, u_bias=None):
+    (xr, xz, xn), (hr, hz, hn) = F.linear(x, w, w_bias).chunk(3, -1), F.linear(h, u, u_bias).chunk(3, -1)
+    n, z = (xn + (xr + hr).sigmoid() * hn).tanh(), (xz + hz).sigmoid()
+    return n + z * (h - n)
+
+
+def plain_cell(function):
+    return lambda x, h, w, u, w_bias=None, u_bias=None: function(F.linear(x, w, w_bias) + F.linear(h, u, u_bias))
+
+
+CELLS = {aten.lstm_cell.default: lstm_cell, aten.gru_cell.default: gru_cell, aten.rnn_tanh_cell.default: plain_cell(torch.tanh),
+         aten.rnn_relu_cell.default: plain_cell(torch.relu)}
+
+
+def unrolled() -> dict:
+    """Operation -> what writes it out."""
+    from torch._decomp import decomposition_table
+    layers = [getattr(aten, name).input for name in ("lstm", "gru", "rnn_tanh", "rnn_relu")]
+    return CELLS | {op: decomposition_table[op] for op in layers if op in decomposition_table}

