@@ -23,6 +23,8 @@ def long_conv(x: Tensor, op: Op) -> Tensor:
 
 def conv2d(x: Tensor, op: Op, dims: tuple[int, ...]) -> Tensor:
     w, a = op.constant("weight"), op.attributes
+    if len(x) < a["stride_t"]:
+        return x.new_zeros(0, op.width)
     channels = w.shape[1] * a["groups"]
     image = x.reshape(1, len(x), -1, channels).permute(0, 3, 1, 2)
     pad, ahead = (w.shape[3] - 1) // 2, a.get("ahead", 0)

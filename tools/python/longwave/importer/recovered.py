@@ -72,13 +72,13 @@ class Recovered:
         before.append(len(self.ops))
         return None
 
-    def linear(self, v: int, weight: Tensor, bias: Tensor | None = None) -> int:
+    def linear(self, v: int, weight: Tensor, bias: Tensor | None = None, attributes: dict | None = None) -> int:
         op = self.ops[v]
         if op.kind == "take":  # a matrix selects as well
             v, index = op.inputs[0], op.constant("index").long()
             there = index >= 0
             weight = torch.zeros(len(weight), self.ops[v].width, dtype=torch.float64).index_add(1, index[there], weight[:, there].to(torch.float64))
-        return self.emit("linear", [v], [("weight", weight), ("bias", bias)], {"bias": int(bias is not None)}, len(weight))
+        return self.emit("linear", [v], [("weight", weight), ("bias", bias)], {**(attributes or {}), "bias": int(bias is not None)}, len(weight))
 
     def affine(self, v: int, scale: Tensor, shift: Tensor) -> int:
         return self.emit("affine", [v], [("scale", scale), ("shift", shift)])
@@ -90,7 +90,8 @@ class Recovered:
             return v
         made, scale = self.ops[op.inputs[0]], op.constant("scale")
         bias = made.constant("bias")
-        return self.linear(made.inputs[0], made.constant("weight") * scale[:, None], op.constant("shift") + (0 if bias is None else bias * scale))
+        return self.linear(made.inputs[0], made.constant("weight") * scale[:, None], op.constant("shift") + (0 if bias is None else bias * scale),
+                           made.attributes)
 
     def flat(self, v: int) -> int:
         """The value with rows of one dimension."""
@@ -137,7 +138,7 @@ class Recovered:
         constants = dict(op.constants)
         if op.kind == "linear":
             bias = constants.get("bias")
-            return self.linear(op.inputs[0], constants["weight"][order], None if bias is None else bias[order])
+            return self.linear(op.inputs[0], constants["weight"][order], None if bias is None else bias[order], op.attributes)
         if len(order.unique()) == len(order) and len(op.dims) == 1:
             if op.kind in POINTWISE:
                 return self.emit(op.kind, [self.take(op.inputs[0], order)], [], op.attributes)
@@ -191,7 +192,7 @@ class Recovered:
             made, scale, shift = self.ops[op.inputs[0]], op.constant("scale"), op.constant("shift")
             if made.kind == "linear":
                 bias = made.constant("bias")
-                op.kind, op.inputs, op.attributes = "linear", list(made.inputs), {"bias": 1}
+                op.kind, op.inputs, op.attributes = "linear", list(made.inputs), made.attributes | {"bias": 1}
                 op.constants = [("weight", made.constant("weight") * scale[:, None]), ("bias", shift + (0 if bias is None else bias * scale))]
                 op.module, op.source = made.module, made.source
             elif made.kind == "affine":

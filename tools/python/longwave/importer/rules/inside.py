@@ -74,16 +74,16 @@ def is_image(op, order: Tensor, half: int) -> bool:
 
 
 def single(graph, value: int, order: Tensor, w: Tensor, bias) -> int:
-    """One position: a matrix of the features that it reads."""
+    """One position: a matrix of the features that it reads. It stays float32 as other convolutions do, unless it has one tap."""
     place, weight = order.T.reshape(-1), w.reshape(len(w), -1).to(torch.float64)
     read, at = place[place >= 0].unique(return_inverse=True)
     if len(read) == 0:
         read, at = torch.zeros(1, dtype=torch.long), torch.zeros(0, dtype=torch.long)
     matrix = torch.zeros(len(w), len(read), dtype=torch.float64).index_add(1, at, weight[:, place >= 0])
-    flat = graph.flat(value)
+    flat, attributes = graph.flat(value), {"weights": "float32"} if w.shape[2] > 1 else {}
     if 2 * len(read) > graph.ops[flat].width:
-        return graph.linear(graph.take(flat, read), matrix, bias)
-    return graph.emit("linear", [graph.select(flat, read)], [("weight", matrix), ("bias", bias)], {"bias": int(bias is not None)}, len(w))
+        return graph.linear(graph.take(flat, read), matrix, bias, attributes)
+    return graph.emit("linear", [graph.select(flat, read)], [("weight", matrix), ("bias", bias)], attributes | {"bias": int(bias is not None)}, len(w))
 
 
 def bands(graph, value: int, order: Tensor) -> int:
