@@ -25,13 +25,16 @@ def product(graph, value: int, order: torch.Tensor, w: torch.Tensor, bias: torch
 def recurrence(importer, n) -> Placed:
     graph, cell, x = importer.graph, cell_of(n.args[1]), importer.settled(n.args[0])
     order = features(graph, x, 1)
-    value, units = product(graph, x.value, order, cell.w, cell.bias), len(cell.units)
+    value, units = graph.flat(product(graph, x.value, order, cell.w, cell.bias)), len(cell.units)
+    first = torch.stack(cell.first)
+    initial = first if bool(first.any()) else None
     if cell.kind == "scan":
-        made = graph.emit("exponential_scan", [graph.flat(value)], [("lambda", cell.decay[:, None]), ("c", torch.ones(units, 1))])
+        start = None if initial is None else initial[0][:, None]
+        made = graph.emit("exponential_scan", [value], [("lambda", cell.decay[:, None]), ("c", torch.ones(units, 1)), ("initial", start)])
     elif cell.kind == "lstm":
-        made = graph.emit("lstm", [graph.flat(value)], [("weight", cell.u)], {}, units)
+        made = graph.emit("lstm", [value], [("weight", cell.u), ("initial", initial)], {}, units)
     else:
-        made = graph.emit("gru", [graph.flat(value)], [("weight", cell.u), ("bias", cell.inside)], {}, units)
+        made = graph.emit("gru", [value], [("weight", cell.u), ("bias", cell.inside), ("initial", None if initial is None else initial[0])], {}, units)
     return natural(made, n.meta["val"].shape, 0)
 
 

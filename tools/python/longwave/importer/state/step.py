@@ -204,4 +204,4 @@ def settled_states(module: nn.Module, inputs: Sequence[Input], pairs: Sequence[P
             rows = [torch.zeros(entry.sized(count), dtype=torch.long if entry.vocabulary else torch.float64) for entry in rest]
             results = results_of(call_with(wide, pairs, rows, states))[1]
             states = [results[p.result] for p in pairs]
-    return [t.clone() for t in states]
+    return [t.to(given.dtype) for t, given in zip(states, first)]
