@@ -71,7 +71,8 @@ std::vector<Region> fuse_regions(const ir::Graph &graph, const std::set<std::str
         if (absorbed(graph, node.output)) continue;
         Region region{
             .anchor = i, .pointwise = node.op->pointwise != ir::Pointwise::no, .output = node.output};
-        if (!node.inputs.empty() && absorbs_producer(graph, node, 0) && absorbed(graph, node.inputs[0]))
+        // Another reader may want the rows of the producer all the same: it then has a kernel as well.
+        if (!node.inputs.empty() && absorbs_producer(graph, node, 0))
             region.producer = graph.producer(node.inputs[0]);
         if (region.pointwise) region.epilogue.push_back(i);
         if (node.op->absorb_consumer)

@@ -104,6 +104,30 @@ Case frame_power(int window, int hop, int n_fft, int rows, int ring, const std::
             }};
 }
 
+struct Frame {
+    int window, hop, chunk, rows, ring;
+    bool weighted;
+};
+
+Case frame(Frame f, const std::vector<int> &positions) {
+    return {spec("frame", fmt::format(R"("window":{},"hop":{},"chunk":{},"rows":{},"ring":{},"weighted":{})", f.window, f.hop,
+                                      f.chunk, f.rows, f.ring, int{f.weighted})),
+            [=](Kernel &k) {
+                for (int position : positions) {
+                    k.scalar("position") = position;
+                    compare(
+                        k, "y",
+                        [&](const std::vector<int> &at) {
+                            if (at[0] >= f.window) return 0.0;
+                            const double sample =
+                                k["samples"].get({modulo(position + (at[1] + 1) * f.hop - f.window + at[0], f.ring)});
+                            return f.weighted ? sample * k["window"].get({at[0]}) : sample;
+                        },
+                        f.weighted ? limit(1) : 0);
+                }
+            }};
+}
+
 } // namespace
 
 TEST_CASE(
@@ -213,6 +237,18 @@ TEST_CASE("frame_power: the power spectrum of windows over a ring") {
 TEST_CASE("frame_power: more frames than a dimension of a GPU's grid has workgroups") {
     if (!gpu_under_test()) return;
     run_everywhere({frame_power(8, 4, 64, 65601, 4 * 65601 + 8, {0})});
+}
+
+TEST_CASE("frame: windows over a ring, whole vectors and single samples") {
+    run_everywhere({
+        frame({576, 512, 64, 1, 1024, false}, {0, 512}),
+        frame({400, 160, 80, 2, 640, true}, {0, 320}),
+        frame({400, 160, 400, 5, 1200, true}, {240}), // offline: in one piece
+        frame({3, 1, 1, 5, 9, true}, {0, 2, 4}),
+        frame({1, 1, 1, 3, 7, false}, {0, 3}),
+        frame({7, 9, 1, 2, 36, false}, {0, 18}), // samples between the windows are left out
+        frame({101, 50, 1, 1, 200, true}, {0, 150}),
+    });
 }
 
 TEST_CASE("random: conv2d") {

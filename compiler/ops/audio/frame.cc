@@ -1,6 +1,9 @@
 // frame: overlapping windows of a signal. Each is complete at the end of its hop, so the front end
-// has no delay. It has no kernel: the kernel of its reader absorbs it.
+// has no delay. The kernel of a power spectrum absorbs it.
+#include "compiler/ir/kernel_call.h"
 #include "compiler/ops/support/rules.h"
+#include <algorithm>
+#include <numeric>
 
 namespace longwave::ir {
 namespace {
@@ -37,6 +40,25 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
         }
 }
 
+// In a stream, blocks begin at multiples of the hop: parts of that length never straddle the end of
+// the ring. The samples of an offline run lie in one piece.
+Status kernel(KernelCall &call) {
+    const auto window = static_cast<uint32_t>(call.node.integer("window")),
+               hop = static_cast<uint32_t>(call.node.integer("hop"));
+    const Numbers &weights = call.constant(1);
+    const bool weighted = std::any_of(weights.begin(), weights.end(), [](double w) { return w != 1; });
+    call.kernel("frame");
+    call.param("window", int64_t{window});
+    call.param("hop", int64_t{hop});
+    call.param("chunk", int64_t{call.context.streaming ? std::gcd(window, hop) : window});
+    call.param("weighted", int64_t{weighted});
+    call.param("rows", int64_t{call.rows()});
+    call.read_ring(0, hop);
+    if (weighted) call.weight("window", {weights.begin(), weights.end()});
+    call.write();
+    return Status::ok();
+}
+
 } // namespace
 
 const OpDef op_frame{
@@ -45,6 +67,8 @@ const OpDef op_frame{
     .infer = infer,
     .stream = stream,
     .begins_late = true,
+    .no_epilogue = true,
+    .kernel = kernel,
     .reference = reference,
 };
 

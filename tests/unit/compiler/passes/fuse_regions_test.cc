@@ -76,6 +76,18 @@ TEST_CASE("fuse_regions: a view is read through by the kernel behind it") {
     CHECK(regions_of(graph) == "frame>power_spectrum+log");
 }
 
+TEST_CASE("fuse_regions: a view that something else reads too has a kernel of its own as well") {
+    const Graph graph = graph_of(R"(%x = input "x" audio rate=16000 : f32[1] @1/1
+        %w = const "w" : [64]
+        %m = const "m" : [8,64]
+        %f = frame(%x, %w) {hop=32, window=64}
+        %p = power_spectrum(%f) {n_fft=64}
+        %y = linear(%f, %m) {bias=0}
+        output "p" %p
+        output "y" %y)");
+    CHECK(regions_of(graph) == "frame frame>power_spectrum linear");
+}
+
 TEST_CASE("fuse_regions: tiles of channels take neither operands with rows nor what makes something of zero "
           "in padding lanes") {
     const auto behind = [](const std::string &channels, const std::string &op) {

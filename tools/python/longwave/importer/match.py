@@ -10,17 +10,17 @@ from torch import Tensor
 from torch.fx.node import Node
 
 from . import decompositions, loops
-from .errors import NoOp, Problem, Refused, UnclearLength, retrain
+from .errors import NoOp, Problem, Refused, UnclearLength
 from .export import Exported, address, call, module_of, name_of, op_name
-from .places import ZERO, Placed, all_features, natural, settled
+from .places import Placed, all_features, natural, settled
 from .recovered import Output, Recovered
 from .regions import find_convolution
-from .rules import cells, convolution, embedding, group_norm, image, known, linear, norms, pointwise, pooling, recurrent, reduce, scans, spectrum, transposed, unary
+from .rules import cells, embedding, group_norm, image, inside, known, linear, norms, padding, pointwise, pooling, recurrent, reduce, scans, spectrum, transposed, unary
 
 MOVES = set("view reshape _unsafe_view flatten unflatten transpose permute t mT numpy_T movedim unsqueeze squeeze alias clone slice select narrow "
             "split split_with_sizes chunk unbind unfold getitem expand expand_as contiguous roll flip repeat".split())
 KEEPS = set("to _to_copy dropout feature_dropout detach type_as lift_fresh_copy alias_copy clone contiguous identity".split())
-RULES = {**linear.RULES, **convolution.RULES, **image.RULES, **pointwise.RULES, **norms.RULES, **embedding.RULES, **reduce.RULES, **spectrum.RULES, **known.RULES,
+RULES = {**linear.RULES, **padding.RULES, **inside.RULES, **image.RULES, **pointwise.RULES, **norms.RULES, **embedding.RULES, **reduce.RULES, **spectrum.RULES, **known.RULES,
          **recurrent.RULES, **cells.RULES, **scans.RULES, **pooling.RULES, **group_norm.RULES, **transposed.RULES}
 NO_STREAM = "no stream"
 AHEAD = f"looks ahead: {NO_STREAM}"
@@ -212,26 +212,11 @@ class Importer:
                 return first.moved(at.reshape(n.args[1]))  # places need not have the strides of the tensor
             moved = call(n, {**self.constants, sources[0]: at})
             return first.moved(moved) if isinstance(moved, Tensor) else [first.moved(part) for part in moved]
-        if kind in ("pad", "constant_pad_nd"):
-            return self.pad(n, first)
         if kind in RULES:
             return RULES[kind](self, n)
         if kind in unary.TABLE:
             return pointwise.unary(self, n, kind)
         raise NoOp("no rule for it", NO_RULE.get(kind, "docs/import.md lists what is accepted; write it with these operations"))
-
-    def pad(self, n: Node, x: Placed) -> Placed:
-        mode = n.args[2] if self.kind(n) == "pad" and len(n.args) > 2 else n.kwargs.get("mode", "constant")
-        value = n.args[3] if len(n.args) > 3 else n.kwargs.get("value")
-        if self.kind(n) == "constant_pad_nd":
-            value = n.args[2] if len(n.args) > 2 else 0
-        if any(self.kind(u) == "stft" for v in (n, *n.users) for u in (v, *v.users)) and n.args[1][0] == n.args[1][-1] > 0:
-            raise Refused(f"a centred stft: its frames lie {n.args[1][0]} samples ahead, and it has one frame more than a stream can have", spectrum.CENTRED)
-        if not any(n.args[1]):
-            return x
-        if mode != "constant" or (value or 0) != 0:
-            raise NoOp(f"pads with {mode if mode != 'constant' else value}", retrain("pad with zeros"))
-        return x.moved(torch.nn.functional.pad(x.at, list(n.args[1]), value=ZERO))
 
     def outputs(self, names: list[str]) -> None:
         """Names the results. Their features are in torch's order."""

@@ -105,6 +105,8 @@ def settled(graph: Recovered, placed: Placed) -> Placed:
     op = graph.ops[placed.value]
     if op.timeless or op.rows == 1 or placed.at.numel() == 0:
         return placed
+    if (windows := framed(graph, placed)) is not None:
+        return windows
     if int(placed.at.min()) < 0:
         return filled(graph, delayed(graph, placed))
     if (joined := folded(graph, placed)) is not None:
@@ -131,9 +133,39 @@ def delayed(graph: Recovered, placed: Placed) -> Placed:
         if torch.equal(p[by:], torch.arange(rows - by)[:, None] * steps * op.width + p[by]):
             shape = [e for d, e in enumerate(placed.at.shape) if d != axis]
             made = torch.arange(rows)[:, None] * steps * op.width + p[by]
-            made = Placed(graph.emit("shift", [placed.value], [], {"rows": by * steps}, dims=op.dims), made.reshape(rows, *shape).movedim(0, axis))
+            made = Placed(graph.shift(placed.value, by * steps), made.reshape(rows, *shape).movedim(0, axis))
             return made if steps == 1 else settled(graph, made)
     return placed
+
+
+def framed(graph: Recovered, placed: Placed) -> Placed | None:
+    """Windows of samples, one after the other at even distances, that may overlap. Samples inside a window may lie in any order,
+    as a reflected pad makes them."""
+    op, at = graph.ops[placed.value], placed.at
+    for axis in range(at.dim() if op.width == 1 else 0):
+        rows = at.shape[axis]
+        p = at.movedim(axis, 0).reshape(rows, -1)
+        if rows < 2 or p.shape[1] < 2 or not bool((there := p[-1] >= 0).any()):
+            continue
+        hop = int((p[-1] - p[-2])[there].max())
+        if hop < 1 or rows != op.rows // hop:
+            continue
+        place = p[-1] - (rows - 1) * hop  # in window 0: below 0 before the first sample
+        every = torch.arange(rows)[:, None] * hop + place
+        if not torch.equal(p, torch.where(there & (every >= 0), every, ZERO)):
+            continue
+        first, last = int(place[there].min()), int(place[there].max())
+        if last == first and hop == 1:
+            continue
+        if last >= hop:
+            ahead = last - hop + 1
+            raise Refused(f"its windows reach {ahead} samples ahead", retrain(f"pad {ahead} zeros in front of the samples, and cut them at the end"))
+        value = graph.shift(placed.value, hop - 1 - last) if last < hop - 1 else placed.value
+        size = last - first + 1
+        value = graph.emit("frame", [value], [("window", torch.ones(size))], {"window": size, "hop": hop}, size, rows)
+        order = torch.where(there, place - first, ZERO)
+        return natural(graph.take(value, order), at.shape, axis)
+    return None
 
 
 def folded(graph: Recovered, placed: Placed) -> Placed | None:

@@ -78,7 +78,43 @@ class Recovered:
             v, index = op.inputs[0], op.constant("index").long()
             there = index >= 0
             weight = torch.zeros(len(weight), self.ops[v].width, dtype=torch.float64).index_add(1, index[there], weight[:, there].to(torch.float64))
+        if (taps := self._taps(v, weight)) is not None:
+            source, kernel = taps
+            attributes = {"stride_t": 1, "stride_f": 1, "groups": 1 if kernel.shape[1] > 1 else len(kernel), "bias": int(bias is not None), "frequency": 0}
+            return self.emit("conv2d", [self.flat(source)], [("weight", kernel), ("bias", bias)], attributes, len(weight), op.rows)
         return self.emit("linear", [v], [("weight", weight), ("bias", bias)], {"bias": int(bias is not None)}, len(weight))
+
+    def _taps(self, v: int, weight: Tensor) -> tuple[int, Tensor] | None:
+        """A matrix of a row and rows before it, joined, as the value and the kernel [out, in, taps, 1] of a convolution. None: most
+        taps of it would be zero, or the rows are of several values."""
+        columns = self._delays(v)
+        if columns is None or len({source for source, _, _ in columns}) != 1:
+            return None
+        source, taps = columns[0][0], 1 + max(delay for _, delay, _ in columns)
+        width = self.ops[source].width
+        if taps == 1 or 2 * len(columns) < taps * width:
+            return None
+        kernel = torch.zeros(len(weight), width, taps, 1, dtype=torch.float64)
+        for k, (_, delay, feature) in enumerate(columns):
+            kernel[:, feature, taps - 1 - delay, 0] += weight[:, k].to(torch.float64)
+        own = torch.arange(width)
+        if len(weight) == width > 1 and int((kernel != 0).any(2).sum()) == int((kernel[own, own] != 0).any(1).sum()):
+            kernel = kernel[own, own][:, None]  # each channel reads itself
+        return source, kernel
+
+    def _delays(self, v: int) -> list[tuple[int, int, int]] | None:
+        """For each feature: the value that it is an older row of, how much older, and which feature of that. None: something else."""
+        op = self.ops[v]
+        if op.timeless:
+            return None
+        if op.kind == "concat":
+            parts = [self._delays(i) for i in op.inputs]
+            return None if any(part is None for part in parts) else [column for part in parts for column in part]
+        if op.kind == "take" and (inner := self._delays(op.inputs[0])) is not None and bool((op.constant("index") >= 0).all()):
+            return [inner[i] for i in op.constant("index").long().tolist()]
+        if op.kind == "shift" and op.constant("before") is None and (inner := self._delays(op.inputs[0])) is not None:
+            return [(source, delay + op.attributes["rows"], feature) for source, delay, feature in inner]
+        return [(v, 0, i) for i in range(op.width)]
 
     def affine(self, v: int, scale: Tensor, shift: Tensor) -> int:
         return self.emit("affine", [v], [("scale", scale), ("shift", shift)])
@@ -107,6 +143,13 @@ class Recovered:
         if op.kind == "take":
             v, order = op.inputs[0], torch.where(order < 0, order, op.constant("index").long()[order])
         return self.emit("take", [v], [("index", order)], {"bands": 1}, len(order))
+
+    def shift(self, v: int, rows: int) -> int:
+        """The value so many rows later. A shift of a shift is one."""
+        op = self.ops[v]
+        if op.kind == "shift" and op.constant("before") is None:
+            v, rows = op.inputs[0], rows + op.attributes["rows"]
+        return self.emit("shift", [v], [], {"rows": rows}, dims=op.dims)
 
     def concat(self, values: list[int]) -> int:
         """The features of several values side by side."""

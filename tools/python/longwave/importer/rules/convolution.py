@@ -70,16 +70,28 @@ def shifted(graph, x: Placed) -> Placed:
     if not torch.equal(p[zeros:], torch.arange(len(p) - zeros)[:, None] * op.width + order):
         return x
     t = torch.arange(len(p))[:, None] - (zeros - by)
-    value = graph.emit("shift", [x.value], [], {"rows": by}, dims=op.dims)
-    return Placed(value, torch.where(t < 0, ZERO, t * op.width + order).T[None])
+    return Placed(graph.shift(x.value, by), torch.where(t < 0, ZERO, t * op.width + order).T[None])
 
 
-def causal(w: Tensor, zeros: int, stride: int) -> tuple[Tensor, int]:
-    """The kernel [out, in, kt, ...] so that the newest tap weighs the newest row; and how many rows it looks ahead."""
+COPY = 2  # products in the time of which a number is copied
+CALL = 512  # products in the time of a call of a kernel
+
+
+def causal(graph, x: int, w: Tensor, zeros: int, stride: int) -> tuple[int, Tensor, int]:
+    """The value that the kernel [out, in, kt, ...] reads, the kernel, and how many rows it looks ahead.
+
+    The newest tap weighs the newest row. A delay becomes taps of zero for the newest rows, or a shift of all rows where that
+    takes less time. Taps of zero for the oldest rows go.
+    """
     ahead = w.shape[2] - stride - zeros
-    if ahead < 0:  # a delay: taps of zero for the newest rows
-        w = torch.cat([w, w.new_zeros(*w.shape[:2], -ahead, *w.shape[3:])], 2)
-    return w, max(ahead, 0)
+    some = w.movedim(2, 0).flatten(1).any(1)
+    w = w[:, :, min(int((~some).cumprod(0).sum()), len(some) - 1):]
+    if ahead >= 0:
+        return x, w, ahead
+    op = graph.ops[x]
+    if w[:, :, 0].numel() * -ahead > COPY * stride * op.width + CALL:
+        return graph.shift(x, -ahead), w, 0
+    return x, torch.cat([w, w.new_zeros(*w.shape[:2], -ahead, *w.shape[3:])], 2), 0
 
 
 def result(value: int, rows: int, made: Tensor, axis: int) -> Placed:
@@ -94,17 +106,17 @@ def conv1d(importer, n) -> Placed:
     (stride,), padding, (dilation,) = both(option(n, 3, "stride", 1), 1), option(n, 4, "padding", 0), both(option(n, 5, "dilation", 1), 1)
     groups, op = option(n, 6, "groups", 1), importer.op(x)
     if op.timeless or x.at.dim() != 3 or x.at.shape[0] != 1:
-        raise Refused("not a sequence with a batch of 1", "convolve (1, channels, rows)")
+        raise Refused("not a sequence with a batch of 1", "convolve (1, channels, rows), or (rows, channels, positions) inside each row")
     x = shifted(graph, x)
     w = spread(w, 2, dilation)
     (before, after), = zeros_around(padding, w.shape[2:])
     zeros, order = leading(x.at[0].T, op.width, op.rows)
-    w, ahead = causal(w, zeros + before, stride)
+    value, w, ahead = causal(graph, graph.flat(x.value), w, zeros + before, stride)
     late(importer, n, ahead, x.at.shape[2] - zeros - op.rows + after, n.meta["val"].shape[2], op.rows, stride)
     if ahead and stride == 1 and groups == len(order) == len(w):
-        out = centred(importer, graph.flat(x.value), order, w, bias, ahead)
+        out = centred(importer, value, order, w, bias, ahead)
     else:
-        out = short(graph, graph.flat(x.value), order, w, bias, stride, groups, ahead)
+        out = short(graph, value, order, w, bias, stride, groups, ahead)
     return result(out, graph.ops[out].rows, natural(out, n.meta["val"].shape, 2).at, 2)
 
 
@@ -139,6 +151,3 @@ def centred(importer, value: int, order: Tensor, w: Tensor, bias, ahead: int) ->
     half = max(ahead, behind)
     w = F.pad(w[:, 0], (half - behind, half - ahead))
     return graph.emit("centred_conv", [graph.take(value, order)], [("weight", w), ("bias", bias)], {"bias": int(bias is not None)})
-
-
-RULES = {"conv1d": conv1d}

@@ -35,6 +35,8 @@ def conv2d(importer, n) -> Placed:
     w, bias = importer.constant(n.args[1]), importer.constant(option(n, 2, "bias", None))
     stride, dilation = both(option(n, 3, "stride", 1), 2), both(option(n, 5, "dilation", 1), 2)
     groups, op = option(n, 6, "groups", 1), importer.op(x)
+    if not op.timeless and x.at.dim() == 4 and x.at.shape[0] == op.rows > 1:
+        raise Refused("convolves along two axes inside each row", "convolve along one axis with conv1d, or along time and one axis")
     if op.timeless or x.at.dim() != 4 or x.at.shape[0] != 1:
         raise Refused("not an image sequence with a batch of 1", "convolve (1, channels, time, frequency)")
     w = spread(spread(w, 2, dilation[0]), 3, dilation[1])
@@ -44,12 +46,12 @@ def conv2d(importer, n) -> Placed:
         w, stride, zeros = w.transpose(2, 3), stride[::-1], zeros[::-1]
     at, added = without_zeros(at)
     front, order = leading(at.permute(1, 2, 0).flatten(1), op.width, op.rows)
-    w, ahead = causal(w, front + zeros[0][0], stride[0])
+    value, w, ahead = causal(graph, x.value, w, front + zeros[0][0], stride[0])
     shape = list(n.meta["val"].shape)
     time, frequency = (3, 2) if last else (2, 3)
     late(importer, n, ahead, at.shape[1] - front - op.rows + zeros[0][1], shape[time], op.rows, stride[0])
     bands = Bands(at.shape[2], shape[frequency], stride[1], zeros[1][0] + added[0], zeros[1][1] + added[1])
-    out = convolved(graph, x.value, order, w, bias, stride[0], bands, groups, ahead)
+    out = convolved(graph, value, order, w, bias, stride[0], bands, groups, ahead)
     dims = graph.ops[out].dims
     band = torch.arange(shape[frequency])[:, None] * (dims[1] if len(dims) == 2 else 1)
     places = torch.arange(shape[time])[:, None, None] * graph.ops[out].width + band + torch.arange(shape[1])

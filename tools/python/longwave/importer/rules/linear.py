@@ -56,13 +56,16 @@ def matrix(importer, n) -> Placed:
 def rows_joined(importer, parts) -> bool:
     """Whether the parts are rows of one value, such as a loop over time reads.
 
-    The first and the last row alone are results of their own, and so are rows that come later, behind zeros.
+    The first and the last row alone are results of their own. So are rows that come later, behind zeros, but for samples: these
+    may be windows.
     """
     places = [importer.placed(part) for part in parts]
-    if len({x.value for x in places}) > 1 or len(places) > 1 and any(bool((x.at == ZERO).any()) for x in places):
+    if len({x.value for x in places}) > 1 or len(places) > 1 and importer.op(places[0]).width > 1 and any(bool((x.at == ZERO).any()) for x in places):
         return False
     rows = torch.cat([x.at.flatten() for x in places]) // importer.op(places[0]).width
-    return int(rows.min()) >= 0 and len(rows.unique()) > 2
+    if len(places) > 1 and importer.op(places[0]).width == 1:
+        rows = rows[rows >= 0]
+    return len(rows) > 0 and int(rows.min()) >= 0 and len(rows.unique()) > 2
 
 
 def behind_constants(importer, parts, dim: int) -> Placed | None:
