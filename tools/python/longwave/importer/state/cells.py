@@ -27,17 +27,19 @@ class Parts:
             return low + (0.9 - low) * torch.rand(count, dtype=torch.float64, generator=random)
         self.sigmoids = [n for n in region.gates if op_name(n) == "sigmoid"]
         self.tanhs = [n for n in region.gates if op_name(n) == "tanh"]
-        self.s = numbers(sum(region.shapes[n].numel() for n in self.sigmoids), 0.1)
-        self.t = numbers(sum(region.shapes[n].numel() for n in self.tanhs), -0.9)
         self.u, self.h = numbers(region.n_inputs, -0.9), numbers(region.n_states, -0.9)
-        self.places = self.read_by(region.gates)
-        self.row = torch.full((int(region.place.max()) + 1 if len(region.place) else 1,), -1)
+        read = region.run(self.u, self.h)
+        self.s_places, self.s_map = distinct(read, self.read_by(self.sigmoids))
+        self.t_places, self.t_map = distinct(read, self.read_by(self.tanhs))
+        self.s, self.t = numbers(len(self.s_places), 0.1), numbers(len(self.t_places), -0.9)
+        self.places = torch.cat([self.s_places, self.t_places])
+        self.row = torch.full((len(read),), -1)
         self.row[self.places] = torch.arange(len(self.places))
         self._read: dict[str, tuple[Tensor, Tensor, Tensor]] = {}
 
     def given(self, s: Tensor, t: Tensor) -> dict:
         found, shapes = {}, self.region.shapes
-        for nodes, values in ((self.sigmoids, s), (self.tanhs, t)):
+        for nodes, values in ((self.sigmoids, s[self.s_map]), (self.tanhs, t[self.t_map])):
             at = 0
             for n in nodes:
                 found[n] = values[at:at + shapes[n].numel()].reshape(shapes[n])
@@ -62,6 +64,16 @@ class Parts:
     def read_by(self, nodes) -> Tensor:
         """Places of what these gates read, in the order of their elements."""
         return torch.cat([self.region.before(n) for n in nodes]) if nodes else torch.zeros(0, dtype=torch.long)
+
+
+def distinct(read: Tensor, places: Tensor) -> tuple[Tensor, Tensor]:
+    """Places of gates that read different numbers, and for each gate which of them it is: a gate may be written twice."""
+    first: dict[float, int] = {}
+    index = [first.setdefault(float(value), len(first)) for value in read[places]]
+    kept = torch.zeros(len(first), dtype=torch.long)
+    for place, i in zip(reversed(places.tolist()), reversed(index)):
+        kept[i] = place
+    return kept, torch.tensor(index, dtype=torch.long)
 
 
 def matched(value: Tensor, among: Tensor) -> tuple[int, bool]:
@@ -118,7 +130,7 @@ def signed(rows: tuple[Tensor, ...], flipped: Tensor) -> tuple[Tensor, ...]:
 
 def of_sigmoids(parts: Parts, found: list[tuple[int, bool]]) -> tuple[Tensor, Tensor, Tensor]:
     index, flipped = (torch.tensor(list(column)) for column in zip(*found))
-    places = parts.read_by(parts.sigmoids)[index]
+    places = parts.s_places[index]
     first, again = affine(parts, places), affine(parts, places, "other")
     if any(float((a - b).abs().max()) > EXACT for a, b in zip(first, again) if a.numel()):
         raise Refused("a gate reads another gate")
@@ -130,7 +142,7 @@ def lstm(parts: Parts, kept: Tensor, by_own: Tensor, by_tanh: Tensor) -> Cell:
     cells, hidden = kept.nonzero().flatten().tolist(), (~kept).nonzero().flatten().tolist()
     if len(cells) != len(hidden):
         raise Refused(f"{len(cells)} states are kept and {len(hidden)} are new")
-    read = parts.read_by(parts.tanhs)
+    read = parts.t_places
     after = {int(region.after[c]): k for k, c in enumerate(cells)}  # place of a cell after the step -> its number
     order, output = [0] * len(cells), [(0, False)] * len(cells)
     for state in hidden:  # o * tanh(c)
@@ -161,7 +173,7 @@ def gru(parts: Parts, by_own: Tensor, by_tanh: Tensor) -> Cell:
     if float((by_tanh[torch.arange(units), new] - (1 - by_own)).abs().max()) > EXACT:
         raise Refused("the new value is not weighed by 1 less the gate of the old one")
     wz, uz, bz = of_sigmoids(parts, update)
-    places = parts.read_by(parts.tanhs)[new]
+    places = parts.t_places[new]
     n = region.n_inputs
     none, full = affine(parts, places, "closed"), affine(parts, places, "open")
     inside, u = full[2] - none[2], full[1] - none[1]
@@ -194,7 +206,7 @@ def plain(parts: Parts, by_tanh: Tensor) -> Cell:
     new = torch.tensor([one(row) for row in by_tanh])
     if float((by_tanh[torch.arange(len(new)), new] - 1).abs().max()) > EXACT:
         raise Refused("the new state is neither a tanh nor that of an LSTM or GRU")
-    w, u, bias = affine(parts, parts.read_by(parts.tanhs)[new])
+    w, u, bias = affine(parts, parts.t_places[new])
     zero, none = torch.zeros_like(w), torch.zeros_like(u)
     cell = Cell("gru", torch.cat([zero, zero, w]), torch.cat([torch.full_like(bias, OPEN), torch.full_like(bias, -OPEN), bias]),
                 torch.cat([none, none, u]), region.cycle.after, torch.zeros_like(bias))
