@@ -97,8 +97,6 @@ private:
             t->keeps = field->keeps;
             t->clock_num = field->clock.num;
             t->clock_den = field->clock.den;
-            if (field->initial)
-                t->initial = std::make_unique<fb::Place>(parts_.storage.buffer(*field->initial).offset, 0, 0, 1, 0, fb::Space::weights);
             plan_.state.push_back(std::move(t));
         }
         if (plan_.state.empty()) return;

@@ -77,7 +77,6 @@ std::string description(const package::Package &package) {
     for (const package::Node &node : package.graph) package::list_in(text, "graph").push_back(description(node));
     for (const package::Output &output : package.outputs)
         package::list_in(text, "outputs").push_back({{"name", output.name}, {"from", output.from}});
-    if (package.initial.ticks > 0) text["initial"] = {package.initial.ticks, package.initial.value};
     return text.dump();
 }
 

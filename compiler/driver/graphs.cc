@@ -10,7 +10,6 @@
 #include "compiler/passes/merge_chains.h"
 #include "compiler/passes/pack_outputs.h"
 #include "compiler/passes/separate_channels.h"
-#include "compiler/passes/settle.h"
 #include "compiler/plan/look_back.h"
 #include "compiler/plan/windowed_stream.h"
 #include <algorithm>
@@ -120,13 +119,6 @@ Expected<ModelGraphs> make_graphs(Passes &passes, package::Package &package, con
         return Status::usage("--activations int8 is for layers with int8 or int4 weights: add --weights int8 or int4");
     if (rounds_a_table(graph)) model.identity = with_rounded_tables(model.identity);
     LW_ASSIGN(model.offline, passes.run("pack_outputs", [&] { return pack_outputs(graph); }));
-    if (const package::Settled &initial = package.initial; initial.ticks > 0) {
-        const auto settled = [&](ir::Graph &of) {
-            return passes.run("settle", [&] { return settle(of, initial.ticks, initial.value); });
-        };
-        LW_ASSIGN(model.offline, settled(model.offline));
-        if (!model.stored.empty()) LW_ASSIGN(model.exact, settled(model.exact));
-    }
     LW_TRY(check_capacities(model, options));
     LW_TRY(add_stream(model, passes, options));
     return model;

@@ -53,8 +53,6 @@ struct Reach {
 
 struct Algorithm {
     const char *name;
-    // Whether it finds rows before the first that are not zeros (OpDef::past).
-    bool reads_past = false;
     // The kernel families that compute it, for offline runs and for streams. The planner offers an
     // algorithm to a device that has one of them. A stream call on a GPU is one dispatch.
     devices::KernelSets offline = devices::cpu_kernels, stream = devices::all_kernels;

@@ -22,8 +22,7 @@ struct AttributeDef {
 // magnitude of the row.
 inline constexpr AttributeDef activation_steps{"activation_steps", AttributeDef::Kind::integer, false};
 
-// State that an op hands from row to row. It is updated in place. Before the first row it is zero, or
-// what the kernel rule gives (KernelCall::carry).
+// State that an op hands from row to row. It is updated in place and zero before the first row.
 struct Carry {
     const char *name;
     Elem elem;
@@ -99,9 +98,6 @@ struct OpDef {
     bool pads_itself = false; // its kernel of offline runs reads nothing behind the sequence
     // Rows of zeros before the first row change none of its results: its stream may begin late.
     bool begins_late = false;
-    // The input whose constant rows stand before the first row of the result, the newest last, where
-    // other values have zeros. 0: none.
-    size_t past = 0;
     bool of_passes = false; // a pass adds it; packages cannot name it
     Pointwise pointwise = Pointwise::no;
     bool nonzero_at_zero = false; // pointwise: f(0) is not 0
@@ -126,10 +122,6 @@ struct OpDef {
     // itself.
     Expected<ValueId> (*streamed)(Rewriter &rewrite, const Node &node) = nullptr;
     Rewrites rewrites = {};
-    // An op with carries: the node with the carries, as constant inputs, that it has after the rows of
-    // `inputs` (the operands of `node`) and its results `rows`. Null: it always begins with zeros.
-    Expected<ValueId> (*begun)(Rewriter &rewrite, const Node &node, std::span<const Operand *const> inputs,
-                               const Array &rows) = nullptr;
     // In float64, at most 40 lines, written from the definition and never from the kernel. `out`
     // comes with rows and width set, filled with zeros. A timeless input has one row; its width is
     // the number of its elements.

@@ -1,5 +1,4 @@
 #include "compiler/plan/choose.h"
-#include "compiler/ops/support/initial.h"
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -26,8 +25,6 @@ Expected<Choice> choose(const ir::PlanContext &context, const std::string &force
         const bool forced = force == algorithm->name;
         if (!has_kernel(*algorithm, context)) continue;
         ir::Estimate estimate = algorithm->estimate(context);
-        if (!algorithm->reads_past && estimate.refused.empty() && ir::looks_back_on_past(context.graph, context.node))
-            estimate.refused = "it starts from zeros, and the rows before the first one are others";
         if (forced && !estimate.refused.empty())
             return Status::usage(fmt::format("--convolution {} does not apply: {}", force, estimate.refused));
         if (forced) return Choice{.algorithm = algorithm, .decisions = estimate.decisions, .cost = estimate.cost};

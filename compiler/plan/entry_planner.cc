@@ -1,7 +1,5 @@
 #include "compiler/plan/entry_planner.h"
 #include "compiler/ir/op.h"
-#include "compiler/ops/support/initial.h"
-#include "compiler/plan/initial_state.h"
 #include "compiler/plan/planned_call.h"
 #include "compiler/plan/rounding.h"
 #include "compiler/plan/transfers.h"
@@ -171,28 +169,6 @@ void EntryPlanner::clear_around(ir::ValueId value, uint32_t written, const std::
         plan_.steps.push_back(clear(s.buffer, end * row_bytes, (s.ring - end) * row_bytes, name));
 }
 
-// Of the rows that stand before the first those that readers look back on.
-void EntryPlanner::put_past(const ir::Node &node) {
-    const Stored &s = stored_[node.output];
-    const ir::Type &type = graph_.type(node.output);
-    const uint32_t rows = std::min(s.history, graph_.type(node.inputs[node.op->past]).dims[0]);
-    if (rows == 0) return;
-    const BufferId from = storage_.weights(node.layer + ".past", packed_past(graph_, node, rows, rows));
-    plan_.steps.push_back(copied_step(from, Place{.buffer = s.buffer, .offset = uint64_t{s.history - rows} * s.row_bytes},
-                                      uint64_t{rows} * type.row() * longwave::bytes_of(type.elem), node.layer));
-}
-
-// Whether the kernel of a region finds such rows where it looks back.
-Status EntryPlanner::check_past(const Region &region) {
-    const ir::Node &node = reader(region);
-    if (!ir::looks_back_on_past(graph_, node)) return Status::ok();
-    if (&device_of(node) != &devices::host())
-        return Status::input("reads rows before the first one that are not zeros, which only runs and streams of the CPU do");
-    if (!rule_of(node).carries.empty())
-        return Status::input(fmt::format("rows before the first one that are not zeros: op {} starts from zeros", node.op->name));
-    return Status::ok();
-}
-
 void EntryPlanner::clear_tail(ir::ValueId value, const std::string &name) {
     const Stored &s = stored_[value];
     const auto clock = graph_.type(value).clock;
@@ -288,11 +264,9 @@ Status EntryPlanner::plan_region(const Region &region) {
     if (!streaming() && plan_.least == 0 && end_of(node) == ir::EndRule::clear)
         clear_tail(node.inputs[0], node.layer);
 
-    if (const Status status = check_past(region); !status) return in_layer(node, status);
     PlannedCall call(*this, region);
     LW_TRY(plan_call(call, region));
     if (!streaming()) clear_around(region.output, call.written_rows(), node.layer);
-    if (!streaming() && node.op->past) put_past(node);
     call.finish();
     if (streaming() && has_silence_around(region.output)) LW_TRY(silence_around(region));
     for (size_t i = before; i < plan_.steps.size(); i++) {

@@ -132,8 +132,6 @@ private:
     uint32_t history_of(const ir::Node &node) const; // older rows of its first input that the op declares
     uint32_t stride_of(const Region &region) const; // rows of the first input for one output row
     void clear_around(ir::ValueId value, uint32_t written, const std::string &name);
-    void put_past(const ir::Node &node); // runs: rows that stand before the first (OpDef::past)
-    Status check_past(const Region &region);
     void clear_tail(ir::ValueId value,
                     const std::string &name); // runs: rows after the end of the sequence become zero
     void clear_channels(ir::ValueId value, const std::string &name); // the same, channel by channel

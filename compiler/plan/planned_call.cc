@@ -1,5 +1,4 @@
 #include "compiler/plan/planned_call.h"
-#include "compiler/plan/initial_state.h"
 #include "compiler/ir/op.h"
 #include "compiler/plan/rounding.h"
 #include "formats/package/json_list.h"
@@ -163,7 +162,7 @@ Place PlannedCall::memory(const std::string &name, Elem elem, const std::vector<
                                 life == Life::past ? Space::cache : Space::arena, bytes_of(elem, dims))};
 }
 
-Place PlannedCall::carried(const std::string &name, Packed initial) {
+Place PlannedCall::carried(const std::string &name) {
     std::vector<ir::Type> types;
     for (size_t i = 0; i < node.inputs.size(); i++) types.push_back(type(i));
     Place place;
@@ -173,17 +172,10 @@ Place PlannedCall::carried(const std::string &name, Packed initial) {
                         ? Place{.buffer = planner_.record_.carry(node.layer, name + suffix(), node.op->name,
                                                                  carry.elem, carry.dims)}
                         : zeros_in_arena(name, carry.elem, carry.dims);
-    if (initial.dims.empty()) return place;
-    const uint64_t bytes = bytes_of(initial.elem, initial.dims);
-    const BufferId from = planner_.storage_.weights(node.layer + ".initial " + name, std::move(initial));
-    if (context.streaming) planner_.record_.begin(place.buffer, from);
-    else planner_.plan_.steps.push_back(copied_step(from, place, bytes, fmt::format("{} {}", node.layer, name)));
     return place;
 }
 
-void PlannedCall::carry(const std::string &name, Packed initial) {
-    outputs_.push_back(carried(name, std::move(initial)));
-}
+void PlannedCall::carry(const std::string &name) { outputs_.push_back(carried(name)); }
 
 void PlannedCall::carry_count(const std::string &name) {
     if (context.device.kernels_count_rows) return carry(name);

@@ -38,14 +38,13 @@ public:
     void write() override;
     void sequence_rows(size_t input) override;
     void valid_rows(size_t input) override;
-    void carry(const std::string &name, Packed initial) override;
+    void carry(const std::string &name) override;
     void carry_count(const std::string &name) override;
     void input(Place place) override { inputs_.push_back(place); }
     void weight(Place place) override { weights_.push_back(place); }
     void scalar(Scalar scalar) override { scalars_.push_back(scalar); }
     void output(Place place) override { outputs_.push_back(place); }
     void epilogue(const std::string &op, Place rows) override;
-    using KernelCall::carry;
     using KernelCall::weight;
 
     Place stored(const std::string &name, Packed packed) override;
@@ -75,7 +74,7 @@ private:
     void rows_scalar(Scalar::Kind kind, size_t input, uint32_t of);
     Place zeros_in_arena(const std::string &name, Elem elem, const std::vector<uint32_t> &dims);
     const std::string &suffix() const { return planner_.suffixes_[region_.anchor]; }
-    Place carried(const std::string &name, Packed initial = {});
+    Place carried(const std::string &name);
     void fires(Step &step) const;
     Step step(std::optional<uint32_t> tile = {}) const; // of one tile; empty: of all
     Step thrown_away(Step step) const;

@@ -8,7 +8,6 @@
 #include "compiler/ir/graph.h"
 #include "compiler/ir/step.h"
 #include <map>
-#include <optional>
 #include <tuple>
 
 namespace longwave::compiler {
@@ -28,7 +27,6 @@ struct StateField {
     uint32_t needs = 0; // history: rows that a saved state must have
     uint32_t keeps = 0; // history: rows that this artifact saves; at least `needs`
     uint64_t offset = 0; // 64-aligned; StateRecord::arrange sets it
-    std::optional<BufferId> initial; // weights with its bytes at the start; else zeros
 
     uint64_t bytes() const { return bytes_of(elem, dims); }
 };
@@ -41,8 +39,6 @@ public:
     // ops of a layer that use the same name.
     BufferId carry(const std::string &layer, const std::string &name, const std::string &op, Elem elem,
                    const std::vector<uint32_t> &dims);
-    // What a field begins with: weights of as many bytes.
-    void begin(BufferId field, BufferId weights) { fields_[field & ~state_buffer].initial = weights; }
     // Sorts the fields by layer and name and sets their offsets, when all entries are planned. So
     // the order does not depend on planning.
     void arrange();

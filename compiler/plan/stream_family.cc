@@ -1,6 +1,5 @@
 #include "compiler/plan/stream_family.h"
 #include "compiler/ir/op.h"
-#include "compiler/plan/initial_state.h"
 #include "compiler/plan/rounding.h"
 #include "formats/artifact/rules.h"
 #include <algorithm>
@@ -93,16 +92,6 @@ std::vector<Ring> lay_out_rings(const ir::Graph &graph, const Entries &planners,
     return rings;
 }
 
-// Rings that begin with other rows than zeros hold these at their end: before row 0.
-void begin_rings(const ir::Graph &graph, const std::vector<Ring> &rings, StateRecord &record, Storage &storage) {
-    for (const ir::Node &node : graph.nodes) {
-        const Ring &ring = rings[node.output];
-        if (!node.op->past || ring.rows == 0) continue;
-        const uint32_t there = std::min(ring.rows, graph.type(node.inputs[node.op->past]).dims[0]);
-        record.begin(ring.field, storage.weights(node.layer + ".past of the stream", packed_past(graph, node, there, ring.rows)));
-    }
-}
-
 // Bytes of all rings, and what they would take without whole blocks.
 struct RingBytes {
     uint64_t taken = 0, needed = 0;
@@ -193,7 +182,6 @@ Expected<StreamFamily> plan_streams(const ir::Graph &graph, const std::vector<ui
     for (const EntryPlanner &planner : planners) surveyed.push_back(&planner);
     LW_TRY(check_rings(graph, surveyed, blocks));
     const std::vector<Ring> rings = lay_out_rings(graph, surveyed, family.record);
-    begin_rings(graph, rings, family.record, storage);
     // Every planner has its part in the rings. A draft needs the calls of the last device alone.
     const size_t first = draft ? entries - blocks.size() : 0;
     for (size_t i = first; i < entries; i++) {

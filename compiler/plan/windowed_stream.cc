@@ -1,5 +1,4 @@
 #include "compiler/plan/windowed_stream.h"
-#include "compiler/plan/initial_state.h"
 #include "compiler/ir/kernel_call.h"
 #include "compiler/plan/entry_planner.h"
 #include "compiler/plan/options.h"
@@ -72,12 +71,18 @@ Step copy_slot(const WindowRing &ring, uint32_t slot, const InputPort &run, cons
 
 // A clear as a kernel call.
 Step copy_zeros(const Step &clear, Storage &storage) {
-    const auto numbers = static_cast<uint32_t>(clear.bytes / sizeof(float));
+    constexpr uint64_t line = 64, number = 4; // bytes
+    const Place to = std::get<Place>(clear.args[0]);
+    const bool lines =
+        to.offset % line == 0 && clear.bytes % line == 0; // else rows of one may start anywhere
+    const auto numbers = static_cast<uint32_t>(clear.bytes / number);
+    const int64_t width = lines ? int64_t{line / number} : 1;
+    Step step{.name = clear.name, .layer = clear.layer};
+    step.spec = ir::kernel_spec("pointwise", {{"width", width}, {"rows", numbers / width}});
     const BufferId zeros = storage.weights(fmt::format("{} zeros", numbers),
                                            Packed::f32({numbers}, std::vector<float>(numbers)));
-    Step step = copied_step(zeros, std::get<Place>(clear.args[0]), clear.bytes, clear.name);
-    step.name = clear.name;
-    step.layer = clear.layer;
+    step.args.emplace_back(Place{.buffer = zeros});
+    step.args.emplace_back(to);
     return step;
 }
 

@@ -20,9 +20,8 @@ inline constexpr uint16_t format_major = 2; // a reader opens its own major
 // and any minor up to its own. 1: offline runs on a GPU. 2: streams on a GPU, logit margins. 3:
 // mixed entries, float16. 4: a state whose identity does not depend on targets, scalars with the
 // rows of an input. 5: a version of the model in the header, variants whose code the program
-// contains, golden tensors stored in part. 6: streams that wait for later rows. 7: states that begin
-// with numbers of the model.
-inline constexpr uint16_t format_minor = 7;
+// contains, golden tensors stored in part. 6: streams that wait for later rows.
+inline constexpr uint16_t format_minor = 6;
 
 enum Flag : uint32_t {
     flag_signed = 1u << 0, // key and signature are filled in

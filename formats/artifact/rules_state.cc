@@ -29,17 +29,6 @@ static Broken saved_field(const fb::Plan &plan, uint32_t i) {
     return {};
 }
 
-// What a field begins with is one whole range of the weights.
-static Broken initial_bytes(const fb::Plan &plan, uint32_t i, uint64_t bytes) {
-    const fb::Place *from = plan.state()->Get(i)->initial();
-    if (!from) return {};
-    if (from->space() != fb::Space::weights || from->slots() > 1 || from->slot_bytes() || from->tile_bytes() || from->slot_add())
-        return broken(15, "a field begins with something else than weights: field, space", i, static_cast<uint64_t>(from->space()));
-    if (!checked::inside(from->offset(), bytes, plan.weights_bytes()))
-        return broken(15, "what a field begins with lies outside the weights: field, offset", i, from->offset());
-    return {};
-}
-
 // The fields tile the state in order, each from a multiple of 64: what is saved is what is
 // declared.
 static Broken fields(const fb::Plan &plan, uint32_t streams) {
@@ -60,7 +49,6 @@ static Broken fields(const fb::Plan &plan, uint32_t streams) {
         if (!checked::inside(begin, bytes, plan.state_bytes()))
             return broken(15, "a field lies outside the state: field, bytes of the state", i,
                           plan.state_bytes());
-        if (Broken b = initial_bytes(plan, i, bytes)) return b;
         end = begin + bytes;
     }
     uint64_t whole;

@@ -19,7 +19,6 @@ using nlohmann::json;
 constexpr size_t max_json_depth = 64, max_inputs = 16, max_outputs = 64, max_labels = 65'535;
 constexpr uint64_t max_json_bytes = 16u << 20;
 constexpr double max_rate = 1'000'000; // Hz
-constexpr uint32_t max_settle = 1 << 20; // ticks
 
 // The value of `key`, which must be a list of 1 to `limit`; an empty list when that was reported.
 json list_of(const json &model, const char *key, size_t limit, Problems &problems) {
@@ -188,23 +187,6 @@ Decision read_decision(const json &object, const Package &package, Problems &pro
     return decision;
 }
 
-// {"settle": ticks, "value": number}
-Settled read_initial(const json &object, const Package &package, Problems &problems) {
-    Settled initial;
-    if (!object.is_object()) {
-        problems.add("initial", "an object with \"settle\"", describe(object));
-        return initial;
-    }
-    only_keys(object, {"settle", "value"}, "initial", problems);
-    if (!object.contains("settle")) problems.add("initial.settle", "a number of input rows", "no such key");
-    else if (integer_in(object["settle"], 1, max_settle, "initial.settle", problems)) initial.ticks = object["settle"];
-    if (object.contains("value") && number_in(object["value"], -1e6, 1e6, "initial.value", problems)) initial.value = object["value"];
-    for (const Input &input : package.inputs)
-        if (input.kind == Input::Kind::tokens)
-            problems.add("initial", "inputs of audio or features", "the input " + in_quotes(input.name) + " of tokens");
-    return initial;
-}
-
 void read_graph_of(const json &model, Package &package, Names &names, Problems &problems) {
     if (model.contains("layers"))
         problems.add("layers", "either layers or a graph", "both in a model of version 2",
@@ -233,7 +215,7 @@ void read_model(const json &model, Package &package, Problems &problems) {
         return;
     }
     const bool graph = version == 2;
-    std::vector<std::string> keys = {"format", "version", "name", "inputs", "layers", "outputs", "initial", "labels", "decision"};
+    std::vector<std::string> keys = {"format", "version", "name", "inputs", "layers", "outputs", "labels", "decision"};
     if (graph) keys.insert(keys.end(), {"graph", "length"});
     only_keys(model, keys, "", problems);
     const json name = model.value("name", json());
@@ -245,7 +227,6 @@ void read_model(const json &model, Package &package, Problems &problems) {
     if (graph) read_graph_of(model, package, names, problems);
     else package.layers = LayerReader(names, problems).read(model.value("layers", json()));
     package.outputs = read_outputs(model, names, problems);
-    if (model.contains("initial")) package.initial = read_initial(model["initial"], package, problems);
     package.labels = read_labels(model, problems);
     if ((package.has_decision = model.contains("decision")))
         package.decision = read_decision(model["decision"], package, problems);

@@ -83,12 +83,6 @@ struct Decision {
     uint32_t min_count = 3;
 };
 
-// The state that so many ticks of a constant input leave, before the first row. 0 ticks: zeros.
-struct Settled {
-    uint32_t ticks = 0;
-    double value = 0;
-};
-
 struct Package {
     std::string name;
     std::vector<Input> inputs;
@@ -96,7 +90,6 @@ struct Package {
     std::vector<Node> graph; // if not empty, `layers` are those among its nodes
     uint32_t length = 0;     // ticks of an offline run; 0: not given
     std::vector<Output> outputs;
-    Settled initial;
     std::vector<std::string> labels;
     bool has_decision = false;
     Decision decision;

@@ -1,10 +1,8 @@
 // exponential_scan: y_t = Σ_r c_r Σ_{τ ≤ t} λ_r^{t−τ} x_τ per channel, a sum of e decaying sums
 // (TPE of LightNet). It runs over all rows so far, or along one axis of an image whose rows come
-// line by line: each line starts from zero. Over all rows, the sums may begin with a fourth input
-// [channels, e].
+// line by line: each line starts from zero.
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/attention/positions.h"
-#include "compiler/ops/recurrent/gates.h"
 #include "compiler/ops/support/rules.h"
 #include "schedules/contract/kernel.h"
 
@@ -23,16 +21,13 @@ Expected<Axis> axis_of(const Node &node) {
 }
 
 Expected<Type> infer(const Node &node, std::span<const Type> in) {
-    if (in.size() != 4) LW_TRY(rules::count(in, 3));
+    LW_TRY(rules::count(in, 3));
     LW_TRY(rules::real(in[0]));
     LW_TRY(rules::timed(in[0]));
     LW_TRY(rules::rank(in[0], 1));
     LW_TRY(axis_of(node).status());
     LW_TRY(rules::operand(in[1], "lambda", {in[0].dims[0], 0}));
     LW_TRY(rules::operand(in[2], "c", in[1].dims));
-    if (in.size() == 4) LW_TRY(rules::operand(in[3], "initial", in[1].dims));
-    if (in.size() == 4 && axis_of(node)->length > 0)
-        return Status::input("\"initial\" is for sums over all rows, and these begin anew on each line of an image");
     return in[0];
 }
 
@@ -51,7 +46,7 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
     for (size_t i = 0; i < out.width; ++i)
         for (size_t m = 0; m < modes; ++m) {
             const double lambda = in[1]->data[i * modes + m], c = in[2]->data[i * modes + m];
-            std::vector<double> sums(axis.stride, in.size() == 4 ? in[3]->data[i * modes + m] : 0.0);
+            std::vector<double> sums(axis.stride, 0.0);
             for (size_t t = 0; t < out.rows; ++t) {
                 double &sum = sums[t % axis.stride];
                 const bool first = axis.length && t / axis.stride % axis.length == 0;
@@ -70,20 +65,7 @@ Packed packed(const Numbers &values, uint32_t channels, uint32_t modes) {
     return Packed::f64({modes, width}, out);
 }
 
-Expected<ValueId> begun(Rewriter &rewrite, const Node &node, std::span<const Operand *const> in, const Array &rows) {
-    if (axis_of(node)->length > 0)
-        return Status::input("sums that begin anew on each line of an image have no state after some rows");
-    const size_t modes = in[1]->width / rows.width;
-    std::vector<double> sums(in[1]->width);
-    for (size_t k = 0; k < sums.size(); ++k) {
-        if (in.size() == 4) sums[k] = in[3]->data[k];
-        for (size_t t = 0; t < rows.rows; ++t) sums[k] = in[1]->data[k] * sums[k] + in[0]->row(t)[k / modes];
-    }
-    return gates::with_initial(rewrite, node, 3, {static_cast<uint32_t>(rows.width), static_cast<uint32_t>(modes)}, std::move(sums));
-}
-
 Status kernel(KernelCall &call) {
-    if (call.node.inputs.size() == 4) LW_TRY(initial_on_host(call));
     const Axis axis = *axis_of(call.node);
     const uint32_t channels = call.type(0).dims[0], modes = call.type(1).dims[1];
     call.kernel("exponential_scan");
@@ -104,7 +86,7 @@ Status kernel(KernelCall &call) {
     call.weight("lambda", packed(call.constant(1), channels, modes));
     call.weight("c", packed(call.constant(2), channels, modes));
     call.write();
-    call.carry("sums", call.node.inputs.size() == 4 ? packed(call.constant(3), channels, modes) : Packed{});
+    call.carry("sums");
     if (axis.length) call.carry_count("position");
     return Status::ok();
 }
@@ -118,7 +100,6 @@ const OpDef op_exponential_scan{
     .stream = stream,
     .no_epilogue = true,
     .kernel = kernel,
-    .begun = begun,
     .reference = reference,
 };
 

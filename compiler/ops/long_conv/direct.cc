@@ -52,6 +52,6 @@ Status plan(KernelCall &call) {
 
 extern const ir::Algorithm direct;
 const ir::Algorithm direct{
-    .name = "direct", .reads_past = true, .estimate = estimate, .reach = reach, .plan = plan, .costs = tables};
+    .name = "direct", .estimate = estimate, .reach = reach, .plan = plan, .costs = tables};
 
 } // namespace longwave::compiler::convolution

@@ -46,19 +46,4 @@ Place memory(KernelCall &call, uint32_t gates) {
     return place;
 }
 
-Packed initial(const KernelCall &call, size_t input, size_t row) {
-    if (call.node.inputs.size() <= input) return {};
-    const uint32_t units = call.result().width(), width = schedules::pad(units);
-    std::vector<float> values(width, 0.f);
-    for (size_t i = 0; i < units; ++i) values[i] = static_cast<float>(call.constant(input)[row * units + i]);
-    return Packed::f32({width}, std::move(values));
-}
-
-Expected<ValueId> with_initial(Rewriter &rewrite, const Node &node, size_t input, std::vector<uint32_t> dims, std::vector<double> values) {
-    std::vector<ValueId> inputs;
-    for (size_t i = 0; i < input; ++i) inputs.push_back(rewrite.map(node.inputs[i]));
-    inputs.push_back(rewrite.to().constant(node.layer + "." + node.op->name + ".initial", std::move(dims), std::move(values)));
-    return rewrite.to().node(node.op->name, std::move(inputs), node.attributes, node.layer);
-}
-
 } // namespace longwave::ir::gates

@@ -1,8 +1,6 @@
 // What lstm and gru share: gates side by side in a row, and a recurrent weight for each of them.
 #pragma once
-#include "compiler/ir/builder.h"
 #include "compiler/ir/kernel_call.h"
-#include "compiler/ops/support/initial.h"
 #include "compiler/ops/support/rules.h"
 #include "schedules/contract/kernel.h"
 
@@ -22,12 +20,5 @@ void plan_row(KernelCall &call, const char *kernel, uint32_t gates);
 // Where a row's gates lie while the kernel runs. The rows of a call share the memory in turn, so
 // the kernel updates it, and a step before the call clears it.
 Place memory(KernelCall &call, uint32_t gates);
-
-// The state that the constant `input` gives in its row `row`, as the kernel reads it; empty without it.
-Packed initial(const KernelCall &call, size_t input, size_t row);
-
-// The node with such a constant in this place.
-Expected<ValueId> with_initial(Rewriter &rewrite, const Node &node, size_t input, std::vector<uint32_t> dims,
-                               std::vector<double> values);
 
 } // namespace longwave::ir::gates

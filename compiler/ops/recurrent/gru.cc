@@ -1,7 +1,7 @@
 // gru: the recurrence of a gated recurrent unit. With the three parts of x and of u = weight·h[t−1]
 // side by side:
 //     r = σ(x_r + u_r),  z = σ(x_z + u_z),  n = tanh(x_n + r (u_n + bias)),  h[t] = (1 − z) n + z h[t−1]
-// The result is h. It begins with zeros, or with a fourth input {units}. x is a linear op of the layer's input, with all biases
+// The result is h, which begins with zeros. x is a linear op of the layer's input, with all biases
 // but the one that r multiplies.
 #include "compiler/ops/recurrent/gates.h"
 #include <cmath>
@@ -12,10 +12,9 @@ namespace {
 constexpr uint32_t parts = 3;
 
 Expected<Type> infer(const Node &, std::span<const Type> in) {
-    if (in.size() != 4) LW_TRY(rules::count(in, 3));
+    LW_TRY(rules::count(in, 3));
     LW_ASSIGN(const Type type, gates::infer(in, parts));
     LW_TRY(rules::vector(in[2], "bias", type.dims[0]));
-    if (in.size() == 4) LW_TRY(rules::operand(in[3], "initial", {type.dims[0]}));
     return type;
 }
 
@@ -26,7 +25,7 @@ StreamRule stream(const Node &, std::span<const Type> in) {
 double logistic(double x) { return 1 / (1 + std::exp(-x)); }
 
 void reference(const Node &, std::span<const Operand *const> in, const ReferenceContext &, Array &out) {
-    std::vector<double> h = in.size() == 4 ? in[3]->data.to_vector() : std::vector<double>(out.width);
+    std::vector<double> h(out.width);
     for (size_t t = 0; t < out.rows; ++t) {
         std::vector<double> u[parts];
         for (size_t g = 0; g < parts; ++g) {
@@ -43,18 +42,12 @@ void reference(const Node &, std::span<const Operand *const> in, const Reference
     }
 }
 
-Expected<ValueId> begun(Rewriter &rewrite, const Node &node, std::span<const Operand *const>, const Array &rows) {
-    const double *last = rows.row(rows.rows - 1);
-    return gates::with_initial(rewrite, node, 3, {static_cast<uint32_t>(rows.width)}, {last, last + rows.width});
-}
-
 Status kernel(KernelCall &call) {
-    if (call.node.inputs.size() == 4) LW_TRY(initial_on_host(call));
     gates::plan_row(call, "gru", parts);
     call.weight("bias", call.result().packed(call.constant(2)));
     call.write();
     call.output(gates::memory(call, parts));
-    call.carry("h", gates::initial(call, 3, 0));
+    call.carry("h");
     return Status::ok();
 }
 
@@ -66,7 +59,6 @@ const OpDef op_gru{
     .stream = stream,
     .no_epilogue = true,
     .kernel = kernel,
-    .begun = begun,
     .reference = reference,
 };
 

@@ -1,6 +1,5 @@
 #include "compiler/ops/support/reference.h"
 #include "compiler/ops/linear/matrix_multiply.h"
-#include "compiler/ops/support/initial.h"
 #include "formats/base/half.h"
 #include <algorithm>
 #include <cmath>
@@ -87,37 +86,6 @@ private:
         return rows;
     }
 
-    // How many rows before the first, which are not zeros, the node reads: whole strides.
-    Expected<size_t> rows_looked_back_on(const Node &node) const {
-        if (!past_of(graph_, node)) return size_t{0};
-        std::vector<Type> types;
-        for (const ValueId id : node.inputs) types.push_back(graph_.type(id));
-        const StreamRule rule = node.op->stream(node, types);
-        if (rule.history == 0) return size_t{0};
-        const Clock in = types[0].clock, out = graph_.type(node.output).clock;
-        bool alone = !out.timeless() && rule.carries.empty();
-        for (size_t i = 1; i < types.size(); ++i) alone = alone && types[i].clock.timeless();
-        if (!alone)
-            return Status::input(fmt::format("layer {}: op {} does not take up rows before the first one that are not zeros",
-                                             node.layer, node.op->name));
-        const size_t stride = std::max<size_t>(1, size_t{in.num} * out.den / (size_t{in.den} * out.num));
-        return (rule.history + stride - 1) / stride * stride;
-    }
-
-    // The node over more rows, of which the results for the first `before` are left out.
-    Array behind_others(const Node &node, std::vector<Operand> inputs, size_t rows, size_t length, size_t before) const {
-        const Array &own = values_[node.inputs[0]];
-        Array all{before + own.rows, own.width, rows_before(graph_, *past_of(graph_, node), before)};
-        all.data.insert(all.data.end(), own.data.begin(), own.data.end());
-        inputs[0] = Operand(all);
-        const Clock in = graph_.type(node.inputs[0]).clock, out = graph_.type(node.output).clock;
-        const size_t left_out = before * out.num * in.den / (size_t{out.den} * in.num);
-        Array made = evaluate_node(graph_, node, inputs, rows + left_out, length + before, how_.workers);
-        made.data.erase(made.data.begin(), made.data.begin() + static_cast<ptrdiff_t>(left_out * made.width));
-        made.rows = rows;
-        return made;
-    }
-
     Operand operand(ValueId id) const {
         const Constant *constant = graph_.constant(id);
         return constant ? Operand(*constant) : Operand(values_[id]);
@@ -145,11 +113,8 @@ private:
         }
         const size_t length = rows_of(graph_.type(node.inputs[0]).clock, length_ ? length_ : ticks);
         ticks_[node.output] = ticks;
-        const size_t rows = rows_of(graph_.type(node.output).clock, ticks);
-        LW_ASSIGN(const size_t before, rows_looked_back_on(node));
-        values_[node.output] = before > 0
-                                   ? behind_others(node, inputs, rows, length, before)
-                                   : evaluate_node(graph_, node, inputs, rows, length, how_.workers);
+        values_[node.output] = evaluate_node(
+            graph_, node, inputs, rows_of(graph_.type(node.output).clock, ticks), length, how_.workers);
         if (how_.rounded)
             for (double &value : values_[node.output].data) value = static_cast<float>(value);
         if (how_.halves && how_.halves->contains(node.output))

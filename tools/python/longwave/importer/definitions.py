@@ -22,7 +22,7 @@ def state_space(x: list[Tensor], op: Op, dims: tuple[int, ...]) -> Tensor:
 
 def lstm(x: list[Tensor], op: Op, dims: tuple[int, ...]) -> Tensor:
     u = op.constant("weight")
-    h, c = op.constant("initial") if op.constant("initial") is not None else x[0].new_zeros(2, op.width)
+    h = c = x[0].new_zeros(op.width)
     rows = []
     for row in x[0]:
         i, f, g, o = (row + u @ h).chunk(4)
@@ -34,8 +34,7 @@ def lstm(x: list[Tensor], op: Op, dims: tuple[int, ...]) -> Tensor:
 
 def gru(x: list[Tensor], op: Op, dims: tuple[int, ...]) -> Tensor:
     u, bias = op.constant("weight"), op.constant("bias")
-    h, rows = op.constant("initial"), []
-    h = x[0].new_zeros(op.width) if h is None else h
+    h, rows = x[0].new_zeros(op.width), []
     for row in x[0]:
         (xr, xz, xn), (ur, uz, un) = row.chunk(3), (u @ h).chunk(3)
         z = (xz + uz).sigmoid()
@@ -45,8 +44,7 @@ def gru(x: list[Tensor], op: Op, dims: tuple[int, ...]) -> Tensor:
 
 
 def exponential_scan(x: list[Tensor], op: Op, dims: tuple[int, ...]) -> Tensor:
-    state, rows = op.constant("initial"), []
-    state = torch.zeros_like(op.constant("lambda")) if state is None else state
+    state, rows = torch.zeros_like(op.constant("lambda")), []
     for row in x[0]:
         state = op.constant("lambda") * state + row[:, None]
         rows.append((op.constant("c") * state).sum(-1))
@@ -59,9 +57,8 @@ def take(x: list[Tensor], op: Op, dims: tuple[int, ...]) -> Tensor:
 
 
 def shift(x: list[Tensor], op: Op, dims: tuple[int, ...]) -> Tensor:
-    before = op.constant("before")
-    before = x[0].new_zeros(op.attributes["rows"], x[0].shape[1]) if before is None else before
-    return torch.cat([before, x[0]])[:len(x[0])]
+    by = min(op.attributes["rows"], len(x[0]))
+    return F.pad(x[0], (0, 0, by, 0))[:len(x[0])]
 
 
 def pool(x: list[Tensor], op: Op, dims: tuple[int, ...]) -> Tensor:

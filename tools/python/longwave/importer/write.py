@@ -50,11 +50,6 @@ def document(name: str, graph: Recovered, inputs: Sequence[Input], length: int) 
             nodes.append({"type": op.kind, "name": own, "input": operands[0]} | op.attributes)
             continue
         for key, constant in op.constants:
-            if key == "before":  # rows in front of those that it shifts
-                tensors[f"{own}.{key}"] = constant.to(torch.float32).contiguous()
-                nodes.append({"name": f"{own}_past", "op": "past", "inputs": [operands[0], {"tensor": f"{own}.{key}"}]})
-                operands[0] = f"{own}_past"
-                continue
             if key == "taps" and op.form:
                 nodes.append(expanded(own, op, tensors))
                 operands.append(nodes[-1]["name"])

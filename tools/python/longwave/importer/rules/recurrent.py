@@ -1,4 +1,4 @@
-"""LSTM and GRU: a matrix of each row, then a recurrence on state that begins with zeros or constants."""
+"""LSTM and GRU: a matrix of each row, then a recurrence on state that begins with zeros."""
 from __future__ import annotations
 
 import torch
@@ -21,10 +21,9 @@ def recurrent(importer, n) -> list[Placed | None]:
         raise NoOp("is bidirectional: it reads the sequence backwards", ONE_WAY)
     if len(parameters) != layers * (4 if biased else 2):
         raise NoOp("has projections", retrain("use proj_size=0 and a linear layer"))
-    states_given = list(start) if isinstance(start, (list, tuple)) else [start]
-    if any(importer.varies(state) for state in states_given):
-        raise Refused("its state depends on an input", "call it without a state, or name the state: --state INPUT=RESULT")
-    first = torch.stack([importer.constant(state).to(torch.float64).reshape(layers, -1) for state in states_given], 1)  # [layers, h and c, units]
+    for state in start if isinstance(start, (list, tuple)) else [start]:
+        if importer.varies(state) or bool(importer.constant(state).any()):
+            raise Refused("its state does not begin with zeros", "call it without a state")
     x = importer.settled(source)
     if importer.op(x).timeless:
         raise Refused("reads a value without a time axis", "run it over the rows of a sequence")
@@ -33,7 +32,7 @@ def recurrent(importer, n) -> list[Placed | None]:
     parameters = [importer.constant(p).to(torch.float64) for p in parameters]
     for layer in range(layers):
         own = parameters[layer * len(parameters) // layers:(layer + 1) * len(parameters) // layers]
-        value = ONE_LAYER[kind](importer.graph, value, order, first[layer] if bool(first[layer].any()) else None, *own)
+        value = ONE_LAYER[kind](importer.graph, value, order, *own)
         order = torch.arange(importer.graph.ops[value].width)
         last.append(value)
     shape = list(x.at.shape[:-1]) + [len(order)]
@@ -45,17 +44,17 @@ def gates(graph, value: int, order, w: torch.Tensor, bias) -> int:
     return graph.linear(value, torch.zeros(len(w), graph.ops[value].width, dtype=torch.float64).index_add(1, order, w), bias)
 
 
-def lstm(graph, value: int, order, first, w, u, *biases) -> int:
+def lstm(graph, value: int, order, w, u, *biases) -> int:
     x = gates(graph, value, order, w, sum(biases) if biases else None)
-    return graph.emit("lstm", [x], [("weight", u), ("initial", first)], {}, u.shape[1])
+    return graph.emit("lstm", [x], [("weight", u)], {}, u.shape[1])
 
 
-def gru(graph, value: int, order, first, w, u, *biases) -> int:
+def gru(graph, value: int, order, w, u, *biases) -> int:
     units = u.shape[1]
     inside = biases[1][2 * units:] if biases else torch.zeros(units)  # the reset gate multiplies it
     outside = biases[0] + torch.cat([biases[1][:2 * units], torch.zeros(units)]) if biases else None
     x = gates(graph, value, order, w, outside)
-    return graph.emit("gru", [x], [("weight", u), ("bias", inside), ("initial", None if first is None else first[0])], {}, units)
+    return graph.emit("gru", [x], [("weight", u), ("bias", inside)], {}, units)
 
 
 ONE_LAYER = {"lstm": lstm, "gru": gru}
