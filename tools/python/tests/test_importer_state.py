@@ -9,8 +9,12 @@ from pathlib import Path
 import numpy
 import pytest
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
+
+BUILT = Path(__file__).resolve().parents[3] / "build/python"
+if any((BUILT / "longwave").glob("_native*.so")):
+    sys.path.insert(0, str(BUILT))  # the same sources, with the native module
+import longwave as package  # noqa: E402
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from importer_checks import LONGWAVE, PEAK, kinds, longwave  # noqa: E402
@@ -205,44 +209,6 @@ def rows_of_steps(made, count: int) -> tuple[numpy.ndarray, numpy.ndarray]:
     return x.reshape(-1, entry.width).numpy(), y.reshape(count, -1).numpy()
 
 
-def same(model, x: numpy.ndarray, y: numpy.ndarray, blocks: list[int], halfway: bool) -> None:
-    stream, found, at, turn = model.stream(), [], 0, 0
-    while at < len(x):
-        if halfway and at >= len(x) // 2:
-            saved, halfway = stream.save(), False
-            stream = model.stream()
-            stream.load(saved)
-        cut = blocks[turn % len(blocks)]
-        stream.push(x[at:at + cut])
-        found += [row.data for row in stream]
-        at, turn = at + cut, turn + 1
-    assert len(found) == len(y)
-    assert numpy.abs(numpy.stack(found) - y).max() <= PEAK * max(numpy.abs(y).max(), 1e-3)
-
-
-COMPILED = ["LSTMCell", "LSTMCell of one unit", "packed", "GRU by hand", "RNNCell", "caches", "moving mean", "context of samples"]
-
-
-@pytest.mark.parametrize("name", COMPILED)
-def test_compiled(name: str, tmp_path: Path) -> None:
-    if not LONGWAVE.exists():
-        pytest.skip(f"{LONGWAVE} is not built")
-    native = pytest.importorskip("longwave._native", reason="the Python module is not built")
-    del native
-    import longwave as package
-
-    make, inputs, state, _ = FORMS[name]
-    torch.manual_seed(1)
-    made = import_module(make().eval(), inputs, state=state, length=67)
-    x, y = rows_of_steps(made, 900)
-    made.write(tmp_path / "model")
-    longwave("compile", tmp_path / "model", "-o", tmp_path / "m.lw", "--target", "host", "--stream", "--blocks", "1" if made.stepped.inputs[0].width > 1 else "16")
-    model = package.open(tmp_path / "m.lw")
-    for blocks in ([1], [7], [441], [3, 441, 1]):
-        same(model, x, y, blocks, halfway=False)
-    same(model, x, y, [5], halfway=True)
-
-
 def test_wide(tmp_path: Path) -> None:
     """512 units."""
     torch.manual_seed(1)
@@ -266,3 +232,92 @@ def test_command(tmp_path: Path) -> None:
     assert "is no state" in run("--state", "h=h2", "--initial", "g=zeros", "-o", "other").stderr
     assert "expected a number of rows" in run("--state", "h=h2", "--initial", "h=settle:x", "-o", "other").stderr
     assert not (tmp_path / "other").exists()
+
+
+# states at first: values, or what rows of zeros leave
+BEGINNINGS = {
+    "caches": {"cache1": (1, 3, 2), "cache2": (1, 4, 3)},
+    "depthwise cache": {"cache": (1, 3, 3)},
+    "moving mean": {"h": (1, 3)},
+    "context of samples": {"context": (1, 8)},
+    "older rows": {"past": (1, 2, 3)},
+}
+
+
+def beginning(name: str):
+    make, inputs, state, _ = FORMS[name]
+    torch.manual_seed(1)
+    module = make().eval()
+    return import_module(module, inputs, state=state, length=67, initial={key: torch.randn(shape) for key, shape in BEGINNINGS[name].items()})
+
+
+@pytest.mark.parametrize("name", BEGINNINGS)
+def test_beginning(name: str) -> None:
+    """`import_module` has compared 400 steps from these values on, and 17 to 67 rows of a sequence, in float64."""
+    made = beginning(name)
+    assert made.report["state"]["error"] <= 1e-10
+    assert any(bool(state.any()) for state in made.stepped.first)
+
+
+def test_settled() -> None:
+    make, inputs, state, _ = FORMS["caches"]
+    torch.manual_seed(1)
+    module = make().eval()
+    made = import_module(module, inputs, state=state, length=67, initial={"cache1": ("settle", 9), "cache2": ("settle", 9)})
+    expected = module.parts[0].bias.relu()  # of rows of zeros
+    assert torch.allclose(made.stepped.first[1], expected[None, :, None].expand(1, 4, 3)) and not bool(made.stepped.first[0].any())
+
+
+def test_beginnings_that_are_refused() -> None:
+    make, inputs, state, _ = FORMS["LSTMCell"]
+    for initial, expected in (({"h": torch.ones(1, 5)}, "the op lstm begins with zeros"), ({"h": torch.ones(1, 4)}, "has shape (1, 4)"),
+                              ({"h": torch.full((1, 5), float("nan"))}, "holds NaN or infinity"), ({"x": torch.ones(1, 6)}, "is no state"),
+                              ({"h": ("settle", 0)}, "settle:0 is no number of rows")):
+        with pytest.raises(ImportFailed) as failed:
+            import_module(make().eval(), inputs, state=state, length=67, initial=initial)
+        assert expected in str(failed.value)
+
+
+COMPILED = ["LSTMCell", "LSTMCell of one unit", "packed", "GRU by hand", "RNNCell", "caches", "moving mean", "context of samples"]
+
+
+@pytest.mark.parametrize("name", [*COMPILED, *(f"{name} from values" for name in BEGINNINGS)])
+def test_compiled(name: str, tmp_path: Path) -> None:
+    """Offline, in blocks of 1, 7 and 441 rows, saved and loaded midway, and after a reset."""
+    if not LONGWAVE.exists():
+        pytest.skip(f"{LONGWAVE} is not built")
+    if not any((BUILT / "longwave").glob("_native*.so")):
+        pytest.skip(f"{BUILT} has no _native module: configure with -DLONGWAVE_PYTHON=ON")
+    if name.endswith(" from values"):
+        made = beginning(name.removesuffix(" from values"))
+    else:
+        make, inputs, state, _ = FORMS[name]
+        torch.manual_seed(1)
+        made = import_module(make().eval(), inputs, state=state, length=67)
+    samples = made.stepped.inputs[0].rate > 0
+    x, y = rows_of_steps(made, 900)
+    made.write(tmp_path / "model")
+    longwave("compile", tmp_path / "model", "-o", tmp_path / "m.lw", "--target", "host", "--stream", "--blocks", "16" if samples else "1", "--length", len(x))
+    model = package.open(tmp_path / "m.lw")
+    limit = PEAK * max(numpy.abs(y).max(), 1e-3)
+    assert numpy.abs(model.run(x) - y).max() <= limit
+    streams = model.stream(queue=512)
+    for blocks in ([1], [7], [441], [3, 441, 1]):
+        streams.reset()
+        assert numpy.abs(pushed(streams, x, blocks) - y).max() <= limit
+    first = model.stream(queue=512)
+    half = len(x) // 2 + 5
+    begun = pushed(first, x[:half], [5])
+    second = model.stream(queue=512)
+    second.load(first.save())
+    assert numpy.abs(numpy.concatenate([begun, pushed(second, x[half:], [5])]) - y).max() <= limit
+
+
+def pushed(stream, x: numpy.ndarray, blocks: list[int]) -> numpy.ndarray:
+    rows, at, turn = [], 0, 0
+    while at < len(x):
+        cut = blocks[turn % len(blocks)]
+        stream.push(x[at:at + cut])
+        rows += [row.data.copy() for row in stream]
+        at, turn = at + cut, turn + 1
+    return numpy.stack(rows)
