@@ -182,6 +182,7 @@ REFUSED = {
     "a gated scan": (lambda: Of(lambda x, h, a: (lambda u: (u, u))(torch.sigmoid(a(x)) * h + x), nn.Linear(3, 3)), ["x=1x3", "h=1x3"], "has no op"),
     "the cell state": (lambda: Of(lambda x, h, c, cell: (cell(x, (h, c))[1], *cell(x, (h, c))), nn.LSTMCell(2, 3)), ["x=1x2", "h=1x3", "c=1x3"], "only its new state has rows"),
     "two results of one shape": (lambda: Of(lambda x, h: (x, h, h + x, h - x)), ["x=1x3", "h=1x3"], "it is not clear which result is this state"),
+    "no time axis and no state": (lambda: nn.Linear(3, 2), ["x=1x3"], "one time axis T, and the module has no state"),
     "no such input": (lambda: Of(moving), ["x=1x3", "h=1x3"], "has no input g", {"g": 1}),
     "no such result": (lambda: Of(moving), ["x=1x3", "h=1x3"], "has no result 7", {"h": 7}),
     "another shape": (lambda: Of(lambda x, h: (x, h[:, :2])), ["x=1x3", "h=1x3"], "has shape (1, 3), and the result 1 has shape (1, 2)", {"h": 1}),
