@@ -116,7 +116,7 @@ def test_every_cause_is_reported_and_no_consequence() -> None:
     assert [line.split(":")[1].strip() for line in found] == ["erfinv", "lgamma"], found
 
 
-@pytest.mark.parametrize("text", ["x", "x=64", "x=2xTx4x", "x=1x64", "x=2xTx4", "x=1xTxT", "audio=1x2xT@16000", "=1xT"])
+@pytest.mark.parametrize("text", ["x", "x=64", "x=2xTx4x", "x=2xTx4", "x=1xTxT", "audio=1x2xT@16000", "=1xT"])
 def test_malformed_inputs_are_refused(text: str) -> None:
     if text == "x=64":
         assert parse_input(text).rate == 64

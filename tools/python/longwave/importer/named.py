@@ -81,7 +81,7 @@ def kept_state(module: nn.Module, first: tuple[Tensor, ...], other: tuple[Tensor
         return  # random numbers are named later, by the node that draws them
     changed = [key for key, values in now.items() if len(values) != len(was.get(key, [])) or not all(
         a.shape == b.shape and torch.equal(a, b) for a, b in zip(was[key], values))]
-    raise ImportFailed([Problem(key, "", "keeps state between calls", "return the state as an output, and let each call begin anew")
+    raise ImportFailed([Problem(key, "", "keeps state between calls", "take the state as an input and return it, and name both: --state INPUT=RESULT")
                         for key in changed or ["the module"]])
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
+from .beginnings import begins
 from .known import Known
 from .rules.unary import FLOAT64 as POINTWISE
 from .taps import Dyadic
@@ -78,7 +79,49 @@ class Recovered:
             v, index = op.inputs[0], op.constant("index").long()
             there = index >= 0
             weight = torch.zeros(len(weight), self.ops[v].width, dtype=torch.float64).index_add(1, index[there], weight[:, there].to(torch.float64))
+        if attributes is None and (taps := self._taps(v, weight)) is not None:
+            source, kernel, first = taps
+            joined = {"stride_t": 1, "stride_f": 1, "groups": 1 if kernel.shape[1] > 1 else len(kernel), "bias": int(bias is not None), "frequency": 0}
+            made = self.emit("conv2d", [self.flat(source)], [("weight", kernel), ("bias", bias)], joined, len(weight), op.rows)
+            return self.emit("add", [made, begins(self, made, first)]) if bool(first.any()) else made
         return self.emit("linear", [v], [("weight", weight), ("bias", bias)], {**(attributes or {}), "bias": int(bias is not None)}, len(weight))
+
+    def _taps(self, v: int, weight: Tensor) -> tuple[int, Tensor, Tensor] | None:
+        """A matrix of a row and rows before it, joined, as the value and the kernel [out, in, taps, 1] of a convolution, and what
+        the first rows [taps - 1, out] have in addition. None: most taps would be zero, or the rows are of several values."""
+        columns = self._delays(v)
+        if columns is None or len({source for source, *_ in columns}) != 1:
+            return None
+        source, taps = columns[0][0], 1 + max(delay for _, delay, *_ in columns)
+        width = self.ops[source].width
+        if taps == 1 or 2 * len(columns) < taps * width:
+            return None
+        kernel = torch.zeros(len(weight), width, taps, 1, dtype=torch.float64)
+        first = torch.zeros(taps - 1, len(weight), dtype=torch.float64)
+        for k, (_, delay, feature, before) in enumerate(columns):
+            kernel[:, feature, taps - 1 - delay, 0] += weight[:, k].to(torch.float64)
+            first[:delay] += before[:, None] * weight[:, k].to(torch.float64)
+        own = torch.arange(width)
+        if len(weight) == width > 1 and int((kernel != 0).any(2).sum()) == int((kernel[own, own] != 0).any(1).sum()):
+            kernel = kernel[own, own][:, None]  # each channel reads itself
+        return source, kernel, first
+
+    def _delays(self, v: int) -> list[tuple[int, int, int, Tensor]] | None:
+        """For each feature: the value that it is an older row of, how much older, which feature of that, and the rows before its
+        first. None: something else."""
+        op = self.ops[v]
+        if op.timeless:
+            return None
+        if op.kind == "concat":
+            parts = [self._delays(i) for i in op.inputs]
+            return None if any(part is None for part in parts) else [column for part in parts for column in part]
+        if op.kind == "take" and (inner := self._delays(op.inputs[0])) is not None and bool((op.constant("index") >= 0).all()):
+            return [inner[i] for i in op.constant("index").long().tolist()]
+        if op.kind == "shift" and (inner := self._delays(op.inputs[0])) is not None:
+            by, before = op.attributes["rows"], op.constant("before")
+            before = torch.zeros(by, op.width, dtype=torch.float64) if before is None else before
+            return [(source, delay + by, feature, torch.cat([before[:, i], more])) for i, (source, delay, feature, more) in enumerate(inner)]
+        return [(v, 0, i, torch.zeros(0, dtype=torch.float64)) for i in range(op.width)]
 
     def affine(self, v: int, scale: Tensor, shift: Tensor) -> int:
         return self.emit("affine", [v], [("scale", scale), ("shift", shift)])
@@ -112,7 +155,7 @@ class Recovered:
     def shift(self, v: int, rows: int) -> int:
         """The value so many rows later. A shift of a shift is one."""
         op = self.ops[v]
-        if op.kind == "shift":
+        if op.kind == "shift" and op.constant("before") is None:
             v, rows = op.inputs[0], rows + op.attributes["rows"]
         return self.emit("shift", [v], [], {"rows": rows}, dims=op.dims)
 
@@ -164,6 +207,7 @@ class Recovered:
 
     def tidy(self) -> None:
         """Folds affine ops, gives each glu a linear op of its own, whose kernel computes it, and drops what no output needs."""
+        self._add_beginnings()
         self._fold_affines()
         self._own_linears()
         used = {o.value for o in self.outputs} | {i for i, op in enumerate(self.ops) if op.kind == "input"}
@@ -179,6 +223,24 @@ class Recovered:
             output.value = at[output.value]
         self._taken.clear()
         self._plain.clear()
+
+    def _add_beginnings(self) -> None:
+        """Rows behind others than zeros as rows behind zeros, and what the first ones have in addition."""
+        if not any(op.constant("before") is not None for op in self.ops):
+            return
+        before, self.ops, moved = self.ops, [], {}
+        self._taken.clear()
+        self._plain.clear()
+        for i, op in enumerate(before):
+            op.inputs = [moved[j] for j in op.inputs]
+            rows, op.constants = op.constant("before"), [(key, t) for key, t in op.constants if key != "before"]
+            self.ops.append(op)
+            moved[i] = len(self.ops) - 1
+            if rows is not None:
+                self.here = (op.module, op.source)
+                moved[i] = self.emit("add", [self.flat(moved[i]), begins(self, moved[i], rows)], dims=op.dims)
+        for output in self.outputs:
+            output.value = moved[output.value]
 
     def _fold_affines(self) -> None:
         """Where nothing else reads between: two in a row become one, a linear op takes one in, and so does a convolution if the

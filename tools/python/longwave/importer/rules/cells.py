@@ -3,6 +3,8 @@ from __future__ import annotations
 
 import torch
 
+from ..beginnings import begins
+from ..errors import NoOp
 from ..places import Placed, features, natural
 from ..state.cell import cell_of
 
@@ -25,13 +27,17 @@ def product(graph, value: int, order: torch.Tensor, w: torch.Tensor, bias: torch
 def recurrence(importer, n) -> Placed:
     graph, cell, x = importer.graph, cell_of(n.args[1]), importer.settled(n.args[0])
     order = features(graph, x, 1)
-    value, units = product(graph, x.value, order, cell.w, cell.bias), len(cell.units)
+    value, units = graph.flat(product(graph, x.value, order, cell.w, cell.bias)), len(cell.units)
     if cell.kind == "scan":
-        made = graph.emit("exponential_scan", [graph.flat(value)], [("lambda", cell.decay[:, None]), ("c", torch.ones(units, 1))])
+        if bool(cell.first[0].any()):  # what is left of the state in the first row
+            value = graph.emit("add", [value, begins(graph, value, (cell.decay * cell.first[0])[None])])
+        made = graph.emit("exponential_scan", [value], [("lambda", cell.decay[:, None]), ("c", torch.ones(units, 1))])
+    elif any(bool(state.any()) for state in cell.first):
+        raise NoOp(f"its state begins with other numbers than zeros, and the op {cell.kind} begins with zeros", "leave out --initial for it")
     elif cell.kind == "lstm":
-        made = graph.emit("lstm", [graph.flat(value)], [("weight", cell.u)], {}, units)
+        made = graph.emit("lstm", [value], [("weight", cell.u)], {}, units)
     else:
-        made = graph.emit("gru", [graph.flat(value)], [("weight", cell.u), ("bias", cell.inside)], {}, units)
+        made = graph.emit("gru", [value], [("weight", cell.u), ("bias", cell.inside)], {}, units)
     return natural(made, n.meta["val"].shape, 0)
 
 

@@ -5,7 +5,7 @@ import torch
 
 from ..errors import NoOp, Refused
 from ..export import call
-from ..places import ZERO, Placed, features, natural
+from ..places import ZERO, Placed, features, natural, settled
 from ..probe import probe_matrix, time_axis
 from .image import pixels
 
@@ -56,13 +56,37 @@ def matrix(importer, n) -> Placed:
 def rows_joined(importer, parts) -> bool:
     """Whether the parts are rows of one value, such as a loop over time reads.
 
-    The first and the last row alone are results of their own, and so are rows that come later, behind zeros.
+    The first and the last row alone are results of their own. So are rows that come later, behind zeros, but for samples: these
+    may be windows.
     """
     places = [importer.placed(part) for part in parts]
-    if len({x.value for x in places}) > 1 or len(places) > 1 and any(bool((x.at == ZERO).any()) for x in places):
+    if len({x.value for x in places}) > 1 or len(places) > 1 and importer.op(places[0]).width > 1 and any(bool((x.at == ZERO).any()) for x in places):
         return False
     rows = torch.cat([x.at.flatten() for x in places]) // importer.op(places[0]).width
-    return int(rows.min()) >= 0 and len(rows.unique()) > 2
+    if len(places) > 1 and importer.op(places[0]).width == 1:
+        rows = rows[rows >= 0]
+    return len(rows) > 0 and int(rows.min()) >= 0 and len(rows.unique()) > 2
+
+
+def behind_constants(importer, parts, dim: int) -> Placed | None:
+    """Rows that come later, behind others that are constants: what a state holds at first."""
+    if len(parts) != 2 or importer.varies(parts[0]) or not importer.varies(parts[1]):
+        return None
+    graph, x, first = importer.graph, importer.placed(parts[1]), importer.constants[parts[0]]
+    op, axis = importer.op(x), dim % first.dim()
+    by, rows = first.shape[axis], first.shape[axis] + x.at.shape[axis]
+    steps = op.rows // rows
+    if op.timeless or op.rows != steps * rows or not x.at.shape[axis]:
+        return None
+    p = x.at.movedim(axis, 0).reshape(rows - by, -1)
+    if not torch.equal(p, torch.arange(rows - by)[:, None] * steps * op.width + p[0]) or int(p[0].min()) < 0 or int(p[0].max()) >= steps * op.width:
+        return None
+    before = torch.zeros(by, steps * op.width, dtype=torch.float64)
+    before[:, p[0]] = first.movedim(axis, 0).reshape(by, -1).to(torch.float64)
+    value = graph.emit("shift", [x.value], [("before", before.reshape(by * steps, op.width))], {"rows": by * steps}, dims=op.dims)
+    rest = [e for d, e in enumerate(first.shape) if d != axis]
+    made = Placed(value, (torch.arange(rows)[:, None] * steps * op.width + p[0]).reshape(rows, *rest).movedim(0, axis))
+    return made if steps == 1 else settled(graph, made)
 
 
 def concatenate(importer, n) -> Placed:
@@ -76,6 +100,8 @@ def concatenate(importer, n) -> Placed:
     for part in parts:
         if not importer.varies(part):
             if bool(importer.constants[part].any()):
+                if (late := behind_constants(importer, parts, dim)) is not None:
+                    return late
                 raise Refused("joins a sequence with constants that are not zero", "add them to the features instead")
             placed.append(torch.full(importer.constants[part].shape, ZERO))
             sources.append(None)

@@ -9,59 +9,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ..export import op_name
 from ..errors import Refused
 from .cell import OPEN, Cell
+from .parts import EXACT, Parts
 from .region import Region, evaluated, jacobian
-
-EXACT = 1e-12  # beside numbers of about 1
-
-
-class Parts:
-    """What a recurrence computes with its gates replaced."""
-
-    def __init__(self, region: Region) -> None:
-        self.region = region
-        random = torch.Generator().manual_seed(3)
-        def numbers(count: int, low: float) -> Tensor:
-            return low + (0.9 - low) * torch.rand(count, dtype=torch.float64, generator=random)
-        self.sigmoids = [n for n in region.gates if op_name(n) == "sigmoid"]
-        self.tanhs = [n for n in region.gates if op_name(n) == "tanh"]
-        self.s = numbers(sum(region.shapes[n].numel() for n in self.sigmoids), 0.1)
-        self.t = numbers(sum(region.shapes[n].numel() for n in self.tanhs), -0.9)
-        self.u, self.h = numbers(region.n_inputs, -0.9), numbers(region.n_states, -0.9)
-        self.places = self.read_by(region.gates)
-        self.row = torch.full((int(region.place.max()) + 1 if len(region.place) else 1,), -1)
-        self.row[self.places] = torch.arange(len(self.places))
-        self._read: dict[str, tuple[Tensor, Tensor, Tensor]] = {}
-
-    def given(self, s: Tensor, t: Tensor) -> dict:
-        found, shapes = {}, self.region.shapes
-        for nodes, values in ((self.sigmoids, s), (self.tanhs, t)):
-            at = 0
-            for n in nodes:
-                found[n] = values[at:at + shapes[n].numel()].reshape(shapes[n])
-                at += shapes[n].numel()
-        return found
-
-    def after(self, h: Tensor, s: Tensor, t: Tensor) -> Tensor:
-        return self.region.result(self.u, h, self.given(s, t))
-
-    def read(self, with_gates: str) -> tuple[Tensor, Tensor, Tensor]:
-        """All that gates read: matrix, bias, and where it is not affine. Each is computed once: it takes long for many units."""
-        if with_gates not in self._read:
-            s, t = {"random": (self.s, self.t), "other": (1 - self.s, -self.t), "closed": (0 * self.s, self.t), "open": (0 * self.s + 1, self.t)}[with_gates]
-            region, given, n = self.region, self.given(s, t), self.region.n_inputs
-            def rows(x: Tensor) -> Tensor:
-                return region.run(x[:n], x[n:], given)[self.places]
-            x = torch.cat([self.u, self.h])
-            bias, matrix, full = rows(torch.zeros_like(x)), jacobian(rows, x), rows(x)
-            self._read[with_gates] = matrix, bias, (matrix @ x + bias - full).abs() > EXACT * (1 + full.abs().max())
-        return self._read[with_gates]
-
-    def read_by(self, nodes) -> Tensor:
-        """Places of what these gates read, in the order of their elements."""
-        return torch.cat([self.region.before(n) for n in nodes]) if nodes else torch.zeros(0, dtype=torch.long)
 
 
 def matched(value: Tensor, among: Tensor) -> tuple[int, bool]:
@@ -118,7 +69,7 @@ def signed(rows: tuple[Tensor, ...], flipped: Tensor) -> tuple[Tensor, ...]:
 
 def of_sigmoids(parts: Parts, found: list[tuple[int, bool]]) -> tuple[Tensor, Tensor, Tensor]:
     index, flipped = (torch.tensor(list(column)) for column in zip(*found))
-    places = parts.read_by(parts.sigmoids)[index]
+    places = parts.s_places[index]
     first, again = affine(parts, places), affine(parts, places, "other")
     if any(float((a - b).abs().max()) > EXACT for a, b in zip(first, again) if a.numel()):
         raise Refused("a gate reads another gate")
@@ -130,7 +81,7 @@ def lstm(parts: Parts, kept: Tensor, by_own: Tensor, by_tanh: Tensor) -> Cell:
     cells, hidden = kept.nonzero().flatten().tolist(), (~kept).nonzero().flatten().tolist()
     if len(cells) != len(hidden):
         raise Refused(f"{len(cells)} states are kept and {len(hidden)} are new")
-    read = parts.read_by(parts.tanhs)
+    read = parts.t_places
     after = {int(region.after[c]): k for k, c in enumerate(cells)}  # place of a cell after the step -> its number
     order, output = [0] * len(cells), [(0, False)] * len(cells)
     for state in hidden:  # o * tanh(c)
@@ -161,7 +112,7 @@ def gru(parts: Parts, by_own: Tensor, by_tanh: Tensor) -> Cell:
     if float((by_tanh[torch.arange(units), new] - (1 - by_own)).abs().max()) > EXACT:
         raise Refused("the new value is not weighed by 1 less the gate of the old one")
     wz, uz, bz = of_sigmoids(parts, update)
-    places = parts.read_by(parts.tanhs)[new]
+    places = parts.t_places[new]
     n = region.n_inputs
     none, full = affine(parts, places, "closed"), affine(parts, places, "open")
     inside, u = full[2] - none[2], full[1] - none[1]
@@ -194,7 +145,7 @@ def plain(parts: Parts, by_tanh: Tensor) -> Cell:
     new = torch.tensor([one(row) for row in by_tanh])
     if float((by_tanh[torch.arange(len(new)), new] - 1).abs().max()) > EXACT:
         raise Refused("the new state is neither a tanh nor that of an LSTM or GRU")
-    w, u, bias = affine(parts, parts.read_by(parts.tanhs)[new])
+    w, u, bias = affine(parts, parts.t_places[new])
     zero, none = torch.zeros_like(w), torch.zeros_like(u)
     cell = Cell("gru", torch.cat([zero, zero, w]), torch.cat([torch.full_like(bias, OPEN), torch.full_like(bias, -OPEN), bias]),
                 torch.cat([none, none, u]), region.cycle.after, torch.zeros_like(bias))

@@ -133,6 +133,7 @@ def cycle(origins: Origins, states: States, mine: Tensor, depends: dict[Node, Te
                 if source.op != "placeholder" and source not in needed and bool((depends[source] & mine).any()):
                     needed.add(source)
                     waiting.append(source)
+    needed |= matrices_before(origins, needed)
     nodes = [n for n in origins.sources if n in needed]
     read = torch.cat([torch.cat([t.flatten() for t in at]) if isinstance(at := origins.at[a], list) else at.flatten()
                       for n in nodes for a in origins.reads(n)]).unique()
@@ -140,6 +141,17 @@ def cycle(origins: Origins, states: States, mine: Tensor, depends: dict[Node, Te
     inside = torch.cat([numbers, *[torch.arange(origins.first[n], origins.first[n] + size(n)) for n in nodes]])
     inputs = read[(read >= 0) & ~torch.isin(read, inside)]
     return Cycle(numbers, states.after[mine], nodes, inputs)
+
+
+def matrices_before(origins: Origins, needed: set[Node]) -> set[Node]:
+    """Where several values flow in: matrices that nothing else reads, so that they and those of the recurrence become one."""
+    flowing = {source for n in needed for a in origins.reads(n) for source in origins.sources_of(a)} - needed
+    computed = {n for n in flowing if n.op != "placeholder"}
+    if len(flowing) < 2:
+        return set()
+    elsewhere = {source for n in origins.sources if n not in needed and n.op != "placeholder" for a in origins.reads(n) for source in origins.sources_of(a)}
+    elsewhere |= {source for r in origins.exported.results if origins.varies(r) for source in origins.sources_of(r)}
+    return {n for n in computed - elsewhere if op_name(n) == "linear" and len(origins.reads(n)) == 1}
 
 
 def size(n: Node) -> int:

@@ -5,7 +5,6 @@ Operations of a step run over all rows at once. States become older rows of valu
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -19,6 +18,7 @@ from ..rules.unary import TABLE
 from .cell import Held
 from .cells import recognised
 from .cycles import UNCHANGED, name_of, size, states_of
+from .joined import Joined, Piece, units_of
 from .origins import Origins
 from .pairs import Pair
 from .region import Region
@@ -28,20 +28,6 @@ WHOLE = {"linear", "layer_norm", "rms_norm", *TABLE, *KEEPS}  # they treat leadi
 BATCHED = set("conv1d conv2d conv_transpose1d conv_transpose2d pad constant_pad_nd reflection_pad1d replication_pad1d batch_norm group_norm instance_norm "
               "_native_batch_norm_legit_no_training avg_pool1d max_pool1d avg_pool2d max_pool2d adaptive_avg_pool1d adaptive_max_pool1d".split())
 MOST_PRODUCTS = 1 << 22  # of a convolution that is written as a matrix
-
-
-class Piece(NamedTuple):
-    """An element of a value: the recurrence or operation whose rows hold it, its place there, and the rows before the first of
-    them. Without a source: rows that end in zeros, or one number for ever."""
-
-    source: object
-    place: int
-    first: tuple[float, ...]
-    ends: bool = True
-
-
-def units_of(read: Sequence[object]) -> list[object]:
-    return list(dict.fromkeys(unit for a in read for unit in (a.sources if isinstance(a, Joined) else [a])))
 
 
 class Place(nn.Module):
@@ -201,40 +187,3 @@ def matrix_of(n: Node, read: list[Node], constants: dict) -> tuple[Tensor, Tenso
     bias = call(n, {**constants, read[0]: torch.zeros(x.shape, dtype=torch.float64)}).flatten()
     units = torch.eye(x.numel(), dtype=torch.float64).reshape(x.numel(), *x.shape[1:])
     return (call(n, {**constants, read[0]: units}).flatten(1) - bias).T.contiguous(), bias
-
-
-class Joined:
-    """Rows put together from rows of several values, each some rows older: [T, *shape]."""
-
-    def __init__(self, pieces: Sequence[Piece], shape: Sequence[int]) -> None:
-        self.shape = tuple(shape)
-        groups: dict[object, list[int]] = {}
-        for i, piece in enumerate(pieces):
-            groups.setdefault((piece.source, len(piece.first) if piece.source is not None or piece.ends else 0), []).append(i)
-        self.parts = []
-        for (source, delay), members in groups.items():
-            places = [pieces[i].place for i in members]
-            first = torch.tensor([pieces[i].first for i in members], dtype=torch.float64).reshape(len(members), -1).T
-            self.parts.append((source, delay, torch.tensor(places), places == list(range(len(places))), first.contiguous()))
-        order = [i for members in groups.values() for i in members]
-        self.order = None if order == sorted(order) else torch.argsort(torch.tensor(order))
-        self.sources = [source for source, *_ in self.parts if source is not None]
-
-    def __deepcopy__(self, memo) -> "Joined":
-        return self
-
-    def __call__(self, values: dict[object, Tensor], count: int) -> Tensor:
-        parts = [self._part(values, count, *part) for part in self.parts]
-        joined = parts[0] if len(parts) == 1 else torch.cat(parts, 1)
-        if self.order is not None:
-            joined = joined.index_select(1, self.order)
-        return joined.reshape(count, *self.shape)
-
-    @staticmethod
-    def _part(values, count: int, source, delay: int, places: Tensor, in_order: bool, first: Tensor) -> Tensor:
-        if source is None:  # zeros behind the first rows, or what never changes
-            return torch.cat([first[:count], first.new_zeros(max(count - delay, 0), first.shape[1])]) if delay else first[:1].expand(count, -1)
-        flat = values[source].reshape(count, -1)
-        if not in_order or len(places) != flat.shape[1]:
-            flat = flat.index_select(1, places)
-        return torch.cat([first[:count], flat[:max(count - delay, 0)]]) if delay else flat

@@ -112,6 +112,9 @@ def stepped(module: nn.Module, inputs: Sequence[Input], state: Mapping[str, str 
     else:
         pairs = guessed([i.name for i in inputs], [i.shape for i in inputs], names, [tuple(r.shape) for r in results])
         notes = [f"state {p.name} becomes the result {names[p.result]}: guessed, --state says otherwise" for p in pairs]
+    if not pairs:
+        raise ImportFailed([Problem(f"--input {entry.name}", "", "expected a batch of 1 in front and one time axis T, and the module has no state",
+                                    f"write T in its shape, or --state {entry.name}=RESULT") for entry in inputs if not entry.timed])
     check(inputs, pairs, names, results)
     rest = [names[i] for i in range(len(results)) if all(p.result != i for p in pairs)]
     if outputs and len(outputs) == len(rest):
@@ -204,4 +207,4 @@ def settled_states(module: nn.Module, inputs: Sequence[Input], pairs: Sequence[P
             rows = [torch.zeros(entry.sized(count), dtype=torch.long if entry.vocabulary else torch.float64) for entry in rest]
             results = results_of(call_with(wide, pairs, rows, states))[1]
             states = [results[p.result] for p in pairs]
-    return [t.clone() for t in states]
+    return [t.to(given.dtype) for t, given in zip(states, first)]
