@@ -25,7 +25,10 @@ struct Setup {
     return fail(LW_INVALID_ARGUMENT, {"lw_speech_detector_options: ", what});
 }
 
-bool gives_probabilities(const fb::OutputPort &port) { return port.width() == 1 && port.clock_num() == 1; }
+// A row for each sample is audio.
+bool gives_probabilities(const fb::OutputPort &port) {
+    return port.width() == 1 && port.clock_num() == 1 && port.clock_den() > 1;
+}
 
 lw_status find_output(const lw_model &model, const fb::Entry &stream, Setup &setup) {
     const char *const name = setup.options.output;
@@ -34,17 +37,17 @@ lw_status find_output(const lw_model &model, const fb::Entry &stream, Setup &set
     for (uint32_t i = 0; i < outputs; ++i) {
         const fb::OutputPort &port = *stream.outputs()->Get(i);
         if (name ? !artifact::equal(*port.name(), name) : !gives_probabilities(port)) continue;
-        if (found < outputs) return fail(LW_NOT_FOUND, "several outputs have one value per row: set lw_speech_detector_options.output");
+        if (found < outputs) return fail(LW_NOT_FOUND, "several outputs have one value for every so many samples: set lw_speech_detector_options.output");
         found = i;
     }
     if (found == outputs) {
         if (name) return fail(LW_NOT_FOUND, {"the stream has no output ", name});
-        return fail(LW_NOT_FOUND, {model.plan().name()->c_str(), " has no output with one value per row"});
+        return fail(LW_NOT_FOUND, {model.plan().name()->c_str(), " has no output with one value for every so many samples"});
     }
     const fb::OutputPort &port = *stream.outputs()->Get(found);
     if (!gives_probabilities(port))
         return fail(LW_NOT_FOUND, {"output ", name, " has ", port.width(), " values per row and ", port.clock_num(),
-                                   " rows in ", port.clock_den(), " samples, not one value and one row"});
+                                   " rows in ", port.clock_den(), " samples, not one value for every so many"});
     setup.output = found;
     setup.rule.hop = port.clock_den();
     return LW_OK;

@@ -70,10 +70,10 @@ int main(int argc, char **argv) {
         "Control-C ends every command by its signal, so a shell reports 130.\n"
         "Results go to standard output. Logs and errors go to standard error.");
     const Command commands[] = {add_compile(program),  add_inspect(program), add_verify(program),
-                                add_run(program),      add_listen(program),  add_eval(program),
-                                add_generate(program), add_score(program),   add_bench(program),
-                                add_tune(program),     add_devices(program), add_keygen(program),
-                                add_sign(program),     add_manual(program)};
+                                add_run(program),      add_listen(program),  add_vad(program),
+                                add_eval(program),     add_generate(program), add_score(program),
+                                add_bench(program),    add_tune(program),    add_devices(program),
+                                add_keygen(program),   add_sign(program),    add_manual(program)};
     if (argc > 2 && std::string(argv[1]) == "bench" && is_bench_program(argv[2])) {
         const Status status = bench_program(argv[2], argv + 3);
         print_text(stderr, "error: %s\n", status.message().c_str());

@@ -60,8 +60,8 @@ typedef struct lw_speech_detector_options {
     size_t struct_size;
     lw_sample_format format; /**< of pushed samples: LW_S16 or LW_F32 */
     uint32_t block;          /**< of the stream: lw_stream_options.block */
-    const char *output;      /**< that has the probability; NULL: the only one of width 1. Read
-                              * during create only */
+    const char *output;      /**< that has the probability; NULL: the only one of width 1.
+                              * Read during create only */
     double threshold;        /**< speech is at or above it, at most 1; 0: 0.5 */
     double negative_threshold; /**< silence is below it, at most `threshold`; 0: threshold - 0.15, but
                                 * at least 0.01 */
@@ -106,7 +106,7 @@ typedef struct lw_speech_event {
  * @retval LW_INVALID_ARGUMENT model, options or out is NULL, struct_size or format is not set, or a
  *         value is out of range.
  * @retval LW_NOT_FOUND The model has no audio input, no such output or stream entry. Or the output
- *         does not have one value per row and a row every so many samples.
+ *         does not have one value for every so many samples, at least 2.
  * @retval LW_NO_STREAM The model has no stream entry (for this device).
  * @retval LW_NO_MEMORY memory_limit is too low, or there is no memory.
  * @note GPU statuses apply. */

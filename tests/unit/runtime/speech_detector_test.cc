@@ -263,7 +263,7 @@ TEST_CASE("speech: what it cannot be made from is refused, with the reason") {
     CHECK(lw_speech_detector_create(model, nullptr, &none) == LW_INVALID_ARGUMENT);
     CHECK(last().find("set the format") != std::string::npos);
     CHECK(lw_speech_detector_create(words, &f32_speech, &none) == LW_NOT_FOUND);
-    CHECK(last() == "tiny-spotter has no output with one value per row");
+    CHECK(last() == "tiny-spotter has no output with one value for every so many samples");
     CHECK(lw_speech_detector_create(tokens, &f32_speech, &none) == LW_NOT_FOUND);
     CHECK(last() == "the model does not listen to audio");
     const auto with = [&](const lw_model *of, auto edit) {
@@ -272,7 +272,7 @@ TEST_CASE("speech: what it cannot be made from is refused, with the reason") {
         return lw_speech_detector_create(of, &options, &none);
     };
     CHECK(with(words, [](auto &o) { o.output = "probabilities"; }) == LW_NOT_FOUND);
-    CHECK(last() == "output probabilities has 3 values per row and 1 rows in 10 samples, not one value and one row");
+    CHECK(last() == "output probabilities has 3 values per row and 1 rows in 10 samples, not one value for every so many");
     CHECK(with(model, [](auto &o) { o.output = "logits"; }) == LW_NOT_FOUND);
     Draft twice = speech_model();
     auto again = std::make_unique<longwave::fb::OutputPortT>(*twice.plan.entries[0]->outputs[0]);
@@ -314,7 +314,7 @@ TEST_CASE("speech: what it cannot be made from is refused, with the reason") {
     const auto made = detector(model);
     CHECK(lw_speech_detector_hop(made.get()) == 512);
     CHECK(lw_speech_detector_push(made.get(), nullptr, 1, nullptr) == LW_INVALID_ARGUMENT);
-    CHECK(two != nullptr);
+    CHECK(with(two, [](auto &o) { o.output = "y"; }) == LW_NOT_FOUND); // audio
 }
 
 } // namespace speech_detector_test
