@@ -188,6 +188,11 @@ Status vad(const VadFlags &flags, JsonLines &lines) {
     if (flags.speech.output.empty() && !gives_speech(model))
         return Status::usage(flags.model.path + ": no output of the model gives one value for every so many samples, "
                              "the probability of speech; " + right_command(model, flags.model.path, model.info.labels > 1));
+    if (!flags.speech.output.empty() && model.stream_output(flags.speech.output) < 0) {
+        std::string names;
+        for (const lw_output_info &output : model.stream_outputs) names += (names.empty() ? "" : ", ") + std::string(output.name);
+        return Status::usage("--probability " + flags.speech.output + ": unknown output; the model has " + names);
+    }
     LW_ASSIGN(SpeechDetector detector, SpeechDetector::create(model, flags.speech));
     Session session(flags, model, detector, lines);
     LW_ASSIGN(audio::Reader reader, open_audio(flags.audio, model.audio()->sample_rate,
