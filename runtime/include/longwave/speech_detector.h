@@ -2,15 +2,15 @@
  * Longwave voice activity: audio in, segments of speech out.
  *
  * A speech detector runs a stream (longwave.h) of a model that gives one probability of speech per
- * row, and a rule that turns the probabilities into segments. The rule is that of Silero's function
+ * row. A rule turns the probabilities into segments: that of Silero's function
  * `get_speech_timestamps` (package silero-vad 6.2.3). For the same probabilities the segments are
  * the same, to the sample.
  *
  * The rule
  *   Speech begins with a row at or above `threshold`. It ends where a pause begins that lasts
  *   `min_silence_ms`: rows below `negative_threshold`, and no row at `threshold` after them. Then
- *   segments that are not longer than `min_speech_ms` vanish. `speech_pad_ms` is added on both sides.
- *   Two segments with less than twice the padding between them share what is between them. A
+ *   segments that are not longer than `min_speech_ms` vanish. `speech_pad_ms` is added on both
+ *   sides. Two segments with less than twice the padding between them share what is between them. A
  *   segment that becomes longer than `max_speech_s` is cut in its longest pause of more than
  *   `min_silence_at_max_ms`, or at once if it has none.
  *
@@ -25,14 +25,13 @@
  * When they come
  *   START comes as soon as the speech is longer than `min_speech_ms`. END comes with the row that
  *   completes the pause of `min_silence_ms`, or later: when a next segment can no longer begin
- *   within twice the padding. If one did begin, END comes with its START or DROPPED. So END is known
- *   at the latest 2 * speech_pad_ms + min_speech_ms + min_silence_ms + 3 rows after the end of a
- *   segment. Rows between the two thresholds decide nothing, and their time is added.
- *   With the default options and a model of 32 ms per row, END comes 160 ms after the last row of
- *   speech, and BEGAN with the first.
+ *   within twice the padding. If one did begin, END comes with its START or DROPPED. So END is
+ *   known at the latest 2 * speech_pad_ms + min_speech_ms + min_silence_ms + 3 rows after the end
+ *   of a segment. Rows between the two thresholds decide nothing, and their time is added.
+ *   Where a too long segment is cut is known when it is too long: up to `max_speech_s` later.
+ *   With the default options and rows of 32 ms, END comes 160 ms after the last row of speech.
  *
- * Positions count samples at the rate of the model (lw_input_info.sample_rate) from the first one
- * that was pushed.
+ * Positions count pushed samples, at the rate of the model (lw_input_info.sample_rate).
  *
  * A row that is NaN or infinite decides nothing, and the stream would keep giving such rows. So the
  * detector resets its stream at once and counts that in lw_stream_stats.resets. The segment in
@@ -63,14 +62,14 @@ typedef struct lw_speech_detector_options {
     const char *output;      /**< that has the probability; NULL: the only one of width 1.
                               * Read during create only */
     double threshold;        /**< speech is at or above it, at most 1; 0: 0.5 */
-    double negative_threshold; /**< silence is below it, at most `threshold`; 0: threshold - 0.15, but
-                                * at least 0.01 */
-    double min_speech_ms;      /**< segments must be longer; 0: 250; negative: none */
-    double min_silence_ms;     /**< pauses that end a segment; 0: 100; negative: none */
-    double speech_pad_ms;      /**< added before and after; 0: 30; negative: none */
+    double negative_threshold; /**< silence is below it, at most `threshold`; 0: threshold - 0.15,
+                                * but at least 0.01 */
+    double min_speech_ms;      /**< segments must be longer. 0: 250, negative: none */
+    double min_silence_ms;     /**< pauses that end a segment. 0: 100, negative: none */
+    double speech_pad_ms;      /**< added before and after. 0: 30, negative: none */
     double max_speech_s;       /**< longest segment with its padding; 0: no limit */
-    double min_silence_at_max_ms; /**< pauses where a too long segment may be cut are longer; 0: 98;
-                                   * negative: none */
+    double min_silence_at_max_ms; /**< pauses where a too long segment may be cut are longer.
+                                   * 0: 98, negative: none */
     uint32_t cut_at_last_silence; /**< 1: cuts in the last such pause, not in the longest one */
     uint32_t rows;                /**< 1: each row is an event too, LW_SPEECH_ROW */
     float gain_db;                /**< as lw_spotter_options.gain_db (spotter.h) */
@@ -78,9 +77,9 @@ typedef struct lw_speech_detector_options {
 } lw_speech_detector_options;
 #define LW_SPEECH_DETECTOR_OPTIONS_INIT LW_INITIAL(lw_speech_detector_options)
 
-/** What happened. */
+/** Kind of an event. */
 typedef enum lw_speech_event_kind {
-    LW_SPEECH_BEGAN = 1,   /**< provisional: `start`. A START with the same start or DROPPED follows */
+    LW_SPEECH_BEGAN = 1,   /**< provisional: `start`. START with this start follows, or DROPPED */
     LW_SPEECH_DROPPED = 2, /**< it was too short: `start` as in BEGAN, `end` where it ended */
     LW_SPEECH_START = 3,   /**< a segment: `start` is final */
     LW_SPEECH_END = 4,     /**< its end: `start` and `end` are final */
@@ -160,8 +159,8 @@ LW_API lw_status lw_speech_detector_push(lw_speech_detector *detector, const voi
  * @retval LW_DEVICE A kernel failed. Only lw_speech_detector_reset helps.
  * @note GPU statuses apply. */
 LW_API lw_status lw_speech_detector_pull(lw_speech_detector *detector, lw_speech_event *event);
-/** Ends the audio. Zeros complete the last row, as in the package. Speech that still lasts ends with
- * the audio. pull then gives the last events. Real-time safe.
+/** Ends the audio. Zeros complete the last row, as in the package. Speech that still lasts ends
+ * with the audio. pull then gives the last events. Real-time safe.
  * @retval LW_OK
  * @retval LW_INVALID_ARGUMENT detector is NULL.
  * @retval LW_WRONG_STATE It is finished already, or a kernel failed before. */
@@ -197,7 +196,8 @@ LW_API lw_status lw_speech_detector_save(const lw_speech_detector *detector, voi
  * @retval LW_OK
  * @retval LW_INVALID_ARGUMENT detector or bytes is NULL.
  * @retval LW_BAD_STATE As lw_stream_load, or of another output. The detector does not change.
- * @retval LW_DEVICE A kernel failed. Only lw_speech_detector_reset or lw_speech_detector_load helps.
+ * @retval LW_DEVICE A kernel failed. Only lw_speech_detector_reset or lw_speech_detector_load
+ *         helps.
  * @note GPU statuses apply. */
 LW_API lw_status lw_speech_detector_load(lw_speech_detector *detector, const void *bytes, size_t n);
 

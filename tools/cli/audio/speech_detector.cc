@@ -41,7 +41,7 @@ void SpeechFlags::add(CommandLine &app) {
         ->check(range(0.0, most_ms))
         ->value("MS")
         ->capture_default_str();
-    app.add_option("--max-speech-s", max_speech_s, "Longest segment in seconds; longer ones are cut (default: no limit)")
+    app.add_option("--max-speech-s", max_speech_s, "Longest segment in seconds. Longer ones are cut (default: no limit)")
         ->check(range(0.0, 1e8))
         ->value("SECONDS");
     app.add_option("--min-silence-at-max-ms", min_silence_at_max_ms,

@@ -11,6 +11,8 @@
 #include "tools/cli/output/standard_streams.h"
 #include "tools/cli/output/text.h"
 #include "tools/cli/process/interruption.h"
+#include <algorithm>
+#include <cmath>
 #include <csignal>
 #include <unistd.h>
 
@@ -97,8 +99,8 @@ private:
     Status take_row(const lw_speech_event &row) {
         const double p = static_cast<double>(row.probability);
         if (!(p >= 0 && p <= 1))
-            return Status::input(flags_.model.path + format(": gives %.6g at %.3f s, which is no probability of speech; "
-                                                            "it must lie between 0 and 1", p, seconds(row.start)));
+            return Status::input(flags_.model.path + format(": gives %.6g at %.3f s; a probability of speech lies "
+                                                            "between 0 and 1", p, seconds(row.start)));
         if (!flags_.probabilities.empty()) probabilities_.push_back(row.probability);
         if (flags_.scores)
             lines_.print({{"type", "row"}, {"t", rounded(seconds(row.end))}, {"probability", decimal(p)}});
