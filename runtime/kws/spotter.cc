@@ -2,12 +2,7 @@
 #include "runtime/kws/spotter.h"
 #include "formats/artifact/geometry.h"
 #include "formats/artifact/text.h"
-#include "runtime/core/model.h"
-#include "runtime/core/samples.h"
 #include "runtime/core/status.h"
-#include "runtime/stream/blocks.h"
-#include "runtime/stream/state.h"
-#include <cstring>
 #include <new>
 
 using namespace longwave;
@@ -40,8 +35,8 @@ uint32_t rows_of(double ms, const Setup &setup, uint32_t least) {
 }
 
 lw_status find_output(const lw_model &model, Setup &setup) {
-    const fb::Entry *stream = model.view.stream();
-    if (!stream) return fail(LW_NO_STREAM, {model.plan().name()->c_str(), " was compiled without a stream"});
+    const fb::Entry *stream;
+    if (lw_status status = find_stream(model, &stream)) return status;
     setup.decision = model.plan().decision();
     if (!setup.decision || !setup.decision->output())
         return fail(LW_NOT_FOUND, {model.plan().name()->c_str(), " has no decision settings"});
@@ -54,18 +49,15 @@ lw_status find_output(const lw_model &model, Setup &setup) {
         if (port.width() != setup.labels)
             return fail(LW_NOT_FOUND, {"output ", port.name()->c_str(), " has ", port.width(), " values for ",
                                        setup.labels, " labels"});
-        const fb::Input &input = *model.plan().inputs()->Get(stream->inputs()->Get(0)->input());
-        if (input.kind() != fb::InputKind::audio)
-            return fail(LW_NOT_FOUND, "the model does not listen to audio");
-        setup.sample_rate = input.sample_rate();
+        if (lw_status status = find_audio(model, *stream, &setup.sample_rate)) return status;
         setup.rows_per_ms =
-            static_cast<double>(input.sample_rate()) / 1000 * port.clock_num() / port.clock_den();
+            static_cast<double>(setup.sample_rate) / 1000 * port.clock_num() / port.clock_den();
         return LW_OK;
     }
     return fail(LW_NOT_FOUND, {"the stream has no output ", setup.decision->output()->c_str()});
 }
 
-lw_status read_settings(Setup &setup) {
+lw_status read_rule(Setup &setup) {
     const lw_spotter_options &o = setup.options;
     const fb::Decision &d = *setup.decision;
     if (!(o.threshold >= 0 && o.threshold <= 1)) return invalid("threshold is not in (0, 1]");
@@ -73,10 +65,6 @@ lw_status read_settings(Setup &setup) {
     if (!(o.smoothing_ms < 3.6e6f) || !(o.refractory_ms < 3.6e6f))
         return invalid("a time is not under an hour");
     if (o.min_count > 1000000) return invalid("min_count is more than 1000000");
-    const bool automatic = o.auto_gain != 0;
-    if (!(o.gain_db >= (automatic ? Gain::least_auto_db : Gain::least_db) &&
-          o.gain_db <= (automatic ? Gain::most_auto_db : Gain::most_db)))
-        return invalid(automatic ? "gain_db is not in -12 ... 30" : "gain_db is not in -60 ... 60");
     if (o.n_words > 0 && !o.words) return invalid("words is NULL");
     const float smoothing = o.smoothing_ms != 0 ? o.smoothing_ms : d.smoothing_ms(),
                 refractory = o.refractory_ms != 0 ? o.refractory_ms : d.refractory_ms();
@@ -85,7 +73,6 @@ lw_status read_settings(Setup &setup) {
     setup.settings.refractory = rows_of(double{refractory}, setup, 0);
     setup.settings.min_count = o.min_count ? o.min_count : d.min_count() ? d.min_count() : 1;
     setup.settings.release = o.release > 0 ? o.release : d.release();
-    setup.gain.build(setup.sample_rate, o.gain_db, automatic);
     return LW_OK;
 }
 
@@ -125,52 +112,15 @@ lw_status read(const lw_model *model, const lw_spotter_options *options, Setup *
     if (!options) return invalid("NULL; set the format of the samples: LW_S16 or LW_F32");
     if (lw_status status = read_options(options, &setup->options, "lw_spotter_options")) return status;
     if (lw_status status = find_output(*model, *setup)) return status;
-    if (lw_status status = read_format("lw_spotter_options", fb::InputKind::audio, &setup->options.format))
+    lw_spotter_options &o = setup->options;
+    if (lw_status status = read_settings({"lw_spotter_options", setup->sample_rate, o.block, o.gain_db, o.auto_gain},
+                                         &o.format, &setup->gain, &setup->stream))
         return status;
-    if (lw_status status = read_settings(*setup)) return status;
-    setup->stream.struct_size = sizeof setup->stream;
-    setup->stream.format = setup->options.format;
-    setup->stream.block = setup->options.block;
-    if (setup->gain.active() && format_fits(setup->options.format, fb::InputKind::audio)) setup->stream.format = LW_F32;
+    if (lw_status status = read_rule(*setup)) return status;
     lw_spotter measure{};
     setup->own_bytes = lay_out(*setup, nullptr, &measure);
     size_t alignment;
     return lw_stream_size(model, &setup->stream, &setup->stream_bytes, &alignment);
-}
-
-// Starts anew with a stream whose scores are no longer finite, but for the count of what came
-// before.
-void recover(lw_spotter &spotter) {
-    lw_stream_stats stats{};
-    stats.struct_size = sizeof stats;
-    lw_stream_get_stats(spotter.stream, &stats);
-    SpotterState &state = spotter.state;
-    state.before += stats.ticks;
-    state.blocks += stats.blocks;
-    state.non_finite += stats.non_finite;
-    state.non_finite_outputs += stats.non_finite_outputs;
-    ++state.resets;
-    clear(*spotter.stream);
-    spotter.decision.reset();
-    state.deaf = false;
-}
-
-// At most n samples with their gain, to the stream; *taken: how many. Not inlined: a spotter without
-// gain needs no stack for it, and microcontrollers have little.
-[[gnu::noinline]] lw_status push_amplified(lw_spotter &spotter, const uint8_t *from, size_t n, size_t *taken) {
-    constexpr size_t most = 64;
-    float plain[most], amplified[most];
-    GainState &state = spotter.state.gain;
-    const uint64_t step = spotter.gain.samples_of_step(state);
-    if (n > step) n = static_cast<size_t>(step);
-    if (n > most) n = most;
-    if (spotter.format == LW_F32) memcpy(plain, from, n * sizeof *plain); // the stream counts NaN
-    else convert({from, spotter.format, n, 1, 1}, reinterpret_cast<uint8_t *>(plain), sizeof *plain);
-    const float factor = spotter.gain.factor(state);
-    for (size_t i = 0; i < n; ++i) amplified[i] = plain[i] * factor;
-    if (lw_status status = lw_stream_push(spotter.stream, amplified, n, taken)) return status;
-    spotter.gain.heard(plain, *taken, state);
-    return LW_OK;
 }
 
 // Turns waiting rows into events while events fit; *last is what pull said last.
@@ -178,18 +128,15 @@ lw_status decide(lw_spotter &spotter, lw_status *last) {
     lw_stream_row out{};
     out.struct_size = sizeof out;
     SpotterState &state = spotter.state;
-    while (state.count < waiting_events && (*last = lw_stream_pull(spotter.stream, &out)) == LW_OK) {
-        if (out.index != spotter.output) continue;
-        uint64_t bad = 0;
-        state.deaf |=
-            count_non_finite(reinterpret_cast<const uint8_t *>(out.data), out.width, 1, 0, &bad) > 0;
+    const Heard &heard = spotter.listener.heard;
+    const uint64_t resets = heard.resets;
+    while (state.count < waiting_events && (*last = pull_row(spotter.listener, &out)) == LW_OK) {
         Detection detection;
-        if (state.deaf || !spotter.decision.row(out.data, &detection)) continue;
-        state.events[(state.head + state.count) % waiting_events] = {detection, state.before};
+        if (!spotter.decision.row(out.data, &detection)) continue;
+        state.events[(state.head + state.count) % waiting_events] = {detection, heard.before};
         ++state.count;
     }
-    if (*last == LW_AGAIN && state.deaf)
-        recover(spotter); // at the end of the audio there is nothing left to hear
+    if (heard.resets != resets) spotter.decision.reset();
     return *last == LW_OK || *last == LW_AGAIN || *last == LW_END ? LW_OK : *last;
 }
 
@@ -219,15 +166,16 @@ lw_status lw_spotter_init(const lw_model *model, const lw_spotter_options *optio
     lw_spotter *spotter = new (memory) lw_spotter{};
     spotter->model = model;
     lay_out(setup, static_cast<uint8_t *>(memory), spotter);
-    spotter->output = setup.output;
     spotter->clock_num = setup.port->clock_num();
     spotter->clock_den = setup.port->clock_den();
-    spotter->format = setup.options.format;
-    spotter->gain = setup.gain;
-    spotter->state.gain = setup.gain.begin();
+    Listener &listener = spotter->listener;
+    listener.output = setup.output;
+    listener.format = setup.options.format;
+    listener.gain = setup.gain;
+    begin(listener);
     if (lw_status status = fill_thresholds(*model, setup, spotter->decision.thresholds())) return status;
     if (lw_status status = lw_stream_init(model, &setup.stream, static_cast<uint8_t *>(memory) + setup.own_bytes,
-                                          setup.stream_bytes, &spotter->stream))
+                                          setup.stream_bytes, &listener.stream))
         return status;
     *out = spotter;
     return LW_OK;
@@ -254,7 +202,7 @@ void lw_spotter_destroy(lw_spotter *spotter) {
     if (!spotter) return;
     const lw_allocator allocator = spotter->model->allocator; // the stream may be the model's last user
     Block block{reinterpret_cast<uint8_t *>(spotter), spotter->owned_bytes};
-    lw_stream_destroy(spotter->stream);
+    lw_stream_destroy(spotter->listener.stream);
     if (block.size > 0) block.release(allocator);
 }
 
@@ -263,23 +211,12 @@ lw_status lw_spotter_push(lw_spotter *spotter, const void *samples, size_t n, si
     if (!taken) taken = &ignored;
     *taken = 0;
     if (!spotter) return fail(LW_INVALID_ARGUMENT, "spotter is NULL");
-    const uint8_t *from = static_cast<const uint8_t *>(samples);
-    lw_status last = LW_AGAIN;
-    do {
-        if (lw_status status = decide(*spotter, &last)) return status;
-        if (spotter->state.count == waiting_events) return LW_OK;
-        // Never across the end of a block: whether the stream must be reset is known before the
-        // next one begins.
-        const uint64_t to_block = ticks_to_block(*spotter->stream);
-        const size_t left = n - *taken, piece = left < to_block ? left : static_cast<size_t>(to_block);
-        size_t now = 0;
-        const uint8_t *at = from ? from + *taken * sample_bytes(spotter->format) : from;
-        const lw_status status = at && spotter->gain.active() ? push_amplified(*spotter, at, piece, &now)
-                                                              : lw_stream_push(spotter->stream, at, piece, &now);
-        if (status) return status;
-        *taken += now;
-    } while (*taken < n);
-    return decide(*spotter, &last);
+    return push_all(spotter->listener, samples, n, taken, [spotter](bool *full) {
+        lw_status last = LW_AGAIN;
+        const lw_status status = decide(*spotter, &last);
+        *full = spotter->state.count == waiting_events;
+        return status;
+    });
 }
 
 lw_status lw_spotter_pull(lw_spotter *spotter, lw_spotter_event *event) {
@@ -307,15 +244,15 @@ lw_status lw_spotter_pull(lw_spotter *spotter, lw_spotter_event *event) {
 
 lw_status lw_spotter_finish(lw_spotter *spotter) {
     if (!spotter) return fail(LW_INVALID_ARGUMENT, "spotter is NULL");
-    return lw_stream_finish(spotter->stream);
+    return lw_stream_finish(spotter->listener.stream);
 }
 
 lw_status lw_spotter_reset(lw_spotter *spotter) {
     if (!spotter) return fail(LW_INVALID_ARGUMENT, "spotter is NULL");
     spotter->decision.reset();
     spotter->state = SpotterState{};
-    spotter->state.gain = spotter->gain.begin();
-    return lw_stream_reset(spotter->stream);
+    begin(spotter->listener);
+    return lw_stream_reset(spotter->listener.stream);
 }
 
 lw_status lw_spotter_scores(const lw_spotter *spotter, const float **scores, uint32_t *n) {
@@ -332,20 +269,10 @@ float lw_spotter_threshold(const lw_spotter *spotter, uint32_t label) {
 }
 
 float lw_spotter_gain(const lw_spotter *spotter) {
-    return spotter ? spotter->gain.factor(spotter->state.gain) : 0;
+    return spotter ? spotter->listener.gain.factor(spotter->listener.heard.gain) : 0;
 }
 
 lw_status lw_spotter_get_stats(const lw_spotter *spotter, lw_stream_stats *stats) {
     if (!spotter) return fail(LW_INVALID_ARGUMENT, "spotter is NULL");
-    lw_stream_stats now{};
-    now.struct_size = sizeof now;
-    if (lw_status status = lw_stream_get_stats(spotter->stream, &now)) return status;
-    const SpotterState &past = spotter->state;
-    now.ticks += past.before;
-    now.blocks += past.blocks;
-    now.non_finite += past.non_finite;
-    now.non_finite_outputs += past.non_finite_outputs;
-    now.resets = past.resets;
-    return copy_sized(stats, now) ? LW_OK
-                                  : fail(LW_INVALID_ARGUMENT, "stats is NULL or its struct_size is not set");
+    return stats_of(spotter->listener, stats);
 }

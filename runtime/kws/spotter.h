@@ -3,13 +3,13 @@
 #pragma once
 #include "longwave/spotter.h"
 #include "runtime/kws/decision.h"
-#include "runtime/kws/gain.h"
+#include "runtime/listen/listener.h"
 
 namespace longwave::runtime {
 
 inline constexpr uint32_t waiting_events = 16;
 
-// What a spotter remembers besides its stream and its decision rule. It has no gaps, for it is
+// What a spotter remembers besides its listener and its decision rule. It has no gaps, for it is
 // saved as it is.
 struct SpotterState {
     struct Event {
@@ -17,23 +17,16 @@ struct SpotterState {
         uint64_t before; // ticks of the spotter before those of its stream
     } events[waiting_events];
     uint32_t head, count;
-    uint64_t deaf; // a score was not finite: the stream is to be reset
-    // Before the stream's last reset of this kind: ticks, and what was counted.
-    uint64_t before, blocks, non_finite, non_finite_outputs, resets;
-    GainState gain;
 };
-static_assert(sizeof(SpotterState) == 16 * 32 + 8 + 6 * 8 + 16);
+static_assert(sizeof(SpotterState) == 16 * 32 + 8);
 
 } // namespace longwave::runtime
 
 struct lw_spotter {
     const lw_model *model;
-    lw_stream *stream;
     uint64_t owned_bytes; // that lw_spotter_destroy releases; 0: the caller's memory
-    uint32_t output;
     uint64_t clock_num, clock_den;
-    lw_sample_format format; // of pushed samples
-    longwave::runtime::Gain gain;
+    longwave::runtime::Listener listener;
     longwave::runtime::Decision decision;
     longwave::runtime::SpotterState state;
 };

@@ -1,8 +1,6 @@
 // The state of a spotter: copy, save, load. Saved, all numbers little-endian:
 //
 //   SavedSpotter | arrays of the decision rule | checksum of both | the stream as lw_stream_save writes it
-#include "formats/artifact/hash.h"
-#include "runtime/core/model.h"
 #include "runtime/core/status.h"
 #include "runtime/kws/spotter.h"
 #include <cstring>
@@ -17,19 +15,12 @@ struct SavedSpotter {
     uint32_t labels, window;
     DecisionState decision;
     SpotterState state;
+    Heard heard;
 };
-static_assert(sizeof(SavedSpotter) == 16 + 24 + sizeof(SpotterState));
+static_assert(sizeof(SavedSpotter) == 16 + 24 + sizeof(SpotterState) + sizeof(Heard));
 constexpr uint64_t magic = 0x32544f505354574c; // "LWTSPOT2"
 
 lw_status bad_state(const char *what) { return fail(LW_BAD_STATE, {"saved spotter: ", what}); }
-
-uint64_t checksum(const uint8_t *bytes, uint64_t n) {
-    uint8_t digest[artifact::hash_bytes];
-    artifact::hash(bytes, n, digest);
-    uint64_t sum;
-    memcpy(&sum, digest, sizeof sum);
-    return sum;
-}
 
 // Bytes of the saved spotter before its checksum.
 uint64_t own_bytes(const lw_spotter &spotter) { return sizeof(SavedSpotter) + spotter.decision.array_bytes(); }
@@ -54,11 +45,12 @@ lw_status lw_spotter_copy(lw_spotter *to, const lw_spotter *from) {
     if (!to || !from) return fail(LW_INVALID_ARGUMENT, "a spotter is NULL");
     const DecisionSettings &rule = from->decision.settings();
     if (!same_rule(to->decision.settings(), rule.labels, rule.window)) return bad_state("of another smoothing_ms");
-    if (lw_status status = lw_stream_copy(to->stream, from->stream)) return status;
+    if (lw_status status = lw_stream_copy(to->listener.stream, from->listener.stream)) return status;
     if (to == from) return LW_OK;
     memcpy(to->decision.arrays(), from->decision.arrays(), from->decision.array_bytes());
     to->decision.state = from->decision.state;
     to->state = from->state;
+    to->listener.heard = from->listener.heard;
     return LW_OK;
 }
 
@@ -66,19 +58,19 @@ lw_status lw_spotter_save(const lw_spotter *spotter, void *bytes, size_t capacit
     if (!spotter || !n) return fail(LW_INVALID_ARGUMENT, "spotter or n is NULL");
     const uint64_t own = own_bytes(*spotter);
     size_t of_stream = 0;
-    if (lw_status status = lw_stream_save(spotter->stream, nullptr, 0, &of_stream)) return status;
+    if (lw_status status = lw_stream_save(spotter->listener.stream, nullptr, 0, &of_stream)) return status;
     *n = own + sizeof(uint64_t) + of_stream;
     if (!bytes) return LW_OK;
     if (capacity < *n)
         return fail(LW_TOO_SMALL, {"the state takes ", uint64_t{*n}, " bytes, given ", uint64_t{capacity}});
     const DecisionSettings &rule = spotter->decision.settings();
-    const SavedSpotter saved = {magic, rule.labels, rule.window, spotter->decision.state, spotter->state};
+    const SavedSpotter saved = {magic, rule.labels, rule.window, spotter->decision.state, spotter->state, spotter->listener.heard};
     uint8_t *to = static_cast<uint8_t *>(bytes);
     memcpy(to, &saved, sizeof saved);
     memcpy(to + sizeof saved, spotter->decision.arrays(), own - sizeof saved);
-    const uint64_t sum = checksum(to, own);
+    const uint64_t sum = saved_checksum(to, own);
     memcpy(to + own, &sum, sizeof sum);
-    return lw_stream_save(spotter->stream, to + own + sizeof sum, of_stream, &of_stream);
+    return lw_stream_save(spotter->listener.stream, to + own + sizeof sum, of_stream, &of_stream);
 }
 
 lw_status lw_spotter_load(lw_spotter *spotter, const void *bytes, size_t n) {
@@ -94,12 +86,13 @@ lw_status lw_spotter_load(lw_spotter *spotter, const void *bytes, size_t n) {
     uint64_t sum;
     if (n < own + sizeof sum) return bad_state("too short");
     memcpy(&sum, from + own, sizeof sum);
-    if (sum != checksum(from, own) || !labels_in_range(saved) ||
-        !spotter->gain.valid(saved.state.gain)) return bad_state("damaged");
+    if (sum != saved_checksum(from, own) || !labels_in_range(saved) ||
+        !spotter->listener.gain.valid(saved.heard.gain)) return bad_state("damaged");
     const uint64_t before_stream = own + sizeof sum;
-    if (lw_status status = lw_stream_load(spotter->stream, from + before_stream, n - before_stream)) return status;
+    if (lw_status status = lw_stream_load(spotter->listener.stream, from + before_stream, n - before_stream)) return status;
     memcpy(spotter->decision.arrays(), from + sizeof saved, own - sizeof saved);
     spotter->decision.state = saved.decision;
     spotter->state = saved.state;
+    spotter->listener.heard = saved.heard;
     return LW_OK;
 }

@@ -9,6 +9,7 @@
 #include "tests/fuzz/text_seeds.h"
 #include "tests/support/named_state.h"
 #include "tests/support/options.h"
+#include "tests/support/speech_options.h"
 #include "tests/support/tiny_gpu.h"
 #include "tests/support/tiny_model.h"
 #include <algorithm>
@@ -127,6 +128,35 @@ void states() {
             }
         lw_model_close(model);
     }
+}
+
+// States of the detector of speech_state, in speech, in a pause and after the end.
+void speech_states() {
+    const std::vector<uint8_t> bytes = test::speech_model(16000, 16).bytes();
+    lw_open_options open = LW_OPEN_OPTIONS_INIT;
+    open.allow_unsigned_code = 1;
+    lw_model *model = nullptr;
+    if (lw_model_open_memory(bytes.data(), bytes.size(), &open, &model) != LW_OK) exit(1);
+    const std::vector<float> loud(7000, 1), quiet(1000);
+    for (uint8_t pauses = 0; pauses < 4; pauses++)
+        for (uint8_t settings = 0; settings < 4; settings++) {
+            lw_speech_detector *detector = nullptr;
+            if (lw_speech_detector_create(model, &test::f32_speech, &detector) != LW_OK) exit(1);
+            for (uint8_t i = 0; i < pauses; i++) {
+                lw_speech_detector_push(detector, loud.data(), loud.size(), nullptr);
+                lw_speech_detector_push(detector, quiet.data(), quiet.size(), nullptr);
+            }
+            if (settings == 3) lw_speech_detector_finish(detector);
+            size_t n = 0;
+            lw_speech_detector_save(detector, nullptr, 0, &n);
+            std::vector<uint8_t> state(2 + n);
+            state[0] = static_cast<uint8_t>(1 | settings << 1 | (pauses & 1) << 3);
+            state[1] = 200;
+            lw_speech_detector_save(detector, state.data() + 2, n, &n);
+            put("speech_state/" + std::to_string(pauses) + std::to_string(settings), state);
+            lw_speech_detector_destroy(detector);
+        }
+    lw_model_close(model);
 }
 
 // ---- packages and graphs ----
@@ -446,6 +476,7 @@ int main(int argc, char **argv) {
     root = argv[1];
     artifacts();
     states();
+    speech_states();
     for (const auto &[name, bytes] : fuzz::text_seeds()) put(name, bytes);
     packages();
     graph_packages();

@@ -1,4 +1,4 @@
-// make_tiny_artifacts FOLDER: writes audio.lw, tokens.lw, spotter.lw (tiny_model.h) and text.lw
+// make_tiny_artifacts FOLDER: writes audio.lw, tokens.lw, spotter.lw, speech.lw (tiny_model.h) and text.lw
 // (tiny_text.h) there, for tests of whole programs.
 #include "tests/support/tiny_text.h"
 #include <cstdio>
@@ -11,6 +11,7 @@ int main(int argc, char **argv) {
     const std::pair<const char *, Draft> files[] = {{"/audio.lw", audio_model()},
                                                     {"/tokens.lw", token_model()},
                                                     {"/spotter.lw", spotter_model()},
+                                                    {"/speech.lw", speech_model()},
                                                     {"/text.lw", bigram_model(alphabet())}};
     for (const auto &[name, draft] : files) {
         const Status status = artifact::write_file_atomically(argv[1] + std::string(name), draft.bytes());

@@ -180,6 +180,23 @@ Draft spotter_model() {
     return draft;
 }
 
+Draft speech_model(uint32_t rate, uint32_t hop) {
+    Draft draft = empty_draft("tiny-speech");
+    add_input(draft, "audio", fb::InputKind::audio, rate);
+    set_weights(draft, {1, 0, 0, 0});
+    add_field(draft, "input", "audio", fb::StateKind::history, {hop, 1});
+    add_kernel(draft, scale, "first",
+               {arg(ArgKind::input, Elem::f32, {{1, 1}, {1, int32_t(hop)}}), arg(ArgKind::input, Elem::f32, {{1, 1}}),
+                arg(ArgKind::output, Elem::f32, {{1, 1}, {1, 1}})});
+    auto stream = entry(fb::EntryKind::stream, hop, 64);
+    stream->inputs.push_back(input_port(place(Space::state, 0), hop, 4));
+    stream->steps.push_back(
+        call("copy", 0, bindings(at(Space::state, 0), at(Space::weights, 0), at(Space::arena, 0))));
+    stream->outputs.push_back(output_port("speech", place(Space::arena, 0), 1, 1, 1, hop));
+    draft.plan.entries.push_back(std::move(stream));
+    return draft;
+}
+
 Draft failing_model() {
     Draft draft = empty_draft("tiny-failure");
     add_input(draft, "features", fb::InputKind::features);

@@ -54,6 +54,10 @@ Draft token_model();
 // smoothing 30 ms, min_count 2, release 0.5, refractory 100 ms, _silence_ ignored.
 Draft spotter_model();
 
+// Audio in blocks of `hop` ticks: the first sample of a block is the probability of speech of the
+// row that it brings.
+Draft speech_model(uint32_t rate = 16000, uint32_t hop = 512);
+
 // A stream of 2 ticks a block whose only output copies them and whose kernel fails when the first
 // is above 1000.
 Draft failing_model();

@@ -1,10 +1,13 @@
 // Compiled by web_page_test with the types of examples/web/package: what a TypeScript program may
 // write.
-import { decodeAudio, listenTo, listenToMicrophone, loadModel, Spotter, Writer, WritingWorker, type KeywordEvent } from "longwave-web";
+import { decodeAudio, listenTo, listenToMicrophone, loadModel, segmentsOf, SpeechDetector, Spotter, Writer, WritingWorker, type KeywordEvent } from "longwave-web";
 
 const model = await loadModel("kws.wasm", new URL("https://example.org/kws.weights"));
 const spotter = new Spotter(model, { threshold: 0.5 });
 const { events }: { events: KeywordEvent[] } = listenTo(spotter, await decodeAudio(new ArrayBuffer(8), spotter.sampleRate));
+const detector = new SpeechDetector(model, { minSilenceMs: 200 });
+for (const { type, start, end } of detector.push(new Float32Array(512))) if (type === "segment" && end !== undefined) detector.reset();
+const length: number = segmentsOf(detector, new Float32Array(512)).reduce((sum, { start, end }) => sum + end - start, detector.probability);
 const microphone = await listenToMicrophone(model, { onBlock: ({ scores, events: newest }) => newest.map((event) => `${event.word} ${scores[0]}`) });
 await microphone.stop();
 for (const part of new Writer(model).write("It was", { temperature: 0 })) if (part === events[0]?.word) break;

@@ -5,7 +5,7 @@
 
 Rows are within 1e-5 of the peak of those that the compiled file gives on this machine, as everywhere for vectors of another width
 (docs/numerics.md); a state that is saved here continues there. The modules of examples/web need nothing of the browser, are small, hear the words
-of the recording and write the text that `longwave generate` writes.
+and the segments of the recording and write the text that `longwave generate` writes.
 """
 import gzip
 import json
@@ -75,7 +75,7 @@ def check_refusals(program, name):
 
 
 def make_page(program, build, out):
-    run("make", "-s", "-C", ROOT / "examples/web", f"OUT={out}", f"LONGWAVE={program.longwave}", f"RUNTIME={program.runtime}", f"COMPILE_FLAGS=--cache {program.cache}")
+    run("make", "-s", "-C", ROOT / "examples/web", f"OUT={out}", f"LONGWAVE={program.longwave}", f"RUNTIME={program.runtime}", f"COMPILE_FLAGS=--cache {program.cache}", "all", "speech")
     return out / "models"
 
 
@@ -92,6 +92,19 @@ def check_words(models, expected):
     heard = json.loads(run(PYTHON, ROOT / "tests/web/spotter_page.py", models, input=samples.hex()))
     assert [tuple(event) for event in heard["events"]] == expected, (heard["events"], expected)
     print(f"kws.wasm: {sizes[0]} bytes, {sizes[1]} gzipped; {len(expected)} words as on this machine")
+
+
+def check_speech(program, models):
+    loaded = program.folder / "energy.lw"
+    run(program.longwave, "compile", ROOT / "examples/vad/energy", "-o", loaded, "--target", "host", "--stream", "--cache", program.cache)
+    lines = [json.loads(line) for line in run(program.longwave, "vad", loaded, RECORDING, "--json").splitlines()]
+    expected = [[line["start_sample"], line["end_sample"]] for line in lines if line["type"] == "segment"]
+    with wave.open(str(RECORDING)) as sound:
+        samples = sound.readframes(sound.getnframes())
+    heard = json.loads(run(PYTHON, ROOT / "tests/web/detector_page.py", models, input=samples.hex()))
+    assert heard == {"hop": 512, "segments": expected}, (heard, expected)
+    sizes = sizes_of(models / "speech.wasm")
+    print(f"speech.wasm: {sizes[0]} bytes, {sizes[1]} gzipped; {len(expected)} segments as on this machine")
 
 
 def check_text(program, models):
@@ -118,6 +131,7 @@ def main():
         check_refusals(program, "kws")
         models = make_page(program, build, folder / "page")
         check_words(models, words_of_file(program, build, loaded))
+        check_speech(program, models)
         check_text(program, models)
 
 

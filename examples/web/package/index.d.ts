@@ -46,6 +46,54 @@ export class Spotter {
 /** Hears a complete recording at the spotter's rate. `scores` has one row of labels per block. */
 export function listenTo(spotter: Spotter, samples: Float32Array): { events: KeywordEvent[]; scores: Float32Array };
 
+/** Settings of a speech detector: those of Silero's get_speech_timestamps. */
+export interface SpeechOptions {
+  /** Speech is at or above it. Default 0.5. */
+  threshold?: number;
+  /** Silence is below it. Default: threshold - 0.15, at least 0.01. */
+  negativeThreshold?: number;
+  /** Segments must be longer. Default 250. */
+  minSpeechMs?: number;
+  /** Pauses that end a segment. Default 100. */
+  minSilenceMs?: number;
+  /** Added before and after. Default 30. */
+  speechPadMs?: number;
+  /** Longer segments are cut. Default: no limit. */
+  maxSpeechSeconds?: number;
+}
+
+/** Found speech. `start` and `end` of a segment are final. */
+export interface SpeechEvent {
+  /** "began" is provisional: "start" or "dropped" follows. */
+  type: "began" | "dropped" | "start" | "segment";
+  /** Seconds. */
+  start: number;
+  /** Seconds. Of "dropped" and "segment". */
+  end?: number;
+  /** Seconds of audio that were needed to know it. */
+  time: number;
+}
+
+/** Segments of speech in audio. Works in pages, workers and audio worklets. */
+export class SpeechDetector {
+  constructor(model: Model, options?: SpeechOptions);
+  /** Samples per second that `push` expects. */
+  readonly sampleRate: number;
+  /** Samples per probability. */
+  readonly hop: number;
+  /** The newest probability of speech. */
+  readonly probability: number;
+  /** Hears any number of samples, -1 to 1. */
+  push(samples: Float32Array): SpeechEvent[];
+  /** Ends the audio. */
+  finish(): SpeechEvent[];
+  /** Forgets everything that was heard. */
+  reset(): void;
+}
+
+/** The segments of a complete recording at the detector's rate, in seconds. */
+export function segmentsOf(detector: SpeechDetector, samples: Float32Array): { start: number; end: number }[];
+
 export interface ListenOptions extends SpotterOptions {
   /** After each block: the score of each label, and the events. */
   onBlock?: (block: { scores: Float32Array; events: KeywordEvent[] }) => void;

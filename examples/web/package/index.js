@@ -1,5 +1,6 @@
 export { loadModel } from "./load.js";
 export { Spotter, listenTo } from "./spotter.js";
+export { SpeechDetector, segmentsOf } from "./speech-detector.js";
 export { decodeAudio, listenToMicrophone } from "./microphone.js";
 export { Writer } from "./writer.js";
 export { WritingWorker } from "./write.js";

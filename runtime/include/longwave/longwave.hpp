@@ -1,6 +1,6 @@
 /** @file
  * Longwave for C++17: objects that close what they open. Header only, over longwave.h, spotter.h,
- * generator.h and resampler.h. Link the C library.
+ * speech_detector.h, generator.h and resampler.h. Link the C library.
  *
  *   @code
  *   longwave::Model model = longwave::Model::open("kws.lw", options);
@@ -15,7 +15,7 @@
  *   documents. Without exceptions (-fno-exceptions) only the second form exists.
  *
  * Ownership
- *   Objects can be moved but not copied. A stream, spotter or generator keeps its model, which may
+ *   Objects can be moved but not copied. A stream, spotter, speech detector or generator keeps its model, which may
  *   go first. A device (lw_open_options.device) must outlive the model and all its objects. A
  *   moved-from or default-constructed object is empty: it converts to false, and operations return
  *   LW_INVALID_ARGUMENT.
@@ -29,6 +29,7 @@
 #include "longwave/generator.h"
 #include "longwave/longwave.h"
 #include "longwave/resampler.h"
+#include "longwave/speech_detector.h"
 #include "longwave/spotter.h"
 #include <cstddef>
 #include <cstdint>
@@ -366,6 +367,82 @@ public:
 
 private:
     detail::Handle<lw_spotter, lw_spotter_destroy> handle_;
+    lw_sample_format format_ = LW_F32;
+};
+
+/** Segments of speech in audio. Belongs to one thread at a time. */
+class SpeechDetector {
+public:
+    SpeechDetector() = default;
+
+    /** lw_speech_detector_create. */
+    [[nodiscard]] static lw_status try_create(const Model &model, const lw_speech_detector_options *options,
+                                              SpeechDetector &out) noexcept {
+        lw_speech_detector *detector = nullptr;
+        const lw_status status = lw_speech_detector_create(model.get(), options, &detector);
+        if (status != LW_OK) return status;
+        out.handle_ = detail::Handle<lw_speech_detector, lw_speech_detector_destroy>(detector);
+        out.format_ = options->format;
+        return LW_OK;
+    }
+    /** lw_speech_detector_push: float or int16_t samples, as the detector was created for.
+     * LW_INVALID_ARGUMENT: samples of another type. `taken` may be null. */
+    template <class T>
+    [[nodiscard]] lw_status try_push(const T *samples, size_t n, size_t *taken = nullptr) noexcept {
+        if (taken) *taken = 0;
+        if (!get() || detail::format_of<T>::value == format_)
+            return lw_speech_detector_push(get(), samples, n, taken);
+        return detail::wrong_type();
+    }
+    /** lw_speech_detector_pull. LW_AGAIN: no event waits. LW_END: none is left. */
+    [[nodiscard]] lw_status try_pull(lw_speech_event &event) noexcept {
+        event = make<lw_speech_event>();
+        return lw_speech_detector_pull(get(), &event);
+    }
+    [[nodiscard]] lw_status try_finish() noexcept { return lw_speech_detector_finish(get()); }
+    [[nodiscard]] lw_status try_reset() noexcept { return lw_speech_detector_reset(get()); }
+    /** lw_speech_detector_copy: continues as `from` would. */
+    [[nodiscard]] lw_status try_copy(const SpeechDetector &from) noexcept {
+        return lw_speech_detector_copy(get(), from.get());
+    }
+    [[nodiscard]] lw_status try_save(void *bytes, size_t capacity, size_t &n) const noexcept {
+        return lw_speech_detector_save(get(), bytes, capacity, &n);
+    }
+    [[nodiscard]] lw_status try_load(const void *bytes, size_t n) noexcept {
+        return lw_speech_detector_load(get(), bytes, n);
+    }
+
+#ifdef __cpp_exceptions
+    /** With the default settings, for samples of this format. */
+    SpeechDetector(const Model &model, lw_sample_format format) {
+        lw_speech_detector_options options = make<lw_speech_detector_options>();
+        options.format = format;
+        detail::check(try_create(model, &options, *this));
+    }
+    SpeechDetector(const Model &model, const lw_speech_detector_options &options) {
+        detail::check(try_create(model, &options, *this));
+    }
+    /** Returns the samples taken: fewer than n while 25 events or more wait. Then pull, and push
+     * the rest. */
+    template <class T> size_t push(const T *samples, size_t n) {
+        size_t taken = 0;
+        detail::check(try_push(samples, n, &taken));
+        return taken;
+    }
+    /** The next event; empty when none waits or, after finish, none is left. */
+    std::optional<lw_speech_event> pull() { return detail::pull<lw_speech_event>(*this); }
+    void finish() { detail::check(try_finish()); }
+    void reset() { detail::check(try_reset()); }
+    void copy(const SpeechDetector &from) { detail::check(try_copy(from)); }
+    std::vector<uint8_t> save() const { return detail::save(*this); }
+    void load(const std::vector<uint8_t> &bytes) { detail::check(try_load(bytes.data(), bytes.size())); }
+#endif
+
+    lw_speech_detector *get() const noexcept { return handle_.get(); }
+    explicit operator bool() const noexcept { return get() != nullptr; }
+
+private:
+    detail::Handle<lw_speech_detector, lw_speech_detector_destroy> handle_;
     lw_sample_format format_ = LW_F32;
 };
 

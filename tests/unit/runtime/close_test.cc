@@ -5,6 +5,7 @@
 #include "tests/support/meter.h"
 #include "tests/support/options.h"
 #include "tests/support/session.h"
+#include "tests/support/speech_options.h"
 #include "tests/support/spotter_options.h"
 #include "tests/support/tiny_text.h"
 #include <doctest/doctest.h>
@@ -92,6 +93,24 @@ TEST_CASE("close: streams and spotters in the caller's memory keep their model t
     CHECK(opened.meter.now > 0);
     CHECK(lw_stream_push(stream, x.data(), 1, nullptr) == LW_OK);
     lw_stream_destroy(stream);
+    CHECK(opened.meter.now == 0);
+}
+
+TEST_CASE("close: a speech detector keeps its model") {
+    Metered opened(speech_model(1000, 10));
+    size_t size = 0, alignment = 0;
+    REQUIRE(lw_speech_detector_size(opened.model, &f32_speech, &size, &alignment) == LW_OK);
+    Memory in_place(size);
+    lw_speech_detector *first = nullptr, *second = nullptr;
+    REQUIRE(lw_speech_detector_init(opened.model, &f32_speech, in_place.at, size, &first) == LW_OK);
+    REQUIRE(lw_speech_detector_create(opened.model, &f32_speech, &second) == LW_OK);
+    lw_model_close(opened.model);
+    const std::vector<float> x = noise(200);
+    CHECK(lw_speech_detector_push(first, x.data(), x.size(), nullptr) == LW_OK);
+    lw_speech_detector_destroy(first);
+    CHECK(opened.meter.now > 0);
+    CHECK(lw_speech_detector_push(second, x.data(), x.size(), nullptr) == LW_OK);
+    lw_speech_detector_destroy(second);
     CHECK(opened.meter.now == 0);
 }
 

@@ -1,5 +1,5 @@
 // longwave/longwave.hpp as a user compiles it: C++17, strict warnings, with and without exceptions.
-// cpp_header_test builds it and runs it in the folder of audio.lw, spotter.lw and text.lw
+// cpp_header_test builds it and runs it in the folder of audio.lw, spotter.lw, speech.lw and text.lw
 // (tests/support/make_tiny_artifacts.cc).
 #include "longwave/longwave.hpp"
 #include <cstdio>
@@ -142,6 +142,37 @@ void spotting() {
     CHECK(moved.try_pull(event) == LW_END);
 }
 
+// The first sample of each 512 is the probability.
+void detecting() {
+    longwave::SpeechDetector detector, other;
+    lw_speech_detector_options options = longwave::make<lw_speech_detector_options>();
+    options.format = LW_F32;
+    {
+        const longwave::Model model = opened("speech.lw");
+        CHECK(longwave::SpeechDetector::try_create(model, nullptr, detector) == LW_INVALID_ARGUMENT);
+        CHECK(longwave::SpeechDetector::try_create(model, &options, detector) == LW_OK);
+        CHECK(longwave::SpeechDetector::try_create(model, &options, other) == LW_OK);
+    }
+    std::vector<float> x(512 * 30);
+    for (size_t row = 10; row < 30; ++row) x[row * 512] = 1;
+    const int16_t wrong[1] = {};
+    CHECK(detector.try_push(wrong, 1) == LW_INVALID_ARGUMENT);
+    CHECK(detector.try_push(x.data(), x.size()) == LW_OK);
+    uint8_t state[1 << 16];
+    size_t n = 0;
+    CHECK(detector.try_save(state, sizeof state, n) == LW_OK);
+    CHECK(other.try_load(state, n) == LW_OK);
+    lw_speech_event event;
+    CHECK(other.try_pull(event) == LW_OK && event.kind == LW_SPEECH_BEGAN);
+    CHECK(other.try_copy(detector) == LW_OK && other.try_reset() == LW_OK);
+    longwave::SpeechDetector moved(std::move(detector));
+    CHECK(moved && !detector);
+    CHECK(moved.try_finish() == LW_OK);
+    while (moved.try_pull(event) == LW_OK) {
+    }
+    CHECK(event.kind == LW_SPEECH_END || moved.try_pull(event) == LW_END);
+}
+
 void generating() {
     longwave::Generator generator;
     CHECK(longwave::Generator::try_create(opened("text.lw"), nullptr, generator) == LW_OK);
@@ -203,6 +234,15 @@ void exceptions() {
     options.format = LW_F32;
     options.block = 1000;
     CHECK(thrown([&] { longwave::Stream none(model, options); }) == LW_NOT_FOUND);
+    longwave::SpeechDetector detector(longwave::Model::open("speech.lw", trusting()), LW_F32);
+    const std::vector<float> loud(20000, 1);
+    CHECK(detector.push(loud.data(), loud.size()) == loud.size());
+    longwave::SpeechDetector continued(longwave::Model::open("speech.lw", trusting()), LW_F32);
+    continued.load(detector.save());
+    continued.finish();
+    lw_speech_event end = longwave::make<lw_speech_event>();
+    while (const std::optional<lw_speech_event> event = continued.pull()) end = *event;
+    CHECK(end.kind == LW_SPEECH_END && end.start == 0 && end.end == 20000);
     longwave::Generator generator(longwave::Model::open("text.lw", trusting()));
     generator.prompt({1, 2, 3});
     const std::vector<uint8_t> bytes = generator.save();
@@ -220,6 +260,7 @@ int main() {
     lifetimes();
     resampling();
     spotting();
+    detecting();
     generating();
 #ifdef __cpp_exceptions
     exceptions();

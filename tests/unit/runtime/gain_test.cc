@@ -1,5 +1,5 @@
 // The arithmetic of gain: how far, how fast, and at what it stays.
-#include "runtime/kws/gain.h"
+#include "runtime/listen/gain.h"
 #include <cmath>
 #include <doctest/doctest.h>
 #include <limits>

@@ -6,6 +6,7 @@
 #include "tests/support/meter.h"
 #include "tests/support/options.h"
 #include "tests/support/session.h"
+#include "tests/support/speech_options.h"
 #include "tests/support/spotter_options.h"
 #include "tests/support/tiny_family.h"
 #include <cstdlib>
@@ -62,6 +63,7 @@ void use(const lw_model *model) {
     lw_stream *stream = nullptr;
     lw_runner *runner = nullptr;
     lw_spotter *spotter = nullptr;
+    lw_speech_detector *detector = nullptr;
     CHECK(fine(lw_stream_create(model, plain_stream(model), &stream)));
     lw_stream_destroy(stream);
     CHECK(fine(lw_runner_create(model, &f32_runner, &runner)));
@@ -69,13 +71,16 @@ void use(const lw_model *model) {
     const lw_status status = lw_spotter_create(model, &f32_spotter, &spotter);
     CHECK((fine(status) || status == LW_NOT_FOUND));
     lw_spotter_destroy(spotter);
+    const lw_status detects = lw_speech_detector_create(model, &f32_speech, &detector);
+    CHECK((fine(detects) || detects == LW_NOT_FOUND));
+    lw_speech_detector_destroy(detector);
     CHECK(fine(lw_model_verify(model, nullptr)));
 }
 
 } // namespace
 
 TEST_CASE("memory: under any limit no more than the limit is ever taken, by open or by what it makes") {
-    for (const Draft &draft : {audio_model(), token_model(), spotter_model(), tiles_model(),
+    for (const Draft &draft : {audio_model(), token_model(), spotter_model(), speech_model(), tiles_model(),
                                blocks_model({{16, 1, 48}, {16, 48}})}) {
         const std::vector<uint8_t> bytes = draft.bytes();
         Meter free_meter;

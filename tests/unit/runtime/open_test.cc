@@ -166,6 +166,7 @@ TEST_CASE("open: a signature counts when the caller's check says so") {
     options.allow_unsigned_code = 0;
     CHECK(open(bytes, options) == LW_UNSIGNED_CODE); // nobody to check it
     options.signature_context = &asked;
+    options.check_compares_key = 1;
     options.check_signature = [](void *context, const uint8_t *k, const uint8_t *root,
                                  const uint8_t *signature) {
         Asked &a = *static_cast<Asked *>(context);

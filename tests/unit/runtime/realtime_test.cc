@@ -3,10 +3,12 @@
 #include "longwave/generator.h"
 #include "longwave/longwave.h"
 #include "longwave/resampler.h"
+#include "longwave/speech_detector.h"
 #include "longwave/spotter.h"
 #include "tests/support/faults.h"
 #include "tests/support/options.h"
 #include "tests/support/session.h"
+#include "tests/support/speech_options.h"
 #include "tests/support/spotter_options.h"
 #include "tests/support/system_calls.h"
 #include "tests/support/tiny_family.h"
@@ -158,28 +160,60 @@ struct InPlace {
     const std::vector<float> x = noise(700);
 };
 
+// Speech in a detector: events, states, ends and refusals. Events seen, or -1.
+long work_on_speech(lw_speech_detector *detector, const float *x, size_t n, void *saved, size_t capacity) {
+    long seen = 0;
+    lw_speech_event event = LW_SPEECH_EVENT_INIT;
+    for (size_t i = 0; i < 5000; ++i) {
+        for (size_t at = 0, taken = 0; at < n; at += taken) {
+            if (lw_speech_detector_push(detector, x + at, n - at, &taken) != LW_OK) return -1;
+            while (lw_speech_detector_pull(detector, &event) == LW_OK) ++seen;
+        }
+        if (i % 50 != 0) continue;
+        size_t bytes = 0;
+        if (lw_speech_detector_save(detector, saved, capacity, &bytes) != LW_OK ||
+            lw_speech_detector_load(detector, saved, bytes) != LW_OK ||
+            lw_speech_detector_copy(detector, detector) != LW_OK || lw_speech_detector_finish(detector) != LW_OK)
+            return -1;
+        while (lw_speech_detector_pull(detector, &event) == LW_OK) ++seen;
+        if (lw_speech_detector_push(detector, x, 1, nullptr) != LW_WRONG_STATE ||
+            lw_speech_detector_reset(detector) != LW_OK)
+            return -1;
+    }
+    return seen;
+}
+
 // What they work on.
 struct Subjects {
     Subjects() {
         REQUIRE(lw_spotter_create(words, &f32_spotter, &spotter) == LW_OK);
+        lw_speech_detector_options options = f32_speech;
+        options.min_speech_ms = options.min_silence_ms = 1;
+        options.rows = options.auto_gain = 1;
+        REQUIRE(lw_speech_detector_create(speech, &options, &detector) == LW_OK);
         for (size_t i = 0; i < 4; ++i) streams[i] = family_streams[i];
     }
-    ~Subjects() { lw_spotter_destroy(spotter); }
+    ~Subjects() {
+        lw_spotter_destroy(spotter);
+        lw_speech_detector_destroy(detector);
+    }
     Subjects(const Subjects &) = delete;
     long work_on_all() {
+        if (work_on_speech(detector, x.data(), x.size(), saved.data(), saved.size()) <= 0) return -1;
         return work(stream, other, spotter, x.data(), x.size(), saved.data(), saved.size());
     }
     long work_on_family() {
         return work_of_family(streams, 4, x.data(), x.size(), saved.data(), saved.size());
     }
 
-    const Model model{audio_model()}, words{spotter_model()},
+    const Model model{audio_model()}, words{spotter_model()}, speech{speech_model(1000, 4)},
         family{blocks_model({{4, 1, 16, 48}, {4, 16, 48}})};
     Stream stream{model}, other{model},
         family_streams[4] = {Stream(family, LW_F32, 300, 0), Stream(family, LW_F32, 300, 1),
                              Stream(family, LW_F32, 300, 2), Stream(family, LW_F32, 300, 3)};
     lw_stream *streams[4] = {};
     lw_spotter *spotter = nullptr;
+    lw_speech_detector *detector = nullptr;
     const std::vector<float> x = noise(64);
     std::vector<uint8_t> saved = std::vector<uint8_t>(1 << 16);
 };

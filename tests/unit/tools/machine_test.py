@@ -151,7 +151,7 @@ class Machine(Cli):
 
     def test_a_sequence_longer_than_a_kernel_can_address_says_so(self):
         keywords = Path(__file__).resolve().parents[3] / "examples/kws/model"  # its first kernel looks back behind the first sample
-        self.refused(USAGE, ["--length", "16777216", "front_end", "pass a smaller --length"], "compile", keywords, "-o", self.scratch / "x.lw", "--target", "host",
+        self.refused(USAGE, ["--length", "16777216", "input audio", "pass at most --length 16776896"], "compile", keywords, "-o", self.scratch / "x.lw", "--target", "host",
                      "--length", "16777216")
 
     def test_without_home_there_is_no_kernel_cache_and_that_is_told_once(self):

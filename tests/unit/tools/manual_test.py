@@ -103,7 +103,7 @@ class Manual(unittest.TestCase):
         self.assertEqual(complete("longwave", "compile", "--weights", "="), ["float32", "bf16", "int8", "int4"])
         self.assertEqual(complete("longwave", "compile", "--target", "host,vulkan-3"), ["host,vulkan-32k"])
         self.assertEqual(complete("longwave", "run", "--device", ""), ["cpu", "vulkan", "auto"])
-        self.assertEqual(complete("longwave", "listen", "--format", "s"), ["s16le", "s24le", "s32le"])
+        self.assertEqual(complete("longwave", "listen", "--format", "s"), ["s16le", "s24le", "s24_32le", "s32le"])
         self.assertEqual(complete("longwave", "compile", "m"), ["model folder"])
         self.assertEqual(sorted(complete("longwave", "verify", "")), ["kws.lw", "model folder"])
         self.assertEqual(complete("longwave", "listen", "kws.lw", "a"), ["a sound.wav"])

@@ -5,12 +5,15 @@ Each answer is one line, names the next step, and has the exit code of its kind.
 """
 import array
 import os
+import pathlib
 import pty
 import shutil
 import subprocess
 
 from cli_support import BAD_INPUT, DEVICE, LONGWAVE, OK, USAGE, Cli, main, noise, wav
 from text_package import language_model
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 
 # What is typed, the exit code, what the answer must say. {names} are files of the test.
 MISTAKES = [
@@ -83,6 +86,21 @@ MISTAKES = [
     ("listen {model} {speech} --microphone default", USAGE, "leave one of them out"),
     ("listen {model} {speech} --threshold 2", USAGE, "at most 1"),
     ("listen {model} {speech} --format mp3", USAGE, "expected auto"),
+    ("vad {model} {speech}", USAGE, "use `longwave listen {model} FILE.wav`"),
+    ("vad {text} {speech}", USAGE, "use `longwave generate {text} -p TEXT`"),
+    ("vad {filter} {speech}", USAGE, "use `longwave run {filter} --input audio=@FILE.wav`"),
+    ("listen {energy} {speech}", USAGE, "use `longwave vad {energy} FILE.wav`"),
+    ("vad {energy} {slow}", BAD_INPUT, "--resample"),
+    ("vad {energy} {stereo}", BAD_INPUT, "--channel"),
+    ("vad {energy} {speech} --threshold 2", USAGE, "0.001 to 1"),
+    ("vad {energy} {speech} --negative-threshold 0.6", USAGE, "--negative-threshold is above --threshold"),
+    ("vad {energy} {speech} --max-speech-s 0.1", USAGE, "room for two rows and the padding"),
+    ("vad {energy} {speech} --pad-ms 3600000", USAGE, "--pad-ms"),
+    ("vad {energy} {speech} --probability voice", USAGE, "the model has speech"),
+    ("vad {energy} {speech} --gain loud", USAGE, "expected decibels"),
+    ("vad {energy} {speech} --table --json", USAGE, "leave one of them out"),
+    ("vad {energy} {speech} --labels {speech}", USAGE, "name another file"),
+    ("vad {energy} {speech} --probabilities {energy}", USAGE, "name another file"),
     ("eval {model}", USAGE, "pass --clips DIR"),
     ("eval {text} --clips {package}", USAGE, "use `longwave generate {text} -p TEXT`"),
     # ---- generate, score
@@ -122,6 +140,7 @@ class Mistakes(Cli):
                                     ("features", features_model(), ["--no-stream"])):
             cls.names[name] = cls.compiled(cls.write_package(f"{name}_model", *source), name, *flags)
         cls.names["streaming"] = cls.compiled(cls.package, "streaming", "--stream", "--no-whole")
+        cls.names["energy"] = cls.compiled(ROOT / "examples/vad/energy", "energy", "--stream")
         cls.names["checkpoint"] = cls.package / "weights.safetensors"
         for name, data in (("second", wav(noise(1))), ("slow", wav(noise(1), 8000)), ("stereo", wav(noise(1), channels=2))):
             cls.names[name] = cls.scratch / f"{name}.wav"

@@ -1,5 +1,7 @@
 #include "tools/cli/audio/spotter.h"
+#include "tools/cli/audio/gain_flag.h"
 #include "tools/cli/model/status.h"
+#include "tools/cli/output/json_lines.h"
 #include <algorithm>
 #include <cmath>
 
@@ -36,17 +38,6 @@ Status add_threshold(const Model &model, const std::string &text, Options &out) 
     return {};
 }
 
-Status read_gain(const std::string &text, lw_spotter_options &options) {
-    if (text.empty()) return {};
-    options.auto_gain = text == "auto";
-    if (options.auto_gain) return {};
-    char *end = nullptr;
-    options.gain_db = std::strtof(text.c_str(), &end);
-    if (*end || !(options.gain_db >= -60 && options.gain_db <= 60))
-        return Status::usage("--gain " + text + ": expected decibels from -60 to 60, or `auto`");
-    return {};
-}
-
 Status read_flags(const Model &model, const DecisionFlags &flags, Options &out) {
     const auto time = [](const std::optional<float> &ms) { return !ms ? 0.0f : *ms > 0 ? *ms : -1.0f; };
     out.options.struct_size = sizeof out.options;
@@ -55,16 +46,15 @@ Status read_flags(const Model &model, const DecisionFlags &flags, Options &out) 
     out.options.refractory_ms = time(flags.refractory_ms);
     out.options.release = flags.release.value_or(0);
     out.options.min_count = flags.min_count.value_or(0);
-    LW_TRY(read_gain(flags.gain, out.options));
+    LW_ASSIGN(const GainSetting gain, read_gain(flags.gain));
+    out.options.gain_db = gain.db;
+    out.options.auto_gain = gain.automatic;
     for (const auto &text : flags.thresholds) LW_TRY(add_threshold(model, text, out));
     for (size_t i = 0; i < out.words.size(); i++) out.words[i].word = out.names[i].c_str();
     out.options.words = out.words.data();
     out.options.n_words = out.words.size();
     return {};
 }
-
-// Rounds a float to six digits: 0.88 instead of 0.8799999952.
-double decimal(float value) { return std::round(static_cast<double>(value) * 1e6) / 1e6; }
 
 } // namespace
 

@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <longwave/speech_detector.h>
 #include <longwave/spotter.h>
 #include <memory>
 
@@ -139,6 +140,9 @@ Status measure(const Constants &constants, StaticSizes &sizes) {
     spotter.struct_size = sizeof spotter;
     spotter.format = LW_S16;
     if (lw_spotter_size(opened, &spotter, &size, &alignment) == LW_OK) sizes.spotter = size;
+    lw_speech_detector_options detector = LW_SPEECH_DETECTOR_OPTIONS_INIT;
+    detector.format = LW_S16;
+    if (lw_speech_detector_size(opened, &detector, &size, &alignment) == LW_OK) sizes.speech_detector = size;
     lw_model_close(opened);
     return {};
 }
@@ -195,6 +199,7 @@ Status StaticLibrary::write(const std::vector<uint8_t> &artifact, nlohmann::orde
     report["static"] = {{"target", target_},         {"header", header_path()},         {"symbol", static_symbol(name)},
                         {"code_bytes", sizes_.code}, {"constant_bytes", sizes_.constants}, {"model_bytes", sizes_.model},
                         {"stream_bytes", sizes_.stream}, {"spotter_bytes", sizes_.spotter}};
+    if (sizes_.speech_detector > 0) report["static"]["speech_detector_bytes"] = sizes_.speech_detector;
     if (sizes_.stack > 0) report["static"]["stack_bytes"] = sizes_.stack;
     if (sizes_.weights > 0) report["static"].update({{"weights", weights_path()}, {"weights_bytes", sizes_.weights}});
     return {};

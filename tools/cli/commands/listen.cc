@@ -1,49 +1,25 @@
 // longwave listen: keywords in audio from a pipe or a file, as JSON lines.
-#include "formats/audio/audio.h"
-#include "tools/cli/audio/audio_flags.h"
+#include "tools/cli/audio/gain_flag.h"
+#include "tools/cli/audio/live_audio.h"
 #include "tools/cli/audio/score_panel.h"
 #include "tools/cli/audio/spotter.h"
 #include "tools/cli/commands/command.h"
 #include "tools/cli/files/output_file.h"
-#include "tools/cli/microphone/microphone.h"
 #include "tools/cli/model/artifact_file.h"
 #include "tools/cli/model/device.h"
 #include "tools/cli/model/right_command.h"
-#include "tools/cli/output/json_line.h"
+#include "tools/cli/output/json_lines.h"
 #include "tools/cli/output/printable.h"
 #include "tools/cli/output/standard_streams.h"
 #include "tools/cli/output/text.h"
 #include "tools/cli/process/interruption.h"
-#include "tools/cli/text/text_output.h"
 #include "tools/cli/trace/trace.h"
 #include <algorithm>
-#include <cmath>
 #include <csignal>
 #include <cstdio>
-#include <thread>
 
 namespace longwave::cli {
 namespace {
-
-// Writes one object per line at once, because another program reads the pipe.
-class Lines {
-public:
-    void print(const nlohmann::ordered_json &line) { out_.write(json_line(line) + "\n"); }
-    bool read() const { return out_.read(); }
-    Status status() const { return out_.status(); }
-
-private:
-    TextOutput out_;
-};
-
-// Whole numbers are printed without a decimal point.
-nlohmann::ordered_json number(double value) {
-    return value == std::floor(value) && std::fabs(value) < 1e9
-               ? nlohmann::ordered_json(static_cast<int64_t>(value))
-               : nlohmann::ordered_json(value);
-}
-
-double rounded(double seconds) { return static_cast<double>(std::llround(seconds * 1000)) / 1000; }
 
 struct ListenFlags {
     ModelFlags model;
@@ -70,15 +46,13 @@ void write_controls(const std::string &text) {
 // One listening: the lines it prints, and what they count.
 class Session {
 public:
-    Session(const ListenFlags &flags, const Model &model, Spotter &spotter, Lines &lines, Trace *trace)
+    Session(const ListenFlags &flags, const Model &model, Spotter &spotter, JsonLines &lines, Trace *trace)
         : flags_(flags), model_(model), spotter_(spotter), lines_(lines), trace_(trace),
           panel_(model.labels, thresholds_of(model, spotter)), rate_(model.audio()->sample_rate) {}
 
     // The input lost audio or stopped for a while.
     void interrupted(const std::string &text) {
-        interruptions_++;
-        if (now() < next_notice_) return; // a device in trouble may fail many times per second
-        next_notice_ = now() + 1;
+        if (!interruptions_.add()) return;
         write_controls(panel_.clear());
         print_text(stderr, "%s\n", text.c_str());
     }
@@ -130,10 +104,6 @@ private:
         if (flags_.chunk_ms > 0)
             return std::max<size_t>(1, static_cast<size_t>(flags_.chunk_ms * rate_ / 1000));
         return flags_.scores || flags_.debug ? std::max<size_t>(1, model_.info.stream_block) : 4096;
-    }
-    static void wait_until(double due) {
-        const double wait = due - now();
-        if (wait > 0) std::this_thread::sleep_for(std::chrono::duration<double>(wait));
     }
     double seconds() const { return static_cast<double>(samples_) / rate_; } // of audio
 
@@ -194,30 +164,24 @@ private:
                                        {"non_finite", spotter_.stats().non_finite},
                                        {"rows_dropped", spotter_.stats().rows_dropped}};
         if (spotter_.auto_gain()) line["gain_db"] = std::round(10 * spotter_.gain_db()) / 10;
-        if (!flags_.audio.microphone.empty()) line["interruptions"] = interruptions_;
+        if (!flags_.audio.microphone.empty()) line["interruptions"] = interruptions_.count();
         lines_.print(line);
     }
 
     const ListenFlags &flags_;
     const Model &model_;
     Spotter &spotter_;
-    Lines &lines_;
+    JsonLines &lines_;
     Trace *trace_; // null: none is asked for
     ScorePanel panel_;
     double next_drawing_ = 0;
     const double rate_;
-    uint64_t events_ = 0, samples_ = 0, interruptions_ = 0;
+    uint64_t events_ = 0, samples_ = 0;
+    Interruptions interruptions_;
     double busy_ = 0; // seconds of computing
-    double next_notice_ = 0;
 };
 
-Expected<audio::Reader> open_input(const AudioFlags &flags, const audio::Options &options, Session &session) {
-    if (flags.microphone.empty()) return audio::Reader::open(flags.path, options);
-    return open_microphone(
-        {flags.microphone, options, [&session](const std::string &text) { session.interrupted(text); }});
-}
-
-Status listen(const ListenFlags &flags, Lines &lines) {
+Status listen(const ListenFlags &flags, JsonLines &lines) {
     LW_ASSIGN(const ArtifactFile file, ArtifactFile::read(flags.model.path));
     ModelFlags open = flags.model;
     std::shared_ptr<Trace> trace;
@@ -235,11 +199,10 @@ Status listen(const ListenFlags &flags, Lines &lines) {
                              ": the model decides on no keywords (\"decision\" in model.json); " +
                              right_command(model, flags.model.path, false));
     LW_ASSIGN(Spotter spotter, Spotter::create(file.view(), model, flags.decision));
-    audio::Options options = flags.audio.options(input->sample_rate);
-    options.stop = &stopped;
     Session session(flags, model, spotter, lines, trace.get());
-    options.warn = [&session](const std::string &text) { session.warned(text); };
-    LW_ASSIGN(audio::Reader reader, open_input(flags.audio, options, session));
+    LW_ASSIGN(audio::Reader reader, open_audio(flags.audio, input->sample_rate,
+                                               [&session](const std::string &text) { session.interrupted(text); },
+                                               [&session](const std::string &text) { session.warned(text); }));
     stop_on_signals();
     std::signal(SIGPIPE, SIG_IGN);
     LW_TRY(session.run(reader));
@@ -257,11 +220,7 @@ Command add_listen(CommandLine &program) {
     add_device_flags(*app, flags->model);
     flags->audio.add(*app, true);
     add_decision_flags(*app, flags->decision);
-    app->add_option("--gain", flags->decision.gain,
-                    "Amplify the audio by so many decibels, -60 to 60. `auto` follows the level of the sounds slowly, "
-                    "between -12 and 30 dB (default: none)")
-        ->suggests({"auto"})
-        ->value("DB");
+    add_gain_flag(*app, flags->decision.gain);
     app->add_option("--chunk-ms", flags->chunk_ms,
                     "Largest amount of audio per read, in milliseconds. The results do not depend on it")
         ->check(range(0.1, 60000.0))
@@ -289,7 +248,7 @@ Command add_listen(CommandLine &program) {
         "latency_ms: time from the word to its event. This is the sum of the model's delay, one block, "
         "half the smoothing window and the counted rows.");
     return {app, [flags] {
-                Lines lines;
+                JsonLines lines;
                 Status status = listen(*flags, lines);
                 // The reader of the pipe does not see stderr.
                 if (!status && !output_beside_errors())

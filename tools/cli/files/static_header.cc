@@ -58,6 +58,7 @@ std::string static_header(const std::string &name, const std::string &target, co
     macro("MODEL_BYTES", sizes.model, ("memory for " + open).c_str());
     macro("STREAM_BYTES", sizes.stream, "memory for lw_stream_init, with any entry and the default queue");
     macro("SPOTTER_BYTES", sizes.spotter, "memory for lw_spotter_init with the model's own times, its stream included");
+    macro("SPEECH_DETECTOR_BYTES", sizes.speech_detector, "memory for lw_speech_detector_init, its stream included");
     macro("RUN_BYTES", sizes.run, "that lw_runner_create takes from the model's memory beyond MODEL_BYTES");
     macro("STACK_BYTES", sizes.stack, "stack of a call of the library, at most; your own frames and interrupts come on top");
     macro("BLOCK", sizes.block, "input ticks that the stream computes at once");

@@ -9,7 +9,7 @@ namespace longwave::cli {
 struct StaticSizes {
     uint64_t code = 0, constants = 0;                          // of the library: read-only
     uint64_t weights = 0;                                      // of the file beside it
-    uint64_t model = 0, stream = 0, spotter = 0, run = 0; // memory that the program gives
+    uint64_t model = 0, stream = 0, spotter = 0, speech_detector = 0, run = 0; // memory that the program gives
     uint64_t stack = 0;                                        // of a call of the library, at most; 0: not known
     uint32_t block = 0;                                        // input ticks
 };

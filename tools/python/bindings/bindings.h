@@ -131,6 +131,7 @@ void bind_errors(nb::module_ &module);
 void bind_model(nb::module_ &module);
 void bind_stream(nb::module_ &module);
 void bind_spotter(nb::module_ &module);
+void bind_speech_detector(nb::module_ &module);
 void bind_generator(nb::module_ &module);
 
 } // namespace longwave::python

@@ -7,6 +7,7 @@ NB_MODULE(_native, module) {
     bind_model(module);
     bind_stream(module);
     bind_spotter(module);
+    bind_speech_detector(module);
     bind_generator(module);
     module.attr("version") = lw_version();
 }

@@ -3,6 +3,7 @@
 
     LONGWAVE_PROGRAM=build/longwave PYTHONPATH=build/python python tools/python/tests/native_test.py
 """
+import json
 import pathlib
 import re
 import subprocess
@@ -94,6 +95,40 @@ class NativeTest(unittest.TestCase):
             self.assertEqual([e.word for e in events], WORDS)
         with self.assertRaises(TypeError):
             longwave.Spotter(self.kws).push(self.audio.astype(np.float32))
+
+    def test_speech_detector_finds_the_segments_of_the_command_line(self):
+        with longwave.compile(ROOT / "examples/vad/energy", pathlib.Path(self.folder.name) / "energy.lw", stream=True) as model:
+            done = longwave.programs.run(["vad", str(pathlib.Path(self.folder.name) / "energy.lw"), str(ROOT / "examples/kws/demo.wav"), "--json"])
+            lines = [json.loads(line) for line in done.stdout.splitlines()]
+            expected = [(line["start_sample"], line["end_sample"]) for line in lines if line["type"] == "segment"]
+            self.assertGreater(len(expected), 10)
+            for audio, options in ((self.audio, {}), (self.audio.astype(np.float32) / 32768, {"format": "float32"})):
+                with longwave.SpeechDetector(model, **options) as detector:
+                    self.assertEqual((detector.hop, detector.sample_rate), (512, 16000))
+                    self.assertEqual(detector.segments(audio), expected)
+                    events = []
+                    for at in range(0, len(audio), 999):
+                        events += detector.push(audio[at:at + 999])
+                        detector.load(detector.save())
+                    events += detector.finish()
+                    self.assertEqual([(e.start, e.end) for e in events if e.kind == "end"], expected)
+                    self.assertTrue(all((e.end is None) == (e.kind in ("began", "start")) for e in events))
+                    self.assertEqual(events[0].start_seconds, events[0].start / 16000)
+            with longwave.SpeechDetector(model, rows=True) as detector:
+                rows = [e for e in detector.push(self.audio) + detector.finish() if e.kind == "row"]
+                self.assertEqual(len(rows), -(-len(self.audio) // 512))
+                power = (self.audio[:512].astype(np.float64) / 32768) ** 2
+                logit = 0.5 * (10 * np.log10(power.mean() + 1e-10) + 45)
+                self.assertAlmostEqual(rows[0].probability, 1 / (1 + np.exp(-logit)), 5)
+            with self.assertRaises(TypeError):
+                longwave.SpeechDetector(model).push(self.audio.astype(np.float32))
+            for wrong in ({"threshold": 0}, {"negative_threshold": 0.6}, {"min_speech_ms": -1}, {"min_silence_ms": float("nan")}, {"max_speech_s": 0.01}):
+                with self.assertRaises(ValueError):
+                    longwave.SpeechDetector(model, **wrong)
+            with self.assertRaises(longwave.BadStateError):
+                longwave.SpeechDetector(model).load(b"no state")
+        with self.assertRaises(longwave.NotFoundError):
+            longwave.SpeechDetector(self.kws)
 
     def test_generator_yields_tokens(self):
         with longwave.compile(ROOT / "examples/text/lightnet/model", stream=True) as model:

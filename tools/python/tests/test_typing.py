@@ -33,6 +33,10 @@ except longwave.TooLongError as other:
     raise ValueError(str(other)) from other
 for event in longwave.Spotter(model, threshold=0.8).push(np.zeros(320, np.int16)):
     print(event.word.upper(), event.score * 2)
+with longwave.SpeechDetector(model, threshold=0.6, negative_threshold=None) as detector:
+    for found in detector.push(np.zeros(512, np.int16)) + detector.finish():
+        print(found.kind.upper(), found.start + 1, (found.end or 0) + 1, found.start_seconds * 2, (found.end_seconds or 0) * 2)
+    print([start + end for start, end in detector.segments(np.zeros(512, np.int16))], detector.hop + 1)
 print([token.id + 1 for token in longwave.Generator(model, stops=[[1, 2]])])
 """
 

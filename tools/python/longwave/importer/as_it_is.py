@@ -21,7 +21,8 @@ def rows_of(output, result: Tensor) -> Tensor:
     result = result.to(torch.float64)
     if output.axis is None:
         return result.reshape(1, -1)
-    return result.movedim(output.axis, 0).reshape(result.shape[output.axis] // output.steps, -1)
+    rows = result.movedim(output.axis, 0)
+    return rows.reshape(len(rows) // output.steps, output.steps * rows.shape[1:].numel())  # no rows have a width too
 
 
 def as_it_is(importer: Importer, module: nn.Module, inputs: Sequence[Input], length: int, lengths: Lengths) -> None:

@@ -1,6 +1,6 @@
 """The module against onnxruntime on the same numbers: each call goes on with the states that the last one gave.
 
-The tolerance is the importer's for two ways to compute in float32 (prove.ROUNDED).
+The tolerance is the importer's for two ways to compute in float32 (as_it_is.ROUNDED).
 """
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from torch.utils._pytree import tree_leaves
 from ... import cleanup
 from ..errors import ImportFailed, Problem
 from ..inputs import Input
-from ..prove import ROUNDED
+from ..as_it_is import ROUNDED
 from ..text import visible
 from .door import Opened
 

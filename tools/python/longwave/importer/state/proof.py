@@ -13,7 +13,8 @@ from ..export import float64_default
 from ..known import Wide
 from ..lengths import Lengths
 from ..match import Importer
-from ..prove import EXACT, ROUNDED, error, rows_of
+from ..as_it_is import ROUNDED, rows_of
+from ..prove import EXACT, error
 from .step import Stepped, call_with, results_of
 
 STEPS, OWN_STEPS = 400, 60  # in float64; in the type of the module

@@ -1,4 +1,4 @@
-#include "runtime/kws/gain.h"
+#include "runtime/listen/gain.h"
 #include <cstring>
 
 namespace longwave::runtime {
