@@ -159,7 +159,9 @@ Status EntryPlanner::check_rows() const {
         if (streaming() || s.ring <= artifact::cap::extent) continue;
         const auto clock = graph_.type(static_cast<ir::ValueId>(value)).clock;
         const uint64_t more = uint64_t{s.ring} - s.rows, granule = demands_[value].granule;
-        const uint64_t most = artifact::cap::extent / granule * granule - std::min<uint64_t>(more, artifact::cap::extent);
+        // Another length may round up to other tiles of rows, so the answer is a multiple of 64.
+        const uint64_t room = artifact::cap::extent / granule * granule - std::min<uint64_t>(more, artifact::cap::extent),
+                       most = room / 64 * 64;
         return Status::usage(fmt::format(
             "--length: a whole sequence of {} ticks: {} needs {} rows at once, and a kernel takes at most {}; pass at most "
             "--length {}",

@@ -79,7 +79,7 @@ class Limits(Cli):
         only = ["-o", artifact, "--target", "host", "--no-stream", "--no-check", "--quiet", "--memory", "100G"]
         self.assertEqual(self.run_cli("compile", folder, *only, "--length", 1 << 24).returncode, OK)
         artifact.unlink()
-        for length, most in ((1 << 24, 16733117), (16733118, 16733117)):
+        for length, most in ((1 << 24, 16733056), (16733118, 16733056)):
             self.refused(USAGE, [f"a whole sequence of {length} ticks", "at most 16777216", f"pass at most --length {most}"],
                          "compile", folder, *only, "--length", length, "--convolution", "direct")
         self.assertEqual(self.run_cli("compile", folder, *only, "--length", most, "--convolution", "direct").returncode, OK)
