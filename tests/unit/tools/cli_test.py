@@ -31,7 +31,7 @@ class GoodPaths(Cli):
         self.assertEqual(proof["variants"][0]["cuts"], 20)
         self.assertTrue(proof["variants"][0]["bit_equal"])
         self.assertEqual(proof["variants"][0]["cut_ticks"], 8 * 160 + 80)
-        self.assertTrue(1e-5 <= proof["variants"][0]["limit"] < 1.2e-5)  # a shallow model
+        self.assertTrue(1e-5 <= proof["variants"][0]["limit"] < 1.5e-5)  # a shallow model
         self.assertLess(proof["variants"][0]["largest_error"], 1e-5)
 
     def test_compile_reports_every_layer(self):

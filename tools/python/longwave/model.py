@@ -309,9 +309,9 @@ def _imported(source: Callable[[], Callable[..., Dict[str, Any]]], inputs: Seque
         from longwave.importer.errors import ImportFailed
         build = source()
     except ImportError as error:
-        needed = "onnx" if error.name == "onnx" else "PyTorch and safetensors"
-        install = "onnx onnxruntime" if error.name == "onnx" else "torch safetensors"
-        raise CompileError(f"this needs {needed} ({error}); install: pip install {install}") from error
+        if error.name == "onnx":
+            raise CompileError(f"an ONNX graph needs onnx ({error}); install it: pip install onnx onnxruntime") from error
+        raise CompileError(f"a module needs PyTorch and safetensors ({error}); install them: pip install torch safetensors") from error
     try:
         return build(inputs, outputs, folder / "model", file, lambda: run_compile(folder / "model", file, options), exact, state, initial,
                      min_rows)
