@@ -296,9 +296,8 @@ static std::string import_hint(std::string_view path) {
     for (const char *end : {".pt", ".pth", ".ckpt", ".safetensors"})
         if (path.ends_with(end))
             return "; import the PyTorch module first, with the file as its checkpoint: docs/import.md";
-    return path.ends_with(".pt2") || path.ends_with(".onnx")
-               ? "; import the PyTorch module that it was made from: docs/import.md"
-               : "";
+    if (path.ends_with(".onnx")) return "; import the graph first: docs/onnx.md";
+    return path.ends_with(".pt2") ? "; import the PyTorch module that it was made from: docs/import.md" : "";
 }
 
 Expected<Package> read(const std::string &folder) {

@@ -158,11 +158,7 @@ lw_status lw_spotter_init(const lw_model *model, const lw_spotter_options *optio
     *out = nullptr;
     Setup setup{};
     if (lw_status status = read(model, options, &setup)) return status;
-    if (!memory || reinterpret_cast<uintptr_t>(memory) % line != 0)
-        return fail(LW_INVALID_ARGUMENT, {"memory is NULL or not aligned to ", uint64_t(line)});
-    const uint64_t needed = setup.own_bytes + setup.stream_bytes;
-    if (size < needed)
-        return fail(LW_TOO_SMALL, {"a spotter needs ", needed, " bytes, given ", uint64_t(size)});
+    if (lw_status status = check_memory("a spotter", memory, size, setup.own_bytes + setup.stream_bytes)) return status;
     lw_spotter *spotter = new (memory) lw_spotter{};
     spotter->model = model;
     lay_out(setup, static_cast<uint8_t *>(memory), spotter);
@@ -186,25 +182,11 @@ lw_status lw_spotter_create(const lw_model *model, const lw_spotter_options *opt
     *out = nullptr;
     size_t size, alignment;
     if (lw_status status = lw_spotter_size(model, options, &size, &alignment)) return status;
-    if (lw_status status = model->budget.allows("a spotter", size + model->own_stream_bytes)) return status;
-    Block block;
-    if (!block.allocate(model->allocator, size))
-        return fail(LW_NO_MEMORY, {"no memory for a spotter: ", uint64_t(size), " bytes"});
-    if (lw_status status = lw_spotter_init(model, options, block.data, size, out)) {
-        block.release(model->allocator);
-        return status;
-    }
-    (*out)->owned_bytes = size;
-    return LW_OK;
+    return create_object(*model, "a spotter", size, out,
+                         [=](void *memory) { return lw_spotter_init(model, options, memory, size, out); });
 }
 
-void lw_spotter_destroy(lw_spotter *spotter) {
-    if (!spotter) return;
-    const lw_allocator allocator = spotter->model->allocator; // the stream may be the model's last user
-    Block block{reinterpret_cast<uint8_t *>(spotter), spotter->owned_bytes};
-    lw_stream_destroy(spotter->listener.stream);
-    if (block.size > 0) block.release(allocator);
-}
+void lw_spotter_destroy(lw_spotter *spotter) { destroy_object(spotter); }
 
 lw_status lw_spotter_push(lw_spotter *spotter, const void *samples, size_t n, size_t *taken) {
     size_t ignored;

@@ -1,7 +1,6 @@
 #include "runtime/listen/listener.h"
 #include "formats/artifact/hash.h"
 #include "runtime/core/samples.h"
-#include "runtime/core/status.h"
 #include "runtime/stream/blocks.h"
 #include "runtime/stream/state.h"
 #include <cstring>
@@ -111,6 +110,12 @@ lw_status stats_of(const Listener &listener, lw_stream_stats *stats) {
     now.resets = past.resets;
     return copy_sized(stats, now) ? LW_OK
                                   : fail(LW_INVALID_ARGUMENT, "stats is NULL or its struct_size is not set");
+}
+
+lw_status check_memory(const char *what, const void *memory, size_t size, uint64_t needed) {
+    if (!memory || reinterpret_cast<uintptr_t>(memory) % line != 0)
+        return fail(LW_INVALID_ARGUMENT, {"memory is NULL or not aligned to ", uint64_t(line)});
+    return size < needed ? fail(LW_TOO_SMALL, {what, " needs ", needed, " bytes, given ", uint64_t(size)}) : LW_OK;
 }
 
 uint64_t saved_checksum(const uint8_t *bytes, uint64_t n) {

@@ -4,6 +4,7 @@
 #pragma once
 #include "longwave/longwave.h"
 #include "runtime/core/model.h"
+#include "runtime/core/status.h"
 #include "runtime/listen/gain.h"
 
 namespace longwave::runtime {
@@ -66,6 +67,29 @@ lw_status push_all(Listener &listener, const void *samples, size_t n, size_t *ta
         *taken += now;
     } while (*taken < n);
     return decide(&full);
+}
+
+// Whether the caller's memory holds an object of `needed` bytes. `what`: "a spotter".
+lw_status check_memory(const char *what, const void *memory, size_t size, uint64_t needed);
+// An object on a listener in memory of the model's allocator, `size` bytes. init(memory) fills in *out.
+template <class Object, class Init>
+lw_status create_object(const lw_model &model, const char *what, size_t size, Object **out, const Init &init) {
+    if (lw_status status = model.budget.allows(what, size + model.own_stream_bytes)) return status;
+    Block block;
+    if (!block.allocate(model.allocator, size)) return no_memory(what, size);
+    if (lw_status status = init(block.data)) {
+        block.release(model.allocator);
+        return status;
+    }
+    (*out)->owned_bytes = size;
+    return LW_OK;
+}
+template <class Object> void destroy_object(Object *object) {
+    if (!object) return;
+    const lw_allocator allocator = object->model->allocator; // the stream may be the model's last user
+    Block block{reinterpret_cast<uint8_t *>(object), object->owned_bytes};
+    lw_stream_destroy(object->listener.stream);
+    if (block.size > 0) block.release(allocator);
 }
 
 // Of the saved bytes of an object on a listener.

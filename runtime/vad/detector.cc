@@ -189,11 +189,7 @@ lw_status lw_speech_detector_init(const lw_model *model, const lw_speech_detecto
     *out = nullptr;
     Setup setup{};
     if (lw_status status = read(model, options, &setup)) return status;
-    if (!memory || reinterpret_cast<uintptr_t>(memory) % line != 0)
-        return fail(LW_INVALID_ARGUMENT, {"memory is NULL or not aligned to ", uint64_t(line)});
-    const uint64_t needed = setup.own_bytes + setup.stream_bytes;
-    if (size < needed)
-        return fail(LW_TOO_SMALL, {"a speech detector needs ", needed, " bytes, given ", uint64_t(size)});
+    if (lw_status status = check_memory("a speech detector", memory, size, setup.own_bytes + setup.stream_bytes)) return status;
     lw_speech_detector *detector = new (memory) lw_speech_detector{};
     detector->model = model;
     detector->rows = setup.options.rows != 0;
@@ -216,24 +212,11 @@ lw_status lw_speech_detector_create(const lw_model *model, const lw_speech_detec
     *out = nullptr;
     size_t size, alignment;
     if (lw_status status = lw_speech_detector_size(model, options, &size, &alignment)) return status;
-    if (lw_status status = model->budget.allows("a speech detector", size + model->own_stream_bytes)) return status;
-    Block block;
-    if (!block.allocate(model->allocator, size)) return no_memory("a speech detector", size);
-    if (lw_status status = lw_speech_detector_init(model, options, block.data, size, out)) {
-        block.release(model->allocator);
-        return status;
-    }
-    (*out)->owned_bytes = size;
-    return LW_OK;
+    return create_object(*model, "a speech detector", size, out,
+                         [=](void *memory) { return lw_speech_detector_init(model, options, memory, size, out); });
 }
 
-void lw_speech_detector_destroy(lw_speech_detector *detector) {
-    if (!detector) return;
-    const lw_allocator allocator = detector->model->allocator; // the stream may be the model's last user
-    Block block{reinterpret_cast<uint8_t *>(detector), detector->owned_bytes};
-    lw_stream_destroy(detector->listener.stream);
-    if (block.size > 0) block.release(allocator);
-}
+void lw_speech_detector_destroy(lw_speech_detector *detector) { destroy_object(detector); }
 
 static lw_status takes_input(const lw_speech_detector &detector) {
     const lw_stream &stream = *detector.listener.stream;

@@ -99,6 +99,22 @@ class AudioInput(Cli):
         self.assertTrue(in_time, "no event before the pipe closed")
         self.assertEqual(lines[-1]["type"], "eof")
 
+    def test_a_cut_file_and_a_cut_pipe_are_heard_and_told_once(self):
+        data = self.speech.read_bytes()
+        promised, there = (len(data) - 44) // 2, (len(data) - 44) // 4
+        path = self.scratch / "part.wav"
+        for content, expected in ((data, 0), (data[:44 + 2 * there], 1)):
+            path.write_bytes(content)
+            for arguments, options in ((["listen", self.artifact, path], {}), (["listen", self.artifact], {"stdin": content}),
+                                       (["run", self.artifact, "--stream", "--input", f"audio=@{path}"], {})):
+                done = self.run_cli(*arguments, **options)
+                self.assertEqual(done.returncode, OK, done.stderr)
+                told = [line for line in done.stderr.splitlines() if line.startswith("warning: ") and "is cut" in line]
+                self.assertEqual(len(told), expected, (arguments, done.stderr))
+                for line in told:
+                    self.assertTrue(f" {promised} " in line and f" {there} " in line, line)
+        path.unlink()
+
     # ---- odd files ----------------------------------------------------------------------------------------------------------------------------
 
     def test_headers_that_recorders_and_editors_write(self):

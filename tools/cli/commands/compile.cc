@@ -107,9 +107,9 @@ Status check_folder(const std::string &path) {
                                     "`longwave inspect` shows");
     for (const char *other : {".pt", ".pth", ".ckpt", ".pt2", ".safetensors", ".onnx", ".gguf", ".py"})
         if (ending == other)
-            return Status::input(
-                path + ": expected a model folder, found a file; python -m longwave.importer makes a folder "
-                       "of PyTorch code (docs/import.md)");
+            return Status::input(path + ": expected a model folder, found a file; " +
+                                 (ending == ".onnx" ? "longwave import reads the graph (docs/onnx.md)"
+                                                    : "python -m longwave.importer makes a folder of PyTorch code (docs/import.md)"));
     return {};
 }
 

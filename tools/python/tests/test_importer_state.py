@@ -230,7 +230,7 @@ def test_command(tmp_path: Path) -> None:
     assert "state h = h2" in done.stdout and "h: gru of 2 units" in done.stdout and "400 calls with the state that the last one returned" in done.stdout
     assert (tmp_path / "folder/model.json").exists()
     assert "expected INPUT=OUTPUT" in run("--state", "h", "-o", "other").stderr
-    assert "is no state" in run("--state", "h=h2", "--initial", "g=zeros", "-o", "other").stderr
+    assert "is not a state" in run("--state", "h=h2", "--initial", "g=zeros", "-o", "other").stderr
     assert "expected a number of rows" in run("--state", "h=h2", "--initial", "h=settle:x", "-o", "other").stderr
     assert not (tmp_path / "other").exists()
 
@@ -272,7 +272,7 @@ def test_settled() -> None:
 def test_beginnings_that_are_refused() -> None:
     make, inputs, state, _ = FORMS["LSTMCell"]
     for initial, expected in (({"h": torch.ones(1, 5)}, "the op lstm begins with zeros"), ({"h": torch.ones(1, 4)}, "has shape (1, 4)"),
-                              ({"h": torch.full((1, 5), float("nan"))}, "holds NaN or infinity"), ({"x": torch.ones(1, 6)}, "is no state"),
+                              ({"h": torch.full((1, 5), float("nan"))}, "holds NaN or infinity"), ({"x": torch.ones(1, 6)}, "is not a state"),
                               ({"h": ("settle", 0)}, "settle:0 is no number of rows")):
         with pytest.raises(ImportFailed) as failed:
             import_module(make().eval(), inputs, state=state, length=67, initial=initial)

@@ -77,7 +77,7 @@ def test_time_that_is_not_clear(tmp_path: Path) -> None:
         assert reason in text and ("--input" in text or not shape) and "--fix x=VALUE" in text, text
     assert "the graph has no such input" in refusal(conv(), tmp_path, ["z=1xT"])
     assert "the graph reads float [1, 4, time]" in refusal(conv(), tmp_path, ["x=1x5xT"])
-    assert "is no value of int64 []" in refusal(model([node("Relu", "x")], {"x": [1, "t", 2], "sr": []}, {"y": None}, types={"sr": INT64}), tmp_path, fix={"sr": "loud"})
+    assert "is not a value of int64 []" in refusal(model([node("Relu", "x")], {"x": [1, "t", 2], "sr": []}, {"y": None}, types={"sr": INT64}), tmp_path, fix={"sr": "loud"})
 
 
 def test_opsets_that_are_not_read(tmp_path: Path) -> None:

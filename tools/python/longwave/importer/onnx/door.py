@@ -24,7 +24,7 @@ from .states import pairs
 @dataclass
 class Opened:
     """`inputs`, `outputs`: all of the module, with its states. `states`: input -> output. `length`: rows of the example, where
-    the file or the user says them. `notes`: what was told from names and shapes alone."""
+    the file or the user says them. `notes`: what names and shapes alone decided."""
 
     model: Model
     module: OnnxGraph
@@ -48,7 +48,7 @@ class Opened:
 
 def open_file(path: str | Path, inputs: Sequence[str] = (), fix: Mapping[str, str] | None = None, states: Mapping[str, str] | None = None,
               outputs: Sequence[str] | None = None, length: int | None = None) -> Opened:
-    """`inputs`: texts of --input; others are told from the shapes. `outputs`: the results to keep. `length`: rows of the example, at
+    """`inputs`: texts of --input; the shapes decide on the others. `outputs`: the results to keep. `length`: rows of the example, at
     which every node is judged.
 
     Raises ImportFailed with all that is refused, and OSError.

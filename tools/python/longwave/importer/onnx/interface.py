@@ -38,7 +38,7 @@ def values_of(entries: Sequence[onnx.ValueInfoProto]) -> list[Value]:
         if not v.name:
             raise ImportFailed([Problem("graph", "", "an input or an output has no name", "the file is damaged: export it again")])
         if not v.type.HasField("tensor_type"):
-            raise ImportFailed([Problem(v.name, "", "is no tensor", "let the graph read and give tensors")])
+            raise ImportFailed([Problem(v.name, "", "is not a tensor", "let the graph read and give tensors")])
         dims = v.type.tensor_type.shape.dim
         found.append(Value(v.name, v.type.tensor_type.elem_type, tuple(d.dim_param or max(d.dim_value, 0) for d in dims)))
     return found
@@ -61,7 +61,7 @@ def fixed_of(texts: Mapping[str, str], values: Sequence[Value]) -> dict[str, np.
         except Refused as e:
             raise ImportFailed([Problem(where, "", str(e), e.way_out)]) from e
         except (ValueError, OverflowError) as e:
-            raise ImportFailed([Problem(where, "", f"is no value of {value.text}", "write one number, or as many as it has with commas between")]) from e
+            raise ImportFailed([Problem(where, "", f"is not a value of {value.text}", "write one number, or as many as it has with commas between")]) from e
     return made
 
 

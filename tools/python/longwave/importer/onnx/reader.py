@@ -99,7 +99,7 @@ def counted(where: str, graph: onnx.GraphProto) -> None:
 
 
 def written_out(where: str, proto: onnx.ModelProto) -> onnx.ModelProto:
-    """Functions of the file, in place of their calls. Their number is told before: calls of calls multiply."""
+    """Functions of the file, in place of their calls. It counts them first, because calls of calls multiply."""
     functions = {(f.domain, f.name, f.overload): f for f in proto.functions}
     sizes: dict[tuple[str, str, str], int] = {}
 

@@ -146,7 +146,7 @@ def check(inputs: Sequence[Input], pairs: Sequence[Pair], names: Sequence[str], 
         problems.append(Problem("--input", "", "all inputs are states", "name what comes in at each step"))
     elif any(i.timed for i in rest) and not all(i.timed for i in rest):
         lacking = [i.name for i in rest if not i.timed]
-        problems.append(Problem(f"--input {lacking[0]}", "", "has no time axis, and is no state", f"write T in its shape, or --state {lacking[0]}=RESULT"))
+        problems.append(Problem(f"--input {lacking[0]}", "", "has no time axis, and is not a state", f"write T in its shape, or --state {lacking[0]}=RESULT"))
     if len(pairs) == len(results):
         problems.append(Problem("--state", "", "all results are states", "return what each step gives"))
     if problems:
@@ -176,7 +176,7 @@ def first_states(module: nn.Module, inputs: Sequence[Input], pairs: Sequence[Pai
     """The states before the first row: zeros, values, or ("settle", N): what N rows of zeros leave."""
     names = [p.name for p in pairs]
     if unknown := [name for name in initial if name not in names]:
-        raise ImportFailed([Problem(f"--initial {name}", "", "is no state", f"name one of {', '.join(names)}") for name in unknown])
+        raise ImportFailed([Problem(f"--initial {name}", "", "is not a state", f"name one of {', '.join(names)}") for name in unknown])
     found = [torch.zeros(inputs[p.argument].shape, dtype=floats) for p in pairs]
     settling = {name: int(value[1]) for name, value in initial.items() if isinstance(value, tuple) and value[:1] == ("settle",)}
     for k, p in enumerate(pairs):
