@@ -2,7 +2,6 @@
 import dataclasses
 import importlib
 import math
-import random
 import struct
 import sys
 import types

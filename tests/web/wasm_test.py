@@ -10,7 +10,6 @@ and the segments of the recording and write the text that `longwave generate` wr
 import gzip
 import json
 import pathlib
-import shutil
 import subprocess
 import sys
 import tempfile

@@ -14,7 +14,7 @@ import subprocess
 import threading
 from pathlib import Path
 
-from cli_support import BAD_INPUT, Cli, DEVICE, LONGWAVE, OK, SCRATCH, USAGE, main, npy
+from cli_support import BAD_INPUT, Cli, DEVICE, LONGWAVE, OK, SCRATCH, USAGE, main
 
 
 class Machine(Cli):

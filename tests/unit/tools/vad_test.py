@@ -13,7 +13,7 @@ import signal
 import struct
 import subprocess
 
-from cli_support import BAD_INPUT, LONGWAVE, OK, Cli, main, model, wav
+from cli_support import BAD_INPUT, OK, Cli, main, model, wav
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 ROW = 512

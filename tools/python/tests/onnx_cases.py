@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx import TensorProto, helper
+from onnx import TensorProto
 
 from onnx_graphs import FLOAT, INT64, choice, conv, function, ints, lstm, model, node, random, shapes
 

@@ -123,12 +123,11 @@ def mutated(data: bytes, rng: random.Random) -> bytes:
 
 
 def outcome(data: bytes, inputs: list[str], fix: dict[str, str], folder: Path) -> str:
-    """"opened", "refused" or "runs"; or what went wrong."""
+    """"refused", "no memory" or "runs"; or what went wrong."""
     file = folder / "changed.onnx"
     file.write_bytes(data)
     try:
         opened = open_file(file, inputs, fix, length=LENGTH)
-        ended = "opened"
         with torch.no_grad():
             opened.module(*(e.example(LENGTH, torch.float32) for e in opened.inputs))
         return "runs"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import operator
 from dataclasses import dataclass, field
 
-import torch
 from torch import Tensor
 from torch.fx.node import Node
 

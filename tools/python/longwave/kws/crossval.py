@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 
 from .. import output_files
-from . import audio, datasets
+from . import audio
 from .engine import Engine
 from .features import command_clips
 from .heard import Isolated, Negatives, Words

@@ -7,7 +7,6 @@ from torch import Tensor, nn
 
 from ..errors import Refused
 from .call import Call
-from .steps import Step
 
 
 class Values(dict):

@@ -18,7 +18,6 @@ from torch.utils._pytree import tree_leaves
 
 from ... import cleanup
 from ..errors import ImportFailed, Problem
-from ..inputs import Input
 from ..as_it_is import ROUNDED
 from ..text import visible
 from .door import Opened

@@ -108,7 +108,7 @@ def cycles_of(origins: Origins, states: States) -> list[Cycle]:
     for k in range(len(makers)):
         reach |= reach[:, k:k + 1] & reach[k]
     found, done = [], set()
-    for i, n in enumerate(makers):
+    for i in range(len(makers)):
         if i in done or not bool(reach[i, i]):
             continue
         group = [j for j in range(len(makers)) if j == i or bool(reach[i, j] and reach[j, i])]

@@ -27,11 +27,10 @@ class Region:
         place[-1] = count  # of an element that is zero
         count += 1
         for n in cycle.nodes:
-            val = n.meta["val"]
+            val, first = n.meta["val"], origins.first[n]
             for t in val if isinstance(val, (tuple, list)) else [val]:
-                first = origins.first[n] if t is (val[0] if isinstance(val, (tuple, list)) else val) else first + last
                 place[first:first + t.numel()] = torch.arange(count, count + t.numel())
-                count, last = count + t.numel(), t.numel()
+                first, count = first + t.numel(), count + t.numel()
         self.read = {a: place[origins.at[a]] for n in cycle.nodes for a in origins.reads(n)}
         self.after = place[cycle.after]
         self.place = place
