@@ -2,12 +2,14 @@
 #include "compiler/ir/op.h"
 #include "compiler/layers/lower.h"
 #include "compiler/ops/linear/matrix_multiply.h"
+#include "compiler/passes/balance_inputs.h"
 #include "compiler/passes/fold_constants.h"
 #include "compiler/passes/fold_norms.h"
 #include "compiler/passes/make_streaming.h"
 #include "compiler/passes/materialise_kernels.h"
 #include "compiler/passes/merge_branches.h"
 #include "compiler/passes/merge_chains.h"
+#include "compiler/passes/merge_products.h"
 #include "compiler/passes/pack_outputs.h"
 #include "compiler/passes/separate_channels.h"
 #include "compiler/plan/look_back.h"
@@ -67,7 +69,8 @@ Expected<ir::Graph> rewritten(Passes &passes, ir::Graph graph) {
     LW_ASSIGN(graph, passes.run("separate_channels", [&] { return separate_channels(graph); }));
     LW_ASSIGN(graph, passes.run("merge_branches", [&] { return merge_branches(graph); }));
     LW_ASSIGN(graph, passes.run("fold_norms", [&] { return fold_norms(graph); }));
-    return passes.run("merge_chains", [&] { return merge_chains(graph); });
+    LW_ASSIGN(graph, passes.run("merge_chains", [&] { return merge_chains(graph); }));
+    return passes.run("merge_products", [&] { return merge_products(graph); });
 }
 
 // Whether an embedding reads a table that is rounded for a linear layer.
@@ -111,8 +114,12 @@ Expected<ModelGraphs> make_graphs(Passes &passes, package::Package &package, con
     model.identity = identity_of(package, options.weights + (request.byte_activations ? " int8 activations" : ""));
     for (auto &[key, tensor] : package.weights) tensor.data = {}; // constants hold the numbers now
     LW_ASSIGN(model.exact, rewritten(passes, std::move(graph)));
+    // With int8 activations the rows are rounded as coarsely as the weights: they keep their ranges.
+    LW_ASSIGN(graph, passes.run("balance_inputs", [&]() -> Expected<ir::Graph> {
+        return request.byte_activations ? Expected<ir::Graph>(model.exact) : balance_inputs(model.exact, request.weights);
+    }));
     LW_ASSIGN(graph, passes.run("store_weights", [&] {
-        return store_weights(model.exact, request.weights, request.byte_activations, model.stored);
+        return store_weights(graph, request.weights, request.byte_activations, model.stored);
     }));
     if (model.stored.empty()) model.exact = {};
     if (request.byte_activations && !rounds_activations(graph))

@@ -1,6 +1,8 @@
 // conv2d: short convolutions over time and frequency on a ring of rows: regular, pointwise,
-// depthwise and in groups; a 1-D convolution has one frequency. On a gpu the result of one frequency may
-// lie channel by channel.
+// depthwise and in groups; a 1-D convolution has one frequency. On a CPU the products of a result are
+// added in parts of at most `longest_chain`, because the error of a float32 sum grows with the length of
+// its chain. On a gpu the result of one frequency may lie channel by channel.
+#include "schedules/conv/register_tile.h"
 #include "schedules/halide/registry.h"
 #include "schedules/halide/threads.h"
 #include "schedules/halide/turned_tile.h"
@@ -11,14 +13,24 @@ using namespace Halide;
 
 namespace {
 
+constexpr int longest_chain = 64; // products
+
+// One dimension of the products of a result, in parts of equal length; the last may be shorter.
+struct Parts {
+    int extent, length;
+    Parts(int n, int most) : extent(n), length((n + (n + most - 1) / most - 1) / ((n + most - 1) / most)) {}
+    int count() const { return (extent + length - 1) / length; }
+    bool even() const { return extent % length == 0; }
+};
+
 struct Conv2d {
     int in_width, width, out_f, rows, used_f, height; // `height`: rows that the taps touch
     bool padded, depthwise;
     Shape shape;
     KernelBuilder::Epilogue finished;
     Var c, f, r, i, n;
-    RDom taps;
-    Func framed, sum, y;
+    RDom taps, parts; // products of a part; parts of a sum, not on a gpu
+    Func framed, part, sum, y;
 
     void finish() { y(c, f, r) = finished(sum(c, f, r), {c, f, r}); }
 };
@@ -71,42 +83,70 @@ Conv2d define_conv2d(KernelBuilder &k) {
         return padded ? Expr(framed(channel, at_f, row))
                       : Expr(x(channel, at_f, row_of(row - reach + phase)));
     };
-    Func sum("sum"), y("y");
-    sum(c, f, r) = has_bias ? Expr(bias(c)) : Expr(0.0f);
-    RDom taps =
-        depthwise ? RDom(0, frequency, 0, time, "taps") : RDom(0, of_group, 0, frequency, 0, time, "taps");
+    Func part("part"), sum("sum"), y("y");
     const Expr from = groups == 1 ? Expr(0) : min(c / to_group, groups - 1) * of_group; // padding lanes: anything
-    if (depthwise) sum(c, f, r) += w(c, taps.x, taps.y) * input(c, taps.x, taps.y);
-    else sum(c, f, r) += w(c, taps.x, taps.y, taps.z) * input(from + taps.x, taps.y, taps.z);
+    const auto term = [&](const Expr &channel, const Expr &tap_f, const Expr &tap_t) {
+        return depthwise ? w(c, tap_f, tap_t) * input(c, tap_f, tap_t)
+                         : w(c, channel, tap_f, tap_t) * input(from + channel, tap_f, tap_t);
+    };
+    const Expr start = has_bias ? Expr(bias(c)) : Expr(0.0f);
+    const int channels = depthwise ? 1 : of_group;
+    RDom taps, parts;
+    if (k.target.kind == targets::Kind::gpu) {
+        taps = RDom(0, channels, 0, frequency, 0, time, "taps");
+        sum(c, f, r) = start;
+        sum(c, f, r) += term(taps.x, taps.y, taps.z);
+    } else {
+        const Parts of_c(channels, longest_chain), of_f(frequency, std::max(1, longest_chain / of_c.length)),
+            of_t(time, std::max(1, longest_chain / (of_c.length * of_f.length)));
+        Var pc("pc"), pf("pf"), pt("pt");
+        taps = RDom(0, of_c.length, 0, of_f.length, 0, of_t.length, "taps");
+        const Expr channel = pc * of_c.length + taps.x, tap_f = pf * of_f.length + taps.y,
+                   tap_t = pt * of_t.length + taps.z;
+        if (!of_c.even()) taps.where(channel < channels);
+        if (!of_f.even()) taps.where(tap_f < frequency);
+        if (!of_t.even()) taps.where(tap_t < time);
+        part(c, f, r, pc, pf, pt) = 0.0f;
+        part(c, f, r, pc, pf, pt) += term(channel, tap_f, tap_t);
+        parts = RDom(0, of_c.count(), 0, of_f.count(), 0, of_t.count(), "parts");
+        sum(c, f, r) = start;
+        sum(c, f, r) += part(c, f, r, parts.x, parts.y, parts.z);
+    }
 
     const int height = reach + (rows - 1) * stride_t + 1;
     return {
         in_width, width, out_f, rows, used_f, height, padded, depthwise, y_shape, k.epilogue(y_shape, out_c),
-        c,        f,     r,     i,    n,      taps,   framed, sum,       y};
+        c,        f,     r,     i,    n,      taps,   parts,  framed,    part,    sum,     y};
 }
 
-// A register tile of channels by frequencies (or rows, when there is one frequency).
+// A register tile of channels by frequencies (or rows, when there is one frequency). The last tile of
+// a dimension overlaps the one before it.
 void conv2d_on_cpu(KernelBuilder &k) {
     Conv2d d = define_conv2d(k);
     d.finish();
     const auto &[in_width, width, out_f, rows, used_f, height, padded, depthwise, shape, finished, c, f, r, i,
-                 n, taps, framed_, sum_, y_] = d;
-    Func framed = framed_, sum = sum_, y = y_;
-    const int vec = dividing_vector(width, k.target.vector_lanes),
-              sums = k.target.vector_registers == 32 ? 16 : 8;
-    const int vectors = divisor_at_most(width / vec, sums / 4), across = sums / vectors;
-    const int tile_f = out_f == 1 ? 1 : std::min(out_f, across),
-              tile_r = out_f == 1 ? std::min(rows, across) : 1, block = vectors * vec;
+                 n, taps, parts, framed_, part_, sum_, y_] = d;
+    Func framed = framed_, part = part_, sum = sum_, y = y_;
+    const int vec = dividing_vector(width, k.target.vector_lanes);
+    const RegisterTile tile = register_tile(width / vec, out_f == 1 ? rows : out_f, k.target.vector_registers);
+    const int tile_f = out_f == 1 ? 1 : tile.across, tile_r = out_f == 1 ? tile.across : 1,
+              block = tile.vectors * vec;
     Var co("co"), ci("ci"), fo("fo"), fi("fi"), ro("ro"), ri("ri");
-    y.split(c, co, ci, block)
+    y.split(c, co, ci, block, TailStrategy::ShiftInwards)
         .split(f, fo, fi, tile_f, TailStrategy::ShiftInwards)
         .split(r, ro, ri, tile_r, TailStrategy::ShiftInwards);
     y.reorder(ci, fi, ri, fo, co, ro).vectorize(ci, vec).unroll(ci).unroll(fi).unroll(ri);
-    sum.compute_at(y, fo).bound_extent(c, block).bound_extent(f, tile_f).bound_extent(r, tile_r);
-    sum.vectorize(c, vec).unroll(c).unroll(f).unroll(r);
-    std::vector<VarOrRVar> order = {c, f, r, taps.x, taps.y};
-    if (!depthwise) order.push_back(taps.z);
-    sum.update().reorder(order).vectorize(c, vec).unroll(c).unroll(f).unroll(r);
+    const auto in_registers = [&](Stage stage) { stage.vectorize(c, vec).unroll(c).unroll(f).unroll(r); };
+    for (Func of : {part, sum}) {
+        of.bound_extent(c, block).bound_extent(f, tile_f).bound_extent(r, tile_r);
+        in_registers(of);
+    }
+    sum.compute_at(y, fo);
+    sum.update().reorder({c, f, r, parts.x, parts.y, parts.z});
+    in_registers(sum.update());
+    part.compute_at(sum, parts.x);
+    part.update().reorder({c, f, r, taps.x, taps.y, taps.z});
+    in_registers(part.update());
     if (padded) {
         const int vector = k.target.vector_lanes;
         framed.compute_root().bound_extent(i, in_width).bound_extent(f, used_f).bound_extent(n, height);

@@ -9,6 +9,7 @@
 #include "compiler/passes/materialise_kernels.h"
 #include "compiler/passes/merge_branches.h"
 #include "compiler/passes/merge_chains.h"
+#include "compiler/passes/merge_products.h"
 #include "tests/oracles/fixture.h"
 #include "tests/oracles/kinds.h"
 #include "tests/oracles/oracle_package.h"
@@ -42,7 +43,8 @@ Expected<ir::Graph> rewritten(const ir::Graph &lowered) {
     LW_ASSIGN(graph, compiler::materialise_kernels(graph));
     LW_ASSIGN(graph, compiler::merge_branches(graph));
     LW_ASSIGN(graph, compiler::fold_norms(graph));
-    return compiler::merge_chains(graph);
+    LW_ASSIGN(graph, compiler::merge_chains(graph));
+    return compiler::merge_products(graph);
 }
 
 ir::Array rows_of(const cli::Sequence &sequence) {

@@ -1,5 +1,6 @@
 // Functions of one value: activations and the logarithm. To add one: a function, a line at the end,
 // a line in op_table.inc, a line in schedules/pointwise/epilogue.cc.
+#include "compiler/ops/pointwise/factors.h"
 #include "compiler/ops/support/rules.h"
 #include <algorithm>
 #include <cmath>
@@ -76,5 +77,9 @@ const OpDef op_softplus = unary<softplus>("softplus", AtZero::other);
 const OpDef op_sqrt = unary<sqrt>("sqrt", AtZero::zero);
 const OpDef op_square = unary<square>("square", AtZero::zero);
 const OpDef op_tanh = unary<tanh>("tanh", AtZero::zero);
+
+bool keeps_positive_factors(const Node &node) {
+    return node.op == &op_relu || node.op == &op_leaky_relu || node.op == &op_abs;
+}
 
 } // namespace longwave::ir
