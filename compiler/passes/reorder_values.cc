@@ -1,5 +1,6 @@
 #include "compiler/passes/reorder_values.h"
 #include "compiler/ir/builder.h"
+#include "compiler/ir/op.h"
 #include "compiler/ops/selection/reorder_rows.h"
 #include <map>
 

@@ -173,8 +173,9 @@ void recover(lw_spotter &spotter) {
     return LW_OK;
 }
 
-// Turns waiting rows into events while events fit; *last is what pull said last.
-lw_status decide(lw_spotter &spotter, lw_status *last) {
+} // namespace
+
+lw_status longwave::runtime::decide(lw_spotter &spotter, lw_status *last) {
     lw_stream_row out{};
     out.struct_size = sizeof out;
     SpotterState &state = spotter.state;
@@ -193,7 +194,12 @@ lw_status decide(lw_spotter &spotter, lw_status *last) {
     return *last == LW_OK || *last == LW_AGAIN || *last == LW_END ? LW_OK : *last;
 }
 
-} // namespace
+lw_status longwave::runtime::push_piece(lw_spotter &spotter, const uint8_t *from, size_t n, size_t *taken) {
+    const uint64_t to_block = ticks_to_block(*spotter.stream);
+    const size_t piece = n < to_block ? n : static_cast<size_t>(to_block);
+    return from && spotter.gain.active() ? push_amplified(spotter, from, piece, taken)
+                                         : lw_stream_push(spotter.stream, from, piece, taken);
+}
 
 lw_status lw_spotter_size(const lw_model *model, const lw_spotter_options *options, size_t *size,
                           size_t *alignment) {
@@ -268,15 +274,9 @@ lw_status lw_spotter_push(lw_spotter *spotter, const void *samples, size_t n, si
     do {
         if (lw_status status = decide(*spotter, &last)) return status;
         if (spotter->state.count == waiting_events) return LW_OK;
-        // Never across the end of a block: whether the stream must be reset is known before the
-        // next one begins.
-        const uint64_t to_block = ticks_to_block(*spotter->stream);
-        const size_t left = n - *taken, piece = left < to_block ? left : static_cast<size_t>(to_block);
         size_t now = 0;
         const uint8_t *at = from ? from + *taken * sample_bytes(spotter->format) : from;
-        const lw_status status = at && spotter->gain.active() ? push_amplified(*spotter, at, piece, &now)
-                                                              : lw_stream_push(spotter->stream, at, piece, &now);
-        if (status) return status;
+        if (lw_status status = push_piece(*spotter, at, n - *taken, &now)) return status;
         *taken += now;
     } while (*taken < n);
     return decide(*spotter, &last);

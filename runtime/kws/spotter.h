@@ -37,3 +37,13 @@ struct lw_spotter {
     longwave::runtime::Decision decision;
     longwave::runtime::SpotterState state;
 };
+
+namespace longwave::runtime {
+
+// Turns waiting rows into events while events fit; *last is what pull said last.
+lw_status decide(lw_spotter &spotter, lw_status *last);
+// Pushes some of n samples, *taken of them. Never across the end of a block: whether the stream must
+// be reset is known before the next one begins.
+lw_status push_piece(lw_spotter &spotter, const uint8_t *from, size_t n, size_t *taken);
+
+} // namespace longwave::runtime

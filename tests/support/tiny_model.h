@@ -54,6 +54,9 @@ Draft token_model();
 // smoothing 30 ms, min_count 2, release 0.5, refractory 100 ms, _silence_ ignored.
 Draft spotter_model();
 
+// The same with kernels for 2 and for 4 streams at once.
+Draft together_model();
+
 // A stream of 2 ticks a block whose only output copies them and whose kernel fails when the first
 // is above 1000.
 Draft failing_model();

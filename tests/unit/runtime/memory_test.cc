@@ -1,6 +1,7 @@
 // memory_limit covers everything a handle ever takes, and is asked before anything is taken.
 #include "formats/artifact/header.h"
 #include "formats/artifact/verify.h"
+#include "longwave/batch.h"
 #include "longwave/longwave.h"
 #include "longwave/spotter.h"
 #include "tests/support/meter.h"
@@ -69,13 +70,16 @@ void use(const lw_model *model) {
     const lw_status status = lw_spotter_create(model, &f32_spotter, &spotter);
     CHECK((fine(status) || status == LW_NOT_FOUND));
     lw_spotter_destroy(spotter);
+    lw_batch *batch = nullptr;
+    CHECK(fine(lw_batch_create(model, &batch)));
+    lw_batch_destroy(batch);
     CHECK(fine(lw_model_verify(model, nullptr)));
 }
 
 } // namespace
 
 TEST_CASE("memory: under any limit no more than the limit is ever taken, by open or by what it makes") {
-    for (const Draft &draft : {audio_model(), token_model(), spotter_model(), tiles_model(),
+    for (const Draft &draft : {audio_model(), token_model(), spotter_model(), together_model(), tiles_model(),
                                blocks_model({{16, 1, 48}, {16, 48}})}) {
         const std::vector<uint8_t> bytes = draft.bytes();
         Meter free_meter;
