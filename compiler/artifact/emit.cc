@@ -29,7 +29,7 @@ public:
         plan_.computation.assign(parts_.identity.model.begin(), parts_.identity.model.end());
         inputs();
         state();
-        for (size_t i = 0; i < parts_.specs.size(); i++) kernel(i);
+        for (size_t i = 0; i < parts_.specs.size(); i++) LW_TRY(kernel(i));
         for (const EntryPlan &entry : parts_.entries) plan_.entries.push_back(emit_entry(entry));
         for (auto &golden : parts_.golden) plan_.golden.push_back(std::make_unique<fb::GoldenT>(golden));
         if (parts_.package.has_decision) LW_TRY(decision());
@@ -67,7 +67,7 @@ private:
         }
     }
 
-    void kernel(size_t index) {
+    Status kernel(size_t index) {
         auto t = std::make_unique<fb::KernelT>();
         t->spec = parts_.specs[index];
         for (const auto &arg : parts_.signatures[index].args) {
@@ -80,7 +80,18 @@ private:
             a->multiple = arg.multiple;
             t->args.push_back(std::move(a));
         }
+        if (const auto found = parts_.for_streams.find(t->spec); found != parts_.for_streams.end())
+            for (const SpecForStreams &many : found->second) {
+                const uint16_t other = kernel_index_.at(many.spec);
+                auto together = std::make_unique<fb::TogetherT>();
+                together->kernel = other;
+                together->streams = static_cast<uint16_t>(many.streams);
+                LW_ASSIGN(together->strides, strides_of_streams(parts_.signatures[index], parts_.signatures[other],
+                                                                many.streams, t->spec));
+                t->together.push_back(std::move(together));
+            }
         plan_.kernels.push_back(std::move(t));
+        return Status::ok();
     }
 
     void state() {
@@ -220,16 +231,20 @@ private:
 
 Expected<artifact::Pieces> emit(Parts parts) { return Emitter(std::move(parts)).run(); }
 
-Specs unique_specs(const std::vector<EntryPlan> &entries) {
+Specs unique_specs(const std::vector<EntryPlan> &entries, const std::vector<uint32_t> &streams) {
     std::set<std::string> cpus, modules;
+    SpecsForStreams for_streams;
     for (const auto &entry : entries)
         for (const auto *steps : {&entry.steps, &entry.rebuild})
             for (const auto &step : *steps)
                 if (step.kind == Step::Kind::call) {
                     const bool module = device_of(entry, step).code == devices::CodeContainer::modules;
                     (module ? modules : cpus).insert(step.spec);
+                    if (module || !entry.for_streams.contains(step.spec)) continue;
+                    const auto &specs = for_streams[step.spec] = specs_for_streams(step.spec, streams);
+                    for (const SpecForStreams &many : specs) cpus.insert(many.spec);
                 }
-    Specs specs{{cpus.begin(), cpus.end()}, cpus.size()};
+    Specs specs{{cpus.begin(), cpus.end()}, cpus.size(), std::move(for_streams)};
     for (const auto &spec : modules)
         if (!cpus.contains(spec)) specs.all.push_back(spec);
     return specs;

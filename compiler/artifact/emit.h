@@ -1,5 +1,6 @@
 // The last step: plans, weights, code and golden vectors become the bytes of an artifact.
 #pragma once
+#include "compiler/artifact/for_streams.h"
 #include "compiler/artifact/identity.h"
 #include "compiler/plan/entry_plan.h"
 #include "compiler/plan/state_record.h"
@@ -32,6 +33,7 @@ struct Parts {
     const std::vector<EntryPlan> &entries;               // prepare (when it has steps), run, streams
     const std::vector<std::string> &specs;               // unique kernel specifications
     const std::vector<schedules::Signature> &signatures; // the same order
+    const SpecsForStreams &for_streams;
     std::vector<TargetCode> code; // machine code of the first kernels
     std::vector<uint8_t> modules; // segment of a device (modules.h); empty: there is none
     std::vector<fb::GoldenT> golden;
@@ -47,7 +49,9 @@ Expected<artifact::Pieces> emit(Parts parts);
 struct Specs {
     std::vector<std::string> all;
     size_t cpus = 0; // how many of them have machine code
+    SpecsForStreams for_streams;
 };
-Specs unique_specs(const std::vector<EntryPlan> &entries);
+// `streams`: Options::streams.
+Specs unique_specs(const std::vector<EntryPlan> &entries, const std::vector<uint32_t> &streams = {});
 
 } // namespace longwave::compiler

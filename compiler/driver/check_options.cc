@@ -54,6 +54,26 @@ Status check_lengths(const Options &options) {
     return Status::ok();
 }
 
+Status check_streams(const Options &options) {
+    if (options.streams.empty()) return Status::ok();
+    if (options.stream == StreamMode::none)
+        return Status::usage("--streams is for streams, which --no-stream leaves out");
+    if (options.window)
+        return Status::usage("--streams: leave it out with --window, because a window is an offline run for each "
+                             "stream, and its kernels compute many rows at once already");
+    if (options.streams.size() > artifact::cap::together)
+        return Status::usage(fmt::format("--streams: {} numbers, expected at most {}", options.streams.size(),
+                                         artifact::cap::together));
+    uint32_t before = 1;
+    for (const uint32_t n : options.streams) {
+        if (n < 2 || n > artifact::cap::streams_together)
+            return Status::usage(fmt::format("--streams: expected 2 to {}, found {}", artifact::cap::streams_together, n));
+        if (n <= before) return Status::usage(fmt::format("--streams: {} does not ascend", n));
+        before = n;
+    }
+    return Status::ok();
+}
+
 Status check_window_options(const Options &options) {
     if (!options.window && !options.hop) return Status::ok();
     if (!options.window || !options.hop)
@@ -83,6 +103,7 @@ std::vector<std::string> algorithm_names() { return ir::algorithm_names(); }
 
 Expected<Request> check_options(const Options &options) {
     LW_TRY(check_algorithm_name(options.convolution));
+    LW_TRY(check_streams(options));
     LW_TRY(check_window_options(options));
     LW_TRY(check_lengths(options));
     Request request;

@@ -79,7 +79,7 @@ Expected<CompiledPieces> compile_pieces(package::Package package, const Options 
     LW_TRY(check_memory(peak, options));
 
     // ---- compile
-    const Specs specs = unique_specs(plans.entries);
+    const Specs specs = unique_specs(plans.entries, options.streams);
     if (specs.all.empty())
         return Status::input("the model computes nothing: its outputs are its inputs in the same order. Add a layer "
                              "that computes, or pass the input on without a model");
@@ -114,7 +114,7 @@ Expected<CompiledPieces> compile_pieces(package::Package package, const Options 
     CompiledPieces result;
     LW_ASSIGN(result.artifact, passes.timed("emit", [&] {
         return emit({package, std::move(plans.storage), plans.record, plans.entries, specs.all,
-                     code.signatures, std::move(code.targets), std::move(code.modules), golden.take_vectors(),
+                     code.signatures, specs.for_streams, std::move(code.targets), std::move(code.modules), golden.take_vectors(),
                      golden.take_bytes(), report.dump(), certificates, model.identity});
     }));
     // Times and cache hits differ from run to run, so the artifact does not hold them.

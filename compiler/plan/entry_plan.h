@@ -6,6 +6,7 @@
 #include "formats/base/expected.h"
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,10 @@ struct OutputPort {
     uint32_t delay = 0; // input ticks
 };
 
+// The param of a kernel that an op sets to 1 where one call may serve several streams
+// (schedules/halide/builder.h). How many, and whether it pays, is decided later.
+inline constexpr char param_for_streams[] = "streams";
+
 struct EntryPlan {
     enum class Kind : uint8_t { prepare, run, stream } kind = Kind::run;
     uint32_t block = 0;                   // input ticks: capacity of a run, block of a stream
@@ -48,6 +53,8 @@ struct EntryPlan {
     std::vector<Buffer> buffers;          // its own arena and caches
     std::vector<Step> steps;
     std::vector<Step> rebuild; // stream: the caches from the state
+    // Stream: specifications of calls that are worth a kernel for several streams (param_for_streams).
+    std::set<std::string> for_streams;
     std::vector<InputPort> inputs;
     std::vector<OutputPort> outputs;
     std::map<uint32_t, uint32_t> transformed; // run: values of the graph that transforms of so many rows compute

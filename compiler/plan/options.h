@@ -42,6 +42,8 @@ struct Options {
     StreamMode stream = StreamMode::if_possible;
     std::vector<uint32_t> blocks; // input ticks a stream call, one stream entry each, the first the default;
                                   // empty: the least common multiple of the hops
+    // Streams that kernels of CPUs compute at once, ascending; empty: one (lw_batch). Not with `window`.
+    std::vector<uint32_t> streams;
     // Instead of those, and for models that look ahead: the offline model over the last `window`
     // input ticks, every `hop` ticks (plan/windowed_stream.h). Offline runs are as long. 0: no.
     uint32_t window = 0, hop = 0;

@@ -41,6 +41,10 @@ PlannedCall::PlannedCall(EntryPlanner &planner, const Region &region)
 }
 
 void PlannedCall::param(const std::string &name, ir::Attribute value) {
+    if (name == param_for_streams) {
+        for_streams_ = true;
+        return;
+    }
     spec_["params"][name] = to_json(value);
 }
 
@@ -77,6 +81,16 @@ Place PlannedCall::rows_place(ir::ValueId value) const {
     return place;
 }
 
+void PlannedCall::read_rows(size_t input) {
+    inputs_.push_back(rows_place(node.inputs[input]));
+    count_rows(node.inputs[input], rows_);
+}
+
+void PlannedCall::weight(const std::string &name, Packed packed) {
+    weight_bytes_ += packed.bytes.size();
+    weights_.push_back(stored(name, std::move(packed)));
+}
+
 void PlannedCall::read_all(size_t input) {
     Place place = rows_place(node.inputs[input]);
     place.tile_bytes = channel_bytes_;
@@ -89,6 +103,7 @@ void PlannedCall::read_ring(size_t input, uint32_t reads, uint32_t ahead) {
     const Stored &s = planner_.stored(value);
     param("ring", int64_t{s.ring});
     inputs_.push_back(Place{.buffer = s.buffer});
+    count_rows(value, s.ring);
     const uint32_t fresh = all_rows_ * reads, of_tile = rows_ * reads;
     Scalar position{.kind = Scalar::Kind::slot, .tile_mul = tiles_ > 1 ? static_cast<int32_t>(of_tile) : 0};
     if (context.streaming) {
@@ -103,6 +118,7 @@ void PlannedCall::read_ring(size_t input, uint32_t reads, uint32_t ahead) {
 void PlannedCall::write() {
     result_ = outputs_.size();
     outputs_.push_back(rows_place(region_.output));
+    count_rows(region_.output, rows_);
 }
 
 // Rows of a run that are known when it starts: those of the sequence, or the valid ones of one of
@@ -280,6 +296,7 @@ Step PlannedCall::thrown_away(Step step) const {
 }
 
 void PlannedCall::finish() {
+    if (pays_for_streams()) planner_.plan_.for_streams.insert(spec(step()));
     if (context.streaming && replay_) planner_.plan_.rebuild.push_back(thrown_away(step()));
     if (context.device.tiles || tiles_ == 1) {
         planner_.plan_.steps.push_back(step());

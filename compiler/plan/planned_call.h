@@ -29,12 +29,10 @@ public:
     void ordered_tiles(uint32_t rows) override;
     void channel_tiles(uint32_t tiles, uint64_t tile_bytes) override;
 
-    void read_rows(size_t input) override { inputs_.push_back(rows_place(node.inputs[input])); }
+    void read_rows(size_t input) override;
     void read_ring(size_t input, uint32_t reads, uint32_t ahead) override;
     void read_all(size_t input) override;
-    void weight(const std::string &name, Packed packed) override {
-        weights_.push_back(stored(name, std::move(packed)));
-    }
+    void weight(const std::string &name, Packed packed) override;
     void write() override;
     void sequence_rows(size_t input) override;
     void valid_rows(size_t input) override;
@@ -67,10 +65,12 @@ public:
 
 private:
     Place rows_place(ir::ValueId value) const;
+    void count_rows(ir::ValueId value, uint32_t rows) { row_bytes_ += uint64_t{rows} * planner_.stored(value).row_bytes; }
     bool lies_by_channel(BufferId buffer) const {
         return of_entry(buffer) && planner_.plan_.buffers[buffer].channel_major;
     }
     std::string spec(const Step &step) const;
+    bool pays_for_streams() const { return for_streams_ && context.streaming && weight_bytes_ > row_bytes_; }
     void rows_scalar(Scalar::Kind kind, size_t input, uint32_t of);
     Place zeros_in_arena(const std::string &name, Elem elem, const std::vector<uint32_t> &dims);
     const std::string &suffix() const { return planner_.suffixes_[region_.anchor]; }
@@ -84,7 +84,9 @@ private:
     nlohmann::json spec_ = nlohmann::json::object();
     uint32_t rows_ = 1, all_rows_ = 1, tiles_ = 1, replay_ = 0;
     uint64_t channel_bytes_ = 0; // channel tiles: step of a tile in a row
-    bool ordered_ = false;
+    bool ordered_ = false, for_streams_ = false;
+    // Of a call: weights, and rows that are read or written.
+    uint64_t weight_bytes_ = 0, row_bytes_ = 0;
     double cost_ = 0;
     std::vector<Place> inputs_, weights_, operands_, outputs_;
     size_t result_ = 0; // which of the outputs are the rows

@@ -19,6 +19,8 @@ inline constexpr uint64_t plan = 1ull << 30; // flatbuffers offsets are 32 bits,
 inline constexpr uint64_t space = 1ull << 40;
 inline constexpr uint32_t items = 65535; // kernels, steps of an entry, labels, fields of the state
 inline constexpr uint32_t kernel_args = 64;
+// Streams that a kernel computes at once; such kernels of one kernel.
+inline constexpr uint32_t streams_together = 64, together = 4;
 inline constexpr uint32_t rank = 6;
 inline constexpr uint32_t extent = 1u << 24;
 inline constexpr uint64_t elements = 1ull << 38; // of one argument
@@ -77,6 +79,7 @@ Broken v18_values(const Subject &);  // rules_values.cc
 // What the steps do to memory.
 Broken v12_calls(const Subject &); // rules_calls.cc, and its ports in rules_ports.cc
 Broken v12_ports(const Subject &, const fb::Entry &);
+Broken v12_together(const Subject &); // rules_together.cc
 Broken v10_lifetimes(const Subject &);     // rules_lifetimes.cc
 Broken v14_single_writes(const Subject &); // rules_overlap.cc
 Broken v14_traffic(const Subject &);       // rules_traffic.cc

@@ -155,7 +155,7 @@ Broken v12_calls(const Subject &s) {
         if (entry->kind() == fb::EntryKind::prepare)
             if (Broken b = derived_rule(*s.plan, *entry)) return b;
     }
-    return {};
+    return v12_together(s);
 }
 
 } // namespace longwave::artifact

@@ -3,6 +3,7 @@
 #include "formats/artifact/geometry.h"
 #include "formats/artifact/rules.h"
 #include "formats/artifact/text.h"
+#include <algorithm>
 #include <cstring>
 
 namespace longwave::artifact {
@@ -108,7 +109,29 @@ static Broken indices_of_decision(const fb::Plan &plan) {
     return {};
 }
 
+static Broken indices_of_together(const fb::Plan &plan, const fb::Kernel &kernel, uint32_t k) {
+    if (count(kernel.together()) > cap::together)
+        return broken(13, "a kernel has too many for several streams: kernel, found", k,
+                      count(kernel.together()));
+    uint32_t before = 1;
+    for (uint32_t t = 0; t < count(kernel.together()); ++t) {
+        const fb::Together &many = *kernel.together()->Get(t);
+        if (many.kernel() >= plan.kernels()->size() || many.kernel() == k ||
+            count(plan.kernels()->Get(many.kernel())->together()) > 0)
+            return broken(13, "no kernel for several streams: of kernel, named", k, many.kernel());
+        if (many.streams() <= before || many.streams() > cap::streams_together)
+            return broken(13, "streams of a kernel: of kernel, streams", k, many.streams());
+        before = many.streams();
+        if (many.strides()->size() != kernel.args()->size())
+            return broken(13, "strides of a kernel for several streams: of kernel, found", k,
+                          many.strides()->size());
+    }
+    return {};
+}
+
 static Broken enumerations(const fb::Plan &plan) {
+    for (uint32_t k = 0; k < plan.kernels()->size(); ++k)
+        if (Broken b = indices_of_together(plan, *plan.kernels()->Get(k), k)) return b;
     for (uint32_t k = 0; k < plan.kernels()->size(); ++k)
         for (uint32_t a = 0; a < plan.kernels()->Get(k)->args()->size(); ++a) {
             const fb::KernelArg &arg = *plan.kernels()->Get(k)->args()->Get(a);
@@ -170,6 +193,15 @@ static Broken scratch_rule(const Subject &s, const fb::CodeVariant &variant, uin
     return {};
 }
 
+// The last of a kernel and those that do its work for several streams.
+static uint32_t last_called(const fb::Plan &plan, uint32_t kernel) {
+    uint32_t last = kernel;
+    const auto *together = plan.kernels()->Get(kernel)->together();
+    for (uint32_t t = 0; t < count(together); ++t)
+        last = std::max<uint32_t>(last, together->Get(t)->kernel());
+    return last;
+}
+
 // Where an entry is a GPU's, kernels that its own steps alone call come last and have no code.
 static uint32_t kernels_with_code(const fb::Plan &plan) {
     uint32_t called = 0;
@@ -179,9 +211,8 @@ static uint32_t kernels_with_code(const fb::Plan &plan) {
         if (gpu) all = false;
         for (const auto *steps : {entry->steps(), entry->rebuild()})
             for (uint32_t i = 0; i < count(steps); ++i)
-                if ((!gpu || steps->Get(i)->cpu()) && steps->Get(i)->kind() == fb::StepKind::call &&
-                    steps->Get(i)->kernel() >= called)
-                    called = steps->Get(i)->kernel() + uint32_t{1};
+                if ((!gpu || steps->Get(i)->cpu()) && steps->Get(i)->kind() == fb::StepKind::call)
+                    called = std::max(called, last_called(plan, steps->Get(i)->kernel()) + 1);
     }
     return all ? plan.kernels()->size() : called;
 }

@@ -21,6 +21,7 @@ namespace longwave::runtime {
 class ThreadPool;
 struct DeviceModel; // opaque outside of its device
 struct Session;     // opaque outside of its device: state, caches and arena of one stream or runner
+struct Batch;       // opaque outside of its device: where the calls of several streams are joined
 
 struct Device;
 
@@ -71,6 +72,13 @@ inline uint64_t offset_of(const fb::Place &place, uint64_t firing) {
     return place.offset() +
            (place.slots() > 1 ? (firing + place.slot_add()) % place.slots() : 0) * place.slot_bytes();
 }
+
+// A block of one stream among those that run together.
+struct BatchMember {
+    Session *session = nullptr;
+    uint64_t block = 0;
+    Extent extent;
+};
 
 inline bool of_cpu(const fb::Entry &entry) { return entry.device() == fb::DeviceKind::cpu; }
 
@@ -133,6 +141,16 @@ struct Device {
     // enqueued before the first is waited for; with so many, `put` and `clear` may not be called.
     // Null: `run` computes each block at once, and it is waited for before the next one.
     void (*start)(Session &session) = nullptr;
+
+    // ---- blocks of several streams at once, where each call reads the weights once for all of them.
+    // Null: the device has its own way (`start`), or none.
+    // Most streams that a call of the model serves; 1: no call serves several.
+    uint32_t (*batch_streams)(const ModelSource &source) = nullptr;
+    uint64_t (*batch_bytes)(const ModelSource &source) = nullptr;
+    // In memory of that size, aligned to 64 bytes, which is the caller's.
+    void (*begin_batch)(const DeviceModel &model, uint8_t *memory, Batch **out) = nullptr;
+    // As `run` for each member, with the same bits; at most batch_streams of them, different ones.
+    lw_status (*run_batch)(Batch &batch, uint32_t entry, const BatchMember *members, uint32_t n) = nullptr;
 };
 
 inline constexpr uint32_t most_blocks_in_flight = 2;
@@ -141,7 +159,7 @@ inline constexpr uint32_t most_blocks_in_flight = 2;
 
 // What a library that adds a device hands out. Its own data follow.
 struct lw_device {
-    static constexpr uint64_t interface_version = 6; // raised with every change to the declarations above
+    static constexpr uint64_t interface_version = 7; // raised with every change to the declarations above
     uint64_t version;
     const longwave::runtime::Device *calls;
     // Streams with a whole block that push has left, or with blocks in flight, of all threads

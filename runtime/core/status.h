@@ -39,4 +39,9 @@ inline lw_status no_memory(const char *what, uint64_t bytes) {
     return fail(LW_NO_MEMORY, {"no memory for ", what, ": ", bytes, " bytes"});
 }
 
+// Of calls that go on after a failure: the first one.
+inline void keep_first(lw_status &first, lw_status status) {
+    if (first == LW_OK) first = status;
+}
+
 } // namespace longwave::runtime

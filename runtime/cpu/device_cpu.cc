@@ -1,10 +1,11 @@
 #include "runtime/cpu/device_cpu.h"
+#include "runtime/cpu/batch.h"
 #include "formats/artifact/geometry.h"
 #include "runtime/core/thread_pool.h"
 #include "runtime/cpu/denormals.h"
 #include "runtime/core/entries.h"
 #include "runtime/core/memory.h"
-#include "runtime/cpu/program.h"
+#include "runtime/cpu/session.h"
 #include "runtime/core/samples.h"
 #include "runtime/core/status.h"
 #include <algorithm>
@@ -12,30 +13,6 @@
 #include <new>
 
 namespace longwave::runtime {
-
-// A model: one block with kernels, their dimensions and the programs, and the derived space.
-struct DeviceModel {
-    ModelSource source;
-    Block tables, derived;
-    Kernel *kernels = nullptr;
-    Program *steps = nullptr, *rebuild = nullptr; // of each entry
-
-    const fb::Plan &plan() const { return source.view->plan(); }
-};
-
-// What one thread of a session writes besides the session's memory.
-struct Worker {
-    Scratch scratch;
-    Frame *frames = nullptr; // of each entry
-};
-
-struct Session {
-    const DeviceModel *model = nullptr;
-    uint8_t *state = nullptr, *arena = nullptr;
-    uint8_t **caches = nullptr; // of each entry
-    Worker *workers = nullptr;
-    Frame *rebuild = nullptr; // of each entry
-};
 
 namespace {
 
@@ -46,20 +23,26 @@ using artifact::count;
 void lay_out_model(const ModelSource &source, Parts &parts, DeviceModel *model) {
     const fb::Plan &plan = source.view->plan();
     const auto &kernels = *plan.kernels();
-    uint64_t dims = 0;
-    for (const fb::Kernel *kernel : kernels)
+    uint64_t dims = 0, spans = 0;
+    for (const fb::Kernel *kernel : kernels) {
+        if (count(kernel->together()) > 0) spans += kernel->args()->size();
         for (const fb::KernelArg *arg : *kernel->args()) dims += count(arg->dims());
+    }
     Kernel *kernel_table = parts.take<Kernel>(kernels.size());
     Dimension *next = parts.take<Dimension>(dims);
+    uint64_t *span = parts.take<uint64_t>(spans);
     const uint32_t entries = plan.entries()->size();
     Program *steps = parts.take<Program>(entries), *rebuild = parts.take<Program>(entries);
     for (uint32_t k = 0; kernel_table && k < kernels.size(); ++k) {
-        new (kernel_table + k) Kernel{source.functions[k], kernels.Get(k), next};
-        for (const fb::KernelArg *arg : *kernels.Get(k)->args())
+        const bool together = count(kernels.Get(k)->together()) > 0;
+        new (kernel_table + k) Kernel{source.functions[k], kernels.Get(k), next, together ? span : nullptr};
+        for (const fb::KernelArg *arg : *kernels.Get(k)->args()) {
+            if (together && !artifact::span_bytes(*arg, span++)) span[-1] = 0; // V7: it does not overflow
             for (uint32_t d = 0; d < count(arg->dims()); ++d) {
                 const fb::Dim &dim = *arg->dims()->Get(d);
                 *next++ = {0, static_cast<int32_t>(dim.extent()), dim.stride(), 0};
             }
+        }
     }
     for (uint32_t e = 0; e < entries; ++e) {
         const fb::Entry &entry = *plan.entries()->Get(e);
@@ -347,7 +330,14 @@ lw_status run_watched(Session &session, uint32_t entry, uint64_t block, const Ex
 }
 
 constexpr fb::DeviceKind kind = fb::DeviceKind::cpu;
+#ifdef LW_FREESTANDING // without batches
 const Device cpu_device = {kind,  needs, open,  close, derived, session_bytes, begin,   end,
                            clear, copy,  write, read,  put,     run,           rebuild, wait};
+#else
+const Device cpu_device = {kind,    needs,   open,          close,       derived,     session_bytes,
+                           begin,   end,     clear,         copy,        write,       read,
+                           put,     run,     rebuild,       wait,        nullptr,     nullptr,
+                           batch_streams, batch_bytes, begin_batch, run_batch};
+#endif
 
 } // namespace longwave::runtime

@@ -94,7 +94,8 @@ void Program::build(const Steps *steps, const Kernel *kernels, Parts &parts) {
             call.n_moving = 1;
             continue;
         }
-        call.function = kernels[step.kernel()].function;
+        call.kernel = kernels + step.kernel();
+        call.function = call.kernel->function;
         pointers += 1 + count(step.args());
         for (uint32_t a = 0; a < count(step.args()); ++a) {
             const fb::Binding &binding = *step.args()->Get(a);
@@ -112,6 +113,16 @@ void Program::build(const Steps *steps, const Kernel *kernels, Parts &parts) {
     }
 }
 
+void Program::place(const Call &call, Frame &frame, uint64_t firing, uint32_t tile,
+                    const Extent &extent) const {
+    const Moving *moving = moving_ + call.moving;
+    for (uint32_t m = 0; m < call.n_moving; ++m)
+        frame.buffers_[moving[m].buffer].host = moving[m].at(frame.spaces_, firing, tile);
+    const Number *numbers = numbers_ + call.numbers;
+    for (uint32_t n = 0; n < call.n_numbers; ++n)
+        frame.values_[numbers[n].value] = evaluate(*numbers[n].plan, firing, tile, extent);
+}
+
 bool Program::run(const Call &call, Frame &frame, uint64_t firing, uint32_t tile,
                   const Extent &extent) const {
     const Moving *moving = moving_ + call.moving;
@@ -123,11 +134,7 @@ bool Program::run(const Call &call, Frame &frame, uint64_t firing, uint32_t tile
         clear_outside(*call.plan, moving->at(frame.spaces_, firing, tile), firing, extent);
         return true;
     }
-    for (uint32_t m = 0; m < call.n_moving; ++m)
-        frame.buffers_[moving[m].buffer].host = moving[m].at(frame.spaces_, firing, tile);
-    const Number *numbers = numbers_ + call.numbers;
-    for (uint32_t n = 0; n < call.n_numbers; ++n)
-        frame.values_[numbers[n].value] = evaluate(*numbers[n].plan, firing, tile, extent);
+    place(call, frame, firing, tile, extent);
     frame.scratch_->used = 0;
     return call.function(frame.pointers_ + call.pointers) == 0;
 }

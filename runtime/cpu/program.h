@@ -51,6 +51,7 @@ struct Kernel {
     Function function = nullptr;
     const fb::Kernel *plan = nullptr;
     Dimension *dims = nullptr; // of all its arguments in order; kernels only read them
+    uint64_t *spans = nullptr; // of a kernel with others for several streams: bytes of each argument
 };
 
 // Where the spaces lie for one entry of one stream or runner, indexed by fb::Space.
@@ -85,6 +86,7 @@ struct Call {
     const fb::Step *plan = nullptr;
     Function function = nullptr;
     uint64_t bytes = 0;
+    const Kernel *kernel = nullptr;
     uint32_t pointers = 0;             // index of its argument array in a frame
     uint32_t moving = 0, n_moving = 0; // call: the buffers that move; zero and zero_tail: the place
     uint32_t numbers = 0, n_numbers = 0;
@@ -104,6 +106,8 @@ public:
 
     uint32_t size() const { return n_calls_; }
     const Call &operator[](uint32_t i) const { return calls_[i]; }
+    // The arguments of one tile of a call, without calling.
+    void place(const Call &call, Frame &frame, uint64_t firing, uint32_t tile, const Extent &extent) const;
     // One tile of one step. False: its kernel failed.
     bool run(const Call &call, Frame &frame, uint64_t firing, uint32_t tile, const Extent &extent) const;
 
@@ -122,6 +126,8 @@ public:
     // real parts as above.
     void build(const Steps *steps, const Kernel *kernels, const Spaces &spaces, Scratch *scratch,
                Parts &parts);
+    // What a call gives its kernel: a Buffer, or an int32_t.
+    void *argument(const Call &call, uint32_t a) const { return pointers_[call.pointers + 1 + a]; }
 
 private:
     friend class Program;

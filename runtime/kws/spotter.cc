@@ -123,8 +123,9 @@ lw_status read(const lw_model *model, const lw_spotter_options *options, Setup *
     return lw_stream_size(model, &setup->stream, &setup->stream_bytes, &alignment);
 }
 
-// Turns waiting rows into events while events fit; *last is what pull said last.
-lw_status decide(lw_spotter &spotter, lw_status *last) {
+} // namespace
+
+lw_status longwave::runtime::decide(lw_spotter &spotter, lw_status *last) {
     lw_stream_row out{};
     out.struct_size = sizeof out;
     SpotterState &state = spotter.state;
@@ -139,8 +140,6 @@ lw_status decide(lw_spotter &spotter, lw_status *last) {
     if (heard.resets != resets) spotter.decision.reset();
     return *last == LW_OK || *last == LW_AGAIN || *last == LW_END ? LW_OK : *last;
 }
-
-} // namespace
 
 lw_status lw_spotter_size(const lw_model *model, const lw_spotter_options *options, size_t *size,
                           size_t *alignment) {

@@ -30,3 +30,10 @@ struct lw_spotter {
     longwave::runtime::Decision decision;
     longwave::runtime::SpotterState state;
 };
+
+namespace longwave::runtime {
+
+// Turns waiting rows into events while events fit; *last is what pull said last.
+lw_status decide(lw_spotter &spotter, lw_status *last);
+
+} // namespace longwave::runtime

@@ -126,7 +126,7 @@ lw_status pass(const lw_runner &runner, const Seat &seat, const Run &run, const 
 }
 
 // Workers take sequences as they become free. No bit of a result depends on the worker.
-struct Batch {
+struct BatchRun {
     const lw_runner *runner;
     size_t sequences;
     const lw_run_tensor *in;
@@ -144,7 +144,7 @@ struct Batch {
     }
 
     static void work(void *context, uint32_t worker) {
-        Batch &batch = *static_cast<Batch *>(context);
+        BatchRun &batch = *static_cast<BatchRun *>(context);
         if (worker >= batch.runner->n_seats) return;
         for (;;) {
             const size_t sequence = batch.next.fetch_add(1, std::memory_order_relaxed);
@@ -247,7 +247,7 @@ lw_status lw_run_batch(lw_runner *runner, size_t sequences, const lw_run_tensor 
     if (n_out > 0 && !out) return fail(LW_INVALID_ARGUMENT, "out is NULL");
     if (!Inputs(in, sequences * n_in).sized() || !Outputs(out, sequences * n_out).sized())
         return fail(LW_INVALID_ARGUMENT, "struct_size of a tensor is not set, or they differ");
-    Batch batch{runner, sequences, in, n_in, out, n_out, {}, {}, {}, {}};
+    BatchRun batch{runner, sequences, in, n_in, out, n_out, {}, {}, {}, {}};
     for (size_t s = 0; s < sequences; ++s) {
         Run run;
         const lw_status status = check(*runner->model, batch.inputs(s), batch.outputs(s), &run);
@@ -256,7 +256,7 @@ lw_status lw_run_batch(lw_runner *runner, size_t sequences, const lw_run_tensor 
         copy_text(lw_last_error(), reason, sizeof reason);
         return fail(status, {"sequence ", uint64_t(s), ": ", reason});
     }
-    runner->thread_pool.run(Batch::work, &batch);
+    runner->thread_pool.run(BatchRun::work, &batch);
     const lw_status failed = batch.failed;
     return failed == LW_OK ? LW_OK : fail(failed, batch.reason);
 }

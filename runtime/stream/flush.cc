@@ -5,6 +5,7 @@
 // the list, under a lock held for a few instructions.
 #include "runtime/stream/flush.h"
 #include "longwave/vulkan.h"
+#include "runtime/core/status.h"
 #include "runtime/stream/blocks.h"
 
 namespace longwave::runtime {
@@ -34,11 +35,6 @@ private:
 
 bool has_block(const lw_stream &stream) {
     return stream.state->life == Life::open && stream.state->pending >= next_entry(stream).block;
-}
-
-// Keeps the first failure.
-void keep(lw_status &first, lw_status status) {
-    if (first == LW_OK) first = status;
 }
 
 void remove(lw_stream &stream) {
@@ -78,7 +74,7 @@ bool begin_blocks(lw_stream *streams, bool later, lw_status &first) {
         lw_status status = LW_OK;
         if (stream->n_begun == most_begun(*stream)) status = end_block(*stream, Keep::all);
         if (status == LW_OK) status = begin_block(*stream, next_entry(*stream));
-        keep(first, status);
+        keep_first(first, status);
         stream->newest_later = later && stream->n_begun > 0;
         any = true;
     }
@@ -99,7 +95,7 @@ lw_status submit(const lw_device &device, bool later) {
     for (lw_stream *stream = streams; stream; stream = stream->next) stream->newest_later = false;
     (void)begin_blocks(streams, later, first);
     for (lw_stream *stream = streams; stream; stream = stream->next)
-        if (stream->n_begun > 0 && !may_stay(*stream)) keep(first, end_blocks(*stream));
+        if (stream->n_begun > 0 && !may_stay(*stream)) keep_first(first, end_blocks(*stream));
     put_back(streams);
     return first;
 }
@@ -146,7 +142,7 @@ lw_status lw_device_flush(lw_device *device) {
     lw_stream *const streams = take_own(*device);
     for (bool any = true; any;) {
         any = begin_blocks(streams, false, first);
-        for (lw_stream *stream = streams; stream; stream = stream->next) keep(first, end_blocks(*stream));
+        for (lw_stream *stream = streams; stream; stream = stream->next) keep_first(first, end_blocks(*stream));
     }
     put_back(streams); // a block that found no room in the queue runs in a later flush
     return first;

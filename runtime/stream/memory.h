@@ -52,6 +52,7 @@ struct lw_stream {
     uint32_t users; // the caller and its generators: it ends with the last of them
     bool owned; // lw_stream_destroy releases it
     bool unchecked; // it goes on from a state without a checksum
+    bool held; // a batch runs its next block: push leaves a full one pending
     lw_sample_format format;
     uint64_t bytes;          // of the whole block
     uint64_t rows_per_block; // most rows one block can bring

@@ -83,7 +83,9 @@ lw_status read(const lw_model *model, const lw_stream_options *given, Request *r
 
 // ---- input ----
 
-lw_status check_samples(const lw_stream &stream, const void *samples, size_t n) {
+} // namespace
+
+lw_status longwave::runtime::check_samples(const lw_stream &stream, const void *samples, size_t n) {
     if (n > 0 && !samples) return fail(LW_INVALID_ARGUMENT, "samples is NULL");
     if (stream.state->life != Life::open) return not_open(stream);
     if (stream.format != LW_I32) return LW_OK;
@@ -93,6 +95,8 @@ lw_status check_samples(const lw_stream &stream, const void *samples, size_t n) 
                     : fail(LW_BAD_TOKEN,
                            {"token ", uint64_t(bad), " of this push is outside 0 … ", vocabulary - 1});
 }
+
+namespace {
 
 // Samples that push has not taken yet.
 struct Feed {
@@ -132,7 +136,7 @@ lw_status take(lw_stream &stream, Feed &feed) {
                 if (lw_status status = end_block(stream, Keep::all)) return status;
             feed.put(stream, fill - state.pending);
         }
-        if (state.pending < entry.block || !room) return LW_OK;
+        if (state.pending < entry.block || !room || stream.held) return LW_OK;
         if (feed.left == 0 && runs_together(stream)) {
             add_to_flush(stream);
             return LW_OK;

@@ -236,17 +236,13 @@ lw_status lw_generator_prompt(lw_generator *generator, const int32_t *ids, size_
     return LW_OK;
 }
 
-lw_status lw_generator_next(lw_generator *generator, lw_generator_token *out) {
-    if (!generator || !out || out->struct_size < sizeof(size_t))
-        return fail(LW_INVALID_ARGUMENT, "generator or out is NULL, or struct_size is not set");
-    lw_stream &stream = *generator->stream;
-    lw_generator_token token{};
-    look_for_stops(*generator, token);
+lw_status longwave::runtime::choose_next(lw_generator &generator, lw_generator_token &token) {
+    lw_stream &stream = *generator.stream;
+    look_for_stops(generator, token);
     if (token.stop) return without_detail(LW_END);
-    const Wanting wanting(*generator);
     const float *logits = nullptr;
-    if (lw_status status = newest_logits(stream, generator->output, &logits)) return status;
-    if (!suffices(stream.state->logit_margin, generator->logit_margin))
+    if (lw_status status = newest_logits(stream, generator.output, &logits)) return status;
+    if (!suffices(stream.state->logit_margin, generator.logit_margin))
         return fail(LW_WRONG_STATE,
                     "the newest logits lack words that these options could choose: keep the old "
                     "options, or read at least one id first");
@@ -255,17 +251,29 @@ lw_status lw_generator_next(lw_generator *generator, lw_generator_token *out) {
                          &bad))
         return fail(LW_NOT_FINITE, {"after ", stream.state->ticks,
                                     " ids a logit is not finite: reset the generator or load a state"});
-    Sampler &sampler = generator->sampler;
+    Sampler &sampler = generator.sampler;
     sampler.begin(logits);
-    const uint64_t known = kept(*generator);
-    for (uint64_t i = 0; i < generator->window && i < known; ++i) sampler.seen(newest(*generator, i));
+    const uint64_t known = kept(generator);
+    for (uint64_t i = 0; i < generator.window && i < known; ++i) sampler.seen(newest(generator, i));
     token.position = stream.state->ticks;
     token.id = sampler.choose(token.position);
-    if (generator->log_probabilities) token.log_probability = sampler.log_probability(token.id);
+    if (generator.log_probabilities) token.log_probability = sampler.log_probability(token.id);
     stream.queue.clear();
-    if (lw_status status = lw_stream_push(&stream, &token.id, 1, nullptr)) return status;
-    if (generator->room > 0) remember(*generator, &token.id, 1);
-    look_for_stops(*generator, token);
+    return lw_stream_push(&stream, &token.id, 1, nullptr);
+}
+
+void longwave::runtime::remember_next(lw_generator &generator, lw_generator_token &token) {
+    if (generator.room > 0) remember(generator, &token.id, 1);
+    look_for_stops(generator, token);
+}
+
+lw_status lw_generator_next(lw_generator *generator, lw_generator_token *out) {
+    if (!generator || !out || out->struct_size < sizeof(size_t))
+        return fail(LW_INVALID_ARGUMENT, "generator or out is NULL, or struct_size is not set");
+    lw_generator_token token{};
+    const Wanting wanting(*generator);
+    if (lw_status status = choose_next(*generator, token)) return status;
+    remember_next(*generator, token);
     copy_sized(out, token);
     return LW_OK;
 }

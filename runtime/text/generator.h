@@ -31,6 +31,11 @@ inline int32_t newest(const lw_generator &g, uint64_t back) {
     return g.recent[(g.count - 1 - back) % g.room];
 }
 
+// The two halves of lw_generator_next: what lies before the stream has read the id, which push may
+// leave pending, and what comes after. The stream's blocks run for the generator's margin meanwhile.
+lw_status choose_next(lw_generator &generator, lw_generator_token &token);
+void remember_next(lw_generator &generator, lw_generator_token &token);
+
 inline void remember(lw_generator &g, const int32_t *ids, uint64_t n) {
     g.count += n;
     for (uint64_t i = n < g.room ? n : g.room; i > 0; --i) g.recent[(g.count - i) % g.room] = ids[n - i];

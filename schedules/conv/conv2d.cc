@@ -1,7 +1,7 @@
 // conv2d: short convolutions over time and frequency on a ring of rows: regular, pointwise,
-// depthwise and in groups; a 1-D convolution has one frequency. On a CPU the products of a result are
-// added in parts of at most `longest_chain`, because the error of a float32 sum grows with the length of
-// its chain. On a gpu the result of one frequency may lie channel by channel.
+// depthwise and in groups; a 1-D convolution has one frequency. Of several streams each has one row. On a
+// CPU the products of a result are added in parts of at most `longest_chain`, because the error of a float32
+// sum grows with the length of its chain. On a gpu the result of one frequency may lie channel by channel.
 #include "schedules/conv/register_tile.h"
 #include "schedules/halide/registry.h"
 #include "schedules/halide/threads.h"
@@ -25,10 +25,11 @@ struct Parts {
 
 struct Conv2d {
     int in_width, width, out_f, rows, used_f, height; // `height`: rows that the taps touch
+    int streams; // each with one row; 1: a call of a single stream, with any rows
     bool padded, depthwise;
     Shape shape;
     KernelBuilder::Epilogue finished;
-    Var c, f, r, i, n;
+    Var c, f, r, i, n, s;
     RDom taps, parts; // products of a part; parts of a sum, not on a gpu
     Func framed, part, sum, y;
 
@@ -50,6 +51,9 @@ Conv2d define_conv2d(KernelBuilder &k) {
     const int rows = params.integer("rows", 1, 1 << 20), ring = params.integer("ring", 1, 1 << 24);
     const int in_width = static_cast<int>(pad(in_c)), width = static_cast<int>(pad(out_c));
     const int in_row = params.integer_or("in_row", in_f * in_width, in_f * in_width, 1 << 24);
+    const int streams = streams_of(params);
+    params.require(streams == 1 || (rows == 1 && k.target.kind == targets::Kind::cpu),
+                   "'streams' are for one row on a CPU");
     params.require(in_c % groups == 0 && out_c % groups == 0, "'groups' must divide in_c and out_c");
     const bool depthwise = groups > 1 && groups == in_c && in_c == out_c, has_bias = params.flag_or("bias", false);
     const int of_group = in_c / groups, to_group = out_c / groups; // channels of a group
@@ -60,28 +64,32 @@ Conv2d define_conv2d(KernelBuilder &k) {
     const int used_f = (out_f - 1) * stride_f + frequency; // frequencies the taps touch, padding included
     params.require(phase < rows * stride_t, "'phase' must lie in the new rows");
 
-    const Shape y_shape = dense({width, out_f, rows});
-    ImageParam x = k.input("x", {{static_cast<uint32_t>(in_width), 1},
-                                 {static_cast<uint32_t>(in_f), in_width},
-                                 {static_cast<uint32_t>(ring), in_row}});
+    const Shape y_shape = dense({width, out_f, rows * streams});
+    Shape x_shape = {{extent(in_width), 1}, {extent(in_f), in_width}, {extent(ring), in_row}};
+    if (streams > 1) x_shape.push_back({extent(streams), ring * in_row});
+    ImageParam x = k.input("x", x_shape);
     ImageParam w = depthwise ? k.weight("w", dense({width, frequency, time}))
                              : k.weight("w", dense({width, of_group, frequency, time}));
     ImageParam bias;
     if (has_bias) bias = k.weight("bias", dense({width}));
-    Expr position = k.scalar("position", ring - rows * stride_t);
+    const auto position = k.scalar_of_streams("position", ring - rows * stride_t, streams);
 
-    Var c("c"), f("f"), r("r"), i("i"), n("n");
+    Var c("c"), f("f"), r("r"), i("i"), n("n"), s("s");
+    const Expr first = streams == 1 ? Expr(r) : Expr(0), stream = streams == 1 ? Expr(0) : Expr(r);
     const bool padded = pad_f > 0 || used_f > in_f;
     // Rows count from the first new one, history is negative.
-    auto row_of = [&](const Expr &row) { return wrapped(position + row, ring); };
+    auto value = [&](const Expr &channel, const Expr &at_f, const Expr &row, const Expr &of) -> Expr {
+        const Expr at = wrapped(position(of) + row, ring);
+        return streams == 1 ? x(channel, at_f, at) : x(channel, at_f, at, of);
+    };
     Func framed(
         "framed"); // the rows in use with zeros around the frequencies; row n is new row n - reach + phase
-    framed(i, f, n) = select(f >= pad_f && f < pad_f + in_f,
-                             x(i, clamp(f - pad_f, 0, in_f - 1), row_of(n - reach + phase)), 0.0f);
+    framed(i, f, n, s) = select(f >= pad_f && f < pad_f + in_f,
+                                value(i, clamp(f - pad_f, 0, in_f - 1), n - reach + phase, s), 0.0f);
     auto input = [&](const Expr &channel, const Expr &tap_f, const Expr &tap_t) -> Expr {
-        Expr at_f = f * stride_f + tap_f, row = r * stride_t + tap_t * dilation_t;
-        return padded ? Expr(framed(channel, at_f, row))
-                      : Expr(x(channel, at_f, row_of(row - reach + phase)));
+        Expr at_f = f * stride_f + tap_f, row = first * stride_t + tap_t * dilation_t;
+        return padded ? Expr(framed(channel, at_f, row, stream))
+                      : value(channel, at_f, row - reach + phase, stream);
     };
     Func part("part"), sum("sum"), y("y");
     const Expr from = groups == 1 ? Expr(0) : min(c / to_group, groups - 1) * of_group; // padding lanes: anything
@@ -115,21 +123,24 @@ Conv2d define_conv2d(KernelBuilder &k) {
 
     const int height = reach + (rows - 1) * stride_t + 1;
     return {
-        in_width, width, out_f, rows, used_f, height, padded, depthwise, y_shape, k.epilogue(y_shape, out_c),
-        c,        f,     r,     i,    n,      taps,   parts,  framed,    part,    sum,     y};
+        in_width, width, out_f, rows * streams, used_f, height, streams, padded, depthwise, y_shape,
+        k.epilogue(y_shape, out_c), c, f, r, i, n, s, taps, parts, framed, part, sum, y};
 }
 
-// A register tile of channels by frequencies (or rows, when there is one frequency). The last tile of
-// a dimension overlaps the one before it.
+// A register tile of channels by frequencies (or rows, when there is one frequency), and by streams. The
+// last tile of a dimension overlaps the one before it.
 void conv2d_on_cpu(KernelBuilder &k) {
     Conv2d d = define_conv2d(k);
     d.finish();
-    const auto &[in_width, width, out_f, rows, used_f, height, padded, depthwise, shape, finished, c, f, r, i,
-                 n, taps, parts, framed_, part_, sum_, y_] = d;
+    const auto &[in_width, width, out_f, rows, used_f, height, streams, padded, depthwise, shape, finished, c,
+                 f, r, i, n, s, taps, parts, framed_, part_, sum_, y_] = d;
     Func framed = framed_, part = part_, sum = sum_, y = y_;
     const int vec = dividing_vector(width, k.target.vector_lanes);
-    const RegisterTile tile = register_tile(width / vec, out_f == 1 ? rows : out_f, k.target.vector_registers);
-    const int tile_f = out_f == 1 ? 1 : tile.across, tile_r = out_f == 1 ? tile.across : 1,
+    // All rows of one frequency; else frequencies, of one row or of all streams.
+    const int places = out_f == 1 ? rows : out_f * (streams > 1 ? rows : 1);
+    const RegisterTile tile = register_tile(width / vec, places, k.target.vector_registers);
+    const int tile_f = std::min(out_f, tile.across),
+              tile_r = out_f == 1 ? tile.across : streams > 1 ? std::max(1, tile.across / tile_f) : 1,
               block = tile.vectors * vec;
     Var co("co"), ci("ci"), fo("fo"), fi("fi"), ro("ro"), ri("ri");
     y.split(c, co, ci, block, TailStrategy::ShiftInwards)
@@ -150,9 +161,10 @@ void conv2d_on_cpu(KernelBuilder &k) {
     if (padded) {
         const int vector = k.target.vector_lanes;
         framed.compute_root().bound_extent(i, in_width).bound_extent(f, used_f).bound_extent(n, height);
+        framed.bound_extent(s, streams);
         if (in_width > 1) framed.vectorize(i, vector);
         else if (used_f >= vector) framed.vectorize(f, vector, TailStrategy::ShiftInwards);
-        store(framed, int64_t{4} * in_width * used_f * height);
+        store(framed, int64_t{4} * in_width * used_f * height * streams);
     }
     k.output(y, shape);
 }

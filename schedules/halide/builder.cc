@@ -24,6 +24,10 @@ Shape dense(const std::vector<int> &extents) {
     return shape;
 }
 
+int streams_of(Params &params) {
+    return params.integer_or("streams", 1, 1, most_streams);
+}
+
 Shape channel_major(const Shape &shape) {
     Shape placed = shape;
     const auto rows = static_cast<int32_t>(shape.back().extent);
@@ -148,6 +152,14 @@ Expr KernelBuilder::scalar(const std::string &name, int high, int multiple) {
     return multiple == 1 ? value : value / multiple * multiple;
 }
 
+std::function<Expr(const Expr &)> KernelBuilder::scalar_of_streams(const std::string &name, int high,
+                                                                   int streams) {
+    if (streams == 1) return [value = scalar(name, high)](const Expr &) { return value; };
+    params.require(high >= 0, "scalar '" + name + "' has no value");
+    const ImageParam values = add(scalars_of_streams_, name, dense({streams}), Int(32));
+    return [values, high](const Expr &stream) { return clamp(values(stream), 0, high); };
+}
+
 void KernelBuilder::no_epilogue() const { params.require(!has_epilogue(), "this kernel takes no epilogue"); }
 
 KernelBuilder::Epilogue KernelBuilder::epilogue(const Shape &shape, int valid) {
@@ -236,6 +248,7 @@ void KernelBuilder::finish() const {
     buffers_ = inputs_;
     buffers_.insert(buffers_.end(), weights_.begin(), weights_.end());
     buffers_.insert(buffers_.end(), operands_.begin(), operands_.end());
+    buffers_.insert(buffers_.end(), scalars_of_streams_.begin(), scalars_of_streams_.end());
     check_layouts();
 }
 

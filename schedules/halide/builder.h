@@ -21,6 +21,11 @@ inline uint32_t extent(int n) { return static_cast<uint32_t>(n); } // of a Dim
 // Threads of a workgroup whose points lie in shared memory. More would idle at the barriers of
 // short passes.
 inline int loop_threads(const targets::Target &target) { return std::min(target.threads, 256); }
+// The param `streams`: the kernel computes the same call for so many streams at once, with the same
+// bits. Arguments that differ between streams have a further outermost dimension, or so many times
+// the rows. A scalar becomes an input with an int32 for each stream.
+inline constexpr int most_streams = 64;
+int streams_of(Params &params);
 // Extents without gaps, innermost first.
 Shape dense(const std::vector<int> &extents);
 // The same extents channel by channel: the rows, the last dimension, lie side by side.
@@ -61,6 +66,10 @@ public:
     // int32 buffer, in order: Halide computes with parameters outside of the kernel, and passes on
     // what it found by no name.
     Halide::Expr scalar(const std::string &name, int high, int multiple = 1);
+    // The same of each of several streams: an input of an int32 for each. A kernel has these or the
+    // scalars above, not both.
+    std::function<Halide::Expr(const Halide::Expr &stream)> scalar_of_streams(const std::string &name, int high,
+                                                                             int streams);
 
     // Declares the operands of the epilogue chain and returns the function that applies it to the
     // value at some coordinates of the output. The last dimension of `shape` is the rows. In each
@@ -171,7 +180,7 @@ private:
 
     std::string kernel_;
     const nlohmann::json &spec_;
-    std::vector<Halide::ImageParam> inputs_, weights_, operands_;
+    std::vector<Halide::ImageParam> inputs_, weights_, operands_, scalars_of_streams_;
     std::vector<Scalar> scalars_;
     std::optional<Halide::ImageParam> scalars_buffer_;
     std::vector<Halide::Func> outputs_;

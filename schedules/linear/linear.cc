@@ -150,7 +150,8 @@ private:
         };
         const Expr start = p_.start(panel(g, j) * panel_width + slice(g) + c, h);
         if (tiles_.chunks == 1) {
-            total_(c, j, h, i, t, g, b) = start + parts(i, t, 0);
+            // Strict: what the epilogue adds comes after, for any number of rows.
+            total_(c, j, h, i, t, g, b) = strict_float(start + parts(i, t, 0));
         } else {
             total_(c, j, h, i, t, g, b) = start;
             added_ = RDom({{0, tiles_.rows}, {0, tiles_.tiles}, {0, tiles_.chunks}}, "added" + id_);
@@ -256,7 +257,7 @@ static void build_linear(KernelBuilder &k) {
     const Shape y_shape = p.y_shape();
     if (p.out == 1) return build_single(k, p, y_shape);
 
-    const LinearTiles tiles = linear_tiles(k.target, p.panels, p.rows, p.blocks);
+    const LinearTiles tiles = linear_tiles(k.target, p.panels, p.rows, p.blocks, p.of_stream);
     const KernelBuilder::Epilogue epilogue = k.epilogue(y_shape, p.out);
     Var o("o"), r("r");
     Func y("y");

@@ -33,7 +33,8 @@ void declare_matrix(KernelBuilder &k, Product &p, int outputs) {
 Product declare_product(KernelBuilder &k) {
     Product p{};
     p.in = k.params.integer("in", 1, 1 << 20), p.out = k.params.integer("out", 1, 1 << 20);
-    p.rows = k.params.integer("rows", 1, 1 << 20);
+    p.of_stream = k.params.integer("rows", 1, 1 << 20);
+    p.rows = p.of_stream * streams_of(k.params);
     p.has_bias = k.params.flag_or("bias", false);
     p.halves = k.params.flag_or("glu", false) ? 2 : 1;
     p.blocks = k.params.integer_or("blocks", 1, 1, p.out);

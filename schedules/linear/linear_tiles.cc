@@ -60,9 +60,9 @@ int chunks_of(int in, int granule) {
     return 1;
 }
 
-// The register tile that costs least over the whole product.
+// The register tile that costs least over the whole product. `of_sum`: parts of a sum; 0: any.
 LinearTiles choose(const targets::Target &target, const Panels &panels, WeightFormat format, int rows,
-                   int64_t bytes) {
+                   int64_t bytes, int of_sum) {
     const int vectors_of_panel = static_cast<int>(lanes) / std::min<int>(target.vector_lanes, lanes);
     const int of_panel = vectors_of_panel * static_cast<int>(panels.halves),
               count = static_cast<int>(panels.count()),
@@ -93,9 +93,9 @@ LinearTiles choose(const targets::Target &target, const Panels &panels, WeightFo
     for (int of_tile = 1; of_tile <= most_panels; of_tile++)
         for (int m = 1; m <= std::min(rows, 12); m++)
             for (int parts = 1; parts <= 8 && in % parts == 0; parts *= 2)
-                if (fits(target, m, of_tile * of_panel, parts) || of_tile * m * parts == 1)
+                if ((of_sum == 0 || parts == of_sum) && (fits(target, m, of_tile * of_panel, parts) || of_tile * m * (of_sum ? 1 : parts) == 1))
                     consider(of_tile, m, parts, 1);
-    for (int m = 2; panels.halves == 2 && vectors_of_panel == 2 && m <= std::min(rows, 12); m++)
+    for (int m = 2; of_sum <= 1 && panels.halves == 2 && vectors_of_panel == 2 && m <= std::min(rows, 12); m++)
         if (fits(target, m, of_panel / 2, 1)) consider(1, m, 1, 2);
     return best;
 }
@@ -109,19 +109,24 @@ std::vector<LinearTiles::Group> groups_of(int count, int panels) {
     return groups;
 }
 
-LinearTiles linear_tiles(const targets::Target &target, const Panels &all, int rows, int diagonal) {
+LinearTiles linear_tiles(const targets::Target &target, const Panels &all, int rows, int diagonal, int as_of) {
+    if (as_of == rows) as_of = 0;
+    const LinearTiles alike = as_of ? linear_tiles(target, all, as_of, diagonal) : LinearTiles{};
     Panels panels = all;
     panels.out /= static_cast<uint32_t>(diagonal);
     const int64_t row_bytes = int64_t{4} * panels.in,
                   of_block = int64_t{4} * panels.words() * lanes * panels.count() * panels.halves,
                   bytes = of_block * diagonal;
     const bool widen = pays_to_widen(panels.format, rows), narrow = panels.format != WeightFormat::float32;
-    LinearTiles tiles = choose(target, panels, widen ? WeightFormat::float32 : panels.format, rows, of_block);
+    LinearTiles tiles = choose(target, panels, widen ? WeightFormat::float32 : panels.format, rows, of_block,
+                               as_of ? alike.parts : 0);
     tiles.widen = widen;
     if (!target.vector_offsets) tiles.unrolled = 2; // an address of each load is held in a register
     tiles.granule = std::max(1, static_cast<int>(panels.of_word()) / tiles.parts);
     tiles.chunks = 1;
-    if (rows > 1) {
+    if (as_of) {
+        tiles.chunks = alike.chunks;
+    } else if (rows > 1) {
         const int granules =
             static_cast<int>(panels.words() * panels.of_word()) / (tiles.parts * tiles.granule);
         tiles.chunks = chunks_of(granules, tiles.granule);

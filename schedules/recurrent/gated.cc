@@ -1,5 +1,6 @@
 // lstm, gru: one row of a gated recurrence. All gates lie side by side in memory of the call,
-// because the product with the state must be complete before the state changes.
+// because the product with the state must be complete before the state changes. Of several streams
+// the row of each.
 #include "schedules/halide/registry.h"
 #include "schedules/pointwise/elementary.h"
 
@@ -11,27 +12,35 @@ namespace {
 
 struct Gated {
     KernelBuilder &k;
-    const int gates, units, width, row, vec, block; // block: lanes whose sums stay in registers
+    const int gates, units, streams, width, row, vec;
+    const int together, block; // streams and lanes whose sums stay in registers
     ImageParam x, w;
-    Var i{"i"}, g{"g"};
-    RDom gate, sum; // sum: lanes of a block, gates, units, blocks; Halide keeps this order
+    Var i{"i"}, g{"g"}, s{"s"};
+    // sum: lanes of a block, gates, streams of a turn, units, turns, blocks; Halide keeps this order
+    RDom gate, sum;
     Func y{"state"}; // gates, and the states behind them: elements that do not depend on g
 
     Gated(KernelBuilder &builder, int gates_)
         : k(builder), gates(gates_), units(k.params.integer("units", 1, 1 << 14)),
+          streams(streams_of(k.params)),
           width(static_cast<int>(pad(extent(units)))), row(static_cast<int>(pad(extent(gates * units)))),
           vec(dividing_vector(width, k.target.vector_lanes)),
-          block(vec * divisor_at_most(width / vec, k.target.vector_registers == 32 ? 4 : 2)), gate(0, gates, "gate"),
-          sum(0, block, 0, gates, 0, units, 0, width / block, "sum") {
+          together(divisor_at_most(streams, (k.target.vector_registers == 32 ? 16 : 8) / gates)),
+          block(vec * divisor_at_most(width / vec,
+                                      together > 1                         ? 1
+                                      : k.target.vector_registers == 32 ? 4
+                                                                        : 2)),
+          gate(0, gates, "gate"),
+          sum(0, block, 0, gates, 0, together, 0, units, 0, streams / together, 0, width / block, "sum") {
         k.no_epilogue();
-        x = k.input("x", dense({row, 1}));
+        x = k.input("x", dense({row, streams}));
         w = k.weight("w", dense({width, gates, units}));
     }
 
     // Gate `of` of x. Lanes behind the last unit read anything.
-    Expr part(const Expr &lane, const Expr &of) const {
-        const Expr at = of * units + lane;
-        return x(units == width ? at : min(at, row - 1), 0);
+    Expr part(const Expr &of) const {
+        const Expr at = of * units + i;
+        return x(units == width ? at : min(at, row - 1), s);
     }
     Tuple only_gates(const Expr &value) const {
         std::vector<Expr> elements(y.outputs(), undef<float>());
@@ -41,8 +50,9 @@ struct Gated {
     // gates += w · h
     void multiply(const Func &state) const {
         Func f = state;
-        const Expr lane = sum.w * block + sum.x;
-        f(lane, sum.y) = only_gates(f(lane, sum.y)[0] + w(lane, sum.y, sum.z) * f(sum.z, 0)[1]);
+        const Expr lane = sum[5] * block + sum[0], stream = sum[4] * together + sum[2];
+        f(lane, sum[1], stream) =
+            only_gates(f(lane, sum[1], stream)[0] + w(lane, sum[1], sum[3]) * f(sum[3], 0, stream)[1]);
     }
     Expr kept(const Expr &value) const { return units == width ? value : select(i < units, value, 0.0f); }
 
@@ -53,39 +63,44 @@ struct Gated {
             if (n != 1) y.update(n).vectorize(i, vec);
         y.update(1)
             .allow_race_conditions() // the states that are read are not those that are written
-            .split(sum.x, vectors, lane, vec)
+            .split(sum[0], vectors, lane, vec)
             .vectorize(lane)
             .unroll(vectors)
-            .unroll(sum.y);
+            .unroll(sum[1])
+            .unroll(sum[2]);
     }
     void outputs(const std::vector<std::string> &states) {
-        const Shape row_of = dense({width, 1});
-        Var r("r");
+        const Shape row_of = dense({width, streams});
         Func h("y");
-        h(i, r) = y(i, 0)[1];
+        h(i, s) = y(i, 0, s)[1];
         h.vectorize(i, vec);
         k.output(h, row_of);
         // In-out, because the rows of a call run in turn on the same memory.
-        std::vector<KernelBuilder::Output> list{{"gates", dense({width, gates}), ArgKind::inout}};
+        const bool one = streams == 1;
+        std::vector<KernelBuilder::Output> list{{"gates", dense({width, gates, streams}), ArgKind::inout,
+                                                 one ? dense({width, gates}) : Shape{}}};
         for (const std::string &name : states)
-            list.push_back({name, {{extent(width), 1}, {extent(gates), 0}}, ArgKind::inout, dense({width})});
+            list.push_back({name,
+                            {{extent(width), 1}, {extent(gates), 0}, {extent(streams), width}},
+                            ArgKind::inout,
+                            one ? dense({width}) : dense({width, streams})});
         k.outputs(y, list);
     }
 };
 
 void lstm_on_cpu(KernelBuilder &k) {
     Gated p(k, 4);
-    const Var i = p.i, g = p.g;
+    const Var i = p.i, g = p.g, s = p.s;
     Func &y = p.y;
     const Expr nothing = undef<float>();
 
     // THE ALGORITHM
-    y(i, g) = Tuple(nothing, nothing, nothing);
-    y(i, p.gate) = Tuple(p.part(i, p.gate), nothing, nothing);
+    y(i, g, s) = Tuple(nothing, nothing, nothing);
+    y(i, p.gate, s) = Tuple(p.part(p.gate), nothing, nothing);
     p.multiply(y);
-    const Expr c = sigmoid(y(i, 1)[0]) * y(i, 0)[2] + sigmoid(y(i, 0)[0]) * hyperbolic_tangent(y(i, 2)[0]);
-    y(i, 0) = Tuple(nothing, nothing, p.kept(c));
-    y(i, 0) = Tuple(nothing, sigmoid(y(i, 3)[0]) * hyperbolic_tangent(y(i, 0)[2]), nothing);
+    const Expr c = sigmoid(y(i, 1, s)[0]) * y(i, 0, s)[2] + sigmoid(y(i, 0, s)[0]) * hyperbolic_tangent(y(i, 2, s)[0]);
+    y(i, 0, s) = Tuple(nothing, nothing, p.kept(c));
+    y(i, 0, s) = Tuple(nothing, sigmoid(y(i, 3, s)[0]) * hyperbolic_tangent(y(i, 0, s)[2]), nothing);
 
     // THE SCHEDULE
     p.schedule(4);
@@ -95,17 +110,17 @@ void lstm_on_cpu(KernelBuilder &k) {
 void gru_on_cpu(KernelBuilder &k) {
     Gated p(k, 3);
     const ImageParam bias = k.weight("bias", dense({p.width}));
-    const Var i = p.i, g = p.g;
+    const Var i = p.i, g = p.g, s = p.s;
     Func &y = p.y;
     const Expr nothing = undef<float>();
 
     // THE ALGORITHM
-    y(i, g) = Tuple(nothing, nothing);
-    y(i, p.gate) = Tuple(select(p.gate < 2, p.part(i, min(p.gate, 1)), bias(i)), nothing);
+    y(i, g, s) = Tuple(nothing, nothing);
+    y(i, p.gate, s) = Tuple(select(p.gate < 2, p.part(min(p.gate, 1)), bias(i)), nothing);
     p.multiply(y);
-    const Expr r = sigmoid(y(i, 0)[0]), z = sigmoid(y(i, 1)[0]),
-               n = hyperbolic_tangent(p.part(i, 2) + r * y(i, 2)[0]), h = y(i, 0)[1];
-    y(i, 0) = Tuple(nothing, p.kept(n + z * (h - n)));
+    const Expr r = sigmoid(y(i, 0, s)[0]), z = sigmoid(y(i, 1, s)[0]),
+               n = hyperbolic_tangent(p.part(2) + r * y(i, 2, s)[0]), h = y(i, 0, s)[1];
+    y(i, 0, s) = Tuple(nothing, p.kept(n + z * (h - n)));
 
     // THE SCHEDULE
     p.schedule(3);

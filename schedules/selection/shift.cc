@@ -9,30 +9,64 @@ using namespace Halide;
 namespace {
 
 struct Shift {
-    int row, rows;
+    int row, rows, by, ring;
+    ImageParam x;
+    Expr position;
     Var i{"i"}, r{"r"};
     Func y{"y"};
 
-    // THE ALGORITHM
     explicit Shift(KernelBuilder &k)
         : row(k.params.integer("row", 1, 1 << 24)), rows(k.params.integer("rows", 1, 1 << 24)) {
-        const int by = k.params.integer("by", 0, 1 << 20), ring = k.params.integer("ring", 1, 1 << 25);
+        by = k.params.integer("by", 0, 1 << 20), ring = k.params.integer("ring", 1, 1 << 25);
         k.params.require(ring >= int64_t{rows} + by, "'ring' must hold the new rows and their history");
-        const ImageParam x = k.input("x", dense({row, ring}));
-        const Expr position = k.scalar("position", ring - rows);
+        x = k.input("x", dense({row, ring}));
+        position = k.scalar("position", ring - rows);
         k.no_epilogue();
-        y(i, r) = x(i, wrapped(position + r - by, ring));
     }
+
+    // THE ALGORITHM
+    void define() { y(i, r) = x(i, wrapped(position + r - by, ring)); }
 };
+
+// Rows of one lane: vectors go along the rows. Those that came in this block never wrap.
+void shift_samples(KernelBuilder &k, Shift &s) {
+    const int older = std::min(s.by, s.rows);
+
+    // THE ALGORITHM
+    s.y(s.i, s.r) = undef<float>();
+    std::vector<std::pair<RDom, int>> parts; // with how many rows
+    if (older > 0) {
+        const RDom n(0, older, "older");
+        s.y(0, n) = s.x(0, wrapped(s.position + n - s.by, s.ring));
+        parts.emplace_back(n, older);
+    }
+    if (older < s.rows) {
+        const RDom n(0, s.rows - older, "newer");
+        s.y(0, s.by + n) = s.x(0, s.position + n);
+        parts.emplace_back(n, s.rows - older);
+    }
+
+    // THE SCHEDULE
+    for (size_t n = 0; n < parts.size(); n++) {
+        Stage copy = s.y.update(static_cast<int>(n));
+        if (parts[n].second < k.target.vector_lanes) copy.unscheduled();
+        else // each row is written once
+            copy.allow_race_conditions().vectorize(parts[n].first.x, k.target.vector_lanes, TailStrategy::GuardWithIf);
+    }
+    k.output(s.y, dense({s.row, s.rows}));
+}
 
 void shift_on_cpu(KernelBuilder &k) {
     Shift s(k);
+    if (s.row == 1 && s.rows > 1) return shift_samples(k, s);
+    s.define();
     s.y.vectorize(s.i, dividing_vector(s.row, k.target.vector_lanes));
     k.output(s.y, dense({s.row, s.rows}));
 }
 
 void shift_on_gpu(KernelBuilder &k) {
     Shift s(k);
+    s.define();
     spread(s.y, {s.i, s.r}, {s.row, s.rows});
     k.output(s.y, dense({s.row, s.rows}));
 }

@@ -8,6 +8,7 @@
 #include "formats/artifact/modules.h"
 #include "formats/artifact/modules_generated.h"
 #include "formats/artifact/verify.h"
+#include "longwave/batch.h"
 #include "longwave/longwave.h"
 #include "longwave/spotter.h"
 #include "tests/fuzz/known_code.h"
@@ -90,6 +91,35 @@ void stream(const lw_model *model, const lw_input_info &input) {
     lw_stream_destroy(stream);
 }
 
+// Streams that run together, more than one kernel serves, the first a block ahead.
+void streams_together(const lw_model *model, const lw_input_info &input) {
+    lw_batch *batch = nullptr;
+    if (input.width > 1000 || lw_batch_create(model, &batch) != LW_OK) return;
+    lw_stream_options options{};
+    options.struct_size = sizeof options;
+    options.format = input.kind == LW_INPUT_TOKENS ? LW_I32 : LW_F32;
+    constexpr size_t n = 3, ticks = 20;
+    lw_stream *streams[n] = {};
+    size_t made = 0;
+    while (made < n && lw_stream_create(model, &options, &streams[made]) == LW_OK) ++made;
+    const std::vector<float> values(ticks * input.width, input.kind == LW_INPUT_TOKENS ? 0.0f : 0.5f);
+    const void *samples[n] = {values.data(), values.data(), values.data()};
+    lw_stream_row row{};
+    row.struct_size = sizeof row;
+    for (size_t turn = 0; turn < 3; ++turn) {
+        const size_t counts[n] = {ticks, turn ? ticks : 0, ticks - 1};
+        size_t taken[n];
+        const lw_status status = lw_batch_push(batch, streams, made, samples, counts, taken);
+        must(status == LW_OK || status == LW_DEVICE || (turn > 0 && status == LW_WRONG_STATE),
+             "a batch runs blocks or names the kernel that failed");
+        for (size_t i = 0; i < made; ++i)
+            for (int k = 0; k < 100 && lw_stream_pull(streams[i], &row) == LW_OK; ++k) {
+            }
+    }
+    for (size_t i = 0; i < made; ++i) lw_stream_destroy(streams[i]);
+    lw_batch_destroy(batch);
+}
+
 void use(const lw_model *model) {
     lw_model_info info{};
     info.struct_size = sizeof info;
@@ -98,6 +128,7 @@ void use(const lw_model *model) {
     input.struct_size = sizeof input;
     must(lw_model_input(model, 0, &input) == LW_OK, "a model has an input");
     if (info.has_stream && info.stream_memory_bytes <= memory_limit) stream(model, input);
+    if (info.has_stream && 3 * info.stream_memory_bytes <= memory_limit) streams_together(model, input);
     double worst = 0;
     lw_model_verify(model, &worst);
     lw_spotter *spotter = nullptr;

@@ -79,6 +79,7 @@ void artifacts() {
         {"mixed", test::mixed_model()},
         {"tokens", test::token_model()},
         {"spotter", test::spotter_model()},
+        {"together", test::together_model()},
         {"failing", test::failing_model()},
         {"timing", test::timing_model({.block = 2, .period = 3, .phase = 1})},
         {"golden", golden_model()},

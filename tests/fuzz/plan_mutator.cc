@@ -106,6 +106,12 @@ void collect(fb::KernelT &kernel, Parts &parts) {
         parts.list(arg->dims);
         for (auto &dim : arg->dims) parts.words(dim);
     }
+    parts.list(kernel.together);
+    for (auto &together : kernel.together) {
+        parts.add(together->kernel, together->streams);
+        parts.list(together->strides);
+        for (auto &stride : together->strides) parts.number(stride);
+    }
 }
 
 void collect(fb::DecisionT &d, Parts &parts) {

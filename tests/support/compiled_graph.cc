@@ -45,7 +45,7 @@ Expected<std::vector<uint8_t>> compile_graph(const ir::Graph &given, uint32_t ro
                                   .kind = package::Input::Kind::features,
                                   .width = graph.type(input.value).width()});
     LW_ASSIGN(artifact::Pieces pieces,
-              emit({package, std::move(storage), record, entries, specs.all, code.signatures,
+              emit({package, std::move(storage), record, entries, specs.all, code.signatures, specs.for_streams,
                     std::move(code.targets), std::move(code.modules), {}, {}, "{}", "[]", {}}));
     return std::move(pieces).join();
 }

@@ -197,6 +197,22 @@ Draft speech_model(uint32_t rate, uint32_t hop) {
     return draft;
 }
 
+Draft together_model() {
+    Draft draft = spotter_model();
+    draft.plan.name = "tiny-together";
+    for (const uint16_t streams : {2, 4}) {
+        add_kernel(draft, scale, "first-three of " + std::to_string(streams),
+                   {arg(ArgKind::input, Elem::f32, {{3, 1}, {streams, 10}}), arg(ArgKind::input, Elem::f32, {{1, 1}}),
+                    arg(ArgKind::output, Elem::f32, {{3, 1}, {streams, 3}})});
+        auto together = std::make_unique<fb::TogetherT>();
+        together->kernel = static_cast<uint16_t>(draft.plan.kernels.size() - 1);
+        together->streams = streams;
+        together->strides = {40, 0, 12};
+        draft.plan.kernels[0]->together.push_back(std::move(together));
+    }
+    return draft;
+}
+
 Draft failing_model() {
     Draft draft = empty_draft("tiny-failure");
     add_input(draft, "features", fb::InputKind::features);

@@ -57,6 +57,8 @@ Draft spotter_model();
 // Audio in blocks of `hop` ticks: the first sample of a block is the probability of speech of the
 // row that it brings.
 Draft speech_model(uint32_t rate = 16000, uint32_t hop = 512);
+// The same with kernels for 2 and for 4 streams at once.
+Draft together_model();
 
 // A stream of 2 ticks a block whose only output copies them and whose kernel fails when the first
 // is above 1000.

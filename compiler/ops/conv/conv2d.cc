@@ -240,6 +240,7 @@ Status kernel(KernelCall &call) {
     call.param("rows", call.rows());
     call.param("bias", bias);
     call.read_ring(0, stride_t, call.context.streaming ? 0 : ahead_of(call.node));
+    if (call.rows() == 1) call.param("streams", int64_t{1});
     call.weight("weight", taps.packed(stride));
     if (bias) call.weight("bias", Taps(call.constant(2), {out_c, 1, 1, 1}).packed(stride));
     call.write();

@@ -67,6 +67,9 @@ const Node *multiplier(const Graph &graph, ValueId matrix) {
     return nullptr;
 }
 
+// With more rows of each stream the weights are read once for many rows already.
+constexpr uint32_t most_rows_for_streams = 8;
+
 static std::optional<Bands> bands_for(const KernelCall &call) {
     const Type &x = call.type(0);
     const uint32_t out = call.type(1).dims[0];
@@ -125,6 +128,7 @@ Status product(KernelCall &call) {
     if (integer) call.param("activations", steps == schedules::byte_activation_steps ? "int8" : "int16");
     const size_t last = call.node.inputs.size() - 1;
     const bool masked = has_skip_mask(call.node) && takes_skip_mask(call.context) && out > 1;
+    if (!masked && call.rows() <= most_rows_for_streams) call.param("streams", int64_t{1});
     if (masked) {
         call.param("advice", call.type(last).width());
         call.param("wanted", call.node.integer(skip_mask_attribute.name));

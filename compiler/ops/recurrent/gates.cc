@@ -31,6 +31,7 @@ void plan_row(KernelCall &call, const char *kernel, uint32_t gates) {
                 weight[(k * gates + g) * width + i] = static_cast<float>(w[(g * units + i) * units + k]);
     call.kernel(kernel);
     call.ordered_tiles(1);
+    call.param("streams", int64_t{1});
     call.param("units", units);
     call.read_rows(0);
     call.weight("weight", Packed::f32({units, gates, width}, weight));

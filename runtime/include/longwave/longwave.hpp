@@ -1,6 +1,6 @@
 /** @file
  * Longwave for C++17: objects that close what they open. Header only, over longwave.h, spotter.h,
- * speech_detector.h, generator.h and resampler.h. Link the C library.
+ * speech_detector.h, generator.h, batch.h and resampler.h. Link the C library.
  *
  *   @code
  *   longwave::Model model = longwave::Model::open("kws.lw", options);
@@ -15,7 +15,7 @@
  *   documents. Without exceptions (-fno-exceptions) only the second form exists.
  *
  * Ownership
- *   Objects can be moved but not copied. A stream, spotter, speech detector or generator keeps its model, which may
+ *   Objects can be moved but not copied. A stream, spotter, speech detector, generator or batch keeps its model, which may
  *   go first. A device (lw_open_options.device) must outlive the model and all its objects. A
  *   moved-from or default-constructed object is empty: it converts to false, and operations return
  *   LW_INVALID_ARGUMENT.
@@ -26,6 +26,7 @@
  */
 #ifndef LONGWAVE_HPP
 #define LONGWAVE_HPP
+#include "longwave/batch.h"
 #include "longwave/generator.h"
 #include "longwave/longwave.h"
 #include "longwave/resampler.h"
@@ -281,13 +282,14 @@ public:
     }
 #endif
 
+    /** Whether it takes samples of this type. */
+    template <class T> bool fits() const noexcept {
+        return !get() || detail::format_of<T>::value == format_;
+    }
     lw_stream *get() const noexcept { return handle_.get(); }
     explicit operator bool() const noexcept { return get() != nullptr; }
 
 private:
-    template <class T> bool fits() const noexcept {
-        return !get() || detail::format_of<T>::value == format_;
-    }
     detail::Handle<lw_stream, lw_stream_destroy> handle_;
     lw_sample_format format_ = LW_F32;
 };
@@ -573,6 +575,65 @@ public:
 private:
     Stream stream_;
     detail::Handle<lw_generator, lw_generator_destroy> handle_;
+};
+
+/** Runs streams, spotters or generators of one model together: longwave/batch.h. It holds none of
+ * them. Belongs to one thread at a time, with all that a call names. */
+class StreamBatch {
+public:
+    StreamBatch() = default;
+
+    /** lw_batch_create. LW_UNSUPPORTED: the model is on a device. */
+    [[nodiscard]] static lw_status try_create(const Model &model, StreamBatch &out) noexcept {
+        lw_batch *batch = nullptr;
+        const lw_status status = lw_batch_create(model.get(), &batch);
+        if (status == LW_OK) out.handle_ = detail::Handle<lw_batch, lw_batch_destroy>(batch);
+        return status;
+    }
+    /** lw_batch_push. The samples have the format of their stream. */
+    [[nodiscard]] lw_status try_push(lw_stream *const *streams, size_t n_streams, const void *const *samples,
+                                     const size_t *counts, size_t *taken) noexcept {
+        return lw_batch_push(get(), streams, n_streams, samples, counts, taken);
+    }
+    /** lw_batch_push_spotters. */
+    [[nodiscard]] lw_status try_push(lw_spotter *const *spotters, size_t n_spotters, const void *const *samples,
+                                     const size_t *counts, size_t *taken) noexcept {
+        return lw_batch_push_spotters(get(), spotters, n_spotters, samples, counts, taken);
+    }
+    /** lw_batch_next. */
+    [[nodiscard]] lw_status try_next(lw_generator *const *generators, size_t n_generators,
+                                     lw_generator_token *tokens, lw_status *statuses) noexcept {
+        return lw_batch_next(get(), generators, n_generators, tokens, statuses);
+    }
+
+#ifdef __cpp_exceptions
+    explicit StreamBatch(const Model &model) { detail::check(try_create(model, *this)); }
+    /** Pushes n ticks to each stream: samples[i] to streams[i]. Returns the ticks that each took. */
+    template <class T>
+    std::vector<size_t> push(const std::vector<Stream *> &streams, const std::vector<const T *> &samples,
+                             size_t n) {
+        std::vector<lw_stream *> list;
+        std::vector<const void *> from(samples.begin(), samples.end());
+        bool fits = samples.size() == streams.size();
+        for (Stream *stream : streams) {
+            fits = fits && stream && stream->fits<T>();
+            list.push_back(stream ? stream->get() : nullptr);
+        }
+        detail::check(fits ? LW_OK : detail::wrong_type());
+        const std::vector<size_t> counts(list.size(), n);
+        std::vector<size_t> taken(list.size());
+        detail::check(try_push(list.data(), list.size(), from.data(), counts.data(), taken.data()));
+        return taken;
+    }
+#endif
+
+    /** lw_batch_streams: most streams that one kernel serves. */
+    uint32_t streams() const noexcept { return lw_batch_streams(get()); }
+    lw_batch *get() const noexcept { return handle_.get(); }
+    explicit operator bool() const noexcept { return get() != nullptr; }
+
+private:
+    detail::Handle<lw_batch, lw_batch_destroy> handle_;
 };
 
 } // namespace longwave

@@ -173,6 +173,29 @@ void detecting() {
     CHECK(event.kind == LW_SPEECH_END || moved.try_pull(event) == LW_END);
 }
 
+// Two streams, one with a block and one with half of it.
+void batches() {
+    const longwave::Model model = opened("audio.lw");
+    longwave::StreamBatch batch, empty;
+    CHECK(longwave::StreamBatch::try_create(model, batch) == LW_OK);
+    CHECK(batch && !empty && batch.streams() == 1 && empty.streams() == 0);
+    longwave::Stream a, b, alone;
+    CHECK(longwave::Stream::try_create(model, nullptr, a) == LW_OK);
+    CHECK(longwave::Stream::try_create(model, nullptr, b) == LW_OK);
+    CHECK(longwave::Stream::try_create(model, nullptr, alone) == LW_OK);
+    const std::vector<float> x = ramp(16);
+    lw_stream *const streams[] = {a.get(), b.get()};
+    const void *const samples[] = {x.data(), x.data()};
+    const size_t counts[] = {4, 2};
+    size_t taken[2];
+    CHECK(batch.try_push(streams, 2, samples, counts, taken) == LW_OK && taken[0] == 4 && taken[1] == 2);
+    CHECK(empty.try_push(streams, 2, samples, counts, taken) == LW_INVALID_ARGUMENT);
+    longwave::Row row, expected;
+    CHECK(alone.try_push(x.data(), 4) == LW_OK && alone.try_pull(expected) == LW_OK);
+    CHECK(a.try_pull(row) == LW_OK && row.data[0] == expected.data[0]);
+    CHECK(b.try_pull(row) == LW_AGAIN);
+}
+
 void generating() {
     longwave::Generator generator;
     CHECK(longwave::Generator::try_create(opened("text.lw"), nullptr, generator) == LW_OK);
@@ -243,6 +266,12 @@ void exceptions() {
     lw_speech_event end = longwave::make<lw_speech_event>();
     while (const std::optional<lw_speech_event> event = continued.pull()) end = *event;
     CHECK(end.kind == LW_SPEECH_END && end.start == 0 && end.end == 20000);
+    const longwave::Model audio_of_batch = longwave::Model::open("audio.lw", trusting());
+    longwave::Stream one(audio_of_batch), other(audio_of_batch);
+    longwave::StreamBatch together(audio_of_batch);
+    const std::vector<float> input = ramp(8);
+    CHECK((together.push<float>({&one, &other}, {input.data(), input.data()}, 8) == std::vector<size_t>{8, 8}));
+    CHECK(one.pull()->data[0] == other.pull()->data[0]);
     longwave::Generator generator(longwave::Model::open("text.lw", trusting()));
     generator.prompt({1, 2, 3});
     const std::vector<uint8_t> bytes = generator.save();
@@ -262,6 +291,7 @@ int main() {
     spotting();
     detecting();
     generating();
+    batches();
 #ifdef __cpp_exceptions
     exceptions();
 #endif

@@ -1,6 +1,7 @@
 // memory_limit covers everything a handle ever takes, and is asked before anything is taken.
 #include "formats/artifact/header.h"
 #include "formats/artifact/verify.h"
+#include "longwave/batch.h"
 #include "longwave/longwave.h"
 #include "longwave/spotter.h"
 #include "tests/support/meter.h"
@@ -74,13 +75,16 @@ void use(const lw_model *model) {
     const lw_status detects = lw_speech_detector_create(model, &f32_speech, &detector);
     CHECK((fine(detects) || detects == LW_NOT_FOUND));
     lw_speech_detector_destroy(detector);
+    lw_batch *batch = nullptr;
+    CHECK(fine(lw_batch_create(model, &batch)));
+    lw_batch_destroy(batch);
     CHECK(fine(lw_model_verify(model, nullptr)));
 }
 
 } // namespace
 
 TEST_CASE("memory: under any limit no more than the limit is ever taken, by open or by what it makes") {
-    for (const Draft &draft : {audio_model(), token_model(), spotter_model(), speech_model(), tiles_model(),
+    for (const Draft &draft : {audio_model(), token_model(), spotter_model(), speech_model(), together_model(), tiles_model(),
                                blocks_model({{16, 1, 48}, {16, 48}})}) {
         const std::vector<uint8_t> bytes = draft.bytes();
         Meter free_meter;

@@ -1,5 +1,6 @@
 // After create nothing allocates, locks or calls the system: shown by counting, and by a process
 // that may make no system call at all.
+#include "longwave/batch.h"
 #include "longwave/generator.h"
 #include "longwave/longwave.h"
 #include "longwave/resampler.h"
@@ -182,6 +183,54 @@ long work_on_speech(lw_speech_detector *detector, const float *x, size_t n, void
     }
     return seen;
 }
+// Streams and spotters that run together, in every number that the kernels serve and between. Rows
+// and events, or -1.
+struct Together {
+    Together() {
+        REQUIRE(lw_batch_create(model, &batch) == LW_OK);
+        for (size_t i = 0; i < n; ++i) {
+            list[i] = streams[i];
+            samples[i] = x.data();
+            REQUIRE(lw_spotter_create(model, &f32_spotter, &spotters[i]) == LW_OK);
+        }
+    }
+    ~Together() {
+        for (lw_spotter *spotter : spotters) lw_spotter_destroy(spotter);
+        lw_batch_destroy(batch);
+    }
+    Together(const Together &) = delete;
+    long work() {
+        long seen = 0;
+        lw_stream_row row{};
+        row.struct_size = sizeof row;
+        lw_spotter_event event{};
+        event.struct_size = sizeof event;
+        for (size_t turn = 0; turn < 5000; ++turn) {
+            const size_t members = 1 + turn % n;
+            for (size_t i = 0; i < n; ++i) counts[i] = (turn + 3 * i) % 30;
+            if (lw_batch_push(batch, list, members, samples, counts, taken) != LW_OK ||
+                lw_batch_push_spotters(batch, spotters, members, samples, counts, taken) != LW_OK)
+                return -1;
+            for (size_t i = 0; i < n; ++i) {
+                while (lw_stream_pull(list[i], &row) == LW_OK) seen += row.width;
+                while (lw_spotter_pull(spotters[i], &event) == LW_OK) ++seen;
+            }
+            list[n] = list[0];
+            if (lw_batch_push(batch, list, n + 1, samples, counts, taken) != LW_INVALID_ARGUMENT) return -1;
+        }
+        return seen;
+    }
+    static constexpr size_t n = 7;
+    const Model model{together_model()};
+    Stream streams[n] = {Stream(model), Stream(model), Stream(model), Stream(model),
+                         Stream(model), Stream(model), Stream(model)};
+    lw_batch *batch = nullptr;
+    lw_stream *list[n + 1] = {};
+    lw_spotter *spotters[n] = {};
+    const std::vector<float> x = noise(64);
+    const void *samples[n + 1] = {};
+    size_t counts[n + 1] = {}, taken[n + 1] = {};
+};
 
 // What they work on.
 struct Subjects {
@@ -269,6 +318,24 @@ TEST_CASE("real time: text is written without allocation, lock or system call") 
     if (verdict == Verdict::cannot_tell)
         MESSAGE("SKIPPED: this system does not let a process forbid itself system calls");
     else CHECK(verdict == Verdict::obeyed);
+}
+
+TEST_CASE("real time: streams and spotters run together without allocation, lock or system call") {
+    Together together;
+    long seen, allocations, releases, locks;
+    {
+        faults::Scope scope;
+        seen = together.work();
+        allocations = scope.count(faults::allocate);
+        releases = scope.count(faults::release);
+        locks = scope.count(faults::lock);
+    }
+    CHECK(seen > 0);
+    CHECK(allocations == 0);
+    CHECK(releases == 0);
+    CHECK(locks == 0);
+    const Verdict verdict = without_system_calls([&] { return together.work() > 0; });
+    CHECK((verdict == Verdict::obeyed || verdict == Verdict::cannot_tell));
 }
 
 TEST_CASE("real time: audio is resampled, and streams begin and end in place, without allocation, lock or "

@@ -283,7 +283,7 @@ Command add_bench(CommandLine &program) {
     app->add_option(
            "--streams", flags->streams,
            "Also time this many streams at once, one block each. Several numbers are separated by commas. "
-           "A GPU runs the streams together")
+           "A GPU runs the streams together, and so does a CPU with a model of `longwave compile --streams`")
         ->delimiter(',')
         ->check(range(1, 1 << 16));
     app->add_option("--repeats", flags->repeats, "Repetitions of open and offline-run timings")

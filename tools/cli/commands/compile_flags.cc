@@ -75,6 +75,14 @@ void add_entry_flags(CommandLine &app, CompileFlags &flags) {
         ->check(range(1, 1 << 20))
         ->value("TICKS");
     app.add_option(
+           "--streams", flags.streams,
+           "Kernels for so many streams at once, which read the weights once for all of them: lw_batch, "
+           "`longwave bench --streams`. Up to four numbers, ascending. The file grows by their code "
+           "(default: one stream)")
+        ->delimiter(',')
+        ->check(range(2, 64))
+        ->value("N");
+    app.add_option(
            "--length,--lengths", flags.lengths,
            "Longest offline run in input ticks. With several lengths, separated by commas, a run uses the "
            "shortest that fits. Layers with a fixed length, such as orchid, accept only these lengths "
@@ -189,6 +197,7 @@ Expected<compiler::Options> options_of(const CompileFlags &flags) {
                      : flags.no_stream ? compiler::StreamMode::none
                                        : compiler::StreamMode::if_possible;
     options.blocks = flags.blocks;
+    options.streams = flags.streams;
     if (!flags.lengths.empty()) {
         options.length = flags.lengths[0];
         options.further_lengths.assign(flags.lengths.begin() + 1, flags.lengths.end());

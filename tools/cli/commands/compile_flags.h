@@ -12,7 +12,7 @@ struct CompileFlags {
         weights = "float32", activations = "int16", gpu_storage = "f32", emit = "lw", dump_after, cache, kgen, sign;
     std::vector<std::string> emulators;
     double emulator_timeout = 600; // seconds
-    std::vector<uint32_t> blocks, lengths;
+    std::vector<uint32_t> blocks, streams, lengths;
     uint32_t window = 0, hop = 0;
     unsigned jobs = 0, walks = 20;
     uint64_t gpu_chain = compiler::Options{}.gpu_chained_bytes;

@@ -53,15 +53,16 @@ public:
         keeps_.reset();
     }
     bool closed() const { return !object_; }
-
-private:
+    // The calling thread alone uses the object while the lock lives.
     std::unique_lock<std::mutex> only_user() {
         std::unique_lock<std::mutex> lock(busy_, std::try_to_lock);
         if (!lock) fail(LW_WRONG_STATE, std::string(what_) + " is in use by another thread");
         if (!object_) fail(LW_WRONG_STATE, std::string(what_) + " is closed");
         return lock;
     }
+    T *get() const { return object_.get(); } // under that lock
 
+private:
     std::shared_ptr<const void> keeps_; // the model: destroyed after the object
     std::unique_ptr<T, void (*)(T *)> object_;
     std::mutex busy_;
@@ -130,6 +131,7 @@ nb::object rows_array(std::unique_ptr<float[]> data, size_t rows, size_t width);
 void bind_errors(nb::module_ &module);
 void bind_model(nb::module_ &module);
 void bind_stream(nb::module_ &module);
+void bind_batch(nb::module_ &module);
 void bind_spotter(nb::module_ &module);
 void bind_speech_detector(nb::module_ &module);
 void bind_generator(nb::module_ &module);

@@ -6,6 +6,7 @@ NB_MODULE(_native, module) {
     bind_errors(module);
     bind_model(module);
     bind_stream(module);
+    bind_batch(module);
     bind_spotter(module);
     bind_speech_detector(module);
     bind_generator(module);

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
         Error as Error, Event as Event, Generator as Generator, InvalidArgumentError as InvalidArgumentError, IoError as IoError,
         NoCodeError as NoCodeError, NoDeviceError as NoDeviceError, NoMemoryError as NoMemoryError, NoStreamError as NoStreamError,
         NotFiniteError as NotFiniteError, NotFoundError as NotFoundError, NoVariantError as NoVariantError, OldVersionError as OldVersionError,
-        Row as Row, SpeechDetector as SpeechDetector, SpeechEvent as SpeechEvent, Spotter as Spotter, Stream as Stream, TimeoutError as TimeoutError, Token as Token, TooLongError as TooLongError,
+        Row as Row, SpeechDetector as SpeechDetector, SpeechEvent as SpeechEvent, Spotter as Spotter, Stream as Stream,
+        StreamBatch as StreamBatch, TimeoutError as TimeoutError, Token as Token, TooLongError as TooLongError,
         TooShortError as TooShortError, TooSmallError as TooSmallError, UnsignedCodeError as UnsignedCodeError, UnsupportedError as UnsupportedError,
         WrongStateError as WrongStateError,
     )
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     __version__: str
 
 _HOME = {name: "longwave.model" for name in ("Model", "open", "compile", "CompileError")}
-_NATIVE = {"Stream", "Row", "Spotter", "Event", "SpeechDetector", "SpeechEvent", "Generator", "Token", "Error"}
+_NATIVE = {"Stream", "StreamBatch", "Row", "Spotter", "Event", "SpeechDetector", "SpeechEvent", "Generator", "Token", "Error"}
 __all__ = sorted({*_HOME, *_NATIVE})
 
 

@@ -88,6 +88,30 @@ class NativeTest(unittest.TestCase):
         rows += [row.data for row in stream if row.output == 0]
         np.testing.assert_array_equal(np.stack(rows), whole)
 
+    def test_streams_that_run_together_have_the_rows_of_single_ones(self):
+        streams = [self.kws.stream(format="int16") for _ in range(3)]
+        pieces = [self.audio[at:at + 3000] for at in (0, 5000, 9000)]
+        with longwave.StreamBatch(self.kws) as batch:
+            self.assertEqual(batch.streams, 1)  # compiled without --streams
+            self.assertEqual(batch.push(streams, pieces), [3000] * 3)
+            for stream, piece in zip(streams, pieces):
+                with self.kws.stream(format="int16") as alone:
+                    alone.push(piece)
+                    rows, expected = ([(row.output, row.number, row.data.tolist()) for row in some] for some in (stream, alone))
+                    self.assertTrue(expected)
+                    self.assertEqual(rows, expected)
+            with self.assertRaisesRegex(ValueError, "a stream occurs twice"):
+                batch.push([streams[0], streams[0]], pieces[:2])
+            with self.assertRaisesRegex(ValueError, "expected values for 2 streams, got 3"):
+                batch.push(streams[:2], pieces)
+            with self.assertRaisesRegex(TypeError, "this stream takes int16 audio"):
+                batch.push(streams[:1], [np.zeros(10, np.float32)])
+            streams[1].close()
+            with self.assertRaisesRegex(longwave.WrongStateError, "the stream is closed"):
+                batch.push(streams, pieces)
+        with self.assertRaisesRegex(longwave.WrongStateError, "the batch is closed"):
+            batch.push(streams[:1], pieces[:1])
+
     def test_spotter_hears_the_words(self):
         for audio, spotter in ((self.audio, longwave.Spotter(self.kws)),
                                (self.audio.astype(np.float32) / 32768, longwave.Spotter(self.kws, format="float32"))):

@@ -85,6 +85,7 @@ Samples corpus() {
     number_samples(samples);
     step_samples(samples);
     text_samples(samples);
+    together_samples(samples);
     return samples;
 }
 

@@ -33,5 +33,6 @@ void modules_samples(Samples &samples); // modules_test.cc
 void number_samples(Samples &samples);  // number_samples.cc
 void step_samples(Samples &samples);    // step_samples.cc
 void text_samples(Samples &samples);    // text_samples.cc
+void together_samples(Samples &samples); // together_rules_test.cc
 
 } // namespace longwave::test

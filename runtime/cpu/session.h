@@ -1,0 +1,32 @@
+// What the CPU keeps of a model and of a session.
+#pragma once
+#include "runtime/core/memory.h"
+#include "runtime/cpu/program.h"
+
+namespace longwave::runtime {
+
+// A model: one block with kernels, their dimensions and the programs, and the derived space.
+struct DeviceModel {
+    ModelSource source;
+    Block tables, derived;
+    Kernel *kernels = nullptr;
+    Program *steps = nullptr, *rebuild = nullptr; // of each entry
+
+    const fb::Plan &plan() const { return source.view->plan(); }
+};
+
+// What one thread of a session writes besides the session's memory.
+struct Worker {
+    Scratch scratch;
+    Frame *frames = nullptr; // of each entry
+};
+
+struct Session {
+    const DeviceModel *model = nullptr;
+    uint8_t *state = nullptr, *arena = nullptr;
+    uint8_t **caches = nullptr; // of each entry
+    Worker *workers = nullptr;
+    Frame *rebuild = nullptr; // of each entry
+};
+
+} // namespace longwave::runtime
