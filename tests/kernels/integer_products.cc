@@ -29,31 +29,25 @@ void fill_with_steps(Kernel &k, const LinearShape &s, int of_activations, int to
 // groups of their largest activation times the sum of |weights|.
 double worst_error(Kernel &k, const LinearShape &s, const WeightMatrix &matrix, int together, double limit) {
     double worst = 0;
+    const Tensor &x = k["x"];
     for (int r = 0; r < s.rows; r++)
         for (int o = 0; o < s.out; o++) {
             double allowed = 0;
             for (int first = 0; first < s.in; first += together) {
                 double peak = 0, weights = 0;
                 for (int i = first; i < std::min(first + together, s.in); i++) {
-                    peak = std::max(peak, std::fabs(k["x"].get({i, r})));
+                    peak = std::max(peak, std::fabs(x.get({i, r})));
                     weights += std::fabs(matrix[static_cast<size_t>(o)][static_cast<size_t>(i)]);
                 }
                 allowed += limit * peak * weights;
             }
-            const double expected = dot(matrix, o, [&](int i) { return k["x"].get({i, r}); });
+            const double expected = dot(matrix, o, [&](int i) { return x.get({i, r}); });
             worst = std::max(worst, std::fabs(k["y"].get({o, r}) - expected) / allowed);
         }
     return worst;
 }
 
 } // namespace
-
-double dot(const WeightMatrix &matrix, int output, const std::function<double(int)> &x) {
-    const std::vector<double> &row = matrix[static_cast<size_t>(output)];
-    double sum = 0;
-    for (size_t i = 0; i < row.size(); i++) sum += row[i] * x(static_cast<int>(i));
-    return sum;
-}
 
 void run_on_cpus(const std::vector<Case> &cases) {
     if (gpu_under_test()) return;
@@ -94,9 +88,10 @@ Case IntegerProducts::exact(const LinearShape &s) const {
                 format.put(k, s, matrix, format.steps);
                 fill_with_steps(k, s, format.steps, format.together ? format.together : s.in);
                 if (s.bias) zero_padding(k["bias"], s.out, padded(s.out));
+                const Tensor &x = k["x"];
                 const auto sum = [&](int o, int half, int r) {
                     const double bias = s.bias ? k["bias"].get({o + half * padded(s.out)}) : 0;
-                    return bias + dot(matrix, o + half * s.out, [&](int i) { return k["x"].get({i, r}); });
+                    return bias + dot(matrix, o + half * s.out, [&](int i) { return x.get({i, r}); });
                 };
                 compare(
                     k, "y",

@@ -42,7 +42,12 @@ struct IntegerProducts {
     void check_edges() const;
 };
 
-double dot(const WeightMatrix &matrix, int output, const std::function<double(int)> &x);
+template <class X> double dot(const WeightMatrix &matrix, int output, const X &x) {
+    const std::vector<double> &row = matrix[static_cast<size_t>(output)];
+    double sum = 0;
+    for (size_t i = 0; i < row.size(); i++) sum += row[i] * x(static_cast<int>(i));
+    return sum;
+}
 
 // No GPU has such a kernel; kernels_gpu_refusal checks what it says.
 void run_on_cpus(const std::vector<Case> &cases);

@@ -1,6 +1,7 @@
 #include "schedules/contract/panels.h"
 #include "tests/kernels/check.h"
 #include "tests/kernels/random.h"
+#include <array>
 
 namespace linear_test {
 
@@ -14,8 +15,8 @@ struct Linear {
     int in_row = 0; // 0: no gap between rows
 };
 
-// Weight i of output o, of the values (half 0) or the gates.
-std::vector<int> weight_at(const Linear &p, int o, int half, int i) {
+// Where weight i of output o is, of the values (half 0) or the gates.
+std::array<int, 3> weight_at(const Linear &p, int o, int half, int i) {
     const int of_panel = p.out == 1 ? 1 : 16;
     return {o % of_panel, i, o / of_panel * (p.glu ? 2 : 1) + half};
 }
@@ -38,7 +39,8 @@ std::string linear_spec(const Linear &p, const std::string &epilogue = "") {
 
 double sum_of(Kernel &k, const Linear &p, int o, int half, int r) {
     double sum = p.bias ? k["bias"].get({o + half * padded(p.out)}) : 0;
-    for (int i = 0; i < p.in; i++) sum += k["w"].get(weight_at(p, o, half, i)) * k["x"].get({i, r});
+    const Tensor &w = k["w"], &x = k["x"];
+    for (int i = 0; i < p.in; i++) sum += w.get(weight_at(p, o, half, i)) * x.get({i, r});
     return sum;
 }
 
@@ -135,13 +137,14 @@ TEST_CASE("linear: a block-diagonal matrix, whose blocks read one another's neig
                                         p.out, p.rows, p.blocks, p.first)),
              [=](Kernel &k) {
                  const Linear one{p.in, p.out, p.rows};
+                 const Tensor &w = k["w"], &x = k["x"];
                  compare(
                      k, "y",
                      [&](const std::vector<int> &at) {
                          const int begin = p.first + at[0] / (p.out / p.blocks) * p.in;
                          double sum = k["bias"].get({at[0]});
                          for (int i = 0; i < p.in; i++)
-                             sum += k["w"].get(weight_at(one, at[0], 0, i)) * k["x"].get({begin + i, at[1]});
+                             sum += w.get(weight_at(one, at[0], 0, i)) * x.get({begin + i, at[1]});
                          return sum;
                      },
                      limit(p.in));
@@ -178,8 +181,9 @@ TEST_CASE("panels: every weight has a place of its own, and no panel begins a wh
         for (uint32_t o = 0; o < p.out; o++)
             for (uint32_t half = 0; half < p.halves; half++)
                 for (uint32_t i = 0; i < p.in; i++) {
-                    REQUIRE(p.at(o, half, i) < p.size());
-                    CHECK(++taken[p.at(o, half, i)] == 1);
+                    const size_t at = p.at(o, half, i);
+                    if (at >= p.size()) FAIL("weight ", i, " of output ", o, " lies behind the end");
+                    if (++taken[at] != 1) FAIL_CHECK("weight ", i, " of output ", o, " has no place of its own");
                 }
         CHECK(p.stride() % 1024 != 0);
     }

@@ -10,7 +10,8 @@ namespace longwave::test {
 inline void set_twiddles(Kernel &k, int length) {
     const std::vector<double> table = schedules::polyphase_twiddles(static_cast<uint32_t>(length));
     REQUIRE(static_cast<int>(table.size()) == k["twiddles"].extent(0));
-    for (size_t i = 0; i < table.size(); i++) k["twiddles"].set({static_cast<int>(i)}, table[i]);
+    Tensor &twiddles = k["twiddles"];
+    for (size_t i = 0; i < table.size(); i++) twiddles.set({static_cast<int>(i)}, table[i]);
 }
 
 // Both kernels as cases. `check` gets the second one after its call, and the taps of the first.
@@ -24,8 +25,8 @@ inline void add_phases(std::vector<Case> &cases, int length, std::string of_spec
                      }});
     cases.push_back({std::move(of_convolution), [=](Kernel &k) {
                          set_twiddles(k, length);
-                         k["spectrum"].for_each(
-                             [&](const std::vector<int> &at) { k["spectrum"].set(at, spectrum->get(at)); });
+                         Tensor &to = k["spectrum"];
+                         to.for_each([&](const std::vector<int> &at) { to.set(at, spectrum->get(at)); });
                          uint64_t left = 1;
                          REQUIRE(k.call(&left) == 0);
                          CHECK(left == 0);

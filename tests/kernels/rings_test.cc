@@ -62,6 +62,7 @@ Case long_conv_direct(int channels, int copies, int taps, int rows, int ring,
     return {spec("long_conv_direct", fmt::format(R"("channels":{},"copies":{},"taps":{},"rows":{},"ring":{})",
                                                  channels, copies, taps, rows, ring)),
             [=](Kernel &k) {
+                const Tensor &of_taps = k["k"], &u = k["u"];
                 for (int position : positions) {
                     k.scalar("position") = position;
                     compare(
@@ -69,8 +70,8 @@ Case long_conv_direct(int channels, int copies, int taps, int rows, int ring,
                         [&](const std::vector<int> &at) {
                             double sum = 0;
                             for (int t = 0; t < taps; t++)
-                                sum += k["k"].get({at[0], at[1], t}) *
-                                       k["u"].get({at[0], modulo(position + at[2] - t, ring)});
+                                sum += of_taps.get({at[0], at[1], t}) *
+                                       u.get({at[0], modulo(position + at[2] - t, ring)});
                             return sum;
                         },
                         limit(taps));
@@ -85,6 +86,9 @@ Case frame_power(int window, int hop, int n_fft, int rows, int ring, const std::
                 const std::vector<float> table =
                     longwave::schedules::frame_twiddles(static_cast<uint32_t>(n_fft));
                 for (size_t i = 0; i < table.size(); i++) k["twiddles"].set({static_cast<int>(i)}, table[i]);
+                std::vector<std::complex<double>> roots;
+                for (int n = 0; n < n_fft; n++) roots.push_back(std::polar(1.0, -2 * pi * n / n_fft));
+                const Tensor &samples = k["samples"], &weights = k["window"];
                 for (int position : positions) {
                     k.scalar("position") = position;
                     compare(
@@ -93,10 +97,10 @@ Case frame_power(int window, int hop, int n_fft, int rows, int ring, const std::
                             if (at[0] > n_fft / 2) return 0.0;
                             std::complex<double> sum = 0;
                             for (int i = 0; i < window; i++) {
-                                const double sample = k["samples"].get(
+                                const double sample = samples.get(
                                     {modulo(position + (at[1] + 1) * hop - window + i, ring)});
-                                sum += sample * k["window"].get({i}) *
-                                       std::polar(1.0, -2 * pi * ((int64_t{i} * at[0]) % n_fft) / n_fft);
+                                sum += sample * weights.get({i}) *
+                                       roots[static_cast<size_t>(int64_t{i} * at[0] % n_fft)];
                             }
                             return std::norm(sum);
                         },

@@ -16,7 +16,11 @@ struct Shape {
 
 class Definition {
 public:
-    Definition(Kernel &k, const Shape &shape) : k_(k), s_(shape) {}
+    Definition(Kernel &k, const Shape &shape)
+        : kv_(k["kv"]), q_(k["q"]), s_(shape) {
+        if (!shape.relative) return;
+        r_ = &k["r"], content_bias_ = &k["content_bias"], position_bias_ = &k["position_bias"];
+    }
 
     double operator()(int lane, int row) {
         if (lane >= s_.heads * s_.dv) return 0;
@@ -51,28 +55,28 @@ private:
     }
     double key(int c, int n) const {
         const int at = s_.window ? (s_.position + n + s_.ring) % s_.ring : n;
-        return k_["kv"].get({c, at});
+        return kv_.get({c, at});
     }
     double score(int h, int row, int n) const {
         if (key(s_.heads * (s_.dk + s_.dv), n) == 0) return -INFINITY;
         double sum = 0;
         for (int d = 0; d < s_.dk; d++) {
-            const double q = k_["q"].get({h * s_.dk + d, row}), k = key(h * s_.dk + d, n);
+            const double q = q_.get({h * s_.dk + d, row}), k = key(h * s_.dk + d, n);
             if (!s_.relative) sum += q * k;
             else
-                sum += (q + k_["content_bias"].get({d, h})) * k +
-                       (q + k_["position_bias"].get({d, h})) * of_lag(h, d, row - n);
+                sum += (q + content_bias_->get({d, h})) * k +
+                       (q + position_bias_->get({d, h})) * of_lag(h, d, row - n);
         }
         return sum / std::sqrt(s_.dk);
     }
     double of_lag(int h, int d, int lag) const {
         using namespace longwave::schedules;
         return attention_over_queries(static_cast<uint32_t>(s_.rows))
-                   ? k_["r"].get({lag + attention_margin, d, h})
-                   : k_["r"].get({d, h, lag});
+                   ? r_->get({lag + attention_margin, d, h})
+                   : r_->get({d, h, lag});
     }
 
-    Kernel &k_;
+    const Tensor &kv_, &q_, *r_ = nullptr, *content_bias_ = nullptr, *position_bias_ = nullptr;
     const Shape s_;
     int head_ = -1, row_ = -1;
     std::vector<double> weights_; // of the keys that the row sees

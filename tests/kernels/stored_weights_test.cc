@@ -98,10 +98,11 @@ Case stored(const Stored &p) {
                 const Matrix matrix = matrix_of(p);
                 put(k, p, matrix);
                 if (p.bias) zero_padding(k["bias"], p.out, padded(p.out));
+                const Tensor &x = k["x"];
                 const auto sum = [&](int o, int half, int r) {
                     const std::vector<double> &row = matrix.rounded[static_cast<size_t>(o + half * p.out)];
                     double total = p.bias ? k["bias"].get({o + half * padded(p.out)}) : 0;
-                    for (int i = 0; i < p.in; i++) total += row[static_cast<size_t>(i)] * k["x"].get({i, r});
+                    for (int i = 0; i < p.in; i++) total += row[static_cast<size_t>(i)] * x.get({i, r});
                     return total;
                 };
                 compare(
@@ -244,10 +245,10 @@ TEST_CASE("panels: in every format each weight has bits of its own") {
             for (uint32_t o = 0; o < p.out; o++)
                 for (uint32_t half = 0; half < p.halves; half++)
                     for (uint32_t i = 0; i < p.in; i++) {
-                        REQUIRE(p.at(o, half, i) < p.size());
-                        REQUIRE(p.shift(i) + bits <= 32);
+                        if (p.at(o, half, i) >= p.size() || p.shift(i) + bits > 32)
+                            FAIL("weight ", i, " of output ", o, " lies behind the end");
                         uint32_t &word = taken[p.at(o, half, i)];
-                        CHECK((word & mask << p.shift(i)) == 0);
+                        if (word & mask << p.shift(i)) FAIL_CHECK("weight ", i, " of output ", o, " has no bits of its own");
                         word |= mask << p.shift(i);
                     }
             CHECK(p.stride() % 1024 != 0);

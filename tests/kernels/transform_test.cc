@@ -49,14 +49,15 @@ Pair right_angle(int length, int rows, int taps, int copies, int channels, bool 
             REQUIRE(k.call(&left) == 0);
             CHECK(left == 0);
             double difference = 0, size = 0;
-            for (int lane = 0; lane < k["u"].extent(0); lane += 5)
+            const Tensor &u = k["u"];
+            for (int lane = 0; lane < u.extent(0); lane += 5)
                 for (int m = 0; m < copies; m++)
                     for (int t = rows - 1; t >= 0; t -= stride) {
                         double sum = 0;
                         for (int j = 0; j <= t && j < taps; j++)
-                            sum += kernels->get({lane, m, j}) * k["u"].get({lane, t - j});
+                            sum += kernels->get({lane, m, j}) * u.get({lane, t - j});
                         for (int j = 0; two_sided && t + 1 + j < rows; j++)
-                            sum += kernels->get({lane, copies + m, j}) * k["u"].get({lane, t + 1 + j});
+                            sum += kernels->get({lane, copies + m, j}) * u.get({lane, t + 1 + j});
                         difference += std::pow(sum - k["y"].get({lane, m, t}), 2), size += sum * sum;
                     }
             const double error = std::sqrt(difference / size);

@@ -2,6 +2,7 @@
 #include "compiler/codegen/code_image.h"
 #include "formats/artifact/features.h"
 #include <HalideRuntime.h>
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -26,46 +27,16 @@ uint8_t *aligned(std::vector<uint8_t> &memory) {
     return reinterpret_cast<uint8_t *>((reinterpret_cast<uintptr_t>(memory.data()) + 63) / 64 * 64);
 }
 
-double value_of(const uint8_t *p, schedules::Elem elem) {
-    if (elem == schedules::Elem::f64) return *reinterpret_cast<const double *>(p);
-    if (elem == schedules::Elem::i32) return *reinterpret_cast<const int32_t *>(p);
-    return *reinterpret_cast<const float *>(p);
-}
-
 } // namespace
 
 Tensor::Tensor(const schedules::KernelArg &arg) : arg_(arg) {
     size_t elements = 1;
     for (const schedules::Dim &dim : arg.dims)
         elements += static_cast<size_t>(dim.extent - 1) * static_cast<size_t>(dim.stride);
-    memory_ = std::make_shared<std::vector<uint8_t>>(elements * bytes_of(arg.elem) + 64);
+    bytes_ = bytes_of(arg.elem);
+    memory_ = std::make_shared<std::vector<uint8_t>>(elements * bytes_ + 64);
+    data_ = aligned(*memory_);
 }
-
-uint8_t *Tensor::data() const { return aligned(*memory_); }
-
-size_t Tensor::offset(const int *at, size_t n) const {
-    size_t sum = 0;
-    for (size_t i = 0; i < n; i++)
-        sum += static_cast<size_t>(at[i]) * static_cast<size_t>(arg_.dims[i].stride);
-    return sum;
-}
-
-double Tensor::get(const std::vector<int> &at) const {
-    return value_of(data() + offset(at.data(), at.size()) * bytes_of(arg_.elem), arg_.elem);
-}
-
-double Tensor::get(std::initializer_list<int> at) const {
-    return value_of(data() + offset(at.begin(), at.size()) * bytes_of(arg_.elem), arg_.elem);
-}
-
-void Tensor::set(const std::vector<int> &at, double value) {
-    uint8_t *p = data() + offset(at.data(), at.size()) * bytes_of(arg_.elem);
-    if (arg_.elem == schedules::Elem::f64) *reinterpret_cast<double *>(p) = value;
-    else if (arg_.elem == schedules::Elem::i32) *reinterpret_cast<int32_t *>(p) = static_cast<int32_t>(value);
-    else *reinterpret_cast<float *>(p) = static_cast<float>(value);
-}
-
-void Tensor::set(std::initializer_list<int> at, double value) { set(std::vector<int>(at), value); }
 
 void Tensor::for_each(const std::function<void(const std::vector<int> &)> &f) const {
     std::vector<int> at(arg_.dims.size(), 0);
@@ -75,6 +46,12 @@ void Tensor::for_each(const std::function<void(const std::vector<int> &)> &f) co
         while (i < at.size() && ++at[i] == extent(i)) at[i++] = 0;
         if (i == at.size()) return;
     }
+}
+
+std::vector<double> Tensor::numbers() const {
+    std::vector<double> all;
+    for_each([&](const std::vector<int> &at) { all.push_back(get(at)); });
+    return all;
 }
 
 // Everything a call points to.
@@ -94,17 +71,22 @@ Kernel::Kernel(std::shared_ptr<void> image, Entry entry, schedules::Signature si
     : image_(std::move(image)), entry_(std::move(entry)), signature_(std::move(signature)) {
     for (const schedules::KernelArg &arg : signature_.args) {
         if (arg.kind == schedules::ArgKind::scalar) scalars_[arg.name] = 0;
-        else tensors_[arg.name] = Tensor(arg);
+        tensors_.push_back(arg.kind == schedules::ArgKind::scalar ? Tensor() : Tensor(arg));
     }
+}
+
+Tensor &Kernel::operator[](std::string_view name) {
+    const auto &args = signature_.args;
+    const auto found = std::find_if(args.begin(), args.end(), [&](const auto &arg) { return arg.name == name; });
+    return tensors_.at(static_cast<size_t>(found - args.begin()));
 }
 
 void Kernel::fill_inputs(uint32_t seed) {
     std::mt19937 random(seed);
     std::uniform_real_distribution<double> uniform(-1, 1);
-    for (const schedules::KernelArg &arg : signature_.args)
-        if (arg.kind == schedules::ArgKind::input)
-            tensors_[arg.name].for_each(
-                [&](const std::vector<int> &at) { tensors_[arg.name].set(at, uniform(random)); });
+    for (Tensor &tensor : tensors_)
+        if (tensor.data() && tensor.arg().kind == schedules::ArgKind::input)
+            tensor.for_each([&](const std::vector<int> &at) { tensor.set(at, uniform(random)); });
 }
 
 void Kernel::prepare(const std::map<std::string, uint8_t *> &elsewhere) {
@@ -126,7 +108,7 @@ void Kernel::prepare(const std::map<std::string, uint8_t *> &elsewhere) {
         }
         halide_buffer_t buffer{};
         const auto place = elsewhere.find(arg.name);
-        buffer.host = place == elsewhere.end() ? tensors_[arg.name].data() : place->second;
+        buffer.host = place == elsewhere.end() ? (*this)[arg.name].data() : place->second;
         buffer.type = type_of(arg.elem);
         buffer.dimensions = static_cast<int32_t>(arg.dims.size());
         buffer.dim = call_->dims.data() + call_->dims.size();
