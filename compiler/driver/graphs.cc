@@ -12,6 +12,7 @@
 #include "compiler/passes/merge_products.h"
 #include "compiler/passes/pack_outputs.h"
 #include "compiler/passes/separate_channels.h"
+#include "compiler/passes/split_lone.h"
 #include "compiler/plan/look_back.h"
 #include "compiler/plan/windowed_stream.h"
 #include <algorithm>
@@ -70,7 +71,8 @@ Expected<ir::Graph> rewritten(Passes &passes, ir::Graph graph) {
     LW_ASSIGN(graph, passes.run("merge_branches", [&] { return merge_branches(graph); }));
     LW_ASSIGN(graph, passes.run("fold_norms", [&] { return fold_norms(graph); }));
     LW_ASSIGN(graph, passes.run("merge_chains", [&] { return merge_chains(graph); }));
-    return passes.run("merge_products", [&] { return merge_products(graph); });
+    LW_ASSIGN(graph, passes.run("merge_products", [&] { return merge_products(graph); }));
+    return passes.run("split_lone", [&] { return split_lone(graph); });
 }
 
 // Whether an embedding reads a table that is rounded for a linear layer.

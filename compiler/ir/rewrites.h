@@ -62,6 +62,10 @@ struct Rewrites {
     // parameters make no kernel.
     Expected<ValueId> (*materialise)(Rewriter &rewrite, const Graph &from, const Node &node) = nullptr;
 
+    // Of an op without a kernel, which a neighbour absorbs: ops on `x` that have kernels and the same
+    // result.
+    Expected<ValueId> (*split)(Builder &to, const Node &node, ValueId x) = nullptr;
+
     // The node with constant weights, which mixes channels, as filters per channel and a sum. Empty:
     // it is better off as it is.
     Expected<std::optional<Separated>> (*separate)(Rewriter &rewrite, const Graph &from,

@@ -96,7 +96,7 @@ std::vector<Ring> lay_out_rings(const ir::Graph &graph, const Entries &planners,
 struct RingBytes {
     uint64_t taken = 0, needed = 0;
     bool fit() const {
-        constexpr uint64_t factor = 4, always = 1 << 20;
+        constexpr uint64_t factor = 4, always = 4 << 20;
         return taken <= factor * needed + always;
     }
 };

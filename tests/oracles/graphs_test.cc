@@ -10,6 +10,7 @@
 #include "compiler/passes/merge_branches.h"
 #include "compiler/passes/merge_chains.h"
 #include "compiler/passes/merge_products.h"
+#include "compiler/passes/split_lone.h"
 #include "tests/oracles/fixture.h"
 #include "tests/oracles/kinds.h"
 #include "tests/oracles/oracle_package.h"
@@ -44,7 +45,8 @@ Expected<ir::Graph> rewritten(const ir::Graph &lowered) {
     LW_ASSIGN(graph, compiler::merge_branches(graph));
     LW_ASSIGN(graph, compiler::fold_norms(graph));
     LW_ASSIGN(graph, compiler::merge_chains(graph));
-    return compiler::merge_products(graph);
+    LW_ASSIGN(graph, compiler::merge_products(graph));
+    return compiler::split_lone(graph);
 }
 
 ir::Array rows_of(const cli::Sequence &sequence) {

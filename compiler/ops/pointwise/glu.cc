@@ -1,7 +1,9 @@
 // glu: the first half of a row times the sigmoid of the second half. It has no kernel: the linear
-// layer before it absorbs it.
+// layer before it absorbs it, or the pass split_lone splits it.
+#include "compiler/ir/builder.h"
 #include "compiler/ops/support/rules.h"
 #include <cmath>
+#include <numeric>
 
 namespace longwave::ir {
 namespace {
@@ -22,6 +24,21 @@ void reference(const Node &, std::span<const Operand *const> in, const Reference
             out.row(t)[i] = in[0]->row(t)[i] / (1 + std::exp(-in[0]->row(t)[out.width + i]));
 }
 
+Expected<ValueId> half(Builder &to, const Node &node, ValueId x, bool second) {
+    const uint32_t n = to.graph().type(x).dims[0] / 2;
+    std::vector<double> index(n);
+    std::iota(index.begin(), index.end(), second ? n : 0);
+    const ValueId places = to.constant(node.layer + (second ? ".gates" : ".values"), {n}, std::move(index));
+    return to.node("take", {x, places}, {{"bands", int64_t{1}}}, node.layer);
+}
+
+Expected<ValueId> split(Builder &to, const Node &node, ValueId x) {
+    LW_ASSIGN(const ValueId values, half(to, node, x, false));
+    LW_ASSIGN(const ValueId gates, half(to, node, x, true));
+    LW_ASSIGN(const ValueId open, to.node("sigmoid", {gates}, {}, node.layer));
+    return to.node("mul", {values, open}, {}, node.layer);
+}
+
 } // namespace
 
 const OpDef op_glu{
@@ -29,6 +46,7 @@ const OpDef op_glu{
     .attributes = {},
     .infer = infer,
     .stream = row_by_row,
+    .rewrites = {.split = split},
     .reference = reference,
 };
 

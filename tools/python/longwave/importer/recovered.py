@@ -206,10 +206,9 @@ class Recovered:
         return self.select(v, order)
 
     def tidy(self) -> None:
-        """Folds affine ops, gives each glu a linear op of its own, whose kernel computes it, and drops what no output needs."""
+        """Folds affine ops and drops what no output needs."""
         self._add_beginnings()
         self._fold_affines()
-        self._own_linears()
         used = {o.value for o in self.outputs} | {i for i, op in enumerate(self.ops) if op.kind == "input"}
         for i in range(len(self.ops) - 1, -1, -1):
             if i in used:
@@ -268,17 +267,3 @@ class Recovered:
                 op.kind, op.inputs, op.attributes = "conv2d", list(made.inputs), made.attributes | {"bias": 1}
                 op.constants = [("weight", weight * scale[0][:, None, None, None]), ("bias", shift[0] + (0 if bias is None else bias * scale[0]))]
                 op.module, op.source = made.module, made.source
-
-    def _own_linears(self) -> None:
-        ops, moved = [], {}
-        for i, op in enumerate(self.ops):
-            op.inputs = [moved[j] for j in op.inputs]
-            if op.kind == "glu":
-                made = ops[op.inputs[0]]
-                ops.append(Op(**{**made.__dict__, "inputs": list(made.inputs)}))
-                op.inputs = [len(ops) - 1]
-            ops.append(op)
-            moved[i] = len(ops) - 1
-        self.ops = ops
-        for output in self.outputs:
-            output.value = moved[output.value]
