@@ -108,6 +108,7 @@ private:
             t->keeps = field->keeps;
             t->clock_num = field->clock.num;
             t->clock_den = field->clock.den;
+            if (field->initial) t->initial = parts_.storage.buffer(*field->initial).offset;
             plan_.state.push_back(std::move(t));
         }
         if (plan_.state.empty()) return;

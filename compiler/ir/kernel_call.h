@@ -83,7 +83,9 @@ public:
     // Scalar, known at run time: valid rows of an input for pooling, at most those of the sequence.
     virtual void valid_rows(size_t input) = 0;
     // A carry of the op's stream rule, by name: updated in place, zero at the start.
-    virtual void carry(const std::string &name) = 0;
+    void carry(const std::string &name) { carry(name, {}); }
+    // The same with float32 numbers of the carry's dims at the start. Without dims: zeros.
+    virtual void carry(const std::string &name, Packed initial) = 0;
     // The same for the number of rows so far, which every part of a call reads. On a GPU this is
     // one more input, and a dispatch of its own increments it before this call (kernels with the
     // param `counts`).

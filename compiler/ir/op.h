@@ -22,7 +22,8 @@ struct AttributeDef {
 // magnitude of the row.
 inline constexpr AttributeDef activation_steps{"activation_steps", AttributeDef::Kind::integer, false};
 
-// State that an op hands from row to row. It is updated in place and zero before the first row.
+// State that an op hands from row to row. It is updated in place. Before the first row it is zero, or what
+// the kernel rule gives (KernelCall::carry).
 struct Carry {
     const char *name;
     Elem elem;

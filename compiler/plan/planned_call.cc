@@ -166,6 +166,20 @@ Place PlannedCall::zeros_in_arena(const std::string &name, Elem elem, const std:
     return {.buffer = id};
 }
 
+// The numbers that a stream begins with, copied at the start of each run.
+Place PlannedCall::begun_in_arena(const std::string &name, Packed initial) {
+    const std::string full = fmt::format("{} {}{}", node.layer, name, suffix());
+    const uint32_t width = initial.dims.back();
+    const uint64_t bytes = bytes_of(initial.elem, initial.dims);
+    const Place to{.buffer = planner_.buffer(full, Space::arena, bytes)};
+    Step step{.name = full + " begins", .layer = node.layer, .writes = 1};
+    step.spec = ir::kernel_spec("pointwise", {{"width", int64_t{width}}, {"rows", static_cast<int64_t>(bytes / sizeof(float) / width)}});
+    step.args.emplace_back(stored("initial " + name, std::move(initial)));
+    step.args.emplace_back(to);
+    planner_.plan_.steps.push_back(std::move(step));
+    return to;
+}
+
 Place PlannedCall::memory(const std::string &name, Elem elem, const std::vector<uint32_t> &dims, Life life) {
     if (life == Life::open) {
         EntryPlan &prepare = planner_.storage_.prepare();
@@ -178,20 +192,25 @@ Place PlannedCall::memory(const std::string &name, Elem elem, const std::vector<
                                 life == Life::past ? Space::cache : Space::arena, bytes_of(elem, dims))};
 }
 
-Place PlannedCall::carried(const std::string &name) {
+Place PlannedCall::carried(const std::string &name, Packed initial) {
     std::vector<ir::Type> types;
     for (size_t i = 0; i < node.inputs.size(); i++) types.push_back(type(i));
+    const bool zeros = initial.dims.empty();
     Place place;
-    for (const ir::Carry &carry : node.op->stream(node, types).carries)
-        if (name == carry.name)
-            place = context.streaming
-                        ? Place{.buffer = planner_.record_.carry(node.layer, name + suffix(), node.op->name,
-                                                                 carry.elem, carry.dims)}
-                        : zeros_in_arena(name, carry.elem, carry.dims);
+    for (const ir::Carry &carry : node.op->stream(node, types).carries) {
+        if (name != carry.name) continue;
+        if (!context.streaming)
+            return zeros ? zeros_in_arena(name, carry.elem, carry.dims) : begun_in_arena(name, std::move(initial));
+        place = {.buffer = planner_.record_.carry(node.layer, name + suffix(), node.op->name, carry.elem, carry.dims)};
+        if (!zeros) planner_.record_.begin(place.buffer, stored("initial " + name, std::move(initial)).buffer);
+        return place;
+    }
     return place;
 }
 
-void PlannedCall::carry(const std::string &name) { outputs_.push_back(carried(name)); }
+void PlannedCall::carry(const std::string &name, Packed initial) {
+    outputs_.push_back(carried(name, std::move(initial)));
+}
 
 void PlannedCall::carry_count(const std::string &name) {
     if (context.device.kernels_count_rows) return carry(name);

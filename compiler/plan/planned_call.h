@@ -36,13 +36,14 @@ public:
     void write() override;
     void sequence_rows(size_t input) override;
     void valid_rows(size_t input) override;
-    void carry(const std::string &name) override;
+    void carry(const std::string &name, Packed initial) override;
     void carry_count(const std::string &name) override;
     void input(Place place) override { inputs_.push_back(place); }
     void weight(Place place) override { weights_.push_back(place); }
     void scalar(Scalar scalar) override { scalars_.push_back(scalar); }
     void output(Place place) override { outputs_.push_back(place); }
     void epilogue(const std::string &op, Place rows) override;
+    using KernelCall::carry;
     using KernelCall::weight;
 
     Place stored(const std::string &name, Packed packed) override;
@@ -73,8 +74,9 @@ private:
     bool pays_for_streams() const { return for_streams_ && context.streaming && weight_bytes_ > row_bytes_; }
     void rows_scalar(Scalar::Kind kind, size_t input, uint32_t of);
     Place zeros_in_arena(const std::string &name, Elem elem, const std::vector<uint32_t> &dims);
+    Place begun_in_arena(const std::string &name, Packed initial);
     const std::string &suffix() const { return planner_.suffixes_[region_.anchor]; }
-    Place carried(const std::string &name);
+    Place carried(const std::string &name, Packed initial = {});
     void fires(Step &step) const;
     Step step(std::optional<uint32_t> tile = {}) const; // of one tile; empty: of all
     Step thrown_away(Step step) const;

@@ -8,6 +8,7 @@
 #include "compiler/ir/graph.h"
 #include "compiler/ir/step.h"
 #include <map>
+#include <optional>
 #include <tuple>
 
 namespace longwave::compiler {
@@ -27,6 +28,7 @@ struct StateField {
     uint32_t needs = 0; // history: rows that a saved state must have
     uint32_t keeps = 0; // history: rows that this artifact saves; at least `needs`
     uint64_t offset = 0; // 64-aligned; StateRecord::arrange sets it
+    std::optional<BufferId> initial; // weights with the bytes of a new stream; none: zeros
 
     uint64_t bytes() const { return bytes_of(elem, dims); }
 };
@@ -39,6 +41,8 @@ public:
     // ops of a layer that use the same name.
     BufferId carry(const std::string &layer, const std::string &name, const std::string &op, Elem elem,
                    const std::vector<uint32_t> &dims);
+    // What a new stream has in a field: weights of as many bytes. All entries give the same.
+    void begin(BufferId field, BufferId weights) { fields_[field & ~state_buffer].initial = weights; }
     // Sorts the fields by layer and name and sets their offsets, when all entries are planned. So
     // the order does not depend on planning.
     void arrange();

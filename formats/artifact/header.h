@@ -21,8 +21,8 @@ inline constexpr uint16_t format_major = 2; // a reader opens its own major
 // mixed entries, float16. 4: a state whose identity does not depend on targets, scalars with the
 // rows of an input. 5: a version of the model in the header, variants whose code the program
 // contains, golden tensors stored in part. 6: streams that wait for later rows.
-// 7: kernels for several streams at once.
-inline constexpr uint16_t format_minor = 7;
+// 7: kernels for several streams at once. 8: states that begin with numbers of the model.
+inline constexpr uint16_t format_minor = 8;
 
 enum Flag : uint32_t {
     flag_signed = 1u << 0, // key and signature are filled in

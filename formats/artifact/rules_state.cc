@@ -29,6 +29,15 @@ static Broken saved_field(const fb::Plan &plan, uint32_t i) {
     return {};
 }
 
+// What a field begins with is a whole range of the weights.
+static Broken initial_bytes(const fb::StateField &field, uint64_t bytes, uint64_t weights, uint32_t i) {
+    if (!field.initial().has_value()) return {};
+    const uint64_t offset = *field.initial();
+    if (!checked::inside(offset, bytes, weights))
+        return broken(15, "what a field begins with lies outside the weights: field, offset", i, offset);
+    return {};
+}
+
 // The fields tile the state in order, each from a multiple of 64: what is saved is what is
 // declared.
 static Broken fields(const fb::Plan &plan, uint32_t streams) {
@@ -49,6 +58,7 @@ static Broken fields(const fb::Plan &plan, uint32_t streams) {
         if (!checked::inside(begin, bytes, plan.state_bytes()))
             return broken(15, "a field lies outside the state: field, bytes of the state", i,
                           plan.state_bytes());
+        if (Broken b = initial_bytes(field, bytes, plan.weights_bytes(), i)) return b;
         end = begin + bytes;
     }
     uint64_t whole;

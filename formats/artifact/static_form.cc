@@ -48,6 +48,9 @@ template <class Where> void move_places(fb::PlanT &plan, fb::Space space, const 
                                     fb::Space::weights);
         }
     });
+    if (space != fb::Space::weights) return;
+    for (auto &field : plan.state)
+        if (field->initial) field->initial = where(*field->initial);
 }
 
 // Bytes from the first to behind the last element of an argument; the artifact has passed its
@@ -58,10 +61,21 @@ uint64_t span_of(const fb::KernelArgT &arg) {
     return (last + 1) * bytes_of(elem_of(arg.elem));
 }
 
-// Lines of 64 bytes of the weights that some step reads. The others served `prepare`.
+// Lines of 64 bytes of the weights that some step reads, or that a stream begins with. The others served
+// `prepare`.
 Expected<std::vector<bool>> lines_read(fb::PlanT &plan, uint64_t bytes) {
     std::vector<bool> read((bytes + segment_alignment - 1) / segment_alignment);
     bool inside = true;
+    const auto reads = [&](uint64_t offset, uint64_t end) {
+        for (uint64_t at = offset; at < end; at = (at / segment_alignment + 1) * segment_alignment)
+            read[at / segment_alignment] = true;
+    };
+    for (const auto &field : plan.state) {
+        if (!field->initial) continue;
+        uint64_t size = bytes_of(elem_of(field->elem));
+        for (const uint32_t extent : field->dims) size *= extent; // V15
+        reads(*field->initial, *field->initial + size);
+    }
     for_each_step(plan, [&](const fb::StepT &step) {
         for (size_t a = 0; a < step.args.size(); ++a) {
             const fb::Place *place = step.args[a]->place.get();
@@ -69,8 +83,7 @@ Expected<std::vector<bool>> lines_read(fb::PlanT &plan, uint64_t bytes) {
             uint64_t end = 0;
             inside = inside && step.kind == fb::StepKind::call &&
                      place_end(*place, step.tiles, span_of(*plan.kernels[step.kernel]->args[a]), &end) && end <= bytes;
-            for (uint64_t at = place->offset(); inside && at < end; at = (at / segment_alignment + 1) * segment_alignment)
-                read[at / segment_alignment] = true;
+            if (inside) reads(place->offset(), end);
         }
     });
     if (!inside) return Status::internal("static form: a step reads outside of the weights");

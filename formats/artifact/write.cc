@@ -85,6 +85,8 @@ bool has_waiting_streams(const fb::PlanT &plan) {
 
 // The least minor version whose readers know everything that the plan says.
 uint16_t minor_of(const fb::PlanT &plan) {
+    for (const auto &field : plan.state)
+        if (field->initial) return 8;
     for (const auto &kernel : plan.kernels)
         if (!kernel->together.empty()) return 7;
     if (has_waiting_streams(plan)) return 6;

@@ -1,5 +1,6 @@
 // The state of a stream: reset, copy, save, load. saved_state.h describes the saved bytes.
 #include "runtime/stream/state.h"
+#include "formats/artifact/geometry.h"
 #include "runtime/core/status.h"
 #include "runtime/stream/caches.h"
 #include "runtime/stream/flush.h"
@@ -18,6 +19,19 @@ Area cache(const StreamEntry &entry) {
     return {fb::Space::cache, entry.index, 0, entry.entry->cache_bytes()};
 }
 
+// Zeros, and what fields begin with instead.
+void begin(lw_stream &stream) {
+    const Device &device = stream.device();
+    device.clear(*stream.session, record(stream));
+    if (!stream.model->plan().state()) return;
+    for (const fb::StateField *field : *stream.model->plan().state()) {
+        uint64_t bytes;
+        if (!field->initial().has_value() || !artifact::field_bytes(*field, &bytes)) continue;
+        device.write(*stream.session, {fb::Space::state, 0, field->offset(), bytes},
+                     stream.model->view.weights().data + *field->initial());
+    }
+}
+
 } // namespace
 
 void clear(lw_stream &stream) {
@@ -26,7 +40,7 @@ void clear(lw_stream &stream) {
     stream.unchecked = false;
     memcpy(state.identity, stream.model->identity, sizeof state.identity);
     stream.queue.clear();
-    stream.device().clear(*stream.session, record(stream));
+    begin(stream);
     for (const StreamEntry &entry : stream.model->streams) {
         if (entry.cached()) stream.device().clear(*stream.session, cache(entry));
         stream.cache_ticks[&entry - stream.model->streams.begin()] = 0; // of a past that is all zeros

@@ -1,6 +1,7 @@
 // lstm, gru: one row of a gated recurrence. All gates lie side by side in memory of the call,
-// because the product with the state must be complete before the state changes. Of several streams
-// the row of each.
+// because the product with the state must be complete before the state changes. Where r multiplies
+// the state in front of its matrix, the product of n follows those of the other gates. Of several
+// streams the row of each.
 #include "schedules/halide/registry.h"
 #include "schedules/pointwise/elementary.h"
 
@@ -16,8 +17,8 @@ struct Gated {
     const int together, block; // streams and lanes whose sums stay in registers
     ImageParam x, w;
     Var i{"i"}, g{"g"}, s{"s"};
-    // sum: lanes of a block, gates, streams of a turn, units, turns, blocks; Halide keeps this order
-    RDom gate, sum;
+    RDom gate;
+    std::vector<std::pair<int, RDom>> products; // numbers of updates, and their sums
     Func y{"state"}; // gates, and the states behind them: elements that do not depend on g
 
     Gated(KernelBuilder &builder, int gates_)
@@ -30,8 +31,7 @@ struct Gated {
                                       together > 1                         ? 1
                                       : k.target.vector_registers == 32 ? 4
                                                                         : 2)),
-          gate(0, gates, "gate"),
-          sum(0, block, 0, gates, 0, together, 0, units, 0, streams / together, 0, width / block, "sum") {
+          gate(0, gates, "gate") {
         k.no_epilogue();
         x = k.input("x", dense({row, streams}));
         w = k.weight("w", dense({width, gates, units}));
@@ -47,27 +47,33 @@ struct Gated {
         elements[0] = value;
         return Tuple(elements);
     }
-    // gates += w · h
-    void multiply(const Func &state) const {
-        Func f = state;
+    // `count` gates from `first` on += w · element `of` of (i, 0): 1 is h
+    void multiply(int first, int count, int of) {
+        // lanes of a block, gates, streams of a turn, units, turns, blocks; Halide keeps this order
+        const RDom sum(0, block, first, count, 0, together, 0, units, 0, streams / together, 0, width / block, "sum");
         const Expr lane = sum[5] * block + sum[0], stream = sum[4] * together + sum[2];
-        f(lane, sum[1], stream) =
-            only_gates(f(lane, sum[1], stream)[0] + w(lane, sum[1], sum[3]) * f(sum[3], 0, stream)[1]);
+        products.emplace_back(y.num_update_definitions(), sum);
+        y(lane, sum[1], stream) =
+            only_gates(y(lane, sum[1], stream)[0] + w(lane, sum[1], sum[3]) * y(sum[3], 0, stream)[of]);
     }
     Expr kept(const Expr &value) const { return units == width ? value : select(i < units, value, 0.0f); }
 
-    // The second update multiplies, all others go along the lanes.
-    void schedule(int updates) {
-        RVar vectors("vectors"), lane("lane");
-        for (int n = 0; n < updates; n++)
-            if (n != 1) y.update(n).vectorize(i, vec);
-        y.update(1)
-            .allow_race_conditions() // the states that are read are not those that are written
-            .split(sum[0], vectors, lane, vec)
-            .vectorize(lane)
-            .unroll(vectors)
-            .unroll(sum[1])
-            .unroll(sum[2]);
+    // All updates but the products go along the lanes.
+    void schedule() {
+        std::vector<bool> multiplies(static_cast<size_t>(y.num_update_definitions()));
+        for (const auto &[n, sum] : products) {
+            RVar vectors("vectors"), lane("lane");
+            multiplies[static_cast<size_t>(n)] = true;
+            y.update(n)
+                .allow_race_conditions() // what is read is not what is written
+                .split(sum[0], vectors, lane, vec)
+                .vectorize(lane)
+                .unroll(vectors)
+                .unroll(sum[1])
+                .unroll(sum[2]);
+        }
+        for (size_t n = 0; n < multiplies.size(); n++)
+            if (!multiplies[n]) y.update(static_cast<int>(n)).vectorize(i, vec);
     }
     void outputs(const std::vector<std::string> &states) {
         const Shape row_of = dense({width, streams});
@@ -97,18 +103,19 @@ void lstm_on_cpu(KernelBuilder &k) {
     // THE ALGORITHM
     y(i, g, s) = Tuple(nothing, nothing, nothing);
     y(i, p.gate, s) = Tuple(p.part(p.gate), nothing, nothing);
-    p.multiply(y);
+    p.multiply(0, 4, 1);
     const Expr c = sigmoid(y(i, 1, s)[0]) * y(i, 0, s)[2] + sigmoid(y(i, 0, s)[0]) * hyperbolic_tangent(y(i, 2, s)[0]);
     y(i, 0, s) = Tuple(nothing, nothing, p.kept(c));
     y(i, 0, s) = Tuple(nothing, sigmoid(y(i, 3, s)[0]) * hyperbolic_tangent(y(i, 0, s)[2]), nothing);
 
     // THE SCHEDULE
-    p.schedule(4);
+    p.schedule();
     p.outputs({"h", "c"});
 }
 
 void gru_on_cpu(KernelBuilder &k) {
     Gated p(k, 3);
+    const bool after = k.params.integer_or("reset_after", 1, 0, 1) != 0;
     const ImageParam bias = k.weight("bias", dense({p.width}));
     const Var i = p.i, g = p.g, s = p.s;
     Func &y = p.y;
@@ -117,13 +124,19 @@ void gru_on_cpu(KernelBuilder &k) {
     // THE ALGORITHM
     y(i, g, s) = Tuple(nothing, nothing);
     y(i, p.gate, s) = Tuple(select(p.gate < 2, p.part(min(p.gate, 1)), bias(i)), nothing);
-    p.multiply(y);
-    const Expr r = sigmoid(y(i, 0, s)[0]), z = sigmoid(y(i, 1, s)[0]),
-               n = hyperbolic_tangent(p.part(2) + r * y(i, 2, s)[0]), h = y(i, 0, s)[1];
+    p.multiply(0, after ? 3 : 2, 1);
+    const Expr r = sigmoid(y(i, 0, s)[0]), z = sigmoid(y(i, 1, s)[0]), h = y(i, 0, s)[1];
+    Expr inside = r * y(i, 2, s)[0];
+    if (!after) {
+        y(i, 0, s) = p.only_gates(r * h);
+        p.multiply(2, 1, 0);
+        inside = y(i, 2, s)[0];
+    }
+    const Expr n = hyperbolic_tangent(p.part(2) + inside);
     y(i, 0, s) = Tuple(nothing, p.kept(n + z * (h - n)));
 
     // THE SCHEDULE
-    p.schedule(3);
+    p.schedule();
     p.outputs({"h"});
 }
 

@@ -74,6 +74,7 @@ test::Draft patient_model() { return test::timing_model({.block = 4, .delay = 1 
 void artifacts() {
     const std::pair<const char *, test::Draft> drafts[] = {
         {"audio", test::audio_model()},
+        {"begun", test::begun_model()},
         {"family", test::family_model()},
         {"gpu", test::gpu_model()},
         {"mixed", test::mixed_model()},

@@ -203,6 +203,7 @@ Parts collect(fb::PlanT &plan) {
     }
     for (auto &field : plan.state) {
         parts.add(field->kind, field->elem, field->offset);
+        if (field->initial) parts.add(*field->initial);
         parts.list(field->dims);
         for (auto &dim : field->dims) parts.number(dim);
     }

@@ -77,9 +77,9 @@ Case exponential_taps(int channels, int copies, int poles, int taps) {
             false, true};
 }
 
-Case gated(const std::string &kernel, int units) {
+Case gated(const std::string &kernel, int units, bool after = true) {
     const int gates = kernel == "lstm" ? 4 : 3;
-    return {spec(kernel, fmt::format(R"("units":{})", units)), [=](Kernel &k) {
+    return {spec(kernel, fmt::format(R"("units":{}{})", units, after ? "" : R"(,"reset_after":0)")), [=](Kernel &k) {
                 zero_padding(k["w"], units, padded(units));
                 if (gates == 3) zero_padding(k["bias"], units, padded(units));
                 std::vector<double> h(units), c(units);
@@ -87,7 +87,14 @@ Case gated(const std::string &kernel, int units) {
                     if (gates == 4 || *state == 'h') k[state].for_each([&](const std::vector<int> &at) { k[state].set(at, 0); });
                 for (int call = 0; call < 3; call++) {
                     const auto x = [&](int g, int i) { return k["x"].get({g * units + i, 0}); };
-                    std::vector<double> next(units);
+                    std::vector<double> next(units), r(units), u_n(units);
+                    for (int i = 0; !after && i < units; i++) {
+                        double u = 0;
+                        for (int j = 0; j < units; j++) u += k["w"].get({i, 0, j}) * h[j];
+                        r[i] = logistic(x(0, i) + u);
+                    }
+                    for (int i = 0; !after && i < units; i++)
+                        for (int j = 0; j < units; j++) u_n[i] += k["w"].get({i, 2, j}) * r[j] * h[j];
                     for (int i = 0; i < units; i++) {
                         double u[4] = {};
                         for (int g = 0; g < gates; g++)
@@ -96,8 +103,9 @@ Case gated(const std::string &kernel, int units) {
                             c[i] = logistic(x(1, i) + u[1]) * c[i] + logistic(x(0, i) + u[0]) * std::tanh(x(2, i) + u[2]);
                             next[i] = logistic(x(3, i) + u[3]) * std::tanh(c[i]);
                         } else {
-                            const double r = logistic(x(0, i) + u[0]), z = logistic(x(1, i) + u[1]);
-                            next[i] = (1 - z) * std::tanh(x(2, i) + r * (u[2] + k["bias"].get({i}))) + z * h[i];
+                            const double reset = logistic(x(0, i) + u[0]), z = logistic(x(1, i) + u[1]);
+                            const double inside = after ? reset * (u[2] + k["bias"].get({i})) : u_n[i] + k["bias"].get({i});
+                            next[i] = (1 - z) * std::tanh(x(2, i) + inside) + z * h[i];
                         }
                     }
                     h = next;
@@ -184,6 +192,7 @@ TEST_CASE("lstm and gru: rows of gates, one after the other") {
     std::vector<Case> cases;
     for (const char *kernel : {"lstm", "gru"})
         for (const int units : {1, 5, 16, 48, 129}) cases.push_back(gated(kernel, units));
+    for (const int units : {1, 2, 3, 16, 128, 129}) cases.push_back(gated("gru", units, false));
     run_everywhere(cases);
 }
 

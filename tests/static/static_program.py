@@ -24,12 +24,30 @@ def run(*command, **options):
     return done.stdout
 
 
+def cells():
+    """An LSTM and a GRU whose states begin with other numbers than zeros."""
+    units, weights, nodes, last = 8, families.Weights(7), [], "x"
+    for kind, gates, given in (("lstm", 4, [2, units]), ("gru", 3, [units])):
+        weights.linear(f"{kind}.in", gates * units, 24 if last == "x" else units)
+        weights.normal(f"{kind}.weight", [gates * units, units], 0.4)
+        weights.normal(f"{kind}.bias", [units], 0.2)
+        weights.normal(f"{kind}.initial", given, 0.8)
+        own = ["weight", "initial"] if kind == "lstm" else ["weight", "bias", "initial"]
+        nodes.append({"name": f"{kind}.in", "op": "linear", "inputs": [last, {"tensor": f"{kind}.in.weight"}, {"tensor": f"{kind}.in.bias"}], "attributes": {"bias": 1}})
+        nodes.append({"name": kind, "op": kind, "inputs": [f"{kind}.in", *({"tensor": f"{kind}.{key}"} for key in own)],
+                      **({"attributes": {"reset_after": 0}} if kind == "gru" else {})})
+        last = kind
+    del weights.tensors["lstm.bias"]
+    return {"format": "longwave-model", "version": 2, "name": "cells", "length": 64, "inputs": [{"name": "x", "kind": "features", "width": 24}], "graph": nodes,
+            "outputs": [{"name": "y", "from": "gru"}]}, weights.tensors
+
+
 def make_models(folder):
-    """Name, model folder, input file and flags of compile: one model of audio, one CHELA, one LightNet, one of ids."""
+    """Name, model folder, input file and flags of compile: one model of audio, one CHELA, one LightNet, one of cells."""
     noise = families.Weights(5)
     noise.normal("x", [400, 24], 1.0)
     features = noise.tensors["x"][1]
-    for name, package in (("chela", families.chela(24, 1)), ("lightnet", families.lightnet(24, 1))):
+    for name, package in (("chela", families.chela(24, 1)), ("lightnet", families.lightnet(24, 1)), ("cells", cells())):
         sc10_package.write(folder / name, *package)
         (folder / f"{name}.input").write_bytes(features.tobytes())
         yield name, folder / name, folder / f"{name}.input", ["--blocks", "16"]

@@ -39,6 +39,9 @@ struct Draft {
 Draft audio_model();
 inline constexpr uint32_t audio_block = 4, audio_capacity = 64, audio_taps = 9;
 
+// The audio model whose running sum begins with 2.5.
+Draft begun_model();
+
 // The audio model with a family of streams over one state: blocks 4 (the default), 2 and 8. That of
 // 8 hears through a cache: its copies of the last two blocks, in slots of their own, are rebuilt
 // from the input's ring when it takes a stream over. The run has `sums` as well: tiles of 8 ticks,

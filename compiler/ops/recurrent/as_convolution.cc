@@ -71,7 +71,7 @@ public:
     void write() override { outer_.write(); }
     void sequence_rows(size_t input) override { outer_.sequence_rows(input); }
     void valid_rows(size_t input) override { outer_.valid_rows(input); }
-    void carry(const std::string &name) override { outer_.carry(name); }
+    void carry(const std::string &name, Packed initial) override { outer_.carry(name, std::move(initial)); }
     void carry_count(const std::string &name) override { outer_.carry_count(name); }
     void input(Place place) override { outer_.input(place); }
     void weight(Place place) override { outer_.weight(place); }

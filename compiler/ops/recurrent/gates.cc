@@ -1,4 +1,5 @@
 #include "compiler/ops/recurrent/gates.h"
+#include <algorithm>
 
 namespace longwave::ir::gates {
 
@@ -45,6 +46,16 @@ Place memory(KernelCall &call, uint32_t gates) {
     clear.args.emplace_back(place);
     call.also(std::move(clear), 0);
     return place;
+}
+
+Packed initial(const KernelCall &call, size_t input, size_t row) {
+    if (call.node.inputs.size() <= input) return {};
+    const uint32_t units = call.result().width(), width = schedules::pad(units);
+    const Numbers &given = call.constant(input);
+    std::vector<float> state(width, 0.f);
+    for (size_t i = 0; i < units; ++i) state[i] = static_cast<float>(given[row * units + i]);
+    if (std::all_of(state.begin(), state.end(), [](float value) { return value == 0; })) return {};
+    return Packed::f32({width}, std::move(state));
 }
 
 } // namespace longwave::ir::gates

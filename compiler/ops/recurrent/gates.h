@@ -20,5 +20,8 @@ void plan_row(KernelCall &call, const char *kernel, uint32_t gates);
 // Where a row's gates lie while the kernel runs. The rows of a call share the memory in turn, so
 // the kernel updates it, and a step before the call clears it.
 Place memory(KernelCall &call, uint32_t gates);
+// Row `row` of a constant input [rows, H] with the states before the first row, as the kernel reads a state.
+// Without dims if the node has no such input, or if all are zeros.
+Packed initial(const KernelCall &call, size_t input, size_t row = 0);
 
 } // namespace longwave::ir::gates

@@ -255,7 +255,7 @@ struct Subjects {
         return work_of_family(streams, 4, x.data(), x.size(), saved.data(), saved.size());
     }
 
-    const Model model{audio_model()}, words{spotter_model()}, speech{speech_model(1000, 4)},
+    const Model model{begun_model()}, words{spotter_model()}, speech{speech_model(1000, 4)},
         family{blocks_model({{4, 1, 16, 48}, {4, 16, 48}})};
     Stream stream{model}, other{model},
         family_streams[4] = {Stream(family, LW_F32, 300, 0), Stream(family, LW_F32, 300, 1),

@@ -141,8 +141,10 @@ add("DequantizeLinear", model([node("DequantizeLinear", "q s z", "w", axis=1), n
 for direction in ("forward", "reverse", "bidirectional"):
     add(f"LSTM-{direction}", recurrent("LSTM", 4, 2, direction))
     add(f"GRU-{direction}", recurrent("GRU", 3, 1, direction, linear_before_reset=1))
+    add(f"GRU-{direction}-reset-first", recurrent("GRU", 3, 1, direction))
     add(f"RNN-{direction}", recurrent("RNN", 1, 1, direction))
 add("LSTM-7", recurrent("LSTM", 4, 0, opset=7))
+add("GRU-reset-first-layout", recurrent("GRU", 3, 1, layout=1))
 add("GRU-7", recurrent("GRU", 3, 0, opset=7, linear_before_reset=1))
 add("LSTM-layout", recurrent("LSTM", 4, 0, layout=1))
 add("RNN-relu", recurrent("RNN", 1, 0, activations=["Relu"]))

@@ -51,6 +51,20 @@ def lstm(directions: int = 1, states: bool = True, units: int = 4, **attributes:
                  {"w": random(1, n, 4 * units, 3), "r": random(2, n, 4 * units, units), "b": random(3, n, 8 * units)})
 
 
+def cells() -> onnx.ModelProto:
+    """LSTM, GRU with its reset gate first, GRU and RNN in a row, each from a state of the file."""
+    nodes, constants, last = [], {}, "x"
+    for k, (kind, gates, attributes) in enumerate((("LSTM", 4, {}), ("GRU", 3, {}), ("GRU", 3, {"linear_before_reset": 1}), ("RNN", 1, {}))):
+        width = 3 if k == 0 else 4
+        constants |= {f"w{k}": random(k, 1, 4 * gates, width), f"r{k}": random(k + 9, 1, 4 * gates, 4), f"b{k}": random(k + 20, 1, 8 * gates), f"h{k}": random(k + 30, 1, 1, 4)}
+        reads = f"{last} w{k} r{k} b{k} _ h{k}"
+        if kind == "LSTM":
+            constants["c0"], reads = random(40, 1, 1, 4), f"{reads} c0"
+        nodes += [node(kind, reads, f"z{k}", hidden_size=4, **attributes), node("Squeeze", f"z{k} one", f"y{k}")]
+        last = f"y{k}"
+    return model(nodes, {"x": ["time", 1, 3]}, {last: ["time", 1, 4]}, constants | {"one": ints(1)})
+
+
 def choice() -> onnx.ModelProto:
     """An If on an input that is fixed: sr."""
     def branch(name: str, factor: float) -> onnx.GraphProto:

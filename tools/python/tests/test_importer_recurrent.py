@@ -45,6 +45,18 @@ def stem() -> nn.Module:
     return nn.Conv2d(1, 4, 3, padding=(0, 1))
 
 
+class Begun(nn.Module):
+    """A recurrence that begins with parameters."""
+
+    def __init__(self, kind: type, width: int, units: int, layers: int = 1) -> None:
+        super().__init__()
+        self.r = kind(width, units, layers, batch_first=True)
+        self.h0, self.c0 = (nn.Parameter(torch.randn(layers, 1, units)) for _ in range(2))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.r(x, (self.h0, self.c0) if isinstance(self.r, nn.LSTM) else self.h0)[0]
+
+
 def lstm(*sizes, **options) -> nn.Module:
     return nn.LSTM(*sizes, batch_first=True, **options)
 
@@ -56,6 +68,12 @@ FORMS = {
     "lstm, states": (lambda: Of(lambda x, r: r(x)[1][0], lstm(5, 16, 2)), "x=1xTx5", False, ["lstm", "mean", "concat"]),
     "gru, time first": (lambda: Of(lambda x, r: r(x.transpose(0, 1))[0].transpose(0, 1), nn.GRU(6, 5, 2)), "x=1xTx6", True, ["linear", "gru"]),
     "gru, last row": (lambda: Of(lambda x, r: r(x)[0][:, -1], nn.GRU(3, 33, batch_first=True, bias=False)), "x=1xTx3", False, ["gru", "mean"]),
+    "rnn": (lambda: Of(lambda x, r: r(x)[0], nn.RNN(4, 7, 2, batch_first=True)), "x=1xTx4", True, ["linear", "gru", "linear", "gru"]),
+    "rnn of one unit": (lambda: Of(lambda x, r: r(x)[0], nn.RNN(1, 1, bias=False, batch_first=True)), "x=1xTx1", True, ["linear", "gru"]),
+    **{f"{kind.__name__} of {units} units from parameters": (lambda kind=kind, units=units, layers=layers: Begun(kind, 3, units, layers), "x=1xTx3", True,
+                                                            ["linear", "lstm" if kind is nn.LSTM else "gru"] * layers)
+       for kind in (nn.LSTM, nn.GRU, nn.RNN) for units, layers in ((1, 1), (2, 2), (3, 1), (128, 1))},
+    "lstm from ones": (lambda: Of(lambda x, r: r(x, (torch.ones(1, 1, 3), x.new_zeros(1, 1, 3)))[0], lstm(4, 3)), "x=1xTx4", True, ["linear", "lstm"]),
     "pools": (lambda: Of(lambda x: F.avg_pool1d(F.max_pool1d(x, 3, 2, 1)[..., :x.shape[2] // 2], 2)), "x=1x17xT", True, ["pool", "pool"]),
     "pool with a gap": (lambda: Of(lambda x: (F.avg_pool1d(x, 4, 3, 1, False, False) - F.max_pool1d(x, 2, 3))[..., :x.shape[2] // 3]), "x=1x2xT", False,
                         ["pool", "pool", "add"]),
@@ -86,8 +104,8 @@ def test_form(name: str, tmp_path: Path) -> None:
 REFUSED = {
     "both ways": (lambda: Of(lambda x, r: r(x)[0], lstm(4, 3, bidirectional=True)), "is bidirectional"),
     "projections": (lambda: Of(lambda x, r: r(x)[0], lstm(4, 3, proj_size=2)), "has projections"),
-    "a state": (lambda: Of(lambda x, r: r(x, (torch.ones(1, 1, 3), torch.ones(1, 1, 3)))[0], lstm(4, 3)), "does not begin with zeros"),
-    "no gates": (lambda: Of(lambda x, r: r(x)[0], nn.RNN(4, 3, batch_first=True)), "a recurrence without gates has no op"),
+    "a state from the data": (lambda: Of(lambda x, r: r(x, (x[:, :1, :3], x[:, :1, :3]))[0], lstm(4, 3)), "its first state depends on the data"),
+    "relu": (lambda: Of(lambda x, r: r(x)[0], nn.RNN(4, 3, batch_first=True, nonlinearity="relu")), "a recurrence of relu has no op"),
     "pool ahead": (lambda: Of(lambda x: F.max_pool1d(x.mT, 3, 1, 1)), "looks 1 rows ahead"),
     "pool to two": (lambda: Of(lambda x: F.adaptive_avg_pool1d(x.mT, 2)), "pools to 2 windows"),
     "largest feature": (lambda: Of(lambda x: x.amax(2)), "takes the largest of features"),

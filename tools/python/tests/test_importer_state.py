@@ -73,6 +73,14 @@ def without_reset(x: Tensor, h: Tensor, z: nn.Module, n: nn.Module):
     return h, h
 
 
+def reset_before(x: Tensor, h: Tensor, r: nn.Module, z: nn.Module, n: nn.Module):
+    """A GRU as first published: the reset gate multiplies the state in front of its matrix."""
+    both = torch.cat([x, h], 1)
+    update = torch.sigmoid(z(both))
+    h = update * h + (1 - update) * torch.tanh(n(torch.cat([x, torch.sigmoid(r(both)) * h], 1)))
+    return h, h
+
+
 def plain(x: Tensor, h: Tensor, cell: nn.Module):
     h = cell(x, h)
     return h, h
@@ -116,6 +124,8 @@ FORMS = {
     "GRUCell": (lambda: Of(plain, nn.GRUCell(6, 5)), ["x=1x6", "h=1x5"], None, ["linear", "gru"]),
     "GRU by hand": (lambda: Of(separate, nn.Linear(5, 3), nn.Linear(5, 3), nn.Linear(2, 3), nn.Linear(3, 3)), ["x=1x2", "h=1x3"], None, ["linear", "gru"]),
     "GRU without reset": (lambda: Of(without_reset, nn.Linear(5, 3), nn.Linear(5, 3)), ["x=1x2", "h=1x3"], None, ["linear", "gru"]),
+    "GRU, reset first": (lambda: Of(reset_before, nn.Linear(5, 3), nn.Linear(5, 3), nn.Linear(5, 3)), ["x=1x2", "h=1x3"], None, ["linear", "gru"]),
+    "GRU of one unit, reset first": (lambda: Of(reset_before, nn.Linear(3, 1), nn.Linear(3, 1), nn.Linear(3, 1)), ["x=1x2", "h=1x1"], None, ["linear", "gru"]),
     "RNNCell": (lambda: Of(plain, nn.RNNCell(6, 5)), ["x=1x6", "h=1x5"], None, ["linear", "gru"]),
     "caches": (lambda: Of(caches, nn.Conv1d(3, 4, 3), nn.Conv1d(4, 2, 4)), ["x=1x3x1", "cache1=1x3x2", "cache2=1x4x3"], None, ["conv2d", "relu", "conv2d"]),
     "depthwise cache": (lambda: Of(lambda x, cache, a: (a(torch.cat([cache, x], 2)), torch.cat([cache, x], 2)[..., 1:]), nn.Conv1d(3, 3, 4, groups=3)),
@@ -173,9 +183,8 @@ REFUSED = {
     "peephole": (lambda: Of(lambda x, h, c, w: (lambda a: (lambda c2: (torch.sigmoid(a[:, :3]) * c2.tanh(), torch.sigmoid(a[:, :3]) * c2.tanh(), c2))(
         torch.sigmoid(a[:, 3:6]) * c + torch.sigmoid(a[:, 6:9]) * a[:, 9:].tanh()))(w(torch.cat([x, h, c], 1))), nn.Linear(8, 12)),
         ["x=1x2", "h=1x3", "c=1x3"], "peephole"),
-    "reset before the matrix": (lambda: Of(lambda x, h, r, z, n: (lambda u: (u, u))(
-        (1 - torch.sigmoid(z(torch.cat([x, h], 1)))) * n(torch.cat([x, torch.sigmoid(r(torch.cat([x, h], 1))) * h], 1)).tanh() + torch.sigmoid(z(torch.cat([x, h], 1))) * h),
-        nn.Linear(5, 3), nn.Linear(5, 3), nn.Linear(5, 3)), ["x=1x2", "h=1x3"], "the reset gate multiplies the state before its matrix"),
+    "reset twice": (lambda: Of(lambda x, h, r, z, n: (lambda g, u: (u * h + (1 - u) * (g * n(g * h) + x).tanh(),) * 2)(torch.sigmoid(r(h)), torch.sigmoid(z(h))),
+        nn.Linear(3, 3), nn.Linear(3, 3), nn.Linear(3, 3)), ["x=1x3", "h=1x3"], "the reset gate multiplies neither the state nor its product with the matrix"),
     "mixed states": (lambda: Of(lambda x, h, a: (h, a(h) + x), nn.Linear(3, 3)), ["x=1x3", "h=1x3"], "an op for a diagonal A only"),
     "a growing state": (lambda: Of(lambda x, h: (h, 1.5 * h + x)), ["x=1x3", "h=1x3"], "its state grows by 1.5"),
     "relu": (lambda: Of(plain, nn.RNNCell(2, 3, nonlinearity="relu")), ["x=1x2", "h=1x3"], "a recurrence through"),
@@ -242,6 +251,14 @@ BEGINNINGS = {
     "moving mean": {"h": (1, 3)},
     "context of samples": {"context": (1, 8)},
     "older rows": {"past": (1, 2, 3)},
+    "LSTMCell": {"h": (1, 5), "c": (1, 5)},
+    "LSTMCell of one unit": {"c": (1, 1)},
+    "two layers": {"h": (2, 1, 2), "c": (2, 1, 2)},
+    "packed": {"state": (2, 1, 3)},
+    "gates by hand": {"h": (1, 4), "c": (1, 4)},
+    "GRUCell": {"h": (1, 5)},
+    "GRU, reset first": {"h": (1, 3)},
+    "RNNCell": {"h": (1, 5)},
 }
 
 
@@ -269,9 +286,24 @@ def test_settled() -> None:
     assert torch.allclose(made.stepped.first[1], expected[None, :, None].expand(1, 4, 3)) and not bool(made.stepped.first[0].any())
 
 
+@torch.no_grad()
+def test_settled_cells() -> None:
+    """The state of an amplifier model at rest: after so many rows of zeros, each cell has its own."""
+    torch.manual_seed(1)
+    layer, out = nn.LSTM(1, 16), nn.Linear(16, 1)
+    made = import_module(Of(lambda x, h, c, a, b: (lambda y, s: (b(y[0]), *s))(*a(x[None], (h, c))), layer, out).eval(), ["x=1x1", "h=1x1x16", "c=1x1x16"],
+                         length=67, initial={"h": ("settle", 500), "c": ("settle", 500)})
+    assert made.report["state"]["error"] <= 1e-10
+    wide = layer.double()
+    _, (h, c) = wide(torch.zeros(500, 1, 1, dtype=torch.float64))
+    initial = next(op for op in made.importer.graph.ops if op.kind == "lstm").constant("initial")
+    found = torch.stack([h.flatten(), c.flatten()])
+    assert float((initial[:, initial[0].argsort()] - found[:, found[0].argsort()]).abs().max()) < 1e-6  # the states of a module are float32
+
+
 def test_beginnings_that_are_refused() -> None:
     make, inputs, state, _ = FORMS["LSTMCell"]
-    for initial, expected in (({"h": torch.ones(1, 5)}, "the op lstm begins with zeros"), ({"h": torch.ones(1, 4)}, "has shape (1, 4)"),
+    for initial, expected in (({"h": torch.ones(1, 4)}, "has shape (1, 4)"),
                               ({"h": torch.full((1, 5), float("nan"))}, "holds NaN or infinity"), ({"x": torch.ones(1, 6)}, "is not a state"),
                               ({"h": ("settle", 0)}, "settle:0 is no number of rows")):
         with pytest.raises(ImportFailed) as failed:

@@ -93,6 +93,34 @@ TEST_CASE("lstm and gru: a geometric series where nothing returns from the rows"
     for (size_t t = 0; t < rows; ++t) CHECK(u.data[t] == doctest::Approx(n * (1 - std::pow(z, t + 1))).epsilon(1e-13));
 }
 
+TEST_CASE("lstm and gru: states that begin with other numbers than zeros, and a reset in front of the matrix") {
+    const auto logistic = [](double x) { return 1 / (1 + std::exp(-x)); };
+    // One row, one unit, every number by hand.
+    const double h = 0.6, c = -0.8;
+    const Array y = compute("[4]", "%w = const \"w\" : [4,1]\n%s = const \"s\" : [2,1]\n%y = lstm(%x, %w, %s)", {0.3, 1.2, -0.7, 0.4},
+                            {{"w", {0.1, 0.2, 0.3, 0.4}}, {"s", {h, c}}});
+    const double cell = logistic(1.2 + 0.2 * h) * c + logistic(0.3 + 0.1 * h) * std::tanh(-0.7 + 0.3 * h);
+    CHECK(y.data[0] == doctest::Approx(logistic(0.4 + 0.4 * h) * std::tanh(cell)).epsilon(1e-14));
+    // Two units whose matrix of n exchanges them: r of one multiplies what the other reads.
+    const std::string two = "%w = const \"w\" : [6,2]\n%b = const \"b\" : [2]\n%s = const \"s\" : [2]\n%y = gru(%x, %w, %b, %s)";
+    const Weights weights{{"w", {0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 0}}, {"b", {0.1, 0.2}}, {"s", {0.5, -0.9}}};
+    const std::vector<double> x{1, -2, 0.3, 0.6, 0.2, -0.4};
+    const double r0 = logistic(1), r1 = logistic(-2), z0 = logistic(0.3), z1 = logistic(0.6);
+    const auto expected = [&](double n0, double n1) {
+        return std::vector<double>{(1 - z0) * std::tanh(0.2 + n0) + z0 * 0.5, (1 - z1) * std::tanh(-0.4 + n1) + z1 * -0.9};
+    };
+    check_close(compute("[6]", two, x, weights).data, expected(r0 * (-0.9 + 0.1), r1 * (0.5 + 0.2)));
+    check_close(compute("[6]", two + " {reset_after=0}", x, weights).data, expected(r1 * -0.9 + 0.1, r0 * 0.5 + 0.2));
+}
+
+TEST_CASE("lstm and gru: states of other shapes are refused") {
+    CHECK(refusal("[4]", "%w = const \"w\" : [4,1]\n%s = const \"s\" : [1]\n%y = lstm(%x, %w, %s)").find("initial") != std::string::npos);
+    CHECK(refusal("[3]", "%w = const \"w\" : [3,1]\n%b = const \"b\" : [1]\n%s = const \"s\" : [2]\n%y = gru(%x, %w, %b, %s)")
+              .find("initial") != std::string::npos);
+    CHECK(refusal("[3]", "%w = const \"w\" : [3,1]\n%b = const \"b\" : [1]\n%y = gru(%x, %w, %b) {reset_after=2}").find("reset_after") !=
+          std::string::npos);
+}
+
 TEST_CASE("take, concat and shift") {
     const Weights index{{"i", {3, -1, 0, 0}}};
     check_close(compute("[2,2]", "%i = const \"i\" : [4]\n%y = take(%x, %i) {bands=2}", {1, 2, 3, 4, 5, 6, 7, 8}, index).data,

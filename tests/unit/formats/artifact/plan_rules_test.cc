@@ -236,6 +236,10 @@ const Case state[] = {
     {"a field too few", 15, [](Draft &d) { d.plan.state.pop_back(); }},
     {"derived past that several stream entries share", 15,
      [](Draft &d) { d.plan.state[1]->kind = fb::StateKind::spectra; }},
+    {"a field that begins behind the weights", 15, [](Draft &d) { d.plan.state[0]->initial = d.plan.weights_bytes; }},
+    {"a field that begins with 2^64 - 1", 15, [](Draft &d) { d.plan.state[2]->initial = ~0ull; }},
+    {"a field whose last byte is behind the weights", 15,
+     [](Draft &d) { d.plan.state[1]->initial = d.plan.weights_bytes - 3; }},
     {"derived bytes without prepare", 15, [](Draft &d) { d.plan.entries.erase(d.plan.entries.begin()); }},
     {"prepare without derived bytes", 15, [](Draft &d) { d.plan.derived_bytes = 0; }},
 };

@@ -22,7 +22,7 @@ def state_space(x: list[Tensor], op: Op, dims: tuple[int, ...]) -> Tensor:
 
 def lstm(x: list[Tensor], op: Op, dims: tuple[int, ...]) -> Tensor:
     u = op.constant("weight")
-    h = c = x[0].new_zeros(op.width)
+    h, c = state if (state := op.constant("initial")) is not None else x[0].new_zeros(2, op.width)
     rows = []
     for row in x[0]:
         i, f, g, o = (row + u @ h).chunk(4)
@@ -33,12 +33,13 @@ def lstm(x: list[Tensor], op: Op, dims: tuple[int, ...]) -> Tensor:
 
 
 def gru(x: list[Tensor], op: Op, dims: tuple[int, ...]) -> Tensor:
-    u, bias = op.constant("weight"), op.constant("bias")
-    h, rows = x[0].new_zeros(op.width), []
+    (ur, uz, un), bias, initial = op.constant("weight").chunk(3), op.constant("bias"), op.constant("initial")
+    h, rows = x[0].new_zeros(op.width) if initial is None else initial, []
     for row in x[0]:
-        (xr, xz, xn), (ur, uz, un) = row.chunk(3), (u @ h).chunk(3)
-        z = (xz + uz).sigmoid()
-        h = (1 - z) * (xn + (xr + ur).sigmoid() * (un + bias)).tanh() + z * h
+        xr, xz, xn = row.chunk(3)
+        r, z = (xr + ur @ h).sigmoid(), (xz + uz @ h).sigmoid()
+        inside = r * (un @ h + bias) if op.attributes.get("reset_after", 1) else un @ (r * h) + bias
+        h = (1 - z) * (xn + inside).tanh() + z * h
         rows.append(h)
     return torch.stack(rows) if rows else x[0].new_zeros(0, op.width)
 

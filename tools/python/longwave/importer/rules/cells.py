@@ -4,9 +4,9 @@ from __future__ import annotations
 import torch
 
 from ..beginnings import begins
-from ..errors import NoOp
 from ..places import Placed, features, natural
 from ..state.cell import cell_of
+from .recurrent import beginning, gru
 
 
 def product(graph, value: int, order: torch.Tensor, w: torch.Tensor, bias: torch.Tensor) -> int:
@@ -32,12 +32,10 @@ def recurrence(importer, n) -> Placed:
         if bool(cell.first[0].any()):  # what is left of the state in the first row
             value = graph.emit("add", [value, begins(graph, value, (cell.decay * cell.first[0])[None])])
         made = graph.emit("exponential_scan", [value], [("lambda", cell.decay[:, None]), ("c", torch.ones(units, 1))])
-    elif any(bool(state.any()) for state in cell.first):
-        raise NoOp(f"its state begins with other numbers than zeros, and the op {cell.kind} begins with zeros", "leave out --initial for it")
     elif cell.kind == "lstm":
-        made = graph.emit("lstm", [value], [("weight", cell.u)], {}, units)
+        made = graph.emit("lstm", [value], [("weight", cell.u), ("initial", beginning(torch.stack(cell.first)))], {}, units)
     else:
-        made = graph.emit("gru", [value], [("weight", cell.u), ("bias", cell.inside)], {}, units)
+        made = gru(graph, value, cell.u, cell.inside, cell.first[0], cell.resets_after)
     return natural(made, n.meta["val"].shape, 0)
 
 

@@ -24,6 +24,7 @@ class Cell:
     units: Tensor
     inside: Tensor | None = None
     decay: Tensor | None = None
+    resets_after: bool = True  # of a GRU: its reset gate multiplies the product with the state, not the state
     states: tuple[list[int], ...] = ()  # h, and c of an LSTM: places among the states of the cycle
     first: tuple[Tensor, ...] = ()  # their values before the first row
 
@@ -31,14 +32,14 @@ class Cell:
         a, h = x @ self.w.T + self.bias, state[0]
         if self.kind == "scan":
             return (self.decay * h + a,)
-        r = self.u @ h
         if self.kind == "lstm":
-            i, f, g, o = (a + r).chunk(4)
+            i, f, g, o = (a + self.u @ h).chunk(4)
             c = f.sigmoid() * state[1] + i.sigmoid() * g.tanh()
             return o.sigmoid() * c.tanh(), c
-        (xr, xz, xn), (ur, uz, un) = a.chunk(3), r.chunk(3)
-        z = (xz + uz).sigmoid()
-        return ((1 - z) * (xn + (xr + ur).sigmoid() * (un + self.inside)).tanh() + z * h,)
+        (xr, xz, xn), (ur, uz, un) = a.chunk(3), self.u.chunk(3)
+        r, z = (xr + ur @ h).sigmoid(), (xz + uz @ h).sigmoid()
+        inside = r * (un @ h + self.inside) if self.resets_after else un @ (r * h) + self.inside
+        return ((1 - z) * (xn + inside).tanh() + z * h,)
 
 
 _numbers = itertools.count()

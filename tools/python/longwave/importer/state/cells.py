@@ -105,7 +105,7 @@ def lstm(parts: Parts, kept: Tensor, by_own: Tensor, by_tanh: Tensor) -> Cell:
 
 
 def gru(parts: Parts, by_own: Tensor, by_tanh: Tensor) -> Cell:
-    """(1 - z) * n + z * h with n = tanh(W x + b + r * (U h + d))."""
+    """(1 - z) * n + z * h with n = tanh(W x + b + r * (U h + d)), or n = tanh(W x + b + U (r * h))."""
     region, units = parts.region, len(by_own)
     update = [matched(v, parts.s) for v in by_own]
     new = torch.tensor([one(row) for row in by_tanh])
@@ -115,7 +115,7 @@ def gru(parts: Parts, by_own: Tensor, by_tanh: Tensor) -> Cell:
     places = parts.t_places[new]
     n = region.n_inputs
     none, full = affine(parts, places, "closed"), affine(parts, places, "open")
-    inside, u = full[2] - none[2], full[1] - none[1]
+    inside, u, after = full[2] - none[2], full[1] - none[1], True
     if float((full[0] - none[0]).abs().max() if n else 0) > EXACT:
         raise Refused("the reset gate multiplies the inputs")
     if float(none[1].abs().max()) > EXACT:  # no gate in front of the states
@@ -125,18 +125,32 @@ def gru(parts: Parts, by_own: Tensor, by_tanh: Tensor) -> Cell:
         u = none[1]
     else:
         part = affine(parts, places)
-        gate = (part[1] - none[1])
-        largest = u.abs().argmax(1)
-        own = torch.arange(units)
-        silent = u.abs().max(1).values <= EXACT  # its reset gate has no effect beside `inside`
-        ratio = torch.where(silent, (part[2] - none[2]) / torch.where(inside == 0, 1, inside), gate[own, largest] / torch.where(silent, 1, u[own, largest]))
-        unread = silent & (inside.abs() <= EXACT)
-        if float((gate - u * ratio[:, None]).abs().max()) > EXACT:
-            raise Refused("the reset gate multiplies the state before its matrix; a GRU here multiplies the product (PyTorch, linear_before_reset=1 of ONNX)")
+        ratio, unread, after = resets(part[1] - none[1], u, part[2] - none[2], inside)
         reset = [(0, False) if bool(skip) else matched(v, parts.s) for v, skip in zip(ratio, unread)]
         wr, ur, br = of_sigmoids(parts, reset)
-    cell = Cell("gru", torch.cat([wr, wz, none[0]]), torch.cat([br, bz, none[2]]), torch.cat([ur, uz, u]), region.cycle.after, inside)
+    cell = Cell("gru", torch.cat([wr, wz, none[0]]), torch.cat([br, bz, none[2]]), torch.cat([ur, uz, u]), region.cycle.after, inside, resets_after=after)
     return checked(parts, cell, (list(range(units)),))
+
+
+def resets(gate: Tensor, u: Tensor, inside: Tensor, whole: Tensor) -> tuple[Tensor, Tensor, bool]:
+    """Which number multiplies each element, which of them nothing reads, and whether they multiply the product.
+
+    `gate`: the matrix of the states with all gates replaced by numbers, `u`: with gates of 1. `inside`, `whole`: the same of
+    the bias."""
+    own = torch.arange(len(u))
+    for axis in (1, 0):  # rows of the product, or the states
+        silent = u.abs().amax(axis) <= EXACT  # its reset gate has no effect beside the bias
+        largest = u.abs().argmax(axis)
+        at = (own, largest) if axis == 1 else (largest, own)
+        ratio = gate[at] / torch.where(silent, 1, u[at])
+        if axis == 1:
+            ratio = torch.where(silent, inside / torch.where(whole == 0, 1, whole), ratio)
+            silent = silent & (whole.abs() <= EXACT)
+        elif bool((whole.abs() > EXACT).any()):
+            break
+        if float((gate - u * ratio.unsqueeze(axis)).abs().max()) <= EXACT:
+            return ratio, silent, axis == 1
+    raise Refused("the reset gate multiplies neither the state nor its product with the matrix")
 
 
 def plain(parts: Parts, by_tanh: Tensor) -> Cell:

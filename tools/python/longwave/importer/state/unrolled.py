@@ -4,6 +4,8 @@ from __future__ import annotations
 import torch
 import torch.nn.functional as F
 
+from ..reset_before import CALL, gru_reset_before
+
 aten = torch.ops.aten
 
 
@@ -31,4 +33,4 @@ def unrolled() -> dict:
     """Operation -> what writes it out."""
     from torch._decomp import decomposition_table
     layers = [getattr(aten, name).input for name in ("lstm", "gru", "rnn_tanh", "rnn_relu")]
-    return CELLS | {op: decomposition_table[op] for op in layers if op in decomposition_table}
+    return CELLS | {CALL: gru_reset_before} | {op: decomposition_table[op] for op in layers if op in decomposition_table}

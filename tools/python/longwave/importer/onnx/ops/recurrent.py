@@ -5,6 +5,7 @@ import torch
 from torch import Tensor
 
 from ...errors import Refused, retrain
+from ...reset_before import CALL
 from ..call import Call
 
 ORDER = {"LSTM": (0, 2, 3, 1), "GRU": (1, 0, 2), "RNN": (0,)}  # of ONNX's gates (i o f c; z r h) in PyTorch's (i f g o; r z n)
@@ -37,8 +38,6 @@ def refuse(c: Call, kind: str, directions: int) -> None:
         raise Refused("input_forget=1", retrain("use a forget gate of its own"))
     if kind == "LSTM" and c.has(7) and bool(c.known(7, "peephole weights").any()):
         raise Refused("has peephole weights", retrain("leave them out"))
-    if kind == "GRU" and not c.integer("linear_before_reset", 0):
-        raise Refused("linear_before_reset=0: the reset gate acts before the matrix", retrain("use linear_before_reset=1, as PyTorch and Keras do"))
 
 
 def check(c: Call, kind: str, directions: int, units: int, x: Tensor) -> None:
@@ -66,6 +65,15 @@ def start(c: Call, i: int, batch_first: bool, shape: list[int], x: Tensor) -> Te
     return state
 
 
+def function(c: Call, kind: str):
+    """What computes all rows."""
+    if kind == "GRU":
+        return torch.gru if c.integer("linear_before_reset", 0) else CALL
+    if kind == "RNN":
+        return torch.rnn_relu if c.attr("activations", ["Tanh"])[0].lower() == "relu" else torch.rnn_tanh
+    return torch.lstm
+
+
 def recurrent(kind: str):
     def run(c: Call) -> list[Tensor]:
         units, direction = c.integer("hidden_size", c.tensor(2).shape[-1]), c.attr("direction", "forward")
@@ -84,8 +92,7 @@ def recurrent(kind: str):
         if x.is_meta:  # shapes alone
             y, last = x.new_empty(rows, batch, directions * units), [h, h]
         else:
-            cell = {"LSTM": torch.lstm, "GRU": torch.gru, "RNN": torch.rnn_relu if c.attr("activations", ["Tanh"])[0].lower() == "relu" else torch.rnn_tanh}[kind]
-            y, *last = cell(x.flip(0) if flipped else x, state, parameters, c.has(3), 1, 0.0, False, directions == 2, False)
+            y, *last = function(c, kind)(x.flip(0) if flipped else x, state, parameters, c.has(3), 1, 0.0, False, directions == 2, False)
         y = y.flip(0) if flipped else y
         y = y.unsqueeze(1) if directions == 1 else y.unflatten(2, (2, units)).transpose(1, 2)  # [rows, directions, batch, units]
         if batch_first:
