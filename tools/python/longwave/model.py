@@ -204,7 +204,7 @@ def compile(model: Any, example: Any = None, output: Optional[Path] = None, *, i
     length: longest offline run in input ticks; 0: the model's own, which is at least that of the example.
     state: of a module that takes and returns its state: {"h": "h2"}, input by name and result by name or index. The example then has a
         value for each state.
-    initial: the state before the first row: {"h": array}, "zeros" (default), or ("settle", 4096): what so many rows of zeros leave.
+    initial: the state before the first row: {"h": array}, "zeros" (default), or ("settle", 4096): what so many rows of zeros leave. The name "" stands for all that the module remembers.
     options: further options of `longwave compile`, as on the command line.
     fix: of an ONNX graph: inputs that always have one value, such as {"sr": 16000}.
 

@@ -33,7 +33,7 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
                         help="an input that takes what the last call returned, for example h=h2, or h=1 for the second result. Once per state; "
                         "default: guessed")
     parser.add_argument("--initial", action="append", metavar="INPUT=VALUE",
-                        help="a state before the first row: FILE.npy, zeros (default), or settle:N for what N rows of zeros leave")
+                        help="a state before the first row: FILE.npy, zeros (default), or settle:N for what N rows of zeros leave. settle:N alone: of all that the module remembers")
     parser.add_argument("--rate", type=int, metavar="HZ", help="samples per second of a published model (default: 16000)")
     parser.add_argument("--output", action="append", metavar="NAME", help="name of each result, in their order (default: y)")
     parser.add_argument("--checkpoint", metavar="FILE", help="state dict for the module: .safetensors, .pt, .bin, .ckpt, or the .index.json of several")

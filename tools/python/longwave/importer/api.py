@@ -22,6 +22,7 @@ from .match import Importer
 from .named import renamed
 from .prove import far_length, prove, table_length
 from .report import report_of
+from .settle import WHOLE, settle
 from .state.proof import prove_steps
 from .state.step import Stepped, has_state, stepped
 from .torchscript import python_module
@@ -38,6 +39,7 @@ class Imported:
     tensors: dict[str, torch.Tensor]
     report: dict
     stepped: Stepped | None = None  # a module with its state as inputs and results
+    settled: int = 0  # rows of zeros before the first one
 
     def write(self, folder: Path) -> None:
         write(Path(folder), self.model, self.tensors, self.report)
@@ -183,22 +185,28 @@ def import_module(module: nn.Module, inputs: Sequence[Input | str], *, length: i
     `recurrences`: taps that are sums of exponentials become recurrences; without it they stay tables.
     `min_rows`: the fewest rows of any sequence; a module that means something else at so many rows or more is refused.
     `state`: input -> the result that the next call reads in its place, by name or index; guessed for inputs without a time axis.
-    `initial`: input -> its values before the first row, or ("settle", N): what N rows of zeros leave; else zeros."""
+    `initial`: input -> its values before the first row, or ("settle", N): what N rows of zeros leave; else zeros. The name ""
+    stands for all states, and of a module without state inputs for all that it remembers."""
     try:
         inputs = [parse_input(i) if isinstance(i, str) else i for i in inputs]
-        module, made = python_module(module, inputs), None
+        module, made, rest = python_module(module, inputs), None, None
+        initial, whole = dict(initial or {}), (initial or {}).get(WHOLE)
         if has_state(inputs, state):
             made = stepped(module, inputs, state, initial, outputs)
             module, inputs, outputs = made.module, made.inputs, made.outputs
             known = known and not made.by_rows
-        elif initial:
+        elif initial.keys() - {WHOLE} or initial and not isinstance(whole, tuple):
             raise ImportFailed([Problem("--initial", "", "the module has no state", "name its state: --state INPUT=RESULT")])
+        known = known and not whole
         length = rows_of_example(inputs, length)
         if not 1 <= min_rows <= length:
             raise ImportFailed([Problem("--min-rows", "", f"expected 1 to {length}, the rows of the example; found {min_rows}", "give the fewest rows of any sequence")])
         importer, errors, lengths = at_its_lengths(module, inputs, length, longest, outputs, known, log)
         steps = prove_steps(importer, made, log, lengths) if made else None
         enough_rows(importer, min_rows)
+        if whole and not made:
+            log(f"proof behind {whole[1]} rows of zeros")
+            rest = settle(importer, copied(module), inputs, int(whole[1]), lengths)
         far = far_length(importer.graph, importer.exported.length)
         compact(importer, recurrences)
     except ImportFailed:
@@ -211,4 +219,6 @@ def import_module(module: nn.Module, inputs: Sequence[Input | str], *, length: i
     report = report_of(importer, errors, min_rows)
     if made:
         report["state"] = {"pairs": made.names, "found": made.notes, **steps}
-    return Imported(importer, model, tensors, report, made)
+    if rest:
+        report["settled"] = rest
+    return Imported(importer, model, tensors, report, made, rest["rows"] if rest else 0)

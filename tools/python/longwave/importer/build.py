@@ -13,6 +13,7 @@ from .example import inputs_of, inputs_with_state
 from .export import prepare
 from .inputs import Input, parse_input
 from .report import with_file
+from .settle import Settled
 from .state.step import Called
 from .torchscript import python_module
 from .wrappers import unwrapped
@@ -48,4 +49,7 @@ def checked(imported: Imported, module: nn.Module, inputs: Sequence[Input], file
     if made := imported.stepped:
         original = Called(made) if made.by_rows else made.module
         return with_file(imported.report, compared(file, original, made.inputs, imported.importer.graph.outputs, length))
-    return with_file(imported.report, compared(file, prepare(module, inputs, length), inputs, imported.importer.graph.outputs, length))
+    ready, outputs = prepare(module, inputs, length), imported.importer.graph.outputs
+    if imported.settled:
+        ready = Settled(ready, inputs, outputs, imported.settled)
+    return with_file(imported.report, compared(file, ready, inputs, outputs, length))

@@ -20,15 +20,21 @@ def state_space(x: list[Tensor], op: Op, dims: tuple[int, ...]) -> Tensor:
     return torch.stack(rows) if rows else x[0].new_zeros(0, op.width)
 
 
-def lstm(x: list[Tensor], op: Op, dims: tuple[int, ...]) -> Tensor:
+def lstm_states(x: Tensor, op: Op) -> tuple[list[Tensor], tuple[Tensor, Tensor]]:
+    """Its rows, and h and c behind the last one."""
     u = op.constant("weight")
-    h, c = state if (state := op.constant("initial")) is not None else x[0].new_zeros(2, op.width)
+    h, c = state if (state := op.constant("initial")) is not None else x.new_zeros(2, op.width)
     rows = []
-    for row in x[0]:
+    for row in x:
         i, f, g, o = (row + u @ h).chunk(4)
         c = f.sigmoid() * c + i.sigmoid() * g.tanh()
         h = o.sigmoid() * c.tanh()
         rows.append(h)
+    return rows, (h, c)
+
+
+def lstm(x: list[Tensor], op: Op, dims: tuple[int, ...]) -> Tensor:
+    rows = lstm_states(x[0], op)[0]
     return torch.stack(rows) if rows else x[0].new_zeros(0, op.width)
 
 

@@ -7,12 +7,14 @@ from ..errors import ImportFailed, Problem
 
 
 def value(text: str) -> tuple[str, object]:
-    """h=FILE.npy, h=zeros or h=settle:4096, as `import_module` takes it."""
-    def fail(reason: str, way_out: str = "write h=FILE.npy, h=zeros or h=settle:4096") -> ImportFailed:
+    """h=FILE.npy, h=zeros, h=settle:4096 or settle:4096 for all, as `import_module` takes it."""
+    def fail(reason: str, way_out: str = "write h=FILE.npy, h=zeros, h=settle:4096, or settle:4096 for all that the module remembers") -> ImportFailed:
         return ImportFailed([Problem(f"--initial {text}", "", reason, way_out)])
 
     name, equals, given = text.partition("=")
-    if not equals or not name or not given:
+    if text.startswith("settle:"):
+        name, equals, given = "", "=", text
+    elif not equals or not name or not given:
         raise fail("expected INPUT=VALUE")
     if given == "zeros":
         return name, given

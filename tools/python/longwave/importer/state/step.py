@@ -175,6 +175,8 @@ def rows_module(module: nn.Module, inputs: Sequence[Input], pairs: Sequence[Pair
 def first_states(module: nn.Module, inputs: Sequence[Input], pairs: Sequence[Pair], initial: Mapping[str, object], floats: torch.dtype) -> list[Tensor]:
     """The states before the first row: zeros, values, or ("settle", N): what N rows of zeros leave."""
     names = [p.name for p in pairs]
+    if (every := initial.get("")) is not None:
+        initial = dict.fromkeys(names, every) | {name: value for name, value in initial.items() if name}
     if unknown := [name for name in initial if name not in names]:
         raise ImportFailed([Problem(f"--initial {name}", "", "is not a state", f"name one of {', '.join(names)}") for name in unknown])
     found = [torch.zeros(inputs[p.argument].shape, dtype=floats) for p in pairs]

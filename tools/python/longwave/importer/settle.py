@@ -1,0 +1,165 @@
+"""A module of whole sequences that begins at rest: in the state that N rows of zeros leave.
+
+Cells begin with their states. What reads older rows of a value finds those of a constant p there, once the module is at rest.
+A linear operation f of x behind rows of p is f of x - p behind zeros, and what f makes of p alone. So the graph needs no rows
+before the first one, and a stream none either.
+"""
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import replace
+
+import torch
+from torch import Tensor, nn
+from torch.utils._pytree import tree_map
+
+from .as_it_is import rows_of
+from .definitions import lstm_states
+from .errors import ImportFailed, Problem
+from .execute import compute, execute
+from .export import float64_default
+from .inputs import Input
+from .known import Wide
+from .lengths import Lengths
+from .match import Importer
+from .prove import EXACT, error
+from .recovered import Op, Recovered
+from .rules.unary import FLOAT64
+from .state.step import LONGEST
+
+WHOLE = ""  # the name in `initial` of all that the module remembers
+ROW_BY_ROW = {"input", "linear", "affine", "add", "mul", "glu", "softmax", "log_softmax", "layer_norm", "rms_norm", "take", "concat", "power_spectrum", *FLOAT64}
+LINEAR = {"conv2d", "shift", "frame", "long_conv", "exponential_scan", "state_space"}
+ROUNDED = 1e-4  # of the peak, where the module does not run in float64
+
+
+class Settled(nn.Module):
+    """The module behind so many rows of zeros."""
+
+    def __init__(self, module: nn.Module, inputs: Sequence[Input], outputs, count: int) -> None:
+        super().__init__()
+        self.module, self.inputs, self.axes, self.count = module, list(inputs), [o.axis for o in outputs], count
+
+    def forward(self, *x: Tensor):
+        zeros = [torch.zeros(entry.sized(self.count), dtype=t.dtype) for entry, t in zip(self.inputs, x, strict=True)]
+        axes, length = iter(self.axes), x[0].shape[self.inputs[0].shape.index(0)]
+        made = self.module(*(torch.cat([z, t], entry.shape.index(0)) for entry, z, t in zip(self.inputs, zeros, x)))
+
+        def behind(t: Tensor) -> Tensor:
+            axis = next(axes)
+            return t.narrow(axis, t.shape[axis] * self.count // (self.count + length), t.shape[axis] - t.shape[axis] * self.count // (self.count + length))
+        return tree_map(behind, made)
+
+
+def settle(importer: Importer, module: nn.Module, inputs: Sequence[Input], count: int, lengths: Lengths) -> dict[str, float]:
+    """Rewrites the graph of the importer. Returns the largest error of its proof. Raises ImportFailed."""
+    where = f"--initial settle:{count}"
+    if not 0 < count <= LONGEST or count % lengths.stride:
+        raise ImportFailed([Problem(where, "", "is no number of rows", f"give 1 to {LONGEST}" + (f", a multiple of {lengths.stride}" if lengths.stride > 1 else ""))])
+    if any(entry.vocabulary for entry in inputs):
+        raise ImportFailed([Problem(where, "", "a token is no zero", "begin with zeros: leave it out")])
+    if any(o.axis is None for o in importer.graph.outputs):
+        raise ImportFailed([Problem(where, "output", "a result of all rows would count those before the first one", "return rows, or leave it out")])
+    before = importer.graph
+    with float64_default():
+        importer.graph = Rest(before, inputs, count, where).graph()
+        importer.graph.tidy()
+        return prove(importer.graph, before, module, inputs, count, importer.exported.length, lengths, where)
+
+
+class Rest:
+    def __init__(self, graph: Recovered, inputs: Sequence[Input], count: int, where: str) -> None:
+        self.old, self.new, self.where, self.count = graph, Recovered(), where, count
+        waiting = (entry.rows(torch.zeros(entry.sized(count), dtype=torch.float64)) for entry in inputs)
+        self.values: list[Tensor] = []
+        for op in graph.ops:
+            self.values.append(next(waiting) if op.kind == "input" else compute(op, [self.values[i] for i in op.inputs], self.dims(op)))
+        self.moved: list[int] = []
+        self.less: dict[int, int] = {}  # value of the old graph -> less what it is at rest
+
+    def dims(self, op: Op) -> tuple[int, ...]:
+        return self.old.ops[op.inputs[0]].dims
+
+    def graph(self) -> Recovered:
+        problems = []
+        for i, op in enumerate(self.old.ops):
+            self.new.here = (op.module, op.source)
+            if reason := self.refusal(op):
+                problems.append(Problem(f"{op.module}/{op.source}", op.kind, reason, f"leave {self.where} out"))
+            self.moved.append(self.begun(i, op) if not problems else 0)
+        if problems:
+            raise ImportFailed(problems)
+        self.new.outputs = [replace(o, value=self.moved[o.value]) for o in self.old.outputs]
+        return self.new
+
+    def refusal(self, op: Op) -> str:
+        if op.timeless or op.form is not None and op.kind not in (*ROW_BY_ROW, *LINEAR):
+            return "has one row for all"
+        if op.attributes.get("ahead", 0) or op.attributes.get("two_sided", 0) or op.kind == "centred_conv":
+            return "looks ahead, and a row before the first one that waits for later rows has no state"
+        if op.kind not in (*ROW_BY_ROW, *LINEAR, "lstm", "gru"):
+            return "its state at rest is not known"
+        return ""
+
+    def begun(self, i: int, op: Op) -> int:
+        inputs, x = [self.moved[j] for j in op.inputs], [self.values[j] for j in op.inputs]
+        if op.kind in ("lstm", "gru"):
+            return self.added(replace(op, inputs=inputs, constants=[(key, t) for key, t in op.constants if key != "initial"] + [("initial", self.state(i, op, x[0]))]))
+        if op.kind not in LINEAR or not any(bool(v[-1].any()) for v in x):
+            return self.added(replace(op, inputs=inputs))
+        made = self.added(replace(op, inputs=[self.without_rest(j) for j in op.inputs]))
+        at_rest = [v[-1:].expand(len(v), -1) for v in x]
+        shift = compute(op, at_rest, self.dims(op))[-1] - compute(op, [torch.zeros_like(v) for v in x], self.dims(op))[-1]
+        return self.new.emit("affine", [made], [("scale", torch.ones(op.width)), ("shift", shift)], dims=op.dims)
+
+    def state(self, i: int, op: Op, x: Tensor) -> Tensor:
+        return torch.stack(lstm_states(x, op)[1]) if op.kind == "lstm" else self.values[i][-1]
+
+    def without_rest(self, old: int) -> int:
+        rest = self.values[old][-1]
+        if not bool(rest.any()):
+            return self.moved[old]
+        if old not in self.less:
+            op = self.old.ops[old]
+            self.less[old] = self.new.emit("affine", [self.moved[old]], [("scale", torch.ones(op.width)), ("shift", -rest)], dims=op.dims)
+        return self.less[old]
+
+    def added(self, op: Op) -> int:
+        self.new.ops.append(op)
+        return len(self.new.ops) - 1
+
+
+@torch.no_grad()
+def prove(graph: Recovered, before: Recovered, module: nn.Module, inputs: Sequence[Input], count: int, length: int, lengths: Lengths, where: str) -> dict[str, float]:
+    """Against the graph without it and against the module, both behind so many rows of zeros, in float64."""
+    worst = 0.0
+    for n in (length, lengths.near(length // 3)):
+        x = [entry.example(n, torch.float64, seed=7) for entry in inputs]
+        found = execute(graph, [entry.rows(t) for entry, t in zip(inputs, x)])
+        whole = [torch.cat([torch.zeros(entry.sized(count), dtype=torch.float64), t], entry.shape.index(0)) for entry, t in zip(inputs, x)]
+        wanted = [rows[len(rows) * count // (count + n):] for rows in execute(before, [entry.rows(t) for entry, t in zip(inputs, whole)])]
+        own = max(error(f, e) for f, e in zip(found, wanted, strict=True))
+        if not own <= EXACT:
+            raise ImportFailed([Problem(where, "", f"after so many rows of zeros the module is not at rest: it differs by {own:.1e} of the peak", f"give more rows: settle:{4 * count}")])
+        worst = max(worst, own, against(module, before, inputs, x, found, count, where))
+    return {"rows": count, "error": worst}
+
+
+def against(module: nn.Module, graph: Recovered, inputs: Sequence[Input], x: list[Tensor], found: list[Tensor], count: int, where: str) -> float:
+    limit = EXACT
+    try:
+        with Wide():
+            results = flat(Settled(copy.deepcopy(module).double(), inputs, graph.outputs, count)(*x))
+    except Exception:  # whatever a module raises that does not run in float64
+        floats = next((p.dtype for p in module.parameters() if p.is_floating_point()), torch.float32)
+        results, limit = flat(Settled(module, inputs, graph.outputs, count)(*(t.to(floats) for t in x))), ROUNDED
+    worst = max(error(f, rows_of(o, e)) for o, f, e in zip(graph.outputs, found, results, strict=True))
+    if not worst <= limit:
+        raise ImportFailed([Problem(where, "", f"the module behind {count} rows of zeros differs by {worst:.1e} of the peak", "please report this with the module")])
+    return worst if limit == EXACT else 0.0
+
+
+def flat(results) -> list[Tensor]:
+    from torch.utils._pytree import tree_leaves
+    return [t for t in tree_leaves(results) if isinstance(t, Tensor)]
