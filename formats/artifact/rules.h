@@ -35,10 +35,10 @@ inline constexpr uint64_t looks = 1ull << 26;
 inline constexpr uint32_t delay = 1u << 20;
 // What zero steps clear in a block, in times everything the entry has.
 inline constexpr uint32_t clears = 4;
-// What steps move in a block, in times the memory of their entry, and once more for so many ticks
-// of the block; for each step, whatever the memory; and what a call counts at least, for it takes
-// time without any.
-inline constexpr uint32_t walks = 32, ticks_a_walk = 8;
+// What steps move in a block, in times the memory of their entry, and once more for each tick of the
+// block: a recurrence reads its weights in every row. For each step, whatever the memory. And what a
+// call counts at least, for it takes time without any.
+inline constexpr uint32_t walks = 32;
 inline constexpr uint64_t step_moves = 4096, call = 1024;
 // Prepare: in times weights and derived space.
 inline constexpr uint32_t prepare_walks = 16;

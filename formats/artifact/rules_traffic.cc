@@ -47,9 +47,10 @@ Broken traffic_of(const fb::Plan &plan, const fb::Entry &entry, const Steps *ste
     }
     const uint64_t walks = entry.kind() == fb::EntryKind::prepare
                                ? cap::prepare_walks
-                               : cap::walks + entry.block() / cap::ticks_a_walk;
-    const uint64_t limit = memory_of(plan, entry) * walks // V6, V7: at most 2^43 and 2^21 + 32
-                           + cap::step_moves * count(steps);
+                               : cap::walks + uint64_t{entry.block()};
+    uint64_t limit = 0; // V6, V7: at most 2^43 times 2^24 + 32
+    if (!checked::mul(memory_of(plan, entry), walks, &limit) || !checked::add(limit, cap::step_moves * count(steps), &limit))
+        limit = ~uint64_t{0};
     if (moved > limit)
         return broken(14, "steps move more in a block than is in proportion to its memory: bytes, limit",
                       moved, limit);

@@ -113,7 +113,9 @@ void push(cli::Stream &stream, const std::vector<float> &x, size_t width, size_t
 
 TEST_CASE("cells that begin with given states: runs and streams against float64") {
     for (const Cell &cell : cells()) {
-        CAPTURE(cell.op), CAPTURE(cell.units), CAPTURE(cell.after);
+        CAPTURE(cell.op);
+        CAPTURE(cell.units);
+        CAPTURE(cell.after);
         const cli::Model model = cell.model();
         const size_t width = cell.gates * cell.units;
         const auto x = random_numbers(width * length, 10, 2);
@@ -127,7 +129,9 @@ TEST_CASE("cells that begin with given states: runs and streams against float64"
 
 TEST_CASE("cells that begin with given states: the bits do not depend on cuts, saved states or resets") {
     for (const Cell &cell : cells()) {
-        CAPTURE(cell.op), CAPTURE(cell.units), CAPTURE(cell.after);
+        CAPTURE(cell.op);
+        CAPTURE(cell.units);
+        CAPTURE(cell.after);
         const cli::Model model = cell.model();
         const size_t width = cell.gates * cell.units;
         const auto x = random_numbers(width * length, 10, 2);

@@ -60,7 +60,7 @@ def cells() -> onnx.ModelProto:
         reads = f"{last} w{k} r{k} b{k} _ h{k}"
         if kind == "LSTM":
             constants["c0"], reads = random(40, 1, 1, 4), f"{reads} c0"
-        nodes += [node(kind, reads, f"z{k}", hidden_size=4, **attributes), node("Squeeze", f"z{k} one", f"y{k}")]
+        nodes += [node(kind, reads, f"z{k}", f"/cells/{k}/{kind}", hidden_size=4, **attributes), node("Squeeze", f"z{k} one", f"y{k}", f"/cells/{k}/Squeeze")]
         last = f"y{k}"
     return model(nodes, {"x": ["time", 1, 3]}, {last: ["time", 1, 4]}, constants | {"one": ints(1)})
 

@@ -2,6 +2,8 @@
 after a reset."""
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -17,7 +19,7 @@ if any((BUILT / "longwave").glob("_native*.so")):
 import longwave as package  # noqa: E402
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from importer_checks import LONGWAVE, PEAK, kinds, longwave  # noqa: E402
+from importer_checks import LONGWAVE, PEAK, ROOT, kinds, longwave  # noqa: E402
 from longwave.importer.api import import_module  # noqa: E402
 from longwave.importer.errors import ImportFailed  # noqa: E402
 from longwave.importer.state.initial import value  # noqa: E402
@@ -123,6 +125,22 @@ def test_all_states_of_a_step() -> None:
     torch.manual_seed(1)
     made = import_module(Step().eval(), ["x=1x2", "h=1x3", "c=1x3"], length=67, initial={"": ("settle", 50)})
     assert all(bool(state.any()) for state in made.stepped.first)
+
+
+def test_command(tmp_path: Path) -> None:
+    """The compiled file is compared with the module behind rows of zeros."""
+    if not LONGWAVE.exists():
+        pytest.skip(f"{LONGWAVE} is not built")
+    (tmp_path / "amp.py").write_text("import torch\nfrom torch import nn\nclass M(nn.Module):\n    def __init__(s):\n        super().__init__(); torch.manual_seed(1)\n"
+                                     "        s.a, s.b = nn.Conv1d(1, 2, 1), nn.Conv1d(2, 1, 3)\n"
+                                     "    def forward(s, x):\n        return s.b(nn.functional.pad(s.a(x).tanh(), (2, 0)))\ndef make(): return M()\n")
+    def run(*more: str):
+        return subprocess.run([sys.executable, "-m", "longwave.importer", "amp:make", "--input", "x=1x1xT", "--length", "67", *more], cwd=tmp_path,
+                              capture_output=True, text=True, env={**os.environ, "PYTHONPATH": f"{ROOT}/tools/python", "LONGWAVE_PROGRAM": str(LONGWAVE.resolve())})
+    done = run("--initial", "settle:100", "-o", "m.lw")
+    assert done.returncode == 0, done.stderr
+    assert "begins behind 100 rows of zeros: equal within" in done.stdout and "the compiled file" in done.stdout
+    assert "is not at rest" in run("--initial", "settle:1", "-o", "other").stderr and not (tmp_path / "other").exists()
 
 
 @pytest.mark.parametrize("name", ["amplifier", "amplifier of one channel", "delay"])

@@ -54,14 +54,14 @@ TEST_CASE("traffic: a small file whose block walks over its memory hundreds of t
     const artifact::Broken broken = verdict(attack);
     CHECK(broken.rule == 14);
     CHECK(broken.a == 400 * 2 * bytes);
-    CHECK(broken.b / bytes == 64); // 32 times state and arena
-    CHECK(verdict(copying_stream(33)).rule == 14);
-    CHECK(verdict(copying_stream(32)).rule == 0);
+    CHECK(broken.b / bytes == 72); // 32 + 4 times state and arena
+    CHECK(verdict(copying_stream(37)).rule == 14);
+    CHECK(verdict(copying_stream(36)).rule == 0);
 }
 
-TEST_CASE("traffic: a block of many ticks may walk over its memory more often, once for each 8 of them") {
-    CHECK(verdict(copying_stream(400, 2936)).rule == 14);
-    CHECK(verdict(copying_stream(400, 2944)).rule == 0);
+TEST_CASE("traffic: a block of many ticks may walk over its memory more often, once for each of them") {
+    CHECK(verdict(copying_stream(400, 364)).rule == 14);
+    CHECK(verdict(copying_stream(400, 368)).rule == 0);
 }
 
 TEST_CASE("traffic: tiles count one by one, however little of them there is") {

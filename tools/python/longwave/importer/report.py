@@ -69,6 +69,8 @@ def table(report: dict[str, Any]) -> str:
     if state := report.get("state"):
         lines += [f"state {name} = {result}" for name, result in state["pairs"].items()] + state["found"]
         lines.append(f"{state['calls']} calls with the state that the last one returned: equal within {state['error']:.1e} of the peak")
+    if settled := report.get("settled"):
+        lines.append(f"begins behind {settled['rows']:,} rows of zeros: equal within {settled['error']:.1e} of the peak")
     worst = max(report["errors"].values())
     lines.append(f"equal to PyTorch in float64 within {worst:.1e} of the peak at lengths {', '.join(report['errors'])}")
     if "onnx" in report:
