@@ -38,8 +38,8 @@ def linear(weights, name, source, out, width):
     return {"name": name, "op": "linear", "inputs": [source, tensor(f"{name}.weight"), tensor(f"{name}.bias")], "attributes": {"bias": 1}}
 
 
-def gated(kind, gates, units):
-    """A gated recurrence between linear layers; `units` that fill no vector leave lanes behind the last."""
+def gated(kind, gates, units, begun=False):
+    """A gated recurrence between linear layers; `units` that fill no vector leave lanes behind the last. `begun`: from given states, a GRU with its reset first."""
     weights = families.Weights()
     nodes = [linear(weights, "in", "x", gates * units, WIDTH)]
     weights.normal(f"{kind}.weight", [gates * units, units], 0.3)
@@ -47,7 +47,12 @@ def gated(kind, gates, units):
     if kind == "gru":
         weights.normal("gru.bias", [units], 0.1)
         inputs.append(tensor("gru.bias"))
-    nodes += [{"name": kind, "op": kind, "inputs": inputs}, linear(weights, "out", kind, 33, units)]
+    attributes = {}
+    if begun:
+        weights.normal(f"{kind}.initial", [2, units] if kind == "lstm" else [units], 0.8)
+        inputs.append(tensor(f"{kind}.initial"))
+        attributes = {"attributes": {"reset_after": 0}} if kind == "gru" else {}
+    nodes += [{"name": kind, "op": kind, "inputs": inputs, **attributes}, linear(weights, "out", kind, 33, units)]
     return graph(nodes, weights, "out")
 
 
@@ -100,6 +105,8 @@ MODELS = {
     "lstm_odd": (lambda: gated("lstm", 4, 37), ["--blocks", "1"], True),
     "gru": (lambda: gated("gru", 3, 64), ["--blocks", "1,4"], True),
     "gru_odd": (lambda: gated("gru", 3, 21), ["--blocks", "1"], True),
+    "lstm_begun": (lambda: gated("lstm", 4, 37, True), ["--blocks", "1,4"], True),
+    "gru_begun": (lambda: gated("gru", 3, 64, True), ["--blocks", "1,4"], True),
     "images": (images, ["--blocks", "2"], True),
     "strided": (strided, ["--blocks", "4"], True),
     "perceptron": (lambda: perceptron(130), ["--blocks", "1,8"], True),
