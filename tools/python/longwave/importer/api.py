@@ -189,22 +189,24 @@ def import_module(module: nn.Module, inputs: Sequence[Input | str], *, length: i
     stands for all states, and of a module without state inputs for all that it remembers."""
     try:
         inputs = [parse_input(i) if isinstance(i, str) else i for i in inputs]
-        module, made, rest = python_module(module, inputs), None, None
-        initial, whole = dict(initial or {}), (initial or {}).get(WHOLE)
+        module, made, rest = python_module(module, inputs), None, {}
+        initial = dict(initial or {})
+        whole = initial.get(WHOLE)
         if has_state(inputs, state):
             made = stepped(module, inputs, state, initial, outputs)
             module, inputs, outputs = made.module, made.inputs, made.outputs
             known = known and not made.by_rows
-        elif initial.keys() - {WHOLE} or initial and not isinstance(whole, tuple):
+        elif initial.keys() - {WHOLE} or initial and not isinstance(whole, tuple):  # of a module without state inputs
             raise ImportFailed([Problem("--initial", "", "the module has no state", "name its state: --state INPUT=RESULT")])
-        known = known and not whole
+        settles = made is None and isinstance(whole, tuple)
+        known = known and not settles
         length = rows_of_example(inputs, length)
         if not 1 <= min_rows <= length:
             raise ImportFailed([Problem("--min-rows", "", f"expected 1 to {length}, the rows of the example; found {min_rows}", "give the fewest rows of any sequence")])
         importer, errors, lengths = at_its_lengths(module, inputs, length, longest, outputs, known, log)
         steps = prove_steps(importer, made, log, lengths) if made else None
         enough_rows(importer, min_rows)
-        if whole and not made:
+        if settles and isinstance(whole, tuple):
             log(f"proof behind {whole[1]} rows of zeros")
             rest = settle(importer, copied(module), inputs, int(whole[1]), lengths)
         far = far_length(importer.graph, importer.exported.length)
@@ -221,4 +223,4 @@ def import_module(module: nn.Module, inputs: Sequence[Input | str], *, length: i
         report["state"] = {"pairs": made.names, "found": made.notes, **steps}
     if rest:
         report["settled"] = rest
-    return Imported(importer, model, tensors, report, made, rest["rows"] if rest else 0)
+    return Imported(importer, model, tensors, report, made, rest.get("rows", 0))

@@ -9,10 +9,11 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.utils._pytree import tree_map
+from torch.utils._pytree import tree_leaves, tree_map
 
 from .as_it_is import rows_of
 from .definitions import lstm_states
@@ -52,8 +53,8 @@ class Settled(nn.Module):
         return tree_map(behind, made)
 
 
-def settle(importer: Importer, module: nn.Module, inputs: Sequence[Input], count: int, lengths: Lengths) -> dict[str, float]:
-    """Rewrites the graph of the importer. Returns the largest error of its proof. Raises ImportFailed."""
+def settle(importer: Importer, module: nn.Module, inputs: Sequence[Input], count: int, lengths: Lengths) -> dict[str, Any]:
+    """Rewrites the graph of the importer. Returns the rows and the largest error of the proof. Raises ImportFailed."""
     where = f"--initial settle:{count}"
     if not 0 < count <= LONGEST or count % lengths.stride:
         raise ImportFailed([Problem(where, "", "is no number of rows", f"give 1 to {LONGEST}" + (f", a multiple of {lengths.stride}" if lengths.stride > 1 else ""))])
@@ -131,7 +132,7 @@ class Rest:
 
 
 @torch.no_grad()
-def prove(graph: Recovered, before: Recovered, module: nn.Module, inputs: Sequence[Input], count: int, length: int, lengths: Lengths, where: str) -> dict[str, float]:
+def prove(graph: Recovered, before: Recovered, module: nn.Module, inputs: Sequence[Input], count: int, length: int, lengths: Lengths, where: str) -> dict[str, Any]:
     """Against the graph without it and against the module, both behind so many rows of zeros, in float64."""
     worst = 0.0
     for n in (length, lengths.near(length // 3)):
@@ -161,5 +162,4 @@ def against(module: nn.Module, graph: Recovered, inputs: Sequence[Input], x: lis
 
 
 def flat(results) -> list[Tensor]:
-    from torch.utils._pytree import tree_leaves
     return [t for t in tree_leaves(results) if isinstance(t, Tensor)]
