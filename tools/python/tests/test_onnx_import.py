@@ -56,6 +56,20 @@ def test_states_are_guessed_and_said(tmp_path: Path) -> None:
     assert "state c = cn" in done.stdout and "as a stream" in done.stdout
 
 
+def test_a_state_plus_nothing_is_that_state(tmp_path: Path) -> None:
+    """As Silero VAD of opset 15 does: h + sr * 0, so that sr is used."""
+    made = onnx_graphs.lstm()
+    for node_of in made.graph.node:
+        if "hn" in node_of.output:
+            node_of.output[list(node_of.output).index("hn")] = "after"
+    made.graph.node.extend([node("Mul", "sr zero", "nothing"), node("Cast", "nothing", "float", to=1), node("Add", "after float", "same"), node("Mul", "same one", "hn")])
+    made.graph.input.append(onnx.helper.make_tensor_value_info("sr", onnx.TensorProto.INT64, []))
+    made.graph.initializer.extend([onnx.numpy_helper.from_array(np.array(0, np.int64), "zero"), onnx.numpy_helper.from_array(np.float32([1]), "one")])
+    done = command(saved(made, tmp_path), "--fix", "sr=16000", "-o", tmp_path / "m.lw")
+    assert done.returncode == 0, done.stderr
+    assert "state h = hn" in done.stdout and "linear, lstm" in done.stdout
+
+
 def test_steps_of_one_row(tmp_path: Path) -> None:
     """No extent may change, and there is a state: each call is a row."""
     made = model([node("Concat", "cache x", "all", axis=2), node("Conv", "all w", "c"), node("Sigmoid", "c", "y"), node("Slice", "all one end axis", "cache_out")],
