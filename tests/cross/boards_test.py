@@ -137,9 +137,9 @@ def main():
             "--cache", build / "tests/kernels")
         run("cc", "-std=c11", "-I", ROOT / "runtime/include", ROOT / "examples/c/vad.c", f"-Wl,-rpath,{build}", build / "liblongwave.so", "-o", vad)
         segments = segments_of(run(vad, speech, folder / f"{SECONDS}.wav"))
-        assert len(segments) >= 2, segments
+        assert len(segments) >= 3, segments
         if subprocess.run(["pkg-config", "--exists", "alsa"]).returncode == 0:
-            left_out.append(check_raspberry_pi(build, folder, model, expected, speech, segments))
+            left_out.append(check_raspberry_pi(build, folder, model, expected, speech, segments[:-1]))  # the last one lasts until the end of the file
         else:
             left_out.append("raspberry-pi: needs libasound2-dev")
         left_out += [check_firmware(build, folder, expected, segments), check_android(build)]

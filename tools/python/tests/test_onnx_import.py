@@ -170,6 +170,10 @@ def test_silero_vad_by_name(rate: int, context: int, new: int, tmp_path: Path) -
     done = command("silero-vad", "--rate", rate, "-o", tmp_path / "vad.lw")
     assert done.returncode == 0, done.stderr
     assert "licence of the package silero-vad: MIT" in done.stderr
+    if rate == 16000:  # two layers keep float32 with --weights int8: hour_test.py counts the decisions
+        assert command("silero-vad", "--no-compile", "-o", tmp_path / "model").returncode == 0
+        kept = [n["name"] for n in json.loads((tmp_path / "model/model.json").read_text())["graph"] if n.get("attributes", {}).get("weights") == "float32"]
+        assert len(kept) == 2 and all("encoder/" in name for name in kept), kept
     file = Path(importlib.util.find_spec("silero_vad").submodule_search_locations[0]) / "data/silero_vad.onnx"
     session = onnxruntime.InferenceSession(str(file), providers=["CPUExecutionProvider"])
     audio = onnx_graphs.random(5, 28 * new, scale=0.1)  # shorter than the longest offline run

@@ -99,10 +99,11 @@ def run(options: argparse.Namespace) -> str:
     from .torchscript import python_module
 
     state, initial = states(options.state or [], options.initial or [])
-    opened, compile_options = None, []
+    opened, compile_options, mark_exact = None, [], None
     if options.factory == "silero-vad":
         made = by_name(options)
         module, inputs, state, options.output, opened, compile_options = made.module, made.inputs, made.states, made.outputs, made.opened, made.options
+        mark_exact = made.mark_exact
     elif options.factory.endswith(".onnx"):
         opened = opened_onnx(options, state)
         module, inputs, state, options.output, options.length = opened.module, opened.inputs, opened.states or None, opened.outputs, opened.length
@@ -122,6 +123,8 @@ def run(options: argparse.Namespace) -> str:
     if opened:
         from .onnx.file import described
         described(imported, opened)
+    if mark_exact:
+        mark_exact(imported.model)
     with cleanup.temporary_folder() as scratch:
         folder, file = scratch / "model", scratch / "model.lw"
         imported.write(folder)
