@@ -132,6 +132,18 @@ def test_options_of_others_are_refused(tmp_path: Path) -> None:
     assert "expected NAME=VALUE" in command(path, "--fix", "sr", "-o", tmp_path / "m").stderr
 
 
+def test_runs_of_more_than_64_mib_are_compared(tmp_path: Path) -> None:
+    """The default limit of memory is that for files of others: 64 MiB, or 64 times the file."""
+    made = model([node("Unsqueeze", "x axis", "image"), node("Conv", "image w", "wide", pads=[1, 1, 1, 1]), node("Relu", "wide", "r"), node("Conv", "r v", "narrow"), node("Squeeze", "narrow axis", "y")],
+                 {"x": [1, "time", 64]}, {"y": [1, "time", 64]}, {"axis": ints(1), "w": random(1, 64, 1, 3, 3), "v": random(2, 1, 64, 1, 1)})
+    done = command(saved(made, tmp_path), "--length", 4096, "-o", tmp_path / "m.lw")
+    assert done.returncode == 0 and "offline" in done.stdout, done.stderr
+    assert json.loads(subprocess.run([str(LONGWAVE), "inspect", str(tmp_path / "m.lw"), "--json"], capture_output=True, text=True).stdout)["bytes"] << 6 < 64 << 20
+    np.save(tmp_path / "x.npy", np.zeros((4096, 64), np.float32))
+    refused = subprocess.run([str(LONGWAVE), "run", str(tmp_path / "m.lw"), "--input", f"x=@{tmp_path}/x.npy"], capture_output=True, text=True)
+    assert refused.returncode and "--memory" in refused.stderr, refused.stderr
+
+
 def test_compile_takes_a_file(tmp_path: Path) -> None:
     built = LONGWAVE.resolve().parent / "python" / "longwave"
     if next(built.glob("_native*.so"), None) is None:
