@@ -37,25 +37,33 @@ def words_of(text, pattern, percent=100):
     return [(word, round(float(score) * percent)) for word, score in re.findall(pattern, text, re.M)]
 
 
-def check_microphone(folder, program, model, expected, emulator=()):
-    """The device gives the recording again and again, so the program is ended at the first word that comes twice."""
+SEGMENT = r"^([\d.]+) s to ([\d.]+) s$"
+
+
+def segments_of(text):
+    return [tuple(map(float, pair)) for pair in re.findall(SEGMENT, text, re.M)]
+
+
+def check_microphone(folder, program, model, expected, emulator=(), found_in=lambda line: words_of(line, r"^[\d.]+ s  (\S+)  ([\d.]+)$")):
+    """The device gives the recording again and again, so the program is ended at the first word or segment that comes twice."""
     configuration = folder / "alsa.conf"
     configuration.write_text(f'pcm.mic {{ type file file "/dev/null" infile "{folder}/sound.raw" format raw slave.pcm {{ type null }} }}\n')
     heard = []
     with subprocess.Popen([*emulator, program, model, "mic"], stdout=subprocess.PIPE, text=True, env={**os.environ, "ALSA_CONFIG_PATH": str(configuration)}) as process:
         for line in process.stdout:
-            heard += words_of(line, r"^[\d.]+ s  (\S+)  ([\d.]+)$")
+            heard += found_in(line)
             if len(heard) == len(expected):
                 break
         process.kill()
     assert heard == expected, (heard, expected)
 
 
-def check_raspberry_pi(build, folder, model, expected):
+def check_raspberry_pi(build, folder, model, expected, speech, segments):
     make = ["make", "-s", "-B", "-C", BOARDS / "raspberry-pi", f"OUT={folder}", f"INCLUDE={ROOT}/runtime/include", "CFLAGS=-Werror"]
     run(*make, f"LIB={build}")
     check_microphone(folder, folder / "listen", model, expected)
-    print("raspberry-pi: built for this machine, the words of the recording from a device of ALSA")
+    check_microphone(folder, folder / "speech", speech, segments, found_in=segments_of)
+    print("raspberry-pi: built for this machine, the words and the segments of speech of the recording from a device of ALSA")
     if not (ARM64 / "libasound.so").exists() or not shutil.which("aarch64-linux-gnu-gcc") or not shutil.which("qemu-aarch64"):
         return "raspberry-pi for arm64: needs libasound2-dev of arm64 (LONGWAVE_ARM64), gcc-aarch64-linux-gnu and qemu-user"
     runtime = build / "tests/runner-arm64"
@@ -67,12 +75,14 @@ def check_raspberry_pi(build, folder, model, expected):
     headers.mkdir()
     (headers / "alsa").symlink_to("/usr/include/alsa")
     run(*make, f"LIB={runtime}", "CC=aarch64-linux-gnu-gcc", f"ALSA={ARM64}", f"CFLAGS=-Werror -I{headers}")
-    check_microphone(folder, folder / "listen", model, expected, ["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu", "-E", f"LD_LIBRARY_PATH={ARM64}"])
-    print("raspberry-pi: built for arm64, the same words in qemu")
+    emulator = ["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu", "-E", f"LD_LIBRARY_PATH={ARM64}"]
+    check_microphone(folder, folder / "listen", model, expected, emulator)
+    check_microphone(folder, folder / "speech", speech, segments, emulator, segments_of)
+    print("raspberry-pi: built for arm64, the same words and segments in qemu")
     return ""
 
 
-def check_firmware(build, folder, expected):
+def check_firmware(build, folder, expected, segments):
     if not has_clang() or not shutil.which("arm-none-eabi-gcc") or not has_newlib() or not shutil.which("qemu-system-arm"):
         return "firmware: needs clang-19, gcc-arm-none-eabi, libnewlib-arm-none-eabi and qemu-system-arm"
     run(build / "longwave", "compile", ROOT / "examples/kws/model", "--emit", "static", "--target", "cortex-m55", "--stream", "--no-whole", "-o", folder / "kws12.a",
@@ -89,7 +99,12 @@ def check_firmware(build, folder, expected):
     run(*make)
     heard = words_of(run("make", "-s", "-C", BOARDS / "firmware", f"OUT={folder}", "run"), r"^\d+ ms  (\S+)  (\d+) %$", 1)
     assert heard == expected, (heard, expected)
-    print("firmware: the words of the recording on a Cortex-M55 in qemu, samples from an interrupt; a Cortex-M4 and too little flash or memory are refused")
+    run(build / "longwave", "compile", ROOT / "examples/vad/energy", "--emit", "static", "--target", "cortex-m55", "--stream", "--no-whole", "-o", folder / "speech.a",
+        "--cache", build / "tests/kernels")
+    run(*make, "speech")
+    found = run("make", "-s", "-C", BOARDS / "firmware", f"OUT={folder}", "run-speech")
+    assert [(int(a), int(b)) for a, b in re.findall(r"^(\d+) ms to (\d+) ms$", found, re.M)] == [(int(a * 1000 + 1e-6), int(b * 1000 + 1e-6)) for a, b in segments], (found, segments)
+    print("firmware: the words and the segments of speech of the recording on a Cortex-M55 in qemu, samples from an interrupt; a Cortex-M4 and too little flash or memory are refused")
     return ""
 
 
@@ -117,11 +132,17 @@ def main():
         run("cc", "-std=c11", "-I", ROOT / "runtime/include", ROOT / "examples/c/spot.c", f"-Wl,-rpath,{build}", build / "liblongwave.so", "-o", spot)
         expected = words_of(run(spot, model, folder / f"{SECONDS}.wav"), r"^(\S+)  ([\d.]+)  at")
         assert len(expected) >= 2, expected
+        speech, vad = folder / "vad.lw", folder / "vad"
+        run(build / "longwave", "compile", ROOT / "examples/vad/energy", "-o", speech, "--target", "host,arm64", "--stream", "--no-whole", "--no-check",
+            "--cache", build / "tests/kernels")
+        run("cc", "-std=c11", "-I", ROOT / "runtime/include", ROOT / "examples/c/vad.c", f"-Wl,-rpath,{build}", build / "liblongwave.so", "-o", vad)
+        segments = segments_of(run(vad, speech, folder / f"{SECONDS}.wav"))
+        assert len(segments) >= 3, segments
         if subprocess.run(["pkg-config", "--exists", "alsa"]).returncode == 0:
-            left_out.append(check_raspberry_pi(build, folder, model, expected))
+            left_out.append(check_raspberry_pi(build, folder, model, expected, speech, segments[:-1]))  # the last one lasts until the end of the file
         else:
             left_out.append("raspberry-pi: needs libasound2-dev")
-        left_out += [check_firmware(build, folder, expected), check_android(build)]
+        left_out += [check_firmware(build, folder, expected, segments), check_android(build)]
     left_out = [reason for reason in left_out if reason]
     if left_out:
         skip("; ".join(left_out) + "; all else passed")

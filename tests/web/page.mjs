@@ -1,9 +1,9 @@
-// Uses examples/web as a visitor does: page.mjs MODULES CHROMIUM URL RECORDING PICTURES prints what
-// it saw as JSON.
+// Uses examples/web as a visitor does: page.mjs MODULES CHROMIUM URL RECORDING PICTURES SPEECH...
+// prints what it saw as JSON. SPEECH: speech detectors in the folder models/ of the page.
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 
-const [modules, executablePath, url, recording, pictures] = process.argv.slice(2);
+const [modules, executablePath, url, recording, pictures, ...detectors] = process.argv.slice(2);
 const { chromium } = createRequire(`${modules}/`)("playwright-core");
 
 const browser = await chromium.launch({
@@ -64,7 +64,7 @@ const inWorklet = (page) =>
     const samples = await decodeAudio(await (await fetch("models/demo.wav")).arrayBuffer(), 48000);
     const context = new OfflineAudioContext(1, samples.length, 48000);
     await context.audioWorklet.addModule("longwave-web/listener-worklet.js");
-    const node = new AudioWorkletNode(context, "longwave-listener", { processorOptions: { model, options: {} } });
+    const node = new AudioWorkletNode(context, "longwave-listener", { processorOptions: { model, options: { threshold: 0.6 } } });
     const events = [];
     const done = new Promise((resolve, reject) => {
       const blocks = Math.floor(samples.length / 960) - 1;
@@ -85,12 +85,61 @@ const inWorklet = (page) =>
     return done;
   });
 
-async function useMicrophone(page) {
-  const status = (start) => page.waitForFunction((text) => document.getElementById("listen-status").textContent.startsWith(text), start);
-  await page.click("#microphone");
+async function useMicrophone(page, of = "") {
+  const id = of === "" ? "listen-status" : "speech-status";
+  const status = (start) => page.waitForFunction(([where, text]) => document.getElementById(where).textContent.startsWith(text), [id, start]);
+  await page.click(`#${of}microphone`);
   await status("Listening.");
-  await page.click("#microphone");
+  await page.click(`#${of}microphone`);
   await status("Stopped.");
+}
+
+const speechStatus = (page, text) =>
+  page.waitForFunction((part) => document.getElementById("speech-status").textContent.includes(part), text).then(() => page.textContent("#speech-status"));
+
+// A visitor drops the model and then the recording.
+async function findSpeech(page, name) {
+  await drop(page, Buffer.from(await (await fetch(`${url}models/${name}`)).arrayBuffer()), name);
+  await speechStatus(page, "gives one probability");
+  await drop(page, await readFile(recording), "demo.wav");
+  await speechStatus(page, "segments of speech in");
+  return page.$$eval("#segments li", (items) => items.map((item) => [Number(item.dataset.start), Number(item.dataset.end)]));
+}
+
+// The recording through the worklet at a rate, with a second of silence behind it.
+const speechInWorklet = (page, name, rate) =>
+  page.evaluate(
+    async ([file, sampleRate]) => {
+      const { decodeAudio, openModel } = await import("./longwave-web/index.js");
+      const get = async (path) => (await fetch(`models/${path}`)).arrayBuffer();
+      const model = await openModel(await get(file));
+      const samples = await decodeAudio(await get("demo.wav"), sampleRate);
+      const context = new OfflineAudioContext(1, samples.length + sampleRate, sampleRate);
+      await context.audioWorklet.addModule("longwave-web/speech-worklet.js");
+      const node = new AudioWorkletNode(context, "longwave-speech", { processorOptions: { model, options: {} } });
+      const segments = [];
+      const done = new Promise((resolve, reject) => {
+        node.port.onmessage = ({ data }) => {
+          if (data.error) return reject(new Error(data.error));
+          for (const { type, start, end } of data.events) if (type === "segment") segments.push([start, end]);
+          if (data.time > (context.length - 1024) / sampleRate - 0.05) resolve(segments);
+        };
+        node.onprocessorerror = () => reject(new Error("the worklet stopped"));
+      });
+      const buffer = context.createBuffer(1, context.length, sampleRate);
+      buffer.copyToChannel(samples, 0);
+      const source = new AudioBufferSourceNode(context, { buffer });
+      source.connect(node).connect(context.destination);
+      source.start();
+      await context.startRendering();
+      return done;
+    },
+    [name, rate],
+  );
+
+async function refuseModel(page, bytes, name) {
+  await drop(page, bytes, name);
+  return speechStatus(page, `${name}: `);
 }
 
 async function write(page) {
@@ -113,6 +162,17 @@ await useMicrophone(page);
 seen.refusal = await refuse(page);
 seen.dropped = await dropRecording(page);
 seen.text = await write(page);
+seen.models = [
+  await refuseModel(page, Buffer.from("\x89LWA\r\n\x1a\n", "latin1"), "speech.lw"),
+  await refuseModel(page, Buffer.from(await (await fetch(`${url}models/speech.wasm`)).arrayBuffer()), "speech.wasm"),
+  await refuseModel(page, Buffer.from(await (await fetch(`${url}models/words-whole.wasm`)).arrayBuffer()), "words-whole.wasm"),
+  await refuseModel(page, Buffer.from("no module"), "notes.wasm"),
+];
+seen.speech = {};
+for (const name of detectors)
+  seen.speech[name] = { dropped: await findSpeech(page, name), "16000": await speechInWorklet(page, name, 16000), "48000": await speechInWorklet(page, name, 48000) };
+await useMicrophone(page, "speech-");
+await findSpeech(page, detectors.at(-1));
 await page.screenshot({ path: `${pictures}/wide-light.png`, fullPage: true });
 await page.emulateMedia({ colorScheme: "dark" });
 await page.waitForTimeout(300);

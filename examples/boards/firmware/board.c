@@ -75,6 +75,13 @@ void board_word(const char *word, unsigned percent, uint32_t ms) {
     put(" %\n");
 }
 
+void board_speech(uint32_t start_ms, uint32_t end_ms) {
+    put_number(start_ms);
+    put(" ms to ");
+    put_number(end_ms);
+    put(" ms\n");
+}
+
 void board_fail(const char *why) {
     put(why);
     put("\n");

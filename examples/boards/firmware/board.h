@@ -12,6 +12,8 @@ size_t board_samples(int16_t *samples, size_t n);
 void board_interrupt(void);
 /* A word was heard, so many milliseconds after the start. */
 void board_word(const char *word, unsigned percent, uint32_t ms);
+/* Somebody spoke from one time to another, in milliseconds after the start. */
+void board_speech(uint32_t start_ms, uint32_t end_ms);
 /* Nothing works any more; `why` is one line. Never returns. */
 void board_fail(const char *why);
 /* The end of the program, for boards that have one. */

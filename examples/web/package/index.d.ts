@@ -7,6 +7,9 @@ export interface Model {
 /** Fetches a .wasm file and the .weights file of the same compilation. */
 export function loadModel(moduleUrl: string | URL, weightsUrl: string | URL): Promise<Model>;
 
+/** A module with its weights in one file. Rejects what is none, with the reason. */
+export function openModel(bytes: ArrayBuffer): Promise<Model>;
+
 /** A word that was recognised. */
 export interface KeywordEvent {
   word: string;
@@ -91,8 +94,21 @@ export class SpeechDetector {
   reset(): void;
 }
 
-/** The segments of a complete recording at the detector's rate, in seconds. */
-export function segmentsOf(detector: SpeechDetector, samples: Float32Array): { start: number; end: number }[];
+/** The segments of a complete recording at the detector's rate, in seconds. `onRow` gets each probability, and the seconds until its end. */
+export function segmentsOf(
+  detector: SpeechDetector,
+  samples: Float32Array,
+  onRow?: (probability: number, time: number) => void,
+): { start: number; end: number }[];
+
+export interface FindOptions extends SpeechOptions {
+  /** After each row: its probability, the seconds heard, and the events. */
+  onRow?: (row: { probability: number; time: number; events: SpeechEvent[] }) => void;
+  onError?: (error: Error) => void;
+}
+
+/** Speech from the microphone, found on the audio thread. Needs https or localhost. */
+export function findSpeech(model: Model, options?: FindOptions): Promise<{ stop(): Promise<void> }>;
 
 export interface ListenOptions extends SpotterOptions {
   /** After each block: the score of each label, and the events. */

@@ -1,7 +1,7 @@
-export { loadModel } from "./load.js";
+export { loadModel, openModel } from "./load.js";
 export { Spotter, listenTo } from "./spotter.js";
 export { SpeechDetector, segmentsOf } from "./speech-detector.js";
-export { decodeAudio, listenToMicrophone } from "./microphone.js";
+export { decodeAudio, findSpeech, listenToMicrophone } from "./microphone.js";
 export { Writer } from "./writer.js";
 export { WritingWorker } from "./write.js";
 export { Resampler } from "./resampler.js";

@@ -1,5 +1,5 @@
 // The audio thread: resamples, fills blocks, asks the spotter. It posts {scores, events} per block,
-// or {error}.
+// {ended} when it is told to stop, or {error}.
 import { Resampler } from "./resampler.js";
 import { Spotter } from "./spotter.js";
 
@@ -11,7 +11,7 @@ class Listener extends AudioWorkletProcessor {
     this.block = new Float32Array(this.spotter.block);
     this.filled = 0;
     this.open = true;
-    this.port.onmessage = () => (this.open = false);
+    this.port.onmessage = () => this.end();
   }
 
   process([[mono]]) {
@@ -30,6 +30,11 @@ class Listener extends AudioWorkletProcessor {
       this.open = false;
     }
     return this.open;
+  }
+
+  end() {
+    this.open = false;
+    this.port.postMessage({ ended: true });
   }
 
   hear() {

@@ -17,6 +17,8 @@ export class SpeechDetector {
     { module, weights },
     { threshold = 0.5, negativeThreshold = 0, minSpeechMs = 250, minSilenceMs = 100, speechPadMs = 30, maxSpeechSeconds = Infinity } = {},
   ) {
+    if (!WebAssembly.Module.exports(module).some(({ name }) => name === "event_probability"))
+      throw new Error("the module finds no speech: make one with `make -C examples/web speech SPEECH=FOLDER`");
     const longest = maxSpeechSeconds === Infinity ? 0 : maxSpeechSeconds;
     this.#wasm = openInstance(module, weights, threshold, negativeThreshold, time(minSpeechMs), time(minSilenceMs), time(speechPadMs), longest);
     const wasm = this.#wasm;
@@ -74,9 +76,15 @@ export class SpeechDetector {
   }
 }
 
-/** The segments of a complete recording. */
-export function segmentsOf(detector, samples) {
-  const events = [...detector.push(samples), ...detector.finish()];
+/** The segments of a complete recording. `onRow` gets each probability, and the seconds until its end. */
+export function segmentsOf(detector, samples, onRow = () => {}) {
+  const events = [];
+  const rows = Math.floor(samples.length / detector.hop);
+  for (let row = 0; row < rows; row++) {
+    events.push(...detector.push(samples.subarray(row * detector.hop, (row + 1) * detector.hop)));
+    onRow(detector.probability, ((row + 1) * detector.hop) / detector.sampleRate);
+  }
+  events.push(...detector.push(samples.subarray(rows * detector.hop)), ...detector.finish());
   detector.reset();
   return events.filter(({ type }) => type === "segment").map(({ start, end }) => ({ start, end }));
 }

@@ -1,10 +1,11 @@
-// The first half of the page: microphone, sample or dropped recording, and what was heard.
+// The first part of the page: microphone, sample or dropped recording, and what was heard.
 import { decodeAudio, listenTo, listenToMicrophone, Spotter } from "./longwave-web/index.js";
 import { Plot } from "./plot.js";
 
 const find = (id) => document.getElementById(id);
 const liveSeconds = 10;
 
+/** Returns what hears a recording: its bytes and name. */
 export function startListening(model, sampleUrl, reportBlockTime) {
   const spotter = new Spotter(model);
   const lanes = spotter.labels
@@ -117,27 +118,10 @@ export function startListening(model, sampleUrl, reportBlockTime) {
     target.value = "";
     if (file) await hearRecording(await file.arrayBuffer(), file.name);
   });
-  acceptDrops(guarded(async (file) => hearRecording(await file.arrayBuffer(), file.name)));
   followPlayer(plot);
   for (const id of ["microphone", "sample", "file"]) find(id).disabled = false;
   status("Ready.");
-}
-
-function acceptDrops(take) {
-  let depth = 0;
-  const mark = (change) => {
-    depth = Math.max(0, depth + change);
-    document.body.classList.toggle("dragging", depth > 0);
-  };
-  addEventListener("dragenter", () => mark(1));
-  addEventListener("dragleave", () => mark(-1));
-  addEventListener("dragover", (event) => event.preventDefault());
-  addEventListener("drop", (event) => {
-    event.preventDefault();
-    mark(-depth);
-    const [file] = event.dataTransfer.files;
-    if (file) take(file);
-  });
+  return guarded(hearRecording);
 }
 
 // The line in the plot is where the player is; a click in the plot moves both.

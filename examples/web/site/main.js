@@ -1,6 +1,8 @@
-// Loads the two models, and fills in the facts at the end of the page.
+// Loads the two models, hands out dropped files, and fills in the facts at the end of the page.
 import { loadModel } from "./longwave-web/index.js";
+import { acceptDrops } from "./drops.js";
 import { startListening } from "./listen.js";
+import { startSpeech } from "./speech.js";
 import { startWriting } from "./write.js";
 
 const facts = new Map([
@@ -32,9 +34,17 @@ async function load(name, statusId, start) {
   }
 }
 
-load("kws", "listen-status", (model) =>
-  startListening(model, new URL("./models/demo.wav", import.meta.url), (milliseconds) =>
-    fact("20 ms of sound take", `${milliseconds.toFixed(3)} ms`),
-  ),
-);
+const sampleUrl = new URL("./models/demo.wav", import.meta.url);
+const speech = startSpeech(sampleUrl);
+let hearWords = null;
+load("kws", "listen-status", (model) => {
+  hearWords = startListening(model, sampleUrl, (milliseconds) => fact("20 ms of sound take", `${milliseconds.toFixed(3)} ms`));
+});
 load("text", "write-status", startWriting);
+
+acceptDrops(async (file) => {
+  const bytes = await file.arrayBuffer();
+  if (/\.(wasm|lw)$/i.test(file.name)) return speech.take(bytes, file.name);
+  await hearWords?.(bytes.slice(), file.name); // decoding takes the bytes away
+  await speech.hear(bytes, file.name);
+});

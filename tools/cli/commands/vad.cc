@@ -185,8 +185,8 @@ Status vad(const VadFlags &flags, JsonLines &lines) {
     LW_TRY(check_files(flags));
     LW_ASSIGN(const Model model, Model::open(flags.model));
     if (!model.audio())
-        return Status::usage(flags.model.path + ": the model has no audio input; " +
-                             right_command(model, flags.model.path, false));
+        return Status::usage(flags.model.path + ": the model has no audio input; if it should have one, import it again with "
+                             "--input NAME=16000, or " + right_command(model, flags.model.path, false));
     if (flags.speech.output.empty() && !gives_speech(model))
         return Status::usage(flags.model.path + ": no output of the model gives one value for every so many samples, "
                              "the probability of speech; " + right_command(model, flags.model.path, model.info.labels > 1));

@@ -41,13 +41,17 @@ class Silero(nn.Module):
         self.load_state_dict(state | {"basis": self.basis})
 
     def forward(self, audio: Tensor) -> Tensor:
-        x = F.pad(audio, (CONTEXT, 0)).unfold(1, CONTEXT + CHUNK, CHUNK)[0][:, None]
+        return self.after(F.pad(audio, (CONTEXT, 0)))[0]
+
+    def after(self, audio: Tensor, state: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+        """Probabilities and the next state; `audio` begins with the samples of context."""
+        x = audio.unfold(1, CONTEXT + CHUNK, CHUNK)[0][:, None]
         x = F.conv1d(F.pad(x, (0, 64), "reflect"), self.basis, stride=128)
         x = (x[:, :129] ** 2 + x[:, 129:] ** 2).sqrt()
         for conv in self.encoder:
             x = conv(x).relu()
-        h, _ = self.lstm(x.squeeze(-1)[None])
-        return self.last(h.relu().mT).mT.sigmoid()
+        h, state = self.lstm(x.squeeze(-1)[None], state)
+        return self.last(h.relu().mT).mT.sigmoid(), state
 
 
 def voices(chunks: int) -> numpy.ndarray:

@@ -57,6 +57,20 @@ def test_states_are_guessed_and_said(tmp_path: Path) -> None:
     assert "state c = cn" in done.stdout and "as a stream" in done.stdout
 
 
+def test_a_state_plus_nothing_is_that_state(tmp_path: Path) -> None:
+    """As Silero VAD of opset 15 does: h + sr * 0, so that sr is used."""
+    made = onnx_graphs.lstm()
+    for node_of in made.graph.node:
+        if "hn" in node_of.output:
+            node_of.output[list(node_of.output).index("hn")] = "after"
+    made.graph.node.extend([node("Mul", "sr zero", "nothing"), node("Cast", "nothing", "float", to=1), node("Add", "after float", "same"), node("Mul", "same one", "hn")])
+    made.graph.input.append(onnx.helper.make_tensor_value_info("sr", onnx.TensorProto.INT64, []))
+    made.graph.initializer.extend([onnx.numpy_helper.from_array(np.array(0, np.int64), "zero"), onnx.numpy_helper.from_array(np.float32([1]), "one")])
+    done = command(saved(made, tmp_path), "--fix", "sr=16000", "-o", tmp_path / "m.lw")
+    assert done.returncode == 0, done.stderr
+    assert "state h = hn" in done.stdout and "linear, lstm" in done.stdout
+
+
 def test_steps_of_one_row(tmp_path: Path) -> None:
     """No extent may change, and there is a state: each call is a row."""
     made = model([node("Concat", "cache x", "all", axis=2), node("Conv", "all w", "c"), node("Sigmoid", "c", "y"), node("Slice", "all one end axis", "cache_out")],
@@ -119,6 +133,18 @@ def test_options_of_others_are_refused(tmp_path: Path) -> None:
     assert "expected NAME=VALUE" in command(path, "--fix", "sr", "-o", tmp_path / "m").stderr
 
 
+def test_runs_of_more_than_64_mib_are_compared(tmp_path: Path) -> None:
+    """The default limit of memory is that for files of others: 64 MiB, or 64 times the file."""
+    made = model([node("Unsqueeze", "x axis", "image"), node("Conv", "image w", "wide", pads=[1, 1, 1, 1]), node("Relu", "wide", "r"), node("Conv", "r v", "narrow"), node("Squeeze", "narrow axis", "y")],
+                 {"x": [1, "time", 64]}, {"y": [1, "time", 64]}, {"axis": ints(1), "w": random(1, 64, 1, 3, 3), "v": random(2, 1, 64, 1, 1)})
+    done = command(saved(made, tmp_path), "--length", 4096, "-o", tmp_path / "m.lw")
+    assert done.returncode == 0 and "offline" in done.stdout, done.stderr
+    assert json.loads(subprocess.run([str(LONGWAVE), "inspect", str(tmp_path / "m.lw"), "--json"], capture_output=True, text=True).stdout)["bytes"] << 6 < 64 << 20
+    np.save(tmp_path / "x.npy", np.zeros((4096, 64), np.float32))
+    refused = subprocess.run([str(LONGWAVE), "run", str(tmp_path / "m.lw"), "--input", f"x=@{tmp_path}/x.npy"], capture_output=True, text=True)
+    assert refused.returncode and "--memory" in refused.stderr, refused.stderr
+
+
 def test_compile_takes_a_file(tmp_path: Path) -> None:
     built = LONGWAVE.resolve().parent / "python" / "longwave"
     if next(built.glob("_native*.so"), None) is None:
@@ -157,6 +183,10 @@ def test_silero_vad_by_name(rate: int, context: int, new: int, tmp_path: Path) -
     done = command("silero-vad", "--rate", rate, "-o", tmp_path / "vad.lw")
     assert done.returncode == 0, done.stderr
     assert "licence of the package silero-vad: MIT" in done.stderr
+    if rate == 16000:  # two layers keep float32 with --weights int8: hour_test.py counts the decisions
+        assert command("silero-vad", "--no-compile", "-o", tmp_path / "model").returncode == 0
+        kept = [n["name"] for n in json.loads((tmp_path / "model/model.json").read_text())["graph"] if n.get("attributes", {}).get("weights") == "float32"]
+        assert len(kept) == 2 and all("encoder/" in name for name in kept), kept
     file = Path(importlib.util.find_spec("silero_vad").submodule_search_locations[0]) / "data/silero_vad.onnx"
     session = onnxruntime.InferenceSession(str(file), providers=["CPUExecutionProvider"])
     audio = onnx_graphs.random(5, 28 * new, scale=0.1)  # shorter than the longest offline run

@@ -26,8 +26,8 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m longwave.importer", usage="python -m longwave.importer WHAT -o FOLDER [OPTIONS]", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("factory", help="module:factory, for example my_model:make_model, a file that ends in .onnx, or silero-vad")
     parser.add_argument("--input", action="append", default=[], metavar="NAME=SHAPE",
-                        help="audio=16000, x=1xTx64, x=1x64xT or ids=1xT:256; T is the time axis. Without T: a state h=1x64, or one row x=1x64 "
-                        "in each call. Once per input, in their order. Of an ONNX graph only where its shapes do not tell it")
+                        help="audio=16000, x=1xTx64, x=1x64xT or ids=1xT:256; T is the time axis. Without T: a state h=1x64, one row x=1x64 "
+                        "in each call, or audio=1x512@16000 for so many samples. Once per input, in their order. Of an ONNX graph only where its shapes do not tell it")
     parser.add_argument("--fix", action="append", default=[], metavar="NAME=VALUE", help="an input of an ONNX graph that always has this value: sr=16000")
     parser.add_argument("--state", action="append", metavar="INPUT=RESULT",
                         help="an input that takes what the last call returned, for example h=h2, or h=1 for the second result. Once per state; "
@@ -99,10 +99,11 @@ def run(options: argparse.Namespace) -> str:
     from .torchscript import python_module
 
     state, initial = states(options.state or [], options.initial or [])
-    opened, compile_options = None, []
+    opened, compile_options, mark_exact = None, [], None
     if options.factory == "silero-vad":
         made = by_name(options)
         module, inputs, state, options.output, opened, compile_options = made.module, made.inputs, made.states, made.outputs, made.opened, made.options
+        mark_exact = made.mark_exact
     elif options.factory.endswith(".onnx"):
         opened = opened_onnx(options, state)
         module, inputs, state, options.output, options.length = opened.module, opened.inputs, opened.states or None, opened.outputs, opened.length
@@ -122,6 +123,8 @@ def run(options: argparse.Namespace) -> str:
     if opened:
         from .onnx.file import described
         described(imported, opened)
+    if mark_exact:
+        mark_exact(imported.model)
     with cleanup.temporary_folder() as scratch:
         folder, file = scratch / "model", scratch / "model.lw"
         imported.write(folder)

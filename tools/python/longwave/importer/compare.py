@@ -19,6 +19,8 @@ from .match import LATE, NO_STREAM
 from .prove import error
 from .recovered import Output
 
+MEMORY = "64G"  # for a file that was compiled just now: an offline run of a wide model needs more than the limit for files of others
+
 
 def compared(file: Path, module: nn.Module, inputs: Sequence[Input], outputs: Sequence[Output], length: int) -> dict[str, Any]:
     """Runs the module and the file on the same noise of `length` rows, or fewer if the file takes fewer.
@@ -49,7 +51,7 @@ def compared(file: Path, module: nn.Module, inputs: Sequence[Input], outputs: Se
 def run(file: Path, inputs: Sequence[Input], outputs: Sequence[Output], x: Sequence[Tensor], expected: Sequence[Tensor], flags: list[str]):
     """Pairs of rows: of the file, and of the module. A stream gives the last of the rows that a whole sequence gives at once."""
     with cleanup.temporary_folder() as folder:
-        command = ["run", str(file), *flags]
+        command = ["run", str(file), "--memory", MEMORY, *flags]
         for i, t in zip(inputs, x):
             rows = i.rows(t).contiguous().numpy().astype("<i4" if i.vocabulary else "<f4")
             numpy.save(f"{folder}/in-{i.name}.npy", rows)

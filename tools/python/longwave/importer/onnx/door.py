@@ -75,7 +75,7 @@ def open_file(path: str | Path, inputs: Sequence[str] = (), fix: Mapping[str, st
     module.judge([torch.empty(bounded(e.name, e.sized(rows)), dtype=torch.long if e.vocabulary else torch.float32, device="meta") for e in entries])
     notes = [f"{name} is a state that becomes {result}; say another with --state" for name, result in found.items()]
     told = {text.partition("=")[0] for text in inputs}
-    notes += [f"input {shape_text(e)}" for e in entries if e.name not in told and e.name not in states]
+    notes += [f"input {shape_text(e)}{audio_hint(e)}" for e in entries if e.name not in told and e.name not in states]
     return Opened(model, module, entries, kept, states, fixed, known, length, notes)
 
 
@@ -102,6 +102,12 @@ def bounded(name: str, shape: Sequence[int]) -> Sequence[int]:
 
 def shape_text(e: Input) -> str:
     return f"{e.name}=" + "x".join(str(n or "T") for n in e.shape)
+
+
+def audio_hint(e: Input) -> str:
+    """Many numbers for each call, which may be samples: nothing in the file tells them from features."""
+    samples = not e.timed and e.shape[-1] > 1 and e.width == e.shape[-1] and e.shape[0] == 1
+    return f" is one row of features for each call; if it is audio, say its rate: --input {shape_text(e)}@16000" if samples else ""
 
 
 def facts(opened: Opened) -> dict[str, Any]:

@@ -93,7 +93,7 @@ def inputs_of(values: Sequence[Value], given: Sequence[str], states: Mapping[str
         elif wrong := mismatch(entry, by_name[entry.name]):
             problems.append(Problem(f"--input {text}", "", *wrong))
         else:
-            entries[entry.name] = entry
+            entries[entry.name] = samples_of_a_call(entry, by_name[entry.name]) if states else entry
     for v in values:
         if v.name in entries or problems and v.name in states:
             continue
@@ -105,6 +105,12 @@ def inputs_of(values: Sequence[Value], given: Sequence[str], states: Mapping[str
     if problems:
         raise ImportFailed(problems)
     return [entries[v.name] for v in values]
+
+
+def samples_of_a_call(entry: Input, value: Value) -> Input:
+    """audio=16000 of a graph with states that takes a fixed number of samples in each call."""
+    fixed = entry.rate and entry.timed and entry.shape[-1] == 0 and len(value.shape) == len(entry.shape) and isinstance(value.shape[-1], int) and value.shape[-1] > 1
+    return Input(entry.name, (*entry.shape[:-1], int(value.shape[-1])), entry.rate) if fixed else entry
 
 
 def still(v: Value) -> tuple[int, ...]:

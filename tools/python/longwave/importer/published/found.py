@@ -18,7 +18,8 @@ MOST = 1 << 30  # bytes of a file that is read to be recognised
 
 @dataclass
 class Published:
-    """`opened`: the graph inside `module`. `options`: of longwave compile."""
+    """`opened`: the graph inside `module`. `options`: of longwave compile. `exact`: parts of names of linear layers that keep float32
+    weights, whatever `longwave compile --weights` says."""
 
     module: nn.Module
     inputs: list[Input]
@@ -27,6 +28,13 @@ class Published:
     opened: Opened
     options: list[str]
     notes: list[str]
+    exact: tuple[str, ...] = ()
+
+    def mark_exact(self, model: dict) -> None:
+        """In the content of model.json."""
+        for node in model["graph"]:
+            if node["op"] == "linear" and any(part in node["name"] for part in self.exact):
+                node.setdefault("attributes", {})["weights"] = "float32"
 
 
 def file_of(package: str, name: str, given: str | None, install: str) -> Path:

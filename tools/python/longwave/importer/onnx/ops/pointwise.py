@@ -16,11 +16,16 @@ def one(function):
     return lambda c: function(c.tensor(0))
 
 
-def pair(function):
-    """With numbers as Python numbers: PyTorch then keeps the type of the other operand."""
+def pair(function, neutral: int | None = None, either: bool = False):
+    """With numbers as Python numbers: PyTorch then keeps the type of the other operand. `neutral`: as the second operand it changes
+    nothing, and as the first one neither if `either`. A state that a graph returns plus zero is then that state."""
     def run(c: Call) -> Any:
         ranks = [c.tensor(i).dim() for i in (0, 1)]
         a, b = c.operand(0, ranks[1]), c.operand(1, ranks[0])
+        if isinstance(a, Tensor) and not isinstance(b, Tensor) and b == neutral:
+            return a
+        if either and isinstance(b, Tensor) and not isinstance(a, Tensor) and a == neutral:
+            return b
         if not isinstance(a, Tensor) and not isinstance(b, Tensor):
             a = c.tensor(0)
         return function(a, b)
@@ -117,7 +122,7 @@ TABLE = {
     "Elu": lambda c: F.elu(c.tensor(0), c.attr("alpha", 1.0)), "Celu": lambda c: F.celu(c.tensor(0), c.attr("alpha", 1.0)),
     "LeakyRelu": lambda c: F.leaky_relu(c.tensor(0), c.attr("alpha", 0.01)),
     "PRelu": prelu, "Gelu": gelu, "Selu": selu, "HardSigmoid": hard_sigmoid, "ThresholdedRelu": thresholded, "Shrink": shrink, "Clip": clip,
-    "Add": pair(lambda a, b: a + b), "Sub": pair(lambda a, b: a - b), "Mul": pair(lambda a, b: a * b), "Div": pair(divided), "Pow": pair(power), "Mod": mod,
+    "Add": pair(lambda a, b: a + b, 0, True), "Sub": pair(lambda a, b: a - b, 0), "Mul": pair(lambda a, b: a * b, 1, True), "Div": pair(divided, 1), "Pow": pair(power), "Mod": mod,
     "Max": many(torch.maximum), "Min": many(torch.minimum), "Sum": many(torch.add), "Mean": many(torch.add, mean=True),
     "Equal": compare(torch.eq), "Greater": compare(torch.gt), "GreaterOrEqual": compare(torch.ge), "Less": compare(torch.lt), "LessOrEqual": compare(torch.le),
     "And": compare(torch.logical_and), "Or": compare(torch.logical_or), "Xor": compare(torch.logical_xor), "Where": where, "Dropout": dropout,
