@@ -218,10 +218,17 @@ lw_status lw_speech_detector_create(const lw_model *model, const lw_speech_detec
 
 void lw_speech_detector_destroy(lw_speech_detector *detector) { destroy_object(detector); }
 
-static lw_status takes_input(const lw_speech_detector &detector) {
+lw_status longwave::runtime::takes_input(const lw_speech_detector &detector) {
     const lw_stream &stream = *detector.listener.stream;
     if (stream.state->life != Life::open) return not_open(stream);
     return detector.state.length == open_end ? LW_OK : fail(LW_WRONG_STATE, "the speech detector is finished");
+}
+
+lw_status longwave::runtime::decide_until_full(lw_speech_detector &detector, bool *full) {
+    lw_status last = LW_AGAIN;
+    const lw_status status = decide(detector, &last);
+    *full = !has_room(detector.state);
+    return status;
 }
 
 lw_status lw_speech_detector_push(lw_speech_detector *detector, const void *samples, size_t n, size_t *taken) {
@@ -230,12 +237,8 @@ lw_status lw_speech_detector_push(lw_speech_detector *detector, const void *samp
     *taken = 0;
     if (!detector) return fail(LW_INVALID_ARGUMENT, "detector is NULL");
     if (lw_status status = takes_input(*detector)) return status;
-    return push_all(detector->listener, samples, n, taken, [detector](bool *full) {
-        lw_status last = LW_AGAIN;
-        const lw_status status = decide(*detector, &last);
-        *full = !has_room(detector->state);
-        return status;
-    });
+    return push_all(detector->listener, samples, n, taken,
+                    [detector](bool *full) { return decide_until_full(*detector, full); });
 }
 
 lw_status lw_speech_detector_pull(lw_speech_detector *detector, lw_speech_event *event) {

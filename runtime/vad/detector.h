@@ -35,3 +35,12 @@ struct lw_speech_detector {
     longwave::runtime::Segments segments;
     longwave::runtime::DetectorState state;
 };
+
+namespace longwave::runtime {
+
+// LW_OK, or why it takes no samples.
+lw_status takes_input(const lw_speech_detector &detector);
+// Turns waiting rows into events while events fit.
+lw_status decide_until_full(lw_speech_detector &detector, bool *full);
+
+} // namespace longwave::runtime

@@ -22,6 +22,7 @@
 #define LONGWAVE_BATCH_H
 #include "longwave/generator.h"
 #include "longwave/longwave.h"
+#include "longwave/speech_detector.h"
 #include "longwave/spotter.h"
 
 #ifdef __cplusplus
@@ -73,6 +74,20 @@ LW_API lw_status lw_batch_push(lw_batch *batch, lw_stream *const *streams, size_
  * @retval LW_DEVICE as lw_batch_push. Only lw_spotter_reset helps. */
 LW_API lw_status lw_batch_push_spotters(lw_batch *batch, lw_spotter *const *spotters, size_t n_spotters,
                                         const void *const *samples, const size_t *counts, size_t *taken);
+
+/** lw_speech_detector_push for many detectors. The events are those of single detectors. Real-time
+ * safe.
+ * @param detectors n_detectors different speech detectors of the batch's model.
+ * @param samples of each detector, counts[i] samples in its format. Not kept.
+ * @param taken samples taken of each detector: fewer than counts[i] only while 25 or more of its
+ *        events wait.
+ * @retval LW_OK
+ * @retval LW_INVALID_ARGUMENT as lw_batch_push.
+ * @retval LW_WRONG_STATE A detector is finished or has failed. No detector took anything.
+ * @retval LW_DEVICE as lw_batch_push. Only lw_speech_detector_reset helps. */
+LW_API lw_status lw_batch_push_speech_detectors(lw_batch *batch, lw_speech_detector *const *detectors,
+                                                size_t n_detectors, const void *const *samples,
+                                                const size_t *counts, size_t *taken);
 
 /** lw_generator_next for many generators, each with its own stream. The ids are those of single
  * generators. Real-time safe.

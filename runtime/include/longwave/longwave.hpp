@@ -577,7 +577,7 @@ private:
     detail::Handle<lw_generator, lw_generator_destroy> handle_;
 };
 
-/** Runs streams, spotters or generators of one model together: longwave/batch.h. It holds none of
+/** Runs streams, spotters, speech detectors or generators of one model together: longwave/batch.h. It holds none of
  * them. Belongs to one thread at a time, with all that a call names. */
 class StreamBatch {
 public:
@@ -599,6 +599,11 @@ public:
     [[nodiscard]] lw_status try_push(lw_spotter *const *spotters, size_t n_spotters, const void *const *samples,
                                      const size_t *counts, size_t *taken) noexcept {
         return lw_batch_push_spotters(get(), spotters, n_spotters, samples, counts, taken);
+    }
+    /** lw_batch_push_speech_detectors. */
+    [[nodiscard]] lw_status try_push(lw_speech_detector *const *detectors, size_t n_detectors,
+                                     const void *const *samples, const size_t *counts, size_t *taken) noexcept {
+        return lw_batch_push_speech_detectors(get(), detectors, n_detectors, samples, counts, taken);
     }
     /** lw_batch_next. */
     [[nodiscard]] lw_status try_next(lw_generator *const *generators, size_t n_generators,

@@ -2,6 +2,7 @@
 #include "longwave/batch.h"
 #include "tests/support/options.h"
 #include "tests/support/session.h"
+#include "tests/support/speech_session.h"
 #include "tests/support/spotter_options.h"
 #include "tests/support/tiny_family.h"
 #include "tests/support/tiny_text.h"
@@ -182,6 +183,82 @@ TEST_CASE("batch: spotters have the events that they have alone, also after scor
         }
         CHECK(events > 20);
         for (size_t i = 0; i < n; ++i) lw_spotter_destroy(together[i]), lw_spotter_destroy(alone[i]);
+    }
+}
+
+TEST_CASE("batch: speech detectors have the events that they have alone, also with gain and where rows fill the list") {
+    const Model model(speech_model());
+    const Batch batch(model);
+    constexpr size_t n = 5;
+    std::mt19937 random(2);
+    for (const float gain : {0.0f, -0.5f}) {
+        lw_speech_detector_options options = f32_speech;
+        options.gain_db = gain;
+        options.rows = 1;
+        std::vector<Detector> together, alone;
+        std::vector<lw_speech_detector *> list;
+        std::vector<std::vector<float>> x;
+        for (size_t i = 0; i < n; ++i) {
+            together.push_back(detector(model, options));
+            alone.push_back(detector(model, options));
+            list.push_back(together[i].get());
+            std::vector<std::pair<int, float>> runs;
+            for (int run = 0; run < 20; ++run)
+                runs.emplace_back(1 + static_cast<int>(random() % 15), random() % 2 ? 0.9f : 0.1f);
+            x.push_back(speech(runs));
+        }
+        std::vector<size_t> at(n), counts(n), taken(n);
+        std::vector<const void *> samples(n);
+        std::vector<std::vector<SpeechSeen>> seen(n);
+        bool waited = false;
+        for (bool more = true; more;) {
+            more = false;
+            for (size_t i = 0; i < n; ++i) {
+                counts[i] = std::min<size_t>(random() % 40000, x[i].size() - at[i]);
+                samples[i] = x[i].data() + at[i];
+            }
+            REQUIRE(lw_batch_push_speech_detectors(batch.handle, list.data(), n, samples.data(), counts.data(),
+                                                   taken.data()) == LW_OK);
+            for (size_t i = 0; i < n; ++i) {
+                size_t own = 0;
+                REQUIRE(lw_speech_detector_push(alone[i].get(), samples[i], counts[i], &own) == LW_OK);
+                CHECK(own == taken[i]);
+                waited = waited || taken[i] < counts[i];
+                std::vector<SpeechSeen> expected;
+                pull(alone[i].get(), expected);
+                const size_t before = seen[i].size();
+                pull(list[i], seen[i]);
+                CHECK(std::vector<SpeechSeen>(seen[i].begin() + static_cast<ptrdiff_t>(before), seen[i].end()) == expected);
+                at[i] += taken[i];
+                more = more || at[i] < x[i].size();
+            }
+        }
+        CHECK(waited);
+        size_t found = 0;
+        for (const auto &events : seen) found += segments(events).size();
+        CHECK(found > 2 * n);
+        // What is wrong is refused.
+        counts.assign(n, 1);
+        const auto refused = [&](const char *text) {
+            const lw_status status = lw_batch_push_speech_detectors(batch.handle, list.data(), 2, samples.data(),
+                                                                    counts.data(), taken.data());
+            CHECK(detail(text));
+            CHECK(taken[0] + taken[1] == 0);
+            return status;
+        };
+        lw_speech_detector *const second = list[1];
+        list[1] = list[0];
+        CHECK(refused("stream 1 of the call occurs twice") == LW_INVALID_ARGUMENT);
+        list[1] = nullptr;
+        CHECK(refused("speech detector 1 of the call is NULL") == LW_INVALID_ARGUMENT);
+        list[1] = second;
+        samples[1] = nullptr;
+        CHECK(refused("samples of speech detector 1 of the call are NULL") == LW_INVALID_ARGUMENT);
+        samples[1] = x[1].data();
+        REQUIRE(lw_speech_detector_finish(second) == LW_OK);
+        CHECK(refused("the speech detector is finished") == LW_WRONG_STATE);
+        CHECK(lw_batch_push_speech_detectors(nullptr, list.data(), 2, samples.data(), counts.data(), taken.data()) ==
+              LW_INVALID_ARGUMENT);
     }
 }
 

@@ -194,6 +194,8 @@ void batches() {
     CHECK(alone.try_push(x.data(), 4) == LW_OK && alone.try_pull(expected) == LW_OK);
     CHECK(a.try_pull(row) == LW_OK && row.data[0] == expected.data[0]);
     CHECK(b.try_pull(row) == LW_AGAIN);
+    lw_speech_detector *const none[] = {nullptr};
+    CHECK(batch.try_push(none, 1, samples, counts, taken) == LW_INVALID_ARGUMENT);
 }
 
 void generating() {

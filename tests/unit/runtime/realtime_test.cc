@@ -192,11 +192,15 @@ struct Together {
             list[i] = streams[i];
             samples[i] = x.data();
             REQUIRE(lw_spotter_create(model, &f32_spotter, &spotters[i]) == LW_OK);
+            REQUIRE(lw_speech_detector_create(speech, &f32_speech, &detectors[i]) == LW_OK);
         }
+        REQUIRE(lw_batch_create(speech, &of_speech) == LW_OK);
     }
     ~Together() {
         for (lw_spotter *spotter : spotters) lw_spotter_destroy(spotter);
+        for (lw_speech_detector *detector : detectors) lw_speech_detector_destroy(detector);
         lw_batch_destroy(batch);
+        lw_batch_destroy(of_speech);
     }
     Together(const Together &) = delete;
     long work() {
@@ -205,13 +209,16 @@ struct Together {
         row.struct_size = sizeof row;
         lw_spotter_event event{};
         event.struct_size = sizeof event;
+        lw_speech_event spoken = LW_SPEECH_EVENT_INIT;
         for (size_t turn = 0; turn < 5000; ++turn) {
             const size_t members = 1 + turn % n;
             for (size_t i = 0; i < n; ++i) counts[i] = (turn + 3 * i) % 30;
             if (lw_batch_push(batch, list, members, samples, counts, taken) != LW_OK ||
-                lw_batch_push_spotters(batch, spotters, members, samples, counts, taken) != LW_OK)
+                lw_batch_push_spotters(batch, spotters, members, samples, counts, taken) != LW_OK ||
+                lw_batch_push_speech_detectors(of_speech, detectors, members, samples, counts, taken) != LW_OK)
                 return -1;
             for (size_t i = 0; i < n; ++i) {
+                while (lw_speech_detector_pull(detectors[i], &spoken) == LW_OK) ++seen;
                 while (lw_stream_pull(list[i], &row) == LW_OK) seen += row.width;
                 while (lw_spotter_pull(spotters[i], &event) == LW_OK) ++seen;
             }
@@ -224,7 +231,9 @@ struct Together {
     const Model model{together_model()};
     Stream streams[n] = {Stream(model), Stream(model), Stream(model), Stream(model),
                          Stream(model), Stream(model), Stream(model)};
-    lw_batch *batch = nullptr;
+    const Model speech{speech_model(1000, 4)};
+    lw_batch *batch = nullptr, *of_speech = nullptr;
+    lw_speech_detector *detectors[n] = {};
     lw_stream *list[n + 1] = {};
     lw_spotter *spotters[n] = {};
     const std::vector<float> x = noise(64);

@@ -112,6 +112,29 @@ class NativeTest(unittest.TestCase):
         with self.assertRaisesRegex(longwave.WrongStateError, "the batch is closed"):
             batch.push(streams[:1], pieces[:1])
 
+    def test_speech_detectors_run_together(self):
+        with longwave.compile(ROOT / "examples/vad/energy", pathlib.Path(self.folder.name) / "together.lw", stream=True) as model:
+            with longwave.StreamBatch(model) as batch:
+                together, alone = ([longwave.SpeechDetector(model, rows=True) for _ in range(3)] for _ in range(2))
+                found = 0
+                for at in range(0, len(self.audio) - 16000, 7000):
+                    pieces = [self.audio[at + 5000 * i:at + 5000 * i + 7000] for i in range(3)]
+                    for events, detector, piece in zip(batch.push_speech_detectors(together, pieces), alone, pieces):
+                        expected = detector.push(piece)
+                        self.assertEqual([(e.kind, e.start, e.end, e.tick, e.probability) for e in events],
+                                         [(e.kind, e.start, e.end, e.tick, e.probability) for e in expected])
+                        found += len(expected)
+                self.assertGreater(found, 100)
+                with self.assertRaisesRegex(ValueError, "a speech detector occurs twice"):
+                    batch.push_speech_detectors([together[0]] * 2, pieces[:2])
+                with self.assertRaisesRegex(ValueError, "expected audio for 2 speech detectors, got 3"):
+                    batch.push_speech_detectors(together[:2], pieces)
+                with self.assertRaisesRegex(TypeError, "takes int16 audio"):
+                    batch.push_speech_detectors(together[:1], [np.zeros(10, np.float32)])
+                together[0].finish()
+                with self.assertRaisesRegex(longwave.WrongStateError, "finished"):
+                    batch.push_speech_detectors(together, pieces)
+
     def test_spotter_hears_the_words(self):
         for audio, spotter in ((self.audio, longwave.Spotter(self.kws)),
                                (self.audio.astype(np.float32) / 32768, longwave.Spotter(self.kws, format="float32"))):
