@@ -116,7 +116,7 @@ static Broken indices_of_together(const fb::Plan &plan, const fb::Kernel &kernel
     uint32_t before = 1;
     for (uint32_t t = 0; t < count(kernel.together()); ++t) {
         const fb::Together &many = *kernel.together()->Get(t);
-        if (many.kernel() >= plan.kernels()->size() || many.kernel() == k ||
+        if (many.kernel() >= plan.kernels()->size() ||
             count(plan.kernels()->Get(many.kernel())->together()) > 0)
             return broken(13, "no kernel for several streams: of kernel, named", k, many.kernel());
         if (many.streams() <= before || many.streams() > cap::streams_together)

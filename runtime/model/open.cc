@@ -32,7 +32,7 @@ lw_status keep(lw_model &model, const char *what, uint64_t bytes, Block *block) 
 
 lw_status refused(const Budget &budget, const artifact::Broken &broken) {
     if (broken.no_memory) {
-        if (lw_status status = budget.allows("the artifact's check", broken.a)) return status;
+        if (lw_status status = budget.allows("the artifact's check", to_line(broken.a))) return status;
         return no_memory("the artifact's check", broken.a);
     }
     if (broken.rule == 20) return budget.refuse("the artifact", broken.a);
@@ -60,7 +60,7 @@ lw_status no_variant(const lw_model &model, const char *wanted) {
 const artifact::Memory checking_memory = {
     [](void *context, size_t bytes) -> void * {
         const lw_model &model = *static_cast<const lw_model *>(context);
-        if (model.budget.allows("the artifact's check", bytes) != LW_OK) return nullptr;
+        if (model.budget.allows("the artifact's check", to_line(bytes)) != LW_OK) return nullptr;
         return model.allocator.allocate(model.allocator.context, bytes, line);
     },
     [](void *context, void *block, size_t bytes) {
