@@ -45,9 +45,8 @@ public:
         return Status::usage(
             fmt::format("--dump-after {}: expected lower, fold_constants, "
                         "materialise_kernels, separate_channels, merge_branches, "
-                        "fold_norms, merge_chains, merge_products, split_lone, balance_inputs, store_weights, pack_outputs, "
-                        "make_streaming or "
-                        "plan_memory",
+                        "fold_norms, merge_chains, merge_products, split_lone, balance_inputs, "
+                        "store_weights, pack_outputs, make_streaming or plan_memory",
                         options_.dump_after));
     }
 

@@ -66,7 +66,9 @@ public:
 
 private:
     Place rows_place(ir::ValueId value) const;
-    void count_rows(ir::ValueId value, uint32_t rows) { row_bytes_ += uint64_t{rows} * planner_.stored(value).row_bytes; }
+    void count_rows(ir::ValueId value, uint32_t rows) {
+        row_bytes_ += uint64_t{rows} * planner_.stored(value).row_bytes;
+    }
     bool lies_by_channel(BufferId buffer) const {
         return of_entry(buffer) && planner_.plan_.buffers[buffer].channel_major;
     }

@@ -24,7 +24,7 @@ using artifact::count;
 
 constexpr uint32_t most_args = 64, most_streams = 64; // V6, V13
 
-// Of all streams entries of the CPU, what the largest joined call needs.
+// Of all stream entries of the CPU, what the largest joined call needs.
 struct Needs {
     uint32_t streams = 1;
     uint64_t joined = 0, scratch = 0;

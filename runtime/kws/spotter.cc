@@ -3,6 +3,7 @@
 #include "formats/artifact/geometry.h"
 #include "formats/artifact/text.h"
 #include "runtime/core/status.h"
+#include "runtime/stream/state.h"
 #include <new>
 
 using namespace longwave;
@@ -123,9 +124,8 @@ lw_status read(const lw_model *model, const lw_spotter_options *options, Setup *
     return lw_stream_size(model, &setup->stream, &setup->stream_bytes, &alignment);
 }
 
-} // namespace
-
-lw_status longwave::runtime::decide(lw_spotter &spotter, lw_status *last) {
+// Turns waiting rows into events while events fit; *last is what pull said last.
+lw_status decide(lw_spotter &spotter, lw_status *last) {
     lw_stream_row out{};
     out.struct_size = sizeof out;
     SpotterState &state = spotter.state;
@@ -139,6 +139,20 @@ lw_status longwave::runtime::decide(lw_spotter &spotter, lw_status *last) {
     }
     if (heard.resets != resets) spotter.decision.reset();
     return *last == LW_OK || *last == LW_AGAIN || *last == LW_END ? LW_OK : *last;
+}
+
+} // namespace
+
+lw_status longwave::runtime::takes_input(const lw_spotter &spotter) {
+    const lw_stream &stream = *spotter.listener.stream;
+    return stream.state->life == Life::open ? LW_OK : not_open(stream);
+}
+
+lw_status longwave::runtime::decide_until_full(lw_spotter &spotter, bool *full) {
+    lw_status last = LW_AGAIN;
+    const lw_status status = decide(spotter, &last);
+    *full = spotter.state.count == waiting_events;
+    return status;
 }
 
 lw_status lw_spotter_size(const lw_model *model, const lw_spotter_options *options, size_t *size,
@@ -192,12 +206,8 @@ lw_status lw_spotter_push(lw_spotter *spotter, const void *samples, size_t n, si
     if (!taken) taken = &ignored;
     *taken = 0;
     if (!spotter) return fail(LW_INVALID_ARGUMENT, "spotter is NULL");
-    return push_all(spotter->listener, samples, n, taken, [spotter](bool *full) {
-        lw_status last = LW_AGAIN;
-        const lw_status status = decide(*spotter, &last);
-        *full = spotter->state.count == waiting_events;
-        return status;
-    });
+    return push_all(spotter->listener, samples, n, taken,
+                    [spotter](bool *full) { return decide_until_full(*spotter, full); });
 }
 
 lw_status lw_spotter_pull(lw_spotter *spotter, lw_spotter_event *event) {

@@ -33,7 +33,9 @@ struct lw_spotter {
 
 namespace longwave::runtime {
 
-// Turns waiting rows into events while events fit; *last is what pull said last.
-lw_status decide(lw_spotter &spotter, lw_status *last);
+// LW_OK, or why it takes no samples.
+lw_status takes_input(const lw_spotter &spotter);
+// Turns waiting rows into events while events fit.
+lw_status decide_until_full(lw_spotter &spotter, bool *full);
 
 } // namespace longwave::runtime

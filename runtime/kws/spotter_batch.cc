@@ -6,16 +6,6 @@ using namespace longwave::runtime;
 
 lw_status lw_batch_push_spotters(lw_batch *batch, lw_spotter *const *spotters, size_t n_spotters,
                                  const void *const *samples, const size_t *counts, size_t *taken) {
-    return push_together<lw_spotter>(
-        batch, "spotter", {spotters, n_spotters, samples, counts, taken},
-        [](const lw_spotter &spotter) {
-            const lw_stream &stream = *spotter.listener.stream;
-            return stream.state->life == Life::open ? LW_OK : not_open(stream);
-        },
-        [](lw_spotter &spotter, bool *full) {
-            lw_status last = LW_AGAIN;
-            const lw_status status = decide(spotter, &last);
-            *full = spotter.state.count == waiting_events;
-            return status;
-        });
+    return push_together<lw_spotter>(batch, "spotter", {spotters, n_spotters, samples, counts, taken}, takes_input,
+                                     decide_until_full);
 }

@@ -57,10 +57,8 @@ lw_status push_together(lw_batch *batch, const char *what, const PushedAudio<Obj
                     : takes_input(*of.objects[i]);
     for (bool more = first == LW_OK, ran = false; more || ran;) {
         more = false;
-        for (size_t i = 0; i < of.n; ++i)
-            if (lw_status status = hear_piece(of, i, decide, &more); first == LW_OK) first = status;
-        const lw_status status = run_pending(*batch, list, &ran);
-        if (first == LW_OK) first = status;
+        for (size_t i = 0; i < of.n; ++i) keep_first(first, hear_piece(of, i, decide, &more));
+        keep_first(first, run_pending(*batch, list, &ran));
     }
     release_streams(list);
     return first;

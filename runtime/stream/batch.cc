@@ -68,7 +68,7 @@ struct Pushed {
             }
         return LW_OK;
     }
-    // The samples of stream i up to the end of its block. Whether it took all that it was offered.
+    // Pushes samples of stream i, up to the end of its block.
     lw_status fill(size_t i) const {
         lw_stream &stream = *streams[i];
         const size_t left = counts[i] - taken[i];

@@ -31,6 +31,7 @@ std::vector<LinearTiles::Group> groups_of(int count, int panels);
 
 // `diagonal`: blocks of a block-diagonal matrix, each with as many panels; the groups are those of
 // one. `as_of`: sums have the order of a product of so many rows, and so the same bits; 0: any.
-LinearTiles linear_tiles(const targets::Target &target, const Panels &panels, int rows, int diagonal = 1, int as_of = 0);
+LinearTiles linear_tiles(const targets::Target &target, const Panels &panels, int rows, int diagonal = 1,
+                         int as_of = 0);
 
 } // namespace longwave::schedules

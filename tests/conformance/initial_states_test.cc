@@ -109,32 +109,31 @@ void push(cli::Stream &stream, const std::vector<float> &x, size_t width, size_t
         REQUIRE(stream.push(&x[at * width], std::min(cut, to - at), take));
 }
 
-} // namespace
-
-TEST_CASE("cells that begin with given states: runs and streams against float64") {
+// check(cell, model, width of x, x)
+template <class Check> void with_each_cell(const Check &check) {
     for (const Cell &cell : cells()) {
         CAPTURE(cell.op);
         CAPTURE(cell.units);
         CAPTURE(cell.after);
-        const cli::Model model = cell.model();
         const size_t width = cell.gates * cell.units;
-        const auto x = random_numbers(width * length, 10, 2);
+        check(cell, cell.model(), width, random_numbers(width * length, 10, 2));
+    }
+}
+
+} // namespace
+
+TEST_CASE("cells that begin with given states: runs and streams against float64") {
+    with_each_cell([](const Cell &cell, const cli::Model &model, size_t width, const std::vector<float> &x) {
         const auto expected = cell.rows(x);
         CHECK(distance(outputs_of_run(model, sequence_of(x, width))[0], expected) < limit);
         const std::vector<float> one(x.begin(), x.begin() + static_cast<ptrdiff_t>(width)); // a run of one row
         CHECK(distance(outputs_of_run(model, sequence_of(one, width))[0], std::vector<double>(expected.begin(), expected.begin() + static_cast<ptrdiff_t>(cell.units))) < limit);
         for (const uint32_t entry : {0u, 1u}) CHECK(distance(streamed(model, x.data(), length, entry), expected) < limit);
-    }
+    });
 }
 
 TEST_CASE("cells that begin with given states: the bits do not depend on cuts, saved states or resets") {
-    for (const Cell &cell : cells()) {
-        CAPTURE(cell.op);
-        CAPTURE(cell.units);
-        CAPTURE(cell.after);
-        const cli::Model model = cell.model();
-        const size_t width = cell.gates * cell.units;
-        const auto x = random_numbers(width * length, 10, 2);
+    with_each_cell([](const Cell &, const cli::Model &model, size_t width, const std::vector<float> &x) {
         const auto whole = streamed(model, x.data(), length, 0);
         cli::Stream stream = stream_of(model, 0);
         for (const size_t cut : {1, 7, 64, 150}) {
@@ -157,7 +156,7 @@ TEST_CASE("cells that begin with given states: the bits do not depend on cuts, s
             CHECK(same_bits(found, whole));
             REQUIRE(stream.reset());
         }
-    }
+    });
 }
 
 TEST_CASE("cells that begin with given states: the file has a version of its own, and without them it stays as it was") {

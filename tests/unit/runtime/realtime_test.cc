@@ -276,6 +276,27 @@ struct Subjects {
     std::vector<uint8_t> saved = std::vector<uint8_t>(1 << 16);
 };
 
+// `work` returns whether it did all that it was to do.
+template <class Work> void stays_in_real_time(const Work &work) {
+    bool done;
+    long allocations, releases, locks;
+    {
+        faults::Scope scope;
+        done = work();
+        allocations = scope.count(faults::allocate);
+        releases = scope.count(faults::release);
+        locks = scope.count(faults::lock);
+    }
+    CHECK(done);
+    CHECK(allocations == 0);
+    CHECK(releases == 0);
+    CHECK(locks == 0);
+    const Verdict verdict = without_system_calls(work);
+    if (verdict == Verdict::cannot_tell)
+        MESSAGE("SKIPPED: this system does not let a process forbid itself system calls");
+    else CHECK(verdict == Verdict::obeyed);
+}
+
 } // namespace
 
 TEST_CASE("real time: no allocation, no lock") {
@@ -311,59 +332,18 @@ TEST_CASE("real time: no system call") {
 
 TEST_CASE("real time: text is written without allocation, lock or system call") {
     Text text;
-    long seen, allocations, releases, locks;
-    {
-        faults::Scope scope;
-        seen = text.write();
-        allocations = scope.count(faults::allocate);
-        releases = scope.count(faults::release);
-        locks = scope.count(faults::lock);
-    }
-    CHECK(seen == 5000);
-    CHECK(allocations == 0);
-    CHECK(releases == 0);
-    CHECK(locks == 0);
-    const Verdict verdict = without_system_calls([&] { return text.write() == 5000; });
-    if (verdict == Verdict::cannot_tell)
-        MESSAGE("SKIPPED: this system does not let a process forbid itself system calls");
-    else CHECK(verdict == Verdict::obeyed);
+    stays_in_real_time([&] { return text.write() == 5000; });
 }
 
 TEST_CASE("real time: streams and spotters run together without allocation, lock or system call") {
     Together together;
-    long seen, allocations, releases, locks;
-    {
-        faults::Scope scope;
-        seen = together.work();
-        allocations = scope.count(faults::allocate);
-        releases = scope.count(faults::release);
-        locks = scope.count(faults::lock);
-    }
-    CHECK(seen > 0);
-    CHECK(allocations == 0);
-    CHECK(releases == 0);
-    CHECK(locks == 0);
-    const Verdict verdict = without_system_calls([&] { return together.work() > 0; });
-    CHECK((verdict == Verdict::obeyed || verdict == Verdict::cannot_tell));
+    stays_in_real_time([&] { return together.work() > 0; });
 }
 
 TEST_CASE("real time: audio is resampled, and streams begin and end in place, without allocation, lock or "
           "system call") {
     InPlace in_place;
-    long seen, allocations, releases, locks;
-    {
-        faults::Scope scope;
-        seen = in_place.work();
-        allocations = scope.count(faults::allocate);
-        releases = scope.count(faults::release);
-        locks = scope.count(faults::lock);
-    }
-    CHECK(seen > 0);
-    CHECK(allocations == 0);
-    CHECK(releases == 0);
-    CHECK(locks == 0);
-    const Verdict verdict = without_system_calls([&] { return in_place.work() > 0; });
-    CHECK((verdict == Verdict::obeyed || verdict == Verdict::cannot_tell));
+    stays_in_real_time([&] { return in_place.work() > 0; });
 }
 
 TEST_CASE("real time: denormals are flushed inside, and the caller's floating-point mode comes back") {

@@ -91,10 +91,10 @@ def test_form(name: str) -> None:
 REFUSED = {
     "not at rest": (lambda: Amplifier(), "x=1x1xT", 9, "is not at rest: it differs by", "settle:36"),
     "a sum without end": (lambda: Of(lambda x, a: a(x).cumsum(1), nn.Linear(2, 2)), "x=1xTx2", ROWS, "is not at rest", "give more rows"),
-    "no rows": (lambda: Amplifier(), "x=1x1xT", 0, "is no number of rows", "give 1 to"),
+    "no rows": (lambda: Amplifier(), "x=1x1xT", 0, "is not a number of rows", "give 1 to"),
     "a mean": (lambda: Of(lambda x, a: a(x).mean(1), nn.Linear(2, 2)), "x=1xTx2", ROWS, "would count those before the first one", "leave it out"),
     "a look ahead": (lambda: Of(lambda x, a: a(x.mT), nn.Conv1d(2, 2, 3, padding=1)), "x=1xTx2", ROWS, "looks ahead", "leave"),
-    "tokens": (lambda: nn.Embedding(8, 2), "ids=1xT:8", ROWS, "a token is no zero", "leave it out"),
+    "tokens": (lambda: nn.Embedding(8, 2), "ids=1xT:8", ROWS, "a token cannot be zero", "leave it out"),
     "another memory": (lambda: Of(lambda x, a: torch.logcumsumexp(a(x), 1), nn.Linear(2, 2)), "x=1xTx2", ROWS, "its state at rest is not known", "leave"),
 }
 

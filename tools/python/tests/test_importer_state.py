@@ -305,7 +305,7 @@ def test_beginnings_that_are_refused() -> None:
     make, inputs, state, _ = FORMS["LSTMCell"]
     for initial, expected in (({"h": torch.ones(1, 4)}, "has shape (1, 4)"),
                               ({"h": torch.full((1, 5), float("nan"))}, "holds NaN or infinity"), ({"x": torch.ones(1, 6)}, "is not a state"),
-                              ({"h": ("settle", 0)}, "settle:0 is no number of rows")):
+                              ({"h": ("settle", 0)}, "settle:0 is not a number of rows")):
         with pytest.raises(ImportFailed) as failed:
             import_module(make().eval(), inputs, state=state, length=67, initial=initial)
         assert expected in str(failed.value)

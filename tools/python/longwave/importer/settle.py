@@ -57,9 +57,9 @@ def settle(importer: Importer, module: nn.Module, inputs: Sequence[Input], count
     """Rewrites the graph of the importer. Returns the rows and the largest error of the proof. Raises ImportFailed."""
     where = f"--initial settle:{count}"
     if not 0 < count <= LONGEST or count % lengths.stride:
-        raise ImportFailed([Problem(where, "", "is no number of rows", f"give 1 to {LONGEST}" + (f", a multiple of {lengths.stride}" if lengths.stride > 1 else ""))])
+        raise ImportFailed([Problem(where, "", "is not a number of rows", f"give 1 to {LONGEST}" + (f", a multiple of {lengths.stride}" if lengths.stride > 1 else ""))])
     if any(entry.vocabulary for entry in inputs):
-        raise ImportFailed([Problem(where, "", "a token is no zero", "begin with zeros: leave it out")])
+        raise ImportFailed([Problem(where, "", "a token cannot be zero", "begin with zeros: leave it out")])
     if any(o.axis is None for o in importer.graph.outputs):
         raise ImportFailed([Problem(where, "output", "a result of all rows would count those before the first one", "return rows, or leave it out")])
     before = importer.graph

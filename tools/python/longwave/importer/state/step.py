@@ -199,7 +199,7 @@ def first_states(module: nn.Module, inputs: Sequence[Input], pairs: Sequence[Pai
 
 def settled_states(module: nn.Module, inputs: Sequence[Input], pairs: Sequence[Pair], first: Sequence[Tensor], count: int) -> list[Tensor]:
     if not 0 < count <= LONGEST:
-        raise ImportFailed([Problem("--initial", "", f"settle:{count} is no number of rows", f"give 1 to {LONGEST}")])
+        raise ImportFailed([Problem("--initial", "", f"settle:{count} is not a number of rows", f"give 1 to {LONGEST}")])
     rest = [entry for k, entry in enumerate(inputs) if all(p.argument != k for p in pairs)]
     whole = any(entry.timed for entry in rest)
     with Wide():
