@@ -6,7 +6,7 @@ set(needs_a_system audio/resampler_create.cc core/code.cc core/standard_allocato
 file(GLOB sources RELATIVE ${CMAKE_CURRENT_LIST_DIR} CONFIGURE_DEPENDS
     ${CMAKE_CURRENT_LIST_DIR}/core/*.cc ${CMAKE_CURRENT_LIST_DIR}/audio/*.cc ${CMAKE_CURRENT_LIST_DIR}/cpu/*.cc ${CMAKE_CURRENT_LIST_DIR}/run/*.cc ${CMAKE_CURRENT_LIST_DIR}/stream/*.cc
     ${CMAKE_CURRENT_LIST_DIR}/model/*.cc ${CMAKE_CURRENT_LIST_DIR}/text/*.cc ${CMAKE_CURRENT_LIST_DIR}/listen/*.cc
-    ${CMAKE_CURRENT_LIST_DIR}/kws/*.cc ${CMAKE_CURRENT_LIST_DIR}/vad/*.cc)
+    ${CMAKE_CURRENT_LIST_DIR}/kws/*.cc ${CMAKE_CURRENT_LIST_DIR}/vad/*.cc ${CMAKE_CURRENT_LIST_DIR}/audio_stream/*.cc)
 foreach(source IN LISTS needs_a_system)
   if(NOT source IN_LIST sources)
     message(FATAL_ERROR "runtime/freestanding.cmake: there is no ${source}")

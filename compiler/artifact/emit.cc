@@ -1,6 +1,7 @@
 #include "compiler/artifact/emit.h"
 #include "compiler/artifact/version.h"
 #include "formats/artifact/write.h"
+#include "formats/package/output_rate.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <map>
@@ -148,6 +149,7 @@ private:
         t->row_bytes = s.row_bytes;
         t->mul = s.mul;
         t->den = s.den;
+        t->whole = s.whole;
         t->lead = s.lead;
         for (const auto &arg : s.args) {
             auto b = std::make_unique<fb::BindingT>();
@@ -192,6 +194,11 @@ private:
             p->clock_num = port.clock_num;
             p->clock_den = port.clock_den;
             p->delay = port.delay;
+            p->whole = port.whole;
+            p->sample_rate =
+                package::sample_rate_of(parts_.package, port.name, port.width, port.clock_num, port.clock_den);
+            for (const package::Output &output : parts_.package.outputs)
+                if (output.name == port.name) p->lag = output.lag;
             t->outputs.push_back(std::move(p));
         }
         for (const auto &s : entry.steps) t->steps.push_back(step(entry, s));

@@ -45,7 +45,7 @@ uint32_t wanted_ticks(const ir::Graph &graph) {
     uint32_t slowest = 1;
     for (const auto &value : graph.values)
         if (!value.type.clock.timeless())
-            slowest = std::max(slowest, value.type.clock.den / std::max(1u, value.type.clock.num));
+            slowest = std::max({slowest, value.type.clock.den / value.type.clock.num, value.type.whole});
     if (slowest > 1) return std::min(most_steps, 8u) * slowest;
     return static_cast<uint32_t>(std::clamp<double>(2 * most_work / work_of(graph), least_steps, most_steps));
 }
@@ -300,8 +300,7 @@ Status GoldenVectors::add_long(const ir::Graph &graph, const EntryPlan &plan, co
             continue;
         }
         const ir::Array &rows = long_.outputs[i];
-        const ir::Clock clock = graph.type(graph.outputs[i].value).clock;
-        const size_t all = clock.timeless() ? 1 : size_t{ticks} * clock.num / clock.den;
+        const size_t all = graph.type(graph.outputs[i].value).rows(ticks);
         const size_t kept = std::min(all, std::clamp<size_t>(kept_values / rows.width, 16, most_steps));
         // The last rows read all rows before them. Where a layer looks ahead, the first ones read
         // all rows behind.

@@ -3,6 +3,7 @@
 #include "compiler/ops/support/compare.h"
 #include "compiler/plan/transfers.h"
 #include "formats/package/json_list.h"
+#include "formats/package/output_rate.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <numeric>
@@ -238,7 +239,15 @@ ordered_json make_report(const ReportInputs &in) {
     }
     for (const auto &output : in.graph.outputs) {
         ordered_json o{{"name", output.name}, {"layer", source_of(in.graph, output.value)}};
-        add_rows(o, in.graph.type(output.value));
+        const ir::Type &type = in.graph.type(output.value);
+        add_rows(o, type);
+        if (const uint32_t rate = package::sample_rate_of(in.package, output.name, type.width(), type.clock.num, type.clock.den)) {
+            const auto lag = std::find_if(in.package.outputs.begin(), in.package.outputs.end(),
+                                          [&](const package::Output &o) { return o.name == output.name; })->lag;
+            o["kind"] = "audio";
+            o["sample_rate"] = rate;
+            o["lag"] = lag;
+        }
         package::list_in(report, "outputs").push_back(std::move(o));
     }
     report["labels"] = in.package.labels.size();

@@ -47,11 +47,11 @@ uint32_t run_capacity(const ir::Graph &lowered, uint32_t package_length, const O
 // An offline run must be long enough for one row of every layer.
 Status check_capacity(const ir::Graph &graph, uint32_t ticks) {
     for (const ir::Node &node : graph.nodes) {
-        const ir::Clock clock = graph.type(node.output).clock;
-        if (clock.timeless() || uint64_t{ticks} * clock.num >= clock.den) continue;
+        const ir::Type &type = graph.type(node.output);
+        if (type.rows(ticks) > 0) continue;
         return Status::usage(fmt::format(
             "--length {}: offline runs are too short for layer {}, which needs {} input ticks for one row",
-            ticks, node.layer, (clock.den + clock.num - 1) / clock.num));
+            ticks, node.layer, std::max(type.whole, (type.clock.den + type.clock.num - 1) / type.clock.num)));
     }
     return Status::ok();
 }

@@ -29,12 +29,19 @@ struct Type {
     Clock clock;
     bool causal = true; // row t depends on no input after its own tick
     uint32_t delay = 0; // algorithmic delay in input ticks
+    // Rows come for so many input ticks together: those of a value that was slower before. {1,1} out
+    // of {1,160} has 160 rows for every whole 160 ticks, and none for the ticks behind these.
+    uint32_t whole = 1;
     bool operator==(const Type &) const = default;
 
     uint32_t width() const { // logical elements of a row
         uint32_t n = 1;
         for (auto d : dims) n *= d;
         return n;
+    }
+    // Rows of a sequence of `ticks` input ticks.
+    uint64_t rows(uint64_t ticks) const {
+        return clock.timeless() ? 1 : (ticks - ticks % whole) * clock.num / clock.den;
     }
     // Elements of a row in memory: the innermost channels are padded to whole vectors on every
     // target (schedules/contract/kernel.h). {F, 1} and {C} are one run.

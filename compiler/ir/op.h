@@ -56,7 +56,8 @@ enum class Pointwise {
     no,
     unary,
     with_channels, // constants: one value per element of a row, or per channel
-    with_rows      // rows, read element by element; the order of the inputs does not matter
+    with_rows,     // rows, read element by element; the order of the inputs does not matter
+    behind_first   // the same, and the result of the other kernel is the first input
 };
 
 // A value in the reference interpreter: [rows][width], logical channels without padding, float64.
@@ -141,6 +142,7 @@ EndRule end_rule(const Node &node, std::span<const Type> inputs);
 
 // One row or one constant has at most this many elements: indices fit in int32 on every target.
 inline constexpr uint64_t most_elements = uint64_t{1} << 31;
+inline constexpr uint64_t longest_whole = uint64_t{1} << 20; // Type::whole
 // The product of the dims. Fault::input: more than most_elements; the message names `what`.
 Expected<uint32_t> count_elements(const std::vector<uint64_t> &dims, const char *what);
 

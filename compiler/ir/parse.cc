@@ -135,6 +135,10 @@ private:
         if (take("delay=")) {
             LW_ASSIGN(out.delay, digits<uint32_t>("a delay"));
         }
+        if (take("whole=")) {
+            LW_ASSIGN(out.whole, digits<uint32_t>("ticks"));
+            if (out.whole == 0) return fail("rows for no ticks");
+        }
         return out;
     }
     Expected<Attribute> attribute() {

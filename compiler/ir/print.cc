@@ -70,7 +70,8 @@ std::string print(const Type &type) {
     std::string out = fmt::format("{}[{}] @{}/{}", name_of(type.elem),
                                   fmt::join(type.dims, ","), type.clock.num, type.clock.den);
     out += type.causal ? " causal" : " noncausal";
-    return type.delay ? out + fmt::format(" delay={}", type.delay) : out;
+    if (type.delay) out += fmt::format(" delay={}", type.delay);
+    return type.whole > 1 ? out + fmt::format(" whole={}", type.whole) : out;
 }
 
 std::string print(const Graph &graph) {

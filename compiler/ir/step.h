@@ -52,7 +52,7 @@ struct Step {
     double cost = 0;                         // predicted ns per firing; 0: unknown
     uint64_t bytes = 0;                      // zero, to_device, to_processor
     uint32_t rows = 0, row_bytes = 0;        // zero_tail
-    uint32_t mul = 1, den = 1;               // zero_tail
+    uint32_t mul = 1, den = 1, whole = 1;    // zero_tail
     uint32_t lead = 0;                       // zero_tail in a stream: rows before the first of the sequence
     uint32_t replay_from = 0, replay_to = 0; // rebuild: the range of past firings that run again
 };

@@ -1,6 +1,7 @@
 #include "compiler/layers/lower.h"
 #include "compiler/layers/lowering.h"
 #include "compiler/layers/nodes.h"
+#include "formats/package/output_rate.h"
 
 namespace longwave::compiler {
 namespace {
@@ -58,6 +59,37 @@ void check_labels(const package::Package &package, const ir::Graph &graph, packa
                      std::to_string(package.labels.size()));
 }
 
+// The rows of an audio output are samples, so their rate follows from that of the input.
+void check_audio(const package::Package &package, const ir::Graph &graph, package::Problems &problems) {
+    for (size_t i = 0; i < package.outputs.size(); i++) {
+        const package::Output &output = package.outputs[i];
+        if (!output.audio) continue;
+        const std::string path = package::element("outputs", i);
+        const ir::Type &type = graph.type(graph.outputs[i].value);
+        const uint32_t width = type.width(), ticks = package::ticks_per_second(package);
+        const std::string rows = std::to_string(width) + " samples per row, " + std::to_string(type.clock.num) +
+                                 " rows in " + std::to_string(type.clock.den) + " ticks";
+        if (type.clock.timeless()) {
+            problems.add(path + ".kind", "an output with rows over time", "one row for the whole sequence",
+                         "audio has samples for every moment");
+            continue;
+        }
+        if (!ticks) {
+            if (!output.sample_rate)
+                problems.add(path + ".sample_rate", "this key, as no input says how many ticks a second has",
+                             "no such key");
+            continue;
+        }
+        const auto rate = package::samples_per_second(ticks, width, type.clock.num, type.clock.den);
+        if (!rate || *rate > 1'000'000)
+            problems.add(path + ".kind", "rows with a whole number of samples per second, at most 1000000",
+                         rows + ", " + std::to_string(ticks) + " ticks per second");
+        else if (output.sample_rate && output.sample_rate != *rate)
+            problems.add(path + ".sample_rate", std::to_string(*rate) + " (" + rows + ", " + std::to_string(ticks) +
+                         " ticks per second)", std::to_string(output.sample_rate), "leave the key out");
+    }
+}
+
 } // namespace
 
 Expected<ir::Graph> lower(const package::Package &package) {
@@ -77,7 +109,10 @@ Expected<ir::Graph> lower(const package::Package &package) {
                                     package::in_quotes(output.from));
     }
     // After a failure the widths of outputs are guesses.
-    if (!lowering.problems().any()) check_labels(package, builder.graph(), lowering.problems());
+    if (!lowering.problems().any()) {
+        check_labels(package, builder.graph(), lowering.problems());
+        check_audio(package, builder.graph(), lowering.problems());
+    }
     LW_TRY(lowering.problems().status());
     return ir::drop_unused(builder.graph());
 }

@@ -116,7 +116,7 @@ private:
         for (const ir::ValueId id : producer.inputs) types.push_back(to_.graph().type(id));
         const ir::Clock in = types[0].clock, out = to_.graph().type(producer.output).clock;
         const uint64_t stride = out.timeless() ? 1 : uint64_t{in.num} * out.den / (uint64_t{in.den} * out.num);
-        const size_t rows = rows_of_rerun * stride + producer.op->stream(producer, types).history;
+        const size_t rows = rows_of_rerun * std::max<uint64_t>(stride, 1) + producer.op->stream(producer, types).history;
         LW_ASSIGN(const ir::Graph was, ir::excerpt(to_.graph(), producer.inputs[0], {before}));
         LW_ASSIGN(const ir::Graph is, ir::excerpt(to_.graph(), producer.inputs[0], {after}));
         LW_ASSIGN(ir::Certificate certificate,

@@ -2,6 +2,7 @@
 #include "compiler/ir/builder.h"
 #include "compiler/ir/op.h"
 #include "compiler/ops/selection/wait.h"
+#include "compiler/ops/support/late.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <numeric>
@@ -20,6 +21,11 @@ std::vector<ir::Type> input_types(const ir::Graph &graph, const ir::Node &node) 
 
 bool timed(const ir::Graph &graph, ir::ValueId v) {
     return graph.values[v].kind != ir::Value::Kind::constant && !graph.type(v).clock.timeless();
+}
+
+std::string name_of(const ir::Graph &graph, ir::ValueId v) {
+    const ir::Node *node = graph.producer(v);
+    return node ? "layer " + node->layer : "an input";
 }
 
 constexpr uint32_t longest_delay = 1u << 20; // of an output, in input ticks
@@ -101,7 +107,7 @@ private:
         for (const ir::ValueId v : node_.inputs)
             if (timed(from_, v) && !whole(delay, from_.type(v).clock)) return false;
         const ir::Clock first = from_.type(node_.inputs[0]).clock;
-        const uint64_t later = first.timeless() ? 0 : uint64_t{ahead} * first.den / first.num;
+        const uint64_t later = first.timeless() ? 0 : ir::ticks_of_rows(ir::in_whole_ticks(ahead, first), first);
         return whole(delay + later, from_.type(node_.output).clock);
     }
 
@@ -130,7 +136,7 @@ Expected<ir::Graph> make_streaming(const ir::Graph &graph) {
 uint32_t natural_block(const ir::Graph &graph) {
     uint32_t block = 1;
     for (ir::ValueId v = 0; v < graph.values.size(); v++)
-        if (timed(graph, v)) block = std::lcm(block, graph.type(v).clock.den);
+        if (timed(graph, v)) block = std::lcm(block, std::lcm(graph.type(v).clock.den, graph.type(v).whole));
     return block;
 }
 
@@ -161,6 +167,10 @@ Status check_blocks(const ir::Graph &graph, const std::vector<uint32_t> &blocks)
                 smallest, block));
         for (ir::ValueId v = 0; v < graph.values.size(); v++) {
             if (!timed(graph, v)) continue;
+            if (const uint32_t whole = graph.type(v).whole; block % whole)
+                return Status::usage(fmt::format(
+                    "a block of {} input ticks cuts rows of {}, which come for {} ticks together: take a multiple of {}",
+                    block, name_of(graph, v), whole, natural_block(graph)));
             if (auto pace = pace_of(graph.type(v).clock, block); !pace)
                 return Status::usage(fmt::format(
                     "{}; the natural block of this model is {} (its divisors that keep whole hops, "

@@ -16,10 +16,12 @@ struct Pace {
 };
 
 Expected<ir::Graph> make_streaming(const ir::Graph &graph);
-// The smallest block that cuts no hop: the least common multiple of all denominators of clocks.
+// The smallest block that cuts no hop: the least common multiple of all denominators of clocks, and of
+// the ticks that rows come for together.
 uint32_t natural_block(const ir::Graph &graph);
 Expected<Pace> pace_of(ir::Clock clock, uint32_t block);
-// Checks the blocks of stream entries that share one state: none cuts a hop, and each is a multiple
+// Checks the blocks of stream entries that share one state: none cuts a hop, or rows that come
+// together, and each is a multiple
 // of the smallest. There is at least one.
 Status check_blocks(const ir::Graph &graph, const std::vector<uint32_t> &blocks);
 

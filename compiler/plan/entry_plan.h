@@ -36,6 +36,7 @@ struct OutputPort {
     Place place;
     uint32_t rows = 0, row_bytes = 0, period = 1, phase = 0, clock_num = 1, clock_den = 1;
     uint32_t delay = 0; // input ticks
+    uint32_t whole = 1; // ir::Type::whole
 };
 
 // The param of a kernel that an op sets to 1 where one call may serve several streams

@@ -63,10 +63,9 @@ uint32_t EntryPlanner::input_of(ir::ValueId value) const {
 }
 
 uint32_t EntryPlanner::rows_of(ir::ValueId value) const {
-    const auto clock = graph_.type(value).clock;
-    if (clock.timeless()) return 1;
-    if (streaming()) return pace(value).rows;
-    return static_cast<uint32_t>(uint64_t(options_.block) * clock.num / clock.den);
+    const ir::Type &type = graph_.type(value);
+    if (streaming() && !type.clock.timeless()) return pace(value).rows;
+    return static_cast<uint32_t>(type.rows(options_.block));
 }
 
 bool EntryPlanner::stores(ir::ValueId value) const {
@@ -111,11 +110,12 @@ bool EntryPlanner::has_silence_around(ir::ValueId value) const {
     });
 }
 
-uint32_t EntryPlanner::stride_of(const Region &region) const {
-    const auto in = graph_.type(reader(region).inputs[0]).clock,
-               out = graph_.type(graph_.nodes[region.anchor].output).clock;
-    if (in.timeless() || out.timeless()) return 1;
-    return static_cast<uint32_t>(uint64_t(in.num) * out.den / (uint64_t(in.den) * out.num));
+uint32_t EntryPlanner::rows_read(const Region &region, uint32_t rows) const {
+    const ir::ValueId input = reader(region).inputs[0];
+    const auto in = graph_.type(input).clock, out = graph_.type(graph_.nodes[region.anchor].output).clock;
+    if (in.timeless() || out.timeless()) return rows;
+    const uint64_t numerator = uint64_t{in.num} * out.den, denominator = uint64_t{in.den} * out.num;
+    return numerator < denominator ? rows_of(input) : static_cast<uint32_t>(rows * (numerator / denominator));
 }
 
 // ---- the plan ----
@@ -157,7 +157,7 @@ Status EntryPlanner::check_rows() const {
     for (size_t value = 0; value < stored_.size(); value++) {
         const Stored &s = stored_[value];
         if (streaming() || s.ring <= artifact::cap::extent) continue;
-        const auto clock = graph_.type(static_cast<ir::ValueId>(value)).clock;
+        const ir::Type &type = graph_.type(static_cast<ir::ValueId>(value));
         const uint64_t more = uint64_t{s.ring} - s.rows, granule = demands_[value].granule;
         // Another length may round up to other tiles of rows, so the answer is a multiple of 64.
         const uint64_t room = artifact::cap::extent / granule * granule - std::min<uint64_t>(more, artifact::cap::extent),
@@ -166,7 +166,7 @@ Status EntryPlanner::check_rows() const {
             "--length: a whole sequence of {} ticks: {} needs {} rows at once, and a kernel takes at most {}; pass at most "
             "--length {}",
             options_.block, plan_.buffers[s.buffer].name, s.ring, artifact::cap::extent,
-            clock.timeless() ? most : most * clock.den / clock.num));
+            type.clock.timeless() ? most : most * type.clock.den / type.clock.num));
     }
     return Status::ok();
 }
@@ -191,14 +191,15 @@ void EntryPlanner::clear_around(ir::ValueId value, uint32_t written, const std::
 
 void EntryPlanner::clear_tail(ir::ValueId value, const std::string &name) {
     const Stored &s = stored_[value];
-    const auto clock = graph_.type(value).clock;
+    const ir::Type &type = graph_.type(value);
     if (plan_.buffers[s.buffer].channel_major) return clear_channels(value, name);
     Step step{.kind = Step::Kind::zero_tail, .name = name + " clear after the end"};
     step.args.push_back(Place{.buffer = s.buffer, .offset = uint64_t{s.history} * s.row_bytes});
     step.rows = s.rows;
     step.row_bytes = s.row_bytes;
-    step.mul = clock.num;
-    step.den = clock.den;
+    step.mul = type.clock.num;
+    step.den = type.clock.den;
+    step.whole = type.whole;
     plan_.steps.push_back(std::move(step));
 }
 
@@ -211,7 +212,8 @@ void EntryPlanner::clear_channels(ir::ValueId value, const std::string &name) {
     step.args.emplace_back(Scalar{.kind = Scalar::Kind::rows,
                                   .value = static_cast<int32_t>(s.rows),
                                   .mul = static_cast<int32_t>(type.clock.num),
-                                  .modulus = type.clock.den});
+                                  .modulus = type.clock.den,
+                                  .add = whole_of(type)});
     step.args.emplace_back(Place{.buffer = s.buffer});
     plan_.steps.push_back(std::move(step));
 }
@@ -231,6 +233,7 @@ Status EntryPlanner::silence_around(const Region &region) {
     step.row_bytes = s.row_bytes;
     step.mul = type.clock.num;
     step.den = type.clock.den;
+    step.whole = type.whole;
     step.lead = static_cast<uint32_t>(uint64_t{type.delay} * type.clock.num / type.clock.den);
     step.period = p.period;
     step.phase = p.phase;
@@ -330,7 +333,8 @@ void EntryPlanner::plan_ports() {
                         .row_bytes = s.row_bytes,
                         .clock_num = type.clock.num,
                         .clock_den = type.clock.den,
-                        .delay = type.delay};
+                        .delay = type.delay,
+                        .whole = type.whole};
         if (streaming()) {
             const Pace p = pace(output.value);
             port.period = p.period;

@@ -54,6 +54,9 @@ struct Ring {
     uint32_t rows = 0;
 };
 
+// Scalar::add of the rows of a sequence.
+inline uint32_t whole_of(const ir::Type &type) { return type.whole > 1 ? type.whole : 0; }
+
 class PlannedCall;
 
 class EntryPlanner {
@@ -132,7 +135,7 @@ private:
     bool has_silence_around(ir::ValueId value) const;
     Status silence_around(const Region &region); // streams: rows outside the sequence become zero
     uint32_t history_of(const ir::Node &node) const; // older rows of its first input that the op declares
-    uint32_t stride_of(const Region &region) const; // rows of the first input for one output row
+    uint32_t rows_read(const Region &region, uint32_t rows) const; // of the first input, for so many output rows
     void clear_around(ir::ValueId value, uint32_t written, const std::string &name);
     void clear_tail(ir::ValueId value,
                     const std::string &name); // runs: rows after the end of the sequence become zero

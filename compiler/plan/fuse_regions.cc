@@ -48,7 +48,9 @@ bool continues(const ir::Graph &graph, const ir::Node &node, ir::ValueId value) 
 bool fits_channel_tiles(const ir::Graph &graph, const ir::Node &node) {
     const ir::OpDef &op = *node.op;
     const bool padding = graph.type(node.output).dims.back() % schedules::lanes != 0;
-    return op.pointwise != ir::Pointwise::with_rows && !(op.nonzero_at_zero && padding);
+    const bool reads_rows =
+        op.pointwise == ir::Pointwise::with_rows || op.pointwise == ir::Pointwise::behind_first;
+    return !reads_rows && !(op.nonzero_at_zero && padding);
 }
 
 } // namespace

@@ -132,7 +132,9 @@ void PlannedCall::rows_scalar(Scalar::Kind kind, size_t input, uint32_t of) {
             .add = of});
 }
 
-void PlannedCall::sequence_rows(size_t input) { rows_scalar(Scalar::Kind::rows, input, 0); }
+void PlannedCall::sequence_rows(size_t input) {
+    rows_scalar(Scalar::Kind::rows, input, whole_of(type(input)));
+}
 
 void PlannedCall::valid_rows(size_t input) {
     // Each input of the model has its own number of valid rows.

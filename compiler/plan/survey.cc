@@ -50,14 +50,14 @@ void EntryPlanner::demand(const Region &region) {
     const ir::Node &anchor = graph_.nodes[region.anchor];
     const ir::Reach reach = reach_of(region);
     const ir::ValueId input = reader(region).inputs[0];
-    const uint32_t rows = rows_of(anchor.output), stride = stride_of(region);
+    const uint32_t rows = rows_of(anchor.output), fresh = rows_read(region, rows);
     Demand &d = demands_[input];
     d.history = std::max(d.history, reach.history);
     if (streaming()) {
-        d.rows = std::max(d.rows, rows * stride);
-        d.multiple = std::lcm(d.multiple, std::lcm(rows * stride, reach.multiple));
+        d.rows = std::max(d.rows, fresh);
+        d.multiple = std::lcm(d.multiple, std::lcm(fresh, reach.multiple));
         // Rows that came before the block that completes a row of a slower output.
-        const uint32_t earlier = rows * stride - std::min(rows * stride, rows_of(input));
+        const uint32_t earlier = fresh - std::min(fresh, rows_of(input));
         const uint32_t declared = history_of(reader(region)) + earlier;
         d.needs = std::max(d.needs, declared);
         d.keeps = std::max({d.keeps, declared, reach.history + earlier});
@@ -74,11 +74,11 @@ void EntryPlanner::demand(const Region &region) {
         std::max(round_up(rows, rows_of_call(rows, tiles())), round_up(rows, reach.multiple));
     const bool pooled = graph_.type(anchor.output).clock.timeless();
     const uint32_t ahead = reader(region).op->pads_itself ? 0 : rule_of(reader(region)).ahead;
-    d.rows = std::max(d.rows, pooled ? rows_of(input) : whole * stride + ahead);
+    d.rows = std::max(d.rows, pooled ? rows_of(input) : rows_read(region, whole) + ahead);
     if (region.producer) {
         const ir::Node &view = reader(region);
         d.granule =
-            static_cast<uint32_t>(std::gcd(uint64_t{graph_.type(view.output).width()}, uint64_t{stride}));
+            static_cast<uint32_t>(std::gcd(uint64_t{graph_.type(view.output).width()}, uint64_t{rows_read(region, 1)}));
     }
     if (reach.multiple == 1) return;
     const auto also = [&](ir::ValueId value) {

@@ -14,7 +14,12 @@ constexpr uint32_t longest_hop = 1 << 20;    // rows of one call of the copying 
 constexpr uint32_t longest_window = 1 << 24; // of a run
 constexpr uint32_t longest_delay = 1 << 20;  // of an output
 
-Status check_output(const ir::GraphOutput &output, ir::Clock clock, uint32_t window, uint32_t hop) {
+Status check_output(const ir::GraphOutput &output, const ir::Type &type, uint32_t window, uint32_t hop) {
+    const ir::Clock clock = type.clock;
+    if (window % type.whole || hop % type.whole)
+        return Status::usage(fmt::format("--window {} --hop {}: rows of output {} come for {} ticks together; expected "
+                                         "multiples of {}",
+                                         window, hop, output.name, type.whole, type.whole));
     const uint64_t rows = uint64_t{hop} * clock.num;
     if (rows % clock.den)
         return Status::usage(
@@ -89,17 +94,20 @@ Step copy_zeros(const Step &clear, Storage &storage) {
 // Windows are always full, so length scalars become constants.
 void fill_length(Step &step, uint32_t window) {
     if (step.kind == Step::Kind::zero_tail) {
-        const uint64_t from = std::min<uint64_t>(step.rows, uint64_t{window} * step.mul / step.den);
+        const uint64_t ticks = window - window % step.whole;
+        const uint64_t from = std::min<uint64_t>(step.rows, ticks * step.mul / step.den);
         step.bytes = (step.rows - from) * step.row_bytes;
         std::get<Place>(step.args[0]).offset += from * step.row_bytes;
         step.kind = Step::Kind::zero;
         step.rows = step.row_bytes = 0;
-        step.mul = step.den = 1;
+        step.mul = step.den = step.whole = 1;
     }
     for (Argument &argument : step.args) {
         auto *scalar = std::get_if<Scalar>(&argument);
         if (!scalar || (scalar->kind != Scalar::Kind::length && scalar->kind != Scalar::Kind::rows)) continue;
-        const int64_t rows = int64_t{window} * scalar->mul / scalar->modulus;
+        const bool together = scalar->kind == Scalar::Kind::rows && scalar->add > 1;
+        const int64_t ticks = together ? window - window % scalar->add : window;
+        const int64_t rows = ticks * scalar->mul / scalar->modulus;
         *scalar = {.kind = Scalar::Kind::constant,
                    .value = static_cast<int32_t>(std::min<int64_t>(rows, scalar->value))};
     }
@@ -161,8 +169,8 @@ Status check_window(const ir::Graph &graph, uint32_t window, uint32_t hop) {
         return Status::usage(
             fmt::format("--window slides over one input; this model has {}", graph.inputs.size()));
     for (const auto &output : graph.outputs)
-        if (const ir::Clock clock = graph.type(output.value).clock; !clock.timeless())
-            LW_TRY(check_output(output, clock, window, hop));
+        if (const ir::Type &type = graph.type(output.value); !type.clock.timeless())
+            LW_TRY(check_output(output, type, window, hop));
     return Status::ok();
 }
 

@@ -92,7 +92,7 @@ Broken zero_rule(const Scene &scene, const fb::Step &step, uint32_t index) {
             return broken(12, "zero_tail outside a run entry and a stream entry of the CPU: step", index);
         if (step.lead() > (stream ? cap::delay : 0))
             return broken(12, "rows before those of zero_tail: step, rows", index, step.lead());
-        if (step.den() < 1 || !checked::mul(step.rows(), step.row_bytes(), &span))
+        if (step.den() < 1 || step.whole() < 1 || !checked::mul(step.rows(), step.row_bytes(), &span))
             return broken(12, "rows of zero_tail: step, rows", index, step.rows());
     }
     if (span == 0) return broken(12, "a zero step clears nothing: step", index);

@@ -63,7 +63,8 @@ static bool same_ports(const fb::Entry &a, const fb::Entry &b) {
     for (uint32_t i = 0; i < count(a.outputs()); ++i) {
         const fb::OutputPort &p = *a.outputs()->Get(i), &q = *b.outputs()->Get(i);
         if (!equal(*p.name(), *q.name()) || p.width() != q.width() || p.clock_num() != q.clock_num() ||
-            p.clock_den() != q.clock_den() || p.delay() != q.delay())
+            p.clock_den() != q.clock_den() || p.delay() != q.delay() || p.whole() != q.whole() ||
+            p.sample_rate() != q.sample_rate() || p.lag() != q.lag())
             return false;
     }
     return true;

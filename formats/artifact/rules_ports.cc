@@ -107,6 +107,8 @@ static Broken rows_of_stream(const Scene &scene, const fb::OutputPort &port, boo
     return {};
 }
 
+static uint64_t in_wholes(uint64_t ticks, uint64_t whole) { return ticks - ticks % whole; }
+
 static Broken output_rule(const Scene &scene, const fb::OutputPort &port, bool alone, uint32_t index) {
     uint64_t span;
     if (port.width() < 1 || port.width() > cap::extent || port.rows() < 1)
@@ -116,11 +118,12 @@ static Broken output_rule(const Scene &scene, const fb::OutputPort &port, bool a
     if (port.phase() >= port.period()) // V6 has looked at the period
         return broken(12, "phase of an output: port, phase", index, port.phase());
     if (port.clock_den() < 1) return broken(12, "clock of an output: port", index);
+    if (port.whole() < 1) return broken(12, "rows of an output for no ticks: port", index);
     if (scene.stream()) {
         if (Broken b = rows_of_stream(scene, port, alone, index)) return b;
     } else {
         const uint64_t rows =
-            port.clock_num() == 0 ? 1 : uint64_t{scene.entry.block()} * port.clock_num() / port.clock_den();
+            port.clock_num() == 0 ? 1 : in_wholes(scene.entry.block(), port.whole()) * port.clock_num() / port.clock_den();
         if (port.clock_num() > cap::extent || port.rows() < rows)
             return broken(12, "rows of an output: port, rows", index, port.rows());
     }

@@ -2,6 +2,7 @@
 #include "formats/artifact/geometry.h"
 #include "formats/artifact/rules.h"
 #include "formats/artifact/text.h"
+#include "formats/base/checked.h"
 
 namespace longwave::artifact {
 
@@ -37,6 +38,30 @@ static Broken decision_values_of(const fb::Plan &plan, const fb::Decision &d) {
     return {};
 }
 
+// Audio: so many samples per second as its rows bring. `ticks`: of the input, per second; 0: nobody
+// says.
+static Broken audio_rule(const fb::OutputPort &port, uint64_t ticks, uint32_t index) {
+    if (port.sample_rate() > 10000000 || port.lag() > cap::delay || (port.sample_rate() == 0 && port.lag() != 0))
+        return broken(18, "sample rate or lag of an output: port, rate", index, port.sample_rate());
+    if (port.sample_rate() == 0) return {};
+    uint64_t samples = 0;
+    if (ticks == 0) return {};
+    if (!checked::mul(ticks * port.width(), port.clock_num(), &samples) ||
+        samples != uint64_t{port.sample_rate()} * port.clock_den())
+        return broken(18, "sample rate of an output does not fit its rows: port, rate", index, port.sample_rate());
+    return {};
+}
+
+static Broken audio_of(const fb::Plan &plan) {
+    uint64_t ticks = 0;
+    for (const fb::Input *input : *plan.inputs())
+        if (ticks == 0) ticks = input->sample_rate();
+    for (const fb::Entry *entry : *plan.entries())
+        for (uint32_t i = 0; i < count(entry->outputs()); ++i)
+            if (Broken b = audio_rule(*entry->outputs()->Get(i), ticks, i)) return b;
+    return {};
+}
+
 Broken v18_values(const Subject &s) {
     const fb::Plan &plan = *s.plan;
     if (!(plan.sample_limit() > 0 && plan.sample_limit() <= 3e38f))
@@ -57,7 +82,7 @@ Broken v18_values(const Subject &s) {
             return broken(18, "vocabulary or width of a token input: input, vocabulary", i,
                           input.vocabulary());
     }
-    return {};
+    return audio_of(plan);
 }
 
 } // namespace longwave::artifact

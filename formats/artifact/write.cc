@@ -83,8 +83,22 @@ bool has_waiting_streams(const fb::PlanT &plan) {
     return false;
 }
 
+bool has_rows_together(const fb::PlanT &plan) {
+    for (const auto &entry : plan.entries)
+        for (const auto &port : entry->outputs)
+            if (port->whole > 1) return true;
+    for (const auto &entry : plan.entries)
+        for (const auto &step : entry->steps) {
+            if (step->whole > 1) return true;
+            for (const auto &argument : step->args)
+                if (argument->scalar && argument->scalar->kind() == fb::ScalarKind::rows && argument->scalar->add() > 1) return true;
+        }
+    return false;
+}
+
 // The least minor version whose readers know everything that the plan says.
 uint16_t minor_of(const fb::PlanT &plan) {
+    if (has_rows_together(plan)) return 9;
     for (const auto &field : plan.state)
         if (field->initial) return 8;
     for (const auto &kernel : plan.kernels)

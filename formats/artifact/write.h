@@ -70,6 +70,11 @@ Status sign(std::vector<uint8_t> &bytes, std::span<const uint8_t, 32> public_key
 Status write_file_atomically(const std::string &path, std::span<const uint8_t> bytes);
 Status write_pieces_atomically(const std::string &path, const Pieces &pieces);
 
+// The same of bytes that come little by little: `make` writes them to the open file, or to the
+// device or pipe. A file may be read and written anywhere. The file is put in place when `make`
+// succeeds.
+Status write_stream_atomically(const std::string &path, const std::function<Status(int file, bool in_place)> &make);
+
 // The same in two steps, for whoever checks the file before it takes its place. The file that is
 // written lies beside `path`. It goes when it is not put in place.
 class StagedFile {

@@ -182,6 +182,27 @@ Status write_pieces_atomically(const std::string &path, const Pieces &pieces) {
     return write_spans(path, pieces.spans());
 }
 
+Status write_stream_atomically(const std::string &path, const std::function<Status(int file, bool in_place)> &make) {
+    bool in_place = false;
+    LW_ASSIGN(const std::string file, file_for(path, &in_place));
+    if (in_place) {
+        Temporary opened;
+        opened.file = open(file.c_str(), O_WRONLY | O_CLOEXEC);
+        return opened.file < 0 ? failed("open", path) : make(opened.file, true);
+    }
+    std::string staged;
+    Status made;
+    const Status written = stage(file, staged, [&](int to) {
+        made = make(to, false);
+        return static_cast<bool>(made);
+    });
+    if (!made) return made;
+    LW_TRY(written);
+    const Status done = put(staged, file);
+    if (!staged.empty()) unlink(staged.c_str());
+    return done;
+}
+
 Expected<StagedFile> StagedFile::write(const std::string &path, Pieces pieces) {
     bool in_place = false;
     LW_ASSIGN(const std::string file, file_for(path, &in_place));

@@ -19,6 +19,7 @@ using nlohmann::json;
 constexpr size_t max_json_depth = 64, max_inputs = 16, max_outputs = 64, max_labels = 65'535;
 constexpr uint64_t max_json_bytes = 16u << 20;
 constexpr double max_rate = 1'000'000; // Hz
+constexpr double max_lag = 1 << 20;    // samples
 
 // The value of `key`, which must be a list of 1 to `limit`; an empty list when that was reported.
 json list_of(const json &model, const char *key, size_t limit, Problems &problems) {
@@ -85,6 +86,26 @@ std::vector<Input> read_inputs(const json &model, Problems &problems) {
     return inputs;
 }
 
+// Rows of features, or of samples.
+void read_output_kind(const json &object, const std::string &path, Output &output, Problems &problems) {
+    const json kind = object.value("kind", json("features"));
+    output.audio = kind == "audio";
+    if (!output.audio && kind != "features")
+        problems.add(path + ".kind", "\"audio\" or \"features\"", describe(kind),
+                     kind.is_string() ? problems.hint(kind.get_ref<const std::string &>(), {"audio", "features"}) : "");
+    for (const char *key : {"sample_rate", "lag"})
+        if (!output.audio && object.contains(key))
+            problems.add(member(path, key), "no such key in an output of features", describe(object[key]),
+                         "add \"kind\": \"audio\" if its rows are samples");
+    only_keys(object, {"name", "from", "kind", "sample_rate", "lag"}, path, problems);
+    if (!output.audio) return;
+    if (object.contains("sample_rate") &&
+        integer_in(object["sample_rate"], 1, max_rate, member(path, "sample_rate"), problems))
+        output.sample_rate = object["sample_rate"];
+    if (object.contains("lag") && integer_in(object["lag"], 0, max_lag, member(path, "lag"), problems))
+        output.lag = object["lag"];
+}
+
 std::vector<Output> read_outputs(const json &model, Names &known, Problems &problems) {
     std::vector<Output> outputs;
     std::set<std::string> names;
@@ -95,8 +116,8 @@ std::vector<Output> read_outputs(const json &model, Names &known, Problems &prob
             problems.add(path, "an output (an object with \"name\" and \"from\")", describe(list[i]));
             continue;
         }
-        only_keys(list[i], {"name", "from"}, path, problems);
         Output output;
+        read_output_kind(list[i], path, output, problems);
         const json name = list[i].value("name", json());
         if (good_name(name, path + ".name", NameKind::part, problems)) {
             output.name = name;

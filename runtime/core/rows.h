@@ -6,7 +6,7 @@
 // shown:
 //     lead = ⌈((period − 1 − phase)·block + delay)·num/den⌉
 // and row n of the clock is row r = n − lead of the output. A finished sequence of t ticks has
-// floor(t·num/den) rows, as a whole run has: later ones would stand for input that never came. To
+// floor((t − t mod whole)·num/den) rows, as a whole run has: later ones would stand for input that never came. To
 // bring out the last of them a finished stream runs on with zeros, which is what a whole sequence
 // has behind its end.
 //
@@ -22,13 +22,13 @@
 namespace longwave::runtime {
 
 struct Rows {
-    uint64_t period, phase, rows, lead, num, den, delay;
+    uint64_t period, phase, rows, lead, num, den, delay, whole;
 
     Rows(const fb::OutputPort &port, uint64_t block)
         : period(port.period()), phase(port.phase()), rows(port.rows()),
           lead(start_up((port.period() - 1 - port.phase()) * block + port.delay(), port.clock_num(),
                         port.clock_den())),
-          num(port.clock_num()), den(port.clock_den()), delay(port.delay()) {}
+          num(port.clock_num()), den(port.clock_den()), delay(port.delay()), whole(port.whole()) {}
 
     // ⌊(ticks·num + add)/den⌋, exact although the product may need more than 64 bits: num, den and
     // add are below 2^32.
@@ -42,12 +42,12 @@ struct Rows {
 
     // Rows of a sequence of `ticks` ticks.
     uint64_t valid(uint64_t ticks) const {
-        return scaled(ticks, num, den, 0);
+        return scaled(ticks - ticks % whole, num, den, 0);
     }
     // Whether the rows of so many ticks can be numbered, with some to spare.
     bool countable(uint64_t ticks) const {
-        uint64_t whole, all;
-        return checked::mul(ticks / den, num, &whole) && checked::add(whole, ticks % den * num / den, &all) &&
+        uint64_t hops, all;
+        return checked::mul(ticks / den, num, &hops) && checked::add(hops, ticks % den * num / den, &all) &&
                all >> 62 == 0;
     }
     // Blocks to run until the last of `valid` rows is out.

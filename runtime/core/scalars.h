@@ -14,8 +14,8 @@ inline int32_t evaluate(const fb::Scalar &scalar, uint64_t firing, uint32_t tile
     }
     case fb::ScalarKind::length:
     case fb::ScalarKind::rows: {
-        const uint64_t ticks =
-            scalar.kind() == fb::ScalarKind::rows ? extent.rows : extent.lengths[scalar.add()];
+        uint64_t ticks = scalar.kind() == fb::ScalarKind::rows ? extent.rows : extent.lengths[scalar.add()];
+        if (scalar.kind() == fb::ScalarKind::rows && scalar.add() > 1) ticks -= ticks % scalar.add();
         const int64_t rows =
             static_cast<int64_t>(ticks * static_cast<uint64_t>(scalar.mul()) / scalar.modulus()) -
             int64_t{tile} * scalar.tile_mul();
@@ -31,7 +31,7 @@ inline int32_t evaluate(const fb::Scalar &scalar, uint64_t firing, uint32_t tile
 
 // zero_tail: the first row after a sequence of `ticks` ticks, at most all rows of the step.
 inline uint64_t first_cleared_row(const fb::Step &step, uint64_t ticks) {
-    const uint64_t from = ticks * step.mul() / step.den();
+    const uint64_t from = (ticks - ticks % step.whole()) * step.mul() / step.den();
     return from < step.rows() ? from : step.rows();
 }
 
@@ -42,7 +42,7 @@ struct SequenceRows {
         const uint64_t first = firing * step.rows(), lead = step.lead();
         begin = within(step, lead, first);
         const uint64_t after =
-            ticks == endless ? endless : lead + Rows::scaled(ticks, step.mul(), step.den(), 0);
+            ticks == endless ? endless : lead + Rows::scaled(ticks - ticks % step.whole(), step.mul(), step.den(), 0);
         end = within(step, after, first);
     }
 

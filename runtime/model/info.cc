@@ -182,6 +182,8 @@ static lw_status output_info(const fb::Entry *entry, uint32_t index, lw_output_i
     now.clock_num = port.clock_num();
     now.clock_den = port.clock_den();
     now.delay = port.delay();
+    now.sample_rate = port.sample_rate();
+    now.lag = port.lag();
     return info_status(copy_sized(info, now));
 }
 

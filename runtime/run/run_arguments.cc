@@ -80,7 +80,7 @@ Run fitting(const lw_model &model, uint64_t ticks) {
 }
 
 uint64_t output_rows(const fb::OutputPort &port, uint64_t ticks) {
-    return port.clock_num() == 0 ? 1 : ticks * port.clock_num() / port.clock_den();
+    return port.clock_num() == 0 ? 1 : (ticks - ticks % port.whole()) * port.clock_num() / port.clock_den();
 }
 
 lw_status check(const lw_model &model, const Inputs &in, const Outputs &out, Run *run) {

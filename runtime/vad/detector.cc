@@ -27,7 +27,7 @@ struct Setup {
 
 // A row for each sample is audio.
 bool gives_probabilities(const fb::OutputPort &port) {
-    return port.width() == 1 && port.clock_num() == 1 && port.clock_den() > 1;
+    return port.width() == 1 && port.clock_num() == 1 && port.clock_den() > 1 && port.sample_rate() == 0;
 }
 
 lw_status find_output(const lw_model &model, const fb::Entry &stream, Setup &setup) {

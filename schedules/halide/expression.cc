@@ -28,6 +28,10 @@ public:
             return real(o->body);
         }
         if (const auto *o = e.as<Internal::Call>()) return call(o);
+        // The whole part, by way of an int32.
+        if (const auto *o = e.as<Internal::Cast>(); o && o->type == Float(32))
+            if (const auto *whole = o->value.as<Internal::Cast>(); whole && whole->type == Int(32))
+                return trunc(real(whole->value));
         unknown(e);
     }
 
@@ -45,7 +49,22 @@ private:
         if (const auto *o = e.as<Internal::GT>(); o && compared(o)) return real(o->b) < real(o->a);
         if (const auto *o = e.as<Internal::LE>(); o && compared(o)) return real(o->a) <= real(o->b);
         if (const auto *o = e.as<Internal::GE>(); o && compared(o)) return real(o->b) <= real(o->a);
+        if (const auto *o = e.as<Internal::Call>(); o && o->args.size() == 2) {
+            if (o->is_intrinsic(Internal::Call::strict_lt)) return real(o->args[0]) < real(o->args[1]);
+            if (o->is_intrinsic(Internal::Call::strict_le)) return real(o->args[0]) <= real(o->args[1]);
+        }
         unknown(e);
+    }
+
+    // SPIR-V keeps the order of operations everywhere.
+    gpu::Float strict(const Internal::Call *o, const gpu::Float &a, const gpu::Float &b) {
+        if (o->is_intrinsic(Internal::Call::strict_add)) return a + b;
+        if (o->is_intrinsic(Internal::Call::strict_sub)) return a - b;
+        if (o->is_intrinsic(Internal::Call::strict_mul)) return a * b;
+        if (o->is_intrinsic(Internal::Call::strict_div)) return a / b;
+        if (o->is_intrinsic(Internal::Call::strict_min)) return min(a, b);
+        if (o->is_intrinsic(Internal::Call::strict_max)) return max(a, b);
+        unknown(Expr(o));
     }
 
     gpu::Float call(const Internal::Call *o) {
@@ -53,6 +72,7 @@ private:
         if (o->name == "log_f32") return log(real(o->args[0]));
         if (o->name == "sqrt_f32") return sqrt(real(o->args[0]));
         if (o->is_intrinsic(Internal::Call::abs)) return abs(real(o->args[0]));
+        if (o->is_strict_float_intrinsic() && o->args.size() == 2) return strict(o, real(o->args[0]), real(o->args[1]));
         const std::string suffix = "_im"; // of an ImageParam's Func
         if (o->call_type != Internal::Call::Halide || !o->name.ends_with(suffix)) unknown(Expr(o));
         std::vector<gpu::Uint> at;

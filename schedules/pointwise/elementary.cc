@@ -51,6 +51,33 @@ Expr hyperbolic_tangent(const Expr &x) {
 Expr silu(const Expr &x) { return x / (1.0f + bounded_exp(-x)); }
 Expr logarithm(const Expr &x) { return log(max(x, 1.17549435e-38f)); }
 
+Expr whole_below(const Expr &x) {
+    const float all_whole = 8388608.0f; // 2^23: float32 has no fractions from here on
+    const Expr part = cast<float>(cast<int32_t>(clamp(x, -all_whole, all_whole)));
+    return select(abs(x) < all_whole, select(part > x, part - 1.0f, part), x);
+}
+
+// Halves go to the even neighbour.
+Expr nearest_whole(const Expr &x) {
+    const Expr below = whole_below(x), rest = x - below, odd = below - 2.0f * whole_below(0.5f * below);
+    return select(rest > 0.5f, below + 1.0f, select(rest < 0.5f, below, below + odd));
+}
+
+// x = (n + shift) π + r with |r| ≤ π/2: (-1)^n sin r. π in three parts, of which the first two have few
+// bits, so that n times them is exact up to 2^15 turns. Then a minimax fit, within 9e-9.
+static Expr sine_behind(const Expr &x, float shift) {
+    const Expr n = whole_below(x * 0.318309886183790672f + (0.5f - shift)), turns = n + shift;
+    Expr r = strict_float(x - turns * 3.140625f);
+    r = strict_float(r - turns * 9.67502593994140625e-4f);
+    r = clamp(strict_float(r - turns * 1.509957990978376432e-7f), -1.5708f, 1.5708f);
+    const Expr t = r * r;
+    const Expr sine = r + r * t * horner(t, {-1.6666657e-1f, 8.333011e-3f, -1.9806188e-4f, 2.5992476e-6f});
+    return select(n - 2.0f * whole_below(0.5f * n) > 0.5f, -sine, sine);
+}
+
+Expr sine(const Expr &x) { return sine_behind(x, 0.0f); }
+Expr cosine(const Expr &x) { return -sine_behind(x, 0.5f); }
+
 // The nearest quarter turn in whole numbers, then the polynomials of Cephes' sinf and cosf on ±1/8
 // turn.
 Turn turn_of(const Expr &phase) {

@@ -11,6 +11,10 @@ Halide::Expr sigmoid(const Halide::Expr &x);
 Halide::Expr hyperbolic_tangent(const Halide::Expr &x);
 Halide::Expr silu(const Halide::Expr &x);
 Halide::Expr logarithm(const Halide::Expr &x); // of max(x, smallest normal)
+Halide::Expr whole_below(const Halide::Expr &x);
+Halide::Expr nearest_whole(const Halide::Expr &x);
+Halide::Expr sine(const Halide::Expr &x); // of radians
+Halide::Expr cosine(const Halide::Expr &x);
 
 // Of an angle in 2^-32 turns, an int32 that wraps where turns do.
 struct Turn {

@@ -21,6 +21,8 @@ Expr square(const Expr &x) { return x * x; }
 Expr root(const Expr &x) { return sqrt(x); }
 Expr exponential(const Expr &x) { return exp(x); }
 Expr reciprocal(const Expr &x) { return 1.0f / x; }
+Expr error_function(const Expr &x) { return erf32(x); }
+Expr sign(const Expr &x) { return select(x > 0.0f, 1.0f, select(x < 0.0f, -1.0f, 0.0f)); }
 Expr hardswish(const Expr &x) { return x * clamp(x * (1.0f / 6) + 0.5f, 0.0f, 1.0f); }
 // x σ(2u), which is x (1 + tanh u) / 2 without cancellation.
 Expr gelu_tanh(const Expr &x) { return x * sigmoid(1.5957691216057308f * (x + 0.044715f * x * x * x)); }
@@ -54,6 +56,24 @@ const PointwiseOp &pointwise_op(Params &entry) {
          {},
          false,
          [](const Expr &x, Operand y, Numbers) { return x * y[0]; }},
+        {"maximum",
+         Operands::whole,
+         {"maximum"},
+         {},
+         false,
+         [](const Expr &x, Operand y, Numbers) { return max(x, y[0]); }},
+        {"minimum",
+         Operands::whole,
+         {"minimum"},
+         {},
+         false,
+         [](const Expr &x, Operand y, Numbers) { return min(x, y[0]); }},
+        {"where",
+         Operands::whole,
+         {"where", "otherwise"},
+         {},
+         false,
+         [](const Expr &x, Operand y, Numbers) { return select(x > 0.0f, y[0], y[1]); }},
         {"clamp",
          Operands::none,
          {},
@@ -81,15 +101,21 @@ const PointwiseOp &pointwise_op(Params &entry) {
          true,
          [](const Expr &x, Operand, Numbers n) { return logarithm(x + n[0]); }},
         unary<absolute>("abs"),
+        unary<cosine>("cos", true),
+        unary<error_function>("erf"),
         unary<exponential>("exp", true),
+        unary<whole_below>("floor"),
         unary<gelu>("gelu"),
         unary<gelu_tanh>("gelu_tanh"),
         unary<hardswish>("hardswish"),
         unary<reciprocal>("reciprocal", true),
         unary<relu>("relu"),
+        unary<nearest_whole>("round"),
         unary<root>("sqrt"),
         unary<sigmoid>("sigmoid", true),
+        unary<sign>("sign"),
         unary<silu>("silu"),
+        unary<sine>("sin"),
         unary<softplus>("softplus", true),
         unary<square>("square"),
         unary<hyperbolic_tangent>("tanh"),

@@ -29,6 +29,7 @@ Code code_of(Op op) {
     case Op::root: return {spv::OpExtInst, GLSLstd450Sqrt};
     case Op::exponential: return {spv::OpExtInst, GLSLstd450Exp};
     case Op::logarithm: return {spv::OpExtInst, GLSLstd450Log};
+    case Op::truncated: return {spv::OpExtInst, GLSLstd450Trunc};
     case Op::add: return {spv::OpIAdd};
     case Op::subtract: return {spv::OpISub};
     case Op::multiply: return {spv::OpIMul};

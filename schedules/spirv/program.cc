@@ -19,6 +19,7 @@ int operand_count(Op op) {
     case Op::root:
     case Op::exponential:
     case Op::logarithm:
+    case Op::truncated:
     case Op::bits_of_real:
     case Op::real_of_bits:
     case Op::real_of_signed:
@@ -59,6 +60,7 @@ uint32_t evaluate(Op op, const std::array<uint32_t, 3> &bits) {
     case Op::root: return bits_of_float(std::sqrt(x));
     case Op::exponential: return bits_of_float(std::exp(x));
     case Op::logarithm: return bits_of_float(std::log(x));
+    case Op::truncated: return bits_of_float(std::trunc(x));
     case Op::add: return a + b;
     case Op::subtract: return a - b;
     case Op::multiply: return a * b;

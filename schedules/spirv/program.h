@@ -38,6 +38,7 @@ enum class Op : uint8_t {
     root,
     exponential,
     logarithm,
+    truncated, // towards zero
     // uint32
     add,
     subtract,
@@ -223,6 +224,7 @@ inline Float abs(Float a) { return detail::unary<Type::real>(Op::absolute, a); }
 inline Float sqrt(Float a) { return detail::unary<Type::real>(Op::root, a); }
 inline Float exp(Float a) { return detail::unary<Type::real>(Op::exponential, a); }
 inline Float log(Float a) { return detail::unary<Type::real>(Op::logarithm, a); }
+inline Float trunc(Float a) { return detail::unary<Type::real>(Op::truncated, a); }
 
 inline Uint operator+(Uint a, Uint b) { return detail::binary<Type::whole>(Op::add, a, b); }
 inline Uint operator-(Uint a, Uint b) { return detail::binary<Type::whole>(Op::subtract, a, b); }

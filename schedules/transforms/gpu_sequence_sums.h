@@ -4,6 +4,8 @@
 // above 5, a thread adds up all samples for each result.
 #pragma once
 #include "schedules/contract/twiddles.h"
+#include "schedules/halide/threads.h"
+#include "schedules/transforms/gpu_butterflies.h"
 #include "schedules/transforms/gpu_shared_transform.h"
 #include <optional>
 

@@ -31,6 +31,8 @@ const Case cases[] = {
     {"%w = const \"w\" : [16,16,3,1]\n"
      "%y = conv2d(%u, %w) {stride_t=1, stride_f=1, groups=1, bias=0, frequency=0}"},
     {"%w = const \"window\" : [40]\n%f = frame(%u, %w) {window=40, hop=2}\n%y = power_spectrum(%f) {n_fft=64}", 1},
+    {"%y = unframe(%u) {window=16, hop=6, ahead=0}"},
+    {"%y = unframe(%u) {window=16, hop=6, ahead=2}"},
     {"%y = mean_window(%u) {frames=4}"},
     {"%p = image_patches(%u) {line=4, side=2}\n%w = const \"w\" : [16,64]\n%y = linear(%p, %w) {bias=0}"},
     {"%y = running_mean(%u) {mode=\"mean\"}"},

@@ -227,7 +227,7 @@ private:
                 memset(at, 0, step.bytes());
                 continue;
             }
-            const __int128 kept = __int128{length} * step.mul() / step.den();
+            const __int128 kept = __int128{length - length % step.whole()} * step.mul() / step.den();
             const uint64_t from = kept > step.rows() ? step.rows() : static_cast<uint64_t>(kept);
             memset(at + from * step.row_bytes(), 0, (step.rows() - from) * uint64_t{step.row_bytes()});
         }

@@ -72,7 +72,8 @@ int main(int argc, char **argv) {
         "Results go to standard output. Logs and errors go to standard error.");
     const Command commands[] = {add_compile(program), add_import(program),   add_inspect(program),
                                 add_verify(program),  add_run(program),      add_listen(program),
-                                add_vad(program),     add_eval(program),     add_generate(program),
+                                add_vad(program),     add_denoise(program),  add_eval(program),
+                                add_generate(program),
                                 add_score(program),   add_bench(program),    add_tune(program),
                                 add_devices(program), add_keygen(program),   add_sign(program),
                                 add_manual(program)};

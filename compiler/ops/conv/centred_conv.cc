@@ -4,6 +4,7 @@
 #include "compiler/ir/builder.h"
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/support/filter.h"
+#include "compiler/ops/support/late.h"
 #include "compiler/ops/support/rules.h"
 #include "schedules/contract/kernel.h"
 #include <algorithm>
@@ -44,12 +45,13 @@ Expected<ValueId> streamed(Rewriter &rewrite, const Node &node) {
     const std::vector<uint32_t> dims = to.graph().type(inputs[1]).dims;
     const Constant taps = *weight;
     inputs[1] = to.constant(taps.key + ".ahead", {dims[0], 1, dims[1], 1}, taps.data);
+    LW_ASSIGN(const uint32_t ahead, reach_whole_ticks(to, inputs, dims[1] / 2));
     const Attributes attributes{{"stride_t", int64_t{1}},
                                 {"stride_f", int64_t{1}},
                                 {"groups", int64_t{dims[0]}},
                                 {"bias", node.integer("bias")},
                                 {"frequency", int64_t{0}},
-                                {"ahead", int64_t{dims[1] / 2}}};
+                                {"ahead", int64_t{ahead}}};
     return to.node(op_late_conv2d.name, std::move(inputs), attributes, node.layer);
 }
 

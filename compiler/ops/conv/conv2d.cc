@@ -7,6 +7,7 @@
 #include "compiler/ops/linear/matrix_multiply.h"
 #include "compiler/ops/support/filter.h"
 #include "compiler/ops/support/parallel.h"
+#include "compiler/ops/support/late.h"
 #include "compiler/ops/support/rules.h"
 #include "schedules/contract/kernel.h"
 #include <numeric>
@@ -93,8 +94,7 @@ uint32_t reach(const Node &node, std::span<const Type> in) {
 // Rows come when the row ahead is there, so every tap reads a row of the past.
 Expected<Type> infer_late(const Node &node, std::span<const Type> in) {
     LW_ASSIGN(Type type, infer(node, in));
-    const Clock clock = in[0].clock;
-    type.delay = in[0].delay + static_cast<uint32_t>(uint64_t{ahead_of(node)} * clock.den / clock.num);
+    type.delay = in[0].delay + ticks_of_rows(ahead_of(node), in[0].clock);
     return type;
 }
 
@@ -106,7 +106,10 @@ Expected<ValueId> streamed(Rewriter &rewrite, const Node &node) {
     if (!ahead_of(node)) return rewrite.keep(node);
     std::vector<ValueId> inputs;
     for (const ValueId id : node.inputs) inputs.push_back(rewrite.map(id));
-    return rewrite.to().node(op_late_conv2d.name, std::move(inputs), node.attributes, node.layer);
+    LW_ASSIGN(const uint32_t ahead, reach_whole_ticks(rewrite.to(), inputs, ahead_of(node)));
+    Attributes attributes = node.attributes;
+    attributes["ahead"] = int64_t{ahead};
+    return rewrite.to().node(op_late_conv2d.name, std::move(inputs), attributes, node.layer);
 }
 
 // Over one frequency with so many taps that the loops of the definition would take minutes.

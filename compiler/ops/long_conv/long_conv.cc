@@ -8,6 +8,7 @@
 #include "compiler/ops/long_conv/multi_scale.h"
 #include "compiler/ops/support/filter.h"
 #include "compiler/ops/support/parallel.h"
+#include "compiler/ops/support/late.h"
 #include "compiler/ops/support/rules.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -58,7 +59,7 @@ StreamRule stream(const Node &node, std::span<const Type> in) {
 // Rows come when the row ahead is there, so every tap reads a row of the past.
 Expected<Type> infer_late(const Node &node, std::span<const Type> in) {
     LW_ASSIGN(Type type, infer(node, in));
-    type.delay = in[0].delay + static_cast<uint32_t>(uint64_t{ahead_of(node)} * in[0].clock.den / in[0].clock.num);
+    type.delay = in[0].delay + ticks_of_rows(ahead_of(node), in[0].clock);
     return type;
 }
 
@@ -72,6 +73,7 @@ Expected<ValueId> streamed(Rewriter &rewrite, const Node &node) {
     const uint32_t ahead = ahead_of(node);
     if (!ahead) return rewrite.keep(node);
     Builder &to = rewrite.to();
+    const uint32_t waits = in_whole_ticks(ahead, to.graph().type(rewrite.map(node.inputs[0])).clock);
     const ValueId x = rewrite.map(node.inputs[0]), k = rewrite.map(node.inputs[1]), d = rewrite.map(node.inputs[2]);
     const Constant *taps = to.graph().constant(k), *direct = to.graph().constant(d);
     if (!taps || !direct) return Status::input(fmt::format("layer {}: its taps must be constants to wait for rows", node.layer));
@@ -82,15 +84,16 @@ Expected<ValueId> streamed(Rewriter &rewrite, const Node &node) {
         const std::vector<double> behind = taps->data.copy(n * given, given), before = taps->data.copy((rows + n) * given, given);
         if (std::any_of(before.begin() + ahead, before.end(), [](double tap) { return tap != 0; }))
             return Status::input(fmt::format("layer {}: attribute ahead is {}, and a tap further ahead is not zero", node.layer, ahead));
+        one.insert(one.end(), waits - ahead, 0.0);
         one.insert(one.end(), std::make_reverse_iterator(before.begin() + ahead), before.rend());
         one.push_back(behind[0] + direct->data[n]);
         one.insert(one.end(), behind.begin() + 1, behind.end());
     }
     const std::string key = taps->key + ".late";
-    const ValueId late = to.constant(key, {dims[0] / 2, dims[1], dims[2] + ahead}, std::move(one)),
+    const ValueId late = to.constant(key, {dims[0] / 2, dims[1], dims[2] + waits}, std::move(one)),
                   none = to.constant(key + ".D", {dims[0] / 2, dims[1]}, std::vector(rows, 0.0));
     return to.node(op_late_long_conv.name, {x, late, none},
-                   {{"channels", node.integer("channels")}, {"two_sided", int64_t{0}}, {"ahead", int64_t{ahead}}}, node.layer);
+                   {{"channels", node.integer("channels")}, {"two_sided", int64_t{0}}, {"ahead", int64_t{waits}}}, node.layer);
 }
 
 // Of a two-sided kernel: ahead by one row more than back.

@@ -24,6 +24,15 @@ double leaky_relu(double x, const Node &node) { return x > 0 ? x : node.number("
 double elu(double x, const Node &node) { return x > 0 ? x : node.number("alpha") * std::expm1(x); }
 double clamp(double x, const Node &node) { return std::fmin(std::fmax(x, node.number("low")), node.number("high")); }
 double abs(double x, const Node &) { return std::fabs(x); }
+double sin(double x, const Node &) { return std::sin(x); }
+double cos(double x, const Node &) { return std::cos(x); }
+double erf(double x, const Node &) { return std::erf(x); }
+double floor(double x, const Node &) { return std::floor(x); }
+double round(double x, const Node &) { // halves to the even neighbour
+    const double rest = std::fmod(std::fabs(x), 2);
+    return rest == 0.5 ? std::trunc(x) : rest == 1.5 ? x + std::copysign(0.5, x) : std::round(x);
+}
+double sign(double x, const Node &) { return x > 0 ? 1 : x < 0 ? -1 : 0; }
 double square(double x, const Node &) { return x * x; }
 double sqrt(double x, const Node &) { return std::sqrt(x); }
 double exp(double x, const Node &) { return std::exp(x); }
@@ -62,8 +71,11 @@ AttributeDef number(const char *name) { return {name, AttributeDef::Kind::number
 
 const OpDef op_abs = unary<abs>("abs", AtZero::zero);
 const OpDef op_clamp = unary<clamp>("clamp", AtZero::other, {number("low"), number("high")}, infer_clamp);
+const OpDef op_cos = unary<cos>("cos", AtZero::other);
 const OpDef op_elu = unary<elu>("elu", AtZero::zero, {number("alpha")});
+const OpDef op_erf = unary<erf>("erf", AtZero::zero);
 const OpDef op_exp = unary<exp>("exp", AtZero::other);
+const OpDef op_floor = unary<floor>("floor", AtZero::zero);
 const OpDef op_gelu = unary<gelu>("gelu", AtZero::zero);
 const OpDef op_gelu_tanh = unary<gelu_tanh>("gelu_tanh", AtZero::zero);
 const OpDef op_hardswish = unary<hardswish>("hardswish", AtZero::zero);
@@ -71,8 +83,11 @@ const OpDef op_leaky_relu = unary<leaky_relu>("leaky_relu", AtZero::zero, {numbe
 const OpDef op_log = unary<log>("log", AtZero::other, {number("offset")});
 const OpDef op_reciprocal = unary<reciprocal>("reciprocal", AtZero::other);
 const OpDef op_relu = unary<relu>("relu", AtZero::zero);
+const OpDef op_round = unary<round>("round", AtZero::zero);
 const OpDef op_sigmoid = unary<sigmoid>("sigmoid", AtZero::other);
+const OpDef op_sign = unary<sign>("sign", AtZero::zero);
 const OpDef op_silu = unary<silu>("silu", AtZero::zero);
+const OpDef op_sin = unary<sin>("sin", AtZero::zero);
 const OpDef op_softplus = unary<softplus>("softplus", AtZero::other);
 const OpDef op_sqrt = unary<sqrt>("sqrt", AtZero::zero);
 const OpDef op_square = unary<square>("square", AtZero::zero);

@@ -53,6 +53,7 @@ Expected<Graph> excerpt(const Graph &graph, ValueId from, const std::vector<Valu
     Builder builder(graph.name);
     Type type = graph.type(from);
     type.clock = {1, 1};
+    type.whole = 1;
     std::map<ValueId, ValueId> mapped{
         {from, builder.input({.name = "x", .kind = GraphInput::Kind::features}, type)}};
     std::optional<ValueId> sum;

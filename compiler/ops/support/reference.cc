@@ -29,10 +29,6 @@ Status check_input(const GraphInput &input, const Type &type, const std::map<std
     return Status::ok();
 }
 
-size_t rows_of(const Clock &clock, size_t ticks) {
-    return clock.timeless() ? 1 : ticks * clock.num / clock.den;
-}
-
 class Interpreter {
 public:
     Interpreter(const Graph &graph, size_t length, bool keep, const Evaluation &how)
@@ -124,10 +120,10 @@ private:
             add_transform_error(stepped, transform, node.output);
             inputs[0] = Operand(stepped);
         }
-        const size_t length = rows_of(graph_.type(node.inputs[0]).clock, length_ ? length_ : ticks);
+        const size_t length = graph_.type(node.inputs[0]).rows(length_ ? length_ : ticks);
         ticks_[node.output] = ticks;
         values_[node.output] = evaluate_node(
-            graph_, node, inputs, rows_of(graph_.type(node.output).clock, ticks), length, how_.workers);
+            graph_, node, inputs, graph_.type(node.output).rows(ticks), length, how_.workers);
         if (transform > 0) add_transform_error(values_[node.output], transform, ~node.output);
         if (how_.rounded)
             for (double &value : values_[node.output].data) value = static_cast<float>(value);

@@ -6,6 +6,8 @@ namespace longwave::ir {
 
 namespace rules {
 
+constexpr uint64_t most_rows = 1 << 16; // for each input tick
+
 std::string text(const std::vector<uint32_t> &dims) { return fmt::format("[{}]", fmt::join(dims, ",")); }
 
 Status count(std::span<const Type> inputs, size_t expected) {
@@ -63,6 +65,13 @@ Expected<Clock> slower(const Clock &clock, uint32_t stride) {
     if (den / common > UINT32_MAX)
         return Status::input(fmt::format("strides multiply to {}: too large for a clock", den / common));
     return Clock{static_cast<uint32_t>(clock.num / common), static_cast<uint32_t>(den / common)};
+}
+
+Expected<Clock> faster(const Clock &clock, uint32_t parts) {
+    const uint64_t num = uint64_t{clock.num} * parts, common = std::gcd(num, uint64_t{clock.den});
+    if (num / common > most_rows)
+        return Status::input(fmt::format("{} rows for each input tick: expected at most {}", num / common, most_rows));
+    return Clock{static_cast<uint32_t>(num / common), static_cast<uint32_t>(clock.den / common)};
 }
 
 Expected<Type> join(const Type &a, const Type &b) {

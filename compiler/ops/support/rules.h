@@ -35,6 +35,8 @@ uint32_t l_max(const Node &node);
 
 // The clock of a value with one row for every `stride` rows of x.
 Expected<Clock> slower(const Clock &clock, uint32_t stride);
+// The clock of a value with `parts` rows for every row of x.
+Expected<Clock> faster(const Clock &clock, uint32_t parts);
 // The type of two values that are read row by row. Their types must be equal except for causality;
 // the result is causal if both are.
 Expected<Type> join(const Type &a, const Type &b);

@@ -326,6 +326,9 @@ typedef struct lw_output_info {
     uint32_t width;                /**< floats per row */
     uint32_t clock_num, clock_den; /**< rows per input tick; 0/1: one row for the whole sequence */
     uint32_t delay;                /**< algorithmic delay of a stream, in input ticks */
+    uint32_t sample_rate;          /**< Hz: a row is `width` samples, in order; 0: no audio */
+    uint32_t lag; /**< audio: its samples lag by so many, in runs and streams. Sample `lag` has the
+                   * time of the first input. audio_stream.h removes it */
 } lw_output_info;
 #define LW_OUTPUT_INFO_INIT LW_INITIAL(lw_output_info)
 

@@ -119,7 +119,7 @@ class Limits(Cli):
         self.assertEqual(self.run_cli("manual", "-o", folder).returncode, OK)
         table = json.loads((folder / "cli.json").read_text())
         required = {"model": self.artifact, "folder": self.package, "text": self.speech, "file": self.scratch / "key", "--input": "audio=1600",
-                    "--key": self.scratch / "key"}
+                    "--key": self.scratch / "key", "output": self.scratch / "out.wav"}
         tried = 0
         for command in table["commands"]:
             needed = []

@@ -18,6 +18,7 @@ Command add_verify(CommandLine &program);
 Command add_run(CommandLine &program);
 Command add_listen(CommandLine &program);
 Command add_vad(CommandLine &program);
+Command add_denoise(CommandLine &program);
 Command add_eval(CommandLine &program);
 Command add_bench(CommandLine &program);
 Command add_generate(CommandLine &program);

@@ -80,13 +80,17 @@ void print_file(const ordered_json &json) {
 }
 
 void print_outputs(const ordered_json &outputs) {
-    for (const auto &output : outputs)
-        print_text(stdout, "          -> %s: %u values, %u row%s per %s\n", output["name"].get<std::string>().c_str(),
-                   output["width"].get<unsigned>(),
+    for (const auto &output : outputs) {
+        print_text(stdout, "          -> %s: %u %s, %u row%s per %s", output["name"].get<std::string>().c_str(),
+                   output["width"].get<unsigned>(), output.contains("sample_rate") ? "samples" : "values",
                    output["clock"][0] == 0 ? 1 : output["clock"][0].get<unsigned>(),
                    output["clock"][0].get<unsigned>() > 1 ? "s" : "",
                    output["clock"][0] == 0 ? "sequence"
                                            : (output["clock"][1].dump() + " ticks").c_str());
+        if (output.contains("sample_rate"))
+            print_text(stdout, ", audio %u Hz, lag %u", output["sample_rate"].get<unsigned>(), output["lag"].get<unsigned>());
+        print_text(stdout, "\n");
+    }
 }
 
 // Outputs stand below the first of the entries that have the same ones. `alone`: no report says

@@ -144,6 +144,7 @@ Expected<uint32_t> audio_rate_of(const Model &model, const lw_output_info &outpu
     const auto refused = [&](const std::string &why) {
         return Status::usage(path + ": output " + output.name + " is not audio: " + why + "; write FILE.npy");
     };
+    if (output.sample_rate) return output.sample_rate; // rows of samples
     if (!model.audio()) return refused("the model reads no audio, so its rows have no sample rate");
     if (output.clock_num != output.clock_den) return refused("it has not one row for each sample");
     if (output.width > 2)
@@ -154,7 +155,7 @@ Expected<uint32_t> audio_rate_of(const Model &model, const lw_output_info &outpu
 Status write_result(const Model &model, const Result &result, const std::string &path) {
     if (ending_of(path) != ".wav") return write_npy(path, result.shape(), result.rows);
     LW_ASSIGN(const uint32_t rate, audio_rate_of(model, result.info, path));
-    LW_ASSIGN(const std::vector<uint8_t> bytes, audio::wav_file(rate, result.info.width, result.rows));
+    LW_ASSIGN(const std::vector<uint8_t> bytes, audio::wav_file(rate, result.info.sample_rate ? 1 : result.info.width, result.rows));
     return write_output(path, bytes);
 }
 

@@ -42,9 +42,9 @@ const char *kind_name(lw_speech_event_kind kind) {
 }
 
 // One listening: what it prints and collects.
-class Session {
+class VadSession {
 public:
-    Session(const VadFlags &flags, const Model &model, SpeechDetector &detector, JsonLines &lines)
+    VadSession(const VadFlags &flags, const Model &model, SpeechDetector &detector, JsonLines &lines)
         : flags_(flags), model_(model), detector_(detector), lines_(lines), rate_(model.audio()->sample_rate) {}
 
     // The input lost audio or stopped for a while.
@@ -196,7 +196,7 @@ Status vad(const VadFlags &flags, JsonLines &lines) {
         return Status::usage("--probability " + flags.speech.output + ": unknown output; the model has " + names);
     }
     LW_ASSIGN(SpeechDetector detector, SpeechDetector::create(model, flags.speech));
-    Session session(flags, model, detector, lines);
+    VadSession session(flags, model, detector, lines);
     LW_ASSIGN(audio::Reader reader, open_audio(flags.audio, model.audio()->sample_rate,
                                                [&session](const std::string &text) { session.interrupted(text); }));
     stop_on_signals();

@@ -47,6 +47,13 @@ ordered_json describe(const fb::Plan &plan, const fb::Entry &entry, bool steps) 
                             {"width", port->width()},
                             {"clock", {port->clock_num(), port->clock_den()}},
                             {"delay", port->delay()}});
+    if (entry.outputs())
+        for (uint32_t i = 0; i < size_of(entry.outputs()); i++) {
+            const auto *port = entry.outputs()->Get(i);
+            if (!port->sample_rate()) continue;
+            json["outputs"][i]["sample_rate"] = port->sample_rate();
+            json["outputs"][i]["lag"] = port->lag();
+        }
     if (!steps) return json;
     json["plan"] = ordered_json::array();
     for (const auto *step : *entry.steps())

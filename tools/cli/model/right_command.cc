@@ -15,13 +15,21 @@ bool continues_text(const Model &model) {
 bool gives_speech(const Model &model) {
     if (!model.audio()) return false;
     for (const lw_output_info &output : model.stream_outputs)
-        if (output.width == 1 && output.clock_num == 1 && output.clock_den > 1) return true;
+        if (output.width == 1 && output.clock_num == 1 && output.clock_den > 1 && output.sample_rate == 0) return true;
+    return false;
+}
+
+bool gives_audio(const Model &model) {
+    if (!model.audio()) return false;
+    for (const lw_output_info &output : model.stream_outputs)
+        if (output.sample_rate != 0) return true;
     return false;
 }
 
 std::string right_command(const Model &model, const std::string &path, bool decides) {
     if (continues_text(model)) return "use `longwave generate " + path + " -p TEXT`";
     if (decides && model.audio()) return "use `longwave listen " + path + " FILE.wav`";
+    if (gives_audio(model)) return "use `longwave denoise " + path + " IN.wav OUT.wav`";
     if (gives_speech(model)) return "use `longwave vad " + path + " FILE.wav`";
     std::string text = "use `longwave run " + path;
     if (!model.info.has_run) text += " --stream";

@@ -83,6 +83,8 @@ private:
             info.clock_num = port->clock_num();
             info.clock_den = port->clock_den();
             info.delay = port->delay();
+            info.sample_rate = port->sample_rate();
+            info.lag = port->lag();
             list.push_back(info);
         }
         return list;

@@ -39,6 +39,10 @@ nb::dict output_dict(const lw_output_info &info) {
     out["width"] = info.width;
     out["rows_per_tick"] = nb::make_tuple(info.clock_num, info.clock_den);
     out["delay"] = info.delay;
+    if (info.sample_rate) {
+        out["sample_rate"] = info.sample_rate;
+        out["lag"] = info.lag;
+    }
     return out;
 }
 

@@ -35,6 +35,19 @@ def image(x: Tensor) -> Tensor:
     return F.conv2d(F.pad(x[:, None], (1, 1, 2, 0)), torch.ones(2, 1, 3, 3)).permute(0, 2, 1, 3).flatten(2)
 
 
+def heads(x: Tensor) -> Tensor:
+    return x.reshape(1, -1, 2, 2)
+
+
+def linear_attention(x: Tensor) -> Tensor:
+    state = torch.einsum("bthd,bthe->bthde", heads(x.tanh()), heads(x)).cumsum(1)
+    return torch.einsum("bthd,bthde->bthe", heads(x.sigmoid()), state).flatten(2)
+
+
+def masked(x: Tensor) -> Tensor:
+    return torch.fft.rfft(x) * torch.complex(x[..., :3].sigmoid(), x[..., 1:])
+
+
 class Of(nn.Module):
     """A layer, and how it is called."""
 
@@ -64,12 +77,23 @@ ROWS: dict[str, list] = {
     "the same with one filter of 64 taps": [lambda x: convolved(x, 69, 0, 70)],
     "the same with later rows": [lambda x: convolved(x, 2, 2, 5, 1), lambda x: convolved(x, 2, 2, 5)],
     "several rows joined to one": [lambda x: x.reshape(1, x.shape[1] // 4, 16)],
-    "windows of samples": [(power, "audio=8000")],
+    "windows of samples, by": [(lambda x: F.pad(x, (48, 0)).unfold(1, 64, 16), "audio=8000")],
+    "windows of samples, `rfft`": [(power, "audio=8000")],
     "batch norm, constants": [over_time(nn.BatchNorm1d(4)), lambda x: x * S + B],
     "`layer_norm`, `rms_norm`": [lambda x: F.layer_norm(x, (4,)), lambda x: F.rms_norm(x, (4,)), lambda x: (x - x.mean(-1, True)) / (x.var(-1, correction=0, keepdim=True) + 1e-5).sqrt()],
     "`relu`, `gelu`": [F.relu, F.gelu, F.silu, F.elu, F.leaky_relu, F.hardswish, F.softplus, lambda x: x.clamp(-1, 1)],
-    "`sigmoid`, `tanh`": [torch.sigmoid, torch.tanh, torch.exp, lambda x: (x.abs() + 1).log(), lambda x: (x.abs() + 1).sqrt(), lambda x: (x.abs() + 1).rsqrt(), torch.abs, lambda x: x ** 2, lambda x: x ** 3,
-                          lambda x: (x.abs() + 1) ** 0.5, lambda x: (x.abs() + 1) ** -1],
+    "`sigmoid`, `tanh`": [torch.sigmoid, torch.tanh, torch.exp, lambda x: (x.abs() + 1).log(), lambda x: (x.abs() + 1).sqrt(), lambda x: (x.abs() + 1).rsqrt(), torch.abs],
+    "`sin`, `cos`, `erf`": [torch.sin, torch.cos, torch.erf, lambda x: (3 * x).floor(), lambda x: (3 * x).round(), torch.sign],
+    "whole and half powers": [lambda x: x ** 2, lambda x: x ** 3, lambda x: x ** 5, lambda x: (x.abs() + 1) ** -1.5, lambda x: (x.abs() + 0.1) ** 0.3, lambda x: 2.0 ** x,
+                              lambda x: (x.abs() + 0.1) ** x],
+    "`tan`, `sinh`": [torch.tan, torch.sinh, torch.cosh, torch.expm1, torch.erfc, lambda x: (3 * x).ceil(), lambda x: (3 * x).trunc(), lambda x: x % 0.7, lambda x: torch.hypot(x, x.tanh())],
+    "`maximum`, `minimum`": [lambda x: torch.maximum(x, x.flip(-1)), lambda x: torch.minimum(x, B), lambda x: torch.clamp(x, -S, S), lambda x: torch.maximum(x, torch.tensor(0.2))],
+    "comparisons and truths": [lambda x: (x > 0.1) * x, lambda x: (x >= x.flip(-1)).float(), lambda x: ((x > 0) & (x < 1) | ~(x > -1)).float(), lambda x: (x == x.relu()).float()],
+    "`where`, `masked_fill`": [lambda x: torch.where(x > 0, x.abs().log(), 0.0), lambda x: x.masked_fill(x > 0.5, float("-inf")).softmax(-1), lambda x: x.masked_fill(B > 0, 2.0),
+                               lambda x: F.threshold(x, 0.1, -2.0), F.hardshrink],
+    "`matmul`, `bmm`, `einsum` of two": [linear_attention, lambda x: torch.einsum("...i,...j->...ij", x, x.tanh()).flatten(2), lambda x: (heads(x) @ heads(x.tanh())).flatten(2),
+                                         lambda x: torch.bmm(heads(x)[0], heads(x.tanh())[0]).flatten(1)[None]],
+    "largest or smallest": [lambda x: x.amax(-1, keepdim=True), lambda x: x.min(-1)[0][..., None] + x],
     "`mish`, `selu`": [F.mish, F.selu, F.celu, lambda x: F.prelu(x, torch.tensor([0.2])), F.hardsigmoid, F.logsigmoid],
     "`exp2`, `log2`": [torch.exp2, lambda x: torch.log2(x.abs() + 1), lambda x: torch.log10(x.abs() + 1)],
     "`glu`": [F.glu],
@@ -88,7 +112,14 @@ ROWS: dict[str, list] = {
     "`LSTM`, `GRU`": [recurrent(nn.LSTM(4, 3, 2, batch_first=True)), recurrent(nn.GRU(4, 3, batch_first=True))],
     "`cumsum`, `logcumsumexp`": [lambda x: x.cumsum(1), lambda x: x.logcumsumexp(1)],
     "`group_norm`, `instance_norm`": [over_time(nn.GroupNorm(2, 4)), over_time(nn.InstanceNorm1d(4))],
-    "`conv_transpose1d` without": [lambda x: F.conv_transpose1d(x.mT, torch.ones(4, 3, 4), stride=2)[..., :2 * x.shape[1]]],
+    "the same with any other size": [(lambda x: torch.stft(F.pad(x, (30, 0)), 40, 10, center=False, return_complex=True).abs(), "audio=16000"), lambda x: torch.fft.rfft(x).abs()],
+    "complex masks": [lambda x: masked(x).real, lambda x: torch.polar(x[..., :3].sigmoid(), torch.fft.rfft(x).angle()).imag],
+    "`irfft`": [lambda x: torch.fft.irfft(masked(x), n=4)],
+    "`istft`": [(lambda x: torch.istft(torch.stft(F.pad(x, (12, 0)), 16, 4, center=False, return_complex=True) * 2, 16, 4, length=x.shape[1] // 4 * 4), "audio=16000"),
+                lambda x: F.fold(x.mT, (1, x.shape[1] + 3), (1, 4), stride=(1, 1))[:, 0, 0, :x.shape[1]],
+                lambda x: F.conv_transpose1d(x.mT, torch.eye(4)[:, None], stride=2)[..., :2 * x.shape[1]]],
+    "nearest `interpolate`": [lambda x: F.interpolate(x.mT, scale_factor=2).mT, lambda x: x.repeat_interleave(2, 1), lambda x: x.reshape(1, -1, 2)],
+    "`conv_transpose1d`, cut": [lambda x: F.conv_transpose1d(x.mT, torch.ones(4, 3, 4), stride=2)[..., :2 * x.shape[1]]],
     "`embedding`": [(nn.Embedding(11, 4), "ids=1xT:11")],
 }
 
@@ -123,7 +154,5 @@ def test_a_row_is_what_the_table_says(begin: str, number: int) -> None:
     promised = set(re.findall(r"`(\w+)`", accepted if "the same" in becomes else "" if "as above" in becomes else becomes))
     if "as above" in becomes:
         promised = set(re.findall(r"`(\w+)`", becomes)) | {"conv2d", "long_conv"}
-    if "powers" in accepted:
-        promised |= {"square", "reciprocal", "mul"}
     found = set(kinds(made))
     assert found & promised, f"{accepted}: {found}, none of {promised}"

@@ -83,7 +83,7 @@ FORMS = {
     "group norm of an image": (lambda: Of(lambda x, c, g: flat(g(image(x, c))), stem(), nn.GroupNorm(2, 4)), "x=1xTx9", False, ["group_norm"]),
     "instance norm": (lambda: Of(lambda x, g: g(x), nn.InstanceNorm1d(3, affine=True)), "x=1x3xT", False, ["group_norm"]),
     "groups": (lambda: Of(lambda x, c: c(F.pad(x, (70, 0))), nn.Conv1d(6, 9, 71, groups=3)), "x=1x6xT", True, ["conv2d"]),
-    "transposed": (lambda: Of(lambda x, c: c(x)[..., :5 * x.shape[2]].tanh(), nn.ConvTranspose1d(6, 1, 12, 5)), "x=1x6xT", True, ["conv2d", "tanh"]),
+    "transposed": (lambda: Of(lambda x, c: c(x)[..., :5 * x.shape[2]].tanh(), nn.ConvTranspose1d(6, 1, 12, 5)), "x=1x6xT", True, ["conv2d", "split_rows", "tanh"]),
     "running sums": (lambda: Of(lambda x: x.cumsum(1) + torch.logcumsumexp(x, 1)), "x=1xTx3", True, ["exponential_scan", "cumulative_softmax", "add"]),
     "delay": (lambda: Of(lambda x, m: m(x + F.pad(x, (0, 0, 3, 0))[:, :-3]), nn.Linear(6, 4)), "x=1xTx6", True, ["shift", "add", "linear"]),
     "joined": (lambda: Of(lambda x: torch.cat([x.exp(), x[..., 2:4].tanh(), x[..., :1].sigmoid() * x], 2)), "x=1xTx6", True,
@@ -108,9 +108,8 @@ REFUSED = {
     "relu": (lambda: Of(lambda x, r: r(x)[0], nn.RNN(4, 3, batch_first=True, nonlinearity="relu")), "a recurrence of relu has no op"),
     "pool ahead": (lambda: Of(lambda x: F.max_pool1d(x.mT, 3, 1, 1)), "looks 1 rows ahead"),
     "pool to two": (lambda: Of(lambda x: F.adaptive_avg_pool1d(x.mT, 2)), "pools to 2 windows"),
-    "largest feature": (lambda: Of(lambda x: x.amax(2)), "takes the largest of features"),
+    "largest feature index": (lambda: Of(lambda x: x.max(2)[1].to(x.dtype)), "max: "),
     "sum of features": (lambda: Of(lambda x: x.cumsum(2)), "sums along features"),
-    "transposed, cut": (lambda: Of(lambda x, c: c(x.mT), nn.ConvTranspose1d(4, 1, 4, 2, padding=1)), "cuts 1 steps at the start"),
 }
 
 

@@ -123,7 +123,7 @@ def test_computed_weights_are_those_of_the_module_in_float64(name: str) -> None:
 
 REFUSED = {
     "deviation over time": (lambda x: x.std(1), "std: std: divides by the number of rows less one, which changes with the length"),
-    "product of rows": (lambda x: x @ x.mT, "matmul: matmul: combines several values that depend on the input"),
+    "product of rows": (lambda x: x @ x.mT, "matmul: matmul: multiplies each row with all others"),
     "pool with a row more": (lambda x: F.avg_pool1d(x.mT, 4, 2, 2).mT, "has more rows than the 31 that are complete"),
     "mean of fewer rows": (lambda x: F.avg_pool1d(x.mT, 4, 1, 1).mT, "looks 2 rows ahead, and gives 60 rows of 61"),
     "mean of a row less at some lengths": (lambda x: F.avg_pool1d(x.mT, 5, 2, 1).mT, "looks 2 rows ahead, and gives 30 rows of 31"),

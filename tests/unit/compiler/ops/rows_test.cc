@@ -1,6 +1,7 @@
 // Ops on single rows, and pooling. Expected numbers are worked out by hand.
 #include "tests/unit/compiler/ir/graphs.h"
 #include <cmath>
+#include <numbers>
 
 namespace rows_test {
 
@@ -50,6 +51,12 @@ TEST_CASE("activations: known points") {
     check_close(apply("elu", "[2]", {-std::log(2.0), 3}, {}, "alpha=3.0").data, {-1.5, 3});
     check_close(apply("clamp", "[3]", {-2, 0.5, 3}, {}, "low=-1.0,high=2.0").data, {-1, 0.5, 2});
     check_close(apply("abs", "[2]", {-2, 3}).data, {2, 3});
+    check_close(apply("sin", "[2]", {0, std::numbers::pi / 6}).data, {0, 0.5}, 1e-15);
+    check_close(apply("cos", "[2]", {0, std::numbers::pi / 3}).data, {1, 0.5}, 1e-15);
+    check_close(apply("erf", "[2]", {0, -1}).data, {0, -0.8427007929497149}, 1e-15);
+    check_close(apply("floor", "[3]", {-1.5, 0.5, 2}).data, {-2, 0, 2});
+    check_close(apply("round", "[6]", {-1.5, -0.5, 0.5, 1.5, 2.5, 2.6}).data, {-2, 0, 0, 2, 2, 3});
+    check_close(apply("sign", "[3]", {-1.5, 0, 2}).data, {-1, 0, 1});
     check_close(apply("square", "[2]", {-2, 3}).data, {4, 9});
     check_close(apply("sqrt", "[2]", {4, 2.25}).data, {2, 1.5});
     check_close(apply("exp", "[2]", {0, std::log(3.0)}).data, {1, 3});
@@ -150,6 +157,32 @@ TEST_CASE("add, mul: element by element, a value with itself too") {
         %z = mul(%y, %x)
         output "z" %z)");
     check_close(run(graph, rows_of(2, {1, 2, 3, 4})).data, {2, 8, 18, 32});
+}
+
+TEST_CASE("maximum, minimum, where: element by element; where takes the first value above 0 only") {
+    const Graph graph = graph_of(R"(
+        %x = input "x" features : f32[3] @1/1
+        %y = square(%x)
+        %a = maximum(%x, %y)
+        %b = minimum(%x, %y)
+        %c = where(%x, %a, %b)
+        output "a" %a
+        output "b" %b
+        output "c" %c)");
+    check_close(run(graph, rows_of(3, {0.5, -2, 0})).data, {0.5, 4, 0});
+    const Graph chosen = graph_of("%x = input \"x\" features : f32[3] @1/1\n%y = exp(%x)\n%z = where(%x, %x, %y)\noutput \"z\" %z");
+    check_close(run(chosen, rows_of(3, {2, 0, -std::log(2.0)})).data, {2, 1, 0.5});
+}
+
+TEST_CASE("row_product: two products of [1,2] and [2,2] in a row; sizes that do not fit are refused") {
+    const std::string head = "%x = input \"x\" features : f32[4] @1/1\n%i = const \"i\" : [8]\n%y = take(%x, %i) {bands=1}\n";
+    const Weights weights = {{"i", {0, 1, 2, 3, 3, 2, 1, 0}}};
+    const Graph graph = graph_of(head + "%z = row_product(%x, %y) {batches=2, rows=1, inner=2, columns=2}\noutput \"z\" %z", weights);
+    // [1,2]·[[1,2],[3,4]] and [3,4]·[[4,3],[2,1]]
+    check_close(run(graph, rows_of(4, {1, 2, 3, 4})).data, {7, 10, 20, 13});
+    const auto wrong = parse(head + "%z = row_product(%x, %y) {batches=2, rows=2, inner=2, columns=2}\noutput \"z\" %z", weights);
+    REQUIRE_FALSE(wrong);
+    CHECK(wrong.status().message().find("expected rows of [8], found [4]") != std::string::npos);
 }
 
 TEST_CASE("batch_norm: stored statistics, eps under the root") {

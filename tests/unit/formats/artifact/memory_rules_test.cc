@@ -125,6 +125,7 @@ const Case calls[] = {
      [](Draft &d) { step(d, stream, 0).kind = fb::StepKind::zero_tail, step(d, stream, 0).args.resize(1); }},
     {"zero_tail of a run with rows before the first", 12, [](Draft &d) { step(d, run, 2).lead = 1; }},
     {"zero_tail by zero", 12, [](Draft &d) { step(d, run, 2).den = 0; }},
+    {"zero_tail of rows for wholes of no ticks", 12, [](Draft &d) { step(d, run, 2).whole = 0; }},
 };
 
 const Case gpu_streams[] = {
@@ -188,6 +189,7 @@ const Case lone_lifetimes[] = {
 };
 
 const Case lone_ports[] = {
+    {"an output whose rows come for no ticks together", 12, [](Draft &d) { entry(d, stream).outputs[0]->whole = 0; }},
     {"an output with clock 1/0", 12, [](Draft &d) { entry(d, stream).outputs[0]->clock_den = 0; }},
     {"an output of a stream without a time axis", 12,
      [](Draft &d) { entry(d, stream).outputs[0]->clock_num = 0; }},

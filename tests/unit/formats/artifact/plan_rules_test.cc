@@ -212,6 +212,16 @@ const Case indices[] = {
     {"two streams with outputs of other widths", 13,
      [](Draft &d) { entry(d, small_stream).outputs[1]->width = 2; }},
     {"two streams of different delay", 13, [](Draft &d) { entry(d, small_stream).outputs[0]->delay = 1; }},
+    {"two streams whose rows come for other wholes of ticks", 13,
+     [](Draft &d) { entry(d, small_stream).outputs[0]->whole = 2; }},
+    {"two streams with audio and without", 13,
+     [](Draft &d) { entry(d, small_stream).outputs[0]->sample_rate = 1000; }},
+    {"two streams whose audio lags by other samples", 13,
+     [](Draft &d) {
+         entry(d, stream).outputs[0]->sample_rate = entry(d, small_stream).outputs[0]->sample_rate = 1000;
+         entry(d, large_stream).outputs[0]->sample_rate = 1000;
+         entry(d, small_stream).outputs[0]->lag = 1;
+     }},
 };
 
 const Case state[] = {
@@ -308,6 +318,16 @@ const Case values[] = {
     {"error limit of the plan above 1", 18, [](Draft &d) { d.plan.error_limit = 2; }},
     {"error limit of the plan NaN", 18, [](Draft &d) { d.plan.error_limit = NAN; }},
     {"audio without a sample rate", 18, [](Draft &d) { d.plan.inputs[0]->sample_rate = 0; }},
+    {"an output with a sample rate above 10 MHz", 18,
+     [](Draft &d) { entry(d, run).outputs[0]->sample_rate = 10'000'001; }},
+    {"an output with a sample rate that is not that of its rows", 18,
+     [](Draft &d) { entry(d, run).outputs[0]->sample_rate = 1001; }},
+    {"audio that lags by hours", 18,
+     [](Draft &d) {
+         entry(d, run).outputs[0]->sample_rate = 1000;
+         entry(d, run).outputs[0]->lag = 0xffffffff;
+     }},
+    {"a lag of rows that are no audio", 18, [](Draft &d) { entry(d, run).outputs[0]->lag = 1; }},
     {"tokens without a vocabulary", 18, [](Draft &d) { d.plan.inputs[0]->kind = fb::InputKind::tokens; }},
     {"sample limit 0", 18, [](Draft &d) { d.plan.sample_limit = 0; }},
     {"sample limit NaN", 18, [](Draft &d) { d.plan.sample_limit = NAN; }},

@@ -29,7 +29,7 @@ TEST_CASE("package: unknown keys are errors with the nearest known one") {
                "inputs[0].vocabulary: expected one of the keys name, kind, width, sample_rate, found an unknown key");
     refused_at(
         "/outputs/0/form", 1,
-        "outputs[0].form: expected one of the keys name, from, found an unknown key; did you mean \"from\"?");
+        "outputs[0].form: expected one of the keys name, from, kind, sample_rate, lag, found an unknown key; did you mean \"from\"?");
     refused_at("/decision/min count", 1,
                "decision[\"min count\"]: expected one of the keys output, ignore, threshold, smoothing_ms, "
                "min_count, release, refractory_ms, found "

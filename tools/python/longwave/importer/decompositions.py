@@ -134,7 +134,24 @@ def fft_forms() -> dict:
     return made | {f"fft_{name}2": of_two(made[f"fft_{name}n"]["default"]) for name in forms}
 
 
+def truncated(x):
+    return x.sign() * x.abs().floor()
+
+
+def threshold(x, threshold, value):
+    return torch.where(x > threshold, x, value)
+
+
 FORMS = fft_forms() | {
+    "ceil": {"default": lambda x: -(-x).floor()}, "trunc": {"default": truncated}, "frac": {"default": lambda x: x - truncated(x)},
+    "tan": {"default": lambda x: x.sin() / x.cos()}, "cosh": {"default": lambda x: 0.5 * (x.exp() + (-x).exp())},
+    "sinh": {"default": lambda x: 0.5 * (x.exp() - (-x).exp())}, "expm1": {"default": lambda x: x.exp() - 1}, "erfc": {"default": lambda x: 1 - x.erf()},
+    "threshold": {"default": threshold}, "softshrink": {"default": lambda x, lambd=0.5: (x - lambd).relu() - (-x - lambd).relu()},
+    "hardshrink": {"default": lambda x, lambd=0.5: torch.where(x.abs() > lambd, x, 0.0)},
+    "remainder": {"Scalar": lambda x, y: x - (x / y).floor() * y, "Tensor": lambda x, y: x - (x / y).floor() * y},
+    "fmod": {"Scalar": lambda x, y: x - truncated(x / y) * y, "Tensor": lambda x, y: x - truncated(x / y) * y},
+    "floor_divide": {"default": lambda x, y: (x / y).floor(), "Scalar": lambda x, y: (x / y).floor()},
+    "hypot": {"default": lambda x, y: (x.square() + y.square()).sqrt()},
     "convolution": {"default": convolution}, "stack": {"default": stack}, "channel_shuffle": {"default": channel_shuffle},
     "lerp": {"Scalar": lerp, "Tensor": lerp}, "addcmul": {"default": addcmul}, "addcdiv": {"default": addcdiv},
     "addmm": {"default": added_product}, "baddbmm": {"default": added_product}, "addmv": {"default": added_product}, "addbmm": {"default": added_sum},

@@ -68,6 +68,15 @@ def shift(x: list[Tensor], op: Op, dims: tuple[int, ...]) -> Tensor:
     return F.pad(x[0], (0, 0, by, 0))[:len(x[0])]
 
 
+def unframe(x: list[Tensor], op: Op, dims: tuple[int, ...]) -> Tensor:
+    window, hop, ahead = (op.attributes[name] for name in ("window", "hop", "ahead"))
+    rows = len(x[0])
+    if rows == 0:
+        return x[0].new_zeros(0, hop)
+    added = F.fold(x[0].T[None], (1, (rows - 1) * hop + window), (1, window), stride=(1, hop))[0, 0, 0, ahead * hop:]
+    return F.pad(added, (0, max(0, rows * hop - len(added))))[:rows * hop].reshape(rows, hop)
+
+
 def pool(x: list[Tensor], op: Op, dims: tuple[int, ...]) -> Tensor:
     a, channels = op.attributes, dims[-1]
     kt, st, kf, sf, pf = (a[name] for name in ("time", "stride_t", "frequency", "stride_f", "pad_f"))
@@ -94,7 +103,8 @@ def group_norm(x: list[Tensor], op: Op, dims: tuple[int, ...]) -> Tensor:
 
 DEFINED = {
     "state_space": state_space, "lstm": lstm, "gru": gru, "exponential_scan": exponential_scan, "take": take, "shift": shift, "pool": pool,
-    "group_norm": group_norm,
+    "group_norm": group_norm, "unframe": unframe,
+    "split_rows": lambda x, op, dims: x[0].reshape(len(x[0]) * op.attributes["parts"], -1),
     "repeat": lambda x, op, dims: x[1].expand(len(x[0]), -1),
     "concat": lambda x, op, dims: torch.cat(x, 1),
     "cumulative_softmax": lambda x, op, dims: torch.logcumsumexp(x[0], 0),

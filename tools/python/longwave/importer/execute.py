@@ -49,6 +49,11 @@ def mean(x: Tensor, op: Op) -> Tensor:
     return {"mean": lambda: x.mean(0, True), "sum": lambda: x.sum(0, True), "max": lambda: x.amax(0, True), "first": lambda: x[:1], "last": lambda: x[-1:]}[mode]()
 
 
+def row_product(x: list[Tensor], a: dict) -> Tensor:
+    left = x[0].reshape(-1, a["batches"], a["rows"], a["inner"])
+    return (left @ x[1].reshape(-1, a["batches"], a["inner"], a["columns"])).flatten(1)
+
+
 def compute(op: Op, x: list[Tensor], dims: tuple[int, ...]) -> Tensor:
     c, a = op.constant, op.attributes
     if isinstance(op.form, Known):
@@ -62,6 +67,10 @@ def compute(op: Op, x: list[Tensor], dims: tuple[int, ...]) -> Tensor:
         "affine": lambda: x[0] * c("scale") + c("shift"),
         "add": lambda: x[0] + x[1],
         "mul": lambda: x[0] * x[1],
+        "maximum": lambda: torch.maximum(x[0], x[1]),
+        "minimum": lambda: torch.minimum(x[0], x[1]),
+        "row_product": lambda: row_product(x, a),
+        "where": lambda: torch.where(x[0] > 0, x[1], x[2]),
         "glu": lambda: F.glu(x[0], -1),
         "softmax": lambda: torch.softmax(x[0], -1),
         "log_softmax": lambda: torch.log_softmax(x[0], -1),

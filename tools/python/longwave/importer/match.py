@@ -14,13 +14,13 @@ from .export import Exported, address, call, module_of, name_of, op_name
 from .places import Placed, all_features, natural, settled
 from .recovered import Output, Recovered
 from .regions import find_convolution
-from .rules import cells, embedding, group_norm, image, inside, known, linear, norms, padding, pointwise, pooling, recurrent, reduce, scans, spectrum, transposed, unary
+from .rules import cells, choice, complexes, embedding, group_norm, image, inside, known, linear, norms, padding, pointwise, pooling, products, recurrent, reduce, scans, spectrum, transposed, unary
 
 MOVES = set("view reshape _unsafe_view flatten unflatten transpose permute t mT numpy_T movedim unsqueeze squeeze alias clone slice select narrow "
-            "split split_with_sizes chunk unbind unfold getitem expand expand_as contiguous roll flip repeat".split())
+            "split split_with_sizes chunk unbind unfold getitem expand expand_as contiguous roll flip repeat repeat_interleave tile".split())
 KEEPS = set("to _to_copy dropout feature_dropout detach type_as lift_fresh_copy alias_copy clone contiguous identity".split())
-RULES = {**linear.RULES, **padding.RULES, **inside.RULES, **image.RULES, **pointwise.RULES, **norms.RULES, **embedding.RULES, **reduce.RULES, **spectrum.RULES, **known.RULES,
-         **recurrent.RULES, **cells.RULES, **scans.RULES, **pooling.RULES, **group_norm.RULES, **transposed.RULES}
+RULES = {**linear.RULES, **padding.RULES, **inside.RULES, **image.RULES, **pointwise.RULES, **choice.RULES, **norms.RULES, **embedding.RULES, **reduce.RULES, **products.RULES, **spectrum.RULES, **known.RULES,
+         **recurrent.RULES, **cells.RULES, **scans.RULES, **pooling.RULES, **group_norm.RULES, **transposed.RULES, **complexes.RULES}
 NO_STREAM = "no stream"
 AHEAD = f"looks ahead: {NO_STREAM}"
 LATE = ": its stream comes so many rows late"
@@ -190,21 +190,23 @@ class Importer:
         if any(isinstance(self.values[v], norms.Root) for v in sources) and (norm := norms.by_root(self, n)):
             return norm
         first = self.values[sources[0]]
-        if isinstance(first, spectrum.Spectrum):
-            step = spectrum.spectrum(self, n)
+        if any(isinstance(self.values[v], spectrum.Spectrum) for v in sources):
+            step = spectrum.spectrum(self, n) if all(isinstance(self.values[v], spectrum.Spectrum) for v in sources) else None
             if step is not None:
                 return step
             for source in sources:
                 if isinstance(self.values[source], spectrum.Spectrum):
-                    spectrum.magnitude(self, source)
+                    self.values[source] = spectrum.value_of(self, self.values[source])
             first = self.values[sources[0]]
+        if any(isinstance(self.values[v], (complexes.Complex, complexes.Phase)) for v in sources):
+            return complexes.complex_step(self, n)
         if n.target is operator.getitem and isinstance(first, (list, tuple)):
             return first[n.args[1]]
         val = n.meta.get("val")
         if isinstance(val, Tensor) and val.is_complex() and kind not in RULES:
             raise Refused("complex values that are neither a convolution nor the spectrum of frames", "use real arithmetic")
         if kind in KEEPS:
-            if not val.is_floating_point() and self.op(first).kind != "input":
+            if not val.is_floating_point() and sources[0].meta["val"].is_floating_point():
                 raise Refused(f"turns numbers into {val.dtype}", "keep floating point numbers")
             return first
         if kind in MOVES:

@@ -107,6 +107,8 @@ def settled(graph: Recovered, placed: Placed) -> Placed:
         return placed
     if (windows := framed(graph, placed)) is not None:
         return windows
+    placed = split(graph, placed)
+    op = graph.ops[placed.value]
     if int(placed.at.min()) < 0:
         return filled(graph, delayed(graph, placed))
     if (joined := folded(graph, placed)) is not None:
@@ -135,6 +137,31 @@ def delayed(graph: Recovered, placed: Placed) -> Placed:
             made = torch.arange(rows)[:, None] * steps * op.width + p[by]
             made = Placed(graph.shift(placed.value, by * steps), made.reshape(rows, *shape).movedim(0, axis))
             return made if steps == 1 else settled(graph, made)
+    return placed
+
+
+def split(graph: Recovered, placed: Placed) -> Placed:
+    """Rows that hold several time steps, as an upsampling makes them, become that many rows. Zeros around them stay zeros."""
+    op, at = graph.ops[placed.value], placed.at
+    if op.timeless or op.rows == 0:
+        return placed
+    for axis in range(at.dim()):
+        p = at.movedim(axis, 0).reshape(at.shape[axis], -1)
+        there = (p != ZERO).any(1)
+        first, last = int(there.int().argmax()), len(p) - int(there.flip(0).int().argmax())
+        inner = p[first:last]
+        steps = len(inner) // op.rows
+        if steps < 2 or len(inner) != steps * op.rows:
+            continue
+        row = inner[:steps].flatten()
+        if int(row.min()) < 0 or int(row.max()) >= op.width \
+                or not torch.equal(inner.reshape(op.rows, -1), torch.arange(op.rows)[:, None] * op.width + row):
+            continue
+        value = graph.split(graph.take(graph.flat(placed.value), row), steps)
+        made = torch.full_like(p, ZERO)
+        made[first:last] = torch.arange(inner.numel()).reshape(inner.shape)
+        shape = [e for d, e in enumerate(at.shape) if d != axis]
+        return Placed(value, made.reshape(len(p), *shape).movedim(0, axis))
     return placed
 
 
@@ -204,31 +231,36 @@ def filled(graph: Recovered, placed: Placed) -> Placed:
     return placed
 
 
-def paired(graph: Recovered, kind: str, a: Placed, b: Placed) -> Placed:
-    """An op on two values, element by element, however both are laid out, split or repeated."""
-    shape = torch.broadcast_shapes(a.at.shape, b.at.shape)
-    p, q = a.at.expand(shape), b.at.expand(shape)
-    wa, wb = graph.ops[a.value].width, graph.ops[b.value].width
-    if graph.ops[a.value].timeless != graph.ops[b.value].timeless:
+def paired(graph: Recovered, kind: str, *operands: Placed) -> Placed:
+    """An op on two or more values, element by element, however they are laid out, split or repeated."""
+    if len({graph.ops[x.value].rows for x in operands}) > 1:  # one may hold several time steps in a row
+        operands = tuple(split(graph, x) for x in operands)
+    shape = torch.broadcast_shapes(*(x.at.shape for x in operands))
+    places, ops = [x.at.expand(shape) for x in operands], [graph.ops[x.value] for x in operands]
+    if len({op.timeless for op in ops}) > 1:
         raise Refused("one operand has a time axis, the other has none", retrain("pool both, or none"))
-    none = (p == NONE) | (q == NONE)
-    if bool(((p == ZERO) | (q == ZERO)).logical_and(~none).any()) or not torch.equal((p // wa)[~none], (q // wb)[~none]) \
-            or graph.ops[a.value].rows != graph.ops[b.value].rows:
+    none = torch.stack([p == NONE for p in places]).any(0)
+    rows, parts = [(p // op.width)[~none] for p, op in zip(places, ops)], [(p % op.width)[~none] for p, op in zip(places, ops)]
+    if any(bool((p == ZERO).logical_and(~none).any()) for p in places) or not all(torch.equal(rows[0], other) for other in rows[1:]) \
+            or len({op.rows for op in ops}) > 1:
         raise Refused("its operands do not lie in step", "both must have the same rows, without shift in time")
-    t, fa, fb = torch.where(none, -1, p // wa), p % wa, q % wb
-    if wa == wb and torch.equal(fa[~none], fb[~none]):
-        x, y = a.value, b.value
-        if graph.ops[x].dims != graph.ops[y].dims:
-            x, y = graph.flat(x), graph.flat(y)
-        return Placed(graph.emit(kind, [x, y]), torch.where(none, NONE, p))
-    key = (fa * wb + fb).flatten()
-    row = key[(t == t[~none].min()).flatten()]
-    pairs = list(dict.fromkeys(row.tolist()))
-    table = torch.full((wa * wb,), -1)
-    table[torch.tensor(pairs)] = torch.arange(len(pairs))
-    index = table[key].reshape(shape)
-    if bool((index[~none] < 0).any()):
+    if len({op.width for op in ops}) == 1 and all(torch.equal(parts[0], other) for other in parts[1:]):
+        values = [x.value for x in operands]
+        if len({op.dims for op in ops}) > 1:
+            values = [graph.flat(v) for v in values]
+        return Placed(graph.emit(kind, values), torch.where(none, NONE, places[0]))
+    key = torch.zeros_like(rows[0])
+    for part, op in zip(parts, ops):
+        key = key * op.width + part
+    found = torch.tensor(list(dict.fromkeys(key[rows[0] == rows[0].min()].tolist())))
+    ordered, number = found.sort()
+    index = torch.searchsorted(ordered, key).clamp(max=len(found) - 1)
+    if not torch.equal(ordered[index], key):
         raise Refused("its operands do not lie in step", "combine the same features in every row")
-    pairs = torch.tensor(pairs)
-    x, y = graph.flat(graph.take(a.value, pairs // wb)), graph.flat(graph.take(b.value, pairs % wb))
-    return Placed(graph.emit(kind, [x, y]), torch.where(none, NONE, t * len(pairs) + index))
+    values = []
+    for x, op in reversed(list(zip(operands, ops))):
+        values.insert(0, graph.flat(graph.take(x.value, found % op.width)))
+        found = found // op.width
+    at = torch.full(shape, NONE)
+    at[~none] = rows[0] * len(ordered) + number[index]
+    return Placed(graph.emit(kind, values), at)

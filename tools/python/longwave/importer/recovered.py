@@ -11,7 +11,8 @@ from .known import Known
 from .rules.unary import FLOAT64 as POINTWISE
 from .taps import Dyadic
 
-PLAIN = {"linear", "affine", "add", "mul", "square", "mean", "repeat"}  # what modules often write twice: deviations from a mean
+OF_VALUES = {"add", "mul", "maximum", "minimum", "where"}  # ops of several values, element by element
+PLAIN = {"linear", "affine", "add", "mul", "square", "mean", "repeat", "power_spectrum", "sqrt"}  # what modules often write twice: deviations from a mean
 
 
 @dataclass
@@ -53,7 +54,7 @@ class Recovered:
         first = self.ops[inputs[0]] if inputs else None
         width = width or first.width
         if dims is None:
-            dims = first.dims if first and first.width == width and kind in {*POINTWISE, "add", "mul", "affine"} else (width,)
+            dims = first.dims if first and first.width == width and kind in {*POINTWISE, *OF_VALUES, "affine"} else (width,)
         timeless = timeless or bool(first and first.timeless)
         constants = [(key, t.detach().to(torch.float64)) for key, t in constants if t is not None]
         if (same := self._same(kind, inputs, constants, attributes or {})) is not None:
@@ -152,6 +153,16 @@ class Recovered:
             v, order = op.inputs[0], torch.where(order < 0, order, op.constant("index").long()[order])
         return self.emit("take", [v], [("index", order)], {"bands": 1}, len(order))
 
+    def split(self, v: int, parts: int) -> int:
+        """Each row as so many rows of its parts."""
+        op = self.ops[v]
+        return self.emit("split_rows", [v], [], {"parts": parts}, op.width // parts, op.rows * parts)
+
+    def unframe(self, v: int, hop: int, ahead: int) -> int:
+        """Rows as frames that are added where they overlap."""
+        op = self.ops[v]
+        return self.emit("unframe", [v], [], {"window": op.width, "hop": hop, "ahead": ahead}, hop, op.rows)
+
     def shift(self, v: int, rows: int) -> int:
         """The value so many rows later. A shift of a shift is one."""
         op = self.ops[v]
@@ -187,7 +198,7 @@ class Recovered:
                 return self.emit(op.kind, [self.take(op.inputs[0], order)], [], op.attributes)
             if op.kind == "affine":
                 return self.affine(self.take(op.inputs[0], order), constants["scale"][order], constants["shift"][order])
-            if op.kind in ("add", "mul"):
+            if op.kind in OF_VALUES:
                 return self.emit(op.kind, [self.take(i, order) for i in op.inputs])
             if op.kind == "mean":
                 return self.emit("mean", [self.take(op.inputs[0], order)], [], op.attributes, timeless=True)

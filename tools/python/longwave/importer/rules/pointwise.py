@@ -33,13 +33,12 @@ def meaning(n, kind: str) -> tuple[str, dict]:
 def unary(importer, n, kind: str) -> Placed:
     op, attributes = meaning(n, kind)
     x = importer.settled(n.args[0])
-    kept_zero(x, float(FLOAT64[op](torch.zeros(1, dtype=torch.float64), **attributes)) == 0)
-    graph, value = importer.graph, x.value
-    made = graph.ops[value]
+    made, graph = importer.op(x), importer.graph
     if op == "log" and made.kind == "affine" and bool((made.constant("scale") == 1).all()) \
             and bool((made.constant("shift") == made.constant("shift")[0]).all()):
-        attributes, value = {"offset": attributes["offset"] + float(made.constant("shift")[0])}, made.inputs[0]
-    return Placed(graph.emit(op, [value], [], attributes), x.at)
+        kept_zero(x, False)
+        return Placed(graph.emit(op, [made.inputs[0]], [], {"offset": attributes["offset"] + float(made.constant("shift")[0])}), x.at)
+    return applied(importer, op, x, **attributes)
 
 
 def inverse(importer, x: Placed) -> Placed:
@@ -77,12 +76,33 @@ def repeated(importer, n, x: Placed, rows: Placed) -> Placed:
     return Placed(value, torch.where(p < 0, p, torch.where(q < 0, q, p // importer.op(rows).width * width + q)))
 
 
+def in_step(importer, n, *operands: Placed) -> list[Placed]:
+    """Values without a time axis in every row of those that have one."""
+    rows = next((x for x in operands if not importer.op(x).timeless), None)
+    return [x if rows is None or not importer.op(x).timeless else repeated(importer, n, x, rows) for x in operands]
+
+
+def applied(importer, op: str, x: Placed, **attributes: float) -> Placed:
+    kept_zero(x, float(FLOAT64[op](torch.zeros(1, dtype=torch.float64), **attributes)) == 0)
+    return Placed(importer.graph.emit(op, [x.value], [], attributes), x.at)
+
+
 def arithmetic(importer, n) -> Placed:
+    """Sums, differences, products and quotients, also rounded ones."""
+    made, mode = ratio(importer, n), n.kwargs.get("rounding_mode")
+    return made if mode is None else rounded(importer, made, mode)
+
+
+def rounded(importer, x: Placed, mode: str) -> Placed:
+    if mode == "floor":
+        return applied(importer, "floor", x)
+    return paired(importer.graph, "mul", applied(importer, "sign", x), applied(importer, "floor", applied(importer, "abs", x)))
+
+
+def ratio(importer, n) -> Placed:
     kind, (x, y) = importer.kind(n).rstrip("_"), n.args[:2]
     if kind == "rsub":
         kind, x, y = "sub", y, x
-    if n.kwargs.get("rounding_mode"):
-        raise NoOp("rounds its result", retrain("divide without rounding_mode"))
     factor = n.kwargs.get("alpha", n.args[2] if len(n.args) > 2 and kind in ("add", "sub") else 1)
     if importer.varies(x) and importer.varies(y):
         a, b = importer.settled(x), importer.settled(y)
@@ -90,9 +110,7 @@ def arithmetic(importer, n) -> Placed:
             b = inverse(importer, b)
         if kind == "sub" or factor != 1:
             b = affine(importer, b, -factor if kind == "sub" else factor, 0.0)
-        if importer.op(a).timeless != importer.op(b).timeless:
-            a, b = (repeated(importer, n, a, b), b) if importer.op(a).timeless else (a, repeated(importer, n, b, a))
-        return paired(importer.graph, "mul" if kind in ("mul", "div") else "add", a, b)
+        return paired(importer.graph, "mul" if kind in ("mul", "div") else "add", *in_step(importer, n, a, b))
     swapped = not importer.varies(x)
     placed = importer.settled(y if swapped else x)
     c = torch.as_tensor(importer.constant(x if swapped else y), dtype=torch.float64)
@@ -109,19 +127,42 @@ def arithmetic(importer, n) -> Placed:
     return affine(importer, placed, -float(factor), c) if swapped else affine(importer, placed, 1.0, -factor * c)
 
 
+MOST_FACTORS = 16  # of a power that is multiplied
+
+
 def power(importer, n) -> Placed:
-    x, exponent, graph = importer.settled(n.args[0]), n.args[1], importer.graph
-    if exponent == 1:
-        return x
-    if not isinstance(exponent, (int, float)):
-        raise NoOp("an exponent that is a tensor has no op", "write (exponent * x.log()).exp() where x is positive")
-    if exponent not in (2, 3, 0.5, -1, -0.5):
-        raise NoOp(f"power {exponent} has no op", retrain("use powers 2, 3, 0.5, -1 and -0.5"))
-    if exponent in (2, 3):
-        squared = Placed(graph.emit("square", [x.value]), x.at)
-        return squared if exponent == 2 else paired(graph, "mul", squared, x)
-    root = x if exponent == -1 else Placed(graph.emit("sqrt", [x.value]), x.at)
-    return root if exponent == 0.5 else inverse(importer, root)
+    """Whole and half powers by products and roots. Others are e^(exponent log x), which torch defines for x > 0."""
+    base, exponent = n.args[:2]
+    if not importer.varies(base):
+        c = torch.as_tensor(importer.constant(base), dtype=torch.float64)
+        if not bool((c > 0).all()):
+            raise NoOp("a power of a base that is not positive", retrain("use a positive base"))
+        return applied(importer, "exp", affine(importer, importer.settled(exponent), c.log(), 0.0))
+    x, graph = importer.settled(base), importer.graph
+    if importer.varies(exponent):
+        y, logarithm = importer.settled(exponent), applied(importer, "log", x, offset=0.0)
+        return applied(importer, "exp", paired(graph, "mul", *in_step(importer, n, logarithm, y)))
+    each = torch.as_tensor(importer.constant(exponent), dtype=torch.float64)
+    one = float(each.flatten()[0]) if each.numel() and bool((each == each.flatten()[0]).all()) else None
+    if one is None or 2 * abs(one) != int(2 * abs(one)) or abs(one) > MOST_FACTORS:
+        return applied(importer, "exp", affine(importer, applied(importer, "log", x, offset=0.0), each, 0.0))
+    if one == 0:
+        return affine(importer, x, 0.0, 1.0)
+    made = product_of(graph, x, int(abs(one)))
+    if abs(one) != int(abs(one)):
+        root = applied(importer, "sqrt", x)
+        made = root if made is None else paired(graph, "mul", made, root)
+    return made if one > 0 else inverse(importer, made)
+
+
+def product_of(graph, x: Placed, count: int) -> Placed | None:
+    made, power_of_two = None, x
+    while count:
+        if count % 2:
+            made = power_of_two if made is None else paired(graph, "mul", power_of_two, made)
+        if count := count // 2:
+            power_of_two = Placed(graph.emit("square", [power_of_two.value]), x.at)
+    return made
 
 
 def negative(importer, n) -> Placed:

@@ -3,11 +3,14 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
+from torch.fx.node import Node
 
 from ..decompositions import written
-from ..errors import NoOp, Refused, retrain
+from ..errors import Refused, retrain
 from ..places import ZERO, Placed, more_rows
+from .choice import extreme
 from .linear import matrix
+from .pointwise import negated
 
 DEVIATIONS = {"var", "std", "var_mean", "std_mean"}
 
@@ -76,16 +79,34 @@ def features(graph, value: int, order: Tensor, zeros: int, mode: str) -> int:
 
 
 def largest_of(graph, value: int, order: Tensor, zeros: int) -> int:
-    """Half against half, until one is left: max(a, b) = a + relu(b - a)."""
+    """Half against half, until one is left."""
     while (count := order.shape[1]) > 1:
         half = (count + 1) // 2
         a, b = (graph.select(value, part.flatten()) for part in (order[:, :half], order[:, count - half:]))
-        width = graph.ops[a].width
-        less = graph.emit("add", [b, graph.affine(a, -torch.ones(width), torch.zeros(width))])
-        value = graph.emit("add", [a, graph.emit("relu", [less])])
+        value = graph.emit("maximum", [a, b])
         order = torch.arange(len(order) * half).reshape(len(order), half)
     value = graph.take(value, order.flatten())
     return graph.emit("relu", [value]) if zeros else value
+
+
+def largest_features(importer, x: Placed, dims: list[int], keep: bool) -> Placed:
+    """The largest of the features along these axes, in each row."""
+    op, graph = importer.op(x), importer.graph
+    kept = [d for d in range(x.at.dim()) if d not in dims]
+    shape = [x.at.shape[d] for d in kept]
+    p = x.at.permute(*kept, *dims).reshape(torch.Size(shape).numel(), -1)
+    row = p[:, 0] // op.width
+    if int(p.min()) < 0 or not torch.equal(p // op.width, row[:, None].expand(p.shape)):
+        raise Refused("takes the largest of several rows and zeros", retrain("take the largest value over time only"))
+    of_first = p[row == row.min()] % op.width
+    each = row.argsort(stable=True)
+    if not torch.equal(p[each], (torch.arange(op.rows).repeat_interleave(len(of_first)) * op.width)[:, None] + of_first.repeat(op.rows, 1)):
+        raise Refused("its rows are not one time step each", "keep one axis of time and one of features")
+    value = largest_of(graph, graph.flat(x.value), of_first, 0)
+    at = torch.empty(len(p), dtype=torch.long).index_copy(0, each, torch.arange(len(p))).reshape(shape)
+    for d in sorted(dims) if keep else []:
+        at = at.unsqueeze(d)
+    return Placed(value, at)
 
 
 def adaptive(importer, n):
@@ -107,22 +128,22 @@ def adaptive(importer, n):
     elif mode == "mean":
         out = matrix(importer, n)
     else:
-        raise Refused("takes the largest of features", retrain("take the largest value over time only"))
+        out = largest_features(importer, x, ones, True)
     return [out, None] if mode == "max" else out
 
 
 def largest(importer, n):
-    """amax, and max along one axis with its values only."""
-    if len(n.all_input_nodes) > 1:
-        raise NoOp("the larger of two values has no op", retrain("use relu or clamp"))
+    """amax and amin, and max and min along one axis with their values only, or of two values."""
+    if len(n.args) > 1 and isinstance(n.args[1], Node):
+        return extreme(importer, n)
     x, kind = importer.settled(n.args[0]), importer.kind(n)
     dims = axes(x, n.args[1] if len(n.args) > 1 else n.kwargs.get("dim"))
-    keep = n.args[2] if len(n.args) > 2 else n.kwargs.get("keepdim", False)
-    if importer.op(x).timeless or not over_time(importer, x, dims):
-        raise Refused("takes the largest of features", retrain("take the largest value over time only"))
-    out = reduced(importer, x, dims, "max", keep)
-    return [out, None] if kind == "max" and len(n.args) > 1 else out
+    keep, least = n.args[2] if len(n.args) > 2 else n.kwargs.get("keepdim", False), "min" in kind
+    x = negated(importer, x) if least else x
+    out = reduced(importer, x, dims, "max", keep) if over_time(importer, x, dims) else largest_features(importer, x, dims, keep)
+    out = negated(importer, out) if least else out
+    return [out, None] if kind in ("max", "min") and len(n.args) > 1 else out
 
 
-RULES = {"mean": reduce, "sum": reduce, "amax": largest, "max": largest,
+RULES = {"mean": reduce, "sum": reduce, "amax": largest, "max": largest, "amin": largest, "min": largest,
          "adaptive_avg_pool1d": adaptive, "adaptive_avg_pool2d": adaptive, "adaptive_max_pool1d": adaptive, "adaptive_max_pool2d": adaptive}

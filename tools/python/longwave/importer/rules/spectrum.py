@@ -10,6 +10,7 @@ from torch import Tensor
 from ..errors import Refused, retrain
 from ..export import call
 from ..places import ZERO, Placed
+from . import complexes
 
 WAY_OUT = "frame the samples yourself, with window - hop zeros in front; keep only the power of the transform"
 
@@ -20,7 +21,8 @@ CENTRED = "call stft with center=False on F.pad(x, (n_fft - hop_length, 0)): the
 @dataclass(frozen=True)
 class Spectrum:
     part: str  # "X" complex, "ri" pairs, "re", "im", "re2", "im2", "mag"
-    power: int  # the value of its power
+    frame: int  # the value with the frames
+    size: int  # of the transform
     at: Tensor  # places of the power in the shape of the tensor; pairs have each place twice
 
 
@@ -56,12 +58,12 @@ def windowed(importer, n, x: Placed, window: Tensor) -> Placed:
 
 
 def power_of(importer, frame: int, n_fft: int) -> int:
-    if n_fft & (n_fft - 1):
-        raise Refused(f"a transform of {n_fft} samples", retrain("use a power of two: a longer n_fft pads with zeros"))
+    if n_fft & (n_fft - 1) or not 64 <= n_fft <= 4096:  # no kernel transforms it: a matrix does
+        return complexes.power(importer, complexes.transformed(importer, frame, n_fft, torch.arange(n_fft // 2 + 1)[None])).value
     return importer.graph.emit("power_spectrum", [frame], [], {"n_fft": n_fft}, n_fft // 2 + 1)
 
 
-def rfft(importer, n) -> Spectrum:
+def rfft(importer, n) -> Spectrum | complexes.Complex:
     x = importer.placed(n.args[0])
     size = n.args[1] if len(n.args) > 1 and n.args[1] else x.at.shape[-1]
     if (n.args[2] if len(n.args) > 2 else -1) % x.at.dim() != x.at.dim() - 1 or (len(n.args) > 3 and n.args[3]) or size < x.at.shape[-1]:
@@ -69,10 +71,12 @@ def rfft(importer, n) -> Spectrum:
     value = x.value
     if importer.op(x).kind != "frame":
         if not importer.overlaps(x):
+            if importer.op(x).width >= x.at.shape[-1]:  # each row is a frame
+                return complexes.rows_rfft(importer, n, size)
             raise Refused("FFT that is neither a convolution with constant taps nor the spectrum of frames",
                           "kernels must not depend on the input; " + WAY_OUT)
         value = framed(importer, x.at, x.value, torch.ones(x.at.shape[-1]))
-    return whole(n, power_of(importer, value, size), n.meta["val"].dim() - 1)
+    return whole(n, value, size, n.meta["val"].dim() - 1)
 
 
 def stft(importer, n) -> Spectrum:
@@ -84,18 +88,18 @@ def stft(importer, n) -> Spectrum:
     window = importer.constant(a[4]) if a[4] is not None else torch.ones(length, dtype=torch.float64)
     window = F.pad(window, ((size - length) // 2, size - length - (size - length) // 2))
     x = importer.placed(a[0])
-    return whole(n, power_of(importer, framed(importer, x.at.reshape(-1).unfold(0, size, hop), x.value, window), size), n.meta["val"].dim() - 2)
+    return whole(n, framed(importer, x.at.reshape(-1).unfold(0, size, hop), x.value, window), size, n.meta["val"].dim() - 2)
 
 
-def whole(n, value: int, axis: int) -> Spectrum:
+def whole(n, frame: int, size: int, axis: int) -> Spectrum:
     """What a transform gives: frames in order, frequencies along `axis`."""
     shape = list(n.meta["val"].shape)
     shape.append(shape.pop(axis))
-    return Spectrum("X", value, torch.arange(n.meta["val"].numel()).reshape(shape).movedim(-1, axis))
+    return Spectrum("X", frame, size, torch.arange(n.meta["val"].numel()).reshape(shape).movedim(-1, axis))
 
 
 def spectrum(importer, n) -> Spectrum | Placed | None:
-    """The next step from a spectrum towards its power. None: the magnitude itself is read."""
+    """The next step from a spectrum towards its power. None: something reads more than that."""
     kind, parts = importer.kind(n), [importer.values[v] for v in importer.variables(n)]
     one = parts[0]
     if kind in ("alias", "clone", "to", "_to_copy", "contiguous"):
@@ -107,22 +111,26 @@ def spectrum(importer, n) -> Spectrum | Placed | None:
     word = STEPS.get((one.part, kind))
     if (one.part, kind) == ("ri", "select") and (n.args[1] % n.args[0].meta["val"].dim()) == n.args[0].meta["val"].dim() - 1:
         word = ("re", "im")[n.args[2]]
-    if kind == "add" and len(parts) == 2 and {p.part for p in parts} == {"re2", "im2"} and parts[0].power == parts[1].power:
+    if kind == "add" and len(parts) == 2 and {p.part for p in parts} == {"re2", "im2"} and parts[0].frame == parts[1].frame and parts[0].size == parts[1].size:
         word = "power"
-    if word is None and one.part == "mag":
-        return None
     if word is None:
-        raise Refused("uses a spectrum for more than its power", WAY_OUT)
+        return None
     if word == "power":
-        return Placed(one.power, one.at)
+        return Placed(power_of(importer, one.frame, one.size), one.at)
     at = one.at[..., None].expand(*one.at.shape, 2) if word == "ri" else one.at[..., 0] if one.part == "ri" else one.at
-    return Spectrum(word, one.power, at)
+    return Spectrum(word, one.frame, one.size, at)
 
 
-def magnitude(importer, n) -> None:
-    """The magnitude as a value of its own, where something reads more than its square."""
-    one = importer.values[n]
-    importer.values[n] = Placed(importer.graph.emit("sqrt", [one.power]), one.at)
+def value_of(importer, one: Spectrum):
+    """A part of a spectrum as a value of its own, where something reads more than its power."""
+    graph = importer.graph
+    if one.part == "mag":
+        return Placed(graph.emit("sqrt", [power_of(importer, one.frame, one.size)]), one.at)
+    made = complexes.transformed(importer, one.frame, one.size, one.at[..., 0] if one.part == "ri" else one.at)
+    if one.part in ("re2", "im2"):
+        part = made.re if one.part == "re2" else made.im
+        return Placed(graph.emit("square", [part.value]), part.at)
+    return {"X": made, "re": made.re, "im": made.im}.get(one.part) or complexes.joined(importer, made)
 
 
 RULES = {"fft_rfft": rfft, "stft": stft}

@@ -1,0 +1,22 @@
+// Samples of one channel for files and pipes, written as they come.
+#pragma once
+#include "formats/base/expected.h"
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace longwave::audio {
+
+// How samples are written, little-endian. s16 is rounded, and clipped at full scale.
+enum class WrittenForm { f32, s16 };
+
+// Appends the samples to `bytes`.
+void encode(WrittenForm form, std::span<const float> samples, std::vector<uint8_t> &bytes);
+
+// What a WAV file of one channel begins with. Without `samples` nobody knows yet how many follow, as
+// in a pipe: the sizes say "up to the end". Fault::usage: too many for a WAV file, which has at most
+// 4 GiB.
+Expected<std::vector<uint8_t>> wav_header(uint32_t rate, WrittenForm form, std::optional<uint64_t> samples);
+
+} // namespace longwave::audio

@@ -1,0 +1,113 @@
+"""Products of two values that both depend on the input, in each row: matmul, bmm, einsum. Time is one of their batch axes."""
+from __future__ import annotations
+
+import string
+
+import torch
+from torch import Tensor
+
+from ..errors import NoOp, Refused, retrain
+from ..places import Placed, paired
+from . import linear
+from .reduce import over_time, reduced
+
+OVER_TIME = retrain("keep time in both operands and in the result; causal attention is F.scaled_dot_product_attention(..., is_causal=True)")
+
+
+def product(importer, n) -> Placed:
+    operands = n.args[1] if importer.kind(n) == "einsum" else n.args[:2]
+    if len(operands) != 2 or not all(importer.varies(a) for a in operands):
+        if sum(importer.varies(a) for a in operands) > 1:
+            raise NoOp("combines several values that depend on the input", "multiply two at a time: `*` multiplies element by element, matmul and einsum rows")
+        return linear.matrix(importer, n)
+    a, b = (importer.settled(x) for x in operands)
+    if importer.op(a).timeless != importer.op(b).timeless:
+        raise Refused("one operand has a time axis, the other has none", "multiply them by `*`, and sum")
+    left, right, out = labels(n.args[0], a.at.dim(), b.at.dim()) if importer.kind(n) == "einsum" else of_matrices(a.at.dim(), b.at.dim())
+    return contracted(importer, a, b, left, right, out)
+
+
+def of_matrices(a: int, b: int) -> tuple[str, str, str]:
+    """The axes of a matmul as einsum names them: batches A, B ... from the last one on, rows m, sums k, columns n."""
+    batches = string.ascii_uppercase[:max(a, b) - 2][::-1] if max(a, b) > 2 else ""
+    left = "k" if a == 1 else batches[len(batches) - (a - 2):] + "mk"
+    right = "k" if b == 1 else batches[len(batches) - (b - 2):] + "kn"
+    return left, right, batches + ("m" if a > 1 else "") + ("n" if b > 1 else "")
+
+
+def labels(equation: str, a: int, b: int) -> tuple[str, str, str]:
+    """Of an einsum, without an ellipsis and with a result."""
+    equation = equation.replace(" ", "")
+    operands, _, out = equation.partition("->")
+    left, right = operands.split(",")
+    free = [c for c in string.ascii_letters if c not in equation]
+    counts = [rank - len(side.replace("...", "")) if "..." in side else 0 for side, rank in ((left, a), (right, b))]
+    dots = "".join(free[:max(counts)])
+    left, right = (side.replace("...", dots[len(dots) - count:]) for side, count in zip((left, right), counts))
+    if "->" not in equation:
+        both = left + right
+        out = dots + "".join(c for c in sorted(set(both)) if both.count(c) == 1 and c not in dots)
+    return left, right, out.replace("...", dots)
+
+
+def contracted(importer, a: Placed, b: Placed, left: str, right: str, out: str) -> Placed:
+    if len(set(left)) < len(left) or len(set(right)) < len(right) or set(left + right) - set(out) - set(left) & set(right):
+        raise NoOp("takes a diagonal, or sums an axis of one operand", "write the diagonal or the sum as an operation of its own")
+    (p, q), sizes = spread(a.at, b.at, left, right)
+    batch, inner = [c for c in left if c in right and c in out], [c for c in left if c in right and c not in out]
+    rows, columns = [c for c in left if c not in right], [c for c in right if c not in left]
+    count = [torch.Size(sizes[c] for c in axes).numel() for axes in (batch, rows, inner, columns)]
+    x = p.permute([left.index(c) for c in (*batch, *rows, *inner)]).reshape(count[0], count[1], count[2])
+    y = q.permute([right.index(c) for c in (*batch, *inner, *columns)]).reshape(count[0], count[2], count[3])
+    made = in_rows(importer, a.moved(x), b.moved(y))
+    at = made.at.reshape([sizes[c] for c in (*batch, *rows, *columns)])
+    return made.moved(at.permute([[*batch, *rows, *columns].index(c) for c in out]))
+
+
+def spread(p: Tensor, q: Tensor, left: str, right: str) -> tuple[tuple[Tensor, Tensor], dict[str, int]]:
+    """Axes of one element as long as those of the other operand."""
+    sizes: dict[str, int] = {}
+    for labels_of, at in ((left, p), (right, q)):
+        for c, size in zip(labels_of, at.shape):
+            sizes[c] = max(size, sizes.get(c, 1))
+    return (p.expand([sizes[c] for c in left]), q.expand([sizes[c] for c in right])), sizes
+
+
+def in_rows(importer, x: Placed, y: Placed) -> Placed:
+    """[batch, rows, inner] times [batch, inner, columns]."""
+    graph, (first, second) = importer.graph, (importer.op(x), importer.op(y))
+    (count, left, inner), columns = x.at.shape, y.at.shape[2]
+    if min(int(x.at.min()), int(y.at.min())) < 0:
+        raise Refused("multiplies zeros that a pad added", "pad after it")
+    t, s = x.at // first.width, y.at // second.width
+    row = t[:, 0, 0]
+    alike = first.rows == second.rows and all(torch.equal(part, row[:, None, None].expand(part.shape)) for part in (t, s))
+    if not alike or inner == 1 and min(left, columns) == 1:
+        return as_sums(importer, x, y)
+    order = row.argsort(stable=True)
+    batches = count // first.rows
+    places = [(at[order] % op.width).reshape(first.rows, -1) for at, op in ((x.at, first), (y.at, second))]
+    if batches * first.rows != count or not torch.equal(row[order], torch.arange(first.rows).repeat_interleave(batches)) \
+            or any(not torch.equal(p, p[:1].expand(p.shape)) for p in places):
+        raise Refused("its rows are not one time step each", "keep one axis of time, and the same features in every row")
+    values = [graph.flat(graph.take(operand.value, p[0])) for operand, p in zip((x, y), places)]
+    value = graph.emit("row_product", values, [], {"batches": batches, "rows": left, "inner": inner, "columns": columns}, batches * left * columns)
+    at = torch.empty(count, left, columns, dtype=torch.long)
+    at[order] = torch.arange(at.numel()).reshape(at.shape)
+    return Placed(value, at)
+
+
+def as_sums(importer, x: Placed, y: Placed) -> Placed:
+    """Element by element, then sums: over all rows, or of one term."""
+    try:
+        made = paired(importer.graph, "mul", x.moved(x.at[:, :, :, None]), y.moved(y.at[:, None]))
+    except Refused as e:
+        raise NoOp("multiplies each row with all others", OVER_TIME) from e
+    if x.at.shape[2] == 1:
+        return made.moved(made.at[:, :, 0])
+    if over_time(importer, made, [2]):
+        return reduced(importer, made, [2], "sum", False)
+    raise Refused("its rows are not one time step each", OVER_TIME)
+
+
+RULES = dict.fromkeys(["matmul", "mm", "bmm", "mv", "einsum", "dot"], product)
