@@ -8,6 +8,9 @@ namespace longwave::schedules {
 Halide::Expr erf32(Halide::Expr x);
 Halide::Expr gelu(const Halide::Expr &x); // exact form: x·Φ(x)
 Halide::Expr sigmoid(const Halide::Expr &x);
+// (1 - sigmoid(x))·a + sigmoid(x)·b + more. Near a and near b what is left of the other has its own digits.
+Halide::Expr sigmoid_blend(const Halide::Expr &x, const Halide::Expr &a, const Halide::Expr &b,
+                           const Halide::Expr &more = 0.0f);
 Halide::Expr hyperbolic_tangent(const Halide::Expr &x);
 Halide::Expr silu(const Halide::Expr &x);
 Halide::Expr logarithm(const Halide::Expr &x); // of max(x, smallest normal)

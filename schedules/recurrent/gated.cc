@@ -104,7 +104,8 @@ void lstm_on_cpu(KernelBuilder &k) {
     y(i, g, s) = Tuple(nothing, nothing, nothing);
     y(i, p.gate, s) = Tuple(p.part(p.gate), nothing, nothing);
     p.multiply(0, 4, 1);
-    const Expr c = sigmoid(y(i, 1, s)[0]) * y(i, 0, s)[2] + sigmoid(y(i, 0, s)[0]) * hyperbolic_tangent(y(i, 2, s)[0]);
+    const Expr in = sigmoid(y(i, 0, s)[0]) * hyperbolic_tangent(y(i, 2, s)[0]);
+    const Expr c = sigmoid_blend(y(i, 1, s)[0], 0.0f, y(i, 0, s)[2], in);
     y(i, 0, s) = Tuple(nothing, nothing, p.kept(c));
     y(i, 0, s) = Tuple(nothing, sigmoid(y(i, 3, s)[0]) * hyperbolic_tangent(y(i, 0, s)[2]), nothing);
 
@@ -125,7 +126,7 @@ void gru_on_cpu(KernelBuilder &k) {
     y(i, g, s) = Tuple(nothing, nothing);
     y(i, p.gate, s) = Tuple(select(p.gate < 2, p.part(min(p.gate, 1)), bias(i)), nothing);
     p.multiply(0, after ? 3 : 2, 1);
-    const Expr r = sigmoid(y(i, 0, s)[0]), z = sigmoid(y(i, 1, s)[0]), h = y(i, 0, s)[1];
+    const Expr r = sigmoid(y(i, 0, s)[0]), h = y(i, 0, s)[1];
     Expr inside = r * y(i, 2, s)[0];
     if (!after) {
         y(i, 0, s) = p.only_gates(r * h);
@@ -133,7 +134,7 @@ void gru_on_cpu(KernelBuilder &k) {
         inside = y(i, 2, s)[0];
     }
     const Expr n = hyperbolic_tangent(p.part(2) + inside);
-    y(i, 0, s) = Tuple(nothing, p.kept(n + z * (h - n)));
+    y(i, 0, s) = Tuple(nothing, p.kept(sigmoid_blend(y(i, 1, s)[0], n, h)));
 
     // THE SCHEDULE
     p.schedule();

@@ -7,7 +7,7 @@ DATA: a folder with recordings, as hour.py reads them. BUILD has the program and
 `longwave import silero-vad`, whose Python packages this interpreter needs.
 
 - segments: equal to the sample to those of get_speech_timestamps with ONNX Runtime, for three settings
-- probabilities: beside ONNX Runtime, and both beside float64. Each may be 5e-5 away from float64, as in test_importer_silero.py
+- probabilities: beside ONNX Runtime, and both beside float64. Ours may be 1e-5 away, ONNX Runtime 5e-5, and both 2e-5 from each other
 - cuts of the audio: the same bits
 - int8 weights: at most 0.2 % of the decisions differ
 """
@@ -29,7 +29,7 @@ import cases  # noqa: E402
 import hour  # noqa: E402
 
 HOP, CONTEXT = 512, 64
-EXACT, INT8 = 5e-5, 0.002
+EXACT, THEIRS, APART, INT8 = 1e-5, 5e-5, 2e-5, 0.002
 SETTINGS = [{}, {"threshold": 0.3, "min_silence_duration_ms": 500, "speech_pad_ms": 200},
             {"min_speech_duration_ms": 64, "max_speech_duration_s": 8.0, "min_silence_duration_ms": 32}]
 OPTIONS = {"threshold": "--threshold", "min_silence_duration_ms": "--min-silence-ms", "speech_pad_ms": "--pad-ms",
@@ -157,7 +157,7 @@ def main():
         apart = {name: abs(a.astype(float) - b).max() for name, a, b in (("ONNX Runtime", rows, other), ("float64", rows, exact), ("ort64", other, exact))}
         print(f"{len(rows)} probabilities, {(exact >= 0.5).mean():.0%} speech: {apart['ONNX Runtime']:.1e} from ONNX Runtime at most; from float64 {apart['float64']:.1e}, "
               f"ONNX Runtime {apart['ort64']:.1e}; {((rows >= 0.5) != (other >= 0.5)).sum()} decisions differ")
-        assert apart["float64"] <= EXACT and apart["ort64"] <= EXACT and apart["ONNX Runtime"] <= 2 * EXACT
+        assert apart["float64"] <= EXACT and apart["ort64"] <= THEIRS and apart["ONNX Runtime"] <= APART
         check_cuts(given.build, numpy, speech, samples, segments, rows)
         ours, small = heard(given.build, numpy, int8, folder / "hour.wav")
         changed = ((small >= 0.5) != (other >= 0.5)).mean()

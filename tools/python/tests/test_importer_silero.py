@@ -98,7 +98,7 @@ def by_onnxruntime(audio: numpy.ndarray) -> numpy.ndarray:
 
 
 def test_exactness(silero: tuple[Silero, Path]) -> None:
-    """Over five minutes of speech the largest error is 1.5e-5 to 2.5e-5, and that of ONNX Runtime 1.9e-5."""
+    """Over five minutes of speech the largest error of ONNX Runtime is 1.9e-5."""
     module, folder = silero
     audio = voices(1000)
     found, other = probabilities(folder, audio), by_onnxruntime(audio)
@@ -106,7 +106,7 @@ def test_exactness(silero: tuple[Silero, Path]) -> None:
         exact = module.double()(torch.from_numpy(audio)[None].double()).numpy().ravel()
     module.float()
     assert 0.05 < (exact > 0.5).mean() < 0.95  # both decisions
-    assert numpy.abs(found - exact).max() < 5e-5 and numpy.abs(other - exact).max() < 5e-5
+    assert numpy.abs(found - exact).max() < 1e-5 and numpy.abs(other - exact).max() < 5e-5
     assert ((found > 0.5) == (other > 0.5)).all()
 
 
