@@ -36,9 +36,11 @@ struct Target {
     }
 };
 
-// Goes on with the end until a sample waits. Behind the last of the stream there is silence.
-lw_status run_out(lw_audio_stream &audio) {
+// What can be computed without more input, until a sample waits: the ticks that had no room before,
+// and the end. Behind the last of the stream there is silence.
+lw_status go_on(lw_audio_stream &audio) {
     AudioProgress &now = audio.now;
+    if (now.total == UINT64_MAX) return feed_held(audio);
     while (audio.waiting.count() == 0 && now.ending != Ending::done) {
         lw_status status = LW_OK;
         if (now.ending < Ending::rows) status = end_samples(audio);
@@ -70,8 +72,8 @@ lw_status give(lw_audio_stream &audio, Target &target, size_t most, size_t *n) {
     uint64_t last = now.total; // a live stream gives for what it took, and no more
     if (audio.shape.live && last == UINT64_MAX) last = scaled_down(now.taken, audio.shape.rate_out, audio.shape.rate_in);
     for (; *n < most && now.given < last; ++*n, ++now.given) {
-        if (now.silence == 0 && audio.waiting.count() == 0 && now.total != UINT64_MAX)
-            if (lw_status status = run_out(audio)) return status;
+        if (now.silence == 0 && audio.waiting.count() == 0)
+            if (lw_status status = go_on(audio)) return status;
         if (gives_zero(audio)) target.put(0);
         else if (audio.waiting.count() > 0) target.put(audio.waiting.take());
         else break;

@@ -68,6 +68,8 @@ void begin(lw_audio_stream &audio);
 
 // samples_in.cc. Takes samples while there is room for what they bring. *taken: how many.
 lw_status take_samples(lw_audio_stream &audio, const uint8_t *samples, size_t n, size_t *taken);
+// Feeds resampled ticks that were taken while there was no room.
+lw_status feed_held(lw_audio_stream &audio);
 // Ends what comes before the model, then feeds what is left and the zeros behind it. LW_AGAIN: more
 // is left.
 lw_status end_samples(lw_audio_stream &audio);

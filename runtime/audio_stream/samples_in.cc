@@ -70,6 +70,11 @@ lw_status take_samples(lw_audio_stream &audio, const uint8_t *samples, size_t n,
     return audio.before ? feed_ticks(audio, &all) : LW_OK;
 }
 
+lw_status feed_held(lw_audio_stream &audio) {
+    bool all = false;
+    return feed_ticks(audio, &all);
+}
+
 // ---- the end ----
 
 namespace {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""examples/lv2 in a host: lv2_test.py LONGWAVE SCRATCH_FOLDER
+"""The convolver of examples/lv2 in a host: lv2_test.py LONGWAVE SCRATCH_FOLDER
 
 The plug-in must give the samples of `longwave run --stream`, later by the latency that it reports. Some samples are
 compared with a sum over all taps in float64. The host is lv2apply, which asks for one sample at a time, and then this
@@ -19,16 +19,12 @@ import sys
 import tempfile
 import unittest
 
+from lv2_host import load, missing, read_wav, run_in_lv2apply, write_wav
+
 LONGWAVE, SCRATCH = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RATE, TAPS, SAMPLES = 48000, 24000, 60000
 LIMIT = 1e-5  # of the peak: float32 transforms of this length; their rounding grows with the logarithm of the length
-
-
-def missing():
-    if not shutil.which("lv2apply") or subprocess.run(["pkg-config", "--exists", "lv2"]).returncode:
-        return "LV2 is missing; install lv2-dev and lilv-utils"
-    return ""
 
 
 def write_model(folder, channels, responses):
@@ -45,36 +41,10 @@ def write_model(folder, channels, responses):
     (folder / "weights.safetensors").write_bytes(struct.pack("<Q", len(header)) + header + taps)
 
 
-def write_wav(path, samples, channels):
-    data, size = samples.tobytes(), 4 * channels
-    path.write_bytes(b"RIFF" + struct.pack("<I", 36 + len(data)) + b"WAVEfmt " +
-                     struct.pack("<IHHIIHH", 16, 3, channels, RATE, size * RATE, size, 32) + b"data" + struct.pack("<I", len(data)) + data)
-
-
-def read_wav(path):
-    data = path.read_bytes()
-    assert struct.unpack_from("<H", data, data.index(b"fmt ") + 8)[0] in (3, 0xFFFE), "float samples"
-    at = data.index(b"data")
-    size, = struct.unpack_from("<I", data, at + 4)
-    return array.array("f", data[at + 8:at + 8 + size])
-
-
 def npy(samples, channels):
     header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({len(samples) // channels}, {channels}), }}"
     header += " " * (-(10 + len(header) + 1) % 64) + "\n"
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + samples.tobytes()
-
-
-class Descriptor(ctypes.Structure):
-    """LV2_Descriptor of lv2.h."""
-    _fields_ = [("uri", ctypes.c_char_p),
-                ("instantiate", ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_double, ctypes.c_char_p, ctypes.c_void_p)),
-                ("connect_port", ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_void_p)),
-                ("activate", ctypes.CFUNCTYPE(None, ctypes.c_void_p)),
-                ("run", ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint32)),
-                ("deactivate", ctypes.c_void_p),
-                ("cleanup", ctypes.CFUNCTYPE(None, ctypes.c_void_p)),
-                ("extension_data", ctypes.c_void_p)]
 
 
 def silence(samples):
@@ -93,7 +63,7 @@ class Convolver(unittest.TestCase):
                           for _ in range(cls.channels)] for _ in range(cls.channels)]
         cls.samples = array.array("f", [rng.uniform(-0.3, 0.3) for _ in range(SAMPLES * cls.channels)])
         write_model(cls.folder / "reverb", cls.channels, cls.responses)
-        write_wav(cls.folder / "in.wav", cls.samples, cls.channels)
+        write_wav(cls.folder / "in.wav", cls.samples, cls.channels, RATE)
         (cls.folder / "in.npy").write_bytes(npy(cls.samples, cls.channels))
 
     @classmethod
@@ -107,15 +77,12 @@ class Convolver(unittest.TestCase):
         return path
 
     def run_in_lv2apply(self, bundle):
-        return subprocess.run(["lv2apply", "-i", self.folder / "in.wav", "-o", self.folder / "out.wav", self.uri],
-                              env={**os.environ, "LV2_PATH": str(bundle)}, capture_output=True, text=True, timeout=300)
+        return run_in_lv2apply(bundle, self.uri, self.folder)
 
     def run_here(self, bundle, rate=RATE):
         """All samples in parts of many sizes, and the latency. The samples are replaced in place, as hosts may ask."""
         path, = bundle.iterdir()
-        library = ctypes.CDLL(str(path / "convolver.so"))
-        library.lv2_descriptor.restype = ctypes.POINTER(Descriptor)
-        plugin = library.lv2_descriptor(0).contents
+        plugin, library = load(path / "convolver.so")
         self.assertEqual(plugin.uri, self.uri.encode())
         instance = plugin.instantiate(None, rate, f"{path}/".encode(), None)
         if not instance:
