@@ -134,9 +134,10 @@ lw_status lw_audio_stream_process(lw_audio_stream *stream, const void *in, void 
         const size_t before = given;
         status = take_samples(*stream, static_cast<const uint8_t *>(in) + taken * bytes, n - taken, &piece);
         taken += piece;
-        // What was taken has been read, so its place may be written.
-        if (!status) status = give(*stream, target, taken - given, &ready);
+        // What was taken has been read, so its place may be written. Also before a failure.
+        const lw_status gave = give(*stream, target, taken - given, &ready);
         given += ready;
+        if (!status) status = gave;
         if (!status && piece == 0 && given == before) status = fail(LW_WRONG_STATE, "the audio stream has no room");
     }
     for (; given < n; ++given) target.put(0);

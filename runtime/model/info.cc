@@ -184,6 +184,7 @@ static lw_status output_info(const fb::Entry *entry, uint32_t index, lw_output_i
     now.delay = port.delay();
     now.sample_rate = port.sample_rate();
     now.lag = port.lag();
+    now.whole = port.whole();
     return info_status(copy_sized(info, now));
 }
 

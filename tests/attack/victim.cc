@@ -4,6 +4,7 @@
 #include "formats/artifact/modules.h"
 #include "formats/artifact/modules_generated.h"
 #include "formats/artifact/verify.h"
+#include "longwave/audio_stream.h"
 #include "longwave/generator.h"
 #include "longwave/spotter.h"
 #include "tests/attack/guard_allocator.h"
@@ -117,7 +118,9 @@ void stream(const lw_model *model, const lw_model_info &info, const lw_input_inf
 
 void spot(const lw_model *model) {
     lw_spotter *spotter = nullptr;
-    if (lw_spotter_create(model, nullptr, &spotter) != LW_OK) return;
+    auto options = sized<lw_spotter_options>();
+    options.format = LW_F32;
+    if (lw_spotter_create(model, &options, &spotter) != LW_OK) return;
     const std::vector<float> samples(2000, 0.5f);
     auto event = sized<lw_spotter_event>();
     lw_spotter_push(spotter, samples.data(), samples.size(), nullptr);
@@ -125,6 +128,24 @@ void spot(const lw_model *model) {
         must(event.word, "an event has a word");
     lw_spotter_finish(spotter);
     lw_spotter_destroy(spotter);
+}
+
+void filter(const lw_model *model) {
+    auto options = sized<lw_audio_stream_options>();
+    options.format = LW_F32;
+    size_t size = 0, alignment = 0;
+    lw_audio_stream *filter = nullptr;
+    if (lw_audio_stream_size(model, &options, &size, &alignment) != LW_OK || size > memory_limit) return;
+    if (lw_audio_stream_create(model, &options, &filter) != LW_OK) return;
+    std::vector<float> samples(2000, 0.5f);
+    lw_audio_stream_push(filter, samples.data(), samples.size(), nullptr);
+    size_t n = 0;
+    for (int i = 0; i < 20 && lw_audio_stream_pull(filter, samples.data(), samples.size(), &n) == LW_OK; ++i)
+        must(n > 0 && n <= samples.size(), "pull gives what there is room for");
+    if (lw_audio_stream_latency(filter) < 100'000 && lw_audio_stream_finish(filter) == LW_OK)
+        for (int i = 0; i < 20 && lw_audio_stream_pull(filter, samples.data(), samples.size(), &n) == LW_OK; ++i) {
+        }
+    lw_audio_stream_destroy(filter);
 }
 
 void generate(const lw_model *model) {
@@ -203,6 +224,7 @@ void Victim::use(const std::vector<uint8_t> &bytes, lw_device *device, bool at_f
             if (info.has_stream) stream(model, info, input);
             lw_model_verify(model, &worst);
             if (!device) spot(model);
+            if (!device && info.stream_memory_bytes <= memory_limit) filter(model);
             if (!device && input.kind == LW_INPUT_TOKENS) generate(model);
         }
     }

@@ -8,6 +8,7 @@
 #include "formats/artifact/modules.h"
 #include "formats/artifact/modules_generated.h"
 #include "formats/artifact/verify.h"
+#include "longwave/audio_stream.h"
 #include "longwave/batch.h"
 #include "longwave/longwave.h"
 #include "longwave/spotter.h"
@@ -15,6 +16,7 @@
 #include "tests/fuzz/must.h"
 #include "tests/fuzz/plan_mutator.h"
 #include "tests/fuzz/reach.h"
+#include "tests/support/filter_options.h"
 #include "tests/support/spotter_options.h"
 #include <algorithm>
 #include <cstring>
@@ -138,6 +140,16 @@ void use(const lw_model *model) {
         lw_spotter_finish(spotter);
     }
     lw_spotter_destroy(spotter);
+    lw_audio_stream *filter = nullptr;
+    if (lw_audio_stream_create(model, &longwave::test::f32_filter, &filter) == LW_OK) {
+        float samples[40] = {}, heard[100];
+        size_t n = 0;
+        lw_audio_stream_push(filter, samples, 40, nullptr);
+        if (lw_audio_stream_latency(filter) < 100'000) lw_audio_stream_finish(filter);
+        for (int i = 0; i < 100 && lw_audio_stream_pull(filter, heard, 100, &n) == LW_OK; ++i)
+            must(n > 0 && n <= 100, "pull gives what there is room for");
+    }
+    lw_audio_stream_destroy(filter);
 }
 
 void open(const std::vector<uint8_t> &bytes) {

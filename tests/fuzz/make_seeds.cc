@@ -10,6 +10,7 @@
 #include "tests/support/named_state.h"
 #include "tests/support/options.h"
 #include "tests/support/speech_options.h"
+#include "tests/support/tiny_filters.h"
 #include "tests/support/tiny_gpu.h"
 #include "tests/support/tiny_model.h"
 #include <algorithm>
@@ -86,6 +87,7 @@ void artifacts() {
         {"golden", golden_model()},
         {"codeless", codeless_model()},
         {"greedy", greedy_model()},
+        {"filter", test::late_model({16000, 8, 4, 6, 4})},
         {"patient", patient_model()}};
     for (const auto &[name, draft] : drafts) put(std::string("artifact/") + name, draft.bytes());
 }
@@ -159,6 +161,17 @@ void speech_states() {
             lw_speech_detector_destroy(detector);
         }
     lw_model_close(model);
+}
+
+// Calls on each model of audio_stream, live or not, at its own rates and at others.
+void audio_streams() {
+    for (uint8_t model = 0; model < 8; model++)
+        for (uint8_t how = 0; how < 8; how++) {
+            const uint8_t in = how & 4 ? 7 : 0, out = how & 4 ? 6 : 0, both = how & 2;
+            put("audio_stream/" + std::to_string(model) + std::to_string(how),
+                std::vector<uint8_t>{model, static_cast<uint8_t>(how & 3), in, both ? in : out, 1, how, 0x30, 200, 0x33, 255, 5, 64, 0, 1, 3, 7,
+                                     0x31, 130, 0x34, 255, 6, 0, 0x33, 255, 0x33, 255, 7, 0, 0x35, 99, 5, 1, 6, 0, 0x33, 255});
+        }
 }
 
 // ---- packages and graphs ----
@@ -479,6 +492,7 @@ int main(int argc, char **argv) {
     artifacts();
     states();
     speech_states();
+    audio_streams();
     for (const auto &[name, bytes] : fuzz::text_seeds()) put(name, bytes);
     packages();
     graph_packages();

@@ -70,7 +70,7 @@ void collect(std::vector<std::unique_ptr<fb::StepT>> &steps, Parts &parts) {
     parts.list(steps);
     for (auto &step : steps) {
         parts.add(step->kind, step->kernel, step->period, step->phase, step->tiles, step->replay_from,
-                  step->replay_to, step->bytes, step->rows, step->row_bytes, step->mul, step->den);
+                  step->replay_to, step->bytes, step->rows, step->row_bytes, step->mul, step->den, step->lead, step->whole);
         parts.lists.push_back([&step](Random &) { step->ordered = !step->ordered; });
         parts.lists.push_back([&step](Random &) { step->cpu = !step->cpu; });
         parts.list(step->args);
@@ -94,7 +94,7 @@ void collect(fb::EntryT &entry, Parts &parts) {
     }
     for (auto &port : entry.outputs) {
         parts.add(port->width, port->rows, port->row_bytes, port->period, port->phase, port->clock_num,
-                  port->clock_den, port->delay);
+                  port->clock_den, port->delay, port->whole, port->sample_rate, port->lag);
         if (port->place) parts.words(*port->place);
     }
 }

@@ -35,7 +35,7 @@ Info = _struct("Info", (_text, "name producer variant"), (_u32, "inputs labels r
                (_u64, "stream_state_bytes stream_memory_bytes run_memory_bytes derived_bytes artifact_bytes"),
                (_text, "report certificates"), (_u32, "stream_entries state_fields"))
 InputInfo = _struct("InputInfo", (_text, "name"), (_int, "kind"), (_u32, "width sample_rate vocabulary"))
-OutputInfo = _struct("OutputInfo", (_text, "name"), (_u32, "width clock_num clock_den delay sample_rate lag"))
+OutputInfo = _struct("OutputInfo", (_text, "name"), (_u32, "width clock_num clock_den delay sample_rate lag whole"))
 StreamOptions = _struct("StreamOptions", (_int, "format"), (_u32, "queue block"))
 RunOptions = _struct("RunOptions", (_int, "format"), (_u32, "threads"))
 Output = _struct("Output", (_u32, "index width"), (c.POINTER(c.c_float), "data"), (_u64, "row end"))

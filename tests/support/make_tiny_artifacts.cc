@@ -1,5 +1,6 @@
-// make_tiny_artifacts FOLDER: writes audio.lw, tokens.lw, spotter.lw, speech.lw (tiny_model.h) and text.lw
-// (tiny_text.h) there, for tests of whole programs.
+// make_tiny_artifacts FOLDER: writes audio.lw, tokens.lw, spotter.lw, speech.lw (tiny_model.h), filter.lw
+// (tiny_filters.h) and text.lw (tiny_text.h) there, for tests of whole programs.
+#include "tests/support/tiny_filters.h"
 #include "tests/support/tiny_text.h"
 #include <cstdio>
 
@@ -12,6 +13,7 @@ int main(int argc, char **argv) {
                                                     {"/tokens.lw", token_model()},
                                                     {"/spotter.lw", spotter_model()},
                                                     {"/speech.lw", speech_model()},
+                                                    {"/filter.lw", late_model({.block = 8, .width = 4, .lag = 6, .delay = 4})},
                                                     {"/text.lw", bigram_model(alphabet())}};
     for (const auto &[name, draft] : files) {
         const Status status = artifact::write_file_atomically(argv[1] + std::string(name), draft.bytes());

@@ -329,6 +329,8 @@ typedef struct lw_output_info {
     uint32_t sample_rate;          /**< Hz: a row is `width` samples, in order; 0: no audio */
     uint32_t lag; /**< audio: its samples lag by so many, in runs and streams. Sample `lag` has the
                    * time of the first input. audio_stream.h removes it */
+    uint32_t whole; /**< rows come for so many input ticks together: a sequence of t ticks has
+                     * floor((t - t mod whole) * clock_num / clock_den) rows */
 } lw_output_info;
 #define LW_OUTPUT_INFO_INIT LW_INITIAL(lw_output_info)
 

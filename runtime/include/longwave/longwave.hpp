@@ -1,6 +1,6 @@
 /** @file
  * Longwave for C++17: objects that close what they open. Header only, over longwave.h, spotter.h,
- * speech_detector.h, generator.h, batch.h and resampler.h. Link the C library.
+ * speech_detector.h, audio_stream.h, generator.h, batch.h and resampler.h. Link the C library.
  *
  *   @code
  *   longwave::Model model = longwave::Model::open("kws.lw", options);
@@ -15,8 +15,8 @@
  *   documents. Without exceptions (-fno-exceptions) only the second form exists.
  *
  * Ownership
- *   Objects can be moved but not copied. A stream, spotter, speech detector, generator or batch keeps its model, which may
- *   go first. A device (lw_open_options.device) must outlive the model and all its objects. A
+ *   Objects can be moved but not copied. A stream, spotter, speech detector, audio stream, generator or batch keeps its
+ *   model, which may go first. A device (lw_open_options.device) must outlive the model and all its objects. A
  *   moved-from or default-constructed object is empty: it converts to false, and operations return
  *   LW_INVALID_ARGUMENT.
  *
@@ -26,6 +26,7 @@
  */
 #ifndef LONGWAVE_HPP
 #define LONGWAVE_HPP
+#include "longwave/audio_stream.h"
 #include "longwave/batch.h"
 #include "longwave/generator.h"
 #include "longwave/longwave.h"
@@ -445,6 +446,90 @@ public:
 
 private:
     detail::Handle<lw_speech_detector, lw_speech_detector_destroy> handle_;
+    lw_sample_format format_ = LW_F32;
+};
+
+/** Audio in, audio out. Belongs to one thread at a time. */
+class AudioStream {
+public:
+    AudioStream() = default;
+
+    /** lw_audio_stream_create. */
+    [[nodiscard]] static lw_status try_create(const Model &model, const lw_audio_stream_options *options,
+                                              AudioStream &out) noexcept {
+        lw_audio_stream *stream = nullptr;
+        const lw_status status = lw_audio_stream_create(model.get(), options, &stream);
+        if (status != LW_OK) return status;
+        out.handle_ = detail::Handle<lw_audio_stream, lw_audio_stream_destroy>(stream);
+        out.format_ = options->format;
+        return LW_OK;
+    }
+    /** lw_audio_stream_push: float or int16_t samples, as the stream was created for.
+     * LW_INVALID_ARGUMENT: samples of another type. `taken` may be null. */
+    template <class T>
+    [[nodiscard]] lw_status try_push(const T *samples, size_t n, size_t *taken = nullptr) noexcept {
+        if (taken) *taken = 0;
+        return fits<T>() ? lw_audio_stream_push(get(), samples, n, taken) : detail::wrong_type();
+    }
+    /** lw_audio_stream_pull, likewise. LW_AGAIN: no sample waits. LW_END: none is left. */
+    template <class T> [[nodiscard]] lw_status try_pull(T *samples, size_t capacity, size_t &n) noexcept {
+        n = 0;
+        return fits<T>() ? lw_audio_stream_pull(get(), samples, capacity, &n) : detail::wrong_type();
+    }
+    /** lw_audio_stream_process: n samples for n samples. `out` may be `in`. */
+    template <class T> [[nodiscard]] lw_status try_process(const T *in, T *out, size_t n) noexcept {
+        return fits<T>() ? lw_audio_stream_process(get(), in, out, n) : detail::wrong_type();
+    }
+    [[nodiscard]] lw_status try_finish() noexcept { return lw_audio_stream_finish(get()); }
+    [[nodiscard]] lw_status try_reset() noexcept { return lw_audio_stream_reset(get()); }
+    [[nodiscard]] lw_status try_info(lw_audio_stream_info &out) const noexcept {
+        out = make<lw_audio_stream_info>();
+        return lw_audio_stream_get_info(get(), &out);
+    }
+
+#ifdef __cpp_exceptions
+    /** With the default settings, for samples of this format. */
+    AudioStream(const Model &model, lw_sample_format format) {
+        lw_audio_stream_options options = make<lw_audio_stream_options>();
+        options.format = format;
+        detail::check(try_create(model, &options, *this));
+    }
+    AudioStream(const Model &model, const lw_audio_stream_options &options) {
+        detail::check(try_create(model, &options, *this));
+    }
+    /** Returns the samples taken: fewer than n while more outputs wait than the queue has room for.
+     * Then pull, and push the rest. */
+    template <class T> size_t push(const T *samples, size_t n) {
+        size_t taken = 0;
+        detail::check(try_push(samples, n, &taken));
+        return taken;
+    }
+    /** Returns the samples written: 0 when none waits or, after finish, none is left. */
+    template <class T> size_t pull(T *samples, size_t capacity) {
+        size_t n = 0;
+        const lw_status status = try_pull(samples, capacity, n);
+        if (status != LW_AGAIN && status != LW_END) detail::check(status);
+        return n;
+    }
+    template <class T> void process(const T *in, T *out, size_t n) { detail::check(try_process(in, out, n)); }
+    void finish() { detail::check(try_finish()); }
+    void reset() { detail::check(try_reset()); }
+    lw_audio_stream_info info() const {
+        lw_audio_stream_info info;
+        detail::check(try_info(info));
+        return info;
+    }
+#endif
+
+    /** lw_audio_stream_latency. */
+    uint32_t latency() const noexcept { return lw_audio_stream_latency(get()); }
+    lw_audio_stream *get() const noexcept { return handle_.get(); }
+    explicit operator bool() const noexcept { return get() != nullptr; }
+
+private:
+    template <class T> bool fits() const noexcept { return !get() || detail::format_of<T>::value == format_; }
+
+    detail::Handle<lw_audio_stream, lw_audio_stream_destroy> handle_;
     lw_sample_format format_ = LW_F32;
 };
 

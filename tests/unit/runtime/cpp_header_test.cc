@@ -1,6 +1,6 @@
 // longwave/longwave.hpp as a user compiles it: C++17, strict warnings, with and without exceptions.
-// cpp_header_test builds it and runs it in the folder of audio.lw, spotter.lw, speech.lw and text.lw
-// (tests/support/make_tiny_artifacts.cc).
+// cpp_header_test builds it and runs it in the folder of audio.lw, spotter.lw, speech.lw, filter.lw
+// and text.lw (tests/support/make_tiny_artifacts.cc).
 #include "longwave/longwave.hpp"
 #include <cstdio>
 #include <cstdlib>
@@ -173,6 +173,43 @@ void detecting() {
     CHECK(event.kind == LW_SPEECH_END || moved.try_pull(event) == LW_END);
 }
 
+// What comes out is what went in; live, later by the latency.
+void filtering() {
+    const std::vector<float> x = ramp(100);
+    longwave::AudioStream stream, live;
+    lw_audio_stream_options options = longwave::make<lw_audio_stream_options>();
+    options.format = LW_F32;
+    {
+        const longwave::Model model = opened("filter.lw");
+        CHECK(longwave::AudioStream::try_create(model, nullptr, stream) == LW_INVALID_ARGUMENT && !stream);
+        CHECK(stream.latency() == 0);
+        CHECK(longwave::AudioStream::try_create(model, &options, stream) == LW_OK);
+        options.live = 1;
+        CHECK(longwave::AudioStream::try_create(model, &options, live) == LW_OK);
+    }
+    int16_t wrong[1] = {};
+    std::vector<float> y(200);
+    size_t taken = 0, n = 0, last = 0;
+    CHECK(stream.try_push(wrong, 1) == LW_INVALID_ARGUMENT);
+    CHECK(stream.try_pull(wrong, 1, n) == LW_INVALID_ARGUMENT);
+    CHECK(live.try_process(wrong, wrong, 1) == LW_INVALID_ARGUMENT);
+    CHECK(stream.try_process(x.data(), y.data(), 1) == LW_WRONG_STATE);
+    CHECK(stream.try_push(x.data(), x.size(), &taken) == LW_OK && taken == x.size());
+    CHECK(stream.try_pull(y.data(), y.size(), n) == LW_OK);
+    longwave::AudioStream moved(std::move(stream));
+    CHECK(moved && !stream);
+    CHECK(moved.try_finish() == LW_OK);
+    CHECK(moved.try_pull(y.data() + n, y.size() - n, last) == LW_OK && n + last == x.size());
+    CHECK(moved.try_pull(y.data(), y.size(), n) == LW_END);
+    for (size_t i = 0; i < x.size(); ++i) CHECK(y[i] == x[i]);
+    lw_audio_stream_info info;
+    CHECK(moved.try_info(info) == LW_OK && info.given == x.size() && info.latency == moved.latency());
+    CHECK(moved.try_reset() == LW_OK);
+    y = x;
+    CHECK(live.try_process(y.data(), y.data(), y.size()) == LW_OK);
+    for (size_t i = 0; i < x.size(); ++i) CHECK(y[i] == (i < live.latency() ? 0 : x[i - live.latency()]));
+}
+
 // Two streams, one with a block and one with half of it.
 void batches() {
     const longwave::Model model = opened("audio.lw");
@@ -268,6 +305,16 @@ void exceptions() {
     lw_speech_event end = longwave::make<lw_speech_event>();
     while (const std::optional<lw_speech_event> event = continued.pull()) end = *event;
     CHECK(end.kind == LW_SPEECH_END && end.start == 0 && end.end == 20000);
+    longwave::AudioStream filter(longwave::Model::open("filter.lw", trusting()), LW_F32);
+    std::vector<float> clean(x.size());
+    CHECK(filter.push(x.data(), x.size()) == x.size());
+    size_t heard = filter.pull(clean.data(), clean.size());
+    CHECK(filter.pull(clean.data(), clean.size()) == 0);
+    filter.finish();
+    heard += filter.pull(clean.data() + heard, clean.size() - heard);
+    CHECK(heard == x.size() && clean == x && filter.info().taken == x.size());
+    CHECK(thrown([&] { filter.process(x.data(), clean.data(), 1); }) == LW_WRONG_STATE);
+    filter.reset();
     const longwave::Model audio_of_batch = longwave::Model::open("audio.lw", trusting());
     longwave::Stream one(audio_of_batch), other(audio_of_batch);
     longwave::StreamBatch together(audio_of_batch);
@@ -292,6 +339,7 @@ int main() {
     resampling();
     spotting();
     detecting();
+    filtering();
     generating();
     batches();
 #ifdef __cpp_exceptions

@@ -4,10 +4,12 @@
 #include "longwave/spotter.h"
 #include "tests/support/failing_allocator.h"
 #include "tests/support/faults.h"
+#include "tests/support/filter_options.h"
 #include "tests/support/options.h"
 #include "tests/support/session.h"
 #include "tests/support/speech_options.h"
 #include "tests/support/spotter_options.h"
+#include "tests/support/tiny_filters.h"
 #include <cerrno>
 #include <doctest/doctest.h>
 #include <unistd.h>
@@ -44,10 +46,15 @@ lw_status life(const std::vector<uint8_t> &bytes, const lw_allocator *allocator)
     lw_status status = lw_stream_create(model, plain_stream(model), &stream);
     if (status == LW_OK && info.has_run) status = lw_runner_create(model, &f32_runner, &runner);
     if (status == LW_OK && !info.has_run && info.labels) status = lw_spotter_create(model, &f32_spotter, &spotter);
-    if (status == LW_OK && !info.has_run && !info.labels)
+    lw_audio_stream *filter = nullptr;
+    lw_output_info output = LW_OUTPUT_INFO_INIT;
+    lw_model_stream_output(model, 0, &output);
+    if (status == LW_OK && output.sample_rate) status = lw_audio_stream_create(model, &f32_filter, &filter);
+    else if (status == LW_OK && !info.has_run && !info.labels)
         status = lw_speech_detector_create(model, &f32_speech, &detector);
     if (status == LW_OK) status = lw_model_verify(model, nullptr);
     lw_speech_detector_destroy(detector);
+    lw_audio_stream_destroy(filter);
     lw_spotter_destroy(spotter);
     lw_runner_destroy(runner);
     lw_stream_destroy(stream);
@@ -58,7 +65,7 @@ lw_status life(const std::vector<uint8_t> &bytes, const lw_allocator *allocator)
 } // namespace
 
 TEST_CASE("faults: the k-th allocation fails, through the caller's hooks, for all k") {
-    for (const Draft &draft : {audio_model(), token_model(), spotter_model(), speech_model()}) {
+    for (const Draft &draft : {audio_model(), token_model(), spotter_model(), speech_model(), late_model()}) {
         const std::vector<uint8_t> bytes = draft.bytes();
         FailingAllocator counting;
         REQUIRE(life(bytes, &counting.allocator) == LW_OK);

@@ -4,6 +4,7 @@
 #include "longwave/batch.h"
 #include "longwave/longwave.h"
 #include "longwave/spotter.h"
+#include "tests/support/filter_options.h"
 #include "tests/support/meter.h"
 #include "tests/support/options.h"
 #include "tests/support/session.h"
@@ -75,6 +76,10 @@ void use(const lw_model *model) {
     const lw_status detects = lw_speech_detector_create(model, &f32_speech, &detector);
     CHECK((fine(detects) || detects == LW_NOT_FOUND));
     lw_speech_detector_destroy(detector);
+    lw_audio_stream *filter = nullptr;
+    const lw_status filters = lw_audio_stream_create(model, &f32_filter, &filter);
+    CHECK((fine(filters) || filters == LW_NOT_FOUND));
+    lw_audio_stream_destroy(filter);
     lw_batch *batch = nullptr;
     CHECK(fine(lw_batch_create(model, &batch)));
     lw_batch_destroy(batch);

@@ -7,12 +7,14 @@
 #include "longwave/speech_detector.h"
 #include "longwave/spotter.h"
 #include "tests/support/faults.h"
+#include "tests/support/filter_options.h"
 #include "tests/support/options.h"
 #include "tests/support/session.h"
 #include "tests/support/speech_options.h"
 #include "tests/support/spotter_options.h"
 #include "tests/support/system_calls.h"
 #include "tests/support/tiny_family.h"
+#include "tests/support/tiny_filters.h"
 #include "tests/support/tiny_text.h"
 #include <doctest/doctest.h>
 #include <sys/syscall.h>
@@ -183,6 +185,64 @@ long work_on_speech(lw_speech_detector *detector, const float *x, size_t n, void
     }
     return seen;
 }
+// A host's callback with blocks of all sizes, pushes and pulls at other rates, ends, refusals and
+// rows that are not finite. Samples heard, or -1.
+struct Filters {
+    Filters() {
+        lw_audio_stream_options options = f32_filter;
+        options.live = 1;
+        REQUIRE(lw_audio_stream_create(sum, &options, &host) == LW_OK);
+        options.rate_in = options.rate_out = 44100;
+        REQUIRE(lw_audio_stream_create(late, &options, &resampled) == LW_OK);
+        options.format = LW_S16;
+        options.rate_out = 48000;
+        options.live = 0;
+        REQUIRE(lw_audio_stream_create(late, &options, &integers) == LW_OK);
+        size_t alignment;
+        REQUIRE(lw_audio_stream_size(late, &f32_filter, &size, &alignment) == LW_OK);
+        REQUIRE(size <= sizeof memory);
+        x[100] = x[101] = 3e38f;
+    }
+    ~Filters() {
+        for (lw_audio_stream *stream : {host, resampled, integers}) lw_audio_stream_destroy(stream);
+    }
+    Filters(const Filters &) = delete;
+    long work() {
+        long seen = 0;
+        for (size_t i = 0; i < 2000; ++i) {
+            const size_t n = i % x.size();
+            if (lw_audio_stream_process(host, x.data(), y, n) != LW_OK) return -1;
+            if (lw_audio_stream_process(resampled, x.data(), y, n) != LW_OK) return -1;
+            for (size_t done = 0, taken = 0, given = 0; done < n; done += taken) {
+                if (lw_audio_stream_push(integers, s16 + done, n - done, &taken) != LW_OK) return -1;
+                while (lw_audio_stream_pull(integers, heard, 500, &given) == LW_OK) seen += static_cast<long>(given);
+            }
+            lw_audio_stream *in_place = nullptr; // without other rates
+            if (lw_audio_stream_init(late, &f32_filter, memory, size, &in_place) != LW_OK) return -1;
+            if (lw_audio_stream_push(in_place, y, n, nullptr) != LW_OK) return -1;
+            lw_audio_stream_destroy(in_place);
+            if (i % 50 != 0) continue;
+            for (lw_audio_stream *stream : {host, resampled, integers}) {
+                size_t given = 0;
+                lw_audio_stream_info info = LW_AUDIO_STREAM_INFO_INIT;
+                if (lw_audio_stream_finish(stream) != LW_OK || lw_audio_stream_push(stream, s16, 1, nullptr) != LW_WRONG_STATE) return -1;
+                while (lw_audio_stream_pull(stream, stream == integers ? static_cast<void *>(heard) : y, 500, &given) == LW_OK)
+                    seen += static_cast<long>(given);
+                if (lw_audio_stream_get_info(stream, &info) != LW_OK || info.given < info.taken) return -1;
+                if (lw_audio_stream_reset(stream) != LW_OK) return -1;
+            }
+        }
+        return seen;
+    }
+    const Model sum{summed_model()}, late{late_model({16000, 8, 4, 6, 4})};
+    lw_audio_stream *host = nullptr, *resampled = nullptr, *integers = nullptr;
+    size_t size = 0;
+    alignas(64) uint8_t memory[1 << 15];
+    std::vector<float> x = noise(700);
+    float y[700] = {};
+    int16_t s16[700] = {}, heard[500];
+};
+
 // Streams and spotters that run together, in every number that the kernels serve and between. Rows
 // and events, or -1.
 struct Together {
@@ -344,6 +404,11 @@ TEST_CASE("real time: audio is resampled, and streams begin and end in place, wi
           "system call") {
     InPlace in_place;
     stays_in_real_time([&] { return in_place.work() > 0; });
+}
+
+TEST_CASE("real time: audio becomes audio without allocation, lock or system call") {
+    Filters filters;
+    stays_in_real_time([&] { return filters.work() > 0; });
 }
 
 TEST_CASE("real time: denormals are flushed inside, and the caller's floating-point mode comes back") {

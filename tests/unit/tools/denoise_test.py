@@ -110,6 +110,16 @@ class Denoise(Cli):
         self.assertEqual(done.returncode, OK, done.stderr)
         samples, rate = floats(out)
         self.assertEqual((samples, rate), ([0.0] * LAG + self.want[:1000 - LAG], RATE))
+        for ending, code, same in (("s16le", "h", self.samples), ("f32le", "f", self.want)):
+            out = self.scratch / f"run.{ending}"
+            done = self.run_cli("run", self.late, "-i", f"audio=@{self.sound}", "--stream", "-o", f"clean={out}")
+            self.assertEqual(done.returncode, OK, done.stderr)
+            self.assertEqual(list(array.array(code, out.read_bytes())), [0] * LAG + same[:1000 - LAG])
+
+    def test_listen_names_the_command_that_writes_audio(self):
+        done = self.run_cli("listen", self.late, self.sound)
+        self.assertEqual(done.returncode, USAGE)
+        self.assertIn("use `longwave denoise", done.stderr)
 
 
 if __name__ == "__main__":

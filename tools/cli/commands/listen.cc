@@ -238,6 +238,7 @@ Command add_listen(CommandLine &program) {
                   "Print a line for every block: level of the audio, best word, its score, and the time of the block");
     add_trace_flag(*app, flags->trace);
     app->footer(
+        "Prints events. For audio out see `longwave denoise`.\n"
         "Example:\n"
         "  longwave listen kws.lw --microphone default\n"
         "  arecord -q -f S16_LE -r 16000 -t raw | longwave listen kws.lw --format s16le\n"

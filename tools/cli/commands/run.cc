@@ -1,5 +1,6 @@
 // longwave run: one sequence, offline or through the stream.
 #include "formats/audio/wav_file.h"
+#include "formats/audio/wav_header.h"
 #include "tools/cli/audio/audio_flags.h"
 #include "tools/cli/audio/samples.h"
 #include "tools/cli/commands/command.h"
@@ -139,6 +140,8 @@ std::string ending_of(const std::string &path) {
     return ending;
 }
 
+bool is_audio(const std::string &ending) { return ending == ".wav" || ending == ".s16le" || ending == ".f32le"; }
+
 // The rate of an output that is audio: one or two values for each sample of the input.
 Expected<uint32_t> audio_rate_of(const Model &model, const lw_output_info &output, const std::string &path) {
     const auto refused = [&](const std::string &why) {
@@ -153,8 +156,14 @@ Expected<uint32_t> audio_rate_of(const Model &model, const lw_output_info &outpu
 }
 
 Status write_result(const Model &model, const Result &result, const std::string &path) {
-    if (ending_of(path) != ".wav") return write_npy(path, result.shape(), result.rows);
+    const std::string ending = ending_of(path);
+    if (!is_audio(ending)) return write_npy(path, result.shape(), result.rows);
     LW_ASSIGN(const uint32_t rate, audio_rate_of(model, result.info, path));
+    if (ending != ".wav") {
+        std::vector<uint8_t> raw;
+        audio::encode(ending == ".s16le" ? audio::WrittenForm::s16 : audio::WrittenForm::f32, result.rows, raw);
+        return write_output(path, raw);
+    }
     LW_ASSIGN(const std::vector<uint8_t> bytes, audio::wav_file(rate, result.info.sample_rate ? 1 : result.info.width, result.rows));
     return write_output(path, bytes);
 }
@@ -167,9 +176,9 @@ Status check_formats(const RunFlags &flags, const Model &model) {
     for (const std::string &text : flags.outputs) {
         LW_ASSIGN(const auto where, addressed(results, "-o", text));
         const std::string ending = ending_of(where.second);
-        if (ending == ".wav") LW_TRY(audio_rate_of(model, results[where.first].info, where.second).status());
+        if (is_audio(ending)) LW_TRY(audio_rate_of(model, results[where.first].info, where.second).status());
         else if (!ending.empty() && ending != ".npy")
-            return Status::usage("-o " + text + ": writes FILE.npy or FILE.wav, not " + ending);
+            return Status::usage("-o " + text + ": writes FILE.npy or FILE.wav, or raw samples to FILE.s16le or FILE.f32le, not " + ending);
     }
     return {};
 }
@@ -259,7 +268,8 @@ Command add_run(CommandLine &program) {
     add_device_flags(*app, flags->model);
     app->add_option(
            "-o,--output", flags->outputs,
-           "Write an output to a file: OUTPUT=FILE.npy, or OUTPUT=FILE.wav of an output that is audio. A "
+           "Write an output to a file: OUTPUT=FILE.npy. Of an output that is audio also FILE.wav, and raw samples to "
+           "FILE.s16le or FILE.f32le. A "
            "model with one output needs no OUTPUT=")
         ->value("OUTPUT");
     app->add_option("--length", flags->length,

@@ -25,7 +25,7 @@ Expected<Runner> Runner::create(const Model &model, uint32_t threads) {
 }
 
 uint64_t rows_after(const lw_output_info &output, uint64_t ticks) {
-    return output.clock_num == 0 ? 1 : ticks * output.clock_num / output.clock_den;
+    return output.clock_num == 0 ? 1 : (ticks - ticks % output.whole) * output.clock_num / output.clock_den;
 }
 
 Expected<std::vector<std::vector<float>>> Runner::run(const Sequence &in) {

@@ -85,6 +85,7 @@ private:
             info.delay = port->delay();
             info.sample_rate = port->sample_rate();
             info.lag = port->lag();
+            info.whole = port->whole();
             list.push_back(info);
         }
         return list;

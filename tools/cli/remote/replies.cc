@@ -15,7 +15,8 @@ Status wrong(const std::string &what) {
 std::string number(uint64_t n) { return std::to_string(n); }
 
 uint64_t rows_of(const lw_output_info &output, uint64_t ticks) {
-    return output.clock_num == 0 ? 1 : ticks * output.clock_num / std::max(1u, output.clock_den);
+    const uint64_t whole = std::max(1u, output.whole);
+    return output.clock_num == 0 ? 1 : (ticks - ticks % whole) * output.clock_num / std::max(1u, output.clock_den);
 }
 
 struct RowHead {

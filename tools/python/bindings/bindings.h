@@ -134,6 +134,7 @@ void bind_stream(nb::module_ &module);
 void bind_batch(nb::module_ &module);
 void bind_spotter(nb::module_ &module);
 void bind_speech_detector(nb::module_ &module);
+void bind_audio_stream(nb::module_ &module);
 void bind_generator(nb::module_ &module);
 
 } // namespace longwave::python

@@ -9,6 +9,7 @@ NB_MODULE(_native, module) {
     bind_batch(module);
     bind_spotter(module);
     bind_speech_detector(module);
+    bind_audio_stream(module);
     bind_generator(module);
     module.attr("version") = lw_version();
 }

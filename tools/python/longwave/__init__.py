@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, List
 
 if TYPE_CHECKING:
     from ._native import (
-        BadArtifactError as BadArtifactError, BadStateError as BadStateError, BadTokenError as BadTokenError, BadVersionError as BadVersionError,
+        AudioStream as AudioStream, BadArtifactError as BadArtifactError, BadStateError as BadStateError, BadTokenError as BadTokenError, BadVersionError as BadVersionError,
         CheckFailedError as CheckFailedError, DeviceError as DeviceError, DeviceLostError as DeviceLostError, DeviceWrongError as DeviceWrongError,
         Error as Error, Event as Event, Generator as Generator, InvalidArgumentError as InvalidArgumentError, IoError as IoError,
         NoCodeError as NoCodeError, NoDeviceError as NoDeviceError, NoMemoryError as NoMemoryError, NoStreamError as NoStreamError,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     __version__: str
 
 _HOME = {name: "longwave.model" for name in ("Model", "open", "compile", "CompileError")}
-_NATIVE = {"Stream", "StreamBatch", "Row", "Spotter", "Event", "SpeechDetector", "SpeechEvent", "Generator", "Token", "Error"}
+_NATIVE = {"Stream", "StreamBatch", "Row", "Spotter", "Event", "SpeechDetector", "SpeechEvent", "AudioStream", "Generator", "Token", "Error"}
 __all__ = sorted({*_HOME, *_NATIVE})
 
 

@@ -20,6 +20,9 @@ import longwave
 import longwave.programs
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / "tests/support"))
+import late_model  # noqa: E402
+
 WORDS = ["yes", "left", "stop", "no", "right", "up", "off", "down", "go", "on", "yes"]  # of examples/kws/demo.wav
 
 
@@ -176,6 +179,47 @@ class NativeTest(unittest.TestCase):
                 longwave.SpeechDetector(model).load(b"no state")
         with self.assertRaises(longwave.NotFoundError):
             longwave.SpeechDetector(self.kws)
+
+    def test_audio_stream_gives_what_denoise_writes(self):
+        file, out = pathlib.Path(self.folder.name) / "late.lw", pathlib.Path(self.folder.name) / "late.f32"
+        with longwave.compile(late_model.write(pathlib.Path(self.folder.name) / "late"), file, stream=True) as model:
+            demo = str(ROOT / "examples/kws/demo.wav")
+            done = longwave.programs.run(["denoise", str(file), demo, str(out), "--output-format", "f32le"])
+            self.assertEqual(done.returncode, 0, done.stderr)
+            floats = self.audio.astype(np.float32) / 32768
+            np.testing.assert_array_equal(np.fromfile(out, np.float32), floats)
+            for audio, options in ((floats, {}), (self.audio, {"format": "int16"})):
+                with longwave.AudioStream(model, **options) as stream:
+                    self.assertEqual((stream.rate_in, stream.rate_out), (16000, 16000))
+                    np.testing.assert_array_equal(stream.apply(audio), audio)
+                    pieces = [stream.push(audio[at:at + 999]) for at in range(0, len(audio), 999)] + [stream.finish()]
+                    self.assertEqual({piece.dtype for piece in pieces}, {audio.dtype})
+                    np.testing.assert_array_equal(np.concatenate(pieces), audio)
+                    with self.assertRaises(longwave.WrongStateError):
+                        stream.push(audio[:1])
+                    stream.reset()
+                    self.assertEqual(len(stream.push(audio[:0])), 0)
+            with longwave.AudioStream(model, live=True) as stream:
+                heard = np.concatenate([stream.process(floats[at:at + 441]) for at in range(0, 9000, 441)] + [stream.process(floats[:0])])
+                np.testing.assert_array_equal(heard, np.concatenate([np.zeros(stream.latency, np.float32), floats[:len(heard) - stream.latency]]))
+                stream.reset()
+                self.assertEqual(stream.process([np.nan, 1.0]).tolist(), [0, 0])
+                self.assertEqual((stream.non_finite, stream.resets), (1, 0))
+            with longwave.AudioStream(model, rate_in=48000, rate_out=8000, live=True) as stream:
+                self.assertEqual([len(stream.push(np.zeros(n, np.float32))) for n in (48000, 1, 5, 6)], [8000, 0, 1, 1])
+                self.assertEqual((stream.rate_in, stream.rate_out), (48000, 8000))
+                with self.assertRaises(longwave.WrongStateError):
+                    stream.process(floats[:1])
+            with self.assertRaises(TypeError):
+                longwave.AudioStream(model).push(self.audio)
+            for wrong in ({"rate_in": 5}, {"format": "int32"}):
+                with self.assertRaises(ValueError):
+                    longwave.AudioStream(model, **wrong)
+            for wrong in ({"block": 12345}, {"output": "dirt"}):
+                with self.assertRaises(longwave.NotFoundError):
+                    longwave.AudioStream(model, **wrong)
+        with self.assertRaises(longwave.NotFoundError):
+            longwave.AudioStream(self.kws)
 
     def test_generator_yields_tokens(self):
         with longwave.compile(ROOT / "examples/text/lightnet/model", stream=True) as model:

@@ -37,6 +37,8 @@ with longwave.SpeechDetector(model, threshold=0.6, negative_threshold=None) as d
     for found in detector.push(np.zeros(512, np.int16)) + detector.finish():
         print(found.kind.upper(), found.start + 1, (found.end or 0) + 1, found.start_seconds * 2, (found.end_seconds or 0) * 2)
     print([start + end for start, end in detector.segments(np.zeros(512, np.int16))], detector.hop + 1)
+with longwave.AudioStream(model, live=True, rate_in=48000, rate_out=48000, output=None) as cleaner:
+    print(cleaner.process(np.zeros(441, np.float32)).sum(), cleaner.latency + cleaner.rate_out, cleaner.apply([0.0, 1.0]).dtype)
 print([token.id + 1 for token in longwave.Generator(model, stops=[[1, 2]])])
 """
 

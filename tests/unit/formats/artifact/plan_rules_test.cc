@@ -375,6 +375,17 @@ TEST_CASE("verify: names may hold any script, and marks that only say which way 
     check_sound(draft);
 }
 
+TEST_CASE("verify: an output may be audio, and the rate of features may be unknown") {
+    Draft draft = audio_model();
+    entry(draft, stream).outputs[0]->sample_rate = 1000;
+    entry(draft, stream).outputs[0]->lag = 1 << 20;
+    check_sound(draft);
+    draft.plan.inputs[0]->kind = fb::InputKind::features;
+    draft.plan.inputs[0]->sample_rate = 0;
+    entry(draft, stream).outputs[0]->sample_rate = 48000;
+    check_sound(draft);
+}
+
 TEST_CASE("verify: with a single stream entry, the state may hold derived past") {
     Draft draft = audio_model();
     draft.plan.state[1]->kind = fb::StateKind::spectra;
