@@ -38,10 +38,13 @@ static LV2_Handle failed(Filter *self, const char *what) {
 static LV2_Handle instantiate(const LV2_Descriptor *descriptor, double rate, const char *bundle,
                               const LV2_Feature *const *features) {
     (void)descriptor, (void)features;
-    char path[4096];
-    if (snprintf(path, sizeof path, "%s/filter.lw", bundle) >= (int)sizeof path) return NULL;
     Filter *self = calloc(1, sizeof *self);
     if (!self) return NULL;
+    char path[4096];
+    if (snprintf(path, sizeof path, "%s/filter.lw", bundle) >= (int)sizeof path) {
+        lw_set_last_error("the path of the bundle is too long");
+        return failed(self, bundle);
+    }
     lw_open_options open = LW_OPEN_OPTIONS_INIT;
     open.allow_unsigned_code = 1; /* the user installed the bundle */
     if (lw_model_open(path, &open, &self->model)) return failed(self, path);
