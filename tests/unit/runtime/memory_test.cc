@@ -11,6 +11,7 @@
 #include "tests/support/speech_options.h"
 #include "tests/support/spotter_options.h"
 #include "tests/support/tiny_family.h"
+#include "tests/support/tiny_filters.h"
 #include <cstdlib>
 #include <cstring>
 #include <doctest/doctest.h>
@@ -89,7 +90,7 @@ void use(const lw_model *model) {
 } // namespace
 
 TEST_CASE("memory: under any limit no more than the limit is ever taken, by open or by what it makes") {
-    for (const Draft &draft : {audio_model(), token_model(), spotter_model(), speech_model(), together_model(), tiles_model(),
+    for (const Draft &draft : {audio_model(), token_model(), spotter_model(), speech_model(), late_model(), together_model(), tiles_model(),
                                blocks_model({{16, 1, 48}, {16, 48}})}) {
         const std::vector<uint8_t> bytes = draft.bytes();
         Meter free_meter;

@@ -210,14 +210,14 @@ void number_samples(Samples &samples) {
     samples.push_back({"scratch sizes between two numbers", 5, misaligned_scratch()});
     samples.push_back(
         {"padding that is not zero", 8, patch(good, header.plan_offset + header.plan_bytes, {1})});
-    std::vector<uint8_t> longer = bare_model().bytes();
-    samples.push_back({"a plan without segments", 0, longer});
-    longer.resize(longer.size() + 64);
     Draft unknown_rate = audio_model();
     unknown_rate.plan.inputs[0]->kind = fb::InputKind::features;
     unknown_rate.plan.inputs[0]->sample_rate = 0;
     entry(unknown_rate, stream).outputs[0]->sample_rate = 48000;
     samples.push_back({"audio out of features without a rate", 0, unknown_rate.bytes()});
+    std::vector<uint8_t> longer = bare_model().bytes();
+    samples.push_back({"a plan without segments", 0, longer});
+    longer.resize(longer.size() + 64);
     samples.push_back({"bytes behind a plan without segments", 8,
                        with_header(longer, [&](Header &h) { h.total_bytes = longer.size(); })});
 
