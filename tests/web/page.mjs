@@ -137,6 +137,52 @@ const speechInWorklet = (page, name, rate) =>
     [name, rate],
   );
 
+// A tone through the worklet at a rate: the largest difference from the tone that is late by the latency.
+const filterInWorklet = (page, sampleRate) =>
+  page.evaluate(async (rate) => {
+    const { openModel } = await import("./longwave-web/index.js");
+    const model = await openModel(await (await fetch("models/filter-whole.wasm")).arrayBuffer());
+    const context = new OfflineAudioContext(1, rate / 2, rate);
+    await context.audioWorklet.addModule("longwave-web/filter-worklet.js");
+    const node = new AudioWorkletNode(context, "longwave-filter", { channelCount: 1, channelCountMode: "explicit", processorOptions: { model } });
+    const latency = new Promise((resolve, reject) => {
+      node.port.onmessage = ({ data }) => (data.error ? reject(new Error(data.error)) : resolve(data.latency));
+      node.onprocessorerror = () => reject(new Error("the worklet stopped"));
+    });
+    const tone = Float32Array.from({ length: rate / 2 }, (_, i) => 0.5 * Math.sin((2 * Math.PI * 1000 * i) / rate));
+    const buffer = context.createBuffer(1, tone.length, rate);
+    buffer.copyToChannel(tone, 0);
+    const source = new AudioBufferSourceNode(context, { buffer });
+    source.connect(node).connect(context.destination);
+    source.start();
+    const heard = (await context.startRendering()).getChannelData(0);
+    const late = Math.round((await latency) * rate);
+    let worst = 0;
+    for (let i = late + rate / 20; i < heard.length; i++) worst = Math.max(worst, Math.abs(heard[i] - tone[i - late]));
+    return { late, worst };
+  }, sampleRate);
+
+// A visitor drops a filter, hears the sample, and uses the microphone.
+async function cleanUp(page) {
+  const status = (text) => page.waitForFunction((part) => document.getElementById("clean-status").textContent.includes(part), text);
+  await drop(page, Buffer.from(await (await fetch(`${url}models/filter-whole.wasm`)).arrayBuffer()), "filter-whole.wasm");
+  await status("filters 16000 Hz");
+  const said = await page.textContent("#clean-status");
+  await page.click("#clean-sample");
+  await status("of sound, filtered in");
+  const same = await page.evaluate(async () => {
+    const { decodeAudio } = await import("./longwave-web/index.js");
+    const sound = async (path) => decodeAudio(await (await fetch(path)).arrayBuffer(), 16000);
+    const [before, after] = [await sound("models/demo.wav"), await sound(document.getElementById("clean-player").src)];
+    return before.length === after.length && before.every((value, i) => value === after[i]);
+  });
+  await page.click("#clean-microphone");
+  await status("Listening,");
+  await page.click("#clean-microphone");
+  await status("Stopped.");
+  return { said, same };
+}
+
 async function refuseModel(page, bytes, name) {
   await drop(page, bytes, name);
   return speechStatus(page, `${name}: `);
@@ -172,6 +218,7 @@ seen.speech = {};
 for (const name of detectors)
   seen.speech[name] = { dropped: await findSpeech(page, name), "16000": await speechInWorklet(page, name, 16000), "48000": await speechInWorklet(page, name, 48000) };
 await useMicrophone(page, "speech-");
+seen.filter = { 16000: await filterInWorklet(page, 16000), 48000: await filterInWorklet(page, 48000), ...(await cleanUp(page)) };
 await findSpeech(page, detectors.at(-1));
 await page.screenshot({ path: `${pictures}/wide-light.png`, fullPage: true });
 await page.emulateMedia({ colorScheme: "dark" });

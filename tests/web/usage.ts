@@ -1,6 +1,6 @@
 // Compiled by web_page_test with the types of examples/web/package: what a TypeScript program may
 // write.
-import { decodeAudio, findSpeech, listenTo, listenToMicrophone, loadModel, openModel, segmentsOf, SpeechDetector, Spotter, Writer, WritingWorker, type KeywordEvent } from "longwave-web";
+import { AudioFilter, decodeAudio, filterMicrophone, filterRecording, filtersAudio, findSpeech, listenTo, listenToMicrophone, loadModel, openModel, segmentsOf, SpeechDetector, Spotter, Writer, WritingWorker, type KeywordEvent } from "longwave-web";
 
 const model = await loadModel("kws.wasm", new URL("https://example.org/kws.weights"));
 const spotter = new Spotter(model, { threshold: 0.5 });
@@ -12,6 +12,10 @@ const microphone = await listenToMicrophone(model, { onBlock: ({ scores, events:
 await microphone.stop();
 const speech = await findSpeech(await openModel(new ArrayBuffer(8)), { threshold: 0.6, onRow: ({ probability, time, events: found }) => found.push({ type: "start", start: probability, time }) });
 await speech.stop();
+const filter = new AudioFilter(model, { sampleRate: 48000 });
+filter.process(new Float32Array(128));
+const clean: number = filterRecording(filter, new Float32Array(filter.latency)).length + filter.sampleRate;
+if (filtersAudio(model.module) && clean > 0) await filterMicrophone(model, { onError: (error) => error.message }).then(({ stream, latency, stop }) => stream.active && latency > 0 && stop());
 for (const part of new Writer(model).write("It was", { temperature: 0 })) if (part === events[0]?.word) break;
 await new WritingWorker(model).write("It was", { length: 10, onText: (text: string) => text.length });
 // @ts-expect-error: a spotter needs a model

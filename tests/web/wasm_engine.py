@@ -50,6 +50,9 @@ class Page:
     def write(self, at, data):
         self.exports["memory"].write(self.store, data, at)
 
+    def read(self, at, n):
+        return self.exports["memory"].read(self.store, at, at + n)
+
     def text(self, at):
         memory = self.exports["memory"]
         return ctypes.string_at(ctypes.addressof(memory.data_ptr(self.store).contents) + at).decode()

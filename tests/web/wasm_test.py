@@ -5,8 +5,9 @@
 
 Rows are within 1e-5 of the peak of those that the compiled file gives on this machine, as everywhere for vectors of another width
 (docs/numerics.md); a state that is saved here continues there. The modules of examples/web need nothing of the browser, are small, hear the words
-and the segments of the recording and write the text that `longwave generate` writes.
+and the segments of the recording, give audio for audio and write the text that `longwave generate` writes.
 """
+import array
 import gzip
 import json
 import pathlib
@@ -16,7 +17,8 @@ import tempfile
 import wave
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests/static"))
+sys.path[:0] = [str(ROOT / "tests/static"), str(ROOT / "tests/support")]
+import late_model  # noqa: E402
 from static_cross_test import runtime_of  # noqa: E402
 from static_program import RECORDING, Program, distance, make_models, needs, read_rows, run, skip, words_of_file  # noqa: E402
 
@@ -74,7 +76,10 @@ def check_refusals(program, name):
 
 
 def make_page(program, build, out):
-    run("make", "-s", "-C", ROOT / "examples/web", f"OUT={out}", f"LONGWAVE={program.longwave}", f"RUNTIME={program.runtime}", f"COMPILE_FLAGS=--cache {program.cache}", "all", "speech")
+    """The filter of the page gives the samples as they came (late_model.py)."""
+    late = late_model.write(program.folder / "late-folder")
+    run("make", "-s", "-C", ROOT / "examples/web", f"OUT={out}", f"LONGWAVE={program.longwave}", f"RUNTIME={program.runtime}", f"COMPILE_FLAGS=--cache {program.cache}",
+        f"FILTER={late}", "all", "speech", "filter")
     return out / "models"
 
 
@@ -106,6 +111,24 @@ def check_speech(program, models):
     print(f"speech.wasm: {sizes[0]} bytes, {sizes[1]} gzipped; {len(expected)} segments as on this machine")
 
 
+def check_filter(models):
+    samples = array.array("f", [(7 * i % 101) / 101 - 0.5 for i in range(5001)])
+    impulse = array.array("f", [float(i == 2000) for i in range(5001)])
+    latencies = []
+    for rate in (16000, 44100, 48000):
+        for sound in (samples, impulse):
+            said = json.loads(run(PYTHON, ROOT / "tests/web/filter_page.py", models, rate, input=sound.tobytes().hex()))
+            heard, late = array.array("f", bytes.fromhex(said["samples"])), said["latency"]
+            assert said["rate"] == rate and len(heard) == len(sound), said
+            if rate == 16000:
+                assert heard == array.array("f", bytes(4 * late)) + sound[:len(sound) - late]
+            if sound is impulse:
+                assert max(range(len(heard)), key=lambda i: abs(heard[i])) == 2000 + late, (rate, late)
+        latencies.append(late)
+    sizes = sizes_of(models / "filter.wasm")
+    print(f"filter.wasm: {sizes[0]} bytes, {sizes[1]} gzipped; latency by impulse {latencies} samples at 16, 44.1 and 48 kHz, as it says")
+
+
 def check_text(program, models):
     loaded = program.folder / "text.lw"
     run(program.longwave, "compile", TEXT_MODEL, "-o", loaded, "--target", "host", "--stream", "--no-whole", "--blocks", "1,64", "--cache", program.cache)
@@ -131,6 +154,7 @@ def main():
         models = make_page(program, build, folder / "page")
         check_words(models, words_of_file(program, build, loaded))
         check_speech(program, models)
+        check_filter(models)
         check_text(program, models)
 
 

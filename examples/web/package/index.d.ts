@@ -110,6 +110,34 @@ export interface FindOptions extends SpeechOptions {
 /** Speech from the microphone, found on the audio thread. Needs https or localhost. */
 export function findSpeech(model: Model, options?: FindOptions): Promise<{ stop(): Promise<void> }>;
 
+/** Whether a module filters audio. */
+export function filtersAudio(module: WebAssembly.Module): boolean;
+
+/** Audio through a model with audio in and audio out, such as a denoiser. Works in pages, workers and audio worklets. */
+export class AudioFilter {
+  constructor(model: Model, options?: {
+    /** Of the samples in and out. Default: that of the model. */
+    sampleRate?: number;
+  });
+  /** Samples per second. */
+  readonly sampleRate: number;
+  /** Samples by which the output is late, always. */
+  readonly latency: number;
+  /** Replaces any number of samples, -1 to 1. */
+  process(samples: Float32Array): void;
+  /** Forgets everything that was heard. */
+  reset(): void;
+}
+
+/** A complete recording: as many samples, and each has its own time. */
+export function filterRecording(filter: AudioFilter, samples: Float32Array): Float32Array;
+
+/** The microphone, filtered on the audio thread. Needs https or localhost. `latency`: seconds that the model adds. */
+export function filterMicrophone(
+  model: Model,
+  options?: { onError?: (error: Error) => void },
+): Promise<{ stream: MediaStream; latency: number; stop(): Promise<void> }>;
+
 export interface ListenOptions extends SpotterOptions {
   /** After each block: the score of each label, and the events. */
   onBlock?: (block: { scores: Float32Array; events: KeywordEvent[] }) => void;

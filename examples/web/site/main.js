@@ -1,5 +1,6 @@
 // Loads the two models, hands out dropped files, and fills in the facts at the end of the page.
 import { loadModel } from "./longwave-web/index.js";
+import { isFilter, startCleaning } from "./clean.js";
 import { acceptDrops } from "./drops.js";
 import { startListening } from "./listen.js";
 import { startSpeech } from "./speech.js";
@@ -36,6 +37,7 @@ async function load(name, statusId, start) {
 
 const sampleUrl = new URL("./models/demo.wav", import.meta.url);
 const speech = startSpeech(sampleUrl);
+const clean = startCleaning(sampleUrl);
 let hearWords = null;
 load("kws", "listen-status", (model) => {
   hearWords = startListening(model, sampleUrl, (milliseconds) => fact("20 ms of sound take", `${milliseconds.toFixed(3)} ms`));
@@ -44,7 +46,8 @@ load("text", "write-status", startWriting);
 
 acceptDrops(async (file) => {
   const bytes = await file.arrayBuffer();
-  if (/\.(wasm|lw)$/i.test(file.name)) return speech.take(bytes, file.name);
+  if (/\.(wasm|lw)$/i.test(file.name)) return ((await isFilter(bytes)) ? clean : speech).take(bytes, file.name);
   await hearWords?.(bytes.slice(), file.name); // decoding takes the bytes away
-  await speech.hear(bytes, file.name);
+  await speech.hear(bytes.slice(), file.name);
+  await clean.hear(bytes, file.name);
 });
