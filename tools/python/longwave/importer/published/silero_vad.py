@@ -41,12 +41,14 @@ class Step(nn.Module):
         return speech, audio[:, -self.size:], after
 
 
-def published(given: str | None, rate: int | None) -> Published:
-    """`given`: silero_vad.onnx, else that of the installed package. Raises ImportFailed and OSError."""
+def published(given: list[str], rate: int | None) -> Published:
+    """`given`: silero_vad.onnx alone, else that of the installed package. Raises ImportFailed and OSError."""
     rate = 16000 if rate is None else rate
     if rate not in SAMPLES:
         raise ImportFailed([Problem(f"--rate {rate}", "", f"{NAME} has models for 8000 and 16000", "give one of them, and resample the audio")])
-    file = file_of("silero_vad", "data/silero_vad.onnx", given, f"{NAME}=={VERSION}")
+    if len(given) > 1:
+        raise ImportFailed([Problem("--from", "", f"{len(given)} files are named, {NAME} is one", "give silero_vad.onnx alone")])
+    file = file_of("silero_vad", "data/silero_vad.onnx", given[0] if given else None, f"{NAME}=={VERSION}")
     found = digest(file)
     if found in OTHERS:
         name, reason = OTHERS[found]
@@ -58,5 +60,5 @@ def published(given: str | None, rate: int | None) -> Published:
     opened = open_file(file, [f"input=1x{context + new}"], {"sr": str(rate)}, {"state": "stateN"})
     inputs = [Input("audio", (1, new), rate=rate), Input("context", (1, context)), Input("state", (2, 1, 128))]
     notes = [f"{NAME} {VERSION} for {rate} Hz, from {file}", f"licence of the package {NAME}: {licence_of(NAME)}"]
-    return Published(Step(opened.module, context).eval(), inputs, ["speech", "context_after", "state_after"],
-                     {"context": "context_after", "state": "state_after"}, opened, ["--blocks", str(new)], notes, EXACT)
+    return Published(Step(opened.module, context).eval(), inputs, ["speech", "context_after", "state_after"], notes,
+                     {"context": "context_after", "state": "state_after"}, opened, ["--blocks", str(new)], EXACT)
