@@ -1,7 +1,9 @@
 #include "compiler/ops/linear/matrix_multiply.h"
 #include "compiler/ops/linear/bands.h"
+#include "compiler/ops/linear/fourier_matrix.h"
 #include "compiler/ops/linear/skip_mask.h"
 #include "compiler/ops/support/rules.h"
+#include "schedules/contract/twiddles.h"
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -70,13 +72,39 @@ const Node *multiplier(const Graph &graph, ValueId matrix) {
 // With more rows of each stream the weights are read once for many rows already.
 constexpr uint32_t most_rows_for_streams = 8;
 
+// Whether a CPU may compute this product by a kernel of its own.
+static bool may_be_special(const KernelCall &call) {
+    return !call.consumer() && !call.node.has(stored_weights.name) && !has_skip_mask(call.node) && call.type(1).dims[0] > 1 &&
+           call.type(0).dims.size() == 1 && call.context.device.has_any_of(devices::cpu_kernels);
+}
+
 static std::optional<Bands> bands_for(const KernelCall &call) {
-    const Type &x = call.type(0);
-    const uint32_t out = call.type(1).dims[0];
-    if (call.consumer() || call.node.has(stored_weights.name) || has_skip_mask(call.node) || out < 2 ||
-        x.dims.size() != 1 || !call.context.device.has_any_of(devices::cpu_kernels))
-        return std::nullopt;
-    return bands_of(call.constant(1), out, x.width(), x.row());
+    if (!may_be_special(call)) return std::nullopt;
+    return bands_of(call.constant(1), call.type(1).dims[0], call.type(0).width(), call.type(0).row());
+}
+
+static std::optional<FourierMatrix> transform_for(const KernelCall &call) {
+    if (!may_be_special(call) || call.node.integer("bias") != 0) return std::nullopt;
+    return fourier_matrix(call.constant(1), call.type(1).dims[0], call.type(0).width());
+}
+
+static Status transform(KernelCall &call, FourierMatrix matrix) {
+    const bool inverse = !matrix.scale.empty();
+    const uint32_t out = call.type(1).dims[0], padded = schedules::pad(out);
+    call.kernel(inverse ? "row_inverse_dft" : "row_dft");
+    call.param("n_fft", matrix.n_fft);
+    if (!inverse) {
+        call.param("in", call.type(0).width());
+        call.param("out", out);
+        matrix.which.resize(padded);
+    }
+    call.param("rows", call.rows());
+    call.read_rows(0);
+    call.weight("twiddles", schedules::frame_twiddles(matrix.n_fft));
+    if (inverse) call.weight("scale", std::move(matrix.scale));
+    else call.weight("which", Packed::of(Elem::i32, {padded}, std::move(matrix.which)));
+    call.write();
+    return Status::ok();
 }
 
 static Status banded_product(KernelCall &call, Bands bands) {
@@ -105,6 +133,7 @@ static Status banded_product(KernelCall &call, Bands bands) {
 Status product(KernelCall &call) {
     LW_ASSIGN(const schedules::WeightFormat format, weight_format(call.node));
     if (std::optional<Bands> bands = bands_for(call)) return banded_product(call, *std::move(bands));
+    if (std::optional<FourierMatrix> matrix = transform_for(call)) return transform(call, *std::move(matrix));
     const Type &x = call.type(0);
     const bool gated = call.consumer() != nullptr;
     const uint32_t out = call.type(1).dims[0], half = gated ? out / 2 : out, padded = schedules::pad(half);

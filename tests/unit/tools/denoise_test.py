@@ -66,6 +66,19 @@ class Denoise(Cli):
         late = said["latency_samples"]
         self.assertEqual(samples, [0.0] * late + self.want[:len(self.want) - late])
 
+    def test_a_file_takes_the_largest_block(self):
+        blocks = self.scratch / "blocks.lw"
+        done = self.run_cli("compile", self.scratch / "late", "-o", blocks, "--blocks", "8,64", "--quiet")
+        self.assertEqual(done.returncode, OK, done.stderr)
+        for options, block in (((), 64), (("--keep-latency",), 8)):
+            done = self.run_cli("denoise", blocks, self.sound, self.scratch / "out.wav", "--json", *options)
+            self.assertEqual(done.returncode, OK, done.stderr)
+            late = json.loads(done.stdout)["latency_samples"]
+            self.assertEqual(late, LAG + block - 1)
+            self.assertEqual(floats(self.scratch / "out.wav")[0], ([0.0] * late + self.want)[:len(self.want)] if options else self.want)
+        done = self.run_cli("denoise", blocks, "-", "-", "--format", "s16le", "--json", stdin=struct.pack("<h", 1), text=False)
+        self.assertEqual(json.loads(done.stderr)["latency_samples"], LAG + 7)
+
     def test_pipes(self):
         raw = struct.pack(f"<{len(self.samples)}h", *self.samples)
         done = self.run_cli("denoise", self.late, "-", "-", "--format", "s16le", "--output-format", "s16le", stdin=raw, text=False)

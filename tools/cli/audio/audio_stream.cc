@@ -3,12 +3,14 @@
 
 namespace longwave::cli {
 
-Expected<AudioStream> AudioStream::create(const Model &model, const std::string &output, uint32_t rate, bool live) {
+Expected<AudioStream> AudioStream::create(const Model &model, const std::string &output, uint32_t rate, bool live,
+                                          uint32_t block) {
     lw_audio_stream_options options = LW_AUDIO_STREAM_OPTIONS_INIT;
     options.format = LW_F32;
     options.output = output.empty() ? nullptr : output.c_str();
     options.rate_in = options.rate_out = rate;
     options.live = live;
+    options.block = block;
     lw_audio_stream *stream = nullptr;
     LW_TRY(status_of(lw_audio_stream_create(model.handle.get(), &options, &stream), model.info.name));
     AudioStream result;

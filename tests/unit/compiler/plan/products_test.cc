@@ -2,6 +2,8 @@
 #include "compiler/plan/stream_family.h"
 #include "tests/unit/compiler/ir/graphs.h"
 #include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <numbers>
 
 namespace products_test {
 
@@ -74,6 +76,51 @@ output "y" %2
         const Step &step = step_of(plan, band ? "banded_linear" : "linear");
         if (band) CHECK(storage.buffer(std::get<Place>(step.args[1]).buffer).bytes == size_t{20} * band * 4);
     }
+}
+
+TEST_CASE("products: a matrix that is a Fourier transform, or its inverse, is computed as one") {
+    constexpr uint32_t n = 128, bins = n / 2 + 1;
+    const auto angle = [](uint32_t bin, uint32_t i) { return 2 * std::numbers::pi * (bin * i % n) / n; };
+    const auto plan = [](uint32_t out, uint32_t in, const std::vector<double> &matrix, Storage &storage) {
+        const auto g = graph_of(fmt::format(R"(graph "transform"
+%0 = input "x" features : f32[{1}] @1/1
+%1 = const "w" : [{0},{1}]
+%2 = linear(%0, %1) {{bias=0}} ; layer out
+output "y" %2
+)", out, in), {{"w", matrix}});
+        return plan_run(g, 3, storage);
+    };
+    // The real parts of every bin, then the imaginary parts of some, backwards; frames of 100 samples, too.
+    for (const uint32_t in : {n, 100u})
+        for (const double change : {0.0, 1e-8, 1e-5}) {
+            std::vector<double> matrix;
+            for (uint32_t o = 0; o < bins + 40; o++)
+                for (uint32_t i = 0; i < in; i++)
+                    matrix.push_back(o < bins ? std::cos(angle(o, i)) : -std::sin(angle(bins + 40 - o, i)));
+            matrix[77] += change;
+            Storage storage;
+            const EntryPlan made = plan(bins + 40, in, matrix, storage);
+            step_of(made, change > 1e-6 ? "linear" : "row_dft");
+        }
+    for (const double change : {0.0, 1e-5}) {
+        std::vector<double> matrix;
+        for (uint32_t o = 0; o < n; o++)
+            for (uint32_t i = 0; i < 2 * bins; i++) {
+                const uint32_t bin = i % bins;
+                const double twice = bin == 0 || bin == n / 2 ? 1 : 2, scale = 0.01 * o;
+                matrix.push_back(scale * (i < bins ? twice * std::cos(angle(bin, o)) : twice == 1 ? 0 : -2 * std::sin(angle(bin, o))));
+            }
+        matrix[5 * 2 * bins + 9] += change;
+        Storage storage;
+        const EntryPlan made = plan(n, 2 * bins, matrix, storage);
+        step_of(made, change > 0 ? "linear" : "row_inverse_dft");
+    }
+    // Few of its outputs take less by themselves.
+    std::vector<double> few;
+    for (uint32_t o = 0; o < 31; o++)
+        for (uint32_t i = 0; i < n; i++) few.push_back(std::cos(angle(o, i)));
+    Storage storage;
+    step_of(plan(31, n, few, storage), "linear");
 }
 
 TEST_CASE("products: a convolution of one row and one frequency is one") {

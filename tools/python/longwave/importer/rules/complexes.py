@@ -72,6 +72,9 @@ def _product(importer, a: Complex | Placed, b: Complex | Placed) -> Complex:
     if isinstance(a, Placed):
         a, b = b, a
     if isinstance(b, Placed):
+        if a.re.value == a.im.value:  # one row holds both, and stays one
+            both = paired(graph, "mul", Placed(a.re.value, torch.stack([a.re.at, a.im.at])), Placed(b.value, torch.stack([b.at.expand(a.re.at.shape)] * 2)))
+            return Complex(Placed(both.value, both.at[0]), Placed(both.value, both.at[1]))
         return Complex(paired(graph, "mul", a.re, b), paired(graph, "mul", a.im, b))
     re = paired(graph, "add", paired(graph, "mul", a.re, b.re), negated(importer, paired(graph, "mul", a.im, b.im)))
     return Complex(re, paired(graph, "add", paired(graph, "mul", a.re, b.im), paired(graph, "mul", a.im, b.re)))

@@ -1,0 +1,104 @@
+// row_dft, row_inverse_dft: the discrete Fourier transform of each row, and the way back. A spectrum has the real parts
+// of all bins and then the imaginary ones.
+#include "schedules/halide/registry.h"
+#include "schedules/transforms/row_transform.h"
+
+namespace longwave::schedules {
+
+using namespace Halide;
+
+namespace {
+
+struct RowDft {
+    int n_fft, points, bins, rows;
+    ImageParam table;
+};
+
+RowDft declare(KernelBuilder &k) {
+    RowDft p{};
+    p.n_fft = k.params.integer("n_fft", 64, 4096), p.rows = k.params.integer("rows", 1, 1 << 20);
+    k.params.require((p.n_fft & (p.n_fft - 1)) == 0, "'n_fft' must be a power of two");
+    p.points = p.n_fft / 2, p.bins = p.points + 1;
+    return p;
+}
+
+void declare_table(KernelBuilder &k, RowDft &p) { p.table = k.weight("twiddles", dense({frame_tables(p.n_fft).size})); }
+
+Shape row_of(int width, int rows) { return dense({static_cast<int>(pad(extent(width))), rows}); }
+
+// Samples behind `in` are zero. Output o is number `which(o)` of the spectrum, whatever that holds inside of it.
+void build_forward(KernelBuilder &k) {
+    RowDft p = declare(k);
+    const int in = k.params.integer("in", 1, p.n_fft), out = k.params.integer("out", 1, 2 * p.bins), vec = k.target.vector_lanes;
+    const ImageParam x = k.input("x", row_of(in, p.rows));
+    declare_table(k, p);
+    const int padded = static_cast<int>(pad(extent(out)));
+    const ImageParam which = k.weight("which", dense({padded}), Int(32));
+    const Shape shape = row_of(out, p.rows);
+
+    // THE ALGORITHM X(k) = conj(E + w·O), with E = (Z(k) + conj Z(−k))/2 and O = (Z(k) − conj Z(−k))/2i of the
+    // transform Z of samples 2n and i times samples 2n + 1, with exp(+).
+    Var i("i"), o("o"), r("r");
+    Func samples("samples"), spectrum("parts"), y("y");
+    samples(i, r) = select(i < in, x(min(i, in - 1), r), 0.0f);
+    const auto sample = [&](const Expr &at) { return in == p.n_fft ? Expr(x(at, r)) : Expr(samples(at, r)); };
+    RowTransform z(p.n_fft, p.table, r, [&](const Expr &n) { return Complex{sample(2 * n), sample(2 * n + 1)}; });
+    RDom k1(0, p.bins, "k1");
+    const Complex a = z.at(k1), mirrored = z.at(p.points - k1), b = {mirrored.re, -mirrored.im};
+    const Complex sum = a + b, apart = a - b, bin = sum + Complex{apart.im, -apart.re} * z.root(k1);
+    spectrum(o, r) = undef<float>();
+    spectrum(scatter({k1, p.bins + k1}), r) = gather({0.5f * bin.re, -0.5f * bin.im});
+    y(o, r) = k.epilogue(select(o < out, spectrum(clamp(which(o), 0, 2 * p.bins - 1), r), 0.0f), {o, r}, shape, out);
+
+    // THE SCHEDULE
+    y.vectorize(o, std::min(vec, 16));
+    if (in < p.n_fft) {
+        samples.compute_at(y, r).bound_extent(i, p.n_fft).vectorize(i, vec);
+        store(samples, int64_t{4} * p.n_fft);
+    }
+    z.compute_at(y, vec);
+    spectrum.compute_at(y, r).bound_extent(o, 2 * p.bins);
+    spectrum.update().allow_race_conditions().vectorize(k1, vec, TailStrategy::GuardWithIf);
+    store(spectrum, int64_t{4} * 2 * p.bins);
+    k.output(y, shape);
+}
+
+// Sample o times scale(o).
+void build_inverse(KernelBuilder &k) {
+    RowDft p = declare(k);
+    const int vec = k.target.vector_lanes;
+    const ImageParam x = k.input("x", row_of(2 * p.bins, p.rows));
+    declare_table(k, p);
+    const ImageParam scale = k.weight("scale", dense({p.n_fft}));
+    const Shape shape = row_of(p.n_fft, p.rows);
+
+    // THE ALGORITHM Z(k) = (H(k) + conj H(−k)) + i·w^k·(H(k) − conj H(−k)) becomes samples 2n and i times samples
+    // 2n + 1. The imaginary parts of the first and the last bin do not count.
+    Var i("i"), o("o"), r("r");
+    Func packed("packed"), y("y");
+    const auto bin = [&](const Expr &at) {
+        return Complex{x(at, r), select(at > 0 && at < p.points, x(p.bins + at, r), 0.0f)};
+    };
+    const auto root = [&](const Expr &at) {
+        const FrameTables tables = frame_tables(p.n_fft);
+        return Complex{p.table(tables.split_re + at), p.table(tables.split_im + at)};
+    };
+    const Complex a = bin(i), mirrored = bin(p.points - i), b = {mirrored.re, -mirrored.im}, point = (a + b) + times_i((a - b) * root(i));
+    packed(i, r) = Tuple(point.re, point.im);
+    RowTransform z(p.n_fft, p.table, r, [&](const Expr &n) { return Complex{packed(n, r)[0], packed(n, r)[1]}; });
+    const Complex pair = z.at(o / 2);
+    y(o, r) = k.epilogue(scale(o) * select(o % 2 == 0, pair.re, pair.im), {o, r}, shape, p.n_fft);
+
+    // THE SCHEDULE
+    y.vectorize(o, std::min(vec, 16));
+    packed.compute_at(y, r).bound_extent(i, p.points).vectorize(i, std::min(vec, p.points));
+    store(packed, int64_t{8} * p.points);
+    z.compute_at(y, vec);
+    k.output(y, shape);
+}
+
+const Kernel row_dft{"row_dft", build_forward}, row_inverse_dft{"row_inverse_dft", build_inverse};
+
+} // namespace
+
+} // namespace longwave::schedules
