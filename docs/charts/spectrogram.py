@@ -2,8 +2,9 @@
 """Draws docs/charts/denoise.png: docs/charts/spectrogram.py LONGWAVE DTLN.lw
 
 Speech of examples/kws/demo.wav in noise that is computed here, before and after `longwave denoise`. DTLN.lw comes from
-`longwave import dtln -o DTLN.lw`, with the package that you have installed. Needs numpy and matplotlib.
+`longwave import dtln -o DTLN.lw`, with the package that you have installed. Needs numpy and matplotlib, which brings Pillow.
 """
+import io
 import pathlib
 import subprocess
 import sys
@@ -12,10 +13,12 @@ import wave
 
 import matplotlib
 import numpy as np
+from PIL import Image
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RATE, FROM, SECONDS = 16000, 1.0, 6.0
-WINDOW, HOP = 512, 128
+WINDOW, HOP = 512, 256
+COLOURS = 48
 FLOOR = -70  # dB of the loudest bin
 
 
@@ -63,14 +66,16 @@ def main():
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    figure, axes = pyplot.subplots(2, 1, figsize=(8, 4.6), sharex=True, layout="constrained")
+    figure, axes = pyplot.subplots(2, 1, figsize=(9, 5), sharex=True, layout="constrained")
     for axis, picture, name in zip(axes, pictures, ("noisy.wav", "clean.wav")):
         image = axis.imshow(picture - loudest, origin="lower", aspect="auto", cmap="magma", vmin=FLOOR, vmax=0, extent=(0, SECONDS, 0, RATE / 2000))
         axis.set(ylabel="kHz")
         axis.set_title(name, loc="left", fontsize=10)
     axes[-1].set(xlabel="seconds")
     figure.colorbar(image, ax=axes, label="dB")
-    figure.savefig(ROOT / "docs/charts/denoise.png", dpi=100, metadata={"Software": None})
+    drawn = io.BytesIO()
+    figure.savefig(drawn, dpi=80)
+    Image.open(drawn).convert("RGB").quantize(COLOURS).save(ROOT / "docs/charts/denoise.png", optimize=True)
 
 
 if __name__ == "__main__":

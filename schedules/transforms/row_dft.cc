@@ -29,7 +29,7 @@ Shape row_of(int width, int rows) { return dense({static_cast<int>(pad(extent(wi
 // Samples behind `in` are zero. Output o is number `which(o)` of the spectrum, whatever that holds inside of it.
 void build_forward(KernelBuilder &k) {
     RowDft p = declare(k);
-    const int in = k.params.integer("in", 1, p.n_fft), out = k.params.integer("out", 1, 2 * p.bins), vec = k.target.vector_lanes;
+    const int in = k.params.integer("in", 1, p.n_fft), out = k.params.integer("out", 2, 2 * p.bins), vec = k.target.vector_lanes;
     const ImageParam x = k.input("x", row_of(in, p.rows));
     declare_table(k, p);
     const int padded = static_cast<int>(pad(extent(out)));
@@ -43,11 +43,17 @@ void build_forward(KernelBuilder &k) {
     samples(i, r) = select(i < in, x(min(i, in - 1), r), 0.0f);
     const auto sample = [&](const Expr &at) { return in == p.n_fft ? Expr(x(at, r)) : Expr(samples(at, r)); };
     RowTransform z(p.n_fft, p.table, r, [&](const Expr &n) { return Complex{sample(2 * n), sample(2 * n + 1)}; });
-    RDom k1(0, p.bins, "k1");
-    const Complex a = z.at(k1), mirrored = z.at(p.points - k1), b = {mirrored.re, -mirrored.im};
-    const Complex sum = a + b, apart = a - b, bin = sum + Complex{apart.im, -apart.re} * z.root(k1);
+    const auto bin = [&](const Expr &at) {
+        const Complex a = z.at(at), mirrored = z.at(p.points - at), b = {mirrored.re, -mirrored.im}, sum = a + b, apart = a - b;
+        const Complex twice = sum + Complex{apart.im, -apart.re} * z.root(at);
+        return Complex{0.5f * twice.re, -0.5f * twice.im};
+    };
+    RDom k1(0, p.points, "k1"); // whole vectors; the last bin comes behind them
     spectrum(o, r) = undef<float>();
-    spectrum(scatter({k1, p.bins + k1}), r) = gather({0.5f * bin.re, -0.5f * bin.im});
+    spectrum(k1, r) = bin(k1).re;
+    spectrum(p.bins + k1, r) = bin(k1).im;
+    spectrum(p.points, r) = bin(p.points).re;
+    spectrum(p.bins + p.points, r) = bin(p.points).im;
     y(o, r) = k.epilogue(select(o < out, spectrum(clamp(which(o), 0, 2 * p.bins - 1), r), 0.0f), {o, r}, shape, out);
 
     // THE SCHEDULE
@@ -58,7 +64,8 @@ void build_forward(KernelBuilder &k) {
     }
     z.compute_at(y, vec);
     spectrum.compute_at(y, r).bound_extent(o, 2 * p.bins);
-    spectrum.update().allow_race_conditions().vectorize(k1, vec, TailStrategy::GuardWithIf);
+    for (int n = 0; n < 2; n++) spectrum.update(n).allow_race_conditions().vectorize(k1, vec);
+    for (int n = 2; n < 4; n++) spectrum.update(n).unscheduled();
     store(spectrum, int64_t{4} * 2 * p.bins);
     k.output(y, shape);
 }

@@ -75,7 +75,7 @@ TEST_CASE("row_dft: rows, sizes and outputs of any number agree with float64 sum
         forward(1024, 1024, 33, 1, [](int o) { return 31 * o; }),
         forward(2048, 1, 2050, 1, in_order),
         forward(4096, 4096, 4098, 2, in_order),
-        forward(256, 256, 1, 1, [](int) { return 3; }),
+        forward(256, 256, 2, 1, [](int o) { return 3 + o; }),
     }));
 }
 

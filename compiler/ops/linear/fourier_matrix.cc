@@ -52,10 +52,14 @@ std::optional<FourierMatrix> forward(const Numbers &matrix, uint32_t outputs, ui
     if (found.n_fft > most || outputs > found.n_fft + 2 || outputs < fewest_outputs) return std::nullopt;
     const Roots roots(found.n_fft);
     std::vector<double> row(inputs);
+    std::vector<bool> taken(found.n_fft + 2);
     for (uint32_t o = 0; o < outputs; ++o) {
         matrix.read(size_t{o} * inputs, row);
-        found.which.push_back(part_of(row, roots));
-        if (found.which.back() < 0) return std::nullopt;
+        const int32_t part = part_of(row, roots);
+        // Rows that repeat, such as zeros, are another kind of matrix.
+        if (part < 0 || taken[static_cast<size_t>(part)]) return std::nullopt;
+        taken[static_cast<size_t>(part)] = true;
+        found.which.push_back(part);
     }
     return found;
 }
@@ -79,6 +83,7 @@ std::optional<FourierMatrix> inverse(const Numbers &matrix, uint32_t outputs, ui
         }
         found.scale.push_back(static_cast<float>(scale));
     }
+    if (std::all_of(found.scale.begin(), found.scale.end(), [](float scale) { return scale == 0; })) return std::nullopt;
     return found;
 }
 

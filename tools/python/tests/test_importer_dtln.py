@@ -26,6 +26,7 @@ import hour  # noqa: E402
 
 RATE, WINDOW, HOP, LAG = 16000, 512, 128, 384
 SECONDS, LIMIT = 60, 1e-4
+PAGE = (ROOT / "docs/denoise.md").read_text()
 NAMES = ("model_1.onnx", "model_2.onnx")
 MEMORY = """
 #include <longwave/audio_stream.h>
@@ -35,6 +36,8 @@ int main(int argc, char **argv) {
     open.allow_unsigned_code = 1;
     lw_audio_stream_options how = LW_AUDIO_STREAM_OPTIONS_INIT;
     how.format = LW_F32;
+    how.live = 1;
+    how.queue = 128;
     lw_model *model;
     size_t size, alignment;
     if (argc != 2 || lw_model_open(argv[1], &open, &model) || lw_audio_stream_size(model, &how, &size, &alignment)) return 1;
@@ -98,8 +101,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def compiled(folder: Path) -> Path:
-    longwave("compile", folder / "dtln", "-o", folder / "dtln.lw", "--stream", "--target", "host")
-    longwave("compile", folder / "dtln", "-o", folder / "blocks.lw", "--stream", "--target", "host", "--blocks", "128,1024")
+    """Files of the commands of docs/denoise.md: one for many streams from the folder, and one from the importer alone."""
+    assert "\nlongwave import dtln -o dtln.lw\n" in PAGE and "\nlongwave compile dtln -o dtln.lw --stream --block 128\n" in PAGE
+    longwave("compile", folder / "dtln", "-o", folder / "streams.lw", "--stream", "--block", HOP)
+    command("dtln", "-o", folder / "dtln.lw")
     return folder
 
 
@@ -109,15 +114,15 @@ def test_sixty_seconds_equal_the_package(compiled: Path) -> None:
     heard = numpy.concatenate([audio, numpy.zeros(WINDOW, numpy.float32)])
     wanted = package_loop(heard[:len(heard) // HOP * HOP])[LAG:][:len(audio)]
     peak = numpy.abs(wanted).max()
-    for file in ("dtln.lw", "blocks.lw"):
+    for file in ("streams.lw", "dtln.lw"):
         told = json.loads(longwave("denoise", compiled / file, compiled / "noisy.wav", compiled / "clean.wav", "--json"))
         clean, rate = soundfile.read(compiled / "clean.wav", dtype="float32")
         assert rate == RATE and len(clean) == len(audio)
         error = numpy.abs(clean - wanted).max() / peak
         print(f"{file}: {error:.1e} of the peak {peak:.2f}, latency {told['latency_samples']} samples")
         assert 0 < peak and error <= LIMIT
-        if file == "dtln.lw":
-            assert told["latency_samples"] == LAG + HOP - 1  # the rest of a block
+        assert told["latency_samples"] == LAG + (HOP if file == "streams.lw" else 8 * HOP) - 1  # the rest of a block
+    assert f"a latency of {LAG + HOP - 1} samples" in PAGE and f"{LAG} samples (24 ms)" in PAGE
 
 
 def test_the_delay_is_that_of_the_sound(compiled: Path) -> None:
@@ -126,7 +131,7 @@ def test_the_delay_is_that_of_the_sound(compiled: Path) -> None:
     assert model["outputs"] == [{"name": "clean", "from": model["outputs"][0]["from"], "kind": "audio", "lag": LAG}]
     audio = voices(300)
     numpy.save(compiled / "voices.npy", audio)
-    longwave("run", compiled / "dtln.lw", "--stream", "-i", f"audio=@{compiled / 'voices.npy'}", "-o", f"clean={compiled / 'rows.npy'}")
+    longwave("run", compiled / "streams.lw", "--stream", "-i", f"audio=@{compiled / 'voices.npy'}", "-o", f"clean={compiled / 'rows.npy'}")
     rows = numpy.load(compiled / "rows.npy").reshape(-1)
     spectrum = numpy.fft.rfft(rows, 2 * len(audio)) * numpy.fft.rfft(audio, 2 * len(audio)).conj()
     assert numpy.fft.irfft(spectrum)[:4 * WINDOW].argmax() == LAG
@@ -138,9 +143,21 @@ def test_two_hundred_streams(compiled: Path) -> None:
         pytest.skip(f"needs a C compiler and {library}")
     (compiled / "memory.c").write_text(MEMORY)
     subprocess.run([compiler, compiled / "memory.c", f"-I{ROOT}/runtime/include", library, f"-Wl,-rpath,{library.parent}", "-o", compiled / "memory"], check=True)
-    size = int(subprocess.run([compiled / "memory", compiled / "dtln.lw"], capture_output=True, check=True).stdout)
+    size = int(subprocess.run([compiled / "memory", compiled / "streams.lw"], capture_output=True, check=True).stdout)
     print(f"200 streams: {200 * size / 1e6:.1f} MB, {size:,} bytes each")
-    assert 200 * size <= 10e6
+    assert 200 * size <= 10e6 and f"{200 * size / 1e6:.1f} MB" in PAGE
+
+
+def test_moved_bytes_of_the_page(compiled: Path) -> None:
+    """Of a hop. Transforms read no matrix, and a large block reads the weights once for eight hops."""
+    entries = {entry["block"]: entry for entry in json.loads(longwave("inspect", compiled / "dtln.lw", "--json"))["report"]["entries"] if entry["kind"] == "stream"}
+    assert set(entries) == {HOP, 8 * HOP}
+    for block, entry in entries.items():
+        moved = entry["moved_bytes"] / (block // HOP) / 1e6
+        assert f"| moved bytes of a hop, in blocks of {block:,} | {moved:.1f} MB |" in PAGE
+    report = json.loads(longwave("inspect", compiled / "dtln.lw", "--json"))["report"]
+    kernels = [kernel for layer in report["layers"] for entry in layer.get("kernels", []) for kernel in entry["names"]]
+    assert kernels.count("row_dft") == kernels.count("unframe") == 3  # an offline run and two blocks
 
 
 def test_files_a_folder_and_a_wheel(folder: Path) -> None:

