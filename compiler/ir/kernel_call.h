@@ -61,6 +61,8 @@ public:
     virtual void one_call() = 0;
     // `rows` rows per call, in order: for ops with carries.
     virtual void ordered_tiles(uint32_t rows) = 0;
+    // One call for each of `parts` equal parts of a row, in order.
+    virtual void ordered_parts(uint32_t parts) = 0;
     // All rows, one group of channels per call. Places of rows move by tile_bytes.
     virtual void channel_tiles(uint32_t tiles, uint64_t tile_bytes) = 0;
 

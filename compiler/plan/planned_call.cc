@@ -61,6 +61,12 @@ void PlannedCall::ordered_tiles(uint32_t rows) {
     ordered_ = true;
 }
 
+void PlannedCall::ordered_parts(uint32_t parts) {
+    ordered_tiles(1);
+    parts_ = parts;
+    tiles_ *= parts;
+}
+
 void PlannedCall::channel_tiles(uint32_t tiles, uint64_t tile_bytes) {
     rows_ = all_rows_;
     tiles_ = tiles;
@@ -77,7 +83,7 @@ Place PlannedCall::rows_place(ir::ValueId value) const {
         place.slots = s.ring / s.rows;
         place.slot_bytes = uint64_t{s.rows} * s.row_bytes;
     }
-    if (channel_bytes_ == 0 && tiles_ > 1) place.tile_bytes = uint64_t{rows_} * s.row_bytes;
+    if (channel_bytes_ == 0 && tiles_ > 1) place.tile_bytes = uint64_t{rows_} * s.row_bytes / parts_;
     return place;
 }
 

@@ -27,6 +27,7 @@ public:
 
     void one_call() override;
     void ordered_tiles(uint32_t rows) override;
+    void ordered_parts(uint32_t parts) override;
     void channel_tiles(uint32_t tiles, uint64_t tile_bytes) override;
 
     void read_rows(size_t input) override;
@@ -61,7 +62,7 @@ public:
     // ---- for the planner ----
     // A pointwise node applied to the result, which reads `value` as its first operand.
     Status fuse(const ir::Node &op, ir::ValueId value);
-    uint32_t written_rows() const { return channel_bytes_ ? rows_ : rows_ * tiles_; }
+    uint32_t written_rows() const { return channel_bytes_ ? rows_ : rows_ * (tiles_ / parts_); }
     void finish(); // adds the step to the plan
 
 private:
@@ -87,6 +88,7 @@ private:
     const Region &region_;
     nlohmann::json spec_ = nlohmann::json::object();
     uint32_t rows_ = 1, all_rows_ = 1, tiles_ = 1, replay_ = 0;
+    uint32_t parts_ = 1;         // calls of a row
     uint64_t channel_bytes_ = 0; // channel tiles: step of a tile in a row
     bool ordered_ = false, for_streams_ = false;
     // Of a call: weights, and rows that are read or written.

@@ -1,7 +1,8 @@
 // lstm, gru: one row of a gated recurrence. All gates lie side by side in memory of the call,
 // because the product with the state must be complete before the state changes. Where r multiplies
 // the state in front of its matrix, the product of n follows those of the other gates. Of several
-// streams the row of each.
+// streams, and of several bands that share the weights, the row of each. With `restart` the rows are the
+// bands of a sequence, which begins anew after so many.
 #include "schedules/halide/registry.h"
 #include "schedules/pointwise/elementary.h"
 
@@ -13,28 +14,33 @@ namespace {
 
 struct Gated {
     KernelBuilder &k;
-    const int gates, units, streams, width, row, vec;
-    const int together, block; // streams and lanes whose sums stay in registers
+    const int gates, units, streams, bands, restart, width, row, vec;
+    const int sequences;       // side by side: the bands of all streams
+    const int together, block; // sequences and lanes whose sums stay in registers
     ImageParam x, w;
     Var i{"i"}, g{"g"}, s{"s"};
     RDom gate;
     std::vector<std::pair<int, RDom>> products; // numbers of updates, and their sums
+    Expr place; // of the call, if the state restarts
     Func y{"state"}; // gates, and the states behind them: elements that do not depend on g
 
     Gated(KernelBuilder &builder, int gates_)
         : k(builder), gates(gates_), units(k.params.integer("units", 1, 1 << 14)),
-          streams(streams_of(k.params)),
+          streams(streams_of(k.params)), bands(k.params.integer_or("bands", 1, 1, 1 << 16)),
+          restart(k.params.integer_or("restart", 0, 0, 1 << 24)),
           width(static_cast<int>(pad(extent(units)))), row(static_cast<int>(pad(extent(gates * units)))),
           vec(dividing_vector(width, k.target.vector_lanes)),
-          together(divisor_at_most(streams, (k.target.vector_registers == 32 ? 16 : 8) / gates)),
+          sequences(streams * bands), together(divisor_at_most(sequences, (k.target.vector_registers == 32 ? 16 : 8) / gates)),
           block(vec * divisor_at_most(width / vec,
                                       together > 1                         ? 1
                                       : k.target.vector_registers == 32 ? 4
                                                                         : 2)),
           gate(0, gates, "gate") {
         k.no_epilogue();
-        x = k.input("x", dense({row, streams}));
+        k.params.require(restart == 0 || sequences == 1, "'restart' is for one sequence");
+        x = k.input("x", dense({row, sequences}));
         w = k.weight("w", dense({width, gates, units}));
+        if (restart) place = k.scalar("place", (1 << 24) - 1);
     }
 
     // Gate `of` of x. Lanes behind the last unit read anything.
@@ -50,11 +56,22 @@ struct Gated {
     // `count` gates from `first` on += w · element `of` of (i, 0): 1 is h
     void multiply(int first, int count, int of) {
         // lanes of a block, gates, streams of a turn, units, turns, blocks; Halide keeps this order
-        const RDom sum(0, block, first, count, 0, together, 0, units, 0, streams / together, 0, width / block, "sum");
+        const RDom sum(0, block, first, count, 0, together, 0, units, 0, sequences / together, 0, width / block, "sum");
         const Expr lane = sum[5] * block + sum[0], stream = sum[4] * together + sum[2];
         products.emplace_back(y.num_update_definitions(), sum);
         y(lane, sum[1], stream) =
             only_gates(y(lane, sum[1], stream)[0] + w(lane, sum[1], sum[3]) * y(sum[3], 0, stream)[of]);
+    }
+    // Every `restart` calls, state `of` is zero. A select, so that nothing is left of a NaN.
+    Expr begun(int of) const {
+        const Expr state = y(i, 0, s)[of];
+        return restart ? select(place % restart == 0, 0.0f, state) : state;
+    }
+    void begin(int states) {
+        if (!restart) return;
+        std::vector<Expr> elements(y.outputs(), undef<float>());
+        for (int of = 1; of <= states; of++) elements[static_cast<size_t>(of)] = begun(of);
+        y(i, 0, s) = Tuple(elements);
     }
     Expr kept(const Expr &value) const { return units == width ? value : select(i < units, value, 0.0f); }
 
@@ -76,20 +93,20 @@ struct Gated {
             if (!multiplies[n]) y.update(static_cast<int>(n)).vectorize(i, vec);
     }
     void outputs(const std::vector<std::string> &states) {
-        const Shape row_of = dense({width, streams});
+        const Shape row_of = dense({width, sequences});
         Func h("y");
         h(i, s) = y(i, 0, s)[1];
         h.vectorize(i, vec);
         k.output(h, row_of);
         // In-out, because the rows of a call run in turn on the same memory.
-        const bool one = streams == 1;
-        std::vector<KernelBuilder::Output> list{{"gates", dense({width, gates, streams}), ArgKind::inout,
+        const bool one = sequences == 1;
+        std::vector<KernelBuilder::Output> list{{"gates", dense({width, gates, sequences}), ArgKind::inout,
                                                  one ? dense({width, gates}) : Shape{}}};
         for (const std::string &name : states)
             list.push_back({name,
-                            {{extent(width), 1}, {extent(gates), 0}, {extent(streams), width}},
+                            {{extent(width), 1}, {extent(gates), 0}, {extent(sequences), width}},
                             ArgKind::inout,
-                            one ? dense({width}) : dense({width, streams})});
+                            one ? dense({width}) : dense({width, sequences})});
         k.outputs(y, list);
     }
 };
@@ -102,6 +119,7 @@ void lstm_on_cpu(KernelBuilder &k) {
 
     // THE ALGORITHM
     y(i, g, s) = Tuple(nothing, nothing, nothing);
+    p.begin(2);
     y(i, p.gate, s) = Tuple(p.part(p.gate), nothing, nothing);
     p.multiply(0, 4, 1);
     const Expr in = sigmoid(y(i, 0, s)[0]) * hyperbolic_tangent(y(i, 2, s)[0]);
@@ -124,6 +142,7 @@ void gru_on_cpu(KernelBuilder &k) {
 
     // THE ALGORITHM
     y(i, g, s) = Tuple(nothing, nothing);
+    p.begin(1);
     y(i, p.gate, s) = Tuple(select(p.gate < 2, p.part(min(p.gate, 1)), bias(i)), nothing);
     p.multiply(0, after ? 3 : 2, 1);
     const Expr r = sigmoid(y(i, 0, s)[0]), h = y(i, 0, s)[1];

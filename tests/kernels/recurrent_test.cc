@@ -77,41 +77,51 @@ Case exponential_taps(int channels, int copies, int poles, int taps) {
             false, true};
 }
 
-Case gated(const std::string &kernel, int units, bool after = true) {
+// Three calls in turn. `bands`: sequences side by side. `restart`: the state is zero before every call of that number.
+Case gated(const std::string &kernel, int units, bool after = true, int bands = 1, int restart = 0) {
     const int gates = kernel == "lstm" ? 4 : 3;
-    return {spec(kernel, fmt::format(R"("units":{}{})", units, after ? "" : R"(,"reset_after":0)")), [=](Kernel &k) {
+    std::string params = fmt::format(R"("units":{})", units);
+    if (!after) params += R"(,"reset_after":0)";
+    if (bands > 1) params += fmt::format(R"(,"bands":{})", bands);
+    if (restart) params += fmt::format(R"(,"restart":{})", restart);
+    return {spec(kernel, params), [=](Kernel &k) {
                 zero_padding(k["w"], units, padded(units));
                 if (gates == 3) zero_padding(k["bias"], units, padded(units));
-                std::vector<double> h(units), c(units);
+                std::vector<std::vector<double>> h(bands, std::vector<double>(units)), c = h;
                 for (const char *state : {"h", "c"})
-                    if (gates == 4 || *state == 'h') k[state].for_each([&](const std::vector<int> &at) { k[state].set(at, 0); });
+                    if ((gates == 4 || *state == 'h') && !restart)
+                        k[state].for_each([&](const std::vector<int> &at) { k[state].set(at, 0); });
                 for (int call = 0; call < 3; call++) {
-                    const auto x = [&](int g, int i) { return k["x"].get({g * units + i, 0}); };
-                    std::vector<double> next(units), r(units), u_n(units);
-                    for (int i = 0; !after && i < units; i++) {
-                        double u = 0;
-                        for (int j = 0; j < units; j++) u += k["w"].get({i, 0, j}) * h[j];
-                        r[i] = logistic(x(0, i) + u);
-                    }
-                    for (int i = 0; !after && i < units; i++)
-                        for (int j = 0; j < units; j++) u_n[i] += k["w"].get({i, 2, j}) * r[j] * h[j];
-                    for (int i = 0; i < units; i++) {
-                        double u[4] = {};
-                        for (int g = 0; g < gates; g++)
-                            for (int j = 0; j < units; j++) u[g] += k["w"].get({i, g, j}) * h[j];
-                        if (gates == 4) {
-                            c[i] = logistic(x(1, i) + u[1]) * c[i] + logistic(x(0, i) + u[0]) * std::tanh(x(2, i) + u[2]);
-                            next[i] = logistic(x(3, i) + u[3]) * std::tanh(c[i]);
-                        } else {
-                            const double reset = logistic(x(0, i) + u[0]), z = logistic(x(1, i) + u[1]);
-                            const double inside = after ? reset * (u[2] + k["bias"].get({i})) : u_n[i] + k["bias"].get({i});
-                            next[i] = (1 - z) * std::tanh(x(2, i) + inside) + z * h[i];
+                    if (restart) k.scalar("place") = call;
+                    for (int b = 0; b < bands; b++) {
+                        if (restart && call % restart == 0) h[b].assign(units, 0), c[b].assign(units, 0);
+                        const auto x = [&](int g, int i) { return k["x"].get({g * units + i, b}); };
+                        std::vector<double> next(units), r(units), u_n(units);
+                        for (int i = 0; !after && i < units; i++) {
+                            double u = 0;
+                            for (int j = 0; j < units; j++) u += k["w"].get({i, 0, j}) * h[b][j];
+                            r[i] = logistic(x(0, i) + u);
                         }
+                        for (int i = 0; !after && i < units; i++)
+                            for (int j = 0; j < units; j++) u_n[i] += k["w"].get({i, 2, j}) * r[j] * h[b][j];
+                        for (int i = 0; i < units; i++) {
+                            double u[4] = {};
+                            for (int g = 0; g < gates; g++)
+                                for (int j = 0; j < units; j++) u[g] += k["w"].get({i, g, j}) * h[b][j];
+                            if (gates == 4) {
+                                c[b][i] = logistic(x(1, i) + u[1]) * c[b][i] + logistic(x(0, i) + u[0]) * std::tanh(x(2, i) + u[2]);
+                                next[i] = logistic(x(3, i) + u[3]) * std::tanh(c[b][i]);
+                            } else {
+                                const double reset = logistic(x(0, i) + u[0]), z = logistic(x(1, i) + u[1]);
+                                const double inside = after ? reset * (u[2] + k["bias"].get({i})) : u_n[i] + k["bias"].get({i});
+                                next[i] = (1 - z) * std::tanh(x(2, i) + inside) + z * h[b][i];
+                            }
+                        }
+                        h[b] = next;
                     }
-                    h = next;
                     // A gate is a sum over all units, and its derivative is at most 1.
                     compare(
-                        k, "y", [&](const std::vector<int> &at) { return at[0] < units ? h[at[0]] : 0; },
+                        k, "y", [&](const std::vector<int> &at) { return at[0] < units ? h[at[1]][at[0]] : 0; },
                         4 * limit(units, 3) * std::sqrt(units));
                 }
             }};
@@ -193,6 +203,18 @@ TEST_CASE("lstm and gru: rows of gates, one after the other") {
     for (const char *kernel : {"lstm", "gru"})
         for (const int units : {1, 5, 16, 48, 129}) cases.push_back(gated(kernel, units));
     for (const int units : {1, 2, 3, 16, 128, 129}) cases.push_back(gated("gru", units, false));
+    run_everywhere(cases);
+}
+
+TEST_CASE("lstm and gru: bands side by side, and bands one after the other from zeros") {
+    std::vector<Case> cases;
+    for (const char *kernel : {"lstm", "gru"})
+        for (const int units : {2, 16, 33}) {
+            for (const int bands : {2, 7, 33}) cases.push_back(gated(kernel, units, true, bands));
+            for (const int restart : {1, 2, 5}) cases.push_back(gated(kernel, units, true, 1, restart));
+        }
+    cases.push_back(gated("gru", 5, false, 4));
+    cases.push_back(gated("gru", 5, false, 1, 2));
     run_everywhere(cases);
 }
 

@@ -63,6 +63,7 @@ public:
     void param(const std::string &name, Attribute value) override { outer_.param(name, std::move(value)); }
     void one_call() override { outer_.one_call(); }
     void ordered_tiles(uint32_t rows) override { outer_.ordered_tiles(rows); }
+    void ordered_parts(uint32_t parts) override { outer_.ordered_parts(parts); }
     void channel_tiles(uint32_t tiles, uint64_t tile_bytes) override { outer_.channel_tiles(tiles, tile_bytes); }
     void read_rows(size_t input) override { outer_.read_rows(input); }
     void read_ring(size_t input, uint32_t reads, uint32_t ahead) override { outer_.read_ring(input, reads, ahead); }

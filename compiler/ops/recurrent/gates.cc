@@ -3,17 +3,73 @@
 
 namespace longwave::ir::gates {
 
-Expected<Type> infer(std::span<const Type> in, uint32_t gates) {
+namespace {
+
+// Calls of a run that a scalar of the kernel can count.
+constexpr uint64_t most_calls = 1 << 24;
+
+Place cleared(KernelCall &call, const char *name, const std::vector<uint32_t> &dims) {
+    const Place place = call.memory(name, Elem::f32, dims, KernelCall::Life::call);
+    Step clear{.kind = Step::Kind::zero, .name = fmt::format("{} {} clear", call.node.layer, name), .layer = call.node.layer};
+    clear.bytes = compiler::bytes_of(Elem::f32, dims);
+    clear.args.emplace_back(place);
+    call.also(std::move(clear), 0);
+    return place;
+}
+
+// What is in memory of one call.
+std::vector<uint32_t> dims_of_call(const KernelCall &call) {
+    std::vector<uint32_t> dims = state_dims(call.result());
+    if (goes_over_bands(call.node)) dims.erase(dims.begin(), dims.end() - 1);
+    return dims;
+}
+
+// State number `state` of the constant input, as the kernel reads it. Without dims if the node has no such input, or if
+// all are zeros.
+Packed initial_state(const KernelCall &call, size_t input, size_t state) {
+    if (call.node.inputs.size() <= input) return {};
+    const Type &result = call.result();
+    const size_t units = result.dims.back(), width = schedules::pad(result.dims.back());
+    const Numbers &given = call.constant(input);
+    std::vector<float> numbers(bands_of(result) * width, 0.f);
+    for (size_t i = 0; i < result.width(); ++i)
+        numbers[i / units * width + i % units] = static_cast<float>(given[state * result.width() + i]);
+    if (std::all_of(numbers.begin(), numbers.end(), [](float value) { return value == 0; })) return {};
+    return Packed::f32(state_dims(result), std::move(numbers));
+}
+
+} // namespace
+
+bool goes_over_bands(const Node &node) { return node.has(over_bands.name) && node.integer(over_bands.name) != 0; }
+
+uint32_t bands_of(const Type &type) { return type.dims.size() == 2 ? type.dims[0] : 1; }
+
+std::vector<uint32_t> state_dims(const Type &result) {
+    const uint32_t width = schedules::pad(result.dims.back());
+    return result.dims.size() == 2 ? std::vector{result.dims[0], width} : std::vector{width};
+}
+
+Expected<Type> infer(const Node &node, std::span<const Type> in, uint32_t gates, size_t initial, uint32_t states) {
+    if (node.has(over_bands.name)) LW_TRY(rules::flag(node, over_bands.name).status());
+    if (in.size() != initial + 1) LW_TRY(rules::count(in, initial));
     LW_TRY(rules::real(in[0]));
     LW_TRY(rules::timed(in[0]));
-    LW_TRY(rules::rank(in[0], 1));
-    const uint32_t units = in[0].dims[0] / gates;
-    if (in[0].dims[0] % gates || units > widest)
+    if (in[0].dims.size() != 2) LW_TRY(rules::rank(in[0], 1));
+    const uint32_t row = in[0].dims.back(), units = row / gates;
+    if (row % gates || units > widest)
         return Status::input(fmt::format("expected rows of {} gates with 1 to {} units each, found {}", gates, widest,
                                          rules::text(in[0].dims)));
+    if (in[0].dims.size() == 2 && units == 1)
+        return Status::input("expected at least 2 units for bands, found 1: add one with weights of zero");
     LW_TRY(rules::operand(in[1], "weight", {gates * units, units}));
     Type type = in[0];
-    type.dims = {units};
+    type.dims.back() = units;
+    if (in.size() <= initial) return type;
+    if (goes_over_bands(node))
+        return Status::input("a recurrence over bands begins with zeros in each row: leave out the initial state");
+    std::vector<uint32_t> dims = type.dims;
+    if (states > 1) dims.insert(dims.begin(), states);
+    LW_TRY(rules::operand(in[initial], "initial", dims));
     return type;
 }
 
@@ -22,8 +78,8 @@ void add_product(const Operand &w, size_t row0, const std::vector<double> &h, st
         for (size_t k = 0; k < h.size(); ++k) y[i] += w.data[(row0 + i) * h.size() + k] * h[k];
 }
 
-void plan_row(KernelCall &call, const char *kernel, uint32_t gates) {
-    const uint32_t units = call.result().width(), width = schedules::pad(units);
+Status plan_row(KernelCall &call, const char *kernel, uint32_t gates) {
+    const uint32_t units = call.result().dims.back(), width = schedules::pad(units), bands = bands_of(call.result());
     std::vector<float> weight(size_t{units} * gates * width, 0.f);
     const Numbers &w = call.constant(1);
     for (size_t k = 0; k < units; ++k)
@@ -31,31 +87,36 @@ void plan_row(KernelCall &call, const char *kernel, uint32_t gates) {
             for (size_t i = 0; i < units; ++i)
                 weight[(k * gates + g) * width + i] = static_cast<float>(w[(g * units + i) * units + k]);
     call.kernel(kernel);
-    call.ordered_tiles(1);
-    call.param("streams", int64_t{1});
     call.param("units", units);
+    if (goes_over_bands(call.node)) {
+        const uint64_t calls = uint64_t{call.all_rows()} * bands;
+        if (calls > most_calls)
+            return Status::input(fmt::format("{} rows of {} bands in one run are too many for a recurrence over bands, "
+                                             "expected at most {} bands of all rows",
+                                             call.all_rows(), bands, most_calls));
+        call.ordered_parts(bands);
+        call.param("restart", int64_t{bands});
+        call.scalar({.kind = Scalar::Kind::slot, .tile_mul = calls > 1 ? 1 : 0});
+    } else {
+        call.ordered_tiles(1);
+        call.param("streams", int64_t{1});
+        if (bands > 1) call.param("bands", int64_t{bands});
+    }
     call.read_rows(0);
     call.weight("weight", Packed::f32({units, gates, width}, weight));
+    return Status::ok();
 }
 
-Place memory(KernelCall &call, uint32_t gates) {
-    const std::vector<uint32_t> dims{gates, schedules::pad(call.result().width())};
-    const Place place = call.memory("gates", Elem::f32, dims, KernelCall::Life::call);
-    Step clear{.kind = Step::Kind::zero, .name = call.node.layer + " gates clear", .layer = call.node.layer};
-    clear.bytes = compiler::bytes_of(Elem::f32, dims);
-    clear.args.emplace_back(place);
-    call.also(std::move(clear), 0);
-    return place;
-}
-
-Packed initial(const KernelCall &call, size_t input, size_t row) {
-    if (call.node.inputs.size() <= input) return {};
-    const uint32_t units = call.result().width(), width = schedules::pad(units);
-    const Numbers &given = call.constant(input);
-    std::vector<float> state(width, 0.f);
-    for (size_t i = 0; i < units; ++i) state[i] = static_cast<float>(given[row * units + i]);
-    if (std::all_of(state.begin(), state.end(), [](float value) { return value == 0; })) return {};
-    return Packed::f32({width}, std::move(state));
+void write(KernelCall &call, uint32_t gates, std::span<const char *const> states, size_t initial) {
+    call.write();
+    std::vector<uint32_t> dims = dims_of_call(call);
+    dims.insert(dims.end() - 1, gates);
+    // The rows of a call share the memory in turn, so the kernel updates it.
+    call.output(cleared(call, "gates", dims));
+    for (size_t state = 0; state < states.size(); ++state) {
+        if (goes_over_bands(call.node)) call.output(cleared(call, states[state], dims_of_call(call)));
+        else call.carry(states[state], initial_state(call, initial, state));
+    }
 }
 
 } // namespace longwave::ir::gates

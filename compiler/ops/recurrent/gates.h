@@ -8,20 +8,42 @@ namespace longwave::ir::gates {
 
 inline constexpr uint32_t widest = 1 << 14; // units: the weights of a layer fit one constant
 
-// x {gates · H}, the part of the gates that does not depend on earlier rows; weight [gates · H, H].
-// The result is {H}.
-Expected<Type> infer(std::span<const Type> in, uint32_t gates);
+// 1: the recurrence goes over the bands of each row and begins anew in the next one. Default: 0, over time,
+// with a state for each band.
+inline constexpr AttributeDef over_bands{"over_bands", AttributeDef::Kind::integer, false};
+bool goes_over_bands(const Node &node);
+
+// x {gates · H}, or {F, gates · H} with bands, the part of the gates that does not depend on earlier rows; weight
+// [gates · H, H]. The result is {H}, or {F, H}. Input `initial`, which may be missing: [rows of states, F, H]
+// without extents of 1.
+Expected<Type> infer(const Node &node, std::span<const Type> in, uint32_t gates, size_t initial, uint32_t states);
+uint32_t bands_of(const Type &type);
+// {F, padded units}: one state in memory.
+std::vector<uint32_t> state_dims(const Type &result);
+
+// The reference's order: for each sequence `begin(band)`, then `step(row of x, row of the result)` in turn.
+template <class Begin, class Step>
+void walk(const Node &node, const Type &x, const Operand &rows, Array &out, const Begin &begin, const Step &step) {
+    const size_t bands = bands_of(x), in = rows.width / bands, width = out.width / bands;
+    const auto at = [&](size_t t, size_t b) { step(rows.row(t) + b * in, out.row(t) + b * width); };
+    if (goes_over_bands(node))
+        for (size_t t = 0; t < out.rows; ++t) {
+            begin(0);
+            for (size_t b = 0; b < bands; ++b) at(t, b);
+        }
+    else
+        for (size_t b = 0; b < bands; ++b) {
+            begin(b);
+            for (size_t t = 0; t < out.rows; ++t) at(t, b);
+        }
+}
 
 // y[i] = Σ_k w[row0 + i][k] · h[k] for i < H
 void add_product(const Operand &w, size_t row0, const std::vector<double> &h, std::vector<double> &y);
 
-// One row a call: the kernel with its input, the weights as [H][gates][padded H], and H.
-void plan_row(KernelCall &call, const char *kernel, uint32_t gates);
-// Where a row's gates lie while the kernel runs. The rows of a call share the memory in turn, so
-// the kernel updates it, and a step before the call clears it.
-Place memory(KernelCall &call, uint32_t gates);
-// Row `row` of a constant input [rows, H] with the states before the first row, as the kernel reads a state.
-// Without dims if the node has no such input, or if all are zeros.
-Packed initial(const KernelCall &call, size_t input, size_t row = 0);
+// One row a call, or one band: the kernel with its input, the weights as [H][gates][padded H], and H.
+Status plan_row(KernelCall &call, const char *kernel, uint32_t gates);
+// The result, the gates, and the states: carries, or memory of the call.
+void write(KernelCall &call, uint32_t gates, std::span<const char *const> states, size_t initial);
 
 } // namespace longwave::ir::gates

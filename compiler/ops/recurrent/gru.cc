@@ -5,7 +5,8 @@
 // https://arxiv.org/abs/1406.1078):
 //     n = tanh(x_n + weight_n·(r h[t−1]) + bias)
 // The result is h. It begins with zeros, or with a fourth input. x is a linear op of the layer's input,
-// with all biases but the one of u_n.
+// with all biases but the one of u_n. With bands, each has a recurrence of its own and all share the weights; or
+// the recurrence goes over the bands of each row (over_bands).
 #include "compiler/ops/recurrent/gates.h"
 #include <cmath>
 
@@ -13,6 +14,7 @@ namespace longwave::ir {
 namespace {
 
 constexpr uint32_t parts = 3;
+constexpr const char *states[] = {"h"};
 
 constexpr AttributeDef reset_after{"reset_after", AttributeDef::Kind::integer, false}; // default: 1
 
@@ -20,15 +22,16 @@ bool resets_after(const Node &node) { return !node.has(reset_after.name) || node
 
 Expected<Type> infer(const Node &node, std::span<const Type> in) {
     if (node.has(reset_after.name)) LW_TRY(rules::flag(node, reset_after.name).status());
-    if (in.size() != 4) LW_TRY(rules::count(in, 3));
-    LW_ASSIGN(const Type type, gates::infer(in, parts));
-    LW_TRY(rules::vector(in[2], "bias", type.dims[0]));
-    if (in.size() == 4) LW_TRY(rules::vector(in[3], "initial", type.dims[0]));
+    LW_ASSIGN(const Type type, gates::infer(node, in, parts, 3, 1));
+    LW_TRY(rules::vector(in[2], "bias", type.dims.back()));
     return type;
 }
 
-StreamRule stream(const Node &, std::span<const Type> in) {
-    return {.carries = {{"h", Elem::f32, {schedules::pad(in[0].dims[0] / parts)}}}};
+StreamRule stream(const Node &node, std::span<const Type> in) {
+    if (gates::goes_over_bands(node)) return {};
+    Type result = in[0];
+    result.dims.back() /= parts;
+    return {.carries = {{"h", Elem::f32, gates::state_dims(result)}}};
 }
 
 double logistic(double x) { return 1 / (1 + std::exp(-x)); }
@@ -40,31 +43,37 @@ std::vector<double> product(std::span<const Operand *const> in, size_t g, const 
     return u;
 }
 
-void reference(const Node &node, std::span<const Operand *const> in, const ReferenceContext &, Array &out) {
+void reference(const Node &node, std::span<const Operand *const> in, const ReferenceContext &context, Array &out) {
     const bool after = resets_after(node);
-    std::vector<double> h(out.width), r(out.width), kept(out.width);
-    for (size_t i = 0; in.size() == 4 && i < out.width; ++i) h[i] = in[3]->data[i];
-    for (size_t t = 0; t < out.rows; ++t) {
-        const double *x = in[0]->row(t);
+    const size_t units = out.width / gates::bands_of(context.types[0]);
+    std::vector<double> h(units), r(units), kept(units);
+    const auto begin = [&](size_t band) {
+        for (size_t i = 0; i < units; ++i) h[i] = in.size() == 4 ? in[3]->data[band * units + i] : 0.0;
+    };
+    gates::walk(node, context.types[0], *in[0], out, begin, [&](const double *x, double *y) {
         const std::vector<double> u_r = product(in, 0, h), u_z = product(in, 1, h);
-        for (size_t i = 0; i < out.width; ++i) r[i] = logistic(x[i] + u_r[i]), kept[i] = after ? h[i] : r[i] * h[i];
+        for (size_t i = 0; i < units; ++i) r[i] = logistic(x[i] + u_r[i]), kept[i] = after ? h[i] : r[i] * h[i];
         const std::vector<double> u_n = product(in, 2, kept);
-        for (size_t i = 0; i < out.width; ++i) {
-            const double z = logistic(x[out.width + i] + u_z[i]), u = u_n[i] + in[2]->data[i],
-                         n = std::tanh(x[2 * out.width + i] + (after ? r[i] * u : u));
-            h[i] = (1 - z) * n + z * h[i];
-            out.row(t)[i] = h[i];
+        for (size_t i = 0; i < units; ++i) {
+            const double z = logistic(x[units + i] + u_z[i]), u = u_n[i] + in[2]->data[i],
+                         n = std::tanh(x[2 * units + i] + (after ? r[i] * u : u));
+            y[i] = h[i] = (1 - z) * n + z * h[i];
         }
-    }
+    });
+}
+
+std::vector<float> packed_bias(const KernelCall &call) {
+    std::vector<float> bias(schedules::pad(call.result().dims.back()), 0.f);
+    const Numbers &given = call.constant(2);
+    for (size_t i = 0; i < given.size(); ++i) bias[i] = static_cast<float>(given[i]);
+    return bias;
 }
 
 Status kernel(KernelCall &call) {
-    gates::plan_row(call, "gru", parts);
+    LW_TRY(gates::plan_row(call, "gru", parts));
     if (!resets_after(call.node)) call.param(reset_after.name, int64_t{0});
-    call.weight("bias", call.result().packed(call.constant(2)));
-    call.write();
-    call.output(gates::memory(call, parts));
-    call.carry("h", gates::initial(call, 3));
+    call.weight("bias", Packed::f32({schedules::pad(call.result().dims.back())}, packed_bias(call)));
+    gates::write(call, parts, states, 3);
     return Status::ok();
 }
 
@@ -72,7 +81,7 @@ Status kernel(KernelCall &call) {
 
 const OpDef op_gru{
     .name = "gru",
-    .attributes = {reset_after},
+    .attributes = {reset_after, gates::over_bands},
     .infer = infer,
     .stream = stream,
     .no_epilogue = true,

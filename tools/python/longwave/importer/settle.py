@@ -105,7 +105,7 @@ class Rest:
 
     def begun(self, i: int, op: Op) -> int:
         inputs, x = [self.moved[j] for j in op.inputs], [self.values[j] for j in op.inputs]
-        if op.kind in ("lstm", "gru"):
+        if op.kind in ("lstm", "gru") and not op.attributes.get("over_bands"):
             return self.added(replace(op, inputs=inputs, constants=[(key, t) for key, t in op.constants if key != "initial"] + [("initial", self.state(i, op, x[0]))]))
         if op.kind not in LINEAR or not any(bool(v[-1].any()) for v in x):
             return self.added(replace(op, inputs=inputs))
@@ -115,7 +115,9 @@ class Rest:
         return self.new.emit("affine", [made], [("scale", torch.ones(op.width)), ("shift", shift)], dims=op.dims)
 
     def state(self, i: int, op: Op, x: Tensor) -> Tensor:
-        return torch.stack(lstm_states(x, op)[1]) if op.kind == "lstm" else self.values[i][-1]
+        if op.kind == "lstm":
+            return torch.stack(lstm_states(x, op, self.dims(op))[1]).reshape(2, *op.dims)
+        return self.values[i][-1].reshape(op.dims)
 
     def without_rest(self, old: int) -> int:
         rest = self.values[old][-1]

@@ -3,7 +3,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from . import dtln, silero_vad
+from . import dtln, gtcrn, gtcrn_weights, silero_vad
 from .found import Published
 
-NAMES: dict[str, Callable[[list[str], int | None], Published]] = {silero_vad.NAME: silero_vad.published, dtln.NAME: dtln.published}
+NAMES: dict[str, Callable[[list[str], int | None], Published]] = {
+    silero_vad.NAME: silero_vad.published, dtln.NAME: dtln.published, gtcrn.NAME: gtcrn_weights.published}

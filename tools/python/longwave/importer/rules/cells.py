@@ -6,7 +6,7 @@ import torch
 from ..beginnings import begins
 from ..places import Placed, features, natural
 from ..state.cell import cell_of
-from .recurrent import beginning, gru
+from .recurrent import Sequences, beginning, gru
 
 
 def product(graph, value: int, order: torch.Tensor, w: torch.Tensor, bias: torch.Tensor) -> int:
@@ -35,7 +35,7 @@ def recurrence(importer, n) -> Placed:
     elif cell.kind == "lstm":
         made = graph.emit("lstm", [value], [("weight", cell.u), ("initial", beginning(torch.stack(cell.first)))], {}, units)
     else:
-        made = gru(graph, value, cell.u, cell.inside, cell.first[0], cell.resets_after)
+        made = gru(Sequences(graph, 1, False), value, cell.u, cell.inside, cell.first[0][None], cell.resets_after)
     return natural(made, n.meta["val"].shape, 0)
 
 

@@ -37,6 +37,17 @@ def dense(w: Tensor, groups: int) -> Tensor:
     return full
 
 
+def ungrouped(w: Tensor, groups: int) -> Tensor:
+    """[in, out / groups, ...] of a transposed convolution as a kernel of one group."""
+    if groups == 1:
+        return w
+    of_in, out = w.shape[0] // groups, w.shape[1]
+    full = w.new_zeros(w.shape[0], out * groups, *w.shape[2:])
+    for g in range(groups):
+        full[g * of_in:(g + 1) * of_in, g * out:(g + 1) * out] = w[g * of_in:(g + 1) * of_in]
+    return full
+
+
 def spread(w: Tensor, axis: int, dilation: int) -> Tensor:
     """Dilation as zeros between the taps."""
     if dilation == 1:

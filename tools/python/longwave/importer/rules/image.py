@@ -5,11 +5,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..errors import Refused, retrain
-from ..places import ZERO, Placed, natural
-from .convolution import both, causal, dense, late, leading, option, result, short, spread, zeros_around
+from ..errors import NoOp, Refused, retrain
+from ..places import ZERO, Placed, more_rows, natural
+from .convolution import both, causal, dense, late, leading, option, result, short, spread, ungrouped, zeros_around
 
 MOST = 1 << 26  # numbers of a kernel over all features
+MOVED = 4  # an image out of any features pays where all features in one kernel take more products than so many times its own
 
 
 def time_first(at: Tensor, width: int) -> tuple[Tensor, bool]:
@@ -31,32 +32,87 @@ def without_zeros(at: Tensor) -> tuple[Tensor, tuple[int, int]]:
 
 def conv2d(importer, n) -> Placed:
     """(1, channels, time, frequency), or with time last."""
-    graph, x = importer.graph, importer.settled(n.args[0])
+    x, at, last = opened(importer, n)
     w, bias = importer.constant(n.args[1]), importer.constant(option(n, 2, "bias", None))
     stride, dilation = both(option(n, 3, "stride", 1), 2), both(option(n, 5, "dilation", 1), 2)
-    groups, op = option(n, 6, "groups", 1), importer.op(x)
+    w = spread(spread(w, 2, dilation[0]), 3, dilation[1])
+    zeros = zeros_around(option(n, 4, "padding", 0), w.shape[2:])
+    if last:  # the same with both axes exchanged
+        w, stride, zeros = w.transpose(2, 3), stride[::-1], zeros[::-1]
+    count = n.meta["val"].shape[2 if last else 3]
+    out = over_image(importer, n, x, at, w, bias, stride, zeros, option(n, 6, "groups", 1), (count, last))
+    band = torch.arange(count) * features_of_band(importer.graph.ops[out])
+    return of_image(importer.graph, out, n, band, last)
+
+
+def opened(importer, n) -> tuple[Placed, Tensor, bool]:
+    """The value that a convolution over images reads, its places (channels, time, frequency), and whether it has time last."""
+    x = importer.settled(n.args[0])
+    op = importer.op(x)
     if not op.timeless and x.at.dim() == 4 and x.at.shape[0] == op.rows > 1:
         raise Refused("convolves along two axes inside each row", "convolve along one axis with conv1d, or along time and one axis")
     if op.timeless or x.at.dim() != 4 or x.at.shape[0] != 1:
         raise Refused("not an image sequence with a batch of 1", "convolve (1, channels, time, frequency)")
-    w = spread(spread(w, 2, dilation[0]), 3, dilation[1])
-    zeros = zeros_around(option(n, 4, "padding", 0), w.shape[2:])
-    at, last = time_first(x.at[0], op.width)
-    if last:  # the same with both axes exchanged
-        w, stride, zeros = w.transpose(2, 3), stride[::-1], zeros[::-1]
+    return (x, *time_first(x.at[0], op.width))
+
+
+def over_image(importer, n, x: Placed, at: Tensor, w: Tensor, bias, stride, zeros, groups: int, result: tuple[int, bool]) -> int:
+    """A value with so many bands (at least), of which each has the results of `w` [out, in / groups, time, frequency]."""
+    (wanted, last), graph, op = result, importer.graph, importer.op(x)
     at, added = without_zeros(at)
     front, order = leading(at.permute(1, 2, 0).flatten(1), op.width, op.rows)
     value, w, ahead = causal(graph, x.value, w, front + zeros[0][0], stride[0])
-    shape = list(n.meta["val"].shape)
-    time, frequency = (3, 2) if last else (2, 3)
-    late(importer, n, ahead, at.shape[1] - front - op.rows + zeros[0][1], shape[time], op.rows, stride[0])
-    bands = Bands(at.shape[2], shape[frequency], stride[1], zeros[1][0] + added[0], zeros[1][1] + added[1])
-    out = convolved(graph, value, order, w, bias, stride[0], bands, groups, ahead)
-    dims = graph.ops[out].dims
-    band = torch.arange(shape[frequency])[:, None] * (dims[1] if len(dims) == 2 else 1)
-    places = torch.arange(shape[time])[:, None, None] * graph.ops[out].width + band + torch.arange(shape[1])
+    late(importer, n, ahead, at.shape[1] - front - op.rows + zeros[0][1], n.meta["val"].shape[3 if last else 2], op.rows, stride[0])
+    bands = Bands(at.shape[2], wanted, stride[1], zeros[1][0] + added[0], zeros[1][1] + added[1])
+    return convolved(graph, value, order, w, bias, stride[0], bands, groups, ahead)
+
+
+def features_of_band(op) -> int:
+    return op.dims[1] if len(op.dims) == 2 else 1
+
+
+def of_image(graph, out: int, n, band: Tensor, last: bool) -> Placed:
+    """The result in torch's shape. `band`: where in a row each frequency has its first channel."""
+    channels, time = n.meta["val"].shape[1], 3 if last else 2
+    places = torch.arange(n.meta["val"].shape[time])[:, None, None] * graph.ops[out].width + band[:, None] + torch.arange(channels)
     made = places.permute(2, 1, 0) if last else places.permute(2, 0, 1)
     return result(out, graph.ops[out].rows, made[None], time)
+
+
+def conv_transpose2d(importer, n) -> Placed:
+    """Stride along frequency alone. Frequency q * stride + phase is a result of band q: a convolution with results for each phase."""
+    x, at, last = opened(importer, n)
+    w, bias = importer.constant(n.args[1]), importer.constant(option(n, 2, "bias", None))
+    stride, padding, groups = both(option(n, 3, "stride", 1), 2), both(option(n, 4, "padding", 0), 2), option(n, 6, "groups", 1)
+    dilation = both(option(n, 7, "dilation", 1), 2)
+    if last:
+        w, stride, padding, dilation = w.transpose(2, 3), stride[::-1], padding[::-1], dilation[::-1]
+    if stride[0] != 1:
+        raise NoOp(f"makes {stride[0]} steps of each", retrain("let it stride along frequency only, and use ConvTranspose1d for time"))
+    w = spread(spread(w, 2, dilation[0]), 3, dilation[1])
+    count, phases, channels = n.meta["val"].shape[2 if last else 3], stride[1], n.meta["val"].shape[1]
+    depthwise = groups == len(w) == channels > 1 == phases
+    w = w if depthwise else ungrouped(w, groups).transpose(0, 1)  # [out, in, time, frequency]
+    taps = -(-w.shape[3] // phases)  # of a phase
+    w = F.pad(w, (0, taps * phases - w.shape[3])).unflatten(3, (taps, phases))
+    kernel = w.permute(4, 0, 1, 2, 3).flatten(0, 1).flip(2, 3)  # [phase * out, in, oldest row first, lowest band first]
+    first = min(padding[1] // phases, taps - 1)  # the bands before it are cut
+    zeros = (w.shape[2] - 1 - padding[0],) * 2, (taps - 1 - first, taps - 1)
+    wanted = (count - 1 + padding[1]) // phases + 1 - first
+    out = over_image(importer, n, x, at, kernel, None if bias is None else bias.repeat(phases), (1, 1), zeros, len(w) if depthwise else 1, (wanted, last))
+    f = torch.arange(count) + padding[1] - first * phases
+    return of_image(importer.graph, out, n, f // phases * features_of_band(importer.graph.ops[out]) + f % phases * channels, last)
+
+
+def im2col(importer, n) -> Placed:
+    """Windows of an image side by side: nothing but places."""
+    x = importer.placed(n.args[0])
+    kernel, dilation, padding, stride = (both(option(n, i, name, one), 2) for i, name, one in
+                                         ((1, "kernel_size", 1), (2, "dilation", 1), (3, "padding", 0), (4, "stride", 1)))
+    at = F.pad(x.at, (padding[1], padding[1], padding[0], padding[0]), value=ZERO)
+    for axis in range(2):
+        at = at.unfold(2 + axis, (kernel[axis] - 1) * dilation[axis] + 1, stride[axis])[..., ::dilation[axis]]
+    return x.moved(at.movedim((-2, -1), (-4, -3)).reshape(n.meta["val"].shape))
 
 
 class Bands:
@@ -82,6 +138,11 @@ def convolved(graph, value: int, order: Tensor, w: Tensor, bias, stride: int, ba
     needed = (bands.wanted - 1) * bands.stride + 1
     if whole and needed <= bands.there and bands.wanted * bands.there * groups > ((bands.there - 1) // bands.stride + 1) * wide.shape[3]:
         return image(graph, value, wide, bias, (stride, bands.stride), groups, bands.there, ahead)
+    products = bands.wanted * w.numel()
+    if bands.there > 1 and bands.wanted * bands.there * len(w) * channels * w.shape[2] > MOVED * products:
+        there = max(needed, bands.there)
+        value = arranged(graph, value, F.pad(order.reshape(bands.there, channels), (0, 0, 0, there - bands.there), value=ZERO))
+        return image(graph, value, wide, bias, (stride, bands.stride), groups, there, ahead)
     return features(graph, value, order, dense(w, groups), bias, stride, bands, ahead)
 
 
@@ -112,6 +173,54 @@ def image(graph, value: int, w: Tensor, bias, stride, groups: int, frequencies: 
                   "frequency": int(len(graph.ops[value].dims) == 1 and channels == 1), **({"ahead": ahead} if ahead else {})}
     dims = (bands, len(w)) if bands > 1 else (len(w),)
     return graph.emit("conv2d", [value], [("weight", w), ("bias", bias)], attributes, bands * len(w), graph.ops[value].rows // stride[0], dims)
+
+
+def arranged(graph, value: int, order: Tensor) -> int:
+    """Features `order` [bands, channels] of a row as an image."""
+    (count, channels), op = order.shape, graph.ops[value]
+    dims = (count,) if channels == 1 else (channels,) if count == 1 else (count, channels)
+    index = order.reshape(-1)
+    if op.dims == dims and torch.equal(index, torch.arange(op.width)):
+        return value
+    flat = graph.flat(value)
+    if count == 1 or channels == 1:
+        return graph.select(flat, index)
+    op = graph.ops[flat]
+    if op.kind == "take":
+        flat, index = op.inputs[0], torch.where(index < 0, index, op.constant("index").long()[index])
+    return graph.emit("take", [flat], [("index", index)], {"bands": count}, index.numel(), dims=(count, channels))
+
+
+def pixelwise(graph, value: int, w: Tensor, bias, bands: int) -> int:
+    """A matrix of the channels of each band of an image."""
+    return image(graph, value, w[:, :, None, None], bias, (1, 1), 1, bands)
+
+
+def in_bands(importer, n, x: Placed, w: Tensor, bias) -> Placed:
+    """linear over the last axis, of which each row has several. A matrix with few numbers, such as a filter bank, is one for all."""
+    op, graph = importer.op(x), importer.graph
+    for axis in range(x.at.dim() - 1):
+        p = x.at.movedim(axis, 0).flatten(1, -2)  # [rows, bands, features]
+        if len(p) == op.rows and bool((p[0] >= 0).all()) and torch.equal(p, torch.arange(len(p))[:, None, None] * op.width + p[0] % op.width):
+            break
+    else:
+        more_rows(op.rows, x.at)
+        raise Refused("its rows are not one time step each", "keep one axis of time and one of features")
+    order, w = p[0] % op.width, w.to(torch.float64)
+    bands, out = len(order), len(w)
+    if SPARSE * int((w != 0).sum()) < w.numel():
+        full = torch.zeros(bands, out, op.width, dtype=torch.float64)
+        for band in range(bands):
+            full[band].index_add_(1, order[band], w)
+        made = graph.linear(x.value, full.flatten(0, 1), None if bias is None else bias.repeat(bands))
+    else:
+        made = pixelwise(graph, arranged(graph, x.value, order), w, bias, bands)
+    at = natural(made, (len(p), bands, graph.ops[made].width // bands), 0).at[..., :out]
+    rest = [e for d, e in enumerate(x.at.shape[:-1]) if d != axis]
+    return Placed(made, at.reshape(len(p), *rest, out).movedim(0, axis))
+
+
+SPARSE = 8  # one number in so many is not zero
 
 
 def pixels(importer, n, x: Placed, w: Tensor, bias) -> Placed:
@@ -145,4 +254,4 @@ def windows(p: Tensor, op, w: Tensor) -> tuple[Tensor, tuple[int, int]]:
     return w.reshape(len(w), 1, kt, kf), (st, sf)
 
 
-RULES = {"conv2d": conv2d}
+RULES = {"conv2d": conv2d, "conv_transpose2d": conv_transpose2d, "im2col": im2col}

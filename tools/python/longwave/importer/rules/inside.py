@@ -9,7 +9,7 @@ from ..errors import Refused
 from ..places import ZERO, Placed
 from . import convolution
 from .convolution import both, dense, option, spread, zeros_around
-from .image import image
+from .image import arranged, image
 
 MOST_GATHERED = 1 << 16  # numbers of the windows of a row
 
@@ -56,13 +56,13 @@ def convolved(graph, value: int, order: Tensor, w: Tensor, bias, stride: int, gr
         return image(graph, value, w[:, :, None], bias, (1, stride), groups, len(order) - 2 * half), 0
     if not depthwise and outs >= 8 and count * taps * channels <= MOST_GATHERED:
         windows = order.unfold(0, taps, stride).movedim(1, 2)  # [count, taps, channels]
-        gathered = bands(graph, value, windows.reshape(count, -1))
+        gathered = arranged(graph, value, windows.reshape(count, -1))
         return image(graph, gathered, dense(w, groups).transpose(1, 2).reshape(outs, -1, 1, 1), bias, (1, 1), 1, count), 0
     front = -half % stride  # the op adds `half` zeros at both ends: the first bands of its result may lie there
     skip = (half + front) // stride
     back = max(0, (count + skip - 1) * stride + taps - half - front - len(order) - half)
     padded = F.pad(order, (0, 0, front, back), value=ZERO)
-    return image(graph, bands(graph, value, padded), w[:, :, None], bias, (1, stride), groups, len(padded)), skip
+    return image(graph, arranged(graph, value, padded), w[:, :, None], bias, (1, stride), groups, len(padded)), skip
 
 
 def is_image(op, order: Tensor, half: int) -> bool:
@@ -84,18 +84,6 @@ def single(graph, value: int, order: Tensor, w: Tensor, bias) -> int:
     if 2 * len(read) > graph.ops[flat].width:
         return graph.linear(graph.take(flat, read), matrix, bias, attributes)
     return graph.emit("linear", [graph.select(flat, read)], [("weight", matrix), ("bias", bias)], attributes | {"bias": int(bias is not None)}, len(w))
-
-
-def bands(graph, value: int, order: Tensor) -> int:
-    """Features as an image [bands, channels]."""
-    count, channels = order.shape
-    flat = graph.flat(value)
-    if count == 1 or channels == 1:
-        return graph.select(flat, order.reshape(-1))
-    op, index = graph.ops[flat], order.reshape(-1)
-    if op.kind == "take":
-        flat, index = op.inputs[0], torch.where(index < 0, index, op.constant("index").long()[index])
-    return graph.emit("take", [flat], [("index", index)], {"bands": count}, index.numel(), dims=(count, channels))
 
 
 RULES = {"conv1d": conv1d}

@@ -7,7 +7,7 @@ from ..errors import NoOp, Refused
 from ..export import call
 from ..places import ZERO, Placed, features, natural, settled
 from ..probe import probe_matrix, time_axis
-from .image import pixels
+from .image import in_bands, pixels
 
 
 def linear(importer, n) -> Placed:
@@ -16,7 +16,10 @@ def linear(importer, n) -> Placed:
     try:
         order = features(importer.graph, x, x.at.dim() - 1)
     except Refused:
-        return pixels(importer, n, x, weight, bias)
+        try:
+            return pixels(importer, n, x, weight, bias)
+        except Refused:
+            return in_bands(importer, n, x, weight, bias)
     full = torch.zeros(len(weight), importer.op(x).width, dtype=torch.float64).index_add(1, order, weight.to(torch.float64))  # a feature may come twice
     shape = n.meta["val"].shape
     axis = None if importer.op(x).timeless else time_axis(shape, importer.op(x).rows)

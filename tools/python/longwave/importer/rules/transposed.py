@@ -10,7 +10,7 @@ from torch.fx.node import Node
 from ..errors import NoOp, Refused, retrain
 from ..export import call, op_name
 from ..places import NONE, Placed
-from .convolution import both, leading, option, short, spread
+from .convolution import both, leading, option, short, spread, ungrouped
 from .unary import TABLE
 
 MOVES = set("slice select narrow view reshape _unsafe_view flatten unflatten transpose permute squeeze unsqueeze alias clone contiguous".split())
@@ -85,17 +85,6 @@ def overlap_added(importer, x: Placed, order: Tensor, w: Tensor, bias, hop: int,
     if not bool((weight[feature >= 0] == 1).all()):
         frames = graph.affine(frames, weight, torch.zeros_like(weight))
     return graph.unframe(frames, hop, ahead)
-
-
-def ungrouped(w: Tensor, groups: int) -> Tensor:
-    """[in, out / groups, taps] as a kernel of one group."""
-    if groups == 1:
-        return w
-    of_in, out = w.shape[0] // groups, w.shape[1]
-    full = w.new_zeros(w.shape[0], out * groups, w.shape[2])
-    for g in range(groups):
-        full[g * of_in:(g + 1) * of_in, g * out:(g + 1) * out] = w[g * of_in:(g + 1) * of_in]
-    return full
 
 
 def upsample_nearest1d(importer, n) -> Placed:
