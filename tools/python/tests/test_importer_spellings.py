@@ -58,7 +58,7 @@ SPELLED = {
     "deviation": (lambda: models.Function(lambda x: x / (1 + x.std(2, unbiased=False)[..., None])),
                   {"linear", "take", "add", "square", "sqrt", "affine", "reciprocal", "mul"}),
     "normalize": (lambda: models.Function(lambda x: F.normalize(x, dim=-1)), {"square", "linear", "sqrt", "clamp", "reciprocal", "take", "mul"}),
-    "prelu": (lambda: nn.Sequential(models.Function(lambda x: x.mT), nn.PReLU(4)), {"relu", "affine", "add"}),
+    "prelu": (lambda: nn.Sequential(models.Function(lambda x: x.mT), nn.PReLU(4)), {"leaky_relu"}),
     "mish": (lambda: nn.Mish(), {"softplus", "tanh", "mul"}),
     "selu": (lambda: nn.SELU(), {"elu", "affine"}),
     "channel shuffle": (lambda: models.Function(lambda x: F.channel_shuffle(x.mT, 2).mT), {"take"}),

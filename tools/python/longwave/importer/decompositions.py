@@ -88,11 +88,6 @@ def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):
     return x.abs().sum(dims, keepdim) if ord == 1 else x.square().sum(dims, keepdim).sqrt()
 
 
-def prelu(x, weight):
-    slopes = weight.reshape(-1, *[1] * (x.dim() - 2)) if x.dim() > 1 else weight
-    return x.relu() - slopes * (-x).relu()
-
-
 def selu(x):
     return 1.0507009873554805 * F.elu(x, 1.6732632423543772)
 
@@ -160,7 +155,7 @@ FORMS = fft_forms() | {
     "mish": {"default": lambda x: x * F.softplus(x).tanh()},
     "hardsigmoid": {"default": lambda x: (x * (1 / 6) + 0.5).clamp(0, 1)},
     "log_sigmoid": {"default": lambda x: -F.softplus(-x)},
-    "selu": {"default": selu}, "celu": {"default": lambda x, alpha=1.0: alpha * F.elu(x / alpha)}, "prelu": {"default": prelu},
+    "selu": {"default": selu}, "celu": {"default": lambda x, alpha=1.0: alpha * F.elu(x / alpha)},
     "exp2": {"default": lambda x: (x * math.log(2)).exp()},
     "log2": {"default": lambda x: x.log() * (1 / math.log(2))}, "log10": {"default": lambda x: x.log() * (1 / math.log(10))},
 }

@@ -14,13 +14,13 @@ from .export import Exported, address, call, module_of, name_of, op_name
 from .places import Placed, all_features, natural, settled
 from .recovered import Output, Recovered
 from .regions import find_convolution
-from .rules import cells, choice, complexes, embedding, group_norm, image, inside, known, linear, norms, padding, pointwise, pooling, products, recurrent, reduce, scans, spectrum, transposed, unary
+from .rules import cells, choice, complexes, embedding, group_norm, image, inside, known, linear, norms, padding, pointwise, pooling, prelu, products, recurrent, reduce, scans, spectrum, transposed, unary
 
 MOVES = set("view reshape _unsafe_view flatten unflatten transpose permute t mT numpy_T movedim unsqueeze squeeze alias clone slice select narrow "
             "split split_with_sizes chunk unbind unfold getitem expand expand_as contiguous roll flip repeat repeat_interleave tile".split())
 KEEPS = set("to _to_copy dropout feature_dropout detach type_as lift_fresh_copy alias_copy clone contiguous identity".split())
 RULES = {**linear.RULES, **padding.RULES, **inside.RULES, **image.RULES, **pointwise.RULES, **choice.RULES, **norms.RULES, **embedding.RULES, **reduce.RULES, **products.RULES, **spectrum.RULES, **known.RULES,
-         **recurrent.RULES, **cells.RULES, **scans.RULES, **pooling.RULES, **group_norm.RULES, **transposed.RULES, **complexes.RULES}
+         **recurrent.RULES, **cells.RULES, **scans.RULES, **pooling.RULES, **group_norm.RULES, **transposed.RULES, **complexes.RULES, **prelu.RULES}
 NO_STREAM = "no stream"
 AHEAD = f"looks ahead: {NO_STREAM}"
 LATE = ": its stream comes so many rows late"

@@ -232,7 +232,9 @@ def filled(graph: Recovered, placed: Placed) -> Placed:
 
 
 def paired(graph: Recovered, kind: str, *operands: Placed) -> Placed:
-    """An op on two or more values, element by element, however they are laid out, split or repeated."""
+    """An op on two or more values, element by element, however they are laid out, split or repeated.
+
+    Where one of them is an image with just these elements, the result is such an image."""
     if len({graph.ops[x.value].rows for x in operands}) > 1:  # one may hold several time steps in a row
         operands = tuple(split(graph, x) for x in operands)
     shape = torch.broadcast_shapes(*(x.at.shape for x in operands))
@@ -245,22 +247,37 @@ def paired(graph: Recovered, kind: str, *operands: Placed) -> Placed:
             or len({op.rows for op in ops}) > 1:
         raise Refused("its operands do not lie in step", "both must have the same rows, without shift in time")
     if len({op.width for op in ops}) == 1 and all(torch.equal(parts[0], other) for other in parts[1:]):
-        values = [x.value for x in operands]
-        if len({op.dims for op in ops}) > 1:
-            values = [graph.flat(v) for v in values]
-        return Placed(graph.emit(kind, values), torch.where(none, NONE, places[0]))
+        whole = torch.arange(ops[0].width)
+        values, dims = in_layout(graph, [x.value for x in operands], [whole for _ in ops])
+        return Placed(graph.emit(kind, values, dims=dims), torch.where(none, NONE, places[0]))
     key = torch.zeros_like(rows[0])
     for part, op in zip(parts, ops):
         key = key * op.width + part
     found = torch.tensor(list(dict.fromkeys(key[rows[0] == rows[0].min()].tolist())))
+    orders: list[Tensor] = []
+    rest = found
+    for op in reversed(ops):
+        orders.insert(0, rest % op.width)
+        rest = rest // op.width
+    for order, op in zip(orders, ops):
+        if len(op.dims) == 2 and len(order) == op.width and torch.equal(order.sort().values, torch.arange(op.width)):
+            at = order.argsort()
+            found, orders = found[at], [other[at] for other in orders]
+            break
     ordered, number = found.sort()
     index = torch.searchsorted(ordered, key).clamp(max=len(found) - 1)
     if not torch.equal(ordered[index], key):
         raise Refused("its operands do not lie in step", "combine the same features in every row")
-    values = []
-    for x, op in reversed(list(zip(operands, ops))):
-        values.insert(0, graph.flat(graph.take(x.value, found % op.width)))
-        found = found // op.width
+    values, dims = in_layout(graph, [x.value for x in operands], orders)
     at = torch.full(shape, NONE)
     at[~none] = rows[0] * len(ordered) + number[index]
-    return Placed(graph.emit(kind, values), at)
+    return Placed(graph.emit(kind, values, width=len(found), dims=dims), at)
+
+
+def in_layout(graph: Recovered, values: list[int], orders: list[Tensor]) -> tuple[list[int], tuple[int, ...]]:
+    """The features `orders` of each value, in rows of one kind: as an image where one of them is just that."""
+    for v, order in zip(values, orders):
+        dims = graph.ops[v].dims
+        if len(dims) == 2 and torch.equal(order, torch.arange(graph.ops[v].width)):
+            return [graph.arranged(other, o.reshape(dims)) for other, o in zip(values, orders)], dims
+    return [graph.flat(graph.take(v, order)) for v, order in zip(values, orders)], (len(orders[0]),)

@@ -11,6 +11,7 @@ from .known import Known
 from .rules.unary import FLOAT64 as POINTWISE
 from .taps import Dyadic
 
+FEW = 8  # products that cost no more than a selection
 OF_VALUES = {"add", "mul", "maximum", "minimum", "where"}  # ops of several values, element by element
 PLAIN = {"linear", "affine", "add", "mul", "square", "mean", "repeat", "power_spectrum", "sqrt"}  # what modules often write twice: deviations from a mean
 
@@ -146,6 +147,18 @@ class Recovered:
         op = self.ops[v]
         return self.emit("take", [v], [("index", torch.arange(op.width))], {"bands": bands}, op.width, op.rows, (bands, op.width // bands))
 
+    def arranged(self, v: int, order: Tensor) -> int:
+        """Features `order` [bands, channels] of v as an image; below 0: zeros. v itself where it is that already."""
+        (count, channels), op, index = order.shape, self.ops[v], order.reshape(-1)
+        dims = (count,) if channels == 1 else (channels,) if count == 1 else (count, channels)
+        if op.dims == dims and torch.equal(index, torch.arange(op.width)):
+            return v
+        if len(dims) == 1:
+            return self.select(v, index)
+        if op.kind == "take":
+            v, index = op.inputs[0], torch.where(index < 0, index, op.constant("index").long()[index])
+        return self.emit("take", [v], [("index", index)], {"bands": count}, index.numel(), dims=dims)
+
     def select(self, v: int, order: Tensor) -> int:
         """The features `order` of v, by an op of its own; below 0: zeros. A selection of a selection is one."""
         op = self.ops[v]
@@ -219,6 +232,7 @@ class Recovered:
     def tidy(self) -> None:
         """Folds affine ops and drops what no output needs."""
         self._add_beginnings()
+        self._share_matrices()
         self._fold_affines()
         used = {o.value for o in self.outputs} | {i for i, op in enumerate(self.ops) if op.kind == "input"}
         for i in range(len(self.ops) - 1, -1, -1):
@@ -251,6 +265,22 @@ class Recovered:
                 moved[i] = self.emit("add", [self.flat(moved[i]), begins(self, moved[i], rows)], dims=op.dims)
         for output in self.outputs:
             output.value = moved[output.value]
+
+    def _share_matrices(self) -> None:
+        """A linear op whose rows are all among those of an earlier one of the same input selects from its result."""
+        before: dict[int, list[tuple[int, dict[bytes, int]]]] = {}
+        for i, op in enumerate(self.ops):
+            if op.kind != "linear" or set(op.attributes) != {"bias"} or self.ops[op.inputs[0]].width < FEW:
+                continue
+            weight, bias = op.constant("weight"), op.constant("bias")
+            each = [row.numpy().tobytes() for row in (weight if bias is None else torch.cat([weight, bias[:, None]], 1))]
+            others = before.setdefault(op.inputs[0], [])
+            found = next(((j, rows) for j, rows in others if all(row in rows for row in each)), None)
+            if found is None:
+                others.append((i, {row: at for at, row in enumerate(each)}))
+                continue
+            op.kind, op.inputs, op.attributes = "take", [found[0]], {"bands": 1}
+            op.constants = [("index", torch.tensor([found[1][row] for row in each], dtype=torch.float64))]
 
     def _fold_affines(self) -> None:
         """Where nothing else reads between: two in a row become one, a linear op takes one in, and so does a convolution if the

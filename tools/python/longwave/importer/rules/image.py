@@ -141,7 +141,7 @@ def convolved(graph, value: int, order: Tensor, w: Tensor, bias, stride: int, ba
     products = bands.wanted * w.numel()
     if bands.there > 1 and bands.wanted * bands.there * len(w) * channels * w.shape[2] > MOVED * products:
         there = max(needed, bands.there)
-        value = arranged(graph, value, F.pad(order.reshape(bands.there, channels), (0, 0, 0, there - bands.there), value=ZERO))
+        value = graph.arranged(value, F.pad(order.reshape(bands.there, channels), (0, 0, 0, there - bands.there), value=ZERO))
         return image(graph, value, wide, bias, (stride, bands.stride), groups, there, ahead)
     return features(graph, value, order, dense(w, groups), bias, stride, bands, ahead)
 
@@ -175,22 +175,6 @@ def image(graph, value: int, w: Tensor, bias, stride, groups: int, frequencies: 
     return graph.emit("conv2d", [value], [("weight", w), ("bias", bias)], attributes, bands * len(w), graph.ops[value].rows // stride[0], dims)
 
 
-def arranged(graph, value: int, order: Tensor) -> int:
-    """Features `order` [bands, channels] of a row as an image."""
-    (count, channels), op = order.shape, graph.ops[value]
-    dims = (count,) if channels == 1 else (channels,) if count == 1 else (count, channels)
-    index = order.reshape(-1)
-    if op.dims == dims and torch.equal(index, torch.arange(op.width)):
-        return value
-    flat = graph.flat(value)
-    if count == 1 or channels == 1:
-        return graph.select(flat, index)
-    op = graph.ops[flat]
-    if op.kind == "take":
-        flat, index = op.inputs[0], torch.where(index < 0, index, op.constant("index").long()[index])
-    return graph.emit("take", [flat], [("index", index)], {"bands": count}, index.numel(), dims=(count, channels))
-
-
 def pixelwise(graph, value: int, w: Tensor, bias, bands: int) -> int:
     """A matrix of the channels of each band of an image."""
     return image(graph, value, w[:, :, None, None], bias, (1, 1), 1, bands)
@@ -209,12 +193,13 @@ def in_bands(importer, n, x: Placed, w: Tensor, bias) -> Placed:
     order, w = p[0] % op.width, w.to(torch.float64)
     bands, out = len(order), len(w)
     if SPARSE * int((w != 0).sum()) < w.numel():
-        full = torch.zeros(bands, out, op.width, dtype=torch.float64)
-        for band in range(bands):
-            full[band].index_add_(1, order[band], w)
-        made = graph.linear(x.value, full.flatten(0, 1), None if bias is None else bias.repeat(bands))
+        # The features of a band side by side, so that each result reads a short piece of the row.
+        taken = graph.take(graph.flat(x.value), order.flatten())
+        full = torch.block_diag(*[w] * bands)
+        constants = [("weight", full), ("bias", None if bias is None else bias.repeat(bands))]
+        made = graph.emit("linear", [taken], constants, {"bias": int(bias is not None)}, len(full))
     else:
-        made = pixelwise(graph, arranged(graph, x.value, order), w, bias, bands)
+        made = pixelwise(graph, graph.arranged(x.value, order), w, bias, bands)
     at = natural(made, (len(p), bands, graph.ops[made].width // bands), 0).at[..., :out]
     rest = [e for d, e in enumerate(x.at.shape[:-1]) if d != axis]
     return Placed(made, at.reshape(len(p), *rest, out).movedim(0, axis))

@@ -9,7 +9,7 @@ from ..errors import Refused
 from ..places import ZERO, Placed
 from . import convolution
 from .convolution import both, dense, option, spread, zeros_around
-from .image import arranged, image
+from .image import image
 
 MOST_GATHERED = 1 << 16  # numbers of the windows of a row
 
@@ -56,13 +56,13 @@ def convolved(graph, value: int, order: Tensor, w: Tensor, bias, stride: int, gr
         return image(graph, value, w[:, :, None], bias, (1, stride), groups, len(order) - 2 * half), 0
     if not depthwise and outs >= 8 and count * taps * channels <= MOST_GATHERED:
         windows = order.unfold(0, taps, stride).movedim(1, 2)  # [count, taps, channels]
-        gathered = arranged(graph, value, windows.reshape(count, -1))
+        gathered = graph.arranged(value, windows.reshape(count, -1))
         return image(graph, gathered, dense(w, groups).transpose(1, 2).reshape(outs, -1, 1, 1), bias, (1, 1), 1, count), 0
     front = -half % stride  # the op adds `half` zeros at both ends: the first bands of its result may lie there
     skip = (half + front) // stride
     back = max(0, (count + skip - 1) * stride + taps - half - front - len(order) - half)
     padded = F.pad(order, (0, 0, front, back), value=ZERO)
-    return image(graph, arranged(graph, value, padded), w[:, :, None], bias, (1, stride), groups, len(padded)), skip
+    return image(graph, graph.arranged(value, padded), w[:, :, None], bias, (1, stride), groups, len(padded)), skip
 
 
 def is_image(op, order: Tensor, half: int) -> bool:

@@ -14,7 +14,7 @@ from torch import Tensor
 from ..errors import NoOp, Refused, retrain
 from ..places import Placed, more_rows, natural
 from ..state.cell import OPEN
-from .image import arranged, pixelwise
+from .image import pixelwise
 
 ONE_WAY = retrain("use a forward layer, which streams; both ways go over bands inside each row")
 MERGED = 16  # units: as wide as one pass of the kernel, whatever lies in it
@@ -59,7 +59,7 @@ class Sequences:
 
     def gates(self, value: int, order: Tensor, w: Tensor, bias) -> int:
         if self.bands > 1:
-            return pixelwise(self.graph, arranged(self.graph, value, order), w, bias, self.bands)
+            return pixelwise(self.graph, self.graph.arranged(value, order), w, bias, self.bands)
         full = torch.zeros(len(w), self.graph.ops[value].width, dtype=torch.float64)
         return self.graph.linear(value, full.index_add(1, order[0], w), bias)
 

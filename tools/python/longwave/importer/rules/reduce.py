@@ -37,10 +37,30 @@ def reduce(importer, n) -> Placed:
     if all(x.at.shape[d] == 1 for d in dims) and importer.op(x).rows > 1:
         return x if keep else x.moved(x.at.squeeze(tuple(dims)))
     if not over_time(importer, x, dims):
-        return matrix(importer, n)
+        over_bands = mean_of_bands(importer, x, dims, keep) if kind == "mean" else None
+        return over_bands or matrix(importer, n)
     if kind == "sum" and (written(n) or ("", ""))[1] in DEVIATIONS:
         raise Refused("divides by the number of rows less one, which changes with the length", retrain("use correction=0, which takes the mean"))
     return reduced(importer, x, dims, kind, keep)
+
+
+def mean_of_bands(importer, x: Placed, dims: list[int], keep: bool) -> Placed | None:
+    """All bands of an image to one, by a pool. None: other features."""
+    op, graph = importer.op(x), importer.graph
+    if op.timeless or len(op.dims) != 2:
+        return None
+    kept = [d for d in range(x.at.dim()) if d not in dims]
+    p = x.at.permute(*kept, *dims).flatten(len(kept))
+    channel = p[..., 0] % op.width
+    bands = torch.arange(op.dims[0]) * op.dims[1]
+    if p.shape[-1] != len(bands) or bool((channel >= op.dims[1]).any()) or not torch.equal(p, p[..., :1] + bands) or int(p.min()) < 0:
+        return None
+    attributes = {"mode": "mean", "time": 1, "stride_t": 1, "frequency": len(bands), "stride_f": 1, "pad_f": 0, "lag": 0, "count_outside": 0}
+    value = graph.emit("pool", [x.value], [], attributes, op.dims[1], op.rows, (op.dims[1],))
+    at = p[..., 0] // op.width * op.dims[1] + channel
+    for d in sorted(dims) if keep else []:
+        at = at.unsqueeze(d)
+    return Placed(value, at)
 
 
 def reduced(importer, x: Placed, dims: list[int], mode: str, keep: bool) -> Placed:
