@@ -12,7 +12,7 @@ from torch import Tensor
 from ..errors import ImportFailed, Problem
 from ..inputs import Input
 from .found import MOST_HELD, Published
-from .gtcrn import CHANNELS, LAG, NAME, RATE, Gtcrn
+from .gtcrn import CHANNELS, HOP, LAG, NAME, RATE, Gtcrn
 
 REPOSITORY, USUAL = "https://github.com/Xiaobin-Rong/gtcrn", "checkpoints/model_trained_on_dns3.tar"
 KNOWN = {  # SHA-256
@@ -86,4 +86,4 @@ def published(given: list[str], rate: int | None) -> Published:
     state = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)["model"]
     notes = [f"{NAME} for {RATE} Hz, {KNOWN[found]}, from {file}", f"licence of {REPOSITORY}: MIT",
              f"delay: {LAG} samples ({1000 * LAG // RATE} ms), because each sample waits for the frames that overlap"]
-    return Published(module_of(state), [Input("audio", (1, 0), rate=RATE)], ["clean"], notes=notes, lags={"clean": LAG})
+    return Published(module_of(state), [Input("audio", (1, 0), rate=RATE)], ["clean"], notes=notes, options=["--blocks", str(HOP)], lags={"clean": LAG})
