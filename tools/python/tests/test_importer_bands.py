@@ -88,16 +88,16 @@ FORMS = {  # module, features of a row, an op of it
     "transposed": (lambda: Image(4, nn.ConvTranspose2d(4, 6, (1, 5), (1, 2), (0, 2), groups=2), nn.PReLU(6), nn.ConvTranspose2d(6, 2, (1, 4), (1, 3))), 28, "conv2d"),
     "transposed, dilated in time": (lambda: Image(4, nn.ConvTranspose2d(4, 4, 3, padding=(4, 1), dilation=(2, 1), groups=4), before=4), 28, "conv2d"),
     "transposed, padded by all": (lambda: Image(2, nn.ConvTranspose2d(2, 3, (1, 3), (1, 1), (0, 2))), 18, "conv2d"),
-    "a bank for each channel": (lambda: Image(3, bank()), 60, "linear"),
+    "a bank for each channel": (lambda: Image(3, bank()), 120, "linear"),
     "a matrix for each channel": (lambda: Image(3, nn.Linear(9, 5)), 27, "conv2d"),
     "energies": (lambda: Image(4, nn.Conv2d(4, 5, 1), Energy(), nn.Conv2d(5, 2, 1)), 28, "pool"),
 }
 
 
 def bank() -> nn.Module:
-    """20 frequencies to 8 bands of 3 that overlap by one."""
-    made = nn.Linear(20, 8, bias=False)
-    made.weight = nn.Parameter(torch.where((torch.arange(20) - 2 * torch.arange(8)[:, None]).abs() < 2, 0.5, 0.0))
+    """40 frequencies to 18 bands of 3 that overlap by one."""
+    made = nn.Linear(40, 18, bias=False)
+    made.weight = nn.Parameter(torch.where((torch.arange(40) - 2 * torch.arange(18)[:, None]).abs() < 2, 0.5, 0.0))
     return made
 
 

@@ -2,7 +2,6 @@
 python -m longwave.importer model.onnx -o model.lw
 python -m longwave.importer silero-vad --rate 16000 -o vad.lw
 python -m longwave.importer dtln -o dtln.lw
-python -m longwave.importer gtcrn --from REPOSITORY -o gtcrn.lw
 
 Imports a PyTorch module, an ONNX graph or a published model as a model folder.
 If -o ends in .lw, it makes a compiled file. `module:factory` names a function or
