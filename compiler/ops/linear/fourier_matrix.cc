@@ -55,8 +55,11 @@ std::optional<FourierMatrix> forward(const Numbers &matrix, uint32_t outputs, ui
     std::vector<bool> taken(found.n_fft + 2);
     for (uint32_t o = 0; o < outputs; ++o) {
         matrix.read(size_t{o} * inputs, row);
-        const int32_t part = part_of(row, roots);
-        // Rows that repeat, such as zeros, are another kind of matrix.
+        int32_t part = part_of(row, roots);
+        // The imaginary parts of the first and the last bin are both zero. Other rows that repeat make another kind
+        // of matrix.
+        const auto zero = static_cast<int32_t>(found.n_fft / 2 + 1);
+        if (part == zero && taken[static_cast<size_t>(zero)]) part = static_cast<int32_t>(found.n_fft + 1);
         if (part < 0 || taken[static_cast<size_t>(part)]) return std::nullopt;
         taken[static_cast<size_t>(part)] = true;
         found.which.push_back(part);

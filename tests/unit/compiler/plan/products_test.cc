@@ -90,16 +90,16 @@ output "y" %2
 )", out, in), {{"w", matrix}});
         return plan_run(g, 3, storage);
     };
-    // The real parts of every bin, then the imaginary parts of some, backwards; frames of 100 samples, too.
+    // The real parts of every bin, then the imaginary ones, backwards; frames of 100 samples, too.
     for (const uint32_t in : {n, 100u})
         for (const double change : {0.0, 1e-8, 1e-5}) {
             std::vector<double> matrix;
-            for (uint32_t o = 0; o < bins + 40; o++)
+            for (uint32_t o = 0; o < 2 * bins; o++)
                 for (uint32_t i = 0; i < in; i++)
-                    matrix.push_back(o < bins ? std::cos(angle(o, i)) : -std::sin(angle(bins + 40 - o, i)));
+                    matrix.push_back(o < bins ? std::cos(angle(o, i)) : -std::sin(angle(2 * bins - 1 - o, i)));
             matrix[77] += change;
             Storage storage;
-            const EntryPlan made = plan(bins + 40, in, matrix, storage);
+            const EntryPlan made = plan(2 * bins, in, matrix, storage);
             step_of(made, change > 1e-6 ? "linear" : "row_dft");
         }
     for (const double change : {0.0, 1e-5}) {
@@ -115,12 +115,13 @@ output "y" %2
         const EntryPlan made = plan(n, 2 * bins, matrix, storage);
         step_of(made, change > 0 ? "linear" : "row_inverse_dft");
     }
-    // Few of its outputs take less by themselves.
+    // Rows that repeat are another kind of matrix, and few outputs take less by themselves.
     std::vector<double> few;
     for (uint32_t o = 0; o < 31; o++)
         for (uint32_t i = 0; i < n; i++) few.push_back(std::cos(angle(o, i)));
-    Storage storage;
+    Storage storage, other;
     step_of(plan(31, n, few, storage), "linear");
+    step_of(plan(40, n, std::vector<double>(40 * n, 1.0), other), "linear");
 }
 
 TEST_CASE("products: a convolution of one row and one frequency is one") {
