@@ -44,6 +44,11 @@ def linear_attention(x: Tensor) -> Tensor:
     return torch.einsum("bthd,bthde->bthe", heads(x.sigmoid()), state).flatten(2)
 
 
+def mixed(x: Tensor) -> Tensor:
+    n = x.shape[1] + 70
+    return torch.fft.irfft(torch.einsum("bcl,cl,dc->bdl", torch.fft.rfft(x.mT, n), torch.fft.rfft(TAPS[:, 0], n), torch.ones(3, 4).cfloat()), n)[..., :x.shape[1]].mT
+
+
 def masked(x: Tensor) -> Tensor:
     return torch.fft.rfft(x) * torch.complex(x[..., :3].sigmoid(), x[..., 1:])
 
@@ -125,6 +130,14 @@ ROWS: dict[str, list] = {
                 lambda x: F.conv_transpose1d(x.mT, torch.eye(4)[:, None], stride=2)[..., :2 * x.shape[1]]],
     "nearest `interpolate`": [lambda x: F.interpolate(x.mT, scale_factor=2).mT, lambda x: x.repeat_interleave(2, 1), lambda x: x.reshape(1, -1, 2)],
     "`conv_transpose1d`, cut": [lambda x: F.conv_transpose1d(x.mT, torch.ones(4, 3, 4), stride=2)[..., :2 * x.shape[1]]],
+    "the same that mixes": [mixed],
+    "the same over parts": [lambda x: heads(x).softmax(-1).flatten(2)],
+    "`softmax` over time": [lambda x: x.softmax(1)],
+    "norms of parts": [lambda x: F.layer_norm(heads(x), (2,)).flatten(2), lambda x: F.rms_norm(heads(x), (2,), eps=1e-6).flatten(2), lambda x: F.group_norm(x[0], 2)[None]],
+    "softmax attention": [lambda x: F.scaled_dot_product_attention(x, x.tanh(), x, is_causal=True), lambda x: (x @ x.tanh().mT).softmax(-1) @ x],
+    "the same without softmax": [lambda x: (x @ x.tanh().mT).tril() @ x],
+    "constants that change": [lambda x: x.cumsum(1) / torch.arange(1, x.shape[1] + 1)[:, None], lambda x: x + torch.arange(x.shape[1], dtype=x.dtype).sin()[:, None]],
+    "`conv_transpose2d` that makes": [lambda x: F.conv_transpose2d(x[:, None], torch.ones(1, 2, 2, 1), stride=(2, 1)).permute(0, 2, 1, 3).flatten(2)],
     "`embedding`": [(nn.Embedding(11, 4), "ids=1xT:11")],
 }
 

@@ -167,9 +167,14 @@ def test_samples_come_back_from_their_frames(window: int, hop: int, tmp_path: Pa
     compiled_equals(module, "wave=1xT@16000", made, tmp_path, True, blocks=f"{hop},{4 * hop}", limit=1e-6)
 
 
+def test_a_magnitude_is_a_result() -> None:
+    assert "power_spectrum" in kinds(imported(Of(lambda x: torch.stft(F.pad(x, (48, 0)), 64, 16, window=torch.hann_window(64), center=False, return_complex=True).abs().mT),
+                                              "wave=1xT@8000", length=801))
+
+
 REFUSED = {
     "an angle by itself": (lambda x: torch.fft.rfft(x.unfold(1, 16, 16)).angle().sum(-1), "uses an angle by itself"),
-    "a factor of its own for each row": (lambda x: x.repeat_interleave(torch.arange(x.shape[1]) % 2 + 1, dim=1), "each row a number of times of its own"),
+    "a factor of its own for each row": (lambda x: x.repeat_interleave(torch.arange(x.shape[1]) % 2 + 1, dim=1), "repeats each element a number of times of its own"),
     "a spectrum as a result": (lambda x: torch.fft.rfft(x.unfold(1, 16, 16)), "return real numbers"),
 }
 

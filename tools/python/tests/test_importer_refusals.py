@@ -26,11 +26,6 @@ def from_input(x: Tensor, k: Tensor) -> Tensor:
     return irfft(rfft(x.mT, n=n) * rfft(torch.tanh(x.mT) * k[:, :1], n=n), n=n)[..., :x.shape[1]].mT
 
 
-def mixing(x: Tensor, k: Tensor) -> Tensor:
-    n = 2 * x.shape[1]
-    return irfft(torch.einsum("bhl,hgl->bgl", rfft(x.mT, n=n), rfft(k[:, None] + k[None], n=n)), n=n)[..., :x.shape[1]].mT
-
-
 def complex_result(x: Tensor) -> Tensor:
     return torch.fft.rfft(x, dim=1)
 
@@ -72,19 +67,17 @@ REFUSED = {
     "circular": (lambda: models.Function(circular, 4, 30), "circular convolution: its taps change with the length"),
     "wrapping": (lambda: models.Function(wrapping, 4, 30), "circular convolution: its taps change with the length"),
     "kernel from the input": (lambda: models.Function(from_input, 4, 30), "fft_rfft: FFT that is neither a convolution with constant taps"),
-    "mixing channels": (lambda: models.Function(mixing, 4, 30), "not a depthwise convolution"),
     "lstm both ways": (lambda: models.BothWays(), "lstm/lstm: lstm: is bidirectional: it reads the sequence backwards; use a forward layer"),
     "branch on data": (lambda: models.Branching(), "torch.export: a branch on data: "),
     "complex result": (lambda: models.Function(complex_result), "output: is complex"),
     "fewer rows": (lambda: models.Function(lambda x: nn.functional.conv1d(x.mT, torch.ones(4, 4, 3)).mT), "conv1d: looks 2 rows ahead, and gives 209 rows of 211"),
     "length in the numbers": (lambda: models.Function(lambda x: x / x.shape[1]), "differs by"),
-    "positions": (lambda: models.Function(lambda x: x + torch.arange(x.shape[1])[:, None]), "add: a constant that changes with time"),
     "option without an op": (lambda: models.Function(lambda x: nn.functional.softplus(x, beta=2)), "softplus: beta=2, threshold=20 has no op"),
     "stft that is centred": (lambda: models.Function(lambda x: torch.stft(x[..., 0], 64, 16, return_complex=True).abs().mT),
                               "pad: a centred stft: its frames lie 32 samples ahead"),
     "stft that is centred between zeros": (lambda: models.Function(lambda x: torch.stft(x[..., 0], 64, 16, pad_mode="constant", return_complex=True).abs().mT),
                                            "pad: a centred stft: its frames lie 32 samples ahead"),
-    "softmax over time": (lambda: models.Function(lambda x: x.softmax(1)), "softmax: its rows are not one time step each"),
+    "logarithm of a softmax over time": (lambda: models.Function(lambda x: x.log_softmax(1)), "log_softmax: its rows are not one time step each"),
     "shifted": (lambda: models.Function(lambda x: x + x.roll(1, 1)), "its operands do not lie in step"),
 }
 

@@ -61,11 +61,23 @@ def matched(module: nn.Module, inputs: Sequence[Input], length: int, names: Sequ
 
 
 def match_at_a_clear_length(module, inputs, length: int, names, lengths: Lengths) -> Importer:
-    for attempt in range(4):
-        importer = matched(module, inputs, lengths.example(length + attempt * (6 if lengths.stride == 1 else 2 * lengths.stride)), names)
-        if not importer.unclear:
-            break
+    importer = matched(module, inputs, lengths.example(length), names)
+    for attempt in range(1, 4):
+        if importer.unclear:
+            importer = match_a_little_longer(module, inputs, length, attempt, names, lengths) or importer
     return importer
+
+
+def match_a_little_longer(module, inputs, length: int, attempt: int, names, lengths: Lengths) -> Importer | None:
+    """At the first of these lengths that the module takes."""
+    for step in (6, 16, 256) if lengths.stride == 1 else (2 * lengths.stride,):
+        try:
+            return matched(module, inputs, lengths.example(length + attempt * step), names)
+        except ImportFailed as e:
+            failed = e
+    if lengths.stride > 1:
+        raise failed
+    return None
 
 
 def match_longer(module, inputs, length: int, names, lengths: Lengths) -> Importer | None:
@@ -79,9 +91,9 @@ def match_longer(module, inputs, length: int, names, lengths: Lengths) -> Import
 
 def worth_doubling(importer: Importer, first: int, length: int, longest: int | None) -> bool:
     """Whether taps are cut, and a longer example is not too long. Rows of frames are fewer than samples."""
-    rows = [c.lags.shape[1] for c in importer.convolutions if c.cut]
+    rows = [c.lags.shape[1] for c in importer.convolutions if c.cut] + [table.rows for table in importer.tables]
     if not rows:
-        return False
+        return importer.masked and length == first and longest is None
     if longest is not None:
         return 2 * length <= longest
     return 2 * length <= LONGEST or 2 * max(rows) <= LONGEST and length < 4 * first

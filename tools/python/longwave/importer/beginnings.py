@@ -21,8 +21,13 @@ def begins(graph, like: int, rows: Tensor) -> int:
 
 def first_row(graph, like: int) -> int:
     """1 in the first row, 0 in the others."""
-    ones = graph.affine(graph.select(source_of(graph, like), torch.zeros(1, dtype=torch.long)), torch.zeros(1), torch.ones(1))
-    return graph.emit("add", [ones, graph.affine(graph.shift(ones, 1), -torch.ones(1), torch.zeros(1))])
+    one = ones(graph, like)
+    return graph.emit("add", [one, graph.affine(graph.shift(one, 1), -torch.ones(1), torch.zeros(1))])
+
+
+def ones(graph, like: int) -> int:
+    """1 in every row."""
+    return graph.affine(graph.select(source_of(graph, like), torch.zeros(1, dtype=torch.long)), torch.zeros(1), torch.ones(1))
 
 
 def source_of(graph, like: int) -> int:

@@ -3,7 +3,8 @@ from __future__ import annotations
 
 from .exponentials import Exponentials, exponentials
 from .match import AHEAD, LATE, NO_STREAM, Convolution, Importer
-from .recovered import Op
+from .recovered import Op, Recovered
+from .rules.positions import lowered
 from .rules.state_space import operands
 from .taps import Dyadic, dyadic
 
@@ -45,8 +46,25 @@ def wait(importer: Importer, op: Op, found: Convolution | None) -> None:
     importer.warnings[:] = [late if text == f"{found.where}: {AHEAD}" else text for text in importer.warnings]
 
 
+def positions(graph: Recovered) -> None:
+    """Tables of positions as ops of files, once they are proven."""
+    if not any(op.kind == "positions" for op in graph.ops):
+        return
+    before, graph.ops, moved = graph.ops, [], []
+    for op in before:
+        op.inputs, graph.here = [moved[i] for i in op.inputs], (op.module, op.source)
+        graph.ops.append(op)
+        moved.append(len(graph.ops) - 1)
+        if op.kind == "positions":
+            moved[-1] = lowered(graph, moved[-1])
+    for output in graph.outputs:
+        output.value = moved[output.value]
+    graph.tidy()
+
+
 def compact(importer: Importer, recurrences: bool = True) -> None:
     """Pieces are kept beside the table, which is proven. Recurrences take its place. Notes the forms for the report."""
+    positions(importer.graph)
     forms: dict[str, Dyadic | Exponentials | None] = {}
     by_place = {c.where: c for c in importer.convolutions}
     long = [op for op in importer.graph.ops if op.kind == "long_conv"]

@@ -137,7 +137,19 @@ def threshold(x, threshold, value):
     return torch.where(x > threshold, x, value)
 
 
+def logsumexp(x, dim, keepdim=False):
+    largest = x.amax(dim, True)
+    total = (x - largest).exp().sum(dim, True).log() + largest
+    return total if keepdim else total.squeeze(dim)
+
+
+def logaddexp(x, y):
+    return torch.maximum(x, y) + (-(x - y).abs()).exp().log1p()
+
+
 FORMS = fft_forms() | {
+    "logsumexp": {"default": logsumexp}, "logaddexp": {"default": logaddexp}, "sgn": {"default": lambda x: NotImplemented if x.is_complex() else x.sign()},
+    "heaviside": {"default": lambda x, y: torch.where(x == 0, y, (x > 0).to(x.dtype))},
     "ceil": {"default": lambda x: -(-x).floor()}, "trunc": {"default": truncated}, "frac": {"default": lambda x: x - truncated(x)},
     "tan": {"default": lambda x: x.sin() / x.cos()}, "cosh": {"default": lambda x: 0.5 * (x.exp() + (-x).exp())},
     "sinh": {"default": lambda x: 0.5 * (x.exp() - (-x).exp())}, "expm1": {"default": lambda x: x.exp() - 1}, "erfc": {"default": lambda x: 1 - x.erf()},

@@ -116,7 +116,53 @@ def group_norm(x: list[Tensor], op: Op, dims: tuple[int, ...]) -> Tensor:
     return y[0].permute(2, 1, 0).reshape(len(x[0]), -1)
 
 
+def in_heads(x: Tensor, heads: int) -> Tensor:
+    """[heads, rows, features]"""
+    return x.reshape(len(x), heads, -1).transpose(0, 1)
+
+
+def softmax_attention(x: list[Tensor], op: Op, dims: tuple[int, ...]) -> Tensor:
+    heads, window, rows = op.attributes["heads"], op.attributes["window"], len(x[0])
+    keys, values = x[0][:, :-1].split([x[1].shape[1], op.width], 1)
+    q, k, v = in_heads(x[1], heads), in_heads(keys, heads), in_heads(values, heads)
+    seen = torch.ones(rows, rows, dtype=torch.bool)
+    seen = seen.tril() if op.attributes["causal"] else seen
+    seen = seen.triu(1 - window) if window else seen
+    scores = (q @ k.mT / k.shape[2] ** 0.5).masked_fill(~seen, -torch.inf)
+    return (scores.softmax(-1) @ v).transpose(0, 1).reshape(rows, -1)
+
+
+def linear_attention(x: list[Tensor], op: Op, dims: tuple[int, ...]) -> Tensor:
+    q, k, v = (in_heads(t, op.attributes["heads"]) for t in x)
+    weights = q @ k.mT
+    return ((weights.tril() if op.kind == "linear_attention" else weights) @ v).transpose(0, 1).reshape(len(x[0]), -1)
+
+
+def decaying_attention(x: list[Tensor], op: Op, dims: tuple[int, ...]) -> Tensor:
+    q, w, v, k = (in_heads(t, op.attributes["heads"]) for t in x)
+    state, rows = q.new_zeros(len(q), q.shape[2], v.shape[2]), []
+    for t in range(len(x[0])):
+        state = (1 - w[:, t]).repeat(1, 2)[..., None] * state + k[:, t, :, None] * v[:, t, None]
+        rows.append((q[:, t, None] @ state).flatten())
+    return torch.stack(rows) if rows else x[2].new_zeros(0, op.width)
+
+
+def rotary(x: list[Tensor], op: Op, dims: tuple[int, ...]) -> Tensor:
+    """Of one head, with pairs in halves."""
+    a, b = x[0].chunk(2, 1)
+    phase = torch.arange(len(a), dtype=torch.float64)[:, None] * op.constant("theta")
+    return torch.cat([a * phase.cos() - b * phase.sin(), b * phase.cos() + a * phase.sin()], 1)
+
+
+def positions(x: list[Tensor], op: Op, dims: tuple[int, ...]) -> Tensor:
+    table = op.constant("table")[:len(x[0])]
+    return F.pad(table, (0, 0, 0, len(x[0]) - len(table)))
+
+
 DEFINED = {
+    "rotary": rotary, "positions": positions, "sequence_softmax": lambda x, op, dims: x[0].softmax(0),
+    "softmax_attention": softmax_attention, "linear_attention": linear_attention, "linear_attention_offline": linear_attention,
+    "decaying_attention": decaying_attention,
     "state_space": state_space, "lstm": lstm, "gru": gru, "exponential_scan": exponential_scan, "take": take, "shift": shift, "pool": pool,
     "group_norm": group_norm, "unframe": unframe,
     "split_rows": lambda x, op, dims: x[0].reshape(len(x[0]) * op.attributes["parts"], -1),

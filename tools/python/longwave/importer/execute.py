@@ -54,6 +54,11 @@ def row_product(x: list[Tensor], a: dict) -> Tensor:
     return (left @ x[1].reshape(-1, a["batches"], a["inner"], a["columns"])).flatten(1)
 
 
+def of_parts(x: Tensor, a: dict, norm) -> Tensor:
+    """Each of the groups of a row for itself."""
+    return norm(x.unflatten(1, (a.get("groups", 1), -1))).flatten(1)
+
+
 def compute(op: Op, x: list[Tensor], dims: tuple[int, ...]) -> Tensor:
     c, a = op.constant, op.attributes
     if isinstance(op.form, Known):
@@ -74,8 +79,8 @@ def compute(op: Op, x: list[Tensor], dims: tuple[int, ...]) -> Tensor:
         "glu": lambda: F.glu(x[0], -1),
         "softmax": lambda: torch.softmax(x[0], -1),
         "log_softmax": lambda: torch.log_softmax(x[0], -1),
-        "layer_norm": lambda: F.layer_norm(x[0], (op.width,), c("weight"), c("bias"), a["eps"]),
-        "rms_norm": lambda: x[0] * torch.rsqrt(x[0].square().mean(-1, True) + a["eps"]) * c("weight"),
+        "layer_norm": lambda: of_parts(x[0], a, lambda part: F.layer_norm(part, part.shape[-1:], eps=a["eps"])) * c("weight") + c("bias"),
+        "rms_norm": lambda: of_parts(x[0], a, lambda part: part * torch.rsqrt(part.square().mean(-1, True) + a["eps"])) * c("weight"),
         "mean": lambda: mean(x[0], op),
         "embedding": lambda: c("table")[x[0][:, 0].long()],
         "frame": lambda: frame(x[0], op),

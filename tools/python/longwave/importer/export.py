@@ -23,6 +23,7 @@ from .blame import first_line, of_module
 from .errors import ImportFailed, Problem
 from .inputs import Input
 from .known import mark
+from .mixing import separated
 from .named import kept_state, refuse_graph
 from .wrappers import copied, exact_weights
 
@@ -80,11 +81,18 @@ def address(n: Node) -> str:
     return f"{module}/{name_of(n)}" if module else name_of(n)
 
 
+# other names of torch's operations
+ALIASES = {"clip": "clamp", "multiply": "mul", "divide": "div", "true_divide": "div", "subtract": "sub", "negative": "neg", "absolute": "abs", "greater": "gt",
+           "greater_equal": "ge", "less": "lt", "less_equal": "le", "not_equal": "ne", "swapaxes": "transpose", "swapdims": "transpose", "moveaxis": "movedim",
+           "concat": "cat", "concatenate": "cat", "special_erf": "erf", "special_expit": "sigmoid"}
+
+
 def op_name(node: Node) -> str:
     if node.target is operator.getitem:
         return "getitem"
     if hasattr(node.target, "_schema"):
-        return node.target._schema.name.split("::")[1]
+        name = node.target._schema.name.split("::")[1]
+        return ALIASES.get(name, name)
     return str(getattr(node.target, "__name__", node.target))
 
 
@@ -163,6 +171,7 @@ class Exported:
         except (Exception, SystemExit) as e:  # torch raises many types here
             raise ImportFailed([export_problem(e)]) from e
         signature = program.graph_signature
+        separated(program.graph, set(signature.user_inputs))
         mutated = [*signature.buffers_to_mutate.values(), *signature.user_inputs_to_mutate.values()]
         if mutated:
             raise ImportFailed([Problem(key, "", "changes while the module runs", "return the value as an output instead") for key in mutated])
@@ -174,7 +183,10 @@ class Exported:
         self.results = [r for r in results if isinstance(r, Node)]
         refuse_graph(self.nodes, self.results, address)
         self.constants: dict[Node, Tensor] = {}
-        self._fold(program, exact_weights(module))
+        try:
+            self._fold(program, exact_weights(module))
+        except (IndexError, RuntimeError) as e:  # a table has fewer rows
+            raise ImportFailed([Problem("", "", f"the module does not run at length {length}: {first_line(e)}", "choose another --length")]) from e
 
     def _fold(self, program, exact: dict[str, Tensor]) -> None:
         s = program.graph_signature

@@ -14,17 +14,16 @@ from .export import Exported, address, call, module_of, name_of, op_name
 from .places import Placed, all_features, natural, settled
 from .recovered import Output, Recovered
 from .regions import find_convolution
-from .rules import cells, choice, complexes, embedding, group_norm, image, inside, known, linear, norms, padding, pointwise, pooling, prelu, products, recurrent, reduce, scans, spectrum, transposed, unary
+from .rules import attention, cells, choice, complexes, embedding, group_norm, image, image_up, inside, known, linear, norms, padding, pointwise, pooling, positions, prelu, products, recurrent, reduce, scans, spectrum, transposed, unary
 
 MOVES = set("view reshape _unsafe_view flatten unflatten transpose permute t mT numpy_T movedim unsqueeze squeeze alias clone slice select narrow "
             "split split_with_sizes chunk unbind unfold getitem expand expand_as contiguous roll flip repeat repeat_interleave tile".split())
 KEEPS = set("to _to_copy dropout feature_dropout detach type_as lift_fresh_copy alias_copy clone contiguous identity".split())
-RULES = {**linear.RULES, **padding.RULES, **inside.RULES, **image.RULES, **pointwise.RULES, **choice.RULES, **norms.RULES, **embedding.RULES, **reduce.RULES, **products.RULES, **spectrum.RULES, **known.RULES,
+RULES = {**linear.RULES, **padding.RULES, **inside.RULES, **image.RULES, **image_up.RULES, **pointwise.RULES, **choice.RULES, **norms.RULES, **embedding.RULES, **reduce.RULES, **products.RULES, **spectrum.RULES, **known.RULES,
          **recurrent.RULES, **cells.RULES, **scans.RULES, **pooling.RULES, **group_norm.RULES, **transposed.RULES, **complexes.RULES, **prelu.RULES}
 NO_STREAM = "no stream"
 AHEAD = f"looks ahead: {NO_STREAM}"
 LATE = ": its stream comes so many rows late"
-NO_RULE = {"scaled_dot_product_attention": "write the layers by hand: docs/import.md"}
 
 
 @dataclass
@@ -57,6 +56,8 @@ class Importer:
     unclear: bool = False
     least: int = 0  # rows: below, the module means something else
     below: str = ""  # what it means there
+    tables: list[positions.Table] = field(default_factory=list)
+    masked: bool = False  # by constants that may show a window of rows at a longer example only
 
     @property
     def constants(self) -> dict[Node, Tensor]:
@@ -83,6 +84,8 @@ class Importer:
     def placed(self, n: Node) -> Placed:
         if isinstance(self.values.get(n), norms.Root):
             self.values[n] = self.values[n].itself
+        if isinstance(self.values.get(n), spectrum.Spectrum):
+            self.values[n] = spectrum.value_of(self, self.values[n])
         if not isinstance(n, Node) or not isinstance(self.values.get(n), Placed):
             raise Refused("reads a value that is not rows of numbers", "keep values real, with one row per time step")
         return self.values[n]
@@ -104,6 +107,10 @@ class Importer:
     def looks_ahead(self, n: Node, rows: int | None = None) -> None:
         """So many rows, or so far that no stream can wait for them."""
         self.warn(n, AHEAD if rows is None else f"looks {rows} rows ahead{LATE}")
+
+    def no_stream(self, why: str) -> None:
+        """Of the operation that is matched now."""
+        self.warnings.append(f"{'/'.join(part for part in self.graph.here if part)}: {why}: {NO_STREAM}")
 
     def note_convolution(self, n: Node, taps, two_sided: bool) -> None:
         self.convolutions.append(Convolution(self.where(n), taps.lags, taps.ahead, taps.cut))
@@ -141,8 +148,8 @@ class Importer:
                 self.match(n)
             find_convolution(self, n)
             for a in n.all_input_nodes:  # places of long sequences are large
-                if last[a] is n and a not in self.exported.results and isinstance(self.values.get(a), Placed):
-                    self.values[a] = Read(self.values[a].value)
+                if last[a] is n and a not in self.exported.results and isinstance(held := self.values.get(a), (Placed, attention.Scores)):
+                    self.values[a] = Read((held if isinstance(held, Placed) else held.q).value)
         return self
 
     def match(self, n: Node) -> None:
@@ -198,6 +205,8 @@ class Importer:
                 if isinstance(self.values[source], spectrum.Spectrum):
                     self.values[source] = spectrum.value_of(self, self.values[source])
             first = self.values[sources[0]]
+        if any(isinstance(self.values[v], attention.Scores) for v in sources) and kind not in products.RULES:
+            return attention.step(self, n)
         if any(isinstance(self.values[v], (complexes.Complex, complexes.Phase)) for v in sources):
             return complexes.complex_step(self, n)
         if n.target is operator.getitem and isinstance(first, (list, tuple)):
@@ -219,7 +228,7 @@ class Importer:
             return RULES[kind](self, n)
         if kind in unary.TABLE:
             return pointwise.unary(self, n, kind)
-        raise NoOp("no rule for it", NO_RULE.get(kind, "docs/import.md lists what is accepted; write it with these operations"))
+        raise NoOp("no rule for it", "docs/import.md lists what is accepted; write it with these operations")
 
     def outputs(self, names: list[str]) -> None:
         """Names the results. Their features are in torch's order."""
@@ -241,5 +250,5 @@ class Importer:
                 if steps > 1:
                     self.warn(n, f"each row of the output {name} holds {steps} time steps")
             except Refused as e:
-                if not self.follows(n) and self.values[n].value not in self.opaque:
+                if not self.follows(n) and getattr(self.values[n], "value", None) not in self.opaque:
                     self.refuse(n, e)

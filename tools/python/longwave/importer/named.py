@@ -29,7 +29,9 @@ def refuse_graph(nodes: list[Node], results: list[Node], where) -> None:
     for n in nodes:
         val = n.meta.get("val")
         if isinstance(val, Tensor) and not all(isinstance(extent, int) for extent in val.shape):
-            problems = [Problem(where(n), op_of(n.target), "its shape depends on the data", "let shapes depend on the number of rows only")]
+            reason = ("repeats each element a number of times of its own", retrain("repeat all alike: repeat_interleave with a number")) \
+                if op_of(n.target) == "repeat_interleave" else ("its shape depends on the data", "let shapes depend on the number of rows only")
+            problems = [Problem(where(n), op_of(n.target), *reason)]
             break  # every later one is a consequence
     if not problems:
         problems = [Problem(where(r), "output", "is complex", "return real numbers, for example its abs() or torch.view_as_real")

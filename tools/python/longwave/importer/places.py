@@ -48,6 +48,22 @@ def features(graph: Recovered, placed: Placed, dim: int) -> Tensor:
     raise Refused("its rows are not one time step each", "keep one axis of time and one of features")
 
 
+def groups(graph: Recovered, value: int, p: Tensor) -> tuple[int, int, Tensor]:
+    """Places [groups of all rows, features of a group]: the value with the groups of each row side by side, how many these are, and
+    the places in it."""
+    op = graph.ops[value]
+    each = (p[:, 0] // op.width).argsort(stable=True)
+    if len(p) % max(op.rows, 1) or int(p.min()) < 0:
+        more_rows(op.rows, p)
+        raise Refused("its rows are not one time step each", "keep one axis of time and one of features")
+    order = p[each].reshape(op.rows, -1)
+    if not torch.equal(order, torch.arange(op.rows)[:, None] * op.width + order[0] % op.width):
+        raise Refused("its rows are not one time step each", "keep one axis of time and one of features")
+    made = graph.take(graph.flat(value), order[0] % op.width)
+    at = torch.empty(len(p), dtype=torch.long).index_copy(0, each, torch.arange(len(p)))
+    return made, len(p) // op.rows, at[:, None] * p.shape[1] + torch.arange(p.shape[1])
+
+
 def all_features(graph: Recovered, placed: Placed) -> tuple[Tensor, int | None, int]:
     """The order of all features of a result in torch's order, the axis of time, and the time steps of a row."""
     op, at = graph.ops[placed.value], placed.at

@@ -108,6 +108,8 @@ def prove_far(importer: Importer, module: nn.Module, inputs: Sequence[Input], lo
     if n is None:
         return {}
     n = lengths.near(n)
+    if any(op.kind == "positions" for op in importer.graph.ops):
+        return {}  # these end with the example
     log(f"proof at length {n}, for the furthest taps")
     try:
         exported = Exported(module, inputs, n)
@@ -122,16 +124,23 @@ def prove_far(importer: Importer, module: nn.Module, inputs: Sequence[Input], lo
 def prove_at(graph: Recovered, exported: Exported, inputs: Sequence[Input], length: int) -> float:
     x = [i.example(length, torch.float64, seed=7) for i in inputs]
     expected = exported.run(x)
-    with float64_default():
-        found = execute(graph, [i.rows(t) for i, t in zip(inputs, x)])
+    try:
+        with float64_default():
+            found = execute(graph, [i.rows(t) for i, t in zip(inputs, x)])
+    except RuntimeError:  # values of different rows
+        return float("inf")
     return max(error(f, rows_of(o, e)) for o, f, e in zip(graph.outputs, found, expected, strict=True))
 
 
 def rows_at(graph: Recovered, exported: Exported, inputs: Sequence[Input], length: int) -> Problem | None:
     """The first output whose number of rows is another one at this length."""
     x = [i.example(length, torch.float64, seed=7) for i in inputs]
-    with float64_default():
-        found = execute(graph, [i.rows(t) for i, t in zip(inputs, x)])
+    try:
+        with float64_default():
+            found = execute(graph, [i.rows(t) for i, t in zip(inputs, x)])
+    except RuntimeError:
+        return Problem("", "", f"its values have different numbers of rows at length {length}",
+                       retrain("give one row for each complete stride: pad with zeros, or cut the result"))
     for o, f, e in zip(graph.outputs, found, exported.run(x), strict=True):
         rows = len(rows_of(o, e))
         if o.axis is not None and rows != len(f):

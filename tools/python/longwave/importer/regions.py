@@ -28,7 +28,7 @@ def find_convolution(importer, base: Node) -> None:
     inside, after = grow(importer, base)
     if not after:
         return
-    refusal, only_fft = None, any(op_name(u) in FORWARD for u in base.users)
+    refusal, only_fft = None, any(op_name(u) in FORWARD and along_time(importer, placed, u) for u in base.users)
     for end in reversed([n for n in inside if n in after and not n.meta["val"].is_complex()]):
         region = between(inside, base, end)
         if any(u not in region for n in region & after - {end} for u in n.users):
@@ -51,6 +51,13 @@ def find_convolution(importer, base: Node) -> None:
         for n in inside:  # consequences
             if n is not base and n not in importer.values:
                 importer.stand_in(n)
+
+
+def along_time(importer, placed: Placed, transform: Node) -> bool:
+    """Whether it transforms several rows, and not each row for itself."""
+    dim = transform.args[2] if len(transform.args) > 2 and isinstance(transform.args[2], int) else -1
+    rows = torch.where(placed.at < 0, -1, placed.at // importer.op(placed).width).movedim(dim, -1)
+    return bool((rows.amax(-1) > torch.where(rows < 0, rows.amax(-1, True), rows).amin(-1)).any())
 
 
 def is_linear(importer, n: Node) -> bool:

@@ -30,7 +30,7 @@ from .rules.unary import FLOAT64
 from .state.step import LONGEST
 
 WHOLE = ""  # the name in `initial` of all that the module remembers
-ROW_BY_ROW = {"input", "linear", "affine", "add", "mul", "glu", "softmax", "log_softmax", "layer_norm", "rms_norm", "take", "concat", "power_spectrum", *FLOAT64}
+ROW_BY_ROW = {"input", "linear", "affine", "add", "mul", "maximum", "minimum", "where", "row_product", "glu", "softmax", "log_softmax", "layer_norm", "rms_norm", "take", "concat", "power_spectrum", *FLOAT64}
 LINEAR = {"conv2d", "shift", "frame", "long_conv", "exponential_scan", "state_space"}
 ROUNDED = 1e-4  # of the peak, where the module does not run in float64
 

@@ -5,13 +5,15 @@ import torch
 
 from ..errors import Refused
 from ..places import Placed, paired
-from .pointwise import affine, applied, argument, in_step, negated, unary
+from .pointwise import affine, applied, argument, changing, in_step, negated, unary
 from .unary import MOST, Argument
 
 
 def constant_rows(importer, c, like: Placed, shape) -> Placed:
     """A constant in every row of a value, spread over `shape`. Infinities are numbers beyond all others."""
     c = torch.as_tensor(c, dtype=torch.float64).clamp(-MOST, MOST)
+    if (t := changing(importer, like, c)) is not None:
+        return t.moved(t.at.expand(shape))
     return affine(importer, like.moved(like.at.expand(shape)), 0.0, c)
 
 
@@ -66,9 +68,9 @@ def logical(importer, n) -> Placed:
 
 
 def chosen(importer, n, condition, first, second) -> Placed:
-    if importer.varies(condition):
+    mask = None if importer.varies(condition) else torch.as_tensor(importer.constant(condition), dtype=torch.float64)
+    if mask is None or any(importer.varies(a) and changing(importer, importer.settled(a), mask) is not None for a in (first, second)):
         return paired(importer.graph, "where", *side_by_side(importer, n, condition, first, second))
-    mask = torch.as_tensor(importer.constant(condition), dtype=torch.float64)
     x, y = side_by_side(importer, n, first, second)
     shape = torch.broadcast_shapes(mask.shape, x.at.shape, y.at.shape)
     x, y = (affine(importer, p.moved(p.at.expand(shape)), c, 0.0) for p, c in ((x, mask), (y, 1 - mask)))

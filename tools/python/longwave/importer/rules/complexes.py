@@ -10,8 +10,9 @@ from torch import Tensor
 
 from ..errors import NoOp, Refused, retrain
 from ..export import call
-from ..places import NONE, Placed, features, natural, paired
+from ..places import NONE, Placed, features, natural, paired, settled
 from .pointwise import affine, inverse, negated
+from .positions import scaled
 from .transposed import first_read
 
 FRAMES = "keep frames as rows: (1, frequencies, frames) or (1, frames, frequencies)"
@@ -83,10 +84,10 @@ def _product(importer, a: Complex | Placed, b: Complex | Placed) -> Complex:
 def _scaled(importer, a: Complex, c: Tensor) -> Complex:
     re, im = (c.real, c.imag) if c.is_complex() else (c, None)
     if im is None or not bool(im.any()):
-        return Complex(affine(importer, a.re, re, 0.0), affine(importer, a.im, re, 0.0))
+        return Complex(scaled(importer, a.re, re), scaled(importer, a.im, re))
     graph = importer.graph
-    return Complex(paired(graph, "add", affine(importer, a.re, re, 0.0), affine(importer, a.im, -im, 0.0)),
-                   paired(graph, "add", affine(importer, a.re, im, 0.0), affine(importer, a.im, re, 0.0)))
+    return Complex(paired(graph, "add", scaled(importer, a.re, re), scaled(importer, a.im, -im)),
+                   paired(graph, "add", scaled(importer, a.re, im), scaled(importer, a.im, re)))
 
 
 def power(importer, x: Complex) -> Placed:
@@ -109,12 +110,27 @@ def _sum(importer, kind: str, a: Complex | Placed, b: Complex | Placed) -> Compl
     return Complex(paired(graph, "add", a.re, b.re), paired(graph, "add", a.im, b.im))
 
 
+def _moved_by(importer, kind: str, a, b) -> Complex:
+    """The sum or difference of a complex value and a constant."""
+    x, c = (a, torch.as_tensor(b)) if isinstance(a, Complex) else (b, torch.as_tensor(a))
+    re, im = (c.real, c.imag) if c.is_complex() else (c, torch.zeros(()))
+    first, second = (1.0, 1.0) if kind == "add" else (1.0, -1.0) if isinstance(a, Complex) else (-1.0, 1.0)
+    return Complex(affine(importer, x.re, first, second * re), affine(importer, x.im, first, second * im))
+
+
+def in_rows(importer, x: Complex | Placed) -> Complex | Placed:
+    """Rows that come later, or several in one, as a value of their own."""
+    return Complex(*(settled(importer.graph, part) for part in (x.re, x.im))) if isinstance(x, Complex) else settled(importer.graph, x) if isinstance(x, Placed) else x
+
+
 def arithmetic(importer, n, kind: str) -> Complex:
-    a, b = (importer.values[v] if importer.varies(v) else importer.constant(v) for v in n.args[:2])
+    a, b = (in_rows(importer, importer.values[v]) if importer.varies(v) else importer.constant(v) for v in n.args[:2])
     if isinstance(a, Complex) != isinstance(b, Complex) and not (isinstance(a, Placed) or isinstance(b, Placed)):
         constant = torch.as_tensor(b if isinstance(a, Complex) else a)
         if kind == "mul" or kind == "div" and isinstance(a, Complex):
             return _scaled(importer, a if isinstance(a, Complex) else b, constant if kind == "mul" else 1 / constant)
+        if kind in ("add", "sub") and not n.kwargs.get("alpha"):
+            return _moved_by(importer, kind, a, b)
     elif kind == "mul":
         return _product(importer, a, b)
     elif kind == "div" and isinstance(b, Placed):

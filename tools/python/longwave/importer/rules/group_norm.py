@@ -5,6 +5,7 @@ import torch
 
 from ..errors import NoOp, Refused, retrain
 from ..places import Placed, features, more_rows
+from ..places import groups as of_rows
 from .convolution import option
 
 
@@ -24,6 +25,8 @@ def instance_norm(importer, n) -> Placed:
 def normed(importer, n, groups: int, weight, bias, eps: float) -> Placed:
     x, graph = importer.settled(n.args[0]), importer.graph
     op, at = importer.op(x), x.at
+    if not op.timeless and at.shape[0] == op.rows > 1:
+        return inside(importer, n, x, groups, weight, bias, eps)
     if op.timeless or at.shape[0] != 1 or op.rows not in at.shape[2:]:
         more_rows(op.rows, at)
         raise Refused("its rows are not one time step each", "normalise (1, channels, rows)")
@@ -44,6 +47,16 @@ def normed(importer, n, groups: int, weight, bias, eps: float) -> Placed:
     made = torch.arange(op.rows * p.shape[1]).reshape(op.rows, bands, channels).transpose(1, 2)
     rest = [extent for axis, extent in enumerate(at.shape) if axis > 1 and axis != time]
     return Placed(out, made.reshape(op.rows, channels, *rest).movedim(0, time - 1)[None])
+
+
+def inside(importer, n, x: Placed, count: int, weight, bias, eps: float) -> Placed:
+    """(rows, channels, ...): parts of each row are normalised."""
+    graph, channels = importer.graph, x.at.shape[1]
+    value, parts, at = of_rows(graph, x.value, x.at.reshape(len(x.at) * count, -1))
+    each = x.at.shape[2:].numel()
+    weight, bias = (t.repeat_interleave(each) for t in (torch.ones(channels) if weight is None else weight, torch.zeros(channels) if bias is None else bias))
+    out = graph.emit("layer_norm", [graph.flat(value)], [("weight", weight), ("bias", bias)], {"eps": float(eps)} | ({"groups": parts} if parts > 1 else {}))
+    return Placed(out, at.reshape(x.at.shape))
 
 
 RULES = {"group_norm": group_norm, "instance_norm": instance_norm}

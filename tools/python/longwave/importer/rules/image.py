@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..errors import NoOp, Refused, retrain
+from ..errors import Refused, retrain
 from ..places import ZERO, Placed, more_rows, natural
 from .convolution import both, causal, dense, late, leading, option, result, short, spread, ungrouped, zeros_around
 
@@ -80,15 +80,13 @@ def of_image(graph, out: int, n, band: Tensor, last: bool) -> Placed:
 
 
 def conv_transpose2d(importer, n) -> Placed:
-    """Stride along frequency alone. Frequency q * stride + phase is a result of band q: a convolution with results for each phase."""
+    """Stride along frequency alone: image_up.py has the others. Frequency q * stride + phase is a result of band q: a convolution with results for each phase."""
     x, at, last = opened(importer, n)
     w, bias = importer.constant(n.args[1]), importer.constant(option(n, 2, "bias", None))
     stride, padding, groups = both(option(n, 3, "stride", 1), 2), both(option(n, 4, "padding", 0), 2), option(n, 6, "groups", 1)
     dilation = both(option(n, 7, "dilation", 1), 2)
     if last:
         w, stride, padding, dilation = w.transpose(2, 3), stride[::-1], padding[::-1], dilation[::-1]
-    if stride[0] != 1:
-        raise NoOp(f"makes {stride[0]} steps of each", retrain("let it stride along frequency only, and use ConvTranspose1d for time"))
     w = spread(spread(w, 2, dilation[0]), 3, dilation[1])
     count, phases, channels = n.meta["val"].shape[2 if last else 3], stride[1], n.meta["val"].shape[1]
     depthwise = groups == len(w) == channels > 1 == phases

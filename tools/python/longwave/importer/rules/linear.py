@@ -92,6 +92,17 @@ def behind_constants(importer, parts, dim: int) -> Placed | None:
     return made if steps == 1 else settled(graph, made)
 
 
+def beside(importer, parts, c, dim: int) -> Placed:
+    """A constant as features beside those of a sequence."""
+    from .choice import constant_rows  # which reads this file
+    x = importer.settled(next(part for part in parts if importer.varies(part)))
+    axis = dim % c.dim()
+    rows = x.at // importer.op(x).width
+    if x.at.shape[axis] == 0 or importer.op(x).timeless or not torch.equal(rows, rows.narrow(axis, 0, 1).expand(rows.shape)):
+        raise Refused("joins a sequence with constants that are not zero", "add them to the features instead")
+    return constant_rows(importer, c, x.moved(x.at.narrow(axis, 0, 1).expand(c.shape)), c.shape)
+
+
 def concatenate(importer, n) -> Placed:
     """Features of several values side by side. Zeros are kept as places."""
     parts = [part for part in n.args[0] if part.meta["val"].numel()]  # tensors without rows add nothing
@@ -105,7 +116,10 @@ def concatenate(importer, n) -> Placed:
             if bool(importer.constants[part].any()):
                 if (late := behind_constants(importer, parts, dim)) is not None:
                     return late
-                raise Refused("joins a sequence with constants that are not zero", "add them to the features instead")
+                x = beside(importer, parts, importer.constants[part], dim)
+                placed.append(x.at)
+                sources.append(x.value)
+                continue
             placed.append(torch.full(importer.constants[part].shape, ZERO))
             sources.append(None)
         else:

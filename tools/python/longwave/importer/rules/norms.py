@@ -7,9 +7,10 @@ import torch
 
 from ..errors import Refused
 from ..export import rms_eps
-from ..places import Placed, features, natural
+from ..places import Placed, features, groups, natural, paired
 from .convolution import option
-from .pointwise import affine, inverse, unary
+from .pointwise import affine, inverse, negated, unary
+from .reduce import largest_of
 
 
 def batch_norm(importer, n) -> tuple[Placed, ...]:
@@ -22,47 +23,56 @@ def batch_norm(importer, n) -> tuple[Placed, ...]:
     return (affine(importer, x, scale.reshape(shape), (bias - mean * scale).reshape(shape)),)
 
 
-def last_axis(importer, n, count: int) -> tuple[int, Placed]:
-    """The value with all features of the last `count` axes in order."""
-    x = importer.settled(n.args[0])
-    if count != 1:
-        x = x.moved(x.at.flatten(-count))
-    order = features(importer.graph, x, x.at.dim() - 1)
-    return importer.graph.flat(importer.graph.take(x.value, order)), x
-
-
 def row_norm(importer, n) -> Placed:
-    """layer_norm and rms_norm."""
+    """layer_norm and rms_norm of the last axes. A row may hold several parts that are normalised."""
     kind, shape = importer.kind(n), n.args[1]
-    value, x = last_axis(importer, n, len(shape))
-    width = importer.graph.ops[value].width
+    x, graph = importer.settled(n.args[0]), importer.graph
+    value, count, at = groups(graph, x.value, x.at.flatten(-len(shape)).flatten(0, -2))
+    value, width = graph.flat(value), at.shape[1]
     weight = importer.constant(option(n, 2, "weight", None))
     weight = torch.ones(width) if weight is None else weight.reshape(-1)
-    constants = [("weight", weight)]
+    constants = [("weight", weight.repeat(count))]
     if kind == "layer_norm":
         bias = importer.constant(option(n, 3, "bias", None))
-        constants.append(("bias", torch.zeros(width) if bias is None else bias.reshape(-1)))
+        constants.append(("bias", (torch.zeros(width) if bias is None else bias.reshape(-1)).repeat(count)))
         eps = option(n, 4, "eps", 1e-5)
     else:
         eps = rms_eps(n)
-    out = importer.graph.emit(kind, [value], constants, {"eps": float(eps)})
-    return in_rows(importer, n, out)
+    out = graph.emit(kind, [value], constants, {"eps": float(eps)} | ({"groups": count} if count > 1 else {}))
+    return Placed(out, at.reshape(n.meta["val"].shape))
 
 
 def softmax(importer, n) -> Placed:
-    x = importer.settled(n.args[0])
-    dim = n.args[1] % x.at.dim()
-    order = features(importer.graph, x, dim)
-    value = importer.graph.flat(importer.graph.take(x.value, order))
-    out = importer.graph.emit("log_softmax" if "log" in importer.kind(n) else "softmax", [value])
-    shape = list(x.at.shape)
-    shape.append(shape.pop(dim))
-    return Placed(out, torch.arange(x.at.numel()).reshape(shape).movedim(-1, dim))
+    x, graph = importer.settled(n.args[0]), importer.graph
+    dim, log, op = n.args[1] % x.at.dim(), "log" in importer.kind(n), importer.op(x)
+    moved = x.at.movedim(dim, -1)
+    if not op.timeless and op.rows > 1 and moved.shape[-1] == op.rows and not log and bool((moved[..., 1:] - moved[..., :-1] == op.width).all()):
+        order = features(graph, x.moved(moved), moved.dim() - 2) if moved.dim() > 1 else torch.zeros(1, dtype=torch.long)
+        value = graph.emit("sequence_softmax", [graph.take(graph.flat(x.value), order)])
+        importer.looks_ahead(n)
+        return natural(value, x.at.shape, dim)
+    value, count, at = groups(graph, x.value, moved.flatten(0, -2))
+    value = graph.flat(value)
+    places = at.reshape(moved.shape).movedim(-1, dim)
+    if count == 1:
+        return Placed(graph.emit("log_softmax" if log else "softmax", [value]), places)
+    return of_parts(importer, Placed(value, at), log).moved(places)
 
 
-def in_rows(importer, n, out: int) -> Placed:
-    """A result whose last axes are the features, one row after the other."""
-    return natural(out, n.meta["val"].shape, None)
+def of_parts(importer, x: Placed, log: bool) -> Placed:
+    """A softmax of each [part, features] of a row."""
+    graph, width = importer.graph, x.at.shape[1]
+    order = torch.arange(importer.op(x).width).reshape(-1, width)
+    largest = Placed(largest_of(graph, x.value, order, 0), x.at[:, :1] // width)
+    less = paired(graph, "add", x, negated(importer, largest))
+    e = Placed(graph.emit("exp", [less.value]), less.at)
+    weight = torch.zeros(len(order), importer.op(e).width, dtype=torch.float64)
+    feature = (e.at % importer.op(e).width)[e.at[:, 0] // importer.op(e).width == 0]
+    weight.scatter_(1, feature, 1.0)
+    total = Placed(graph.linear(e.value, weight), x.at[:, :1] // width)
+    if log:
+        return paired(graph, "add", less, negated(importer, Placed(graph.emit("log", [total.value], [], {"offset": 0.0}), total.at)))
+    return paired(graph, "mul", e, inverse(importer, total))
 
 
 @dataclass(frozen=True)

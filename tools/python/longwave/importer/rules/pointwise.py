@@ -76,6 +76,12 @@ def repeated(importer, n, x: Placed, rows: Placed) -> Placed:
     return Placed(value, torch.where(p < 0, p, torch.where(q < 0, q, p // importer.op(rows).width * width + q)))
 
 
+def changing(importer, x: Placed, c) -> Placed | None:
+    """rules/positions.py, which reads this file."""
+    from .positions import changing as found
+    return found(importer, x, c) if torch.as_tensor(c).numel() > 1 else None
+
+
 def in_step(importer, n, *operands: Placed) -> list[Placed]:
     """Values without a time axis in every row of those that have one."""
     rows = next((x for x in operands if not importer.op(x).timeless), None)
@@ -114,10 +120,12 @@ def ratio(importer, n) -> Placed:
     swapped = not importer.varies(x)
     placed = importer.settled(y if swapped else x)
     c = torch.as_tensor(importer.constant(x if swapped else y), dtype=torch.float64)
+    if (t := changing(importer, placed, c)) is not None:
+        return of_changing(importer, kind, placed, t, c, float(factor), swapped)
     if torch.broadcast_shapes(placed.at.shape, c.shape) != placed.at.shape:
         return matrix(importer, n)  # one feature becomes several
     if kind == "mul" or kind == "div" and not swapped:
-        if kind == "mul" and importer.op(placed).width == 1 and importer.overlaps(placed):
+        if kind == "mul" and importer.op(placed).width == 1 and importer.overlaps(placed) and bool((placed.at[..., -1:] != placed.at[..., :1]).any()):
             return importer.windowed(n, placed, c)
         return affine(importer, placed, 1 / c if kind == "div" else c, 0.0)
     if kind == "div":
@@ -125,6 +133,17 @@ def ratio(importer, n) -> Placed:
     if kind == "add":
         return affine(importer, placed, float(factor) if swapped else 1.0, c if swapped else factor * c)
     return affine(importer, placed, -float(factor), c) if swapped else affine(importer, placed, 1.0, -factor * c)
+
+
+def of_changing(importer, kind: str, x: Placed, t: Placed, c, factor: float, swapped: bool) -> Placed:
+    """With a constant that changes with time, `t` as a value."""
+    graph = importer.graph
+    if kind == "div":
+        x, t = (inverse(importer, x), t) if swapped else (x, changing(importer, x, 1 / c))
+    if kind in ("mul", "div"):
+        return paired(graph, "mul", x, t)
+    one, two = (t, x) if swapped else (x, t)
+    return paired(graph, "add", one, affine(importer, two, -factor if kind == "sub" else factor, 0.0))
 
 
 MOST_FACTORS = 16  # of a power that is multiplied

@@ -8,20 +8,21 @@ from torch import Tensor
 
 from ..errors import NoOp, Refused, retrain
 from ..places import Placed, paired
-from . import linear
+from . import attention, linear
+from .attention import OVER_TIME, Scores
 from .reduce import over_time, reduced
-
-OVER_TIME = retrain("keep time in both operands and in the result; causal attention is F.scaled_dot_product_attention(..., is_causal=True)")
 
 
 def product(importer, n) -> Placed:
     operands = n.args[1] if importer.kind(n) == "einsum" else n.args[:2]
+    if any(isinstance(importer.values.get(a), Scores) for a in operands) and not all(importer.varies(a) for a in operands):
+        raise NoOp("combines the scores of heads or rows with constants", retrain("keep masks and factors between both products of an attention"))
     if len(operands) != 2 or not all(importer.varies(a) for a in operands):
         if sum(importer.varies(a) for a in operands) > 1:
             raise NoOp("combines several values that depend on the input", "multiply two at a time: `*` multiplies element by element, matmul and einsum rows")
         return linear.matrix(importer, n)
-    a, b = (importer.settled(x) for x in operands)
-    if importer.op(a).timeless != importer.op(b).timeless:
+    a, b = (value if isinstance(value := importer.values.get(x), Scores) else importer.settled(x) for x in operands)
+    if not isinstance(a, Scores) and not isinstance(b, Scores) and importer.op(a).timeless != importer.op(b).timeless:
         raise Refused("one operand has a time axis, the other has none", "multiply them by `*`, and sum")
     left, right, out = labels(n.args[0], a.at.dim(), b.at.dim()) if importer.kind(n) == "einsum" else of_matrices(a.at.dim(), b.at.dim())
     return contracted(importer, a, b, left, right, out)
@@ -50,7 +51,9 @@ def labels(equation: str, a: int, b: int) -> tuple[str, str, str]:
     return left, right, out.replace("...", dots)
 
 
-def contracted(importer, a: Placed, b: Placed, left: str, right: str, out: str) -> Placed:
+def contracted(importer, a: Placed | Scores, b: Placed | Scores, left: str, right: str, out: str) -> Placed | Scores:
+    if isinstance(b, Scores):
+        a, b, left, right = b, a, right, left
     if len(set(left)) < len(left) or len(set(right)) < len(right) or set(left + right) - set(out) - set(left) & set(right):
         raise NoOp("takes a diagonal, or sums an axis of one operand", "write the diagonal or the sum as an operation of its own")
     (p, q), sizes = spread(a.at, b.at, left, right)
@@ -73,8 +76,14 @@ def spread(p: Tensor, q: Tensor, left: str, right: str) -> tuple[tuple[Tensor, T
     return (p.expand([sizes[c] for c in left]), q.expand([sizes[c] for c in right])), sizes
 
 
-def in_rows(importer, x: Placed, y: Placed) -> Placed:
+def in_rows(importer, x: Placed | Scores, y: Placed | Scores) -> Placed | Scores:
     """[batch, rows, inner] times [batch, inner, columns]."""
+    if isinstance(y, Scores):
+        raise NoOp("multiplies each row with all others", OVER_TIME)
+    if isinstance(x, Scores):
+        return attention.attend(importer, x, y)
+    if (scores := attention.scores_of(importer, x, y)) is not None:
+        return scores
     graph, (first, second) = importer.graph, (importer.op(x), importer.op(y))
     (count, left, inner), columns = x.at.shape, y.at.shape[2]
     if min(int(x.at.min()), int(y.at.min())) < 0:
@@ -110,4 +119,33 @@ def as_sums(importer, x: Placed, y: Placed) -> Placed:
     raise Refused("its rows are not one time step each", OVER_TIME)
 
 
-RULES = dict.fromkeys(["matmul", "mm", "bmm", "mv", "einsum", "dot"], product)
+def fused(importer, n) -> Placed:
+    """scaled_dot_product_attention: (..., rows, features)."""
+    names = "query key value attn_mask dropout_p is_causal".split()
+    a = dict.fromkeys(names) | dict(zip(names, n.args)) | n.kwargs
+    if a["dropout_p"]:
+        raise NoOp("dropout that stays on in eval mode", "pass dropout_p=0.0 in eval mode")
+    if not all(importer.varies(a[name]) for name in names[:3]):
+        raise NoOp("an attention to constants", retrain("attend to rows of the input"))
+    q, k, v = (importer.settled(a[name]) for name in names[:3])
+    if a.get("enable_gqa") and k.at.dim() > 2:
+        k, v = (x.moved(x.at.repeat_interleave(q.at.shape[-3] // x.at.shape[-3], -3)) for x in (k, v))
+    batch = string.ascii_uppercase[:q.at.dim() - 2]
+    scores = contracted(importer, q, k, batch + "td", batch + "sd", batch + "ts")
+    if not isinstance(scores, Scores):
+        raise NoOp("an attention inside each row, or of one row to others", OVER_TIME)
+    scale = a.get("scale")
+    scores = attention.scaled(scores, scores.table(q.at.shape[-1] ** -0.5 if scale is None else scale))
+    rows = scores.rows
+    if a["is_causal"]:
+        scores = attention.filled(scores, scores.table(~torch.ones(rows, rows, dtype=torch.bool).tril()) != 0, scores.table(float("-inf")))
+    elif a["attn_mask"] is not None:
+        if importer.varies(a["attn_mask"]):
+            raise NoOp("a mask that depends on the input", retrain("use a constant mask"))
+        mask = importer.constant(a["attn_mask"])
+        shown = torch.where(mask, 0.0, -torch.inf) if mask.dtype == torch.bool else mask
+        scores = attention.masked(scores, scores.table(shown))
+    return contracted(importer, attention.weights(scores), v, batch + "ts", batch + "sd", batch + "td")
+
+
+RULES = {"scaled_dot_product_attention": fused} | dict.fromkeys(["matmul", "mm", "bmm", "mv", "einsum", "dot"], product)

@@ -70,9 +70,11 @@ def rfft(importer, n) -> Spectrum | complexes.Complex:
         raise Refused("only transforms of the last axis without norm", WAY_OUT)
     value = x.value
     if importer.op(x).kind != "frame":
-        if not importer.overlaps(x):
-            if importer.op(x).width >= x.at.shape[-1]:  # each row is a frame
+        if importer.op(x).width > 1 or x.at.shape[-1] == 1:
+            x = importer.settled(n.args[0])
+            if len((x.at.flatten(0, -2)[0] // importer.op(x).width).unique()) == 1:  # each row is a frame
                 return complexes.rows_rfft(importer, n, size)
+        if not importer.overlaps(x) and (importer.op(x).width != 1 or x.at.numel() == x.at.shape[-1]):
             raise Refused("FFT that is neither a convolution with constant taps nor the spectrum of frames",
                           "kernels must not depend on the input; " + WAY_OUT)
         value = framed(importer, x.at, x.value, torch.ones(x.at.shape[-1]))
