@@ -1,6 +1,5 @@
 """python -m longwave.importer module:factory --input audio=16000 --checkpoint FILE -o FOLDER
 python -m longwave.importer model.onnx -o model.lw
-python -m longwave.importer silero-vad --rate 16000 -o vad.lw
 python -m longwave.importer dtln -o dtln.lw
 
 Imports a PyTorch module, an ONNX graph or a published model as a model folder.
