@@ -15,7 +15,10 @@ await speech.stop();
 const filter = new AudioFilter(model, { sampleRate: 48000 });
 filter.process(new Float32Array(128));
 const clean: number = filterRecording(filter, new Float32Array(filter.latency)).length + filter.sampleRate;
-if (filtersAudio(model.module) && clean > 0) await filterMicrophone(model, { onError: (error) => error.message }).then(({ stream, latency, stop }) => stream.active && latency > 0 && stop());
+if (filtersAudio(model.module) && clean > 0) {
+  const { stream, latency, stop } = await filterMicrophone(model, { onError: (error) => console.error(error.message) });
+  if (stream.active && latency > 0) await stop();
+}
 for (const part of new Writer(model).write("It was", { temperature: 0 })) if (part === events[0]?.word) break;
 await new WritingWorker(model).write("It was", { length: 10, onText: (text: string) => text.length });
 // @ts-expect-error: a spotter needs a model
