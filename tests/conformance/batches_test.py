@@ -8,6 +8,7 @@ trained models: the events and ids of single ones. Then arguments that are wrong
     batches_test.py LONGWAVE FOLDER [--model NAME ...]
 """
 import argparse
+import array
 import ctypes as c
 import pathlib
 import random
@@ -53,6 +54,24 @@ def gated(kind, gates, units, begun=False):
         inputs.append(tensor(f"{kind}.initial"))
         attributes = {"attributes": {"reset_after": 0}} if kind == "gru" else {}
     nodes += [{"name": kind, "op": kind, "inputs": inputs, **attributes}, linear(weights, "out", kind, 33, units)]
+    return graph(nodes, weights, "out")
+
+
+def banded(kind, gates, units, bands, over_bands):
+    """A gated recurrence of each band, from given states, or over the bands of each row."""
+    weights = families.Weights()
+    nodes = [linear(weights, "in", "x", bands * gates * units, WIDTH)]
+    weights.tensors["index"] = [bands * gates * units], array.array("f", range(bands * gates * units))
+    nodes.append({"name": "bands", "op": "take", "inputs": ["in", tensor("index")], "attributes": {"bands": bands}})
+    weights.normal(f"{kind}.weight", [gates * units, units], 0.3)
+    inputs, attributes = ["bands", tensor(f"{kind}.weight")], {"attributes": {"over_bands": 1}} if over_bands else {}
+    if kind == "gru":
+        weights.normal("gru.bias", [units], 0.1)
+        inputs.append(tensor("gru.bias"))
+    if not over_bands:
+        weights.normal(f"{kind}.initial", [2, bands, units] if kind == "lstm" else [bands, units], 0.8)
+        inputs.append(tensor(f"{kind}.initial"))
+    nodes += [{"name": kind, "op": kind, "inputs": inputs, **attributes}, linear(weights, "out", kind, 33, bands * units)]
     return graph(nodes, weights, "out")
 
 
@@ -107,6 +126,10 @@ MODELS = {
     "gru_odd": (lambda: gated("gru", 3, 21), ["--blocks", "1"], True),
     "lstm_begun": (lambda: gated("lstm", 4, 37, True), ["--blocks", "1,4"], True),
     "gru_begun": (lambda: gated("gru", 3, 64, True), ["--blocks", "1,4"], True),
+    "lstm_bands": (lambda: banded("lstm", 4, 37, 3, False), ["--blocks", "1,4"], True),
+    "gru_bands": (lambda: banded("gru", 3, 64, 2, False), ["--blocks", "1"], True),
+    "lstm_over_bands": (lambda: banded("lstm", 4, 5, 3, True), ["--blocks", "1,4"], True),
+    "gru_over_bands": (lambda: banded("gru", 3, 17, 4, True), ["--blocks", "2"], True),
     "images": (images, ["--blocks", "2"], True),
     "strided": (strided, ["--blocks", "4"], True),
     "perceptron": (lambda: perceptron(130), ["--blocks", "1,8"], True),

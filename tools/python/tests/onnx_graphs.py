@@ -40,6 +40,16 @@ def conv(opset: int = 17) -> onnx.ModelProto:
                  {"pads": ints(0, 0, 2, 0, 0, 0), "w": random(1, 4, 4, 3), "b": random(2, 4)}, opset)
 
 
+def bands() -> onnx.ModelProto:
+    """A GRU over time for each of 5 bands, and an LSTM over the bands of each row in both directions."""
+    return model([node("Reshape", "x image", "i"), node("GRU", "i gw gr gb", "g", hidden_size=4, linear_before_reset=1), node("Squeeze", "g one", "s"),
+                  node("Transpose", "s", "t", perm=[1, 0, 2]), node("LSTM", "t lw lr lb", "l", hidden_size=3, direction="bidirectional"),
+                  node("Transpose", "l", "u", "/block/back", perm=[2, 0, 1, 3]), node("Reshape", "u row", "y", "/block/row")],
+                 {"x": [1, "time", 10]}, {"y": [1, "time", 30]},
+                 {"image": ints(-1, 5, 2), "one": ints(1), "row": ints(1, -1, 30), "gw": random(1, 1, 12, 2), "gr": random(2, 1, 12, 4), "gb": random(3, 1, 24),
+                  "lw": random(4, 2, 12, 4), "lr": random(5, 2, 12, 3), "lb": random(6, 2, 24)})
+
+
 def lstm(directions: int = 1, states: bool = True, units: int = 4, **attributes: Any) -> onnx.ModelProto:
     n = directions
     inputs: dict[str, Sequence[Any]] = {"x": ["time", 1, 3]}

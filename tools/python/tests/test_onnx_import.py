@@ -36,7 +36,7 @@ def command(*arguments, **environment) -> subprocess.CompletedProcess:
 
 @pytest.mark.parametrize("name, options, layers", [
     ("conv", [], ["conv2d", "relu", "add"]), ("lstm", [], ["linear", "lstm"]),
-    ("cells", [], ["linear", "lstm", "linear", "gru", "linear", "gru", "linear", "gru"]), ("choice", ["--fix", "sr=16000"], ["affine"]), ("shapes", [], None), ("function", [], None)])
+    ("cells", [], ["linear", "lstm", "linear", "gru", "linear", "gru", "linear", "gru"]), ("bands", [], ["take", "conv2d", "gru", "take", "conv2d", "lstm", "take"]), ("choice", ["--fix", "sr=16000"], ["affine"]), ("shapes", [], None), ("function", [], None)])
 def test_graphs_become_files(name: str, options: list[str], layers, tmp_path: Path) -> None:
     done = command(saved(getattr(onnx_graphs, name)(), tmp_path), *options, "-o", tmp_path / "model")
     assert done.returncode == 0, done.stderr
