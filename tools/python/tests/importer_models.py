@@ -178,7 +178,8 @@ class Pointwise(nn.Module):
         a = F.hardswish(x) + F.leaky_relu(x, 0.2) + F.elu(x, 0.7) + F.gelu(x) * F.gelu(x, approximate="tanh") + F.softplus(x) - F.relu6(x)
         b = torch.exp(-x.abs()) / (1 + x.square()) + 3 / (2 + x.sigmoid()) - x.pow(3) * 0.1
         c = torch.sqrt(x.abs() + 1) + F.silu(x) + F.hardtanh(x) * torch.tanh(x) + torch.log1p(x * x) + torch.log(x.abs() + 0.5)
-        return a.clamp(min=-1) + b.relu() + c.clamp_max(3) + (x * x).sum(-1, keepdim=True).add(0.5).rsqrt() + (x + 9).reciprocal()
+        d = x.sin() + x.cos() * x.erf() + 0.1 * ((3 * x).floor() + (2 * x).round() + x.sign())
+        return d + a.clamp(min=-1) + b.relu() + c.clamp_max(3) + (x * x).sum(-1, keepdim=True).add(0.5).rsqrt() + (x + 9).reciprocal()
 
 
 class TimeLast(nn.Module):

@@ -66,7 +66,7 @@ def test_joined_rows_of_samples_are_compiled(tmp_path) -> None:
     torch.manual_seed(3)
     module = models.Function(lambda x, k: x.reshape(1, -1, 160) @ k, 160, 3)
     made = imported(module, "audio=16000")
-    assert kinds(made) == ["conv2d", "linear"] and made.model["length"] % 160 == 0
+    assert kinds(made) == ["frame", "linear"] and made.model["length"] % 160 == 0
     compiled_equals(module, "audio=16000", made, tmp_path, stream=True, blocks="160,320")
 
 

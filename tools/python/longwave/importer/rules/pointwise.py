@@ -118,15 +118,16 @@ def ratio(importer, n) -> Placed:
             b = affine(importer, b, -factor if kind == "sub" else factor, 0.0)
         return paired(importer.graph, "mul" if kind in ("mul", "div") else "add", *in_step(importer, n, a, b))
     swapped = not importer.varies(x)
-    placed = importer.settled(y if swapped else x)
     c = torch.as_tensor(importer.constant(x if swapped else y), dtype=torch.float64)
+    placed = importer.placed(y if swapped else x)
+    if kind == "mul" and importer.op(placed).width == 1 and importer.overlaps(placed) and bool((placed.at[..., -1:] != placed.at[..., :1]).any()):
+        return importer.windowed(n, placed, c)
+    placed = importer.settled(y if swapped else x)
     if (t := changing(importer, placed, c)) is not None:
         return of_changing(importer, kind, placed, t, c, float(factor), swapped)
     if torch.broadcast_shapes(placed.at.shape, c.shape) != placed.at.shape:
         return matrix(importer, n)  # one feature becomes several
     if kind == "mul" or kind == "div" and not swapped:
-        if kind == "mul" and importer.op(placed).width == 1 and importer.overlaps(placed) and bool((placed.at[..., -1:] != placed.at[..., :1]).any()):
-            return importer.windowed(n, placed, c)
         return affine(importer, placed, 1 / c if kind == "div" else c, 0.0)
     if kind == "div":
         return affine(importer, inverse(importer, placed), c, 0.0)
