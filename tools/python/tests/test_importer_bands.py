@@ -120,5 +120,3 @@ def test_rows_do_not_remember_each_other() -> None:
 def test_refusals() -> None:
     both = refusal(nn.Sequential(Bands(nn.GRU(3, 4, batch_first=True, bidirectional=True), 5, False)), "x=1xTx15", length=61)
     assert "is bidirectional" in both and "over bands inside each row" in both
-    steps = refusal(Image(2, nn.ConvTranspose2d(2, 3, (3, 3), (2, 1))), "x=1xTx18", length=61)
-    assert "makes 2 steps of each" in steps

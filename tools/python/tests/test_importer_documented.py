@@ -120,7 +120,6 @@ ROWS: dict[str, list] = {
     "the same over the bands": [Of(nn.LSTM(2, 3, batch_first=True, bidirectional=True), lambda m, x: m(heads(x)[0])[0].flatten(1)[None])],
     "`conv_transpose2d` with stride": [lambda x: F.conv_transpose2d(x[:, None], torch.ones(1, 2, 1, 4), stride=(1, 2)).permute(0, 2, 1, 3).flatten(2)],
     "`F.unfold`": [lambda x: F.unfold(x[:, None], (1, 3), padding=(0, 1)).unflatten(2, x.shape[1:]).permute(0, 2, 1, 3).flatten(2)],
-    "features that a pad reflects": [lambda x: F.pad(x, (1, 2), mode="reflect")],
     "`cumsum`, `logcumsumexp`": [lambda x: x.cumsum(1), lambda x: x.logcumsumexp(1)],
     "`group_norm`, `instance_norm`": [over_time(nn.GroupNorm(2, 4)), over_time(nn.InstanceNorm1d(4))],
     "the same with any other size": [(lambda x: torch.stft(F.pad(x, (30, 0)), 40, 10, center=False, return_complex=True).abs(), "audio=16000"), lambda x: torch.fft.rfft(x).abs()],
