@@ -108,7 +108,7 @@ REFUSED = {
     "relu": (lambda: Of(lambda x, r: r(x)[0], nn.RNN(4, 3, batch_first=True, nonlinearity="relu")), "a recurrence of relu has no op"),
     "pool ahead": (lambda: Of(lambda x: F.max_pool1d(x.mT, 3, 1, 1)), "looks 1 rows ahead"),
     "pool to two": (lambda: Of(lambda x: F.adaptive_avg_pool1d(x.mT, 2)), "pools to 2 windows"),
-    "largest feature index": (lambda: Of(lambda x: x.max(2)[1].to(x.dtype)), "max: "),
+    "largest feature index": (lambda: Of(lambda x: x.max(2)[1].to(x.dtype)), "index of a largest feature"),
     "sum of features": (lambda: Of(lambda x: x.cumsum(2)), "sums along features"),
 }
 

@@ -87,7 +87,7 @@ class Importer:
         if isinstance(self.values.get(n), spectrum.Spectrum):
             self.values[n] = spectrum.value_of(self, self.values[n])
         if not isinstance(n, Node) or not isinstance(self.values.get(n), Placed):
-            raise Refused("reads a value that is not rows of numbers", "keep values real, with one row per time step")
+            raise Refused("reads a value that is not rows of numbers, such as the index of a largest feature", "keep values real, with one row per time step")
         return self.values[n]
 
     def settled(self, n: Node) -> Placed:
