@@ -133,7 +133,7 @@ REFUSED = {
                         "adds numbers of its own to the scores"),
     "a softmax over queries": (lambda q, k, v: (q @ k.mT).softmax(-2) @ v, "does not go over the keys"),
     "a mask from the input": (lambda q, k, v: F.scaled_dot_product_attention(q, k, v, attn_mask=(q @ k.mT)), "a mask that depends on the input"),
-    "scores as a result": (lambda q, k, v: (q @ k.mT).softmax(-1), "reads a value that is not rows of numbers"),
+    "scores as a result": (lambda q, k, v: (q @ k.mT).softmax(-1), "multiplies each row with all others"),
 }
 
 

@@ -86,6 +86,8 @@ class Importer:
             self.values[n] = self.values[n].itself
         if isinstance(self.values.get(n), spectrum.Spectrum):
             self.values[n] = spectrum.value_of(self, self.values[n])
+        if isinstance(self.values.get(n), attention.Scores):
+            raise Refused("multiplies each row with all others", attention.OVER_TIME)
         if not isinstance(n, Node) or not isinstance(self.values.get(n), Placed):
             raise Refused("reads a value that is not rows of numbers, such as the index of a largest feature", "keep values real, with one row per time step")
         return self.values[n]
