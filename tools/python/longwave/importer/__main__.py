@@ -176,10 +176,10 @@ def by_name(options: argparse.Namespace) -> Any:
     if wrong := [flag for flag, value in given.items() if value]:
         raise ImportFailed([Problem(flag, "", f"{options.factory} is known by name", "leave it out") for flag in wrong])
     need_onnx(options.factory)
-    from .published import NAMES
+    from .published import published
     from .text import visible
 
-    made = NAMES[options.factory](options.source or ([options.checkpoint] if options.checkpoint else []), options.rate)
+    made = published(options.factory, options.source or ([options.checkpoint] if options.checkpoint else []), options.rate)
     for note in made.notes:
         say(visible(note))
     return made

@@ -1,10 +1,13 @@
 """Published models by name, from files that the user has. Nothing is downloaded: docs/onnx.md#models-by-name."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from importlib import import_module
+from typing import Any
 
-from . import dtln, gtcrn, gtcrn_weights, silero_vad
-from .found import Published
+# Name -> the module of it. They need the onnx package, which importing a PyTorch module does not.
+NAMES = {"silero-vad": "silero_vad", "dtln": "dtln", "gtcrn": "gtcrn_weights"}
 
-NAMES: dict[str, Callable[[list[str], int | None], Published]] = {
-    silero_vad.NAME: silero_vad.published, dtln.NAME: dtln.published, gtcrn.NAME: gtcrn_weights.published}
+
+def published(name: str, given: list[str], rate: int | None) -> Any:
+    """A found.Published. Raises ImportFailed and OSError."""
+    return import_module(f".{NAMES[name]}", __name__).published(given, rate)
