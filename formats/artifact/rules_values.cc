@@ -43,9 +43,8 @@ static Broken decision_values_of(const fb::Plan &plan, const fb::Decision &d) {
 static Broken audio_rule(const fb::OutputPort &port, uint64_t ticks, uint32_t index) {
     if (port.sample_rate() > 10000000 || port.lag() > cap::delay || (port.sample_rate() == 0 && port.lag() != 0))
         return broken(18, "sample rate or lag of an output: port, rate", index, port.sample_rate());
-    if (port.sample_rate() == 0) return {};
+    if (port.sample_rate() == 0 || ticks == 0) return {};
     uint64_t samples = 0;
-    if (ticks == 0) return {};
     if (!checked::mul(ticks * port.width(), port.clock_num(), &samples) ||
         samples != uint64_t{port.sample_rate()} * port.clock_den())
         return broken(18, "sample rate of an output does not fit its rows: port, rate", index, port.sample_rate());

@@ -84,15 +84,15 @@ bool has_waiting_streams(const fb::PlanT &plan) {
 }
 
 bool has_rows_together(const fb::PlanT &plan) {
-    for (const auto &entry : plan.entries)
+    for (const auto &entry : plan.entries) {
         for (const auto &port : entry->outputs)
             if (port->whole > 1) return true;
-    for (const auto &entry : plan.entries)
         for (const auto &step : entry->steps) {
             if (step->whole > 1) return true;
             for (const auto &argument : step->args)
                 if (argument->scalar && argument->scalar->kind() == fb::ScalarKind::rows && argument->scalar->add() > 1) return true;
         }
+    }
     return false;
 }
 

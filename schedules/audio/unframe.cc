@@ -27,8 +27,7 @@ struct Unframe {
         k.no_epilogue();
     }
 
-    int length(int piece) const { return std::min(hop, window - piece * hop); }
-    Expr value(int piece, const Expr &at) const {
+    Expr value(const Expr &piece, const Expr &at) const {
         return x(piece * hop + at, wrapped(position + r - later - piece, ring));
     }
 };
@@ -37,27 +36,22 @@ void unframe_on_cpu(KernelBuilder &k) {
     Unframe u(k);
 
     // THE ALGORITHM
-    u.y(u.i, u.r) = undef<float>();
-    std::vector<RDom> parts;
-    for (int piece = 0; piece < u.pieces; piece++) {
-        const RDom n(0, u.length(piece), "n");
-        if (piece == 0) u.y(n, u.r) = u.value(piece, n);
-        else u.y(n, u.r) += u.value(piece, n);
-        parts.push_back(n);
-    }
-    if (u.row > u.hop) {
-        const RDom padding(u.hop, u.row - u.hop, "padding");
-        u.y(padding, u.r) = 0.0f;
-    }
+    const int whole = u.window / u.hop, rest = u.window % u.hop; // pieces of a whole hop, and values of the last
+    const RDom n(0, u.hop, 0, whole, "n");
+    u.y(u.i, u.r) = 0.0f;
+    u.y(n.x, u.r) += u.value(n.y, n.x);
+    const RDom last(0, std::max(rest, 1), "last");
+    if (rest) u.y(last, u.r) += u.value(Expr(whole), last);
 
     // THE SCHEDULE
-    for (int piece = 0; piece < u.pieces; piece++) {
-        Stage add = u.y.update(piece);
-        if (u.length(piece) < k.target.vector_lanes) add.unscheduled();
-        else // each lane once
-            add.allow_race_conditions().vectorize(parts[static_cast<size_t>(piece)].x, k.target.vector_lanes, TailStrategy::GuardWithIf);
-    }
-    if (u.row > u.hop) u.y.update(u.pieces).unscheduled();
+    const int vec = k.target.vector_lanes;
+    u.y.vectorize(u.i, dividing_vector(u.row, vec));
+    const auto each_lane_once = [&](Stage add, const RVar &lane, int lanes) {
+        if (lanes >= vec) add.allow_race_conditions().vectorize(lane, vec, TailStrategy::GuardWithIf);
+    };
+    u.y.update(0).reorder(n.x, n.y, u.r);
+    each_lane_once(u.y.update(0), n.x, u.hop);
+    if (rest) each_lane_once(u.y.update(1), last.x, rest);
     k.output(u.y, dense({u.row, u.rows}));
 }
 

@@ -25,7 +25,8 @@ public:
 
 private:
     using Point = std::function<Complex(const Halide::Expr &lane, const Halide::Expr &n)>;
-    std::vector<Halide::Func> passes(Point in, const std::vector<int> &radices, int offset, const std::string &name) const;
+    std::vector<Halide::Func> passes(Point in, const std::vector<int> &radices, int offset,
+                                     const std::string &name) const;
     Point read(const Halide::Func &f) const;
 
     FrameShape shape_;

@@ -85,7 +85,7 @@ TEST_CASE("audio stream: at other rates the latency by impulse is the one that i
             for (size_t i = 0; i < n; ++i)
                 if (std::abs(x[i]) > std::abs(x[peak])) peak = i;
             CHECK(peak == at + latency);
-            // The filters are symmetric, so there is no part of a sample more.
+            // The filters are symmetric, so the delay is a whole number of samples.
             if (rate != 44100)
                 for (size_t i = 1; i < 40; ++i)
                     CHECK(x[peak - i] == doctest::Approx(x[peak + i]).epsilon(0).scale(1).epsilon(2e-5));

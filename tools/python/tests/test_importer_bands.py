@@ -112,7 +112,7 @@ def test_form(name: str, tmp_path: Path) -> None:
 
 
 def test_rows_do_not_remember_each_other() -> None:
-    """Within a row there is no state: the op says so, and the stream has none."""
+    """A recurrence over the bands of a row keeps nothing for the next row."""
     made = imported(Bands(nn.GRU(3, 4, batch_first=True, bidirectional=True), 5, True).eval(), "x=1xTx15", length=62)
     assert [node["attributes"]["over_bands"] for node in made.model["graph"] if node["op"] == "gru"] == [1]
 

@@ -81,7 +81,7 @@ def published(given: list[str], rate: int | None) -> Published:
         content = stream.read(MOST_HELD)
     found = hashlib.sha256(content).hexdigest()
     if found not in KNOWN:
-        raise ImportFailed([Problem(str(file), "", f"is no checkpoint of {REPOSITORY}: its SHA-256 is {found[:16]}...",
+        raise ImportFailed([Problem(str(file), "", f"is not a known checkpoint of {REPOSITORY}: its SHA-256 is {found[:16]}...",
                                     f"{GET}; weights of your own: python -m longwave.importer my_model:make")])
     state = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)["model"]
     notes = [f"{NAME} for {RATE} Hz, {KNOWN[found]}, from {file}", f"licence of {REPOSITORY}: MIT",

@@ -243,7 +243,7 @@ def _time(shape, axis: int) -> int:
 def complex_input(importer, n):
     x = importer.values.get(n)
     if not isinstance(x, Complex):
-        raise Refused("reads a value that is no complex spectrum", FRAMES)
+        raise Refused("reads a value that is not a complex spectrum", FRAMES)
     return x
 
 

@@ -79,8 +79,11 @@ def of_image(graph, out: int, n, band: Tensor, last: bool) -> Placed:
     return result(out, graph.ops[out].rows, made[None], time)
 
 
-def conv_transpose2d(importer, n) -> Placed:
-    """Stride along frequency alone: image_up.py has the others. Frequency q * stride + phase is a result of band q: a convolution with results for each phase."""
+def transposed_along_frequency(importer, n) -> Placed:
+    """conv_transpose2d with stride along frequency alone: image_up.py has the others.
+
+    Frequency q * stride + phase is a result of band q: a convolution with results for each phase.
+    """
     x, at, last = opened(importer, n)
     w, bias = importer.constant(n.args[1]), importer.constant(option(n, 2, "bias", None))
     stride, padding, groups = both(option(n, 3, "stride", 1), 2), both(option(n, 4, "padding", 0), 2), option(n, 6, "groups", 1)
@@ -237,4 +240,4 @@ def windows(p: Tensor, op, w: Tensor) -> tuple[Tensor, tuple[int, int]]:
     return w.reshape(len(w), 1, kt, kf), (st, sf)
 
 
-RULES = {"conv2d": conv2d, "conv_transpose2d": conv_transpose2d, "im2col": im2col}
+RULES = {"conv2d": conv2d, "im2col": im2col}

@@ -11,24 +11,20 @@ from torch import Tensor
 
 from ..errors import Refused, retrain
 from ..places import NONE, Placed
-from . import image
 from .convolution import both, leading, option, spread, ungrouped
-from .image import Bands, convolved, time_first, without_zeros
+from .image import Bands, convolved, opened, transposed_along_frequency, without_zeros
 from .transposed import first_read
 
 
 def conv_transpose2d(importer, n) -> Placed:
     """(1, channels, time, frequency), or with time last."""
-    graph, x = importer.graph, importer.settled(n.args[0])
+    graph, (x, at, last) = importer.graph, opened(importer, n)
     w, bias = importer.constant(n.args[1]), importer.constant(option(n, 2, "bias", None))
     stride, padding, dilation = (both(option(n, index, name, default), 2) for index, name, default in
                                  ((3, "stride", 1), (4, "padding", 0), (7, "dilation", 1)))
     op = importer.op(x)
-    if op.timeless or x.at.dim() != 4 or x.at.shape[0] != 1:
-        raise Refused("not an image sequence with a batch of 1", "convolve (1, channels, time, frequency)")
-    at, last = time_first(x.at[0], op.width)
     if stride[1 if last else 0] == 1:
-        return image.conv_transpose2d(importer, n)
+        return transposed_along_frequency(importer, n)
     w = spread(spread(ungrouped(w, option(n, 6, "groups", 1)), 2, dilation[0]), 3, dilation[1]).to(torch.float64)
     if last:
         w, stride, padding = w.transpose(2, 3), stride[::-1], padding[::-1]
