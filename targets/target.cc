@@ -4,16 +4,8 @@ namespace longwave::targets {
 
 const std::vector<Target> &all() {
     static const std::vector<Target> targets = {
-        x86_64_v2(),
-        x86_64_v3(),
-        x86_64_v4(),
-        x86_64_zen4(),
-        cortex_m55(),
-        armv7(),
-        armv7_vfp4(),
-        arm64(),
-        arm64_dotprod(),
-        wasm32(),
+        x86_64_v2(), x86_64_v3(),  x86_64_v4(), x86_64_zen4(),   cortex_m55(),
+        armv7(),     armv7_vfp4(), arm64(),     arm64_dotprod(), wasm32(),
     };
     return targets;
 }
@@ -38,7 +30,8 @@ const Target *find_gpu(std::string_view name) { return find_in(gpus(), name); }
 std::vector<Target> for_machine(uint16_t elf_machine) {
     std::vector<Target> found;
     for (const Target &target : all())
-        if (target.elf_machine == elf_machine && target.loads_code && !target.by_name) found.push_back(target);
+        if (target.elf_machine == elf_machine && target.loads_code && !target.by_name)
+            found.push_back(target);
     return found;
 }
 

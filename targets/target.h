@@ -18,20 +18,20 @@ struct Target {
     int vector_registers = 16;
     bool fused_multiply_add = false;
     bool integer_pairs = false; // one instruction multiplies int16 and adds the products in pairs to int32
-    bool paired_loads = false; // one instruction loads two neighbouring vectors, at a short offset only
+    bool paired_loads = false;  // one instruction loads two neighbouring vectors, at a short offset only
     bool vector_offsets = true; // a vector is loaded from a register and an offset
     int64_t first_cache = 32 << 10, second_cache = 1 << 20; // bytes that a core has to itself, at least
-    uint64_t features = 0;    // CPU features its code needs (formats/artifact/features.h)
+    uint64_t features = 0; // CPU features its code needs (formats/artifact/features.h)
     // Of long convolutions, to x86-64-v3, whose costs the planner has: medians of the kernels in
     // docs/benchmarks.md.
     double relative_time = 1;
     uint16_t elf_machine = 0; // artifact::Machine: e_machine of its objects, or a number of our own
     ObjectFormat objects = ObjectFormat::elf;
-    std::string emulation;    // of the linker, -m
-    std::string shim;         // its build of the scratch allocator (compiler/CMakeLists.txt)
-    bool thumb = false;       // the address of a function has its lowest bit set
-    bool by_name = false;      // no default, test or measurement takes it unless it is named
-    bool loads_code = true;   // false: only a program that contains the code can run it (--emit static)
+    std::string emulation;         // of the linker, -m
+    std::string shim;              // its build of the scratch allocator (compiler/CMakeLists.txt)
+    bool thumb = false;            // the address of a function has its lowest bit set
+    bool by_name = false;          // no default, test or measurement takes it unless it is named
+    bool loads_code = true;        // false: only a program that contains the code can run it (--emit static)
     bool separate_weights = false; // of such programs: a file beside them, because they come over a network
     // Empty: Halide makes the objects. Otherwise Halide writes LLVM assembly for `halide`, and
     // clang compiles it with these flags: for machines that Halide has no name for.
@@ -46,7 +46,7 @@ struct Target {
     // float32 values that a thread may keep when a workgroup has all its threads. Drivers do not say
     // how many there are. Code that keeps more is slow but right.
     int registers = 0;
-    int buffers = 0;      // storage buffers that one kernel is bound to (maxPerStageDescriptorStorageBuffers)
+    int buffers = 0; // storage buffers that one kernel is bound to (maxPerStageDescriptorStorageBuffers)
 };
 
 // What every kernel is compiled with: nothing of Halide's runtime, no checks inside (the runtime

@@ -12,7 +12,7 @@ Target wasm32() {
         .vector_lanes = 4,
         .vector_registers = 16, // of the machine that runs it: x86-64 has the fewest
         .fused_multiply_add = false,
-        .features = 0, // an engine checks the module as a whole before it runs any of it
+        .features = 0,        // an engine checks the module as a whole before it runs any of it
         .relative_time = 1.9, // not measured: that of x86-64-v2, which has vectors as wide
         .elf_machine = artifact::machine_wasm32,
         .objects = ObjectFormat::wasm,

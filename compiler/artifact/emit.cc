@@ -87,8 +87,9 @@ private:
                 auto together = std::make_unique<fb::TogetherT>();
                 together->kernel = other;
                 together->streams = static_cast<uint16_t>(many.streams);
-                LW_ASSIGN(together->strides, strides_of_streams(parts_.signatures[index], parts_.signatures[other],
-                                                                many.streams, t->spec));
+                LW_ASSIGN(together->strides,
+                          strides_of_streams(parts_.signatures[index], parts_.signatures[other], many.streams,
+                                             t->spec));
                 t->together.push_back(std::move(together));
             }
         plan_.kernels.push_back(std::move(t));
@@ -195,8 +196,8 @@ private:
             p->clock_den = port.clock_den;
             p->delay = port.delay;
             p->whole = port.whole;
-            p->sample_rate =
-                package::sample_rate_of(parts_.package, port.name, port.width, port.clock_num, port.clock_den);
+            p->sample_rate = package::sample_rate_of(parts_.package, port.name, port.width, port.clock_num,
+                                                     port.clock_den);
             for (const package::Output &output : parts_.package.outputs)
                 if (output.name == port.name) p->lag = output.lag;
             t->outputs.push_back(std::move(p));

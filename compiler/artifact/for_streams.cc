@@ -21,7 +21,8 @@ std::optional<uint64_t> stride_of(const std::vector<schedules::Dim> &one,
     if (many.size() == one.size() + 1 && many.back().extent == streams &&
         std::equal(one.begin(), one.end(), many.begin(), equal))
         return static_cast<uint64_t>(many.back().stride);
-    if (one.empty() || many.size() != one.size() || !std::equal(one.begin(), one.end() - 1, many.begin(), equal) ||
+    if (one.empty() || many.size() != one.size() ||
+        !std::equal(one.begin(), one.end() - 1, many.begin(), equal) ||
         many.back().stride != one.back().stride || many.back().extent != one.back().extent * streams)
         return std::nullopt;
     return uint64_t{one.back().extent} * static_cast<uint64_t>(one.back().stride);
@@ -43,7 +44,8 @@ Expected<std::vector<uint64_t>> strides_of_streams(const schedules::Signature &o
                                                    const schedules::Signature &many, uint32_t streams,
                                                    const std::string &spec) {
     const auto fault = [&](size_t a) {
-        return Status::internal(fmt::format("argument {} of a kernel for {} streams does not fit ({})", a, streams, spec));
+        return Status::internal(
+            fmt::format("argument {} of a kernel for {} streams does not fit ({})", a, streams, spec));
     };
     if (one.args.size() != many.args.size()) return fault(many.args.size());
     std::vector<uint64_t> strides;
@@ -52,7 +54,8 @@ Expected<std::vector<uint64_t>> strides_of_streams(const schedules::Signature &o
         const bool scalar = x.kind == schedules::ArgKind::scalar;
         const std::vector<schedules::Dim> of_one = scalar ? std::vector<schedules::Dim>{{1, 1}} : x.dims;
         const std::optional<uint64_t> stride = stride_of(of_one, y.dims, streams);
-        if (!stride || x.elem != y.elem || (scalar ? schedules::ArgKind::input : x.kind) != y.kind) return fault(a);
+        if (!stride || x.elem != y.elem || (scalar ? schedules::ArgKind::input : x.kind) != y.kind)
+            return fault(a);
         strides.push_back(*stride * bytes_of(x.elem));
     }
     return strides;

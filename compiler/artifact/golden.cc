@@ -16,9 +16,9 @@ namespace {
 
 constexpr uint32_t most_steps = 256;
 constexpr uint32_t least_steps = 16;
-constexpr size_t kept_values = 1 << 16;       // of an output, in a long vector: 16 to 256 rows
+constexpr size_t kept_values = 1 << 16;   // of an output, in a long vector: 16 to 256 rows
 constexpr size_t kept_in_short = 1 << 18; // the same in a short one; narrower outputs are kept whole
-constexpr double useless = 0.05; // of the peak: nobody can read such an output
+constexpr double useless = 0.05;          // of the peak: nobody can read such an output
 
 // The longest vector whose reference takes about a minute: `work` multiply-adds a tick, twice.
 constexpr double most_work = 3e10;
@@ -31,7 +31,8 @@ double work_of(const ir::Graph &graph) {
         if (type.clock.timeless()) continue;
         double weights = type.width();
         for (const ir::ValueId id : node.inputs)
-            if (const ir::Constant *constant = graph.constant(id)) weights += static_cast<double>(constant->data.size());
+            if (const ir::Constant *constant = graph.constant(id))
+                weights += static_cast<double>(constant->data.size());
         const bool looks_up = node.op->rewrites.gathers_rows || node.op->rewrites.filter;
         weights = std::min(weights, looks_up ? 512.0 * type.width() : weights);
         work += weights * type.clock.num / type.clock.den;
@@ -107,21 +108,23 @@ double distance(const ir::Array &exact, const ir::Array &other) {
 }
 
 // Names the first layer whose values are not finite, which is why the output is not.
-Status not_finite(const ir::Graph &graph, const std::map<std::string, ir::Array> &inputs, const std::string &output) {
+Status not_finite(const ir::Graph &graph, const std::map<std::string, ir::Array> &inputs,
+                  const std::string &output) {
     LW_ASSIGN(const auto values, ir::evaluate_all(graph, inputs));
     const auto some = [&](const ir::Node &node, bool (*is)(double)) {
         return std::any_of(values[node.output].data.begin(), values[node.output].data.end(), is);
     };
     for (const ir::Node &node : graph.nodes) {
         if (some(node, [](double value) { return std::isnan(value); }))
-            return Status::input(fmt::format(
-                "output {}: layer {} ({}) gives NaN for some inputs between -1 and 1. Keep its inputs where it has values, "
-                "for example with `abs` or `clamp` before it",
-                output, node.layer, node.op->name));
-        if (some(node, [](double value) { return !std::isfinite(static_cast<float>(value)); }))
-            return Status::input(fmt::format("output {}: layer {} ({}) gives values that float32 cannot hold. Check whether "
-                                             "activations grow from layer to layer",
+            return Status::input(fmt::format("output {}: layer {} ({}) gives NaN for some inputs between -1 "
+                                             "and 1. Keep its inputs where it has values, "
+                                             "for example with `abs` or `clamp` before it",
                                              output, node.layer, node.op->name));
+        if (some(node, [](double value) { return !std::isfinite(static_cast<float>(value)); }))
+            return Status::input(
+                fmt::format("output {}: layer {} ({}) gives values that float32 cannot hold. Check whether "
+                            "activations grow from layer to layer",
+                            output, node.layer, node.op->name));
     }
     return Status::input(fmt::format("output {}: float32 cannot compute this model", output));
 }
@@ -129,9 +132,7 @@ Status not_finite(const ir::Graph &graph, const std::map<std::string, ir::Array>
 } // namespace
 
 double Precision::limit() const { return artifact::golden_limit(rounding); }
-double Precision::fp16_limit() const {
-    return artifact::golden_fp16_limit(rounding, halves, between);
-}
+double Precision::fp16_limit() const { return artifact::golden_fp16_limit(rounding, halves, between); }
 
 uint64_t GoldenVectors::append(const void *bytes, size_t size) {
     bytes_.resize((bytes_.size() + 63) / 64 * 64);
@@ -179,8 +180,9 @@ Status GoldenVectors::evaluate(const ir::Graph &graph, const EntryPlan &plan, ui
     if (!known) {
         LW_ASSIGN(into.outputs, ir::evaluate(graph, inputs, 0, {.workers = workers_}));
     }
-    LW_ASSIGN(const auto rounded, ir::evaluate(graph, inputs, 0,
-                                               {.workers = workers_, .rounded = true, .transformed = &plan.transformed}));
+    LW_ASSIGN(const auto rounded,
+              ir::evaluate(graph, inputs, 0,
+                           {.workers = workers_, .rounded = true, .transformed = &plan.transformed}));
     into.graph = std::move(text);
     into.ticks = ticks;
     for (size_t i = 0; i < into.outputs.size(); i++) {
@@ -193,22 +195,24 @@ Status GoldenVectors::evaluate(const ir::Graph &graph, const EntryPlan &plan, ui
 }
 
 // Which of the two float32 cannot do: hold the values, or transform them.
-Status GoldenVectors::useless_output(const ir::Graph &graph, const EntryPlan &plan, const Inputs &inputs, size_t output,
-                                     double apart) const {
+Status GoldenVectors::useless_output(const ir::Graph &graph, const EntryPlan &plan, const Inputs &inputs,
+                                     size_t output, double apart) const {
     const std::string name = graph.outputs[output].name;
     LW_ASSIGN(const auto exact, ir::evaluate(graph, inputs, 0, {.workers = workers_}));
     if (!plan.transformed.empty()) {
         LW_ASSIGN(const auto summed, ir::evaluate(graph, inputs, 0, {.workers = workers_, .rounded = true}));
         if (distance(exact[output], summed[output]) <= useless)
-            return Status::input(fmt::format(
-                "output {}: the transforms of its long convolutions move it by {:.2g} of its peak in float32, because "
-                "values grow from layer to layer. Compile with --convolution direct, or add norms between the layers",
-                name, apart));
+            return Status::input(fmt::format("output {}: the transforms of its long convolutions move it by "
+                                             "{:.2g} of its peak in float32, because "
+                                             "values grow from layer to layer. Compile with --convolution "
+                                             "direct, or add norms between the layers",
+                                             name, apart));
     }
     if (!std::isfinite(apart)) return not_finite(graph, inputs, name);
-    return Status::input(fmt::format("output {}: float32 cannot compute this model. Rounding between layers moves the "
-                                     "output by {:.2g} of its peak. Check whether activations grow from layer to layer",
-                                     name, apart));
+    return Status::input(
+        fmt::format("output {}: float32 cannot compute this model. Rounding between layers moves the "
+                    "output by {:.2g} of its peak. Check whether activations grow from layer to layer",
+                    name, apart));
 }
 
 Expected<std::vector<double>> GoldenVectors::changes_from(const ir::Graph &exact) const {
@@ -255,7 +259,9 @@ Status GoldenVectors::add(const ir::Graph &graph, const EntryPlan &plan, uint16_
 }
 
 // Ticks after which the last two blocks, and all rows that are stored, have read every lag.
-double GoldenVectors::all_lags() const { return static_cast<double>(reach_.ticks) + std::max(2.0 * block_, double{most_steps}); }
+double GoldenVectors::all_lags() const {
+    return static_cast<double>(reach_.ticks) + std::max(2.0 * block_, double{most_steps});
+}
 
 // Ticks of the long vector of an entry; 0: it needs none.
 uint32_t GoldenVectors::long_ticks(const ir::Graph &graph, const EntryPlan &plan, uint32_t brief) const {
@@ -315,7 +321,10 @@ uint64_t GoldenVectors::longest(const ir::Graph &graph, const EntryPlan &plan) c
     if (plan.window) return plan.window;
     const uint32_t brief = golden_ticks(graph, plan), rest = long_ticks(graph, plan, brief);
     // A long reference may serve the stream as well (add_long).
-    return std::max<uint64_t>(brief, rest ? std::max<uint64_t>(rest, std::min<uint64_t>(static_cast<uint64_t>(all_lags()), 2 * uint64_t{rest})) : 0);
+    return std::max<uint64_t>(
+        brief, rest ? std::max<uint64_t>(
+                          rest, std::min<uint64_t>(static_cast<uint64_t>(all_lags()), 2 * uint64_t{rest}))
+                    : 0);
 }
 
 uint32_t GoldenVectors::ticks(uint16_t entry) const {
@@ -336,7 +345,7 @@ void GoldenVectors::again(uint16_t of, uint16_t entry) {
 }
 
 Status GoldenVectors::again_in_fp16(uint16_t of, uint16_t entry, const ir::Graph &graph,
-                                      const std::set<ir::ValueId> &halves, uint32_t between) {
+                                    const std::set<ir::ValueId> &halves, uint32_t between) {
     for (const Reference *reference : {&short_, long_used_ ? &long_ : nullptr}) {
         if (!reference) continue;
         LW_ASSIGN(const auto rounded,
@@ -362,8 +371,8 @@ Status GoldenVectors::again_in_fp16(uint16_t of, uint16_t entry, const ir::Graph
 
 std::vector<fb::GoldenT> GoldenVectors::take_vectors() {
     for (fb::GoldenT &each : vectors_)
-        each.error_limit = static_cast<float>(in_fp16_.contains(each.entry) ? precision_.fp16_limit()
-                                                                              : precision_.limit());
+        each.error_limit =
+            static_cast<float>(in_fp16_.contains(each.entry) ? precision_.fp16_limit() : precision_.limit());
     return std::move(vectors_);
 }
 

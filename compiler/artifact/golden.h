@@ -46,7 +46,7 @@ public:
     // its vectors have a limit of their own. Errors (Fault::input): a model that float16 cannot
     // hold.
     Status again_in_fp16(uint16_t of, uint16_t entry, const ir::Graph &graph,
-                           const std::set<ir::ValueId> &halves, uint32_t between);
+                         const std::set<ir::ValueId> &halves, uint32_t between);
 
     // Input ticks of the longest reference that the vectors of an entry need.
     uint64_t longest(const ir::Graph &graph, const EntryPlan &plan) const;
@@ -75,10 +75,12 @@ private:
 
     uint64_t append(const void *bytes, size_t size);
     Inputs make_inputs(const ir::Graph &graph, uint32_t ticks, fb::GoldenT &golden);
-    Status evaluate(const ir::Graph &graph, const EntryPlan &plan, uint32_t ticks, Inputs inputs, Reference &into);
+    Status evaluate(const ir::Graph &graph, const EntryPlan &plan, uint32_t ticks, Inputs inputs,
+                    Reference &into);
     Status useless_output(const ir::Graph &graph, const EntryPlan &plan, const Inputs &inputs, size_t output,
                           double apart) const;
-    Status add_long(const ir::Graph &graph, const EntryPlan &plan, const fb::GoldenT &brief, const Inputs &inputs);
+    Status add_long(const ir::Graph &graph, const EntryPlan &plan, const fb::GoldenT &brief,
+                    const Inputs &inputs);
     double all_lags() const;
     uint32_t long_ticks(const ir::Graph &graph, const EntryPlan &plan, uint32_t brief) const;
     // `count` rows of an array from `row` on: they are rows `first` and those behind it of `total`
@@ -89,7 +91,8 @@ private:
     void store(fb::GoldenT &golden, size_t port, const ir::Array &rows, const Part &part);
     // golden_windows.cc. Rows of every output that these windows add, each window on its own.
     // `full`: the first window that the input fills.
-    Expected<std::vector<ir::Array>> slide(const ir::Graph &graph, const EntryPlan &plan, const Inputs &inputs, bool full);
+    Expected<std::vector<ir::Array>> slide(const ir::Graph &graph, const EntryPlan &plan,
+                                           const Inputs &inputs, bool full);
 
     const LookBack reach_;
     const uint32_t block_;
@@ -97,9 +100,9 @@ private:
     Precision precision_;
     std::vector<fb::GoldenT> vectors_;
     std::set<uint16_t> in_fp16_; // entries
-    std::vector<uint8_t> bytes_;   // the segment
-    Reference short_, long_; // of the graph added last
-    bool long_used_ = false; // by the entry added last
+    std::vector<uint8_t> bytes_; // the segment
+    Reference short_, long_;     // of the graph added last
+    bool long_used_ = false;     // by the entry added last
 };
 
 } // namespace longwave::compiler

@@ -57,12 +57,14 @@ uint32_t first_row_of_full_window(const EntryPlan &plan, const OutputPort &port)
     return full_firing(plan) * port.rows - start_up(port);
 }
 
-Expected<std::vector<ir::Array>> GoldenVectors::slide(const ir::Graph &graph, const EntryPlan &plan, const Inputs &inputs,
-                                                      bool full) {
+Expected<std::vector<ir::Array>> GoldenVectors::slide(const ir::Graph &graph, const EntryPlan &plan,
+                                                      const Inputs &inputs, bool full) {
     std::vector<ir::Array> rows(plan.outputs.size());
     const uint32_t firings = ticks_of_windows(plan, full) / plan.block;
     for (uint32_t firing = 0; firing < firings; firing++) {
-        const auto brings = [&](const OutputPort &port) { return firings_of(plan, port, full).holds(firing); };
+        const auto brings = [&](const OutputPort &port) {
+            return firings_of(plan, port, full).holds(firing);
+        };
         if (std::none_of(plan.outputs.begin(), plan.outputs.end(), brings)) continue;
         Reference window;
         LW_TRY(evaluate(graph, plan, plan.window, window_of(plan, inputs, firing), window));

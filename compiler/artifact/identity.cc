@@ -68,13 +68,15 @@ json description(const package::Node &node) {
 std::string description(const package::Package &package) {
     json text = json::object();
     for (const package::Input &input : package.inputs)
-        package::list_in(text, "inputs").push_back({{"name", input.name},
-                                  {"kind", static_cast<int>(input.kind)},
-                                  {"width", input.width},
-                                  {"sample_rate", input.sample_rate},
-                                  {"vocabulary", input.vocabulary}});
+        package::list_in(text, "inputs")
+            .push_back({{"name", input.name},
+                        {"kind", static_cast<int>(input.kind)},
+                        {"width", input.width},
+                        {"sample_rate", input.sample_rate},
+                        {"vocabulary", input.vocabulary}});
     for (const Layer &layer : package.layers) package::list_in(text, "layers").push_back(description(layer));
-    for (const package::Node &node : package.graph) package::list_in(text, "graph").push_back(description(node));
+    for (const package::Node &node : package.graph)
+        package::list_in(text, "graph").push_back(description(node));
     for (const package::Output &output : package.outputs)
         package::list_in(text, "outputs").push_back({{"name", output.name}, {"from", output.from}});
     return text.dump();
@@ -114,8 +116,9 @@ private:
         const auto [entry, fresh] = by_key_.try_emplace(key);
         if (!fresh) return entry->second;
         artifact::Hasher hasher; // of the numbers as float32, whatever the file stores
-        in_pieces(tensor.data,
-                  [&](size_t, std::span<const float> piece) { hasher.update(piece.data(), piece.size_bytes()); });
+        in_pieces(tensor.data, [&](size_t, std::span<const float> piece) {
+            hasher.update(piece.data(), piece.size_bytes());
+        });
         uint8_t digest[artifact::hash_bytes];
         hasher.finish(digest);
         entry->second = " ";

@@ -189,7 +189,8 @@ ordered_json layers(const ReportInputs &in) {
             for (const auto &step : plan.steps)
                 if (step.kind == Step::Kind::call && step.layer == layer && seen.insert(step.spec).second)
                     kernels.push_back(nlohmann::json::parse(step.spec).at("kernel"));
-            if (!kernels.empty()) package::list_in(entry, "kernels").push_back({{"entry", plan.name()}, {"names", kernels}});
+            if (!kernels.empty())
+                package::list_in(entry, "kernels").push_back({{"entry", plan.name()}, {"names", kernels}});
         }
         for (const auto &[where, report] : in.algorithms) {
             if (report.layer != layer) continue;
@@ -241,9 +242,11 @@ ordered_json make_report(const ReportInputs &in) {
         ordered_json o{{"name", output.name}, {"layer", source_of(in.graph, output.value)}};
         const ir::Type &type = in.graph.type(output.value);
         add_rows(o, type);
-        if (const uint32_t rate = package::sample_rate_of(in.package, output.name, type.width(), type.clock.num, type.clock.den)) {
+        if (const uint32_t rate = package::sample_rate_of(in.package, output.name, type.width(),
+                                                          type.clock.num, type.clock.den)) {
             const auto lag = std::find_if(in.package.outputs.begin(), in.package.outputs.end(),
-                                          [&](const package::Output &o) { return o.name == output.name; })->lag;
+                                          [&](const package::Output &o) { return o.name == output.name; })
+                                 ->lag;
             o["kind"] = "audio";
             o["sample_rate"] = rate;
             o["lag"] = lag;
@@ -279,7 +282,9 @@ ordered_json make_report(const ReportInputs &in) {
     report["kernels"] = in.kernels;
     for (const auto &code : in.code)
         package::list_in(report, "targets")
-            .push_back({{"name", code.target.name}, {"code_bytes", code.image.size()}, {"kernel_bytes", code.kernel_bytes}});
+            .push_back({{"name", code.target.name},
+                        {"code_bytes", code.image.size()},
+                        {"kernel_bytes", code.kernel_bytes}});
     if (!in.package.unused.empty()) report["unused_weights"] = in.package.unused;
     return report;
 }

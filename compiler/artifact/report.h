@@ -36,8 +36,8 @@ struct DeviceReportInputs {
     const devices::Traits &device;
     const std::vector<EntryPlan> &entries;
     const Placed &placed;
-    const std::string &no_run, &no_stream; // why it has no such entries
-    size_t kernels = 0, bytes = 0;         // of its code
+    const std::string &no_run, &no_stream;           // why it has no such entries
+    size_t kernels = 0, bytes = 0;                   // of its code
     const std::map<std::string, size_t> &dispatches; // by entry
     const std::string &measured_device; // whose costs the choices rest on; empty: they are assumed
 };

@@ -168,7 +168,8 @@ private:
             std::vector<Touched> own;
             each_place({step}, [&](const Touched &one) { own.push_back(one); });
             parts.back().waits = std::any_of(own.begin(), own.end(), [&](const Touched &a) {
-                return std::any_of(since.begin(), since.end(), [&](const Touched &b) { return conflict(a, b); });
+                return std::any_of(since.begin(), since.end(),
+                                   [&](const Touched &b) { return conflict(a, b); });
             });
             if (parts.back().waits) since.clear();
             since.insert(since.end(), own.begin(), own.end());
@@ -204,7 +205,8 @@ private:
         for (const Step &step : steps) {
             const std::vector<uint8_t> &bindings = modules_.at(step.spec).dispatch.bindings;
             for (size_t a = 0; a < step.args.size(); a++)
-                if (const auto *place = std::get_if<Place>(&step.args[a]); place && bindings[a] != artifact::unbound)
+                if (const auto *place = std::get_if<Place>(&step.args[a]);
+                    place && bindings[a] != artifact::unbound)
                     numbers.try_emplace(region_of(*place), static_cast<uint8_t>(numbers.size()));
         }
         return numbers;
@@ -244,7 +246,8 @@ private:
 
 } // namespace
 
-size_t count_dispatches(const std::vector<EntryPlan> &entries, size_t entry, const std::vector<StepChain> &chains) {
+size_t count_dispatches(const std::vector<EntryPlan> &entries, size_t entry,
+                        const std::vector<StepChain> &chains) {
     const std::vector<Step> &steps = entries[entry].steps;
     std::vector<bool> inside(steps.size(), false); // a chain, behind its first step
     for (const StepChain &chain : chains)

@@ -46,6 +46,7 @@ std::vector<StepChain> chain_steps(const std::vector<EntryPlan> &entries, const 
                                    const ChainLimits &limits);
 
 // Dispatches of a run, or the most that a block of a stream takes.
-size_t count_dispatches(const std::vector<EntryPlan> &entries, size_t entry, const std::vector<StepChain> &chains);
+size_t count_dispatches(const std::vector<EntryPlan> &entries, size_t entry,
+                        const std::vector<StepChain> &chains);
 
 } // namespace longwave::compiler

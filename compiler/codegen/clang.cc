@@ -37,16 +37,19 @@ Expected<Clang> Clang::find() {
     if (const char *named = std::getenv("LONGWAVE_CLANG")) {
         std::string version = version_of(named);
         if (!version.empty()) return Clang(named, std::move(version));
-        return Status::device(fmt::format("LONGWAVE_CLANG={}: is not a clang of version {} or later", named, oldest));
+        return Status::device(
+            fmt::format("LONGWAVE_CLANG={}: is not a clang of version {} or later", named, oldest));
     }
     for (const char *name : {"clang-19", "clang-20", "clang-21", "clang-22", "clang"})
         if (std::string version = version_of(name); !version.empty()) return Clang(name, std::move(version));
-    return Status::device(fmt::format("this target needs clang {} or later: install the package clang-{}, or set "
-                                      "LONGWAVE_CLANG to its path",
-                                      oldest, oldest));
+    return Status::device(
+        fmt::format("this target needs clang {} or later: install the package clang-{}, or set "
+                    "LONGWAVE_CLANG to its path",
+                    oldest, oldest));
 }
 
-Status Clang::compile(const targets::Target &target, const std::string &assembly, const std::string &object) const {
+Status Clang::compile(const targets::Target &target, const std::string &assembly,
+                      const std::string &object) const {
     std::vector<std::string> command = {program_};
     command.insert(command.end(), target.clang.begin(), target.clang.end());
     command.insert(command.end(), flags.begin(), flags.end());

@@ -16,10 +16,12 @@ public:
     std::string version() const; // what the program says, and the flags: objects of others differ
 
     // Errors: Fault::internal, with the words of clang.
-    Status compile(const targets::Target &target, const std::string &assembly, const std::string &object) const;
+    Status compile(const targets::Target &target, const std::string &assembly,
+                   const std::string &object) const;
 
 private:
-    Clang(std::string program, std::string version) : program_(std::move(program)), version_(std::move(version)) {}
+    Clang(std::string program, std::string version)
+        : program_(std::move(program)), version_(std::move(version)) {}
     std::string program_, version_;
 };
 

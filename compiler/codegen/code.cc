@@ -61,8 +61,7 @@ Status check_step(const Step &step, const schedules::Signature &signature) {
 } // namespace
 
 Status check_steps(const std::vector<std::string> &specs, const std::vector<EntryPlan> &entries,
-                   const std::vector<schedules::Signature> &signatures,
-                   devices::CodeContainer container) {
+                   const std::vector<schedules::Signature> &signatures, devices::CodeContainer container) {
     std::map<std::string, size_t> index;
     for (size_t i = 0; i < specs.size(); i++) index[specs[i]] = i;
     for (const auto &entry : entries)
@@ -85,8 +84,7 @@ bool same_arguments(const schedules::Signature &a, const schedules::Signature &b
 Expected<Code> compile_code(const Specs &all, const std::vector<EntryPlan> &entries,
                             const std::vector<targets::Target> &targets, KernelCacheOptions options) {
     LW_TRY(check_extents(entries));
-    const std::vector<std::string> specs(all.all.begin(),
-                                         all.all.begin() + static_cast<ptrdiff_t>(all.cpus));
+    const std::vector<std::string> specs(all.all.begin(), all.all.begin() + static_cast<ptrdiff_t>(all.cpus));
     std::vector<KernelRequest> requests;
     for (const auto &target : targets)
         for (const auto &spec : specs) requests.push_back({spec, target.name});

@@ -28,8 +28,7 @@ Expected<Code> compile_code(const Specs &specs, const std::vector<EntryPlan> &en
 void align_arguments(schedules::Signature &signature);
 // Plan and kernels agree on the arguments of every step whose code lies in this container.
 Status check_steps(const std::vector<std::string> &specs, const std::vector<EntryPlan> &entries,
-                   const std::vector<schedules::Signature> &signatures,
-                   devices::CodeContainer container);
+                   const std::vector<schedules::Signature> &signatures, devices::CodeContainer container);
 bool same_arguments(const schedules::Signature &a, const schedules::Signature &b);
 
 } // namespace longwave::compiler

@@ -17,7 +17,7 @@ struct LinkedKernel {
 };
 
 struct CodeImage {
-    std::vector<uint8_t> bytes;    // laid out by virtual address; page-aligned base, 64-byte multiple
+    std::vector<uint8_t> bytes; // laid out by virtual address; page-aligned base, 64-byte multiple
     // The offset of each kernel, in the order given. Thumb code: without the bit that marks it.
     std::vector<uint32_t> entries;
 };

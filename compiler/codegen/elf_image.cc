@@ -22,8 +22,8 @@ bool loaded(const ElfSection &section) { return section.type == SHT_PROGBITS && 
 
 // Equal constants of equal size may share one place.
 bool mergeable(const ElfSection &section) {
-    return section.flags & SHF_MERGE && !(section.flags & SHF_STRINGS) && section.entry_size > 0 && section.size % section.entry_size == 0 &&
-           section.relocations.empty();
+    return section.flags & SHF_MERGE && !(section.flags & SHF_STRINGS) && section.entry_size > 0 &&
+           section.size % section.entry_size == 0 && section.relocations.empty();
 }
 
 // A section of one of the objects.
@@ -70,7 +70,8 @@ private:
                 const Definition here{{o, symbol.section}, symbol.value, symbol.weak};
                 const auto [found, added] = definitions_.try_emplace(symbol.name, here);
                 if (added || symbol.weak) continue;
-                if (!found->second.weak) return Status::internal(fmt::format("two kernels define {}", symbol.name));
+                if (!found->second.weak)
+                    return Status::internal(fmt::format("two kernels define {}", symbol.name));
                 found->second = here;
             }
         return Status::ok();
@@ -97,7 +98,8 @@ private:
         std::vector<Place> todo;
         for (const LinkedKernel &kernel : kernels_) {
             const auto found = definitions_.find(kernel.symbol);
-            if (found == definitions_.end()) return Status::internal(fmt::format("the linked image lacks {}", kernel.symbol));
+            if (found == definitions_.end())
+                return Status::internal(fmt::format("the linked image lacks {}", kernel.symbol));
             const Place place = found->second.place;
             if ((found->second.value & ~uint64_t{thumb_}) != 0 || !entry_places_.insert(place).second)
                 return Status::internal(fmt::format("{} has no section of its own", kernel.symbol));
@@ -117,7 +119,8 @@ private:
     }
 
     static Status check_kind(const ElfSection &section) {
-        if (!loaded(section)) return Status::internal(fmt::format("a kernel uses {}, which is not loaded", section.name));
+        if (!loaded(section))
+            return Status::internal(fmt::format("a kernel uses {}, which is not loaded", section.name));
         if (section.flags & SHF_WRITE && !section.name.starts_with(".data.rel.ro"))
             return Status::internal(fmt::format("the linked image has writable data in {}", section.name));
         return Status::ok();
@@ -131,7 +134,9 @@ private:
     // Kernels first, each behind the 8 bytes that say what it needs; then the functions that they
     // call.
     Status place_code() {
-        const uint8_t trap = machine_ == artifact::machine_x86_64 ? 0xcc : machine_ == artifact::machine_arm ? 0xd4 : 0;
+        const uint8_t trap = machine_ == artifact::machine_x86_64 ? 0xcc
+                             : machine_ == artifact::machine_arm  ? 0xd4
+                                                                  : 0;
         const auto place_section = [&](Place place) {
             append(section(place).alignment, section(place).bytes, trap);
             addresses_.emplace_back(place, bytes_.size() - section(place).size);
@@ -140,8 +145,11 @@ private:
         for (const LinkedKernel &kernel : kernels_) {
             const Place place = definitions_.find(kernel.symbol)->second.place;
             if (!(section(place).flags & SHF_EXECINSTR) || section(place).alignment > entry_alignment)
-                return Status::internal(fmt::format("{} is not a function aligned to 16 bytes", kernel.symbol));
-            bytes_.resize(aligned(bytes_.size(), entry_alignment) + entry_alignment - sizeof kernel.scratch_bytes, trap);
+                return Status::internal(
+                    fmt::format("{} is not a function aligned to 16 bytes", kernel.symbol));
+            bytes_.resize(aligned(bytes_.size(), entry_alignment) + entry_alignment -
+                              sizeof kernel.scratch_bytes,
+                          trap);
             uint8_t need[sizeof kernel.scratch_bytes];
             std::memcpy(need, &kernel.scratch_bytes, sizeof need);
             append(1, need, trap);
@@ -174,7 +182,8 @@ private:
         std::map<std::string_view, uint64_t> known;
         uint64_t alignment = 1;
         for (const Place place : used_)
-            if (mergeable(section(place)) && section(place).entry_size == size) alignment = std::max(alignment, section(place).alignment);
+            if (mergeable(section(place)) && section(place).entry_size == size)
+                alignment = std::max(alignment, section(place).alignment);
         for (const Place place : used_) {
             const ElfSection &one = section(place);
             if (!mergeable(one) || one.entry_size != size) continue;
@@ -200,15 +209,18 @@ private:
         // a distance from it.
         const bool of_section = objects_[object].symbols[relocation.symbol].names_section;
         const uint64_t offset = to.value + (of_section ? static_cast<uint64_t>(addend) : 0);
-        if (offset >= in.size) return Status::internal("a relocation of a kernel object points outside the constants");
+        if (offset >= in.size)
+            return Status::internal("a relocation of a kernel object points outside the constants");
         const uint64_t within = offset % in.entry_size;
-        return constants_.at({to.place, offset - within}) + within + (of_section ? 0 : static_cast<uint64_t>(addend));
+        return constants_.at({to.place, offset - within}) + within +
+               (of_section ? 0 : static_cast<uint64_t>(addend));
     }
 
     Status relocate_section(Place place, uint64_t address) {
         const ElfSection &from = section(place);
         for (const ElfRelocation &relocation : from.relocations) {
-            if (relocation.offset > from.size) return Status::internal("a relocation of a kernel object lies outside its section");
+            if (relocation.offset > from.size)
+                return Status::internal("a relocation of a kernel object lies outside its section");
             const uint64_t at = address + relocation.offset;
             const std::span<uint8_t> bytes = std::span(bytes_).subspan(at, from.size - relocation.offset);
             LW_ASSIGN(const int64_t addend, addend_of(relocation, machine_, bytes));
@@ -245,7 +257,9 @@ uint64_t code_bytes_of(const std::vector<uint8_t> &object) {
     return bytes;
 }
 
-Expected<CodeImage> link(const std::vector<LinkedKernel> &kernels, const targets::Target &target) { return Image(kernels, target).link(); }
+Expected<CodeImage> link(const std::vector<LinkedKernel> &kernels, const targets::Target &target) {
+    return Image(kernels, target).link();
+}
 
 } // namespace
 

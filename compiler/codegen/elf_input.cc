@@ -26,7 +26,9 @@ struct Elf32 {
     static uint32_t symbol(uint32_t info) { return ELF32_R_SYM(info); }
 };
 
-Status damaged(const char *what) { return Status::internal(std::string("a kernel object is damaged: ") + what); }
+Status damaged(const char *what) {
+    return Status::internal(std::string("a kernel object is damaged: ") + what);
+}
 
 template <class Elf> class Reader {
 public:
@@ -70,7 +72,8 @@ private:
         if (header_.e_shentsize != sizeof(Section)) return damaged("its sections have another size");
         headers_.resize(header_.e_shnum);
         for (size_t i = 0; i < headers_.size(); i++)
-            if (!get(header_.e_shoff + i * sizeof(Section), headers_[i])) return damaged("its sections are cut short");
+            if (!get(header_.e_shoff + i * sizeof(Section), headers_[i]))
+                return damaged("its sections are cut short");
         std::span<const uint8_t> names;
         if (header_.e_shstrndx >= headers_.size() || !content(headers_[header_.e_shstrndx], names))
             return damaged("its sections have no names");
@@ -84,8 +87,10 @@ private:
             to.alignment = from.sh_addralign ? from.sh_addralign : 1;
             to.entry_size = from.sh_entsize;
             if (!text(names, from.sh_name, to.name)) return damaged("a section has no name");
-            if (!std::has_single_bit(to.alignment) || to.alignment > 1u << 16) return damaged("the alignment of a section");
-            if (from.sh_type != SHT_NOBITS && !content(from, to.bytes)) return damaged("a section lies outside");
+            if (!std::has_single_bit(to.alignment) || to.alignment > 1u << 16)
+                return damaged("the alignment of a section");
+            if (from.sh_type != SHT_NOBITS && !content(from, to.bytes))
+                return damaged("a section lies outside");
         }
         return Status::ok();
     }
@@ -102,7 +107,8 @@ private:
         for (size_t i = 1; i < input_.symbols.size(); i++) {
             typename Elf::Symbol from;
             ElfSymbol &to = input_.symbols[i];
-            if (!get(headers_[table].sh_offset + i * sizeof from, from) || !text(names, from.st_name, to.name))
+            if (!get(headers_[table].sh_offset + i * sizeof from, from) ||
+                !text(names, from.st_name, to.name))
                 return damaged("a symbol has no name");
             to.value = from.st_value;
             to.local = ELF64_ST_BIND(from.st_info) == STB_LOCAL;
@@ -130,7 +136,8 @@ private:
         ElfSection &section = input_.sections[table.sh_info];
         for (uint64_t i = 0; i < table.sh_size / sizeof(Relocation); i++) {
             Relocation from;
-            if (!get(table.sh_offset + i * sizeof from, from)) return damaged("its relocations are cut short");
+            if (!get(table.sh_offset + i * sizeof from, from))
+                return damaged("its relocations are cut short");
             ElfRelocation to{from.r_offset, Elf::type(from.r_info), Elf::symbol(from.r_info), 0, true};
             if constexpr (requires { from.r_addend; }) {
                 to.addend = from.r_addend;
@@ -151,9 +158,11 @@ private:
 } // namespace
 
 Expected<ElfInput> read_elf(std::span<const uint8_t> object, uint16_t machine) {
-    if (object.size() <= EI_DATA || std::memcmp(object.data(), ELFMAG, SELFMAG) != 0 || object[EI_DATA] != ELFDATA2LSB)
+    if (object.size() <= EI_DATA || std::memcmp(object.data(), ELFMAG, SELFMAG) != 0 ||
+        object[EI_DATA] != ELFDATA2LSB)
         return damaged("it is not an ELF file");
-    return object[EI_CLASS] == ELFCLASS32 ? Reader<Elf32>(object).read(machine) : Reader<Elf64>(object).read(machine);
+    return object[EI_CLASS] == ELFCLASS32 ? Reader<Elf32>(object).read(machine)
+                                          : Reader<Elf64>(object).read(machine);
 }
 
 } // namespace longwave::compiler

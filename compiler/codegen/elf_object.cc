@@ -101,8 +101,8 @@ private:
     std::vector<char> names_;
 };
 
-template <class Elf> std::vector<uint8_t> object_of(const std::string &symbol, const Machine &machine, uint16_t number,
-                                                    const std::vector<uint8_t> &image,
+template <class Elf> std::vector<uint8_t> object_of(const std::string &symbol, const Machine &machine,
+                                                    uint16_t number, const std::vector<uint8_t> &image,
                                                     const std::vector<uint8_t> &model) {
     using Section = typename Elf::Section;
     using Symbol = typename Elf::Symbol;
@@ -114,7 +114,8 @@ template <class Elf> std::vector<uint8_t> object_of(const std::string &symbol, c
         return made;
     };
     Object<Elf> object;
-    const uint16_t code = object.add(".text." + symbol, section(SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, machine.code_alignment),
+    const uint16_t code = object.add(".text." + symbol,
+                                     section(SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, machine.code_alignment),
                                      image.data(), image.size());
     const uint16_t data =
         object.add(".rodata." + symbol, section(SHT_PROGBITS, SHF_ALLOC, 64), model.data(), model.size());
@@ -145,15 +146,16 @@ template <class Elf> std::vector<uint8_t> object_of(const std::string &symbol, c
     relocations.sh_link = symbols_at;
     relocations.sh_info = data;
     relocations.sh_entsize = sizeof relocation;
-    object.add((Elf::relocations == SHT_RELA ? ".rela.rodata." : ".rel.rodata.") + symbol, relocations, &relocation,
-               sizeof relocation);
+    object.add((Elf::relocations == SHT_RELA ? ".rela.rodata." : ".rel.rodata.") + symbol, relocations,
+               &relocation, sizeof relocation);
     return std::move(object).finish(number, machine.flags);
 }
 
 } // namespace
 
 Expected<std::vector<uint8_t>> elf_static_object(const std::string &symbol, const targets::Target &target,
-                                                 const std::vector<uint8_t> &image, const std::vector<uint8_t> &model) {
+                                                 const std::vector<uint8_t> &image,
+                                                 const std::vector<uint8_t> &model) {
     LW_ASSIGN(const Machine machine, machine_of(target));
     return target.elf_machine == artifact::machine_arm
                ? object_of<Elf32>(symbol, machine, target.elf_machine, image, model)

@@ -12,13 +12,13 @@ enum class Field {
     unknown,
     word32,
     word64,
-    arm_branch,    // 24 bits, counted in 4 bytes
-    arm_move,      // 16 bits of movw and movt
-    thumb_branch,  // 24 bits, counted in 2 bytes
-    thumb_move,    // 16 bits of movw and movt
-    a64_branch,    // 26 bits, counted in 4 bytes
-    a64_page,      // 21 bits, counted in 4,096 bytes
-    a64_in_page,   // 12 bits, counted in what the instruction moves
+    arm_branch,   // 24 bits, counted in 4 bytes
+    arm_move,     // 16 bits of movw and movt
+    thumb_branch, // 24 bits, counted in 2 bytes
+    thumb_move,   // 16 bits of movw and movt
+    a64_branch,   // 26 bits, counted in 4 bytes
+    a64_page,     // 21 bits, counted in 4,096 bytes
+    a64_in_page,  // 12 bits, counted in what the instruction moves
 };
 
 struct Rule {
@@ -73,8 +73,10 @@ Expected<Rule> rule_of(uint32_t type, uint16_t machine, size_t bytes) {
                       : machine == artifact::machine_arm     ? rule_of_arm(type)
                                                              : Rule{};
     if (rule.field == Field::unknown)
-        return Status::internal(fmt::format("a kernel object has relocations of type {}: they need an address", type));
-    if (bytes < (rule.field == Field::word64 ? 8 : 4)) return Status::internal("a relocation of a kernel object lies outside its section");
+        return Status::internal(
+            fmt::format("a kernel object has relocations of type {}: they need an address", type));
+    if (bytes < (rule.field == Field::word64 ? 8 : 4))
+        return Status::internal("a relocation of a kernel object lies outside its section");
     return rule;
 }
 
@@ -84,25 +86,34 @@ template <class T> T load(std::span<const uint8_t> bytes) {
     return value;
 }
 
-template <class T> void store(std::span<uint8_t> bytes, T value) { std::memcpy(bytes.data(), &value, sizeof value); }
+template <class T> void store(std::span<uint8_t> bytes, T value) {
+    std::memcpy(bytes.data(), &value, sizeof value);
+}
 
-constexpr uint32_t bits(uint32_t value, unsigned low, unsigned count) { return value >> low & ((1u << count) - 1); }
+constexpr uint32_t bits(uint32_t value, unsigned low, unsigned count) {
+    return value >> low & ((1u << count) - 1);
+}
 
 constexpr int64_t extended(uint64_t value, unsigned count) {
     return static_cast<int64_t>(value << (64 - count)) >> (64 - count);
 }
 
 // Thumb instructions are two halves. Branches store two bits of their number mixed with its sign.
-uint32_t thumb(std::span<const uint8_t> bytes) { return uint32_t{load<uint16_t>(bytes)} << 16 | load<uint16_t>(bytes.subspan(2)); }
+uint32_t thumb(std::span<const uint8_t> bytes) {
+    return uint32_t{load<uint16_t>(bytes)} << 16 | load<uint16_t>(bytes.subspan(2));
+}
 
 uint32_t thumb_branch_bits(uint32_t in) {
-    const uint32_t sign = bits(in, 26, 1), high = ~(bits(in, 13, 1) ^ sign) & 1, low = ~(bits(in, 11, 1) ^ sign) & 1;
+    const uint32_t sign = bits(in, 26, 1), high = ~(bits(in, 13, 1) ^ sign) & 1,
+                   low = ~(bits(in, 11, 1) ^ sign) & 1;
     return sign << 23 | high << 22 | low << 21 | bits(in, 16, 10) << 11 | bits(in, 0, 11);
 }
 
 uint32_t with_thumb_branch_bits(uint32_t in, uint32_t value) {
-    const uint32_t sign = bits(value, 23, 1), high = ~(bits(value, 22, 1) ^ sign) & 1, low = ~(bits(value, 21, 1) ^ sign) & 1;
-    return (in & 0xf800d000u) | sign << 26 | bits(value, 11, 10) << 16 | high << 13 | low << 11 | bits(value, 0, 11);
+    const uint32_t sign = bits(value, 23, 1), high = ~(bits(value, 22, 1) ^ sign) & 1,
+                   low = ~(bits(value, 21, 1) ^ sign) & 1;
+    return (in & 0xf800d000u) | sign << 26 | bits(value, 11, 10) << 16 | high << 13 | low << 11 |
+           bits(value, 0, 11);
 }
 
 uint32_t with_bits(uint32_t in, uint32_t value, unsigned low, unsigned count) {
@@ -124,7 +135,8 @@ unsigned reach(Field field) {
 
 // The bits that are not stored must be zero.
 bool in_units(Field field) {
-    return field == Field::arm_branch || field == Field::thumb_branch || field == Field::a64_branch || field == Field::a64_in_page;
+    return field == Field::arm_branch || field == Field::thumb_branch || field == Field::a64_branch ||
+           field == Field::a64_in_page;
 }
 
 void put(Field field, uint64_t value, std::span<uint8_t> bytes) {
@@ -135,7 +147,9 @@ void put(Field field, uint64_t value, std::span<uint8_t> bytes) {
         uint32_t in = thumb(bytes);
         if (field == Field::thumb_branch) in = with_thumb_branch_bits(in, low);
         else
-            in = with_bits(with_bits(with_bits(with_bits(in, low >> 12, 16, 4), low >> 11, 26, 1), low >> 8, 12, 3), low, 0, 8);
+            in = with_bits(
+                with_bits(with_bits(with_bits(in, low >> 12, 16, 4), low >> 11, 26, 1), low >> 8, 12, 3), low,
+                0, 8);
         store(bytes, static_cast<uint16_t>(in >> 16));
         return store(bytes.subspan(2), static_cast<uint16_t>(in));
     }
@@ -152,7 +166,8 @@ void put(Field field, uint64_t value, std::span<uint8_t> bytes) {
 
 } // namespace
 
-Expected<int64_t> addend_of(const ElfRelocation &relocation, uint16_t machine, std::span<const uint8_t> bytes) {
+Expected<int64_t> addend_of(const ElfRelocation &relocation, uint16_t machine,
+                            std::span<const uint8_t> bytes) {
     LW_ASSIGN(const Rule rule, rule_of(relocation.type, machine, bytes.size()));
     if (!relocation.addend_in_place) return relocation.addend;
     switch (rule.field) { // those of 32-bit machines
@@ -165,7 +180,8 @@ Expected<int64_t> addend_of(const ElfRelocation &relocation, uint16_t machine, s
     case Field::thumb_branch: return extended(uint64_t{thumb_branch_bits(thumb(bytes))} << 1, 25);
     case Field::thumb_move: {
         const uint32_t in = thumb(bytes);
-        return extended(bits(in, 16, 4) << 12 | bits(in, 26, 1) << 11 | bits(in, 12, 3) << 8 | bits(in, 0, 8), 16);
+        return extended(bits(in, 16, 4) << 12 | bits(in, 26, 1) << 11 | bits(in, 12, 3) << 8 | bits(in, 0, 8),
+                        16);
     }
     default: return Status::internal("a kernel object keeps an addend where none is expected");
     }

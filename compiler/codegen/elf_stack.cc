@@ -7,7 +7,8 @@ namespace longwave::compiler {
 
 // Each entry is the address of a function, which a relocation fills in, and a ULEB128 number.
 Expected<uint64_t> stack_bytes(const std::vector<uint8_t> &object, const targets::Target &target) {
-    if (object.size() <= EI_CLASS || std::memcmp(object.data(), ELFMAG, SELFMAG) != 0) return uint64_t{0}; // WebAssembly
+    if (object.size() <= EI_CLASS || std::memcmp(object.data(), ELFMAG, SELFMAG) != 0)
+        return uint64_t{0}; // WebAssembly
     LW_ASSIGN(const ElfInput elf, read_elf(object, target.elf_machine));
     const size_t address = object[EI_CLASS] == ELFCLASS32 ? 4 : 8;
     uint64_t sum = 0;

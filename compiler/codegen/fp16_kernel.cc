@@ -1,6 +1,6 @@
 #include "compiler/codegen/fp16_kernel.h"
-#include "formats/artifact/modules.h"
 #include "compiler/spirv/rewrite_fp16.h"
+#include "formats/artifact/modules.h"
 #include <algorithm>
 #include <cstring>
 #include <exception>
@@ -10,7 +10,7 @@
 namespace longwave::compiler {
 
 Status store_fp16(const Fp16Spec &spec, std::vector<uint8_t> &module, schedules::Signature &signature,
-                    Dispatch &dispatch) {
+                  Dispatch &dispatch) {
     std::set<uint32_t> bindings;
     for (const size_t a : spec.arguments) {
         signature.args.at(a).elem = Elem::f16;

@@ -12,6 +12,6 @@ namespace longwave::compiler {
 // Makes it so: the module's words, the types of its arguments, the descriptor and the feature more.
 // Fault::internal: a module that cannot be rewritten.
 Status store_fp16(const Fp16Spec &spec, std::vector<uint8_t> &module, schedules::Signature &signature,
-                    Dispatch &dispatch);
+                  Dispatch &dispatch);
 
 } // namespace longwave::compiler

@@ -64,7 +64,8 @@ public:
         }
         KernelCompiler compiler(kgen.string(), *std::move(kernels), std::move(versions), std::move(scratch),
                                 !options.structures.empty());
-        if (std::any_of(requests.begin(), requests.end(), [](const auto &one) { return by_clang(one.target); })) {
+        if (std::any_of(requests.begin(), requests.end(),
+                        [](const auto &one) { return by_clang(one.target); })) {
             LW_ASSIGN(auto clang, Clang::find());
             compiler.clang_.emplace(std::move(clang));
         }
@@ -111,7 +112,8 @@ private:
     }
 
     Expected<KernelText> compile(const KernelRequest &request, size_t number) const {
-        fs::path object = scratch_.path() / fmt::format("{}{}", number, targets::kernel_suffix(request.target));
+        fs::path object =
+            scratch_.path() / fmt::format("{}{}", number, targets::kernel_suffix(request.target));
         const fs::path signature = scratch_.path() / fmt::format("{}.json", number);
         std::vector<std::string> arguments = {kgen_,
                                               "--spec",

@@ -22,7 +22,7 @@ struct CompiledKernel {
     std::vector<uint8_t> object;
     schedules::Signature signature;
     bool cached = false;
-    std::string text{};    // the signature as longwave-kgen wrote it
+    std::string text{}; // the signature as longwave-kgen wrote it
 };
 
 struct KernelCacheOptions {

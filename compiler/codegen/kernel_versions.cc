@@ -36,14 +36,16 @@ std::string kernel_of(const std::string &spec) {
 Expected<KernelVersions> KernelVersions::read(const std::string &kgen) {
     LW_ASSIGN(const auto run, run_process({kgen, "--versions"}));
     if (run.exit_code != 0)
-        return Status::device(fmt::format("the kernel compiler does not work: {} --versions ended with {}{}{}", kgen, run.exit_code,
-                                          run.output.empty() ? "" : ": ", run.output));
+        return Status::device(
+            fmt::format("the kernel compiler does not work: {} --versions ended with {}{}{}", kgen,
+                        run.exit_code, run.output.empty() ? "" : ": ", run.output));
     package::Problems problems;
     const auto document = package::parse_json(run.output, "its versions", versions_depth, problems);
     KernelVersions versions;
     if (!document || !document->is_object() || !read_versions(*document, "cpu", versions.cpu_) ||
         !read_versions(*document, "gpu", versions.gpu_))
-        return Status::device(fmt::format("the kernel compiler does not work: {} --versions printed no versions of kernels", kgen));
+        return Status::device(fmt::format(
+            "the kernel compiler does not work: {} --versions printed no versions of kernels", kgen));
     versions.otherwise_ = hex_hash(run.output, version_digits);
     return versions;
 }

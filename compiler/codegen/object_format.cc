@@ -30,14 +30,17 @@ std::span<const uint8_t> shim_of(const targets::Target &target) {
     return {};
 }
 
-uint64_t code_bytes(const std::vector<uint8_t> &object, const targets::Target &target) { return format_of(target).code_bytes(object); }
+uint64_t code_bytes(const std::vector<uint8_t> &object, const targets::Target &target) {
+    return format_of(target).code_bytes(object);
+}
 
 Expected<CodeImage> link_image(const std::vector<LinkedKernel> &kernels, const targets::Target &target) {
     return format_of(target).link_image(kernels, target);
 }
 
 Expected<std::vector<uint8_t>> static_object(const std::string &symbol, const targets::Target &target,
-                                             const std::vector<uint8_t> &image, const std::vector<uint8_t> &model) {
+                                             const std::vector<uint8_t> &image,
+                                             const std::vector<uint8_t> &model) {
     return format_of(target).static_object(symbol, target, image, model);
 }
 

@@ -9,9 +9,11 @@ namespace longwave::compiler {
 // A function each for what code_image.h and static_object.h promise.
 struct ObjectFormat {
     uint64_t (*code_bytes)(const std::vector<uint8_t> &object);
-    Expected<CodeImage> (*link_image)(const std::vector<LinkedKernel> &kernels, const targets::Target &target);
+    Expected<CodeImage> (*link_image)(const std::vector<LinkedKernel> &kernels,
+                                      const targets::Target &target);
     Expected<std::vector<uint8_t>> (*static_object)(const std::string &symbol, const targets::Target &target,
-                                                    const std::vector<uint8_t> &image, const std::vector<uint8_t> &model);
+                                                    const std::vector<uint8_t> &image,
+                                                    const std::vector<uint8_t> &model);
 };
 
 const ObjectFormat &elf_objects();

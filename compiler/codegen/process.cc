@@ -50,10 +50,10 @@ public:
         struct rlimit most;
         const bool limited = fstat(file_, &file) == 0 && getrlimit(RLIMIT_FSIZE, &most) == 0;
         if (limited && static_cast<rlim_t>(file.st_size) >= most.rlim_cur)
-            return Status::device(
-                fmt::format("{} may write files of at most {} bytes, and its output is longer; raise the limit of "
-                            "this process (ulimit -f)",
-                            program, static_cast<uint64_t>(most.rlim_cur)));
+            return Status::device(fmt::format(
+                "{} may write files of at most {} bytes, and its output is longer; raise the limit of "
+                "this process (ulimit -f)",
+                program, static_cast<uint64_t>(most.rlim_cur)));
         while (!text.empty() && text.back() == '\n') text.pop_back();
         return text;
     }

@@ -252,7 +252,8 @@ Status compile_modules(const Specs &specs, const std::vector<EntryPlan> &entries
     const std::vector<StepChain> chains = chain_steps(entries, storage, device, of_streams, limits);
     for (const StepChain &chain : chains) segment.add(chain);
     for (size_t e = 0; e < entries.size(); e++)
-        if (entries[e].device == &device) code.dispatches[entries[e].name()] = count_dispatches(entries, e, chains);
+        if (entries[e].device == &device)
+            code.dispatches[entries[e].name()] = count_dispatches(entries, e, chains);
     code.module_kernels = kernels.size();
     code.modules = segment.finish();
     return Status::ok();

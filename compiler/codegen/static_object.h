@@ -12,7 +12,8 @@ namespace longwave::compiler {
 // An object with the code image, and a constant artifact::StaticModel with what follows it. The
 // linker fills in StaticModel::image. The global symbol is the model's.
 Expected<std::vector<uint8_t>> static_object(const std::string &symbol, const targets::Target &target,
-                                             const std::vector<uint8_t> &image, const std::vector<uint8_t> &model);
+                                             const std::vector<uint8_t> &image,
+                                             const std::vector<uint8_t> &model);
 
 // An archive with that object and its index. Equal arguments give equal bytes.
 std::vector<uint8_t> archive_of(const std::string &symbol, const std::vector<uint8_t> &object);

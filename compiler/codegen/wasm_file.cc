@@ -37,7 +37,8 @@ private:
 // What is behind the end reads as 0; `inside` says that nothing was.
 class Reader {
 public:
-    Reader(const std::vector<uint8_t> &bytes, size_t at, size_t end) : bytes_(bytes), at_(at), end_(std::min(end, bytes.size())) {}
+    Reader(const std::vector<uint8_t> &bytes, size_t at, size_t end)
+        : bytes_(bytes), at_(at), end_(std::min(end, bytes.size())) {}
     uint8_t byte() {
         if (at_ < end_) return bytes_[at_++];
         inside_ = false;
@@ -85,14 +86,16 @@ Writer imports_of(const WasmConstant &constant) {
     body.name("env").name("__linear_memory").byte(2).number(0).number(0);
     for (const auto &[offset, name] : constant.functions) body.name("env").name(name).byte(0).number(0);
     // At least as large as its elements, which are numbered from 1: 0 is the null pointer.
-    if (functions > 0) body.name("env").name("__indirect_function_table").byte(1).byte(0x70).number(0).number(functions + 1);
+    if (functions > 0)
+        body.name("env").name("__indirect_function_table").byte(1).byte(0x70).number(0).number(functions + 1);
     return body;
 }
 
 Writer symbols_of(const WasmConstant &constant) {
     Writer body;
     body.number(constant.functions.size() + 1 + constant.addresses.size());
-    for (size_t i = 0; i < constant.functions.size(); i++) body.byte(function_symbol).number(undefined).number(i);
+    for (size_t i = 0; i < constant.functions.size(); i++)
+        body.byte(function_symbol).number(undefined).number(i);
     body.byte(data_symbol).number(0).name(constant.symbol).number(0).number(0).number(constant.data.size());
     for (const auto &[offset, name] : constant.addresses) body.byte(data_symbol).number(undefined).name(name);
     return body;
@@ -102,7 +105,8 @@ Writer relocations_of(const WasmConstant &constant, uint32_t section, size_t dat
     Writer body;
     body.name("reloc.DATA").number(section).number(constant.functions.size() + constant.addresses.size());
     uint32_t symbol = 0;
-    for (const auto &[offset, name] : constant.functions) body.byte(table_index_i32).number(data_at + offset).number(symbol++);
+    for (const auto &[offset, name] : constant.functions)
+        body.byte(table_index_i32).number(data_at + offset).number(symbol++);
     symbol++; // the constant itself
     for (const auto &[offset, name] : constant.addresses)
         body.byte(memory_address_i32).number(data_at + offset).number(symbol++).number(0);
@@ -157,9 +161,14 @@ std::vector<uint8_t> wasm_constant(const WasmConstant &constant) {
     body.put(constant.data);
     file.part(data, body);
     constexpr uint8_t alignment = 6; // 64 bytes
-    const Writer segments = std::move(Writer().number(1).name(".rodata." + constant.symbol).number(alignment).number(0));
+    const Writer segments =
+        std::move(Writer().number(1).name(".rodata." + constant.symbol).number(alignment).number(0));
     const Writer symbols = symbols_of(constant);
-    file.part(custom, Writer().name("linking").number(linking_version).part(segment_info, segments).part(symbol_table, symbols));
+    file.part(custom, Writer()
+                          .name("linking")
+                          .number(linking_version)
+                          .part(segment_info, segments)
+                          .part(symbol_table, symbols));
     file.part(custom, relocations_of(constant, sections, data_at));
     return std::move(file).take();
 }

@@ -27,20 +27,25 @@ struct Record {
 size_t aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
 // Links relocatable objects into one.
-Expected<std::vector<uint8_t>> join(const std::vector<std::span<const uint8_t>> &objects, const targets::Target &target) {
+Expected<std::vector<uint8_t>> join(const std::vector<std::span<const uint8_t>> &objects,
+                                    const targets::Target &target) {
     LW_ASSIGN(auto folder, TemporaryFolder::create());
     const std::string output = (folder.path() / "joined.o").string();
-    std::vector<std::string> command = {"wasm-ld", "-m", target.emulation, "--relocatable", "--strip-debug", "-o", output};
+    std::vector<std::string> command = {"wasm-ld", "-m",  target.emulation, "--relocatable", "--strip-debug",
+                                        "-o",      output};
     for (size_t i = 0; i < objects.size(); i++) {
         const std::string path = (folder.path() / fmt::format("{}.o", i)).string();
         std::ofstream file(path, std::ios::binary);
-        file.write(reinterpret_cast<const char *>(objects[i].data()), static_cast<std::streamsize>(objects[i].size()));
-        if (!file.flush()) return folder.explained(Status::device(fmt::format("{}: {}", path, std::strerror(errno))));
+        file.write(reinterpret_cast<const char *>(objects[i].data()),
+                   static_cast<std::streamsize>(objects[i].size()));
+        if (!file.flush())
+            return folder.explained(Status::device(fmt::format("{}: {}", path, std::strerror(errno))));
         command.push_back(path);
     }
     LW_ASSIGN(const auto run, run_process(command));
     if (run.exit_code != 0)
-        return folder.explained(Status::device(fmt::format("wasm-ld (package lld) ended with {}: {}", run.exit_code, run.output)));
+        return folder.explained(Status::device(
+            fmt::format("wasm-ld (package lld) ended with {}: {}", run.exit_code, run.output)));
     return read_bytes(output);
 }
 
@@ -54,7 +59,8 @@ Expected<CodeImage> link(const std::vector<LinkedKernel> &kernels, const targets
         objects.push_back(*kernels[i].object);
         table.functions.push_back({static_cast<uint32_t>(i * sizeof(uint32_t)), kernels[i].symbol});
         records.push_back({kernels[i].scratch_bytes, i});
-        image.entries.push_back(static_cast<uint32_t>(sizeof(Front) + i * sizeof(Record) + offsetof(Record, number)));
+        image.entries.push_back(
+            static_cast<uint32_t>(sizeof(Front) + i * sizeof(Record) + offsetof(Record, number)));
     }
     const std::vector<uint8_t> table_object = wasm_constant(table);
     objects.push_back(table_object);
@@ -70,14 +76,16 @@ Expected<CodeImage> link(const std::vector<LinkedKernel> &kernels, const targets
     return image;
 }
 
-Expected<std::vector<uint8_t>> static_object(const std::string &symbol, const targets::Target &target, const std::vector<uint8_t> &image,
+Expected<std::vector<uint8_t>> static_object(const std::string &symbol, const targets::Target &target,
+                                             const std::vector<uint8_t> &image,
                                              const std::vector<uint8_t> &model) {
     Front front;
     std::memcpy(&front, image.data(), sizeof front);
     WasmConstant constant{symbol, model};
     constant.addresses.push_back({offsetof(artifact::StaticModel, image), functions_symbol});
     const std::vector<uint8_t> constants = wasm_constant(constant);
-    LW_ASSIGN(std::vector<uint8_t> object, join({constants, std::span(image).subspan(front.object, front.object_bytes)}, target));
+    LW_ASSIGN(std::vector<uint8_t> object,
+              join({constants, std::span(image).subspan(front.object, front.object_bytes)}, target));
     LW_TRY(keep_only(object, symbol));
     return object;
 }

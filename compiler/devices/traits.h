@@ -32,10 +32,10 @@ struct Traits {
     std::string name; // of its target; empty for the host
     // Kernels are compiled for this target. Null: for every CPU target of the artifact.
     const targets::Target *target = nullptr;
-    fb::DeviceKind runs{};       // the entries that it runs; 0 is the CPU
-    bool host = false;           // opens the model, and computes the layers that no other device computes
-    bool offline = true;         // has entries for offline runs
-    bool stream = true;          // has entries for streams
+    fb::DeviceKind runs{}; // the entries that it runs; 0 is the CPU
+    bool host = false;     // opens the model, and computes the layers that no other device computes
+    bool offline = true;   // has entries for offline runs
+    bool stream = true;    // has entries for streams
     KernelSets kernels = cpu_kernels;
     CodeContainer code = CodeContainer::machine_code;
 

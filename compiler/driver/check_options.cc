@@ -59,15 +59,17 @@ Status check_streams(const Options &options) {
     if (options.stream == StreamMode::none)
         return Status::usage("--streams is for streams, which --no-stream leaves out");
     if (options.window)
-        return Status::usage("--streams: leave it out with --window, because a window is an offline run for each "
-                             "stream, and its kernels compute many rows at once already");
+        return Status::usage(
+            "--streams: leave it out with --window, because a window is an offline run for each "
+            "stream, and its kernels compute many rows at once already");
     if (options.streams.size() > artifact::cap::together)
         return Status::usage(fmt::format("--streams: {} numbers, expected at most {}", options.streams.size(),
                                          artifact::cap::together));
     uint32_t before = 1;
     for (const uint32_t n : options.streams) {
         if (n < 2 || n > artifact::cap::streams_together)
-            return Status::usage(fmt::format("--streams: expected 2 to {}, found {}", artifact::cap::streams_together, n));
+            return Status::usage(
+                fmt::format("--streams: expected 2 to {}, found {}", artifact::cap::streams_together, n));
         if (n <= before) return Status::usage(fmt::format("--streams: {} does not ascend", n));
         before = n;
     }
@@ -89,11 +91,13 @@ Status check_entries(const Options &options, const devices::Traits *device) {
     const size_t devices = device ? 2 : 1, streams = artifact::cap::streams / devices,
                  lengths = (artifact::cap::entries - artifact::cap::streams) / devices - 1;
     if (options.blocks.size() > streams)
-        return Status::usage(fmt::format("--blocks: at most {} blocks{}, found {}: compile the others into another file",
-                                         streams, device ? " with a GPU target" : "", options.blocks.size()));
+        return Status::usage(
+            fmt::format("--blocks: at most {} blocks{}, found {}: compile the others into another file",
+                        streams, device ? " with a GPU target" : "", options.blocks.size()));
     if (options.further_lengths.size() + 1 > lengths)
         return Status::usage(fmt::format("--length: at most {} lengths{}, found {}", lengths,
-                                         device ? " with a GPU target" : "", options.further_lengths.size() + 1));
+                                         device ? " with a GPU target" : "",
+                                         options.further_lengths.size() + 1));
     return Status::ok();
 }
 

@@ -81,8 +81,9 @@ Expected<CompiledPieces> compile_pieces(package::Package package, const Options 
     // ---- compile
     const Specs specs = unique_specs(plans.entries, options.streams);
     if (specs.all.empty())
-        return Status::input("the model computes nothing: its outputs are its inputs in the same order. Add a layer "
-                             "that computes, or pass the input on without a model");
+        return Status::input(
+            "the model computes nothing: its outputs are its inputs in the same order. Add a layer "
+            "that computes, or pass the input on without a model");
     LW_ASSIGN(Code code, passes.timed("compile_code", [&] {
         return compile_code(specs, plans.entries, request.targets.cpus, host_kernels);
     }));
@@ -114,8 +115,9 @@ Expected<CompiledPieces> compile_pieces(package::Package package, const Options 
     CompiledPieces result;
     LW_ASSIGN(result.artifact, passes.timed("emit", [&] {
         return emit({package, std::move(plans.storage), plans.record, plans.entries, specs.all,
-                     code.signatures, specs.for_streams, std::move(code.targets), std::move(code.modules), golden.take_vectors(),
-                     golden.take_bytes(), report.dump(), certificates, model.identity});
+                     code.signatures, specs.for_streams, std::move(code.targets), std::move(code.modules),
+                     golden.take_vectors(), golden.take_bytes(), report.dump(), certificates,
+                     model.identity});
     }));
     // Times and cache hits differ from run to run, so the artifact does not hold them.
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;

@@ -13,9 +13,8 @@ public:
     // `draft`: only entries of the device, and layers that no kernel computes are left out.
     Entries(const Graphs &graphs, const DeviceEntries &device, const Tuning &tuning, const Options &options,
             bool draft)
-        : graphs_(graphs), device_(device), tuning_(tuning), options_(options),
-          draft_(draft), plans_{.storage =
-                                    Storage(draft ? Storage::Weights::counted : Storage::Weights::kept)} {}
+        : graphs_(graphs), device_(device), tuning_(tuning), options_(options), draft_(draft),
+          plans_{.storage = Storage(draft ? Storage::Weights::counted : Storage::Weights::kept)} {}
 
     Status plan() {
         if (!draft_) LW_TRY(plan_runs(devices::host(), {}, options_.window > 0));

@@ -38,7 +38,8 @@ uint32_t run_capacity(const ir::Graph &lowered, uint32_t package_length, const O
         if (node.op->natural_length) longest = std::max(longest, node.op->natural_length(node));
     const LookBack back = look_back(lowered);
     if (longest > back.ticks) return longest;
-    const uint32_t block = options.blocks.empty() ? 1 : *std::max_element(options.blocks.begin(), options.blocks.end());
+    const uint32_t block =
+        options.blocks.empty() ? 1 : *std::max_element(options.blocks.begin(), options.blocks.end());
     const uint64_t ticks = uint64_t{back.ticks} + 1 + 2 * uint64_t{block};
     const uint64_t whole = (ticks + least_capacity - 1) / least_capacity * least_capacity;
     return static_cast<uint32_t>(std::clamp<uint64_t>(whole, std::max(longest, least_capacity), 1u << 24));
@@ -113,19 +114,22 @@ Expected<ModelGraphs> make_graphs(Passes &passes, package::Package &package, con
     ModelGraphs model;
     LW_ASSIGN(ir::Graph graph, passes.run("lower", [&] { return lower(package); }));
     model.capacity = run_capacity(graph, package.length, options);
-    model.identity = identity_of(package, options.weights + (request.byte_activations ? " int8 activations" : ""));
+    model.identity =
+        identity_of(package, options.weights + (request.byte_activations ? " int8 activations" : ""));
     for (auto &[key, tensor] : package.weights) tensor.data = {}; // constants hold the numbers now
     LW_ASSIGN(model.exact, rewritten(passes, std::move(graph)));
     // With int8 activations the rows are rounded as coarsely as the weights: they keep their ranges.
     LW_ASSIGN(graph, passes.run("balance_inputs", [&]() -> Expected<ir::Graph> {
-        return request.byte_activations ? Expected<ir::Graph>(model.exact) : balance_inputs(model.exact, request.weights);
+        return request.byte_activations ? Expected<ir::Graph>(model.exact)
+                                        : balance_inputs(model.exact, request.weights);
     }));
     LW_ASSIGN(graph, passes.run("store_weights", [&] {
         return store_weights(graph, request.weights, request.byte_activations, model.stored);
     }));
     if (model.stored.empty()) model.exact = {};
     if (request.byte_activations && !rounds_activations(graph))
-        return Status::usage("--activations int8 is for layers with int8 or int4 weights: add --weights int8 or int4");
+        return Status::usage(
+            "--activations int8 is for layers with int8 or int4 weights: add --weights int8 or int4");
     if (rounds_a_table(graph)) model.identity = with_rounded_tables(model.identity);
     LW_ASSIGN(model.offline, passes.run("pack_outputs", [&] { return pack_outputs(graph); }));
     LW_TRY(check_capacities(model, options));

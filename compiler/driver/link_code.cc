@@ -8,7 +8,8 @@
 
 namespace longwave::compiler {
 
-Expected<LinkedCode> link_code(const std::vector<std::string> &specs, const std::string &target, const Options &options) {
+Expected<LinkedCode> link_code(const std::vector<std::string> &specs, const std::string &target,
+                               const Options &options) {
     LW_ASSIGN(const Request request, check_options(options));
     const KernelCacheOptions cache{.kgen = options.kgen,
                                    .folder = options.cache,
@@ -31,7 +32,8 @@ Expected<LinkedCode> link_code(const std::vector<std::string> &specs, const std:
 }
 
 Expected<std::vector<uint8_t>> static_library(const std::string &symbol, const std::string &target,
-                                              const std::vector<uint8_t> &image, const std::vector<uint8_t> &model) {
+                                              const std::vector<uint8_t> &image,
+                                              const std::vector<uint8_t> &model) {
     const targets::Target *found = targets::find(target);
     if (!found) return Status::internal("static library: no target " + target);
     LW_ASSIGN(const std::vector<uint8_t> object, static_object(symbol, *found, image, model));

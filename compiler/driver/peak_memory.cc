@@ -67,7 +67,8 @@ PeakMemory::Part check_of(const Plans &plans, uint64_t variants) {
                     ? fmt::format("the check ({} streams of {})", streams, size_text(stream))
                     : fmt::format("the check ({} models of {}, an offline run of {})", variants,
                                   size_text(plans.storage.derived_bytes()), size_text(run));
-    part.remedy = entries > 1 ? "choose fewer or smaller --blocks, or one --target" : "choose one --target or a shorter --length";
+    part.remedy = entries > 1 ? "choose fewer or smaller --blocks, or one --target"
+                              : "choose one --target or a shorter --length";
     part.remedy += ", or leave the check out with --no-check";
     return part;
 }
@@ -95,12 +96,13 @@ Status check_memory(const PeakMemory &peak, const Options &options) {
     if (options.memory == 0 || peak.bytes() <= options.memory) return Status::ok();
     const PeakMemory::Part &part = peak.largest();
     const bool weights = peak.always > part.bytes;
-    return Status::input(fmt::format(
-        "this compile needs about {} of memory, more than the {} that it may take. {} are for {}: {}, or give "
-        "--memory {}M",
-        size_text(peak.bytes()), size_text(options.memory), size_text(weights ? peak.always : part.bytes),
-        weights ? "the weights" : part.what, weights ? "choose smaller --weights" : part.remedy,
-        (peak.bytes() >> 20) + 1));
+    return Status::input(
+        fmt::format("this compile needs about {} of memory, more than the {} that it may take. {} are for "
+                    "{}: {}, or give "
+                    "--memory {}M",
+                    size_text(peak.bytes()), size_text(options.memory),
+                    size_text(weights ? peak.always : part.bytes), weights ? "the weights" : part.what,
+                    weights ? "choose smaller --weights" : part.remedy, (peak.bytes() >> 20) + 1));
 }
 
 } // namespace longwave::compiler

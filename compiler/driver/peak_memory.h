@@ -11,7 +11,7 @@ struct PeakMemory {
         uint64_t bytes = 0;
         std::string what, remedy; // in words
     };
-    uint64_t always = 0; // the program, and weights until the end
+    uint64_t always = 0;             // the program, and weights until the end
     Part kernels, references, check; // one after the other
     const Part &largest() const;
     uint64_t bytes() const { return always + largest().bytes; }

@@ -35,8 +35,8 @@ class Rewriter {
 public:
     explicit Rewriter(const Graph &from);
     Builder &to() { return to_; }
-    ValueId map(ValueId old) const { return mapped_[old]; } // only values already visited
-    Expected<ValueId> keep(const Node &node);               // copy as it is
+    ValueId map(ValueId old) const { return mapped_[old]; }         // only values already visited
+    Expected<ValueId> keep(const Node &node);                       // copy as it is
     void redirect(ValueId old, ValueId now) { mapped_[old] = now; } // for the nodes visited next
     // Visits the nodes in order. Rewrite: Expected<ValueId>(Rewriter &, const Node &).
     template <class Rewrite> Expected<Graph> run(Rewrite &&rewrite) {
@@ -48,9 +48,8 @@ public:
     }
 
 private:
-    void
-    carry(ValueId end); // copies inputs and constants with smaller ids: a pass that changes nothing returns
-                        // the same graph
+    void carry(ValueId end); // copies inputs and constants with smaller ids: a pass that changes nothing
+                             // returns the same graph
     Expected<Graph> finish();
     const Graph &from_;
     Builder to_;

@@ -72,15 +72,17 @@ Expected<Type> result_type(const Node &node, std::span<const Type> inputs) {
         type.delay = std::max(type.delay, input.delay);
         const uint64_t whole = std::lcm(uint64_t{type.whole}, uint64_t{input.whole});
         if (whole > longest_whole)
-            return Status::input(fmt::format("its inputs come for {} and {} input ticks together, which meet every {} ticks: "
-                                             "expected at most {}",
-                                             type.whole, input.whole, whole, longest_whole));
+            return Status::input(
+                fmt::format("its inputs come for {} and {} input ticks together, which meet every {} ticks: "
+                            "expected at most {}",
+                            type.whole, input.whole, whole, longest_whole));
         type.whole = static_cast<uint32_t>(whole);
     }
     if (type.clock.timeless() && type.whole > 1)
-        return Status::input(fmt::format("one row for a whole sequence cannot be made of rows that come for {} input ticks "
-                                         "together: pool before the rows are split",
-                                         type.whole));
+        return Status::input(
+            fmt::format("one row for a whole sequence cannot be made of rows that come for {} input ticks "
+                        "together: pool before the rows are split",
+                        type.whole));
     return type;
 }
 

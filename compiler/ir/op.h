@@ -35,9 +35,9 @@ struct StreamRule {
     std::string looks_ahead; // why the op cannot stream: what it reads after t, in words for the user of the
                              // layer. Empty: the op can stream
     uint32_t history = 0;    // older rows of the first input, counted in its clock
-    uint32_t ahead = 0;      // rows of the first input after its own that a row waits for, with zeros behind the
-                             // end of the sequence. An op that looks ahead by no more has a
-                             // streamed form
+    uint32_t ahead = 0; // rows of the first input after its own that a row waits for, with zeros behind the
+                        // end of the sequence. An op that looks ahead by no more has a
+                        // streamed form
     std::vector<Carry> carries;
 };
 

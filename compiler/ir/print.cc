@@ -1,6 +1,6 @@
 // The printer.
-#include "compiler/ir/text.h"
 #include "compiler/ir/op.h"
+#include "compiler/ir/text.h"
 #include <fmt/format.h>
 
 namespace longwave::ir {
@@ -67,8 +67,8 @@ std::string value_text(const Graph &graph, ValueId id) {
 } // namespace
 
 std::string print(const Type &type) {
-    std::string out = fmt::format("{}[{}] @{}/{}", name_of(type.elem),
-                                  fmt::join(type.dims, ","), type.clock.num, type.clock.den);
+    std::string out = fmt::format("{}[{}] @{}/{}", name_of(type.elem), fmt::join(type.dims, ","),
+                                  type.clock.num, type.clock.den);
     out += type.causal ? " causal" : " noncausal";
     if (type.delay) out += fmt::format(" delay={}", type.delay);
     return type.whole > 1 ? out + fmt::format(" whole={}", type.whole) : out;

@@ -48,9 +48,8 @@ struct Weights {
 };
 
 Weights weights_of(const Graph &graph, const Node &node) {
-    Weights w{.dims = graph.type(node.inputs[1]).dims,
-              .weight = graph.constant(node.inputs[1])->data,
-              .bias = {}};
+    Weights w{
+        .dims = graph.type(node.inputs[1]).dims, .weight = graph.constant(node.inputs[1])->data, .bias = {}};
     if (node.inputs.size() > 2) w.bias = graph.constant(node.inputs[2])->data.to_vector();
     else w.bias.assign(w.dims[0], 0.0);
     return w;

@@ -67,8 +67,9 @@ void check_audio(const package::Package &package, const ir::Graph &graph, packag
         const std::string path = package::element("outputs", i);
         const ir::Type &type = graph.type(graph.outputs[i].value);
         const uint32_t width = type.width(), ticks = package::ticks_per_second(package);
-        const std::string rows = std::to_string(width) + " samples per row, " + std::to_string(type.clock.num) +
-                                 " rows in " + std::to_string(type.clock.den) + " ticks";
+        const std::string rows = std::to_string(width) + " samples per row, " +
+                                 std::to_string(type.clock.num) + " rows in " +
+                                 std::to_string(type.clock.den) + " ticks";
         if (type.clock.timeless()) {
             problems.add(path + ".kind", "an output with rows over time", "one row for the whole sequence",
                          "audio has samples for every moment");
@@ -85,8 +86,10 @@ void check_audio(const package::Package &package, const ir::Graph &graph, packag
             problems.add(path + ".kind", "rows with a whole number of samples per second, at most 1000000",
                          rows + ", " + std::to_string(ticks) + " ticks per second");
         else if (output.sample_rate && output.sample_rate != *rate)
-            problems.add(path + ".sample_rate", std::to_string(*rate) + " (" + rows + ", " + std::to_string(ticks) +
-                         " ticks per second)", std::to_string(output.sample_rate), "leave the key out");
+            problems.add(path + ".sample_rate",
+                         std::to_string(*rate) + " (" + rows + ", " + std::to_string(ticks) +
+                             " ticks per second)",
+                         std::to_string(output.sample_rate), "leave the key out");
     }
 }
 

@@ -29,7 +29,8 @@ bool has_own_weights(const ir::Graph &graph, const ir::Node &node) {
 
 // The new graph has no outputs yet, so readers are those of the old one. Both have the same chain, but
 // a producer may have other weights by now.
-std::optional<Source> source_of(const ir::Graph &old, const ir::Graph &graph, ir::ValueId before, ir::ValueId x) {
+std::optional<Source> source_of(const ir::Graph &old, const ir::Graph &graph, ir::ValueId before,
+                                ir::ValueId x) {
     Source source;
     for (;;) {
         const ir::Node *was = old.producer(before), *node = graph.producer(x);
@@ -51,13 +52,15 @@ std::vector<double> factors_of(const ir::Numbers &weights, size_t inputs, size_t
     std::vector<double> largest(channels, 0.0), row(inputs);
     for (size_t first = 0; first < weights.size(); first += inputs) {
         weights.read(first, row);
-        for (size_t i = 0; i < inputs; ++i) largest[i % channels] = std::max(largest[i % channels], std::fabs(row[i]));
+        for (size_t i = 0; i < inputs; ++i)
+            largest[i % channels] = std::max(largest[i % channels], std::fabs(row[i]));
     }
     const double peak = *std::max_element(largest.begin(), largest.end());
     std::vector<double> factors(channels, 1.0);
     for (size_t c = 0; c < channels; ++c)
         if (largest[c] > 0)
-            factors[c] = std::exp2(std::min<double>(std::round(std::log2(peak / largest[c])), most_doublings));
+            factors[c] =
+                std::exp2(std::min<double>(std::round(std::log2(peak / largest[c])), most_doublings));
     return factors;
 }
 
@@ -76,7 +79,8 @@ public:
         const size_t inputs = to_.graph().type(matrix.inputs[0]).width(),
                      channels = to_.graph().type(source->producer.inputs[1]).dims[0];
         if (inputs % channels) return kept;
-        const std::vector<double> factors = factors_of(to_.graph().constant(matrix.inputs[1])->data, inputs, channels);
+        const std::vector<double> factors =
+            factors_of(to_.graph().constant(matrix.inputs[1])->data, inputs, channels);
         if (std::all_of(factors.begin(), factors.end(), [](double f) { return f == 1; })) return kept;
         LW_ASSIGN(const std::optional<ir::ValueId> made, written(matrix, *source, factors));
         if (!made) return kept;
@@ -111,16 +115,21 @@ private:
         return matrix.op->rewrites.fold_input(to_, matrix, *x, {.scale = factors, .shift = zeros});
     }
 
-    Status confirm(const std::string &layer, const ir::Node &producer, ir::ValueId before, ir::ValueId after) {
+    Status confirm(const std::string &layer, const ir::Node &producer, ir::ValueId before,
+                   ir::ValueId after) {
         std::vector<ir::Type> types;
         for (const ir::ValueId id : producer.inputs) types.push_back(to_.graph().type(id));
         const ir::Clock in = types[0].clock, out = to_.graph().type(producer.output).clock;
-        const uint64_t stride = out.timeless() ? 1 : uint64_t{in.num} * out.den / (uint64_t{in.den} * out.num);
-        const size_t rows = rows_of_rerun * std::max<uint64_t>(stride, 1) + producer.op->stream(producer, types).history;
+        const uint64_t stride =
+            out.timeless() ? 1 : uint64_t{in.num} * out.den / (uint64_t{in.den} * out.num);
+        const size_t rows =
+            rows_of_rerun * std::max<uint64_t>(stride, 1) + producer.op->stream(producer, types).history;
         LW_ASSIGN(const ir::Graph was, ir::excerpt(to_.graph(), producer.inputs[0], {before}));
         LW_ASSIGN(const ir::Graph is, ir::excerpt(to_.graph(), producer.inputs[0], {after}));
         LW_ASSIGN(ir::Certificate certificate,
-                  ir::certify("balance_inputs", layer, fmt::format("one range for the inputs from {}", producer.layer), was, is, rows));
+                  ir::certify("balance_inputs", layer,
+                              fmt::format("one range for the inputs from {}", producer.layer), was, is,
+                              rows));
         to_.certificate(std::move(certificate));
         return Status::ok();
     }

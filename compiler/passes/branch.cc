@@ -17,8 +17,8 @@ std::string size_of(const ir::Filter &filter) {
 constexpr size_t most_copies = 64; // of the kernels of the op for long filters
 
 // Ops for short filters sum over their taps, but for the zeros of a dilation. For a long one the
-// planner chooses an algorithm. It has many lags at which some row has a tap. A bank of filters on one channel shares
-// the reads of its rows, so transforms serve it later.
+// planner chooses an algorithm. It has many lags at which some row has a tap. A bank of filters on one
+// channel shares the reads of its rows, so transforms serve it later.
 bool is_long(const ir::Filter &filter) {
     const size_t least = ir::least_long_taps * filter.copies();
     if (filter.longest() < least || filter.copies() > most_copies) return false;

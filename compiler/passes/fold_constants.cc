@@ -7,7 +7,8 @@ namespace longwave::compiler {
 namespace {
 
 bool foldable(const ir::Graph &graph, const ir::Node &node) {
-    return !node.op->rewrites.prepared && !node.op->rewrites.materialise && ir::constants_from(graph, node, 0);
+    return !node.op->rewrites.prepared && !node.op->rewrites.materialise &&
+           ir::constants_from(graph, node, 0);
 }
 
 } // namespace

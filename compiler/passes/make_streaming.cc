@@ -30,8 +30,9 @@ std::string name_of(const ir::Graph &graph, ir::ValueId v) {
 
 constexpr uint32_t longest_delay = 1u << 20; // of an output, in input ticks
 
-constexpr const char *way_out = "compile without --stream for offline runs, or with --window N --hop M to slide "
-                                "over a stream";
+constexpr const char *way_out =
+    "compile without --stream for offline runs, or with --window N --hop M to slide "
+    "over a stream";
 
 void list(std::string &message, const std::string &line) {
     if (message.find(line) == message.npos) message += line; // of several ops of one layer
@@ -61,9 +62,10 @@ Status refuse_late_states(const ir::Graph &graph) {
             list(message, fmt::format("layer {} waits for {} input ticks in a stream: expected at most {}\n",
                                       node.layer, delay, longest_delay));
         if (!remembers || node.op->begins_late || types.empty() || types[0].delay == 0) continue;
-        list(message, fmt::format("layer {} reads rows that come {} input ticks late, because a layer before it "
-                                  "looks ahead: op {} cannot begin late in a stream\n",
-                                  node.layer, types[0].delay, node.op->name));
+        list(message,
+             fmt::format("layer {} reads rows that come {} input ticks late, because a layer before it "
+                         "looks ahead: op {} cannot begin late in a stream\n",
+                         node.layer, types[0].delay, node.op->name));
     }
     return message.empty() ? Status::ok() : Status::usage(message + way_out);
 }
@@ -71,7 +73,8 @@ Status refuse_late_states(const ir::Graph &graph) {
 // Gives all inputs of a node one delay: rows of the earlier ones wait.
 class Waits {
 public:
-    Waits(ir::Rewriter &to, const ir::Graph &from, const ir::Node &node) : to_(to), from_(from), node_(node) {}
+    Waits(ir::Rewriter &to, const ir::Graph &from, const ir::Node &node)
+        : to_(to), from_(from), node_(node) {}
 
     Status add() {
         uint32_t delay = 0;
@@ -107,7 +110,8 @@ private:
         for (const ir::ValueId v : node_.inputs)
             if (timed(from_, v) && !whole(delay, from_.type(v).clock)) return false;
         const ir::Clock first = from_.type(node_.inputs[0]).clock;
-        const uint64_t later = first.timeless() ? 0 : ir::ticks_of_rows(ir::in_whole_ticks(ahead, first), first);
+        const uint64_t later =
+            first.timeless() ? 0 : ir::ticks_of_rows(ir::in_whole_ticks(ahead, first), first);
         return whole(delay + later, from_.type(node_.output).clock);
     }
 
@@ -122,13 +126,14 @@ private:
 Expected<ir::Graph> make_streaming(const ir::Graph &graph) {
     LW_TRY(refuse_looking_ahead(graph));
     ir::Rewriter rewriter(graph);
-    LW_ASSIGN(ir::Graph made, rewriter.run([&](ir::Rewriter &to, const ir::Node &node) -> Expected<ir::ValueId> {
-        Waits waits(to, graph, node);
-        LW_TRY(waits.add());
-        auto value = node.op->streamed ? node.op->streamed(to, node) : to.keep(node);
-        waits.undo();
-        return value;
-    }));
+    LW_ASSIGN(ir::Graph made,
+              rewriter.run([&](ir::Rewriter &to, const ir::Node &node) -> Expected<ir::ValueId> {
+                  Waits waits(to, graph, node);
+                  LW_TRY(waits.add());
+                  auto value = node.op->streamed ? node.op->streamed(to, node) : to.keep(node);
+                  waits.undo();
+                  return value;
+              }));
     LW_TRY(refuse_late_states(made));
     return made;
 }
@@ -168,9 +173,9 @@ Status check_blocks(const ir::Graph &graph, const std::vector<uint32_t> &blocks)
         for (ir::ValueId v = 0; v < graph.values.size(); v++) {
             if (!timed(graph, v)) continue;
             if (const uint32_t whole = graph.type(v).whole; block % whole)
-                return Status::usage(fmt::format(
-                    "a block of {} input ticks cuts rows of {}, which come for {} ticks together: take a multiple of {}",
-                    block, name_of(graph, v), whole, natural_block(graph)));
+                return Status::usage(fmt::format("a block of {} input ticks cuts rows of {}, which come for "
+                                                 "{} ticks together: take a multiple of {}",
+                                                 block, name_of(graph, v), whole, natural_block(graph)));
             if (auto pace = pace_of(graph.type(v).clock, block); !pace)
                 return Status::usage(fmt::format(
                     "{}; the natural block of this model is {} (its divisors that keep whole hops, "

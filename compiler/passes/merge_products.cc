@@ -36,7 +36,10 @@ Matrix matrix_of(const ir::Graph &graph, const ir::Node &node) {
 }
 
 Matrix product_of(const Matrix &second, const Matrix &first) {
-    Matrix m{.out = second.out, .in = first.in, .weight = std::vector<double>(second.out * first.in), .bias = second.bias};
+    Matrix m{.out = second.out,
+             .in = first.in,
+             .weight = std::vector<double>(second.out * first.in),
+             .bias = second.bias};
     for (size_t o = 0; o < m.out; ++o)
         for (size_t n = 0; n < second.in; ++n) {
             const double factor = second.weight[o * second.in + n];
@@ -53,7 +56,8 @@ Matrix product_of(const Matrix &second, const Matrix &first) {
 const ir::Node *before(const ir::Graph &graph, const ir::Node &second) {
     const ir::Node *first = graph.producer(second.inputs[0]);
     if (!is_plain_product(graph, &second) || !is_plain_product(graph, first)) return nullptr;
-    const uint64_t in = inputs_of(graph, *first), between = outputs_of(graph, *first), out = outputs_of(graph, second);
+    const uint64_t in = inputs_of(graph, *first), between = outputs_of(graph, *first),
+                   out = outputs_of(graph, second);
     const bool smaller = in * out < in * between + between * out;
     return smaller && in * between * out <= most_work ? first : nullptr;
 }
@@ -67,7 +71,8 @@ Expected<ir::ValueId> written(ir::Builder &to, const ir::Node &first, const ir::
     dims[0] = static_cast<uint32_t>(both.out), dims[1] = static_cast<uint32_t>(both.in);
     ir::Attributes attributes = form.attributes;
     attributes["bias"] = int64_t{!both.bias.empty()};
-    std::vector<ir::ValueId> inputs{x, to.constant(second.layer + ".weight.merged", dims, std::move(both.weight))};
+    std::vector<ir::ValueId> inputs{
+        x, to.constant(second.layer + ".weight.merged", dims, std::move(both.weight))};
     if (!both.bias.empty())
         inputs.push_back(to.constant(second.layer + ".bias.merged", {dims[0]}, std::move(both.bias)));
     return to.node(form.op->name, std::move(inputs), std::move(attributes), second.layer);
@@ -88,8 +93,10 @@ Expected<ir::Graph> merge_products(const ir::Graph &graph) {
         LW_ASSIGN(const ir::ValueId made, written(to, first, second));
         LW_ASSIGN(const ir::Graph was, ir::excerpt(to.graph(), first.inputs[0], {kept}));
         LW_ASSIGN(const ir::Graph is, ir::excerpt(to.graph(), first.inputs[0], {made}));
-        const std::string what = fmt::format("{} behind {} of {} → one matrix", second.op->name, first.op->name, first.layer);
-        LW_ASSIGN(ir::Certificate certificate, ir::certify("merge_products", second.layer, what, was, is, rows_of_rerun));
+        const std::string what =
+            fmt::format("{} behind {} of {} → one matrix", second.op->name, first.op->name, first.layer);
+        LW_ASSIGN(ir::Certificate certificate,
+                  ir::certify("merge_products", second.layer, what, was, is, rows_of_rerun));
         to.certificate(std::move(certificate));
         return made;
     });

@@ -9,9 +9,10 @@ Expected<ir::Graph> split_lone(const ir::Graph &graph) {
     return rewriter.run([&](ir::Rewriter &rewrite, const ir::Node &node) -> Expected<ir::ValueId> {
         if (!node.op->rewrites.split) return rewrite.keep(node);
         const ir::Node *before = graph.producer(node.inputs[0]);
-        const bool absorbed = before && before->op->absorb_consumer && before->op->absorb_consumer(*before, node) &&
-                              graph.uses(node.inputs[0]) == 1;
-        return absorbed ? rewrite.keep(node) : node.op->rewrites.split(rewrite.to(), node, rewrite.map(node.inputs[0]));
+        const bool absorbed = before && before->op->absorb_consumer &&
+                              before->op->absorb_consumer(*before, node) && graph.uses(node.inputs[0]) == 1;
+        return absorbed ? rewrite.keep(node)
+                        : node.op->rewrites.split(rewrite.to(), node, rewrite.map(node.inputs[0]));
     });
 }
 

@@ -35,7 +35,8 @@ public:
         for (size_t i = 0; i < to.size(); i++) {
             const size_t output = (first + i) / inputs_, input = (first + i) % inputs_;
             const float scale = scales_[output * of_output_ + input / together_];
-            to[i] = double{scale} * (int4 ? schedules::int4_steps(to[i], scale) : schedules::int8_steps(to[i], scale));
+            to[i] = double{scale} *
+                    (int4 ? schedules::int4_steps(to[i], scale) : schedules::int8_steps(to[i], scale));
         }
     }
 
@@ -49,7 +50,8 @@ private:
                 double largest = 0;
                 for (size_t i = input; i < std::min(input + together_, inputs_); i++)
                     largest = std::max(largest, std::fabs(row[i]));
-                scales_.push_back(format_ == WeightFormat::int4 ? schedules::int4_scale(largest) : schedules::int8_scale(largest));
+                scales_.push_back(format_ == WeightFormat::int4 ? schedules::int4_scale(largest)
+                                                                : schedules::int8_scale(largest));
             }
         }
     }
@@ -83,7 +85,8 @@ Expected<Rounded> rounded(const ir::Numbers &weights, size_t inputs, size_t toge
         weights.read(first, exact);
         made.read(first, stored);
         for (size_t i = 0; i < inputs; i++) {
-            const bool held = format == WeightFormat::bf16 ? std::isfinite(stored[i]) : std::fabs(exact[i]) <= 0x1.FEp127;
+            const bool held =
+                format == WeightFormat::bf16 ? std::isfinite(stored[i]) : std::fabs(exact[i]) <= 0x1.FEp127;
             if (!held) return cannot_hold(layer, format, exact[i]);
             const double apart = std::fabs(exact[i] - stored[i]);
             difference += apart * apart;
@@ -100,8 +103,10 @@ Expected<Rounded> rounded(const ir::Numbers &weights, size_t inputs, size_t toge
 // Of activations; 0: they are not rounded.
 int steps_of(WeightFormat format, uint64_t heaviest, bool bytes) {
     switch (format) {
-    case WeightFormat::int8: return bytes ? schedules::activation_steps_of_byte(heaviest) : schedules::activation_steps(heaviest);
-    case WeightFormat::int4: return bytes ? schedules::byte_activation_steps : schedules::most_activation_steps;
+    case WeightFormat::int8:
+        return bytes ? schedules::activation_steps_of_byte(heaviest) : schedules::activation_steps(heaviest);
+    case WeightFormat::int4:
+        return bytes ? schedules::byte_activation_steps : schedules::most_activation_steps;
     default: return 0;
     }
 }
@@ -196,11 +201,12 @@ private:
             const size_t inputs = type.width() / type.dims[0],
                          together = format == WeightFormat::int4 ? schedules::int4_group : inputs;
             LW_ASSIGN(entry->second.rounded, rounded(weights.data, inputs, together, format, node.layer));
-            entry->second.value = rewrite.to().constant(weights.key + "." + schedules::name_of(format), type.dims,
-                                                        entry->second.rounded.numbers);
+            entry->second.value = rewrite.to().constant(weights.key + "." + schedules::name_of(format),
+                                                        type.dims, entry->second.rounded.numbers);
         }
         const Rounded &of = entry->second.rounded;
-        const bool counted = node.op->rewrites.gathers_rows && formats_.contains(node.inputs[1]); // by its product
+        const bool counted =
+            node.op->rewrites.gathers_rows && formats_.contains(node.inputs[1]); // by its product
         if (!counted) stored_.push_back({node.layer, format, of.error, of.largest});
         return &entry->second;
     }
@@ -221,7 +227,8 @@ Expected<ir::Graph> store_weights(const ir::Graph &graph, WeightFormat format, b
     ir::Rewriter rewriter(graph);
     Rounder rounder(graph, format, bytes, stored);
     LW_TRY(rounder.survey());
-    return rewriter.run([&](ir::Rewriter &rewrite, const ir::Node &node) { return rounder.rewritten(rewrite, node); });
+    return rewriter.run(
+        [&](ir::Rewriter &rewrite, const ir::Node &node) { return rounder.rewritten(rewrite, node); });
 }
 
 } // namespace longwave::compiler

@@ -1,10 +1,10 @@
 // Where the layers of an offline run are computed: on the device, or on the CPU. A stream runs on
 // one device.
 #pragma once
-#include "compiler/plan/options.h"
 #include "compiler/ir/graph.h"
 #include "compiler/placement/layer_times.h"
 #include "compiler/plan/entry_plan.h"
+#include "compiler/plan/options.h"
 #include "formats/base/expected.h"
 #include <map>
 #include <set>

@@ -27,7 +27,8 @@ Expected<Choice> choose(const ir::PlanContext &context, const std::string &force
         ir::Estimate estimate = algorithm->estimate(context);
         if (forced && !estimate.refused.empty())
             return Status::usage(fmt::format("--convolution {} does not apply: {}", force, estimate.refused));
-        if (forced) return Choice{.algorithm = algorithm, .decisions = estimate.decisions, .cost = estimate.cost};
+        if (forced)
+            return Choice{.algorithm = algorithm, .decisions = estimate.decisions, .cost = estimate.cost};
         if (estimate.refused.empty()) candidates.push_back({algorithm, std::move(estimate)});
         else
             reasons +=
@@ -40,7 +41,10 @@ Expected<Choice> choose(const ir::PlanContext &context, const std::string &force
         return a.estimate.cost < b.estimate.cost;
     });
     const Candidate &best = candidates[0];
-    Choice choice{.algorithm = best.algorithm, .decisions = best.estimate.decisions, .cost = best.estimate.cost, .refused = reasons};
+    Choice choice{.algorithm = best.algorithm,
+                  .decisions = best.estimate.decisions,
+                  .cost = best.estimate.cost,
+                  .refused = reasons};
     if (candidates.size() > 1)
         choice.runner_up = fmt::format("{}, +{:.0f} %", candidates[1].algorithm->name,
                                        100 * (candidates[1].estimate.cost / choice.cost - 1));

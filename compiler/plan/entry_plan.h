@@ -45,20 +45,21 @@ inline constexpr char param_for_streams[] = "streams";
 
 struct EntryPlan {
     enum class Kind : uint8_t { prepare, run, stream } kind = Kind::run;
-    uint32_t block = 0;                   // input ticks: capacity of a run, block of a stream
-    uint32_t window = 0;                  // stream: ticks that every block looks at again; 0: its own
+    uint32_t block = 0;  // input ticks: capacity of a run, block of a stream
+    uint32_t window = 0; // stream: ticks that every block looks at again; 0: its own
     const devices::Traits *device = &devices::host(); // runs it
-    uint32_t least = 0;                   // run: fewest ticks; 0: any
-    std::string fixed;                    // the layer that asks for `least`
-    bool one_of_several = false;          // run: there are others, of other capacities
-    std::vector<Buffer> buffers;          // its own arena and caches
+    uint32_t least = 0;                               // run: fewest ticks; 0: any
+    std::string fixed;                                // the layer that asks for `least`
+    bool one_of_several = false;                      // run: there are others, of other capacities
+    std::vector<Buffer> buffers;                      // its own arena and caches
     std::vector<Step> steps;
     std::vector<Step> rebuild; // stream: the caches from the state
     // Stream: specifications of calls that are worth a kernel for several streams (param_for_streams).
     std::set<std::string> for_streams;
     std::vector<InputPort> inputs;
     std::vector<OutputPort> outputs;
-    std::map<uint32_t, uint32_t> transformed; // run: values of the graph that transforms of so many rows compute
+    std::map<uint32_t, uint32_t>
+        transformed; // run: values of the graph that transforms of so many rows compute
     uint64_t arena_bytes = 0, cache_bytes = 0;
     uint32_t period = 1;
 

@@ -2,8 +2,8 @@
 #include "compiler/ir/op.h"
 #include "compiler/plan/planned_call.h"
 #include "compiler/plan/rounding.h"
-#include "formats/artifact/rules.h"
 #include "compiler/plan/transfers.h"
+#include "formats/artifact/rules.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <numeric>
@@ -160,13 +160,15 @@ Status EntryPlanner::check_rows() const {
         const ir::Type &type = graph_.type(static_cast<ir::ValueId>(value));
         const uint64_t more = uint64_t{s.ring} - s.rows, granule = demands_[value].granule;
         // Another length may round up to other tiles of rows, so the answer is a multiple of 64.
-        const uint64_t room = artifact::cap::extent / granule * granule - std::min<uint64_t>(more, artifact::cap::extent),
+        const uint64_t room = artifact::cap::extent / granule * granule -
+                              std::min<uint64_t>(more, artifact::cap::extent),
                        most = room / 64 * 64;
-        return Status::usage(fmt::format(
-            "--length: a whole sequence of {} ticks: {} needs {} rows at once, and a kernel takes at most {}; pass at most "
-            "--length {}",
-            options_.block, plan_.buffers[s.buffer].name, s.ring, artifact::cap::extent,
-            type.clock.timeless() ? most : most * type.clock.den / type.clock.num));
+        return Status::usage(
+            fmt::format("--length: a whole sequence of {} ticks: {} needs {} rows at once, and a kernel "
+                        "takes at most {}; pass at most "
+                        "--length {}",
+                        options_.block, plan_.buffers[s.buffer].name, s.ring, artifact::cap::extent,
+                        type.clock.timeless() ? most : most * type.clock.den / type.clock.num));
     }
     return Status::ok();
 }
@@ -221,7 +223,8 @@ void EntryPlanner::clear_channels(ir::ValueId value, const std::string &name) {
 Status EntryPlanner::silence_around(const Region &region) {
     const ir::Node &node = graph_.nodes[region.anchor];
     if (options_.device != &devices::host())
-        return in_layer(node, Status::input("its stream waits for later rows, which only a stream on the CPU does"));
+        return in_layer(
+            node, Status::input("its stream waits for later rows, which only a stream on the CPU does"));
     const Stored &s = stored_[region.output];
     const ir::Type &type = graph_.type(region.output);
     const Pace p = pace(region.output);

@@ -69,7 +69,7 @@ public:
         const devices::Traits *device = &devices::host();
         // Layers of an offline run that the host computes instead of `device`.
         std::set<std::string> cpu_layers;
-        bool fp16_storage = false; // some buffers will hold float16 (fp16_storage.h)
+        bool fp16_storage = false;  // some buffers will hold float16 (fp16_storage.h)
         ChannelMajor channel_major; // values that lie [channel][row]
         // Leaves out the layers that no kernel computes and lists them in refused(), instead of
         // failing.
@@ -133,9 +133,10 @@ private:
     ir::Reach reach_of(const Region &region) const;
     ir::StreamRule rule_of(const ir::Node &node) const;
     bool has_silence_around(ir::ValueId value) const;
-    Status silence_around(const Region &region); // streams: rows outside the sequence become zero
+    Status silence_around(const Region &region);     // streams: rows outside the sequence become zero
     uint32_t history_of(const ir::Node &node) const; // older rows of its first input that the op declares
-    uint32_t rows_read(const Region &region, uint32_t rows) const; // of the first input, for so many output rows
+    uint32_t rows_read(const Region &region,
+                       uint32_t rows) const; // of the first input, for so many output rows
     void clear_around(ir::ValueId value, uint32_t written, const std::string &name);
     void clear_tail(ir::ValueId value,
                     const std::string &name); // runs: rows after the end of the sequence become zero

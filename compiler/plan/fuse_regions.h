@@ -14,11 +14,11 @@ namespace longwave::compiler {
 struct Region {
     size_t anchor =
         0; // node index; a region of pointwise ops alone starts with its first one, applied to a plain copy
-    bool pointwise = false;         // the anchor itself is the first epilogue op
+    bool pointwise = false; // the anchor itself is the first epilogue op
     // What the anchor's kernel absorbs: the node of its first input, and the node that reads its
     // result.
     const ir::Node *producer = nullptr, *consumer = nullptr;
-    std::vector<size_t> epilogue;   // node indices in order
+    std::vector<size_t> epilogue; // node indices in order
     ir::ValueId output = 0;
 };
 

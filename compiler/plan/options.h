@@ -47,8 +47,8 @@ struct Options {
     // Instead of those, and for models that look ahead: the offline model over the last `window`
     // input ticks, every `hop` ticks (plan/windowed_stream.h). Offline runs are as long. 0: no.
     uint32_t window = 0, hop = 0;
-    uint32_t length = 0; // capacity of whole sequences in input ticks; 0: one second of audio, the longest l_max,
-                         // or the longest look-back and two blocks; none: see whole
+    uint32_t length = 0; // capacity of whole sequences in input ticks; 0: one second of audio, the longest
+                         // l_max, or the longest look-back and two blocks; none: see whole
     // Capacities of further run entries: a sequence goes through the one of least capacity that
     // takes it. For layers that take one length alone, and where short sequences should not pay for
     // long ones.
@@ -59,7 +59,7 @@ struct Options {
     // Most memory that the compile and a check behind it may take, as far as the plans tell; 0: any.
     uint64_t memory = 0;
     bool checks = false; // the caller runs every stream of the artifact afterwards
-    unsigned jobs = 0; // processes and threads at a time; 0: number of CPUs
+    unsigned jobs = 0;   // processes and threads at a time; 0: number of CPUs
     std::string weights =
         "float32"; // of products: float32, bf16, int8 or int4 (schedules/contract/weight_formats.h)
     // What kernels of a CPU round the input rows of products with int8 or int4 weights to: int16 or

@@ -181,7 +181,8 @@ Place PlannedCall::begun_in_arena(const std::string &name, Packed initial) {
     const uint64_t bytes = bytes_of(initial.elem, initial.dims);
     const Place to{.buffer = planner_.buffer(full, Space::arena, bytes)};
     Step step{.name = full + " begins", .layer = node.layer, .writes = 1};
-    step.spec = ir::kernel_spec("pointwise", {{"width", int64_t{width}}, {"rows", static_cast<int64_t>(bytes / sizeof(float) / width)}});
+    step.spec = ir::kernel_spec("pointwise", {{"width", int64_t{width}},
+                                              {"rows", static_cast<int64_t>(bytes / sizeof(float) / width)}});
     step.args.emplace_back(stored("initial " + name, std::move(initial)));
     step.args.emplace_back(to);
     planner_.plan_.steps.push_back(std::move(step));
@@ -208,9 +209,12 @@ Place PlannedCall::carried(const std::string &name, Packed initial) {
     for (const ir::Carry &carry : node.op->stream(node, types).carries) {
         if (name != carry.name) continue;
         if (!context.streaming)
-            return zeros ? zeros_in_arena(name, carry.elem, carry.dims) : begun_in_arena(name, std::move(initial));
-        place = {.buffer = planner_.record_.carry(node.layer, name + suffix(), node.op->name, carry.elem, carry.dims)};
-        if (!zeros) planner_.record_.begin(place.buffer, stored("initial " + name, std::move(initial)).buffer);
+            return zeros ? zeros_in_arena(name, carry.elem, carry.dims)
+                         : begun_in_arena(name, std::move(initial));
+        place = {.buffer = planner_.record_.carry(node.layer, name + suffix(), node.op->name, carry.elem,
+                                                  carry.dims)};
+        if (!zeros)
+            planner_.record_.begin(place.buffer, stored("initial " + name, std::move(initial)).buffer);
         return place;
     }
     return place;

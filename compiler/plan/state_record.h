@@ -25,9 +25,9 @@ struct StateField {
     std::vector<uint32_t> dims; // slowest first; history: rows of the ring, elements of a row
     // history: rows of a value with this clock, row r in ring slot r mod dims[0]
     ir::Clock clock;
-    uint32_t needs = 0; // history: rows that a saved state must have
-    uint32_t keeps = 0; // history: rows that this artifact saves; at least `needs`
-    uint64_t offset = 0; // 64-aligned; StateRecord::arrange sets it
+    uint32_t needs = 0;              // history: rows that a saved state must have
+    uint32_t keeps = 0;              // history: rows that this artifact saves; at least `needs`
+    uint64_t offset = 0;             // 64-aligned; StateRecord::arrange sets it
     std::optional<BufferId> initial; // weights with the bytes of a new stream; none: zeros
 
     uint64_t bytes() const { return bytes_of(elem, dims); }

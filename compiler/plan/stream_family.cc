@@ -152,7 +152,8 @@ Status check_period(const EntryPlan &entry, uint32_t natural) {
         for (const Step &step : *steps) period = common_multiple(period, step.period);
     for (const OutputPort &port : entry.outputs) period = common_multiple(period, port.period);
     if (period <= artifact::cap::period) return Status::ok();
-    return Status::usage(fmt::format("--blocks {}: the hops of its layers meet every {} blocks (at most {}); choose a multiple of {}, or a "
+    return Status::usage(fmt::format("--blocks {}: the hops of its layers meet every {} blocks (at most {}); "
+                                     "choose a multiple of {}, or a "
                                      "larger part of it",
                                      entry.block, period, artifact::cap::period, natural));
 }

@@ -9,7 +9,7 @@ namespace longwave::compiler {
 
 struct StreamFamily {
     StateRecord record;
-    std::vector<EntryPlan> entries; // per device, in the order of the blocks
+    std::vector<EntryPlan> entries;                                  // per device, in the order of the blocks
     std::vector<std::pair<std::string, AlgorithmReport>> algorithms; // name of the entry, choice
     std::map<std::string, std::string> refused; // a draft: layers that no kernel computes, with the reason
 };
@@ -20,8 +20,7 @@ struct StreamFamily {
 Expected<StreamFamily> plan_streams(const ir::Graph &graph, const std::vector<uint32_t> &blocks,
                                     const std::string &convolution, Storage &storage,
                                     const costs::Tables &costs = costs::shipped(),
-                                    const std::vector<const devices::Traits *> &devices = {
-                                        &devices::host()},
+                                    const std::vector<const devices::Traits *> &devices = {&devices::host()},
                                     bool draft = false);
 
 } // namespace longwave::compiler

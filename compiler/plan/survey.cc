@@ -77,8 +77,8 @@ void EntryPlanner::demand(const Region &region) {
     d.rows = std::max(d.rows, pooled ? rows_of(input) : rows_read(region, whole) + ahead);
     if (region.producer) {
         const ir::Node &view = reader(region);
-        d.granule =
-            static_cast<uint32_t>(std::gcd(uint64_t{graph_.type(view.output).width()}, uint64_t{rows_read(region, 1)}));
+        d.granule = static_cast<uint32_t>(
+            std::gcd(uint64_t{graph_.type(view.output).width()}, uint64_t{rows_read(region, 1)}));
     }
     if (reach.multiple == 1) return;
     const auto also = [&](ir::ValueId value) {

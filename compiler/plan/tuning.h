@@ -16,8 +16,8 @@ namespace longwave::compiler {
 
 struct Tuning {
     std::optional<costs::Tables> measured_costs; // tables, costs of a device or both
-    std::string structures; // of all targets in it, as longwave-kgen takes them; empty: the shipped ones
-    std::string made;       // one line: processor, target, date; empty when it does not say
+    std::string structures;      // of all targets in it, as longwave-kgen takes them; empty: the shipped ones
+    std::string made;            // one line: processor, target, date; empty when it does not say
     std::string measured_device; // whose costs these are; empty: they are assumed
     const costs::Tables &costs() const { return measured_costs ? *measured_costs : costs::shipped(); }
 };

@@ -17,9 +17,10 @@ constexpr uint32_t longest_delay = 1 << 20;  // of an output
 Status check_output(const ir::GraphOutput &output, const ir::Type &type, uint32_t window, uint32_t hop) {
     const ir::Clock clock = type.clock;
     if (window % type.whole || hop % type.whole)
-        return Status::usage(fmt::format("--window {} --hop {}: rows of output {} come for {} ticks together; expected "
-                                         "multiples of {}",
-                                         window, hop, output.name, type.whole, type.whole));
+        return Status::usage(
+            fmt::format("--window {} --hop {}: rows of output {} come for {} ticks together; expected "
+                        "multiples of {}",
+                        window, hop, output.name, type.whole, type.whole));
     const uint64_t rows = uint64_t{hop} * clock.num;
     if (rows % clock.den)
         return Status::usage(

@@ -35,7 +35,8 @@ private:
                 return load_input(o, found->second);
         if (op == spv::OpAccessChain || op == spv::OpInBoundsAccessChain) return move_access(op, o);
         if (op == spv::OpStore && body_.exists && elements_.contains(o[0])) return store(o);
-        const bool whole = (op == spv::OpLoad || op == spv::OpCopyObject) && body_.part.buffers.contains(o[2]);
+        const bool whole =
+            (op == spv::OpLoad || op == spv::OpCopyObject) && body_.part.buffers.contains(o[2]);
         expect(!whole, "an access to a whole buffer");
         code_.write(op, o);
     }

@@ -45,7 +45,8 @@ void ChainCode::barrier() {
 ChainCode::Loop ChainCode::begin_loop(uint32_t first, uint32_t end_at) {
     Loop made{.counter = module_.id(), .head = module_.id(), .next = module_.id(), .end = module_.id()};
     const uint32_t test = module_.id(), begin = module_.id();
-    const uint32_t pointer = module_.type(spv::OpTypePointer, {spv::StorageClassFunction, module_.type_uint()});
+    const uint32_t pointer =
+        module_.type(spv::OpTypePointer, {spv::StorageClassFunction, module_.type_uint()});
     put(variables_, spv::OpVariable, {pointer, made.counter, spv::StorageClassFunction});
     write(spv::OpStore, {made.counter, first});
     write(spv::OpBranch, {made.head});

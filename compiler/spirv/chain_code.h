@@ -13,8 +13,12 @@ public:
     void write(spv::Op op, Operands operands) { put(body_, op, operands); }
     void write(spv::Op op, std::initializer_list<uint32_t> operands) { put(body_, op, operands); }
     uint32_t value(spv::Op op, uint32_t type, std::initializer_list<uint32_t> operands);
-    uint32_t number(spv::Op op, std::initializer_list<uint32_t> operands) { return value(op, module_.type_uint(), operands); }
-    uint32_t truth(spv::Op op, std::initializer_list<uint32_t> operands) { return value(op, module_.type_bool(), operands); }
+    uint32_t number(spv::Op op, std::initializer_list<uint32_t> operands) {
+        return value(op, module_.type_uint(), operands);
+    }
+    uint32_t truth(spv::Op op, std::initializer_list<uint32_t> operands) {
+        return value(op, module_.type_bool(), operands);
+    }
     // A variable of the function, which stands before all code.
     void add_variable(Operands operands) { put(variables_, spv::OpVariable, operands); }
 
@@ -37,7 +41,7 @@ public:
 private:
     struct Loop {
         uint32_t counter = 0, head = 0, next = 0, end = 0; // the variable, and labels
-        uint32_t now = 0; // the value of the counter
+        uint32_t now = 0;                                  // the value of the counter
     };
     Loop begin_loop(uint32_t first, uint32_t end_at);
     void end_loop(const Loop &loop, uint32_t step);

@@ -58,7 +58,8 @@ Module ChainModule::take(const Words &part) {
         if (!known && !is_replaced(op, o)) declare(op, o);
     });
     for (const auto &[variable, buffer] : taken.buffers)
-        if (const auto name = taken.names.find(variable); name != taken.names.end()) names_[variable] = name->second;
+        if (const auto name = taken.names.find(variable); name != taken.names.end())
+            names_[variable] = name->second;
     return taken;
 }
 

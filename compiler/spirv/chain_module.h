@@ -23,9 +23,13 @@ public:
     uint32_t constant(uint32_t word);
 
     void declare(spv::Op op, Operands operands) { put(made_.declarations, op, operands); }
-    void declare(spv::Op op, std::initializer_list<uint32_t> operands) { put(made_.declarations, op, operands); }
+    void declare(spv::Op op, std::initializer_list<uint32_t> operands) {
+        put(made_.declarations, op, operands);
+    }
     void annotate(spv::Op op, Operands operands) { put(made_.annotations, op, operands); }
-    void annotate(spv::Op op, std::initializer_list<uint32_t> operands) { put(made_.annotations, op, operands); }
+    void annotate(spv::Op op, std::initializer_list<uint32_t> operands) {
+        put(made_.annotations, op, operands);
+    }
     void decorate(std::initializer_list<uint32_t> operands) { annotate(spv::OpDecorate, operands); }
 
     // The whole module: a function without arguments or result of this code, whose inputs are the

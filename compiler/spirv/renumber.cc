@@ -30,8 +30,8 @@ struct IdPlaces {
 void renumber(std::vector<uint32_t> &words, const std::function<uint32_t(uint32_t)> &number) {
     IdPlaces places;
     const spvtools::Context context(SPV_ENV_VULKAN_1_1);
-    const spv_result_t parsed = spvBinaryParse(context.CContext(), &places, words.data(), words.size(), nullptr,
-                                               IdPlaces::add, nullptr);
+    const spv_result_t parsed = spvBinaryParse(context.CContext(), &places, words.data(), words.size(),
+                                               nullptr, IdPlaces::add, nullptr);
     expect(parsed == SPV_SUCCESS, "the parser rejects it");
     for (const size_t at : places.at) words[at] = number(words[at]);
 }

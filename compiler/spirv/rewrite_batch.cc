@@ -141,8 +141,7 @@ private:
             put(out_, spv::OpLoad, {uint_, offset, address});
             if (const uint32_t bytes = element_bytes(module_.buffers.at(variable)); bytes > word_bytes) {
                 const uint32_t words = offset;
-                put(out_, spv::OpShiftRightLogical,
-                    {uint_, offset = id(), words, bytes == 8 ? one_ : two_});
+                put(out_, spv::OpShiftRightLogical, {uint_, offset = id(), words, bytes == 8 ? one_ : two_});
             }
             offsets_[variable] = offset;
         }

@@ -58,7 +58,8 @@ public:
     }
 
     ChainedModule run() {
-        const uint32_t pointer = module_.type(spv::OpTypePointer, {spv::StorageClassInput, module_.type_triple()}),
+        const uint32_t pointer =
+                           module_.type(spv::OpTypePointer, {spv::StorageClassInput, module_.type_triple()}),
                        workgroup = input(pointer, spv::BuiltInWorkgroupId),
                        local = input(pointer, spv::BuiltInLocalInvocationId);
         declare_table();
@@ -156,7 +157,8 @@ private:
     std::map<uint32_t, uint32_t> offsets_of(const Piece &piece) {
         std::map<uint32_t, uint32_t> offsets;
         for (const auto &[variable, buffer] : piece.module.buffers) {
-            const uint32_t at = code_.number(spv::OpIAdd, {row_, module_.constant(piece.buffer(buffer).word)});
+            const uint32_t at =
+                code_.number(spv::OpIAdd, {row_, module_.constant(piece.buffer(buffer).word)});
             offsets[variable] = piece.part.scalars == buffer.binding ? at : offset_at(at, buffer.stride);
         }
         return offsets;
@@ -165,8 +167,10 @@ private:
     uint32_t offset_at(uint32_t word, uint32_t stride) {
         expect(stride == 4 || stride == 8 || stride == 16,
                "a buffer whose elements have neither 4 nor 8 nor 16 bytes");
-        const uint32_t pointer = module_.type(spv::OpTypePointer, {spv::StorageClassUniform, module_.type_uint()}),
-                       address = code_.value(spv::OpAccessChain, pointer, {table_, module_.constant(0), word});
+        const uint32_t pointer =
+                           module_.type(spv::OpTypePointer, {spv::StorageClassUniform, module_.type_uint()}),
+                       address =
+                           code_.value(spv::OpAccessChain, pointer, {table_, module_.constant(0), word});
         return code_.divide(code_.number(spv::OpLoad, {address}), stride / 4);
     }
 
@@ -214,7 +218,8 @@ private:
         if (piece.guarded) {
             body.exists = code_.truth(spv::OpULessThan, {group, module_.constant(piece.count)});
             if (threads_ % piece.own) {
-                const uint32_t whole = code_.truth(spv::OpULessThan, {body.slot, module_.constant(piece.side_by_side)});
+                const uint32_t whole =
+                    code_.truth(spv::OpULessThan, {body.slot, module_.constant(piece.side_by_side)});
                 body.exists = code_.truth(spv::OpLogicalAnd, {whole, body.exists});
             }
             group = code_.number(spv::OpSelect, {body.exists, group, module_.constant(piece.count - 1)});

@@ -17,11 +17,11 @@ struct ChainBuffer {
 };
 
 struct ChainPart {
-    std::vector<uint32_t> words;          // the module
-    std::array<uint32_t, 3> grid{};       // its workgroups
-    std::vector<ChainBuffer> buffers;     // by binding
-    std::optional<uint32_t> scalars;      // their binding, when the module has one
-    bool waits = false;                   // it reads or overwrites what one before it touched
+    std::vector<uint32_t> words;      // the module
+    std::array<uint32_t, 3> grid{};   // its workgroups
+    std::vector<ChainBuffer> buffers; // by binding
+    std::optional<uint32_t> scalars;  // their binding, when the module has one
+    bool waits = false;               // it reads or overwrites what one before it touched
 };
 
 struct ChainedModule {

@@ -44,7 +44,7 @@ private:
     // What an element of a buffer becomes: one number, or four.
     struct Element {
         uint32_t half = 0, pointer = 0;          // types; `pointer` is one to `half`
-        uint32_t truth = 0, most = 0, least = 0;  // what a comparison gives, and the limits of float16
+        uint32_t truth = 0, most = 0, least = 0; // what a comparison gives, and the limits of float16
     };
 
     void check(const Buffer &buffer) const {
@@ -245,9 +245,9 @@ private:
     Element scalar_, vector_;
     bool fours_ = false; // some buffer has them
     uint32_t overflow_binding_ = 0;
-    std::set<uint32_t> pointers_, blocks_;            // ids of types
-    std::map<uint32_t, bool> buffers_, arrays_;       // of variables and their types: whether of fours
-    std::map<uint32_t, const Element *> elements_;    // by pointer into a buffer
+    std::set<uint32_t> pointers_, blocks_;         // ids of types
+    std::map<uint32_t, bool> buffers_, arrays_;    // of variables and their types: whether of fours
+    std::map<uint32_t, const Element *> elements_; // by pointer into a buffer
     uint32_t uint_ = 0, bool_ = 0, word_pointer_ = 0, overflow_ = 0;
     uint32_t flag_pointer_ = 0, flag_ = 0, false_ = 0, zero_ = 0, one_ = 0;
     Words new_annotations_, new_declarations_, out_;

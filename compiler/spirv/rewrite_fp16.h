@@ -10,7 +10,7 @@ namespace longwave::spirv {
 struct Fp16Module {
     // The device must have storageBuffer16BitAccess (VK_KHR_16bit_storage).
     std::vector<uint32_t> words;
-    uint32_t overflow = 0;       // binding of the overflow word: the last one
+    uint32_t overflow = 0; // binding of the overflow word: the last one
 };
 
 // An element of the buffers with these bindings becomes a float16 (IEEE 754 binary16). Each read

@@ -1,4 +1,5 @@
 """Time per token against the tokens before it, on logarithmic axes."""
+
 import math
 
 from svg import Picture
@@ -21,8 +22,15 @@ def draw(data):
     def y_at(value):
         return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * math.log(value / y_low) / math.log(y_high / y_low)
 
-    picture = Picture(WIDTH, HEIGHT, data["title"], "; ".join(
-        f"{s['name']}: " + ", ".join(f"{y:g} ms after {x:,} tokens" for x, y in s["points"] + s["busy"]) for s in data["series"]))
+    picture = Picture(
+        WIDTH,
+        HEIGHT,
+        data["title"],
+        "; ".join(
+            f"{s['name']}: " + ", ".join(f"{y:g} ms after {x:,} tokens" for x, y in s["points"] + s["busy"])
+            for s in data["series"]
+        ),
+    )
     picture.text(16, 26, data["title"], size=16, bold=True)
     picture.text(16, 46, data["subtitle"], "muted", size=12)
     value = x_low

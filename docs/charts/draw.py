@@ -6,6 +6,7 @@
 
 A table stands in a page between `<!-- table NAME -->` and `<!-- end -->`. Needs Python 3.9, nothing else.
 """
+
 import json
 import pathlib
 import sys
@@ -41,11 +42,20 @@ def pictures():
     rows = [(row["overview"], row["ratio"]) for g in speed["groups"] for row in g["rows"] if "overview" in row]
     drawn = {"speed.svg": ratios.draw("Longwave beside other software", CPU, [("", sorted(rows, key=lambda r: r[1]))])}
     for chart, title in RATIO_CHARTS.items():
-        groups = [(f"{g['title']}: {g['peer']}" if g["peer"] != "as named" else g["title"],
-                   [(row["what"], row["ratio"]) for row in g["rows"]]) for g in speed["groups"] if g["chart"] == chart]
+        groups = [
+            (
+                f"{g['title']}: {g['peer']}" if g["peer"] != "as named" else g["title"],
+                [(row["what"], row["ratio"]) for row in g["rows"]],
+            )
+            for g in speed["groups"]
+            if g["chart"] == chart
+        ]
         drawn[f"speed-{chart}.svg"] = ratios.draw(title, CPU, groups)
-    drawn["zoo.svg"] = ratios.draw("Published configurations against PyTorch", "offline, one thread each; " + zoo["machine"].split(",")[0],
-                                   [("", [(row["name"], row["ratio"]) for row in zoo["rows"]])])
+    drawn["zoo.svg"] = ratios.draw(
+        "Published configurations against PyTorch",
+        "offline, one thread each; " + zoo["machine"].split(",")[0],
+        [("", [(row["name"], row["ratio"]) for row in zoo["rows"]])],
+    )
     drawn["context.svg"] = context.draw(load("context"))
     drawn["timeline.svg"] = timeline.draw(load("kws_stream"))
     drawn["file-map.svg"] = file_map.draw(load("kws_file"))
@@ -56,7 +66,9 @@ def pictures():
 def results():
     """{path: text} of every file that this program writes."""
     files = {HERE / name: text for name, text in pictures().items()}
-    blocks = tables.blocks(load("speed"), load("zoo"), load("zoo_sizes"), load("import_peers"), load("keyword"), load("attack"))
+    blocks = tables.blocks(
+        load("speed"), load("zoo"), load("zoo_sizes"), load("import_peers"), load("keyword"), load("attack")
+    )
     for page in sorted(HERE.parent.glob("*.md")):
         source = page.read_text(encoding="utf-8")
         filled = tables.fill(source, blocks)

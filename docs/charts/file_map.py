@@ -1,4 +1,5 @@
 """The parts of a .lw file, each with its share of the bytes."""
+
 from svg import Picture
 
 LEFT, WIDTH, BAR, TOP = 16, 860, 46, 66
@@ -14,8 +15,13 @@ def draw(data):
     title = f"What is in {data['file']}: {size_text(total)}"
     picture = Picture(WIDTH, height, title, "; ".join(f"{p['name']}: {p['bytes']:,} bytes" for p in parts))
     picture.text(16, 26, title, size=16, bold=True)
-    picture.text(16, 46, f"format {data['format']}, {data['targets']} CPU targets, {data['kernels']} kernels each",
-                 "muted", size=12)
+    picture.text(
+        16,
+        46,
+        f"format {data['format']}, {data['targets']} CPU targets, {data['kernels']} kernels each",
+        "muted",
+        size=12,
+    )
     styles = ["part4", "part5", "part1", "part2", "part2", "part2", "part3"]
     x = LEFT
     for part, style in zip(parts, styles):

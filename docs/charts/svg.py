@@ -1,4 +1,5 @@
 """SVG text with one style for light and dark pages. Output depends on the arguments alone."""
+
 from xml.sax.saxutils import escape
 
 STYLE = """
@@ -27,25 +28,37 @@ def number(value):
 class Picture:
     def __init__(self, width, height, title, description):
         self.width, self.height = width, height
-        self.parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
-                      f'height="{height}" role="img" {FONT} font-size="13">',
-                      f"<title>{escape(title)}</title>", f"<desc>{escape(description)}</desc>",
-                      f"<style>{STYLE}</style>", f'<rect class="surface" width="{width}" height="{height}"/>']
+        self.parts = [
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
+            f'height="{height}" role="img" {FONT} font-size="13">',
+            f"<title>{escape(title)}</title>",
+            f"<desc>{escape(description)}</desc>",
+            f"<style>{STYLE}</style>",
+            f'<rect class="surface" width="{width}" height="{height}"/>',
+        ]
 
     def text(self, x, y, text, style="ink", anchor="start", size=None, bold=False):
         extra = (f' font-size="{size}"' if size else "") + (' font-weight="600"' if bold else "")
-        self.parts.append(f'<text class="{style}" x="{number(x)}" y="{number(y)}" text-anchor="{anchor}"{extra}>{escape(text)}</text>')
+        self.parts.append(
+            f'<text class="{style}" x="{number(x)}" y="{number(y)}" text-anchor="{anchor}"{extra}>{escape(text)}</text>'
+        )
 
     def rect(self, x, y, width, height, style, radius=0):
         extra = f' rx="{radius}"' if radius else ""
-        self.parts.append(f'<rect class="{style}" x="{number(x)}" y="{number(y)}" width="{number(width)}" '
-                          f'height="{number(height)}"{extra}/>')
+        self.parts.append(
+            f'<rect class="{style}" x="{number(x)}" y="{number(y)}" width="{number(width)}" '
+            f'height="{number(height)}"{extra}/>'
+        )
 
     def line(self, x1, y1, x2, y2, style="grid"):
-        self.parts.append(f'<line class="{style}" x1="{number(x1)}" y1="{number(y1)}" x2="{number(x2)}" y2="{number(y2)}"/>')
+        self.parts.append(
+            f'<line class="{style}" x1="{number(x1)}" y1="{number(y1)}" x2="{number(x2)}" y2="{number(y2)}"/>'
+        )
 
     def curve(self, points, style):
-        self.parts.append(f'<polyline class="{style}" points="' + " ".join(f"{number(x)},{number(y)}" for x, y in points) + '"/>')
+        self.parts.append(
+            f'<polyline class="{style}" points="' + " ".join(f"{number(x)},{number(y)}" for x, y in points) + '"/>'
+        )
 
     def circle(self, x, y, radius, style):
         self.parts.append(f'<circle class="{style}" cx="{number(x)}" cy="{number(y)}" r="{number(radius)}"/>')

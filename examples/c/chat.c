@@ -34,8 +34,8 @@ static lw_generator *open_generator(lw_stream *stream, const lw_tokenizer *token
     lw_stop_sequence stops[n_stop_words]; /* read by lw_generator_create only */
     for (int i = 0; i < n_stop_words; i++) {
         stops[i].ids = ids[i];
-        must("tokenizer: stop word", lw_tokenizer_encode(tokenizer, stop_words[i], strlen(stop_words[i]), ids[i],
-                                                         64, &stops[i].n));
+        must("tokenizer: stop word",
+             lw_tokenizer_encode(tokenizer, stop_words[i], strlen(stop_words[i]), ids[i], 64, &stops[i].n));
     }
     lw_generator_options options = LW_GENERATOR_OPTIONS_INIT;
     options.seed = 1;
@@ -104,7 +104,8 @@ int main(int argc, char **argv) {
     lw_model *model;
     must(argv[1], lw_model_open(argv[1], &options, &model));
     lw_tokenizer *tokenizer;
-    must("tokenizer", argc > 3 ? lw_tokenizer_open(argv[3], NULL, &tokenizer) : lw_tokenizer_open_bytes(&tokenizer));
+    must("tokenizer",
+         argc > 3 ? lw_tokenizer_open(argv[3], NULL, &tokenizer) : lw_tokenizer_open_bytes(&tokenizer));
     lw_stream *stream = open_stream(model);
     lw_generator *generator = open_generator(stream, tokenizer);
     /* Special tokens of the tokenizer, as BOS, stand before the first line of a new text. */
@@ -118,6 +119,7 @@ int main(int argc, char **argv) {
         answer(generator, tokenizer);
     }
     save_state(generator, argv[2]);
-    lw_generator_destroy(generator), lw_stream_destroy(stream), lw_tokenizer_close(tokenizer), lw_model_close(model);
+    lw_generator_destroy(generator), lw_stream_destroy(stream), lw_tokenizer_close(tokenizer),
+        lw_model_close(model);
     return 0;
 }

@@ -1,5 +1,5 @@
-/* denoise MODEL.lw IN.wav OUT.wav: a 16-bit WAV file of any rate through a model with audio in and audio out. The output
- * has as many samples at the same rate, and each has the time of its input. */
+/* denoise MODEL.lw IN.wav OUT.wav: a 16-bit WAV file of any rate through a model with audio in and audio out.
+ * The output has as many samples at the same rate, and each has the time of its input. */
 #include "longwave/audio_stream.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -87,7 +87,8 @@ int main(int argc, char **argv) {
             for (unsigned c = 0; c < channels; c++) sum += samples[i * channels + c];
             samples[i] = (short)(sum / (int)channels);
         }
-        for (size_t done = 0, taken = 0; done < frames; done += taken) { /* it takes less only while samples wait */
+        for (size_t done = 0, taken = 0; done < frames;
+             done += taken) { /* it takes less only while samples wait */
             status = lw_audio_stream_push(stream, samples + done, frames - done, &taken);
             if (status) return failed("lw_audio_stream_push", status);
             write_ready(stream, out, &bytes);

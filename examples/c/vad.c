@@ -76,8 +76,9 @@ int main(int argc, char **argv) {
     float mono[256 * 16 + 1]; /* from 1,000 to 16,000 Hz; a microphone of 48,000 Hz needs 87 */
     for (size_t frames = 1, n; frames > 0;) {
         frames = fread(samples, channels * sizeof *samples, 256, sound);
-        status = frames > 0 ? lw_resampler_push(resampler, samples, frames, mono, sizeof mono / sizeof *mono, &n)
-                            : lw_resampler_finish(resampler, mono, sizeof mono / sizeof *mono, &n);
+        status = frames > 0
+                     ? lw_resampler_push(resampler, samples, frames, mono, sizeof mono / sizeof *mono, &n)
+                     : lw_resampler_finish(resampler, mono, sizeof mono / sizeof *mono, &n);
         if (status) return failed(argv[2], status);
         for (size_t done = 0, taken = 0; done < n; done += taken) {
             status = lw_speech_detector_push(detector, mono + done, n - done, &taken);

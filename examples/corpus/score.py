@@ -6,6 +6,7 @@ CORPUS is a folder with audio (.wav, .flac, .ogg, .opus, .aiff, .aif, .au, .caf,
 A row is one file. Audio: path, seconds, words, scores, times. Text: path, bytes, bits_per_byte. A file that cannot be read
 has its reason in `error`. The rows do not depend on the number of workers. Exit code 3: no file could be scored.
 """
+
 import argparse
 import hashlib
 import io
@@ -21,11 +22,24 @@ import pyarrow.parquet as parquet
 import ray
 from pyarrow import fs
 
-KINDS = {"audio": (".wav", ".flac", ".ogg", ".opus", ".aiff", ".aif", ".au", ".caf", ".w64", ".rf64"), "tokens": (".txt",)}
+KINDS = {
+    "audio": (".wav", ".flac", ".ogg", ".opus", ".aiff", ".aif", ".au", ".caf", ".w64", ".rf64"),
+    "tokens": (".txt",),
+}
 SCHEMAS = {
-    "audio": pa.schema([("path", pa.string()), ("seconds", pa.float64()), ("words", pa.list_(pa.string())),
-                        ("scores", pa.list_(pa.float32())), ("times", pa.list_(pa.float64())), ("error", pa.string())]),
-    "tokens": pa.schema([("path", pa.string()), ("bytes", pa.int64()), ("bits_per_byte", pa.float64()), ("error", pa.string())]),
+    "audio": pa.schema(
+        [
+            ("path", pa.string()),
+            ("seconds", pa.float64()),
+            ("words", pa.list_(pa.string())),
+            ("scores", pa.list_(pa.float32())),
+            ("times", pa.list_(pa.float64())),
+            ("error", pa.string()),
+        ]
+    ),
+    "tokens": pa.schema(
+        [("path", pa.string()), ("bytes", pa.int64()), ("bits_per_byte", pa.float64()), ("error", pa.string())]
+    ),
 }
 
 
@@ -36,6 +50,7 @@ def opened(address):
 
 def score_audio(longwave, model, data, channel):
     import soundfile
+
     try:
         audio, rate = soundfile.read(io.BytesIO(data), dtype="int16", always_2d=True)
     except soundfile.LibsndfileError as error:  # its text names an address in memory, which differs between workers
@@ -50,8 +65,12 @@ def score_audio(longwave, model, data, channel):
         raise ValueError(f"{channels} channels, the model takes one; choose it with --channel (1 is the first)")
     with longwave.Spotter(model) as spotter:
         events = spotter.push(np.ascontiguousarray(audio[:, max(channel, 1) - 1])) + spotter.finish()
-    return {"seconds": len(audio) / rate, "words": [e.word for e in events], "scores": [e.score for e in events],
-            "times": [e.seconds for e in events]}
+    return {
+        "seconds": len(audio) / rate,
+        "words": [e.word for e in events],
+        "scores": [e.score for e in events],
+        "times": [e.seconds for e in events],
+    }
 
 
 def score_text(longwave, model, data, _):
@@ -59,10 +78,10 @@ def score_text(longwave, model, data, _):
     bits, row = 0.0, 0
     with model.stream() as stream:
         for at in range(0, len(ids), 4096):
-            logits = stream.process(ids[at:at + 4096], last=at + 4096 >= len(ids)).astype(np.float64)
-            following = ids[row + 1:row + 1 + len(logits)]  # row i says what comes after byte i
+            logits = stream.process(ids[at : at + 4096], last=at + 4096 >= len(ids)).astype(np.float64)
+            following = ids[row + 1 : row + 1 + len(logits)]  # row i says what comes after byte i
             row += len(logits)
-            logits = logits[:len(following)]
+            logits = logits[: len(following)]
             peak = logits.max(1)
             lost = peak + np.log(np.exp(logits - peak[:, None]).sum(1)) - logits[np.arange(len(following)), following]
             bits += float(lost.sum()) / np.log(2)
@@ -74,6 +93,7 @@ class Scorer:
 
     def __init__(self, model_bytes, kind, digest, channel, corpus, rows):
         import longwave
+
         with tempfile.NamedTemporaryFile(suffix=".lw") as file:
             file.write(model_bytes)
             file.flush()
@@ -122,7 +142,7 @@ def corpus_files(corpus, suffixes):
     """Paths to score, and paths whose names say that they are something else."""
     files, folder = opened(corpus)
     found = files.get_file_info(fs.FileSelector(folder, recursive=True))
-    paths = sorted(info.path[len(folder) + 1:] for info in found if info.is_file)
+    paths = sorted(info.path[len(folder) + 1 :] for info in found if info.is_file)
     kept = [path for path in paths if path.lower().endswith(suffixes)]
     return kept, [path for path in paths if not path.lower().endswith(suffixes)]
 
@@ -130,15 +150,33 @@ def corpus_files(corpus, suffixes):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model"), parser.add_argument("corpus"), parser.add_argument("rows")
-    parser.add_argument("--workers", type=int, default=os.cpu_count(), help="actors that hold a model each (default: CPUs of this machine)")
-    parser.add_argument("--part", type=int, default=64, help="files per Parquet file, which is what an interruption may cost (default: 64)")
-    parser.add_argument("--address", help='of a Ray cluster, or "auto" on one of its machines (default: Ray on this machine alone)')
-    parser.add_argument("--channel", type=int, default=0, help="channel to use of a file with several, 1 is the first (default: such a file is an error)")
+    parser.add_argument(
+        "--workers",
+        type=int,
+        default=os.cpu_count(),
+        help="actors that hold a model each (default: CPUs of this machine)",
+    )
+    parser.add_argument(
+        "--part",
+        type=int,
+        default=64,
+        help="files per Parquet file, which is what an interruption may cost (default: 64)",
+    )
+    parser.add_argument(
+        "--address", help='of a Ray cluster, or "auto" on one of its machines (default: Ray on this machine alone)'
+    )
+    parser.add_argument(
+        "--channel",
+        type=int,
+        default=0,
+        help="channel to use of a file with several, 1 is the first (default: such a file is an error)",
+    )
     options = parser.parse_args()
     if options.channel < 0:
         parser.error("--channel: 1 is the first")
 
     import longwave
+
     model_bytes = pathlib.Path(options.model).read_bytes()
     with longwave.open(options.model) as model:
         kind = model.info["inputs"][0]["kind"]
@@ -147,7 +185,10 @@ def main():
     digest = hashlib.sha256(model_bytes).hexdigest()
     files, others = corpus_files(options.corpus, KINDS[kind])
     if others:
-        print(f"{len(others)} other files left out: {', '.join(others[:5])}{', ...' if len(others) > 5 else ''}", flush=True)
+        print(
+            f"{len(others)} other files left out: {', '.join(others[:5])}{', ...' if len(others) > 5 else ''}",
+            flush=True,
+        )
     if not files:
         print(f"{options.corpus}: contains no files that end with {', '.join(KINDS[kind])}", file=sys.stderr)
         sys.exit(3)
@@ -156,17 +197,32 @@ def main():
     print(f"{len(files)} files, {len(files) - len(left)} done before", flush=True)
     if not left:
         return
-    ray.init(address=options.address, **({} if options.address else {"num_cpus": options.workers, "include_dashboard": False}))
+    ray.init(
+        address=options.address,
+        **({} if options.address else {"num_cpus": options.workers, "include_dashboard": False}),
+    )
     ray.data.DataContext.get_current().enable_progress_bars = False  # the lines below tell more
-    parts = [{"paths": left[at:at + options.part]} for at in range(0, len(left), options.part)]
+    parts = [{"paths": left[at : at + options.part]} for at in range(0, len(left), options.part)]
     scored = ray.data.from_items(parts, override_num_blocks=len(parts)).map_batches(
-        Scorer, batch_size=1, num_cpus=1, compute=ray.data.ActorPoolStrategy(size=min(options.workers, len(parts))),
-        fn_constructor_args=(model_bytes, kind, digest, options.channel, *(address if "://" in address else os.path.abspath(address)
-                                                          for address in (options.corpus, options.rows))))
+        Scorer,
+        batch_size=1,
+        num_cpus=1,
+        compute=ray.data.ActorPoolStrategy(size=min(options.workers, len(parts))),
+        fn_constructor_args=(
+            model_bytes,
+            kind,
+            digest,
+            options.channel,
+            *(address if "://" in address else os.path.abspath(address) for address in (options.corpus, options.rows)),
+        ),
+    )
     began, count, errors = time.monotonic(), 0, 0
     for batch in scored.iter_batches(batch_size=None):
         count, errors = count + int(batch["files"].sum()), errors + int(batch["errors"].sum())
-        print(f"{count} of {len(left)} files, {count / (time.monotonic() - began):.1f} per second, {errors} unreadable", flush=True)
+        print(
+            f"{count} of {len(left)} files, {count / (time.monotonic() - began):.1f} per second, {errors} unreadable",
+            flush=True,
+        )
     if errors == len(files):
         print(f"{options.corpus}: no file could be scored; the reasons are in the column `error`", file=sys.stderr)
         sys.exit(3)

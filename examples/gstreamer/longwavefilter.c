@@ -31,7 +31,8 @@ enum { MODEL = 1 };
 
 /* Ends the pipeline with the reason. */
 static gboolean failed(Filter *self, const char *what, lw_status status) {
-    GST_ELEMENT_ERROR(self, LIBRARY, FAILED, ("%s: %s (%s)", what, lw_status_text(status), lw_last_error()), (NULL));
+    GST_ELEMENT_ERROR(self, LIBRARY, FAILED, ("%s: %s (%s)", what, lw_status_text(status), lw_last_error()),
+                      (NULL));
     return FALSE;
 }
 
@@ -49,7 +50,8 @@ static lw_status pull(Filter *self, float *to, gsize room, gsize *done) {
 /* The time of the next n samples. */
 static void stamp(Filter *self, GstBuffer *buffer, gsize n) {
     const guint64 end = self->given + n;
-    GST_BUFFER_PTS(buffer) = self->first + gst_util_uint64_scale_int(self->given, GST_SECOND, (gint)self->rate);
+    GST_BUFFER_PTS(buffer) =
+        self->first + gst_util_uint64_scale_int(self->given, GST_SECOND, (gint)self->rate);
     GST_BUFFER_DURATION(buffer) =
         self->first + gst_util_uint64_scale_int(end, GST_SECOND, (gint)self->rate) - GST_BUFFER_PTS(buffer);
     GST_BUFFER_OFFSET(buffer) = self->given;
@@ -94,7 +96,8 @@ static GstFlowReturn transform(GstBaseTransform *base, GstBuffer *in, GstBuffer 
         const GstFlowReturn flow = drain(self);
         if (flow != GST_FLOW_OK) return flow;
     }
-    if (!GST_CLOCK_TIME_IS_VALID(self->first)) self->first = GST_BUFFER_PTS_IS_VALID(in) ? GST_BUFFER_PTS(in) : 0;
+    if (!GST_CLOCK_TIME_IS_VALID(self->first))
+        self->first = GST_BUFFER_PTS_IS_VALID(in) ? GST_BUFFER_PTS(in) : 0;
     GstMapInfo from, to;
     if (!gst_buffer_map(in, &from, GST_MAP_READ)) return GST_FLOW_ERROR;
     if (!gst_buffer_map(out, &to, GST_MAP_WRITE)) return gst_buffer_unmap(in, &from), GST_FLOW_ERROR;
@@ -117,8 +120,8 @@ static GstFlowReturn transform(GstBaseTransform *base, GstBuffer *in, GstBuffer 
 }
 
 /* With a buffer may come all that was held back before. */
-static gboolean transform_size(GstBaseTransform *base, GstPadDirection direction, GstCaps *caps, gsize size, GstCaps *other,
-                               gsize *other_size) {
+static gboolean transform_size(GstBaseTransform *base, GstPadDirection direction, GstCaps *caps, gsize size,
+                               GstCaps *other, gsize *other_size) {
     (void)direction, (void)caps, (void)other;
     *other_size = size + LONGWAVE_FILTER(base)->latency * sizeof(float);
     return TRUE;
@@ -162,14 +165,16 @@ static gboolean on_query(GstBaseTransform *base, GstPadDirection direction, GstQ
 static gboolean on_event(GstBaseTransform *base, GstEvent *event) {
     Filter *self = LONGWAVE_FILTER(base);
     if (GST_EVENT_TYPE(event) == GST_EVENT_EOS) drain(self);
-    if (GST_EVENT_TYPE(event) == GST_EVENT_FLUSH_STOP && self->stream) lw_audio_stream_reset(self->stream), begin(self);
+    if (GST_EVENT_TYPE(event) == GST_EVENT_FLUSH_STOP && self->stream)
+        lw_audio_stream_reset(self->stream), begin(self);
     return GST_BASE_TRANSFORM_CLASS(filter_parent_class)->sink_event(base, event);
 }
 
 static gboolean start(GstBaseTransform *base) {
     Filter *self = LONGWAVE_FILTER(base);
     if (!self->path) {
-        GST_ELEMENT_ERROR(self, RESOURCE, SETTINGS, ("longwavefilter needs the property model=FILE.lw"), (NULL));
+        GST_ELEMENT_ERROR(self, RESOURCE, SETTINGS, ("longwavefilter needs the property model=FILE.lw"),
+                          (NULL));
         return FALSE;
     }
     lw_open_options open = LW_OPEN_OPTIONS_INIT;
@@ -208,16 +213,20 @@ static void finalize(GObject *object) {
     G_OBJECT_CLASS(filter_parent_class)->finalize(object);
 }
 
-static GstStaticPadTemplate sink = GST_STATIC_PAD_TEMPLATE("sink", GST_PAD_SINK, GST_PAD_ALWAYS, GST_STATIC_CAPS(AUDIO));
-static GstStaticPadTemplate source = GST_STATIC_PAD_TEMPLATE("src", GST_PAD_SRC, GST_PAD_ALWAYS, GST_STATIC_CAPS(AUDIO));
+static GstStaticPadTemplate sink =
+    GST_STATIC_PAD_TEMPLATE("sink", GST_PAD_SINK, GST_PAD_ALWAYS, GST_STATIC_CAPS(AUDIO));
+static GstStaticPadTemplate source =
+    GST_STATIC_PAD_TEMPLATE("src", GST_PAD_SRC, GST_PAD_ALWAYS, GST_STATIC_CAPS(AUDIO));
 
 static void filter_class_init(FilterClass *class) {
     GObjectClass *object = G_OBJECT_CLASS(class);
     object->set_property = set_property;
     object->get_property = get_property;
     object->finalize = finalize;
-    g_object_class_install_property(object, MODEL, g_param_spec_string("model", "Model", "Compiled model with audio in and audio out (.lw)",
-                                                                       NULL, G_PARAM_READWRITE | GST_PARAM_MUTABLE_READY));
+    g_object_class_install_property(object, MODEL,
+                                    g_param_spec_string("model", "Model",
+                                                        "Compiled model with audio in and audio out (.lw)",
+                                                        NULL, G_PARAM_READWRITE | GST_PARAM_MUTABLE_READY));
     GstElementClass *element = GST_ELEMENT_CLASS(class);
     gst_element_class_set_static_metadata(element, "Longwave audio filter", "Filter/Effect/Audio",
                                           "Audio through a model, such as a denoiser", "Longwave");
@@ -233,14 +242,12 @@ static void filter_class_init(FilterClass *class) {
     base->transform = transform;
 }
 
-static void filter_init(Filter *self) {
-    begin(self); /* GObject clears the other fields */
-}
+static void filter_init(Filter *self) { begin(self); /* GObject clears the other fields */ }
 
 static gboolean register_element(GstPlugin *plugin) {
     return gst_element_register(plugin, "longwavefilter", GST_RANK_NONE, FILTER_TYPE);
 }
 
 #define PACKAGE "longwave"
-GST_PLUGIN_DEFINE(GST_VERSION_MAJOR, GST_VERSION_MINOR, longwavefilter, "Audio through a model", register_element, "0.2.0",
-                  "Apache 2.0", "longwave", "longwave")
+GST_PLUGIN_DEFINE(GST_VERSION_MAJOR, GST_VERSION_MINOR, longwavefilter, "Audio through a model",
+                  register_element, "0.2.0", "Apache 2.0", "longwave", "longwave")

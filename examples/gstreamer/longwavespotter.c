@@ -29,7 +29,8 @@ enum { MODEL = 1 };
 
 /* Ends the pipeline with the reason. */
 static gboolean failed(Spotter *self, const char *what, lw_status status) {
-    GST_ELEMENT_ERROR(self, LIBRARY, FAILED, ("%s: %s (%s)", what, lw_status_text(status), lw_last_error()), (NULL));
+    GST_ELEMENT_ERROR(self, LIBRARY, FAILED, ("%s: %s (%s)", what, lw_status_text(status), lw_last_error()),
+                      (NULL));
     return FALSE;
 }
 
@@ -38,9 +39,10 @@ static gboolean post_words(Spotter *self) {
     lw_spotter_event event = LW_SPOTTER_EVENT_INIT;
     lw_status status;
     while ((status = lw_spotter_pull(self->spotter, &event)) == LW_OK) {
-        GstStructure *word = gst_structure_new("longwave-keyword", "word", G_TYPE_STRING, event.word, "score", G_TYPE_DOUBLE,
-                                               (double)event.score, "t", G_TYPE_DOUBLE, (double)event.tick / self->rate,
-                                               "t-start", G_TYPE_DOUBLE, (double)event.tick_start / self->rate, NULL);
+        GstStructure *word =
+            gst_structure_new("longwave-keyword", "word", G_TYPE_STRING, event.word, "score", G_TYPE_DOUBLE,
+                              (double)event.score, "t", G_TYPE_DOUBLE, (double)event.tick / self->rate,
+                              "t-start", G_TYPE_DOUBLE, (double)event.tick_start / self->rate, NULL);
         gst_element_post_message(GST_ELEMENT(self), gst_message_new_element(GST_OBJECT(self), word));
     }
     return status == LW_AGAIN || status == LW_END || failed(self, "pull", status);
@@ -65,7 +67,8 @@ static GstFlowReturn hear(GstBaseTransform *base, GstBuffer *buffer) {
 static gboolean start(GstBaseTransform *base) {
     Spotter *self = LONGWAVE_SPOTTER(base);
     if (!self->path) {
-        GST_ELEMENT_ERROR(self, RESOURCE, SETTINGS, ("longwavespotter needs the property model=FILE.lw"), (NULL));
+        GST_ELEMENT_ERROR(self, RESOURCE, SETTINGS, ("longwavespotter needs the property model=FILE.lw"),
+                          (NULL));
         return FALSE;
     }
     lw_open_options open = LW_OPEN_OPTIONS_INIT;
@@ -76,7 +79,8 @@ static gboolean start(GstBaseTransform *base) {
     if ((status = lw_model_input(self->model, 0, &input)) != LW_OK) return failed(self, self->path, status);
     lw_spotter_options how = LW_SPOTTER_OPTIONS_INIT;
     how.format = LW_S16;
-    if ((status = lw_spotter_create(self->model, &how, &self->spotter)) != LW_OK) return failed(self, self->path, status);
+    if ((status = lw_spotter_create(self->model, &how, &self->spotter)) != LW_OK)
+        return failed(self, self->path, status);
     self->rate = input.sample_rate;
     return TRUE;
 }
@@ -137,16 +141,19 @@ static void finalize(GObject *object) {
     G_OBJECT_CLASS(spotter_parent_class)->finalize(object);
 }
 
-static GstStaticPadTemplate sink = GST_STATIC_PAD_TEMPLATE("sink", GST_PAD_SINK, GST_PAD_ALWAYS, GST_STATIC_CAPS(AUDIO "[1, MAX]"));
-static GstStaticPadTemplate source = GST_STATIC_PAD_TEMPLATE("src", GST_PAD_SRC, GST_PAD_ALWAYS, GST_STATIC_CAPS(AUDIO "[1, MAX]"));
+static GstStaticPadTemplate sink =
+    GST_STATIC_PAD_TEMPLATE("sink", GST_PAD_SINK, GST_PAD_ALWAYS, GST_STATIC_CAPS(AUDIO "[1, MAX]"));
+static GstStaticPadTemplate source =
+    GST_STATIC_PAD_TEMPLATE("src", GST_PAD_SRC, GST_PAD_ALWAYS, GST_STATIC_CAPS(AUDIO "[1, MAX]"));
 
 static void spotter_class_init(SpotterClass *class) {
     GObjectClass *object = G_OBJECT_CLASS(class);
     object->set_property = set_property;
     object->get_property = get_property;
     object->finalize = finalize;
-    g_object_class_install_property(object, MODEL, g_param_spec_string("model", "Model", "Compiled keyword model (.lw)", NULL,
-                                                                       G_PARAM_READWRITE | GST_PARAM_MUTABLE_READY));
+    g_object_class_install_property(object, MODEL,
+                                    g_param_spec_string("model", "Model", "Compiled keyword model (.lw)",
+                                                        NULL, G_PARAM_READWRITE | GST_PARAM_MUTABLE_READY));
     GstElementClass *element = GST_ELEMENT_CLASS(class);
     gst_element_class_set_static_metadata(element, "Longwave keyword spotter", "Analyzer/Audio",
                                           "Posts a message for each keyword in the audio", "Longwave");
@@ -162,14 +169,12 @@ static void spotter_class_init(SpotterClass *class) {
     transform->transform_ip = hear;
 }
 
-static void spotter_init(Spotter *self) {
-    (void)self; /* GObject clears the fields */
-}
+static void spotter_init(Spotter *self) { (void)self; /* GObject clears the fields */ }
 
 static gboolean register_element(GstPlugin *plugin) {
     return gst_element_register(plugin, "longwavespotter", GST_RANK_NONE, SPOTTER_TYPE);
 }
 
 #define PACKAGE "longwave"
-GST_PLUGIN_DEFINE(GST_VERSION_MAJOR, GST_VERSION_MINOR, longwavespotter, "Keywords in audio", register_element, "0.2.0",
-                  "Apache 2.0", "longwave", "longwave")
+GST_PLUGIN_DEFINE(GST_VERSION_MAJOR, GST_VERSION_MINOR, longwavespotter, "Keywords in audio",
+                  register_element, "0.2.0", "Apache 2.0", "longwave", "longwave")

@@ -8,6 +8,7 @@ version (made with 1.51).  `--check` needs PyTorch and prints the words that the
 expected ones.  Synthetic voices are far from the people the model was trained on: voice, pitch and speed of
 each command were picked from a handful so that most words are found; what is missed is left in and shown.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -63,7 +64,7 @@ def speak(line: Line) -> np.ndarray:
     divisor = np.gcd(rate, RATE)
     samples = resample_poly(samples, RATE // divisor, rate // divisor)
     loud = np.where(np.abs(samples) > 0.01)[0]
-    return samples[max(0, loud[0] - 400):loud[-1] + 400]
+    return samples[max(0, loud[0] - 400) : loud[-1] + 400]
 
 
 def compose(script: list[Line], gap: float = 1.25) -> tuple[np.ndarray, list[tuple[float, float, str]]]:
@@ -96,14 +97,19 @@ def check(track: np.ndarray, words: list[tuple[float, float, str]]) -> None:
     from longwave import package
     from longwave.kws import decision, streams
     from longwave.kws.labels import CLASSES
-    from longwave.kws.model import KwsNet
+    from longwave.kws.model import KwsConfig, KwsNet
 
     document, weights = package.read(HERE / "model")
-    net = KwsNet()
+    net = KwsNet(KwsConfig())
     net.load_state_dict(weights, strict=False)
     settings = document["decision"]
-    rules = decision.Decision(settings["threshold"], settings["smoothing_ms"], settings["min_count"], settings["release"],
-                              settings["refractory_ms"])
+    rules = decision.Decision(
+        settings["threshold"],
+        settings["smoothing_ms"],
+        settings["min_count"],
+        settings["release"],
+        settings["refractory_ms"],
+    )
     with torch.no_grad():
         rows = streams.softmax(streams.logits(net.eval(), np.round(track * 32767).astype(np.float32) / 32768))
     events = decision.detect(rows, rules)
@@ -114,10 +120,14 @@ def check(track: np.ndarray, words: list[tuple[float, float, str]]) -> None:
         mine = [e for e in left if start <= e.seconds <= end + 1.5]
         left = [e for e in left if e not in mine]
         found += any(CLASSES[e.word] == word for e in mine)
-        print(f"{start:7.2f} s {word:>6}   " + (", ".join(f"{CLASSES[e.word]} {e.score:.2f} at {e.seconds:.2f} s" for e in mine)
-                                               or "-"))
-    print(f"found {found} of {len(words)}; events elsewhere: "
-          + (", ".join(f"{CLASSES[e.word]} at {e.seconds:.2f} s" for e in left) or "none"))
+        print(
+            f"{start:7.2f} s {word:>6}   "
+            + (", ".join(f"{CLASSES[e.word]} {e.score:.2f} at {e.seconds:.2f} s" for e in mine) or "-")
+        )
+    print(
+        f"found {found} of {len(words)}; events elsewhere: "
+        + (", ".join(f"{CLASSES[e.word]} at {e.seconds:.2f} s" for e in left) or "none")
+    )
 
 
 def main() -> None:
@@ -130,7 +140,9 @@ def main() -> None:
     save(track, options.file)
     print(f"{options.file}: {len(track) / RATE:.1f} s, {sum(line.command for line in SCRIPT)} commands")
     if options.words:
-        options.words.write_text(json.dumps([{"start": round(s, 2), "end": round(e, 2), "word": w} for s, e, w in words]))
+        options.words.write_text(
+            json.dumps([{"start": round(s, 2), "end": round(e, 2), "word": w} for s, e, w in words])
+        )
     if options.check:
         check(track, words)
 

@@ -30,9 +30,9 @@ typedef struct {
     const float *in[CHANNELS];
     float *out[CHANNELS], *latency;
     uint32_t block, waits; /* samples; a model that looks ahead waits for so many */
-    float *rows;  /* inputs of one block, the channels of a sample side by side */
-    float *ready; /* outputs that wait for the host, likewise: at most two blocks and the wait */
-    uint32_t n_ready; /* samples */
+    float *rows;           /* inputs of one block, the channels of a sample side by side */
+    float *ready;          /* outputs that wait for the host, likewise: at most two blocks and the wait */
+    uint32_t n_ready;      /* samples */
 } Convolver;
 
 static void cleanup(LV2_Handle handle) {
@@ -63,7 +63,8 @@ static LV2_Handle instantiate(const LV2_Descriptor *descriptor, double rate, con
     Convolver *self = calloc(1, sizeof *self);
     if (!self) return NULL;
     char path[4096];
-    if (snprintf(path, sizeof path, "%s/convolver.lw", bundle) >= (int)sizeof path) return refused(self, "the path of the bundle is too long");
+    if (snprintf(path, sizeof path, "%s/convolver.lw", bundle) >= (int)sizeof path)
+        return refused(self, "the path of the bundle is too long");
     lw_open_options open = LW_OPEN_OPTIONS_INIT;
     open.allow_unsigned_code = 1; /* the user installed the bundle */
     if (lw_model_open(path, &open, &self->model)) return failed(self, path);
@@ -73,14 +74,20 @@ static LV2_Handle instantiate(const LV2_Descriptor *descriptor, double rate, con
     if (lw_stream_create(self->model, &how, &self->stream)) return failed(self, path);
     lw_model_info info = LW_MODEL_INFO_INIT;
     lw_input_info input = LW_INPUT_INFO_INIT;
-    if (lw_model_get_info(self->model, &info) || lw_model_input(self->model, 0, &input)) return failed(self, path);
+    if (lw_model_get_info(self->model, &info) || lw_model_input(self->model, 0, &input))
+        return failed(self, path);
     lw_output_info output = LW_OUTPUT_INFO_INIT;
-    if (info.stream_outputs != 1 || lw_model_stream_output(self->model, 0, &output)) return refused(self, "the model must have one output");
-    if (input.width != CHANNELS || output.width != CHANNELS) return refused(self, "the model must have the channels of the plug-in");
-    if (output.clock_num != 1 || output.clock_den != 1) return refused(self, "the model must have one row out for each row in");
+    if (info.stream_outputs != 1 || lw_model_stream_output(self->model, 0, &output))
+        return refused(self, "the model must have one output");
+    if (input.width != CHANNELS || output.width != CHANNELS)
+        return refused(self, "the model must have the channels of the plug-in");
+    if (output.clock_num != 1 || output.clock_den != 1)
+        return refused(self, "the model must have one row out for each row in");
     if (input.sample_rate && input.sample_rate != rate) {
         char why[160];
-        snprintf(why, sizeof why, "the model is for %u Hz, and the host runs at %.0f Hz: change the host's rate, or make the model from a resampled response",
+        snprintf(why, sizeof why,
+                 "the model is for %u Hz, and the host runs at %.0f Hz: change the host's rate, or make the "
+                 "model from a resampled response",
                  (unsigned)input.sample_rate, rate);
         return refused(self, why);
     }
@@ -119,7 +126,8 @@ static void convolve(Convolver *self, uint32_t first, uint32_t n) {
     if (lw_stream_pull_rows(self->stream, &rows) == LW_OK) self->n_ready += (uint32_t)rows.rows;
     const int failed = self->n_ready < n; /* the stream: then silence */
     for (uint32_t t = 0; t < n; t++)
-        for (int c = 0; c < CHANNELS; c++) self->out[c][first + t] = failed ? 0 : self->ready[t * CHANNELS + c];
+        for (int c = 0; c < CHANNELS; c++)
+            self->out[c][first + t] = failed ? 0 : self->ready[t * CHANNELS + c];
     if (failed) return;
     self->n_ready -= n;
     memmove(self->ready, self->ready + n * CHANNELS, self->n_ready * CHANNELS * sizeof(float));

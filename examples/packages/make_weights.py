@@ -1,4 +1,5 @@
 """Writes weights.safetensors of the hand-written packages beside this file: small numbers from a fixed sequence, and the format without a library."""
+
 import json
 import struct
 from math import cos, log, pi, prod, sin
@@ -8,36 +9,69 @@ SGCONV = {"D": [1, 4], "kernel_norm": [1, 4, 1], "kernel_norm_initialized": [], 
 
 
 def sgconv(prefix, kernel_dim, scales, rows, projection):
-    shapes = SGCONV | {"kernel_norm": [rows, 4, 1], f"{projection}.weight": [8 if projection.endswith("0") else 4, 4],
-                       f"{projection}.bias": [8 if projection.endswith("0") else 4]}
+    shapes = SGCONV | {
+        "kernel_norm": [rows, 4, 1],
+        f"{projection}.weight": [8 if projection.endswith("0") else 4, 4],
+        f"{projection}.bias": [8 if projection.endswith("0") else 4],
+    }
     shapes |= {f"kernel_list.{i}": [rows, 4, kernel_dim] for i in range(scales)}
     return {f"{prefix}.{name}": shape for name, shape in shapes.items()}
 
 
-HYENA = {"bias": [32], "pos_emb.z": [1, 1024, 3], "pos_emb.t": [1, 1024, 1], "modulation.deltas": [1, 1, 32],
-         "implicit_filter.0.weight": [16, 3], "implicit_filter.0.bias": [16], "implicit_filter.1.freq": [1, 16],
-         "implicit_filter.2.weight": [16, 16], "implicit_filter.2.bias": [16], "implicit_filter.3.freq": [1, 16],
-         "implicit_filter.4.weight": [32, 16]}
+HYENA = {
+    "bias": [32],
+    "pos_emb.z": [1, 1024, 3],
+    "pos_emb.t": [1, 1024, 1],
+    "modulation.deltas": [1, 1, 32],
+    "implicit_filter.0.weight": [16, 3],
+    "implicit_filter.0.bias": [16],
+    "implicit_filter.1.freq": [1, 16],
+    "implicit_filter.2.weight": [16, 16],
+    "implicit_filter.2.bias": [16],
+    "implicit_filter.3.freq": [1, 16],
+    "implicit_filter.4.weight": [32, 16],
+}
 
 
 def orchid(prefix):
-    shapes = {"in_linear.weight": [96, 32], "in_linear.bias": [96], "out_linear.weight": [32, 32], "out_linear.bias": [32],
-              "conv1d_short.weight": [96, 1, 3], "conv1d_short.bias": [96]}
+    shapes = {
+        "in_linear.weight": [96, 32],
+        "in_linear.bias": [96],
+        "out_linear.weight": [32, 32],
+        "out_linear.bias": [32],
+        "conv1d_short.weight": [96, 1, 3],
+        "conv1d_short.bias": [96],
+    }
     shapes |= {f"{conv}.{name}": shape for conv in ("fixed_conv", "fixed_conv_res") for name, shape in HYENA.items()}
     for network, width in (("nn_model", 32), ("nn_model2", 64)):
         here = f"conv_kernel_nn.{network}"
-        shapes |= {f"{here}.conv1d_ls.0.weight": [width, 1, 3], f"{here}.conv1d_ls.0.bias": [width],
-                   f"{here}.norm_ls.0.norm_conv_kernel.weight": [width], f"{here}.norm_ls.0.norm_conv_kernel.bias": [width]}
+        shapes |= {
+            f"{here}.conv1d_ls.0.weight": [width, 1, 3],
+            f"{here}.conv1d_ls.0.bias": [width],
+            f"{here}.norm_ls.0.norm_conv_kernel.weight": [width],
+            f"{here}.norm_ls.0.norm_conv_kernel.bias": [width],
+        }
     return {f"{prefix}.{name}": shape for name, shape in shapes.items()}
 
 
 PACKAGES = {
-    "tiny": {"encoder.weight": [4, 3], "encoder.bias": [4], "norm.weight": [4], "norm.bias": [4], "head.weight": [2, 4], "head.bias": [2],
-             "block.norm.weight": [4], "block.norm.bias": [4], "block.norm.running_mean": [4], "block.norm.running_var": [4]}
-            | sgconv("block.layer", 4, 4, 1, "output_linear.0"),
-    "orchid": {"encoder.weight": [32, 4], "encoder.bias": [32], "head.weight": [2, 32], "head.bias": [2]} | orchid("mixer"),
+    "tiny": {
+        "encoder.weight": [4, 3],
+        "encoder.bias": [4],
+        "norm.weight": [4],
+        "norm.bias": [4],
+        "head.weight": [2, 4],
+        "head.bias": [2],
+        "block.norm.weight": [4],
+        "block.norm.bias": [4],
+        "block.norm.running_mean": [4],
+        "block.norm.running_var": [4],
+    }
+    | sgconv("block.layer", 4, 4, 1, "output_linear.0"),
+    "orchid": {"encoder.weight": [32, 4], "encoder.bias": [32], "head.weight": [2, 32], "head.bias": [2]}
+    | orchid("mixer"),
     "pair": {"embed.weight": [10, 4], "mix.weight": [4, 16], "mix.bias": [4], "score.weight": [2, 4], "score.bias": [2]}
-            | sgconv("conv", 2, 4, 2, "output_linear"),
+    | sgconv("conv", 2, 4, 2, "output_linear"),
 }
 
 

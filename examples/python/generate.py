@@ -2,13 +2,13 @@
 
 Where the file STATE is, it goes on from there; PROMPT comes behind it. STATE is written anew at the end.
 """
+
 import os
 import pathlib
 import sys
 
-import numpy as np
-
 import longwave
+import numpy as np
 
 
 def main():

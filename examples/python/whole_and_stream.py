@@ -2,11 +2,11 @@
 
 The model needs one input and both entry points. Outputs are paired by name; only rows both give are compared.
 """
+
 import sys
 
-import numpy as np
-
 import longwave
+import numpy as np
 
 
 def random_input(info, rng):
@@ -23,7 +23,7 @@ def stream_in_pieces(model, x, rng):
     with model.stream() as stream:
         at = 0
         while at < len(x):
-            at += stream.push(x[at:at + rng.integers(1, 1001)])
+            at += stream.push(x[at : at + rng.integers(1, 1001)])
             for row in stream:
                 rows[names[row.output]].append(row.data)
         stream.finish()

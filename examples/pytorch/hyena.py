@@ -1,4 +1,5 @@
 """A Hyena operator of order 2 (implicit filters, gates) and a small language model of bytes built on it."""
+
 import math
 
 import torch
@@ -13,7 +14,13 @@ class Filter(nn.Module):
         super().__init__()
         self.longest = longest
         self.bands = bands
-        self.net = nn.Sequential(nn.Linear(2 * bands + 1, order), nn.SiLU(), nn.Linear(order, order), nn.SiLU(), nn.Linear(order, width, bias=False))
+        self.net = nn.Sequential(
+            nn.Linear(2 * bands + 1, order),
+            nn.SiLU(),
+            nn.Linear(order, order),
+            nn.SiLU(),
+            nn.Linear(order, width, bias=False),
+        )
         self.decay = nn.Parameter(torch.linspace(math.log(0.01), math.log(0.3), width), requires_grad=False)
         self.bias = nn.Parameter(torch.randn(width))
 
@@ -26,7 +33,9 @@ class Filter(nn.Module):
 
 def fft_conv(u: Tensor, k: Tensor, d: Tensor) -> Tensor:
     n = u.shape[-1]
-    y = torch.fft.irfft(torch.fft.rfft(u, n=2 * n) * (torch.fft.rfft(k, n=2 * n) / (2 * n)), n=2 * n, norm="forward")[..., :n]
+    y = torch.fft.irfft(torch.fft.rfft(u, n=2 * n) * (torch.fft.rfft(k, n=2 * n) / (2 * n)), n=2 * n, norm="forward")[
+        ..., :n
+    ]
     return y + u * d[:, None]
 
 
@@ -51,7 +60,10 @@ class HyenaLM(nn.Module):
         super().__init__()
         self.embedding = nn.Embedding(vocabulary, width)
         self.mixers = nn.ModuleList(Hyena(width) for _ in range(depth))
-        self.mlps = nn.ModuleList(nn.Sequential(nn.Linear(width, 2 * width), nn.GELU(approximate="tanh"), nn.Linear(2 * width, width)) for _ in range(depth))
+        self.mlps = nn.ModuleList(
+            nn.Sequential(nn.Linear(width, 2 * width), nn.GELU(approximate="tanh"), nn.Linear(2 * width, width))
+            for _ in range(depth)
+        )
         self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(2 * depth + 1))
         self.head = nn.Linear(width, vocabulary, bias=False)
 

@@ -1,4 +1,5 @@
 """A small keyword network on log-mel features, as one writes it for training: depthwise-separable residual blocks."""
+
 import math
 
 import torch

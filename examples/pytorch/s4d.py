@@ -1,4 +1,5 @@
 """S4D: a diagonal state-space layer, run as an FFT convolution, and a model of three of them."""
+
 import math
 
 import torch

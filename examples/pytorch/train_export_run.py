@@ -5,14 +5,14 @@
 
 The task: which of four tones comes through noise? Features of 8 bands, one label for the sequence.
 """
+
 import sys
 
+import longwave
 import numpy as np
 import torch
-from torch import Tensor, nn
-
-import longwave
 from s4d import S4D
+from torch import Tensor, nn
 
 ROWS, BANDS, CLASSES = 200, 8, 4
 
@@ -53,7 +53,9 @@ def main(steps: int) -> None:
         streamed = np.concatenate([model.stream().process(row, last=True)[-1:] for row in x.numpy()])
         for name, found in (("PyTorch", expected), ("offline", offline), ("stream", streamed)):
             right = (found.argmax(1) == labels.numpy()).mean()
-            print(f"{name}: {right:.0%} right, differs from PyTorch by {abs(found - expected).max() / abs(expected).max():.1e} of the peak")
+            print(
+                f"{name}: {right:.0%} right, differs from PyTorch by {abs(found - expected).max() / abs(expected).max():.1e} of the peak"
+            )
 
 
 if __name__ == "__main__":

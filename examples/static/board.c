@@ -5,7 +5,8 @@
 #include <kws12.h>
 
 extern const int16_t audio[], audio_end[];
-extern unsigned char text_begin[], text_end[], rodata_begin[], rodata_end[], data_begin[], data_end[], bss_begin[], bss_end[], stack_top[];
+extern unsigned char text_begin[], text_end[], rodata_begin[], rodata_end[], data_begin[], data_end[],
+    bss_begin[], bss_end[], stack_top[];
 
 void put_number(uint64_t number) {
     char digits[21], *at = digits + 20;

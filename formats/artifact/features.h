@@ -11,7 +11,12 @@
 namespace longwave::artifact {
 
 // ELF e_machine. WebAssembly has none; its number is one that ELF leaves to everyone.
-enum Machine : uint16_t { machine_arm = 40, machine_x86_64 = 62, machine_aarch64 = 183, machine_wasm32 = 0xff20 };
+enum Machine : uint16_t {
+    machine_arm = 40,
+    machine_x86_64 = 62,
+    machine_aarch64 = 183,
+    machine_wasm32 = 0xff20
+};
 
 enum Feature : uint64_t {
     // x86-64; the baseline (SSE2) has no bit
@@ -65,10 +70,10 @@ inline constexpr uint64_t x86_64_v3 = x86_64_v2 | feature_avx | feature_avx2 | f
 inline constexpr uint64_t x86_64_v4 =
     x86_64_v3 | feature_avx512f | feature_avx512bw | feature_avx512cd | feature_avx512dq | feature_avx512vl;
 // What compilers take for granted on AMD Zen 4.
-inline constexpr uint64_t x86_64_zen4 =
-    x86_64_v4 | feature_avx512ifma | feature_avx512vbmi | feature_avx512vbmi2 | feature_avx512vnni |
-    feature_avx512bitalg | feature_avx512vpopcntdq | feature_avx512bf16 | feature_gfni | feature_vaes |
-    feature_vpclmulqdq | feature_sse4a | feature_sha;
+inline constexpr uint64_t x86_64_zen4 = x86_64_v4 | feature_avx512ifma | feature_avx512vbmi |
+                                        feature_avx512vbmi2 | feature_avx512vnni | feature_avx512bitalg |
+                                        feature_avx512vpopcntdq | feature_avx512bf16 | feature_gfni |
+                                        feature_vaes | feature_vpclmulqdq | feature_sse4a | feature_sha;
 inline constexpr uint64_t known_features = x86_64_zen4 | feature_arm_fp16 | feature_arm_dotprod |
                                            feature_arm_sve | feature_neon | feature_vfp4 | feature_helium |
                                            feature_arm_divide;
@@ -105,7 +110,8 @@ inline Host host() {
             if (a >= 1 && __get_cpuid_count(7, 1, &a, &b, &c, &d)) has(a, 5, feature_avx512bf16);
         }
     }
-    if (__get_cpuid(0x80000001u, &a, &b, &c, &d)) has(c, 0, feature_lahf), has(c, 5, feature_lzcnt), has(c, 6, feature_sse4a);
+    if (__get_cpuid(0x80000001u, &a, &b, &c, &d))
+        has(c, 0, feature_lahf), has(c, 5, feature_lzcnt), has(c, 6, feature_sse4a);
 #elif defined(__aarch64__)
     result.machine = machine_aarch64;
 #if defined(LW_FREESTANDING)
@@ -126,8 +132,8 @@ inline Host host() {
     result.features = known_features & ~uint64_t{feature_helium}; // as above
 #elif defined(__linux__)
     const unsigned long bits = getauxval(AT_HWCAP);
-    if (bits >> 12 & 1) result.features |= feature_neon; // HWCAP_NEON
-    if (bits >> 16 & 1) result.features |= feature_vfp4; // HWCAP_VFPv4
+    if (bits >> 12 & 1) result.features |= feature_neon;       // HWCAP_NEON
+    if (bits >> 16 & 1) result.features |= feature_vfp4;       // HWCAP_VFPv4
     if (bits >> 17 & 1) result.features |= feature_arm_divide; // HWCAP_IDIVA
 #endif
 #elif defined(__wasm__)

@@ -95,7 +95,8 @@ Broken halves_rule(const fb::Modules &all, const fb::Kernel &kernel, const fb::M
     return {};
 }
 
-template <class ModuleOrChain> Broken code_rule(const Bytes &segment, const ModuleOrChain &module, uint32_t m) {
+template <class ModuleOrChain>
+Broken code_rule(const Bytes &segment, const ModuleOrChain &module, uint32_t m) {
     if (module.offset() % 4 != 0 || module.size() % 4 != 0 || module.size() < least_module ||
         !checked::inside(module.offset(), module.size(), segment.size))
         return broken(21, "a module lies outside its segment: module, offset", m, module.offset());
@@ -188,7 +189,7 @@ Broken order_rule(const fb::Entry &entry, uint32_t e) {
         const fb::Step &step = *entry.steps()->Get(i);
         const int now = step.cpu() || step.kind() == fb::StepKind::to_device ? 0
                         : step.kind() == fb::StepKind::to_cpu                ? 2
-                                                                                   : 1;
+                                                                             : 1;
         if (now < last && !step.cpu())
             return broken(21, "moves of a mixed entry are out of order: entry, step", e, i);
         last = now;
@@ -263,7 +264,8 @@ struct ChainDescriptors {
         if (next != chain.descriptors()->size())
             return broken(21, "descriptors of a chain: chain, arguments", c, next);
         if (chain.table() >= most_bindings)
-            return broken(21, "descriptor of a chain's table of streams: chain, descriptor", c, chain.table());
+            return broken(21, "descriptor of a chain's table of streams: chain, descriptor", c,
+                          chain.table());
         for (uint32_t d = 0; d < most_bindings; ++d)
             if ((first[d] != nullptr) != (d < chain.table()))
                 return broken(21, "descriptors of a chain leave one out: chain, descriptor", c, d);
@@ -285,7 +287,8 @@ Broken chain_rule(const fb::Plan &plan, const fb::Modules &all, const Bytes &seg
         const fb::Chain &before = *all.chains()->Get(c - 1);
         if (before.entry() > chain.entry() ||
             (before.entry() == chain.entry() && before.first() + before.steps() > chain.first()))
-            return broken(21, "chains are out of order, or share a step: chain, first step", c, chain.first());
+            return broken(21, "chains are out of order, or share a step: chain, first step", c,
+                          chain.first());
     }
     if (chain.threads() < 1 || chain.threads() > all.threads())
         return broken(21, "threads of a chain: chain, threads", c, chain.threads());
@@ -352,7 +355,9 @@ uint32_t ModulesView::chain_count() const { return count(modules_->chains()); }
 
 const fb::Chain &ModulesView::chain(uint32_t index) const { return *modules_->chains()->Get(index); }
 
-Bytes ModulesView::code(const fb::Chain &chain) const { return {segment_.data + chain.offset(), chain.size()}; }
+Bytes ModulesView::code(const fb::Chain &chain) const {
+    return {segment_.data + chain.offset(), chain.size()};
+}
 
 Bytes ModulesView::code(const fb::Module &module) const {
     return {segment_.data + module.offset(), module.size()};

@@ -79,7 +79,7 @@ Broken v18_values(const Subject &);  // rules_values.cc
 // What the steps do to memory.
 Broken v12_calls(const Subject &); // rules_calls.cc, and its ports in rules_ports.cc
 Broken v12_ports(const Subject &, const fb::Entry &);
-Broken v12_together(const Subject &); // rules_together.cc
+Broken v12_together(const Subject &);      // rules_together.cc
 Broken v10_lifetimes(const Subject &);     // rules_lifetimes.cc
 Broken v14_single_writes(const Subject &); // rules_overlap.cc
 Broken v14_traffic(const Subject &);       // rules_traffic.cc

@@ -88,7 +88,8 @@ Broken zero_rule(const Scene &scene, const fb::Step &step, uint32_t index) {
         return broken(12, "a move outside the arenas of a mixed entry: step", index);
     if (step.kind() == fb::StepKind::zero_tail) {
         const bool stream = scene.entry.kind() == fb::EntryKind::stream;
-        if (scene.entry.kind() != fb::EntryKind::run && !(stream && scene.entry.device() == fb::DeviceKind::cpu))
+        if (scene.entry.kind() != fb::EntryKind::run &&
+            !(stream && scene.entry.device() == fb::DeviceKind::cpu))
             return broken(12, "zero_tail outside a run entry and a stream entry of the CPU: step", index);
         if (step.lead() > (stream ? cap::delay : 0))
             return broken(12, "rows before those of zero_tail: step, rows", index, step.lead());

@@ -162,8 +162,8 @@ Broken v9_ranges(const Subject &s) {
                     tensor.first() > (tensors == vector.inputs() ? 0 : tensor.rows() - rows))
                     return broken(9, "stored rows of a golden tensor: vector, tensor", g, t);
                 uint64_t values, bytes;
-                if (!checked::mul(rows, tensor.width(), &values) ||
-                    !checked::mul(values, 4, &bytes) || bytes == 0 || tensor.offset() % 4 != 0 ||
+                if (!checked::mul(rows, tensor.width(), &values) || !checked::mul(values, 4, &bytes) ||
+                    bytes == 0 || tensor.offset() % 4 != 0 ||
                     !checked::inside(tensor.offset(), bytes, golden))
                     return broken(9, "a golden tensor lies outside its segment: vector, tensor", g, t);
                 if (tensors == vector.outputs()) expected += bytes;
@@ -186,8 +186,8 @@ Broken v17_variant(const Subject &s) {
         if (variant->machine() == host->machine && (variant->features() & ~host->features) == 0 &&
             (!s.request.variant || equal(*variant->target(), s.request.variant)))
             return {};
-    return broken(17, "no code variant for this CPU: variants, features of the CPU",
-                  plan.variants()->size(), host->features);
+    return broken(17, "no code variant for this CPU: variants, features of the CPU", plan.variants()->size(),
+                  host->features);
 }
 
 Broken v19_hashes(const Subject &s) {

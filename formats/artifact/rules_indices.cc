@@ -227,8 +227,7 @@ Broken v11_kernels(const Subject &s) {
     const uint32_t kernels = kernels_with_code(plan);
     for (uint32_t k = 0; k < kernels; ++k)
         for (const fb::KernelArg *arg : *plan.kernels()->Get(k)->args())
-            if (arg->elem() == fb::Elem::f16)
-                return broken(11, "a kernel of CPUs takes float16: kernel", k);
+            if (arg->elem() == fb::Elem::f16) return broken(11, "a kernel of CPUs takes float16: kernel", k);
     for (uint32_t v = 0; v < plan.variants()->size(); ++v) {
         const fb::CodeVariant &variant = *plan.variants()->Get(v);
         const uint32_t functions = detached(variant) ? 0 : kernels;

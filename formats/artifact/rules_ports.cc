@@ -122,8 +122,9 @@ static Broken output_rule(const Scene &scene, const fb::OutputPort &port, bool a
     if (scene.stream()) {
         if (Broken b = rows_of_stream(scene, port, alone, index)) return b;
     } else {
-        const uint64_t rows =
-            port.clock_num() == 0 ? 1 : in_wholes(scene.entry.block(), port.whole()) * port.clock_num() / port.clock_den();
+        const uint64_t rows = port.clock_num() == 0 ? 1
+                                                    : in_wholes(scene.entry.block(), port.whole()) *
+                                                          port.clock_num() / port.clock_den();
         if (port.clock_num() > cap::extent || port.rows() < rows)
             return broken(12, "rows of an output: port, rows", index, port.rows());
     }

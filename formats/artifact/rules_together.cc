@@ -36,7 +36,9 @@ const char *together_fault(const fb::KernelArg &one, const fb::KernelArg &many, 
     if (!span_bytes(one, &of_one) || stride < of_one || stride % bytes_of(elem_of(one.elem())) != 0 ||
         stride > cap::space / streams) // V13: 2 to 64 streams
         return "stride from stream to stream: kernel, argument";
-    return of_many <= stride * (streams - 1) + of_one ? nullptr : "an argument reaches beyond the streams: kernel, argument";
+    return of_many <= stride * (streams - 1) + of_one
+               ? nullptr
+               : "an argument reaches beyond the streams: kernel, argument";
 }
 
 // What streams share does not move with the block of a stream.

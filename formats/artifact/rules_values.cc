@@ -41,13 +41,15 @@ static Broken decision_values_of(const fb::Plan &plan, const fb::Decision &d) {
 // Audio: so many samples per second as its rows bring. `ticks`: of the input, per second; 0: nobody
 // says.
 static Broken audio_rule(const fb::OutputPort &port, uint64_t ticks, uint32_t index) {
-    if (port.sample_rate() > 10000000 || port.lag() > cap::delay || (port.sample_rate() == 0 && port.lag() != 0))
+    if (port.sample_rate() > 10000000 || port.lag() > cap::delay ||
+        (port.sample_rate() == 0 && port.lag() != 0))
         return broken(18, "sample rate or lag of an output: port, rate", index, port.sample_rate());
     if (port.sample_rate() == 0 || ticks == 0) return {};
     uint64_t samples = 0;
     if (!checked::mul(ticks * port.width(), port.clock_num(), &samples) ||
         samples != uint64_t{port.sample_rate()} * port.clock_den())
-        return broken(18, "sample rate of an output does not fit its rows: port, rate", index, port.sample_rate());
+        return broken(18, "sample rate of an output does not fit its rows: port, rate", index,
+                      port.sample_rate());
     return {};
 }
 
@@ -74,7 +76,8 @@ Broken v18_values(const Subject &s) {
             return broken(18, "error limit of a golden vector is not in (0, 1]: vector", g);
     for (uint32_t i = 0; i < plan.inputs()->size(); ++i) {
         const fb::Input &input = *plan.inputs()->Get(i);
-        if ((input.kind() == fb::InputKind::audio && input.sample_rate() < 1) || input.sample_rate() > 10000000)
+        if ((input.kind() == fb::InputKind::audio && input.sample_rate() < 1) ||
+            input.sample_rate() > 10000000)
             return broken(18, "sample rate of an input: input, rate", i, input.sample_rate());
         if (input.kind() == fb::InputKind::tokens &&
             (input.vocabulary() < 1 || input.vocabulary() > 0x7fffffff || input.width() != 1))

@@ -44,8 +44,8 @@ template <class Where> void move_places(fb::PlanT &plan, fb::Space space, const 
         for (auto &arg : step.args) {
             if (!arg->place || arg->place->space() != space) continue;
             const fb::Place old = *arg->place;
-            *arg->place = fb::Place(where(old.offset()), old.slot_bytes(), old.tile_bytes(), old.slots(), old.slot_add(),
-                                    fb::Space::weights);
+            *arg->place = fb::Place(where(old.offset()), old.slot_bytes(), old.tile_bytes(), old.slots(),
+                                    old.slot_add(), fb::Space::weights);
         }
     });
     if (space != fb::Space::weights) return;
@@ -57,7 +57,8 @@ template <class Where> void move_places(fb::PlanT &plan, fb::Space space, const 
 // rules.
 uint64_t span_of(const fb::KernelArgT &arg) {
     uint64_t last = 0;
-    for (const fb::Dim &dim : arg.dims) last += uint64_t{dim.extent() - 1} * static_cast<uint64_t>(dim.stride());
+    for (const fb::Dim &dim : arg.dims)
+        last += uint64_t{dim.extent() - 1} * static_cast<uint64_t>(dim.stride());
     return (last + 1) * bytes_of(elem_of(arg.elem));
 }
 
@@ -82,7 +83,8 @@ Expected<std::vector<bool>> lines_read(fb::PlanT &plan, uint64_t bytes) {
             if (!place || place->space() != fb::Space::weights) continue;
             uint64_t end = 0;
             inside = inside && step.kind == fb::StepKind::call &&
-                     place_end(*place, step.tiles, span_of(*plan.kernels[step.kernel]->args[a]), &end) && end <= bytes;
+                     place_end(*place, step.tiles, span_of(*plan.kernels[step.kernel]->args[a]), &end) &&
+                     end <= bytes;
             if (inside) reads(place->offset(), end);
         }
     });
@@ -92,8 +94,9 @@ Expected<std::vector<bool>> lines_read(fb::PlanT &plan, uint64_t bytes) {
 
 // Leaves out what no step reads.
 Status remove_unread_weights(fb::PlanT &plan, std::vector<SegmentData> &segments) {
-    const auto weights = std::find_if(segments.begin(), segments.end(),
-                                      [](const SegmentData &segment) { return segment.kind == fb::SegmentKind::weights; });
+    const auto weights = std::find_if(segments.begin(), segments.end(), [](const SegmentData &segment) {
+        return segment.kind == fb::SegmentKind::weights;
+    });
     if (weights == segments.end()) return {};
     LW_ASSIGN(const std::vector<bool> read, lines_read(plan, weights->bytes.size()));
     std::vector<uint8_t> kept;
@@ -106,8 +109,9 @@ Status remove_unread_weights(fb::PlanT &plan, std::vector<SegmentData> &segments
                     from + static_cast<ptrdiff_t>(
                                std::min(segment_alignment, weights->bytes.size() - i * segment_alignment)));
     }
-    move_places(plan, fb::Space::weights,
-                [&](uint64_t offset) { return starts[offset / segment_alignment] + offset % segment_alignment; });
+    move_places(plan, fb::Space::weights, [&](uint64_t offset) {
+        return starts[offset / segment_alignment] + offset % segment_alignment;
+    });
     plan.weights_bytes = kept.size();
     weights->bytes = std::move(kept);
     if (weights->bytes.empty()) {
@@ -154,29 +158,33 @@ void remove_unused_kernels(fb::PlanT &plan) {
 
 } // namespace
 
-Expected<std::vector<uint8_t>> with_derived_tables(std::span<const uint8_t> artifact, std::span<const uint8_t> derived) {
+Expected<std::vector<uint8_t>> with_derived_tables(std::span<const uint8_t> artifact,
+                                                   std::span<const uint8_t> derived) {
     fb::PlanT plan = unpacked(artifact);
     std::vector<SegmentData> segments = segments_of(plan, artifact);
     for (const auto &entry : plan.entries)
         if (entry->device != fb::DeviceKind::cpu)
-            return Status::usage("code for a GPU cannot be part of a program; name a CPU alone with --target");
+            return Status::usage(
+                "code for a GPU cannot be part of a program; name a CPU alone with --target");
     if (derived.size() != plan.derived_bytes)
-        return Status::internal("static form: " + std::to_string(derived.size()) + " bytes of derived tables, not " +
-                                std::to_string(plan.derived_bytes));
+        return Status::internal("static form: " + std::to_string(derived.size()) +
+                                " bytes of derived tables, not " + std::to_string(plan.derived_bytes));
     remove_prepare(plan);
     remove_unused_kernels(plan);
     if (derived.empty()) {
         LW_TRY(remove_unread_weights(plan, segments));
         return write(std::move(plan), std::move(segments));
     }
-    auto weights = std::find_if(segments.begin(), segments.end(),
-                                [](const SegmentData &segment) { return segment.kind == fb::SegmentKind::weights; });
+    auto weights = std::find_if(segments.begin(), segments.end(), [](const SegmentData &segment) {
+        return segment.kind == fb::SegmentKind::weights;
+    });
     if (weights == segments.end()) {
         segments.push_back({fb::SegmentKind::weights, {}});
         weights = segments.end() - 1;
     }
     uint64_t at;
-    if (!checked::align(weights->bytes.size(), segment_alignment, &at)) return Status::internal("static form: sizes");
+    if (!checked::align(weights->bytes.size(), segment_alignment, &at))
+        return Status::internal("static form: sizes");
     weights->bytes.resize(at, 0);
     weights->bytes.insert(weights->bytes.end(), derived.begin(), derived.end());
     move_places(plan, fb::Space::derived, [&](uint64_t offset) { return offset + at; });
@@ -185,10 +193,12 @@ Expected<std::vector<uint8_t>> with_derived_tables(std::span<const uint8_t> arti
     return write(std::move(plan), std::move(segments));
 }
 
-Expected<std::vector<uint8_t>> without_code(std::span<const uint8_t> artifact, const std::string &target, const Digest &code) {
+Expected<std::vector<uint8_t>> without_code(std::span<const uint8_t> artifact, const std::string &target,
+                                            const Digest &code) {
     fb::PlanT plan = unpacked(artifact);
     std::vector<SegmentData> segments = segments_of(plan, artifact);
-    std::erase_if(segments, [](const SegmentData &segment) { return segment.kind != fb::SegmentKind::weights; });
+    std::erase_if(segments,
+                  [](const SegmentData &segment) { return segment.kind != fb::SegmentKind::weights; });
     std::erase_if(plan.variants, [&](const auto &variant) { return variant->target != target; });
     if (plan.variants.size() != 1) return Status::internal("static form: there is no code for " + target);
     plan.variants[0]->image.assign(code.begin(), code.end());

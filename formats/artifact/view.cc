@@ -54,8 +54,7 @@ const fb::CodeVariant *View::variant(uint16_t machine, uint64_t features, const 
     for (const fb::CodeVariant *variant : *plan_->variants()) {
         if (variant->machine() != machine || (variant->features() & ~features) != 0) continue;
         if (name && !equal(*variant->target(), name)) continue;
-        if (!best || bits_of(variant->features()) > bits_of(best->features()))
-            best = variant;
+        if (!best || bits_of(variant->features()) > bits_of(best->features())) best = variant;
     }
     return best;
 }

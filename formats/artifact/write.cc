@@ -90,7 +90,9 @@ bool has_rows_together(const fb::PlanT &plan) {
         for (const auto &step : entry->steps) {
             if (step->whole > 1) return true;
             for (const auto &argument : step->args)
-                if (argument->scalar && argument->scalar->kind() == fb::ScalarKind::rows && argument->scalar->add() > 1) return true;
+                if (argument->scalar && argument->scalar->kind() == fb::ScalarKind::rows &&
+                    argument->scalar->add() > 1)
+                    return true;
         }
     }
     return false;

@@ -73,7 +73,8 @@ Status write_pieces_atomically(const std::string &path, const Pieces &pieces);
 // The same of bytes that come little by little: `make` writes them to the open file, or to the
 // device or pipe. A file may be read and written anywhere. The file is put in place when `make`
 // succeeds.
-Status write_stream_atomically(const std::string &path, const std::function<Status(int file, bool in_place)> &make);
+Status write_stream_atomically(const std::string &path,
+                               const std::function<Status(int file, bool in_place)> &make);
 
 // The same in two steps, for whoever checks the file before it takes its place. The file that is
 // written lies beside `path`. It goes when it is not put in place.

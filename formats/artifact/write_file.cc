@@ -182,7 +182,8 @@ Status write_pieces_atomically(const std::string &path, const Pieces &pieces) {
     return write_spans(path, pieces.spans());
 }
 
-Status write_stream_atomically(const std::string &path, const std::function<Status(int file, bool in_place)> &make) {
+Status write_stream_atomically(const std::string &path,
+                               const std::function<Status(int file, bool in_place)> &make) {
     bool in_place = false;
     LW_ASSIGN(const std::string file, file_for(path, &in_place));
     if (in_place) {
@@ -206,7 +207,9 @@ Status write_stream_atomically(const std::string &path, const std::function<Stat
 Expected<StagedFile> StagedFile::write(const std::string &path, Pieces pieces) {
     bool in_place = false;
     LW_ASSIGN(const std::string file, file_for(path, &in_place));
-    if (in_place) return Status::device(path + ": this is not a file, so it cannot be checked before it is written; name a file");
+    if (in_place)
+        return Status::device(
+            path + ": this is not a file, so it cannot be checked before it is written; name a file");
     StagedFile made;
     made.file_ = file;
     LW_TRY(stage(file, made.staged_, [&](int to) {

@@ -30,8 +30,9 @@ Expected<Header> read_au_header(Bytes &bytes) {
     const auto field = [&](size_t index) { return number(head + 4 * index, 4, big_endian); };
     const uint64_t offset = field(1), size = field(2), rate = field(4), channels = field(5);
     if (offset < sizeof head || channels == 0 || channels > 1024 || rate == 0)
-        return Status::input(bytes.name() + ": the AU header says " + std::to_string(channels) + " channels at " +
-                             std::to_string(rate) + " Hz, from byte " + std::to_string(offset));
+        return Status::input(bytes.name() + ": the AU header says " + std::to_string(channels) +
+                             " channels at " + std::to_string(rate) + " Hz, from byte " +
+                             std::to_string(offset));
     const auto encoding = encoding_of_code(field(3));
     if (!encoding) return Header{std::nullopt, "encoding " + std::to_string(field(3))};
     LW_TRY(bytes.skip(offset - sizeof head, "the AU header"));

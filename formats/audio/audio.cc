@@ -41,8 +41,9 @@ Expected<SourcePtr> open_header(Bytes bytes, const Beginning &what, const Option
     const std::string kind = what.name + (header.codec.empty() ? "" : " of " + header.codec);
     if (!header.pcm) {
         if (bytes.pipe())
-            return Status::input(bytes.name() + ": is " + kind +
-                                 ", which is read from a file but not from a pipe; pass the file, or convert it to PCM");
+            return Status::input(
+                bytes.name() + ": is " + kind +
+                ", which is read from a file but not from a pipe; pass the file, or convert it to PCM");
         LW_TRY(bytes.move_to(begin));
         return open_sndfile(std::move(bytes), kind, options);
     }
@@ -70,14 +71,16 @@ Expected<Found> look(Bytes &bytes) {
         if (const char *name = mpeg_name(frames)) what = {name, Reading::none};
     }
     if (what.reading == Reading::unknown)
-        return Found{what, std::string(tagged ? "after its ID3 tag it " : "") + "does not begin like a known audio file"};
+        return Found{what, std::string(tagged ? "after its ID3 tag it " : "") +
+                               "does not begin like a known audio file"};
     const std::string is = std::string("is ") + what.name;
     if (what.reading == Reading::none)
         return Found{what, is + (what.advice ? std::string(", not audio; ") + what.advice
                                              : ", which is not read; convert it to WAV or FLAC first")};
     if (what.reading == Reading::from_file && bytes.pipe())
-        return Found{what, is + ", which is read from a file but not from a pipe; pass the file, or convert it to WAV "
-                                "or FLAC"};
+        return Found{
+            what, is + ", which is read from a file but not from a pipe; pass the file, or convert it to WAV "
+                       "or FLAC"};
     return Found{what, ""};
 }
 
@@ -99,7 +102,8 @@ Expected<SourcePtr> open_detected(Bytes bytes, const Options &options) {
 
 Expected<SourcePtr> open_source(const std::string &path, const Options &options) {
     LW_ASSIGN(Bytes bytes, Bytes::open(path, options.stop));
-    if (const auto encoding = encoding_of(options.format)) return open_raw(std::move(bytes), *encoding, options);
+    if (const auto encoding = encoding_of(options.format))
+        return open_raw(std::move(bytes), *encoding, options);
     return open_detected(std::move(bytes), options);
 }
 

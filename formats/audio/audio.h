@@ -24,12 +24,12 @@ enum class Format {
 
 struct Options {
     Format format = Format::detect;
-    uint32_t sample_rate = 0;  // rate wanted; 0: as the file says
-    uint32_t raw_rate = 0;     // rate of raw samples; 0: the rate wanted
-    uint32_t channel = 0;      // 1 is the first; 0: files with one channel only
-    uint32_t raw_channels = 1; // interleaved channels of raw samples
-    bool resample = false;     // convert other rates instead of refusing them
-    bool offers_format = false; // for messages: the user could have said that samples are raw
+    uint32_t sample_rate = 0;                // rate wanted; 0: as the file says
+    uint32_t raw_rate = 0;                   // rate of raw samples; 0: the rate wanted
+    uint32_t channel = 0;                    // 1 is the first; 0: files with one channel only
+    uint32_t raw_channels = 1;               // interleaved channels of raw samples
+    bool resample = false;                   // convert other rates instead of refusing them
+    bool offers_format = false;              // for messages: the user could have said that samples are raw
     const std::atomic<bool> *stop = nullptr; // when it is true, the input ends; a signal wakes a read
     // Told once, in one line, of an input that ends before the samples that its header promises.
     std::function<void(const std::string &)> warn;

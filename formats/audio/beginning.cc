@@ -33,7 +33,12 @@ constexpr auto rows = std::to_array<Row>({
     {"dns."sv, {"little-endian AU", Reading::au}},
     {"fLaC"sv, {"FLAC", Reading::streamed}},
     {"OggS"sv, {"Ogg Speex", Reading::none}, 0, "Speex   "sv, 28},
-    {"OggS"sv, {"Ogg FLAC", Reading::none}, 0, "\x7f" "FLAC"sv, 28},
+    {"OggS"sv,
+     {"Ogg FLAC", Reading::none},
+     0,
+     "\x7f"
+     "FLAC"sv,
+     28},
     {"OggS"sv, {"Ogg Theora", Reading::none}, 0, "\x80theora"sv, 28},
     {"OggS"sv, {"Ogg", Reading::streamed}},
     {"FORM"sv, {"AIFF", Reading::from_file}, 0, "AIFF"sv},
@@ -77,9 +82,13 @@ constexpr auto rows = std::to_array<Row>({
     {"PK\x03\x04"sv, {"a ZIP archive", Reading::none, "unpack it first"}},
     {"\x1f\x8b"sv, {"gzip", Reading::none, "unpack it first"}, 0, "\x08"sv, 2},
     {"BZh"sv, {"bzip2", Reading::none, "unpack it first"}},
-    {"\xfd" "7zXZ"sv, {"xz", Reading::none, "unpack it first"}},
+    {"\xfd"
+     "7zXZ"sv,
+     {"xz", Reading::none, "unpack it first"}},
     {"\x28\xb5\x2f\xfd"sv, {"zstd", Reading::none, "unpack it first"}},
-    {"\x7f" "ELF"sv, {"a program (ELF)", Reading::none, no_audio}},
+    {"\x7f"
+     "ELF"sv,
+     {"a program (ELF)", Reading::none, no_audio}},
     {"\x89PNG"sv, {"a PNG picture", Reading::none, no_audio}},
     {"\xff\xd8\xff"sv, {"a JPEG picture", Reading::none, no_audio}},
     {"GIF8"sv, {"a GIF picture", Reading::none, no_audio}},
@@ -96,7 +105,8 @@ bool is_text(const std::vector<uint8_t> &first) {
             following--;
         } else if (byte >= 0xc2 && byte <= 0xf4) {
             following = byte < 0xe0 ? 1 : byte < 0xf0 ? 2 : 3;
-        } else if (byte > 0x7e || (byte < 0x20 && byte != '\t' && byte != '\n' && byte != '\r' && byte != '\f')) {
+        } else if (byte > 0x7e ||
+                   (byte < 0x20 && byte != '\t' && byte != '\n' && byte != '\r' && byte != '\f')) {
             return false;
         }
     }

@@ -8,13 +8,13 @@ namespace longwave::audio {
 
 // How a kind of file is read.
 enum class Reading {
-    wav,        // own reader: RIFF, RIFX, RF64, BW64
-    w64,        // own reader
-    au,         // own reader
-    streamed,   // libsndfile, from a file or a pipe
-    from_file,  // libsndfile, which must seek in it
-    none,       // audio or video that is not read, or no audio at all
-    unknown     // nothing that is known
+    wav,       // own reader: RIFF, RIFX, RF64, BW64
+    w64,       // own reader
+    au,        // own reader
+    streamed,  // libsndfile, from a file or a pipe
+    from_file, // libsndfile, which must seek in it
+    none,      // audio or video that is not read, or no audio at all
+    unknown    // nothing that is known
 };
 
 struct Beginning {
@@ -23,7 +23,7 @@ struct Beginning {
     const char *advice = nullptr; // of Reading::none: what to do; null: convert it
 };
 
-inline constexpr size_t beginning_bytes = 64;   // enough for recognise()
+inline constexpr size_t beginning_bytes = 64;  // enough for recognise()
 inline constexpr size_t two_frames = 8192 + 7; // the longest frame, and the header of the next one
 
 Beginning recognise(const std::vector<uint8_t> &first);

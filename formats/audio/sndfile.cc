@@ -47,7 +47,8 @@ public:
         if (got > 0) there_ += got;
         if (got <= 0) LW_TRY(end(damaged));
         if (damaged) return failed("cannot be decoded further");
-        for (sf_count_t i = 0; i < got; i++) samples[i] = frames_[static_cast<size_t>(i) * channels_ + offset_];
+        for (sf_count_t i = 0; i < got; i++)
+            samples[i] = frames_[static_cast<size_t>(i) * channels_ + offset_];
         return static_cast<size_t>(std::max<sf_count_t>(got, 0));
     }
 
@@ -70,8 +71,9 @@ private:
         if (begin.empty() || std::exchange(ended_, true)) return {};
         LW_ASSIGN(const bool another, input_->contains(begin, !damaged));
         if (!another) return {};
-        return Status::input(input_->name() + ": is " + kind_ +
-                             " with another stream behind the first, which is not read; join them into one stream");
+        return Status::input(
+            input_->name() + ": is " + kind_ +
+            " with another stream behind the first, which is not read; join them into one stream");
     }
     // FLAC says how many samples follow. Ogg does not, but its last page is marked as the end.
     void tell_of_cut(bool complete) {
@@ -79,7 +81,8 @@ private:
         if (!warn || (stop_ && *stop_)) return;
         const bool known = promised_ > 0 && promised_ < SF_COUNT_MAX && kind_ != "Ogg";
         if (known && there_ < promised_)
-            warn(cut_warning(input_->name(), static_cast<uint64_t>(promised_), static_cast<uint64_t>(there_)));
+            warn(
+                cut_warning(input_->name(), static_cast<uint64_t>(promised_), static_cast<uint64_t>(there_)));
         if (!complete)
             warn(input_->name() + ": is cut: its last page is missing, and " + std::to_string(there_) +
                  " samples per channel are there");

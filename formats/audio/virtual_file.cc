@@ -26,14 +26,16 @@ Expected<std::unique_ptr<VirtualFile>> VirtualFile::create(Bytes bytes) {
 }
 
 SNDFILE *VirtualFile::open(SF_INFO *info) {
-    static SF_VIRTUAL_IO io = {
-        [](void *user) { return static_cast<VirtualFile *>(user)->length(); },
-        [](sf_count_t offset, int whence, void *user) { return static_cast<VirtualFile *>(user)->seek(offset, whence); },
-        [](void *out, sf_count_t n, void *user) {
-            return static_cast<VirtualFile *>(user)->read(static_cast<uint8_t *>(out), n);
-        },
-        [](const void *, sf_count_t, void *) { return sf_count_t{0}; },
-        [](void *user) { return static_cast<VirtualFile *>(user)->at_; }};
+    static SF_VIRTUAL_IO io = {[](void *user) { return static_cast<VirtualFile *>(user)->length(); },
+                               [](sf_count_t offset, int whence, void *user) {
+                                   return static_cast<VirtualFile *>(user)->seek(offset, whence);
+                               },
+                               [](void *out, sf_count_t n, void *user) {
+                                   return static_cast<VirtualFile *>(user)->read(static_cast<uint8_t *>(out),
+                                                                                 n);
+                               },
+                               [](const void *, sf_count_t, void *) { return sf_count_t{0}; },
+                               [](void *user) { return static_cast<VirtualFile *>(user)->at_; }};
     return sf_open_virtual(&io, SFM_READ, info, this);
 }
 

@@ -30,11 +30,11 @@ private:
     sf_count_t read(uint8_t *out, sf_count_t n);
 
     Bytes bytes_;
-    uint64_t begin_ = 0;         // of a file: its first byte
-    sf_count_t length_ = 0;      // of a pipe: the largest number, which libsndfile takes for unknown
-    sf_count_t at_ = 0;          // of the next byte
-    sf_count_t end_ = 0;         // of a pipe: the bytes that have been read
-    std::vector<uint8_t> kept_;  // of a pipe: those before `end_`
+    uint64_t begin_ = 0;        // of a file: its first byte
+    sf_count_t length_ = 0;     // of a pipe: the largest number, which libsndfile takes for unknown
+    sf_count_t at_ = 0;         // of the next byte
+    sf_count_t end_ = 0;        // of a pipe: the bytes that have been read
+    std::vector<uint8_t> kept_; // of a pipe: those before `end_`
     Status status_;
 };
 

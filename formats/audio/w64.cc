@@ -38,7 +38,8 @@ Expected<Header> read_w64_header(Bytes &bytes) {
             return header;
         }
         if (unknown || size < head_bytes)
-            return Status::input(bytes.name() + ": a chunk of the W64 file has " + std::to_string(size) + " bytes");
+            return Status::input(bytes.name() + ": a chunk of the W64 file has " + std::to_string(size) +
+                                 " bytes");
         uint64_t rest = (size + 7) / 8 * 8 - head_bytes;
         if (names(head, "fmt ")) {
             const size_t take = static_cast<size_t>(std::min<uint64_t>(size - head_bytes, sizeof head));

@@ -21,8 +21,9 @@ bool is(const uint8_t *p, const char *tag) { return std::memcmp(p, tag, 4) == 0;
 Expected<bool> chunk_follows(Bytes &bytes) {
     LW_ASSIGN(const auto next, bytes.peek(8));
     if (next.size() < 8) return false;
-    for (const char *tag : {"LIST", "list", "INFO", "bext", "id3 ", "ID3 ", "fact", "cue ", "smpl", "inst", "iXML",
-                            "axml", "chna", "_PMX", "JUNK", "junk", "PAD ", "FLLR", "afsp", "PEAK", "plst", "umid"})
+    for (const char *tag :
+         {"LIST", "list", "INFO", "bext", "id3 ", "ID3 ", "fact", "cue ", "smpl", "inst", "iXML",
+          "axml", "chna", "_PMX", "JUNK", "junk", "PAD ", "FLLR", "afsp", "PEAK", "plst", "umid"})
         if (is(next.data(), tag)) return true;
     return false;
 }
@@ -49,9 +50,9 @@ Expected<Header> read_wav_header(Bytes &bytes) {
                 return Status::input(bytes.name() + ": the WAV file has samples before their format");
             header.pcm->bytes = size;
             if (sizes_of_64_bits && size == 0xffffffffu)
-                header.pcm->bytes = samples_size > 0 && samples_size < uint64_t{1} << 62 ? samples_size : UINT64_MAX;
-            else if (unknown_size(size))
-                header.pcm->bytes = UINT64_MAX;
+                header.pcm->bytes =
+                    samples_size > 0 && samples_size < uint64_t{1} << 62 ? samples_size : UINT64_MAX;
+            else if (unknown_size(size)) header.pcm->bytes = UINT64_MAX;
             if (header.pcm->bytes == UINT64_MAX) {
                 LW_ASSIGN(const bool none, chunk_follows(bytes));
                 if (none) header.pcm->bytes = 0;

@@ -4,7 +4,8 @@
 namespace longwave::audio {
 namespace {
 
-constexpr uint16_t format_pcm = 1, format_float = 3, format_alaw = 6, format_mulaw = 7, format_extensible = 0xfffe;
+constexpr uint16_t format_pcm = 1, format_float = 3, format_alaw = 6, format_mulaw = 7,
+                   format_extensible = 0xfffe;
 
 // `container`: bytes of a sample.
 std::optional<Encoding> encoding_of(uint16_t format, uint16_t bits, uint64_t container) {
@@ -44,7 +45,8 @@ std::string codec_name(uint16_t format) {
 
 Expected<Header> read_format(const uint8_t *chunk, uint64_t n, bool big_endian, const std::string &name) {
     if (n < 16)
-        return Status::input(name + ": the WAV format chunk has " + std::to_string(n) + " bytes, fewer than 16");
+        return Status::input(name + ": the WAV format chunk has " + std::to_string(n) +
+                             " bytes, fewer than 16");
     const auto field = [&](size_t at, unsigned bytes) { return number(chunk + at, bytes, big_endian); };
     auto format = static_cast<uint16_t>(field(0, 2));
     const auto bits = static_cast<uint16_t>(field(14, 2));
@@ -53,17 +55,19 @@ Expected<Header> read_format(const uint8_t *chunk, uint64_t n, bool big_endian, 
     const uint64_t channels = field(2, 2), rate = field(4, 4);
     uint64_t frame = field(12, 2);
     if (channels == 0 || channels > 1024 || rate == 0)
-        return Status::input(name + ": the WAV format chunk says " + std::to_string(channels) + " channels at " +
-                             std::to_string(rate) + " Hz");
-    const bool simple = format == format_pcm || format == format_float || format == format_alaw || format == format_mulaw;
+        return Status::input(name + ": the WAV format chunk says " + std::to_string(channels) +
+                             " channels at " + std::to_string(rate) + " Hz");
+    const bool simple =
+        format == format_pcm || format == format_float || format == format_alaw || format == format_mulaw;
     if (frame == 0) frame = (bits + 7u) / 8 * channels; // some programs leave it out
     const auto encoding = encoding_of(format, bits, frame % channels == 0 ? frame / channels : 0);
     if (!encoding && simple)
-        return Status::input(name + ": the WAV format chunk contradicts itself: " + std::to_string(bits) + " bits, " +
-                             std::to_string(channels) + " channels, and " + std::to_string(frame) +
-                             " bytes per frame");
+        return Status::input(name + ": the WAV format chunk contradicts itself: " + std::to_string(bits) +
+                             " bits, " + std::to_string(channels) + " channels, and " +
+                             std::to_string(frame) + " bytes per frame");
     if (!encoding) return Header{std::nullopt, codec_name(format)};
-    return Header{Pcm{*encoding, static_cast<uint32_t>(channels), static_cast<uint32_t>(rate), 0, big_endian}, ""};
+    return Header{Pcm{*encoding, static_cast<uint32_t>(channels), static_cast<uint32_t>(rate), 0, big_endian},
+                  ""};
 }
 
 } // namespace longwave::audio

@@ -13,7 +13,8 @@ class HeaderBytes {
 public:
     void text(const char *four) { bytes.insert(bytes.end(), four, four + 4); }
     void u16(uint32_t value) {
-        for (unsigned shift = 0; shift < 16; shift += 8) bytes.push_back(static_cast<uint8_t>(value >> shift));
+        for (unsigned shift = 0; shift < 16; shift += 8)
+            bytes.push_back(static_cast<uint8_t>(value >> shift));
     }
     void u32(uint32_t value) {
         u16(value & 0xffff);
@@ -32,7 +33,8 @@ void encode(WrittenForm form, std::span<const float> samples, std::vector<uint8_
         return;
     }
     for (const float sample : samples) {
-        const auto value = static_cast<int16_t>(std::round(std::fmin(32767.0f, std::fmax(-32768.0f, sample * 32768))));
+        const auto value =
+            static_cast<int16_t>(std::round(std::fmin(32767.0f, std::fmax(-32768.0f, sample * 32768))));
         std::memcpy(bytes.data() + at, &value, sizeof value);
         at += sizeof value;
     }
@@ -42,7 +44,8 @@ Expected<std::vector<uint8_t>> wav_header(uint32_t rate, WrittenForm form, std::
     const bool real = form == WrittenForm::f32;
     const uint32_t each = width_of(form), before = real ? 12 + 8 + 18 + 12 + 8 : 12 + 8 + 16 + 8;
     if (samples && *samples > (no_length - before - 2) / each)
-        return Status::usage("the samples are too many for a WAV file, which has at most 4 GiB; write raw samples");
+        return Status::usage(
+            "the samples are too many for a WAV file, which has at most 4 GiB; write raw samples");
     const uint32_t data = samples ? static_cast<uint32_t>(*samples * each) : no_length;
     HeaderBytes to;
     to.text("RIFF");

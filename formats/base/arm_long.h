@@ -12,7 +12,8 @@
 #define LW_ARM_HELPER LW_ARM_LONG __attribute__((used, pcs("aapcs")))
 
 /* By digits of 16 bits, or bit by bit. Divided by zero: zero, as the CPU does it. */
-LW_ARM_LONG __attribute__((used, visibility("hidden"))) uint64_t lw_arm_divide(uint64_t n, uint64_t d, uint64_t *rest) {
+LW_ARM_LONG __attribute__((used, visibility("hidden"))) uint64_t lw_arm_divide(uint64_t n, uint64_t d,
+                                                                               uint64_t *rest) {
     uint64_t quotient = 0, left = 0;
 #if defined(__ARM_FEATURE_IDIV)
     if (d >> 16 == 0 && d != 0) {
@@ -40,22 +41,28 @@ LW_ARM_LONG __attribute__((used, visibility("hidden"))) uint64_t lw_arm_divide(u
 }
 
 /* The rest has the sign of the dividend. */
-LW_ARM_LONG __attribute__((used, visibility("hidden"))) int64_t lw_arm_divide_signed(int64_t n, int64_t d, int64_t *rest) {
+LW_ARM_LONG __attribute__((used, visibility("hidden"))) int64_t lw_arm_divide_signed(int64_t n, int64_t d,
+                                                                                     int64_t *rest) {
     uint64_t left;
-    const uint64_t quotient = lw_arm_divide(n < 0 ? 0 - (uint64_t)n : (uint64_t)n, d < 0 ? 0 - (uint64_t)d : (uint64_t)d, &left);
+    const uint64_t quotient =
+        lw_arm_divide(n < 0 ? 0 - (uint64_t)n : (uint64_t)n, d < 0 ? 0 - (uint64_t)d : (uint64_t)d, &left);
     *rest = (int64_t)(n < 0 ? 0 - left : left);
     return (int64_t)((n < 0) != (d < 0) ? 0 - quotient : quotient);
 }
 
-#define LW_ARM_BOTH(divide)                                                                                                    \
-    __asm__("push {r6, lr}\nsub sp, sp, #16\nadd r6, sp, #8\nstr r6, [sp]\nbl " divide                                         \
+#define LW_ARM_BOTH(divide)                                                                                  \
+    __asm__("push {r6, lr}\nsub sp, sp, #16\nadd r6, sp, #8\nstr r6, [sp]\nbl " divide                       \
             "\nldr r2, [sp, #8]\nldr r3, [sp, #12]\nadd sp, sp, #16\npop {r6, pc}\n")
 LW_ARM_LONG __attribute__((naked, used)) void __aeabi_uldivmod(void) { LW_ARM_BOTH("lw_arm_divide"); }
 LW_ARM_LONG __attribute__((naked, used)) void __aeabi_ldivmod(void) { LW_ARM_BOTH("lw_arm_divide_signed"); }
 
 /* The upper half is exact, so only the sum rounds. */
-LW_ARM_HELPER double __aeabi_ul2d(uint64_t n) { return (double)(uint32_t)(n >> 32) * 0x1p32 + (double)(uint32_t)n; }
-LW_ARM_HELPER double __aeabi_l2d(int64_t n) { return (double)(int32_t)(n >> 32) * 0x1p32 + (double)(uint32_t)n; }
+LW_ARM_HELPER double __aeabi_ul2d(uint64_t n) {
+    return (double)(uint32_t)(n >> 32) * 0x1p32 + (double)(uint32_t)n;
+}
+LW_ARM_HELPER double __aeabi_l2d(int64_t n) {
+    return (double)(int32_t)(n >> 32) * 0x1p32 + (double)(uint32_t)n;
+}
 LW_ARM_HELPER uint64_t __aeabi_d2ulz(double x) {
     const uint32_t high = (uint32_t)(x * 0x1p-32);
     return (uint64_t)high << 32 | (uint32_t)(x - (double)high * 0x1p32);

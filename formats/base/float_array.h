@@ -20,7 +20,8 @@ public:
 
     FloatArray() = default;
     FloatArray(SharedArray<float> values)
-        : values_(std::move(values)), at_(reinterpret_cast<const uint8_t *>(values_.data())), size_(values_.size()) {}
+        : values_(std::move(values)), at_(reinterpret_cast<const uint8_t *>(values_.data())),
+          size_(values_.size()) {}
     FloatArray(std::vector<float> values) : FloatArray(SharedArray<float>(std::move(values))) {}
     FloatArray(std::initializer_list<float> values) : FloatArray(std::vector<float>(values)) {}
     // `size` little-endian numbers from byte `offset` of the file on, in any alignment. The caller

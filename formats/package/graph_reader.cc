@@ -50,7 +50,8 @@ Node read_node(const json &object, const std::string &path, Names &names, Proble
     Node node;
     node.path = path;
     if (!object.is_object()) {
-        problems.add(path, "a node (an object with \"name\", \"op\" and \"inputs\") or a layer", describe(object));
+        problems.add(path, "a node (an object with \"name\", \"op\" and \"inputs\") or a layer",
+                     describe(object));
         return node;
     }
     only_keys(object, {"name", "op", "inputs", "attributes"}, path, problems);

@@ -119,9 +119,8 @@ private:
 
 } // namespace
 
-template <class Json>
-std::optional<Json> parse_json(std::string_view text, const std::string &source, const JsonLimits &limits,
-                               Problems &problems) {
+template <class Json> std::optional<Json> parse_json(std::string_view text, const std::string &source,
+                                                     const JsonLimits &limits, Problems &problems) {
     Handler<Json> handler(text, source, limits, problems);
     const size_t before = problems.count();
     const bool parsed = Json::sax_parse(text.begin(), text.end(), &handler);

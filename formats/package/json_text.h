@@ -9,17 +9,16 @@ namespace longwave::package {
 
 struct JsonLimits {
     size_t depth = 0;
-    size_t values = 262'144;  // a value takes many times the bytes of its text, and longer to read
-    size_t keys = SIZE_MAX;   // of one object
+    size_t values = 262'144; // a value takes many times the bytes of its text, and longer to read
+    size_t keys = SIZE_MAX;  // of one object
 };
 
 // Problems have the place in `source` (a file name for messages) for bad syntax, and a JSON path
 // for keys given twice. Numbers that do not fit a double are bad syntax. Work is linear in the
 // text. Json: nlohmann::json, or nlohmann::ordered_json, which keeps the order of keys and needs
 // limits.keys to stay linear.
-template <class Json>
-std::optional<Json> parse_json(std::string_view text, const std::string &source, const JsonLimits &limits,
-                               Problems &problems);
+template <class Json> std::optional<Json> parse_json(std::string_view text, const std::string &source,
+                                                     const JsonLimits &limits, Problems &problems);
 
 inline std::optional<nlohmann::json> parse_json(std::string_view text, const std::string &source,
                                                 size_t max_depth, Problems &problems) {

@@ -25,7 +25,8 @@ const char *instead_of(std::string_view name) {
         {" s4d ssm diagonal_ssm diagonal_state_space ",
          "use \"state_space\" with \"s4d\": true, or import the PyTorch module (docs/import.md)"},
         {" s4 s4block dss gss s5 liquid_s4 hyena h3 long_conv longconv mega ",
-         "import the PyTorch module (docs/import.md): its kernel becomes a recurrence or the taps of a long convolution"},
+         "import the PyTorch module (docs/import.md): its kernel becomes a recurrence or the taps of a long "
+         "convolution"},
         {" mamba mamba2 s6 selective_ssm rwkv rwkv6 rwkv7 gla gated_linear_attention deltanet gated_deltanet "
          "mlstm xlstm ",
          "its recurrence depends on the input, which no layer computes; use another engine: docs/compare.md"},
@@ -165,7 +166,8 @@ void LayerReader::body(const json &object, Layer &layer, const std::vector<std::
     if (type.parameters.empty()) return;
     // "": the model is one layer, and its tensors have the bare names of the parameters.
     if (object.contains("prefix") &&
-        (object["prefix"] == "" || good_name(object["prefix"], layer.path + ".prefix", NameKind::key, problems_)))
+        (object["prefix"] == "" ||
+         good_name(object["prefix"], layer.path + ".prefix", NameKind::key, problems_)))
         layer.prefix = object["prefix"];
     auto keys = object.find("keys");
     if (keys == object.end()) return;

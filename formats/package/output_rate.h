@@ -27,8 +27,9 @@ inline uint32_t sample_rate_of(const Package &package, const std::string &name, 
                                uint32_t den) {
     for (const Output &output : package.outputs) {
         if (output.name != name || !output.audio) continue;
-        return output.sample_rate ? output.sample_rate
-                                  : samples_per_second(ticks_per_second(package), width, num, den).value_or(0);
+        return output.sample_rate
+                   ? output.sample_rate
+                   : samples_per_second(ticks_per_second(package), width, num, den).value_or(0);
     }
     return 0;
 }

@@ -92,7 +92,9 @@ void read_output_kind(const json &object, const std::string &path, Output &outpu
     output.audio = kind == "audio";
     if (!output.audio && kind != "features")
         problems.add(path + ".kind", "\"audio\" or \"features\"", describe(kind),
-                     kind.is_string() ? problems.hint(kind.get_ref<const std::string &>(), {"audio", "features"}) : "");
+                     kind.is_string()
+                         ? problems.hint(kind.get_ref<const std::string &>(), {"audio", "features"})
+                         : "");
     for (const char *key : {"sample_rate", "lag"})
         if (!output.audio && object.contains(key))
             problems.add(member(path, key), "no such key in an output of features", describe(object[key]),
@@ -236,7 +238,8 @@ void read_model(const json &model, Package &package, Problems &problems) {
         return;
     }
     const bool graph = version == 2;
-    std::vector<std::string> keys = {"format", "version", "name", "inputs", "layers", "outputs", "labels", "decision"};
+    std::vector<std::string> keys = {"format", "version", "name",   "inputs",
+                                     "layers", "outputs", "labels", "decision"};
     if (graph) keys.insert(keys.end(), {"graph", "length"});
     only_keys(model, keys, "", problems);
     const json name = model.value("name", json());

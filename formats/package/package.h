@@ -71,8 +71,8 @@ struct Node {
 };
 
 struct Output {
-    std::string name, from; // from: the address of a layer, node or input
-    bool audio = false;     // a row is samples, in order
+    std::string name, from;   // from: the address of a layer, node or input
+    bool audio = false;       // a row is samples, in order
     uint32_t sample_rate = 0; // audio: Hz; 0: that of the input times samples per tick
     uint32_t lag = 0;         // audio: samples by which it lags inside its rows
 };

@@ -14,7 +14,11 @@ static std::string escaped(std::string_view text) {
         const size_t bytes = std::max<uint32_t>(c.bytes, 1);
         char code[12];
         if (c.bytes > 0 && is_unseen(c.code)) {
-            std::snprintf(code, sizeof code, c.code < 0x80 ? "\\x%02x" : c.code > 0xffff ? "\\U%08x" : "\\u%04x", c.code);
+            std::snprintf(code, sizeof code,
+                          c.code < 0x80     ? "\\x%02x"
+                          : c.code > 0xffff ? "\\U%08x"
+                                            : "\\u%04x",
+                          c.code);
             out += code;
         } else {
             out += text.substr(i, bytes);

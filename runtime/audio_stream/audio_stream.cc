@@ -28,7 +28,7 @@ struct Target {
         }
         // Halves away from zero; full scale clips.
         const float scaled = sample * 32768;
-        const int16_t value = scaled >= 32767   ? int16_t{32767}
+        const int16_t value = scaled >= 32767    ? int16_t{32767}
                               : scaled <= -32768 ? int16_t{-32768}
                                                  : static_cast<int16_t>(scaled + (scaled < 0 ? -0.5f : 0.5f));
         memcpy(to, &value, sizeof value);
@@ -70,7 +70,8 @@ bool gives_zero(lw_audio_stream &audio) {
 lw_status give(lw_audio_stream &audio, Target &target, size_t most, size_t *n) {
     AudioProgress &now = audio.now;
     uint64_t last = now.total; // a live stream gives for what it took, and no more
-    if (audio.shape.live && last == UINT64_MAX) last = scaled_down(now.taken, audio.shape.rate_out, audio.shape.rate_in);
+    if (audio.shape.live && last == UINT64_MAX)
+        last = scaled_down(now.taken, audio.shape.rate_out, audio.shape.rate_in);
     for (; *n < most && now.given < last; ++*n, ++now.given) {
         if (now.silence == 0 && audio.waiting.count() == 0)
             if (lw_status status = go_on(audio)) return status;
@@ -127,7 +128,8 @@ lw_status lw_audio_stream_process(lw_audio_stream *stream, const void *in, void 
     lw_status status = takes_input(*stream);
     if (!status && (!shape.live || shape.rate_in != shape.rate_out))
         status = fail(LW_WRONG_STATE, "process needs lw_audio_stream_options.live and equal rates");
-    if (!status && now.given != now.taken) status = fail(LW_WRONG_STATE, "pushed samples were not pulled yet");
+    if (!status && now.given != now.taken)
+        status = fail(LW_WRONG_STATE, "pushed samples were not pulled yet");
     size_t given = 0;
     for (size_t taken = 0; !status && given < n;) {
         size_t piece = 0, ready = 0;
@@ -138,7 +140,8 @@ lw_status lw_audio_stream_process(lw_audio_stream *stream, const void *in, void 
         const lw_status gave = give(*stream, target, taken - given, &ready);
         given += ready;
         if (!status) status = gave;
-        if (!status && piece == 0 && given == before) status = fail(LW_WRONG_STATE, "the audio stream has no room");
+        if (!status && piece == 0 && given == before)
+            status = fail(LW_WRONG_STATE, "the audio stream has no room");
     }
     for (; given < n; ++given) target.put(0);
     return status;

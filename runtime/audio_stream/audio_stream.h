@@ -28,7 +28,9 @@ struct AudioShape {
 };
 
 // ⌊n·num/den⌋ and ⌈n·num/den⌉ of rates, exact for every n below 2^62 / num.
-inline uint64_t scaled_down(uint64_t n, uint64_t num, uint64_t den) { return n / den * num + n % den * num / den; }
+inline uint64_t scaled_down(uint64_t n, uint64_t num, uint64_t den) {
+    return n / den * num + n % den * num / den;
+}
 inline uint64_t scaled_up(uint64_t n, uint64_t num, uint64_t den) {
     return n / den * num + (n % den * num + den - 1) / den;
 }
@@ -37,12 +39,12 @@ inline uint64_t scaled_up(uint64_t n, uint64_t num, uint64_t den) {
 enum class Ending : uint8_t { open, ticks, rows, filter, done };
 
 struct AudioProgress {
-    uint64_t taken = 0, given = 0;  // samples of the caller
-    uint64_t next = 0;              // sample of the model that is heard next, its lag included
-    uint64_t total = UINT64_MAX;    // samples to give, once the audio is finished
-    uint64_t silence = 0;           // live: zeros that come first
-    uint64_t debt = 0;              // live: zeros given in place of samples that then come late
-    uint64_t zeros_left = 0;        // ticks behind the end
+    uint64_t taken = 0, given = 0;             // samples of the caller
+    uint64_t next = 0;                         // sample of the model that is heard next, its lag included
+    uint64_t total = UINT64_MAX;               // samples to give, once the audio is finished
+    uint64_t silence = 0;                      // live: zeros that come first
+    uint64_t debt = 0;                         // live: zeros given in place of samples that then come late
+    uint64_t zeros_left = 0;                   // ticks behind the end
     uint32_t ticks_first = 0, ticks_count = 0; // resampled ticks that the stream has not taken
     Ending ending = Ending::open;
 };

@@ -103,7 +103,8 @@ lw_status read_rates(const fb::OutputPort &port, uint64_t block, uint64_t block_
     const lw_audio_stream_options &o = setup.options;
     s.rate_in = o.rate_in ? o.rate_in : s.model_in;
     s.rate_out = o.rate_out ? o.rate_out : s.model_out;
-    if (lw_status status = read_resampler(s.rate_in, s.model_in, o.format, &setup.before, &setup.before_bytes))
+    if (lw_status status =
+            read_resampler(s.rate_in, s.model_in, o.format, &setup.before, &setup.before_bytes))
         return status;
     if (lw_status status = read_resampler(s.model_out, s.rate_out, LW_F32, &setup.after, &setup.after_bytes))
         return status;
@@ -157,12 +158,14 @@ lw_status read(const lw_model *model, const lw_audio_stream_options *options, Se
     if (resampled) setup->stream.format = LW_F32;
     setup->stream.queue = 1; // as few as the blocks allow: rows are taken at once
     size_t alignment;
-    if (lw_status status = lw_stream_size(model, &setup->stream, &setup->stream_bytes, &alignment)) return status;
+    if (lw_status status = lw_stream_size(model, &setup->stream, &setup->stream_bytes, &alignment))
+        return status;
     // lw_stream_size has looked at the block.
     const uint64_t block = block_of(*model, o.block);
     for (const StreamEntry &entry : model->streams)
         if (entry.block == block) stream = entry.entry;
-    return read_rates(*stream->outputs()->Get(setup->output), block, samples_of_block(*model, *setup), *setup);
+    return read_rates(*stream->outputs()->Get(setup->output), block, samples_of_block(*model, *setup),
+                      *setup);
 }
 
 } // namespace
@@ -185,7 +188,8 @@ lw_status lw_audio_stream_init(const lw_model *model, const lw_audio_stream_opti
     Setup setup{};
     if (lw_status status = read(model, options, &setup)) return status;
     Layout at{};
-    if (lw_status status = check_memory("an audio stream", memory, size, lay_out(setup, nullptr, &at))) return status;
+    if (lw_status status = check_memory("an audio stream", memory, size, lay_out(setup, nullptr, &at)))
+        return status;
     lay_out(setup, static_cast<uint8_t *>(memory), &at);
     lw_audio_stream *audio = new (memory) lw_audio_stream{};
     audio->model = model;
@@ -195,14 +199,18 @@ lw_status lw_audio_stream_init(const lw_model *model, const lw_audio_stream_opti
     audio->ticks = at.ticks;
     audio->piece = at.piece;
     if (setup.before_bytes)
-        if (lw_status status = lw_resampler_init(&setup.before, at.before, setup.before_bytes, &audio->before)) return status;
+        if (lw_status status =
+                lw_resampler_init(&setup.before, at.before, setup.before_bytes, &audio->before))
+            return status;
     if (setup.after_bytes)
-        if (lw_status status = lw_resampler_init(&setup.after, at.after, setup.after_bytes, &audio->after)) return status;
+        if (lw_status status = lw_resampler_init(&setup.after, at.after, setup.after_bytes, &audio->after))
+            return status;
     audio->listener.output = setup.output;
     audio->listener.format = setup.before_bytes ? LW_F32 : audio->format;
     audio->listener.gain = setup.gain;
     begin(*audio);
-    if (lw_status status = lw_stream_init(model, &setup.stream, at.stream, setup.stream_bytes, &audio->listener.stream))
+    if (lw_status status =
+            lw_stream_init(model, &setup.stream, at.stream, setup.stream_bytes, &audio->listener.stream))
         return status;
     *out = audio;
     return LW_OK;
@@ -214,8 +222,9 @@ lw_status lw_audio_stream_create(const lw_model *model, const lw_audio_stream_op
     *out = nullptr;
     size_t size, alignment;
     if (lw_status status = lw_audio_stream_size(model, options, &size, &alignment)) return status;
-    return create_object(*model, "an audio stream", size, out,
-                         [=](void *memory) { return lw_audio_stream_init(model, options, memory, size, out); });
+    return create_object(*model, "an audio stream", size, out, [=](void *memory) {
+        return lw_audio_stream_init(model, options, memory, size, out);
+    });
 }
 
 void lw_audio_stream_destroy(lw_audio_stream *stream) { destroy_object(stream); }

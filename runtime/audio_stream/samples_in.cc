@@ -12,7 +12,8 @@ namespace {
 // be less than n, and is 0 where the next tick would bring more than there is room for.
 lw_status feed(lw_audio_stream &audio, const uint8_t *from, size_t n, size_t *taken) {
     const uint64_t to_block = ticks_to_block(*audio.listener.stream);
-    const uint64_t most = audio.waiting.room() < audio.shape.block_samples && to_block > 0 ? to_block - 1 : to_block;
+    const uint64_t most =
+        audio.waiting.room() < audio.shape.block_samples && to_block > 0 ? to_block - 1 : to_block;
     *taken = 0;
     if (n > most) n = static_cast<size_t>(most);
     if (n == 0) return LW_OK;
@@ -58,7 +59,8 @@ lw_status take_samples(lw_audio_stream &audio, const uint8_t *samples, size_t n,
             const size_t most = resampled_at_once(audio.shape);
             if (piece > most) piece = most;
             size_t ticks = 0;
-            if (lw_status status = lw_resampler_push(audio.before, from, piece, audio.ticks, audio.shape.ticks, &ticks))
+            if (lw_status status =
+                    lw_resampler_push(audio.before, from, piece, audio.ticks, audio.shape.ticks, &ticks))
                 return status;
             now.ticks_first = 0;
             now.ticks_count = static_cast<uint32_t>(ticks);
@@ -87,7 +89,8 @@ lw_status count_zeros(lw_audio_stream &audio) {
     const AudioShape &s = audio.shape;
     const uint64_t ticks = stats.ticks + audio.now.ticks_count;
     const uint64_t samples = scaled_up(ticks, s.model_out, s.model_in) + s.lag;
-    const uint64_t rows = (samples + s.width - 1) / s.width, needed = scaled_up(rows, s.clock_den, s.clock_num);
+    const uint64_t rows = (samples + s.width - 1) / s.width,
+                   needed = scaled_up(rows, s.clock_den, s.clock_num);
     audio.now.zeros_left = needed > ticks ? needed - ticks : 0;
     return LW_OK;
 }
@@ -103,7 +106,8 @@ lw_status end_samples(lw_audio_stream &audio) {
     if (now.ending == Ending::open) {
         if (audio.before) {
             size_t ticks = 0;
-            if (lw_status status = lw_resampler_finish(audio.before, audio.ticks, audio.shape.ticks, &ticks)) return status;
+            if (lw_status status = lw_resampler_finish(audio.before, audio.ticks, audio.shape.ticks, &ticks))
+                return status;
             now.ticks_first = 0;
             now.ticks_count = static_cast<uint32_t>(ticks);
         }
@@ -112,9 +116,11 @@ lw_status end_samples(lw_audio_stream &audio) {
         if (now.ticks_count > 0) return LW_AGAIN;
     }
     while (now.zeros_left > 0) {
-        const size_t piece = now.zeros_left < samples_at_once ? static_cast<size_t>(now.zeros_left) : samples_at_once;
+        const size_t piece =
+            now.zeros_left < samples_at_once ? static_cast<size_t>(now.zeros_left) : samples_at_once;
         size_t taken = 0;
-        if (lw_status status = feed(audio, reinterpret_cast<const uint8_t *>(zeros), piece, &taken)) return status;
+        if (lw_status status = feed(audio, reinterpret_cast<const uint8_t *>(zeros), piece, &taken))
+            return status;
         if (taken == 0) return LW_AGAIN;
         now.zeros_left -= taken;
     }

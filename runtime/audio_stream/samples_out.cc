@@ -79,7 +79,8 @@ lw_status end_filter(lw_audio_stream &audio) {
     audio.now.ending = Ending::done;
     if (!audio.after) return LW_OK;
     size_t count = 0;
-    if (lw_status status = lw_resampler_finish(audio.after, audio.piece, audio.shape.piece, &count)) return status;
+    if (lw_status status = lw_resampler_finish(audio.after, audio.piece, audio.shape.piece, &count))
+        return status;
     for (size_t i = 0; i < count; ++i) wait_for_pull(audio, audio.piece[i]);
     return LW_OK;
 }

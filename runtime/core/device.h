@@ -61,9 +61,9 @@ inline constexpr uint64_t endless = ~uint64_t{0};
 
 // What one call of `run` covers.
 struct Extent {
-    uint64_t rows = 0;                 // of a run or of a finished stream, in input ticks; `endless`: of an open stream
-    const uint64_t *lengths = nullptr; // of a run, for each input: valid rows for pooling, in input ticks
-    uint32_t logit_margin = 0;         // of a stream (fb::ScalarKind::margin); 0: compute every logit
+    uint64_t rows = 0; // of a run or of a finished stream, in input ticks; `endless`: of an open stream
+    const uint64_t *lengths = nullptr;     // of a run, for each input: valid rows for pooling, in input ticks
+    uint32_t logit_margin = 0;             // of a stream (fb::ScalarKind::margin); 0: compute every logit
     uint32_t first = 0, last = UINT32_MAX; // steps [first, last): the CPU's part of a mixed entry
 };
 

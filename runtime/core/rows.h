@@ -6,8 +6,8 @@
 // shown:
 //     lead = ⌈((period − 1 − phase)·block + delay)·num/den⌉
 // and row n of the clock is row r = n − lead of the output. A finished sequence of t ticks has
-// floor((t − t mod whole)·num/den) rows, as a whole run has: later ones would stand for input that never came. To
-// bring out the last of them a finished stream runs on with zeros, which is what a whole sequence
+// floor((t − t mod whole)·num/den) rows, as a whole run has: later ones would stand for input that never
+// came. To bring out the last of them a finished stream runs on with zeros, which is what a whole sequence
 // has behind its end.
 //
 // Where an artifact has several stream entries, an output fires in the last block of its period
@@ -41,9 +41,7 @@ struct Rows {
     bool fires(uint64_t block) const { return block % period == phase; }
 
     // Rows of a sequence of `ticks` ticks.
-    uint64_t valid(uint64_t ticks) const {
-        return scaled(ticks - ticks % whole, num, den, 0);
-    }
+    uint64_t valid(uint64_t ticks) const { return scaled(ticks - ticks % whole, num, den, 0); }
     // Whether the rows of so many ticks can be numbered, with some to spare.
     bool countable(uint64_t ticks) const {
         uint64_t hops, all;

@@ -25,7 +25,8 @@ lw_status read_format(const char *options, fb::InputKind kind, lw_sample_format 
     static_assert(sizeof value == sizeof *format);
     memcpy(&value, format, sizeof value);
     if (value > LW_I32)
-        return fail(LW_INVALID_ARGUMENT, {options, ".format is ", value, ": expected LW_F32, LW_S16 or LW_I32"});
+        return fail(LW_INVALID_ARGUMENT,
+                    {options, ".format is ", value, ": expected LW_F32, LW_S16 or LW_I32"});
     if (value > 0) return LW_OK;
     if (kind == fb::InputKind::audio)
         return fail(LW_INVALID_ARGUMENT, {options, ".format is not set: LW_S16 or LW_F32"});

@@ -42,7 +42,8 @@ struct SequenceRows {
         const uint64_t first = firing * step.rows(), lead = step.lead();
         begin = within(step, lead, first);
         const uint64_t after =
-            ticks == endless ? endless : lead + Rows::scaled(ticks - ticks % step.whole(), step.mul(), step.den(), 0);
+            ticks == endless ? endless
+                             : lead + Rows::scaled(ticks - ticks % step.whole(), step.mul(), step.den(), 0);
         end = within(step, after, first);
     }
 

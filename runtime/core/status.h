@@ -11,7 +11,8 @@ namespace longwave::runtime {
 struct MessagePart {
     const char *text = nullptr;
     uint64_t number;
-    MessagePart(const char *t) : text(t ? t : "") {} // NOLINT(clang-analyzer-optin.cplusplus.UninitializedObject)
+    MessagePart(const char *t)
+        : text(t ? t : "") {} // NOLINT(clang-analyzer-optin.cplusplus.UninitializedObject)
     MessagePart(uint64_t n) : number(n) {}
     MessagePart(uint32_t n) : number(n) {}
 };

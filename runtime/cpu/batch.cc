@@ -80,7 +80,8 @@ struct Joined {
 // Streams of an argument: copies to or from where the kernel for several streams has it.
 class Argument {
 public:
-    Argument(const Kernel &kernel, uint32_t a) : kind_(kernel.plan->args()->Get(a)->kind()), span_(kernel.spans[a]) {}
+    Argument(const Kernel &kernel, uint32_t a)
+        : kind_(kernel.plan->args()->Get(a)->kind()), span_(kernel.spans[a]) {}
     bool read() const { return kind_ != fb::ArgKind::output; }
     bool written() const { return kind_ == fb::ArgKind::output || kind_ == fb::ArgKind::inout; }
 
@@ -131,7 +132,8 @@ bool run_joined(Batch &batch, const Joined &of, const fb::Together &many, const 
     for (uint32_t a = 0; a < args; ++a) {
         const Argument argument(one, a);
         for (uint32_t m = 0; argument.written() && m < n; ++m)
-            argument.give(of.frame(who[m]).argument(of.call, a), buffers[a].host + m * many.strides()->Get(a));
+            argument.give(of.frame(who[m]).argument(of.call, a),
+                          buffers[a].host + m * many.strides()->Get(a));
     }
     return true;
 }
@@ -180,7 +182,8 @@ lw_status run_batch(Batch &batch, uint32_t entry, const BatchMember *members, ui
         for (uint32_t m = 0; m < n; ++m)
             if (members[m].block % call.period == call.phase) who[firing++] = static_cast<uint8_t>(m);
         for (uint32_t tile = 0; tile < call.tiles; ++tile)
-            if (!run_call(batch, {program, call, entry, tile, members}, who, firing)) return kernel_failed(call);
+            if (!run_call(batch, {program, call, entry, tile, members}, who, firing))
+                return kernel_failed(call);
     }
     return LW_OK;
 }

@@ -1,13 +1,13 @@
 #include "runtime/cpu/device_cpu.h"
-#include "runtime/cpu/batch.h"
 #include "formats/artifact/geometry.h"
-#include "runtime/core/thread_pool.h"
-#include "runtime/cpu/denormals.h"
 #include "runtime/core/entries.h"
 #include "runtime/core/memory.h"
-#include "runtime/cpu/session.h"
 #include "runtime/core/samples.h"
 #include "runtime/core/status.h"
+#include "runtime/core/thread_pool.h"
+#include "runtime/cpu/batch.h"
+#include "runtime/cpu/denormals.h"
+#include "runtime/cpu/session.h"
 #include <algorithm>
 #include <cstring>
 #include <new>
@@ -167,7 +167,8 @@ lw_status begin(const DeviceModel &model, fb::EntryKind kind, uint32_t workers, 
 
 void end(Session *) {} // its memory is the caller's
 
-lw_status run(Session &session, uint32_t entry, uint64_t block, const Extent &extent, ThreadPool *thread_pool);
+lw_status run(Session &session, uint32_t entry, uint64_t block, const Extent &extent,
+              ThreadPool *thread_pool);
 
 // Runs the prepare entry into the derived space; its arena and frame live no longer than this.
 lw_status prepare(const DeviceModel &model) {
@@ -277,7 +278,8 @@ struct Tiles {
 
 // Calls watch(call, before) around every step that fires. An empty watch costs nothing.
 template <class Watch> lw_status run_steps(Session &session, uint32_t entry, uint64_t block,
-                                           const Extent &extent, ThreadPool *thread_pool, const Watch &watch) {
+                                           const Extent &extent, ThreadPool *thread_pool,
+                                           const Watch &watch) {
     const FlushDenormals mode;
     const Program &program = session.model->steps[entry];
     Frame &frame = session.workers[0].frames[entry];
@@ -304,7 +306,8 @@ template <class Watch> lw_status run_steps(Session &session, uint32_t entry, uin
     return LW_OK;
 }
 
-lw_status run(Session &session, uint32_t entry, uint64_t block, const Extent &extent, ThreadPool *thread_pool) {
+lw_status run(Session &session, uint32_t entry, uint64_t block, const Extent &extent,
+              ThreadPool *thread_pool) {
     return run_steps(session, entry, block, extent, thread_pool, [](const Call &, bool) {});
 }
 
@@ -323,8 +326,8 @@ const uint8_t *derived(const DeviceModel &model) { return model.derived.data; }
 
 } // namespace
 
-lw_status run_watched(Session &session, uint32_t entry, uint64_t block, const Extent &extent, ThreadPool *thread_pool,
-                      const StepWatch &watch) {
+lw_status run_watched(Session &session, uint32_t entry, uint64_t block, const Extent &extent,
+                      ThreadPool *thread_pool, const StepWatch &watch) {
     return run_steps(session, entry, block, extent, thread_pool,
                      [&](const Call &call, bool before) { watch.tell(watch.context, *call.plan, before); });
 }
@@ -334,9 +337,9 @@ constexpr fb::DeviceKind kind = fb::DeviceKind::cpu;
 const Device cpu_device = {kind,  needs, open,  close, derived, session_bytes, begin,   end,
                            clear, copy,  write, read,  put,     run,           rebuild, wait};
 #else
-const Device cpu_device = {kind,    needs,   open,          close,       derived,     session_bytes,
-                           begin,   end,     clear,         copy,        write,       read,
-                           put,     run,     rebuild,       wait,        nullptr,     nullptr,
+const Device cpu_device = {kind,          needs,       open,        close,    derived, session_bytes,
+                           begin,         end,         clear,       copy,     write,   read,
+                           put,           run,         rebuild,     wait,     nullptr, nullptr,
                            batch_streams, batch_bytes, begin_batch, run_batch};
 #endif
 

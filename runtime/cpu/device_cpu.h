@@ -12,7 +12,7 @@ struct StepWatch {
     void *context;
 };
 // As cpu_device.run.
-lw_status run_watched(Session &session, uint32_t entry, uint64_t block, const Extent &extent, ThreadPool *thread_pool,
-                      const StepWatch &watch);
+lw_status run_watched(Session &session, uint32_t entry, uint64_t block, const Extent &extent,
+                      ThreadPool *thread_pool, const StepWatch &watch);
 
 } // namespace longwave::runtime

@@ -114,8 +114,9 @@ lw_status read(const lw_model *model, const lw_spotter_options *options, Setup *
     if (lw_status status = read_options(options, &setup->options, "lw_spotter_options")) return status;
     if (lw_status status = find_output(*model, *setup)) return status;
     lw_spotter_options &o = setup->options;
-    if (lw_status status = read_settings({"lw_spotter_options", setup->sample_rate, o.block, o.gain_db, o.auto_gain},
-                                         &o.format, &setup->gain, &setup->stream))
+    if (lw_status status =
+            read_settings({"lw_spotter_options", setup->sample_rate, o.block, o.gain_db, o.auto_gain},
+                          &o.format, &setup->gain, &setup->stream))
         return status;
     if (lw_status status = read_rule(*setup)) return status;
     lw_spotter measure{};
@@ -171,7 +172,8 @@ lw_status lw_spotter_init(const lw_model *model, const lw_spotter_options *optio
     *out = nullptr;
     Setup setup{};
     if (lw_status status = read(model, options, &setup)) return status;
-    if (lw_status status = check_memory("a spotter", memory, size, setup.own_bytes + setup.stream_bytes)) return status;
+    if (lw_status status = check_memory("a spotter", memory, size, setup.own_bytes + setup.stream_bytes))
+        return status;
     lw_spotter *spotter = new (memory) lw_spotter{};
     spotter->model = model;
     lay_out(setup, static_cast<uint8_t *>(memory), spotter);
@@ -183,8 +185,9 @@ lw_status lw_spotter_init(const lw_model *model, const lw_spotter_options *optio
     listener.gain = setup.gain;
     begin(listener);
     if (lw_status status = fill_thresholds(*model, setup, spotter->decision.thresholds())) return status;
-    if (lw_status status = lw_stream_init(model, &setup.stream, static_cast<uint8_t *>(memory) + setup.own_bytes,
-                                          setup.stream_bytes, &listener.stream))
+    if (lw_status status =
+            lw_stream_init(model, &setup.stream, static_cast<uint8_t *>(memory) + setup.own_bytes,
+                           setup.stream_bytes, &listener.stream))
         return status;
     *out = spotter;
     return LW_OK;

@@ -23,7 +23,9 @@ constexpr uint64_t magic = 0x32544f505354574c; // "LWTSPOT2"
 lw_status bad_state(const char *what) { return fail(LW_BAD_STATE, {"saved spotter: ", what}); }
 
 // Bytes of the saved spotter before its checksum.
-uint64_t own_bytes(const lw_spotter &spotter) { return sizeof(SavedSpotter) + spotter.decision.array_bytes(); }
+uint64_t own_bytes(const lw_spotter &spotter) {
+    return sizeof(SavedSpotter) + spotter.decision.array_bytes();
+}
 
 bool same_rule(const DecisionSettings &a, uint32_t labels, uint32_t window) {
     return a.labels == labels && a.window == window;
@@ -44,7 +46,8 @@ bool labels_in_range(const SavedSpotter &saved) {
 lw_status lw_spotter_copy(lw_spotter *to, const lw_spotter *from) {
     if (!to || !from) return fail(LW_INVALID_ARGUMENT, "a spotter is NULL");
     const DecisionSettings &rule = from->decision.settings();
-    if (!same_rule(to->decision.settings(), rule.labels, rule.window)) return bad_state("of another smoothing_ms");
+    if (!same_rule(to->decision.settings(), rule.labels, rule.window))
+        return bad_state("of another smoothing_ms");
     if (lw_status status = lw_stream_copy(to->listener.stream, from->listener.stream)) return status;
     if (to == from) return LW_OK;
     memcpy(to->decision.arrays(), from->decision.arrays(), from->decision.array_bytes());
@@ -64,7 +67,8 @@ lw_status lw_spotter_save(const lw_spotter *spotter, void *bytes, size_t capacit
     if (capacity < *n)
         return fail(LW_TOO_SMALL, {"the state takes ", uint64_t{*n}, " bytes, given ", uint64_t{capacity}});
     const DecisionSettings &rule = spotter->decision.settings();
-    const SavedSpotter saved = {magic, rule.labels, rule.window, spotter->decision.state, spotter->state, spotter->listener.heard};
+    const SavedSpotter saved = {
+        magic, rule.labels, rule.window, spotter->decision.state, spotter->state, spotter->listener.heard};
     uint8_t *to = static_cast<uint8_t *>(bytes);
     memcpy(to, &saved, sizeof saved);
     memcpy(to + sizeof saved, spotter->decision.arrays(), own - sizeof saved);
@@ -87,9 +91,11 @@ lw_status lw_spotter_load(lw_spotter *spotter, const void *bytes, size_t n) {
     if (n < own + sizeof sum) return bad_state("too short");
     memcpy(&sum, from + own, sizeof sum);
     if (sum != saved_checksum(from, own) || !labels_in_range(saved) ||
-        !spotter->listener.gain.valid(saved.heard.gain)) return bad_state("damaged");
+        !spotter->listener.gain.valid(saved.heard.gain))
+        return bad_state("damaged");
     const uint64_t before_stream = own + sizeof sum;
-    if (lw_status status = lw_stream_load(spotter->listener.stream, from + before_stream, n - before_stream)) return status;
+    if (lw_status status = lw_stream_load(spotter->listener.stream, from + before_stream, n - before_stream))
+        return status;
     memcpy(spotter->decision.arrays(), from + sizeof saved, own - sizeof saved);
     spotter->decision.state = saved.decision;
     spotter->state = saved.state;

@@ -25,7 +25,9 @@ public:
 
     GainState begin() const;
     // Samples with one and the same factor, at least 1.
-    uint64_t samples_of_step(const GainState &state) const { return automatic_ ? step_ - state.count : UINT64_MAX; }
+    uint64_t samples_of_step(const GainState &state) const {
+        return automatic_ ? step_ - state.count : UINT64_MAX;
+    }
     float factor(const GainState &state) const { return automatic_ ? state.factor : start_; }
     // n samples before the gain, at most samples_of_step.
     void heard(const float *samples, size_t n, GainState &state) const;

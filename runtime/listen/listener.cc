@@ -45,7 +45,8 @@ void recover(Listener &listener) {
 
 lw_status find_stream(const lw_model &model, const fb::Entry **stream) {
     *stream = model.view.stream();
-    return *stream ? LW_OK : fail(LW_NO_STREAM, {model.plan().name()->c_str(), " was compiled without a stream"});
+    return *stream ? LW_OK
+                   : fail(LW_NO_STREAM, {model.plan().name()->c_str(), " was compiled without a stream"});
 }
 
 lw_status find_audio(const lw_model &model, const fb::Entry &stream, uint32_t *sample_rate) {
@@ -61,8 +62,8 @@ lw_status read_settings(const ListenerSettings &settings, lw_sample_format *form
     const bool automatic = settings.auto_gain != 0;
     if (!(settings.gain_db >= (automatic ? Gain::least_auto_db : Gain::least_db) &&
           settings.gain_db <= (automatic ? Gain::most_auto_db : Gain::most_db)))
-        return fail(LW_INVALID_ARGUMENT,
-                    {settings.options, automatic ? ": gain_db is not in -12 ... 30" : ": gain_db is not in -60 ... 60"});
+        return fail(LW_INVALID_ARGUMENT, {settings.options, automatic ? ": gain_db is not in -12 ... 30"
+                                                                      : ": gain_db is not in -60 ... 60"});
     gain->build(settings.sample_rate, settings.gain_db, automatic);
     stream->struct_size = sizeof *stream;
     stream->format = *format;
@@ -115,7 +116,8 @@ lw_status stats_of(const Listener &listener, lw_stream_stats *stats) {
 lw_status check_memory(const char *what, const void *memory, size_t size, uint64_t needed) {
     if (!memory || reinterpret_cast<uintptr_t>(memory) % line != 0)
         return fail(LW_INVALID_ARGUMENT, {"memory is NULL or not aligned to ", uint64_t(line)});
-    return size < needed ? fail(LW_TOO_SMALL, {what, " needs ", needed, " bytes, given ", uint64_t(size)}) : LW_OK;
+    return size < needed ? fail(LW_TOO_SMALL, {what, " needs ", needed, " bytes, given ", uint64_t(size)})
+                         : LW_OK;
 }
 
 uint64_t saved_checksum(const uint8_t *bytes, uint64_t n) {

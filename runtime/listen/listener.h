@@ -72,8 +72,8 @@ lw_status push_all(Listener &listener, const void *samples, size_t n, size_t *ta
 // Whether the caller's memory holds an object of `needed` bytes. `what`: "a spotter".
 lw_status check_memory(const char *what, const void *memory, size_t size, uint64_t needed);
 // An object on a listener in memory of the model's allocator, `size` bytes. init(memory) fills in *out.
-template <class Object, class Init>
-lw_status create_object(const lw_model &model, const char *what, size_t size, Object **out, const Init &init) {
+template <class Object, class Init> lw_status create_object(const lw_model &model, const char *what,
+                                                            size_t size, Object **out, const Init &init) {
     if (lw_status status = model.budget.allows(what, size + model.own_stream_bytes)) return status;
     Block block;
     if (!block.allocate(model.allocator, size)) return no_memory(what, size);

@@ -32,7 +32,8 @@ lw_status hear_piece(const PushedAudio<Object> &of, size_t i, const Decide &deci
     if (lw_status status = decide(*of.objects[i], &full)) return status;
     if (full || of.taken[i] == of.counts[i]) return LW_OK;
     size_t now = 0;
-    const uint8_t *from = static_cast<const uint8_t *>(of.samples[i]) + of.taken[i] * sample_bytes(listener.format);
+    const uint8_t *from =
+        static_cast<const uint8_t *>(of.samples[i]) + of.taken[i] * sample_bytes(listener.format);
     const lw_status status = push_piece(listener, from, of.counts[i] - of.taken[i], &now);
     of.taken[i] += now;
     *more = *more || now > 0;
@@ -41,20 +42,22 @@ lw_status hear_piece(const PushedAudio<Object> &of, size_t i, const Decide &deci
 
 // `what`: "spotter". takes_input(object): LW_OK, or why it takes no samples.
 template <class Object, class TakesInput, class Decide>
-lw_status push_together(lw_batch *batch, const char *what, const PushedAudio<Object> &of, const TakesInput &takes_input,
-                        const Decide &decide) {
+lw_status push_together(lw_batch *batch, const char *what, const PushedAudio<Object> &of,
+                        const TakesInput &takes_input, const Decide &decide) {
     if (!batch || (of.n > 0 && (!of.objects || !of.samples || !of.counts || !of.taken)))
         return fail(LW_INVALID_ARGUMENT, {"batch, ", what, "s, samples, counts or taken is NULL"});
     for (size_t i = 0; i < of.n; ++i) of.taken[i] = 0;
     for (size_t i = 0; i < of.n; ++i)
-        if (!of.objects[i]) return fail(LW_INVALID_ARGUMENT, {what, " ", uint64_t(i), " of the call is NULL"});
+        if (!of.objects[i])
+            return fail(LW_INVALID_ARGUMENT, {what, " ", uint64_t(i), " of the call is NULL"});
     const StreamList list = {of.objects, of.n, stream_of_object<Object>};
     if (lw_status status = hold_streams(*batch, list)) return status;
     lw_status first = LW_OK;
     for (size_t i = 0; first == LW_OK && i < of.n; ++i)
-        first = of.counts[i] > 0 && !of.samples[i]
-                    ? fail(LW_INVALID_ARGUMENT, {"samples of ", what, " ", uint64_t(i), " of the call are NULL"})
-                    : takes_input(*of.objects[i]);
+        first =
+            of.counts[i] > 0 && !of.samples[i]
+                ? fail(LW_INVALID_ARGUMENT, {"samples of ", what, " ", uint64_t(i), " of the call are NULL"})
+                : takes_input(*of.objects[i]);
     for (bool more = first == LW_OK, ran = false; more || ran;) {
         more = false;
         for (size_t i = 0; i < of.n; ++i) keep_first(first, hear_piece(of, i, decide, &more));

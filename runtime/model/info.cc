@@ -1,10 +1,10 @@
 // Introspection: what a model is, wants and gives.
-#include "formats/artifact/geometry.h"
 #include "runtime/model/info.h"
-#include "runtime/model/plan_enums.h"
-#include "runtime/run/runner.h"
+#include "formats/artifact/geometry.h"
 #include "runtime/core/samples.h"
 #include "runtime/core/status.h"
+#include "runtime/model/plan_enums.h"
+#include "runtime/run/runner.h"
 
 using namespace longwave;
 using namespace longwave::runtime;
@@ -198,9 +198,8 @@ lw_status lw_model_stream_output(const lw_model *model, uint32_t index, lw_outpu
 }
 
 // One of a list of structs, which is null when the model has no stream.
-template <class Info>
-static lw_status one_of(const lw_model *model, const char *what, const Info *list, uint32_t n, uint32_t index,
-                        Info *info) {
+template <class Info> static lw_status one_of(const lw_model *model, const char *what, const Info *list,
+                                              uint32_t n, uint32_t index, Info *info) {
     if (!list || model->streams.size() == 0)
         return fail(LW_NO_STREAM, "the model was compiled without a stream for this device");
     if (index >= n) return fail(LW_NOT_FOUND, {what, index, "; the model has ", n});

@@ -48,7 +48,8 @@ lw_status no_variant(const lw_model &model, const char *wanted) {
     size_t n = 0;
     for (const fb::CodeVariant *variant : *model.plan().variants()) {
         if (n > 0 && n + 1 < sizeof names) names[n++] = ' ';
-        for (const char *from = variant->target()->c_str(); *from && n + 1 < sizeof names;) names[n++] = *from++;
+        for (const char *from = variant->target()->c_str(); *from && n + 1 < sizeof names;)
+            names[n++] = *from++;
     }
     names[n] = 0;
     return fail(LW_NO_VARIANT,

@@ -48,8 +48,8 @@ lw_status check_stamp(const lw_static_model *given) {
     const artifact::Header &header = *reinterpret_cast<const artifact::Header *>(model.at(model.file));
     if (model.layout != artifact::static_layout || header.major != artifact::format_major ||
         header.minor > artifact::format_minor)
-        return fail(LW_BAD_VERSION, {"the model is of format ", uint32_t{header.major}, ".", uint32_t{header.minor},
-                                     " and static layout ", uint32_t{model.layout},
+        return fail(LW_BAD_VERSION, {"the model is of format ", uint32_t{header.major}, ".",
+                                     uint32_t{header.minor}, " and static layout ", uint32_t{model.layout},
                                      ", this library of another: take both from one version"});
     return LW_OK;
 }
@@ -63,23 +63,30 @@ lw_status check_machine(const artifact::StaticModel &model, const char *target) 
 // Where the weights lie; null: in the model itself.
 lw_status check_weights(const artifact::StaticModel &model, const void *weights, size_t bytes) {
     if (model.weights == 0 && !weights) return LW_OK;
-    if (model.weights == 0) return fail(LW_INVALID_ARGUMENT, "the model contains its weights; open it with lw_model_open_static");
+    if (model.weights == 0)
+        return fail(LW_INVALID_ARGUMENT, "the model contains its weights; open it with lw_model_open_static");
     if (!weights || reinterpret_cast<uintptr_t>(weights) % line != 0)
-        return fail(LW_INVALID_ARGUMENT, {"the weights are a file beside the model; give lw_model_open_static_weights its bytes, "
-                                          "aligned to ", uint64_t{line}});
+        return fail(LW_INVALID_ARGUMENT,
+                    {"the weights are a file beside the model; give lw_model_open_static_weights its bytes, "
+                     "aligned to ",
+                     uint64_t{line}});
     const auto &front = *static_cast<const artifact::WeightsFront *>(weights);
     if (bytes < sizeof front || !same_bytes(front.magic, artifact::weights_magic, sizeof front.magic))
-        return fail(LW_BAD_ARTIFACT, "this is not a file of weights that `longwave compile --emit static` wrote");
+        return fail(LW_BAD_ARTIFACT,
+                    "this is not a file of weights that `longwave compile --emit static` wrote");
     if (front.stamp != model.weights)
-        return fail(LW_BAD_ARTIFACT, "the weights are those of another model: take both files from one compilation");
+        return fail(LW_BAD_ARTIFACT,
+                    "the weights are those of another model: take both files from one compilation");
     if (bytes - sizeof front != front.bytes)
-        return fail(LW_BAD_ARTIFACT, {"the file of weights has ", uint64_t{bytes}, " bytes, not ", front.bytes + sizeof front});
+        return fail(LW_BAD_ARTIFACT, {"the file of weights has ", uint64_t{bytes}, " bytes, not ",
+                                      front.bytes + sizeof front});
     return LW_OK;
 }
 
 // Everything but memory.
 void fill_in(const artifact::StaticModel &given, const void *weights, lw_model &model) {
-    const uint8_t *values = weights ? static_cast<const uint8_t *>(weights) + sizeof(artifact::WeightsFront) : nullptr;
+    const uint8_t *values =
+        weights ? static_cast<const uint8_t *>(weights) + sizeof(artifact::WeightsFront) : nullptr;
     model.view = artifact::View::of_program(given.at(given.file), values);
     model.artifact_bytes = given.file_bytes;
     model.budget.limit = addressable; // the memory is the limit
@@ -124,8 +131,8 @@ lw_status lw_model_open_static(const lw_static_model *given, void *memory, size_
     return lw_model_open_static_weights(given, nullptr, 0, memory, size, out);
 }
 
-lw_status lw_model_open_static_weights(const lw_static_model *given, const void *weights, size_t weights_bytes, void *memory, size_t size,
-                                       lw_model **out) {
+lw_status lw_model_open_static_weights(const lw_static_model *given, const void *weights,
+                                       size_t weights_bytes, void *memory, size_t size, lw_model **out) {
     if (!out) return fail(LW_INVALID_ARGUMENT, "out is NULL");
     *out = nullptr;
     if (lw_status status = check_stamp(given)) return status;

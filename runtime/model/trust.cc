@@ -31,10 +31,12 @@ lw_status check_trust_options(const lw_open_options &options) {
     if (options.n_trusted_keys > 0 && !options.trusted_keys)
         return fail(LW_INVALID_ARGUMENT, "trusted_keys is NULL, and n_trusted_keys is not 0");
     if (options.check_compares_key && options.trusted_keys)
-        return fail(LW_INVALID_ARGUMENT, "check_compares_key is 1, and there are trusted_keys: give one of them");
+        return fail(LW_INVALID_ARGUMENT,
+                    "check_compares_key is 1, and there are trusted_keys: give one of them");
     if (options.check_signature && !options.trusted_keys && !options.check_compares_key)
-        return fail(LW_INVALID_ARGUMENT, "check_signature without trusted_keys would accept every signer: list the keys, "
-                                         "or set check_compares_key where check_signature compares the key");
+        return fail(LW_INVALID_ARGUMENT,
+                    "check_signature without trusted_keys would accept every signer: list the keys, "
+                    "or set check_compares_key where check_signature compares the key");
     return LW_OK;
 }
 

@@ -1,9 +1,9 @@
 // lw_model_verify: the artifact's golden vectors, run on this machine's code.
 #include "formats/artifact/geometry.h"
 #include "runtime/core/model.h"
+#include "runtime/core/status.h"
 #include "runtime/model/info.h"
 #include "runtime/run/runner.h"
-#include "runtime/core/status.h"
 #include <cstring>
 
 using namespace longwave;
@@ -181,7 +181,8 @@ lw_status make_room(Check &check, const fb::Golden &golden, bool stream, Buffers
     for (uint32_t i = 0; i < count(golden.inputs()) && !stream; ++i) {
         const fb::GoldenTensor &tensor = *golden.inputs()->Get(i);
         if (!repeats(tensor)) continue;
-        const uint64_t row = bytes_of(tensor, 1), all = row * tensor.rows(), stored = row * artifact::stored_rows(tensor);
+        const uint64_t row = bytes_of(tensor, 1), all = row * tensor.rows(),
+                       stored = row * artifact::stored_rows(tensor);
         uint8_t *to = const_cast<uint8_t *>(buffers.inputs[i]);
         for (uint64_t at = 0; at < all; at += stored)
             memcpy(to + at, golden_bytes(model, tensor), all - at < stored ? all - at : stored);

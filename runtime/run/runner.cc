@@ -1,11 +1,11 @@
 // Whole sequences: a runner has sessions over all run entries (which differ in capacity), one for
 // each sequence that it may work on at a time, and the threads that help.
-#include "formats/base/same_bytes.h"
-#include "runtime/core/thread_pool.h"
-#include "runtime/run/run_arguments.h"
 #include "runtime/run/runner.h"
+#include "formats/base/same_bytes.h"
 #include "runtime/core/samples.h"
 #include "runtime/core/status.h"
+#include "runtime/core/thread_pool.h"
+#include "runtime/run/run_arguments.h"
 #include <cstring>
 #include <new>
 
@@ -19,7 +19,7 @@ struct lw_runner {
     struct Seat { // where one sequence is worked on
         Session *session;
         uint64_t *lengths; // of each input, of the sequence at hand
-    } * seats;             // the first with a worker for each thread, the others with one
+    } *seats;              // the first with a worker for each thread, the others with one
     uint32_t n_seats;
     ThreadPool::Helper *helpers;
     ThreadPool thread_pool;

@@ -27,7 +27,8 @@ uint64_t lay_out(const lw_model &model, uint8_t *memory, lw_batch **out) {
 
 bool has_block(const lw_stream &stream) {
     const StreamEntry &entry = next_entry(stream);
-    return stream.state->life == Life::open && stream.state->pending >= entry.block && room_for_block(stream, entry);
+    return stream.state->life == Life::open && stream.state->pending >= entry.block &&
+           room_for_block(stream, entry);
 }
 
 // Runs a block of each stream of the group, all of one entry.
@@ -77,8 +78,8 @@ struct Pushed {
         if (piece == 0) return LW_OK;
         const uint64_t bytes = uint64_t{input_of(stream).width()} * sample_bytes(stream.format);
         size_t now = 0;
-        const lw_status status = lw_stream_push(
-            &stream, static_cast<const uint8_t *>(samples[i]) + taken[i] * bytes, piece, &now);
+        const lw_status status =
+            lw_stream_push(&stream, static_cast<const uint8_t *>(samples[i]) + taken[i] * bytes, piece, &now);
         taken[i] += now;
         return status;
     }
@@ -91,10 +92,10 @@ namespace longwave::runtime {
 lw_status hold_streams(const lw_batch &batch, const StreamList &streams) {
     for (size_t i = 0; i < streams.n; ++i) {
         lw_stream *const stream = streams.at(i);
-        const char *const fault = !stream                          ? " of the call is NULL"
+        const char *const fault = !stream                        ? " of the call is NULL"
                                   : stream->model != batch.model ? " of the call is of another model"
-                                  : stream->held                   ? " of the call occurs twice"
-                                                                   : nullptr;
+                                  : stream->held                 ? " of the call occurs twice"
+                                                                 : nullptr;
         if (!fault) {
             stream->held = true;
             continue;
@@ -149,8 +150,9 @@ lw_status lw_batch_create(const lw_model *model, lw_batch **out) {
     *out = nullptr;
     if (!model) return fail(LW_INVALID_ARGUMENT, "model is NULL");
     if (!model->device->run_batch)
-        return fail(LW_UNSUPPORTED, "a batch is for streams on the CPU; a GPU runs streams together by itself, in "
-                                    "lw_device_submit and lw_device_flush");
+        return fail(LW_UNSUPPORTED,
+                    "a batch is for streams on the CPU; a GPU runs streams together by itself, in "
+                    "lw_device_submit and lw_device_flush");
     if (model->streams.size() == 0)
         return fail(LW_NO_STREAM, {model->plan().name()->c_str(), " was compiled without a stream"});
     const uint64_t bytes = lay_out(*model, nullptr, nullptr);

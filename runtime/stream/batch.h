@@ -6,8 +6,8 @@
 struct lw_batch {
     const lw_model *model;
     uint64_t bytes;
-    uint32_t most;                    // streams that run together
-    longwave::runtime::Batch *joined; // null where `most` is 1
+    uint32_t most;                           // streams that run together
+    longwave::runtime::Batch *joined;        // null where `most` is 1
     longwave::runtime::BatchMember *members; // [most]
     lw_stream **group;                       // [most]
 };

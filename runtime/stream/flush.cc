@@ -142,7 +142,8 @@ lw_status lw_device_flush(lw_device *device) {
     lw_stream *const streams = take_own(*device);
     for (bool any = true; any;) {
         any = begin_blocks(streams, false, first);
-        for (lw_stream *stream = streams; stream; stream = stream->next) keep_first(first, end_blocks(*stream));
+        for (lw_stream *stream = streams; stream; stream = stream->next)
+            keep_first(first, end_blocks(*stream));
     }
     put_back(streams); // a block that found no room in the queue runs in a later flush
     return first;

@@ -1,7 +1,8 @@
 // The memory of a stream: one block with the object, the rows that wait, and its session on the
 // device.
 //
-//   | lw_stream | StreamState | cache ticks | runs, rows | session: state, caches, arena, descriptors, scratch |
+//   | lw_stream | StreamState | cache ticks | runs, rows | session: state, caches, arena, descriptors,
+//   scratch |
 //
 // A saved state is StreamState, the fields of the state and the rows that wait. None of them holds
 // an address.
@@ -30,8 +31,8 @@ struct StreamState {
     uint32_t pending; // received and in no block yet: less than the largest block, in the input ring
     Life life;
     uint64_t rows_dropped, non_finite, non_finite_outputs;
-    uint64_t poisoned;   // bit i: the newest row of output i (63: or of a later one) was not finite
-    uint32_t runs, rows; // saved bytes only: the rows that wait, after the fields
+    uint64_t poisoned;     // bit i: the newest row of output i (63: or of a later one) was not finite
+    uint32_t runs, rows;   // saved bytes only: the rows that wait, after the fields
     uint64_t logit_margin; // of the newest block (fb::ScalarKind::margin); 0: it computed every logit
     uint64_t checksum;     // saved bytes only (checksum_of); 0: earlier versions wrote none
     uint64_t reserved[2];
@@ -50,9 +51,9 @@ struct lw_stream {
     const lw_model *model;
     const longwave::runtime::StreamEntry *own;
     uint32_t users; // the caller and its generators: it ends with the last of them
-    bool owned; // lw_stream_destroy releases it
+    bool owned;     // lw_stream_destroy releases it
     bool unchecked; // it goes on from a state without a checksum
-    bool held; // a batch runs its next block: push leaves a full one pending
+    bool held;      // a batch runs its next block: push leaves a full one pending
     lw_sample_format format;
     uint64_t bytes;          // of the whole block
     uint64_t rows_per_block; // most rows one block can bring

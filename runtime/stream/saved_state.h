@@ -21,12 +21,12 @@ namespace longwave::runtime {
 
 struct SavedState {
     uint8_t magic[8];
-    uint32_t version; // of this form
-    uint32_t schema;  // fb::StateIdentity
-    uint64_t bytes;    // of the whole saved state
-    uint64_t checksum; // of the whole saved state (checksum_of)
+    uint32_t version;               // of this form
+    uint32_t schema;                // fb::StateIdentity
+    uint64_t bytes;                 // of the whole saved state
+    uint64_t checksum;              // of the whole saved state (checksum_of)
     uint8_t model[32], weights[32]; // fb::StateIdentity
-    uint64_t ticks, done; // these and the following as in StreamState
+    uint64_t ticks, done;           // these and the following as in StreamState
     uint32_t pending;
     Life life;
     uint64_t rows_dropped, non_finite, non_finite_outputs, poisoned;

@@ -1,11 +1,11 @@
 // lw_stream_*: creation, input and output.
-#include "runtime/stream/memory.h"
+#include "runtime/core/samples.h"
+#include "runtime/core/status.h"
 #include "runtime/stream/blocks.h"
 #include "runtime/stream/caches.h"
 #include "runtime/stream/flush.h"
+#include "runtime/stream/memory.h"
 #include "runtime/stream/state.h"
-#include "runtime/core/samples.h"
-#include "runtime/core/status.h"
 #include <cstring>
 #include <new>
 

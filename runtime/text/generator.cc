@@ -38,7 +38,8 @@ lw_status check_ids(const char *where, const int32_t *ids, size_t n, uint32_t vo
     return bad == n ? LW_OK : bad_id(where, bad, ids[bad], vocabulary);
 }
 
-[[gnu::noinline]] lw_status no_language_model(const lw_stream &stream, MessagePart what, MessagePart which, MessagePart why) {
+[[gnu::noinline]] lw_status no_language_model(const lw_stream &stream, MessagePart what, MessagePart which,
+                                              MessagePart why) {
     const char *const name = stream.model->plan().name()->c_str();
     return fail(LW_NOT_FOUND, {name, " is not a language model: ", what, which, why});
 }

@@ -1,15 +1,15 @@
 // A generator (longwave/generator.h): a stream, the sampler, and the ids it remembers.
 #pragma once
 #include "longwave/generator.h"
-#include "runtime/text/sampler.h"
 #include "runtime/stream/memory.h"
+#include "runtime/text/sampler.h"
 
 struct lw_generator {
     lw_stream *stream;
     uint64_t bytes;
-    uint32_t output; // of the stream: the logits
+    uint32_t output;       // of the stream: the logits
     uint32_t logit_margin; // that its rows are made for
-    uint32_t window; // ids in which repetitions are looked for
+    uint32_t window;       // ids in which repetitions are looked for
     bool log_probabilities;
     longwave::runtime::Sampler sampler;
     uint32_t n_stops;

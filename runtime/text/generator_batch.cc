@@ -22,8 +22,9 @@ lw_status lw_batch_next(lw_batch *batch, lw_generator *const *generators, size_t
     for (size_t i = 0; i < n_generators; ++i)
         if (!generators[i] || tokens[i].struct_size != tokens[0].struct_size ||
             tokens[i].struct_size < sizeof(size_t))
-            return fail(LW_INVALID_ARGUMENT,
-                        {"generator ", uint64_t(i), " of the call is NULL, or struct_size of its token is not set"});
+            return fail(
+                LW_INVALID_ARGUMENT,
+                {"generator ", uint64_t(i), " of the call is NULL, or struct_size of its token is not set"});
     const StreamList list = {generators, n_generators, of_generators};
     if (lw_status status = hold_streams(*batch, list)) return status;
     for (size_t i = 0; i < n_generators; ++i) {

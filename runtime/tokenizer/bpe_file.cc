@@ -167,8 +167,8 @@ private:
     const std::string name_;
     const json &file_;
     const uint32_t vocabulary_;
-    const bool any_size_;                            // the vocabulary has as many ids as the file
-    std::unordered_map<std::string, int32_t> names_; // as the file writes them
+    const bool any_size_;                             // the vocabulary has as many ids as the file
+    std::unordered_map<std::string, int32_t> names_;  // as the file writes them
     std::unordered_map<int32_t, std::string> owners_; // of each id
     uint32_t rank_ = 0;
     BpeTables tables_;

@@ -25,9 +25,11 @@ lw_status read_options(const lw_tokenizer_options *given, lw_tokenizer_options &
     if (given->struct_size < sizeof(size_t) || given->struct_size > largest)
         return bad_argument("struct_size of lw_tokenizer_options is not set");
     const auto *bytes = reinterpret_cast<const unsigned char *>(given);
-    if (std::any_of(bytes + std::min(known, given->struct_size), bytes + given->struct_size, [](unsigned char b) { return b != 0; }))
-        return bad_argument("lw_tokenizer_options sets a field that this library does not know; update the library, or "
-                            "leave the field 0");
+    if (std::any_of(bytes + std::min(known, given->struct_size), bytes + given->struct_size,
+                    [](unsigned char b) { return b != 0; }))
+        return bad_argument(
+            "lw_tokenizer_options sets a field that this library does not know; update the library, or "
+            "leave the field 0");
     std::memcpy(&options, given, std::min(given->struct_size, known));
     return LW_OK;
 }

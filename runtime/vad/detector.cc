@@ -37,17 +37,21 @@ lw_status find_output(const lw_model &model, const fb::Entry &stream, Setup &set
     for (uint32_t i = 0; i < outputs; ++i) {
         const fb::OutputPort &port = *stream.outputs()->Get(i);
         if (name ? !artifact::equal(*port.name(), name) : !gives_probabilities(port)) continue;
-        if (found < outputs) return fail(LW_NOT_FOUND, "several outputs have one value for every so many samples: set lw_speech_detector_options.output");
+        if (found < outputs)
+            return fail(LW_NOT_FOUND, "several outputs have one value for every so many samples: set "
+                                      "lw_speech_detector_options.output");
         found = i;
     }
     if (found == outputs) {
         if (name) return fail(LW_NOT_FOUND, {"the stream has no output ", name});
-        return fail(LW_NOT_FOUND, {model.plan().name()->c_str(), " has no output with one value for every so many samples"});
+        return fail(LW_NOT_FOUND, {model.plan().name()->c_str(),
+                                   " has no output with one value for every so many samples"});
     }
     const fb::OutputPort &port = *stream.outputs()->Get(found);
     if (!gives_probabilities(port))
-        return fail(LW_NOT_FOUND, {"output ", name, " has ", port.width(), " values per row and ", port.clock_num(),
-                                   " rows in ", port.clock_den(), " samples, not one value for every so many"});
+        return fail(LW_NOT_FOUND,
+                    {"output ", name, " has ", port.width(), " values per row and ", port.clock_num(),
+                     " rows in ", port.clock_den(), " samples, not one value for every so many"});
     setup.output = found;
     setup.rule.hop = port.clock_den();
     return LW_OK;
@@ -78,7 +82,8 @@ lw_status read_rule(Setup &setup) {
     rule.max_speech = __builtin_inf();
     if (o.max_speech_s != 0) {
         if (!(o.max_speech_s > 0 && o.max_speech_s < 1e9)) return invalid("max_speech_s is not in 0 ... 1e9");
-        rule.max_speech = static_cast<double>(setup.sample_rate) * o.max_speech_s - static_cast<double>(rule.hop) - 2 * rule.pad;
+        rule.max_speech = static_cast<double>(setup.sample_rate) * o.max_speech_s -
+                          static_cast<double>(rule.hop) - 2 * rule.pad;
         if (rule.max_speech < static_cast<double>(rule.hop))
             return invalid("max_speech_s is less than two rows and twice speech_pad_ms");
     }
@@ -89,7 +94,8 @@ lw_status read(const lw_model *model, const lw_speech_detector_options *options,
     if (!model) return fail(LW_INVALID_ARGUMENT, "model is NULL");
     // Samples of another format would be heard as noise, so there is no default.
     if (!options) return invalid("NULL; set the format of the samples: LW_S16 or LW_F32");
-    if (lw_status status = read_options(options, &setup->options, "lw_speech_detector_options")) return status;
+    if (lw_status status = read_options(options, &setup->options, "lw_speech_detector_options"))
+        return status;
     const fb::Entry *stream;
     if (lw_status status = find_stream(*model, &stream)) return status;
     if (lw_status status = find_audio(*model, *stream, &setup->sample_rate)) return status;
@@ -173,8 +179,8 @@ lw_status decide(lw_speech_detector &detector, lw_status *last) {
 
 } // namespace
 
-lw_status lw_speech_detector_size(const lw_model *model, const lw_speech_detector_options *options, size_t *size,
-                                  size_t *alignment) {
+lw_status lw_speech_detector_size(const lw_model *model, const lw_speech_detector_options *options,
+                                  size_t *size, size_t *alignment) {
     if (!size || !alignment) return fail(LW_INVALID_ARGUMENT, "size or alignment is NULL");
     Setup setup{};
     if (lw_status status = read(model, options, &setup)) return status;
@@ -183,13 +189,15 @@ lw_status lw_speech_detector_size(const lw_model *model, const lw_speech_detecto
     return LW_OK;
 }
 
-lw_status lw_speech_detector_init(const lw_model *model, const lw_speech_detector_options *options, void *memory,
-                                  size_t size, lw_speech_detector **out) {
+lw_status lw_speech_detector_init(const lw_model *model, const lw_speech_detector_options *options,
+                                  void *memory, size_t size, lw_speech_detector **out) {
     if (!out) return fail(LW_INVALID_ARGUMENT, "out is NULL");
     *out = nullptr;
     Setup setup{};
     if (lw_status status = read(model, options, &setup)) return status;
-    if (lw_status status = check_memory("a speech detector", memory, size, setup.own_bytes + setup.stream_bytes)) return status;
+    if (lw_status status =
+            check_memory("a speech detector", memory, size, setup.own_bytes + setup.stream_bytes))
+        return status;
     lw_speech_detector *detector = new (memory) lw_speech_detector{};
     detector->model = model;
     detector->rows = setup.options.rows != 0;
@@ -199,8 +207,9 @@ lw_status lw_speech_detector_init(const lw_model *model, const lw_speech_detecto
     listener.format = setup.options.format;
     listener.gain = setup.gain;
     begin(listener);
-    if (lw_status status = lw_stream_init(model, &setup.stream, static_cast<uint8_t *>(memory) + setup.own_bytes,
-                                          setup.stream_bytes, &listener.stream))
+    if (lw_status status =
+            lw_stream_init(model, &setup.stream, static_cast<uint8_t *>(memory) + setup.own_bytes,
+                           setup.stream_bytes, &listener.stream))
         return status;
     *out = detector;
     return LW_OK;
@@ -212,8 +221,9 @@ lw_status lw_speech_detector_create(const lw_model *model, const lw_speech_detec
     *out = nullptr;
     size_t size, alignment;
     if (lw_status status = lw_speech_detector_size(model, options, &size, &alignment)) return status;
-    return create_object(*model, "a speech detector", size, out,
-                         [=](void *memory) { return lw_speech_detector_init(model, options, memory, size, out); });
+    return create_object(*model, "a speech detector", size, out, [=](void *memory) {
+        return lw_speech_detector_init(model, options, memory, size, out);
+    });
 }
 
 void lw_speech_detector_destroy(lw_speech_detector *detector) { destroy_object(detector); }
@@ -221,7 +231,8 @@ void lw_speech_detector_destroy(lw_speech_detector *detector) { destroy_object(d
 lw_status longwave::runtime::takes_input(const lw_speech_detector &detector) {
     const lw_stream &stream = *detector.listener.stream;
     if (stream.state->life != Life::open) return not_open(stream);
-    return detector.state.length == open_end ? LW_OK : fail(LW_WRONG_STATE, "the speech detector is finished");
+    return detector.state.length == open_end ? LW_OK
+                                             : fail(LW_WRONG_STATE, "the speech detector is finished");
 }
 
 lw_status longwave::runtime::decide_until_full(lw_speech_detector &detector, bool *full) {
@@ -231,7 +242,8 @@ lw_status longwave::runtime::decide_until_full(lw_speech_detector &detector, boo
     return status;
 }
 
-lw_status lw_speech_detector_push(lw_speech_detector *detector, const void *samples, size_t n, size_t *taken) {
+lw_status lw_speech_detector_push(lw_speech_detector *detector, const void *samples, size_t n,
+                                  size_t *taken) {
     size_t ignored;
     if (!taken) taken = &ignored;
     *taken = 0;

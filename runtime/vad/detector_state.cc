@@ -32,13 +32,15 @@ bool in_range(const SavedDetector &saved) {
     constexpr int64_t most = int64_t{1} << 60;
     const auto good = [](int64_t position) { return position >= SegmentState::none && position <= most; };
     const SegmentState &s = saved.segments;
-    for (const int64_t position : {s.start, s.padded, s.pause, s.cut, s.cut_length, s.last_cut, s.back, s.ended, s.ended_padded})
+    for (const int64_t position :
+         {s.start, s.padded, s.pause, s.cut, s.cut_length, s.last_cut, s.back, s.ended, s.ended_padded})
         if (!good(position)) return false;
     const DetectorState &state = saved.state;
     if (state.head >= waiting_speech_events || state.count > waiting_speech_events) return false;
     for (uint32_t i = 0; i < state.count; ++i) {
         const DetectorState::Event &e = state.events[(state.head + i) % waiting_speech_events];
-        if (e.kind < LW_SPEECH_BEGAN || e.kind > LW_SPEECH_ROW || !good(e.start) || !good(e.end) || !good(e.tick))
+        if (e.kind < LW_SPEECH_BEGAN || e.kind > LW_SPEECH_ROW || !good(e.start) || !good(e.end) ||
+            !good(e.tick))
             return false;
     }
     return s.certain <= 1 && state.ended <= 1 && (state.length == open_end || good(state.length));
@@ -48,7 +50,8 @@ bool in_range(const SavedDetector &saved) {
 
 lw_status lw_speech_detector_copy(lw_speech_detector *to, const lw_speech_detector *from) {
     if (!to || !from) return fail(LW_INVALID_ARGUMENT, "a speech detector is NULL");
-    if (!same_output(*to, from->listener.output, from->segments.rule().hop)) return bad_state("of another output");
+    if (!same_output(*to, from->listener.output, from->segments.rule().hop))
+        return bad_state("of another output");
     if (lw_status status = lw_stream_copy(to->listener.stream, from->listener.stream)) return status;
     to->segments.state = from->segments.state;
     to->state = from->state;
@@ -56,7 +59,8 @@ lw_status lw_speech_detector_copy(lw_speech_detector *to, const lw_speech_detect
     return LW_OK;
 }
 
-lw_status lw_speech_detector_save(const lw_speech_detector *detector, void *bytes, size_t capacity, size_t *n) {
+lw_status lw_speech_detector_save(const lw_speech_detector *detector, void *bytes, size_t capacity,
+                                  size_t *n) {
     if (!detector || !n) return fail(LW_INVALID_ARGUMENT, "detector or n is NULL");
     size_t of_stream = 0;
     if (lw_status status = lw_stream_save(detector->listener.stream, nullptr, 0, &of_stream)) return status;
@@ -64,8 +68,9 @@ lw_status lw_speech_detector_save(const lw_speech_detector *detector, void *byte
     if (!bytes) return LW_OK;
     if (capacity < *n)
         return fail(LW_TOO_SMALL, {"the state takes ", uint64_t{*n}, " bytes, given ", uint64_t{capacity}});
-    const SavedDetector saved = {magic,           detector->listener.output, detector->segments.rule().hop, detector->segments.state,
-                                 detector->state, detector->listener.heard};
+    const SavedDetector saved = {
+        magic,           detector->listener.output, detector->segments.rule().hop, detector->segments.state,
+        detector->state, detector->listener.heard};
     uint8_t *to = static_cast<uint8_t *>(bytes);
     memcpy(to, &saved, sizeof saved);
     const uint64_t sum = saved_checksum(to, sizeof saved);
@@ -83,9 +88,11 @@ lw_status lw_speech_detector_load(lw_speech_detector *detector, const void *byte
     if (!same_output(*detector, saved.output, saved.hop)) return bad_state("of another output");
     uint64_t sum;
     memcpy(&sum, from + sizeof saved, sizeof sum);
-    if (sum != saved_checksum(from, sizeof saved) || !in_range(saved) || !detector->listener.gain.valid(saved.heard.gain))
+    if (sum != saved_checksum(from, sizeof saved) || !in_range(saved) ||
+        !detector->listener.gain.valid(saved.heard.gain))
         return bad_state("damaged");
-    if (lw_status status = lw_stream_load(detector->listener.stream, from + own_bytes, n - own_bytes)) return status;
+    if (lw_status status = lw_stream_load(detector->listener.stream, from + own_bytes, n - own_bytes))
+        return status;
     detector->segments.state = saved.segments;
     detector->state = saved.state;
     detector->listener.heard = saved.heard;

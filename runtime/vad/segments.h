@@ -16,10 +16,10 @@ struct SegmentRule {
     double threshold, negative; // speech is at or above the one, silence below the other
     // In samples, with fractions.
     double min_speech, min_silence, pad;
-    double max_speech;     // before padding; infinite: none
-    double min_cut;        // pauses where a too long segment may be cut are longer
-    bool last_pause;       // it is cut in the last of them; false: in the longest
-    uint32_t hop;          // samples of a row
+    double max_speech; // before padding; infinite: none
+    double min_cut;    // pauses where a too long segment may be cut are longer
+    bool last_pause;   // it is cut in the last of them; false: in the longest
+    uint32_t hop;      // samples of a row
 };
 
 enum class Speech : uint32_t { began = 1, dropped, start, end };
@@ -40,9 +40,9 @@ struct SpeechEvents {
 // What it remembers. It has no gaps, for it is saved as it is.
 struct SegmentState {
     static constexpr int64_t none = -1;
-    int64_t start = none; // of the segment in progress
+    int64_t start = none;  // of the segment in progress
     int64_t padded = none; // the same with padding
-    int64_t pause = none; // where its newest pause began; none: it does not pause
+    int64_t pause = none;  // where its newest pause began; none: it does not pause
     // Pauses where it may be cut: the longest, and how long it was.
     int64_t cut = none, cut_length = 0;
     // The same for last_pause: the last, and where speech came back after it or an earlier one.

@@ -55,15 +55,16 @@ lw_status open(const ModelSource &source, DeviceModel **out) {
         lw_set_last_error("no memory for a watched model");
         return LW_NO_MEMORY;
     }
-    auto *made = new (memory)
-        WatchedModel{own(source), nullptr, static_cast<const WatchedDevice *>(source.device)};
+    auto *made =
+        new (memory) WatchedModel{own(source), nullptr, static_cast<const WatchedDevice *>(source.device)};
     const lw_status status = source.cpu->open(made->source, &made->model);
     if (status != LW_OK) {
         source.allocator->release(source.allocator->context, memory, sizeof(WatchedModel));
         return status;
     }
     if (made->device->prepared)
-        made->device->prepared(made->device->context, source.cpu->derived(*made->model), source.view->plan().derived_bytes());
+        made->device->prepared(made->device->context, source.cpu->derived(*made->model),
+                               source.view->plan().derived_bytes());
     *out = reinterpret_cast<DeviceModel *>(made);
     return LW_OK;
 }
@@ -137,8 +138,22 @@ lw_status rebuild(Session &session, uint32_t entry, uint32_t step, uint64_t firi
 }
 lw_status wait(Session &session) { return cpu_of(session).wait(*of(session).session); }
 
-const Device calls = {fb::DeviceKind::cpu, needs, open,  close, derived, session_bytes, begin,   end,
-                      clear,               copy,  write, read,  put,     run,           rebuild, wait};
+const Device calls = {fb::DeviceKind::cpu,
+                      needs,
+                      open,
+                      close,
+                      derived,
+                      session_bytes,
+                      begin,
+                      end,
+                      clear,
+                      copy,
+                      write,
+                      read,
+                      put,
+                      run,
+                      rebuild,
+                      wait};
 
 } // namespace
 

@@ -9,8 +9,8 @@ namespace longwave::runtime {
 
 // One firing of a step, with all its tiles; or all steps of a block or of an offline run.
 struct StepRun {
-    uint32_t entry = 0, step = 0; // indices in the plan; step: `all_steps` for the whole block
-    uint64_t block = 0;           // of a stream; 0: an offline run
+    uint32_t entry = 0, step = 0;      // indices in the plan; step: `all_steps` for the whole block
+    uint64_t block = 0;                // of a stream; 0: an offline run
     uint64_t begin_ns = 0, end_ns = 0; // of CLOCK_MONOTONIC
 };
 inline constexpr uint32_t all_steps = UINT32_MAX;

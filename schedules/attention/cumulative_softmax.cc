@@ -29,8 +29,8 @@ struct CumulativeSoftmax {
     explicit CumulativeSoftmax(KernelBuilder &k)
         : channels(k.params.integer("channels", 1, 1 << 20)), rows(k.params.integer("rows", 1, 1 << 20)),
           width(static_cast<int>(pad(extent(channels)))), one(k.params.flag_or("start", false)),
-          masked(k.params.flag_or("mask", false)), logarithm(k.params.flag_or("log", false)), shape(dense({width, rows})),
-          state({{extent(width), 1}, {extent(rows), 0}}) {
+          masked(k.params.flag_or("mask", false)), logarithm(k.params.flag_or("log", false)),
+          shape(dense({width, rows})), state({{extent(width), 1}, {extent(rows), 0}}) {
         x = k.input("k", shape);
         if (masked) mask = k.input("mask", dense({1, rows}));
         if (!one) count.emplace(k, rows);

@@ -159,9 +159,7 @@ private:
         std::vector<Mode> list;
         for (int m = 0; m < count; m++) {
             const Expr mode = first + m;
-            const auto weight = [&](const ImageParam &from) {
-                return p.read_words(from, {channel, mode});
-            };
+            const auto weight = [&](const ImageParam &from) { return p.read_words(from, {channel, mode}); };
             list.push_back(
                 {weight(s_.lambda), weight(s_.scale), p.keep(p.read_words("sums", {channel, line, mode}))});
         }

@@ -34,7 +34,8 @@ public:
     // The rows before this call's, at most `most`, on any device. `rows`: those of the call.
     Halide::Expr before(int rows, int most) const {
         using namespace Halide;
-        if (k_.target.kind != targets::Kind::gpu) return cast<int>(min(now() - cast<double>(rows), cast<double>(most)));
+        if (k_.target.kind != targets::Kind::gpu)
+            return cast<int>(min(now() - cast<double>(rows), cast<double>(most)));
         const WordPair number = moved_back(words(), rows);
         return select(count_is_below(number, most), cast<int>(number.low), most);
     }

@@ -53,7 +53,8 @@ void frame_on_cpu(KernelBuilder &k) {
     // THE SCHEDULE
     Stage copy = f.y.update(0);
     copy.allow_race_conditions().reorder(of.x, of.y, f.r); // each lane is written once
-    if (f.chunk >= k.target.vector_lanes) copy.vectorize(of.x, k.target.vector_lanes, TailStrategy::GuardWithIf);
+    if (f.chunk >= k.target.vector_lanes)
+        copy.vectorize(of.x, k.target.vector_lanes, TailStrategy::GuardWithIf);
     if (f.width > f.window) f.y.update(1).unscheduled();
     k.output(f.y, f.shape);
 }

@@ -48,9 +48,12 @@ static void build_frame_power(KernelBuilder &k) {
     RDom w(0, chunk, 0, window / chunk, "w");
     const Expr at = w.y * chunk + w.x; // a chunk never straddles the end of the ring
     frame(i, r) = 0.0f;
-    frame(at, r) = p.samples(wrapped(p.position + (r + 1) * hop - window + w.y * chunk, ring) + w.x) * p.weights(at);
-    RowTransform z(p.n_fft, p.table, r, [&](const Expr &n) { return Complex{frame(2 * n, r), frame(2 * n + 1, r)}; });
-    y(i, r) = k.epilogue(select(i < p.bins, power_of(p, z.at(i), z.at(points - i), i), 0.0f), {i, r}, p.y_shape, p.bins);
+    frame(at, r) =
+        p.samples(wrapped(p.position + (r + 1) * hop - window + w.y * chunk, ring) + w.x) * p.weights(at);
+    RowTransform z(p.n_fft, p.table, r,
+                   [&](const Expr &n) { return Complex{frame(2 * n, r), frame(2 * n + 1, r)}; });
+    y(i, r) = k.epilogue(select(i < p.bins, power_of(p, z.at(i), z.at(points - i), i), 0.0f), {i, r},
+                         p.y_shape, p.bins);
 
     // THE SCHEDULE
     const int vec = k.target.vector_lanes;

@@ -50,7 +50,10 @@ public:
         const Butterflies samples(2 * p_.points, 1, 1, threads_);
         const Expr i = samples.at[0];
         points_(row_, i % 2, places_(i / 2)) = windowed(row_, i);
-        points_.update(0).allow_race_conditions().reorder(samples.d.x, row_, samples.d.y).gpu_threads(row_, samples.d.y);
+        points_.update(0)
+            .allow_race_conditions()
+            .reorder(samples.d.x, row_, samples.d.y)
+            .gpu_threads(row_, samples.d.y);
         int blocks = 1;
         for (const int radix : row_radices_) along_rows(radix, blocks), blocks *= radix;
         blocks = 1;
@@ -91,7 +94,8 @@ private:
             k1 = g % shape_.rows;
             const Expr within = g / shape_.rows;
             offset = within % apart;
-            return reversed(k1, row_radices_, shape_.rows) * shape_.columns + within / apart * (radix * apart) + offset;
+            return reversed(k1, row_radices_, shape_.rows) * shape_.columns +
+                   within / apart * (radix * apart) + offset;
         });
         std::vector<Complex> x = read(b);
         for (int i = 0; blocks == 1 && i < radix; i++) {
@@ -121,7 +125,8 @@ private:
             for (int i = 0; i < radix; i++)
                 all.push_back({[=, this](int g) {
                                    const int within = g / shape_.rows;
-                                   return reversed(g % shape_.rows, row_radices_, shape_.rows) * shape_.columns +
+                                   return reversed(g % shape_.rows, row_radices_, shape_.rows) *
+                                              shape_.columns +
                                           within / apart * radix * apart + within % apart + i * apart;
                                },
                                std::min(p_.points / radix, threads_)});

@@ -21,7 +21,8 @@ struct Unframe {
           rows(k.params.integer("rows", 1, 1 << 20)), ring(k.params.integer("ring", 1, 1 << 25)),
           later(k.params.integer_or("later", 0, 0, 1 << 16)), pieces((window + hop - 1) / hop),
           in_row(static_cast<int>(pad(extent(window)))), row(static_cast<int>(pad(extent(hop)))) {
-        k.params.require(ring >= int64_t{rows} + later + pieces - 1, "'ring' must hold the new rows and their history");
+        k.params.require(ring >= int64_t{rows} + later + pieces - 1,
+                         "'ring' must hold the new rows and their history");
         x = k.input("x", dense({in_row, ring}));
         position = k.scalar("position", ring - rows);
         k.no_epilogue();
@@ -36,7 +37,8 @@ void unframe_on_cpu(KernelBuilder &k) {
     Unframe u(k);
 
     // THE ALGORITHM
-    const int whole = u.window / u.hop, rest = u.window % u.hop; // pieces of a whole hop, and values of the last
+    const int whole = u.window / u.hop,
+              rest = u.window % u.hop; // pieces of a whole hop, and values of the last
     const RDom n(0, u.hop, 0, whole, "n");
     u.y(u.i, u.r) = 0.0f;
     u.y(n.x, u.r) += u.value(n.y, n.x);
@@ -63,7 +65,8 @@ void unframe_on_gpu(KernelBuilder &k) {
     Func sum("sum");
     const Expr at = piece * u.hop + u.i;
     sum(u.i, u.r) = 0.0f;
-    sum(u.i, u.r) += select(at < u.window, u.x(min(at, u.window - 1), wrapped(u.position + u.r - u.later - piece, u.ring)), 0.0f);
+    sum(u.i, u.r) += select(
+        at < u.window, u.x(min(at, u.window - 1), wrapped(u.position + u.r - u.later - piece, u.ring)), 0.0f);
     u.y(u.i, u.r) = select(u.i < u.hop, sum(u.i, u.r), 0.0f);
 
     // THE SCHEDULE

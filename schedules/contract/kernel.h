@@ -12,8 +12,8 @@
 // pad(C) elements: C rounded up to 16, except that
 //   C == 1 stays 1. A (frequency F, channel C) value has rows of F·pad(C). Lanes beyond C are written as zero
 //   and may be read. The padding is the same on every target, so state and weights have one layout.
-// - A specification may name arguments whose rows lie [channel][row] instead: `"channel_major":[0,3]`, numbers
-// in call order. Only arguments with a layout group may be named, and of a group all or none.
+// - A specification may name arguments whose rows lie [channel][row] instead: `"channel_major":[0,3]`,
+// numbers in call order. Only arguments with a layout group may be named, and of a group all or none.
 // - A kernel of a GPU may have variants: other code for the same arguments and, up to rounding, the same
 // results. `"variant":n` names one. 0, the default, is the best guess, and a device may prefer another.
 // - Halide dimension 0 is the innermost. All mins are 0, all extents and strides static.
@@ -83,7 +83,7 @@ struct Signature {
     uint32_t sectors_by_row = ideal_sectors;
     // The kernel does less if all of its arguments with rows lie in one order.
     bool prefers_one_order = false;
-    uint64_t scratch_bytes = 0;  // upper bound of what halide_malloc hands out at once
+    uint64_t scratch_bytes = 0; // upper bound of what halide_malloc hands out at once
 };
 
 inline constexpr const char *epilogue_sum = "add"; // the epilogue that adds an operand of the result's shape

@@ -128,7 +128,8 @@ uint32_t register_length(uint32_t rows) {
     return length <= most_register_length ? length : 0;
 }
 
-std::optional<RegisterForm> register_form(uint32_t length, uint32_t row_lanes, const WorkgroupLimits &limits) {
+std::optional<RegisterForm> register_form(uint32_t length, uint32_t row_lanes,
+                                          const WorkgroupLimits &limits) {
     if (length < least_register_length) return std::nullopt;
     RegisterForm form{.length = length, .radices = radices_of_sixteen(length), .points = points_of_thread};
     if (form.radices.empty()) form = with_whole_butterflies(length);
@@ -237,9 +238,9 @@ std::vector<float> register_roots(const Radices &radices) {
                         return register_root_phase(levels, before + level, (uint64_t{block} << level) + of);
                     };
                     const RootKey &key = keys[i];
-                    const double turns = key.product ? phase(key.level - 1, key.block) +
-                                                           phase(key.level, 2 * key.block)
-                                                     : phase(key.level, key.block);
+                    const double turns =
+                        key.product ? phase(key.level - 1, key.block) + phase(key.level, 2 * key.block)
+                                    : phase(key.level, key.block);
                     float *at = &table[4 * (size_t{place.first} + block * place.of_block) + 2 * i];
                     at[0] = static_cast<float>(std::cos(2 * std::numbers::pi * turns));
                     at[1] = static_cast<float>(std::sin(2 * std::numbers::pi * turns));

@@ -21,9 +21,9 @@ std::vector<int> levels_of(uint32_t radix);
 struct RegisterForm {
     uint32_t length = 0;
     Radices radices;
-    uint32_t points = 0;           // complex points for each worker
-    uint32_t lanes = 0;            // channels of a workgroup, or kernel copies of a single channel
-    uint32_t planes = 1;           // 2: both parts of a point are exchanged at once
+    uint32_t points = 0; // complex points for each worker
+    uint32_t lanes = 0;  // channels of a workgroup, or kernel copies of a single channel
+    uint32_t planes = 1; // 2: both parts of a point are exchanged at once
     // Thread: worker · lanes + lane.
     uint32_t workers() const { return length / points; }
     uint32_t threads() const { return workers() * lanes; }

@@ -57,11 +57,14 @@ int int4_steps(double value, float scale) { return steps_of(value, scale, 7); }
 
 int activation_steps(uint64_t heaviest) {
     const uint64_t most = std::numeric_limits<int32_t>::max() / std::max<uint64_t>(heaviest, 1);
-    return most < least_activation_steps ? 0 : static_cast<int>(std::min<uint64_t>(most, most_activation_steps));
+    return most < least_activation_steps ? 0
+                                         : static_cast<int>(std::min<uint64_t>(most, most_activation_steps));
 }
 
 int activation_steps_of_byte(uint64_t heaviest) {
-    return heaviest * byte_activation_steps <= uint64_t{std::numeric_limits<int32_t>::max()} ? byte_activation_steps : 0;
+    return heaviest * byte_activation_steps <= uint64_t{std::numeric_limits<int32_t>::max()}
+               ? byte_activation_steps
+               : 0;
 }
 
 uint64_t int8_heaviness(std::span<const double> row) {

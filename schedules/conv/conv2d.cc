@@ -55,7 +55,8 @@ Conv2d define_conv2d(KernelBuilder &k) {
     params.require(streams == 1 || (rows == 1 && k.target.kind == targets::Kind::cpu),
                    "'streams' are for one row on a CPU");
     params.require(in_c % groups == 0 && out_c % groups == 0, "'groups' must divide in_c and out_c");
-    const bool depthwise = groups > 1 && groups == in_c && in_c == out_c, has_bias = params.flag_or("bias", false);
+    const bool depthwise = groups > 1 && groups == in_c && in_c == out_c,
+               has_bias = params.flag_or("bias", false);
     const int of_group = in_c / groups, to_group = out_c / groups; // channels of a group
     params.require(in_c == 1 || in_row == in_f * in_width, "'in_row' may exceed the row only when in_c is 1");
     const int reach = (time - 1) * dilation_t; // rows before the newest tap
@@ -92,7 +93,8 @@ Conv2d define_conv2d(KernelBuilder &k) {
                       : value(channel, at_f, row - reach + phase, stream);
     };
     Func part("part"), sum("sum"), y("y");
-    const Expr from = groups == 1 ? Expr(0) : min(c / to_group, groups - 1) * of_group; // padding lanes: anything
+    const Expr from =
+        groups == 1 ? Expr(0) : min(c / to_group, groups - 1) * of_group; // padding lanes: anything
     const auto term = [&](const Expr &channel, const Expr &tap_f, const Expr &tap_t) {
         return depthwise ? w(c, tap_f, tap_t) * input(c, tap_f, tap_t)
                          : w(c, channel, tap_f, tap_t) * input(from + channel, tap_f, tap_t);
@@ -122,9 +124,29 @@ Conv2d define_conv2d(KernelBuilder &k) {
     }
 
     const int height = reach + (rows - 1) * stride_t + 1;
-    return {
-        in_width, width, out_f, rows * streams, used_f, height, streams, padded, depthwise, y_shape,
-        k.epilogue(y_shape, out_c), c, f, r, i, n, s, taps, parts, framed, part, sum, y};
+    return {in_width,
+            width,
+            out_f,
+            rows * streams,
+            used_f,
+            height,
+            streams,
+            padded,
+            depthwise,
+            y_shape,
+            k.epilogue(y_shape, out_c),
+            c,
+            f,
+            r,
+            i,
+            n,
+            s,
+            taps,
+            parts,
+            framed,
+            part,
+            sum,
+            y};
 }
 
 // A register tile of channels by frequencies (or rows, when there is one frequency), and by streams. The
@@ -140,7 +162,9 @@ void conv2d_on_cpu(KernelBuilder &k) {
     const int places = out_f == 1 ? rows : out_f * (streams > 1 ? rows : 1);
     const RegisterTile tile = register_tile(width / vec, places, k.target.vector_registers);
     const int tile_f = std::min(out_f, tile.across),
-              tile_r = out_f == 1 ? tile.across : streams > 1 ? std::max(1, tile.across / tile_f) : 1,
+              tile_r = out_f == 1    ? tile.across
+                       : streams > 1 ? std::max(1, tile.across / tile_f)
+                                     : 1,
               block = tile.vectors * vec;
     Var co("co"), ci("ci"), fo("fo"), fi("fi"), ro("ro"), ri("ri");
     y.split(c, co, ci, block, TailStrategy::ShiftInwards)

@@ -17,13 +17,15 @@ struct ImagePatches {
 
 // THE ALGORITHM
 ImagePatches define_image_patches(KernelBuilder &k) {
-    const int channels = k.params.integer("channels", 1, 1 << 20), line = k.params.integer("line", 1, 1 << 16),
-              side = k.params.integer("side", 1, 256), rows = k.params.integer("rows", 1, 1 << 20);
+    const int channels = k.params.integer("channels", 1, 1 << 20),
+              line = k.params.integer("line", 1, 1 << 16), side = k.params.integer("side", 1, 256),
+              rows = k.params.integer("rows", 1, 1 << 20);
     k.params.require(line % side == 0, "'line' must be a multiple of 'side'");
     const int across = line / side, lines = (rows + across - 1) / across * side;
     k.params.require(int64_t{lines} * line <= 1 << 24, "the image must have at most 2^24 pixels");
     k.no_epilogue();
-    ImagePatches p{.width = static_cast<int>(pad(extent(channels))), .pixels = side * side, .rows = rows, .shape = {}};
+    ImagePatches p{
+        .width = static_cast<int>(pad(extent(channels))), .pixels = side * side, .rows = rows, .shape = {}};
     p.shape = dense({p.width, p.pixels, rows});
     ImageParam x = k.input("x", dense({p.width, lines * line}));
     const Expr row = (p.r / across * side + p.at / side) * line + p.r % across * side + p.at % side;
@@ -43,7 +45,8 @@ void image_patches_on_gpu(KernelBuilder &k) {
     k.output(p.y, p.shape);
 }
 
-const Kernel image_patches{"image_patches", image_patches_on_cpu, image_patches_on_gpu, Fp16::inputs_and_outputs};
+const Kernel image_patches{"image_patches", image_patches_on_cpu, image_patches_on_gpu,
+                           Fp16::inputs_and_outputs};
 
 } // namespace
 

@@ -24,9 +24,7 @@ Shape dense(const std::vector<int> &extents) {
     return shape;
 }
 
-int streams_of(Params &params) {
-    return params.integer_or("streams", 1, 1, most_streams);
-}
+int streams_of(Params &params) { return params.integer_or("streams", 1, 1, most_streams); }
 
 Shape channel_major(const Shape &shape) {
     Shape placed = shape;

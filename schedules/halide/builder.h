@@ -68,8 +68,8 @@ public:
     Halide::Expr scalar(const std::string &name, int high, int multiple = 1);
     // The same of each of several streams: an input of an int32 for each. A kernel has these or the
     // scalars above, not both.
-    std::function<Halide::Expr(const Halide::Expr &stream)> scalar_of_streams(const std::string &name, int high,
-                                                                             int streams);
+    std::function<Halide::Expr(const Halide::Expr &stream)> scalar_of_streams(const std::string &name,
+                                                                              int high, int streams);
 
     // Declares the operands of the epilogue chain and returns the function that applies it to the
     // value at some coordinates of the output. The last dimension of `shape` is the rows. In each

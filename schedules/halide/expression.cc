@@ -10,7 +10,8 @@ namespace {
 
 class ExpressionWriter {
 public:
-    ExpressionWriter(gpu::Program &program, const ExpressionScope &scope) : program_(program), scope_(scope) {}
+    ExpressionWriter(gpu::Program &program, const ExpressionScope &scope)
+        : program_(program), scope_(scope) {}
 
     gpu::Float real(const Expr &e) {
         if (const auto *c = e.as<Internal::FloatImm>()) return program_.real(static_cast<float>(c->value));
@@ -72,7 +73,8 @@ private:
         if (o->name == "log_f32") return log(real(o->args[0]));
         if (o->name == "sqrt_f32") return sqrt(real(o->args[0]));
         if (o->is_intrinsic(Internal::Call::abs)) return abs(real(o->args[0]));
-        if (o->is_strict_float_intrinsic() && o->args.size() == 2) return strict(o, real(o->args[0]), real(o->args[1]));
+        if (o->is_strict_float_intrinsic() && o->args.size() == 2)
+            return strict(o, real(o->args[0]), real(o->args[1]));
         const std::string suffix = "_im"; // of an ImageParam's Func
         if (o->call_type != Internal::Call::Halide || !o->name.ends_with(suffix)) unknown(Expr(o));
         std::vector<gpu::Uint> at;

@@ -26,7 +26,8 @@ Expr load_for_extent(const ImageParam &buffer, int x, int y) {
 Expr stride_of_caller(const ImageParam &buffer, int dimension) {
     const Expr argument =
         Internal::Variable::make(type_of<halide_buffer_t *>(), buffer.name() + ".buffer", buffer.parameter());
-    return Internal::Call::make(Int(32), Internal::Call::buffer_get_stride, {argument, dimension}, Internal::Call::Extern);
+    return Internal::Call::make(Int(32), Internal::Call::buffer_get_stride, {argument, dimension},
+                                Internal::Call::Extern);
 }
 
 Expr prefetched(const ImageParam &buffer, const Expr &bytes) {

@@ -7,7 +7,8 @@ namespace longwave::schedules {
 std::string without_machine(const std::string &assembly) {
     static const std::regex machine(R"re("(target-cpu|target-features|tune-cpu)"="[^"]*" ?)re");
     static const std::regex promises(R"( captures\([^)]*\)| initializes\(\([^)]*\)\)|\bsamesign )");
-    static const std::regex conversion(R"(\b(fptrunc|fpext) ((nnan|ninf|nsz|arcp|contract|afn|reassoc|fast) )+)");
+    static const std::regex conversion(
+        R"(\b(fptrunc|fpext) ((nnan|ninf|nsz|arcp|contract|afn|reassoc|fast) )+)");
     std::istringstream lines(assembly);
     std::string out, line;
     while (std::getline(lines, line)) {

@@ -97,7 +97,9 @@ nlohmann::json input(const ImageParam &buffer, bool words) {
     }
     return {{"name", buffer.name()},
             {"kind", "input"},
-            {"elem", words ? "f64" : parts > 1 ? "i32" : elem_name(buffer.type())},
+            {"elem", words       ? "f64"
+                     : parts > 1 ? "i32"
+                                 : elem_name(buffer.type())},
             {"dims", dims}};
 }
 

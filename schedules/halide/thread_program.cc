@@ -116,10 +116,11 @@ void ThreadProgram::write_words(const std::string &output, std::vector<Expr> at,
     at.insert(at.begin(), 0);
     const Place to = place(output, at);
     const Expr both = let(Internal::Shuffle::make_concat({words.low, words.high}));
-    here_->push_back({.statement = Internal::Store::make(to.memory, both, Internal::Ramp::make(to.index, 1, 2),
-                                                         Parameter(), Internal::const_true(2), even),
-                      .name = {},
-                      .value = {}});
+    here_->push_back(
+        {.statement = Internal::Store::make(to.memory, both, Internal::Ramp::make(to.index, 1, 2),
+                                            Parameter(), Internal::const_true(2), even),
+         .name = {},
+         .value = {}});
 }
 
 ThreadProgram::Register ThreadProgram::keep(const Expr &initial) {

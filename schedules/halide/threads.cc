@@ -95,10 +95,8 @@ Fold::Fold(const std::string &name, const std::vector<Var> &at, int extent, int 
         for (int i = 1; i < count; i++) value_of = join(value_of, f(of(at_k(i))));
         return value_of;
     };
-    few_(lane) = joined(
-        partial_, [&](int i) -> Expr { return u_ + i * groups_; }, threads / groups_);
-    all_(here) = joined(
-        few_, [](int i) -> Expr { return i; }, groups_);
+    few_(lane) = joined(partial_, [&](int i) -> Expr { return u_ + i * groups_; }, threads / groups_);
+    all_(here) = joined(few_, [](int i) -> Expr { return i; }, groups_);
 }
 
 Fold Fold::sum(const std::string &name, const std::vector<Var> &at, int extent, int threads,

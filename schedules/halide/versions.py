@@ -14,6 +14,7 @@ files. Without --out the versions go to standard output as "FILE VERSION" lines.
 rows of a C++ table. kernel_versions_test checks that no source is missing: it compares the sources with
 the references between object files.
 """
+
 import argparse
 import hashlib
 import pathlib
@@ -99,7 +100,7 @@ def main():
         for name, version in versions:
             print(name, version)
         return
-    rows = "".join('{"%s", "%s"},\n' % pair for pair in versions)
+    rows = "".join('{{"{}", "{}"}},\n'.format(*pair) for pair in versions)
     pathlib.Path(arguments.out).write_text(rows)
 
 

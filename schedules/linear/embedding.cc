@@ -54,7 +54,8 @@ Embedding declare_embedding(KernelBuilder &k) {
     const int rows = k.params.integer("rows", 1, 1 << 20), width = static_cast<int>(pad(channels));
     Embedding e{.width = width, .rows = rows, .shape = dense({width, rows}), .value = {}, .finished = {}};
     ImageParam ids = k.input("ids", dense({rows}), Int(32));
-    const Lookup row = inputs ? declare_panels(k, channels, vocabulary, inputs) : declare_rows(k, width, vocabulary);
+    const Lookup row =
+        inputs ? declare_panels(k, channels, vocabulary, inputs) : declare_rows(k, width, vocabulary);
     e.value = [=](const Expr &c, const Expr &r) {
         const Expr id = first < 0 ? Expr(ids(r)) : ids(r) - first;
         const Expr value = row(c, clamp(id, 0, vocabulary - 1));

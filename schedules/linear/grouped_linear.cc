@@ -28,8 +28,8 @@ public:
     GroupedWalk(const KernelBuilder &k, const Product &product, const QuantizedRows &rows)
         : p_(product), rows_(rows), vec_(std::min(k.target.vector_lanes, panel_width)),
           together_(products_together(k.target)), sums_of_output_(4 / together_),
-          apart_(has_unsigned_dot_products(k.target) ? 2 : 1), nibble_(k.target.integer_pairs ? UInt(8) : Int(8)),
-          groups_(static_cast<int>(p_.panels.groups())),
+          apart_(has_unsigned_dot_products(k.target) ? 2 : 1),
+          nibble_(k.target.integer_pairs ? UInt(8) : Int(8)), groups_(static_cast<int>(p_.panels.groups())),
           of_tile_(rows_of_tile(k.target)), tiles_(ceil_div(p_.rows, of_tile_)),
           z_({{0, together_}, {0, 2 / apart_}, {0, words_of_group}}, "z"),
           parts_({{0, sums_of_output_}, {0, p_.digits}, {0, apart_}}, "parts"),
@@ -43,34 +43,37 @@ public:
 
         const Expr byte = reinterpret<uint8_t>(p_.w(zc, g * words_of_group + word, panel * p_.halves + h));
         const Expr above = apart_ == 2 ? byte & cast<uint8_t>(240) : byte >> cast<uint8_t>(4);
-        nibbles_(zc, upper, word, h, g, panel) = cast(nibble_, select(upper == 0, byte & cast<uint8_t>(15), above));
+        nibbles_(zc, upper, word, h, g, panel) =
+            cast(nibble_, select(upper == 0, byte & cast<uint8_t>(15), above));
 
         const Expr of_word = e * together_ + z_.x, of_byte = apart_ == 2 ? Expr(half) : Expr(z_.y),
                    nibble = nibbles_(c * 4 + of_word, of_byte, z_.z, h, g, panel),
                    step = digit(z_.z * 8 + of_byte * 4 + of_word, g, row(t, i));
         if (together_ == 4) {
             // From the sum of the row on, which is one addition less.
-            sum_(e, c, digit_, half, h, i, g, t, panel) = select(digit_ == 0 && half == 0, steps_of_group_(g, row(t, i)), 0);
+            sum_(e, c, digit_, half, h, i, g, t, panel) =
+                select(digit_ == 0 && half == 0, steps_of_group_(g, row(t, i)), 0);
             sum_(e, c, digit_, half, h, i, g, t, panel) += cast<int32_t>(nibble) * cast<int32_t>(step);
         } else {
             const Expr product = cast<int16_t>(nibble) * cast<int16_t>(step);
             sum_(e, c, digit_, half, h, i, g, t, panel) = cast<int16_t>(0);
             // The instruction that multiplies bytes in pairs saturates, so Halide looks for that.
             const Expr so_far = sum_(e, c, digit_, half, h, i, g, t, panel);
-            sum_(e, c, digit_, half, h, i, g, t, panel) = together_ == 2 ? saturating_add(so_far, product) : so_far + product;
+            sum_(e, c, digit_, half, h, i, g, t, panel) =
+                together_ == 2 ? saturating_add(so_far, product) : so_far + product;
         }
         whole_(c, h, i, g, t, panel) = together_ == 4 ? Expr(0) : steps_of_group_(g, row(t, i));
         const Expr sum = cast<int32_t>(sum_(parts_.x, c, parts_.y, parts_.z, h, i, g, t, panel));
-        whole_(c, h, i, g, t, panel) +=
-            (apart_ == 2 ? select(parts_.z == 0, sum, sum >> 4) : sum) * cast<int32_t>(cast<int16_t>(select(parts_.y == 0, 1, 256)));
+        whole_(c, h, i, g, t, panel) += (apart_ == 2 ? select(parts_.z == 0, sum, sum >> 4) : sum) *
+                                        cast<int32_t>(cast<int16_t>(select(parts_.y == 0, 1, 256)));
 
         // Group by group in this order, whatever the tile is: a row has the same bits in a block of
         // any size.
         Expr scale = p_.scale(c, all_, panel * p_.halves + h);
         if (by_group()) scale = scale * rows_.unit(row(t, i), all_);
         total_(c, h, i, t, panel) = 0.0f;
-        total_(c, h, i, t, panel) =
-            strict_float(total_(c, h, i, t, panel) + strict_float(cast<float>(whole_(c, h, i, all_, t, panel)) * scale));
+        total_(c, h, i, t, panel) = strict_float(
+            total_(c, h, i, t, panel) + strict_float(cast<float>(whole_(c, h, i, all_, t, panel)) * scale));
 
         RDom d({{0, panel_width},
                 {0, of_tile_},
@@ -96,7 +99,8 @@ private:
     // One digit holds little: its unit is that of 32 inputs, not of a row.
     bool by_group() const { return p_.digits == 1; }
     Expr steps(const Expr &input, const Expr &group, const Expr &at_row) const {
-        return by_group() ? rows_.steps(input, at_row, group) : rows_.steps(group * group_inputs + input, at_row);
+        return by_group() ? rows_.steps(input, at_row, group)
+                          : rows_.steps(group * group_inputs + input, at_row);
     }
     Expr digit(const Expr &input, const Expr &group, const Expr &at_row) const {
         return by_group() ? rows_.digit(digit_, input, at_row, group)
@@ -105,7 +109,8 @@ private:
 
     // Sums of a group and totals have registers, beside nibbles and a product.
     int rows_of_tile(const targets::Target &target) const {
-        const int of_sum = together_ == 1 ? 2 : 1, vectors = p_.halves * (p_.digits * of_sum * apart_ + 1) * panel_width / vec_;
+        const int of_sum = together_ == 1 ? 2 : 1,
+                  vectors = p_.halves * (p_.digits * of_sum * apart_ + 1) * panel_width / vec_;
         return std::clamp((target.vector_registers - 4) / vectors, 1, std::min(p_.rows, 8));
     }
 
@@ -180,7 +185,8 @@ private:
 
     const Product &p_;
     const QuantizedRows &rows_;
-    const int vec_, together_, sums_of_output_; // products that one instruction adds, and sums beside each other
+    const int vec_, together_,
+        sums_of_output_; // products that one instruction adds, and sums beside each other
     // 2: upper halves of bytes stay where they are, sixteen times as large, and have sums of their
     // own. A mask runs beside the products, which a shift of bytes would hold up.
     const int apart_;
@@ -189,10 +195,11 @@ private:
     // c: output of a panel, zc: byte of its words, e: sum of an output, h: half, i: row of a tile,
     // t: tile of rows, g: group of inputs, r: row, word: of a group, upper: half of a byte,
     // half: the same, of sums that are apart.
-    Var c{"c"}, zc{"zc"}, e{"e"}, h{"h"}, i{"i"}, t{"t"}, g{"g"}, r{"r"}, word{"word"}, upper{"upper"}, half{"half"}, digit_{"digit"},
-        panel{"panel"};
+    Var c{"c"}, zc{"zc"}, e{"e"}, h{"h"}, i{"i"}, t{"t"}, g{"g"}, r{"r"}, word{"word"}, upper{"upper"},
+        half{"half"}, digit_{"digit"}, panel{"panel"};
     RDom z_, parts_, in_group_, all_;
-    Func steps_of_group_{"steps_of_group"}, nibbles_{"nibbles"}, sum_{"sum"}, whole_{"whole"}, total_{"total"};
+    Func steps_of_group_{"steps_of_group"}, nibbles_{"nibbles"}, sum_{"sum"}, whole_{"whole"},
+        total_{"total"};
 };
 
 } // namespace

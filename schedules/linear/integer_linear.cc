@@ -78,19 +78,22 @@ private:
         case IntegerForm::above:
             // In a place of its own: whoever sees how it is made finds no instruction for it.
             raised_(byte, at_word, j, h, g, b) =
-                reinterpret<uint8_t>(p_.w(byte, at_word, (group_.first + g * group_.panels + j) * p_.halves + h)) ^
+                reinterpret<uint8_t>(
+                    p_.w(byte, at_word, (group_.first + g * group_.panels + j) * p_.halves + h)) ^
                 cast<uint8_t>(128);
             return cast<int32_t>(raised_(c * 4 + of_word, at, j, h, g, b)) *
                    cast<int32_t>(rows_.digit(digit, input, row(t, i)));
         case IntegerForm::bytes: {
             const auto of = [&](const Expr &word) -> Expr {
-                return cast<int16_t>(rows_.digit(digit, word * 4 + e, row(t, i))) * cast<int16_t>(weight(e, word));
+                return cast<int16_t>(rows_.digit(digit, word * 4 + e, row(t, i))) *
+                       cast<int16_t>(weight(e, word));
             };
             products_(e, c, digit, j, h, i, two, t, g, b) = of(two * 2) + of(two * 2 + 1);
             return cast<int32_t>(products_(of_word, c, digit, j, h, i, at, t, g, b));
         }
         default:
-            return cast<int32_t>(rows_.steps(input, row(t, i))) * cast<int32_t>(cast<int16_t>(weight(of_word, at)));
+            return cast<int32_t>(rows_.steps(input, row(t, i))) *
+                   cast<int32_t>(cast<int16_t>(weight(of_word, at)));
         }
     }
 
@@ -107,7 +110,14 @@ private:
                             : form_ == IntegerForm::bytes ? vec_
                                                           : vec_ / sides_;
         bound(sum_).compute_at(y, d[3]).bound_extent(side, sides_).bound_extent(digit, digits_);
-        sum_.vectorize(side).vectorize(c, outputs).unroll(c).unroll(digit).unroll(j).unroll(h).unroll(q).unroll(i);
+        sum_.vectorize(side)
+            .vectorize(c, outputs)
+            .unroll(c)
+            .unroll(digit)
+            .unroll(j)
+            .unroll(h)
+            .unroll(q)
+            .unroll(i);
         sum_.update().split(z_.y, outer, inner, tiles_.turn).split(c, c, lanes_, outputs);
         // What a tile has less of, rows or vectors, is held in registers beside the sums.
         const bool few_rows = tiles_.rows < group_.panels * p_.halves * panel_width / outputs;
@@ -136,7 +146,8 @@ private:
                 .vectorize(c);
 
         // By a reduction: two strided loads would read across the store and wait for it.
-        bound(folded_).compute_at(y, d[3]).vectorize(c, vec_).unroll(c).unroll(j).unroll(h).unroll(q).unroll(i);
+        bound(folded_).compute_at(y, d[3]).vectorize(c, vec_).unroll(c).unroll(j).unroll(h).unroll(q).unroll(
+            i);
         folded_.update().split(c, c, lanes_, vec_).reorder({ends_.x, lanes_, ends_.y, c, j, h, i, q});
         if (sides_ == 1) folded_.update().vectorize(lanes_).unroll(ends_.x);
         else folded_.update().atomic().vectorize(lanes_).vectorize(ends_.x);
@@ -163,8 +174,8 @@ private:
     // c: output of a panel, j: panel of a tile, h: half, q: part of a sum, i: row of a tile, t:
     // tile of rows, g: tile of panels, b: whether anybody wants the row, side: sum of an output,
     // e: input of a word, two: words that are multiplied together, at_word and byte: of a panel.
-    Var c{"c"}, j{"j"}, h{"h"}, q{"q"}, i{"i"}, t{"t"}, g{"g"}, b{"b"}, side{"side"}, digit{"digit"}, e{"e"}, two{"two"},
-        at_word{"at_word"}, byte{"byte"}, lanes_{"lanes"};
+    Var c{"c"}, j{"j"}, h{"h"}, q{"q"}, i{"i"}, t{"t"}, g{"g"}, b{"b"}, side{"side"}, digit{"digit"}, e{"e"},
+        two{"two"}, at_word{"at_word"}, byte{"byte"}, lanes_{"lanes"};
     RDom z_, ends_;
     Func products_, sum_, folded_, raised_;
 };

@@ -68,8 +68,10 @@ IntegerForm integer_form(const targets::Target &target, int digits, int words) {
     return neon && digits == 1 && words % 2 == 0 ? IntegerForm::bytes : IntegerForm::ones;
 }
 
-IntegerTiles integer_tiles(const targets::Target &target, IntegerForm form, int digits, const Panels &panels, int rows) {
-    const int words = static_cast<int>(panels.words()) / words_together(form), count = static_cast<int>(panels.count()),
+IntegerTiles integer_tiles(const targets::Target &target, IntegerForm form, int digits, const Panels &panels,
+                           int rows) {
+    const int words = static_cast<int>(panels.words()) / words_together(form),
+              count = static_cast<int>(panels.count()),
               of_panel = vectors_of_panel(target, form, digits) * static_cast<int>(panels.halves);
     IntegerTiles best;
     double least = std::numeric_limits<double>::infinity();

@@ -40,6 +40,7 @@ struct IntegerTiles {
     std::vector<LinearTiles::Group> groups;
 };
 
-IntegerTiles integer_tiles(const targets::Target &target, IntegerForm form, int digits, const Panels &panels, int rows);
+IntegerTiles integer_tiles(const targets::Target &target, IntegerForm form, int digits, const Panels &panels,
+                           int rows);
 
 } // namespace longwave::schedules

@@ -53,11 +53,13 @@ Product declare_product(KernelBuilder &k) {
                          "'advice' is for one row of several outputs of a whole matrix");
         p.advice = k.input("advice", dense({static_cast<int>(pad(extent(advice))), 1}));
     }
-    const std::string activations = k.params.choice_or("activations", "float32", {"float32", "int16", "int8"});
+    const std::string activations =
+        k.params.choice_or("activations", "float32", {"float32", "int16", "int8"});
     p.digits = activations == "int16" ? 2 : activations == "int8" ? 1 : 0;
     const bool int4 = p.panels.format == WeightFormat::int4, int8 = p.panels.format == WeightFormat::int8;
-    k.params.require(!p.integer() || ((int8 || int4) && p.out > 1 && p.blocks == 1),
-                     "'activations' of integers are for int8 or int4 weights of several outputs, without 'blocks'");
+    k.params.require(
+        !p.integer() || ((int8 || int4) && p.out > 1 && p.blocks == 1),
+        "'activations' of integers are for int8 or int4 weights of several outputs, without 'blocks'");
     k.params.require(p.integer() || !int4, "weights of int4 are for 'activations' of int16 or int8");
     declare_matrix(k, p, p.out);
     if (p.integer()) p.most_steps = k.weight("steps", dense({1}));

@@ -9,7 +9,7 @@ namespace longwave::schedules {
 
 struct Product {
     int in, out, rows, in_row, halves;
-    int of_stream; // rows of one stream; `rows` are those of all
+    int of_stream;     // rows of one stream; `rows` are those of all
     int blocks, first; // of the diagonal: block j reads the inputs from first + j·in on
     bool has_bias;
     int digits; // of quantised rows, an int8 each: 1 or 2; 0: rows stay float32

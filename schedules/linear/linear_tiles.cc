@@ -45,7 +45,8 @@ double cycles(const targets::Target &target, const TileShape &s, int in) {
 
 // Sums, what is held beside them and what passes by have registers.
 bool fits(const targets::Target &target, int rows, int vectors, int parts) {
-    const int few = rows == 1 && !target.vector_offsets ? 4 : 8; // of others than these the products take registers, too
+    const int few =
+        rows == 1 && !target.vector_offsets ? 4 : 8; // of others than these the products take registers, too
     const int sums = target.vector_registers == 32 ? 24 : target.fused_multiply_add ? 12 : few;
     const int all = rows * vectors * parts;
     return all <= sums && all + std::min(rows, vectors) + 1 < target.vector_registers;
@@ -93,9 +94,11 @@ LinearTiles choose(const targets::Target &target, const Panels &panels, WeightFo
     for (int of_tile = 1; of_tile <= most_panels; of_tile++)
         for (int m = 1; m <= std::min(rows, 12); m++)
             for (int parts = 1; parts <= 8 && in % parts == 0; parts *= 2)
-                if ((of_sum == 0 || parts == of_sum) && (fits(target, m, of_tile * of_panel, parts) || of_tile * m * (of_sum ? 1 : parts) == 1))
+                if ((of_sum == 0 || parts == of_sum) &&
+                    (fits(target, m, of_tile * of_panel, parts) || of_tile * m * (of_sum ? 1 : parts) == 1))
                     consider(of_tile, m, parts, 1);
-    for (int m = 2; of_sum <= 1 && panels.halves == 2 && vectors_of_panel == 2 && m <= std::min(rows, 12); m++)
+    for (int m = 2; of_sum <= 1 && panels.halves == 2 && vectors_of_panel == 2 && m <= std::min(rows, 12);
+         m++)
         if (fits(target, m, of_panel / 2, 1)) consider(1, m, 1, 2);
     return best;
 }
@@ -109,7 +112,8 @@ std::vector<LinearTiles::Group> groups_of(int count, int panels) {
     return groups;
 }
 
-LinearTiles linear_tiles(const targets::Target &target, const Panels &all, int rows, int diagonal, int as_of) {
+LinearTiles linear_tiles(const targets::Target &target, const Panels &all, int rows, int diagonal,
+                         int as_of) {
     if (as_of == rows) as_of = 0;
     const LinearTiles alike = as_of ? linear_tiles(target, all, as_of, diagonal) : LinearTiles{};
     Panels panels = all;

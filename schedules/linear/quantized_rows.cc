@@ -62,12 +62,20 @@ void QuantizedRows::schedule(int natural, int digits, bool sums) {
     const int inputs = inputs_of_group(), lanes_of_steps = dividing_vector(inputs, 16);
     steps_.compute_root().bound(i, 0, inputs).vectorize(i, lanes_of_steps);
     if (digits) {
-        digits_.compute_root().bound(i, 0, inputs).reorder(d, i, g, r).bound(d, 0, digits).unroll(d).vectorize(i, lanes_of_steps);
+        digits_.compute_root()
+            .bound(i, 0, inputs)
+            .reorder(d, i, g, r)
+            .bound(d, 0, digits)
+            .unroll(d)
+            .vectorize(i, lanes_of_steps);
         store(digits_, int64_t{digits} * p_.inputs() * p_.rows);
     }
     if (sums) {
         digit_sums_.compute_at(digit_sum_, d).vectorize(l, std::min(lanes_of_steps, natural)).unroll(l);
-        digit_sums_.update().reorder(l, digit_sums_.rvars()[0], d, r).vectorize(l, std::min(lanes_of_steps, natural)).unroll(l);
+        digit_sums_.update()
+            .reorder(l, digit_sums_.rvars()[0], d, r)
+            .vectorize(l, std::min(lanes_of_steps, natural))
+            .unroll(l);
         digit_sum_.compute_root().bound(d, 0, digits).unroll(d);
         digit_sum_.update().unroll(d).atomic().vectorize(digit_sum_.rvars()[0]);
         store(digit_sum_, int64_t{4} * digits * p_.rows);

@@ -29,7 +29,8 @@ public:
         const int threads = loop_threads(k.target) / wide_;
         auto accesses = SharedPlaces::passes(block_, transform_.radices(), threads);
         accesses.push_back({[this](int n) { return std::min(n, block_ - 1); }, threads});
-        places_ = SharedPlaces(block_, wide_, accesses, k.target.shared_bytes / (bytes_of_both_points * wide_));
+        places_ =
+            SharedPlaces(block_, wide_, accesses, k.target.shared_bytes / (bytes_of_both_points * wide_));
     }
 
     void build() {

@@ -17,8 +17,7 @@ static void build_long_conv_overlap_add(KernelBuilder &k) {
                      "'length' must be a product of 2, 3 and 5 with two levels at least");
     const int row = static_cast<int>(pad(channels)), tile = std::min(row, 16),
               blocks = (rows + length - 1) / length;
-    const Shape y_shape = {
-        {extent(tile), 1}, {extent(copies), row}, {extent(blocks * length), copies * row}};
+    const Shape y_shape = {{extent(tile), 1}, {extent(copies), row}, {extent(blocks * length), copies * row}};
 
     ImageParam u = k.input("u", {{extent(tile), 1}, {extent(rows), row}});
     ImageParam spectrum = k.weight("spectrum", dense({tile, 2, length, copies}));
@@ -48,7 +47,9 @@ static void build_long_conv_overlap_add(KernelBuilder &k) {
         return Complex{spectrum(v, 0, position, copy), spectrum(v, 1, position, copy)};
     };
     const Reader spectrum_of_block = read_buffer(a, {q});
-    const Reader product = [=](const Expr &position) { return spectrum_of_block(position) * kernel(position); };
+    const Reader product = [=](const Expr &position) {
+        return spectrum_of_block(position) * kernel(position);
+    };
     const Writer to_a = write_buffer(a, vec), to_b = write_buffer(b, vec), to_z = write_buffer(z, vec);
 
     const int separate = shared ? levels : levels - 1; // levels that have a pass each way

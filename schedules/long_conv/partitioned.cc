@@ -75,10 +75,9 @@ static void build_long_conv_partitioned(KernelBuilder &k) {
         passes.inverse(from, to_y, 0, first, block);
     } else {
         passes.inverse(from, write_buffer(c, vec), 0, first, length);
-        define_shorter_rows(y, {block, length, vec}, c, vo,
-                            [=](const Expr &value, const std::vector<Expr> &at) {
-                                return epilogue(value + tail(at), at);
-                            });
+        define_shorter_rows(
+            y, {block, length, vec}, c, vo,
+            [=](const Expr &value, const std::vector<Expr> &at) { return epilogue(value + tail(at), at); });
         keep_buffer(c, vec, length, y, vo);
     }
     keep_buffer(z, tile, length, y, m);

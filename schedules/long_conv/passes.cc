@@ -196,9 +196,8 @@ static void build_long_conv_inverse(KernelBuilder &k) {
     const Func last = t.first == 0 ? y : out;
     if (t.last > rest) keep_buffer(b, vec, t.length, last, vo);
     if (t.first > 0) return k.output(out, waiting);
-    k.outputs(y,
-              {{"y", {{extent(t.tile), 1}, {extent(t.copies), t.row}, {extent(t.rows), t.copies * t.row}}},
-               {"tail_out", tail_shape}});
+    k.outputs(y, {{"y", {{extent(t.tile), 1}, {extent(t.copies), t.row}, {extent(t.rows), t.copies * t.row}}},
+                  {"tail_out", tail_shape}});
 }
 
 static const Kernel long_conv_forward{"long_conv_forward", build_long_conv_forward};

@@ -92,7 +92,8 @@ static void build_long_conv_lanes(KernelBuilder &k) {
     Func staged("staged"); // a shorter block, and zeros
     if (s.block < s.length) {
         staged(n, c) = 0.0f;
-        define_positions(staged, 0, s.block, vec, [=](const Expr &at) { return std::vector{Expr(u(c, at))}; });
+        define_positions(staged, 0, s.block, vec,
+                         [=](const Expr &at) { return std::vector{Expr(u(c, at))}; });
         in = [=](const Expr &at) { return Complex{staged(at, c), Expr()}; };
     }
     for (int level = 0; level < transform.levels(); level++) {
@@ -162,7 +163,8 @@ static void build_long_conv_lanes(KernelBuilder &k) {
         store(f, int64_t{8} * s.length * (f.name() == last.name() ? s.copies * s.channels : 1));
     }
     tail_out.bound(n, 0, s.block).bound(m, 0, s.copies).bound(c, 0, s.channels);
-    k.output(newest, {{extent(s.length), 1}, {2, s.length}, {extent(s.channels), 2 * s.length * s.partitions}});
+    k.output(newest,
+             {{extent(s.length), 1}, {2, s.length}, {extent(s.channels), 2 * s.length * s.partitions}});
     k.output(tail_out, by_channel);
 }
 

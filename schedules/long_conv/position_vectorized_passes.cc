@@ -116,8 +116,7 @@ static void build_long_conv_lanes_inverse(KernelBuilder &k) {
     }
     if (part.first > 0) {
         keep(levels, part.length);
-        return k.outputs(levels.back(),
-                         {{"re_out", dense({part.length})}, {"im_out", dense({part.length})}});
+        return k.outputs(levels.back(), {{"re_out", dense({part.length})}, {"im_out", dense({part.length})}});
     }
     // What lies behind the last row waits for the next large block: the rest of the real part, if the
     // transform is longer than the block, and the imaginary part.

@@ -175,9 +175,8 @@ void schedule_output(Func f, int vec, const std::vector<RVar> &loops, const std:
     f.update(f.num_update_definitions() - 1).split(f.args()[0], vo, vi, vec).reorder(order).vectorize(vi);
 }
 
-void define_shorter_rows(
-    Func y, const ShorterRows &s, const Func &c, Var vo,
-    const std::function<Expr(const Expr &value, const std::vector<Expr> &at)> &result) {
+void define_shorter_rows(Func y, const ShorterRows &s, const Func &c, Var vo,
+                         const std::function<Expr(const Expr &value, const std::vector<Expr> &at)> &result) {
     Var v("v"), m("m"), n("n"), vi("vi");
     // Behind the last row the product goes on in the real part, and then in the imaginary part.
     const Expr wraps = n >= s.length - s.rows;

@@ -74,8 +74,9 @@ void schedule_output(Halide::Func f, int vec, const std::vector<Halide::RVar> &l
 struct ShorterRows {
     int rows, length, vec;
 };
-void define_shorter_rows(Halide::Func y, const ShorterRows &s, const Halide::Func &c, Halide::Var vo,
-                         const std::function<Halide::Expr(const Halide::Expr &, const std::vector<Halide::Expr> &)> &result);
+void define_shorter_rows(
+    Halide::Func y, const ShorterRows &s, const Halide::Func &c, Halide::Var vo,
+    const std::function<Halide::Expr(const Halide::Expr &, const std::vector<Halide::Expr> &)> &result);
 // Storage of a buffer: `positions` rows of `vec` lanes, kept for one iteration of `loop` of
 // `consumer`.
 void keep_buffer(Halide::Func f, int vec, int positions, Halide::Func consumer, Halide::Var loop);

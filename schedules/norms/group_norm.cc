@@ -7,13 +7,15 @@ namespace longwave::schedules {
 using namespace Halide;
 
 static void build_group_norm(KernelBuilder &k) {
-    const int channels = k.params.integer("channels", 1, 1 << 20), bands = k.params.integer("frequencies", 1, 1 << 16),
+    const int channels = k.params.integer("channels", 1, 1 << 20),
+              bands = k.params.integer("frequencies", 1, 1 << 16),
               groups = k.params.integer("groups", 1, 1 << 20), rows = k.params.integer("rows", 1, 1 << 24);
     const double eps = k.params.real("eps", 0, 1e30);
     k.params.require(channels % groups == 0, "'groups' must divide 'channels'");
     const int width = static_cast<int>(pad(extent(channels))), of_group = channels / groups;
     const Shape shape = dense({width, bands, rows});
-    ImageParam x = k.input("x", shape), weight = k.weight("weight", dense({width})), bias = k.weight("bias", dense({width}));
+    ImageParam x = k.input("x", shape), weight = k.weight("weight", dense({width})),
+               bias = k.weight("bias", dense({width}));
     const Expr length = k.scalar("length", rows);
 
     // THE ALGORITHM
@@ -26,13 +28,16 @@ static void build_group_norm(KernelBuilder &k) {
     sum(c) += cast<double>(x(c, all.x, row(all.y)));
     mean(g) = cast<double>(0);
     mean(g) += sum(g * of_group + each) / count;
-    const Expr of = min(c / of_group, groups - 1), apart = cast<double>(x(c, again.x, row(again.y))) - mean(of);
+    const Expr of = min(c / of_group, groups - 1),
+               apart = cast<double>(x(c, again.x, row(again.y))) - mean(of);
     square(c) = cast<double>(0);
     square(c) += apart * apart;
     var(g) = cast<double>(0);
     var(g) += square(g * of_group + each) / count;
     centre(c) = mean(of);
-    scale(c) = cast<float>(1 / sqrt(max(var(of) + cast<double>(static_cast<float>(eps)), cast<double>(1e-30f)))) * weight(c);
+    scale(c) =
+        cast<float>(1 / sqrt(max(var(of) + cast<double>(static_cast<float>(eps)), cast<double>(1e-30f)))) *
+        weight(c);
     const Expr value = cast<float>(cast<double>(x(c, f, r)) - centre(c)) * scale(c) + bias(c);
     y(c, f, r) = k.epilogue(select(r < length, value, 0.0f), {c, f, r}, shape, channels);
 

@@ -38,12 +38,12 @@ Expr gelu(const Expr &x) {
 
 Expr sigmoid(const Expr &x) { return 1.0f / (1.0f + bounded_exp(-x)); }
 
-// Float32 has few digits for 1 - sigmoid(x) where that is small, so that a recurrence that keeps its state for
-// thousands of rows would forget at another rate. The smaller of both weights is exact to the last digit.
+// Float32 has few digits for 1 - sigmoid(x) where that is small, so that a recurrence that keeps its state
+// for thousands of rows would forget at another rate. The smaller of both weights is exact to the last digit.
 Expr sigmoid_blend(const Expr &x, const Expr &a, const Expr &b, const Expr &more) {
     const Expr e = bounded_exp(-abs(x)), smaller = e / (1.0f + e);
-    // Strict: where a is 0, b - smaller b would become b (1 - smaller). What changes b is summed first, so that b is
-    // rounded once.
+    // Strict: where a is 0, b - smaller b would become b (1 - smaller). What changes b is summed first, so
+    // that b is rounded once.
     return strict_float(select(x > 0.0f, b + (smaller * (a - b) + more), a + (smaller * (b - a) + more)));
 }
 

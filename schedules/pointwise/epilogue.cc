@@ -12,7 +12,8 @@ using Numbers = const std::vector<float> &;
 using Function = Expr (*)(const Expr &);
 
 template <Function f> PointwiseOp unary(const char *name, bool nonzero_at_zero = false) {
-    return {name, Operands::none, {}, {}, nonzero_at_zero, [](const Expr &x, Operand, Numbers) { return f(x); }};
+    return {name, Operands::none,  {},
+            {},   nonzero_at_zero, [](const Expr &x, Operand, Numbers) { return f(x); }};
 }
 
 Expr relu(const Expr &x) { return max(x, 0.0f); }

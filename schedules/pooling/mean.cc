@@ -189,8 +189,7 @@ void mean_stream_on_gpu(KernelBuilder &k) {
                     sum = {p.let(select(count_is_below(count_so_far, 2), x, max(so_far.high, x))), 0.0f};
                 } else {
                     const TwoFloats next = two_sum(p.name(), so_far.high, m.x(channel, row));
-                    sum = rounded(p.name(),
-                                  quick_two_sum(p.name(), next.high, p.let(next.low + so_far.low)));
+                    sum = rounded(p.name(), quick_two_sum(p.name(), next.high, p.let(next.low + so_far.low)));
                 }
                 p.set(sums, sum);
                 const Expr rows_so_far = count_as_float(count_so_far);

@@ -23,13 +23,16 @@ struct Pool {
           out_f(k.params.integer("out_f", 1, 1 << 16)), rows(k.params.integer("rows", 1, 1 << 24)),
           width(static_cast<int>(pad(extent(channels)))), shape(dense({width, out_f, rows})) {
         const bool largest = k.params.choice("mode", {"max", "mean"}) == "max";
-        const int time = k.params.integer("time", 1, 1 << 16), frequency = k.params.integer("frequency", 1, 4096);
-        const int stride_t = k.params.integer("stride_t", 1, 1 << 16), stride_f = k.params.integer("stride_f", 1, 4096);
+        const int time = k.params.integer("time", 1, 1 << 16),
+                  frequency = k.params.integer("frequency", 1, 4096);
+        const int stride_t = k.params.integer("stride_t", 1, 1 << 16),
+                  stride_f = k.params.integer("stride_f", 1, 4096);
         const int pad_f = k.params.integer("pad_f", 0, 4096), lag = k.params.integer("lag", 0, 1 << 16);
         const bool all = k.params.flag_or("count_outside", false);
         const int ring = k.params.integer("ring", 1, 1 << 25), back = std::max(0, time + lag - stride_t);
         k.params.require(lag < stride_t, "'lag' must be less than 'stride_t'");
-        k.params.require(ring >= int64_t{rows} * stride_t + back, "'ring' must hold the new rows and their history");
+        k.params.require(ring >= int64_t{rows} * stride_t + back,
+                         "'ring' must hold the new rows and their history");
         k.params.require((out_f - 1) * stride_f + frequency <= in_f + 2 * pad_f && 2 * pad_f <= frequency,
                          "the windows must lie in the padded frequencies");
         const ImageParam x = k.input("x", dense({width, in_f, ring}));
@@ -56,8 +59,7 @@ struct Pool {
             Expr bands = frequency, rows_in = cast<float>(time);
             if (!all && ends)
                 bands = min(f * stride_f - pad_f + frequency, in_f) - max(f * stride_f - pad_f, 0);
-            if (!all && back)
-                rows_in = cast<float>(min(time, before + (r + 1) * stride_t - lag));
+            if (!all && back) rows_in = cast<float>(min(time, before + (r + 1) * stride_t - lag));
             result = result / (cast<float>(bands) * rows_in);
         }
         y(c, f, r) = k.epilogue(result, {c, f, r}, shape, channels);
@@ -66,7 +68,8 @@ struct Pool {
 
 void pool_on_cpu(KernelBuilder &k) {
     Pool p(k);
-    const int vec = dividing_vector(p.width, k.target.vector_lanes), block = vec * divisor_at_most(p.width / vec, 4);
+    const int vec = dividing_vector(p.width, k.target.vector_lanes),
+              block = vec * divisor_at_most(p.width / vec, 4);
     Var co("co"), ci("ci");
     p.y.split(p.c, co, ci, block).reorder(ci, co, p.f, p.r).vectorize(ci, vec).unroll(ci);
     p.fold.compute_at(p.y, co).bound_extent(p.c, block).vectorize(p.c, vec).unroll(p.c);

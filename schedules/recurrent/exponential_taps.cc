@@ -12,8 +12,9 @@ static Tuple complex_product(const Tuple &a, const Tuple &b) {
 }
 
 static void build_exponential_taps(KernelBuilder &k) {
-    const int channels = k.params.integer("channels", 1, 1 << 20), copies = k.params.integer("copies", 1, 1 << 10),
-              poles = k.params.integer("poles", 1, 1 << 12), taps = k.params.integer("taps", 1, 1 << 24);
+    const int channels = k.params.integer("channels", 1, 1 << 20),
+              copies = k.params.integer("copies", 1, 1 << 10), poles = k.params.integer("poles", 1, 1 << 12),
+              taps = k.params.integer("taps", 1, 1 << 24);
     k.no_epilogue();
     const int width = static_cast<int>(pad(extent(channels)));
     ImageParam pole_re = k.weight("pole_real", dense({width, poles}), Float(64)),

@@ -21,20 +21,19 @@ struct Gated {
     Var i{"i"}, g{"g"}, s{"s"};
     RDom gate;
     std::vector<std::pair<int, RDom>> products; // numbers of updates, and their sums
-    Expr place; // of the call, if the state restarts
+    Expr place;                                 // of the call, if the state restarts
     Func y{"state"}; // gates, and the states behind them: elements that do not depend on g
 
     Gated(KernelBuilder &builder, int gates_)
         : k(builder), gates(gates_), units(k.params.integer("units", 1, 1 << 14)),
           streams(streams_of(k.params)), bands(k.params.integer_or("bands", 1, 1, 1 << 16)),
-          restart(k.params.integer_or("restart", 0, 0, 1 << 24)),
-          width(static_cast<int>(pad(extent(units)))), row(static_cast<int>(pad(extent(gates * units)))),
-          vec(dividing_vector(width, k.target.vector_lanes)),
-          sequences(streams * bands), together(divisor_at_most(sequences, (k.target.vector_registers == 32 ? 16 : 8) / gates)),
-          block(vec * divisor_at_most(width / vec,
-                                      together > 1                         ? 1
-                                      : k.target.vector_registers == 32 ? 4
-                                                                        : 2)),
+          restart(k.params.integer_or("restart", 0, 0, 1 << 24)), width(static_cast<int>(pad(extent(units)))),
+          row(static_cast<int>(pad(extent(gates * units)))),
+          vec(dividing_vector(width, k.target.vector_lanes)), sequences(streams * bands),
+          together(divisor_at_most(sequences, (k.target.vector_registers == 32 ? 16 : 8) / gates)),
+          block(vec * divisor_at_most(width / vec, together > 1                      ? 1
+                                                   : k.target.vector_registers == 32 ? 4
+                                                                                     : 2)),
           gate(0, gates, "gate") {
         k.no_epilogue();
         k.params.require(restart == 0 || sequences == 1, "'restart' is for one sequence");
@@ -56,7 +55,8 @@ struct Gated {
     // `count` gates from `first` on += w · element `of` of (i, 0): 1 is h
     void multiply(int first, int count, int of) {
         // lanes of a block, gates, streams of a turn, units, turns, blocks; Halide keeps this order
-        const RDom sum(0, block, first, count, 0, together, 0, units, 0, sequences / together, 0, width / block, "sum");
+        const RDom sum(0, block, first, count, 0, together, 0, units, 0, sequences / together, 0,
+                       width / block, "sum");
         const Expr lane = sum[5] * block + sum[0], stream = sum[4] * together + sum[2];
         products.emplace_back(y.num_update_definitions(), sum);
         y(lane, sum[1], stream) =

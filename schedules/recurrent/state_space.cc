@@ -32,8 +32,14 @@ struct StateSpace {
     }
     // On all loops: the sum does not depend on the pole, the state not on copy and row.
     void outputs(KernelBuilder &k, const Func &y) const {
-        const Shape on_y = {{extent(width), 1}, {extent(copies), width}, {extent(poles), 0}, {extent(rows), width * copies}},
-                    on_state = {{extent(width), 1}, {extent(copies), 0}, {extent(poles), width}, {extent(rows), 0}},
+        const Shape on_y = {{extent(width), 1},
+                            {extent(copies), width},
+                            {extent(poles), 0},
+                            {extent(rows), width * copies}},
+                    on_state = {{extent(width), 1},
+                                {extent(copies), 0},
+                                {extent(poles), width},
+                                {extent(rows), 0}},
                     state_shape = dense({width, poles});
         k.outputs(y, {{"y", on_y, ArgKind::output, dense({width, copies, rows})},
                       {"real", on_state, ArgKind::inout, state_shape},
@@ -45,8 +51,8 @@ struct StateSpace {
 // together. The first copy moves the state on, the others read it.
 struct Step {
     Tuple next;
-    Step(const StateSpace &p, const Func &y, const Var &c, const Expr &copy, const Expr &pole, const Expr &row,
-         const Expr &so_far)
+    Step(const StateSpace &p, const Func &y, const Var &c, const Expr &copy, const Expr &pole,
+         const Expr &row, const Expr &so_far)
         : next(std::vector<Expr>(3)) {
         const auto wide = [](const Expr &value) { return cast<double>(value); };
         const Expr re = wide(y(c, copy, pole, row)[1]), im = wide(y(c, copy, pole, row)[2]),
@@ -57,7 +63,8 @@ struct Step {
         const bool several = p.copies > 1;
         const Expr now_re = cast(p.state, several ? select(copy == 0, moved_re, re) : moved_re),
                    now_im = cast(p.state, several ? select(copy == 0, moved_im, im) : moved_im);
-        next = Tuple(so_far + p.c_re(c, pole, copy) * cast<float>(now_re) - p.c_im(c, pole, copy) * cast<float>(now_im),
+        next = Tuple(so_far + p.c_re(c, pole, copy) * cast<float>(now_re) -
+                         p.c_im(c, pole, copy) * cast<float>(now_im),
                      now_re, now_im);
     }
 };
@@ -96,7 +103,8 @@ void state_space_on_gpu(KernelBuilder &k) {
     y(c, t.x, t.y, t.z) = Step(p, y, c, t.x, t.y, t.z, so_far).next;
 
     // THE SCHEDULE
-    y.update().allow_race_conditions().split(c, block, lane, std::min(p.width, 64), TailStrategy::GuardWithIf);
+    y.update().allow_race_conditions().split(c, block, lane, std::min(p.width, 64),
+                                             TailStrategy::GuardWithIf);
     y.update().reorder(t.x, t.y, t.z, lane, block).gpu_blocks(block).gpu_threads(lane);
     p.outputs(k, y);
 }

@@ -54,7 +54,8 @@ void concat_on_cpu(KernelBuilder &k) {
         Stage copy = p.y.update(static_cast<int>(n));
         if (p.parts[n].width < k.target.vector_lanes) copy.unscheduled();
         else // each lane is written once
-            copy.allow_race_conditions().vectorize(lanes[n].x, k.target.vector_lanes, TailStrategy::GuardWithIf);
+            copy.allow_race_conditions().vectorize(lanes[n].x, k.target.vector_lanes,
+                                                   TailStrategy::GuardWithIf);
     }
     if (p.width > p.total) p.y.update(static_cast<int>(p.parts.size())).unscheduled();
     k.output(p.y, dense({p.width, p.rows}));
@@ -66,7 +67,8 @@ void concat_on_gpu(KernelBuilder &k) {
     // THE ALGORITHM
     Expr value = 0.0f;
     for (auto part = p.parts.rbegin(); part != p.parts.rend(); ++part)
-        value = select(p.i < part->first + part->width, part->x(clamp(p.i - part->first, 0, part->width - 1), p.r), value);
+        value = select(p.i < part->first + part->width,
+                       part->x(clamp(p.i - part->first, 0, part->width - 1), p.r), value);
     p.y(p.i, p.r) = select(p.i < p.total, value, 0.0f);
 
     // THE SCHEDULE

@@ -51,7 +51,8 @@ void shift_samples(KernelBuilder &k, Shift &s) {
         Stage copy = s.y.update(static_cast<int>(n));
         if (parts[n].second < k.target.vector_lanes) copy.unscheduled();
         else // each row is written once
-            copy.allow_race_conditions().vectorize(parts[n].first.x, k.target.vector_lanes, TailStrategy::GuardWithIf);
+            copy.allow_race_conditions().vectorize(parts[n].first.x, k.target.vector_lanes,
+                                                   TailStrategy::GuardWithIf);
     }
     k.output(s.y, dense({s.row, s.rows}));
 }

@@ -54,7 +54,8 @@ void split_rows_on_gpu(KernelBuilder &k) {
     SplitRows s(k);
 
     // THE ALGORITHM
-    s.y(s.i, s.t) = select(s.i < s.width, s.x(s.t % s.parts * s.width + min(s.i, s.width - 1), s.t / s.parts), 0.0f);
+    s.y(s.i, s.t) =
+        select(s.i < s.width, s.x(s.t % s.parts * s.width + min(s.i, s.width - 1), s.t / s.parts), 0.0f);
 
     // THE SCHEDULE
     spread(s.y, {s.i, s.t}, {s.row, s.rows * s.parts});

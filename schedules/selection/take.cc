@@ -19,7 +19,8 @@ struct Take {
         : row(k.params.integer("row", 1, 1 << 24)), rows(k.params.integer("rows", 1, 1 << 24)),
           shape(dense({row, rows})) {
         const int in_row = k.params.integer("in_row", 1, 1 << 24);
-        const ImageParam x = k.input("x", dense({in_row, rows})), index = k.weight("index", dense({row}), Int(32));
+        const ImageParam x = k.input("x", dense({in_row, rows})),
+                         index = k.weight("index", dense({row}), Int(32));
         k.no_epilogue();
         y(i, r) = select(index(i) < 0, 0.0f, x(clamp(index(i), 0, in_row - 1), r));
     }

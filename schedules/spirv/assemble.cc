@@ -86,7 +86,8 @@ private:
     }
 
     void declare() {
-        extended_ = id(), main_ = id(), float_ = id(), uint_ = id(), bool_ = id(), triple_ = id(), four_ = id();
+        extended_ = id(), main_ = id(), float_ = id(), uint_ = id(), bool_ = id(), triple_ = id(),
+        four_ = id();
         void_ = id(), signature_ = id();
         declare(spv::OpTypeVoid, {void_});
         declare(spv::OpTypeFunction, {signature_, void_});
@@ -123,7 +124,8 @@ private:
         declare(spv::OpTypeRuntimeArray, {array, of});
         declare(spv::OpTypeStruct, {block, array});
         declare(spv::OpTypePointer, {pointer, spv::StorageClassUniform, block});
-        if (!pointers_[of]) declare(spv::OpTypePointer, {pointers_[of] = element, spv::StorageClassUniform, of});
+        if (!pointers_[of])
+            declare(spv::OpTypePointer, {pointers_[of] = element, spv::StorageClassUniform, of});
         declare(spv::OpVariable, {pointer, variable, spv::StorageClassUniform});
         decorate({array, spv::DecorationArrayStride, 4 * buffer.width});
         decorate({block, spv::DecorationBufferBlock});
@@ -183,8 +185,7 @@ private:
         put(to, spv::OpMemoryModel, {spv::AddressingModelLogical, spv::MemoryModelGLSL450});
         put(to, spv::OpEntryPoint, entry);
         const auto &local = program_.local();
-        put(to, spv::OpExecutionMode,
-            {main_, spv::ExecutionModeLocalSize, local[0], local[1], local[2]});
+        put(to, spv::OpExecutionMode, {main_, spv::ExecutionModeLocalSize, local[0], local[1], local[2]});
         to.insert(to.end(), names_.begin(), names_.end());
     }
 
@@ -304,7 +305,8 @@ private:
         const Code found = code_of(one.op);
         Words operands{type_id(program_.value(one.result).type), ids_[one.result] = id()};
         if (found.op == spv::OpExtInst) operands.insert(operands.end(), {extended_, found.extended});
-        for (int i = 0; i < operand_count(one.op); i++) operands.push_back(operand(one, static_cast<size_t>(i)));
+        for (int i = 0; i < operand_count(one.op); i++)
+            operands.push_back(operand(one, static_cast<size_t>(i)));
         put(module_.functions, found.op, operands);
     }
 

@@ -9,9 +9,9 @@
 namespace longwave::gpu {
 
 struct LongConvSizes {
-    uint32_t rows = 0;    // at most the length
-    uint32_t row = 0;     // channels of a row of u with their padding; 1: the copies are the lanes
-    uint32_t copies = 1;  // kernels of a channel
+    uint32_t rows = 0;   // at most the length
+    uint32_t row = 0;    // channels of a row of u with their padding; 1: the copies are the lanes
+    uint32_t copies = 1; // kernels of a channel
     // u and y lie [channel][row]. The form then has one lane, so that threads run along the rows.
     bool channel_major = false;
     // Of as many rows as points: what lies beyond the last row comes round to the first.

@@ -67,15 +67,11 @@ private:
     FourRegister keep(const Four &of) {
         return {p_.keep(of[0]), p_.keep(of[1]), p_.keep(of[2]), p_.keep(of[3])};
     }
-    Four get(const FourRegister &of) {
-        return {p_.get(of[0]), p_.get(of[1]), p_.get(of[2]), p_.get(of[3])};
-    }
+    Four get(const FourRegister &of) { return {p_.get(of[0]), p_.get(of[1]), p_.get(of[2]), p_.get(of[3])}; }
     void set(const FourRegister &to, const Four &of) {
         for (size_t i = 0; i < 4; i++) p_.set(to[i], of[i]);
     }
-    Uint at_most(Uint value, uint32_t most) {
-        return select(value < p_.whole(most), value, p_.whole(most));
-    }
+    Uint at_most(Uint value, uint32_t most) { return select(value < p_.whole(most), value, p_.whole(most)); }
 
     // ---- from memory to shared memory ----
     // Each thread brings some fours of inputs and some of weights. Neighbours bring what lies side

@@ -7,9 +7,9 @@ namespace longwave::gpu {
 
 // How a workgroup shares a tile. Outputs count in fours; with gates, two fours make four results.
 struct ProductTile {
-    uint32_t rows = 8, fours = 2;      // of a thread
-    uint32_t across = 16, down = 16;   // threads along the outputs and along the rows
-    uint32_t gap = 4;                  // fours from a panel to the next in shared memory
+    uint32_t rows = 8, fours = 2;         // of a thread
+    uint32_t across = 16, down = 16;      // threads along the outputs and along the rows
+    uint32_t gap = 4;                     // fours from a panel to the next in shared memory
     static constexpr uint32_t chunk = 16; // inputs in shared memory at once
 
     uint32_t threads() const { return across * down; }

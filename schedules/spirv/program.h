@@ -201,8 +201,7 @@ uint32_t evaluate(Op op, const std::array<uint32_t, 3> &bits);
 
 // ---- operators ----
 namespace detail {
-template <Type result, Type type>
-Value<result> binary(Op op, const Value<type> &a, const Value<type> &b) {
+template <Type result, Type type> Value<result> binary(Op op, const Value<type> &a, const Value<type> &b) {
     return {a.program, a.program->compute(op, result, {a.number, b.number, 0})};
 }
 template <Type result, Type type> Value<result> unary(Op op, const Value<type> &a) {

@@ -20,7 +20,9 @@ public:
     // Butterflies of any other order: butterfly g of `all` has points `apart` from first(g) on.
     Butterflies(int all, int radix, int apart, int threads,
                 const std::function<Halide::Expr(const Halide::Expr &g)> &first);
-    std::vector<Halide::Expr> places(const SharedPlaces &shared) const { return shared.butterfly(at[0], apart_, radix_); }
+    std::vector<Halide::Expr> places(const SharedPlaces &shared) const {
+        return shared.butterfly(at[0], apart_, radix_);
+    }
     // Defines and schedules a pass over `f`: the points of each butterfly become x. `group`: lanes of
     // a workgroup, as threads_over.
     void store(Halide::Func f, const SharedPlaces &shared, const std::vector<Complex> &x,

@@ -27,8 +27,7 @@ std::vector<Complex> read(const Polyphase::Values &values, const std::vector<Exp
 
 } // namespace
 
-Polyphase::Polyphase(RightAngle rows, Type type, std::function<Expr(const Expr &)> table,
-                     bool vectors)
+Polyphase::Polyphase(RightAngle rows, Type type, std::function<Expr(const Expr &)> table, bool vectors)
     : rows_(std::move(rows)), last_(static_cast<int>(rows_.radices().size()) - 1),
       groups_(rows_.blocks(last_)), type_(type), vectors_(vectors), table_(std::move(table)) {}
 

@@ -1,5 +1,5 @@
-// row_dft, row_inverse_dft: the discrete Fourier transform of each row, and the way back. A spectrum has the real parts
-// of all bins and then the imaginary ones.
+// row_dft, row_inverse_dft: the discrete Fourier transform of each row, and the way back. A spectrum has the
+// real parts of all bins and then the imaginary ones.
 #include "schedules/halide/registry.h"
 #include "schedules/transforms/row_transform.h"
 
@@ -22,29 +22,35 @@ RowDft declare(KernelBuilder &k) {
     return p;
 }
 
-void declare_table(KernelBuilder &k, RowDft &p) { p.table = k.weight("twiddles", dense({frame_tables(p.n_fft).size})); }
+void declare_table(KernelBuilder &k, RowDft &p) {
+    p.table = k.weight("twiddles", dense({frame_tables(p.n_fft).size}));
+}
 
 Shape row_of(int width, int rows) { return dense({static_cast<int>(pad(extent(width))), rows}); }
 
-// Samples behind `in` are zero. Output o is number `which(o)` of the spectrum, whatever that holds inside of it.
+// Samples behind `in` are zero. Output o is number `which(o)` of the spectrum, whatever that holds inside of
+// it.
 void build_forward(KernelBuilder &k) {
     RowDft p = declare(k);
-    const int in = k.params.integer("in", 1, p.n_fft), out = k.params.integer("out", 2, 2 * p.bins), vec = k.target.vector_lanes;
+    const int in = k.params.integer("in", 1, p.n_fft), out = k.params.integer("out", 2, 2 * p.bins),
+              vec = k.target.vector_lanes;
     const ImageParam x = k.input("x", row_of(in, p.rows));
     declare_table(k, p);
     const int padded = static_cast<int>(pad(extent(out)));
     const ImageParam which = k.weight("which", dense({padded}), Int(32));
     const Shape shape = row_of(out, p.rows);
 
-    // THE ALGORITHM X(k) = conj(E + w·O), with E = (Z(k) + conj Z(−k))/2 and O = (Z(k) − conj Z(−k))/2i of the
-    // transform Z of samples 2n and i times samples 2n + 1, with exp(+).
+    // THE ALGORITHM X(k) = conj(E + w·O), with E = (Z(k) + conj Z(−k))/2 and O = (Z(k) − conj Z(−k))/2i of
+    // the transform Z of samples 2n and i times samples 2n + 1, with exp(+).
     Var i("i"), o("o"), r("r");
     Func samples("samples"), spectrum("parts"), y("y");
     samples(i, r) = select(i < in, x(min(i, in - 1), r), 0.0f);
     const auto sample = [&](const Expr &at) { return in == p.n_fft ? Expr(x(at, r)) : Expr(samples(at, r)); };
-    RowTransform z(p.n_fft, p.table, r, [&](const Expr &n) { return Complex{sample(2 * n), sample(2 * n + 1)}; });
+    RowTransform z(p.n_fft, p.table, r,
+                   [&](const Expr &n) { return Complex{sample(2 * n), sample(2 * n + 1)}; });
     const auto bin = [&](const Expr &at) {
-        const Complex a = z.at(at), mirrored = z.at(p.points - at), b = {mirrored.re, -mirrored.im}, sum = a + b, apart = a - b;
+        const Complex a = z.at(at), mirrored = z.at(p.points - at), b = {mirrored.re, -mirrored.im},
+                      sum = a + b, apart = a - b;
         const Complex twice = sum + Complex{apart.im, -apart.re} * z.root(at);
         return Complex{0.5f * twice.re, -0.5f * twice.im};
     };
@@ -54,7 +60,8 @@ void build_forward(KernelBuilder &k) {
     spectrum(p.bins + k1, r) = bin(k1).im;
     spectrum(p.points, r) = bin(p.points).re;
     spectrum(p.bins + p.points, r) = bin(p.points).im;
-    y(o, r) = k.epilogue(select(o < out, spectrum(clamp(which(o), 0, 2 * p.bins - 1), r), 0.0f), {o, r}, shape, out);
+    y(o, r) = k.epilogue(select(o < out, spectrum(clamp(which(o), 0, 2 * p.bins - 1), r), 0.0f), {o, r},
+                         shape, out);
 
     // THE SCHEDULE
     y.vectorize(o, std::min(vec, 16));
@@ -79,8 +86,8 @@ void build_inverse(KernelBuilder &k) {
     const ImageParam scale = k.weight("scale", dense({p.n_fft}));
     const Shape shape = row_of(p.n_fft, p.rows);
 
-    // THE ALGORITHM Z(k) = (H(k) + conj H(−k)) + i·w^k·(H(k) − conj H(−k)) becomes samples 2n and i times samples
-    // 2n + 1. The imaginary parts of the first and the last bin do not count.
+    // THE ALGORITHM Z(k) = (H(k) + conj H(−k)) + i·w^k·(H(k) − conj H(−k)) becomes samples 2n and i times
+    // samples 2n + 1. The imaginary parts of the first and the last bin do not count.
     Var i("i"), o("o"), r("r");
     Func packed("packed"), y("y");
     const auto bin = [&](const Expr &at) {
@@ -90,9 +97,11 @@ void build_inverse(KernelBuilder &k) {
         const FrameTables tables = frame_tables(p.n_fft);
         return Complex{p.table(tables.split_re + at), p.table(tables.split_im + at)};
     };
-    const Complex a = bin(i), mirrored = bin(p.points - i), b = {mirrored.re, -mirrored.im}, point = (a + b) + times_i((a - b) * root(i));
+    const Complex a = bin(i), mirrored = bin(p.points - i), b = {mirrored.re, -mirrored.im},
+                  point = (a + b) + times_i((a - b) * root(i));
     packed(i, r) = Tuple(point.re, point.im);
-    RowTransform z(p.n_fft, p.table, r, [&](const Expr &n) { return Complex{packed(n, r)[0], packed(n, r)[1]}; });
+    RowTransform z(p.n_fft, p.table, r,
+                   [&](const Expr &n) { return Complex{packed(n, r)[0], packed(n, r)[1]}; });
     const Complex pair = z.at(o / 2);
     y(o, r) = k.epilogue(scale(o) * select(o % 2 == 0, pair.re, pair.im), {o, r}, shape, p.n_fft);
 

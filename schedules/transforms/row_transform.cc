@@ -14,7 +14,8 @@ RowTransform::Point RowTransform::read(const Func &f) const {
 // A self-sorting transform along n, one Func (lane, n, r) a pass: pass with `length` points left,
 // stride s, reads q + s·(p + m·k) and writes q + s·(R·p + k) for k < R, m = length/R, times
 // exp(2πi·p·k/length).
-std::vector<Func> RowTransform::passes(Point in, const std::vector<int> &radices, int offset, const std::string &name) const {
+std::vector<Func> RowTransform::passes(Point in, const std::vector<int> &radices, int offset,
+                                       const std::string &name) const {
     Var lane("lane"), n("n");
     std::vector<Func> passes;
     int length = 1, stride = 1;
@@ -51,26 +52,32 @@ RowTransform::RowTransform(int n_fft, const ImageParam &table, const Var &r, con
     along_rows_ = passes(first, shape_.row_radices, tables_.rows, "rows");
     const Point twisted = [&](const Expr &k1, const Expr &n2) {
         const Expr entry = n2 * shape_.rows + k1;
-        return read(along_rows_.back())(n2, k1) * Complex{table_(tables_.between_re + entry), table_(tables_.between_im + entry)};
+        return read(along_rows_.back())(n2, k1) *
+               Complex{table_(tables_.between_re + entry), table_(tables_.between_im + entry)};
     };
     along_columns_ = passes(twisted, shape_.column_radices, tables_.columns, "columns");
     const Func &last = along_columns_.back();
     Var i("i");
     order_ = RDom(0, shape_.rows, 0, shape_.columns, "k1");
     spectrum_(i, r) = Tuple(undef<float>(), undef<float>());
-    spectrum_(order_.x + shape_.rows * order_.y, r) = Tuple(last(order_.x, order_.y, r)[0], last(order_.x, order_.y, r)[1]);
+    spectrum_(order_.x + shape_.rows * order_.y, r) =
+        Tuple(last(order_.x, order_.y, r)[0], last(order_.x, order_.y, r)[1]);
     spectrum_(points_, r) = Tuple(spectrum_(0, r)[0], spectrum_(0, r)[1]);
 }
 
 Complex RowTransform::at(const Expr &k) const { return {spectrum_(k, r_)[0], spectrum_(k, r_)[1]}; }
 
-Complex RowTransform::root(const Expr &k) const { return {table_(tables_.split_re + k), table_(tables_.split_im + k)}; }
+Complex RowTransform::root(const Expr &k) const {
+    return {table_(tables_.split_re + k), table_(tables_.split_im + k)};
+}
 
 void RowTransform::compute_at(const Func &consumer, int vec) {
     const auto schedule = [&](const std::vector<Func> &passes, int lane_count, int length) {
         for (Func pass : passes) {
             const Var lane_var = pass.args()[0];
-            pass.compute_at(consumer, r_).bound_extent(lane_var, lane_count).bound_extent(pass.args()[1], length);
+            pass.compute_at(consumer, r_)
+                .bound_extent(lane_var, lane_count)
+                .bound_extent(pass.args()[1], length);
             pass.update().vectorize(lane_var, std::min(vec, lane_count));
             store(pass, int64_t{8} * points_);
         }

@@ -1,4 +1,5 @@
-// The transform of real samples that lie in one row, with SIMD inside the row, so that one row at a time is fast.
+// The transform of real samples that lie in one row, with SIMD inside the row, so that one row at a time is
+// fast.
 #pragma once
 #include "schedules/contract/twiddles.h"
 #include "schedules/halide/builder.h"
@@ -6,9 +7,9 @@
 
 namespace longwave::schedules {
 
-// n_fft/2 complex points, of which point 2·n + i holds samples 2n and 2n + 1 of n_fft real ones. They are a matrix
-// n = columns·n1 + n2, k = k1 + rows·k2: transforms along n1, a twist, transforms along n2, both with the other index
-// in the lanes.
+// n_fft/2 complex points, of which point 2·n + i holds samples 2n and 2n + 1 of n_fft real ones. They are a
+// matrix n = columns·n1 + n2, k = k1 + rows·k2: transforms along n1, a twist, transforms along n2, both with
+// the other index in the lanes.
 class RowTransform {
 public:
     using Points = std::function<Complex(const Halide::Expr &n)>;

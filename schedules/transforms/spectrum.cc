@@ -33,7 +33,7 @@ struct Partitions {
     }
     int row() const { return static_cast<int>(pad(extent(channels))); }
     int tile() const { return by_bins ? channels : std::min(row(), 16); }
-    int kernels() const { return two_sided ? 2 * copies : copies; }            // rows of k
+    int kernels() const { return two_sided ? 2 * copies : copies; }          // rows of k
     int points() const { return two_sided ? length : std::min(taps, rows); } // that are not zero
     Shape shape() const {
         return by_bins ? dense({length, 2, count, copies, channels})

@@ -1,7 +1,7 @@
 // The corpus through the C API: every named artifact opens, or is refused with the status that its
 // rule has.
-#include "longwave/longwave.h"
 #include "formats/artifact/header.h"
+#include "longwave/longwave.h"
 #include "tests/unit/formats/artifact/corpus.h"
 #include <doctest/doctest.h>
 #include <set>

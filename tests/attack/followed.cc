@@ -9,7 +9,9 @@
 namespace longwave::attack {
 namespace {
 
-bool is_index(const fb::KernelArg &arg) { return arg.kind() == fb::ArgKind::input && arg.elem() == fb::Elem::i32; }
+bool is_index(const fb::KernelArg &arg) {
+    return arg.kind() == fb::ArgKind::input && arg.elem() == fb::Elem::i32;
+}
 
 uint64_t bytes_of(const fb::KernelArg &arg) {
     int64_t last = 0; // strides of verified arguments reach inside their place
@@ -26,10 +28,12 @@ std::string owner_of(const std::string &name) {
 
 class Search {
 public:
-    Search(const uint8_t *file, const artifact::View &view) : view_(view), plan_(file + view.header().plan_offset) {
+    Search(const uint8_t *file, const artifact::View &view)
+        : view_(view), plan_(file + view.header().plan_offset) {
         // First the steps that follow indices, then who else uses the same memory.
         for (const bool first : {true, false})
-            for (uint32_t e = 0; e < view.plan().entries()->size(); ++e) entry(*view.plan().entries()->Get(e), e, first);
+            for (uint32_t e = 0; e < view.plan().entries()->size(); ++e)
+                entry(*view.plan().entries()->Get(e), e, first);
         // Token ids also come from callers, from saved states and from golden vectors.
         if (!spaces_.empty()) owners_.insert({"inputs", "state", "golden"});
     }
@@ -82,13 +86,14 @@ private:
 
     template <class List> void ports(const List *list, const std::string &name) {
         for (uint32_t i = 0; list && i < list->size(); ++i)
-            if (spaces_.contains(list->Get(i)->place()->space())) owners_.insert(name + '[' + std::to_string(i) + ']');
+            if (spaces_.contains(list->Get(i)->place()->space()))
+                owners_.insert(name + '[' + std::to_string(i) + ']');
     }
 
     const artifact::View &view_;
     const uint8_t *plan_;
-    std::set<fb::Space> spaces_;    // where indices are computed or handed in
-    std::set<std::string> owners_;  // whose numbers must stay
+    std::set<fb::Space> spaces_;   // where indices are computed or handed in
+    std::set<std::string> owners_; // whose numbers must stay
     std::vector<uint8_t> bytes_;
 };
 

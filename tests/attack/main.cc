@@ -143,7 +143,8 @@ int main(int argc, char **argv) {
     const uint64_t before = inputs_of(subjects);
     const auto begin = std::chrono::steady_clock::now();
     const auto left = [&] {
-        return options.seconds - std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+        return options.seconds -
+               std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     };
     const double turn = std::min(10.0, options.seconds / static_cast<double>(subjects.size()));
     int findings = 0;
@@ -159,7 +160,7 @@ int main(int argc, char **argv) {
     const uint64_t inputs = inputs_of(subjects) - before;
     const double cpu = cpu_seconds_of_children();
     std::printf("%llu inputs in %.0f seconds of CPU time, %.0f per second, %d findings\n",
-                static_cast<unsigned long long>(inputs), cpu, static_cast<double>(inputs) / std::max(cpu, 1e-9),
-                findings);
+                static_cast<unsigned long long>(inputs), cpu,
+                static_cast<double>(inputs) / std::max(cpu, 1e-9), findings);
     return findings > 0;
 }

@@ -5,14 +5,33 @@ A check is an operand of a condition that leads to a refusal, a call of another 
 below. Each becomes one site. OUT/check_sites.inc lists the sites: number, file, line, text. The copies ask
 attack::on(), attack::off() and attack::kept() (tests/attack/check_sites.h), so one build serves all removals.
 """
+
 import re
 import sys
 from pathlib import Path
 
 # Functions that answer a question of a check. True: the answer that lets a file pass.
 PASSING = dict.fromkeys(
-    ["probability", "milliseconds", "within", "apart", "same_dims", "in_place", "newest_of", "same_ports", "inside_field", "writable",
-     "whenever", "span_bytes", "place_end", "rows_span", "field_bytes", "utf8"], True)
+    [
+        "probability",
+        "milliseconds",
+        "within",
+        "apart",
+        "same_dims",
+        "in_place",
+        "newest_of",
+        "same_ports",
+        "inside_field",
+        "writable",
+        "whenever",
+        "span_bytes",
+        "place_end",
+        "rows_span",
+        "field_bytes",
+        "utf8",
+    ],
+    True,
+)
 PASSING.update(dict.fromkeys(["control", "meet", "takes_halves"], False))
 # The same for variables that hold such an answer.
 ANSWERS = {"same": True, "aligned": True, "in_turn": True, "layout": True, "path": False}
@@ -23,11 +42,13 @@ sites = []
 def masked(text):
     """The text with comments, strings and characters blanked, so that brackets can be counted."""
     pattern = r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])+\''
+
     def blank(match):
         found = match.group()
         if re.fullmatch(r"'", found[0]) and re.search(r"\d$", text[: match.start()][-1:]):
             return found  # a digit separator
         return re.sub(r"[^\n]", "_" if found[0] in "\"'" else " ", found)
+
     return re.sub(pattern, blank, text, flags=re.S)
 
 
@@ -39,7 +60,7 @@ def closing(mask, at):
         depth -= mask[i] in ")]}"
         if depth == 0:
             return i
-    raise SystemExit(f"mark_checks: no closing bracket for {mask[at:at + 60]!r}")
+    raise SystemExit(f"mark_checks: no closing bracket for {mask[at : at + 60]!r}")
 
 
 def split(mask, begin, end, token):
@@ -117,7 +138,9 @@ class File:
         function, passing = None, None
         heads = r"^ {0,4}(?:static |inline |constexpr |\[\[nodiscard\]\] |template <[^>]*> )*(?:const )?[A-Za-z_:]+(?: |\ \*| ?\& ?)\*?(\w+)\([^;{}]*\)(?: const)? \{"
         begins = [(m.start(), m.group(1)) for m in re.finditer(heads, mask, re.M)]
-        lambdas = [(m.start(), closing(mask, m.end() - 1)) for m in re.finditer(r"\[&?\w*\]\([^;{}]*\) (?:-> [^{]*)?\{", mask)]
+        lambdas = [
+            (m.start(), closing(mask, m.end() - 1)) for m in re.finditer(r"\[&?\w*\]\([^;{}]*\) (?:-> [^{]*)?\{", mask)
+        ]
         for found in re.finditer(r"const bool (\w+) =", mask):
             if (passing := ANSWERS.get(found.group(1))) is not None:
                 self.operands(found.end(), mask.index(";", found.end()), not passing)
@@ -131,7 +154,7 @@ class File:
                 self.returned(at, passing)
                 continue
             close = closing(mask, found.end() - 1)
-            body = mask[close + 1: close + 400].lstrip()
+            body = mask[close + 1 : close + 400].lstrip()
             body = body[1:].lstrip() if body.startswith("{") else body
             refusals = (r"return broken\(", r"result = broken\(", r"return [bf](ault)?;", r"return _")
             if passing is True:
@@ -143,11 +166,13 @@ class File:
                 self.condition(found.end(), close)
         for found in re.finditer(r"(?<!Broken )\bbroken\(", mask):
             if found.start() not in self.guarded and self.name.endswith(".cc"):
-                raise SystemExit(f"{self.name}:{mask.count(chr(10), 0, found.start()) + 1}: a refusal that no site decides")
+                raise SystemExit(
+                    f"{self.name}:{mask.count(chr(10), 0, found.start()) + 1}: a refusal that no site decides"
+                )
 
     def returned(self, at, passing):
         end = self.mask.index(";", at)
-        value = self.mask[at + 6: end]
+        value = self.mask[at + 6 : end]
         begin = at + 6
         if value.startswith(" broken(") and self.mask[:at].rstrip()[-1] in ":;}":
             self.guarded.add(begin + value.index("broken("))
@@ -158,9 +183,14 @@ class File:
             refusing = value.index("broken(") < value.index(":", value.index("?"))
             return self.operands(begin, question, refusing)
         # values of predicates, and of conditions that return one of two texts
-        if re.search(r'\? nullptr : _', value) or re.search(r"\? nullptr\s*:\s*_", value):
+        if re.search(r"\? nullptr : _", value) or re.search(r"\? nullptr\s*:\s*_", value):
             return self.operands(begin, begin + value.index("?"), False)
-        if passing is None or value.strip() in ("true", "false") or value.strip().startswith("{") or "[" in value.split("(")[0]:
+        if (
+            passing is None
+            or value.strip() in ("true", "false")
+            or value.strip().startswith("{")
+            or "[" in value.split("(")[0]
+        ):
             return None
         self.operands(begin, end, not passing)
 
@@ -181,7 +211,7 @@ def main():
         include = '#include "tests/attack/check_sites.h"\n'
         text = file.written()
         text = text.replace("#pragma once\n", "#pragma once\n" + include, 1) if name.endswith(".h") else include + text
-        target.write_text(f'{text}')
+        target.write_text(f"{text}")
     lines = [f'{{"{Path(f).name}", {line}, R"({words})"}},' for f, line, _, words in sites]
     (out / "check_sites.inc").write_text("\n".join(lines) + "\n")
 

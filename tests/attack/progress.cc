@@ -42,8 +42,8 @@ Progress::Progress(std::string path) : path_(std::move(path)) {
         const Json saved = Json::parse(file);
         for (const auto &[name, row] : saved.at("subjects").items()) subjects_[name] = totals_of(row);
     } catch (const Json::exception &error) {
-        std::fprintf(stderr, "%s: %s; expected the progress of an attack; choose another file\n", path_.c_str(),
-                     error.what());
+        std::fprintf(stderr, "%s: %s; expected the progress of an attack; choose another file\n",
+                     path_.c_str(), error.what());
         std::exit(2);
     }
 }

@@ -3,6 +3,7 @@
 
 FOLDER/lstm, gru, state_space and late. Standard library only.
 """
+
 import pathlib
 import sys
 
@@ -30,7 +31,12 @@ def gated(kind, gates):
 
 
 def linear(name, source):
-    return {"name": name, "op": "linear", "inputs": [source, tensor(f"{name}.weight"), tensor(f"{name}.bias")], "attributes": {"bias": 1}}
+    return {
+        "name": name,
+        "op": "linear",
+        "inputs": [source, tensor(f"{name}.weight"), tensor(f"{name}.bias")],
+        "attributes": {"bias": 1},
+    }
 
 
 def state_space():
@@ -45,8 +51,12 @@ def state_space():
     weights.normal("space.c", [1, WIDTH, states, 2], 0.5)
     weights.normal("space.D", [1, WIDTH], 1.0)
     weights.linear("out", 3, WIDTH)
-    node = {"name": "space", "op": "state_space", "inputs": ["x", *(tensor(f"space.{key}") for key in ("poles", "c", "D"))],
-            "attributes": {"channels": 1, "complex": 0, "state": 64}}
+    node = {
+        "name": "space",
+        "op": "state_space",
+        "inputs": ["x", *(tensor(f"space.{key}") for key in ("poles", "c", "D"))],
+        "attributes": {"channels": 1, "complex": 0, "state": 64},
+    }
     return weights, [node, linear("out", "space")]
 
 
@@ -59,17 +69,45 @@ def late():
     weights.normal("causal.weight", [4, UNITS, 3, 1], 0.3)
     convolution = {"stride_t": 1, "stride_f": 1, "groups": 1, "frequency": 0}
     return weights, [
-        {"name": "ahead", "op": "conv2d", "inputs": ["x", tensor("ahead.weight"), tensor("ahead.bias")], "attributes": convolution | {"bias": 1, "ahead": 2}},
-        {"name": "centred", "op": "centred_conv", "inputs": ["ahead", tensor("centred.weight")], "attributes": {"bias": 0}},
+        {
+            "name": "ahead",
+            "op": "conv2d",
+            "inputs": ["x", tensor("ahead.weight"), tensor("ahead.bias")],
+            "attributes": convolution | {"bias": 1, "ahead": 2},
+        },
+        {
+            "name": "centred",
+            "op": "centred_conv",
+            "inputs": ["ahead", tensor("centred.weight")],
+            "attributes": {"bias": 0},
+        },
         {"name": "sum", "op": "add", "inputs": ["ahead", "centred"]},
-        {"name": "causal", "op": "conv2d", "inputs": ["sum", tensor("causal.weight")], "attributes": convolution | {"bias": 0}}]
+        {
+            "name": "causal",
+            "op": "conv2d",
+            "inputs": ["sum", tensor("causal.weight")],
+            "attributes": convolution | {"bias": 0},
+        },
+    ]
 
 
 def main():
     folder = pathlib.Path(sys.argv[1])
-    for name, (weights, graph) in {"lstm": gated("lstm", 4), "gru": gated("gru", 3), "state_space": state_space(), "late": late()}.items():
-        model = {"format": "longwave-model", "version": 2, "name": name, "inputs": [{"name": "x", "kind": "features", "width": WIDTH}], "length": ROWS,
-                 "graph": graph, "outputs": [{"name": "y", "from": graph[-1]["name"]}]}
+    for name, (weights, graph) in {
+        "lstm": gated("lstm", 4),
+        "gru": gated("gru", 3),
+        "state_space": state_space(),
+        "late": late(),
+    }.items():
+        model = {
+            "format": "longwave-model",
+            "version": 2,
+            "name": name,
+            "inputs": [{"name": "x", "kind": "features", "width": WIDTH}],
+            "length": ROWS,
+            "graph": graph,
+            "outputs": [{"name": "y", "from": graph[-1]["name"]}],
+        }
         write(folder / name, model, weights.tensors)
 
 

@@ -4,6 +4,7 @@
 PROGRESS: what attack_artifacts --progress wrote; a model in two of them is added up. BUILD: in words, how the program was built.
 The date and the machine are those of now and here. Standard library only.
 """
+
 import collections
 import datetime
 import json
@@ -24,9 +25,22 @@ def main(build, *paths):
     for path in paths:
         for name, totals in json.loads(pathlib.Path(path).read_text())["subjects"].items():
             models[name].update({key: value for key, value in totals.items() if key != "next"})
-    rows = [{"model": name, **{key: round(value) for key, value in totals.items()}} for name, totals in sorted(models.items())]
-    print(json.dumps({"machine": machine(), "date": datetime.date.today().isoformat(), "build": build,
-                      "command": "attack_artifacts --progress FILE MODEL...", "rows": rows}, indent=1))
+    rows = [
+        {"model": name, **{key: round(value) for key, value in totals.items()}}
+        for name, totals in sorted(models.items())
+    ]
+    print(
+        json.dumps(
+            {
+                "machine": machine(),
+                "date": datetime.date.today().isoformat(),
+                "build": build,
+                "command": "attack_artifacts --progress FILE MODEL...",
+                "rows": rows,
+            },
+            indent=1,
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -143,7 +143,8 @@ void filter(const lw_model *model) {
     for (int i = 0; i < 20 && lw_audio_stream_pull(filter, samples.data(), samples.size(), &n) == LW_OK; ++i)
         must(n > 0 && n <= samples.size(), "pull gives what there is room for");
     if (lw_audio_stream_latency(filter) < 100'000 && lw_audio_stream_finish(filter) == LW_OK)
-        for (int i = 0; i < 20 && lw_audio_stream_pull(filter, samples.data(), samples.size(), &n) == LW_OK; ++i) {
+        for (int i = 0; i < 20 && lw_audio_stream_pull(filter, samples.data(), samples.size(), &n) == LW_OK;
+             ++i) {
         }
     lw_audio_stream_destroy(filter);
 }
@@ -191,7 +192,8 @@ bool has_modules(const fb::Plan &plan) {
 
 } // namespace
 
-Victim::Victim(const std::vector<uint8_t> &artifact, lw_device *device) : followed_(artifact), device_(device) {
+Victim::Victim(const std::vector<uint8_t> &artifact, lw_device *device)
+    : followed_(artifact), device_(device) {
     known_.learn(artifact);
 }
 

@@ -14,14 +14,14 @@ struct Subject {
 
     const std::string name;
     const std::unique_ptr<Mutants> mutants;
-    Totals &totals; // of all runs, in the progress
+    Totals &totals;    // of all runs, in the progress
     const double goal; // CPU seconds after which it has had enough
 };
 
 struct Turn {
-    uint64_t seed;            // where in the list of mutants the attack began
-    bool gpu;                 // GPU models run on the device, if there is one
-    const std::string &found; // folder of findings
+    uint64_t seed;                    // where in the list of mutants the attack began
+    bool gpu;                         // GPU models run on the device, if there is one
+    const std::string &found;         // folder of findings
     double cpu_seconds, wall_seconds; // whichever ends first
 };
 

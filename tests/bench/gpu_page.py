@@ -6,6 +6,7 @@
 Reads the JSON lines in FOLDER and writes gpu.json: an object with a list for each file, the devices and the clocks. Writes
 shares.jsonl: of each layer the share of the rate of the largest copy that it reaches, for plot.py. Standard library only.
 """
+
 import json
 import pathlib
 import sys
@@ -26,8 +27,17 @@ def shares(found):
             if not layer.get("gpu_us"):
                 continue
             rate = 1e-3 * layer["gpu_bytes"] / layer["gpu_us"]
-            rows.append({"what": "gpu-layer", "model": model["model"], "layer": layer["layer"], "cpu_us": layer["cpu_us"],
-                         "gpu_us": layer["gpu_us"], "gb_per_s": rate, "share_of_copy": rate / rates[-1]})
+            rows.append(
+                {
+                    "what": "gpu-layer",
+                    "model": model["model"],
+                    "layer": layer["layer"],
+                    "cpu_us": layer["cpu_us"],
+                    "gpu_us": layer["gpu_us"],
+                    "gb_per_s": rate,
+                    "share_of_copy": rate / rates[-1],
+                }
+            )
     return rows
 
 
@@ -39,9 +49,12 @@ def main():
     rows = shares(found)
     (folder / "shares.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     clocks = folder / "clocks.txt"
-    whole = {"devices": lines_of(folder / "devices.txt"),
-             "clocks": clocks.read_text(encoding="utf-8").splitlines() if clocks.exists() else [],
-             **found, "shares": rows}
+    whole = {
+        "devices": lines_of(folder / "devices.txt"),
+        "clocks": clocks.read_text(encoding="utf-8").splitlines() if clocks.exists() else [],
+        **found,
+        "shares": rows,
+    }
     (folder / "gpu.json").write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
     print(folder / "gpu.json")
 

@@ -6,6 +6,7 @@
 JSON lines as bench_conv_gpu prints them; without PyTorch or a GPU that it can use nothing, and a note says why. The spectra of the
 kernels are computed before. Times are medians of 20, by the clock of the device.
 """
+
 import json
 import statistics
 import sys
@@ -41,11 +42,27 @@ def main():
             spectrum = torch.fft.rfft(torch.randn(width, length, device="cuda"), 2 * length)
             for batch in batches:
                 u = torch.randn(batch, width, length, device="cuda")
-                seconds = times_of(torch, lambda: torch.fft.irfft(torch.fft.rfft(u, 2 * length) * spectrum, 2 * length)[..., :length])
+                seconds = times_of(
+                    torch, lambda: torch.fft.irfft(torch.fft.rfft(u, 2 * length) * spectrum, 2 * length)[..., :length]
+                )
                 median = statistics.median(seconds)
-                print(json.dumps({"what": "conv-gpu", "device": torch.cuda.get_device_name(), "contestant": f"pytorch-{torch.__version__}",
-                                  "length": length, "channels": width, "batch": batch, "us": 1e6 * median, "us_least": 1e6 * min(seconds),
-                                  "us_most": 1e6 * max(seconds), "gs_per_s": 1e-9 * u.numel() / median}), flush=True)
+                print(
+                    json.dumps(
+                        {
+                            "what": "conv-gpu",
+                            "device": torch.cuda.get_device_name(),
+                            "contestant": f"pytorch-{torch.__version__}",
+                            "length": length,
+                            "channels": width,
+                            "batch": batch,
+                            "us": 1e6 * median,
+                            "us_least": 1e6 * min(seconds),
+                            "us_most": 1e6 * max(seconds),
+                            "gs_per_s": 1e-9 * u.numel() / median,
+                        }
+                    ),
+                    flush=True,
+                )
     return None
 
 

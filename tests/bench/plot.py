@@ -7,6 +7,7 @@ FILE: JSON lines of `longwave bench conv|stream|linear|model|block` (`conv --dev
 Written: table.md with a section for each of them, and a picture each (needs matplotlib; without it the tables alone). Ratios are ours / theirs: below 1 we
 are faster.
 """
+
 import collections
 import json
 import pathlib
@@ -32,15 +33,20 @@ def read(paths):
                 row = json.loads(line)
                 what = row.pop("what")
             except (ValueError, KeyError, AttributeError, TypeError):
-                sys.exit(f"error: {path}:{line_number}: no JSON object with \"what\"")
-            found["environment" if what.endswith("environment") else what] += row.get("layers") or row.get("kernels") or [row]
+                sys.exit(f'error: {path}:{line_number}: no JSON object with "what"')
+            found["environment" if what.endswith("environment") else what] += (
+                row.get("layers") or row.get("kernels") or [row]
+            )
     return found
 
 
 def markdown(title, rows):
     columns = list(dict.fromkeys(key for row in rows for key in row))
     lines = [f"## {title}", "", "| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
-    lines += ["| " + " | ".join(number(row[key]) if row.get(key) is not None else "" for key in columns) + " |" for row in rows]
+    lines += [
+        "| " + " | ".join(number(row[key]) if row.get(key) is not None else "" for key in columns) + " |"
+        for row in rows
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -52,16 +58,47 @@ def ratio(*parts):
 
 PICTURES = {
     "conv": (ratio("length"), "Whole convolutions: time as a part of the peer's, by length", "ours / theirs"),
-    "conv-gpu": (lambda row: (f"{row['length']}, {row['batch']} sequences", row["contestant"], row.get("gs_per_s")), "Convolutions on a GPU, by length and batch", "Gs/s"),
-    "gpu-copy": (lambda row: (f"{row['bytes'] >> 10} KiB", None, row.get("gb_per_s")), "Copies on a GPU, by size", "GB/s"),
-    "gpu-layer": (lambda row: (f"{row['model']} {row['layer']}", None, row["share_of_copy"]), "Layers: rate of memory as a part of the largest copy's", "share"),
-    "stream": (lambda row: (f"{row['channels']} ch, blocks of {row['block']}", row["contestant"], row["ns"]), "Streams: ns a sample and channel", "ns"),
-    "linear": (lambda row: (f"{row['in']} x {row['out']}, {row['rows']} rows", row["peer"], row["ratio"]), "Products: time as a part of the peer's", "ours / theirs"),
+    "conv-gpu": (
+        lambda row: (f"{row['length']}, {row['batch']} sequences", row["contestant"], row.get("gs_per_s")),
+        "Convolutions on a GPU, by length and batch",
+        "Gs/s",
+    ),
+    "gpu-copy": (
+        lambda row: (f"{row['bytes'] >> 10} KiB", None, row.get("gb_per_s")),
+        "Copies on a GPU, by size",
+        "GB/s",
+    ),
+    "gpu-layer": (
+        lambda row: (f"{row['model']} {row['layer']}", None, row["share_of_copy"]),
+        "Layers: rate of memory as a part of the largest copy's",
+        "share",
+    ),
+    "stream": (
+        lambda row: (f"{row['channels']} ch, blocks of {row['block']}", row["contestant"], row["ns"]),
+        "Streams: ns a sample and channel",
+        "ns",
+    ),
+    "linear": (
+        lambda row: (f"{row['in']} x {row['out']}, {row['rows']} rows", row["peer"], row["ratio"]),
+        "Products: time as a part of the peer's",
+        "ours / theirs",
+    ),
     "model": (ratio("model", "piece"), "Models: time as a part of the peer's", "ours / theirs"),
     "block": (ratio("length"), "One SGConv block, a batch: time as a part of the peer's, by length", "ours / theirs"),
-    "planner": (lambda row: (f"{row['layer']} ({row['algorithm']})" if "algorithm" in row else None, row["entry"], row.get("ratio")),
-                "The planner: measured / predicted", "measured / predicted"),
-    "tuning": (lambda row: (row["kernel"], None, row["ratio"]), "Tuned structures: time as a part of that with the shipped ones", "tuned / shipped"),
+    "planner": (
+        lambda row: (
+            f"{row['layer']} ({row['algorithm']})" if "algorithm" in row else None,
+            row["entry"],
+            row.get("ratio"),
+        ),
+        "The planner: measured / predicted",
+        "measured / predicted",
+    ),
+    "tuning": (
+        lambda row: (row["kernel"], None, row["ratio"]),
+        "Tuned structures: time as a part of that with the shipped ones",
+        "tuned / shipped",
+    ),
 }
 
 
@@ -76,7 +113,13 @@ def draw(plt, rows, picture, path):
     for g, group in enumerate(groups):
         values = {label: value for label, of, value in bars if of == group}
         at = [i + (g - (len(groups) - 1) / 2) * height for i, label in enumerate(labels) if label in values]
-        drawn = axes.barh(at, [values[label] for label in labels if label in values], height, color=COLOURS[g % len(COLOURS)], label=group)
+        drawn = axes.barh(
+            at,
+            [values[label] for label in labels if label in values],
+            height,
+            color=COLOURS[g % len(COLOURS)],
+            label=group,
+        )
         axes.bar_label(drawn, fmt="%.2f", padding=3, fontsize=8)
     if axis not in ("ns", "Gs/s", "GB/s"):
         axes.axvline(1, color="#444444", linewidth=1)
@@ -100,6 +143,7 @@ def main():
     folder.mkdir(parents=True, exist_ok=True)
     try:
         import matplotlib
+
         matplotlib.use("Agg")
         import matplotlib.pyplot as plt
     except ImportError:

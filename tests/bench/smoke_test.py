@@ -3,6 +3,7 @@
 
 A peer that is not installed is left out, with a line that says so. If nothing is left, the exit status is 77. Standard library only.
 """
+
 import json
 import os
 import pathlib
@@ -24,7 +25,9 @@ def skip(reason):
 def python(*modules):
     """An interpreter that has these."""
     beside = ROOT / ".venv-torch/bin/python"
-    for one in filter(None, (os.environ.get("LONGWAVE_PYTHON"), str(beside) if beside.exists() else None, sys.executable)):
+    for one in filter(
+        None, (os.environ.get("LONGWAVE_PYTHON"), str(beside) if beside.exists() else None, sys.executable)
+    ):
         code = f"import importlib.util, sys; sys.exit(not all(map(importlib.util.find_spec, {modules!r})))"
         if subprocess.run([one, "-c", code]).returncode == 0:
             return one
@@ -34,7 +37,14 @@ def python(*modules):
 def run(*command, **environment):
     """Its JSON lines."""
     cache = {"XDG_CACHE_HOME": str(BUILD / "tests/bench_cache"), "LD_LIBRARY_PATH": str(BUILD)}
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=300, cwd=ROOT, env={**os.environ, **cache, **environment})
+    done = subprocess.run(
+        [str(word) for word in command],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        cwd=ROOT,
+        env={**os.environ, **cache, **environment},
+    )
     if done.returncode != 0:
         sys.exit(f"{' '.join(map(str, command))}: exit status {done.returncode}\n{done.stdout}{done.stderr}")
     lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
@@ -56,13 +66,18 @@ def bench(name, *flags, **environment):
 
 def conv():
     program("conv")
-    lines = bench("conv", "--lengths", "256", "--channels", 4, "--seconds", "0.1") + bench("conv", "--lengths", 4096, "--channels", 1, "--taps", 64, "--seconds", "0.1")
+    lines = bench("conv", "--lengths", "256", "--channels", 4, "--seconds", "0.1") + bench(
+        "conv", "--lengths", 4096, "--channels", 1, "--taps", 64, "--seconds", "0.1"
+    )
     return [line for line in lines if line["what"] == "conv"]
 
 
 def conv_gpu():
     program("conv_gpu")
-    if not any('"vulkan' in line for line in subprocess.run([LONGWAVE, "devices", "--json"], capture_output=True, text=True).stdout.splitlines()):
+    if not any(
+        '"vulkan' in line
+        for line in subprocess.run([LONGWAVE, "devices", "--json"], capture_output=True, text=True).stdout.splitlines()
+    ):
         skip("no Vulkan device")
     return bench("conv", "--device", "vulkan", "--lengths", 64, "--channels", 16, "--batches", 1, "--repeats", 1)
 
@@ -88,7 +103,16 @@ def attention():
 
 
 def attention_speed():
-    return run(python(*LIBRARIES), BENCH / "torch/attention_speed.py", "--bench", BUILD / "bench_attention", "--rows", 256, "--rounds", 1)
+    return run(
+        python(*LIBRARIES),
+        BENCH / "torch/attention_speed.py",
+        "--bench",
+        BUILD / "bench_attention",
+        "--rows",
+        256,
+        "--rounds",
+        1,
+    )
 
 
 def read():
@@ -104,7 +128,9 @@ def keyword_model(folder):
 def planner():
     with tempfile.TemporaryDirectory() as folder:
         out = keyword_model(folder)
-        return bench(out, "--planner", "--seconds", "0.1", "--json") + bench(out, "--seconds", "0.5", "--repeats", 1, "--json")
+        return bench(out, "--planner", "--seconds", "0.1", "--json") + bench(
+            out, "--seconds", "0.5", "--repeats", 1, "--json"
+        )
 
 
 def model():
@@ -114,12 +140,28 @@ def model():
 
 
 def block():
-    return bench("block", "--lengths", 256, "--batch", 2, "--chunks", "1,2", "--rounds", 1, "--threads", 1, "--json", LONGWAVE_PYTHON=python(*LIBRARIES))
+    return bench(
+        "block",
+        "--lengths",
+        256,
+        "--batch",
+        2,
+        "--chunks",
+        "1,2",
+        "--rounds",
+        1,
+        "--threads",
+        1,
+        "--json",
+        LONGWAVE_PYTHON=python(*LIBRARIES),
+    )
 
 
 def text():
     print("left out: llama.cpp, which needs packages of its own")
-    return bench("text", "--widths", 64, "--depth", 2, "--tokens", 8, "--rounds", 1, "--json", LONGWAVE_PYTHON=python(*LIBRARIES))
+    return bench(
+        "text", "--widths", 64, "--depth", 2, "--tokens", 8, "--rounds", 1, "--json", LONGWAVE_PYTHON=python(*LIBRARIES)
+    )
 
 
 def native():
@@ -131,13 +173,37 @@ def native():
 def import_peers():
     print("left out: other importers, which need packages of their own")
     interpreter = python(*LIBRARIES)
-    return run(interpreter, BENCH / "import_peers/run", "--longwave", LONGWAVE, "--only", "longwave", "--model", "chela-like", **native())
+    return run(
+        interpreter,
+        BENCH / "import_peers/run",
+        "--longwave",
+        LONGWAVE,
+        "--only",
+        "longwave",
+        "--model",
+        "chela-like",
+        **native(),
+    )
 
 
 def keyword():
     print("left out: other engines, which need packages of their own")
     interpreter = python(*LIBRARIES, "soundfile")
-    return run(interpreter, BENCH / "keyword/run", "--longwave", LONGWAVE, "--only", "longwave", "--way", "window", "--rounds", 1, "--seconds", 10, **native())
+    return run(
+        interpreter,
+        BENCH / "keyword/run",
+        "--longwave",
+        LONGWAVE,
+        "--only",
+        "longwave",
+        "--way",
+        "window",
+        "--rounds",
+        1,
+        "--seconds",
+        10,
+        **native(),
+    )
 
 
 def pages():
@@ -146,9 +212,14 @@ def pages():
         folder = pathlib.Path(name)
         (folder / "devices.txt").write_text('{"device":"cpu"}\n')
         (folder / "conv.jsonl").write_text('{"what":"conv","length":256,"peer":"fftw","ratio":0.5}\n')
-        (folder / "layers.jsonl").write_text('{"what":"layers","model":"m","layers":[{"layer":"a","cpu_us":1,"gpu_us":2,"gpu_bytes":4000}]}\n')
+        (folder / "layers.jsonl").write_text(
+            '{"what":"layers","model":"m","layers":[{"layer":"a","cpu_us":1,"gpu_us":2,"gpu_bytes":4000}]}\n'
+        )
         (folder / "limits.jsonl").write_text('{"what":"gpu-copy","bytes":1024,"gb_per_s":8.0}\n')
-        for command in (["gpu_page.py", folder], ["plot.py", folder / "out", folder / "conv.jsonl", folder / "shares.jsonl"]):
+        for command in (
+            ["gpu_page.py", folder],
+            ["plot.py", folder / "out", folder / "conv.jsonl", folder / "shares.jsonl"],
+        ):
             done = subprocess.run([sys.executable, BENCH / command[0], *command[1:]], capture_output=True, text=True)
             if done.returncode != 0:
                 sys.exit(f"{command[0]}: {done.stdout}{done.stderr}")
@@ -178,8 +249,27 @@ def xnnpack():
     return done.stdout.splitlines()
 
 
-ALL = {function.__name__: function for function in (conv, conv_gpu, stream, linear, attention, attention_speed, read, planner, model, block, text, import_peers,
-                                                    keyword, pages, gpu_torch, xnnpack)}
+ALL = {
+    function.__name__: function
+    for function in (
+        conv,
+        conv_gpu,
+        stream,
+        linear,
+        attention,
+        attention_speed,
+        read,
+        planner,
+        model,
+        block,
+        text,
+        import_peers,
+        keyword,
+        pages,
+        gpu_torch,
+        xnnpack,
+    )
+}
 
 found = ALL[sys.argv[2]]()
 if not found:

@@ -7,6 +7,7 @@ trained models: the events and ids of single ones. Then arguments that are wrong
 
     batches_test.py LONGWAVE FOLDER [--model NAME ...]
 """
+
 import argparse
 import array
 import ctypes as c
@@ -30,13 +31,28 @@ def tensor(key):
 
 
 def graph(nodes, weights, last):
-    return ({"format": "longwave-model", "version": 2, "name": "batches", "length": 64, "inputs": [{"name": "x", "kind": "features", "width": WIDTH}],
-             "graph": nodes, "outputs": [{"name": "y", "from": last}]}, weights.tensors)
+    return (
+        {
+            "format": "longwave-model",
+            "version": 2,
+            "name": "batches",
+            "length": 64,
+            "inputs": [{"name": "x", "kind": "features", "width": WIDTH}],
+            "graph": nodes,
+            "outputs": [{"name": "y", "from": last}],
+        },
+        weights.tensors,
+    )
 
 
 def linear(weights, name, source, out, width):
     weights.linear(name, out, width)
-    return {"name": name, "op": "linear", "inputs": [source, tensor(f"{name}.weight"), tensor(f"{name}.bias")], "attributes": {"bias": 1}}
+    return {
+        "name": name,
+        "op": "linear",
+        "inputs": [source, tensor(f"{name}.weight"), tensor(f"{name}.bias")],
+        "attributes": {"bias": 1},
+    }
 
 
 def gated(kind, gates, units, begun=False):
@@ -71,21 +87,40 @@ def banded(kind, gates, units, bands, over_bands):
     if not over_bands:
         weights.normal(f"{kind}.initial", [2, bands, units] if kind == "lstm" else [bands, units], 0.8)
         inputs.append(tensor(f"{kind}.initial"))
-    nodes += [{"name": kind, "op": kind, "inputs": inputs, **attributes}, linear(weights, "out", kind, 33, bands * units)]
+    nodes += [
+        {"name": kind, "op": kind, "inputs": inputs, **attributes},
+        linear(weights, "out", kind, 33, bands * units),
+    ]
     return graph(nodes, weights, "out")
 
 
 def images():
     """2-D convolutions: over time and frequency with padding, with a stride in both, depthwise."""
     weights = families.Weights()
-    shapes = [("first", "x", [24, 1, 3, 3], 1, 1, 1, 1), ("strided", "first", [32, 24, 2, 3], 2, 2, 1, 0), ("depthwise", "strided", [32, 1, 3, 3], 1, 1, 32, 0),
-              ("wide", "depthwise", [48, 32, 1, 5], 1, 2, 1, 0)]
+    shapes = [
+        ("first", "x", [24, 1, 3, 3], 1, 1, 1, 1),
+        ("strided", "first", [32, 24, 2, 3], 2, 2, 1, 0),
+        ("depthwise", "strided", [32, 1, 3, 3], 1, 1, 32, 0),
+        ("wide", "depthwise", [48, 32, 1, 5], 1, 2, 1, 0),
+    ]
     nodes = []
     for name, source, shape, stride_t, stride_f, groups, frequency in shapes:
         weights.normal(f"{name}.weight", shape, (shape[1] * shape[2] * shape[3]) ** -0.5)
         weights.normal(f"{name}.bias", [shape[0]], 0.1)
-        nodes.append({"name": name, "op": "conv2d", "inputs": [source, tensor(f"{name}.weight"), tensor(f"{name}.bias")],
-                      "attributes": {"stride_t": stride_t, "stride_f": stride_f, "groups": groups, "bias": 1, "frequency": frequency}})
+        nodes.append(
+            {
+                "name": name,
+                "op": "conv2d",
+                "inputs": [source, tensor(f"{name}.weight"), tensor(f"{name}.bias")],
+                "attributes": {
+                    "stride_t": stride_t,
+                    "stride_f": stride_f,
+                    "groups": groups,
+                    "bias": 1,
+                    "frequency": frequency,
+                },
+            }
+        )
         nodes.append({"name": f"{name}/relu", "op": "relu", "inputs": [name]})
     return graph(nodes, weights, "wide/relu")
 
@@ -95,9 +130,15 @@ def perceptron(width):
     weights = families.Weights()
     for name, out, into in (("wide", width, WIDTH), ("gated", 2 * 70, width), ("narrow", 300, 70), ("one", 1, 300)):
         weights.linear(name, out, into)
-    layers = [{"type": "linear", "name": "wide", "out_features": width}, {"type": "gelu", "name": "act"}, {"type": "linear", "name": "gated", "out_features": 140},
-              {"type": "glu", "name": "gate"}, {"type": "linear", "name": "narrow", "out_features": 300}, {"type": "sigmoid", "name": "squash"},
-              {"type": "linear", "name": "one", "out_features": 1}]
+    layers = [
+        {"type": "linear", "name": "wide", "out_features": width},
+        {"type": "gelu", "name": "act"},
+        {"type": "linear", "name": "gated", "out_features": 140},
+        {"type": "glu", "name": "gate"},
+        {"type": "linear", "name": "narrow", "out_features": 300},
+        {"type": "sigmoid", "name": "squash"},
+        {"type": "linear", "name": "one", "out_features": 1},
+    ]
     return families.model("perceptron", WIDTH, layers, ["squash", "one"]), weights.tensors
 
 
@@ -107,8 +148,11 @@ def strided():
     for name, shape in (("first", [64, WIDTH, 5]), ("second", [WIDTH, 64, 3])):
         weights.normal(f"{name}.weight", shape, 0.1)
         weights.normal(f"{name}.bias", shape[:1], 0.1)
-    layers = [{"type": "conv1d", "name": "first", "out_channels": 64, "kernel": 5, "stride": 4}, {"type": "gelu", "name": "act"},
-              {"type": "conv1d", "name": "second", "out_channels": WIDTH, "kernel": 3}]
+    layers = [
+        {"type": "conv1d", "name": "first", "out_channels": 64, "kernel": 5, "stride": 4},
+        {"type": "gelu", "name": "act"},
+        {"type": "conv1d", "name": "second", "out_channels": WIDTH, "kernel": 3},
+    ]
     return families.model("strided", WIDTH, layers), weights.tensors
 
 
@@ -137,7 +181,11 @@ MODELS = {
     "perceptron_bf16": (lambda: perceptron(130), ["--blocks", "1", "--weights", "bf16"], True),
     "perceptron_int8": (lambda: perceptron(130), ["--blocks", "1", "--weights", "int8"], True),
     "perceptron_int4": (lambda: perceptron(130), ["--blocks", "1", "--weights", "int4"], True),
-    "perceptron_bytes": (lambda: perceptron(130), ["--blocks", "1", "--weights", "int8", "--activations", "int8"], True),
+    "perceptron_bytes": (
+        lambda: perceptron(130),
+        ["--blocks", "1", "--weights", "int8", "--activations", "int8"],
+        True,
+    ),
 }
 
 
@@ -151,9 +199,16 @@ class Batch:
         n = len(streams)
         data = [(c.c_float * max(1, len(v)))(*v) for v in values]
         taken = (c.c_size_t * n)()
-        self.model.check(self.lib.lw_batch_push(
-            self.handle, (c.c_void_p * n)(*[s.handle.value for s in streams]), c.c_size_t(n),
-            (c.c_void_p * n)(*[c.addressof(d) for d in data]), (c.c_size_t * n)(*counts), taken))
+        self.model.check(
+            self.lib.lw_batch_push(
+                self.handle,
+                (c.c_void_p * n)(*[s.handle.value for s in streams]),
+                c.c_size_t(n),
+                (c.c_void_p * n)(*[c.addressof(d) for d in data]),
+                (c.c_size_t * n)(*counts),
+                taken,
+            )
+        )
         return list(taken)
 
     def close(self):
@@ -163,7 +218,7 @@ class Batch:
 def pulled(stream):
     out, rows = stream.api.Output(), []
     while (status := stream.lib.lw_stream_pull(stream.handle, c.byref(out))) == 0:
-        rows.append((out.index, out.row, tuple(out.data[:out.width])))
+        rows.append((out.index, out.row, tuple(out.data[: out.width])))
     assert status in (1, 2), status
     return rows
 
@@ -192,8 +247,14 @@ def together(model, block, n, ticks, width, seed):
         # Some come late, some pause, some get several blocks at once or parts of one.
         members = [i for i in range(n) if at[i] < ticks and (n == 1 or rng.random() < 0.85)]
         rng.shuffle(members)
-        counts = [min(ticks - at[i], rng.choice([0, 1, block, block, block, 2 * block, 3 * block + 1])) for i in members]
-        taken = batch.push([streams[i] for i in members], [inputs[i][at[i] * width:(at[i] + k) * width] for i, k in zip(members, counts)], counts)
+        counts = [
+            min(ticks - at[i], rng.choice([0, 1, block, block, block, 2 * block, 3 * block + 1])) for i in members
+        ]
+        taken = batch.push(
+            [streams[i] for i in members],
+            [inputs[i][at[i] * width : (at[i] + k) * width] for i, k in zip(members, counts)],
+            counts,
+        )
         assert taken == counts, (taken, counts)
         for i, k in zip(members, counts):
             at[i] += k
@@ -216,7 +277,18 @@ def compiled(longwave, folder, name):
     package, (make, options, _) = folder / f"batches_{name}", MODELS[name]
     sc10_package.write(package, *make())
     artifact = folder / f"batches_{name}.lw"
-    command = [longwave, "compile", package, "-o", artifact, "--target", "host", "--cache", folder / "kernels", *options]
+    command = [
+        longwave,
+        "compile",
+        package,
+        "-o",
+        artifact,
+        "--target",
+        "host",
+        "--cache",
+        folder / "kernels",
+        *options,
+    ]
     if "--window" not in options:
         command += ["--stream", "--streams", ",".join(map(str, TOGETHER)), "--length", "64"]
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
@@ -244,8 +316,15 @@ def check(longwave, folder, name):
 
 
 class Event(c.Structure):
-    _fields_ = [("struct_size", c.c_size_t), ("label", c.c_uint32), ("word", c.c_char_p), ("score", c.c_float), ("tick", c.c_uint64), ("tick_start", c.c_uint64),
-                ("row", c.c_uint64)]
+    _fields_ = [
+        ("struct_size", c.c_size_t),
+        ("label", c.c_uint32),
+        ("word", c.c_char_p),
+        ("score", c.c_float),
+        ("tick", c.c_uint64),
+        ("tick_start", c.c_uint64),
+        ("row", c.c_uint64),
+    ]
 
 
 class SpotterOptions(c.Structure):
@@ -253,16 +332,43 @@ class SpotterOptions(c.Structure):
 
 
 class Token(c.Structure):
-    _fields_ = [("struct_size", c.c_size_t), ("id", c.c_int32), ("log_probability", c.c_float), ("position", c.c_uint64), ("stop", c.c_uint32), ("held", c.c_uint32)]
+    _fields_ = [
+        ("struct_size", c.c_size_t),
+        ("id", c.c_int32),
+        ("log_probability", c.c_float),
+        ("position", c.c_uint64),
+        ("stop", c.c_uint32),
+        ("held", c.c_uint32),
+    ]
 
 
 class GeneratorOptions(c.Structure):
-    _fields_ = [("struct_size", c.c_size_t), ("seed", c.c_uint64), ("temperature", c.c_float), ("rest", c.c_uint64 * 16)]
+    _fields_ = [
+        ("struct_size", c.c_size_t),
+        ("seed", c.c_uint64),
+        ("temperature", c.c_float),
+        ("rest", c.c_uint64 * 16),
+    ]
 
 
 def trained(longwave, folder, package, *options):
     artifact = folder / f"batches_{package.parent.name}.lw"
-    command = [longwave, "compile", package, "-o", artifact, "--stream", "--no-whole", "--target", "host", "--cache", folder / "kernels", "--streams", "16", *options]
+    command = [
+        longwave,
+        "compile",
+        package,
+        "-o",
+        artifact,
+        "--stream",
+        "--no-whole",
+        "--target",
+        "host",
+        "--cache",
+        folder / "kernels",
+        "--streams",
+        "16",
+        *options,
+    ]
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
     assert done.returncode == 0, f"{done.stdout[-2000:]}{done.stderr}"
     return artifact
@@ -291,20 +397,32 @@ def spotters(longwave, folder):
 
     together, alone = [created() for _ in range(n)], [created() for _ in range(n)]
     heard = [[] for _ in range(n)]
-    sources = [c.create_string_buffer(audio[2 * 700 * i:2 * (700 * i + length)], 2 * length) for i in range(n)]
+    sources = [c.create_string_buffer(audio[2 * 700 * i : 2 * (700 * i + length)], 2 * length) for i in range(n)]
     piece, taken = 1000, (c.c_size_t * n)()
     for at in range(0, length, piece):
         now = min(piece, length - at)
         samples = (c.c_void_p * n)(*[c.addressof(s) + 2 * at for s in sources])
-        model.check(lib.lw_batch_push_spotters(batch.handle, (c.c_void_p * n)(*[s.value for s in together]), c.c_size_t(n), samples, (c.c_size_t * n)(*[now] * n),
-                                               taken))
+        model.check(
+            lib.lw_batch_push_spotters(
+                batch.handle,
+                (c.c_void_p * n)(*[s.value for s in together]),
+                c.c_size_t(n),
+                samples,
+                (c.c_size_t * n)(*[now] * n),
+                taken,
+            )
+        )
         assert list(taken) == [now] * n
         for i in range(n):
             heard[i] += events(together[i])
     for i in range(n):
         expected = []
         for at in range(0, length, piece):
-            model.check(lib.lw_spotter_push(alone[i], c.c_void_p(c.addressof(sources[i]) + 2 * at), c.c_size_t(min(piece, length - at)), None))
+            model.check(
+                lib.lw_spotter_push(
+                    alone[i], c.c_void_p(c.addressof(sources[i]) + 2 * at), c.c_size_t(min(piece, length - at)), None
+                )
+            )
             expected += events(alone[i])
         assert heard[i] == expected, f"spotter {i}: {heard[i]}, alone {expected}"
     assert sum(map(len, heard)) > 5 * n, "few words were heard"
@@ -318,7 +436,9 @@ def spotters(longwave, folder):
 def generators(longwave, folder, family, *options):
     """16 generators of a trained language model, with other seeds and prompts."""
     api = state_streams.library(longwave)
-    model = state_streams.Model(api, trained(longwave, folder, ROOT / "examples/text" / family / "model", "--blocks", "1", *options))
+    model = state_streams.Model(
+        api, trained(longwave, folder, ROOT / "examples/text" / family / "model", "--blocks", "1", *options)
+    )
     lib, batch, n, ids = model.lib, Batch(model), 16, 30
     most = lib.lw_batch_streams(batch.handle)
     assert most == 16, most
@@ -326,7 +446,9 @@ def generators(longwave, folder, family, *options):
 
     def created(i):
         stream, handle = c.c_void_p(), c.c_void_p()
-        model.check(lib.lw_stream_create(model.handle, c.byref(api.StreamOptions(format=api.I32, block=1)), c.byref(stream)))
+        model.check(
+            lib.lw_stream_create(model.handle, c.byref(api.StreamOptions(format=api.I32, block=1)), c.byref(stream))
+        )
         streams.append(stream)
         how = GeneratorOptions(struct_size=24, seed=i, temperature=0.8)
         model.check(lib.lw_generator_create(stream, c.byref(how), c.byref(handle)))
@@ -338,7 +460,11 @@ def generators(longwave, folder, family, *options):
     tokens = (Token * n)(*[Token(struct_size=c.sizeof(Token)) for _ in range(n)])
     written, statuses = [[] for _ in range(n)], (c.c_int * n)()
     for _ in range(ids):
-        model.check(lib.lw_batch_next(batch.handle, (c.c_void_p * n)(*[g.value for g in together]), c.c_size_t(n), tokens, statuses))
+        model.check(
+            lib.lw_batch_next(
+                batch.handle, (c.c_void_p * n)(*[g.value for g in together]), c.c_size_t(n), tokens, statuses
+            )
+        )
         assert list(statuses) == [0] * n
         for i in range(n):
             written[i].append((tokens[i].id, tokens[i].position))
@@ -372,15 +498,27 @@ def refusals(longwave, folder):
 
     def push(streams, data=(x, x), counts=(1, 1), into=taken, handle=batch.handle):
         handles = streams and (c.c_void_p * 2)(*[s.handle.value if s else None for s in streams])
-        return status_of(lib, handle, handles, c.c_size_t(2), data and (c.c_void_p * 2)(*[d and c.addressof(d) for d in data]),
-                         counts and (c.c_size_t * 2)(*counts), into)
+        return status_of(
+            lib,
+            handle,
+            handles,
+            c.c_size_t(2),
+            data and (c.c_void_p * 2)(*[d and c.addressof(d) for d in data]),
+            counts and (c.c_size_t * 2)(*counts),
+            into,
+        )
 
     INVALID, WRONG_STATE = 10, 11
     for status, text, result in [
-        (INVALID, "NULL", push((a, b), handle=None)), (INVALID, "NULL", push(None)), (INVALID, "NULL", push((a, b), data=None)),
-        (INVALID, "NULL", push((a, b), counts=None)), (INVALID, "NULL", push((a, b), into=None)),
-        (INVALID, "stream 1 of the call is NULL", push((a, None))), (INVALID, "stream 1 of the call occurs twice", push((a, a))),
-        (INVALID, "stream 0 of the call is of another model", push((foreign, a))), (INVALID, "(stream 1 of the call)", push((a, b), data=(x, None))),
+        (INVALID, "NULL", push((a, b), handle=None)),
+        (INVALID, "NULL", push(None)),
+        (INVALID, "NULL", push((a, b), data=None)),
+        (INVALID, "NULL", push((a, b), counts=None)),
+        (INVALID, "NULL", push((a, b), into=None)),
+        (INVALID, "stream 1 of the call is NULL", push((a, None))),
+        (INVALID, "stream 1 of the call occurs twice", push((a, a))),
+        (INVALID, "stream 0 of the call is of another model", push((foreign, a))),
+        (INVALID, "(stream 1 of the call)", push((a, b), data=(x, None))),
     ]:
         assert result[0] == status and text in result[1], (status, text, result)
     assert lib.lw_stream_finish(b.handle) == 0
@@ -390,7 +528,10 @@ def refusals(longwave, folder):
     assert push((a, b))[0] == 0, "the streams go on"
     assert len(pulled(a)) == len(pulled(b)) == 1 and list(taken) == [1, 1]
     assert lib.lw_batch_push(batch.handle, None, c.c_size_t(0), None, None, None) == 0, "no streams are fine"
-    assert lib.lw_batch_create(None, c.byref(c.c_void_p())) == INVALID and lib.lw_batch_create(model.handle, None) == INVALID
+    assert (
+        lib.lw_batch_create(None, c.byref(c.c_void_p())) == INVALID
+        and lib.lw_batch_create(model.handle, None) == INVALID
+    )
     lib.lw_batch_destroy(None)
     assert lib.lw_batch_streams(None) == 0
     for stream in (a, b, foreign):
@@ -414,7 +555,10 @@ def main():
     if options.model == list(MODELS):
         print(f"16 spotters: {spotters(longwave, folder)} events, those of single ones", flush=True)
         for family, *how in (("lightnet",), ("chela", "--weights", "int8")):
-            print(f"16 generators of {family} {' '.join(how)}: {generators(longwave, folder, family, *how)} first ids, all as alone", flush=True)
+            print(
+                f"16 generators of {family} {' '.join(how)}: {generators(longwave, folder, family, *how)} first ids, all as alone",
+                flush=True,
+            )
     refusals(longwave, folder)
     print("wrong arguments are refused")
     return 0

@@ -2,8 +2,8 @@
 // artifact as they stand and in one whose passes have merged each into one convolution. Both are
 // float32; what the passes certify in float64 (tests/unit/compiler/passes/branch_sets_test.cc) must
 // be left of it behind kernels, plans and edges.
-#include "compiler/ops/support/filter.h"
 #include "compiler/ir/op.h"
+#include "compiler/ops/support/filter.h"
 #include "compiler/passes/fold_norms.h"
 #include "compiler/passes/merge_branches.h"
 #include "tests/support/branch_sets.h"

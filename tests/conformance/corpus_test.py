@@ -4,11 +4,11 @@
 The same rows come from one worker, from two, from two of which one is killed, and from a run that was killed and started
 again. Each file has one row, and a file that cannot be read has its reason. Keywords are those of `longwave listen`.
 """
+
 import importlib.util
 import json
 import os
 import pathlib
-import shutil
 import signal
 import subprocess
 import sys
@@ -28,6 +28,7 @@ def make_corpus(folder):
     """Parts of the recording, each from another place; one damaged file, one with another sample rate, one with two channels,
     and one whose name says that it is something else."""
     import numpy as np
+
     with wave.open(str(ROOT / "examples/kws/demo.wav")) as file:
         audio = np.frombuffer(file.readframes(file.getnframes()), np.int16)
     for i in range(FILES):
@@ -45,12 +46,34 @@ def make_corpus(folder):
 
 
 def command(model, corpus, rows, workers):
-    return [sys.executable, str(ROOT / "examples/corpus/score.py"), str(model), str(corpus), str(rows), "--workers", str(workers), "--part", "2"]
+    return [
+        sys.executable,
+        str(ROOT / "examples/corpus/score.py"),
+        str(model),
+        str(corpus),
+        str(rows),
+        "--workers",
+        str(workers),
+        "--part",
+        "2",
+    ]
 
 
 def started(*arguments, build):
-    environment = os.environ | {"PYTHONPATH": str(build / "python"), "LONGWAVE_PROGRAM": str(build / "longwave"), "RAY_USAGE_STATS_ENABLED": "0", "RAY_worker_niceness": "0"}
-    return subprocess.Popen(command(*arguments), env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    environment = os.environ | {
+        "PYTHONPATH": str(build / "python"),
+        "LONGWAVE_PROGRAM": str(build / "longwave"),
+        "RAY_USAGE_STATS_ENABLED": "0",
+        "RAY_worker_niceness": "0",
+    }
+    return subprocess.Popen(
+        command(*arguments),
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
 
 
 def finished(process):
@@ -61,6 +84,7 @@ def finished(process):
 
 def rows_of(folder):
     import pyarrow.parquet as parquet
+
     rows = [row for path in folder.glob("*.parquet") for row in parquet.read_table(path).to_pylist()]
     assert not list(folder.glob(".*")), "temporary files stay"
     return sorted(rows, key=lambda row: row["path"])
@@ -68,7 +92,9 @@ def rows_of(folder):
 
 def same(found, expected, what):
     different = [(a, b) for a, b in zip(found, expected) if a != b]
-    assert found == expected, f"{what}: {len(found)} rows, expected {len(expected)}; the first that differ: {different[:1]}"
+    assert found == expected, (
+        f"{what}: {len(found)} rows, expected {len(expected)}; the first that differ: {different[:1]}"
+    )
 
 
 def parts(folder):
@@ -86,10 +112,15 @@ def wait_for(what, process):
 def killed_worker(process, rows):
     """Kills one worker after the first part is written. Returns the parts that were there."""
     import psutil
+
     wait_for(lambda: parts(rows), process)
 
     def workers():
-        return [p for p in psutil.Process(process.pid).children(recursive=True) if "Scorer" in "".join(p.cmdline()) and p.status() != "zombie"]
+        return [
+            p
+            for p in psutil.Process(process.pid).children(recursive=True)
+            if "Scorer" in "".join(p.cmdline()) and p.status() != "zombie"
+        ]
 
     before = parts(rows)
     wait_for(workers, process)[0].kill()
@@ -102,16 +133,31 @@ def main(build):
         folder = pathlib.Path(folder)
         corpus, model = folder / "corpus", folder / "kws.lw"
         files = make_corpus(corpus)
-        subprocess.run([build / "longwave", "compile", ROOT / "examples/kws/model", "-o", model, "--stream", "--target", "host"], check=True, capture_output=True)
+        subprocess.run(
+            [build / "longwave", "compile", ROOT / "examples/kws/model", "-o", model, "--stream", "--target", "host"],
+            check=True,
+            capture_output=True,
+        )
 
         said = finished(started(model, corpus, folder / "one", 1, build=build)).splitlines()
         assert said[0] == "1 other files left out: speaker0/notes.md", said
         print(said[-1])
         one = rows_of(folder / "one")
-        assert [row["path"] for row in one] == sorted(str(path.relative_to(corpus)) for path in corpus.rglob("*.wav")) and len(one) == files
+        assert [row["path"] for row in one] == sorted(
+            str(path.relative_to(corpus)) for path in corpus.rglob("*.wav")
+        ) and len(one) == files
         errors = {row["path"]: row["error"] for row in one if row["error"]}
-        assert set(errors) == {"speaker0/damaged.wav", "speaker0/stereo.wav", "speaker1/007.wav"} and "2 channels" in errors["speaker0/stereo.wav"] and "8000 Hz, the model needs 16000 Hz" in errors["speaker1/007.wav"], errors
-        listened = subprocess.run([build / "longwave", "listen", model, corpus / "speaker2/005.wav"], capture_output=True, text=True, check=True).stdout
+        assert (
+            set(errors) == {"speaker0/damaged.wav", "speaker0/stereo.wav", "speaker1/007.wav"}
+            and "2 channels" in errors["speaker0/stereo.wav"]
+            and "8000 Hz, the model needs 16000 Hz" in errors["speaker1/007.wav"]
+        ), errors
+        listened = subprocess.run(
+            [build / "longwave", "listen", model, corpus / "speaker2/005.wav"],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
         heard = [event["word"] for event in map(json.loads, listened.splitlines()) if event["type"] == "keyword"]
         row = next(row for row in one if row["path"] == "speaker2/005.wav")
         assert row["words"] == heard and len(heard) >= 8, (row, heard)
@@ -134,17 +180,21 @@ def main(build):
         first = parts(folder / "again")
         assert 0 < first < parts(folder / "one"), first
         out = finished(started(model, corpus, folder / "again", 2, build=build))
-        assert f"{files} files, " in out and not f"{files} files, 0 done before" in out, out
+        assert f"{files} files, " in out and f"{files} files, 0 done before" not in out, out
         same(rows_of(folder / "again"), one, "a run that was killed and started again")
-        print(f"{files} files: the same rows from 1 worker, 2 workers, 2 with one killed after {before} parts, and a restart after {first} parts")
+        print(
+            f"{files} files: the same rows from 1 worker, 2 workers, 2 with one killed after {before} parts, and a restart after {first} parts"
+        )
         text(build, folder)
 
 
 def text(build, folder):
     """Bits per byte against the log probabilities of one offline run."""
     import numpy as np
+
     sys.path.insert(0, str(build / "python"))
     import longwave
+
     (folder / "text").mkdir()
     samples = {"a.txt": (ROOT / "README.md").read_bytes()[:9000], "b.txt": b"x", "c.txt": b"The cat. " * 40}
     for name, data in samples.items():
@@ -158,7 +208,10 @@ def text(build, folder):
             logits = model.run(ids).astype(np.float64)[:-1]
             lost = np.log(np.exp(logits).sum(1)) - logits[np.arange(len(ids) - 1), ids[1:]]
             expected = lost.sum() / np.log(2) / max(len(ids) - 1, 1)
-            assert abs(row["bits_per_byte"] - expected) <= 1e-4 * max(expected, 1), (row, expected)  # float32 of stream and run
+            assert abs(row["bits_per_byte"] - expected) <= 1e-4 * max(expected, 1), (
+                row,
+                expected,
+            )  # float32 of stream and run
             print(f"{row['path']}: {row['bits_per_byte']:.4f} bits per byte")
 
 

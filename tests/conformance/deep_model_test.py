@@ -6,6 +6,7 @@ path) are proved within the limit told by the report, which grows with the ampli
 compute them, and the compiler says so. Chains of long random filters amplify the errors of transforms, which spread over
 all rows of a run, and not those of sums. Standard library only.
 """
+
 import array
 import json
 import pathlib
@@ -44,8 +45,20 @@ def package(folder, gain, norms):
 
 
 def compile_it(longwave, scratch, folder):
-    command = [longwave, "compile", folder, "-o", folder / "model.lw", "--target", "host", "--length", "256", "--json",
-               "--cache", scratch / "kernels"]
+    command = [
+        longwave,
+        "compile",
+        folder,
+        "-o",
+        folder / "model.lw",
+        "--target",
+        "host",
+        "--length",
+        "256",
+        "--json",
+        "--cache",
+        scratch / "kernels",
+    ]
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
     return done.returncode, done.stderr, json.loads(done.stdout) if done.returncode == 0 else None
 
@@ -55,17 +68,53 @@ def chain(folder, layers, taps=600, channels=4):
     weights = {}
     for n in range(layers):
         numbers = random.Random(n)
-        weights[f"l{n}.weight"] = ([channels, 1, taps], array.array("f", [numbers.gauss(0, taps ** -0.5) for _ in range(channels * taps)]))
-    sc10_package.write(folder, {
-        "format": "longwave-model", "version": 1, "name": "chain", "inputs": [{"name": "x", "kind": "features", "width": channels}],
-        "layers": [{"type": "conv1d", "name": f"l{n}", "out_channels": channels, "kernel": taps, "groups": channels, "bias": False} for n in range(layers)],
-        "outputs": [{"name": "y", "from": f"l{layers - 1}"}]}, weights)
+        weights[f"l{n}.weight"] = (
+            [channels, 1, taps],
+            array.array("f", [numbers.gauss(0, taps**-0.5) for _ in range(channels * taps)]),
+        )
+    sc10_package.write(
+        folder,
+        {
+            "format": "longwave-model",
+            "version": 1,
+            "name": "chain",
+            "inputs": [{"name": "x", "kind": "features", "width": channels}],
+            "layers": [
+                {
+                    "type": "conv1d",
+                    "name": f"l{n}",
+                    "out_channels": channels,
+                    "kernel": taps,
+                    "groups": channels,
+                    "bias": False,
+                }
+                for n in range(layers)
+            ],
+            "outputs": [{"name": "y", "from": f"l{layers - 1}"}],
+        },
+        weights,
+    )
     return folder
 
 
 def compile_chain(longwave, scratch, folder, algorithm):
-    command = [longwave, "compile", folder, "-o", folder / "model.lw", "--target", "host", "--length", "2048", "--no-stream", "--convolution", algorithm,
-               "--json", "--cache", scratch / "kernels"]
+    command = [
+        longwave,
+        "compile",
+        folder,
+        "-o",
+        folder / "model.lw",
+        "--target",
+        "host",
+        "--length",
+        "2048",
+        "--no-stream",
+        "--convolution",
+        algorithm,
+        "--json",
+        "--cache",
+        scratch / "kernels",
+    ]
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
     return done.returncode, done.stderr, json.loads(done.stdout) if done.returncode == 0 else None
 
@@ -77,20 +126,26 @@ def check_chains(longwave, scratch, folder):
             code, said, report = compile_chain(longwave, scratch, packed, algorithm)
             assert code == 0, (layers, algorithm, said)
             precision = report["precision"]
-            print(f"{layers} filters, {algorithm}: rounding {precision['rounding']:.1e}, limit {precision['limit']:.1e}")
+            print(
+                f"{layers} filters, {algorithm}: rounding {precision['rounding']:.1e}, limit {precision['limit']:.1e}"
+            )
             assert precision["rounding"] < (1e-6 if algorithm == "direct" or layers == 1 else 1e-3), precision
             # The shortest runs: what lies behind them must not add to their errors.
-            done = subprocess.run([longwave, "verify", packed / "model.lw", "--json"], capture_output=True, text=True, check=False)
+            done = subprocess.run(
+                [longwave, "verify", packed / "model.lw", "--json"], capture_output=True, text=True, check=False
+            )
             assert done.returncode == 0, done.stderr
     code, said, _ = compile_chain(longwave, scratch, chain(folder / "long", 40), "right_angle")
-    assert code == 3 and "the transforms of its long convolutions move it by" in said and "--convolution direct" in said, (code, said)
+    assert (
+        code == 3 and "the transforms of its long convolutions move it by" in said and "--convolution direct" in said
+    ), (code, said)
     print(said.strip())
     code, said, _ = compile_chain(longwave, scratch, folder / "long", "direct")
     assert code == 0, said
 
 
 def main():
-    longwave, scratch = map(lambda path: pathlib.Path(path).resolve(), sys.argv[1:3])
+    longwave, scratch = (pathlib.Path(path).resolve() for path in sys.argv[1:3])
     scratch.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="deep-model-", dir=scratch) as name:
         for gain in (0.5, 1, 4):
@@ -98,8 +153,10 @@ def main():
             assert code == 0, said
             precision, proof = report["precision"], report["proof"]
             worst = max(variant["largest_error"] for variant in proof["variants"])
-            print(f"projections {gain} x: float32 values alone {precision['rounding']:.1e}, limit {precision['limit']:.1e}, "
-                  f"stream against whole {worst:.1e}")
+            print(
+                f"projections {gain} x: float32 values alone {precision['rounding']:.1e}, limit {precision['limit']:.1e}, "
+                f"stream against whole {worst:.1e}"
+            )
             assert proof["holds"] and worst <= 1e-5 + 16.01 * precision["rounding"]
             assert abs(precision["limit"] - 2e-5 - 8 * precision["rounding"]) < 1e-9, "a limit that follows nothing"
         assert precision["rounding"] > 1e-5, "expected a model that amplifies rounding errors"

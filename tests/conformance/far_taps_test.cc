@@ -194,13 +194,15 @@ TEST_CASE("far taps: of the scales of an sgconv layer, as spectra and as dyadic 
     Subject subject{
         one({{"type", "sgconv"}, {"name", "c"}, {"kernel_dim", dim}, {"l_max", 2048}, {"linear", true}}), {}};
     for (uint64_t i = 0; i < scales; i++)
-        subject.weights["c.kernel_list." + std::to_string(i)] = random_tensor({1, width, dim}, 5 + static_cast<uint32_t>(i), 1);
+        subject.weights["c.kernel_list." + std::to_string(i)] =
+            random_tensor({1, width, dim}, 5 + static_cast<uint32_t>(i), 1);
     subject.weights["c.kernel_norm"] = {{1, width, 1}, std::vector<float>(width, 30.f)};
     subject.weights["c.kernel_norm_initialized"] = {{}, {1.f}};
     subject.weights["c.multiplier"] = {{1, width, 1}, std::vector<float>(width, 1.f)};
     subject.weights["c.D"] = random_tensor({1, width}, 20, 1);
     std::vector<Place> places;
-    for (uint64_t i = 0; i < scales; i++) places.push_back({"c.kernel_list." + std::to_string(i), 2 * dim - 1, 0.1f});
+    for (uint64_t i = 0; i < scales; i++)
+        places.push_back({"c.kernel_list." + std::to_string(i), 2 * dim - 1, 0.1f});
     every_mutant_is_reported(subject, places);
     subject.convolution = "dyadic";
     every_mutant_is_reported(subject, places);

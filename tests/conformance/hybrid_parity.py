@@ -6,6 +6,7 @@ ones as whole runs and as streams of each block, two-sided ones as whole runs, a
 
 Prints a line a model; exit 1 when an error, relative to the largest logit, is over the limit.
 """
+
 import argparse
 import pathlib
 import subprocess
@@ -20,18 +21,48 @@ class Engine:
         self.longwave, self.folder = longwave, folder
 
     def compile(self, *flags):
-        subprocess.run([self.longwave, "compile", self.folder / "model", "-o", self.folder / "model.lw", "--length", str(ROWS),
-                        "--target", "host", *flags], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(
+            [
+                self.longwave,
+                "compile",
+                self.folder / "model",
+                "-o",
+                self.folder / "model.lw",
+                "--length",
+                str(ROWS),
+                "--target",
+                "host",
+                *flags,
+            ],
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )
 
     def error(self, ids, logits, limit, *flags):
         """Relative to the largest logit."""
         import numpy as np
         import torch
+
         np.save(self.folder / "ids.npy", ids.numpy().astype("<i4"))
         np.save(self.folder / "logits.npy", logits.numpy().astype("<f4"))
-        done = subprocess.run([self.longwave, "run", self.folder / "model.lw", "-i", f"ids=@{self.folder}/ids.npy",
-                               "--expected", f"logits=@{self.folder}/logits.npy", "--limit", str(limit),
-                               "-o", f"logits={self.folder}/found.npy", *flags], capture_output=True, text=True)
+        done = subprocess.run(
+            [
+                self.longwave,
+                "run",
+                self.folder / "model.lw",
+                "-i",
+                f"ids=@{self.folder}/ids.npy",
+                "--expected",
+                f"logits=@{self.folder}/logits.npy",
+                "--limit",
+                str(limit),
+                "-o",
+                f"logits={self.folder}/found.npy",
+                *flags,
+            ],
+            capture_output=True,
+            text=True,
+        )
         assert done.returncode == 0, done.stdout + done.stderr
         found = torch.from_numpy(np.load(self.folder / "found.npy")).double()
         return float((found.reshape(logits.shape) - logits).abs().max() / logits.abs().max())
@@ -46,17 +77,29 @@ def main():
 
     sys.path.insert(0, str(options.python))
     import torch
-
-    from longwave.layers.attention import (BERT_12, WIKITEXT_16, WIKITEXT_18, AttentionConfig, HybridConfig, HybridModel,
-                                           hybrid_package)
+    from longwave.layers.attention import (
+        BERT_12,
+        WIKITEXT_16,
+        WIKITEXT_18,
+        AttentionConfig,
+        HybridConfig,
+        HybridModel,
+        hybrid_package,
+    )
     from longwave.package import write
 
-    small = dict(vocabulary=50, hidden=96, kernel_dim=8, length=ROWS)
+    small = {"vocabulary": 50, "hidden": 96, "kernel_dim": 8, "length": ROWS}
     models = {
-        "16 layers, relative": HybridConfig(AttentionConfig(48, 4, 16, window=65, relative=True, bias=False), WIKITEXT_16, **small),
-        "18 layers, relative": HybridConfig(AttentionConfig(48, 3, window=33, relative=True, bias=False), WIKITEXT_18, **small),
+        "16 layers, relative": HybridConfig(
+            AttentionConfig(48, 4, 16, window=65, relative=True, bias=False), WIKITEXT_16, **small
+        ),
+        "18 layers, relative": HybridConfig(
+            AttentionConfig(48, 3, window=33, relative=True, bias=False), WIKITEXT_18, **small
+        ),
         "rotary halves": HybridConfig(AttentionConfig(40, 2, window=20, rotary=True), "AAC", **small),
-        "rotary neighbours": HybridConfig(AttentionConfig(40, 2, window=300, rotary=True, interleaved=True), "AC", **small),
+        "rotary neighbours": HybridConfig(
+            AttentionConfig(40, 2, window=300, rotary=True, interleaved=True), "AC", **small
+        ),
         "causal without a window": HybridConfig(AttentionConfig(24, 2), "AA", **small),
         "12 layers, two-sided": HybridConfig(AttentionConfig(48, 4, causal=False), BERT_12, **small, activation="gelu"),
     }

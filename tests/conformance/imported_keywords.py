@@ -7,6 +7,7 @@ Both are compiled for this machine. Each clip (DIR/<label>/<file>) runs offline 
 again in random cuts. Compared are kernels, classes, rows, and the bits of both streams. Prints one JSON object; exit 1 where classes, kernels or bits differ,
 or rows differ by more than 2e-6 of their peak. The times of both files are the least CPU times of one thread, measured alternately: printed, never judged.
 """
+
 import argparse
 import json
 import os
@@ -22,8 +23,8 @@ READ, LIMIT, RATE = 15, 2e-6, 16000
 
 def compiled(folder, longwave):
     """Both files, the imported one first, and what the import says of its errors."""
-    from test_importer_kws import FromSamples, layer_form
     from longwave.importer.api import import_module
+    from test_importer_kws import FromSamples, layer_form
 
     made = import_module(FromSamples().eval(), ["audio=16000"])
     made.write(folder / "imported")
@@ -39,7 +40,9 @@ def pushed(model, samples, cuts):
 
     ends = [*cuts, len(samples)]
     with model.stream() as stream:
-        return numpy.concatenate([stream.process(samples[first:end], last=end == len(samples)) for first, end in zip([0, *cuts], ends)])
+        return numpy.concatenate(
+            [stream.process(samples[first:end], last=end == len(samples)) for first, end in zip([0, *cuts], ends)]
+        )
 
 
 def cpu_seconds(work):
@@ -61,7 +64,6 @@ def main():
     import numpy
     import soundfile
     import torch
-
     from test_importer_kws import kernels
 
     torch.set_num_threads(1)
@@ -77,21 +79,39 @@ def main():
             samples = numpy.pad(samples, (0, RATE - len(samples)))[:, None]
             found, expected = imported.run(samples), layers.run(samples)
             worst = max(worst, float(numpy.abs(found - expected).max() / numpy.abs(expected).max()))
-            classes = [int(rows[-READ:, :len(labels)].mean(0).argmax()) for rows in (found, expected)]
+            classes = [int(rows[-READ:, : len(labels)].mean(0).argmax()) for rows in (found, expected)]
             right += labels[classes[0]] == file.parent.name
             whole = pushed(imported, samples, [])
             parts = pushed(imported, samples, sorted(chance.sample(range(1, RATE), chance.randint(1, 40))))
             if classes[0] != classes[1] or not numpy.array_equal(whole, parts):
                 wrong.append(str(file))
-        times = [[cpu_seconds(lambda: model.run(samples)) for model in (imported, layers)] for _ in range(options.rounds)]
-        streams = [[cpu_seconds(lambda: pushed(model, samples, [])) for model in (imported, layers)] for _ in range(options.rounds)]
+        times = [
+            [cpu_seconds(lambda: model.run(samples)) for model in (imported, layers)] for _ in range(options.rounds)
+        ]
+        streams = [
+            [cpu_seconds(lambda: pushed(model, samples, [])) for model in (imported, layers)]
+            for _ in range(options.rounds)
+        ]
         sizes = [file.stat().st_size for file in files]
     offline, stream = (numpy.array(rows).min(0) for rows in (times, streams))
-    print(json.dumps({
-        "clips": len(clips), "different_classes_or_bits": wrong, "largest_error": worst, "limit": LIMIT, "accuracy": right / max(len(clips), 1),
-        "same_kernels": same_kernels, "bytes": sizes, "import_errors": errors,
-        "offline_ms": [round(1e3 * t, 3) for t in offline], "offline_ratio": round(float(offline[0] / offline[1]), 3),
-        "stream_ms": [round(1e3 * t, 3) for t in stream], "stream_ratio": round(float(stream[0] / stream[1]), 3)}))
+    print(
+        json.dumps(
+            {
+                "clips": len(clips),
+                "different_classes_or_bits": wrong,
+                "largest_error": worst,
+                "limit": LIMIT,
+                "accuracy": right / max(len(clips), 1),
+                "same_kernels": same_kernels,
+                "bytes": sizes,
+                "import_errors": errors,
+                "offline_ms": [round(1e3 * t, 3) for t in offline],
+                "offline_ratio": round(float(offline[0] / offline[1]), 3),
+                "stream_ms": [round(1e3 * t, 3) for t in stream],
+                "stream_ratio": round(float(stream[0] / stream[1]), 3),
+            }
+        )
+    )
     return 1 if wrong or not same_kernels or not worst <= LIMIT or not clips else 0
 
 

@@ -7,6 +7,7 @@
 own, with the importer's comparison in float64 at three lengths. Both folders are compiled for offline runs. Prints one
 JSON object; exit 1 above 2 GB, or where the file of the operations has over 1.2 times the bytes. Times are not judged.
 """
+
 import argparse
 import importlib.util
 import json
@@ -38,7 +39,9 @@ def stack(options):
             super().__init__()
             self.encoder, self.decoder = nn.Linear(1, options.width), nn.Linear(options.width, 10)
             self.norms = nn.ModuleList(nn.LayerNorm(options.width) for _ in range(options.depth))
-            self.layers = nn.ModuleList(gconv(options.width, kernel_dim=32, l_max=options.taps, transposed=False) for _ in range(options.depth))
+            self.layers = nn.ModuleList(
+                gconv(options.width, kernel_dim=32, l_max=options.taps, transposed=False) for _ in range(options.depth)
+            )
 
         def forward(self, x):
             x = self.encoder(x)
@@ -59,7 +62,15 @@ def import_one(options, known):
     made = import_module(stack(options), ["x=1xTx1"], length=options.taps + 1, longest=options.taps + 1, known=known)
     made.write(options.folder)
     peak = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    print(json.dumps({"cpu_s": round(time.process_time() - begin, 1), "memory_mb": round(peak / 1e6), "differences": list(made.report["errors"].values())}))
+    print(
+        json.dumps(
+            {
+                "cpu_s": round(time.process_time() - begin, 1),
+                "memory_mb": round(peak / 1e6),
+                "differences": list(made.report["errors"].values()),
+            }
+        )
+    )
 
 
 def main():
@@ -79,9 +90,25 @@ def main():
         for way in ("operations", "recognised"):
             made = pathlib.Path(folder) / way
             child = [sys.executable, __file__, *sys.argv[1:], "--way", way, "--folder", made]
-            found[way] = json.loads(subprocess.run(child, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()[-1])
-            subprocess.run([options.longwave, "compile", made, "-o", f"{made}.lw", "--target", "host", "--no-stream", "--no-golden", "--quiet"],
-                           check=True, stdout=subprocess.DEVNULL)
+            found[way] = json.loads(
+                subprocess.run(child, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()[-1]
+            )
+            subprocess.run(
+                [
+                    options.longwave,
+                    "compile",
+                    made,
+                    "-o",
+                    f"{made}.lw",
+                    "--target",
+                    "host",
+                    "--no-stream",
+                    "--no-golden",
+                    "--quiet",
+                ],
+                check=True,
+                stdout=subprocess.DEVNULL,
+            )
             found[way]["file_mb"] = round(pathlib.Path(f"{made}.lw").stat().st_size / 1e6, 2)
     read, layers = found["operations"], found["recognised"]
     print(json.dumps(found))

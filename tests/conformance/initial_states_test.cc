@@ -28,8 +28,8 @@ struct Cell {
 
     Cell(const std::string &op_, size_t units_, bool after_ = true)
         : op(op_), gates(op_ == "lstm" ? 4 : 3), units(units_), after(after_),
-          w(random_numbers(gates * units * units, 8, 2 / std::sqrt(static_cast<double>(units)))), b(random_numbers(units, 9)),
-          first(random_numbers((gates == 4 ? 2 : 1) * units, 11, 1.5)) {}
+          w(random_numbers(gates * units * units, 8, 2 / std::sqrt(static_cast<double>(units)))),
+          b(random_numbers(units, 9)), first(random_numbers((gates == 4 ? 2 : 1) * units, 11, 1.5)) {}
 
     // weight_g·h
     std::vector<double> product(size_t g, const std::vector<double> &h) const {
@@ -45,7 +45,9 @@ struct Cell {
         for (size_t t = 0; t < length; t++) {
             std::vector<std::vector<double>> u;
             for (size_t g = 0; g < gates; g++) u.push_back(product(g, h));
-            const auto gate = [&](size_t g, size_t i) { return double{x[(t * gates + g) * units + i]} + u[g][i]; };
+            const auto gate = [&](size_t g, size_t i) {
+                return double{x[(t * gates + g) * units + i]} + u[g][i];
+            };
             if (gates == 4) {
                 for (size_t i = 0; i < units; i++) {
                     c[i] = logistic(gate(1, i)) * c[i] + logistic(gate(0, i)) * std::tanh(gate(2, i));
@@ -53,11 +55,13 @@ struct Cell {
                 }
             } else {
                 std::vector<double> r(units), z(units), kept(units);
-                for (size_t i = 0; i < units; i++) r[i] = logistic(gate(0, i)), z[i] = logistic(gate(1, i)), kept[i] = r[i] * h[i];
+                for (size_t i = 0; i < units; i++)
+                    r[i] = logistic(gate(0, i)), z[i] = logistic(gate(1, i)), kept[i] = r[i] * h[i];
                 if (!after) u[2] = product(2, kept);
                 for (size_t i = 0; i < units; i++) {
                     const double inside = after ? r[i] * (u[2][i] + double{b[i]}) : u[2][i] + double{b[i]};
-                    h[i] = (1 - z[i]) * std::tanh(double{x[(t * gates + 2) * units + i]} + inside) + z[i] * h[i];
+                    h[i] =
+                        (1 - z[i]) * std::tanh(double{x[(t * gates + 2) * units + i]} + inside) + z[i] * h[i];
                 }
             }
             y.insert(y.end(), h.begin(), h.end());
@@ -70,7 +74,8 @@ struct Cell {
             "inputs": [{{"name": "x", "kind": "features", "width": {}}}],
             "graph": [{{"name": "y", "op": "{}", "inputs": ["x", {{"tensor": "w"}}, {}{{"tensor": "first"}}]{}}}],
             "outputs": [{{"name": "y", "from": "y"}}]}})",
-                           length, gates * units, op, bias, after ? "" : R"(, "attributes": {"reset_after": 0})");
+                           length, gates * units, op, bias,
+                           after ? "" : R"(, "attributes": {"reset_after": 0})");
     }
     Tensors tensors() const {
         Tensors all{{"w", {{gates * units, units}, w}}};
@@ -103,8 +108,11 @@ cli::Stream stream_of(const cli::Model &model, uint32_t entry) {
 }
 
 // Pushes rows [from, to) in pieces of `cut`; what it finds goes behind `found`.
-void push(cli::Stream &stream, const std::vector<float> &x, size_t width, size_t from, size_t to, size_t cut, std::vector<float> &found) {
-    const cli::OnRow take = [&](const cli::StreamRow &row) { found.insert(found.end(), row.data, row.data + row.width); };
+void push(cli::Stream &stream, const std::vector<float> &x, size_t width, size_t from, size_t to, size_t cut,
+          std::vector<float> &found) {
+    const cli::OnRow take = [&](const cli::StreamRow &row) {
+        found.insert(found.end(), row.data, row.data + row.width);
+    };
     for (size_t at = from; at < to; at += cut)
         REQUIRE(stream.push(&x[at * width], std::min(cut, to - at), take));
 }
@@ -126,9 +134,13 @@ TEST_CASE("cells that begin with given states: runs and streams against float64"
     with_each_cell([](const Cell &cell, const cli::Model &model, size_t width, const std::vector<float> &x) {
         const auto expected = cell.rows(x);
         CHECK(distance(outputs_of_run(model, sequence_of(x, width))[0], expected) < limit);
-        const std::vector<float> one(x.begin(), x.begin() + static_cast<ptrdiff_t>(width)); // a run of one row
-        CHECK(distance(outputs_of_run(model, sequence_of(one, width))[0], std::vector<double>(expected.begin(), expected.begin() + static_cast<ptrdiff_t>(cell.units))) < limit);
-        for (const uint32_t entry : {0u, 1u}) CHECK(distance(streamed(model, x.data(), length, entry), expected) < limit);
+        const std::vector<float> one(x.begin(),
+                                     x.begin() + static_cast<ptrdiff_t>(width)); // a run of one row
+        CHECK(distance(outputs_of_run(model, sequence_of(one, width))[0],
+                       std::vector<double>(expected.begin(),
+                                           expected.begin() + static_cast<ptrdiff_t>(cell.units))) < limit);
+        for (const uint32_t entry : {0u, 1u})
+            CHECK(distance(streamed(model, x.data(), length, entry), expected) < limit);
     });
 }
 
@@ -159,7 +171,8 @@ TEST_CASE("cells that begin with given states: the bits do not depend on cuts, s
     });
 }
 
-TEST_CASE("cells that begin with given states: the file has a version of its own, and without them it stays as it was") {
+TEST_CASE("cells that begin with given states: the file has a version of its own, and without them it stays "
+          "as it was") {
     compiler::Options options = options_here();
     options.stream = compiler::StreamMode::required;
     for (Cell cell : {Cell("lstm", 3), Cell("gru", 3)}) {

@@ -5,6 +5,7 @@ Peak resident memory of `longwave compile` on a model of large_package.py, less 
 is the program itself. Kernels come from the cache, so that no other process is measured. --layers 24 --width 2048 is the
 size of a language model (217 million parameters; minutes). Standard library only.
 """
+
 import argparse
 import json
 import os
@@ -28,11 +29,22 @@ def package(folder, layers, width, kernel_dim, scales):
 
 def peak(longwave, folder, scratch, options):
     """Peak resident bytes of the second compile, and its report."""
-    command = [longwave, "compile", folder, "-o", folder / "model.lw", "--json", "--cache", scratch / "kernels", *options]
+    command = [
+        longwave,
+        "compile",
+        folder,
+        "-o",
+        folder / "model.lw",
+        "--json",
+        "--cache",
+        scratch / "kernels",
+        *options,
+    ]
     for _ in range(2):
         with open(folder / "report.json", "wb") as out:
-            pid = os.posix_spawn(longwave, list(map(str, command)), os.environ,
-                                 file_actions=[(os.POSIX_SPAWN_DUP2, out.fileno(), 1)])
+            pid = os.posix_spawn(
+                longwave, list(map(str, command)), os.environ, file_actions=[(os.POSIX_SPAWN_DUP2, out.fileno(), 1)]
+            )
             _, status, usage = os.wait4(pid, 0)
         if status != 0:
             sys.exit(f"{' '.join(map(str, command))}: exit {os.waitstatus_to_exitcode(status)}")
@@ -61,9 +73,11 @@ def main():
         base, _ = peak(longwave, folder / "small", scratch, flags)
         most, report = peak(longwave, folder / "large", scratch, flags)
     ratio = (most - base) / weights
-    print(f"{report['parameters'] / 1e6:.1f} M parameters, {weights / 1e6:.1f} MB: peak {most / 1e6:.1f} MB, of which the "
-          f"program {base / 1e6:.1f} MB; {ratio:.2f} times the weights, at most {MOST}; "
-          f"{report['build']['seconds']:.1f} s")
+    print(
+        f"{report['parameters'] / 1e6:.1f} M parameters, {weights / 1e6:.1f} MB: peak {most / 1e6:.1f} MB, of which the "
+        f"program {base / 1e6:.1f} MB; {ratio:.2f} times the weights, at most {MOST}; "
+        f"{report['build']['seconds']:.1f} s"
+    )
     return ratio > MOST
 
 

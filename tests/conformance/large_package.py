@@ -7,6 +7,7 @@ d x 2^(scales - 1) taps) and its output projection to twice the width with a gat
 24 layers of 2,048 channels have 217 million parameters. Standard library only. Weights repeat a list of random numbers
 of prime length, each tensor from a place of its own: seconds instead of minutes, and no two rows are equal.
 """
+
 import argparse
 import array
 import json
@@ -68,18 +69,36 @@ def package(folder, layers, width, kernel_dim, scales, seed=0):
         weights.constant(f"{layer}.kernel_norm", [1, width, 1], 1.0)
         weights.constant(f"{layer}.kernel_norm_initialized", [], 0.0)
         weights.constant(f"{layer}.multiplier", [1, width, 1], 2.0)
-        weights.normal(f"{layer}.output_linear.0.weight", [2 * width, width], width ** -0.5)
+        weights.normal(f"{layer}.output_linear.0.weight", [2 * width, width], width**-0.5)
         weights.normal(f"{layer}.output_linear.0.bias", [2 * width], 0.1)
-        sgconv = {"type": "sgconv", "name": "layer", "prefix": layer, "kernel_dim": kernel_dim, "postact": "glu",
-                  "l_max": kernel_dim << (scales - 1), "mode": "cat_randn"}
-        blocks.append({"type": "residual", "name": f"model.layers.{n}", "prenorm": True,
-                       "norm": {"type": "layer_norm", "prefix": norm}, "layers": [sgconv]})
-    weights.normal("head.weight", [8, width], width ** -0.5)
+        sgconv = {
+            "type": "sgconv",
+            "name": "layer",
+            "prefix": layer,
+            "kernel_dim": kernel_dim,
+            "postact": "glu",
+            "l_max": kernel_dim << (scales - 1),
+            "mode": "cat_randn",
+        }
+        blocks.append(
+            {
+                "type": "residual",
+                "name": f"model.layers.{n}",
+                "prenorm": True,
+                "norm": {"type": "layer_norm", "prefix": norm},
+                "layers": [sgconv],
+            }
+        )
+    weights.normal("head.weight", [8, width], width**-0.5)
     weights.normal("head.bias", [8], 0.1)
-    model = {"format": "longwave-model", "version": 1, "name": "large",
-             "inputs": [{"name": "x", "kind": "features", "width": width}],
-             "layers": [*blocks, {"type": "linear", "name": "head", "out_features": 8}],
-             "outputs": [{"name": "y", "from": "head"}]}
+    model = {
+        "format": "longwave-model",
+        "version": 1,
+        "name": "large",
+        "inputs": [{"name": "x", "kind": "features", "width": width}],
+        "layers": [*blocks, {"type": "linear", "name": "head", "out_features": 8}],
+        "outputs": [{"name": "y", "from": "head"}],
+    }
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "model.json").write_text(json.dumps(model, indent=1) + "\n", encoding="utf-8")
     return weights.write(folder / "weights.safetensors")

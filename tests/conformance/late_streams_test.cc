@@ -82,7 +82,8 @@ void push_rows(lw_stream *stream, const float *x, size_t rows, Rows *pulled) {
 
 // In pieces of up to `most` rows; now and then another stream, of one of these entries, goes on
 // with the saved state.
-Rows in_pieces(const Model &model, const std::vector<float> &x, size_t most, uint32_t seed, std::vector<uint32_t> entries) {
+Rows in_pieces(const Model &model, const std::vector<float> &x, size_t most, uint32_t seed,
+               std::vector<uint32_t> entries) {
     Rows rows;
     std::mt19937 random(seed);
     const auto entry = [&] { return entries[random() % entries.size()]; };
@@ -123,7 +124,8 @@ TEST_CASE("late streams: any cut gives the bits of one piece, and every entry th
         for (uint32_t entry = 0; entry < blocks.size(); entry++) {
             const Rows straight = in_pieces(one, x, rows, 0, {entry});
             check(straight);
-            for (uint32_t seed = 1; seed < 6; seed++) CHECK(in_pieces(one, x, 6 * seed, seed, {entry}) == straight);
+            for (uint32_t seed = 1; seed < 6; seed++)
+                CHECK(in_pieces(one, x, 6 * seed, seed, {entry}) == straight);
         }
         for (uint32_t seed = 0; seed < 6; seed++) check(in_pieces(one, x, 1 + 6 * seed, seed, {0, 1, 2}));
     }

@@ -30,7 +30,9 @@ const Case cases[] = {
     {"%w = const \"w\" : [16,5]\n%y = centred_conv(%u, %w) {bias=0}"},
     {"%w = const \"w\" : [16,16,3,1]\n"
      "%y = conv2d(%u, %w) {stride_t=1, stride_f=1, groups=1, bias=0, frequency=0}"},
-    {"%w = const \"window\" : [40]\n%f = frame(%u, %w) {window=40, hop=2}\n%y = power_spectrum(%f) {n_fft=64}", 1},
+    {"%w = const \"window\" : [40]\n%f = frame(%u, %w) {window=40, hop=2}\n%y = power_spectrum(%f) "
+     "{n_fft=64}",
+     1},
     {"%y = unframe(%u) {window=16, hop=6, ahead=0}"},
     {"%y = unframe(%u) {window=16, hop=6, ahead=2}"},
     {"%y = mean_window(%u) {frames=4}"},
@@ -50,11 +52,15 @@ const Case cases[] = {
      "%s = state_space(%u, %u, %p, %c, %D) {channels=2, complex=1, state=32}\n"
      "%i = const \"index\" : [16]\n%y = take(%s, %i) {bands=1}"},
     {"%g = concat(%u, %u, %u, %u)\n%w = const \"w\" : [64,16]\n%y = lstm(%g, %w)", channels, false},
-    {"%g = concat(%u, %u, %u)\n%w = const \"w\" : [48,16]\n%b = const \"b\" : [16]\n%y = gru(%g, %w, %b)", channels, false},
+    {"%g = concat(%u, %u, %u)\n%w = const \"w\" : [48,16]\n%b = const \"b\" : [16]\n%y = gru(%g, %w, %b)",
+     channels, false},
     {"%s = shift(%u) {rows=5}\n%y = add(%s, %u)"},
-    {"%y = pool(%u) {mode=\"max\", time=5, stride_t=2, frequency=1, stride_f=1, pad_f=0, lag=1, count_outside=0}"},
-    {"%y = pool(%u) {mode=\"mean\", time=3, stride_t=1, frequency=1, stride_f=1, pad_f=0, lag=0, count_outside=0}"},
-    {"%w = const \"w\" : [16]\n%b = const \"b\" : [16]\n%y = group_norm(%u, %w, %b) {groups=4, eps=1e-5}", channels, false},
+    {"%y = pool(%u) {mode=\"max\", time=5, stride_t=2, frequency=1, stride_f=1, pad_f=0, lag=1, "
+     "count_outside=0}"},
+    {"%y = pool(%u) {mode=\"mean\", time=3, stride_t=1, frequency=1, stride_f=1, pad_f=0, lag=0, "
+     "count_outside=0}"},
+    {"%w = const \"w\" : [16]\n%b = const \"b\" : [16]\n%y = group_norm(%u, %w, %b) {groups=4, eps=1e-5}",
+     channels, false},
     {"%m = mean(%u) {mode=\"max\"}\n%r = repeat(%u, %m)\n%y = add(%r, %u)"},
     {"%y = running_mean(%u) {mode=\"max\"}"},
     {"%y = sequence_softmax(%u)"},
@@ -139,8 +145,7 @@ bool takes_shorter(const ir::Graph &graph) {
 
 void compare(const cli::Model &model, const ir::Graph &graph, size_t rows, size_t length) {
     const size_t width = graph.type(graph.inputs[0].value).width();
-    cli::Sequence in =
-        sequence_of(random_numbers(rows * width, static_cast<uint32_t>(rows + length)), width);
+    cli::Sequence in = sequence_of(random_numbers(rows * width, static_cast<uint32_t>(rows + length)), width);
     in.lengths = {length};
     const auto expected =
         ir::evaluate(graph, {{"x", ir::rows_of(width, {in.floats[0].begin(), in.floats[0].end()})}}, length);

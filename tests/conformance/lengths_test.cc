@@ -6,6 +6,8 @@ namespace lengths_test {
 
 using namespace longwave::test;
 
-TEST_CASE("length: it ends pooling, and every other op runs on all rows") { check_lengths(options_here(), nullptr); }
+TEST_CASE("length: it ends pooling, and every other op runs on all rows") {
+    check_lengths(options_here(), nullptr);
+}
 
 } // namespace lengths_test

@@ -4,6 +4,7 @@
 The keyword model remembers a bounded time (its kernels' lengths summed). So the rows at the end of a long recording must be those of a fresh stream that hears
 only the recording's last half minute; any drift of state, position or clock would show. Standard library only.
 """
+
 import argparse
 import array
 import pathlib
@@ -18,8 +19,15 @@ LIMIT = 1e-5  # relative to the largest logit
 
 
 def write_wav(path, samples):
-    path.write_bytes(b"RIFF" + struct.pack("<I", 36 + len(samples)) + b"WAVEfmt " + struct.pack("<IHHIIHH", 16, 1, 1, RATE, 2 * RATE, 2, 16) + b"data" +
-                     struct.pack("<I", len(samples)) + samples)
+    path.write_bytes(
+        b"RIFF"
+        + struct.pack("<I", 36 + len(samples))
+        + b"WAVEfmt "
+        + struct.pack("<IHHIIHH", 16, 1, 1, RATE, 2 * RATE, 2, 16)
+        + b"data"
+        + struct.pack("<I", len(samples))
+        + samples
+    )
 
 
 def read_rows(path):
@@ -27,7 +35,7 @@ def read_rows(path):
     start = 10 + struct.unpack_from("<H", data, 8)[0]
     values = array.array("f", data[start:])
     width = int(data[10:start].split(b"'shape': (")[1].split(b",")[1].strip(b" )"))
-    return [values[i:i + width] for i in range(0, len(values), width)]
+    return [values[i : i + width] for i in range(0, len(values), width)]
 
 
 def main():
@@ -50,12 +58,28 @@ def main():
         folder = pathlib.Path(name)
         audio = b"".join(parts[i % 10] for i in range(2 * options.minutes))
         write_wav(folder / "long.wav", audio)
-        write_wav(folder / "tail.wav", audio[-2 * RATE * TAIL_SECONDS:])
-        subprocess.run([options.longwave, "compile", options.package, "-o", folder / "model.lw", "--target", "host", "--stream"], check=True, stdout=subprocess.DEVNULL)
+        write_wav(folder / "tail.wav", audio[-2 * RATE * TAIL_SECONDS :])
+        subprocess.run(
+            [options.longwave, "compile", options.package, "-o", folder / "model.lw", "--target", "host", "--stream"],
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )
         rows = {}
         for which in ("long", "tail"):
-            subprocess.run([options.longwave, "run", folder / "model.lw", "--stream", "--input", f"audio=@{folder / which}.wav", "-o", f"logits={folder / which}.npy"],
-                           check=True, stdout=subprocess.DEVNULL)
+            subprocess.run(
+                [
+                    options.longwave,
+                    "run",
+                    folder / "model.lw",
+                    "--stream",
+                    "--input",
+                    f"audio=@{folder / which}.wav",
+                    "-o",
+                    f"logits={folder / which}.npy",
+                ],
+                check=True,
+                stdout=subprocess.DEVNULL,
+            )
             rows[which] = read_rows(folder / f"{which}.npy")
     per_second = len(rows["tail"]) // TAIL_SECONDS
     if len(rows["long"]) != per_second * 60 * options.minutes:
@@ -64,7 +88,9 @@ def main():
     count = per_second * COMPARED_SECONDS
     pairs = [(a, b) for x, y in zip(rows["long"][-count:], rows["tail"][-count:]) for a, b in zip(x, y)]
     error = max(abs(a - b) for a, b in pairs) / max(abs(b) for _, b in pairs)
-    print(f"after {options.minutes} minutes: {count} rows, largest difference from a fresh stream {error:.1e}, limit {LIMIT:.0e}")
+    print(
+        f"after {options.minutes} minutes: {count} rows, largest difference from a fresh stream {error:.1e}, limit {LIMIT:.0e}"
+    )
     return 0 if error <= LIMIT else 1
 
 

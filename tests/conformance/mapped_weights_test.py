@@ -5,6 +5,7 @@
 end with --map, with the numbers of a run without limit, and fail for want of memory without it. Pages of the mapped file do
 not count: the system drops them when it needs the memory. Standard library only.
 """
+
 import pathlib
 import resource
 import subprocess
@@ -23,15 +24,49 @@ def main():
     longwave, scratch = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])
     with tempfile.TemporaryDirectory(prefix="mapped-", dir=scratch) as name:
         folder = pathlib.Path(name)
-        made = subprocess.run([sys.executable, HERE / "large_package.py", folder, "--layers", str(LAYERS), "--width", str(WIDTH),
-                               "--kernel-dim", "8", "--scales", "2"], stdout=subprocess.PIPE, check=True)
+        made = subprocess.run(
+            [
+                sys.executable,
+                HERE / "large_package.py",
+                folder,
+                "--layers",
+                str(LAYERS),
+                "--width",
+                str(WIDTH),
+                "--kernel-dim",
+                "8",
+                "--scales",
+                "2",
+            ],
+            stdout=subprocess.PIPE,
+            check=True,
+        )
         weights, model = int(made.stdout), folder / "model.lw"
-        subprocess.run([longwave, "compile", folder, "-o", model, "--target", "host", "--stream", "--length", "64", "--cache",
-                        scratch / "kernels", "--quiet"], check=True)
+        subprocess.run(
+            [
+                longwave,
+                "compile",
+                folder,
+                "-o",
+                model,
+                "--target",
+                "host",
+                "--stream",
+                "--length",
+                "64",
+                "--cache",
+                scratch / "kernels",
+                "--quiet",
+            ],
+            check=True,
+        )
 
         def run(*options, limit=None):
-            return subprocess.run([longwave, "run", model, "--input", f"x=16x{WIDTH}", "--json", *options], capture_output=True,
-                                  preexec_fn=private_memory(limit) if limit else None)
+            return subprocess.run(
+                [longwave, "run", model, "--input", f"x=16x{WIDTH}", "--json", *options],
+                capture_output=True,
+                preexec_fn=private_memory(limit) if limit else None,
+            )
 
         limit, problems = weights * 3 // 4, []
         for options in ([], ["--stream"]):
@@ -40,7 +75,9 @@ def main():
             if free.returncode:
                 problems.append(f"{what}: {free.stderr.decode()}")
             if mapped.returncode or mapped.stdout != free.stdout:
-                problems.append(f"{what} --map with {limit} bytes of private memory: {mapped.stderr.decode() or 'other numbers'}")
+                problems.append(
+                    f"{what} --map with {limit} bytes of private memory: {mapped.stderr.decode() or 'other numbers'}"
+                )
             if copied.returncode == 0:
                 problems.append(f"{what} without --map: {limit} bytes are enough, so the limit tests nothing")
     print(*problems, f"weights {weights / 1e6:.1f} MB, private memory limited to {limit / 1e6:.1f} MB", sep="\n")

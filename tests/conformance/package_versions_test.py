@@ -8,6 +8,7 @@ Each committed folder of version 1
   32 bytes. Version 2 cannot change what version 1 does without being noticed.
 Standard library only.
 """
+
 import argparse
 import hashlib
 import json
@@ -17,8 +18,12 @@ import subprocess
 import sys
 import tempfile
 
-FOLDERS = ["examples/packages/tiny", "examples/packages/pair", "examples/packages/orchid",
-           *(f"tests/golden/states/{name}" for name in ("sgconv", "chela", "lightnet", "orchid", "strided"))]
+FOLDERS = [
+    "examples/packages/tiny",
+    "examples/packages/pair",
+    "examples/packages/orchid",
+    *(f"tests/golden/states/{name}" for name in ("sgconv", "chela", "lightnet", "orchid", "strided")),
+]
 DIGESTS, DIGEST = 3, 32  # of the model, of its weights or state, and of the file
 HASHES = pathlib.Path(__file__).with_suffix("").with_name("package_versions.json")
 
@@ -35,11 +40,30 @@ def second_version(model: dict) -> dict:
 def compiled(longwave: str, folder: pathlib.Path, cache: pathlib.Path) -> tuple[str, bytes]:
     """The text of the lowered graph, and the file. Its code is for one target, whatever this CPU is."""
     target = folder.with_suffix(".lw")
-    done = subprocess.run([longwave, "compile", str(folder), "-o", str(target), "--target", "x86-64-v3", "--no-check", "--quiet", "--cache", str(cache),
-                           "--dump-after", "lower"], capture_output=True, text=True)
+    done = subprocess.run(
+        [
+            longwave,
+            "compile",
+            str(folder),
+            "-o",
+            str(target),
+            "--target",
+            "x86-64-v3",
+            "--no-check",
+            "--quiet",
+            "--cache",
+            str(cache),
+            "--dump-after",
+            "lower",
+        ],
+        capture_output=True,
+        text=True,
+    )
     if done.returncode:
         sys.exit(f"{folder.name}: {done.stderr}")
-    return "".join(line + "\n" for line in done.stderr.splitlines() if line.startswith(("graph", "%", "output"))), target.read_bytes()
+    return "".join(
+        line + "\n" for line in done.stderr.splitlines() if line.startswith(("graph", "%", "output"))
+    ), target.read_bytes()
 
 
 def spans(a: bytes, b: bytes) -> list[tuple[int, int]]:
@@ -75,9 +99,13 @@ def main() -> None:
             found[name] = hashlib.sha256(text.encode()).hexdigest()
             other = spans(first, second)
             if expected.get(name) != found[name] and not options.update:
-                failures.append(f"{name}: its layers are lowered to other ops than before; if that is meant: {' '.join(sys.argv)} --update")
+                failures.append(
+                    f"{name}: its layers are lowered to other ops than before; if that is meant: {' '.join(sys.argv)} --update"
+                )
             if len(first) != len(second) or len(other) > DIGESTS:
-                failures.append(f"{name}: version 2 of the same layers compiles to other bytes: {len(first)} and {len(second)} bytes, different at {other[:8]}")
+                failures.append(
+                    f"{name}: version 2 of the same layers compiles to other bytes: {len(first)} and {len(second)} bytes, different at {other[:8]}"
+                )
             print(f"{name:32} {text.count(chr(10)):4} lines of graph, {len(first)} bytes, {len(other)} digests differ")
     if options.update:
         HASHES.write_text(json.dumps(found, indent=1) + "\n")

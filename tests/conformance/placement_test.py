@@ -6,6 +6,7 @@ are those of the CPU alone.
 
 Seeded assignments: every other layer, all but one, and N at random. Then one by measured times, which says what it does; and the refusals.
 """
+
 import argparse
 import json
 import pathlib
@@ -42,14 +43,32 @@ class Cli:
 
     def __call__(self, *arguments, fails=None):
         done = subprocess.run([str(self.longwave), *map(str, arguments)], capture_output=True, text=True, check=False)
-        assert (done.returncode != 0) == (fails is not None), f"longwave {' '.join(map(str, arguments))}: {done.stdout[-500:]}{done.stderr[-1500:]}"
+        assert (done.returncode != 0) == (fails is not None), (
+            f"longwave {' '.join(map(str, arguments))}: {done.stdout[-500:]}{done.stderr[-1500:]}"
+        )
         for part in fails or ():
             assert part in done.stderr, (part, done.stderr)
         return done
 
     def compile(self, package, *place, fails=None, target=None, length=LENGTH):
         path = self.scratch / "model.lw"
-        done = self("compile", package, "-o", path, "--target", target or f"host,{self.target}", "--length", length, "--no-stream", "--json", "--quiet", "--cache", self.cache, *place, fails=fails)
+        done = self(
+            "compile",
+            package,
+            "-o",
+            path,
+            "--target",
+            target or f"host,{self.target}",
+            "--length",
+            length,
+            "--no-stream",
+            "--json",
+            "--quiet",
+            "--cache",
+            self.cache,
+            *place,
+            fails=fails,
+        )
         return path, json.loads(done.stdout) if fails is None else done.stderr
 
     def outputs(self, path, device):
@@ -60,7 +79,11 @@ class Cli:
 
 def layers_of(report):
     """Layers with a kernel in the GPU's run, in their order."""
-    return [layer["layer"] for layer in report["layers"] if any("vulkan" in kernels["entry"] for kernels in layer.get("kernels", []))]
+    return [
+        layer["layer"]
+        for layer in report["layers"]
+        if any("vulkan" in kernels["entry"] for kernels in layer.get("kernels", []))
+    ]
 
 
 def check(cli, package, here, on_processor):
@@ -102,7 +125,10 @@ def check_model(cli, folder, name, assignments):
             continue
         error, placement = check(cli, package, here, on_processor)
         worst, most = max(worst, error), max(most, placement["submissions"])
-    print(f"{name:18} {len(layers)} layers, {len(some)} assignments, up to {most} submissions: within {worst:.1e}", flush=True)
+    print(
+        f"{name:18} {len(layers)} layers, {len(some)} assignments, up to {most} submissions: within {worst:.1e}",
+        flush=True,
+    )
     return package, path, layers, here
 
 
@@ -127,7 +153,9 @@ def check_measured(cli, package, layers, here):
     path, report = cli.compile(package, "--place", file)
     placement = report["gpu"]["placement"]
     assert [layer["layer"] for layer in placement["layers"] if layer["device"] == "cpu"] == [slow], placement
-    assert placement["predicted"]["exact"] and placement["predicted"]["us"] < 1e6 < placement["predicted"]["cpu_us"], placement
+    assert placement["predicted"]["exact"] and placement["predicted"]["us"] < 1e6 < placement["predicted"]["cpu_us"], (
+        placement
+    )
     assert all("why" in layer and "cpu_us" in layer and "gpu_us" in layer for layer in placement["layers"])
     there = cli.outputs(path, "vulkan")
     assert abs(there - here).max() / abs(here).max() <= LIMIT
@@ -136,10 +164,17 @@ def check_measured(cli, package, layers, here):
     times["submission_us"] = 1e9
     file.write_text(json.dumps(times))
     path, report = cli.compile(package, "--place", file)
-    assert "no layer is left for" in report["gpu"]["no_runs"] and "by the times measured" in report["gpu"]["no_runs"], report["gpu"]
+    assert "no layer is left for" in report["gpu"]["no_runs"] and "by the times measured" in report["gpu"]["no_runs"], (
+        report["gpu"]
+    )
     assert all("gpu" not in entry for entry in report["entries"]), report["entries"]
     assert (cli.outputs(path, "cpu") == here).all()
-    for key, value, part in (("layer_times", 9, "version 9"), ("model", "another", "\"another\""), ("layers", times["layers"][1:], "no time of layer"), ("byte_us", -1, "byte_us")):
+    for key, value, part in (
+        ("layer_times", 9, "version 9"),
+        ("model", "another", '"another"'),
+        ("layers", times["layers"][1:], "no time of layer"),
+        ("byte_us", -1, "byte_us"),
+    ):
         file.write_text(json.dumps({**times, key: value}))
         cli.compile(package, "--place", file, fails=["times.json", part])
     file.write_text("[" * 100)
@@ -178,7 +213,9 @@ def check_automatic(cli, folder):
     path, report = cli.compile(package, "--place", "auto", target=target, length=length)
     placed = {layer["layer"]: layer for layer in report["gpu"]["placement"]["layers"]}
     there = [layer for layer, row in placed.items() if row["device"] == "cpu"]
-    assert there and all(f"layer {layer}:" in refused and "does not run on vulkan-16k" in placed[layer]["why"] for layer in there), (refused, placed)
+    assert there and all(
+        f"layer {layer}:" in refused and "does not run on vulkan-16k" in placed[layer]["why"] for layer in there
+    ), (refused, placed)
     assert placed["in"]["device"] == placed["out"]["device"] == "gpu", placed
     cli("verify", path, "--device", "vulkan")
     here, mixed = cli.outputs(path, "cpu"), cli.outputs(path, "vulkan")

@@ -15,7 +15,8 @@ using namespace longwave::test;
 
 namespace {
 
-std::string json_of(uint32_t width, uint32_t length, const std::string &nodes, const std::string &last = "y") {
+std::string json_of(uint32_t width, uint32_t length, const std::string &nodes,
+                    const std::string &last = "y") {
     return fmt::format(R"({{"format": "longwave-model", "version": 2, "name": "graph", "length": {},
         "inputs": [{{"name": "x", "kind": "features", "width": {}}}], "graph": [{}], "outputs": [{{"name": "y", "from": "{}"}}]}})",
                        length, width, nodes, last);
@@ -32,7 +33,9 @@ cli::Model model_of(uint32_t width, uint32_t length, const std::string &nodes, T
     return opened(compiled(json_of(width, length, nodes), std::move(weights), options_of_streams()));
 }
 
-package::Tensor tensor(std::vector<uint64_t> shape, std::vector<float> data) { return {std::move(shape), std::move(data)}; }
+package::Tensor tensor(std::vector<uint64_t> shape, std::vector<float> data) {
+    return {std::move(shape), std::move(data)};
+}
 
 // S4D-Lin: poles −1/2 + iπn, steps from 0.001 to 0.1. Memories of 20 to 2,000 rows.
 struct S4d {
@@ -47,7 +50,9 @@ struct S4d {
             }
     }
     Tensors tensors() const {
-        return {{"p", tensor({heads, poles, 2}, log)}, {"c", tensor({1, heads, poles, 2}, c)}, {"d", tensor({1, heads}, d)}};
+        return {{"p", tensor({heads, poles, 2}, log)},
+                {"c", tensor({1, heads, poles, 2}, c)},
+                {"d", tensor({1, heads}, d)}};
     }
     std::vector<double> rows(const std::vector<float> &x) const {
         std::vector<double> y(x.size());
@@ -60,7 +65,8 @@ struct S4d {
                 double sum = double{d[h]} * x[t * heads + h];
                 for (size_t n = 0; n < poles; n++) {
                     state[n] = pole[n] * state[n] + double{x[t * heads + h]};
-                    sum += double{c[2 * (h * poles + n)]} * state[n].real() - double{c[2 * (h * poles + n) + 1]} * state[n].imag();
+                    sum += double{c[2 * (h * poles + n)]} * state[n].real() -
+                           double{c[2 * (h * poles + n) + 1]} * state[n].imag();
                 }
                 y[t * heads + h] = sum;
             }
@@ -70,8 +76,10 @@ struct S4d {
 };
 
 std::string state_space(int state, const std::string &name = "y", const std::string &input = "x") {
-    return fmt::format(R"({{"name": "{}", "op": "state_space", "inputs": ["{}", {{"tensor": "p"}}, {{"tensor": "c"}}, {{"tensor": "d"}}],
-        "attributes": {{"channels": 1, "complex": 0, "state": {}}}}})", name, input, state);
+    return fmt::format(
+        R"({{"name": "{}", "op": "state_space", "inputs": ["{}", {{"tensor": "p"}}, {{"tensor": "c"}}, {{"tensor": "d"}}],
+        "attributes": {{"channels": 1, "complex": 0, "state": {}}}}})",
+        name, input, state);
 }
 
 } // namespace
@@ -115,7 +123,8 @@ TEST_CASE("state_space: an offline run is a convolution, a stream a recurrence")
     const S4d s4d;
     constexpr size_t rows = 4096;
     const auto x = random_numbers(S4d::heads * rows, 3);
-    const auto made = compiled(json_of(S4d::heads, rows, state_space(64)), s4d.tensors(), options_of_streams());
+    const auto made =
+        compiled(json_of(S4d::heads, rows, state_space(64)), s4d.tensors(), options_of_streams());
     const cli::Model model = opened(made);
     const auto report = nlohmann::json::parse(made->report);
     for (const auto &choice : report["layers"][0]["algorithms"]) {
@@ -135,8 +144,10 @@ TEST_CASE("state_space: a long convolution of the same layer keeps taps of its o
     Tensors weights = s4d.tensors();
     weights["k"] = tensor({1, heads, rows}, taps);
     weights["none"] = tensor({1, heads}, std::vector<float>(heads));
-    const std::string nodes = R"({"name": "filter/conv", "op": "long_conv", "inputs": ["x", {"tensor": "k"}, {"tensor": "none"}],
-        "attributes": {"channels": 1, "two_sided": 0}}, )" + state_space(64, "filter/space", "filter/conv");
+    const std::string nodes =
+        R"({"name": "filter/conv", "op": "long_conv", "inputs": ["x", {"tensor": "k"}, {"tensor": "none"}],
+        "attributes": {"channels": 1, "two_sided": 0}}, )" +
+        state_space(64, "filter/space", "filter/conv");
     const auto made = compiled(json_of(heads, rows, nodes, "filter/space"), weights, options_of_streams());
     REQUIRE_MESSAGE(made, made.status().message());
     std::vector<float> middle(heads * rows);
@@ -150,7 +161,9 @@ TEST_CASE("state_space: a long convolution of the same layer keeps taps of its o
 }
 
 TEST_CASE("state_space: a run keeps the recurrence where its states grow") {
-    Tensors weights{{"p", tensor({1, 1, 2}, {0.001f, 1})}, {"c", tensor({1, 1, 1, 2}, {1, 0})}, {"d", tensor({1, 1}, {0})}};
+    Tensors weights{{"p", tensor({1, 1, 2}, {0.001f, 1})},
+                    {"c", tensor({1, 1, 1, 2}, {1, 0})},
+                    {"d", tensor({1, 1}, {0})}};
     const auto made = compiled(json_of(1, 64, state_space(64)), weights, options_of_streams());
     REQUIRE_MESSAGE(made, made.status().message());
     const auto report = nlohmann::json::parse(made->report);
@@ -176,20 +189,24 @@ TEST_CASE("lstm and gru: 20,000 rows against float64, as a run and as streams") 
                     h[i] = logistic(gate(3)) * std::tanh(c[i]);
                 } else {
                     const double z = logistic(gate(1)), r = logistic(gate(0));
-                    h[i] = (1 - z) * std::tanh(double{row[2 * units + i]} + r * (u[2 * units + i] + double{b[i]})) + z * h[i];
+                    h[i] = (1 - z) *
+                               std::tanh(double{row[2 * units + i]} + r * (u[2 * units + i] + double{b[i]})) +
+                           z * h[i];
                 }
             }
             expected.insert(expected.end(), h.begin(), h.end());
         }
-        const std::string node = gates == 4 ? R"({"name": "y", "op": "lstm", "inputs": ["x", {"tensor": "w"}]})"
-                                            : R"({"name": "y", "op": "gru", "inputs": ["x", {"tensor": "w"}, {"tensor": "b"}]})";
+        const std::string node =
+            gates == 4 ? R"({"name": "y", "op": "lstm", "inputs": ["x", {"tensor": "w"}]})"
+                       : R"({"name": "y", "op": "gru", "inputs": ["x", {"tensor": "w"}, {"tensor": "b"}]})";
         Tensors weights{{"w", tensor({gates * units, units}, w)}};
         if (gates == 3) weights["b"] = tensor({units}, b);
         const cli::Model model = model_of(gates * units, length, node, weights);
         // Float32 gates: 24 products and three functions within a few units each, fed back by at
         // most the forget gate.
         CHECK(distance(outputs_of_run(model, sequence_of(x, gates * units))[0], expected) < 5e-6);
-        for (uint32_t entry : {0u, 1u}) CHECK(distance(streamed(model, x.data(), length, entry), expected) < 5e-6);
+        for (uint32_t entry : {0u, 1u})
+            CHECK(distance(streamed(model, x.data(), length, entry), expected) < 5e-6);
     }
 }
 

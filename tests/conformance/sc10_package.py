@@ -6,6 +6,7 @@ at 16 kHz, seeded random weights. No training: it is there to measure and to pro
 
 Standard library only. Weights have the official state-dict names; kernel_norm is left uninitialised, so the reader computes it.
 """
+
 import argparse
 import array
 import json
@@ -15,7 +16,9 @@ import random
 import struct
 
 
-def package(layers: int, width: int, l_max: int, kernel_dim: int = 32, classes: int = 10, seed: int = 0, each: bool = False):
+def package(
+    layers: int, width: int, l_max: int, kernel_dim: int = 32, classes: int = 10, seed: int = 0, each: bool = False
+):
     """Returns (model, weights): the model.json object and {key: (shape, float array)}."""
     rng = random.Random(seed)
     scales = 1 + math.ceil(math.log2(l_max / kernel_dim))
@@ -46,22 +49,41 @@ def package(layers: int, width: int, l_max: int, kernel_dim: int = 32, classes: 
         constant(f"{layer}.kernel_norm", [1, width, 1], 1.0)
         constant(f"{layer}.kernel_norm_initialized", [], 0.0)
         constant(f"{layer}.multiplier", [1, width, 1], 2.0)
-        normal(f"{layer}.output_linear.weight", [width, width], width ** -0.5)
+        normal(f"{layer}.output_linear.weight", [width, width], width**-0.5)
         normal(f"{layer}.output_linear.bias", [width], 0.1)
-        blocks.append({
-            "type": "residual", "name": f"model.layers.{n}", "prenorm": True, "norm": {"type": "batch_norm", "prefix": f"model.layers.{n}.norm.norm"},
-            "layers": [{"type": "sgconv", "name": "layer", "prefix": layer, "kernel_dim": kernel_dim, "l_max": l_max, "mode": "cat_randn"}],
-        })
+        blocks.append(
+            {
+                "type": "residual",
+                "name": f"model.layers.{n}",
+                "prenorm": True,
+                "norm": {"type": "batch_norm", "prefix": f"model.layers.{n}.norm.norm"},
+                "layers": [
+                    {
+                        "type": "sgconv",
+                        "name": "layer",
+                        "prefix": layer,
+                        "kernel_dim": kernel_dim,
+                        "l_max": l_max,
+                        "mode": "cat_randn",
+                    }
+                ],
+            }
+        )
     batch_norm("model.norm.norm")
-    normal("decoder.0.output_transform.weight", [classes, width], width ** -0.5)
+    normal("decoder.0.output_transform.weight", [classes, width], width**-0.5)
     normal("decoder.0.output_transform.bias", [classes], 0.1)
     model = {
-        "format": "longwave-model", "version": 1, "name": "sc10",
+        "format": "longwave-model",
+        "version": 1,
+        "name": "sc10",
         "inputs": [{"name": "audio", "kind": "audio", "sample_rate": 16000}],
-        "layers": [{"type": "linear", "name": "encoder.0", "out_features": width}, *blocks,
-                   {"type": "batch_norm", "name": "model.norm", "prefix": "model.norm.norm"},
-                   *([] if each else [{"type": "mean", "name": "pool", "lengths": False}]),
-                   {"type": "linear", "name": "decoder", "prefix": "decoder.0.output_transform", "out_features": classes}],
+        "layers": [
+            {"type": "linear", "name": "encoder.0", "out_features": width},
+            *blocks,
+            {"type": "batch_norm", "name": "model.norm", "prefix": "model.norm.norm"},
+            *([] if each else [{"type": "mean", "name": "pool", "lengths": False}]),
+            {"type": "linear", "name": "decoder", "prefix": "decoder.0.output_transform", "out_features": classes},
+        ],
         "outputs": [{"name": "logits", "from": "decoder"}],
         "labels": ["yes", "no", "up", "down", "left", "right", "on", "off", "stop", "go"][:classes],
     }

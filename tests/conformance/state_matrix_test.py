@@ -5,6 +5,7 @@ streams run on the CPU and on the first Vulkan device. Without a device that par
 
     state_matrix_test.py LONGWAVE FOLDER [--family NAME ...]
 """
+
 import argparse
 import json
 import pathlib
@@ -42,7 +43,17 @@ def other_tuning(folder: pathlib.Path) -> pathlib.Path:
 
 def compiled(longwave: pathlib.Path, package: pathlib.Path, way: str, options: list) -> pathlib.Path:
     artifact = package.with_name(f"{package.name}_{way.replace(' ', '_')}.lw")
-    command = [longwave, "compile", package, "-o", artifact, "--stream", "--cache", package.parent / "kernels", *options]
+    command = [
+        longwave,
+        "compile",
+        package,
+        "-o",
+        artifact,
+        "--stream",
+        "--cache",
+        package.parent / "kernels",
+        *options,
+    ]
     if package.name == "state_orchid":  # it looks ahead: its stream slides a window
         command = [*command[:5], "--window", "32", "--hop", "4", *command[6:]]
     elif "--blocks" not in options:
@@ -77,16 +88,16 @@ def check(longwave: pathlib.Path, folder: pathlib.Path, family: str, device) -> 
     for cut in CUTS:
         for saver, model in models.items():
             first = state_streams.Stream(model)
-            rows = first.push(samples[:cut * WIDTH])
+            rows = first.push(samples[: cut * WIDTH])
             state = first.save()
             sizes.add(len(state))
             first.load(state)
             assert first.save() == state, f"{family}: {saver} saves other bytes after it loads a state"
             for loader, other in models.items():
                 then = state_streams.Stream(other)
-                then.push(samples[:50 * WIDTH])  # something to overwrite
+                then.push(samples[: 50 * WIDTH])  # something to overwrite
                 then.load(state)
-                error = state_streams.largest_error(rows + then.push(samples[cut * WIDTH:]), expected)
+                error = state_streams.largest_error(rows + then.push(samples[cut * WIDTH :]), expected)
                 assert error <= 1e-5, f"{family}: from {saver} to {loader} at tick {cut}: {error:.1e} of the peak"
                 worst = max(worst, error)
                 then.close()
@@ -99,8 +110,11 @@ def check(longwave: pathlib.Path, folder: pathlib.Path, family: str, device) -> 
 def check_refusals(longwave: pathlib.Path, folder: pathlib.Path) -> str:
     """States of another model, and of the same model with rounded weights: rejected, and the message says why."""
     api, package = state_streams.library(longwave), state_streams.write(folder, "sgconv")
-    artifacts = [compiled(longwave, package, "plain", []), compiled(longwave, package, "int8", ["--weights", "int8"]),
-                 compiled(longwave, state_streams.write(folder, "chela"), "plain", [])]
+    artifacts = [
+        compiled(longwave, package, "plain", []),
+        compiled(longwave, package, "int8", ["--weights", "int8"]),
+        compiled(longwave, state_streams.write(folder, "chela"), "plain", []),
+    ]
     models = [state_streams.Model(api, artifact) for artifact in artifacts]
     streams = [state_streams.Stream(model) for model in models]
     for other, reason in ((1, "--weights"), (2, "another model")):

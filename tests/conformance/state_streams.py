@@ -2,6 +2,7 @@
 
 The libraries lie in the build folder of the program under test.
 """
+
 import ctypes as c
 import os
 import pathlib
@@ -23,8 +24,11 @@ def strided():
     weights.normal("first.bias", [12], 0.1)
     weights.normal("second.weight", [WIDTH, 12, 3], 0.2)
     weights.normal("second.bias", [WIDTH], 0.1)
-    layers = [{"type": "conv1d", "name": "first", "out_channels": 12, "kernel": 5, "stride": 4}, {"type": "gelu", "name": "act"},
-              {"type": "conv1d", "name": "second", "out_channels": WIDTH, "kernel": 3}]
+    layers = [
+        {"type": "conv1d", "name": "first", "out_channels": 12, "kernel": 5, "stride": 4},
+        {"type": "gelu", "name": "act"},
+        {"type": "conv1d", "name": "second", "out_channels": WIDTH, "kernel": 3},
+    ]
     return families.model("strided", WIDTH, layers), weights.tensors
 
 
@@ -42,6 +46,7 @@ def library(longwave: pathlib.Path):
     os.environ["LONGWAVE_LIBRARY"] = str(longwave.resolve().parent / "liblongwave.so")
     sys.path.insert(0, str(SUPPORT))
     import longwave_ctypes
+
     return longwave_ctypes
 
 
@@ -65,11 +70,23 @@ class Device:
 class Model:
     def __init__(self, api, path, device=None):
         self.api, self.lib = api, api._lib
-        options = api._struct("OpenOptions", (c.c_int, "allow_unsigned_code"), (c.c_char_p, "variant"), (c.c_void_p, "allocator"), (c.c_int, "map_weights"),
-                              (c.c_uint64, "memory_limit"), (c.c_void_p, "check_signature signature_context device"))
+        options = api._struct(
+            "OpenOptions",
+            (c.c_int, "allow_unsigned_code"),
+            (c.c_char_p, "variant"),
+            (c.c_void_p, "allocator"),
+            (c.c_int, "map_weights"),
+            (c.c_uint64, "memory_limit"),
+            (c.c_void_p, "check_signature signature_context device"),
+        )
         self.handle = c.c_void_p()
-        self.check(self.lib.lw_model_open(os.fsencode(path), c.byref(options(allow_unsigned_code=True, device=device.handle if device else None)),
-                                          c.byref(self.handle)))
+        self.check(
+            self.lib.lw_model_open(
+                os.fsencode(path),
+                c.byref(options(allow_unsigned_code=True, device=device.handle if device else None)),
+                c.byref(self.handle),
+            )
+        )
 
     def check(self, status):
         if status != 0:
@@ -92,7 +109,7 @@ class Stream:
         assert taken.value == len(values) // width
         out, rows = self.api.Output(), []
         while self.lib.lw_stream_pull(self.handle, c.byref(out)) == 0:
-            rows.append((out.row, out.data[:out.width]))
+            rows.append((out.row, out.data[: out.width]))
         return rows
 
     def save(self) -> bytes:
@@ -113,7 +130,10 @@ def largest_error(rows, expected) -> float:
     """Relative to the peak of what is expected."""
     assert [n for n, _ in rows] == [n for n, _ in expected], "the rows have other numbers"
     peak = max(abs(x) for _, row in expected for x in row)
-    return max((abs(a - b) for (_, row), (_, other) in zip(rows, expected) for a, b in zip(row, other)), default=0.0) / peak
+    return (
+        max((abs(a - b) for (_, row), (_, other) in zip(rows, expected) for a, b in zip(row, other)), default=0.0)
+        / peak
+    )
 
 
 def write(folder: pathlib.Path, family: str) -> pathlib.Path:

@@ -31,7 +31,8 @@ const std::vector<float> &input() {
     return x;
 }
 
-Expected<compiler::Compiled> compiled_with(const std::string &weights, const std::string &activations = "int16") {
+Expected<compiler::Compiled> compiled_with(const std::string &weights,
+                                           const std::string &activations = "int16") {
     const std::string json = R"({"format": "longwave-model", "version": 1, "name": "products",
         "inputs": [{"name": "x", "kind": "features", "width": 96}],
         "layers": [{"type": "linear", "name": "a", "out_features": 208, "bias": false},
@@ -130,7 +131,8 @@ TEST_CASE("stored weights: runs and streams on every level equal float64 sums of
         }
 }
 
-TEST_CASE("stored weights: the outputs of int8 layers, whose sums are exact, are closer between levels than their limit") {
+TEST_CASE("stored weights: the outputs of int8 layers, whose sums are exact, are closer between levels than "
+          "their limit") {
     std::vector<std::vector<float>> outputs;
     for (const char *level : {"x86-64-v2", "x86-64-v3", "x86-64-v4"}) {
         const auto model = cli::Model::open(compiled_in("int8").artifact, level);
@@ -145,7 +147,8 @@ TEST_CASE("stored weights: the outputs of int8 layers, whose sums are exact, are
 }
 
 TEST_CASE("stored weights: the report's rounding counts the steps of activations") {
-    const double plain = report_of("float32")["precision"]["rounding"], steps = report_of("int8")["precision"]["rounding"];
+    const double plain = report_of("float32")["precision"]["rounding"],
+                 steps = report_of("int8")["precision"]["rounding"];
     CHECK(plain < 1e-6);
     CHECK(steps > 3e-6); // steps of 3e-5 of a peak, averaged over 96 and 208 inputs
     CHECK(steps < 9e-5);
@@ -165,7 +168,8 @@ TEST_CASE("stored weights: int8 activations move outputs as the report says, ali
             if (!model && model.status().fault() == Fault::device) continue; // another CPU
             REQUIRE_MESSAGE(model, model.status().message());
             const std::vector<double> reference = expected(format);
-            CHECK(distance(outputs_of_run(*model, sequence_of(input(), in))[0], reference) <= 2e-5 + 8 * rounding);
+            CHECK(distance(outputs_of_run(*model, sequence_of(input(), in))[0], reference) <=
+                  2e-5 + 8 * rounding);
             CHECK(distance(streamed(*model, input().data(), rows), reference) <= 2e-5 + 8 * rounding);
             double worst = 0;
             CHECK(lw_model_verify(model->handle.get(), &worst) == LW_OK);

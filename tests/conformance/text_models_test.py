@@ -11,6 +11,7 @@ The limit of a logit, and of a logarithm of a probability, is 1e-4: both sides s
 order, so each may be a few times 10 * 2^-24 * sqrt(1000) = 2e-5 from the exact value. A byte that is written may differ only where PyTorch's best two logits are
 within 1e-4; the reference's byte is then followed, and the place is printed.
 """
+
 import argparse
 import hashlib
 import json
@@ -21,14 +22,18 @@ import subprocess
 import sys
 
 REFERENCE = pathlib.Path(__file__).with_suffix(".json").with_name("text_models.json")
-SENTENCE = ("Four score and seven years ago our fathers brought forth on this continent, a new nation, conceived in Liberty, and dedicated to the proposition that all "
-            "men are created equal.")
+SENTENCE = (
+    "Four score and seven years ago our fathers brought forth on this continent, a new nation, conceived in Liberty, and dedicated to the proposition that all "
+    "men are created equal."
+)
 PROMPT = "It was a dark and stormy night; the rain fell in torrents, except at occasional intervals, when "
 WRITTEN, HELD_OUT, LIMIT = 500, 2000, 1e-4
 
 
 def digest(model):
-    return hashlib.sha256((model / "weights.safetensors").read_bytes() + (model / "model.json").read_bytes()).hexdigest()
+    return hashlib.sha256(
+        (model / "weights.safetensors").read_bytes() + (model / "model.json").read_bytes()
+    ).hexdigest()
 
 
 def names(models):
@@ -52,16 +57,33 @@ def greedy(ask):
         best, second = sorted(range(256), key=lambda n: -row[n])[:2]
         ids.append(best)
         margins.append(row[best] - row[second])
-    return ids[len(PROMPT.encode()):], margins
+    return ids[len(PROMPT.encode()) :], margins
 
 
 class Engine:
     def __init__(self, longwave, folder, models, name):
         artifact = folder / f"text_{name}.lw"
-        done = subprocess.run([longwave, "compile", models / name / "model", "-o", artifact, "--blocks", "1,64", "--target", "host", "--cache", folder / "kernels",
-                               "--json"], capture_output=True, text=True)
+        done = subprocess.run(
+            [
+                longwave,
+                "compile",
+                models / name / "model",
+                "-o",
+                artifact,
+                "--blocks",
+                "1,64",
+                "--target",
+                "host",
+                "--cache",
+                folder / "kernels",
+                "--json",
+            ],
+            capture_output=True,
+            text=True,
+        )
         assert done.returncode == 0, f"{name}: {done.stdout[-3000:]}{done.stderr}"
         import longwave_ctypes
+
         self.api, self.model = longwave_ctypes, longwave_ctypes.Model(artifact)
         assert self.model.blocks() == [1, 64], self.model.blocks()
 
@@ -70,7 +92,7 @@ class Engine:
         stream = self.api.Stream(self.model, self.model.blocks()[entry])
         rows = [list(row) for _, _, row in stream.push(ids)] + [list(row) for _, _, row in stream.finish()]
         stream.close()
-        return rows[:len(ids)]
+        return rows[: len(ids)]
 
     def close(self):
         self.model.close()
@@ -82,9 +104,14 @@ def check_sentence(name, engine, expected):
         found = log_probabilities(engine.logits(ids, entry), ids)
         assert len(found) == len(expected) == len(ids) - 1, (len(found), len(expected))
         worst = max(abs(a - b) for a, b in zip(found, expected))
-        assert worst <= LIMIT, f"{name}, block {block}: a logarithm of a probability is {worst:.1e} from PyTorch's, limit {LIMIT:.0e}"
-        print(f"{name}, block {block}: {len(found)} logarithms of probabilities within {worst:.1e} of PyTorch's; {-sum(found) / len(found) / math.log(2):.3f} "
-              "bits a byte", flush=True)
+        assert worst <= LIMIT, (
+            f"{name}, block {block}: a logarithm of a probability is {worst:.1e} from PyTorch's, limit {LIMIT:.0e}"
+        )
+        print(
+            f"{name}, block {block}: {len(found)} logarithms of probabilities within {worst:.1e} of PyTorch's; {-sum(found) / len(found) / math.log(2):.3f} "
+            "bits a byte",
+            flush=True,
+        )
 
 
 def check_written(name, engine, written, margins):
@@ -97,13 +124,18 @@ def check_written(name, engine, written, margins):
     for n, (byte, margin) in enumerate(zip(written, margins)):
         best = max(range(256), key=row.__getitem__)
         if best != byte:
-            assert margin <= LIMIT, f"{name}: byte {n} is {best}, PyTorch writes {byte}, whose logit is {margin:.2e} before the next"
+            assert margin <= LIMIT, (
+                f"{name}: byte {n} is {best}, PyTorch writes {byte}, whose logit is {margin:.2e} before the next"
+            )
             splits.append(f"byte {n}: {best} for {byte}, logits {margin:.1e} apart")
         for _, _, row in stream.push([byte]):
             row = list(row)
     stream.close()
     assert len(written) == len(margins) == WRITTEN
-    print(f"{name}: {WRITTEN} bytes written as PyTorch writes them; closest logits {min(margins):.1e} apart; splits: {'; '.join(splits) or 'none'}", flush=True)
+    print(
+        f"{name}: {WRITTEN} bytes written as PyTorch writes them; closest logits {min(margins):.1e} apart; splits: {'; '.join(splits) or 'none'}",
+        flush=True,
+    )
 
 
 class Torch:
@@ -112,6 +144,7 @@ class Torch:
     def __init__(self, models, name):
         import torch
         from longwave.text import export, model
+
         self.torch, self.text_model = torch, model
         torch.set_num_threads(1)
         self.net = export.from_package(models / name / "model")
@@ -132,13 +165,16 @@ class Torch:
     def reference(self):
         ids = list(SENTENCE.encode())
         written, _ = greedy(self.behind)
-        rows = self.logits(list(PROMPT.encode()) + written)[len(PROMPT.encode()) - 1:-1]
+        rows = self.logits(list(PROMPT.encode()) + written)[len(PROMPT.encode()) - 1 : -1]
         margins = []
         for row, byte in zip(rows, written):
             margins.append(row[byte] - max(value for n, value in enumerate(row) if n != byte))
         assert min(margins) > -LIMIT, "the cheap form writes what the layers would not"
-        return {"log_probabilities": [round(p, 6) for p in log_probabilities(self.logits(ids), ids)], "written": bytes(written).hex(),
-                "close": {str(n): margin for n, margin in enumerate(margins) if margin < 100 * LIMIT}}
+        return {
+            "log_probabilities": [round(p, 6) for p in log_probabilities(self.logits(ids), ids)],
+            "written": bytes(written).hex(),
+            "close": {str(n): margin for n, margin in enumerate(margins) if margin < 100 * LIMIT},
+        }
 
 
 def check_held_out(name, engine, torch, ids):
@@ -148,7 +184,10 @@ def check_held_out(name, engine, torch, ids):
         worst = max(abs(a - b) for one, other in zip(found, expected) for a, b in zip(one, other))
         peak = max(abs(value) for row in expected for value in row)
         assert worst <= LIMIT, f"{name}, block {block}: a logit is {worst:.1e} from PyTorch's, limit {LIMIT:.0e}"
-        print(f"{name}, block {block}: logits over {len(ids)} held-out bytes within {worst:.1e} of PyTorch's, the largest being {peak:.1f}", flush=True)
+        print(
+            f"{name}, block {block}: logits over {len(ids)} held-out bytes within {worst:.1e} of PyTorch's, the largest being {peak:.1f}",
+            flush=True,
+        )
 
 
 def main():
@@ -165,16 +204,22 @@ def main():
     sys.path[:0] = [str(root / "tests/support"), str(options.python or "")]
 
     if options.write:
-        made = {name: {"digest": digest(options.models / name / "model")} | Torch(options.models, name).reference() for name in names(options.models)}
+        made = {
+            name: {"digest": digest(options.models / name / "model")} | Torch(options.models, name).reference()
+            for name in names(options.models)
+        }
         REFERENCE.write_text(json.dumps(made, indent=1) + "\n")
         return 0
     reference = json.loads(REFERENCE.read_text())
     assert sorted(reference) == names(options.models), (sorted(reference), names(options.models))
     for name, expected in reference.items():
-        assert expected["digest"] == digest(options.models / name / "model"), f"{name}: {REFERENCE.name} was made from another model: see --write"
+        assert expected["digest"] == digest(options.models / name / "model"), (
+            f"{name}: {REFERENCE.name} was made from another model: see --write"
+        )
         engine = Engine(options.longwave, options.folder, options.models, name)
         if options.python and options.text:
             from longwave.text import data
+
             torch = Torch(options.models, name)
             check_held_out(name, engine, torch, list(data.read(options.text, "held_out")[:HELD_OUT]))
             again = torch.reference()

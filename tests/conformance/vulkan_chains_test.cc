@@ -47,7 +47,8 @@ void check(const LayerPackage &package, uint32_t block, uint64_t most) {
     CHECK(distance(made.chained, made.cpu) <= made.limit);
     CHECK(made.chained_dispatches <= most);
     CHECK(made.chained_dispatches < made.apart_dispatches);
-    MESSAGE("block ", block, ": ", made.chained_dispatches, " dispatches, one by one ", made.apart_dispatches);
+    MESSAGE("block ", block, ": ", made.chained_dispatches, " dispatches, one by one ",
+            made.apart_dispatches);
 }
 
 } // namespace

@@ -136,7 +136,8 @@ TEST_CASE("vulkan channel-major: copies between a convolution and the ports of t
     struct {
         uint32_t channels, length;
         const char *target;
-    } cases[] = {{20, 8192, "vulkan-32k"}, {70, 2048, "vulkan-16k"}}; // 16 at 8,192 rows: the case of several lengths
+    } cases[] = {{20, 8192, "vulkan-32k"},
+                 {70, 2048, "vulkan-16k"}}; // 16 at 8,192 rows: the case of several lengths
     for (const auto &[channels, length, target] : cases)
         for (const bool two_sided : {false, true}) {
             INFO(channels, " channels, ", length, " rows, ", std::string(target));

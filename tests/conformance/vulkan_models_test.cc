@@ -74,8 +74,7 @@ uint64_t compare(const LayerPackage &package, uint32_t length) {
 
 } // namespace
 
-TEST_CASE(
-    "vulkan models: linear, GELU and layer norm as on the CPU, a dispatch for each fused region") {
+TEST_CASE("vulkan models: linear, GELU and layer norm as on the CPU, a dispatch for each fused region") {
     LayerPackage package = empty_package();
     package.linear("in", 5, 48);
     package.plain("gelu", "act");
@@ -129,8 +128,9 @@ void compare_long(const std::vector<LongCase> &cases) {
 
 bool with_16_kib() { return vulkan_options_here().targets.back() == "vulkan-16k"; }
 
-TEST_CASE("vulkan models: convolutions of up to 8,192 rows take one dispatch, with one side or two, any channels "
-          "and copies; with 16 KiB up to 4,096") {
+TEST_CASE(
+    "vulkan models: convolutions of up to 8,192 rows take one dispatch, with one side or two, any channels "
+    "and copies; with 16 KiB up to 4,096") {
     const uint64_t dispatches = with_16_kib() ? 3 : 1;
     compare_long({{16, 5000, 5000, false, dispatches},
                   {1, 5000, 5000, false, dispatches},

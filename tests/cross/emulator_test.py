@@ -5,6 +5,7 @@
 
 Without an emulator: an artifact for arm64 is compiled, described and refused here. Needs no other machine's compiler.
 """
+
 import json
 import pathlib
 import subprocess
@@ -35,14 +36,32 @@ def main():
         def refused(code, text, *flags):
             done = compile_for(*flags)
             lines = done.stderr.strip().splitlines()
-            assert done.returncode == code and len(lines) == 1 and text in lines[0], (flags, done.returncode, done.stderr)
+            assert done.returncode == code and len(lines) == 1 and text in lines[0], (
+                flags,
+                done.returncode,
+                done.stderr,
+            )
             assert not made.exists(), f"{flags}: a file was written"
 
         refused(USAGE, 'unknown target "arm65": expected', "--target", "arm65")
         refused(USAGE, "this machine runs every target", "--target", "host", "--emulator", "qemu-aarch64")
-        refused(USAGE, "several targets need one; expected TARGET=COMMAND", "--target", "arm64,armv7", "--emulator", "qemu-aarch64")
+        refused(
+            USAGE,
+            "several targets need one; expected TARGET=COMMAND",
+            "--target",
+            "arm64,armv7",
+            "--emulator",
+            "qemu-aarch64",
+        )
         refused(USAGE, "target armv7 is not one of --target", "--target", "arm64", "--emulator", "armv7=qemu-arm")
-        refused(DEVICE, "no-such-emulator: cannot be started", "--target", "arm64", "--emulator", "no-such-emulator longwave-runner")
+        refused(
+            DEVICE,
+            "no-such-emulator: cannot be started",
+            "--target",
+            "arm64",
+            "--emulator",
+            "no-such-emulator longwave-runner",
+        )
         refused(DEVICE, "ended without an answer", "--target", "arm64", "--emulator", "true longwave-runner")
 
         done = compile_for("--target", "host,arm64,armv7", "--json")
@@ -57,7 +76,9 @@ def main():
         done = compile_for("--target", "arm64,armv7")
         assert done.returncode == 0 and done.stdout.count("not checked on this machine") == 2, done.stdout + done.stderr
         done = run("run", made, "--input", "x=40")
-        assert done.returncode == DEVICE and "arm64 armv7" in done.stderr and len(done.stderr.strip().splitlines()) == 1, done.stderr
+        assert (
+            done.returncode == DEVICE and "arm64 armv7" in done.stderr and len(done.stderr.strip().splitlines()) == 1
+        ), done.stderr
 
 
 if __name__ == "__main__":

@@ -5,10 +5,10 @@
 
 arm64 and armv7 run in qemu. Without a Vulkan device that part is left out.
 """
+
 import json
 import pathlib
 import re
-import subprocess
 import sys
 import tempfile
 
@@ -29,21 +29,41 @@ def main():
     emulators = []
     for target, machine in MACHINES.items():
         needs_headers(machine.triple)
-        emulators += ["--emulator", f"{target}={machine.emulator[0]} {built(build, target, 'runner', 'longwave-runner')}"]
+        emulators += [
+            "--emulator",
+            f"{target}={machine.emulator[0]} {built(build, target, 'runner', 'longwave-runner')}",
+        ]
     devices = [json.loads(line) for line in run(longwave, "devices", "--json").splitlines()]
     gpu = any("vulkan" in json.dumps(device) for device in devices)
     with tempfile.TemporaryDirectory() as scratch:
         made = pathlib.Path(scratch) / "everywhere.lw"
         # The code of arm64 and armv7 runs here: golden vectors, streams in random cuts, and states between all machines.
-        report = json.loads(run(longwave, "compile", ROOT / "examples/packages/tiny", "-o", made, "--cache", build / "tests/kernels", "--json",
-                                "--target", ",".join([*LEVELS, *MACHINES, GPU]), *emulators).splitlines()[-1])
+        report = json.loads(
+            run(
+                longwave,
+                "compile",
+                ROOT / "examples/packages/tiny",
+                "-o",
+                made,
+                "--cache",
+                build / "tests/kernels",
+                "--json",
+                "--target",
+                ",".join([*LEVELS, *MACHINES, GPU]),
+                *emulators,
+            ).splitlines()[-1]
+        )
         checked = {stream["variant"] for stream in report["proof"]["variants"]}
         here = {level for level in LEVELS if level not in report["proof"]["not_proved_here"]}
         assert here and set(MACHINES) <= checked and here <= checked, report["proof"]
         parts = run(longwave, "inspect", made)
         sizes = re.findall(r"^code +(\S+): [\d.]+ k?B of code", parts, re.M)
         assert set(sizes) == {*LEVELS, *MACHINES}, parts
-        assert re.search(r"header and plan [\d.]+ k?B", parts) and re.search(r"^weights +[\d.]+ k?B", parts, re.M) and GPU in parts, parts
+        assert (
+            re.search(r"header and plan [\d.]+ k?B", parts)
+            and re.search(r"^weights +[\d.]+ k?B", parts, re.M)
+            and GPU in parts
+        ), parts
         for level in sorted(here):
             run(longwave, "verify", made, "--variant", level)
         if gpu:
@@ -51,8 +71,25 @@ def main():
         # A stream of windows equals runs over its windows on every machine, and passes its state between them.
         windows = pathlib.Path(scratch) / "windows"
         sc10_package.write(windows, *families.sgconv(8, 1, l_max=40))
-        run(longwave, "compile", windows, "-o", f"{windows}.lw", "--cache", build / "tests/kernels", "--target", ",".join(["host", *MACHINES]), "--window", "40", "--hop", "8", *emulators)
-        print(f"one file of {made.stat().st_size} bytes ran on {', '.join([*sorted(here), *MACHINES, *(['Vulkan'] if gpu else [])])}")
+        run(
+            longwave,
+            "compile",
+            windows,
+            "-o",
+            f"{windows}.lw",
+            "--cache",
+            build / "tests/kernels",
+            "--target",
+            ",".join(["host", *MACHINES]),
+            "--window",
+            "40",
+            "--hop",
+            "8",
+            *emulators,
+        )
+        print(
+            f"one file of {made.stat().st_size} bytes ran on {', '.join([*sorted(here), *MACHINES, *(['Vulkan'] if gpu else [])])}"
+        )
         foreign = [line for line in parts.splitlines() if line.startswith(("file", "code", "gpu"))]
         print(*foreign, sep="\n")
     if not gpu:

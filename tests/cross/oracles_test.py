@@ -6,6 +6,7 @@ state from one machine to another, wherever the input was cut.
 
 The other machines are emulated by qemu, which computes as they do and says nothing about their time.
 """
+
 import json
 import os
 import pathlib
@@ -25,20 +26,49 @@ BEYOND, MOST = "stream_chela_ln_pre_K512_2900", 1.3
 def compare(build, fixtures, patterns, targets, emulators):
     """Runs longwave-oracles, prints what failed, and returns the exit status."""
     before = os.times()
-    done = subprocess.run([build / "longwave-oracles", fixtures, *patterns, "--json", "--cache", build / "tests/kernels", "--target", ",".join(targets),
-                           *emulators], stdout=subprocess.PIPE, text=True)
+    done = subprocess.run(
+        [
+            build / "longwave-oracles",
+            fixtures,
+            *patterns,
+            "--json",
+            "--cache",
+            build / "tests/kernels",
+            "--target",
+            ",".join(targets),
+            *emulators,
+        ],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     after = os.times()
-    print(f"{(after.children_user + after.children_system - before.children_user - before.children_system) / 60:.1f} minutes of CPU time")
+    print(
+        f"{(after.children_user + after.children_system - before.children_user - before.children_system) / 60:.1f} minutes of CPU time"
+    )
     cases = [json.loads(line) for line in done.stdout.splitlines()]
     failed = [case for case in cases if not case["passed"]]
     for case in failed:
-        print(case["name"], case.get("failure", ""), *(reference for reference in case["references"] if not reference["passed"]), sep="\n    ")
-    unexpected = [case for case in failed if case["name"] != BEYOND or "failure" in case or not all(map(known, case["references"]))]
+        print(
+            case["name"],
+            case.get("failure", ""),
+            *(reference for reference in case["references"] if not reference["passed"]),
+            sep="\n    ",
+        )
+    unexpected = [
+        case
+        for case in failed
+        if case["name"] != BEYOND or "failure" in case or not all(map(known, case["references"]))
+    ]
     return 1 if unexpected or not cases else 0
 
 
 def known(reference):
-    return reference["passed"] or reference["target"] in ("armv7", "wasm32") and reference["entry"] == "stream 64" and reference["error"] <= MOST * reference["limit"]
+    return (
+        reference["passed"]
+        or reference["target"] in ("armv7", "wasm32")
+        and reference["entry"] == "stream 64"
+        and reference["error"] <= MOST * reference["limit"]
+    )
 
 
 def main():
@@ -47,10 +77,16 @@ def main():
     emulators = []
     for target, machine in MACHINES.items():
         needs_headers(machine.triple)
-        emulators += ["--emulator", f"{target}={machine.emulator[0]} {built(build, target, 'runner', 'longwave-runner')}"]
+        emulators += [
+            "--emulator",
+            f"{target}={machine.emulator[0]} {built(build, target, 'runner', 'longwave-runner')}",
+        ]
     levels = MACHINE_OF if has_clang() else {}
     for target, name in levels.items():
-        emulators += ["--emulator", f"{target}={MACHINES[name].emulator[0]} {built(build, name, 'runner', 'longwave-runner')}"]
+        emulators += [
+            "--emulator",
+            f"{target}={MACHINES[name].emulator[0]} {built(build, name, 'runner', 'longwave-runner')}",
+        ]
     return compare(build, fixtures, patterns, ["host", *MACHINES, *levels], emulators)
 
 

@@ -6,6 +6,7 @@ project of examples/cmake. Its program hears the words that this machine hears.
 
 The musl targets need Debian's musl and musl-dev of their machine. LONGWAVE_MUSL names a folder that these were unpacked into.
 """
+
 import glob
 import os
 import pathlib
@@ -28,7 +29,9 @@ TARGETS = {
     "x86-64-musl": ("x86_64-linux-musl", "amd64", []),
 }
 GLIBC = (2, 34)  # the least version that the packages ask for
-CMAKE = "/usr/bin/cmake" if pathlib.Path("/usr/bin/cmake").exists() else "cmake"  # Debian's, which is older than the one that builds the compiler
+CMAKE = (
+    "/usr/bin/cmake" if pathlib.Path("/usr/bin/cmake").exists() else "cmake"
+)  # Debian's, which is older than the one that builds the compiler
 CPACK = str(pathlib.Path(CMAKE).with_name("cpack")) if "/" in CMAKE else "cpack"
 
 
@@ -47,13 +50,19 @@ def missing(target):
 
 def options(target):
     musl = os.environ.get("LONGWAVE_MUSL", "")
-    return [f"-DCMAKE_TOOLCHAIN_FILE={ROOT}/cmake/toolchains/{target}.cmake", "-DCMAKE_BUILD_TYPE=Release", *([f"-DLONGWAVE_MUSL={musl}"] if musl else [])]
+    return [
+        f"-DCMAKE_TOOLCHAIN_FILE={ROOT}/cmake/toolchains/{target}.cmake",
+        "-DCMAKE_BUILD_TYPE=Release",
+        *([f"-DLONGWAVE_MUSL={musl}"] if musl else []),
+    ]
 
 
 def make_packages(build, target, root):
     """Builds the three packages and unpacks them into `root`."""
     folder = build / f"tests/packages-{target}"
-    ccache = ["-DCMAKE_C_COMPILER_LAUNCHER=ccache", "-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
+    ccache = (
+        ["-DCMAKE_C_COMPILER_LAUNCHER=ccache", "-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
+    )
     run(CMAKE, "-S", ROOT, "-B", folder, "-G", "Ninja", *options(target), "-DLONGWAVE_RUNTIME_ONLY=ON", *ccache)
     run(CMAKE, "--build", folder)
     for package in folder.glob("*.deb"):
@@ -62,7 +71,10 @@ def make_packages(build, target, root):
     suffix = "-musl" if target.endswith("-musl") else ""
     names = {}
     for package in folder.glob("*.deb"):
-        fields = dict(line.split(": ", 1) for line in run("dpkg-deb", "-f", package, "Package", "Architecture", "Depends").splitlines())
+        fields = dict(
+            line.split(": ", 1)
+            for line in run("dpkg-deb", "-f", package, "Package", "Architecture", "Depends").splitlines()
+        )
         assert fields["Architecture"] == TARGETS[target][1], fields
         names[fields["Package"]] = fields.get("Depends", "")
         run("dpkg-deb", "-x", package, root)
@@ -73,13 +85,21 @@ def make_packages(build, target, root):
 
 
 def check_glibc(library):
-    used = {tuple(map(int, version.split("."))) for version in re.findall(r"GLIBC_([\d.]+)", run("readelf", "-VW", library))}
+    used = {
+        tuple(map(int, version.split("."))) for version in re.findall(r"GLIBC_([\d.]+)", run("readelf", "-VW", library))
+    }
     assert used and max(used) <= GLIBC, f"{library} uses glibc {max(used)}; the package asks for {GLIBC}"
 
 
 def hear(program, model, sound, emulator=(), **environment):
     with open(sound, "rb") as samples:
-        done = subprocess.run([*emulator, program, model], stdin=samples, capture_output=True, text=True, env={**os.environ, **environment})
+        done = subprocess.run(
+            [*emulator, program, model],
+            stdin=samples,
+            capture_output=True,
+            text=True,
+            env={**os.environ, **environment},
+        )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -94,10 +114,31 @@ def check(build, target, scratch, model, sound, expected):
         check_glibc(library / "liblongwave.so.0.2")
     for kind in ("ON", "OFF"):
         project = scratch / f"project-{target}-{kind}"
-        run(CMAKE, "-S", ROOT / "examples/cmake", "-B", project, "-G", "Ninja", *options(target), f"-Dlongwave_DIR={library}/cmake/longwave", f"-DSTATIC={kind}",
-            *(["-DCMAKE_EXE_LINKER_FLAGS=" + dynamic_musl(triple)] if target.endswith("-musl") and kind == "OFF" else []))
+        run(
+            CMAKE,
+            "-S",
+            ROOT / "examples/cmake",
+            "-B",
+            project,
+            "-G",
+            "Ninja",
+            *options(target),
+            f"-Dlongwave_DIR={library}/cmake/longwave",
+            f"-DSTATIC={kind}",
+            *(
+                ["-DCMAKE_EXE_LINKER_FLAGS=" + dynamic_musl(triple)]
+                if target.endswith("-musl") and kind == "OFF"
+                else []
+            ),
+        )
         run(CMAKE, "--build", project)
-        here = hear(project / "keywords", model, sound, [*emulator, *loader(target, triple, library, kind)], LD_LIBRARY_PATH=str(library) if not emulator else "")
+        here = hear(
+            project / "keywords",
+            model,
+            sound,
+            [*emulator, *loader(target, triple, library, kind)],
+            LD_LIBRARY_PATH=str(library) if not emulator else "",
+        )
         assert here == expected, (target, kind, here, expected)
     runner = subprocess.run([*emulator, root / "usr/bin/longwave-runner"], input=b"", capture_output=True)
     assert runner.returncode == 0, runner
@@ -130,11 +171,33 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         scratch = pathlib.Path(name)
         model, sound, host = scratch / "kws.lw", scratch / "sound.raw", scratch / "keywords"
-        run(build / "longwave", "compile", ROOT / "examples/kws/model", "-o", model, "--target", "host,arm64,armv7", "--stream", "--no-whole", "--no-check",
-            "--cache", build / "tests/kernels")
+        run(
+            build / "longwave",
+            "compile",
+            ROOT / "examples/kws/model",
+            "-o",
+            model,
+            "--target",
+            "host,arm64,armv7",
+            "--stream",
+            "--no-whole",
+            "--no-check",
+            "--cache",
+            build / "tests/kernels",
+        )
         with wave.open(str(RECORDING)) as recording:
             sound.write_bytes(recording.readframes(8 * 16000))
-        run("cc", "-std=c99", "-I", ROOT / "runtime/include", ROOT / "examples/cmake/keywords.c", f"-Wl,-rpath,{build}", build / "liblongwave.so", "-o", host)
+        run(
+            "cc",
+            "-std=c99",
+            "-I",
+            ROOT / "runtime/include",
+            ROOT / "examples/cmake/keywords.c",
+            f"-Wl,-rpath,{build}",
+            build / "liblongwave.so",
+            "-o",
+            host,
+        )
         expected = hear(host, model, sound)
         assert expected.count("\n") >= 2, expected
         for target, reason in reasons.items():

@@ -6,6 +6,7 @@
 A hostile runner gives every kind of wrong answer to `longwave compile --emulator`: one printable line, exit 4, no file, bounded time and memory. A hostile
 host sends every kind of wrong size to longwave-runner: one refusal each, and the next good request is served.
 """
+
 import json
 import pathlib
 import resource
@@ -25,7 +26,7 @@ HEAD = "<IIQ"
 MOST_MEMORY = 3 << 20  # kB of the largest process: the compiler's; a believed size of 4 GiB is more
 
 # A runner that answers as it should until its mode says otherwise.
-RUNNER = r'''
+RUNNER = r"""
 import os, signal, struct, sys, time
 mode, width = sys.argv[1], int(sys.argv[2])
 source, sink = sys.stdin.buffer, sys.stdout.buffer
@@ -87,12 +88,48 @@ while True:
         time.sleep(0.1)
         continue
     say(RIGHT.get(what, bytes)(), which=which)
-'''
-ANYWHERE = ("silent", "trickle", "huge", "4 GiB", "one more", "short", "dies", "killed", "half a head", "endless", "escapes", "unknown status", "long refusal",
-            "longer refusal", "noise", "bytes", "two answers")
-MODES = [f"open:{how}" for how in (*ANYWHERE, "another", "version")] + [f"verify:{how}" for how in ("4 GiB", "bytes", "NaN", "negative", "another", "escapes")] + [
-    f"push:{how}" for how in ("index", "next index", "width", "no width", "number", "twice", "part", "huge", "another", "silent", "dies")] + [
-    f"run:{how}" for how in ("rows", "no rows", "bytes", "4 GiB")] + ["stream:bytes", "reset:bytes", "finish:index", "early:"]
+"""
+ANYWHERE = (
+    "silent",
+    "trickle",
+    "huge",
+    "4 GiB",
+    "one more",
+    "short",
+    "dies",
+    "killed",
+    "half a head",
+    "endless",
+    "escapes",
+    "unknown status",
+    "long refusal",
+    "longer refusal",
+    "noise",
+    "bytes",
+    "two answers",
+)
+MODES = (
+    [f"open:{how}" for how in (*ANYWHERE, "another", "version")]
+    + [f"verify:{how}" for how in ("4 GiB", "bytes", "NaN", "negative", "another", "escapes")]
+    + [
+        f"push:{how}"
+        for how in (
+            "index",
+            "next index",
+            "width",
+            "no width",
+            "number",
+            "twice",
+            "part",
+            "huge",
+            "another",
+            "silent",
+            "dies",
+        )
+    ]
+    + [f"run:{how}" for how in ("rows", "no rows", "bytes", "4 GiB")]
+    + ["stream:bytes", "reset:bytes", "finish:index", "early:"]
+)
 
 
 def hostile_runners(longwave, folder, scratch, package, width):
@@ -103,11 +140,31 @@ def hostile_runners(longwave, folder, scratch, package, width):
         wrapper = scratch / "longwave-runner"
         wrapper.write_text(f'#!/bin/sh\nexec {python} {script} "{mode}" {width}\n')
         wrapper.chmod(0o755)
-        done = subprocess.run([longwave, "compile", package, "-o", made, "--cache", folder / "kernels", "--target", "arm64", "--emulator", wrapper, "--emulator-timeout", "2"],
-                              capture_output=True, timeout=540)  # below the default limit of one answer, 600 s
+        done = subprocess.run(
+            [
+                longwave,
+                "compile",
+                package,
+                "-o",
+                made,
+                "--cache",
+                folder / "kernels",
+                "--target",
+                "arm64",
+                "--emulator",
+                wrapper,
+                "--emulator-timeout",
+                "2",
+            ],
+            capture_output=True,
+            timeout=540,
+        )  # below the default limit of one answer, 600 s
         text = done.stderr.decode()  # UTF-8
         assert done.returncode == DEVICE, (mode, done.returncode, text)
-        assert text.endswith("\n") and text.count("\n") == 1 and text.startswith("error: ") and len(text) < 1500, (mode, text)
+        assert text.endswith("\n") and text.count("\n") == 1 and text.startswith("error: ") and len(text) < 1500, (
+            mode,
+            text,
+        )
         assert all(c.isprintable() for c in text[:-1]) and "\u202e" not in text, (mode, text)
         assert not made.exists(), mode
     assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < MOST_MEMORY
@@ -130,7 +187,15 @@ def hostile_hosts(runner, artifact):
         return struct.pack("<Q", ticks) + bytes(samples)
 
     client = Client(runner)
-    wrong = [(0, b""), (99, b""), (PUSH, payload(1, 4)), (VERIFY, b""), (OPEN, b""), (OPEN, struct.pack("<I", 0xffffffff) + b"x"), (OPEN, struct.pack("<I", 0) + b"x" * 100)]
+    wrong = [
+        (0, b""),
+        (99, b""),
+        (PUSH, payload(1, 4)),
+        (VERIFY, b""),
+        (OPEN, b""),
+        (OPEN, struct.pack("<I", 0xFFFFFFFF) + b"x"),
+        (OPEN, struct.pack("<I", 0) + b"x" * 100),
+    ]
     for what, sent in wrong:
         assert client.ask(what, sent)[0] != OK, what
     status, _, reply = client.ask(OPEN, struct.pack("<I", 0) + artifact)
@@ -139,12 +204,36 @@ def hostile_hosts(runner, artifact):
     assert (status, reply) == (OK, b""), (status, reply)
     row = 4 * 8  # the model takes rows of 8 features
     good = payload(3, 3 * row)
-    for what, sent, of in ((PUSH, payload(3, 3 * row - 4), 0), (PUSH, payload(3, 12), 0), (PUSH, payload(24, 3 * row), 0), (PUSH, payload(0, row), 0), (PUSH, payload(1 << 63, row), 0),
-                           (PUSH, payload((1 << 64) - 1, 0), 0), (PUSH, b"1234", 0), (PUSH, good, 5), (PUSH, good, 0xffffffff), (PREFILL, payload(1, 4), 0), (PREFILL, b"", 0),
-                           (FINISH, b"x", 0), (RESET, b"x", 0), (SAVE, b"x", 0), (CLOSE, b"x", 0), (COPY, b"", 0), (COPY, struct.pack("<I", 64), 0), (LOAD, b"x" * 100, 0), (VERIFY, b"x", 0),
-                           (STREAM, b"", 0), (STREAM, struct.pack("<III", 0, 0, 0), 0), (STREAM, struct.pack("<II", 99, 0), 0), (STREAM, struct.pack("<II", 0, 77), 0),
-                           (RUN, b"", 0), (RUN, struct.pack("<QQQ", 1 << 60, 0, row) + bytes(row), 0), (RUN, struct.pack("<QQQ", 1, 2, row) + bytes(row), 0),
-                           (RUN, struct.pack("<QQQ", 1, 0, 4) + bytes(4), 0), (RUN, struct.pack("<QQQ", 1, 0, row) + bytes(row + 1), 0)):
+    for what, sent, of in (
+        (PUSH, payload(3, 3 * row - 4), 0),
+        (PUSH, payload(3, 12), 0),
+        (PUSH, payload(24, 3 * row), 0),
+        (PUSH, payload(0, row), 0),
+        (PUSH, payload(1 << 63, row), 0),
+        (PUSH, payload((1 << 64) - 1, 0), 0),
+        (PUSH, b"1234", 0),
+        (PUSH, good, 5),
+        (PUSH, good, 0xFFFFFFFF),
+        (PREFILL, payload(1, 4), 0),
+        (PREFILL, b"", 0),
+        (FINISH, b"x", 0),
+        (RESET, b"x", 0),
+        (SAVE, b"x", 0),
+        (CLOSE, b"x", 0),
+        (COPY, b"", 0),
+        (COPY, struct.pack("<I", 64), 0),
+        (LOAD, b"x" * 100, 0),
+        (VERIFY, b"x", 0),
+        (STREAM, b"", 0),
+        (STREAM, struct.pack("<III", 0, 0, 0), 0),
+        (STREAM, struct.pack("<II", 99, 0), 0),
+        (STREAM, struct.pack("<II", 0, 77), 0),
+        (RUN, b"", 0),
+        (RUN, struct.pack("<QQQ", 1 << 60, 0, row) + bytes(row), 0),
+        (RUN, struct.pack("<QQQ", 1, 2, row) + bytes(row), 0),
+        (RUN, struct.pack("<QQQ", 1, 0, 4) + bytes(4), 0),
+        (RUN, struct.pack("<QQQ", 1, 0, row) + bytes(row + 1), 0),
+    ):
         status, _, text = client.ask(what, sent, of)
         assert status != OK and len(text) <= 4096, (what, sent[:8], of)
         status, _, _ = client.ask(PUSH, good)
@@ -153,7 +242,12 @@ def hostile_hosts(runner, artifact):
     client.process.stdin.write(struct.pack(HEAD, PUSH, 0, 1 << 62) + b"few")
     client.process.stdin.close()
     assert client.process.wait(timeout=60) == 1
-    limited = subprocess.run(["bash", "-c", f"ulimit -v 500000; exec {runner}"], input=struct.pack(HEAD, OPEN, 0, 1 << 40) + b"few", capture_output=True, timeout=60)
+    limited = subprocess.run(
+        ["bash", "-c", f"ulimit -v 500000; exec {runner}"],
+        input=struct.pack(HEAD, OPEN, 0, 1 << 40) + b"few",
+        capture_output=True,
+        timeout=60,
+    )
     assert limited.returncode >= 0 and limited.stdout == b"", limited
     print(f"{len(wrong) + 28} hostile requests: a refusal each, and the next request is served")
 
@@ -166,8 +260,14 @@ def main():
         package = scratch / "model"
         sc10_package.write(package, *families.sgconv(8, 1, l_max=40))
         made = scratch / "host.lw"
-        subprocess.run([longwave, "compile", package, "-o", made, "--cache", folder / "kernels", "--target", "host", "--no-check"], check=True, stdout=subprocess.DEVNULL)
-        shown = json.loads(subprocess.run([longwave, "inspect", made, "--json"], check=True, capture_output=True, text=True).stdout)
+        subprocess.run(
+            [longwave, "compile", package, "-o", made, "--cache", folder / "kernels", "--target", "host", "--no-check"],
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )
+        shown = json.loads(
+            subprocess.run([longwave, "inspect", made, "--json"], check=True, capture_output=True, text=True).stdout
+        )
         outputs = [entry["outputs"] for entry in shown["entries"] if entry["kind"] == "stream"][0]
         hostile_hosts(build / "longwave-runner", made.read_bytes())
         hostile_runners(longwave, folder, scratch, package, outputs[0]["width"])

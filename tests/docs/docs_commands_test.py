@@ -6,6 +6,7 @@
 
 The commands run in a folder of their own that looks like the root of the tree, so they overwrite nothing.
 """
+
 import json
 import os
 import pathlib
@@ -75,8 +76,16 @@ def mirror(folder, build):
 
 def run(command, folder, **options):
     environment = os.environ | {"LD_LIBRARY_PATH": str(folder / "build")}
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=SECONDS, env=environment,
-                          stdin=subprocess.DEVNULL, **options)
+    return subprocess.run(
+        command,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        **options,
+    )
 
 
 def check_commands(folder):
@@ -98,8 +107,25 @@ def check_program(folder, compiler):
         sys.exit("README.md has no ```c block")
     for name, content in (("reader.h", READER_H), ("reader.c", READER_C), ("program.c", text)):
         (folder / name).write_text(content, encoding="utf-8")
-    built = run([compiler, "-std=c11", "-Wall", "-Wextra", "-Werror", "-include", "reader.h", "program.c", "reader.c",
-                 "-Iruntime/include", "-Lbuild", "-llongwave", "-o", "program"], folder)
+    built = run(
+        [
+            compiler,
+            "-std=c11",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            "-include",
+            "reader.h",
+            "program.c",
+            "reader.c",
+            "-Iruntime/include",
+            "-Lbuild",
+            "-llongwave",
+            "-o",
+            "program",
+        ],
+        folder,
+    )
     if built.returncode != 0:
         sys.exit(f"README.md:{number}: the program does not compile\n{built.stderr}")
     done = run(["./program"], folder)

@@ -5,6 +5,7 @@ The model gives the samples as they came (tests/support/late_model.py). All comm
 and each file that they write must be the recording. The lines of C and of Python run as well. What needs an audio host
 that is missing is named.
 """
+
 import array
 import os
 import pathlib
@@ -64,7 +65,9 @@ def mirror(folder, build):
 
 
 def blocks(language):
-    return re.findall(rf"^```{language}\n(.*?)^```$", (ROOT / "docs/denoise.md").read_text(encoding="utf-8"), re.M | re.S)
+    return re.findall(
+        rf"^```{language}\n(.*?)^```$", (ROOT / "docs/denoise.md").read_text(encoding="utf-8"), re.M | re.S
+    )
 
 
 def missing(command):
@@ -82,7 +85,7 @@ def samples(path):
     """Of a WAV file, of 16-bit integers or of floats, as integers."""
     data = path.read_bytes()
     at, bits = data.index(b"data") + 8, data[data.index(b"fmt ") + 22]
-    data = data[at:at + int.from_bytes(data[at - 4:at], "little")]
+    data = data[at : at + int.from_bytes(data[at - 4 : at], "little")]
     return array.array("h", data if bits == 16 else [round(v * 32768) for v in array.array("f", data)])
 
 
@@ -94,30 +97,51 @@ def check_commands(folder, model):
     count, lacking = 0, set()
     for block in blocks("text"):
         for command in block.replace("\\\n", " ").splitlines():
-            command = command.replace("MODEL_FOLDER", str(model)).replace("--stream", f"--block 8 --cache {ROOT}/build/tests/kernels")
+            command = command.replace("MODEL_FOLDER", str(model)).replace(
+                "--stream", f"--block 8 --cache {ROOT}/build/tests/kernels"
+            )
             if what := missing(command):
                 lacking.add(what)
                 continue
             for old in ("clean.wav", "whole.wav"):
                 (folder / old).unlink(missing_ok=True)
-            run(["bash", "-euo", "pipefail", "-c", command], folder, env=os.environ | {"HOME": str(folder), "GST_REGISTRY": str(folder / "registry")})
+            run(
+                ["bash", "-euo", "pipefail", "-c", command],
+                folder,
+                env=os.environ | {"HOME": str(folder), "GST_REGISTRY": str(folder / "registry")},
+            )
             count += 1
             if "clean.wav" not in command:
                 continue
             late = LATENCY if "lv2apply" in command else 0
             heard = samples(folder / "clean.wav")[late:]
-            assert heard == expected[:len(expected) - late], (command, len(heard), len(expected))
+            assert heard == expected[: len(expected) - late], (command, len(heard), len(expected))
     return count, lacking
 
 
 def check_c(folder, compiler):
-    block, = blocks("c")
+    (block,) = blocks("c")
     (folder / "program.c").write_text(AROUND_C % block)
-    run([compiler, "-std=c11", "-Wall", "-Wextra", "-Werror", "program.c", "-Iruntime/include", "-Lbuild", "-llongwave", "-o", "program"], folder)
+    run(
+        [
+            compiler,
+            "-std=c11",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            "program.c",
+            "-Iruntime/include",
+            "-Lbuild",
+            "-llongwave",
+            "-o",
+            "program",
+        ],
+        folder,
+    )
     noise = array.array("f", [(7 * i % 13) / 13 for i in range(1000)])
     done = run(["./program"], folder, input=noise.tobytes(), env=os.environ | {"LD_LIBRARY_PATH": "build"})
     assert done.stderr == str(LATENCY).encode(), done.stderr
-    assert array.array("f", done.stdout) == array.array("f", bytes(4 * LATENCY)) + noise[:1000 - LATENCY]
+    assert array.array("f", done.stdout) == array.array("f", bytes(4 * LATENCY)) + noise[: 1000 - LATENCY]
 
 
 def main():
@@ -128,8 +152,12 @@ def main():
         count, lacking = check_commands(folder, late_model.write(folder / "late", length=500000))
         check_c(folder, compiler)
         if any((build / "python/longwave").glob("_native*")):
-            block, = blocks("python")
-            run([sys.executable, "-c", AROUND_PYTHON % block], folder, env=os.environ | {"PYTHONPATH": str(build / "python")})
+            (block,) = blocks("python")
+            run(
+                [sys.executable, "-c", AROUND_PYTHON % block],
+                folder,
+                env=os.environ | {"PYTHONPATH": str(build / "python")},
+            )
         else:
             lacking.add("a build with the Python module")
     print(f"{count} commands of docs/denoise.md ran, and its C program")

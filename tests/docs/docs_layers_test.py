@@ -8,6 +8,7 @@ Every layer of the table is compiled. Layers of one kind of input become one mod
 - int8: with `--weights int8` the layers with such weights are those whose column does not say "no" or "-".
 The program says which tensors a layer needs, and gets them.
 """
+
 import json
 import math
 import pathlib
@@ -58,7 +59,15 @@ SHAPES = {
     "lrpe": {"theta": [WIDTH]},
     "state_space": {"D": [WIDTH]},
 }
-OF_INPUT = {"embedding": "tokens", "adaptive_embedding": "tokens", "log_mel": "audio", "sqrt": "positive", "flatten": "image", "add": ["x", "positive"], "pair_features": ["pooled", "pooled"]}
+OF_INPUT = {
+    "embedding": "tokens",
+    "adaptive_embedding": "tokens",
+    "log_mel": "audio",
+    "sqrt": "positive",
+    "flatten": "image",
+    "add": ["x", "positive"],
+    "pair_features": ["pooled", "pooled"],
+}
 # Layers that make the input of others.
 BEFORE = {
     "positive": {"type": "abs", "name": "positive", "input": "x"},
@@ -76,7 +85,9 @@ LOOKS_AHEAD = {
 
 
 def table():
-    rows = re.search(r"^\| Layer \| Stream.*?\n\n", (ROOT / "docs/models.md").read_text(encoding="utf-8"), re.M | re.S).group()
+    rows = re.search(
+        r"^\| Layer \| Stream.*?\n\n", (ROOT / "docs/models.md").read_text(encoding="utf-8"), re.M | re.S
+    ).group()
     for row in rows.split("\n")[2:-2]:
         cells = [cell.strip() for cell in row.strip("|").split("|")]
         for name in re.findall(r"`(\w+)`", cells[0]):
@@ -84,7 +95,11 @@ def table():
 
 
 def layer(kind, attributes):
-    one = {"type": kind, "name": kind, **{key: value for key, value in {**ATTRIBUTES.get(kind, {}), **attributes}.items() if value is not None}}
+    one = {
+        "type": kind,
+        "name": kind,
+        **{key: value for key, value in {**ATTRIBUTES.get(kind, {}), **attributes}.items() if value is not None},
+    }
     if kind == "residual":
         one["layers"] = [{"type": "linear", "name": "inner", "out_features": WIDTH}]
     read = OF_INPUT.get(kind, "x")
@@ -96,17 +111,33 @@ class Model:
 
     def __init__(self, folder, layers):
         folder.mkdir()
-        self.folder, self.shapes = folder, {f"{one['name']}.{key}": shape for one in layers for key, shape in SHAPES.get(one["type"], {}).items()}
-        before = [BEFORE[name] for name in sorted({name for one in layers for name in one.get("inputs", [one.get("input")]) if name in BEFORE})]
+        self.folder, self.shapes = (
+            folder,
+            {f"{one['name']}.{key}": shape for one in layers for key, shape in SHAPES.get(one["type"], {}).items()},
+        )
+        before = [
+            BEFORE[name]
+            for name in sorted(
+                {name for one in layers for name in one.get("inputs", [one.get("input")]) if name in BEFORE}
+            )
+        ]
         inputs = sorted({one["input"] for one in before + layers if one.get("input") in INPUTS})
-        model = {"format": "longwave-model", "version": 1, "name": "layers", "inputs": [{"name": name, **INPUTS[name]} for name in inputs],
-                 "layers": before + layers, "outputs": [{"name": one["name"], "from": one["name"]} for one in layers]}
+        model = {
+            "format": "longwave-model",
+            "version": 1,
+            "name": "layers",
+            "inputs": [{"name": name, **INPUTS[name]} for name in inputs],
+            "layers": before + layers,
+            "outputs": [{"name": one["name"], "from": one["name"]} for one in layers],
+        }
         (folder / "model.json").write_text(json.dumps(model), encoding="utf-8")
-        while True: # once a tensor is there, the compiler may ask for more
+        while True:  # once a tensor is there, the compiler may ask for more
             self.write_weights()
             ran = self.compile("--no-stream", "--dump-after", "lower")
             wanted = re.findall(r'tensor "([^"]+)": expected shape \[([\d, ]*)\]', ran.stderr)
-            missing = {key: [int(n) for n in dims.split(",") if n.strip()] for key, dims in wanted if key not in self.shapes}
+            missing = {
+                key: [int(n) for n in dims.split(",") if n.strip()] for key, dims in wanted if key not in self.shapes
+            }
             if not missing:
                 break
             self.shapes.update(missing)
@@ -114,7 +145,7 @@ class Model:
     def write_weights(self):
         header, data, drawn = {}, bytearray(), random.Random(1)
         for key, shape in self.shapes.items():
-            least = -0.9 if key.endswith("poles") else 0.1 # a pole must not grow
+            least = -0.9 if key.endswith("poles") else 0.1  # a pole must not grow
             numbers = [least + 0.8 * drawn.random() for _ in range(math.prod(shape))]
             header[key] = {"dtype": "F32", "shape": shape, "data_offsets": [len(data), len(data) + 4 * len(numbers)]}
             data += struct.pack(f"<{len(numbers)}f", *numbers)
@@ -122,8 +153,22 @@ class Model:
         (self.folder / "weights.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + data)
 
     def compile(self, *options):
-        return subprocess.run([LONGWAVE, "compile", str(self.folder), "--quiet", "--no-check", "--lengths", "640", "-o", str(self.folder / "m.lw"), *options],
-                              capture_output=True, text=True)
+        return subprocess.run(
+            [
+                LONGWAVE,
+                "compile",
+                str(self.folder),
+                "--quiet",
+                "--no-check",
+                "--lengths",
+                "640",
+                "-o",
+                str(self.folder / "m.lw"),
+                *options,
+            ],
+            capture_output=True,
+            text=True,
+        )
 
     def report(self, *options):
         ran = self.compile("--json", *options)
@@ -143,29 +188,47 @@ def groups(kinds):
 
 def expect(what, documented, found):
     if documented != found:
-        sys.exit(f"docs/models.md: {what}: the page says {sorted(documented - found)} more, the program {sorted(found - documented)} more")
+        sys.exit(
+            f"docs/models.md: {what}: the page says {sorted(documented - found)} more, the program {sorted(found - documented)} more"
+        )
 
 
 def main(work):
     rows = {name: cells for name, *cells in table()}
-    refused = [layer(kind, {}) for kind, cells in rows.items() if cells[0] == "no"] + [layer(kind, LOOKS_AHEAD[kind]) for kind in LOOKS_AHEAD]
+    refused = [layer(kind, {}) for kind, cells in rows.items() if cells[0] == "no"] + [
+        layer(kind, LOOKS_AHEAD[kind]) for kind in LOOKS_AHEAD
+    ]
     for one in refused:
         ran = Model(work / f"ahead_{one['type']}", [one]).compile("--stream")
         if ran.returncode == 0 or f"layer {one['name']}" not in ran.stderr or "looks ahead" not in ran.stderr:
             sys.exit(f"docs/models.md: {one} has a stream, or another reason for none: {ran.stderr}")
-    conditional = {kind for kind, cells in rows.items() if cells[0] not in ("yes", "no") or re.match(r"not with `(causal|bidirectional)`", cells[3])}
+    conditional = {
+        kind
+        for kind, cells in rows.items()
+        if cells[0] not in ("yes", "no") or re.match(r"not with `(causal|bidirectional)`", cells[3])
+    }
     expect("layers that stream under a condition", conditional, set(LOOKS_AHEAD))
     Model(work / "late", [layer("branches", {"causal": False})]).report("--stream", "--target", "x86-64-v3")
     for name, layers in groups(kind for kind, cells in rows.items() if cells[0] != "no").items():
         Model(work / f"stream_{name}", layers).report("--stream", "--target", "x86-64-v3")
     rounded = set()
     for name, layers in groups(rows).items():
-        report = Model(work / f"all_{name}", layers).report("--no-stream", "--weights", "int8", "--target", "x86-64-v3,vulkan-32k")
-        rounded |= {one["layer"].split("/")[0] for one in report.get("stored_weights", {}).get("layers", []) if one["format"] == "int8"}
+        report = Model(work / f"all_{name}", layers).report(
+            "--no-stream", "--weights", "int8", "--target", "x86-64-v3,vulkan-32k"
+        )
+        rounded |= {
+            one["layer"].split("/")[0]
+            for one in report.get("stored_weights", {}).get("layers", [])
+            if one["format"] == "int8"
+        }
         for one in report["layers"]:
             if "kernels" in one and not any(entry["entry"].startswith("run on vulkan") for entry in one["kernels"]):
                 sys.exit(f"docs/models.md: {one['layer']} has no kernels for a GPU")
-    expect("layers with int8 weights", {kind for kind, cells in rows.items() if cells[2] not in ("no", "-")}, rounded - {"residual"})
+    expect(
+        "layers with int8 weights",
+        {kind for kind, cells in rows.items() if cells[2] not in ("no", "-")},
+        rounded - {"residual"},
+    )
 
 
 if __name__ == "__main__":

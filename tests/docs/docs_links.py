@@ -1,4 +1,5 @@
 """Relative links of Markdown pages: the file and the heading must exist."""
+
 import pathlib
 import re
 import urllib.parse

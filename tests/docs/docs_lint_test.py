@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """The documentation lint finds each kind of bad text, at its line, and leaves good text alone."""
+
 import pathlib
 import subprocess
 import sys
@@ -17,8 +18,8 @@ LONG = "A sentence of " + "very " * 10 + "very\n" + "very " * 8 + "many words en
 PAGES = [
     ("Each sum is float32.\nThe name is no JSON.", [(2, "is no")]),
     ("The core has no threads. There is no arm64 code. The list is no longer than 8.", []),
-    ("It runs on the processor.", [(1, "say \"the CPU\"")]),
-    ("It reads 2.3 bits a byte.", [(1, "say \"per\"")]),
+    ("It runs on the processor.", [(1, 'say "the CPU"')]),
+    ("It reads 2.3 bits a byte.", [(1, 'say "per"')]),
     ("It reads a row and a byte.", []),
     ("Good.\n\n" + LONG, [(3, "26 words")]),
     ("`" + LONG + "` is code.", []),
@@ -38,32 +39,32 @@ PAGES = [
     ("One value of ten words is here for the test.\n" + "float32 is the default value of the option here.\n" * 2, []),
 ]
 
-HEADER = '''/** Opens a file.
+HEADER = """/** Opens a file.
  *
  * @param path  UTF-8; is no folder
  * @return LW_OK, or the status of the failure
  */
 int f(const char *path); /* put aside */
 const char *text = "the processor"; // a string is code
-'''
+"""
 
-SOURCE = '''Status f() {
+SOURCE = """Status f() {
     // the processor
     log("the processor");
     if (a) return Status::input(path + ": is no JSON");
     return fail(LW_IO, format("%s: %u tokens a second", "fine"),
                 b ? "the verb" : "a command");
 }
-'''
+"""
 
-HELP = '''Measures speed.
+HELP = """Measures speed.
 Usage: longwave bench [OPTIONS] model
 
 Options:
   -h,--help                   Print this help message and exit
   --runs UINT=20              Of opening
                               and put aside
-'''
+"""
 
 
 def page_case(folder, number, text, expected):

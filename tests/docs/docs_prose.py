@@ -2,6 +2,7 @@
 
 Each function yields Sentence objects. Code spans become the word `CODE`, so a rule sees prose only.
 """
+
 import bisect
 import dataclasses
 import re
@@ -159,8 +160,10 @@ def help_text(source):
     yield from flush()
 
 
-REPORTS = re.compile(r"\b(?:Status::(?:usage|input|check|device|internal)|fail|failure|invalid|refused?|reject(?:ed)?|"
-                     r"bad_state|bad_id|problem|error|broken|check|expect|SpecError|Fault|throw_\w+)\s*\(")
+REPORTS = re.compile(
+    r"\b(?:Status::(?:usage|input|check|device|internal)|fail|failure|invalid|refused?|reject(?:ed)?|"
+    r"bad_state|bad_id|problem|error|broken|check|expect|SpecError|Fault|throw_\w+)\s*\("
+)
 LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 
 
@@ -176,7 +179,7 @@ def arguments(source, at):
             continue
         depth += {"(": 1, ")": -1}.get(source[i], 0)
         i += 1
-    return source[at:i - 1]
+    return source[at : i - 1]
 
 
 def messages(source):
@@ -190,7 +193,7 @@ def messages(source):
         number = without_comments.count("\n", 0, call.start()) + 1
         pieces, last = [], None
         for match in LITERAL.finditer(inside):
-            between = inside[last:match.start()] if last is not None else ""
+            between = inside[last : match.start()] if last is not None else ""
             if re.search(r"[,?]|(?<!:):(?!:)", between):  # another argument, or the other text of a condition
                 pieces.append("\n")
             elif between.strip():

@@ -5,6 +5,7 @@ The commands import a module of the names that the page gives it. S4D imports a 
 ```python block of these pages must at least be Python. PyTorch comes from this Python or from .venv-torch, which tools/test --all
 makes. Without it: exit status 77.
 """
+
 import importlib.util
 import os
 import pathlib
@@ -17,8 +18,14 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def run(command, folder):
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600,
-                          env=os.environ | {"PYTHONPATH": str(ROOT / "tools/python")})
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        env=os.environ | {"PYTHONPATH": str(ROOT / "tools/python")},
+    )
     if done.returncode != 0:
         sys.exit(f"{' '.join(command)}: exit status {done.returncode}\n{done.stdout}{done.stderr}")
     return done.stdout + done.stderr
@@ -51,7 +58,9 @@ def s4d(longwave, script):
         (pathlib.Path(folder) / "export.py").write_text(script, encoding="utf-8")
         run([sys.executable, "export.py"], folder)
         run([longwave, "compile", "s4d", "-o", "s4d.lw", "--stream"], folder)
-        return error_of(run([longwave, "run", "s4d.lw", "--input", "x=@x.npy", "--expected", "logits=@logits.npy"], folder))
+        return error_of(
+            run([longwave, "run", "s4d.lw", "--input", "x=@x.npy", "--expected", "logits=@logits.npy"], folder)
+        )
 
 
 def room(longwave, script, channels):
@@ -59,12 +68,14 @@ def room(longwave, script, channels):
     import numpy
     import scipy.signal
     import soundfile
+
     rng = numpy.random.default_rng(1)
     response = rng.normal(0, 0.1, (3000, channels)) * numpy.exp(-numpy.arange(3000) / 600)[:, None]
     x = rng.uniform(-1, 1, (5000, min(channels, 2))).astype(numpy.float32)
 
     def heard(i, taps):
         return scipy.signal.fftconvolve(x[:, i].astype(float), response[:, taps])[:5000]
+
     if channels == 4:
         y = numpy.stack([sum(heard(i, 2 * i + o) for i in range(2)) for o in range(2)], 1)
     else:
@@ -77,7 +88,9 @@ def room(longwave, script, channels):
         (at / "room.py").write_text(script, encoding="utf-8")
         run([sys.executable, "room.py"], folder)
         run([longwave, "compile", "reverb", "-o", "reverb.lw", "--blocks", "64"], folder)
-        return error_of(run([longwave, "run", "reverb.lw", "--stream", "--input", "x=@x.npy", "--expected", "y=@y.npy"], folder))
+        return error_of(
+            run([longwave, "run", "reverb.lw", "--stream", "--input", "x=@x.npy", "--expected", "y=@y.npy"], folder)
+        )
 
 
 MODULE = """import torch
@@ -97,7 +110,11 @@ numpy.save("y.npy", module(x)[0].detach().numpy())
 def commands(longwave):
     """Of the page, in its order."""
     page = (ROOT / "docs/import.md").read_text(encoding="utf-8")
-    blocks = [block for block in re.findall(r"^```text\n(.*?)^```$", page, re.M | re.S) if "longwave.importer my_model:make --input" in block]
+    blocks = [
+        block
+        for block in re.findall(r"^```text\n(.*?)^```$", page, re.M | re.S)
+        if "longwave.importer my_model:make --input" in block
+    ]
     if len(blocks) != 2:
         sys.exit(f"expected one command and the same in steps, found {len(blocks)} blocks")
     with tempfile.TemporaryDirectory() as name:
@@ -118,6 +135,7 @@ def odd_room(script):
     """A response that is none of these."""
     import numpy
     import soundfile
+
     with tempfile.TemporaryDirectory() as folder:
         soundfile.write(pathlib.Path(folder) / "room.wav", numpy.ones((8, 3)), 48000, subtype="FLOAT")
         (pathlib.Path(folder) / "room.py").write_text(script, encoding="utf-8")
@@ -128,7 +146,9 @@ def odd_room(script):
 
 def main(longwave):
     of_import, of_examples = blocks_of("import.md"), blocks_of("examples.md")
-    missing = [name for name in ("torch", "numpy", "safetensors", "scipy", "soundfile") if not importlib.util.find_spec(name)]
+    missing = [
+        name for name in ("torch", "numpy", "safetensors", "scipy", "soundfile") if not importlib.util.find_spec(name)
+    ]
     other = ROOT / ".venv-torch/bin/python"
     if missing and other.exists() and sys.prefix != str(other.parents[1]):
         os.execv(other, [str(other), *sys.argv])

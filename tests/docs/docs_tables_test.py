@@ -6,6 +6,7 @@
 - the sizes of the trained models in docs/models.md are those of their files;
 - README.md counts the commands, and has the version of CMakeLists.txt.
 """
+
 import json
 import math
 import pathlib
@@ -18,18 +19,35 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 LONGWAVE = str(pathlib.Path(sys.argv[1]).resolve())
 NUMBERS = "ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen".split()
 # Row of the table, its option.
-LIMITS = {"offline length": ("compile", "--length"), "block": ("compile", "--block"), "threads of an offline run": ("run", "--threads")}
+LIMITS = {
+    "offline length": ("compile", "--length"),
+    "block": ("compile", "--block"),
+    "threads of an offline run": ("run", "--threads"),
+}
 # Row of the table, file, and the constant there in C++, for each number of the row.
 CONSTANTS = [
-    ("`model.json`", [("formats/package/package.cc", r"max_json_bytes = (\d+)u << 20;"), ("formats/package/package.cc", r"max_json_depth = (\d+)"),
-                      ("formats/package/layer_reader.cc", r"max_layers = (\d+)"), ("formats/package/layer_reader.cc", r"max_nesting = (\d+)")]),
-    ("tensors in `weights.safetensors`", [("formats/package/safetensors.cc", r"max_tensors = ([\d']+)"), ("formats/package/safetensors.cc", r"max_rank = (\d+)")]),
+    (
+        "`model.json`",
+        [
+            ("formats/package/package.cc", r"max_json_bytes = (\d+)u << 20;"),
+            ("formats/package/package.cc", r"max_json_depth = (\d+)"),
+            ("formats/package/layer_reader.cc", r"max_layers = (\d+)"),
+            ("formats/package/layer_reader.cc", r"max_nesting = (\d+)"),
+        ],
+    ),
+    (
+        "tensors in `weights.safetensors`",
+        [
+            ("formats/package/safetensors.cc", r"max_tensors = ([\d']+)"),
+            ("formats/package/safetensors.cc", r"max_rank = (\d+)"),
+        ],
+    ),
     ("names", [("formats/package/attributes.cc", r"max_name = (\d+)")]),
     ("stream entries of a file", [("formats/artifact/rules.h", r" streams = (\d+)")]),
     ("entries of a file", [("formats/artifact/rules.h", r" entries = (\d+)")]),
     ("dimensions of a tensor in a `.lw` file", [("formats/artifact/rules.h", r" rank = (\d+)")]),
 ]
-UNITS = {"kB": 1000, "MB": 1000 ** 2, "M": 1000 ** 2}
+UNITS = {"kB": 1000, "MB": 1000**2, "M": 1000**2}
 
 
 def page(name):
@@ -44,7 +62,11 @@ def differs(what, documented, found):
 def layers():
     table = re.search(r"^\| Layer \| Stream.*?\n\n", page("docs/models.md"), re.M | re.S).group()
     documented = [name for row in table.split("\n")[2:-2] for name in re.findall(r"`(\w+)`", row.split("|")[1])]
-    differs("docs/models.md, layers", sorted(documented), subprocess.run([LONGWAVE, "compile", "--layers"], capture_output=True, text=True, check=True).stdout.split())
+    differs(
+        "docs/models.md, layers",
+        sorted(documented),
+        subprocess.run([LONGWAVE, "compile", "--layers"], capture_output=True, text=True, check=True).stdout.split(),
+    )
 
 
 def table_of_options():
@@ -81,15 +103,25 @@ def trained():
     if len(rows) != 4:
         sys.exit(f"docs/models.md: expected 4 trained models with sizes, found {len(rows)}")
     for name, number, unit in rows:
-        files = [file for file in sorted((ROOT / name).rglob("*")) if file.name in ("model.json", "weights.safetensors")]
-        size = sum(file.stat().st_size for file in files) if unit != "M" else sum(parameters(file) for file in files if file.suffix == ".safetensors")
+        files = [
+            file for file in sorted((ROOT / name).rglob("*")) if file.name in ("model.json", "weights.safetensors")
+        ]
+        size = (
+            sum(file.stat().st_size for file in files)
+            if unit != "M"
+            else sum(parameters(file) for file in files if file.suffix == ".safetensors")
+        )
         digits = 2 if unit != "M" else 1
         differs(f"docs/models.md, {name}, {unit}", float(number), float(f"{size / UNITS[unit]:.{digits}g}"))
 
 
 def version():
     documented = re.search(r"^Version ([\d.]+),", page("README.md"), re.M).group(1)
-    differs("README.md, version", documented, re.search(r"project\(longwave VERSION ([\d.]+)", page("CMakeLists.txt")).group(1))
+    differs(
+        "README.md, version",
+        documented,
+        re.search(r"project\(longwave VERSION ([\d.]+)", page("CMakeLists.txt")).group(1),
+    )
 
 
 def count(program):

@@ -5,6 +5,7 @@
 - a model of features is refused with the way out. Then the same graph as the page imports it, a step with states as ONNX files have it, gives
   segments; skipped where the Python packages of the importer are missing
 """
+
 import json
 import os
 import pathlib
@@ -50,14 +51,29 @@ def program(build, compiler, folder):
     """The first program of the page, with its own line of the compiler."""
     page = (ROOT / "docs/vad.md").read_text()
     (folder / "speech.c").write_text(re.search(r"^```c\n(#include.*?)^```$", page, re.M | re.S)[1])
-    line = re.search(r"^cc (speech\.c .*)$", page, re.M)[1].replace("$PWD/build", str(build)).replace("build/liblongwave.so", str(build / "liblongwave.so"))
-    run(compiler, *line.replace("runtime/include", str(ROOT / "runtime/include")).split(), "-Wall", "-Wextra", "-Werror", cwd=folder)
+    line = (
+        re.search(r"^cc (speech\.c .*)$", page, re.M)[1]
+        .replace("$PWD/build", str(build))
+        .replace("build/liblongwave.so", str(build / "liblongwave.so"))
+    )
+    run(
+        compiler,
+        *line.replace("runtime/include", str(ROOT / "runtime/include")).split(),
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        cwd=folder,
+    )
     return folder / "speech"
 
 
 def check_segments(build, speech, model):
     lines = [json.loads(line) for line in run(build / "longwave", "vad", model, RECORDING, "--json").splitlines()]
-    expected = [f"{line['start_sample'] / 16000:.3f} s to {line['end_sample'] / 16000:.3f} s" for line in lines if line["type"] == "segment"]
+    expected = [
+        f"{line['start_sample'] / 16000:.3f} s to {line['end_sample'] / 16000:.3f} s"
+        for line in lines
+        if line["type"] == "segment"
+    ]
     heard = run(speech, model, input=RECORDING.read_bytes()[44:]).splitlines()
     assert [line for line in heard if " to " in line] == expected and len(expected) >= 3, (heard, expected)
     assert sum(line.startswith("began at ") for line in heard) >= len(expected), heard
@@ -69,17 +85,39 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(scratch)
         speech = program(build, compiler, folder)
-        run(build / "longwave", "compile", ROOT / "examples/vad/energy", "-o", folder / "energy.lw", "--stream", "--target", "host", "--cache", build / "tests/kernels")
+        run(
+            build / "longwave",
+            "compile",
+            ROOT / "examples/vad/energy",
+            "-o",
+            folder / "energy.lw",
+            "--stream",
+            "--target",
+            "host",
+            "--cache",
+            build / "tests/kernels",
+        )
         print(f"the program of docs/vad.md: {check_segments(build, speech, folder / 'energy.lw')} segments")
-        if not IMPORTER.exists() or subprocess.run([IMPORTER, "-c", "import onnx, torch"], capture_output=True).returncode != 0:
-            print(f"SKIPPED: the import needs torch and onnx in {IMPORTER.parents[1]}, which tools/test --all makes; all else passed")
+        if (
+            not IMPORTER.exists()
+            or subprocess.run([IMPORTER, "-c", "import onnx, torch"], capture_output=True).returncode != 0
+        ):
+            print(
+                f"SKIPPED: the import needs torch and onnx in {IMPORTER.parents[1]}, which tools/test --all makes; all else passed"
+            )
             return 77
         run(IMPORTER, "-c", GRAPH, folder / "model.onnx")
         importer = [IMPORTER, "-m", "longwave.importer", folder / "model.onnx"]
         environment = {**os.environ, "PYTHONPATH": str(ROOT / "tools/python"), "LONGWAVE": str(build / "longwave")}
-        done = subprocess.run([*map(str, importer), "-o", folder / "rows.lw"], capture_output=True, text=True, env=environment)
-        assert done.returncode == 0 and "if it is audio, say its rate: --input audio=1x512@16000" in done.stderr, done.stderr
-        done = subprocess.run([build / "longwave", "vad", folder / "rows.lw", RECORDING], capture_output=True, text=True)
+        done = subprocess.run(
+            [*map(str, importer), "-o", folder / "rows.lw"], capture_output=True, text=True, env=environment
+        )
+        assert done.returncode == 0 and "if it is audio, say its rate: --input audio=1x512@16000" in done.stderr, (
+            done.stderr
+        )
+        done = subprocess.run(
+            [build / "longwave", "vad", folder / "rows.lw", RECORDING], capture_output=True, text=True
+        )
         assert done.returncode != 0 and "--input NAME=16000" in done.stderr, done.stderr
         run(*importer, "--input", "audio=16000", "-o", folder / "audio.lw", env=environment)
         print(f"model.onnx with states: {check_segments(build, speech, folder / 'audio.lw')} segments")

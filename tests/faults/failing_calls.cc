@@ -29,8 +29,9 @@ using longwave::test::program_begins;
 
 namespace {
 
-constexpr const char *kinds[] = {"open", "read",  "write", "sync",  "rename", "map",     "protect", "truncate",
-                                 "close", "stat", "mode",  "unlink", "folder", "thread", "process", "wait"};
+constexpr const char *kinds[] = {"open",    "read",     "write",   "sync", "rename", "map",
+                                 "protect", "truncate", "close",   "stat", "mode",   "unlink",
+                                 "folder",  "thread",   "process", "wait"};
 constexpr int none = -1;
 
 struct Call {
@@ -156,12 +157,14 @@ private:
         if (ptrace(PTRACE_GET_SYSCALL_INFO, thread, sizeof info, &info) <= 0) return;
         if (info.op == PTRACE_SYSCALL_INFO_ENTRY) {
             const Call made{info.entry.nr, reinterpret_cast<const uint64_t *>(info.entry.args)};
-            if (made.number == SYS_prctl && static_cast<int>(made.arguments[0]) == program_begins) begun_ = true;
+            if (made.number == SYS_prctl && static_cast<int>(made.arguments[0]) == program_begins)
+                begun_ = true;
             else if (begun_) entered(thread, made);
         } else if (info.op == PTRACE_SYSCALL_INFO_EXIT) {
             const Pending pending = pending_[thread];
             pending_.erase(thread);
-            if (pending.replaced) set(thread, [&](user_regs_struct &regs) {
+            if (pending.replaced)
+                set(thread, [&](user_regs_struct &regs) {
                     regs.rax = static_cast<unsigned long long>(-static_cast<long long>(pending.error));
                 });
         }
@@ -184,7 +187,8 @@ private:
             pending_[thread] = {true, plan_.error};
             // A file is closed whatever close() says of it. Everything else does not take place.
             if (made.number != SYS_close)
-                set(thread, [](user_regs_struct &regs) { regs.orig_rax = static_cast<unsigned long long>(-1); });
+                set(thread,
+                    [](user_regs_struct &regs) { regs.orig_rax = static_cast<unsigned long long>(-1); });
         }
     }
 

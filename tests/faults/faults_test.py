@@ -6,6 +6,7 @@ Each command runs once for each fault: the k-th allocation, the k-th call of a k
 what failed. The files that it writes are the old ones or the new ones, and nothing else lies about. Without --all a few k of each kind;
 with it every k, also of the kernel compiler. Prints a table. Standard library only.
 """
+
 import argparse
 import collections
 import concurrent.futures
@@ -28,11 +29,21 @@ LIMIT = 600  # seconds: what takes longer hangs, even on a busy machine
 # What each kind of call may say, and two faults that are none for a program: an interruption and a
 # part of the bytes. "kill": SIGKILL before the call. "signal": SIGUSR1, which a program can catch.
 CALLS = {
-    "open": [errno.EIO, errno.EMFILE, errno.EINTR], "read": [errno.EIO, errno.EINTR, "short"],
-    "write": [errno.ENOSPC, errno.EIO, errno.EINTR, "short", "kill", "signal"], "sync": [errno.EIO, "kill", "signal"],
+    "open": [errno.EIO, errno.EMFILE, errno.EINTR],
+    "read": [errno.EIO, errno.EINTR, "short"],
+    "write": [errno.ENOSPC, errno.EIO, errno.EINTR, "short", "kill", "signal"],
+    "sync": [errno.EIO, "kill", "signal"],
     "rename": [errno.EIO, "kill", "signal"],
-    "map": [errno.ENOMEM], "protect": [errno.ENOMEM], "truncate": [errno.EIO], "close": [errno.EIO], "stat": [errno.EIO],
-    "mode": [errno.EPERM], "unlink": [errno.EIO, "signal"], "folder": [errno.EACCES], "thread": [errno.EAGAIN], "process": [errno.EAGAIN],
+    "map": [errno.ENOMEM],
+    "protect": [errno.ENOMEM],
+    "truncate": [errno.EIO],
+    "close": [errno.EIO],
+    "stat": [errno.EIO],
+    "mode": [errno.EPERM],
+    "unlink": [errno.EIO, "signal"],
+    "folder": [errno.EACCES],
+    "thread": [errno.EAGAIN],
+    "process": [errno.EAGAIN],
     "wait": [errno.EINTR, errno.ECHILD],
 }
 HARMLESS = {("read", errno.EINTR), ("read", "short"), ("write", errno.EINTR), ("write", "short"), ("wait", errno.EINTR)}
@@ -44,6 +55,7 @@ def name_of(how):
 
 class Run:
     """One run of an operation in a folder of its own. again: and another one in what it left, without faults."""
+
     numbers = itertools.count()
 
     def __init__(self, operation, prefix=(), environment=None, again=False):
@@ -89,7 +101,9 @@ def complaint(operation, run, kind, how):
     if how == "kill":
         if (run.code not in (0, -9) and not operation.in_child) or len(stray) > 1:
             return f"exit code {run.code}, leaves {stray}"
-        good = run.next.returncode == 0 and all(operation.sound(name, run.next_files.get(name), old=False) for name in operation.new)
+        good = run.next.returncode == 0 and all(
+            operation.sound(name, run.next_files.get(name), old=False) for name in operation.new
+        )
         if not good:
             return f"the next run is harmed: exit code {run.next.returncode} {run.next.stderr.decode()}"
         if not operation.in_child:
@@ -128,7 +142,9 @@ class Table:
     def print(self):
         print(f"{'operation':18}{'call':12}{'fault':8}{'k':>7}{'whole':>8}{'refused':>9}{'killed':>8}{'wrong':>7}")
         for (operation, kind, how), ends in self.rows.items():
-            print(f"{operation:18}{kind:12}{how:8}{sum(ends.values()):7}{ends['whole']:8}{ends['refused']:9}{ends['killed']:8}{ends['wrong']:7}")
+            print(
+                f"{operation:18}{kind:12}{how:8}{sum(ends.values()):7}{ends['whole']:8}{ends['refused']:9}{ends['killed']:8}{ends['wrong']:7}"
+            )
 
 
 def chosen(count, most, first=0):
@@ -174,7 +190,9 @@ def faults_of(operation, arguments, flags):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--all", action="store_true")
-    parser.add_argument("--allocations", type=int, default=1000, help="so many of each operation, or all if there are less")
+    parser.add_argument(
+        "--allocations", type=int, default=1000, help="so many of each operation, or all if there are less"
+    )
     parser.add_argument("-j", type=int, default=1)
     parser.add_argument("--only", action="append")
     parser.add_argument("--kind", action="append")
@@ -188,7 +206,11 @@ def main():
                 if operation.name not in arguments.only if arguments.only else operation.in_child and not arguments.all:
                     continue
                 skipped = 0 if operation is operations[0] else flags
-                faults = [fault for fault in faults_of(operation, arguments, skipped) if not arguments.kind or fault[0] in arguments.kind]
+                faults = [
+                    fault
+                    for fault in faults_of(operation, arguments, skipped)
+                    if not arguments.kind or fault[0] in arguments.kind
+                ]
                 runs = pool.map(lambda fault: Run(operation, *fault[3:]), faults)
                 for (kind, how, k, *_), run in zip(faults, runs):
                     table.add(operation, kind, how, k, run)

@@ -17,7 +17,8 @@ namespace faults = test::faults;
 
 TEST_CASE("a temporary folder does not stay because one allocation fails") {
     // Longer than what a string or a path holds without an allocation.
-    const std::string parent = fs::temp_directory_path() / ("longwave-folder-test-" + std::to_string(getpid()));
+    const std::string parent =
+        fs::temp_directory_path() / ("longwave-folder-test-" + std::to_string(getpid()));
     fs::create_directory(parent);
     setenv("TMPDIR", parent.c_str(), 1);
     long k = 0, stayed = 0;

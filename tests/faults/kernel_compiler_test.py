@@ -5,6 +5,7 @@
 
 An allocation that failed inside LLVM once left it in an endless loop. Standard library only.
 """
+
 import os
 import pathlib
 import re
@@ -22,7 +23,9 @@ OURS = "longwave-kgen: out of memory"  # after its own malloc(), LLVM throws, ab
 
 def run(folder, **environment):
     command = [KGEN, "--spec", SPEC, "--target", "x86-64-v2", "-o", folder / "k.o"]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, env={**os.environ, "LD_PRELOAD": PRELOADED, **environment})
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=300, env={**os.environ, "LD_PRELOAD": PRELOADED, **environment}
+    )
 
 
 def check_memory(folder):
@@ -42,14 +45,19 @@ def check_memory(folder):
 def check_time(folder):
     """300 s of CPU time is the limit. Here the system's message comes early, while the program waits for a file."""
     os.mkfifo(folder / "query.json")
-    waiting = subprocess.Popen([KGEN, "--query", folder / "query.json", "-o", folder / "answers.json"], stderr=subprocess.PIPE, text=True)
+    waiting = subprocess.Popen(
+        [KGEN, "--query", folder / "query.json", "-o", folder / "answers.json"], stderr=subprocess.PIPE, text=True
+    )
     limits, until = pathlib.Path(f"/proc/{waiting.pid}/limits"), time.monotonic() + 60
     while not re.search(r"^Max cpu time +300 ", limits.read_text(), re.M):
         assert time.monotonic() < until, limits.read_text()
         time.sleep(0.01)
     waiting.send_signal(signal.SIGXCPU)
     _, text = waiting.communicate(timeout=60)
-    assert (waiting.returncode, text) == (1, "longwave-kgen: it found no end within its CPU time\n"), (waiting.returncode, text)
+    assert (waiting.returncode, text) == (1, "longwave-kgen: it found no end within its CPU time\n"), (
+        waiting.returncode,
+        text,
+    )
 
 
 def main():

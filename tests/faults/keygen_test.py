@@ -4,6 +4,7 @@
 A secret key without its public half is of no use, and the next keygen would refuse its name. So after SIGUSR1 there are both
 files, which belong together, or neither, and nothing else. Standard library only.
 """
+
 import json
 import os
 import pathlib
@@ -19,15 +20,26 @@ STEPS = ("open", "read", "write", "sync", "rename", "mode", "unlink", "close")
 
 def run(prefix, longwave, key, preloaded):
     environment = {**os.environ, "LONGWAVE_FAULT_PRELOAD": preloaded}
-    return subprocess.run([*prefix, longwave, "keygen", key], capture_output=True, text=True, env=environment, check=False)
+    return subprocess.run(
+        [*prefix, longwave, "keygen", key], capture_output=True, text=True, env=environment, check=False
+    )
 
 
 def small_model(longwave, folder):
     package, model = folder / "package", folder / "small.lw"
     package.mkdir()
-    (package / "model.json").write_text(json.dumps({
-        "format": "longwave-model", "version": 1, "name": "small", "inputs": [{"name": "x", "kind": "features", "width": 4}],
-        "layers": [{"type": "relu", "name": "l"}], "outputs": [{"name": "y", "from": "l"}]}))
+    (package / "model.json").write_text(
+        json.dumps(
+            {
+                "format": "longwave-model",
+                "version": 1,
+                "name": "small",
+                "inputs": [{"name": "x", "kind": "features", "width": 4}],
+                "layers": [{"type": "relu", "name": "l"}],
+                "outputs": [{"name": "y", "from": "l"}],
+            }
+        )
+    )
     (package / "weights.safetensors").write_bytes(struct.pack("<Q", 8) + b"{}      ")
     subprocess.run([longwave, "compile", package, "-o", model, "--target", "host", "--quiet"], check=True)
     return model
@@ -35,7 +47,9 @@ def small_model(longwave, folder):
 
 def public_of(longwave, key, model, out):
     """The public key that `sign` prints for this secret key."""
-    done = subprocess.run([longwave, "sign", model, "--key", key, "-o", out], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [longwave, "sign", model, "--key", key, "-o", out], capture_output=True, text=True, check=True
+    )
     return done.stdout.split("by ")[1].split(",")[0]
 
 
@@ -62,7 +76,10 @@ def main():
                 files = sorted(file.name for file in there.iterdir())
                 assert files in ([], ["key", "key.pub"]), (call, k, files)
                 if files:
-                    assert public_of(longwave, there / "key", model, folder / "signed.lw") == (there / "key.pub").read_text().strip()
+                    assert (
+                        public_of(longwave, there / "key", model, folder / "signed.lw")
+                        == (there / "key.pub").read_text().strip()
+                    )
         assert tried >= 5 and ended > 0, (tried, ended)
         print(f"{tried} signals, of which {ended} ended the program")
     return 0

@@ -139,7 +139,8 @@ TEST_CASE("faults: every allocation of a run with threads on a mapped file") {
     fail_each_hook([&](const lw_allocator *allocator) { return run(file.path, allocator); }, 4);
 }
 
-TEST_CASE("faults: a thread that the system does not give is a status, none stays, and the next runner works") {
+TEST_CASE(
+    "faults: a thread that the system does not give is a status, none stays, and the next runner works") {
     const File file(audio_model().bytes());
     long threads = 0;
     {
@@ -164,7 +165,8 @@ TEST_CASE("faults: a thread that the system does not give is a status, none stay
     }
 }
 
-TEST_CASE("faults: every system call of open: a status that fits, nothing leaked, and an interruption is none") {
+TEST_CASE(
+    "faults: every system call of open: a status that fits, nothing leaked, and an interruption is none") {
     const File file(audio_model().bytes());
     struct Row {
         faults::Call call;

@@ -1,10 +1,11 @@
 """Commands of the command line as operations that may be disturbed: what they read, what they write, and what they print where nothing fails."""
+
 import json
 import pathlib
 import re
 import threading
 
-from cli_support import LONGWAVE, OK, Cli, RATE, noise, npy, wav
+from cli_support import LONGWAVE, OK, RATE, Cli, noise, npy, wav
 from text_package import language_model
 
 VARIES = re.compile(r"[0-9.]+ (s|ms|µs)\b|\"real_time_factor\":[-+0-9.e]+|[0-9]+ of [0-9]+ kernels from the cache")
@@ -25,9 +26,15 @@ cp "$kept.o" "$8" && cp "$kept.json" "${8%.o}.json"
 def byte_tokenizer():
     """A tokenizer.json with a token for each byte, in the letters that stand for bytes (GPT-2)."""
     shown = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    letters = [chr(byte) if byte in shown else chr(0x100 + byte - sum(other < byte for other in shown)) for byte in range(256)]
-    return json.dumps({"model": {"type": "BPE", "vocab": {letter: byte for byte, letter in enumerate(letters)}, "merges": []},
-                       "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False, "use_regex": True}})
+    letters = [
+        chr(byte) if byte in shown else chr(0x100 + byte - sum(other < byte for other in shown)) for byte in range(256)
+    ]
+    return json.dumps(
+        {
+            "model": {"type": "BPE", "vocab": {letter: byte for byte, letter in enumerate(letters)}, "merges": []},
+            "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False, "use_regex": True},
+        }
+    )
 
 
 class Operation:
@@ -37,12 +44,17 @@ class Operation:
         self.name, self.arguments, self.old, self.stdin = name, [str(a) for a in arguments], old or {}, stdin
         self.catches_signals = catches_signals  # only then can a call be interrupted
         self.in_child = in_child  # the kernel compiler that it starts is disturbed, not the program itself
-        self.accepts = accepts  # accepts(old bytes, other bytes): is a file sound that differs from the old one and the new one?
+        self.accepts = (
+            accepts  # accepts(old bytes, other bytes): is a file sound that differs from the old one and the new one?
+        )
         self.repeatable = accepts is not tuning_goes_on
         self.new, self.printed = {}, ""  # after a run without faults
 
     def command(self, folder):
-        return Cli.command(*[argument.replace("{out}", str(folder)) for argument in self.arguments], cache="--cache" not in self.arguments)
+        return Cli.command(
+            *[argument.replace("{out}", str(folder)) for argument in self.arguments],
+            cache="--cache" not in self.arguments,
+        )
 
     def disturbed(self, folder, prefix, environment):
         """The command behind a prefix, and variables of its environment."""
@@ -78,7 +90,9 @@ class Operations(Cli):
         cls.setUpClass()
         cls.text = cls.scratch / "text.lw"
         package = cls.write_package("text", *language_model("chela"))
-        result = cls.run_cli("compile", package, "-o", cls.text, "--target", "host", "--blocks", "1,64", "--length", "64", "--no-check")
+        result = cls.run_cli(
+            "compile", package, "-o", cls.text, "--target", "host", "--blocks", "1,64", "--length", "64", "--no-check"
+        )
         assert result.returncode == OK, result.stderr
         cls.state = cls.scratch / "begun.state"
         result = cls.run_cli("generate", cls.text, "-p", "once", "-n", 3, "--state-out", cls.state, text=False)
@@ -92,7 +106,11 @@ class Operations(Cli):
         kept = cls.scratch / "kept"
         kept.mkdir()
         cls.kgen = cls.scratch / "keeping.sh"
-        cls.kgen.write_text(KEEPING_KGEN.replace("{kgen}", str(pathlib.Path(LONGWAVE).parent / "longwave-kgen")).replace("{kept}", str(kept)))
+        cls.kgen.write_text(
+            KEEPING_KGEN.replace("{kgen}", str(pathlib.Path(LONGWAVE).parent / "longwave-kgen")).replace(
+                "{kept}", str(kept)
+            )
+        )
         cls.kgen.chmod(0o755)
         cls.no_kgen = cls.scratch / "kgen.sh"
         cls.no_kgen.write_text("#!/bin/sh\necho no such kernel >&2\nexit 1\n")
@@ -111,22 +129,67 @@ class Operations(Cli):
             Operation("version", ["--version"]),
             Operation("inspect", ["inspect", cls.artifact, "--json"]),
             Operation("verify", ["verify", cls.artifact, "--stream"]),
-            Operation("run", ["run", cls.artifact, "--input", f"audio=@{cls.rows}", "-o", "probabilities={out}/rows.npy", "--threads", "3"],
-                      {"rows.npy": old}),
+            Operation(
+                "run",
+                [
+                    "run",
+                    cls.artifact,
+                    "--input",
+                    f"audio=@{cls.rows}",
+                    "-o",
+                    "probabilities={out}/rows.npy",
+                    "--threads",
+                    "3",
+                ],
+                {"rows.npy": old},
+            ),
             Operation("listen", ["listen", cls.artifact, cls.speech], catches_signals=True),
             Operation("listen to a pipe", ["listen", cls.artifact], stdin=wav(noise(1)), catches_signals=True),
-            Operation("generate", ["generate", cls.text, "-p", "and then", "-n", "20", "--temperature", "1", "--state-in", cls.state,
-                                   "--state-out", "{out}/new.state"],
-                      {"new.state": cls.state.read_bytes()}, catches_signals=True, accepts=cls.state_goes_on),
-            Operation("tokenizer", ["generate", cls.text, "-p", "and then", "-n", "5", "--tokenizer", cls.tokenizer], catches_signals=True),
-            Operation("empty cache", [*compiled, "--no-check", "--kgen", cls.kgen, "--cache", "{out}/../cache"], {"new.lw": old}),
-            Operation("kernel compiler", [*compiled, "--no-check", "--kgen", cls.kgen, "--cache", "{out}/../cache"], {"new.lw": old},
-                      in_child=True),
+            Operation(
+                "generate",
+                [
+                    "generate",
+                    cls.text,
+                    "-p",
+                    "and then",
+                    "-n",
+                    "20",
+                    "--temperature",
+                    "1",
+                    "--state-in",
+                    cls.state,
+                    "--state-out",
+                    "{out}/new.state",
+                ],
+                {"new.state": cls.state.read_bytes()},
+                catches_signals=True,
+                accepts=cls.state_goes_on,
+            ),
+            Operation(
+                "tokenizer",
+                ["generate", cls.text, "-p", "and then", "-n", "5", "--tokenizer", cls.tokenizer],
+                catches_signals=True,
+            ),
+            Operation(
+                "empty cache",
+                [*compiled, "--no-check", "--kgen", cls.kgen, "--cache", "{out}/../cache"],
+                {"new.lw": old},
+            ),
+            Operation(
+                "kernel compiler",
+                [*compiled, "--no-check", "--kgen", cls.kgen, "--cache", "{out}/../cache"],
+                {"new.lw": old},
+                in_child=True,
+            ),
             Operation("compile", [*compiled, "--stream"], {"new.lw": old}),
             Operation("sign", [*compiled, "--no-check", "--sign", cls.key], {"new.lw": old}),
             Operation("sign a file", ["sign", cls.artifact, "--key", cls.key, "-o", "{out}/new.lw"], {"new.lw": old}),
-            Operation("tune", ["tune", "-o", "{out}/tuning.json", "--minutes", "0.003", *tune], {"tuning.json": tuning.read_bytes()},
-                      accepts=tuning_goes_on),
+            Operation(
+                "tune",
+                ["tune", "-o", "{out}/tuning.json", "--minutes", "0.003", *tune],
+                {"tuning.json": tuning.read_bytes()},
+                accepts=tuning_goes_on,
+            ),
         ]
 
     @classmethod

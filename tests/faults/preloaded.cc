@@ -49,7 +49,8 @@ int counted_main(int argc, char **argv, char **environment) {
         failing = strtol(which, &end, 10);
         for_good = *end == '+';
     }
-    for (const char *name : {"LD_PRELOAD", "LONGWAVE_FAULT_COUNT", "LONGWAVE_FAULT_ALLOCATION"}) unsetenv(name);
+    for (const char *name : {"LD_PRELOAD", "LONGWAVE_FAULT_COUNT", "LONGWAVE_FAULT_ALLOCATION"})
+        unsetenv(name);
     prctl(longwave::test::program_begins, 0, 0, 0, 0);
     counting = true;
     return real_main(argc, argv, environment);
@@ -68,7 +69,9 @@ void *__libc_realloc(void *, size_t);
 void *malloc(size_t size) { return fails() ? nullptr : __libc_malloc(size); }
 void *calloc(size_t n, size_t size) { return fails() ? nullptr : __libc_calloc(n, size); }
 void *realloc(void *memory, size_t size) { return fails() ? nullptr : __libc_realloc(memory, size); }
-void *aligned_alloc(size_t alignment, size_t size) { return fails() ? nullptr : __libc_memalign(alignment, size); }
+void *aligned_alloc(size_t alignment, size_t size) {
+    return fails() ? nullptr : __libc_memalign(alignment, size);
+}
 void *memalign(size_t alignment, size_t size) { return fails() ? nullptr : __libc_memalign(alignment, size); }
 int posix_memalign(void **out, size_t alignment, size_t size) {
     if (fails()) return ENOMEM;

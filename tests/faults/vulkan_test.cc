@@ -90,7 +90,8 @@ void fail_each_call(const Pair &pair, const Operation &operation,
     REQUIRE(operation(pair) == LW_OK);
     const uint64_t calls = VulkanShim::calls();
     CHECK(calls > 2);
-    for (const VkResult result : {VK_ERROR_OUT_OF_DEVICE_MEMORY, VK_ERROR_OUT_OF_HOST_MEMORY, VK_ERROR_UNKNOWN})
+    for (const VkResult result :
+         {VK_ERROR_OUT_OF_DEVICE_MEMORY, VK_ERROR_OUT_OF_HOST_MEMORY, VK_ERROR_UNKNOWN})
         for (uint64_t k = 1; k <= calls; ++k) {
             begin(pair, &rows);
             VulkanShim::fail(k, result);
@@ -185,7 +186,8 @@ TEST_CASE("vulkan faults: a state that could not be loaded loads again, and a fa
         });
 }
 
-TEST_CASE("vulkan faults: a stream whose block failed takes nothing before it is reset, and the other goes on") {
+TEST_CASE(
+    "vulkan faults: a stream whose block failed takes nothing before it is reset, and the other goes on") {
     if (!has_device()) return;
     const Pair pair;
     Rows rows;

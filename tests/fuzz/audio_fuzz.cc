@@ -62,7 +62,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     }
     auto reader = audio::Reader::open(path, options);
     close(fd);
-    must(!reader || unreadable.empty() || options.format != audio::Format::detect, "what is unreadable is refused");
+    must(!reader || unreadable.empty() || options.format != audio::Format::detect,
+         "what is unreadable is refused");
     if (!reader) {
         must(reader.status().message().find('\n') == std::string::npos, "a refusal is one line");
         must(!reader.status().message().empty(), "a refusal says why");

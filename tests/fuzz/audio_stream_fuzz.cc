@@ -35,7 +35,8 @@ const lw_model *model(uint8_t which) {
             lw_open_options open = LW_OPEN_OPTIONS_INIT;
             open.allow_unsigned_code = 1;
             opened.push_back(nullptr);
-            must(lw_model_open_memory(bytes.data(), bytes.size(), &open, &opened.back()) == LW_OK, "the test model opens");
+            must(lw_model_open_memory(bytes.data(), bytes.size(), &open, &opened.back()) == LW_OK,
+                 "the test model opens");
         }
         return opened;
     }());
@@ -54,7 +55,8 @@ Stream made(const lw_model *from, const lw_audio_stream_options &options) {
 class Subject {
 public:
     Subject(const lw_model *from, const lw_audio_stream_options &options, uint32_t seed)
-        : model_(from), options_(options), stream_(made(from, options)), random_(seed), bytes_(options.format == LW_S16 ? 2 : 4) {
+        : model_(from), options_(options), stream_(made(from, options)), random_(seed),
+          bytes_(options.format == LW_S16 ? 2 : 4) {
         info_.struct_size = sizeof info_;
         must(lw_audio_stream_get_info(stream_.get(), &info_) == LW_OK, "it describes itself");
     }
@@ -71,7 +73,8 @@ public:
         size_t given = n + 1;
         const lw_status status = lw_audio_stream_pull(stream_.get(), samples.data(), n, &given);
         must(samples.back() == 0xa5 && given <= n, "pull writes no more than there is room for");
-        if (status == LW_END) must(finished_ && n_out() == scaled(n_in(), true), "the end comes when all are out");
+        if (status == LW_END)
+            must(finished_ && n_out() == scaled(n_in(), true), "the end comes when all are out");
         if (status == LW_AGAIN || status == LW_END) return;
         if (!fine(status)) return;
         must(given > 0, "pull gives a sample, or says that there is none");
@@ -81,10 +84,12 @@ public:
         const std::vector<uint8_t> samples = more(n);
         std::vector<uint8_t> place = samples; // in place
         place.push_back(0xa5);
-        const bool possible = options_.live && info_.rate_in == info_.rate_out && n_in() == n_out() && !finished_ && !failed_;
+        const bool possible =
+            options_.live && info_.rate_in == info_.rate_out && n_in() == n_out() && !finished_ && !failed_;
         const lw_status status = lw_audio_stream_process(stream_.get(), place.data(), place.data(), n);
         must(place.back() == 0xa5, "process writes no more than there is room for");
-        must(possible ? status == LW_OK || status == LW_DEVICE : status == LW_WRONG_STATE, "process knows when it can");
+        must(possible ? status == LW_OK || status == LW_DEVICE : status == LW_WRONG_STATE,
+             "process knows when it can");
         if (!fine(status)) return;
         in_.insert(in_.end(), samples.begin(), samples.end());
         out_.insert(out_.end(), place.begin(), place.end() - 1);
@@ -104,29 +109,35 @@ public:
     void compare() const {
         if (failed_) return;
         lw_audio_stream_info info = LW_AUDIO_STREAM_INFO_INIT;
-        must(lw_audio_stream_get_info(stream_.get(), &info) == LW_OK && info.taken == n_in() && info.given == n_out(),
+        must(lw_audio_stream_get_info(stream_.get(), &info) == LW_OK && info.taken == n_in() &&
+                 info.given == n_out(),
              "the counts are those of the calls");
         if (options_.live) must(n_out() <= scaled(n_in(), finished_), "a live stream gives for what it took");
         lw_audio_stream_options options = options_;
         options.queue = 100000;
         const Stream once = made(model_, options);
         size_t taken = 0, n = 0;
-        must(lw_audio_stream_push(once.get(), in_.data(), n_in(), &taken) == LW_OK && taken == n_in(), "it takes all at once");
+        must(lw_audio_stream_push(once.get(), in_.data(), n_in(), &taken) == LW_OK && taken == n_in(),
+             "it takes all at once");
         if (finished_ || !options_.live) must(lw_audio_stream_finish(once.get()) == LW_OK, "and ends");
         std::vector<uint8_t> expected(out_.size());
         for (size_t at = 0; at < n_out(); at += n)
-            must(lw_audio_stream_pull(once.get(), expected.data() + at * bytes_, n_out() - at, &n) == LW_OK, "it has as many outputs");
+            must(lw_audio_stream_pull(once.get(), expected.data() + at * bytes_, n_out() - at, &n) == LW_OK,
+                 "it has as many outputs");
         must(expected == out_, "samples do not depend on the calls");
     }
     size_t n_in() const { return in_.size() / bytes_; }
 
 private:
     size_t n_out() const { return out_.size() / bytes_; }
-    size_t scaled(size_t n, bool up) const { return (n * info_.rate_out + (up ? info_.rate_in - 1 : 0)) / info_.rate_in; }
+    size_t scaled(size_t n, bool up) const {
+        return (n * info_.rate_out + (up ? info_.rate_in - 1 : 0)) / info_.rate_in;
+    }
 
     bool fine(lw_status status) {
         if (status == LW_OK) return true;
-        must(status == LW_DEVICE ? !failed_ : status == LW_WRONG_STATE && lw_last_error()[0], "a refusal is one of the header's");
+        must(status == LW_DEVICE ? !failed_ : status == LW_WRONG_STATE && lw_last_error()[0],
+             "a refusal is one of the header's");
         if (status == LW_DEVICE) failed_ = true;
         return false;
     }

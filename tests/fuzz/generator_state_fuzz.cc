@@ -52,11 +52,13 @@ struct Subject {
 
 constexpr size_t header = 32, header_checksum = 24; // bytes ahead of the ids
 
-void same_but_for_the_checksums(std::vector<uint8_t> loaded, const std::vector<uint8_t> &saved, uint64_t ids) {
+void same_but_for_the_checksums(std::vector<uint8_t> loaded, const std::vector<uint8_t> &saved,
+                                uint64_t ids) {
     must(loaded.size() == saved.size(), "what was loaded is as long as what is saved");
     const size_t of_stream = header + 4 * ids + offsetof(runtime::StreamState, checksum);
     for (const size_t at : {header_checksum, of_stream})
-        std::copy_n(saved.begin() + static_cast<std::ptrdiff_t>(at), sizeof(uint64_t), loaded.begin() + static_cast<std::ptrdiff_t>(at));
+        std::copy_n(saved.begin() + static_cast<std::ptrdiff_t>(at), sizeof(uint64_t),
+                    loaded.begin() + static_cast<std::ptrdiff_t>(at));
     must(saved == loaded, "what was loaded is what is saved");
 }
 

@@ -169,8 +169,24 @@ void audio_streams() {
         for (uint8_t how = 0; how < 8; how++) {
             const uint8_t in = how & 4 ? 7 : 0, out = how & 4 ? 6 : 0, both = how & 2;
             put("audio_stream/" + std::to_string(model) + std::to_string(how),
-                std::vector<uint8_t>{model, static_cast<uint8_t>(how & 3), in, both ? in : out, 1, how, 0x30, 200, 0x33, 255, 5, 64, 0, 1, 3, 7,
-                                     0x31, 130, 0x34, 255, 6, 0, 0x33, 255, 0x33, 255, 7, 0, 0x35, 99, 5, 1, 6, 0, 0x33, 255});
+                std::vector<uint8_t>{model, static_cast<uint8_t>(how & 3),
+                                     in,    both ? in : out,
+                                     1,     how,
+                                     0x30,  200,
+                                     0x33,  255,
+                                     5,     64,
+                                     0,     1,
+                                     3,     7,
+                                     0x31,  130,
+                                     0x34,  255,
+                                     6,     0,
+                                     0x33,  255,
+                                     0x33,  255,
+                                     7,     0,
+                                     0x35,  99,
+                                     5,     1,
+                                     6,     0,
+                                     0x33,  255});
         }
 }
 
@@ -238,7 +254,8 @@ void graph_packages() {
     model["inputs"] = json::array({{{"name", "x"}, {"kind", "features"}, {"width", 4}}});
     model["outputs"] = json::array({{{"name", "y"}, {"from", "a"}}});
     for (const ir::OpDef *op : ir::all_ops()) {
-        json node = {{"name", "a"}, {"op", op->name}, {"inputs", {"x", {{"tensor", "w"}}, {{"tensor", "b"}}}}};
+        json node = {
+            {"name", "a"}, {"op", op->name}, {"inputs", {"x", {{"tensor", "w"}}, {{"tensor", "b"}}}}};
         for (const auto &attribute : op->attributes) {
             using Kind = ir::AttributeDef::Kind;
             if (attribute.kind == Kind::text) node["attributes"][attribute.name] = "mean";
@@ -246,14 +263,16 @@ void graph_packages() {
             else node["attributes"][attribute.name] = 1;
         }
         model["graph"] = json::array({node});
-        put("package/node_" + std::string(op->name), model.dump() + '\0' + tensors({{"b", {4}}, {"w", {4, 4}}}));
+        put("package/node_" + std::string(op->name),
+            model.dump() + '\0' + tensors({{"b", {4}}, {"w", {4, 4}}}));
     }
     model["graph"] = json::parse(R"([
         {"name": "m/linear", "op": "linear", "inputs": ["x", {"tensor": "w"}, {"tensor": "b"}], "attributes": {"bias": 1}},
         {"name": "m/long_conv", "op": "long_conv", "inputs": ["m/linear", {"tensor": "taps"}, {"tensor": "d"}],
          "attributes": {"channels": 1, "two_sided": 0}},
         {"name": "a", "op": "add", "inputs": ["x", "m/long_conv"]}])");
-    put("package/graph", model.dump() + '\0' + tensors({{"b", {4}}, {"d", {1, 4}}, {"taps", {1, 4, 9}}, {"w", {4, 4}}}));
+    put("package/graph",
+        model.dump() + '\0' + tensors({{"b", {4}}, {"d", {1, 4}}, {"taps", {1, 4, 9}}, {"w", {4, 4}}}));
 }
 
 // The graphs that the compiler's tests are written in: raw strings that begin with a value or a
@@ -343,23 +362,33 @@ void tools_files() {
 
 void sounds() {
     const std::pair<const char *, int> formats[] = {
-        {"u8", SF_FORMAT_WAV | SF_FORMAT_PCM_U8},   {"s16", SF_FORMAT_WAV | SF_FORMAT_PCM_16},
-        {"s24", SF_FORMAT_WAV | SF_FORMAT_PCM_24},  {"f32", SF_FORMAT_WAV | SF_FORMAT_FLOAT},
-        {"f64", SF_FORMAT_WAV | SF_FORMAT_DOUBLE},  {"ex", SF_FORMAT_WAVEX | SF_FORMAT_PCM_16},
-        {"alaw", SF_FORMAT_WAV | SF_FORMAT_ALAW},   {"flac", SF_FORMAT_FLAC | SF_FORMAT_PCM_16},
-        {"ogg", SF_FORMAT_OGG | SF_FORMAT_VORBIS},  {"opus", SF_FORMAT_OGG | SF_FORMAT_OPUS},
-        {"mulaw", SF_FORMAT_WAV | SF_FORMAT_ULAW},  {"adpcm", SF_FORMAT_WAV | SF_FORMAT_IMA_ADPCM},
+        {"u8", SF_FORMAT_WAV | SF_FORMAT_PCM_U8},
+        {"s16", SF_FORMAT_WAV | SF_FORMAT_PCM_16},
+        {"s24", SF_FORMAT_WAV | SF_FORMAT_PCM_24},
+        {"f32", SF_FORMAT_WAV | SF_FORMAT_FLOAT},
+        {"f64", SF_FORMAT_WAV | SF_FORMAT_DOUBLE},
+        {"ex", SF_FORMAT_WAVEX | SF_FORMAT_PCM_16},
+        {"alaw", SF_FORMAT_WAV | SF_FORMAT_ALAW},
+        {"flac", SF_FORMAT_FLAC | SF_FORMAT_PCM_16},
+        {"ogg", SF_FORMAT_OGG | SF_FORMAT_VORBIS},
+        {"opus", SF_FORMAT_OGG | SF_FORMAT_OPUS},
+        {"mulaw", SF_FORMAT_WAV | SF_FORMAT_ULAW},
+        {"adpcm", SF_FORMAT_WAV | SF_FORMAT_IMA_ADPCM},
         {"rifx", SF_FORMAT_WAV | SF_FORMAT_PCM_16 | SF_ENDIAN_BIG},
-        {"w64", SF_FORMAT_W64 | SF_FORMAT_PCM_16},  {"rf64", SF_FORMAT_RF64 | SF_FORMAT_PCM_16},
-        {"au", SF_FORMAT_AU | SF_FORMAT_PCM_16},    {"dns", SF_FORMAT_AU | SF_FORMAT_FLOAT | SF_ENDIAN_LITTLE},
-        {"caf", SF_FORMAT_CAF | SF_FORMAT_PCM_16},  {"nist", SF_FORMAT_NIST | SF_FORMAT_PCM_16},
-        {"voc", SF_FORMAT_VOC | SF_FORMAT_PCM_16},  {"aiff", SF_FORMAT_AIFF | SF_FORMAT_PCM_16}};
+        {"w64", SF_FORMAT_W64 | SF_FORMAT_PCM_16},
+        {"rf64", SF_FORMAT_RF64 | SF_FORMAT_PCM_16},
+        {"au", SF_FORMAT_AU | SF_FORMAT_PCM_16},
+        {"dns", SF_FORMAT_AU | SF_FORMAT_FLOAT | SF_ENDIAN_LITTLE},
+        {"caf", SF_FORMAT_CAF | SF_FORMAT_PCM_16},
+        {"nist", SF_FORMAT_NIST | SF_FORMAT_PCM_16},
+        {"voc", SF_FORMAT_VOC | SF_FORMAT_PCM_16},
+        {"aiff", SF_FORMAT_AIFF | SF_FORMAT_PCM_16}};
     const std::string tag("ID3\4\0\x10\0\0\0\5title3DI\4\0\x10\0\0\0\5", 25);
     const std::string frame = "\xff\xfb\x90\x64" + std::string(413, 'U');
     for (const char how : {char(0), char(1)}) {
         put("audio/mp3_" + std::to_string(int(how)), how + tag + frame + frame);
-        put("audio/aac_" + std::to_string(int(how)), how + std::string("\xff\xf1\x50\x80\x02\x1f\xfc", 7) + std::string(9, 1) +
-                                                                 "\xff\xf1\x50\x80\x02\x1f\xfc");
+        put("audio/aac_" + std::to_string(int(how)), how + std::string("\xff\xf1\x50\x80\x02\x1f\xfc", 7) +
+                                                         std::string(9, 1) + "\xff\xf1\x50\x80\x02\x1f\xfc");
         put("audio/text_" + std::to_string(int(how)), how + std::string("<!doctype html>"));
     }
     for (const auto &[name, format] : formats)
@@ -449,10 +478,11 @@ void dictionaries() {
                                    "\" noncausal\"\n\" delay=\"\n\"; layer "
                                    "\"\n\"rate=\"\n\"vocabulary=\"\n\"audio\"\n\"tokens\"\n\"features\"\n");
     put("audio.dict",
-        std::string("\"RIFX\"\n\"RF64\"\n\"BW64\"\n\"ds64\"\n\"riff\"\n\"wave\"\n\".snd\"\n\"dns.\"\n\"caff\"\n"
-                    "\"FORM\"\n\"ID3\"\n\"3DI\"\n\"LIST\"\n"
-                    "\"RIFF\"\n\"WAVE\"\n\"fmt "
-                    "\"\n\"data\"\n\"fLaC\"\n\"OggS\"\n\"LIST\"\n\"fact\"\n\"\\xff\\xff\\xff\\xff\"\n"));
+        std::string(
+            "\"RIFX\"\n\"RF64\"\n\"BW64\"\n\"ds64\"\n\"riff\"\n\"wave\"\n\".snd\"\n\"dns.\"\n\"caff\"\n"
+            "\"FORM\"\n\"ID3\"\n\"3DI\"\n\"LIST\"\n"
+            "\"RIFF\"\n\"WAVE\"\n\"fmt "
+            "\"\n\"data\"\n\"fLaC\"\n\"OggS\"\n\"LIST\"\n\"fact\"\n\"\\xff\\xff\\xff\\xff\"\n"));
 }
 
 // Conversations with a longwave-runner: for `runner` messages, for `replies` what is asked and which
@@ -468,9 +498,10 @@ void conversations() {
         std::vector<uint8_t> talk = {static_cast<uint8_t>(model << 1)}, asked = {model};
         const uint8_t format = model == 2 ? 2 : 0; // token ids
         for (const auto &part :
-             {message(2, 0, {}), message(4, 0, {0, 0, 0, 0, format, 0, 0, 0}), message(4, 0, {0, 0, 0, 0, format, 0, 0, 0}),
-              message(0x45, 0, std::vector<uint8_t>(80)), message(9, 0, {}), message(0x48, 1, std::vector<uint8_t>(20)),
-              message(11, 1, {0, 0, 0, 0}), message(6, 1, {}), message(7, 1, {}), message(12, 0, {})})
+             {message(2, 0, {}), message(4, 0, {0, 0, 0, 0, format, 0, 0, 0}),
+              message(4, 0, {0, 0, 0, 0, format, 0, 0, 0}), message(0x45, 0, std::vector<uint8_t>(80)),
+              message(9, 0, {}), message(0x48, 1, std::vector<uint8_t>(20)), message(11, 1, {0, 0, 0, 0}),
+              message(6, 1, {}), message(7, 1, {}), message(12, 0, {})})
             talk.insert(talk.end(), part.begin(), part.end());
         put("runner/talk" + std::to_string(model), talk);
         for (uint8_t lie = 0; lie < 11; lie++) {

@@ -70,7 +70,8 @@ void collect(std::vector<std::unique_ptr<fb::StepT>> &steps, Parts &parts) {
     parts.list(steps);
     for (auto &step : steps) {
         parts.add(step->kind, step->kernel, step->period, step->phase, step->tiles, step->replay_from,
-                  step->replay_to, step->bytes, step->rows, step->row_bytes, step->mul, step->den, step->lead, step->whole);
+                  step->replay_to, step->bytes, step->rows, step->row_bytes, step->mul, step->den, step->lead,
+                  step->whole);
         parts.lists.push_back([&step](Random &) { step->ordered = !step->ordered; });
         parts.lists.push_back([&step](Random &) { step->cpu = !step->cpu; });
         parts.list(step->args);
@@ -214,7 +215,8 @@ Parts collect(fb::PlanT &plan) {
         parts.list(golden->outputs);
         for (auto *tensors : {&golden->inputs, &golden->outputs})
             for (auto &tensor : *tensors)
-                parts.add(tensor->port, tensor->rows, tensor->width, tensor->offset, tensor->stored, tensor->first);
+                parts.add(tensor->port, tensor->rows, tensor->width, tensor->offset, tensor->stored,
+                          tensor->first);
     }
     if (plan.decision) collect(*plan.decision, parts);
     return parts;

@@ -40,8 +40,8 @@ bool inside(const fb::Plan &plan, const fb::Entry &entry, const fb::Place &place
 
 const char *step_outside(const fb::Plan &plan, const fb::Entry &entry, const fb::Step &step) {
     if (step.kind() != fb::StepKind::call) {
-        const Wide bytes =
-            step.kind() == fb::StepKind::zero_tail ? Wide{step.rows()} * step.row_bytes() : Wide{step.bytes()};
+        const Wide bytes = step.kind() == fb::StepKind::zero_tail ? Wide{step.rows()} * step.row_bytes()
+                                                                  : Wide{step.bytes()};
         return inside(plan, entry, *step.args()->Get(0)->place(), step.tiles(), bytes) ? nullptr
                                                                                        : "a zero step";
     }

@@ -65,7 +65,8 @@ public:
         std::vector<uint8_t> told(reply_.data, reply_.data + reply_.size);
         head.bytes = told.size();
         lie(head, told);
-        wire_.assign(reinterpret_cast<const uint8_t *>(&head), reinterpret_cast<const uint8_t *>(&head) + sizeof head);
+        wire_.assign(reinterpret_cast<const uint8_t *>(&head),
+                     reinterpret_cast<const uint8_t *>(&head) + sizeof head);
         wire_.insert(wire_.end(), told.begin(), told.end());
         at_ = 0;
         messages++;
@@ -138,8 +139,8 @@ class Host {
 public:
     Host(Bytes &bytes, size_t which) : bytes_(bytes) {
         const auto &artifact = fuzz::served_artifacts()[which % fuzz::served_artifacts().size()];
-        const Status opened = cli::open_remotely(artifact, "", std::make_shared<cli::Remote>(std::make_unique<Liar>(bytes)),
-                                                 nullptr, model_);
+        const Status opened = cli::open_remotely(
+            artifact, "", std::make_shared<cli::Remote>(std::make_unique<Liar>(bytes)), nullptr, model_);
         good_ = fine(opened);
         if (!good_) return;
         rows_.resize(model_.stream_outputs.size());
@@ -154,7 +155,8 @@ public:
 private:
     cli::OnRow keep() {
         return [this](const cli::StreamRow &row) {
-            must(row.index < rows_.size() && row.width == model_.stream_outputs[row.index].width, "a row fits its output");
+            must(row.index < rows_.size() && row.width == model_.stream_outputs[row.index].width,
+                 "a row fits its output");
             must(row.row < uint64_t{1} << 50, "the number of a row can be counted with");
             rows_[row.index].insert(rows_[row.index].end(), row.data, row.data + row.width);
         };
@@ -217,7 +219,8 @@ private:
         if (!good_) return;
         must(results->size() == model_.run_outputs.size(), "a run gives every output");
         for (size_t i = 0; i < results->size(); i++)
-            must((*results)[i].size() == rows(model_.run_outputs[i], in.rows) * model_.run_outputs[i].width, "with all of its rows");
+            must((*results)[i].size() == rows(model_.run_outputs[i], in.rows) * model_.run_outputs[i].width,
+                 "with all of its rows");
     }
 
     Bytes &bytes_;

@@ -67,14 +67,16 @@ size_t whole_requests(const std::vector<uint8_t> &wire) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size < 1) return 0;
-    const std::vector<uint8_t> wire = data[0] & 1 ? std::vector<uint8_t>(data + 1, data + size) : wire_of(data, size);
+    const std::vector<uint8_t> wire =
+        data[0] & 1 ? std::vector<uint8_t>(data + 1, data + size) : wire_of(data, size);
     if (wire.empty()) return 0;
     FILE *in = fmemopen(const_cast<uint8_t *>(wire.data()), wire.size(), "rb");
     char *replies = nullptr;
     size_t bytes = 0;
     FILE *out = open_memstream(&replies, &bytes);
     must(in && out, "streams of memory");
-    must(serve(in, out) == 0 || whole_requests(wire) == 0 || data[0] & 1, "right heads are served to the end");
+    must(serve(in, out) == 0 || whole_requests(wire) == 0 || data[0] & 1,
+         "right heads are served to the end");
     std::fclose(in);
     std::fclose(out);
     size_t n = 0;

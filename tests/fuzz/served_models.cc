@@ -5,9 +5,9 @@
 namespace longwave::fuzz {
 
 const std::vector<std::vector<uint8_t>> &served_artifacts() {
-    static const std::vector<std::vector<uint8_t>> all = {test::audio_model().bytes(), test::family_model().bytes(),
-                                                          test::token_model().bytes(), test::failing_model().bytes(),
-                                                          test::spotter_model().bytes()};
+    static const std::vector<std::vector<uint8_t>> all = {
+        test::audio_model().bytes(), test::family_model().bytes(), test::token_model().bytes(),
+        test::failing_model().bytes(), test::spotter_model().bytes()};
     return all;
 }
 
@@ -19,7 +19,8 @@ static lw_model *served(size_t index) {
     options.struct_size = sizeof options;
     options.allow_unsigned_code = 1;
     const std::vector<uint8_t> &bytes = served_artifacts()[index];
-    must(lw_model_open_memory(bytes.data(), bytes.size(), &options, &models[index]) == LW_OK, "the test model opens");
+    must(lw_model_open_memory(bytes.data(), bytes.size(), &options, &models[index]) == LW_OK,
+         "the test model opens");
     return models[index];
 }
 

@@ -20,7 +20,8 @@ namespace {
 
 constexpr uint32_t hop = 16;
 // As detector_state.cc lays them out.
-constexpr size_t head = 16, own = head + sizeof(runtime::SegmentState) + sizeof(runtime::DetectorState) + sizeof(runtime::Heard);
+constexpr size_t head = 16, own = head + sizeof(runtime::SegmentState) + sizeof(runtime::DetectorState) +
+                                  sizeof(runtime::Heard);
 
 struct Subject {
     lw_model *model = nullptr;
@@ -31,7 +32,8 @@ struct Subject {
         const std::vector<uint8_t> bytes = test::speech_model(16000, hop).bytes();
         lw_open_options open = LW_OPEN_OPTIONS_INIT;
         open.allow_unsigned_code = 1;
-        must(lw_model_open_memory(bytes.data(), bytes.size(), &open, &model) == LW_OK, "the test model opens");
+        must(lw_model_open_memory(bytes.data(), bytes.size(), &open, &model) == LW_OK,
+             "the test model opens");
         must(lw_speech_detector_create(model, &options, &detector) == LW_OK, "and detects");
         fresh = saved();
         const std::vector<float> loud(500, 1);
@@ -63,12 +65,14 @@ struct Subject {
 const Subject &subject(unsigned which) {
     const auto options = [](bool cuts, bool rows) {
         lw_speech_detector_options made = test::f32_speech;
-        if (cuts) made.max_speech_s = 0.1, made.min_silence_at_max_ms = 3, made.min_silence_ms = 20, made.speech_pad_ms = 15;
+        if (cuts)
+            made.max_speech_s = 0.1, made.min_silence_at_max_ms = 3, made.min_silence_ms = 20,
+            made.speech_pad_ms = 15;
         made.cut_at_last_silence = made.rows = rows;
         return made;
     };
-    static const Subject subjects[] = {Subject(options(false, false)), Subject(options(false, true)), Subject(options(true, false)),
-                                       Subject(options(true, true))};
+    static const Subject subjects[] = {Subject(options(false, false)), Subject(options(false, true)),
+                                       Subject(options(true, false)), Subject(options(true, true))};
     return subjects[which];
 }
 
@@ -91,7 +95,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     std::vector<uint8_t> state(data + 2, data + size);
     if (data[0] & 1) seal(of, data[0] & 8, state);
     must(lw_speech_detector_reset(of.detector) == LW_OK, "reset");
-    const lw_status status = lw_speech_detector_load(of.detector, state.empty() ? data : state.data(), state.size());
+    const lw_status status =
+        lw_speech_detector_load(of.detector, state.empty() ? data : state.data(), state.size());
     must(status == LW_OK || status == LW_BAD_STATE, "a state is loaded or refused as one");
     if (status != LW_OK) {
         must(of.saved() == of.fresh, "a refused state changes nothing");
@@ -102,7 +107,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     for (size_t i = 0; i < samples.size(); ++i) samples[i] = static_cast<float>(data[i % size]) / 255;
     for (size_t done = 0; done < samples.size();) {
         size_t taken = 0;
-        const lw_status pushed = lw_speech_detector_push(of.detector, samples.data() + done, samples.size() - done, &taken);
+        const lw_status pushed =
+            lw_speech_detector_push(of.detector, samples.data() + done, samples.size() - done, &taken);
         if (pushed == LW_WRONG_STATE) break; // the state was that of a finished detector
         must(pushed == LW_OK && taken <= samples.size() - done, "push takes what it is given");
         done += taken;

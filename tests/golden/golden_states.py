@@ -3,6 +3,7 @@
 states/FAMILY/          the model package, `saved.state` after 100 ticks, and `rows.f32`: the rows of the next 60 ticks
 states/older_NAME/      an artifact of format 2.3 or older (`model.artifact`) instead of the package, for x86-64-v2
 """
+
 import array
 import json
 import pathlib
@@ -47,4 +48,4 @@ def read_rows(folder: pathlib.Path) -> list:
     if sys.byteorder == "big":
         values.byteswap()
     width = shape["width"]
-    return [(shape["first"] + i, values[i * width:(i + 1) * width]) for i in range(len(values) // width)]
+    return [(shape["first"] + i, values[i * width : (i + 1) * width]) for i in range(len(values) // width)]

@@ -4,6 +4,7 @@ older artifacts into these artifacts.
 
     golden_states_test.py LONGWAVE FOLDER
 """
+
 import argparse
 import pathlib
 import sys

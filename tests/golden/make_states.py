@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Makes a golden state: run this once for a new family. Never remake one that is committed, for it shows that later versions load it.
 
-    make_states.py LONGWAVE FAMILY...             a family of state_streams.FAMILIES
-    make_states.py LONGWAVE --older NAME=PACKAGE --options="OPTION..."   with LONGWAVE of format 2.3 or older: an artifact of PACKAGE, compiled with these options
+make_states.py LONGWAVE FAMILY...             a family of state_streams.FAMILIES
+make_states.py LONGWAVE --older NAME=PACKAGE --options="OPTION..."   with LONGWAVE of format 2.3 or older: an artifact of PACKAGE, compiled with these options
 """
+
 import argparse
 import pathlib
 import shutil
@@ -35,8 +36,9 @@ def main():
             name, package = options.older.split("=", 1)
             folder = STATES / f"older_{name}"
             folder.mkdir()
-            golden_states.compile_package(options.longwave, pathlib.Path(package), pathlib.Path(scratch) / "model.lw",
-                                          options.options.split())
+            golden_states.compile_package(
+                options.longwave, pathlib.Path(package), pathlib.Path(scratch) / "model.lw", options.options.split()
+            )
             shutil.copy(pathlib.Path(scratch) / "model.lw", folder / "model.artifact")
             save(options.longwave, folder / "model.artifact", folder)
             return

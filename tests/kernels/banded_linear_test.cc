@@ -16,8 +16,8 @@ struct Banded {
 // `first(o)`: where the band of output o begins, as the weight says and not as the kernel clamps it.
 Case banded(const Banded &p, const std::function<int(int)> &first, const std::string &epilogue = "",
             double (*after)(double) = nullptr) {
-    const std::string params = fmt::format(R"("in":{},"out":{},"rows":{},"band":{},"bias":{})", p.in, p.out, p.rows,
-                                           p.band, int(p.bias));
+    const std::string params = fmt::format(R"("in":{},"out":{},"rows":{},"band":{},"bias":{})", p.in, p.out,
+                                           p.rows, p.band, int(p.bias));
     return {spec("banded_linear", params, epilogue), [=](Kernel &k) {
                 for (int o = 0; o < p.out; o++) k["first"].set({o}, first(o));
                 if (p.bias) zero_padding(k["bias"], p.out, padded(p.out));
@@ -41,7 +41,9 @@ TEST_CASE("banded_linear: rows, outputs and bands of any number agree with float
     run_everywhere({
         banded({272, 40, 2, 40}, [](int o) { return 6 * o; }),
         banded({272, 40, 100, 40, true}, [](int o) { return 232 - 5 * o; }),
-        banded({64, 17, 3, 8, true}, [](int o) { return o % 7; }, R"({"op":"silu"})", [](double x) { return x * logistic(x); }),
+        banded(
+            {64, 17, 3, 8, true}, [](int o) { return o % 7; }, R"({"op":"silu"})",
+            [](double x) { return x * logistic(x); }),
         banded({32, 2, 1, 8}, [](int) { return 24; }),
         banded({2048, 2048, 1, 8}, [](int o) { return std::min(o, 2040); }),
     });

@@ -25,7 +25,8 @@ struct Case {
 // The first and the last case run on every level, those between them on one each, in turns: for lists
 // whose shapes meet the same code whatever the level. A case is `together` neighbours.
 inline std::vector<Case> in_turns(std::vector<Case> cases, size_t together = 1) {
-    for (size_t i = together; i + together < cases.size(); i++) cases[i].turn = static_cast<int>(i / together);
+    for (size_t i = together; i + together < cases.size(); i++)
+        cases[i].turn = static_cast<int>(i / together);
     return cases;
 }
 

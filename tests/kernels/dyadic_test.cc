@@ -49,7 +49,8 @@ std::vector<double> carried_out(const DyadicPlan &plan, const Weight &w, const D
     const int length = static_cast<int>(u.size());
     std::vector<std::vector<double>> rings(plan.rings.size(), std::vector<double>(u.size()));
     const auto row = [&](int ring, int lag, int t) {
-        if (lag < 0 || lag > plan.rings[static_cast<size_t>(ring)].lag) FAIL("ring ", ring, " is read at lag ", lag);
+        if (lag < 0 || lag > plan.rings[static_cast<size_t>(ring)].lag)
+            FAIL("ring ", ring, " is read at lag ", lag);
         return t < lag ? 0.0 : rings[static_cast<size_t>(ring)][static_cast<size_t>(t - lag)];
     };
     std::vector<double> y(u.size());

@@ -45,7 +45,8 @@ double sign(double x) { return x > 0 ? 1 : x < 0 ? -1 : 0; }
 // Rows {0, 1, -1, 2, ...} / 2 beside random operands, so that both sides meet equal values too.
 Case of_values(const std::string &op, const std::vector<std::string> &operands,
                const std::function<double(const std::vector<double> &)> &f) {
-    return {spec("pointwise", R"("width":32,"channels":20,"rows":9)", R"({"op":")" + op + R"("})"), [=](Kernel &k) {
+    return {spec("pointwise", R"("width":32,"channels":20,"rows":9)", R"({"op":")" + op + R"("})"),
+            [=](Kernel &k) {
                 k["x"].for_each([&](const std::vector<int> &at) {
                     k["x"].set(at, at[0] < 20 ? (at[0] % 3 - 1) / 2.0 : 0);
                 });
@@ -80,25 +81,32 @@ TEST_CASE("functions: erf to 2.4e-7, and near 0 relative to x") {
 
 TEST_CASE("functions: floor, round and sign are exact") {
     // 260 gives whole numbers, 130 halves, 2^25 numbers without fractions.
-    const std::vector<Range> ranges{{0.4, 0}, {1, 0}, {130, 0}, {260, 0}, {1000, 0}, {33554432, 0}, {1e20, 0}};
-    run_everywhere({function("floor", ranges, below), function("round", ranges, nearest), function("sign", ranges, sign)});
+    const std::vector<Range> ranges{{0.4, 0},  {1, 0},        {130, 0}, {260, 0},
+                                    {1000, 0}, {33554432, 0}, {1e20, 0}};
+    run_everywhere({function("floor", ranges, below), function("round", ranges, nearest),
+                    function("sign", ranges, sign)});
 }
 
 TEST_CASE("functions: the larger, the smaller and the chosen of values are exact") {
-    run_everywhere({of_values("maximum", {"maximum"},
-                              [](const std::vector<double> &v) { return std::max(v[0], v[1]); }),
-                    of_values("minimum", {"minimum"},
-                              [](const std::vector<double> &v) { return std::min(v[0], v[1]); }),
-                    of_values("where", {"where", "otherwise"},
-                              [](const std::vector<double> &v) { return v[0] > 0 ? v[1] : v[2]; })});
+    run_everywhere(
+        {of_values("maximum", {"maximum"}, [](const std::vector<double> &v) { return std::max(v[0], v[1]); }),
+         of_values("minimum", {"minimum"}, [](const std::vector<double> &v) { return std::min(v[0], v[1]); }),
+         of_values("where", {"where", "otherwise"},
+                   [](const std::vector<double> &v) { return v[0] > 0 ? v[1] : v[2]; })});
 }
 
 // The kernels of products are written out for a GPU, and so are their epilogues.
 TEST_CASE("functions: behind a matrix") {
     std::vector<Case> cases;
-    for (const auto &[op, f] : std::vector<std::pair<std::string, double (*)(double)>>{
-             {"sin", sine}, {"cos", cosine}, {"erf", error_function}, {"floor", below}, {"round", nearest}, {"sign", sign}})
-        cases.push_back({spec("linear", R"("in":16,"out":32,"rows":64)", R"({"op":")" + op + R"("})"), [f = f](Kernel &k) {
+    for (const auto &[op, f] :
+         std::vector<std::pair<std::string, double (*)(double)>>{{"sin", sine},
+                                                                 {"cos", cosine},
+                                                                 {"erf", error_function},
+                                                                 {"floor", below},
+                                                                 {"round", nearest},
+                                                                 {"sign", sign}})
+        cases.push_back({spec("linear", R"("in":16,"out":32,"rows":64)", R"({"op":")" + op + R"("})"),
+                         [f = f](Kernel &k) {
                              // Sums of quarters have no rounding.
                              k["w"].for_each([&](const std::vector<int> &at) { k["w"].set(at, 1); });
                              k["x"].for_each([&](const std::vector<int> &at) {

@@ -38,15 +38,16 @@ double mean_error(Kernel &k, const char *state, float keep) {
 Case keeps(const std::string &name) {
     return {spec(name, fmt::format(R"("units":{})", units)), [=](Kernel &k) {
                 k["w"].for_each([&](const std::vector<int> &at) { k["w"].set(at, 0); });
-                if (name == "gru") k["bias"].for_each([&](const std::vector<int> &at) { k["bias"].set(at, 0); });
+                if (name == "gru")
+                    k["bias"].for_each([&](const std::vector<int> &at) { k["bias"].set(at, 0); });
                 // A gru adds nothing but what it forgets, which must be many last digits of the state.
                 std::vector<float> gates = {7.1f, 8.6f, 11.3f, 12.5f};
                 if (name == "lstm") gates.insert(gates.end(), {13.2f, 15.7f, 16.4f, 17.9f, 40.0f});
                 for (const float keep : gates) {
                     const double error = mean_error(k, name == "lstm" ? "c" : "h", keep);
                     INFO(name, ", gate at ", keep, ": mean error ", error);
-                    // A rounding of float32 is up to 6e-8 of these states; the mean of 8,192 is 100 times less. A
-                    // weight near 1 that is rounded to float32 is up to 3e-8 wrong in every row.
+                    // A rounding of float32 is up to 6e-8 of these states; the mean of 8,192 is 100 times
+                    // less. A weight near 1 that is rounded to float32 is up to 3e-8 wrong in every row.
                     CHECK(std::fabs(error) <= 3e-9);
                 }
             }};

@@ -33,11 +33,12 @@ WeightMatrix steps_of_groups(const LinearShape &s, uint32_t seed, int step) {
     return matrix;
 }
 
-const IntegerProducts int4{.weights = "int4",
-                           .format = WeightFormat::int4,
-                           .random = [](const LinearShape &s, uint32_t seed) { return steps_of_groups(s, seed, 0); },
-                           .sums = [](int in) { return 1 + in / static_cast<int>(int4_group); },
-                           .float32_rounding = 6e-7};
+const IntegerProducts int4{
+    .weights = "int4",
+    .format = WeightFormat::int4,
+    .random = [](const LinearShape &s, uint32_t seed) { return steps_of_groups(s, seed, 0); },
+    .sums = [](int in) { return 1 + in / static_cast<int>(int4_group); },
+    .float32_rounding = 6e-7};
 
 const IntegerProducts bytes{.weights = "int4",
                             .format = WeightFormat::int4,
@@ -82,8 +83,8 @@ TEST_CASE("grouped linear: any number of inputs and outputs, whole groups or not
 }
 
 TEST_CASE("grouped linear: weights that are larger than the caches, and the largest sums") {
-    run_on_cpus({int4.exact({2048, 1024, 1}), int4.exact({2048, 208, 3, true, true}),
-                 largest(int4, 32, 1), largest(int4, 2048, 3), largest(bytes, 2048, 3)});
+    run_on_cpus({int4.exact({2048, 1024, 1}), int4.exact({2048, 208, 3, true, true}), largest(int4, 32, 1),
+                 largest(int4, 2048, 3), largest(bytes, 2048, 3)});
 }
 
 TEST_CASE("grouped linear: rows of int8, any number of inputs, outputs and rows") {
@@ -95,7 +96,8 @@ TEST_CASE("grouped linear: rows of int8, any number of inputs, outputs and rows"
     }
     for (const int in : {1, 8, 33, 74, 513}) {
         choice++;
-        cases.push_back(bytes.exact({in, choice % 3 * 40 + 17, choice % 2 ? 1 : 16, choice % 2 == 0, choice % 3 == 0}));
+        cases.push_back(
+            bytes.exact({in, choice % 3 * 40 + 17, choice % 2 ? 1 : 16, choice % 2 == 0, choice % 3 == 0}));
     }
     cases.push_back(bytes.exact({2048, 208, 3, true, true}));
     run_on_cpus(cases);

@@ -107,7 +107,8 @@ TEST_CASE("Halide internals: a stride is the caller's although it is declared (h
     Halide::Buffer<float> rows(52, 2);
     rows.crop(0, 0, 48);
     in.set(rows);
-    const Halide::Target target = Halide::get_jit_target_from_environment().with_feature(Halide::Target::NoAsserts);
+    const Halide::Target target =
+        Halide::get_jit_target_from_environment().with_feature(Halide::Target::NoAsserts);
     const Halide::Buffer<int> found = f.realize({1}, target);
     CHECK(found(0) == 52);
 }
@@ -155,7 +156,7 @@ TEST_CASE(
     ImageParam in = builder.input("in", dense({4096}));
     const Var x;
     Func early("early"), late("late"), out("out");
-    early(x) = in(x)*2;
+    early(x) = in(x) * 2;
     late(x) = early(x) + 1;
     out(x) = late(4095 - x);
     for (Func f : {early, late}) f.compute_root().bound(x, 0, 4096).store_in(Halide::MemoryType::Heap);

@@ -24,7 +24,8 @@ TEST_CASE("images: real kernels have the bytes of ld.lld") {
         CAPTURE(target.name);
         std::vector<compiler::KernelRequest> requests;
         for (const std::string &spec : specs) requests.push_back({spec, target.name});
-        auto compiled = compiler::compile_kernels(requests, {.kgen = find_kgen(), .folder = build + "/tests/kernels"});
+        auto compiled =
+            compiler::compile_kernels(requests, {.kgen = find_kgen(), .folder = build + "/tests/kernels"});
         if (!compiled && !target.clang.empty() && compiled.status().fault() == Fault::device) {
             MESSAGE(target.name, " is left out: ", compiled.status().message());
             continue;
@@ -32,7 +33,8 @@ TEST_CASE("images: real kernels have the bytes of ld.lld") {
         REQUIRE_MESSAGE(compiled, compiled.status().message());
         std::vector<compiler::LinkedKernel> kernels;
         for (size_t i = 0; i < specs.size(); i++)
-            kernels.push_back({&(*compiled)[i].object, compiler::kernel_symbol(specs[i]) + "_argv", 64 * (i + 1)});
+            kernels.push_back(
+                {&(*compiled)[i].object, compiler::kernel_symbol(specs[i]) + "_argv", 64 * (i + 1)});
         const auto merged = compiler::link_image(kernels, target);
         REQUIRE_MESSAGE(merged, merged.status().message());
         for (auto &kernel : *compiled) do_not_merge(kernel.object);

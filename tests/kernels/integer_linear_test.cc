@@ -104,7 +104,8 @@ TEST_CASE("integer linear: an output is within half a step of each activation") 
 
 TEST_CASE("integer linear: the steps of activations are as many as every sum allows") {
     CHECK(activation_steps(0) == most_activation_steps);
-    for (const uint64_t heaviest : {uint64_t{66'052}, uint64_t{66'053}, uint64_t{500'000}, uint64_t{1'048'575}}) {
+    for (const uint64_t heaviest :
+         {uint64_t{66'052}, uint64_t{66'053}, uint64_t{500'000}, uint64_t{1'048'575}}) {
         const auto steps = static_cast<uint64_t>(activation_steps(heaviest));
         CHECK(steps * heaviest <= 0x7fffffff);
         CHECK(((steps + 1) * heaviest > 0x7fffffff || steps == most_activation_steps));

@@ -57,14 +57,12 @@ void run_on_cpus(const std::vector<Case> &cases) {
 std::string IntegerProducts::spec_of(const LinearShape &s) const {
     return spec(
         "linear",
-        fmt::format(
-            R"("in":{},"out":{},"rows":{},"bias":{},"glu":{},"weights":"{}","activations":"{}")",
-            s.in, s.out, s.rows, int(s.bias), int(s.glu), weights, activations));
+        fmt::format(R"("in":{},"out":{},"rows":{},"bias":{},"glu":{},"weights":"{}","activations":"{}")",
+                    s.in, s.out, s.rows, int(s.bias), int(s.glu), weights, activations));
 }
 
 PackedPanels IntegerProducts::packed(const LinearShape &s, const WeightMatrix &matrix) const {
-    PackedPanels made(
-        {static_cast<uint32_t>(s.in), static_cast<uint32_t>(s.out), s.glu ? 2u : 1u, format});
+    PackedPanels made({static_cast<uint32_t>(s.in), static_cast<uint32_t>(s.out), s.glu ? 2u : 1u, format});
     std::vector<uint32_t> inputs(static_cast<size_t>(s.in));
     std::iota(inputs.begin(), inputs.end(), 0u);
     for (size_t o = 0; o < matrix.size(); o++) {
@@ -126,8 +124,8 @@ Case IntegerProducts::within_half_a_step(const LinearShape &s,
                 for (const int most : steps_of_activations) {
                     format.put(k, s, matrix, most);
                     REQUIRE(k.call() == 0);
-                    const double worst =
-                        worst_error(k, s, matrix, format.together ? format.together : s.in, 0.5 / most + format.float32_rounding);
+                    const double worst = worst_error(k, s, matrix, format.together ? format.together : s.in,
+                                                     0.5 / most + format.float32_rounding);
                     CHECK(worst <= 1);
                     CHECK(worst > 0.01); // the limit is of the size of what it limits
                 }

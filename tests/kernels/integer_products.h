@@ -21,9 +21,9 @@ struct IntegerProducts {
     int (*sums)(int in);     // float32 sums that make an output, for the limit of exact()
     double float32_rounding; // of an output of any rows, relative to the sum of its terms
     const char *activations = "int16";
-    int steps = 1 << 13;     // of exact(): a power of two, so that whole steps are float32 numbers
+    int steps = 1 << 13; // of exact(): a power of two, so that whole steps are float32 numbers
     int most_steps = schedules::most_activation_steps;
-    int together = 0;        // inputs that have a unit of their own; 0: a row has one
+    int together = 0; // inputs that have a unit of their own; 0: a row has one
 
     std::string spec_of(const LinearShape &s) const;
     schedules::PackedPanels packed(const LinearShape &s, const WeightMatrix &matrix) const;
@@ -33,7 +33,8 @@ struct IntegerProducts {
     // Rows of whole steps against float64 sums.
     Case exact(const LinearShape &s) const;
     // The largest sums: all activations at their peak. `tolerance`: relative L2 error.
-    Case largest(const LinearShape &s, const WeightMatrix &matrix, int of_activations, double tolerance) const;
+    Case largest(const LinearShape &s, const WeightMatrix &matrix, int of_activations,
+                 double tolerance) const;
     // Any rows: each output within half a step of each activation, plus what float32 rounds.
     Case within_half_a_step(const LinearShape &s, const std::vector<int> &steps_of_activations) const;
     // A row has the same bits whatever rows are computed beside it.

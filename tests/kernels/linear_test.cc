@@ -101,22 +101,23 @@ TEST_CASE("linear: with advice a row is that without, or stays as it was") {
     const Linear p{40, 97, 1, true, false};
     std::string advised = linear_spec(p, "");
     advised.insert(advised.find("\"bias\""), "\"advice\":2,\"wanted\":1,");
-    run_everywhere(
-        {{advised, [=](Kernel &k) {
-              zero_padding_outputs(k, p);
-              const auto call = [&](float wanted) {
-                  k["advice"].set({0, 0}, 1 - wanted);
-                  k["advice"].set({1, 0}, wanted);
-                  REQUIRE(k.call() == 0);
-              };
-              std::vector<double> before;
-              for (int o = 0; o < p.out; o++) before.push_back(k["y"].get({o, 0}));
-              call(0);
-              for (int o = 0; o < p.out; o++) CHECK(k["y"].get({o, 0}) == before[static_cast<size_t>(o)]);
-              call(1);
-              for (int o = 0; o < p.out; o++)
-                  CHECK(k["y"].get({o, 0}) == doctest::Approx(sum_of(k, p, o, 0, 0)).epsilon(1e-5));
-          }}});
+    run_everywhere({{advised, [=](Kernel &k) {
+                         zero_padding_outputs(k, p);
+                         const auto call = [&](float wanted) {
+                             k["advice"].set({0, 0}, 1 - wanted);
+                             k["advice"].set({1, 0}, wanted);
+                             REQUIRE(k.call() == 0);
+                         };
+                         std::vector<double> before;
+                         for (int o = 0; o < p.out; o++) before.push_back(k["y"].get({o, 0}));
+                         call(0);
+                         for (int o = 0; o < p.out; o++)
+                             CHECK(k["y"].get({o, 0}) == before[static_cast<size_t>(o)]);
+                         call(1);
+                         for (int o = 0; o < p.out; o++)
+                             CHECK(k["y"].get({o, 0}) ==
+                                   doctest::Approx(sum_of(k, p, o, 0, 0)).epsilon(1e-5));
+                     }}});
 }
 
 TEST_CASE("linear: lanes between the rows are not read") {
@@ -183,7 +184,8 @@ TEST_CASE("panels: every weight has a place of its own, and no panel begins a wh
                 for (uint32_t i = 0; i < p.in; i++) {
                     const size_t at = p.at(o, half, i);
                     if (at >= p.size()) FAIL("weight ", i, " of output ", o, " lies behind the end");
-                    if (++taken[at] != 1) FAIL_CHECK("weight ", i, " of output ", o, " has no place of its own");
+                    if (++taken[at] != 1)
+                        FAIL_CHECK("weight ", i, " of output ", o, " has no place of its own");
                 }
         CHECK(p.stride() % 1024 != 0);
     }

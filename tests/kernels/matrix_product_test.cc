@@ -202,10 +202,12 @@ TEST_CASE("random: matrix_product and matrix_vector, interpreted") {
         const auto size = [&](int high) { return static_cast<uint32_t>(r.size(high)); };
         const auto draw = [&](int low, int high) { return static_cast<uint32_t>(r.between(low, high)); };
         const WeightFormat format = r.one_of({WeightFormat::float32, WeightFormat::bf16, WeightFormat::int8});
-        if (few) interpreted({size(700), 1 + size(150), draw(1, glu ? 4 : 8), r.flip(), glu, format, draw(0, 5)},
-                             targets::gpus()[draw(0, 1)]);
-        else interpreted({4 * size(90), 1 + size(150), draw(9, 80), r.flip(), glu, format, 4 * draw(0, 3)},
-                         targets::gpus()[draw(0, 1)]);
+        if (few)
+            interpreted({size(700), 1 + size(150), draw(1, glu ? 4 : 8), r.flip(), glu, format, draw(0, 5)},
+                        targets::gpus()[draw(0, 1)]);
+        else
+            interpreted({4 * size(90), 1 + size(150), draw(9, 80), r.flip(), glu, format, 4 * draw(0, 3)},
+                        targets::gpus()[draw(0, 1)]);
     }
 }
 
@@ -317,12 +319,12 @@ TEST_CASE("matrix_product: on a device, x, y and the operand channel by channel,
 TEST_CASE("matrix_product: on a device, long sums and every tile") {
     if (!gpu_under_test()) return;
     std::vector<Case> cases;
-    for (const Shape &p : {Shape{2048, 96, 33, true}, Shape{256, 2048, 1100, true},
-                           Shape{260, 520, 530, true, true}, Shape{2048, 520, 1, true},
-                           Shape{1001, 96, 8, true}, Shape{777, 40, 4, true, true}})
+    for (const Shape &p :
+         {Shape{2048, 96, 33, true}, Shape{256, 2048, 1100, true}, Shape{260, 520, 530, true, true},
+          Shape{2048, 520, 1, true}, Shape{1001, 96, 8, true}, Shape{777, 40, 4, true, true}})
         cases.push_back(
-            {spec("linear", fmt::format(R"("in":{},"out":{},"rows":{},"bias":1,"glu":{})", p.in, p.out, p.rows,
-                                        int(p.glu))),
+            {spec("linear", fmt::format(R"("in":{},"out":{},"rows":{},"bias":1,"glu":{})", p.in, p.out,
+                                        p.rows, int(p.glu))),
              [=](Kernel &k) {
                  zero_padding(k["bias"], static_cast<int>(p.out), padded(static_cast<int>(p.out)));
                  k["w"].for_each([&](const std::vector<int> &at) {
@@ -334,14 +336,16 @@ TEST_CASE("matrix_product: on a device, long sums and every tile") {
                  const Tensor &w = k["w"], &x = k["x"];
                  std::mt19937 random(5); // of many results, some
                  for (int n = 0; n < 3000; n++) {
-                     const int o = static_cast<int>(random() % p.out), r = static_cast<int>(random() % p.rows);
+                     const int o = static_cast<int>(random() % p.out),
+                               r = static_cast<int>(random() % p.rows);
                      const auto sum = [&](int half) {
                          double total = k["bias"].get({o + half * padded(static_cast<int>(p.out))});
                          for (int i = 0; i < static_cast<int>(p.in); i++)
                              total += w.get({o % 16, i, o / 16 * (p.glu ? 2 : 1) + half}) * x.get({i, r});
                          return total;
                      };
-                     const double expected = p.glu ? sum(0) * logistic(sum(1)) : sum(0), found = k["y"].get({o, r});
+                     const double expected = p.glu ? sum(0) * logistic(sum(1)) : sum(0),
+                                  found = k["y"].get({o, r});
                      difference += (found - expected) * (found - expected), size += expected * expected;
                  }
                  CHECK(std::sqrt(difference / size) <= limit(p.in, p.glu) * (p.in > 512 ? 2 : 1));

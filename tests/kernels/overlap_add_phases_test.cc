@@ -25,8 +25,7 @@ double error_of(const Problem &p, Kernel &k, Tensor &taps) {
         for (int m = 0; m < p.copies; m++)
             for (int t : rows) {
                 double sum = 0;
-                for (int j = 0; j <= t && j < p.taps; j++)
-                    sum += taps.get({c, m, j}) * u.get({c, t - j});
+                for (int j = 0; j <= t && j < p.taps; j++) sum += taps.get({c, m, j}) * u.get({c, t - j});
                 if (p.relu) sum = std::max(sum, 0.0);
                 const double y = p.channels == 1 ? k["y"].get({m, t}) : k["y"].get({c, m, t});
                 difference += std::pow(sum - y, 2), size += sum * sum;
@@ -65,12 +64,17 @@ void run(const std::vector<Problem> &problems) {
 
 } // namespace
 
-TEST_CASE("long_conv_overlap_add_phases: one channel, taps as long as the block and far shorter, every radix") {
+TEST_CASE(
+    "long_conv_overlap_add_phases: one channel, taps as long as the block and far shorter, every radix") {
     run({{256, 512, 256}, {256, 2560, 3}, {768, 768 * 3, 768}, {1280, 1280 * 2, 1}, {4096, 4096 * 4, 4096}});
 }
 
 TEST_CASE("long_conv_overlap_add_phases: sequences that end anywhere in a block") {
-    run({{256, 257, 256}, {256, 1000, 200}, {256, 767, 255}, {512, 1041, 512}, {4096, 10001, 4096},
+    run({{256, 257, 256},
+         {256, 1000, 200},
+         {256, 767, 255},
+         {512, 1041, 512},
+         {4096, 10001, 4096},
          {256, 100, 100}});
 }
 

@@ -15,8 +15,8 @@ inline void set_twiddles(Kernel &k, int length) {
 }
 
 // Both kernels as cases. `check` gets the second one after its call, and the taps of the first.
-inline void add_phases(std::vector<Case> &cases, int length, std::string of_spectrum, std::string of_convolution,
-                       std::function<void(Kernel &, Tensor &)> check) {
+inline void add_phases(std::vector<Case> &cases, int length, std::string of_spectrum,
+                       std::string of_convolution, std::function<void(Kernel &, Tensor &)> check) {
     auto taps = std::make_shared<Tensor>(), spectrum = std::make_shared<Tensor>();
     cases.push_back({std::move(of_spectrum), [=](Kernel &k) {
                          set_twiddles(k, length);

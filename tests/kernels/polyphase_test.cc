@@ -19,12 +19,11 @@ double error_of(const Problem &p, Kernel &k, Tensor &taps) {
     const int stride = std::max(1, p.rows / 97), signals = std::min(p.channels, k["u"].extent(0));
     double difference = 0, size = 0;
     const Tensor &u = k["u"];
-    for (int c = 0; c<signals; c += signals> 4 ? 3 : 1)
+    for (int c = 0; c < signals; c += signals > 4 ? 3 : 1)
         for (int m = 0; m < p.copies; m++)
             for (int t = p.rows - 1; t >= 0; t -= stride) {
                 double sum = 0;
-                for (int j = 0; j <= t && j < p.taps; j++)
-                    sum += taps.get({c, m, j}) * u.get({c, t - j});
+                for (int j = 0; j <= t && j < p.taps; j++) sum += taps.get({c, m, j}) * u.get({c, t - j});
                 for (int j = 0; p.two_sided && j < p.taps && t + 1 + j < p.rows; j++)
                     sum += taps.get({c, p.copies + m, j}) * u.get({c, t + 1 + j});
                 if (p.relu) sum = std::max(sum, 0.0);

@@ -33,8 +33,10 @@ struct Lanes {
 // A stream of blocks: the case that makes the spectrum, and the one that uses it.
 std::vector<Case> lanes(const Lanes &of) {
     auto taps = std::make_shared<Tensor>(), made = std::make_shared<Tensor>();
-    Case first{spectrum_spec(of.length(), of.block, of.partitions, of.taps, of.copies, of.channels, true), [=](Kernel &k) {
-                   set_table(k, longwave::schedules::right_angle_twiddles(static_cast<uint32_t>(of.length())));
+    Case first{spectrum_spec(of.length(), of.block, of.partitions, of.taps, of.copies, of.channels, true),
+               [=](Kernel &k) {
+                   set_table(k,
+                             longwave::schedules::right_angle_twiddles(static_cast<uint32_t>(of.length())));
                    REQUIRE(k.call() == 0);
                    *taps = k["k"], *made = k["spectrum"];
                }};
@@ -80,12 +82,13 @@ std::vector<Case> lanes(const Lanes &of) {
         INFO("error ", error);
         CHECK(error <= 3e-7);
     };
-    return {first,
-            {spec("long_conv_lanes",
-                  fmt::format(R"("block":{},"length":{},"partitions":{},"copies":{},"channels":{},"added":{})",
-                              of.block, of.length(), of.partitions, of.copies, of.channels, added),
-                  of.relu ? R"({"op":"relu"})" : ""),
-             check}};
+    return {
+        first,
+        {spec("long_conv_lanes",
+              fmt::format(R"("block":{},"length":{},"partitions":{},"copies":{},"channels":{},"added":{})",
+                          of.block, of.length(), of.partitions, of.copies, of.channels, added),
+              of.relu ? R"({"op":"relu"})" : ""),
+         check}};
 }
 
 void run_lanes(const std::vector<Lanes> &list) {
@@ -149,8 +152,7 @@ void multiply(const Pieces &p, Kernel &product, Kernel &spectrum, const std::vec
         all_past.for_each([&](const std::vector<int> &at) {
             const int position = at[axis] + slice * each;
             const Tensor &past = ring[static_cast<size_t>(at[2])];
-            all_past.set(at, p.tile == 0 ? past.get({position, at[1]})
-                                                : past.get({at[0], at[1], position}));
+            all_past.set(at, p.tile == 0 ? past.get({position, at[1]}) : past.get({at[0], at[1], position}));
         });
         part.for_each([&](const std::vector<int> &at) {
             part.set(at, value(whole, at, at[axis] + slice * each, p.tile == 0 ? 0 : at[4]));
@@ -222,8 +224,7 @@ void check_pieces(const Pieces &p, std::vector<Kernel> &k) {
                 for (int n = 0; n < p.rows(); n += 7) {
                     const int t = b * p.rows() + n;
                     double sum = 0;
-                    for (int j = 0; j <= t && j < p.taps; j++)
-                        sum += of_taps.get({c, copy, j}) * u[c][t - j];
+                    for (int j = 0; j <= t && j < p.taps; j++) sum += of_taps.get({c, copy, j}) * u[c][t - j];
                     const double found = lanes ? y.get({0, n}) : y.get({c, copy, n});
                     difference += std::pow(sum - found, 2), size += sum * sum;
                 }
@@ -298,7 +299,14 @@ TEST_CASE("large partitions of a tile of channels, in pieces, equal the convolut
         {.length = 160, .partitions = 2, .taps = 300, .tile = 16, .cut = 2, .slices = 4, .copies = 2},
         {.length = 1024, .partitions = 2, .taps = 2048, .tile = 16, .cut = 3, .slices = 8},
         {.length = 480, .partitions = 2, .taps = 882, .tile = 16, .cut = 2, .slices = 4, .shorter = 441},
-        {.length = 64, .partitions = 3, .taps = 84, .tile = 16, .cut = 1, .slices = 2, .copies = 2, .shorter = 28},
+        {.length = 64,
+         .partitions = 3,
+         .taps = 84,
+         .tile = 16,
+         .cut = 1,
+         .slices = 2,
+         .copies = 2,
+         .shorter = 28},
     });
 }
 

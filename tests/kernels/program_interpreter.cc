@@ -20,7 +20,8 @@ struct Accesses {
 class Workgroup {
 public:
     Workgroup(const gpu::Program &program, std::vector<std::vector<float>> &buffers)
-        : program_(program), buffers_(buffers), threads_(program.local()[0] * program.local()[1] * program.local()[2]),
+        : program_(program), buffers_(buffers),
+          threads_(program.local()[0] * program.local()[1] * program.local()[2]),
           values_(program.value_count(), std::vector<uint32_t>(threads_)) {
         for (uint32_t value = 0; value < program.value_count(); value++)
             if (program.value(value).constant) values_[value].assign(threads_, program.value(value).bits);
@@ -96,7 +97,8 @@ private:
     bool inside(const Instruction &one, uint32_t thread, size_t elements, const std::string &memory) {
         const uint32_t at = value(one, 0, thread);
         if (at < elements) return true;
-        fault_ = fmt::format("thread {} accesses element {} of {}, which has {}", thread, at, memory, elements);
+        fault_ =
+            fmt::format("thread {} accesses element {} of {}, which has {}", thread, at, memory, elements);
         return false;
     }
 
@@ -148,22 +150,22 @@ private:
     }
 
     void race(uint32_t thread, uint32_t at, uint32_t other) {
-        fault_ = fmt::format("threads {} and {} access element {} of shared memory with no barrier between", thread,
-                             other, at);
+        fault_ = fmt::format("threads {} and {} access element {} of shared memory with no barrier between",
+                             thread, other, at);
     }
 
     const gpu::Program &program_;
     std::vector<std::vector<float>> &buffers_;
     const uint32_t threads_;
     std::array<uint32_t, 3> group_{};
-    uint32_t number_ = 0, first_thread_ = 0; // of the workgroup in the dispatch
+    uint32_t number_ = 0, first_thread_ = 0;                   // of the workgroup in the dispatch
     std::map<std::pair<uint32_t, uint32_t>, uint32_t> stored_; // which thread, by buffer and element
-    std::vector<std::vector<uint32_t>> values_; // by value and thread
+    std::vector<std::vector<uint32_t>> values_;                // by value and thread
     std::vector<uint32_t> shared_;
     std::vector<Accesses> accesses_;
     std::vector<std::vector<bool>> active_; // of the open guards
     std::vector<std::vector<uint32_t>> registers_;
-    size_t at_ = 0; // the instruction
+    size_t at_ = 0;             // the instruction
     std::vector<size_t> loops_; // where the open ones begin
     std::string fault_;
 };

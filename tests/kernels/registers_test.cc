@@ -80,7 +80,8 @@ Case on_device(const LongConv &s, const std::string &epilogue = "", const Finish
                 const std::vector<float> spectrum = spectrum_of(s, form, filters),
                                          roots = schedules::register_roots(form.radices);
                 size_t next = 0;
-                k["spectrum"].for_each([&](const std::vector<int> &at) { k["spectrum"].set(at, spectrum[next++]); });
+                k["spectrum"].for_each(
+                    [&](const std::vector<int> &at) { k["spectrum"].set(at, spectrum[next++]); });
                 next = 0;
                 k["roots"].for_each([&](const std::vector<int> &at) { k["roots"].set(at, roots[next++]); });
                 zero_padding(k["u"], s.channels, padded(s.channels));
@@ -245,8 +246,9 @@ TEST_CASE("interpreter of programs: races, accesses out of bounds and stores by 
           std::string::npos);
     CHECK(fault_of([](gpu::Program &p, gpu::Memory y) { p.store(y, p.thread() + 1, p.real(1)); }) ==
           "thread 63 accesses element 64 of y, which has 64");
-    CHECK(fault_of([](gpu::Program &p, gpu::Memory y) { p.store(y, p.thread() >> 1, p.real(1)); })
-              .find("store to element 0 of y") != std::string::npos);
+    CHECK(fault_of([](gpu::Program &p, gpu::Memory y) {
+              p.store(y, p.thread() >> 1, p.real(1));
+          }).find("store to element 0 of y") != std::string::npos);
     CHECK(fault_of([](gpu::Program &p, gpu::Memory) {
               p.when(p.thread() < p.whole(32), [&] { p.barrier(); });
           }) == "a barrier inside a guard");
@@ -262,8 +264,8 @@ TEST_CASE("long_conv_registers: every length that fits, sequences as long as the
 
 TEST_CASE("long_conv_registers: two-sided and in copies") {
     if (!gpu_under_test()) return;
-    run_everywhere({on_device({256, 250, 17, 2, true}), on_device({256, 256, 1, 16}),
-                    on_device({1024, 700, 20, 3})});
+    run_everywhere(
+        {on_device({256, 250, 17, 2, true}), on_device({256, 256, 1, 16}), on_device({1024, 700, 20, 3})});
 }
 
 TEST_CASE("long_conv_registers: bias, gate and activation in the same dispatch; padding stays zero") {

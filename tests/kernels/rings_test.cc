@@ -97,8 +97,8 @@ Case frame_power(int window, int hop, int n_fft, int rows, int ring, const std::
                             if (at[0] > n_fft / 2) return 0.0;
                             std::complex<double> sum = 0;
                             for (int i = 0; i < window; i++) {
-                                const double sample = samples.get(
-                                    {modulo(position + (at[1] + 1) * hop - window + i, ring)});
+                                const double sample =
+                                    samples.get({modulo(position + (at[1] + 1) * hop - window + i, ring)});
                                 sum += sample * weights.get({i}) *
                                        roots[static_cast<size_t>(int64_t{i} * at[0] % n_fft)];
                             }
@@ -115,8 +115,8 @@ struct Frame {
 };
 
 Case frame(Frame f, const std::vector<int> &positions) {
-    return {spec("frame", fmt::format(R"("window":{},"hop":{},"chunk":{},"rows":{},"ring":{},"weighted":{})", f.window, f.hop,
-                                      f.chunk, f.rows, f.ring, int{f.weighted})),
+    return {spec("frame", fmt::format(R"("window":{},"hop":{},"chunk":{},"rows":{},"ring":{},"weighted":{})",
+                                      f.window, f.hop, f.chunk, f.rows, f.ring, int{f.weighted})),
             [=](Kernel &k) {
                 for (int position : positions) {
                     k.scalar("position") = position;
@@ -124,8 +124,8 @@ Case frame(Frame f, const std::vector<int> &positions) {
                         k, "y",
                         [&](const std::vector<int> &at) {
                             if (at[0] >= f.window) return 0.0;
-                            const double sample =
-                                k["samples"].get({modulo(position + (at[1] + 1) * f.hop - f.window + at[0], f.ring)});
+                            const double sample = k["samples"].get(
+                                {modulo(position + (at[1] + 1) * f.hop - f.window + at[0], f.ring)});
                             return f.weighted ? sample * k["window"].get({at[0]}) : sample;
                         },
                         f.weighted ? limit(1) : 0);
@@ -230,10 +230,44 @@ TEST_CASE("conv2d: on a CPU many products are added in parts of at most 64") {
     if (gpu_under_test()) return;
     // In one chain, 387 roundings of sums that grow have 3.5e-7.
     run_everywhere({
-        conv2d({.time = 1, .frequency = 3, .in_f = 4, .in_c = 129, .out_f = 4, .out_c = 128, .rows = 1, .ring = 1, .pad_f = 1}, {0}, 2e-7),
-        conv2d({.time = 3, .frequency = 1, .in_f = 1, .in_c = 131, .out_f = 1, .out_c = 33, .rows = 2, .ring = 7}, {3}, 2e-7),
-        conv2d({.time = 387, .frequency = 1, .in_f = 1, .in_c = 1, .out_f = 1, .out_c = 258, .rows = 1, .ring = 1024, .stride_t = 512}, {0, 512}, 2e-7),
-        conv2d({.time = 5, .frequency = 80, .in_f = 90, .in_c = 1, .out_f = 11, .out_c = 17, .rows = 1, .ring = 5}, {2}, 2e-7),
+        conv2d({.time = 1,
+                .frequency = 3,
+                .in_f = 4,
+                .in_c = 129,
+                .out_f = 4,
+                .out_c = 128,
+                .rows = 1,
+                .ring = 1,
+                .pad_f = 1},
+               {0}, 2e-7),
+        conv2d({.time = 3,
+                .frequency = 1,
+                .in_f = 1,
+                .in_c = 131,
+                .out_f = 1,
+                .out_c = 33,
+                .rows = 2,
+                .ring = 7},
+               {3}, 2e-7),
+        conv2d({.time = 387,
+                .frequency = 1,
+                .in_f = 1,
+                .in_c = 1,
+                .out_f = 1,
+                .out_c = 258,
+                .rows = 1,
+                .ring = 1024,
+                .stride_t = 512},
+               {0, 512}, 2e-7),
+        conv2d({.time = 5,
+                .frequency = 80,
+                .in_f = 90,
+                .in_c = 1,
+                .out_f = 11,
+                .out_c = 17,
+                .rows = 1,
+                .ring = 5},
+               {2}, 2e-7),
     });
 }
 

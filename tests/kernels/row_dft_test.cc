@@ -15,12 +15,15 @@ void set_twiddles(Kernel &k, int n_fft) {
     for (size_t i = 0; i < table.size(); i++) k["twiddles"].set({static_cast<int>(i)}, table[i]);
 }
 
-double angle(int64_t bin, int64_t sample, int n_fft) { return 2 * std::numbers::pi * static_cast<double>(bin * sample % n_fft) / n_fft; }
+double angle(int64_t bin, int64_t sample, int n_fft) {
+    return 2 * std::numbers::pi * static_cast<double>(bin * sample % n_fft) / n_fft;
+}
 
 // `which(o)`: as the weight says and not as the kernel clamps it.
-Case forward(int n_fft, int in, int out, int rows, const std::function<int(int)> &which, const std::string &epilogue = "",
-             double (*after)(double) = nullptr) {
-    return {spec("row_dft", fmt::format(R"("n_fft":{},"in":{},"out":{},"rows":{})", n_fft, in, out, rows), epilogue),
+Case forward(int n_fft, int in, int out, int rows, const std::function<int(int)> &which,
+             const std::string &epilogue = "", double (*after)(double) = nullptr) {
+    return {spec("row_dft", fmt::format(R"("n_fft":{},"in":{},"out":{},"rows":{})", n_fft, in, out, rows),
+                 epilogue),
             [=](Kernel &k) {
                 set_twiddles(k, n_fft);
                 for (int o = 0; o < padded(out); o++) k["which"].set({o}, o < out ? which(o) : 0);
@@ -41,7 +44,8 @@ Case forward(int n_fft, int in, int out, int rows, const std::function<int(int)>
 }
 
 Case inverse(int n_fft, int rows, const std::string &epilogue = "", double (*after)(double) = nullptr) {
-    return {spec("row_inverse_dft", fmt::format(R"("n_fft":{},"rows":{})", n_fft, rows), epilogue), [=](Kernel &k) {
+    return {spec("row_inverse_dft", fmt::format(R"("n_fft":{},"rows":{})", n_fft, rows), epilogue),
+            [=](Kernel &k) {
                 set_twiddles(k, n_fft);
                 compare(
                     k, "y",
@@ -71,7 +75,8 @@ TEST_CASE("row_dft: rows, sizes and outputs of any number agree with float64 sum
         forward(512, 512, 514, 1, in_order),
         forward(64, 64, 66, 3, in_order),
         forward(128, 100, 65, 2, in_order),
-        forward(512, 400, 257, 9, [](int o) { return 257 + o; }, R"({"op":"square"})", square),
+        forward(
+            512, 400, 257, 9, [](int o) { return 257 + o; }, R"({"op":"square"})", square),
         forward(1024, 1024, 33, 1, [](int o) { return 31 * o; }),
         forward(2048, 1, 2050, 1, in_order),
         forward(4096, 4096, 4098, 2, in_order),
@@ -84,7 +89,8 @@ TEST_CASE("row_dft: numbers outside of the spectrum are moved inside") {
 }
 
 TEST_CASE("row_inverse_dft: rows and sizes of any number agree with float64 sums") {
-    run_everywhere(in_turns({inverse(512, 1), inverse(64, 3), inverse(128, 2), inverse(256, 5, R"({"op":"square"})", square), inverse(1024, 1),
+    run_everywhere(in_turns({inverse(512, 1), inverse(64, 3), inverse(128, 2),
+                             inverse(256, 5, R"({"op":"square"})", square), inverse(1024, 1),
                              inverse(2048, 1), inverse(4096, 2)}));
 }
 

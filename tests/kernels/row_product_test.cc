@@ -9,8 +9,8 @@ using namespace longwave::test;
 namespace {
 
 Case product(int batches, int left, int inner, int columns, int rows) {
-    return {spec("row_product", fmt::format(R"("batches":{},"left":{},"inner":{},"columns":{},"rows":{})", batches,
-                                            left, inner, columns, rows)),
+    return {spec("row_product", fmt::format(R"("batches":{},"left":{},"inner":{},"columns":{},"rows":{})",
+                                            batches, left, inner, columns, rows)),
             [=](Kernel &k) {
                 compare(
                     k, "z",
@@ -31,9 +31,10 @@ Case product(int batches, int left, int inner, int columns, int rows) {
 } // namespace
 
 TEST_CASE("row_product: outer products, products of vectors, and matrices of any size") {
-    run_everywhere({product(1, 1, 1, 1, 1), product(1, 5, 1, 7, 3), product(4, 16, 1, 16, 9), product(1, 1, 64, 1, 8),
-                    product(8, 1, 12, 1, 5), product(3, 2, 5, 3, 4), product(2, 1, 16, 24, 33), product(1, 1, 7, 2, 2),
-                    product(1, 3, 2048, 1, 2), product(2048, 1, 1, 1, 2), product(2, 17, 33, 19, 1)});
+    run_everywhere({product(1, 1, 1, 1, 1), product(1, 5, 1, 7, 3), product(4, 16, 1, 16, 9),
+                    product(1, 1, 64, 1, 8), product(8, 1, 12, 1, 5), product(3, 2, 5, 3, 4),
+                    product(2, 1, 16, 24, 33), product(1, 1, 7, 2, 2), product(1, 3, 2048, 1, 2),
+                    product(2048, 1, 1, 1, 2), product(2, 17, 33, 19, 1)});
 }
 
 TEST_CASE("random: row_product") {

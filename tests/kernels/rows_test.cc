@@ -21,9 +21,7 @@ Case pointwise(int width, int channels, int rows, const std::string &op, double 
             });
             compare(
                 k, "y",
-                [&](const std::vector<int> &at) {
-                    return padding && at[0] >= channels ? 0.0 : f(x.get(at));
-                },
+                [&](const std::vector<int> &at) { return padding && at[0] >= channels ? 0.0 : f(x.get(at)); },
                 tolerance);
         }};
 }
@@ -113,7 +111,8 @@ TEST_CASE("pointwise: activations keep float32 accuracy, and padding lanes stay 
                   [](double x) { return std::clamp(x, 0.5, 2.0); }),
         pointwise(32, 10, 300, R"({"op":"abs"})", 8, 0, [](double x) { return std::fabs(x); }),
         pointwise(32, 10, 300, R"({"op":"square"})", 8, unit, [](double x) { return x * x; }),
-        pointwise(32, 10, 300, R"({"op":"square"},{"op":"sqrt"})", 8, unit, [](double x) { return std::fabs(x); }),
+        pointwise(32, 10, 300, R"({"op":"square"},{"op":"sqrt"})", 8, unit,
+                  [](double x) { return std::fabs(x); }),
         pointwise(32, 10, 300, R"({"op":"exp"})", 20, 4 * unit, [](double x) { return std::exp(x); }),
         pointwise(32, 10, 300, R"({"op":"exp"},{"op":"reciprocal"})", 20, 6 * unit,
                   [](double x) { return std::exp(-x); }),
@@ -165,23 +164,21 @@ TEST_CASE("norm and softmax: more rows than a dimension of a GPU's grid has work
 }
 
 TEST_CASE("norm: an epilogue keeps the padding of every copy zero") {
-    run_everywhere({{spec("norm", R"("kind":"layer","channels":6,"copies":2,"rows":2,"eps":1e-5)",
-                          R"({"op":"sigmoid"})"),
-                     [](Kernel &k) {
-                         for (const char *name : {"weight", "bias"})
-                             k[name].for_each([&](const std::vector<int> &at) { k[name].set(at, 0); });
-                         compare(
-                             k, "y", [](const std::vector<int> &at) { return at[0] % 16 < 6 ? 0.5 : 0; },
-                             1e-7);
-                     }}});
+    run_everywhere(
+        {{spec("norm", R"("kind":"layer","channels":6,"copies":2,"rows":2,"eps":1e-5)",
+               R"({"op":"sigmoid"})"),
+          [](Kernel &k) {
+              for (const char *name : {"weight", "bias"})
+                  k[name].for_each([&](const std::vector<int> &at) { k[name].set(at, 0); });
+              compare(k, "y", [](const std::vector<int> &at) { return at[0] % 16 < 6 ? 0.5 : 0; }, 1e-7);
+          }}});
 }
 
 TEST_CASE("norm: a row of equal values does not divide by zero") {
     run_everywhere({{spec("norm", R"("kind":"transposed","channels":16,"rows":1,"eps":0)"), [](Kernel &k) {
                          k["x"].for_each([&](const std::vector<int> &at) { k["x"].set(at, 0.5); });
                          k["m"].set({0}, 0);
-                         compare(
-                             k, "y", [](const std::vector<int> &) { return 0.0; }, 0);
+                         compare(k, "y", [](const std::vector<int> &) { return 0.0; }, 0);
                      }}});
 }
 

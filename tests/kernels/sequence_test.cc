@@ -104,87 +104,86 @@ Case forward(const Form &form, bool magnitude) {
 
 // The product of u with fixed + h, where there is one, back in time.
 Case inverse(const Form &form, bool product, int parts) {
-    return {with_channel_major(
-                spec("sequence_inverse",
-                     form.params() + fmt::format(R"(,"product":{},"parts":{})", product ? 1 : 0, parts)),
-                form.rows_apart(form.cosine ? 3 : 2)),
-            [=](Kernel &k) {
-                form.tables(k, true);
-                const int whole = form.cosine ? 1 : 2;
-                const auto computed = [&](int lane, int b) {
-                    const auto read = [&](const std::string &name, int of) {
-                        const auto part = [&](int which) {
-                            return form.all() && name == "fixed"
-                                       ? k[name].get({lane % 16, which, b, lane / 16})
-                                       : k[name].get({lane, which, b});
-                        };
-                        return Bin(part(0), of == 2 ? part(1) : 0.0);
+    return {
+        with_channel_major(spec("sequence_inverse", form.params() + fmt::format(R"(,"product":{},"parts":{})",
+                                                                                product ? 1 : 0, parts)),
+                           form.rows_apart(form.cosine ? 3 : 2)),
+        [=](Kernel &k) {
+            form.tables(k, true);
+            const int whole = form.cosine ? 1 : 2;
+            const auto computed = [&](int lane, int b) {
+                const auto read = [&](const std::string &name, int of) {
+                    const auto part = [&](int which) {
+                        return form.all() && name == "fixed" ? k[name].get({lane % 16, which, b, lane / 16})
+                                                             : k[name].get({lane, which, b});
                     };
-                    const Bin made = parts ? read("h", parts) : Bin(0);
-                    return product ? read("u", whole) * (read("fixed", whole) + made) : made;
+                    return Bin(part(0), of == 2 ? part(1) : 0.0);
                 };
-                const Roots roots(form);
-                std::map<int, std::vector<Bin>> of_lanes; // a lane's bins serve all its rows
-                const auto bin = [&](int lane, int b) {
-                    auto &bins = of_lanes[lane];
-                    for (int i = static_cast<int>(bins.size()); i < form.bins(); i++)
-                        bins.push_back(computed(lane, i));
-                    return bins[static_cast<size_t>(b)];
-                };
-                compare(
-                    k, "y",
-                    [&](const std::vector<int> &at) {
-                        double sum = 0;
-                        for (int b = 0; b < form.bins(); b++) {
-                            const Bin value = bin(at[0], b);
-                            if (form.cosine) {
-                                sum += value.real() * roots.cosine(b, at[1]) / form.length * (b ? 1 : 0.5);
-                            } else {
-                                const bool once = b == 0 || 2 * b == form.length;
-                                sum += (once ? Bin(value.real()) : 2.0 * value).real() *
-                                           roots.root(b, at[1]).real() -
-                                       (once ? 0.0 : 2 * value.imag()) * roots.root(b, at[1]).imag();
-                            }
+                const Bin made = parts ? read("h", parts) : Bin(0);
+                return product ? read("u", whole) * (read("fixed", whole) + made) : made;
+            };
+            const Roots roots(form);
+            std::map<int, std::vector<Bin>> of_lanes; // a lane's bins serve all its rows
+            const auto bin = [&](int lane, int b) {
+                auto &bins = of_lanes[lane];
+                for (int i = static_cast<int>(bins.size()); i < form.bins(); i++)
+                    bins.push_back(computed(lane, i));
+                return bins[static_cast<size_t>(b)];
+            };
+            compare(
+                k, "y",
+                [&](const std::vector<int> &at) {
+                    double sum = 0;
+                    for (int b = 0; b < form.bins(); b++) {
+                        const Bin value = bin(at[0], b);
+                        if (form.cosine) {
+                            sum += value.real() * roots.cosine(b, at[1]) / form.length * (b ? 1 : 0.5);
+                        } else {
+                            const bool once = b == 0 || 2 * b == form.length;
+                            sum += (once ? Bin(value.real()) : 2.0 * value).real() *
+                                       roots.root(b, at[1]).real() -
+                                   (once ? 0.0 : 2 * value.imag()) * roots.root(b, at[1]).imag();
                         }
-                        return 0.25 * sum;
-                    },
-                    4 * limit(form.length));
-            },
-            gpu_under_test() != nullptr}; // its tables lie otherwise
+                    }
+                    return 0.25 * sum;
+                },
+                4 * limit(form.length));
+        },
+        gpu_under_test() != nullptr}; // its tables lie otherwise
 }
 
 // The static spectrum is left zero but for a constant 1/length: the taps (1, 0, 0, …).
 Case circular(int rows, int channels, bool adaptive, const std::vector<int> &channel_major = {}) {
     const auto length = static_cast<int>(schedules::right_angle_length(static_cast<uint32_t>(rows)));
     const bool all = gpu_under_test() && channels > 16;
-    return {
-        with_channel_major(
-            spec("circular_conv",
-                 fmt::format(R"("length":{},"rows":{},"channels":{},"adaptive":{},"scale":{}{})", length,
-                             rows, channels, adaptive ? 1 : 0, 0.5 / length, all ? R"(,"all":1)" : "")),
-            channel_major),
-        [=](Kernel &k) {
-            using schedules::TwiddleOrder;
-            const bool by_channel = !channel_major.empty();
-            const std::vector<double> table = schedules::right_angle_twiddles(
-                static_cast<uint32_t>(length), by_channel ? TwiddleOrder::by_factor : TwiddleOrder::by_block);
-            set_all(k["twiddles"], table);
-            k["fixed"].for_each(
-                [&](const std::vector<int> &at) { k["fixed"].set(at, at[1] ? 0 : 1.0 / length); });
-            compare(
-                k, "y",
-                [&](const std::vector<int> &at) {
-                    const Tensor &u = k["u"];
-                    double sum = u.get(at);
-                    if (!adaptive) return sum;
-                    const Tensor &h = k["h"];
-                    for (int j = 0; j < rows; j++)
-                        sum += 0.5 * h.get({at[0], j}) * u.get({at[0], (at[1] - j + rows) % rows});
-                    return sum;
-                },
-                4 * limit(rows));
-        },
-        all};
+    return {with_channel_major(
+                spec("circular_conv",
+                     fmt::format(R"("length":{},"rows":{},"channels":{},"adaptive":{},"scale":{}{})", length,
+                                 rows, channels, adaptive ? 1 : 0, 0.5 / length, all ? R"(,"all":1)" : "")),
+                channel_major),
+            [=](Kernel &k) {
+                using schedules::TwiddleOrder;
+                const bool by_channel = !channel_major.empty();
+                const std::vector<double> table = schedules::right_angle_twiddles(
+                    static_cast<uint32_t>(length),
+                    by_channel ? TwiddleOrder::by_factor : TwiddleOrder::by_block);
+                set_all(k["twiddles"], table);
+                k["fixed"].for_each(
+                    [&](const std::vector<int> &at) { k["fixed"].set(at, at[1] ? 0 : 1.0 / length); });
+                compare(
+                    k, "y",
+                    [&](const std::vector<int> &at) {
+                        const Tensor &u = k["u"];
+                        double sum = u.get(at);
+                        if (!adaptive) return sum;
+                        const Tensor &h = k["h"];
+                        for (int j = 0; j < rows; j++)
+                            sum += 0.5 * h.get({at[0], j}) * u.get({at[0], (at[1] - j + rows) % rows});
+                        return sum;
+                    },
+                    4 * limit(rows));
+            },
+            all};
 }
 
 // The same in the registers of a GPU's threads.

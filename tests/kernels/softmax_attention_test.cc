@@ -16,8 +16,7 @@ struct Shape {
 
 class Definition {
 public:
-    Definition(Kernel &k, const Shape &shape)
-        : kv_(k["kv"]), q_(k["q"]), s_(shape) {
+    Definition(Kernel &k, const Shape &shape) : kv_(k["kv"]), q_(k["q"]), s_(shape) {
         if (!shape.relative) return;
         r_ = &k["r"], content_bias_ = &k["content_bias"], position_bias_ = &k["position_bias"];
     }
@@ -111,8 +110,7 @@ Case attention(const Shape &shape, const std::vector<Keys> &kinds = {{}}) {
                     Definition expected(k, s);
                     // A weight is as exact as its score: |score| units in the last place, and a
                     // sum.
-                    compare(
-                        k, "y", [&](const std::vector<int> &at) { return expected(at[0], at[1]); }, 2e-6);
+                    compare(k, "y", [&](const std::vector<int> &at) { return expected(at[0], at[1]); }, 2e-6);
                     s.position = s.whole ? s.ring - s.rows : 0;
                 }
             }};

@@ -248,7 +248,8 @@ TEST_CASE("panels: in every format each weight has bits of its own") {
                         if (p.at(o, half, i) >= p.size() || p.shift(i) + bits > 32)
                             FAIL("weight ", i, " of output ", o, " lies behind the end");
                         uint32_t &word = taken[p.at(o, half, i)];
-                        if (word & mask << p.shift(i)) FAIL_CHECK("weight ", i, " of output ", o, " has no bits of its own");
+                        if (word & mask << p.shift(i))
+                            FAIL_CHECK("weight ", i, " of output ", o, " has no bits of its own");
                         word |= mask << p.shift(i);
                     }
             CHECK(p.stride() % 1024 != 0);

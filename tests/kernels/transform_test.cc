@@ -73,60 +73,62 @@ Pair partitioned(int block, int partitions, int taps, int copies, int channels,
     auto kernels = std::make_shared<Tensor>();
     auto made = std::make_shared<Tensor>();
     if (length == 0) length = block;
-    Case first{spec("spectrum", fmt::format(R"("length":{},"rows":{},"partitions":{},"taps":{},"copies":{},"channels":{})",
-                                            length, block, partitions, taps, copies, channels)),
-               [=](Kernel &k) {
-                   set_twiddles(k, length);
-                   REQUIRE(k.call() == 0);
-                   *kernels = k["k"], *made = k["spectrum"];
-               },
-               false, true};
-    Case second{spec("long_conv_partitioned",
-                     fmt::format(R"("block":{},"partitions":{},"copies":{},"channels":{}{})", block, partitions,
-                                 copies, channels, length == block ? "" : fmt::format(R"(,"length":{})", length)),
-                     epilogue),
-                [=](Kernel &k) {
-                    set_twiddles(k, length);
-                    k["spectrum"].for_each(
-                        [&](const std::vector<int> &at) { k["spectrum"].set(at, made->get(at)); });
-                    for (const char *zero : {"past", "tail"})
-                        k[zero].for_each([&](const std::vector<int> &at) { k[zero].set(at, 0); });
-                    const int lanes = k["u"].extent(0), blocks = 2 * partitions + 1;
-                    std::vector<std::vector<double>> u(lanes);
-                    double difference = 0, size = 0;
-                    for (int b = 0; b < blocks; b++) {
-                        k["u"].for_each([&](const std::vector<int> &at) {
-                            const double value = std::sin(0.7 * (b + 1) * (at[1] + 3) + 1.3 * at[0]);
-                            k["u"].set(at, value);
-                            u[at[0]].resize(b * block + at[1] + 1, k["u"].get(at));
-                        });
-                        const int slot = b % partitions;
-                        k.scalar("slot") = slot;
-                        if (gpu_under_test()) { // whose buffers are copies here
-                            REQUIRE(k.call() == 0);
-                            k["newest"].for_each([&](const std::vector<int> &at) {
-                                k["past"].set({at[0], at[1], slot, at[2]}, k["newest"].get(at));
-                            });
-                        } else { // `newest` is that slot of `past`, as in the runtime's memory
-                            k.prepare({{"newest", k["past"].data() + size_t{4} * 2 * lanes * slot}});
-                            REQUIRE(k.call_prepared() == 0);
-                        }
-                        k["tail"].for_each(
-                            [&](const std::vector<int> &at) { k["tail"].set(at, k["tail_out"].get(at)); });
-                        k["y"].for_each([&](const std::vector<int> &at) {
-                            if (at[0] % 5 || at[2] % 7) return;
-                            const int t = b * block + at[2];
-                            double sum = 0;
-                            for (int j = 0; j <= t && j < taps; j++)
-                                sum += kernels->get({at[0], at[1], j}) * u[at[0]][t - j];
-                            if (!epilogue.empty()) sum = std::max(sum, 0.0);
-                            difference += std::pow(sum - k["y"].get(at), 2), size += sum * sum;
-                        });
-                    }
-                    const double error = std::sqrt(difference / size);
-                    INFO("error ", error);
-                    CHECK(error <= 3e-7);
-                }};
+    Case first{
+        spec("spectrum",
+             fmt::format(R"("length":{},"rows":{},"partitions":{},"taps":{},"copies":{},"channels":{})",
+                         length, block, partitions, taps, copies, channels)),
+        [=](Kernel &k) {
+            set_twiddles(k, length);
+            REQUIRE(k.call() == 0);
+            *kernels = k["k"], *made = k["spectrum"];
+        },
+        false, true};
+    Case second{
+        spec("long_conv_partitioned",
+             fmt::format(R"("block":{},"partitions":{},"copies":{},"channels":{}{})", block, partitions,
+                         copies, channels, length == block ? "" : fmt::format(R"(,"length":{})", length)),
+             epilogue),
+        [=](Kernel &k) {
+            set_twiddles(k, length);
+            k["spectrum"].for_each([&](const std::vector<int> &at) { k["spectrum"].set(at, made->get(at)); });
+            for (const char *zero : {"past", "tail"})
+                k[zero].for_each([&](const std::vector<int> &at) { k[zero].set(at, 0); });
+            const int lanes = k["u"].extent(0), blocks = 2 * partitions + 1;
+            std::vector<std::vector<double>> u(lanes);
+            double difference = 0, size = 0;
+            for (int b = 0; b < blocks; b++) {
+                k["u"].for_each([&](const std::vector<int> &at) {
+                    const double value = std::sin(0.7 * (b + 1) * (at[1] + 3) + 1.3 * at[0]);
+                    k["u"].set(at, value);
+                    u[at[0]].resize(b * block + at[1] + 1, k["u"].get(at));
+                });
+                const int slot = b % partitions;
+                k.scalar("slot") = slot;
+                if (gpu_under_test()) { // whose buffers are copies here
+                    REQUIRE(k.call() == 0);
+                    k["newest"].for_each([&](const std::vector<int> &at) {
+                        k["past"].set({at[0], at[1], slot, at[2]}, k["newest"].get(at));
+                    });
+                } else { // `newest` is that slot of `past`, as in the runtime's memory
+                    k.prepare({{"newest", k["past"].data() + size_t{4} * 2 * lanes * slot}});
+                    REQUIRE(k.call_prepared() == 0);
+                }
+                k["tail"].for_each(
+                    [&](const std::vector<int> &at) { k["tail"].set(at, k["tail_out"].get(at)); });
+                k["y"].for_each([&](const std::vector<int> &at) {
+                    if (at[0] % 5 || at[2] % 7) return;
+                    const int t = b * block + at[2];
+                    double sum = 0;
+                    for (int j = 0; j <= t && j < taps; j++)
+                        sum += kernels->get({at[0], at[1], j}) * u[at[0]][t - j];
+                    if (!epilogue.empty()) sum = std::max(sum, 0.0);
+                    difference += std::pow(sum - k["y"].get(at), 2), size += sum * sum;
+                });
+            }
+            const double error = std::sqrt(difference / size);
+            INFO("error ", error);
+            CHECK(error <= 3e-7);
+        }};
     return {first, second};
 }
 

@@ -79,17 +79,17 @@ TEST_CASE("log_softmax: with advice a tail is that without, or as unlikely as ca
                              all.clear();
                              for (int c = 0; c < 69; c++) all.push_back(k["log_probabilities"].get({c, 0}));
                          }}});
-        run_everywhere(
-            {{spec("log_softmax", params + R"(,"advised":1)"), [&](Kernel &k) {
-                  k["advice"].set({0, 0}, first);
-                  k["advice"].set({1, 0}, second);
-                  put(k);
-                  for (int c = 0; c < 69; c++) {
-                      const bool left_out = c >= 20 && (c < 36 ? first : second) == 0;
-                      const double expected = left_out ? -1e30f : all[static_cast<size_t>(c)];
-                      CHECK(k["log_probabilities"].get({c, 0}) == doctest::Approx(expected).epsilon(1e-6));
-                  }
-              }}});
+        run_everywhere({{spec("log_softmax", params + R"(,"advised":1)"), [&](Kernel &k) {
+                             k["advice"].set({0, 0}, first);
+                             k["advice"].set({1, 0}, second);
+                             put(k);
+                             for (int c = 0; c < 69; c++) {
+                                 const bool left_out = c >= 20 && (c < 36 ? first : second) == 0;
+                                 const double expected = left_out ? -1e30f : all[static_cast<size_t>(c)];
+                                 CHECK(k["log_probabilities"].get({c, 0}) ==
+                                       doctest::Approx(expected).epsilon(1e-6));
+                             }
+                         }}});
     }
 }
 
@@ -134,16 +134,13 @@ TEST_CASE("embedding: a part of the vocabulary, zeros for the other ids") {
 }
 
 TEST_CASE("embedding: rows of the table") {
-    run_everywhere({{spec("embedding", R"("vocabulary":97,"width":20,"rows":5)"), [](Kernel &k) {
-                         const int ids[] = {0, 96, 13, 13, 50};
-                         for (int r = 0; r < 5; r++) k["ids"].set({r}, ids[r]);
-                         compare(
-                             k, "y",
-                             [&](const std::vector<int> &at) {
-                                 return k["table"].get({at[0], ids[at[1]]});
-                             },
-                             0);
-                     }}});
+    run_everywhere(
+        {{spec("embedding", R"("vocabulary":97,"width":20,"rows":5)"), [](Kernel &k) {
+              const int ids[] = {0, 96, 13, 13, 50};
+              for (int r = 0; r < 5; r++) k["ids"].set({r}, ids[r]);
+              compare(
+                  k, "y", [&](const std::vector<int> &at) { return k["table"].get({at[0], ids[at[1]]}); }, 0);
+          }}});
 }
 
 // The table of a product of 97 outputs and 20 inputs, as it lies in panels of 16 outputs.
@@ -165,13 +162,16 @@ TEST_CASE("embedding: the table of a product, in each of its formats") {
                 if (format == WeightFormat::int8) weight = double{scale} * int8_steps(weight, scale);
             }
         }
-        const std::string text = R"("vocabulary":97,"width":20,"rows":5,"panels":24,"weights":")" + name + "\"";
+        const std::string text =
+            R"("vocabulary":97,"width":20,"rows":5,"panels":24,"weights":")" + name + "\"";
         run_everywhere({{spec("embedding", text), [&](Kernel &k) {
                              const int ids[] = {0, 96, 13, 13, 50};
                              for (int r = 0; r < 5; r++) k["ids"].set({r}, ids[r]);
-                             std::memcpy(k["w"].data(), packed.words.data(), packed.words.size() * sizeof(uint32_t));
+                             std::memcpy(k["w"].data(), packed.words.data(),
+                                         packed.words.size() * sizeof(uint32_t));
                              if (!packed.scales.empty())
-                                 std::memcpy(k["scale"].data(), packed.scales.data(), packed.scales.size() * sizeof(float));
+                                 std::memcpy(k["scale"].data(), packed.scales.data(),
+                                             packed.scales.size() * sizeof(float));
                              compare(
                                  k, "y",
                                  [&](const std::vector<int> &at) {

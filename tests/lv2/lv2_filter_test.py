@@ -5,6 +5,7 @@ The model gives the samples as they came (tests/support/late_model.py). So the p
 latency that it reports. The host is lv2apply, which asks for one sample at a time, and then this program, which asks for
 blocks of 1 to 4,096.
 """
+
 import array
 import ctypes
 import math
@@ -33,8 +34,23 @@ class Filter(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="lv2-", dir=SCRATCH))
         model = cls.folder / "late.lw"
-        subprocess.run([LONGWAVE, "compile", late_model.write(cls.folder / "late", ROW, LAG, MODEL_RATE), "-o", model, "--target", "host", "--block",
-                        str(BLOCK), "--cache", SCRATCH / "kernels"], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(
+            [
+                LONGWAVE,
+                "compile",
+                late_model.write(cls.folder / "late", ROW, LAG, MODEL_RATE),
+                "-o",
+                model,
+                "--target",
+                "host",
+                "--block",
+                str(BLOCK),
+                "--cache",
+                SCRATCH / "kernels",
+            ],
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )
         cls.bundle = cls.make_bundle(model, "bundle")
         rng = random.Random(1)
         cls.samples = array.array("f", [rng.uniform(-0.3, 0.3) for _ in range(12001)])
@@ -46,13 +62,26 @@ class Filter(unittest.TestCase):
     @classmethod
     def make_bundle(cls, model, name):
         path = cls.folder / name
-        subprocess.run(["make", "-s", "-C", ROOT / "examples/lv2", "PLUGIN=filter", f"MODEL={model}", f"OUT={path}", f"INCLUDE={ROOT}/runtime/include",
-                        f"LIB={pathlib.Path(LONGWAVE).parent}", "CFLAGS=-Werror"], check=True)
+        subprocess.run(
+            [
+                "make",
+                "-s",
+                "-C",
+                ROOT / "examples/lv2",
+                "PLUGIN=filter",
+                f"MODEL={model}",
+                f"OUT={path}",
+                f"INCLUDE={ROOT}/runtime/include",
+                f"LIB={pathlib.Path(LONGWAVE).parent}",
+                "CFLAGS=-Werror",
+            ],
+            check=True,
+        )
         return path
 
     def heard(self, samples, rate, block, bundle=None):
         """All samples in blocks, replaced in place as hosts may ask, and the latency."""
-        path, = (bundle or self.bundle).iterdir()
+        (path,) = (bundle or self.bundle).iterdir()
         plugin, library = load(path / "filter.so")
         self.assertEqual(plugin.uri, URI.encode())
         instance = plugin.instantiate(None, rate, f"{path}/".encode(), None)
@@ -60,7 +89,7 @@ class Filter(unittest.TestCase):
             return None, None
         signal, latency = (ctypes.c_float * len(samples))(*samples), ctypes.c_float(-1)
         plugin.connect_port(instance, 2, ctypes.addressof(latency))
-        for turn in range(2):  # activate makes it as new
+        for _turn in range(2):  # activate makes it as new
             signal[:] = samples
             plugin.activate(instance)
             for done in range(0, len(samples), block):
@@ -75,7 +104,7 @@ class Filter(unittest.TestCase):
         for block in BLOCKS:
             heard, latency = self.heard(self.samples, MODEL_RATE, block)
             self.assertEqual(latency, LAG + BLOCK - 1)
-            self.assertEqual(heard, array.array("f", bytes(4 * latency)) + self.samples[:len(self.samples) - latency])
+            self.assertEqual(heard, array.array("f", bytes(4 * latency)) + self.samples[: len(self.samples) - latency])
 
     def test_the_latency_by_impulse_is_the_one_that_is_reported(self):
         for rate in RATES:
@@ -111,8 +140,23 @@ class Filter(unittest.TestCase):
         self.assertNotEqual(result.returncode, 0)
         self.assertIn("filter.lw", result.stderr)
         speech = self.folder / "speech.lw"
-        subprocess.run([LONGWAVE, "compile", ROOT / "examples/vad/energy", "-o", speech, "--target", "host", "--stream", "--no-check", "--cache",
-                        SCRATCH / "kernels"], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(
+            [
+                LONGWAVE,
+                "compile",
+                ROOT / "examples/vad/energy",
+                "-o",
+                speech,
+                "--target",
+                "host",
+                "--stream",
+                "--no-check",
+                "--cache",
+                SCRATCH / "kernels",
+            ],
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )
         result = run_in_lv2apply(self.make_bundle(speech, "speech"), URI, self.folder)
         self.assertNotEqual(result.returncode, 0)
         self.assertIn("no output of kind audio", result.stderr)

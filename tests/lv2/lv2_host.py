@@ -1,4 +1,5 @@
 """A host for LV2 plug-ins without a sound card: lv2apply, and plug-ins that are called here."""
+
 import array
 import ctypes
 import os
@@ -15,28 +16,41 @@ def missing():
 
 def write_wav(path, samples, channels, rate):
     data, size = samples.tobytes(), 4 * channels
-    path.write_bytes(b"RIFF" + struct.pack("<I", 36 + len(data)) + b"WAVEfmt " +
-                     struct.pack("<IHHIIHH", 16, 3, channels, rate, size * rate, size, 32) + b"data" + struct.pack("<I", len(data)) + data)
+    path.write_bytes(
+        b"RIFF"
+        + struct.pack("<I", 36 + len(data))
+        + b"WAVEfmt "
+        + struct.pack("<IHHIIHH", 16, 3, channels, rate, size * rate, size, 32)
+        + b"data"
+        + struct.pack("<I", len(data))
+        + data
+    )
 
 
 def read_wav(path):
     data = path.read_bytes()
     assert struct.unpack_from("<H", data, data.index(b"fmt ") + 8)[0] in (3, 0xFFFE), "float samples"
     at = data.index(b"data")
-    size, = struct.unpack_from("<I", data, at + 4)
-    return array.array("f", data[at + 8:at + 8 + size])
+    (size,) = struct.unpack_from("<I", data, at + 4)
+    return array.array("f", data[at + 8 : at + 8 + size])
 
 
 class Descriptor(ctypes.Structure):
     """LV2_Descriptor of lv2.h."""
-    _fields_ = [("uri", ctypes.c_char_p),
-                ("instantiate", ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_double, ctypes.c_char_p, ctypes.c_void_p)),
-                ("connect_port", ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_void_p)),
-                ("activate", ctypes.CFUNCTYPE(None, ctypes.c_void_p)),
-                ("run", ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint32)),
-                ("deactivate", ctypes.c_void_p),
-                ("cleanup", ctypes.CFUNCTYPE(None, ctypes.c_void_p)),
-                ("extension_data", ctypes.c_void_p)]
+
+    _fields_ = [
+        ("uri", ctypes.c_char_p),
+        (
+            "instantiate",
+            ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_double, ctypes.c_char_p, ctypes.c_void_p),
+        ),
+        ("connect_port", ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_void_p)),
+        ("activate", ctypes.CFUNCTYPE(None, ctypes.c_void_p)),
+        ("run", ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint32)),
+        ("deactivate", ctypes.c_void_p),
+        ("cleanup", ctypes.CFUNCTYPE(None, ctypes.c_void_p)),
+        ("extension_data", ctypes.c_void_p),
+    ]
 
 
 def load(path):
@@ -48,5 +62,10 @@ def load(path):
 
 def run_in_lv2apply(bundle, uri, folder):
     """From in.wav to out.wav in `folder`."""
-    return subprocess.run(["lv2apply", "-i", folder / "in.wav", "-o", folder / "out.wav", uri], env={**os.environ, "LV2_PATH": str(bundle)},
-                          capture_output=True, text=True, timeout=300)
+    return subprocess.run(
+        ["lv2apply", "-i", folder / "in.wav", "-o", folder / "out.wav", uri],
+        env={**os.environ, "LV2_PATH": str(bundle)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )

@@ -1,4 +1,5 @@
 """What the tests of the microphone share: devices that ALSA makes from plug-ins, and keyword models to listen with."""
+
 import array
 import os
 import pathlib
@@ -25,15 +26,32 @@ def demo_samples():
 
 def compile_keywords(folder):
     model = folder / "kws.lw"
-    subprocess.run([LONGWAVE, "compile", ROOT / "examples/kws/model", "-o", model, "--target", "host", "--stream", "--no-check",
-                    "--cache", SCRATCH / "kernels"], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(
+        [
+            LONGWAVE,
+            "compile",
+            ROOT / "examples/kws/model",
+            "-o",
+            model,
+            "--target",
+            "host",
+            "--stream",
+            "--no-check",
+            "--cache",
+            SCRATCH / "kernels",
+        ],
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
     return model
 
 
 def configuration(folder, devices):
     """The environment in which ALSA has these devices: {name: text} and the one that converts, plug."""
     file = folder / "alsa.conf"
-    file.write_text(f'pcm_type.scripted {{ lib "{PLUGIN}" }}\n'
-                    "pcm.plug { @args [ SLAVE ] @args.SLAVE { type string } type plug slave.pcm $SLAVE }\n" +
-                    "".join(f"pcm.{name} {{ {text} }}\n" for name, text in devices.items()))
+    file.write_text(
+        f'pcm_type.scripted {{ lib "{PLUGIN}" }}\n'
+        "pcm.plug { @args [ SLAVE ] @args.SLAVE { type string } type plug slave.pcm $SLAVE }\n"
+        + "".join(f"pcm.{name} {{ {text} }}\n" for name, text in devices.items())
+    )
     return {**os.environ, "ALSA_CONFIG_PATH": str(file)}

@@ -4,6 +4,7 @@
 The model gives the samples as they came (tests/support/late_model.py), so the element must as well. How many samples stay
 in it is counted by gstreamer_probe.c and must be the latency that the element reports.
 """
+
 import array
 import json
 import math
@@ -28,8 +29,23 @@ ROW, LAG, BLOCK, RATE = 8, 16, 8, 16000
 
 def compiled(folder, name, source, *options):
     model = folder / f"{name}.lw"
-    subprocess.run([LONGWAVE, "compile", source, "-o", model, "--target", "host", "--no-check", "--cache", SCRATCH / "kernels", *options], check=True,
-                   stdout=subprocess.DEVNULL)
+    subprocess.run(
+        [
+            LONGWAVE,
+            "compile",
+            source,
+            "-o",
+            model,
+            "--target",
+            "host",
+            "--no-check",
+            "--cache",
+            SCRATCH / "kernels",
+            *options,
+        ],
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
     return model
 
 
@@ -37,33 +53,81 @@ class Filter(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="gstreamer-", dir=SCRATCH))
-        cls.model = compiled(cls.folder, "late", late_model.write(cls.folder / "late", ROW, LAG, RATE), "--block", str(BLOCK))
-        subprocess.run(["make", "-s", "-C", ROOT / "examples/gstreamer", f"INCLUDE={ROOT}/runtime/include", f"LIB={pathlib.Path(LONGWAVE).parent}",
-                        f"OUT={cls.folder}", "CFLAGS=-Werror"], check=True)
-        flags = subprocess.run(["pkg-config", "--cflags", "--libs", "gstreamer-app-1.0"], check=True, capture_output=True, text=True).stdout.split()
+        cls.model = compiled(
+            cls.folder, "late", late_model.write(cls.folder / "late", ROW, LAG, RATE), "--block", str(BLOCK)
+        )
+        subprocess.run(
+            [
+                "make",
+                "-s",
+                "-C",
+                ROOT / "examples/gstreamer",
+                f"INCLUDE={ROOT}/runtime/include",
+                f"LIB={pathlib.Path(LONGWAVE).parent}",
+                f"OUT={cls.folder}",
+                "CFLAGS=-Werror",
+            ],
+            check=True,
+        )
+        flags = subprocess.run(
+            ["pkg-config", "--cflags", "--libs", "gstreamer-app-1.0"], check=True, capture_output=True, text=True
+        ).stdout.split()
         cls.probe = cls.folder / "probe"
-        subprocess.run(["cc", "-O1", "-Wall", "-Werror", ROOT / "tests/microphone/gstreamer_probe.c", *flags, "-o", cls.probe], check=True)
-        cls.environment = {**os.environ, "GST_PLUGIN_PATH": str(cls.folder), "GST_REGISTRY": str(cls.folder / "registry")}
+        subprocess.run(
+            ["cc", "-O1", "-Wall", "-Werror", ROOT / "tests/microphone/gstreamer_probe.c", *flags, "-o", cls.probe],
+            check=True,
+        )
+        cls.environment = {
+            **os.environ,
+            "GST_PLUGIN_PATH": str(cls.folder),
+            "GST_REGISTRY": str(cls.folder / "registry"),
+        }
 
     @classmethod
     def tearDownClass(cls):
         shutil.rmtree(cls.folder)
 
     def launch(self, *pipeline):
-        return subprocess.run(["gst-launch-1.0", *map(str, pipeline)], env=self.environment, capture_output=True, text=True, timeout=300)
+        return subprocess.run(
+            ["gst-launch-1.0", *map(str, pipeline)], env=self.environment, capture_output=True, text=True, timeout=300
+        )
 
     def measured(self, samples, rate, per_buffer):
-        done = subprocess.run([self.probe, str(rate), str(per_buffer), f"longwavefilter model={self.model}"], env=self.environment,
-                              input=samples.tobytes(), capture_output=True, timeout=300)
+        done = subprocess.run(
+            [self.probe, str(rate), str(per_buffer), f"longwavefilter model={self.model}"],
+            env=self.environment,
+            input=samples.tobytes(),
+            capture_output=True,
+            timeout=300,
+        )
         self.assertEqual(done.returncode, 0, done.stderr)
         return array.array("f", done.stdout), json.loads(done.stderr)
 
     def test_a_file_comes_back_sample_by_sample(self):
         for size in (4096, 777):  # bytes per buffer
             out = self.folder / "out.wav"
-            result = self.launch("filesrc", f"location={DEMO}", f"blocksize={size}", "!", "wavparse", "!", "audioconvert", "!", "longwavefilter",
-                                 f"model={self.model}", "!", "audioconvert", "dithering=none", "!", "audio/x-raw,format=S16LE", "!", "wavenc", "!",
-                                 "filesink", f"location={out}")
+            result = self.launch(
+                "filesrc",
+                f"location={DEMO}",
+                f"blocksize={size}",
+                "!",
+                "wavparse",
+                "!",
+                "audioconvert",
+                "!",
+                "longwavefilter",
+                f"model={self.model}",
+                "!",
+                "audioconvert",
+                "dithering=none",
+                "!",
+                "audio/x-raw,format=S16LE",
+                "!",
+                "wavenc",
+                "!",
+                "filesink",
+                f"location={out}",
+            )
             self.assertEqual(result.returncode, 0, result.stderr)
             with wave.open(str(out)) as file:
                 self.assertEqual(file.getframerate(), RATE)
@@ -96,7 +160,11 @@ class Filter(unittest.TestCase):
 
     def test_what_it_cannot_be_made_from_ends_the_pipeline_with_the_reason(self):
         speech = compiled(self.folder, "speech", ROOT / "examples/vad/energy", "--stream")
-        for argument, words in ([f"model={speech}"], "no output of kind audio"), (["model=none.lw"], "none.lw"), ([], "model=FILE.lw"):
+        for argument, words in (
+            ([f"model={speech}"], "no output of kind audio"),
+            (["model=none.lw"], "none.lw"),
+            ([], "model=FILE.lw"),
+        ):
             result = self.launch("audiotestsrc", "num-buffers=1", "!", "longwavefilter", *argument, "!", "fakesink")
             self.assertNotEqual(result.returncode, 0)
             self.assertIn(words, result.stderr + result.stdout)

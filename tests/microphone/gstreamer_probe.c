@@ -1,6 +1,7 @@
-/* gstreamer_probe RATE SAMPLES ELEMENT: a pipeline of one element, named f, between floats from standard input, SAMPLES in a
- * buffer, and standard output. Prints on standard error, as JSON: the latency that it reports in nanoseconds, the most
- * samples that were in it between two buffers, and how many buffers had not the time of their first sample. */
+/* gstreamer_probe RATE SAMPLES ELEMENT: a pipeline of one element, named f, between floats from standard
+ * input, SAMPLES in a buffer, and standard output. Prints on standard error, as JSON: the latency that it
+ * reports in nanoseconds, the most samples that were in it between two buffers, and how many buffers had not
+ * the time of their first sample. */
 #include <gst/app/gstappsink.h>
 #include <gst/app/gstappsrc.h>
 #include <gst/gst.h>
@@ -37,12 +38,15 @@ int main(int argc, char **argv) {
     if (argc != 4) return 2;
     rate = atoi(argv[1]);
     const gsize per_buffer = (gsize)atoi(argv[2]);
-    gchar *text = g_strdup_printf("appsrc name=from format=time max-bytes=0 caps=audio/x-raw,format=F32LE,layout=interleaved,"
-                                  "channels=1,rate=%d ! %s name=f ! appsink name=to sync=false", rate, argv[3]);
+    gchar *text = g_strdup_printf(
+        "appsrc name=from format=time max-bytes=0 caps=audio/x-raw,format=F32LE,layout=interleaved,"
+        "channels=1,rate=%d ! %s name=f ! appsink name=to sync=false",
+        rate, argv[3]);
     GError *error = NULL;
     GstElement *pipeline = gst_parse_launch(text, &error);
     if (error) return fprintf(stderr, "%s\n", error->message), 1;
-    GstElement *from = gst_bin_get_by_name(GST_BIN(pipeline), "from"), *to = gst_bin_get_by_name(GST_BIN(pipeline), "to"),
+    GstElement *from = gst_bin_get_by_name(GST_BIN(pipeline), "from"),
+               *to = gst_bin_get_by_name(GST_BIN(pipeline), "to"),
                *element = gst_bin_get_by_name(GST_BIN(pipeline), "f");
     watch(element, "sink", came);
     watch(element, "src", left);
@@ -66,7 +70,9 @@ int main(int argc, char **argv) {
     GstClockTime latency = GST_CLOCK_TIME_NONE;
     if (gst_pad_query(pad, query)) gst_query_parse_latency(query, NULL, &latency, NULL);
     gst_element_set_state(pipeline, GST_STATE_NULL);
-    fprintf(stderr, "{\"latency\": %" G_GUINT64_FORMAT ", \"longest\": %" G_GUINT64_FORMAT ", \"wrong_times\": %" G_GUINT64_FORMAT "}\n",
+    fprintf(stderr,
+            "{\"latency\": %" G_GUINT64_FORMAT ", \"longest\": %" G_GUINT64_FORMAT
+            ", \"wrong_times\": %" G_GUINT64_FORMAT "}\n",
             latency, longest, wrong_times);
     return samples_out == pushed ? 0 : 1;
 }

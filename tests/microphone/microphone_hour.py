@@ -4,6 +4,7 @@
 The device plays the demonstration again and again. The events must be those of the same samples in a file, and memory
 must not grow. The share of the CPU and the growth of memory are printed.
 """
+
 import argparse
 import json
 import os
@@ -17,7 +18,9 @@ import time
 
 from devices import LONGWAVE, SCRATCH, compile_keywords, configuration, demo_samples, require_alsa
 
-MOST_GROWTH_KB = 1024  # after the first half minute: what libc may still take; a leak of one block per second takes more
+MOST_GROWTH_KB = (
+    1024  # after the first half minute: what libc may still take; a leak of one block per second takes more
+)
 
 
 def status_kb(process):
@@ -49,11 +52,26 @@ def main():
             file.write(samples.tobytes())
     environment = configuration(folder, {"mic": f'type scripted infile "{folder}/hour.raw" speed 1'})
     model = compile_keywords(folder)
-    expected = events_of(subprocess.run([LONGWAVE, "listen", model, folder / "hour.raw", "--format", "s16le"], check=True, capture_output=True,
-                                        text=True).stdout.splitlines())
-    process = subprocess.Popen([LONGWAVE, "listen", model, "--microphone", "mic"], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    expected = events_of(
+        subprocess.run(
+            [LONGWAVE, "listen", model, folder / "hour.raw", "--format", "s16le"],
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout.splitlines()
+    )
+    process = subprocess.Popen(
+        [LONGWAVE, "listen", model, "--microphone", "mic"],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     lines, errors = [], []
-    readers = [threading.Thread(target=lambda pipe=pipe, to=to: to.extend(pipe)) for pipe, to in ((process.stdout, lines), (process.stderr, errors))]
+    readers = [
+        threading.Thread(target=lambda pipe=pipe, to=to: to.extend(pipe))
+        for pipe, to in ((process.stdout, lines), (process.stderr, errors))
+    ]
     for reader in readers:
         reader.start()
     start, first, last, cpu = time.monotonic(), None, None, 0
@@ -72,13 +90,17 @@ def main():
 
     events = events_of(lines)
     overruns = sum("overrun" in line for line in errors)
-    print(f"{seconds:.0f} s, {len(events)} words, {overruns} overruns reported, CPU {100 * cpu / seconds:.2f} % of one core, "
-          f"memory {first} kB after 30 s, {last} kB at the end")
+    print(
+        f"{seconds:.0f} s, {len(events)} words, {overruns} overruns reported, CPU {100 * cpu / seconds:.2f} % of one core, "
+        f"memory {first} kB after 30 s, {last} kB at the end"
+    )
     failures = []
     if "was unplugged" not in errors[-1]:
         failures.append(f"ended with: {errors[-1]}")
     if not expected or events != expected:
-        failures.append(f"{len(events)} events; the same samples in a file give {len(expected)} events, and they differ")
+        failures.append(
+            f"{len(events)} events; the same samples in a file give {len(expected)} events, and they differ"
+        )
     if last - first > MOST_GROWTH_KB:
         failures.append(f"memory grew by {last - first} kB; at most {MOST_GROWTH_KB} are allowed")
     for failure in failures:

@@ -3,6 +3,7 @@
 
 A recording that comes through a capture device gives the events of the file, whatever the device does meanwhile.
 """
+
 import array
 import json
 import pathlib
@@ -26,24 +27,30 @@ class Microphone(unittest.TestCase):
         cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="microphone-", dir=SCRATCH))
         cls.model = compile_keywords(cls.folder)
         samples = demo_samples()
-        files = {"mono": samples, "stereo": array.array("h", [value for s in samples for value in (0, s)]),
-                 "tripled": array.array("h", [s for s in samples for _ in range(3)])}  # 48 kHz
+        files = {
+            "mono": samples,
+            "stereo": array.array("h", [value for s in samples for value in (0, s)]),
+            "tripled": array.array("h", [s for s in samples for _ in range(3)]),
+        }  # 48 kHz
         for name, content in files.items():
             (cls.folder / f"{name}.raw").write_bytes(content.tobytes())
         mono, stereo, tripled = (f'infile "{cls.folder}/{name}.raw"' for name in files)
-        cls.environment = configuration(cls.folder, {
-            "mic": f'type scripted {mono} hint {{ show on description "Scripted microphone" }}',
-            "plugged": "type plug slave.pcm mic",
-            "overrun": f"type scripted {mono} overrun 80000",
-            "sleep": f"type scripted {mono} sleep 80000",
-            "stereo": f"type scripted {stereo} channels 2",
-            "rate": f"type scripted {tripled} rate 48000",
-            "plugged_rate": "type plug slave.pcm rate",
-            "fast": f"type scripted {mono} speed 20",
-            "silence": "type null",
-            "file": f'type file file "/dev/null" infile "{cls.folder}/mono.raw" format raw slave.pcm {{ type null }}',
-            "mulaw": "type mulaw slave { pcm { type null } format S16_LE }",
-        })
+        cls.environment = configuration(
+            cls.folder,
+            {
+                "mic": f'type scripted {mono} hint {{ show on description "Scripted microphone" }}',
+                "plugged": "type plug slave.pcm mic",
+                "overrun": f"type scripted {mono} overrun 80000",
+                "sleep": f"type scripted {mono} sleep 80000",
+                "stereo": f"type scripted {stereo} channels 2",
+                "rate": f"type scripted {tripled} rate 48000",
+                "plugged_rate": "type plug slave.pcm rate",
+                "fast": f"type scripted {mono} speed 20",
+                "silence": "type null",
+                "file": f'type file file "/dev/null" infile "{cls.folder}/mono.raw" format raw slave.pcm {{ type null }}',
+                "mulaw": "type mulaw slave { pcm { type null } format S16_LE }",
+            },
+        )
         cls.expected = cls.events(cls.run_listen(DEMO).stdout)
         assert len(cls.expected) >= 5
 
@@ -53,7 +60,13 @@ class Microphone(unittest.TestCase):
 
     @classmethod
     def run_listen(cls, *arguments):
-        return subprocess.run([LONGWAVE, "listen", cls.model, *map(str, arguments)], env=cls.environment, capture_output=True, text=True, timeout=300)
+        return subprocess.run(
+            [LONGWAVE, "listen", cls.model, *map(str, arguments)],
+            env=cls.environment,
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
 
     def listen(self, device, *flags):
         """All that is printed until the device is unplugged."""
@@ -86,8 +99,13 @@ class Microphone(unittest.TestCase):
             self.assertIn(words, notices[0])
 
     def test_a_stopped_program_reports_the_overrun_that_follows(self):
-        process = subprocess.Popen([LONGWAVE, "listen", self.model, "--microphone", "fast"], env=self.environment, stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen(
+            [LONGWAVE, "listen", self.model, "--microphone", "fast"],
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
         first = process.stdout.readline()  # it listens
         process.send_signal(signal.SIGSTOP)
         time.sleep(0.5)  # 10 s of audio: 20 times the buffer of the device
@@ -119,8 +137,14 @@ class Microphone(unittest.TestCase):
 
     def test_control_c_ends_it_with_the_last_lines(self):
         for device in ("silence", "file"):
-            process = subprocess.Popen([LONGWAVE, "listen", self.model, "--microphone", device], env=self.environment, stdout=subprocess.PIPE,
-                                       stderr=subprocess.PIPE, text=True, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+            process = subprocess.Popen(
+                [LONGWAVE, "listen", self.model, "--microphone", device],
+                env=self.environment,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+            )
             lines = [process.stdout.readline()]
             if device == "file":  # ALSA gives silence after the end of the file
                 lines += [process.stdout.readline() for _ in self.expected]
@@ -138,8 +162,13 @@ class Microphone(unittest.TestCase):
 
     def test_devices_lists_the_microphones(self):
         command = [LONGWAVE, "devices", "--microphones"]
-        listed = subprocess.run([*command, "--json"], env=self.environment, capture_output=True, text=True, check=True).stdout
-        self.assertEqual([json.loads(line) for line in listed.splitlines()], [{"microphone": "mic", "description": "Scripted microphone"}])
+        listed = subprocess.run(
+            [*command, "--json"], env=self.environment, capture_output=True, text=True, check=True
+        ).stdout
+        self.assertEqual(
+            [json.loads(line) for line in listed.splitlines()],
+            [{"microphone": "mic", "description": "Scripted microphone"}],
+        )
         listed = subprocess.run(command, env=self.environment, capture_output=True, text=True, check=True).stdout
         self.assertEqual(listed.split(), ["mic", "Scripted", "microphone"])
 
@@ -147,7 +176,10 @@ class Microphone(unittest.TestCase):
 class WithoutAlsa(unittest.TestCase):
     def test_a_build_without_alsa_says_what_to_install(self):
         with tempfile.TemporaryDirectory(prefix="microphone-", dir=SCRATCH) as folder:
-            for command in (["listen", compile_keywords(pathlib.Path(folder)), "--microphone", "default"], ["devices", "--microphones"]):
+            for command in (
+                ["listen", compile_keywords(pathlib.Path(folder)), "--microphone", "default"],
+                ["devices", "--microphones"],
+            ):
                 result = subprocess.run([LONGWAVE, *command], capture_output=True, text=True)
                 self.assertEqual(result.returncode, 4)
                 self.assertIn("install libasound2-dev", result.stderr)

@@ -53,15 +53,16 @@ static int due(const Device *device, long *at) {
 static snd_pcm_sframes_t pointer(snd_pcm_ioplug_t *io) {
     Device *device = io->private_data;
     if (due(device, &device->overrun)) return -EPIPE;
-    const long long made = device->speed == 0 ? device->given + (long long)io->buffer_size / 2
-                                              : device->base_given + (now_ns() - device->base) / 1000 * device->rate *
-                                                                         device->speed / 1000000;
+    const long long made =
+        device->speed == 0
+            ? device->given + (long long)io->buffer_size / 2
+            : device->base_given + (now_ns() - device->base) / 1000 * device->rate * device->speed / 1000000;
     if (made - device->given > (long long)io->buffer_size) return -EPIPE; /* the reader was too slow */
     return (made - device->base_given) % (long long)io->buffer_size;
 }
 
-static snd_pcm_sframes_t transfer(snd_pcm_ioplug_t *io, const snd_pcm_channel_area_t *areas, snd_pcm_uframes_t offset,
-                                  snd_pcm_uframes_t size) {
+static snd_pcm_sframes_t transfer(snd_pcm_ioplug_t *io, const snd_pcm_channel_area_t *areas,
+                                  snd_pcm_uframes_t offset, snd_pcm_uframes_t size) {
     Device *device = io->private_data;
     if (device->given >= device->total) return -ENODEV;
     if (due(device, &device->sleep)) {
@@ -83,9 +84,7 @@ static int poll_revents(snd_pcm_ioplug_t *io, struct pollfd *files, unsigned int
     return (void)io, (void)n, 0;
 }
 
-static int prepare(snd_pcm_ioplug_t *io) {
-    return start(io);
-}
+static int prepare(snd_pcm_ioplug_t *io) { return start(io); }
 
 static int resume(snd_pcm_ioplug_t *io) {
     (void)io;
@@ -100,8 +99,14 @@ static int close_device(snd_pcm_ioplug_t *io) {
     return 0;
 }
 
-static const snd_pcm_ioplug_callback_t callbacks = {.start = start, .stop = stop, .pointer = pointer, .transfer = transfer,
-    .poll_revents = poll_revents, .prepare = prepare, .resume = resume, .close = close_device};
+static const snd_pcm_ioplug_callback_t callbacks = {.start = start,
+                                                    .stop = stop,
+                                                    .pointer = pointer,
+                                                    .transfer = transfer,
+                                                    .poll_revents = poll_revents,
+                                                    .prepare = prepare,
+                                                    .resume = resume,
+                                                    .close = close_device};
 
 SND_PCM_PLUGIN_DEFINE_FUNC(scripted) {
     (void)root;
@@ -144,7 +149,8 @@ SND_PCM_PLUGIN_DEFINE_FUNC(scripted) {
     const unsigned accesses[] = {SND_PCM_ACCESS_RW_INTERLEAVED}, formats[] = {SND_PCM_FORMAT_S16_LE};
     snd_pcm_ioplug_set_param_list(&device->io, SND_PCM_IOPLUG_HW_ACCESS, 1, accesses);
     snd_pcm_ioplug_set_param_list(&device->io, SND_PCM_IOPLUG_HW_FORMAT, 1, formats);
-    snd_pcm_ioplug_set_param_minmax(&device->io, SND_PCM_IOPLUG_HW_RATE, (unsigned)device->rate, (unsigned)device->rate);
+    snd_pcm_ioplug_set_param_minmax(&device->io, SND_PCM_IOPLUG_HW_RATE, (unsigned)device->rate,
+                                    (unsigned)device->rate);
     snd_pcm_ioplug_set_param_minmax(&device->io, SND_PCM_IOPLUG_HW_CHANNELS, (unsigned)device->channels,
                                     (unsigned)device->channels);
     *pcmp = device->io.pcm;

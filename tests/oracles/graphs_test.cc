@@ -2,10 +2,10 @@
 // exact rewrites make of it, equal the references. No kernels, so limits are those of references
 // stored in float32.
 #include "compiler/ir/verify.h"
+#include "compiler/layers/lower.h"
 #include "compiler/ops/support/reference.h"
 #include "compiler/passes/fold_constants.h"
 #include "compiler/passes/fold_norms.h"
-#include "compiler/layers/lower.h"
 #include "compiler/passes/materialise_kernels.h"
 #include "compiler/passes/merge_branches.h"
 #include "compiler/passes/merge_chains.h"
@@ -27,9 +27,8 @@ using namespace longwave::oracles;
 
 namespace {
 
-constexpr double limit =
-    2e-7; // references are rounded to float32: 6e-8 of the peak, and so may those be that
-          // they were computed beside
+constexpr double limit = 2e-7; // references are rounded to float32: 6e-8 of the peak, and so may those be
+                               // that they were computed beside
 
 bool in_table(const std::string &path) {
     std::ifstream file(path);

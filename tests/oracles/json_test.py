@@ -2,6 +2,7 @@
 """The lines of `longwave-oracles --json`: a case that streams, one that cannot, one with a reference that was changed, one of an unknown operator and one that
 is no JSON. json_test.py LONGWAVE_ORACLES FIXTURES FOLDER
 """
+
 import json
 import math
 import pathlib
@@ -23,7 +24,7 @@ def change_reference(path, tensor):
     """Doubles the first number of a float32 tensor: far outside every limit where it is not small."""
     data = bytearray(path.read_bytes())
     size = struct.unpack_from("<Q", data)[0]
-    entry = json.loads(data[8:8 + size])[tensor]
+    entry = json.loads(data[8 : 8 + size])[tensor]
     assert entry["dtype"] == "F32", entry
     begin, end = (8 + size + offset for offset in entry["data_offsets"])
     values = struct.unpack(f"<{(end - begin) // 4}f", data[begin:end])
@@ -68,7 +69,12 @@ def main():
 
         check_passed(streams, "a_streams", "sgconv.gconv")
         assert streams["blocks"] == [1, 16], streams
-        assert [r["entry"] for r in streams["references"] if r["name"] == "y"] == ["run", "stream 1", "stream 16", "stream all"], streams
+        assert [r["entry"] for r in streams["references"] if r["name"] == "y"] == [
+            "run",
+            "stream 1",
+            "stream 16",
+            "stream all",
+        ], streams
         check_passed(whole, "b_whole", "sgconv.gconv")
         assert whole["blocks"] == [] and {r["entry"] for r in whole["references"]} == {"run"}, whole
 

@@ -53,7 +53,8 @@ Status set_targets(const std::string &list, const std::vector<std::string> &emul
         settings.targets.push_back(name == "host" ? cli::host_target() : name);
         const targets::Target *target = targets::find(settings.targets.back());
         if (!target)
-            return Status::usage("--target " + name + ": expected host, arm64, armv7, wasm32 or an x86-64 level");
+            return Status::usage("--target " + name +
+                                 ": expected host, arm64, armv7, wasm32 or an x86-64 level");
         if (target->loads_code) loading.push_back(target->name);
         else settings.programs[target->name] = "";
     }
@@ -67,9 +68,11 @@ Status set_targets(const std::string &list, const std::vector<std::string> &emul
     LW_ASSIGN(settings.emulators, cli::start_emulators(started, loading));
     for (const std::string &name : settings.targets) {
         const auto program = settings.programs.find(name);
-        if (program == settings.programs.end() ? !settings.emulators.contains(name) && !kernels::host_runs(*targets::find(name))
-                                               : program->second.empty())
-            return Status::usage("--target " + name + ": this machine does not run it; give --emulator " + name + "=COMMAND");
+        if (program == settings.programs.end()
+                ? !settings.emulators.contains(name) && !kernels::host_runs(*targets::find(name))
+                : program->second.empty())
+            return Status::usage("--target " + name + ": this machine does not run it; give --emulator " +
+                                 name + "=COMMAND");
     }
     return {};
 }
@@ -100,9 +103,10 @@ int main(int argc, char **argv) {
                        "CPU targets, separated by commas: one artifact for all of them, and states that "
                        "go from one to the other (default: host)");
     program
-        .add_option("--emulator", emulators,
-                    "COMMAND, or TARGET=COMMAND, for a target of another machine, as of `longwave compile`. For "
-                    "wasm32: what serves a library, whose path follows, such as tests/web/serve.py")
+        .add_option(
+            "--emulator", emulators,
+            "COMMAND, or TARGET=COMMAND, for a target of another machine, as of `longwave compile`. For "
+            "wasm32: what serves a library, whose path follows, such as tests/web/serve.py")
         ->single();
     cli::add_device_flag(program, device);
     cli::add_share_dispatches_flag(program, share_dispatches);

@@ -36,7 +36,8 @@ std::string to_text(const Outcome &outcome, bool verbose) {
     size_t streams = 0;
     for (const Measured &m : outcome.measured) {
         if (!m.entry.empty()) streams++;
-        else if (m.target == outcome.measured.front().target) whole += (whole.empty() ? "" : ",") + m.reference;
+        else if (m.target == outcome.measured.front().target)
+            whole += (whole.empty() ? "" : ",") + m.reference;
     }
     if (streams) whole += cli::format("%s%zu streamed", whole.empty() ? "" : " + ", streams);
     const Measured &worst = *outcome.worst();
@@ -65,8 +66,9 @@ std::string by_target(const std::vector<Outcome> &outcomes, const std::vector<st
                 if (!(m.error / m.limit <= worst)) worst = m.error / m.limit;
             }
         }
-        text += cli::format("%s: %zu offline, %zu streamed, worst error %.2f of its limit\n",
-                            name == "all" ? "states that go round all" : name.c_str(), whole, n - whole, worst);
+        text +=
+            cli::format("%s: %zu offline, %zu streamed, worst error %.2f of its limit\n",
+                        name == "all" ? "states that go round all" : name.c_str(), whole, n - whole, worst);
     }
     return text;
 }

@@ -1,8 +1,8 @@
 #include "tests/oracles/trial.h"
 #include "compiler/driver/compile.h"
 #include "tests/oracles/contained.h"
-#include "tools/cli/model/artifact_file.h"
 #include "tools/cli/audio/samples.h"
+#include "tools/cli/model/artifact_file.h"
 #include "tools/cli/model/stream.h"
 #include <algorithm>
 #include <cmath>
@@ -95,8 +95,9 @@ Expected<std::vector<Place>> open(const std::vector<uint8_t> &artifact, const Se
     for (const std::string &target : settings.targets) {
         if (settings.programs.contains(target)) continue;
         const auto emulator = settings.emulators.find(target);
-        auto model = emulator == settings.emulators.end() ? cli::Model::open(artifact, target)
-                                                          : cli::Model::open(artifact, target, emulator->second);
+        auto model = emulator == settings.emulators.end()
+                         ? cli::Model::open(artifact, target)
+                         : cli::Model::open(artifact, target, emulator->second);
         if (!model) return model.status();
         places.push_back({target, *std::move(model)});
     }
@@ -130,7 +131,8 @@ Expected<std::vector<Place>> build(const Trial &trial, const Settings &settings,
         std::move(contained.begin(), contained.end(), std::back_inserter(places));
         return places;
     }
-    if (settings.device && made.status().fault() == Fault::input && compile(trial, options_of(trial, settings, streams, false)))
+    if (settings.device && made.status().fault() == Fault::input &&
+        compile(trial, options_of(trial, settings, streams, false)))
         *not_there = made.status().message();
     return made.status();
 }
@@ -216,8 +218,8 @@ Status run_streams(const Trial &trial, const std::vector<Place> &places, std::ve
     for (const Place &place : places) {
         for (uint32_t entry = 0; entry < place.model.info.stream_entries; entry++) {
             all.push_back({&place, entry});
-            LW_TRY(run_stream(trial, {all.back()}, {std::to_string(place.model.entry(entry).block), place.target},
-                              measured));
+            LW_TRY(run_stream(trial, {all.back()},
+                              {std::to_string(place.model.entry(entry).block), place.target}, measured));
         }
     }
     if (all.size() < 2) return {};

@@ -49,7 +49,8 @@ struct Measured {
     double error = 0, limit = 0;
     bool ok() const { return error <= limit; } // false for NaN
     std::string what() const {
-        return (target.empty() ? "" : target + " ") + (entry.empty() ? "" : "stream@" + entry + " ") + reference;
+        return (target.empty() ? "" : target + " ") + (entry.empty() ? "" : "stream@" + entry + " ") +
+               reference;
     }
 };
 

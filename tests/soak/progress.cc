@@ -13,7 +13,8 @@ Progress::Progress(std::string path, std::string work, uint64_t chunks)
     if (path_.empty() || !file) return;
     const nlohmann::json saved = nlohmann::json::parse(file, nullptr, false);
     if (saved.is_discarded() || saved.value("work", "") != work_)
-        throw std::runtime_error(path_ + ": progress of other work; expected " + work_ + "; choose another file");
+        throw std::runtime_error(path_ + ": progress of other work; expected " + work_ +
+                                 "; choose another file");
     all_ = before_ = saved.value("chunks", uint64_t{0});
     given_ = saved.value("given", uint64_t{0});
     seconds_ = saved.value("seconds", 0.0);
@@ -24,9 +25,12 @@ Progress::Progress(std::string path, std::string work, uint64_t chunks)
 
 void Progress::save() const {
     if (path_.empty()) return;
-    const nlohmann::json saved = {{"work", work_},               {"chunks", all_},
-                                  {"given", given_},             {"seconds", seconds_},
-                                  {"cpu_seconds", cpu_seconds_}, {"endless_error", endless_}};
+    const nlohmann::json saved = {{"work", work_},
+                                  {"chunks", all_},
+                                  {"given", given_},
+                                  {"seconds", seconds_},
+                                  {"cpu_seconds", cpu_seconds_},
+                                  {"endless_error", endless_}};
     const std::string fresh = path_ + ".new";
     std::ofstream(fresh) << saved.dump() << "\n";
     std::rename(fresh.c_str(), path_.c_str());

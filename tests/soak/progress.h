@@ -33,7 +33,7 @@ private:
     mutable std::mutex mutex_;
     std::set<uint64_t> done_; // behind the first `all_`
     uint64_t all_ = 0, next_ = 0, given_ = 0, allocations_ = 0;
-    uint64_t before_ = 0;                   // finished by earlier calls
+    uint64_t before_ = 0;                  // finished by earlier calls
     uint64_t base_kib_ = 0, most_kib_ = 0; // of this call
     double seconds_ = 0, cpu_seconds_ = 0, endless_ = 0;
 };

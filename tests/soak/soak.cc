@@ -84,7 +84,8 @@ public:
     }
 
     void run() {
-        while (!work_.failed && round()) {}
+        while (!work_.failed && round()) {
+        }
     }
 
     // The most memory that this test itself takes: all served streams have heard something, and each
@@ -124,7 +125,8 @@ private:
             lw_output_info output{};
             output.struct_size = sizeof output;
             lw_model_stream_output(work_.model, i, &output);
-            values += std::floor(static_cast<double>(work_.second) * output.clock_num / output.clock_den) * output.width;
+            values += std::floor(static_cast<double>(work_.second) * output.clock_num / output.clock_den) *
+                      output.width;
         }
         return static_cast<size_t>(values);
     }
@@ -141,7 +143,8 @@ private:
         }
         {
             const test::faults::Scope counted;
-            while (step()) {}
+            while (step()) {
+            }
             for (Served &served : served_)
                 if (served.busy && !served.endless) served.listener->finish();
             work_.progress.allocated(static_cast<uint64_t>(counted.count(test::faults::allocate)));
@@ -195,7 +198,8 @@ private:
     }
 
     std::unique_ptr<Listener> fresh_like(const Served &served) const {
-        return std::make_unique<Listener>(work_.model, served.kind, work_.tokens, served.endless ? newest_values() : 0);
+        return std::make_unique<Listener>(work_.model, served.kind, work_.tokens,
+                                          served.endless ? newest_values() : 0);
     }
 
     void compare(const Served &served, const Listener &fresh) {
@@ -208,7 +212,8 @@ private:
             return;
         }
         work_.failed = true;
-        std::fprintf(stderr, "chunk %llu: %s differs from a fresh stream (%s; %llu and %llu given; error %.1e)\n",
+        std::fprintf(stderr,
+                     "chunk %llu: %s differs from a fresh stream (%s; %llu and %llu given; error %.1e)\n",
                      static_cast<unsigned long long>(served.number),
                      served.endless ? "an endless stream" : "a served stream",
                      served.kind == Listener::Kind::events ? "events" : "rows",
@@ -228,7 +233,7 @@ private:
 
     Work &work_;
     std::vector<Served> served_;
-    uint64_t chunk_ = 0; // that all of them hear
+    uint64_t chunk_ = 0;            // that all of them hear
     std::vector<uint32_t> samples_; // float or int32
     uint64_t random_;
     std::vector<std::string> leaked_;
@@ -260,7 +265,8 @@ void open(const Flags &flags, Opened &opened) {
 #endif
         how.device = opened.device;
     }
-    if (lw_model_open(flags.model.c_str(), &how, &opened.model) != LW_OK) throw std::runtime_error(lw_last_error());
+    if (lw_model_open(flags.model.c_str(), &how, &opened.model) != LW_OK)
+        throw std::runtime_error(lw_last_error());
 }
 
 Input input_of(const Flags &flags, const lw_input_info &info) {
@@ -288,7 +294,8 @@ int soak(const Flags &given) {
     if (!tokens) flags.chunk *= second, flags.warm_up *= second;
     if (flags.endless > 0 && (flags.warm_up < second || flags.warm_up > flags.chunk))
         throw std::runtime_error("--endless: needs --warm-up of at least one second and at most --chunk");
-    Progress progress(flags.progress, flags.model + " " + std::to_string(flags.chunk) + " " + flags.device, flags.chunks);
+    Progress progress(flags.progress, flags.model + " " + std::to_string(flags.chunk) + " " + flags.device,
+                      flags.chunks);
     Work work{flags, opened.model, input_of(flags, info), tokens, !tokens, second, progress};
     {
         lw_spotter *probe = nullptr; // a model without decision settings has no events
@@ -312,7 +319,8 @@ int soak(const Flags &given) {
             }
             --running;
         });
-    const double units = tokens ? static_cast<double>(flags.chunk) : static_cast<double>(flags.chunk) / static_cast<double>(second) / 3600;
+    const double units = tokens ? static_cast<double>(flags.chunk)
+                                : static_cast<double>(flags.chunk) / static_cast<double>(second) / 3600;
     double last = seconds_of(CLOCK_MONOTONIC), last_cpu = seconds_of(CLOCK_PROCESS_CPUTIME_ID), told = last;
     while (running > 0) {
         std::this_thread::sleep_for(std::chrono::milliseconds(100));
@@ -345,14 +353,18 @@ int soak(const Flags &given) {
 
 int main(int argc, char **argv) {
     longwave::soak::Flags flags;
-    CLI::App app("Streams that serve for weeks: each chunk of input equals a fresh stream, and memory does not grow.");
+    CLI::App app(
+        "Streams that serve for weeks: each chunk of input equals a fresh stream, and memory does not grow.");
     app.add_option("model", flags.model, "A .lw file with a stream, of audio or tokens")->required();
     app.add_option("--chunks", flags.chunks, "Chunks of input, over all streams")->required();
-    app.add_option("--chunk", flags.chunk, "Seconds of audio, or tokens, in a chunk")->required()->check(CLI::PositiveNumber);
+    app.add_option("--chunk", flags.chunk, "Seconds of audio, or tokens, in a chunk")
+        ->required()
+        ->check(CLI::PositiveNumber);
     app.add_option("--streams", flags.streams, "Streams at once")->check(CLI::PositiveNumber);
     app.add_option("--threads", flags.threads, "Threads that serve them")->check(CLI::PositiveNumber);
     app.add_option("--endless", flags.endless, "How many of the streams are never reset");
-    app.add_option("--warm-up", flags.warm_up, "Seconds or tokens after which a fresh stream equals an endless one");
+    app.add_option("--warm-up", flags.warm_up,
+                   "Seconds or tokens after which a fresh stream equals an endless one");
     app.add_option("--sound", flags.sound, "A recording for models of audio")->capture_default_str();
     app.add_option("--device", flags.device, "cpu or vulkan")->check(CLI::IsMember({"cpu", "vulkan"}));
     app.add_option("--progress", flags.progress, "File that a later call reads, to go on");

@@ -1,4 +1,5 @@
 """Random sequences of probabilities with settings, and the package silero-vad on them."""
+
 import dataclasses
 import importlib
 import math
@@ -28,8 +29,18 @@ class Case:
         """As segments.cc reads it. There 0 is the default, so a time of 0 is negative."""
         times = [t or -1 for t in (self.min_speech, self.min_silence, self.pad)]
         longest = 0 if math.isinf(self.max_speech) else self.max_speech
-        numbers = [self.rate, self.length, self.threshold, self.negative or 0, *times, longest, self.min_cut or -1, int(self.last),
-                   len(self.probabilities), *self.probabilities]
+        numbers = [
+            self.rate,
+            self.length,
+            self.threshold,
+            self.negative or 0,
+            *times,
+            longest,
+            self.min_cut or -1,
+            int(self.last),
+            len(self.probabilities),
+            *self.probabilities,
+        ]
         return " ".join(repr(n) for n in numbers)
 
 
@@ -62,11 +73,24 @@ def random_case(dice, most_rows=300):
     usual = dice.random() < 0.3
     pad = 30 if usual else dice.choice([0, 30, 30, 100, 33.3, 400, 1500])
     hop_s = HOP[rate] / rate
-    longest = math.inf if dice.random() < 0.4 else 2 * hop_s + 2 * pad / 1000 + dice.choice([0.001, 0.1, 0.3, 1, 2.5, dice.uniform(0.001, 4)])
-    return Case(rate, length, threshold, None if dice.random() < 0.6 else dice.uniform(0.001, threshold),
-                250 if usual else dice.choice([0, 32, 64, 250, 100.5, 1000]), 100 if usual else dice.choice([0, 10, 32, 64, 100, 500, 2000]), pad,
-                longest, 98 if usual else dice.choice([0, 32, 98, 98, 300]), dice.random() < 0.3,
-                [float32(p) for p in sequence(dice, rows)])
+    longest = (
+        math.inf
+        if dice.random() < 0.4
+        else 2 * hop_s + 2 * pad / 1000 + dice.choice([0.001, 0.1, 0.3, 1, 2.5, dice.uniform(0.001, 4)])
+    )
+    return Case(
+        rate,
+        length,
+        threshold,
+        None if dice.random() < 0.6 else dice.uniform(0.001, threshold),
+        250 if usual else dice.choice([0, 32, 64, 250, 100.5, 1000]),
+        100 if usual else dice.choice([0, 10, 32, 64, 100, 500, 2000]),
+        pad,
+        longest,
+        98 if usual else dice.choice([0, 32, 98, 98, 300]),
+        dice.random() < 0.3,
+        [float32(p) for p in sequence(dice, rows)],
+    )
 
 
 def package():
@@ -91,7 +115,16 @@ def package():
 
 def segments_of(module, case):
     found = module.get_speech_timestamps_from_probs(
-        case.probabilities, sampling_rate=case.rate, threshold=case.threshold, neg_threshold=case.negative, min_speech_duration_ms=case.min_speech,
-        min_silence_duration_ms=case.min_silence, speech_pad_ms=case.pad, max_speech_duration_s=case.max_speech,
-        min_silence_at_max_speech=case.min_cut, use_max_poss_sil_at_max_speech=not case.last, audio_length_samples=case.length)
+        case.probabilities,
+        sampling_rate=case.rate,
+        threshold=case.threshold,
+        neg_threshold=case.negative,
+        min_speech_duration_ms=case.min_speech,
+        min_silence_duration_ms=case.min_silence,
+        speech_pad_ms=case.pad,
+        max_speech_duration_s=case.max_speech,
+        min_silence_at_max_speech=case.min_cut,
+        use_max_poss_sil_at_max_speech=not case.last,
+        audio_length_samples=case.length,
+    )
     return [number for segment in found for number in (segment["start"], segment["end"])]

@@ -4,6 +4,7 @@ Scenes of 20 to 60 seconds follow one another. Each has a background: a part of 
 (RMS), or in one of ten scenes digital silence. In front of it stand turns of speech, one whole sentence or one to four single words, each at
 -35 to -12 dB. Pauses of 0.05 to 6 seconds lie between turns, of 0.02 to 0.4 seconds between words. Sums beyond full scale are cut off.
 """
+
 import random
 
 RATE = 16000
@@ -11,8 +12,10 @@ RATE = 16000
 
 def folders(data):
     """Sentences, words and noise of shared/data; empty where it is not there."""
-    files = {name: sorted(p for p in data.glob(pattern) if p.suffix in (".flac", ".opus") and p.parent.name != "_silence_")
-             for name, pattern in (("sentences", "negatives/**/*"), ("words", "gsc12/val/*/*"), ("noise", "noise/*"))}
+    files = {
+        name: sorted(p for p in data.glob(pattern) if p.suffix in (".flac", ".opus") and p.parent.name != "_silence_")
+        for name, pattern in (("sentences", "negatives/**/*"), ("words", "gsc12/val/*/*"), ("noise", "noise/*"))
+    }
     return files if all(files.values()) else None
 
 
@@ -59,9 +62,9 @@ def make(files, seconds, seed):
             speech = turn(numpy, dice, sounds["sentences"], sounds["words"])
             if at + len(speech) > len(scene):
                 break
-            scene[at:at + len(speech)] += speech
+            scene[at : at + len(speech)] += speech
             at, spoken = at + len(speech), spoken + len(speech)
         scenes.append(scene)
         length += len(scene)
-    samples = numpy.clip(numpy.concatenate(scenes)[:seconds * RATE] * 32768, -32768, 32767)
+    samples = numpy.clip(numpy.concatenate(scenes)[: seconds * RATE] * 32768, -32768, 32767)
     return samples.round().astype(numpy.int16), min(1, spoken / length)

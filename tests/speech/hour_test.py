@@ -11,6 +11,7 @@ DATA: a folder with recordings, as hour.py reads them. BUILD has the program and
 - cuts of the audio: the same bits
 - int8 weights: at most 0.2 % of the decisions differ
 """
+
 import argparse
 import importlib
 import json
@@ -30,10 +31,18 @@ import hour  # noqa: E402
 
 HOP, CONTEXT = 512, 64
 EXACT, THEIRS, APART, INT8 = 1e-5, 5e-5, 2e-5, 0.002
-SETTINGS = [{}, {"threshold": 0.3, "min_silence_duration_ms": 500, "speech_pad_ms": 200},
-            {"min_speech_duration_ms": 64, "max_speech_duration_s": 8.0, "min_silence_duration_ms": 32}]
-OPTIONS = {"threshold": "--threshold", "min_silence_duration_ms": "--min-silence-ms", "speech_pad_ms": "--pad-ms",
-           "min_speech_duration_ms": "--min-speech-ms", "max_speech_duration_s": "--max-speech-s"}
+SETTINGS = [
+    {},
+    {"threshold": 0.3, "min_silence_duration_ms": 500, "speech_pad_ms": 200},
+    {"min_speech_duration_ms": 64, "max_speech_duration_s": 8.0, "min_silence_duration_ms": 32},
+]
+OPTIONS = {
+    "threshold": "--threshold",
+    "min_silence_duration_ms": "--min-silence-ms",
+    "speech_pad_ms": "--pad-ms",
+    "min_speech_duration_ms": "--min-speech-ms",
+    "max_speech_duration_s": "--max-speech-s",
+}
 
 
 def run(*command, **how):
@@ -65,7 +74,19 @@ def files_of(build, folder):
     environment = {**os.environ, "LONGWAVE": str(build / "longwave"), "PYTHONPATH": str(ROOT / "tools/python")}
     run(*importer, "-o", folder / "speech.lw", env=environment)
     run(*importer, "--no-compile", "-o", folder / "model", env=environment)
-    run(build / "longwave", "compile", folder / "model", "-o", folder / "int8.lw", "--stream", "--no-whole", "--weights", "int8", "--blocks", HOP)
+    run(
+        build / "longwave",
+        "compile",
+        folder / "model",
+        "-o",
+        folder / "int8.lw",
+        "--stream",
+        "--no-whole",
+        "--weights",
+        "int8",
+        "--blocks",
+        HOP,
+    )
     return folder / "speech.lw", folder / "int8.lw"
 
 
@@ -73,8 +94,15 @@ def heard(build, numpy, model, sound, settings=()):
     """Segments in samples, and the probability of each row."""
     rows = sound.with_suffix(".npy")
     options = [part for name, value in dict(settings).items() for part in (OPTIONS[name], value)]
-    lines = [json.loads(line) for line in run(build / "longwave", "vad", model, sound, "--json", "--probabilities", rows, *options).splitlines()]
-    return [[line["start_sample"], line["end_sample"]] for line in lines if line["type"] == "segment"], numpy.load(rows).ravel()
+    lines = [
+        json.loads(line)
+        for line in run(
+            build / "longwave", "vad", model, sound, "--json", "--probabilities", rows, *options
+        ).splitlines()
+    ]
+    return [[line["start_sample"], line["end_sample"]] for line in lines if line["type"] == "segment"], numpy.load(
+        rows
+    ).ravel()
 
 
 def by_float64(torch, samples):
@@ -85,7 +113,7 @@ def by_float64(torch, samples):
     found, state = [], None
     with torch.no_grad():
         for at in range(0, len(audio) - CONTEXT, 1000 * HOP):
-            rows, state = module.after(audio[None, at:at + 1000 * HOP + CONTEXT], state)
+            rows, state = module.after(audio[None, at : at + 1000 * HOP + CONTEXT], state)
             found.append(rows.flatten())
     return torch.cat(found).numpy()
 
@@ -98,20 +126,26 @@ def check_cuts(build, numpy, model, samples, segments, rows):
     longwave = importlib.import_module("longwave")
     dice = random.Random(3)
     minute = 60 * hour.RATE
-    for length, cut in [(len(samples), lambda: 441), (len(samples), lambda: dice.choice([1, 160, 512, 4096, dice.randint(1, 9000)])), (min(minute, len(samples)), lambda: 1)]:
+    for length, cut in [
+        (len(samples), lambda: 441),
+        (len(samples), lambda: dice.choice([1, 160, 512, 4096, dice.randint(1, 9000)])),
+        (min(minute, len(samples)), lambda: 1),
+    ]:
         with longwave.open(model) as opened, longwave.SpeechDetector(opened, rows=True) as detector:
             at, events = 0, []
             while at < length:
                 n = min(cut(), length - at)
-                events += detector.push(samples[at:at + n])
+                events += detector.push(samples[at : at + n])
                 at += n
             if length == len(samples):
                 events += detector.finish()
         ours = numpy.array([e.probability for e in events if e.kind == "row"], numpy.float32)
-        assert (ours == rows[:len(ours)]).all() and len(ours) >= length // HOP
+        assert (ours == rows[: len(ours)]).all() and len(ours) >= length // HOP
         ends = [[e.start, e.end] for e in events if e.kind == "end"]
-        assert ends == segments[:len(ends)] and (length < len(samples) or len(ends) == len(segments))
-    print(f"cuts of 441 and of 1 to 9000 samples over all of it, of 1 over {min(minute, len(samples)) // hour.RATE} s: the same bits")
+        assert ends == segments[: len(ends)] and (length < len(samples) or len(ends) == len(segments))
+    print(
+        f"cuts of 441 and of 1 to 9000 samples over all of it, of 1 over {min(minute, len(samples)) // hour.RATE} s: the same bits"
+    )
 
 
 def main():
@@ -135,7 +169,9 @@ def main():
         return 77
     print(f"silero-vad {cases.VERSION}, onnxruntime {onnxruntime.__version__}, PyTorch {torch.__version__}")
     samples, share = hour.make(files, given.seconds, given.seed)
-    print(f"{len(samples) / hour.RATE:.0f} s of audio, seed {given.seed}: {share:.0%} with a turn of speech; {', '.join(f'{len(v)} {k}' for k, v in files.items())}")
+    print(
+        f"{len(samples) / hour.RATE:.0f} s of audio, seed {given.seed}: {share:.0%} with a turn of speech; {', '.join(f'{len(v)} {k}' for k, v in files.items())}"
+    )
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(scratch)
         with wave.open(str(folder / "hour.wav"), "wb") as out:
@@ -145,24 +181,37 @@ def main():
         floats = samples.astype(numpy.float32) / 32768
         model = Remembered(importlib.import_module("silero_vad").load_silero_vad(onnx=True))
         for settings in SETTINGS:
-            theirs = [[s["start"], s["end"]] for s in package.get_speech_timestamps(torch.from_numpy(floats), model, **settings)]
+            theirs = [
+                [s["start"], s["end"]]
+                for s in package.get_speech_timestamps(torch.from_numpy(floats), model, **settings)
+            ]
             ours, rows = heard(given.build, numpy, speech, folder / "hour.wav", settings)
             assert len(theirs) > given.seconds // 60, theirs
             differ = len({tuple(s) for s in ours} ^ {tuple(s) for s in theirs})
-            print(f"{settings or 'default settings'}: {len(theirs)} segments of the package, {len(ours)} ours; {differ} differ")
+            print(
+                f"{settings or 'default settings'}: {len(theirs)} segments of the package, {len(ours)} ours; {differ} differ"
+            )
             assert ours == theirs
-            segments = segments if settings else ours
+            if not settings:
+                segments = ours
         other = numpy.array([float(p) for p in model.found], numpy.float32)
         exact = by_float64(torch, floats)
-        apart = {name: abs(a.astype(float) - b).max() for name, a, b in (("ONNX Runtime", rows, other), ("float64", rows, exact), ("ort64", other, exact))}
-        print(f"{len(rows)} probabilities, {(exact >= 0.5).mean():.0%} speech: {apart['ONNX Runtime']:.1e} from ONNX Runtime at most; from float64 {apart['float64']:.1e}, "
-              f"ONNX Runtime {apart['ort64']:.1e}; {((rows >= 0.5) != (other >= 0.5)).sum()} decisions differ")
+        apart = {
+            name: abs(a.astype(float) - b).max()
+            for name, a, b in (("ONNX Runtime", rows, other), ("float64", rows, exact), ("ort64", other, exact))
+        }
+        print(
+            f"{len(rows)} probabilities, {(exact >= 0.5).mean():.0%} speech: {apart['ONNX Runtime']:.1e} from ONNX Runtime at most; from float64 {apart['float64']:.1e}, "
+            f"ONNX Runtime {apart['ort64']:.1e}; {((rows >= 0.5) != (other >= 0.5)).sum()} decisions differ"
+        )
         assert apart["float64"] <= EXACT and apart["ort64"] <= THEIRS and apart["ONNX Runtime"] <= APART
         check_cuts(given.build, numpy, speech, samples, segments, rows)
         ours, small = heard(given.build, numpy, int8, folder / "hour.wav")
         changed = ((small >= 0.5) != (other >= 0.5)).mean()
-        print(f"int8 weights: {changed:.3%} of the decisions differ, the largest difference is {abs(small - other).max():.1e}; {len(ours)} segments, "
-              f"{len({tuple(s) for s in ours} & {tuple(s) for s in segments})} of {len(segments)} the same")
+        print(
+            f"int8 weights: {changed:.3%} of the decisions differ, the largest difference is {abs(small - other).max():.1e}; {len(ours)} segments, "
+            f"{len({tuple(s) for s in ours} & {tuple(s) for s in segments})} of {len(segments)} the same"
+        )
         assert 0 < abs(small - other).max() and changed <= INT8
     return 0
 

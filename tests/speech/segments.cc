@@ -57,7 +57,8 @@ Case read_case(const std::string &line) {
         o.speech_pad_ms >> o.max_speech_s >> o.min_silence_at_max_ms >> o.cut_at_last_silence >> rows;
     c.audio.resize(length);
     std::string p;
-    for (size_t r = 0; r < rows && words >> p; ++r) c.audio[r * hop_of(c.rate)] = std::strtof(p.c_str(), nullptr);
+    for (size_t r = 0; r < rows && words >> p; ++r)
+        c.audio[r * hop_of(c.rate)] = std::strtof(p.c_str(), nullptr);
     if (!words) die("not a case: " + line.substr(0, 60));
     return c;
 }
@@ -65,7 +66,8 @@ Case read_case(const std::string &line) {
 class Detector {
 public:
     explicit Detector(const Case &c) {
-        if (lw_speech_detector_create(model_of(c.rate), &c.options, &detector_)) die("lw_speech_detector_create");
+        if (lw_speech_detector_create(model_of(c.rate), &c.options, &detector_))
+            die("lw_speech_detector_create");
     }
     ~Detector() { lw_speech_detector_destroy(detector_); }
     Detector(const Detector &) = delete;
@@ -73,7 +75,8 @@ public:
     void hear(const std::vector<float> &audio, const std::vector<size_t> &cuts) {
         for (size_t at = 0, i = 0, taken = 0; at < audio.size(); at += taken, ++i) {
             const size_t n = cuts.empty() ? audio.size() : std::max<size_t>(1, cuts[i % cuts.size()]);
-            if (lw_speech_detector_push(detector_, audio.data() + at, std::min(n, audio.size() - at), &taken)) die("push");
+            if (lw_speech_detector_push(detector_, audio.data() + at, std::min(n, audio.size() - at), &taken))
+                die("push");
             print();
         }
         if (lw_speech_detector_finish(detector_)) die("finish");
@@ -88,7 +91,8 @@ private:
         while ((status = lw_speech_detector_pull(detector_, &event)) == LW_OK) {
             check(event);
             if (event.kind == LW_SPEECH_END)
-                std::printf("%lld %lld ", static_cast<long long>(event.start), static_cast<long long>(event.end));
+                std::printf("%lld %lld ", static_cast<long long>(event.start),
+                            static_cast<long long>(event.end));
         }
         if (status != LW_AGAIN && status != LW_END) die("pull");
     }

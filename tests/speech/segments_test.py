@@ -7,6 +7,7 @@
 
 PROGRAM is longwave-speech-segments. Segments must be equal to the sample, for every way to cut the audio.
 """
+
 import os
 import pathlib
 import random

@@ -10,7 +10,8 @@
 struct qemu_plugin_tb;
 typedef uint64_t plugin_id;
 extern void qemu_plugin_register_vcpu_tb_trans_cb(plugin_id, void (*)(plugin_id, struct qemu_plugin_tb *));
-extern void qemu_plugin_register_vcpu_tb_exec_inline(struct qemu_plugin_tb *, int operation, void *counter, uint64_t add);
+extern void qemu_plugin_register_vcpu_tb_exec_inline(struct qemu_plugin_tb *, int operation, void *counter,
+                                                     uint64_t add);
 extern size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *);
 extern void qemu_plugin_register_atexit_cb(plugin_id, void (*)(plugin_id, void *), void *);
 

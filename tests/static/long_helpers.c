@@ -1,5 +1,5 @@
-/* Divisions and conversions of 64 bits, by the functions that the compiler calls for them. static_m55_test.py writes
- * the cases, and includes them from its command line. */
+/* Divisions and conversions of 64 bits, by the functions that the compiler calls for them. static_m55_test.py
+ * writes the cases, and includes them from its command line. */
 #include <stdint.h>
 #include <stdio.h>
 
@@ -24,7 +24,8 @@ int main(void) {
         wrong += (double)n != x || (double)(int64_t)n != numbers[i].signed_value;
         wrong += numbers[i].back != 0 && (uint64_t)x != numbers[i].back;
     }
-    printf("%u divisions and %u numbers of 64 bits, %d wrong\n", (unsigned)(sizeof divisions / sizeof *divisions),
-           (unsigned)(sizeof numbers / sizeof *numbers), wrong);
+    printf("%u divisions and %u numbers of 64 bits, %d wrong\n",
+           (unsigned)(sizeof divisions / sizeof *divisions), (unsigned)(sizeof numbers / sizeof *numbers),
+           wrong);
     return wrong != 0;
 }

@@ -57,5 +57,19 @@ static void fault(void) {
     for (;;) semihosting(0x18, (void *)0x20023);
 }
 
-__attribute__((section(".vectors"), used)) void (*const vectors[16])(void) = {
-    (void (*)(void))__stack, reset, fault, fault, fault, fault, fault, fault, 0, 0, 0, fault, fault, 0, fault, fault};
+__attribute__((section(".vectors"), used)) void (*const vectors[16])(void) = {(void (*)(void))__stack,
+                                                                              reset,
+                                                                              fault,
+                                                                              fault,
+                                                                              fault,
+                                                                              fault,
+                                                                              fault,
+                                                                              fault,
+                                                                              0,
+                                                                              0,
+                                                                              0,
+                                                                              fault,
+                                                                              fault,
+                                                                              0,
+                                                                              fault,
+                                                                              fault};

@@ -46,7 +46,8 @@ static void pull(lw_stream *stream) {
 #ifdef MODEL
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
-static _Alignas(64) unsigned char model_memory[JOIN(PREFIX, _MODEL_BYTES)], stream_memory[JOIN(PREFIX, _STREAM_BYTES)];
+static _Alignas(64) unsigned char model_memory[JOIN(PREFIX, _MODEL_BYTES)],
+    stream_memory[JOIN(PREFIX, _STREAM_BYTES)];
 static lw_model *open_model(int argc, char **argv) {
     lw_model *model;
 #ifdef WEIGHTS
@@ -54,7 +55,9 @@ static lw_model *open_model(int argc, char **argv) {
     FILE *file = argc < 6 ? NULL : fopen(argv[5], "rb");
     if (!file || fread(weights, 1, sizeof weights, file) != sizeof weights) perror("weights"), exit(1);
     fclose(file);
-    if (lw_model_open_static_weights(&MODEL, weights, sizeof weights, model_memory, sizeof model_memory, &model)) failed("open");
+    if (lw_model_open_static_weights(&MODEL, weights, sizeof weights, model_memory, sizeof model_memory,
+                                     &model))
+        failed("open");
 #else
     (void)argc, (void)argv;
     if (lw_model_open_static(&MODEL, model_memory, sizeof model_memory, &model)) failed("open");
@@ -111,7 +114,8 @@ int main(int argc, char **argv) {
         unsigned char *state = malloc(state_bytes);
         if (!state || lw_stream_save(stream, state, state_bytes, &state_bytes)) failed("save");
         FILE *file = fopen(argv[3], "wb");
-        if (!file || fwrite(state, 1, state_bytes, file) != state_bytes || fclose(file)) return perror(argv[3]), 1;
+        if (!file || fwrite(state, 1, state_bytes, file) != state_bytes || fclose(file))
+            return perror(argv[3]), 1;
         free(state);
     }
     if (lw_stream_finish(stream)) failed("finish");

@@ -1,13 +1,21 @@
 """The table of sizes in docs/static.md against what examples/static/board.c prints."""
+
 import re
 
 from static_program import ROOT
 
 PAGE = ROOT / "docs/static.md"
 # Row of the table: what the program prints, of flash or of memory.
-ROWS = {"kernels": "flash  code of the model", "runtime and example": "flash  runtime and this program", "strings and the memory map": "flash  texts and the memory map",
-        "plan, weights and tables": "flash  plan, weights and tables", "model": "memory model", "spotter with its stream": "memory spotter with its stream",
-        "other variables": "memory other variables", "stack, at most": "memory stack, at most"}
+ROWS = {
+    "kernels": "flash  code of the model",
+    "runtime and example": "flash  runtime and this program",
+    "strings and the memory map": "flash  texts and the memory map",
+    "plan, weights and tables": "flash  plan, weights and tables",
+    "model": "memory model",
+    "spotter with its stream": "memory spotter with its stream",
+    "other variables": "memory other variables",
+    "stack, at most": "memory stack, at most",
+}
 COLUMNS = {"arm64": 0, "Cortex-M55": 1, "Cortex-M55, int8": 2}
 
 
@@ -27,7 +35,11 @@ def check_table(output, column):
         if len(cells) != 7 or row not in expected and row != "all":
             continue
         at = 1 + 2 * COLUMNS[column]
-        for where, size in ((at, flash), (at + 1, sizes["memory all"])) if row == "all" else ((at + (expected[row][1] == "memory"), expected[row][0]),):
+        for where, size in (
+            ((at, flash), (at + 1, sizes["memory all"]))
+            if row == "all"
+            else ((at + (expected[row][1] == "memory"), expected[row][0]),)
+        ):
             if not cells[where].isdigit() or abs(int(cells[where]) - size) > max(64, size // 50):
                 wrong.append(f"{row}: {cells[where]}, printed {size:,}")
         expected.pop(row, None)

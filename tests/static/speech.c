@@ -38,7 +38,8 @@ int main(int argc, char **argv) {
     options.format = LW_S16;
     options.rows = 1;
     if (lw_model_open_static(&MODEL, model_memory, sizeof model_memory, &model)) return failed("open");
-    if (lw_speech_detector_init(model, &options, detector_memory, sizeof detector_memory, &detector)) return failed("detector");
+    if (lw_speech_detector_init(model, &options, detector_memory, sizeof detector_memory, &detector))
+        return failed("detector");
     static short samples[441];
     for (size_t n; (n = fread(samples, sizeof *samples, 441, sound)) > 0;)
         for (size_t at = 0, taken; at < n; at += taken) {
@@ -48,7 +49,9 @@ int main(int argc, char **argv) {
     if (lw_speech_detector_finish(detector)) return failed("finish");
     pull(detector);
     size_t model_bytes, detector_bytes, alignment;
-    if (lw_model_static_size(&MODEL, &model_bytes, &alignment) || lw_speech_detector_size(model, &options, &detector_bytes, &alignment)) return failed("size");
+    if (lw_model_static_size(&MODEL, &model_bytes, &alignment) ||
+        lw_speech_detector_size(model, &options, &detector_bytes, &alignment))
+        return failed("size");
     printf("model %u\ndetector %u\n", (unsigned)model_bytes, (unsigned)detector_bytes);
     lw_speech_detector_destroy(detector);
     lw_model_close(model);

@@ -7,6 +7,7 @@ system, under qemu-system-aarch64 -M virt.
 Rows are within 1e-5 of the peak of those that the compiled file gives on this machine, as the bar of two machines with other vector widths is
 everywhere (docs/numerics.md). A state that is saved here continues there.
 """
+
 import dataclasses
 import glob
 import pathlib
@@ -15,10 +16,31 @@ import sys
 import tempfile
 
 from size_table import check_table, sizes_of
-from static_program import (RECORDING, ROOT, Program, check_library, cut_recording, distance, executed, has_clang, make_counter, make_example, make_models, needs, read_rows,
-                            run, skip, words_of, words_of_file)
+from static_program import (
+    RECORDING,
+    ROOT,
+    Program,
+    check_library,
+    cut_recording,
+    distance,
+    executed,
+    has_clang,
+    make_counter,
+    make_example,
+    make_models,
+    needs,
+    read_rows,
+    run,
+    skip,
+    words_of,
+    words_of_file,
+)
 
-INSTRUCTIONS = {"arm64": 160_000, "armv7": 350_000, "armv7-vfp4": 260_000}  # in a block of 20 ms of the keyword model, push and pull included
+INSTRUCTIONS = {
+    "arm64": 160_000,
+    "armv7": 350_000,
+    "armv7-vfp4": 260_000,
+}  # in a block of 20 ms of the keyword model, push and pull included
 CODE, MEMORY = 80_000, 260_000  # bytes: code with runtime and its constants, and memory, of the keyword model
 
 
@@ -37,7 +59,14 @@ class Machine:
 
 MACHINES = {
     "arm64": Machine(["aarch64-linux-gnu-gcc"], ["qemu-aarch64"], "aarch64-linux-gnu", "aarch64-linux-gnu-ld", 1, "$^"),
-    "armv7": Machine(["clang", "--target=arm-linux-gnueabihf", "-mfpu=neon", "-fuse-ld=lld"], ["qemu-arm"], "arm-linux-gnueabihf", "ld.lld", 0, "__aeabi_"),
+    "armv7": Machine(
+        ["clang", "--target=arm-linux-gnueabihf", "-mfpu=neon", "-fuse-ld=lld"],
+        ["qemu-arm"],
+        "arm-linux-gnueabihf",
+        "ld.lld",
+        0,
+        "__aeabi_",
+    ),
 }
 MACHINE_OF = {"armv7-vfp4": "armv7"}  # targets that need more of a machine than every one has
 
@@ -45,7 +74,9 @@ MACHINE_OF = {"armv7-vfp4": "armv7"}  # targets that need more of a machine than
 def built(build, target, folder, file):
     """What the build made for another machine (tests/cross/OtherMachines.cmake)."""
     path = build / f"tests/{folder}-{target}" / file
-    assert path.exists(), f"{path}: missing; configure again if the compiler for {target} was installed after, then build all"
+    assert path.exists(), (
+        f"{path}: missing; configure again if the compiler for {target} was installed after, then build all"
+    )
     return path
 
 
@@ -61,8 +92,32 @@ def needs_headers(triple):
 def check_model(program, machine, build, name, package, samples, flags):
     folder = program.folder
     loaded, open_file = folder / f"{name}.lw", folder / "loaded"
-    run(program.longwave, "compile", package, "-o", loaded, "--target", "host", "--stream", "--no-whole", "--cache", program.cache, *flags)
-    run("cc", "-std=c11", "-O1", "-I", ROOT / "runtime/include", ROOT / "tests/static/rows.c", f"-Wl,-rpath,{build}", build / "liblongwave.so", "-o", open_file)
+    run(
+        program.longwave,
+        "compile",
+        package,
+        "-o",
+        loaded,
+        "--target",
+        "host",
+        "--stream",
+        "--no-whole",
+        "--cache",
+        program.cache,
+        *flags,
+    )
+    run(
+        "cc",
+        "-std=c11",
+        "-O1",
+        "-I",
+        ROOT / "runtime/include",
+        ROOT / "tests/static/rows.c",
+        f"-Wl,-rpath,{build}",
+        build / "liblongwave.so",
+        "-o",
+        open_file,
+    )
     run(open_file, samples, folder / "loaded.rows", folder / "loaded.state", "-", loaded)
     program.compile(package, name, *flags)
     check_library(program, machine.linker, machine.helpers)
@@ -77,7 +132,9 @@ def check_model(program, machine, build, name, package, samples, flags):
     moved = distance(second, (reference[0][-n:], reference[1][-values:]))
     assert moved <= 1e-5, f"{name}: after a load {moved}"
     print(machine.run(program.build("refusals.c", f"{name}-refusals", f"-DEXACT={machine.exact}")), end="")
-    print(f"{name}: {len(reference[0])} rows within {apart:.1e} of the peak, {moved:.1e} after a state of x86-64; {program.sizes}")
+    print(
+        f"{name}: {len(reference[0])} rows within {apart:.1e} of the peak, {moved:.1e} after a state of x86-64; {program.sizes}"
+    )
 
 
 def make_listen(program, machine):
@@ -89,7 +146,9 @@ def make_listen(program, machine):
 def instructions_per_block(program, machine):
     """qemu counts instructions, not cycles. The start of the program is in both runs."""
     listen, counter = make_listen(program, machine), make_counter(program.folder)
-    one, two = (executed(machine.emulator, counter, listen, cut_recording(program.folder, seconds)) for seconds in (1, 2))
+    one, two = (
+        executed(machine.emulator, counter, listen, cut_recording(program.folder, seconds)) for seconds in (1, 2)
+    )
     return (two - one) // 50
 
 
@@ -131,7 +190,14 @@ def main():
         skip("needs clang-19")
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(scratch)
-        program = Program(build / "longwave", build / "tests/kernels", runtime_of(build, name), folder / target, target, [*machine.cc, "-static"])
+        program = Program(
+            build / "longwave",
+            build / "tests/kernels",
+            runtime_of(build, name),
+            folder / target,
+            target,
+            [*machine.cc, "-static"],
+        )
         for name, package, samples, flags in make_models(folder):
             check_model(program, machine, build, name, package, samples, flags)
         check_instructions(program, machine, target)

@@ -6,24 +6,61 @@
 Rows are within 1e-5 of the peak of those that the compiled file gives on this machine, as everywhere between machines. A block of 20 ms of the
 keyword model takes at most as many instructions as the bar allows. qemu counts instructions, not cycles.
 """
+
 import pathlib
 import random
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
 
 from size_table import check_table, sizes_of
-from static_cross_test import Machine, check_model, check_sizes, runtime_of, needs_headers
-from static_program import (ROOT, Program, cut_recording, has_clang, make_counter, make_example, make_models, needs, run, skip, words_of,
-                            words_of_file)
+from static_cross_test import Machine, check_model, check_sizes, needs_headers, runtime_of
+from static_program import (
+    ROOT,
+    Program,
+    cut_recording,
+    has_clang,
+    make_counter,
+    make_example,
+    make_models,
+    needs,
+    run,
+    skip,
+    words_of,
+    words_of_file,
+)
 
 TARGET, INSTRUCTIONS = "cortex-m55", 300_000  # in a block of 320 samples, push and pull included
 FRAMES = 256  # bytes of stack of the example's own functions, at most
-CC = ["arm-none-eabi-gcc", "-mcpu=cortex-m55", "-mthumb", "-mfloat-abi=hard", "--specs=rdimon.specs", "-nostartfiles", "-T", ROOT / "tests/static/m55.ld",
-      "-Wl,--no-enum-size-warning", "-Wl,-z,noexecstack", ROOT / "tests/static/m55_start.c"]
-QEMU = ["timeout", "600", "qemu-system-arm", "-M", "mps3-an547", "-nic", "none", "-display", "none", "-monitor", "none", "-serial", "none"]
+CC = [
+    "arm-none-eabi-gcc",
+    "-mcpu=cortex-m55",
+    "-mthumb",
+    "-mfloat-abi=hard",
+    "--specs=rdimon.specs",
+    "-nostartfiles",
+    "-T",
+    ROOT / "tests/static/m55.ld",
+    "-Wl,--no-enum-size-warning",
+    "-Wl,-z,noexecstack",
+    ROOT / "tests/static/m55_start.c",
+]
+QEMU = [
+    "timeout",
+    "600",
+    "qemu-system-arm",
+    "-M",
+    "mps3-an547",
+    "-nic",
+    "none",
+    "-display",
+    "none",
+    "-monitor",
+    "none",
+    "-serial",
+    "none",
+]
 
 
 class Board(Machine):
@@ -51,7 +88,20 @@ def check_stack(program, output):
 def check_int8(program, build):
     """The words at the times of the compiled file, their scores within rounding, with int8 weights."""
     loaded, package, flags = program.folder / "kws8.lw", ROOT / "examples/kws/model", ["--weights", "int8"]
-    run(program.longwave, "compile", package, "-o", loaded, "--target", "host", "--stream", "--no-whole", "--cache", program.cache, *flags)
+    run(
+        program.longwave,
+        "compile",
+        package,
+        "-o",
+        loaded,
+        "--target",
+        "host",
+        "--stream",
+        "--no-whole",
+        "--cache",
+        program.cache,
+        *flags,
+    )
     program.compile(package, "kws8", *flags)
     make_board(program, name="kws8")
     output = make_example(program, "run-m55", name="kws8")
@@ -66,15 +116,33 @@ def check_int8(program, build):
 def check_other_cpus(program):
     """The header refuses a program for a CPU that lacks Helium, with the reason."""
     for cpu in ("cortex-m4", "cortex-m7"):
-        done = subprocess.run(["arm-none-eabi-gcc", f"-mcpu={cpu}", "-mthumb", "-mfloat-abi=hard", "-fsyntax-only", "-I", ROOT / "runtime/include", "-x", "c", program.header],
-                              capture_output=True, text=True)
+        done = subprocess.run(
+            [
+                "arm-none-eabi-gcc",
+                f"-mcpu={cpu}",
+                "-mthumb",
+                "-mfloat-abi=hard",
+                "-fsyntax-only",
+                "-I",
+                ROOT / "runtime/include",
+                "-x",
+                "c",
+                program.header,
+            ],
+            capture_output=True,
+            text=True,
+        )
         assert done.returncode != 0 and "Cortex-M with Helium" in done.stderr, done.stderr
 
 
 def instructions_of(program, seconds, counter):
     """That the board executes over so many seconds of the recording, its start included."""
     make_board(program, f"AUDIO={cut_recording(program.folder, seconds)}")
-    done = subprocess.run([*QEMU, "-semihosting", "-plugin", counter, "-kernel", program.folder / "m55.elf"], capture_output=True, text=True)
+    done = subprocess.run(
+        [*QEMU, "-semihosting", "-plugin", counter, "-kernel", program.folder / "m55.elf"],
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return int(re.search(r"^instructions: (\d+)$", done.stderr, re.M).group(1))
 
@@ -82,13 +150,35 @@ def instructions_of(program, seconds, counter):
 def check_long_helpers(program, machine):
     """64-bit divisions and conversions on the board against Python's. The library comes before the compiler's own."""
     generator = random.Random(64)
-    edges = [0, 1, 2, 3, 0xffff, 0x10000, 0x10001, 0xffffffff, 1 << 32, (1 << 32) + 1, 1 << 53, (1 << 53) + 1, (1 << 63) - 1, 1 << 63, (1 << 64) - 1]
+    edges = [
+        0,
+        1,
+        2,
+        3,
+        0xFFFF,
+        0x10000,
+        0x10001,
+        0xFFFFFFFF,
+        1 << 32,
+        (1 << 32) + 1,
+        1 << 53,
+        (1 << 53) + 1,
+        (1 << 63) - 1,
+        1 << 63,
+        (1 << 64) - 1,
+    ]
     edges += [generator.getrandbits(64) >> generator.randrange(64) for _ in range(40)]
     divisions = "".join(f"{{{n}ull, {d}ull, {n // d}ull, {n % d}ull}}, " for n in edges for d in edges if d)
     signed = [n - (1 << 64) if n >> 63 else n for n in edges]
-    numbers = "".join(f"{{{n}ull, {float(n).hex()}, {float(s).hex()}, {int(float(n)) if float(n) < 2**64 else 0}ull}}, " for n, s in zip(edges, signed))
+    numbers = "".join(
+        f"{{{n}ull, {float(n).hex()}, {float(s).hex()}, {int(float(n)) if float(n) < 2**64 else 0}ull}}, "
+        for n, s in zip(edges, signed)
+    )
     (program.folder / "long_cases.h").write_text(f"#define DIVISIONS {divisions}\n#define NUMBERS {numbers}\n")
-    print(machine.run(program.build("long_helpers.c", "long_helpers", "-include", program.folder / "long_cases.h")), end="")
+    print(
+        machine.run(program.build("long_helpers.c", "long_helpers", "-include", program.folder / "long_cases.h")),
+        end="",
+    )
 
 
 def check_instructions(program):
@@ -109,7 +199,9 @@ def main():
     machine = Board(CC, [], "arm-none-eabi", "arm-none-eabi-ld", 0, "$^")
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(scratch)
-        program = Program(build / "longwave", build / "tests/kernels", runtime_of(build, TARGET), folder / TARGET, TARGET, CC)
+        program = Program(
+            build / "longwave", build / "tests/kernels", runtime_of(build, TARGET), folder / TARGET, TARGET, CC
+        )
         for name, package, samples, flags in make_models(folder):
             check_model(program, machine, build, name, package, samples, flags)
         check_long_helpers(program, machine)

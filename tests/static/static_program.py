@@ -1,4 +1,5 @@
 """Models that programs contain, and the programs: what the tests of this folder share."""
+
 import array
 import os
 import pathlib
@@ -33,13 +34,33 @@ def cells():
         weights.normal(f"{kind}.bias", [units], 0.2)
         weights.normal(f"{kind}.initial", given, 0.8)
         own = ["weight", "initial"] if kind == "lstm" else ["weight", "bias", "initial"]
-        nodes.append({"name": f"{kind}.in", "op": "linear", "inputs": [last, {"tensor": f"{kind}.in.weight"}, {"tensor": f"{kind}.in.bias"}], "attributes": {"bias": 1}})
-        nodes.append({"name": kind, "op": kind, "inputs": [f"{kind}.in", *({"tensor": f"{kind}.{key}"} for key in own)],
-                      **({"attributes": {"reset_after": 0}} if kind == "gru" else {})})
+        nodes.append(
+            {
+                "name": f"{kind}.in",
+                "op": "linear",
+                "inputs": [last, {"tensor": f"{kind}.in.weight"}, {"tensor": f"{kind}.in.bias"}],
+                "attributes": {"bias": 1},
+            }
+        )
+        nodes.append(
+            {
+                "name": kind,
+                "op": kind,
+                "inputs": [f"{kind}.in", *({"tensor": f"{kind}.{key}"} for key in own)],
+                **({"attributes": {"reset_after": 0}} if kind == "gru" else {}),
+            }
+        )
         last = kind
     del weights.tensors["lstm.bias"]
-    return {"format": "longwave-model", "version": 2, "name": "cells", "length": 64, "inputs": [{"name": "x", "kind": "features", "width": 24}], "graph": nodes,
-            "outputs": [{"name": "y", "from": "gru"}]}, weights.tensors
+    return {
+        "format": "longwave-model",
+        "version": 2,
+        "name": "cells",
+        "length": 64,
+        "inputs": [{"name": "x", "kind": "features", "width": 24}],
+        "graph": nodes,
+        "outputs": [{"name": "y", "from": "gru"}],
+    }, weights.tensors
 
 
 def make_models(folder):
@@ -63,7 +84,7 @@ def read_rows(path):
     while at < len(data):
         index, width, row = struct.unpack_from("<IIQ", data, at)
         heads.append((index, width, row))
-        values.frombytes(data[at + 16:at + 16 + 4 * width])
+        values.frombytes(data[at + 16 : at + 16 + 4 * width])
         at += 16 + 4 * width
     return heads, values
 
@@ -80,12 +101,33 @@ class Program:
 
     def __init__(self, longwave, cache, runtime, folder, target, cc):
         folder.mkdir()
-        self.longwave, self.cache, self.runtime, self.folder, self.target, self.cc = longwave, cache, runtime, folder, target, cc
+        self.longwave, self.cache, self.runtime, self.folder, self.target, self.cc = (
+            longwave,
+            cache,
+            runtime,
+            folder,
+            target,
+            cc,
+        )
 
     def compile(self, package, name, *flags):
         self.library = self.folder / f"{name}.a"
-        out = run(self.longwave, "compile", package, "--emit", "static", "--target", self.target, "--stream", "--no-whole", "--cache", self.cache,
-                  "-o", self.library, *flags)
+        out = run(
+            self.longwave,
+            "compile",
+            package,
+            "--emit",
+            "static",
+            "--target",
+            self.target,
+            "--stream",
+            "--no-whole",
+            "--cache",
+            self.cache,
+            "-o",
+            self.library,
+            *flags,
+        )
         self.header = self.folder / f"{name}.h"
         text = self.header.read_text()
         self.symbol = re.search(r"extern const lw_static_model (\w+);", text).group(1)
@@ -94,8 +136,28 @@ class Program:
         return out
 
     def build(self, source, program, *flags, folder=ROOT / "tests/static"):
-        run(*self.cc, "-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", "-ffunction-sections", "-Wl,--gc-sections", "-I", ROOT / "runtime/include", "-include", self.header,
-            f"-DMODEL={self.symbol}", f"-DPREFIX={self.prefix}", *flags, folder / source, self.library, self.runtime, "-o", self.folder / program)
+        run(
+            *self.cc,
+            "-std=c11",
+            "-O1",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            "-ffunction-sections",
+            "-Wl,--gc-sections",
+            "-I",
+            ROOT / "runtime/include",
+            "-include",
+            self.header,
+            f"-DMODEL={self.symbol}",
+            f"-DPREFIX={self.prefix}",
+            *flags,
+            folder / source,
+            self.library,
+            self.runtime,
+            "-o",
+            self.folder / program,
+        )
         return self.folder / program
 
     def undefined(self, linker):
@@ -106,7 +168,11 @@ class Program:
 
     def sections(self):
         """Sections of the library that a program loads: name to flags."""
-        rows = re.findall(r"^ +\[ *\d+\] (\.\S+) +\S+ +[0-9a-f]+ [0-9a-f]+ ([0-9a-f]+) [0-9a-f]+ +([A-Z]*) ", run("readelf", "-SW", self.library), re.M)
+        rows = re.findall(
+            r"^ +\[ *\d+\] (\.\S+) +\S+ +[0-9a-f]+ [0-9a-f]+ ([0-9a-f]+) [0-9a-f]+ +([A-Z]*) ",
+            run("readelf", "-SW", self.library),
+            re.M,
+        )
         return {name: flags for name, size, flags in rows if "A" in flags and int(size, 16) > 0}
 
 
@@ -121,7 +187,17 @@ def check_library(program, linker, helpers="$^"):
 def words_of_file(program, build, loaded):
     """What examples/c/spot.c hears in the recording with the compiled file, on this machine: milliseconds, word and percent of each."""
     spot = program.folder / "spot"
-    run("cc", "-std=c11", "-I", ROOT / "runtime/include", ROOT / "examples/c/spot.c", f"-Wl,-rpath,{build}", build / "liblongwave.so", "-o", spot)
+    run(
+        "cc",
+        "-std=c11",
+        "-I",
+        ROOT / "runtime/include",
+        ROOT / "examples/c/spot.c",
+        f"-Wl,-rpath,{build}",
+        build / "liblongwave.so",
+        "-o",
+        spot,
+    )
     heard = re.findall(r"^(\S+)  ([\d.]+)  at ([\d.]+) s", run(spot, loaded, RECORDING), re.M)
     assert len(heard) == 11, heard
     return [(round(float(seconds) * 1000), word, round(float(score) * 100)) for word, score, seconds in heard]
@@ -129,14 +205,18 @@ def words_of_file(program, build, loaded):
 
 def words_of(output):
     """What examples/static/listen.c prints."""
-    return [(int(ms), word, int(percent)) for ms, word, percent in re.findall(r"^(\d+) ms  (\S+)  (\d+) %", output, re.M)]
+    return [
+        (int(ms), word, int(percent)) for ms, word, percent in re.findall(r"^(\d+) ms  (\S+)  (\d+) %", output, re.M)
+    ]
 
 
 def make_example(program, *arguments, name="kws"):
     """Builds examples/static with a keyword model that the program compiled."""
     for suffix in (".a", ".h"):
         (program.folder / f"kws12{suffix}").write_bytes((program.folder / f"{name}{suffix}").read_bytes())
-    return run("make", "-s", "-C", ROOT / "examples/static", f"OUT={program.folder}", f"RUNTIME={program.runtime}", *arguments)
+    return run(
+        "make", "-s", "-C", ROOT / "examples/static", f"OUT={program.folder}", f"RUNTIME={program.runtime}", *arguments
+    )
 
 
 def cut_recording(folder, seconds):
@@ -150,13 +230,27 @@ def cut_recording(folder, seconds):
 def make_counter(folder):
     """A plugin of qemu that prints how many instructions the emulated CPU executed."""
     counter = folder / "count.so"
-    run("cc", "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", ROOT / "tests/static/count_instructions.c", "-o", counter)
+    run(
+        "cc",
+        "-shared",
+        "-fPIC",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        ROOT / "tests/static/count_instructions.c",
+        "-o",
+        counter,
+    )
     return counter
 
 
 def executed(emulator, counter, *command):
     """Instructions of a program under qemu's user emulation."""
-    done = subprocess.run([str(part) for part in (*emulator, "-plugin", counter, "-d", "plugin", *command)], capture_output=True, text=True)
+    done = subprocess.run(
+        [str(part) for part in (*emulator, "-plugin", counter, "-d", "plugin", *command)],
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return int(re.search(r"^instructions: (\d+)$", done.stderr, re.M).group(1))
 

@@ -6,13 +6,25 @@ computes that opens the compiled file.
 
 The same code runs over the same tables: rows and states must be equal bit for bit. States pass in both directions.
 """
+
 import os
 import pathlib
 import subprocess
 import sys
 import tempfile
 
-from static_program import RECORDING, ROOT, Program, check_library, make_example, make_models, read_rows, run, words_of, words_of_file
+from static_program import (
+    RECORDING,
+    ROOT,
+    Program,
+    check_library,
+    make_example,
+    make_models,
+    read_rows,
+    run,
+    words_of,
+    words_of_file,
+)
 
 USAGE, DEVICE = 2, 4
 
@@ -20,12 +32,36 @@ USAGE, DEVICE = 2, 4
 def check_model(program, build, name, package, samples, flags):
     folder = program.folder
     loaded = folder / f"{name}.lw"
-    run(program.longwave, "compile", package, "-o", loaded, "--target", program.target, "--stream", "--no-whole", "--cache", program.cache, *flags)
+    run(
+        program.longwave,
+        "compile",
+        package,
+        "-o",
+        loaded,
+        "--target",
+        program.target,
+        "--stream",
+        "--no-whole",
+        "--cache",
+        program.cache,
+        *flags,
+    )
     program.compile(package, name, *flags)
     check_library(program, "ld")
     static = program.build("rows.c", f"{name}-static")
     open_file = folder / f"{name}-loaded"
-    run("cc", "-std=c11", "-O1", "-I", ROOT / "runtime/include", ROOT / "tests/static/rows.c", f"-Wl,-rpath,{build}", build / "liblongwave.so", "-o", open_file)
+    run(
+        "cc",
+        "-std=c11",
+        "-O1",
+        "-I",
+        ROOT / "runtime/include",
+        ROOT / "tests/static/rows.c",
+        f"-Wl,-rpath,{build}",
+        build / "liblongwave.so",
+        "-o",
+        open_file,
+    )
     run(static, samples, folder / "static.rows", folder / "static.state")
     run(open_file, samples, folder / "loaded.rows", folder / "loaded.state", "-", loaded)
     rows, reference = read_rows(folder / "static.rows"), read_rows(folder / "loaded.rows")
@@ -35,7 +71,9 @@ def check_model(program, build, name, package, samples, flags):
     run(open_file, samples, folder / "second-loaded.rows", folder / "unused", folder / "static.state", loaded)
     second, tail = read_rows(folder / "second.rows"), read_rows(folder / "second-loaded.rows")
     assert second[0] and second == tail, f"{name}: rows after a load differ"
-    assert second[0] == reference[0][-len(second[0]):] and second[1] == reference[1][-len(second[1]):], f"{name}: rows after a load are not those of one run"
+    assert second[0] == reference[0][-len(second[0]) :] and second[1] == reference[1][-len(second[1]) :], (
+        f"{name}: rows after a load are not those of one run"
+    )
     print(run(program.build("refusals.c", f"{name}-refusals", "-DEXACT=1")), end="")
     print(f"{name}: {len(rows[0])} rows, equal bits; {program.sizes}")
     return loaded
@@ -51,10 +89,36 @@ def check_words(program, build, loaded):
 def check_languages(program):
     """C++ reads the header. Several models fit into one program: their symbols differ."""
     for name in ("kws", "chela"):
-        run("c++", "-std=c++17", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I", ROOT / "runtime/include", "-x", "c++", program.folder / f"{name}.h")
-        done = subprocess.run(["c++", "-std=c++17", "-fsyntax-only", "-U__x86_64__", "-U__aarch64__", "-I", ROOT / "runtime/include", "-x", "c++", program.folder / f"{name}.h"],
-                              capture_output=True, text=True)  # as a compiler for another machine
-        assert done.returncode != 0 and "#error \"this model has code for" in done.stderr, done.stderr
+        run(
+            "c++",
+            "-std=c++17",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            "-fsyntax-only",
+            "-I",
+            ROOT / "runtime/include",
+            "-x",
+            "c++",
+            program.folder / f"{name}.h",
+        )
+        done = subprocess.run(
+            [
+                "c++",
+                "-std=c++17",
+                "-fsyntax-only",
+                "-U__x86_64__",
+                "-U__aarch64__",
+                "-I",
+                ROOT / "runtime/include",
+                "-x",
+                "c++",
+                program.folder / f"{name}.h",
+            ],
+            capture_output=True,
+            text=True,
+        )  # as a compiler for another machine
+        assert done.returncode != 0 and '#error "this model has code for' in done.stderr, done.stderr
     libraries = [program.folder / f"{name}.a" for name in ("kws", "chela", "lightnet")]
     run("ld", "-r", "--whole-archive", *libraries, program.runtime, "-o", program.folder / "several.o")
 
@@ -64,8 +128,12 @@ def check_refusals(program, package):
     out = program.folder / "refused.a"
 
     def refused(text, *flags, code=USAGE, environment=None):
-        done = subprocess.run([program.longwave, "compile", package, "--cache", program.cache, *flags], capture_output=True, text=True,
-                              env=os.environ | (environment or {}))
+        done = subprocess.run(
+            [program.longwave, "compile", package, "--cache", program.cache, *flags],
+            capture_output=True,
+            text=True,
+            env=os.environ | (environment or {}),
+        )
         lines = done.stderr.strip().splitlines()
         assert done.returncode == code and len(lines) == 1 and text in lines[0], (flags, done.returncode, done.stderr)
         assert not list(program.folder.glob("refused*")), f"{flags}: a file was written"
@@ -78,17 +146,36 @@ def check_refusals(program, package):
     refused("name a file with -o", "-o", "-", "--emit", "static", "--target", program.target)
     refused("leave --sign out", "-o", out, "--emit", "static", "--target", program.target, "--sign", "key")
     refused("leave --no-code out", "-o", out, "--emit", "static", "--target", program.target, "--no-code")
-    refused("cortex-m55: its programs contain their models: add --emit static", "-o", out, "--target", "host,cortex-m55")
+    refused(
+        "cortex-m55: its programs contain their models: add --emit static", "-o", out, "--target", "host,cortex-m55"
+    )
     firmware = ["-o", out, "--emit", "static", "--target", "cortex-m55", "--stream"]
-    refused("install the package clang-19, or set LONGWAVE_CLANG", *firmware, code=DEVICE, environment={"PATH": str(program.folder)})
-    refused("LONGWAVE_CLANG=/bin/false: is not a clang of version 19", *firmware, code=DEVICE, environment={"LONGWAVE_CLANG": "/bin/false"})
+    refused(
+        "install the package clang-19, or set LONGWAVE_CLANG",
+        *firmware,
+        code=DEVICE,
+        environment={"PATH": str(program.folder)},
+    )
+    refused(
+        "LONGWAVE_CLANG=/bin/false: is not a clang of version 19",
+        *firmware,
+        code=DEVICE,
+        environment={"LONGWAVE_CLANG": "/bin/false"},
+    )
 
 
 def main():
     build = pathlib.Path(sys.argv[1])
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(scratch)
-        program = Program(build / "longwave", build / "tests/kernels", build / "liblongwave-freestanding.a", folder / "host", "host", ["cc"])
+        program = Program(
+            build / "longwave",
+            build / "tests/kernels",
+            build / "liblongwave-freestanding.a",
+            folder / "host",
+            "host",
+            ["cc"],
+        )
         for name, package, samples, flags in make_models(folder):
             loaded = check_model(program, build, name, package, samples, flags)
         check_words(program, build, loaded)

@@ -44,9 +44,20 @@ Expected<std::vector<uint8_t>> compile_graph(const ir::Graph &given, uint32_t ro
         package.inputs.push_back({.name = input.name,
                                   .kind = package::Input::Kind::features,
                                   .width = graph.type(input.value).width()});
-    LW_ASSIGN(artifact::Pieces pieces,
-              emit({package, std::move(storage), record, entries, specs.all, code.signatures, specs.for_streams,
-                    std::move(code.targets), std::move(code.modules), {}, {}, "{}", "[]", {}}));
+    LW_ASSIGN(artifact::Pieces pieces, emit({package,
+                                             std::move(storage),
+                                             record,
+                                             entries,
+                                             specs.all,
+                                             code.signatures,
+                                             specs.for_streams,
+                                             std::move(code.targets),
+                                             std::move(code.modules),
+                                             {},
+                                             {},
+                                             "{}",
+                                             "[]",
+                                             {}}));
     return std::move(pieces).join();
 }
 

@@ -26,7 +26,8 @@ std::vector<uint8_t> two_linear_layers(const std::string &name, const std::strin
     const std::string json = R"({"format": "longwave-model", "version": 1, "name": ")" + name + R"(",
         "inputs": [{"name": "x", "kind": "features", "width": 4}],
         "layers": [{"type": "linear", "name": "a", "out_features": 8, "bias": false},
-                   {"type": ")" + activation + R"(", "name": "activation"},
+                   {"type": ")" +
+                             activation + R"(", "name": "activation"},
                    {"type": "linear", "name": "b", "out_features": 4, "bias": false},
                    {"type": "mean_window", "name": "mean", "frames": 4}],
         "outputs": [{"name": "y", "from": "mean"}]})";

@@ -97,7 +97,8 @@ int stat(const char *path, struct stat *info) {
     static const auto real = next<int(const char *, struct stat *)>("stat");
     return real(path, info);
 }
-int pthread_create(pthread_t *made, const pthread_attr_t *attributes, void *(*start)(void *), void *argument) {
+int pthread_create(pthread_t *made, const pthread_attr_t *attributes, void *(*start)(void *),
+                   void *argument) {
     if (fails(Call::thread)) return EAGAIN;
     static const auto real =
         next<int(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *)>("pthread_create");

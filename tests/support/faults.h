@@ -6,7 +6,21 @@
 
 namespace longwave::test::faults {
 
-enum Call { allocate, release, lock, map, protect, open, read, write, sync, rename_file, look, thread, calls };
+enum Call {
+    allocate,
+    release,
+    lock,
+    map,
+    protect,
+    open,
+    read,
+    write,
+    sync,
+    rename_file,
+    look,
+    thread,
+    calls
+};
 
 // Counts and fails in this thread only, while a Scope lives.
 class Scope {

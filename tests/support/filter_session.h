@@ -36,18 +36,18 @@ template <class T> lw_status pull(lw_audio_stream *stream, std::vector<T> &heard
 }
 
 // Pushes all of it, in pieces of `cut`, pulling in between.
-template <class T>
-void push(lw_audio_stream *stream, const std::vector<T> &x, std::vector<T> &heard, size_t cut = SIZE_MAX,
-          size_t room = 1000) {
+template <class T> void push(lw_audio_stream *stream, const std::vector<T> &x, std::vector<T> &heard,
+                             size_t cut = SIZE_MAX, size_t room = 1000) {
     for (size_t done = 0, taken = 0; done < x.size(); done += taken) {
-        REQUIRE(lw_audio_stream_push(stream, x.data() + done, std::min(cut, x.size() - done), &taken) == LW_OK);
+        REQUIRE(lw_audio_stream_push(stream, x.data() + done, std::min(cut, x.size() - done), &taken) ==
+                LW_OK);
         REQUIRE(pull(stream, heard, room) == LW_AGAIN);
     }
 }
 
 // All of it, and the end.
-template <class T>
-std::vector<T> filtered(lw_audio_stream *stream, const std::vector<T> &x, size_t cut = SIZE_MAX, size_t room = 1000) {
+template <class T> std::vector<T> filtered(lw_audio_stream *stream, const std::vector<T> &x,
+                                           size_t cut = SIZE_MAX, size_t room = 1000) {
     std::vector<T> heard;
     push(stream, x, heard, cut, room);
     REQUIRE(lw_audio_stream_finish(stream) == LW_OK);

@@ -18,7 +18,8 @@ namespace {
 std::string script_of(const std::vector<LinkedKernel> &kernels) {
     std::string text = "SECTIONS {\n  . = 0;\n  .text : ALIGN(64) {";
     for (const LinkedKernel &kernel : kernels)
-        text += fmt::format("\n    . = ALIGN(16) + 8; QUAD({}) *(.text.{})", kernel.scratch_bytes, kernel.symbol);
+        text +=
+            fmt::format("\n    . = ALIGN(16) + 8; QUAD({}) *(.text.{})", kernel.scratch_bytes, kernel.symbol);
     return text + R"(
     *(.text .text.*) }
   .rodata : ALIGN(64) { *(.rodata .rodata.*) }
@@ -51,26 +52,47 @@ Expected<CodeImage> lld_image(const std::vector<LinkedKernel> &kernels, const ta
     LW_ASSIGN(auto folder, TemporaryFolder::create());
     const auto file = [&](const std::string &name) { return (folder.path() / name).string(); };
     const auto put = [&](const std::string &name, std::span<const uint8_t> bytes) {
-        std::ofstream(file(name), std::ios::binary).write(reinterpret_cast<const char *>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+        std::ofstream(file(name), std::ios::binary)
+            .write(reinterpret_cast<const char *>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
         return file(name);
     };
     const std::string script = script_of(kernels);
-    std::vector<std::string> command = {"ld.lld", "-m", target.emulation, "-pie", "--no-dynamic-linker", "--gc-sections", "--hash-style=sysv",
-                                        "--no-undefined", "--no-relax", "--build-id=none", "--oformat", "binary", "--entry", "0", "-o", file("image"), "-T",
-                                        put("image.ld", {reinterpret_cast<const uint8_t *>(script.data()), script.size()})};
+    std::vector<std::string> command = {
+        "ld.lld",
+        "-m",
+        target.emulation,
+        "-pie",
+        "--no-dynamic-linker",
+        "--gc-sections",
+        "--hash-style=sysv",
+        "--no-undefined",
+        "--no-relax",
+        "--build-id=none",
+        "--oformat",
+        "binary",
+        "--entry",
+        "0",
+        "-o",
+        file("image"),
+        "-T",
+        put("image.ld", {reinterpret_cast<const uint8_t *>(script.data()), script.size()})};
     for (size_t i = 0; i < kernels.size(); i++)
-        command.insert(command.end(), {"-u", kernels[i].symbol, put(fmt::format("{}.o", i), *kernels[i].object)});
+        command.insert(command.end(),
+                       {"-u", kernels[i].symbol, put(fmt::format("{}.o", i), *kernels[i].object)});
     command.push_back(put("shim.o", shim_of(target)));
     LW_ASSIGN(const auto run, run_process(command));
-    if (run.exit_code != 0) return Status::device(fmt::format("ld.lld ended with {}: {}", run.exit_code, run.output));
+    if (run.exit_code != 0)
+        return Status::device(fmt::format("ld.lld ended with {}: {}", run.exit_code, run.output));
     LW_ASSIGN(auto bytes, read_bytes(file("image")));
     return CodeImage{std::move(bytes), {}};
 }
 
 std::string first_difference(const CodeImage &ours, const CodeImage &theirs) {
-    if (theirs.bytes.size() < ours.bytes.size()) return fmt::format("{} bytes, ld.lld has {}", ours.bytes.size(), theirs.bytes.size());
+    if (theirs.bytes.size() < ours.bytes.size())
+        return fmt::format("{} bytes, ld.lld has {}", ours.bytes.size(), theirs.bytes.size());
     for (size_t i = 0; i < ours.bytes.size(); i++)
-        if (ours.bytes[i] != theirs.bytes[i]) return fmt::format("byte {}: {:#x}, ld.lld has {:#x}", i, ours.bytes[i], theirs.bytes[i]);
+        if (ours.bytes[i] != theirs.bytes[i])
+            return fmt::format("byte {}: {:#x}, ld.lld has {:#x}", i, ours.bytes[i], theirs.bytes[i]);
     return "";
 }
 

@@ -2,6 +2,7 @@
 
 The library is found beside this tree (build/liblongwave.so) or in $LONGWAVE_LIBRARY.
 """
+
 import ctypes as c
 import os
 import pathlib
@@ -25,15 +26,26 @@ def _struct(name, *groups):  # each: a type, and the names of the fields that ha
 
 
 _text, _pointer, _int, _u32, _u64, _size = c.c_char_p, c.c_void_p, c.c_int, c.c_uint32, c.c_uint64, c.c_size_t
-OpenOptions = _struct("OpenOptions", (_int, "allow_unsigned_code"), (_text, "variant"),
-                      (_pointer, "allocator"), (_int, "map_weights"), (_u64, "memory_limit"),
-                      (_pointer, "check_signature signature_context"))
-EntryInfo = _struct("EntryInfo", (_u32, "block delay period"),
-                    (_u64, "calls cache_bytes moved_bytes rebuild_calls"))
-Info = _struct("Info", (_text, "name producer variant"), (_u32, "inputs labels run_outputs stream_outputs"),
-               (_int, "has_run has_stream"), (_u32, "run_capacity stream_block stream_delay"),
-               (_u64, "stream_state_bytes stream_memory_bytes run_memory_bytes derived_bytes artifact_bytes"),
-               (_text, "report certificates"), (_u32, "stream_entries state_fields"))
+OpenOptions = _struct(
+    "OpenOptions",
+    (_int, "allow_unsigned_code"),
+    (_text, "variant"),
+    (_pointer, "allocator"),
+    (_int, "map_weights"),
+    (_u64, "memory_limit"),
+    (_pointer, "check_signature signature_context"),
+)
+EntryInfo = _struct("EntryInfo", (_u32, "block delay period"), (_u64, "calls cache_bytes moved_bytes rebuild_calls"))
+Info = _struct(
+    "Info",
+    (_text, "name producer variant"),
+    (_u32, "inputs labels run_outputs stream_outputs"),
+    (_int, "has_run has_stream"),
+    (_u32, "run_capacity stream_block stream_delay"),
+    (_u64, "stream_state_bytes stream_memory_bytes run_memory_bytes derived_bytes artifact_bytes"),
+    (_text, "report certificates"),
+    (_u32, "stream_entries state_fields"),
+)
 InputInfo = _struct("InputInfo", (_text, "name"), (_int, "kind"), (_u32, "width sample_rate vocabulary"))
 OutputInfo = _struct("OutputInfo", (_text, "name"), (_u32, "width clock_num clock_den delay sample_rate lag whole"))
 StreamOptions = _struct("StreamOptions", (_int, "format"), (_u32, "queue block"))
@@ -96,7 +108,7 @@ class Model:
         status = _lib.lw_run(runner, c.byref(given), c.c_size_t(1), taken, c.c_size_t(len(room)))
         _lib.lw_runner_destroy(runner)
         _check(status)
-        return [list(r[:t.rows * output.width]) for r, t, output in zip(room, taken, self.run_outputs)]
+        return [list(r[: t.rows * output.width]) for r, t, output in zip(room, taken, self.run_outputs)]
 
     def close(self):
         """After the streams of the model are closed. A second time it does nothing."""
@@ -131,7 +143,7 @@ class Stream:
     def _pull(self):
         out = Output()
         while _check(_lib.lw_stream_pull(self.handle, c.byref(out)), AGAIN, END) == 0:
-            yield out.index, out.row, out.data[:out.width]
+            yield out.index, out.row, out.data[: out.width]
 
     def close(self):
         """A second time it does nothing. Every other call afterwards is refused by the library."""

@@ -9,12 +9,13 @@ using namespace longwave::test;
 
 int main(int argc, char **argv) {
     if (argc != 2) return 2;
-    const std::pair<const char *, Draft> files[] = {{"/audio.lw", audio_model()},
-                                                    {"/tokens.lw", token_model()},
-                                                    {"/spotter.lw", spotter_model()},
-                                                    {"/speech.lw", speech_model()},
-                                                    {"/filter.lw", late_model({.block = 8, .width = 4, .lag = 6, .delay = 4})},
-                                                    {"/text.lw", bigram_model(alphabet())}};
+    const std::pair<const char *, Draft> files[] = {
+        {"/audio.lw", audio_model()},
+        {"/tokens.lw", token_model()},
+        {"/spotter.lw", spotter_model()},
+        {"/speech.lw", speech_model()},
+        {"/filter.lw", late_model({.block = 8, .width = 4, .lag = 6, .delay = 4})},
+        {"/text.lw", bigram_model(alphabet())}};
     for (const auto &[name, draft] : files) {
         const Status status = artifact::write_file_atomically(argv[1] + std::string(name), draft.bytes());
         if (!status) return std::fprintf(stderr, "%s\n", status.message().c_str()), 1;

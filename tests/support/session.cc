@@ -1,5 +1,5 @@
-#include "tests/support/options.h"
 #include "tests/support/session.h"
+#include "tests/support/options.h"
 #include <doctest/doctest.h>
 #include <random>
 

@@ -8,7 +8,8 @@ using fb::Elem;
 using fb::Space;
 
 // One stream of `block` ticks that gives `rows` rows of `width` samples from the arena.
-fb::EntryT &filter(Draft &draft, uint32_t block, uint32_t rows, uint32_t width, uint32_t rate, uint32_t slots = 1) {
+fb::EntryT &filter(Draft &draft, uint32_t block, uint32_t rows, uint32_t width, uint32_t rate,
+                   uint32_t slots = 1) {
     auto stream = std::make_unique<fb::EntryT>();
     stream->kind = fb::EntryKind::stream;
     stream->block = block;
@@ -28,15 +29,18 @@ Draft audio_draft(const char *name, uint32_t ticks, uint32_t rate = 16000) {
 }
 
 // Copies `rows` rows of `width` values, of which each lies `row` and `value` elements further on.
-Draft copied(const char *name, uint32_t block, uint32_t rows, uint32_t width, int32_t value, int32_t row, uint32_t rate) {
+Draft copied(const char *name, uint32_t block, uint32_t rows, uint32_t width, int32_t value, int32_t row,
+             uint32_t rate) {
     Draft draft = audio_draft(name, block);
     set_weights(draft, {1, 0, 0, 0});
     const auto extent = [](uint32_t n) { return static_cast<int32_t>(n); };
     add_kernel(draft, scale, "copy",
-               {arg(ArgKind::input, Elem::f32, {{width, value}, {rows, row}}), arg(ArgKind::input, Elem::f32, {{1, 1}}),
+               {arg(ArgKind::input, Elem::f32, {{width, value}, {rows, row}}),
+                arg(ArgKind::input, Elem::f32, {{1, 1}}),
                 arg(ArgKind::output, Elem::f32, {{width, 1}, {rows, extent(width)}})});
     filter(draft, block, rows, width, rate)
-        .steps.push_back(call("copy", 0, bindings(at(Space::state, 0), at(Space::weights, 0), at(Space::arena, 0))));
+        .steps.push_back(
+            call("copy", 0, bindings(at(Space::state, 0), at(Space::weights, 0), at(Space::arena, 0))));
     return draft;
 }
 
@@ -50,12 +54,15 @@ Draft late_model(const Late &late) {
     taps.resize((taps.size() + 3) / 4 * 4);
     set_weights(draft, taps);
     add_kernel(draft, fir, "late",
-               {arg(ArgKind::input, Elem::f32, {{slots * late.block, 1}}), arg(ArgKind::input, Elem::f32, {{back + 1, 1}}),
-                scalar_arg(static_cast<int32_t>((slots - 1) * late.block)), arg(ArgKind::output, Elem::f32, {{late.block, 1}})});
+               {arg(ArgKind::input, Elem::f32, {{slots * late.block, 1}}),
+                arg(ArgKind::input, Elem::f32, {{back + 1, 1}}),
+                scalar_arg(static_cast<int32_t>((slots - 1) * late.block)),
+                arg(ArgKind::output, Elem::f32, {{late.block, 1}})});
     fb::EntryT &stream = filter(draft, late.block, late.block / late.width, late.width, late.rate, slots);
-    stream.steps.push_back(call("late", 0,
-                                bindings(at(Space::state, 0), at(Space::weights, 0),
-                                         slot(slots, static_cast<int32_t>(late.block), 0), at(Space::arena, 0))));
+    stream.steps.push_back(
+        call("late", 0,
+             bindings(at(Space::state, 0), at(Space::weights, 0),
+                      slot(slots, static_cast<int32_t>(late.block), 0), at(Space::arena, 0))));
     fb::OutputPortT &port = *stream.outputs[0];
     port.lag = late.lag;
     port.delay = late.delay;
@@ -74,7 +81,8 @@ Draft summed_model(uint32_t block) {
                 arg(ArgKind::output, Elem::f32, {{block, 1}})});
     const uint64_t sum = draft.plan.state[1]->offset;
     filter(draft, block, block, 1, 16000)
-        .steps.push_back(call("sum", 0, bindings(at(Space::state, 0), at(Space::state, sum), at(Space::arena, 0))));
+        .steps.push_back(
+            call("sum", 0, bindings(at(Space::state, 0), at(Space::state, sum), at(Space::arena, 0))));
     return draft;
 }
 
@@ -94,7 +102,8 @@ Draft failing_filter_model(uint32_t block) {
     draft.plan.sample_limit = 1e6f;
     add_kernel(draft, fuse, "fuse",
                {arg(ArgKind::input, Elem::f32, {{block, 1}}), arg(ArgKind::output, Elem::f32, {{block, 1}})});
-    filter(draft, block, block, 1, 16000).steps.push_back(call("fuse", 0, bindings(at(Space::state, 0), at(Space::arena, 0))));
+    filter(draft, block, block, 1, 16000)
+        .steps.push_back(call("fuse", 0, bindings(at(Space::state, 0), at(Space::arena, 0))));
     return draft;
 }
 

@@ -195,8 +195,8 @@ Draft speech_model(uint32_t rate, uint32_t hop) {
     set_weights(draft, {1, 0, 0, 0});
     add_field(draft, "input", "audio", fb::StateKind::history, {hop, 1});
     add_kernel(draft, scale, "first",
-               {arg(ArgKind::input, Elem::f32, {{1, 1}, {1, int32_t(hop)}}), arg(ArgKind::input, Elem::f32, {{1, 1}}),
-                arg(ArgKind::output, Elem::f32, {{1, 1}, {1, 1}})});
+               {arg(ArgKind::input, Elem::f32, {{1, 1}, {1, int32_t(hop)}}),
+                arg(ArgKind::input, Elem::f32, {{1, 1}}), arg(ArgKind::output, Elem::f32, {{1, 1}, {1, 1}})});
     auto stream = entry(fb::EntryKind::stream, hop, 64);
     stream->inputs.push_back(input_port(place(Space::state, 0), hop, 4));
     stream->steps.push_back(
@@ -211,7 +211,8 @@ Draft together_model() {
     draft.plan.name = "tiny-together";
     for (const uint16_t streams : {2, 4}) {
         add_kernel(draft, scale, "first-three of " + std::to_string(streams),
-                   {arg(ArgKind::input, Elem::f32, {{3, 1}, {streams, 10}}), arg(ArgKind::input, Elem::f32, {{1, 1}}),
+                   {arg(ArgKind::input, Elem::f32, {{3, 1}, {streams, 10}}),
+                    arg(ArgKind::input, Elem::f32, {{1, 1}}),
                     arg(ArgKind::output, Elem::f32, {{3, 1}, {streams, 3}})});
         auto together = std::make_unique<fb::TogetherT>();
         together->kernel = static_cast<uint16_t>(draft.plan.kernels.size() - 1);

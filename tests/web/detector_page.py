@@ -1,4 +1,5 @@
 """The speech module of examples/web on 16-bit samples, which come as hexadecimal digits on standard input: its segments, in samples."""
+
 import array
 import json
 import pathlib
@@ -20,7 +21,7 @@ def pull():
 
 
 for at in range(0, len(samples), 4096):
-    part = samples[at:at + 4096]
+    part = samples[at : at + 4096]
     page.write(page.samples(), part.tobytes())
     done = 0
     while done < len(part):

@@ -39,7 +39,8 @@ static int measure(const char *what, lw_stream *stream, size_t width, float (*sa
         lw_stream_row row = LW_STREAM_ROW_INIT;
         const double start = now();
         if (lw_stream_push(stream, samples, block, &taken)) return 1;
-        while (lw_stream_pull(stream, &row) == LW_OK) {}
+        while (lw_stream_pull(stream, &row) == LW_OK) {
+        }
         times[b] = now() - start;
     }
     free(samples);
@@ -53,12 +54,14 @@ int main(int argc, char **argv) {
     if (!file || fread(weights, 1, sizeof weights, file) != sizeof weights) return perror("weights"), 1;
     lw_model *model;
     lw_stream *stream;
-    if (lw_model_open_static_weights(&MODEL, weights, sizeof weights, memory, sizeof memory, &model)) return puts(lw_last_error()), 1;
+    if (lw_model_open_static_weights(&MODEL, weights, sizeof weights, memory, sizeof memory, &model))
+        return puts(lw_last_error()), 1;
     lw_input_info input = LW_INPUT_INFO_INIT;
     lw_model_input(model, 0, &input);
     lw_stream_options options = LW_STREAM_OPTIONS_INIT;
     options.format = LW_F32;
-    if (lw_stream_init(model, &options, stream_memory, sizeof stream_memory, &stream)) return puts(lw_last_error()), 1;
+    if (lw_stream_init(model, &options, stream_memory, sizeof stream_memory, &stream))
+        return puts(lw_last_error()), 1;
     const size_t width = input.width ? input.width : 1;
     const int failed = measure("noise", stream, width, noise) || measure("silence", stream, width, silence) ||
                        measure("noise", stream, width, noise) || measure("1e-41", stream, width, denormal);

@@ -1,4 +1,5 @@
 """The keyword module of examples/web on 16-bit samples, which come as hexadecimal digits on standard input: events as the test expects them."""
+
 import array
 import json
 import pathlib
@@ -14,11 +15,13 @@ events, rate = [], page.sample_rate()
 
 def pull():
     while page.pull():
-        events.append([round(1000 * page.event_tick() / rate), page.text(page.event_word()), round(100 * page.event_score())])
+        events.append(
+            [round(1000 * page.event_tick() / rate), page.text(page.event_word()), round(100 * page.event_score())]
+        )
 
 
 for at in range(0, len(samples), page.block()):
-    part = samples[at:at + page.block()]
+    part = samples[at : at + page.block()]
     page.write(page.samples(), part.tobytes())
     page.check(page.push(len(part)))
     pull()

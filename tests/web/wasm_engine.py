@@ -1,7 +1,8 @@
 """WebAssembly in wasmtime: programs with files, and modules for pages.
 
-    wasm_engine.py PROGRAM.wasm ARGUMENT...    a WASI program; the folders of its arguments are open to it
+wasm_engine.py PROGRAM.wasm ARGUMENT...    a WASI program; the folders of its arguments are open to it
 """
+
 import ctypes
 import pathlib
 import sys

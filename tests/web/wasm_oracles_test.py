@@ -4,6 +4,7 @@ Streams also pass their state between the module and a compiled file on this mac
 
     wasm_oracles_test.py BUILD FIXTURES [PATTERN...]
 """
+
 import pathlib
 import sys
 
@@ -22,7 +23,13 @@ def main():
     needs_wasm()
     objects = build / "tests/wasm-runner"
     build_objects(objects, runtime_of(build, "wasm32"), run)
-    return compare(build, fixtures, patterns, ["host", "wasm32"], ["--emulator", f"wasm32={PYTHON} {ROOT}/tests/web/serve.py {objects}"])
+    return compare(
+        build,
+        fixtures,
+        patterns,
+        ["host", "wasm32"],
+        ["--emulator", f"wasm32={PYTHON} {ROOT}/tests/web/serve.py {objects}"],
+    )
 
 
 if __name__ == "__main__":

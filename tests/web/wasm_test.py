@@ -7,6 +7,7 @@ Rows are within 1e-5 of the peak of those that the compiled file gives on this m
 (docs/numerics.md); a state that is saved here continues there. The modules of examples/web need nothing of the browser, are small, hear the words
 and the segments of the recording, give audio for audio and write the text that `longwave generate` writes.
 """
+
 import array
 import gzip
 import json
@@ -20,7 +21,17 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests/static"), str(ROOT / "tests/support")]
 import late_model  # noqa: E402
 from static_cross_test import runtime_of  # noqa: E402
-from static_program import RECORDING, Program, distance, make_models, needs, read_rows, run, skip, words_of_file  # noqa: E402
+from static_program import (  # noqa: E402
+    RECORDING,
+    Program,
+    distance,
+    make_models,
+    needs,
+    read_rows,
+    run,
+    skip,
+    words_of_file,
+)
 
 PYTHON = ROOT / ".venv-web/bin/python"  # tools/test makes it
 ENGINE = ROOT / "tests/web/wasm_engine.py"
@@ -30,7 +41,15 @@ TEXT_MODEL, PROMPT, CHARACTERS = ROOT / "examples/text/lightnet/model", "It was 
 
 
 def needs_wasm():
-    if subprocess.run([*CC, "-fsyntax-only", "-x", "c++", "-"], input="#include <cstdint>\n#include <stdio.h>", text=True, capture_output=True).returncode != 0:
+    if (
+        subprocess.run(
+            [*CC, "-fsyntax-only", "-x", "c++", "-"],
+            input="#include <cstdint>\n#include <stdio.h>",
+            text=True,
+            capture_output=True,
+        ).returncode
+        != 0
+    ):
         skip("needs libc++-14-dev-wasm32, wasi-libc and libclang-rt-14-dev-wasm32")
     if not PYTHON.exists():
         skip(f"needs wasmtime in {PYTHON.parents[1]}: tools/test makes it")
@@ -39,8 +58,32 @@ def needs_wasm():
 def check_model(program, build, name, package, samples, flags):
     folder = program.folder
     loaded, open_file = folder / f"{name}.lw", folder / "loaded"
-    run(program.longwave, "compile", package, "-o", loaded, "--target", "host", "--stream", "--no-whole", "--cache", program.cache, *flags)
-    run("cc", "-std=c11", "-O1", "-I", ROOT / "runtime/include", ROOT / "tests/static/rows.c", f"-Wl,-rpath,{build}", build / "liblongwave.so", "-o", open_file)
+    run(
+        program.longwave,
+        "compile",
+        package,
+        "-o",
+        loaded,
+        "--target",
+        "host",
+        "--stream",
+        "--no-whole",
+        "--cache",
+        program.cache,
+        *flags,
+    )
+    run(
+        "cc",
+        "-std=c11",
+        "-O1",
+        "-I",
+        ROOT / "runtime/include",
+        ROOT / "tests/static/rows.c",
+        f"-Wl,-rpath,{build}",
+        build / "liblongwave.so",
+        "-o",
+        open_file,
+    )
     run(open_file, samples, folder / "loaded.rows", folder / "loaded.state", "-", loaded)
     program.compile(package, name, *flags)
     weights = folder / f"{name}.weights"
@@ -54,7 +97,9 @@ def check_model(program, build, name, package, samples, flags):
     n, values = len(second[0]), len(second[1])
     moved = distance(second, (reference[0][-n:], reference[1][-values:]))
     assert moved <= 1e-5, f"{name}: after a load {moved}"
-    print(f"{name}: {len(reference[0])} rows within {apart:.1e} of the peak, {moved:.1e} after a state of x86-64; {program.sizes}")
+    print(
+        f"{name}: {len(reference[0])} rows within {apart:.1e} of the peak, {moved:.1e} after a state of x86-64; {program.sizes}"
+    )
     return loaded
 
 
@@ -71,15 +116,31 @@ def check_refusals(program, name):
     wasm = program.build("weights.c", f"{name}-weights.wasm", folder=ROOT / "tests/web")
     print(run(PYTHON, ENGINE, wasm, program.folder / f"{name}.weights"), end="")
     refused = program.folder / "refused.lw"
-    done = subprocess.run([program.longwave, "compile", ROOT / "examples/kws/model", "-o", refused, "--target", "wasm32"], capture_output=True, text=True)
+    done = subprocess.run(
+        [program.longwave, "compile", ROOT / "examples/kws/model", "-o", refused, "--target", "wasm32"],
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 2 and "--emit static" in done.stderr and not refused.exists(), done.stderr
 
 
 def make_page(program, build, out):
     """The filter of the page gives the samples as they came (late_model.py)."""
     late = late_model.write(program.folder / "late-folder")
-    run("make", "-s", "-C", ROOT / "examples/web", f"OUT={out}", f"LONGWAVE={program.longwave}", f"RUNTIME={program.runtime}", f"COMPILE_FLAGS=--cache {program.cache}",
-        f"FILTER={late}", "all", "speech", "filter")
+    run(
+        "make",
+        "-s",
+        "-C",
+        ROOT / "examples/web",
+        f"OUT={out}",
+        f"LONGWAVE={program.longwave}",
+        f"RUNTIME={program.runtime}",
+        f"COMPILE_FLAGS=--cache {program.cache}",
+        f"FILTER={late}",
+        "all",
+        "speech",
+        "filter",
+    )
     return out / "models"
 
 
@@ -100,7 +161,18 @@ def check_words(models, expected):
 
 def check_speech(program, models):
     loaded = program.folder / "energy.lw"
-    run(program.longwave, "compile", ROOT / "examples/vad/energy", "-o", loaded, "--target", "host", "--stream", "--cache", program.cache)
+    run(
+        program.longwave,
+        "compile",
+        ROOT / "examples/vad/energy",
+        "-o",
+        loaded,
+        "--target",
+        "host",
+        "--stream",
+        "--cache",
+        program.cache,
+    )
     lines = [json.loads(line) for line in run(program.longwave, "vad", loaded, RECORDING, "--json").splitlines()]
     expected = [[line["start_sample"], line["end_sample"]] for line in lines if line["type"] == "segment"]
     with wave.open(str(RECORDING)) as sound:
@@ -121,22 +193,42 @@ def check_filter(models):
             heard, late = array.array("f", bytes.fromhex(said["samples"])), said["latency"]
             assert said["rate"] == rate and len(heard) == len(sound), said
             if rate == 16000:
-                assert heard == array.array("f", bytes(4 * late)) + sound[:len(sound) - late]
+                assert heard == array.array("f", bytes(4 * late)) + sound[: len(sound) - late]
             if sound is impulse:
                 assert max(range(len(heard)), key=lambda i: abs(heard[i])) == 2000 + late, (rate, late)
         latencies.append(late)
     sizes = sizes_of(models / "filter.wasm")
-    print(f"filter.wasm: {sizes[0]} bytes, {sizes[1]} gzipped; latency by impulse {latencies} samples at 16, 44.1 and 48 kHz, as it says")
+    print(
+        f"filter.wasm: {sizes[0]} bytes, {sizes[1]} gzipped; latency by impulse {latencies} samples at 16, 44.1 and 48 kHz, as it says"
+    )
 
 
 def check_text(program, models):
     loaded = program.folder / "text.lw"
-    run(program.longwave, "compile", TEXT_MODEL, "-o", loaded, "--target", "host", "--stream", "--no-whole", "--blocks", "1,64", "--cache", program.cache)
-    expected = run(program.longwave, "generate", loaded, "--prompt", PROMPT, "--tokens", CHARACTERS, "--temperature", "0")
+    run(
+        program.longwave,
+        "compile",
+        TEXT_MODEL,
+        "-o",
+        loaded,
+        "--target",
+        "host",
+        "--stream",
+        "--no-whole",
+        "--blocks",
+        "1,64",
+        "--cache",
+        program.cache,
+    )
+    expected = run(
+        program.longwave, "generate", loaded, "--prompt", PROMPT, "--tokens", CHARACTERS, "--temperature", "0"
+    )
     written = run(PYTHON, ROOT / "tests/web/writer_page.py", models, PROMPT, CHARACTERS)
     assert written.strip() and written.strip() in expected, (written, expected)
     sizes = sizes_of(models / "text.wasm")
-    print(f"text.wasm: {sizes[0]} bytes, {sizes[1]} gzipped, weights {(models / 'text.weights').stat().st_size}; the same {CHARACTERS} bytes of text")
+    print(
+        f"text.wasm: {sizes[0]} bytes, {sizes[1]} gzipped, weights {(models / 'text.weights').stat().st_size}; the same {CHARACTERS} bytes of text"
+    )
 
 
 def main():

@@ -13,14 +13,16 @@ static int wrong;
 
 static void expect(const char *what, const void *given, size_t bytes, lw_status wanted, const char *text) {
     const lw_status got = lw_model_open_static_weights(&MODEL, given, bytes, memory, sizeof memory, &model);
-    if (got == wanted && (!text || strstr(lw_last_error(), text)) && (model == NULL) == (got != LW_OK)) return;
+    if (got == wanted && (!text || strstr(lw_last_error(), text)) && (model == NULL) == (got != LW_OK))
+        return;
     printf("%s: status %d (%s), expected %d\n", what, (int)got, lw_last_error(), (int)wanted);
     wrong = 1;
 }
 
 int main(int argc, char **argv) {
     FILE *file = argc == 2 ? fopen(argv[1], "rb") : NULL;
-    if (!file || fread(weights, 1, weights_bytes, file) != weights_bytes || fgetc(file) != EOF) return perror("weights"), 1;
+    if (!file || fread(weights, 1, weights_bytes, file) != weights_bytes || fgetc(file) != EOF)
+        return perror("weights"), 1;
     expect("no weights", NULL, 0, LW_INVALID_ARGUMENT, "a file beside the model");
     expect("not aligned", weights + 8, weights_bytes, LW_INVALID_ARGUMENT, "aligned to 64");
     expect("cut short", weights, weights_bytes - 1, LW_BAD_ARTIFACT, "bytes, not ");

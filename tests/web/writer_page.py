@@ -1,4 +1,5 @@
 """The text module of examples/web: writer_page.py MODELS PROMPT BYTES prints the most probable continuation."""
+
 import pathlib
 import sys
 

@@ -70,13 +70,12 @@ int main(int argc, char **argv) {
         "Exit codes: 0 success, 1 a check failed, 2 wrong usage, 3 bad input file, 4 device or machine. "
         "Control-C ends every command by its signal, so a shell reports 130.\n"
         "Results go to standard output. Logs and errors go to standard error.");
-    const Command commands[] = {add_compile(program), add_import(program),   add_inspect(program),
-                                add_verify(program),  add_run(program),      add_listen(program),
-                                add_vad(program),     add_denoise(program),  add_eval(program),
-                                add_generate(program),
-                                add_score(program),   add_bench(program),    add_tune(program),
-                                add_devices(program), add_keygen(program),   add_sign(program),
-                                add_manual(program)};
+    const Command commands[] = {add_compile(program),  add_import(program),  add_inspect(program),
+                                add_verify(program),   add_run(program),     add_listen(program),
+                                add_vad(program),      add_denoise(program), add_eval(program),
+                                add_generate(program), add_score(program),   add_bench(program),
+                                add_tune(program),     add_devices(program), add_keygen(program),
+                                add_sign(program),     add_manual(program)};
     if (argc > 1 && std::string(argv[1]) == "import") {
         const Status status = import_program(argv + 2);
         print_text(stderr, "error: %s\n", status.message().c_str());

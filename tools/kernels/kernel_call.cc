@@ -77,7 +77,8 @@ Kernel::Kernel(std::shared_ptr<void> image, Entry entry, schedules::Signature si
 
 Tensor &Kernel::operator[](std::string_view name) {
     const auto &args = signature_.args;
-    const auto found = std::find_if(args.begin(), args.end(), [&](const auto &arg) { return arg.name == name; });
+    const auto found =
+        std::find_if(args.begin(), args.end(), [&](const auto &arg) { return arg.name == name; });
     return tensors_.at(static_cast<size_t>(found - args.begin()));
 }
 

@@ -31,7 +31,8 @@ public:
     void set(std::span<const int> at, double value) {
         uint8_t *p = place(at);
         if (arg_.elem == schedules::Elem::f64) *reinterpret_cast<double *>(p) = value;
-        else if (arg_.elem == schedules::Elem::i32) *reinterpret_cast<int32_t *>(p) = static_cast<int32_t>(value);
+        else if (arg_.elem == schedules::Elem::i32)
+            *reinterpret_cast<int32_t *>(p) = static_cast<int32_t>(value);
         else *reinterpret_cast<float *>(p) = static_cast<float>(value);
     }
     double get(std::initializer_list<int> at) const { return get(std::span(at.begin(), at.size())); }

@@ -1,7 +1,7 @@
 /* The model that `longwave compile --emit static` wrote as a library: compiled with its header
  * included, -DMODEL=SYMBOL and -DMEMORY=BYTES, for the model and a runner. It needs the runtime
- * without an operating system. The weights are the bytes of the message where they are a file beside the library. Each
- * block of memory comes from the C library. */
+ * without an operating system. The weights are the bytes of the message where they are a file beside the
+ * library. Each block of memory comes from the C library. */
 #include "tools/runner/runner.h"
 
 enum { line = 64 }; /* the alignment of all memory of the library */

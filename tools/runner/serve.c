@@ -69,7 +69,8 @@ static lw_status run(Server *s, Reader *in, Buffer *reply) {
         status = lw_runner_create(s->model, &options, &s->runner);
     }
     if (status != LW_OK) return failed(reply, status);
-    if (info.inputs > most_tensors || info.run_outputs > most_tensors || !take_tensors(s, in, info.inputs, inputs))
+    if (info.inputs > most_tensors || info.run_outputs > most_tensors ||
+        !take_tensors(s, in, info.inputs, inputs))
         return malformed(reply);
     /* Room for every row of the capacity; the rows that came say how much of it is told. */
     uint8_t *data[most_tensors] = {0};
@@ -77,15 +78,18 @@ static lw_status run(Server *s, Reader *in, Buffer *reply) {
     for (uint32_t i = 0; i < info.run_outputs; i++) {
         lw_output_info output = LW_OUTPUT_INFO_INIT;
         lw_model_run_output(s->model, i, &output);
-        const uint64_t rows = output.clock_num == 0 ? 1 : (uint64_t)info.run_capacity * output.clock_num / output.clock_den + 1;
+        const uint64_t rows =
+            output.clock_num == 0 ? 1 : (uint64_t)info.run_capacity * output.clock_num / output.clock_den + 1;
         row_bytes[i] = (size_t)output.width * 4;
         outputs[i] = (lw_run_tensor)LW_RUN_TENSOR_INIT;
         outputs[i].rows = (size_t)rows;
-        if (row_bytes[i] > 0 && rows <= SIZE_MAX / 2 / row_bytes[i]) data[i] = (uint8_t *)malloc((size_t)rows * row_bytes[i]);
+        if (row_bytes[i] > 0 && rows <= SIZE_MAX / 2 / row_bytes[i])
+            data[i] = (uint8_t *)malloc((size_t)rows * row_bytes[i]);
         outputs[i].data = data[i];
         if (!data[i]) status = LW_NO_MEMORY;
     }
-    if (status == LW_OK) status = failed(reply, lw_run(s->runner, inputs, info.inputs, outputs, info.run_outputs));
+    if (status == LW_OK)
+        status = failed(reply, lw_run(s->runner, inputs, info.inputs, outputs, info.run_outputs));
     for (uint32_t i = 0; i < info.run_outputs; i++) {
         if (status == LW_OK) {
             put_u64(reply, outputs[i].rows);
@@ -113,7 +117,8 @@ static lw_status put_rows(lw_stream *stream, Buffer *reply) {
 /* Samples of a message: `ticks` of them, which fill the rest of it. NULL: they do not. */
 static const uint8_t *take_samples(Reader *in, size_t tick_bytes, uint64_t *ticks) {
     *ticks = take_u64(in);
-    if (in->failed || tick_bytes == 0 || in->left % tick_bytes != 0 || *ticks != in->left / tick_bytes) return NULL;
+    if (in->failed || tick_bytes == 0 || in->left % tick_bytes != 0 || *ticks != in->left / tick_bytes)
+        return NULL;
     return in->at;
 }
 
@@ -184,7 +189,8 @@ static lw_status of_stream(Server *s, uint32_t what, uint32_t which, Reader *in,
     case wire_load: return failed(reply, lw_stream_load(stream, in->at, in->left));
     case wire_copy: {
         const uint32_t from = take_u32(in);
-        if (in->failed || in->left > 0 || from >= wire_streams || !s->streams[from].stream) return malformed(reply);
+        if (in->failed || in->left > 0 || from >= wire_streams || !s->streams[from].stream)
+            return malformed(reply);
         return failed(reply, lw_stream_copy(stream, s->streams[from].stream));
     }
     default: break;
@@ -192,7 +198,8 @@ static lw_status of_stream(Server *s, uint32_t what, uint32_t which, Reader *in,
     if (in->left > 0) return malformed(reply);
     lw_status status;
     switch (what) {
-    case wire_finish: return (status = lw_stream_finish(stream)) == LW_OK ? put_rows(stream, reply) : failed(reply, status);
+    case wire_finish:
+        return (status = lw_stream_finish(stream)) == LW_OK ? put_rows(stream, reply) : failed(reply, status);
     case wire_reset: return failed(reply, lw_stream_reset(stream));
     case wire_save: return save(stream, reply);
     case wire_close:
@@ -250,8 +257,8 @@ int serve(FILE *in, FILE *out) {
         const int32_t told = reply.failed ? LW_NO_MEMORY : (int32_t)status;
         head.what = (uint32_t)told;
         head.bytes = reply.failed ? 0 : reply.size;
-        good = fwrite(&head, sizeof head, 1, out) == 1 && (head.bytes == 0 || fwrite(reply.data, reply.size, 1, out) == 1) &&
-               fflush(out) == 0;
+        good = fwrite(&head, sizeof head, 1, out) == 1 &&
+               (head.bytes == 0 || fwrite(reply.data, reply.size, 1, out) == 1) && fflush(out) == 0;
     }
     close_all(&server);
     free(message.data);

@@ -20,7 +20,8 @@ Expected<Flow> lower_conv1d(Lowering &lowering, const Layer &layer, std::span<co
                                 std::to_string(kernel), "a short_long layer takes longer kernels");
     if (stride > most_stride)
         return lowering.failure(layer, "stride", "at most " + std::to_string(most_stride),
-                                std::to_string(stride), "put a second conv1d with the rest of the stride after it");
+                                std::to_string(stride),
+                                "put a second conv1d with the rest of the stride after it");
     if (groups != 1 && groups != channels)
         return lowering.failure(layer, "groups",
                                 "1 or the " + std::to_string(channels) + " features of the input",

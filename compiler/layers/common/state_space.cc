@@ -21,7 +21,8 @@ struct Space {
 
 Space stored_space(Lowering &lowering, const Layer &layer, uint32_t copies, uint32_t heads, uint32_t states) {
     return {lowering.numbers(layer, "poles", {heads, states, 2}),
-            lowering.numbers(layer, "c", {copies, heads, states, 2}, {{copies, heads, states, 2}, {heads, states, 2}})};
+            lowering.numbers(layer, "c", {copies, heads, states, 2},
+                             {{copies, heads, states, 2}, {heads, states, 2}})};
 }
 
 // Zero-order hold: p = Δ A and c = 2 C (e^p − 1) / A with A = −e^log_A_real + i A_imag. Twice, as
@@ -30,11 +31,14 @@ Space s4d_space(Lowering &lowering, const Layer &layer, uint32_t copies, uint32_
     const std::vector<double> steps = lowering.numbers(layer, "kernel.log_dt", {heads}),
                               reals = lowering.numbers(layer, "kernel.log_A_real", {heads, states}),
                               imaginaries = lowering.numbers(layer, "kernel.A_imag", {heads, states});
-    Space space{{}, lowering.numbers(layer, "kernel.C", {copies, heads, states, 2}, {{copies, heads, states, 2}, {heads, states, 2}})};
+    Space space{{},
+                lowering.numbers(layer, "kernel.C", {copies, heads, states, 2},
+                                 {{copies, heads, states, 2}, {heads, states, 2}})};
     if (steps.empty() || reals.empty() || imaginaries.empty() || space.c.empty()) return {};
     for (size_t h = 0; h < heads; ++h)
         for (size_t n = 0; n < states; ++n) {
-            const Complex a(-std::exp(reals[h * states + n]), imaginaries[h * states + n]), p = a * std::exp(steps[h]);
+            const Complex a(-std::exp(reals[h * states + n]), imaginaries[h * states + n]),
+                p = a * std::exp(steps[h]);
             space.poles.insert(space.poles.end(), {p.real(), p.imag()});
             for (size_t k = 0; k < copies; ++k) {
                 double *c = &space.c[((k * heads + h) * states + n) * 2];
@@ -54,16 +58,19 @@ Expected<Flow> lower_state_space(Lowering &lowering, const Layer &layer, std::sp
     Space space = (s4d ? s4d_space : stored_space)(lowering, layer, copies, heads, states);
     const ir::ValueId d = lowering.weight(layer, "D", {copies, heads}, {{copies, heads}, {heads}});
     double slowest = -1;
-    for (size_t i = 0; i < space.poles.size(); i += 2) slowest = i ? std::max(slowest, space.poles[i]) : space.poles[i];
+    for (size_t i = 0; i < space.poles.size(); i += 2)
+        slowest = i ? std::max(slowest, space.poles[i]) : space.poles[i];
     if (slowest > 0)
-        return lowering.failure(layer, "", "poles whose logarithm has a real part of at most 0", std::to_string(slowest),
-                                "such a state grows without limit");
+        return lowering.failure(layer, "", "poles whose logarithm has a real part of at most 0",
+                                std::to_string(slowest), "such a state grows without limit");
     const ir::ValueId poles = lowering.constant(layer.key(s4d ? "kernel.log_dt" : "poles") + ".poles",
                                                 {heads, states, 2}, std::move(space.poles)),
                       c = lowering.constant(layer.key(s4d ? "kernel.C" : "c") + ".c",
                                             {copies, heads, states, 2}, std::move(space.c));
     return lowering.node(layer, "state_space", {inputs[0].value, poles, c, d},
-                         {{"channels", int64_t{copies}}, {"complex", int64_t{0}}, {"state", int64_t{slowest > -1 / remembers ? 64 : 32}}},
+                         {{"channels", int64_t{copies}},
+                          {"complex", int64_t{0}},
+                          {"state", int64_t{slowest > -1 / remembers ? 64 : 32}}},
                          copies > 1 && heads > 1 ? Form::flat : Form::features);
 }
 

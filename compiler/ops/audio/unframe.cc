@@ -24,7 +24,9 @@ uint32_t pieces_of(const Node &node) {
 uint32_t ahead_of(const Node &node) { return static_cast<uint32_t>(node.integer("ahead")); }
 
 // Rows that a stream waits beyond those that it needs.
-uint32_t later_of(const Node &node) { return node.has("later") ? static_cast<uint32_t>(node.integer("later")) : 0; }
+uint32_t later_of(const Node &node) {
+    return node.has("later") ? static_cast<uint32_t>(node.integer("later")) : 0;
+}
 
 Expected<Type> infer(const Node &node, std::span<const Type> in) {
     LW_TRY(rules::count(in, 1));
@@ -34,10 +36,12 @@ Expected<Type> infer(const Node &node, std::span<const Type> in) {
     LW_ASSIGN(const uint32_t window, rules::integer(node, "window", 1, longest));
     LW_ASSIGN(const uint32_t hop, rules::integer(node, "hop", 1, window));
     if (pieces_of(node) > most_pieces)
-        return Status::input(fmt::format("{} frames overlap: expected at most {}", pieces_of(node), most_pieces));
+        return Status::input(
+            fmt::format("{} frames overlap: expected at most {}", pieces_of(node), most_pieces));
     LW_TRY(rules::integer(node, "ahead", 0, pieces_of(node) - 1 + later_of(node)).status());
     if (in[0].dims[0] != window)
-        return Status::input(fmt::format("expected frames of {} values, found {}", window, rules::text(in[0].dims)));
+        return Status::input(
+            fmt::format("expected frames of {} values, found {}", window, rules::text(in[0].dims)));
     Type type = in[0];
     type.dims = {hop};
     type.causal = type.causal && ahead_of(node) == 0;
@@ -79,8 +83,10 @@ Expected<ValueId> streamed(Rewriter &rewrite, const Node &node) {
 }
 
 void reference(const Node &node, std::span<const Operand *const> in, const ReferenceContext &, Array &out) {
-    const auto hop = static_cast<size_t>(node.integer("hop")), window = static_cast<size_t>(node.integer("window"));
-    const auto ahead = static_cast<ptrdiff_t>(ahead_of(node) - later_of(node)), rows = static_cast<ptrdiff_t>(in[0]->rows);
+    const auto hop = static_cast<size_t>(node.integer("hop")),
+               window = static_cast<size_t>(node.integer("window"));
+    const auto ahead = static_cast<ptrdiff_t>(ahead_of(node) - later_of(node)),
+               rows = static_cast<ptrdiff_t>(in[0]->rows);
     for (size_t t = 0; t < out.rows; ++t)
         for (size_t j = 0; j < pieces_of(node); ++j) {
             const ptrdiff_t frame = static_cast<ptrdiff_t>(t) + ahead - static_cast<ptrdiff_t>(j);

@@ -46,12 +46,9 @@ Expected<ValueId> streamed(Rewriter &rewrite, const Node &node) {
     const Constant taps = *weight;
     inputs[1] = to.constant(taps.key + ".ahead", {dims[0], 1, dims[1], 1}, taps.data);
     LW_ASSIGN(const uint32_t ahead, reach_whole_ticks(to, inputs, dims[1] / 2));
-    const Attributes attributes{{"stride_t", int64_t{1}},
-                                {"stride_f", int64_t{1}},
-                                {"groups", int64_t{dims[0]}},
-                                {"bias", node.integer("bias")},
-                                {"frequency", int64_t{0}},
-                                {"ahead", int64_t{ahead}}};
+    const Attributes attributes{{"stride_t", int64_t{1}},     {"stride_f", int64_t{1}},
+                                {"groups", int64_t{dims[0]}}, {"bias", node.integer("bias")},
+                                {"frequency", int64_t{0}},    {"ahead", int64_t{ahead}}};
     return to.node(op_late_conv2d.name, std::move(inputs), attributes, node.layer);
 }
 

@@ -6,8 +6,8 @@
 #include "compiler/ops/conv/separate.h"
 #include "compiler/ops/linear/matrix_multiply.h"
 #include "compiler/ops/support/filter.h"
-#include "compiler/ops/support/parallel.h"
 #include "compiler/ops/support/late.h"
+#include "compiler/ops/support/parallel.h"
 #include "compiler/ops/support/rules.h"
 #include "schedules/contract/kernel.h"
 #include <numeric>

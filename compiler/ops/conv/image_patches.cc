@@ -23,7 +23,8 @@ Expected<Patches> patches_of(const Node &node) {
     LW_ASSIGN(const uint32_t line, rules::integer(node, "line", 1, longest_line));
     LW_ASSIGN(const uint32_t side, rules::integer(node, "side", 1, largest_patch));
     if (line % side != 0)
-        return Status::input(fmt::format("attribute line expected a multiple of side {}, found {}", side, line));
+        return Status::input(
+            fmt::format("attribute line expected a multiple of side {}, found {}", side, line));
     return Patches{line, side};
 }
 

@@ -9,9 +9,9 @@
 namespace longwave::ir {
 namespace {
 
-// From so many taps per output on the filters take less time than the convolution, offline and in blocks of 16
-// rows or more. Many outputs fill the vectors of the convolution. Measured on an AMD EPYC (Zen 4)
-// per block of 16: 2 × 2 channels with 64 taps 1.5 → 0.5 µs, 16 × 16 with 256 taps 19.7 → 15.0 µs.
+// From so many taps per output on the filters take less time than the convolution, offline and in blocks of
+// 16 rows or more. Many outputs fill the vectors of the convolution. Measured on an AMD EPYC (Zen 4) per
+// block of 16: 2 × 2 channels with 64 taps 1.5 → 0.5 µs, 16 × 16 with 256 taps 19.7 → 15.0 µs.
 constexpr uint32_t taps_per_output = 12;
 
 // Lags at which some pair has a tap: not those between the taps of a dilation.

@@ -29,7 +29,8 @@ std::optional<Bands> bands_of(const Numbers &matrix, uint32_t outputs, uint32_t 
         auto &first = bands.first[o];
         first = std::min(first, static_cast<int32_t>(in - bands.width));
         for (uint32_t i = 0; i < bands.width && static_cast<uint32_t>(first) + i < inputs; ++i)
-            bands.weights[size_t{o} * bands.width + i] = static_cast<float>(row[static_cast<uint32_t>(first) + i]);
+            bands.weights[size_t{o} * bands.width + i] =
+                static_cast<float>(row[static_cast<uint32_t>(first) + i]);
     }
     return bands;
 }

@@ -32,7 +32,8 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
     const int64_t first = node.has("first") ? node.integer("first") : 0;
     for (size_t t = 0; t < out.rows; ++t) {
         const auto id = static_cast<int64_t>(*in[0]->row(t)) - first;
-        if (id >= 0 && id < size) in[1]->data.read(static_cast<size_t>(id) * out.width, {out.row(t), out.width});
+        if (id >= 0 && id < size)
+            in[1]->data.read(static_cast<size_t>(id) * out.width, {out.row(t), out.width});
     }
 }
 

@@ -23,7 +23,9 @@ struct Roots {
     std::vector<double> cosine, sine;
 };
 
-bool near(double a, double b, double largest) { return std::abs(a - b) <= tolerance * largest; } // never of NaN
+bool near(double a, double b, double largest) {
+    return std::abs(a - b) <= tolerance * largest;
+} // never of NaN
 
 bool is_part(const std::vector<double> &row, const Roots &roots, size_t bin, bool imaginary) {
     for (size_t i = 0; i < row.size(); ++i) {
@@ -33,14 +35,16 @@ bool is_part(const std::vector<double> &row, const Roots &roots, size_t bin, boo
     return true;
 }
 
-// The number of the spectrum that these weights of the samples give; -1: none. The second weight tells the bin, or
-// for imaginary parts two bins.
+// The number of the spectrum that these weights of the samples give; -1: none. The second weight tells the
+// bin, or for imaginary parts two bins.
 int32_t part_of(const std::vector<double> &row, const Roots &roots) {
     const size_t bins = roots.cosine.size() / 2 + 1;
     const bool imaginary = near(row[0], 0, 1);
-    const double per_turn = static_cast<double>(roots.cosine.size()) / (2 * std::numbers::pi), second = std::clamp(row[1], -1.0, 1.0);
+    const double per_turn = static_cast<double>(roots.cosine.size()) / (2 * std::numbers::pi),
+                 second = std::clamp(row[1], -1.0, 1.0);
     if (std::isnan(second)) return -1;
-    const auto bin = static_cast<size_t>(std::lround(per_turn * (imaginary ? std::asin(std::max(-second, 0.0)) : std::acos(second))));
+    const auto bin = static_cast<size_t>(
+        std::lround(per_turn * (imaginary ? std::asin(std::max(-second, 0.0)) : std::acos(second))));
     for (const size_t candidate : {bin, bins - 1 - bin})
         if (candidate < bins && is_part(row, roots, candidate, imaginary))
             return static_cast<int32_t>(candidate + (imaginary ? bins : 0));
@@ -56,8 +60,8 @@ std::optional<FourierMatrix> forward(const Numbers &matrix, uint32_t outputs, ui
     for (uint32_t o = 0; o < outputs; ++o) {
         matrix.read(size_t{o} * inputs, row);
         int32_t part = part_of(row, roots);
-        // The imaginary parts of the first and the last bin are both zero. Other rows that repeat make another kind
-        // of matrix.
+        // The imaginary parts of the first and the last bin are both zero. Other rows that repeat make
+        // another kind of matrix.
         const auto zero = static_cast<int32_t>(found.n_fft / 2 + 1);
         if (part == zero && taken[static_cast<size_t>(zero)]) part = static_cast<int32_t>(found.n_fft + 1);
         if (part < 0 || taken[static_cast<size_t>(part)]) return std::nullopt;
@@ -69,7 +73,8 @@ std::optional<FourierMatrix> forward(const Numbers &matrix, uint32_t outputs, ui
 
 // Row o is that of the inverse times a scale. A bin stands for its conjugate too, where that is another one.
 std::optional<FourierMatrix> inverse(const Numbers &matrix, uint32_t outputs, uint32_t inputs) {
-    if (inputs != outputs + 2 || outputs < least || outputs > most || !std::has_single_bit(outputs)) return std::nullopt;
+    if (inputs != outputs + 2 || outputs < least || outputs > most || !std::has_single_bit(outputs))
+        return std::nullopt;
     FourierMatrix found{.n_fft = outputs, .which = {}, .scale = {}};
     const uint32_t bins = outputs / 2 + 1;
     const Roots roots(outputs);
@@ -86,7 +91,8 @@ std::optional<FourierMatrix> inverse(const Numbers &matrix, uint32_t outputs, ui
         }
         found.scale.push_back(static_cast<float>(scale));
     }
-    if (std::all_of(found.scale.begin(), found.scale.end(), [](float scale) { return scale == 0; })) return std::nullopt;
+    if (std::all_of(found.scale.begin(), found.scale.end(), [](float scale) { return scale == 0; }))
+        return std::nullopt;
     return found;
 }
 

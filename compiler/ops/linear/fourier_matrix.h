@@ -1,5 +1,5 @@
-// Matrices that are a discrete Fourier transform of real samples, or its inverse. A transform reads fewer numbers, and
-// its error is smaller.
+// Matrices that are a discrete Fourier transform of real samples, or its inverse. A transform reads fewer
+// numbers, and its error is smaller.
 #pragma once
 #include "compiler/ir/kernel_call.h"
 #include <optional>

@@ -73,7 +73,9 @@ bool takes_groups(const Graph &graph, const Node &node) {
 
 const OpDef op_linear{
     .name = "linear",
-    .attributes = {{"bias", AttributeDef::Kind::integer}, stored_weights, activation_steps,
+    .attributes = {{"bias", AttributeDef::Kind::integer},
+                   stored_weights,
+                   activation_steps,
                    skip_mask_attribute},
     .infer = infer,
     .stream = row_by_row,

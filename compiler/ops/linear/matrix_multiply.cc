@@ -23,7 +23,8 @@ Status check_activation_steps(const Node &node) {
     if (!node.has(activation_steps.name)) return Status::ok();
     LW_ASSIGN(const schedules::WeightFormat format, weight_format(node));
     if (format != schedules::WeightFormat::int8 && format != schedules::WeightFormat::int4)
-        return Status::input(fmt::format("attribute {} is for weights of int8 or int4", activation_steps.name));
+        return Status::input(
+            fmt::format("attribute {} is for weights of int8 or int4", activation_steps.name));
     if (node.integer(activation_steps.name) == schedules::byte_activation_steps) return Status::ok();
     return rules::integer(node, activation_steps.name, schedules::least_activation_steps,
                           schedules::most_activation_steps)
@@ -74,8 +75,9 @@ constexpr uint32_t most_rows_for_streams = 8;
 
 // Whether a CPU may compute this product by a kernel of its own.
 static bool may_be_special(const KernelCall &call) {
-    return !call.consumer() && !call.node.has(stored_weights.name) && !has_skip_mask(call.node) && call.type(1).dims[0] > 1 &&
-           call.type(0).dims.size() == 1 && call.context.device.has_any_of(devices::cpu_kernels);
+    return !call.consumer() && !call.node.has(stored_weights.name) && !has_skip_mask(call.node) &&
+           call.type(1).dims[0] > 1 && call.type(0).dims.size() == 1 &&
+           call.context.device.has_any_of(devices::cpu_kernels);
 }
 
 static std::optional<Bands> bands_for(const KernelCall &call) {
@@ -137,7 +139,8 @@ Status product(KernelCall &call) {
     const Type &x = call.type(0);
     const bool gated = call.consumer() != nullptr;
     const uint32_t out = call.type(1).dims[0], half = gated ? out / 2 : out, padded = schedules::pad(half);
-    const bool integer = call.node.has(activation_steps.name) && call.context.device.integer_products && half > 1;
+    const bool integer =
+        call.node.has(activation_steps.name) && call.context.device.integer_products && half > 1;
     const bool bias = call.node.integer("bias") != 0, narrow = format != schedules::WeightFormat::float32;
     schedules::PackedPanels packed = packed_matrix(call.constant(1), call.type(1), x, gated, format);
     const schedules::Panels panels = packed.panels;

@@ -27,8 +27,8 @@ Expected<Type> infer(const Node &node, std::span<const Type> in) {
         const std::vector<uint32_t> expected{i ? right : left};
         LW_TRY(rules::real(in[i]));
         if (in[i].dims != expected)
-            return Status::input(fmt::format("expected rows of {}, found {}", rules::text(expected),
-                                             rules::text(in[i].dims)));
+            return Status::input(
+                fmt::format("expected rows of {}, found {}", rules::text(expected), rules::text(in[i].dims)));
     }
     Type second = in[1];
     second.dims = in[0].dims;

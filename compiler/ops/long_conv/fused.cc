@@ -71,7 +71,6 @@ Status plan(KernelCall &call) {
 } // namespace
 
 extern const ir::Algorithm fused;
-const ir::Algorithm fused =
-    offline_algorithm("fused", devices::gpu_kernels, estimate, no_demands, plan);
+const ir::Algorithm fused = offline_algorithm("fused", devices::gpu_kernels, estimate, no_demands, plan);
 
 } // namespace longwave::compiler::convolution

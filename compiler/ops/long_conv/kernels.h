@@ -169,12 +169,11 @@ inline Reach complete_blocks(const PlanContext &, const Decisions &decisions) {
 }
 
 // An algorithm for offline runs, whose kernels the devices of `kernels` have.
-constexpr ir::Algorithm offline_algorithm(const char *name, devices::KernelSets kernels,
-                                          Estimate (*estimate)(const PlanContext &context),
-                                          Reach (*reach)(const PlanContext &context,
-                                                         const Decisions &decisions),
-                                          Status (*plan)(KernelCall &call),
-                                          std::span<const CostTable *const> costs = {}) {
+constexpr ir::Algorithm
+offline_algorithm(const char *name, devices::KernelSets kernels,
+                  Estimate (*estimate)(const PlanContext &context),
+                  Reach (*reach)(const PlanContext &context, const Decisions &decisions),
+                  Status (*plan)(KernelCall &call), std::span<const CostTable *const> costs = {}) {
     return {.name = name,
             .offline = kernels,
             .stream = devices::no_kernels,

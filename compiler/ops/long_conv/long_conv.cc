@@ -7,8 +7,8 @@
 #include "compiler/ops/linear/matrix_multiply.h"
 #include "compiler/ops/long_conv/multi_scale.h"
 #include "compiler/ops/support/filter.h"
-#include "compiler/ops/support/parallel.h"
 #include "compiler/ops/support/late.h"
+#include "compiler/ops/support/parallel.h"
 #include "compiler/ops/support/rules.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -74,16 +74,21 @@ Expected<ValueId> streamed(Rewriter &rewrite, const Node &node) {
     if (!ahead) return rewrite.keep(node);
     Builder &to = rewrite.to();
     const uint32_t waits = in_whole_ticks(ahead, to.graph().type(rewrite.map(node.inputs[0])).clock);
-    const ValueId x = rewrite.map(node.inputs[0]), k = rewrite.map(node.inputs[1]), d = rewrite.map(node.inputs[2]);
+    const ValueId x = rewrite.map(node.inputs[0]), k = rewrite.map(node.inputs[1]),
+                  d = rewrite.map(node.inputs[2]);
     const Constant *taps = to.graph().constant(k), *direct = to.graph().constant(d);
-    if (!taps || !direct) return Status::input(fmt::format("layer {}: its taps must be constants to wait for rows", node.layer));
+    if (!taps || !direct)
+        return Status::input(
+            fmt::format("layer {}: its taps must be constants to wait for rows", node.layer));
     const std::vector<uint32_t> dims = to.graph().type(k).dims; // [2·C, H, K]
     const size_t rows = size_t{dims[0]} / 2 * dims[1], given = dims[2];
     std::vector<double> one;
     for (size_t n = 0; n < rows; ++n) {
-        const std::vector<double> behind = taps->data.copy(n * given, given), before = taps->data.copy((rows + n) * given, given);
+        const std::vector<double> behind = taps->data.copy(n * given, given),
+                                  before = taps->data.copy((rows + n) * given, given);
         if (std::any_of(before.begin() + ahead, before.end(), [](double tap) { return tap != 0; }))
-            return Status::input(fmt::format("layer {}: attribute ahead is {}, and a tap further ahead is not zero", node.layer, ahead));
+            return Status::input(fmt::format(
+                "layer {}: attribute ahead is {}, and a tap further ahead is not zero", node.layer, ahead));
         one.insert(one.end(), waits - ahead, 0.0);
         one.insert(one.end(), std::make_reverse_iterator(before.begin() + ahead), before.rend());
         one.push_back(behind[0] + direct->data[n]);
@@ -92,8 +97,10 @@ Expected<ValueId> streamed(Rewriter &rewrite, const Node &node) {
     const std::string key = taps->key + ".late";
     const ValueId late = to.constant(key, {dims[0] / 2, dims[1], dims[2] + waits}, std::move(one)),
                   none = to.constant(key + ".D", {dims[0] / 2, dims[1]}, std::vector(rows, 0.0));
-    return to.node(op_late_long_conv.name, {x, late, none},
-                   {{"channels", node.integer("channels")}, {"two_sided", int64_t{0}}, {"ahead", int64_t{waits}}}, node.layer);
+    return to.node(
+        op_late_long_conv.name, {x, late, none},
+        {{"channels", node.integer("channels")}, {"two_sided", int64_t{0}}, {"ahead", int64_t{waits}}},
+        node.layer);
 }
 
 // Of a two-sided kernel: ahead by one row more than back.
@@ -143,8 +150,10 @@ std::optional<Filter> read_filter(const Graph &graph, const Node &node) {
         if (!filter.two_sided || known->empty()) continue;
         filter.ahead[n] = known->copy((filter.rows() + n) * length, length);
         if (!node.has("ahead")) continue;
-        const auto end = filter.ahead[n].begin() + std::min<ptrdiff_t>(ahead_of(node), static_cast<ptrdiff_t>(length));
-        if (std::any_of(end, filter.ahead[n].end(), [](double tap) { return tap != 0; })) return {}; // `streamed` says so
+        const auto end =
+            filter.ahead[n].begin() + std::min<ptrdiff_t>(ahead_of(node), static_cast<ptrdiff_t>(length));
+        if (std::any_of(end, filter.ahead[n].end(), [](double tap) { return tap != 0; }))
+            return {}; // `streamed` says so
         filter.ahead[n].erase(end, filter.ahead[n].end());
     }
     if (!k) {

@@ -128,8 +128,7 @@ Place collected(KernelCall &call, const Shape &s, const Level &level, uint32_t s
     to.slots = 2 * ratio;
     to.slot_bytes = bytes_of(Elem::f32, {small, s.padded});
     Step copy{.name = call.node.layer + " " + prefix + "input", .layer = call.node.layer};
-    copy.spec =
-        ir::kernel_spec("pointwise", {{"width", int64_t{s.padded}}, {"rows", int64_t{small}}});
+    copy.spec = ir::kernel_spec("pointwise", {{"width", int64_t{s.padded}}, {"rows", int64_t{small}}});
     copy.args = {call.rows_at(0), to};
     // The first firing that runs again reads the large block before its own.
     call.also(std::move(copy), (level.replays() + 2) * ratio);
@@ -167,8 +166,8 @@ void plan_lanes(KernelCall &call, const Shape &s, const Level &level, const Part
                          level.length};
     call_lanes(call, s, small, rows);
     const Place u = collected(call, s, level, small.rows, "large ");
-    spread_load(call, lane_jobs(call, s, level.spectra(), u, rows),
-                level.length / small.rows, level.replays());
+    spread_load(call, lane_jobs(call, s, level.spectra(), u, rows), level.length / small.rows,
+                level.replays());
 }
 
 Status plan(KernelCall &call) {

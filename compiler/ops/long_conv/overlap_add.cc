@@ -17,10 +17,8 @@ Expected<Row> measure(const Meter &meter, uint32_t length) {
     return Row{double(length), costs::rounded(ns)};
 }
 
-const CostTable overlap_table{.key = "overlap_add",
-                              .columns = 2,
-                              .points = {64, 256, 1024, 4096, 16384, 65536},
-                              .measure = measure};
+const CostTable overlap_table{
+    .key = "overlap_add", .columns = 2, .points = {64, 256, 1024, 4096, 16384, 65536}, .measure = measure};
 const CostTable *const tables[] = {&overlap_table};
 
 Estimate estimate(const PlanContext &context) {

@@ -34,8 +34,8 @@ std::string no_transform(const PlanContext &context) {
 }
 
 bool lanes_over_positions(const PlanContext &context) {
-    const bool has_kernels = context.streaming && context.device.position_vectorized &&
-                             context.type(1).dims[1] < schedules::lanes;
+    const bool has_kernels =
+        context.streaming && context.device.position_vectorized && context.type(1).dims[1] < schedules::lanes;
     if (!has_kernels || context.rows % schedules::lanes == 0) return has_kernels;
     // Zeros behind the block against lanes without a channel.
     return transform_of(context.rows, schedules::lanes) < idle_lanes(context) * transform_of(context.rows, 1);
@@ -89,8 +89,8 @@ Place spectrum_of(KernelCall &call, const Shape &s, const Partitions &p, bool ke
     dims.insert(dims.begin(), s.tiles());
     bool fresh = true;
     const std::string shorter = p.rows < p.length ? fmt::format(" of {}", p.rows) : "";
-    const std::string key = fmt::format("{}.k spectrum {} x {}{} from {}{}", call.node.layer, p.count, p.length,
-                                        shorter, p.first, lanes ? " by bins" : "");
+    const std::string key = fmt::format("{}.k spectrum {} x {}{} from {}{}", call.node.layer, p.count,
+                                        p.length, shorter, p.first, lanes ? " by bins" : "");
     Place spectrum = keep ? call.derived(key, Elem::f32, dims, &fresh)
                           : call.memory(key, Elem::f32, dims, KernelCall::Life::open);
     spectrum.tile_bytes = bytes_of(Elem::f32, tile);

@@ -34,7 +34,8 @@ StreamRule stream(const Node &, std::span<const Type>) {
 }
 
 void reference(const Node &node, std::span<const Operand *const> in, const ReferenceContext &, Array &out) {
-    const size_t channels = in[1]->width, groups = static_cast<size_t>(node.integer("groups")), of_group = channels / groups;
+    const size_t channels = in[1]->width, groups = static_cast<size_t>(node.integer("groups")),
+                 of_group = channels / groups;
     const auto n = static_cast<double>(out.rows * out.width / groups);
     for (size_t g = 0; g < groups; ++g) {
         const auto each = [&](auto &&use) {
@@ -55,7 +56,8 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
 Status kernel(KernelCall &call) {
     const uint32_t channels = channels_of(call.type(0)), frequencies = call.type(0).width() / channels;
     if (frequencies > 1 && channels == 1)
-        return Status::input("a group norm over frequencies of one channel: give the image at least 2 channels");
+        return Status::input(
+            "a group norm over frequencies of one channel: give the image at least 2 channels");
     call.kernel("group_norm");
     call.one_call();
     call.param("channels", channels);

@@ -12,11 +12,13 @@ Expected<Type> infer(const Node &, std::span<const Type> in) {
 }
 
 void largest(const Node &, std::span<const Operand *const> in, const ReferenceContext &, Array &out) {
-    for (size_t i = 0; i < out.data.size(); ++i) out.data[i] = std::max<double>(in[0]->data[i], in[1]->data[i]);
+    for (size_t i = 0; i < out.data.size(); ++i)
+        out.data[i] = std::max<double>(in[0]->data[i], in[1]->data[i]);
 }
 
 void smallest(const Node &, std::span<const Operand *const> in, const ReferenceContext &, Array &out) {
-    for (size_t i = 0; i < out.data.size(); ++i) out.data[i] = std::min<double>(in[0]->data[i], in[1]->data[i]);
+    for (size_t i = 0; i < out.data.size(); ++i)
+        out.data[i] = std::min<double>(in[0]->data[i], in[1]->data[i]);
 }
 
 } // namespace

@@ -22,7 +22,9 @@ double gelu_tanh(double x, const Node &) { // the approximation of Hendrycks and
 double hardswish(double x, const Node &) { return x * std::clamp(x / 6 + 0.5, 0.0, 1.0); }
 double leaky_relu(double x, const Node &node) { return x > 0 ? x : node.number("slope") * x; }
 double elu(double x, const Node &node) { return x > 0 ? x : node.number("alpha") * std::expm1(x); }
-double clamp(double x, const Node &node) { return std::fmin(std::fmax(x, node.number("low")), node.number("high")); }
+double clamp(double x, const Node &node) {
+    return std::fmin(std::fmax(x, node.number("low")), node.number("high"));
+}
 double abs(double x, const Node &) { return std::fabs(x); }
 double sin(double x, const Node &) { return std::sin(x); }
 double cos(double x, const Node &) { return std::cos(x); }

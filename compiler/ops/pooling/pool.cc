@@ -16,8 +16,9 @@ constexpr uint32_t longest = 1 << 16;
 struct Window {
     int64_t time, frequency, stride_t, stride_f, pad_f, lag;
     explicit Window(const Node &node)
-        : time(node.integer("time")), frequency(node.integer("frequency")), stride_t(node.integer("stride_t")),
-          stride_f(node.integer("stride_f")), pad_f(node.integer("pad_f")), lag(node.integer("lag")) {}
+        : time(node.integer("time")), frequency(node.integer("frequency")),
+          stride_t(node.integer("stride_t")), stride_f(node.integer("stride_f")),
+          pad_f(node.integer("pad_f")), lag(node.integer("lag")) {}
     int64_t history() const { return std::max<int64_t>(0, time + lag - stride_t); }
 };
 
@@ -44,8 +45,8 @@ Expected<Type> infer(const Node &node, std::span<const Type> in) {
     LW_TRY(rules::integer(node, "lag", 0, stride_t - 1).status());
     const auto [frequencies, channels] = image(in[0]);
     if (frequencies + 2 * pad_f < kf)
-        return Status::input(fmt::format("a window of {} frequencies does not fit {} with {} at both ends", kf,
-                                         frequencies, pad_f));
+        return Status::input(fmt::format("a window of {} frequencies does not fit {} with {} at both ends",
+                                         kf, frequencies, pad_f));
     const uint32_t bands = (frequencies + 2 * pad_f - kf) / stride_f + 1;
     Type type = in[0];
     type.dims = in[0].dims.size() == 1 ? in[0].dims : std::vector{bands, channels};
@@ -63,7 +64,8 @@ StreamRule stream(const Node &node, std::span<const Type>) {
     return rule;
 }
 
-void reference(const Node &node, std::span<const Operand *const> in, const ReferenceContext &context, Array &out) {
+void reference(const Node &node, std::span<const Operand *const> in, const ReferenceContext &context,
+               Array &out) {
     const Window w(node);
     const auto [frequencies, channels] = image(context.types[0]);
     const bool largest = node.text("mode") == "max", all = node.integer("count_outside") != 0;
@@ -76,7 +78,8 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
                     const int64_t t = static_cast<int64_t>(m + 1) * w.stride_t - w.lag - w.time + a,
                                   f = static_cast<int64_t>(i / channels) * w.stride_f - w.pad_f + b;
                     if (t < 0 || f < 0 || f >= frequencies) continue;
-                    const double x = in[0]->row(static_cast<size_t>(t))[static_cast<size_t>(f) * channels + i % channels];
+                    const double x =
+                        in[0]->row(static_cast<size_t>(t))[static_cast<size_t>(f) * channels + i % channels];
                     top = std::max(top, x), sum += x, ++inside;
                 }
             out.row(m)[i] = largest ? top : sum / static_cast<double>(all ? w.time * w.frequency : inside);

@@ -13,9 +13,15 @@ using compiler::Packed;
 class Inner {
 public:
     explicit Inner(const PlanContext &outer)
-        : outer_(outer), space_(outer.type(1), static_cast<uint32_t>(outer.node.integer("channels"))), graph_(made()),
-          context_{.graph = graph_, .node = graph_.nodes[1], .rows = outer.rows, .streaming = false, .alike = outer.alike,
-                   .before = outer.before, .costs = outer.costs, .device = outer.device} {}
+        : outer_(outer), space_(outer.type(1), static_cast<uint32_t>(outer.node.integer("channels"))),
+          graph_(made()), context_{.graph = graph_,
+                                   .node = graph_.nodes[1],
+                                   .rows = outer.rows,
+                                   .streaming = false,
+                                   .alike = outer.alike,
+                                   .before = outer.before,
+                                   .costs = outer.costs,
+                                   .device = outer.device} {}
     Inner(const Inner &) = delete;
     const PlanContext &context() const { return context_; }
 
@@ -36,8 +42,11 @@ private:
         graph.values.push_back({outer_.graph.type(outer_.node.output), ir::Value::Kind::node, 1});
         const std::string &layer = outer_.node.layer;
         graph.nodes.push_back({&op_exponential_taps, {}, {poles, c}, taps, layer});
-        graph.nodes.push_back(
-            {&op_long_conv, {{"channels", int64_t{space_.copies}}, {"two_sided", int64_t{0}}}, {x, taps, d}, y, layer});
+        graph.nodes.push_back({&op_long_conv,
+                               {{"channels", int64_t{space_.copies}}, {"two_sided", int64_t{0}}},
+                               {x, taps, d},
+                               y,
+                               layer});
         return graph;
     }
 
@@ -64,9 +73,13 @@ public:
     void one_call() override { outer_.one_call(); }
     void ordered_tiles(uint32_t rows) override { outer_.ordered_tiles(rows); }
     void ordered_parts(uint32_t parts) override { outer_.ordered_parts(parts); }
-    void channel_tiles(uint32_t tiles, uint64_t tile_bytes) override { outer_.channel_tiles(tiles, tile_bytes); }
+    void channel_tiles(uint32_t tiles, uint64_t tile_bytes) override {
+        outer_.channel_tiles(tiles, tile_bytes);
+    }
     void read_rows(size_t input) override { outer_.read_rows(input); }
-    void read_ring(size_t input, uint32_t reads, uint32_t ahead) override { outer_.read_ring(input, reads, ahead); }
+    void read_ring(size_t input, uint32_t reads, uint32_t ahead) override {
+        outer_.read_ring(input, reads, ahead);
+    }
     void read_all(size_t input) override { outer_.read_all(input); }
     void weight(const std::string &name, Packed packed) override { outer_.weight(name, std::move(packed)); }
     void write() override { outer_.write(); }
@@ -79,8 +92,11 @@ public:
     void scalar(Scalar scalar) override { outer_.scalar(scalar); }
     void output(Place place) override { outer_.output(place); }
     void epilogue(const std::string &op, Place rows) override { outer_.epilogue(op, rows); }
-    Place stored(const std::string &name, Packed packed) override { return outer_.stored(name, std::move(packed)); }
-    Place derived(const std::string &key, Elem elem, const std::vector<uint32_t> &dims, bool *fresh) override {
+    Place stored(const std::string &name, Packed packed) override {
+        return outer_.stored(name, std::move(packed));
+    }
+    Place derived(const std::string &key, Elem elem, const std::vector<uint32_t> &dims,
+                  bool *fresh) override {
         return outer_.derived(key, elem, dims, fresh);
     }
     Place memory(const std::string &name, Elem elem, const std::vector<uint32_t> &dims, Life life) override {
@@ -97,10 +113,13 @@ private:
     KernelCall &outer_;
 };
 
-const Algorithm &chosen(const Decisions &decisions) { return *op_long_conv.algorithms[decisions.at("of_long_conv")]; }
+const Algorithm &chosen(const Decisions &decisions) {
+    return *op_long_conv.algorithms[decisions.at("of_long_conv")];
+}
 
 Estimate estimate(const PlanContext &context) {
-    if (context.node.integer("complex")) return {.refused = "its input has imaginary parts", .cost = 0, .decisions = {}};
+    if (context.node.integer("complex"))
+        return {.refused = "its input has imaginary parts", .cost = 0, .decisions = {}};
     const StateSpace space(context.type(1), static_cast<uint32_t>(context.node.integer("channels")));
     if (growth(space, context.graph.constant(context.node.inputs[1])->data) > 0)
         return {.refused = "a state grows", .cost = 0, .decisions = {}};
@@ -139,13 +158,15 @@ uint32_t transformed(const Decisions &decisions) {
 const OpDef op_exponential_taps{.name = "exponential_taps"};
 
 Step exponential_taps_step(KernelCall &call, const Node &made, uint32_t taps, const Place &to) {
-    const StateSpace space(call.graph().type(made.inputs[0]), static_cast<uint32_t>(call.node.integer("channels")));
+    const StateSpace space(call.graph().type(made.inputs[0]),
+                           static_cast<uint32_t>(call.node.integer("channels")));
     Step step{.name = call.node.layer + " exponential_taps", .layer = call.node.layer};
     step.spec = kernel_spec("exponential_taps", {{"channels", int64_t{space.heads}},
                                                  {"copies", int64_t{space.computed}},
                                                  {"poles", int64_t{space.poles}},
                                                  {"taps", int64_t{taps}}});
-    for (auto &[name, packed] : state_space_numbers(space, call.constant(made, 0), call.constant(made, 1), call.constant(2)))
+    for (auto &[name, packed] :
+         state_space_numbers(space, call.constant(made, 0), call.constant(made, 1), call.constant(2)))
         step.args.emplace_back(call.stored(name, std::move(packed)));
     step.args.emplace_back(to);
     return step;

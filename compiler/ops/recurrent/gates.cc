@@ -10,7 +10,9 @@ constexpr uint64_t most_calls = 1 << 24;
 
 Place cleared(KernelCall &call, const char *name, const std::vector<uint32_t> &dims) {
     const Place place = call.memory(name, Elem::f32, dims, KernelCall::Life::call);
-    Step clear{.kind = Step::Kind::zero, .name = fmt::format("{} {} clear", call.node.layer, name), .layer = call.node.layer};
+    Step clear{.kind = Step::Kind::zero,
+               .name = fmt::format("{} {} clear", call.node.layer, name),
+               .layer = call.node.layer};
     clear.bytes = compiler::bytes_of(Elem::f32, dims);
     clear.args.emplace_back(place);
     call.also(std::move(clear), 0);
@@ -24,8 +26,8 @@ std::vector<uint32_t> dims_of_call(const KernelCall &call) {
     return dims;
 }
 
-// State number `state` of the constant input, as the kernel reads it. Without dims if the node has no such input, or if
-// all are zeros.
+// State number `state` of the constant input, as the kernel reads it. Without dims if the node has no such
+// input, or if all are zeros.
 Packed initial_state(const KernelCall &call, size_t input, size_t state) {
     if (call.node.inputs.size() <= input) return {};
     const Type &result = call.result();
@@ -40,7 +42,9 @@ Packed initial_state(const KernelCall &call, size_t input, size_t state) {
 
 } // namespace
 
-bool goes_over_bands(const Node &node) { return node.has(over_bands.name) && node.integer(over_bands.name) != 0; }
+bool goes_over_bands(const Node &node) {
+    return node.has(over_bands.name) && node.integer(over_bands.name) != 0;
+}
 
 uint32_t bands_of(const Type &type) { return type.dims.size() == 2 ? type.dims[0] : 1; }
 
@@ -49,7 +53,8 @@ std::vector<uint32_t> state_dims(const Type &result) {
     return result.dims.size() == 2 ? std::vector{result.dims[0], width} : std::vector{width};
 }
 
-Expected<Type> infer(const Node &node, std::span<const Type> in, uint32_t gates, size_t initial, uint32_t states) {
+Expected<Type> infer(const Node &node, std::span<const Type> in, uint32_t gates, size_t initial,
+                     uint32_t states) {
     if (node.has(over_bands.name)) LW_TRY(rules::flag(node, over_bands.name).status());
     if (in.size() != initial + 1) LW_TRY(rules::count(in, initial));
     LW_TRY(rules::real(in[0]));
@@ -57,8 +62,8 @@ Expected<Type> infer(const Node &node, std::span<const Type> in, uint32_t gates,
     if (in[0].dims.size() != 2) LW_TRY(rules::rank(in[0], 1));
     const uint32_t row = in[0].dims.back(), units = row / gates;
     if (row % gates || units > widest)
-        return Status::input(fmt::format("expected rows of {} gates with 1 to {} units each, found {}", gates, widest,
-                                         rules::text(in[0].dims)));
+        return Status::input(fmt::format("expected rows of {} gates with 1 to {} units each, found {}", gates,
+                                         widest, rules::text(in[0].dims)));
     if (in[0].dims.size() == 2 && units == 1)
         return Status::input("expected at least 2 units for bands, found 1: add one with weights of zero");
     LW_TRY(rules::operand(in[1], "weight", {gates * units, units}));
@@ -66,7 +71,8 @@ Expected<Type> infer(const Node &node, std::span<const Type> in, uint32_t gates,
     type.dims.back() = units;
     if (in.size() <= initial) return type;
     if (goes_over_bands(node))
-        return Status::input("a recurrence over bands begins with zeros in each row: leave out the initial state");
+        return Status::input(
+            "a recurrence over bands begins with zeros in each row: leave out the initial state");
     std::vector<uint32_t> dims = type.dims;
     if (states > 1) dims.insert(dims.begin(), states);
     LW_TRY(rules::operand(in[initial], "initial", dims));
@@ -79,7 +85,8 @@ void add_product(const Operand &w, size_t row0, const std::vector<double> &h, st
 }
 
 Status plan_row(KernelCall &call, const char *kernel, uint32_t gates) {
-    const uint32_t units = call.result().dims.back(), width = schedules::pad(units), bands = bands_of(call.result());
+    const uint32_t units = call.result().dims.back(), width = schedules::pad(units),
+                   bands = bands_of(call.result());
     std::vector<float> weight(size_t{units} * gates * width, 0.f);
     const Numbers &w = call.constant(1);
     for (size_t k = 0; k < units; ++k)
@@ -91,9 +98,10 @@ Status plan_row(KernelCall &call, const char *kernel, uint32_t gates) {
     if (goes_over_bands(call.node)) {
         const uint64_t calls = uint64_t{call.all_rows()} * bands;
         if (calls > most_calls)
-            return Status::input(fmt::format("{} rows of {} bands in one run are too many for a recurrence over bands, "
-                                             "expected at most {} bands of all rows",
-                                             call.all_rows(), bands, most_calls));
+            return Status::input(
+                fmt::format("{} rows of {} bands in one run are too many for a recurrence over bands, "
+                            "expected at most {} bands of all rows",
+                            call.all_rows(), bands, most_calls));
         call.ordered_parts(bands);
         call.param("restart", int64_t{bands});
         call.scalar({.kind = Scalar::Kind::slot, .tile_mul = calls > 1 ? 1 : 0});

@@ -13,17 +13,18 @@ inline constexpr uint32_t widest = 1 << 14; // units: the weights of a layer fit
 inline constexpr AttributeDef over_bands{"over_bands", AttributeDef::Kind::integer, false};
 bool goes_over_bands(const Node &node);
 
-// x {gates · H}, or {F, gates · H} with bands, the part of the gates that does not depend on earlier rows; weight
-// [gates · H, H]. The result is {H}, or {F, H}. Input `initial`, which may be missing: [rows of states, F, H]
-// without extents of 1.
-Expected<Type> infer(const Node &node, std::span<const Type> in, uint32_t gates, size_t initial, uint32_t states);
+// x {gates · H}, or {F, gates · H} with bands, the part of the gates that does not depend on earlier rows;
+// weight [gates · H, H]. The result is {H}, or {F, H}. Input `initial`, which may be missing: [rows of
+// states, F, H] without extents of 1.
+Expected<Type> infer(const Node &node, std::span<const Type> in, uint32_t gates, size_t initial,
+                     uint32_t states);
 uint32_t bands_of(const Type &type);
 // {F, padded units}: one state in memory.
 std::vector<uint32_t> state_dims(const Type &result);
 
 // The reference's order: for each sequence `begin(band)`, then `step(row of x, row of the result)` in turn.
-template <class Begin, class Step>
-void walk(const Node &node, const Type &x, const Operand &rows, Array &out, const Begin &begin, const Step &step) {
+template <class Begin, class Step> void walk(const Node &node, const Type &x, const Operand &rows, Array &out,
+                                             const Begin &begin, const Step &step) {
     const size_t bands = bands_of(x), in = rows.width / bands, width = out.width / bands;
     const auto at = [&](size_t t, size_t b) { step(rows.row(t) + b * in, out.row(t) + b * width); };
     if (goes_over_bands(node))

@@ -5,8 +5,8 @@
 // https://arxiv.org/abs/1406.1078):
 //     n = tanh(x_n + weight_n·(r h[t−1]) + bias)
 // The result is h. It begins with zeros, or with a fourth input. x is a linear op of the layer's input,
-// with all biases but the one of u_n. With bands, each has a recurrence of its own and all share the weights; or
-// the recurrence goes over the bands of each row (over_bands).
+// with all biases but the one of u_n. With bands, each has a recurrence of its own and all share the weights;
+// or the recurrence goes over the bands of each row (over_bands).
 #include "compiler/ops/recurrent/gates.h"
 #include <cmath>
 
@@ -18,7 +18,9 @@ constexpr const char *states[] = {"h"};
 
 constexpr AttributeDef reset_after{"reset_after", AttributeDef::Kind::integer, false}; // default: 1
 
-bool resets_after(const Node &node) { return !node.has(reset_after.name) || node.integer(reset_after.name) != 0; }
+bool resets_after(const Node &node) {
+    return !node.has(reset_after.name) || node.integer(reset_after.name) != 0;
+}
 
 Expected<Type> infer(const Node &node, std::span<const Type> in) {
     if (node.has(reset_after.name)) LW_TRY(rules::flag(node, reset_after.name).status());
@@ -43,7 +45,8 @@ std::vector<double> product(std::span<const Operand *const> in, size_t g, const 
     return u;
 }
 
-void reference(const Node &node, std::span<const Operand *const> in, const ReferenceContext &context, Array &out) {
+void reference(const Node &node, std::span<const Operand *const> in, const ReferenceContext &context,
+               Array &out) {
     const bool after = resets_after(node);
     const size_t units = out.width / gates::bands_of(context.types[0]);
     std::vector<double> h(units), r(units), kept(units);
@@ -52,7 +55,8 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
     };
     gates::walk(node, context.types[0], *in[0], out, begin, [&](const double *x, double *y) {
         const std::vector<double> u_r = product(in, 0, h), u_z = product(in, 1, h);
-        for (size_t i = 0; i < units; ++i) r[i] = logistic(x[i] + u_r[i]), kept[i] = after ? h[i] : r[i] * h[i];
+        for (size_t i = 0; i < units; ++i)
+            r[i] = logistic(x[i] + u_r[i]), kept[i] = after ? h[i] : r[i] * h[i];
         const std::vector<double> u_n = product(in, 2, kept);
         for (size_t i = 0; i < units; ++i) {
             const double z = logistic(x[units + i] + u_z[i]), u = u_n[i] + in[2]->data[i],

@@ -12,7 +12,9 @@ namespace {
 constexpr uint32_t parts = 4;
 constexpr const char *states[] = {"h", "c"};
 
-Expected<Type> infer(const Node &node, std::span<const Type> in) { return gates::infer(node, in, parts, 2, 2); }
+Expected<Type> infer(const Node &node, std::span<const Type> in) {
+    return gates::infer(node, in, parts, 2, 2);
+}
 
 StreamRule stream(const Node &node, std::span<const Type> in) {
     if (gates::goes_over_bands(node)) return {};
@@ -24,7 +26,8 @@ StreamRule stream(const Node &node, std::span<const Type> in) {
 
 double logistic(double x) { return 1 / (1 + std::exp(-x)); }
 
-void reference(const Node &node, std::span<const Operand *const> in, const ReferenceContext &context, Array &out) {
+void reference(const Node &node, std::span<const Operand *const> in, const ReferenceContext &context,
+               Array &out) {
     const size_t units = out.width / gates::bands_of(context.types[0]);
     std::vector<double> h(units), c(units);
     const auto begin = [&](size_t band) {

@@ -26,7 +26,8 @@ Expected<Type> infer(const Node &node, std::span<const Type> in) {
     LW_ASSIGN(const uint32_t copies, rules::integer(node, "channels", 1, most_copies));
     LW_TRY(rules::integer(node, "state", 32, 64).status());
     if (node.integer("state") != 32 && node.integer("state") != 64)
-        return Status::input(fmt::format("attribute state expected 32 or 64, found {}", node.integer("state")));
+        return Status::input(
+            fmt::format("attribute state expected 32 or 64, found {}", node.integer("state")));
     LW_TRY(rules::count(in, 4 + two));
     LW_TRY(rules::real(in[0]));
     LW_TRY(rules::timed(in[0]));
@@ -42,7 +43,8 @@ Expected<Type> infer(const Node &node, std::span<const Type> in) {
     const bool rest = poles.dims.size() == 3 && poles.dims[2] == 4;
     LW_TRY(rules::operand(poles, "poles", {heads, 0, rest ? 4u : 2u}));
     if (poles.dims[1] > most_poles)
-        return Status::input(fmt::format("expected at most {} poles a channel, found {}", most_poles, poles.dims[1]));
+        return Status::input(
+            fmt::format("expected at most {} poles a channel, found {}", most_poles, poles.dims[1]));
     LW_TRY(rules::operand(c, "c", {copies, heads, poles.dims[1], 2}));
     LW_TRY(rules::operand(d, "D", {copies, heads}));
     LW_TRY(rules::elements({copies, heads, 2, poles.dims[1]}, "the states of a row").status());
@@ -62,7 +64,8 @@ std::complex<double> logarithm(const Numbers &poles, size_t index, size_t last) 
                      : std::complex(poles[at], poles[at + 1]);
 }
 
-void reference(const Node &node, std::span<const Operand *const> in, const ReferenceContext &context, Array &out) {
+void reference(const Node &node, std::span<const Operand *const> in, const ReferenceContext &context,
+               Array &out) {
     const size_t first = parts(node), heads = in[0]->width;
     const Operand &poles = *in[first], &c = *in[first + 1], &d = *in[first + 2];
     const size_t n = context.types[first].dims[1], last = context.types[first].dims[2];
@@ -75,8 +78,8 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
             for (size_t o = h; o < out.width; o += heads) {
                 out.row(t)[o] = d.data[o] * x.real();
                 for (size_t i = 0; i < n; ++i)
-                    out.row(t)[o] +=
-                        c.data[(o * n + i) * 2] * state[i].real() - c.data[(o * n + i) * 2 + 1] * state[i].imag();
+                    out.row(t)[o] += c.data[(o * n + i) * 2] * state[i].real() -
+                                     c.data[(o * n + i) * 2 + 1] * state[i].imag();
             }
         }
     }
@@ -96,8 +99,8 @@ struct Poles {
 };
 
 // [computed copies][poles][padded channels] of one part of c [copies][channels][poles][2].
-std::vector<float> packed_c(const Numbers &c, size_t copies, size_t heads, size_t n, size_t width, size_t part,
-                            size_t computed) {
+std::vector<float> packed_c(const Numbers &c, size_t copies, size_t heads, size_t n, size_t width,
+                            size_t part, size_t computed) {
     std::vector<float> out(computed * n * width, 0.f);
     for (size_t k = 0; k < copies; ++k)
         for (size_t h = 0; h < heads; ++h)
@@ -133,8 +136,8 @@ Status plan(KernelCall &call) {
     call.param("complex", static_cast<int64_t>(first - 1));
     call.param("state", call.node.integer("state"));
     for (size_t part = 0; part < first; ++part) call.read_rows(part);
-    for (auto &[name, packed] : state_space_numbers(space, call.constant(first), call.constant(first + 1),
-                                                    call.constant(first + 2)))
+    for (auto &[name, packed] :
+         state_space_numbers(space, call.constant(first), call.constant(first + 1), call.constant(first + 2)))
         call.weight(name, std::move(packed));
     call.write();
     call.carry("real");
@@ -156,15 +159,17 @@ StateSpace::StateSpace(const Type &of_poles, uint32_t results)
 
 double growth(const StateSpace &s, const Numbers &poles) {
     double most = -INFINITY;
-    for (size_t i = 0; i < size_t{s.heads} * s.poles; ++i) most = std::max(most, logarithm(poles, i, s.last).real());
+    for (size_t i = 0; i < size_t{s.heads} * s.poles; ++i)
+        most = std::max(most, logarithm(poles, i, s.last).real());
     return most;
 }
 
-std::vector<std::pair<std::string, Packed>>
-state_space_numbers(const StateSpace &s, const Numbers &poles, const Numbers &c, const Numbers &d) {
+std::vector<std::pair<std::string, Packed>> state_space_numbers(const StateSpace &s, const Numbers &poles,
+                                                                const Numbers &c, const Numbers &d) {
     const Poles powers(poles, s.heads, s.poles, s.last, s.width);
     const auto part_of_c = [&](size_t part) {
-        return Packed::f32({s.computed, s.poles, s.width}, packed_c(c, s.copies, s.heads, s.poles, s.width, part, s.computed));
+        return Packed::f32({s.computed, s.poles, s.width},
+                           packed_c(c, s.copies, s.heads, s.poles, s.width, part, s.computed));
     };
     std::vector<float> direct(size_t{s.computed} * s.width, 0.f);
     for (size_t k = 0; k < s.copies; ++k)

@@ -34,7 +34,8 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
         std::copy_n(in[0]->row(t / parts) + t % parts * out.width, out.width, out.row(t));
 }
 
-// Bands are padded one by one, channels only behind the last: so a part begins at any lane, or at a whole one.
+// Bands are padded one by one, channels only behind the last: so a part begins at any lane, or at a whole
+// one.
 Status kernel(KernelCall &call) {
     const Type &x = call.type(0), &y = call.result();
     const auto parts = static_cast<uint32_t>(call.node.integer("parts"));

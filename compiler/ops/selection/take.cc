@@ -24,8 +24,9 @@ Expected<Type> infer(const Node &node, std::span<const Type> in) {
 
 // Of a row of `width` elements; −2 for what is not an index.
 int64_t index_of(double value, size_t width) {
-    return value >= -1 && value < static_cast<double>(width) && value == std::floor(value) ? static_cast<int64_t>(value)
-                                                                                            : -2;
+    return value >= -1 && value < static_cast<double>(width) && value == std::floor(value)
+               ? static_cast<int64_t>(value)
+               : -2;
 }
 
 void reference(const Node &, std::span<const Operand *const> in, const ReferenceContext &, Array &out) {
@@ -41,7 +42,8 @@ Expected<std::vector<int32_t>> lanes_of(const Type &x, const Type &y, const Numb
     for (uint32_t i = 0; i < y.width(); ++i) {
         const int64_t at = index_of(index[i], x.width());
         if (at == -2)
-            return Status::input(fmt::format("index {} expected -1 to {}, found {}", i, x.width() - 1, index[i]));
+            return Status::input(
+                fmt::format("index {} expected -1 to {}, found {}", i, x.width() - 1, index[i]));
         if (at >= 0) lanes[y.physical(i)] = static_cast<int32_t>(x.physical(static_cast<uint32_t>(at)));
     }
     return lanes;

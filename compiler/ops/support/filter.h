@@ -24,7 +24,7 @@ struct Filter {
     const Node *prepared = nullptr;               // makes the prepared taps; null: there are none
     size_t prepared_taps = 0;                     // per side
     std::vector<double> gain;                     // [C·H], of the prepared taps
-    bool may_wait = true;   // a stream may wait for the rows after t, however many
+    bool may_wait = true;                         // a stream may wait for the rows after t, however many
     bool scattered = false; // its numbers are in several constants: one constant costs less
 
     size_t rows() const { return taps.size(); }

@@ -23,8 +23,7 @@ template <class Work> void in_parts(size_t count, unsigned workers, const Work &
     others.reserve(parts);
     size_t started = 1;
     try {
-        for (; started < parts; started++)
-            others.push_back(std::async(std::launch::async, part, started));
+        for (; started < parts; started++) others.push_back(std::async(std::launch::async, part, started));
     } catch (const std::system_error &) { // the system gives no more threads
     }
     part(0);

@@ -111,7 +111,8 @@ private:
             LW_ASSIGN(const schedules::WeightFormat format, weight_format(node));
             const int64_t steps = node.integer(activation_steps.name);
             const size_t together = schedules::inputs_of_unit(format, static_cast<int>(steps));
-            stepped = in_steps(values_[node.inputs[0]], steps, together ? together : std::max<size_t>(values_[node.inputs[0]].width, 1));
+            stepped = in_steps(values_[node.inputs[0]], steps,
+                               together ? together : std::max<size_t>(values_[node.inputs[0]].width, 1));
             inputs[0] = Operand(stepped);
         }
         const uint32_t transform = rows_of_transform(node);
@@ -122,8 +123,8 @@ private:
         }
         const size_t length = graph_.type(node.inputs[0]).rows(length_ ? length_ : ticks);
         ticks_[node.output] = ticks;
-        values_[node.output] = evaluate_node(
-            graph_, node, inputs, graph_.type(node.output).rows(ticks), length, how_.workers);
+        values_[node.output] =
+            evaluate_node(graph_, node, inputs, graph_.type(node.output).rows(ticks), length, how_.workers);
         if (transform > 0) add_transform_error(values_[node.output], transform, ~node.output);
         if (how_.rounded)
             for (double &value : values_[node.output].data) value = static_cast<float>(value);

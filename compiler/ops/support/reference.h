@@ -17,7 +17,7 @@ namespace longwave::ir {
 // Errors (Fault::input): an input is missing, unknown or of another width; an id is outside the
 // vocabulary; the length is beyond the inputs.
 struct Evaluation {
-    unsigned workers = 1;                      // threads; results do not depend on their number
+    unsigned workers = 1; // threads; results do not depend on their number
     // Rounds every value to float32, as any float32 engine does, and activations to their steps
     // (activation_steps).
     bool rounded = false;

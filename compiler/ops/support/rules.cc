@@ -70,7 +70,8 @@ Expected<Clock> slower(const Clock &clock, uint32_t stride) {
 Expected<Clock> faster(const Clock &clock, uint32_t parts) {
     const uint64_t num = uint64_t{clock.num} * parts, common = std::gcd(num, uint64_t{clock.den});
     if (num / common > most_rows)
-        return Status::input(fmt::format("{} rows for each input tick: expected at most {}", num / common, most_rows));
+        return Status::input(
+            fmt::format("{} rows for each input tick: expected at most {}", num / common, most_rows));
     return Clock{static_cast<uint32_t>(num / common), static_cast<uint32_t>(clock.den / common)};
 }
 

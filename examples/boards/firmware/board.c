@@ -54,7 +54,8 @@ int board_start(void) {
 size_t board_samples(int16_t *samples, size_t n) {
     static size_t at; /* in the half that is read */
     for (;;) {
-        const int over = next_sample == recording_end; /* before `filled`, which the interrupt changes with it */
+        const int over =
+            next_sample == recording_end; /* before `filled`, which the interrupt changes with it */
         if (filled != taken) break;
         if (over) return 0;
         __asm__ volatile("wfi");

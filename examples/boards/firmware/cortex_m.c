@@ -17,6 +17,19 @@ static void reset(void) {
 
 static void fault(void) { board_fail("a fault of the CPU"); }
 
-__attribute__((section(".vectors"), used)) void (*const vectors[16])(void) = {
-    (void (*)(void))stack_top, reset, fault, fault, fault, fault, fault, fault, 0, 0, 0, fault, fault, 0, fault,
-    board_interrupt};
+__attribute__((section(".vectors"), used)) void (*const vectors[16])(void) = {(void (*)(void))stack_top,
+                                                                              reset,
+                                                                              fault,
+                                                                              fault,
+                                                                              fault,
+                                                                              fault,
+                                                                              fault,
+                                                                              fault,
+                                                                              0,
+                                                                              0,
+                                                                              0,
+                                                                              fault,
+                                                                              fault,
+                                                                              0,
+                                                                              fault,
+                                                                              board_interrupt};

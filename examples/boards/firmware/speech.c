@@ -29,7 +29,8 @@ int main(void) {
     lw_speech_detector_options options = LW_SPEECH_DETECTOR_OPTIONS_INIT;
     options.format = LW_S16;
     lw_speech_detector *detector;
-    if (lw_speech_detector_init(model, &options, detector_memory, sizeof detector_memory, &detector)) board_fail(lw_last_error());
+    if (lw_speech_detector_init(model, &options, detector_memory, sizeof detector_memory, &detector))
+        board_fail(lw_last_error());
 
     static int16_t samples[SIZE(_BLOCK)];
     size_t n, taken;

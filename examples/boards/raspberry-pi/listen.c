@@ -68,7 +68,8 @@ int main(int argc, char **argv) {
     int error = snd_pcm_open(&microphone, device, SND_PCM_STREAM_CAPTURE, 0);
     if (error < 0) return failed(device, snd_strerror(error));
     /* ALSA resamples where the device has another rate. */
-    error = snd_pcm_set_params(microphone, SND_PCM_FORMAT_S16_LE, SND_PCM_ACCESS_RW_INTERLEAVED, 1, input.sample_rate, 1, latency_us);
+    error = snd_pcm_set_params(microphone, SND_PCM_FORMAT_S16_LE, SND_PCM_ACCESS_RW_INTERLEAVED, 1,
+                               input.sample_rate, 1, latency_us);
     if (error < 0) return failed(device, snd_strerror(error));
     signal(SIGINT, stop);
     signal(SIGTERM, stop);

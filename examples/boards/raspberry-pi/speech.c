@@ -25,7 +25,8 @@ static lw_status print_events(lw_speech_detector *detector, double rate) {
     while ((status = lw_speech_detector_pull(detector, &event)) == LW_OK) {
         if (event.kind == LW_SPEECH_BEGAN) printf("%.3f s  speech begins\n", (double)event.start / rate);
         if (event.kind == LW_SPEECH_DROPPED) printf("%.3f s  it was too short\n", (double)event.start / rate);
-        if (event.kind == LW_SPEECH_END) printf("%.3f s to %.3f s\n", (double)event.start / rate, (double)event.end / rate);
+        if (event.kind == LW_SPEECH_END)
+            printf("%.3f s to %.3f s\n", (double)event.start / rate, (double)event.end / rate);
     }
     fflush(stdout);
     return status == LW_AGAIN || status == LW_END ? LW_OK : status;
@@ -74,7 +75,8 @@ int main(int argc, char **argv) {
     int error = snd_pcm_open(&microphone, device, SND_PCM_STREAM_CAPTURE, 0);
     if (error < 0) return failed(device, snd_strerror(error));
     /* ALSA resamples where the device has another rate. */
-    error = snd_pcm_set_params(microphone, SND_PCM_FORMAT_S16_LE, SND_PCM_ACCESS_RW_INTERLEAVED, 1, input.sample_rate, 1, latency_us);
+    error = snd_pcm_set_params(microphone, SND_PCM_FORMAT_S16_LE, SND_PCM_ACCESS_RW_INTERLEAVED, 1,
+                               input.sample_rate, 1, latency_us);
     if (error < 0) return failed(device, snd_strerror(error));
     signal(SIGINT, stop);
     signal(SIGTERM, stop);

@@ -34,5 +34,19 @@ static void fault(void) {
     board_end(1);
 }
 
-__attribute__((section(".vectors"), used)) void (*const vectors[16])(void) = {
-    (void (*)(void))stack_top, reset, fault, fault, fault, fault, fault, fault, 0, 0, 0, fault, fault, 0, fault, fault};
+__attribute__((section(".vectors"), used)) void (*const vectors[16])(void) = {(void (*)(void))stack_top,
+                                                                              reset,
+                                                                              fault,
+                                                                              fault,
+                                                                              fault,
+                                                                              fault,
+                                                                              fault,
+                                                                              fault,
+                                                                              0,
+                                                                              0,
+                                                                              0,
+                                                                              fault,
+                                                                              fault,
+                                                                              0,
+                                                                              fault,
+                                                                              fault};

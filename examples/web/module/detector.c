@@ -12,8 +12,9 @@ static lw_speech_event event = LW_SPEECH_EVENT_INIT;
 static lw_input_info audio = LW_INPUT_INFO_INIT;
 
 /* The arguments are those of lw_speech_detector_options. */
-EXPORT(open) int open_(double threshold, double negative_threshold, double min_speech_ms, double min_silence_ms,
-                       double speech_pad_ms, double max_speech_s) {
+EXPORT(open)
+int open_(double threshold, double negative_threshold, double min_speech_ms, double min_silence_ms,
+          double speech_pad_ms, double max_speech_s) {
     lw_status status = open_model(model_memory, sizeof model_memory, &model);
     if (status) return status;
     if ((status = lw_model_input(model, 0, &audio))) return status;

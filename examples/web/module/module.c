@@ -13,7 +13,9 @@ static int reaches(size_t end) {
 }
 
 /* Where the page writes the file of weights. 0: the browser gives no more memory. */
-EXPORT(weights) void *weights(void) { return reaches((size_t)weights_at() + SIZE(_WEIGHTS_BYTES)) ? weights_at() : NULL; }
+EXPORT(weights) void *weights(void) {
+    return reaches((size_t)weights_at() + SIZE(_WEIGHTS_BYTES)) ? weights_at() : NULL;
+}
 EXPORT(weights_bytes) size_t weights_bytes(void) { return SIZE(_WEIGHTS_BYTES); }
 
 EXPORT(error) const char *error(void) { return lw_last_error(); }

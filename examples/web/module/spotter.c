@@ -15,7 +15,8 @@ static lw_input_info audio = LW_INPUT_INFO_INIT;
 EXPORT(open) int open_(float threshold) { /* 0: thresholds of the model */
     lw_status status = open_model(model_memory, sizeof model_memory, &model);
     if (status) return status;
-    if ((status = lw_model_get_info(model, &model_info)) || (status = lw_model_input(model, 0, &audio))) return status;
+    if ((status = lw_model_get_info(model, &model_info)) || (status = lw_model_input(model, 0, &audio)))
+        return status;
     lw_spotter_options options = LW_SPOTTER_OPTIONS_INIT;
     options.format = LW_F32;
     options.threshold = threshold;

@@ -71,7 +71,8 @@ typedef struct lw_audio_stream_info {
  * @retval LW_UNSUPPORTED No filter between the rates is small enough (resampler.h).
  * @retval LW_NO_MEMORY memory_limit is too low, or there is no memory.
  * @note GPU statuses apply. */
-LW_API lw_status lw_audio_stream_create(const lw_model *model, const lw_audio_stream_options *options,
+LW_API lw_status lw_audio_stream_create(const lw_model *model,
+                                        const lw_audio_stream_options *options,
                                         lw_audio_stream **out);
 /** Memory that lw_audio_stream_init needs. Any thread; real-time safe.
  * @param size in bytes, with the stream.
@@ -81,8 +82,8 @@ LW_API lw_status lw_audio_stream_create(const lw_model *model, const lw_audio_st
  * @retval LW_NOT_FOUND as lw_audio_stream_create.
  * @retval LW_NO_STREAM The model has no stream entry (for this device).
  * @retval LW_UNSUPPORTED as lw_audio_stream_create. */
-LW_API lw_status lw_audio_stream_size(const lw_model *model, const lw_audio_stream_options *options, size_t *size,
-                                      size_t *alignment);
+LW_API lw_status lw_audio_stream_size(const lw_model *model, const lw_audio_stream_options *options,
+                                      size_t *size, size_t *alignment);
 /** Creates an audio stream in the caller's memory. On the CPU it is real-time safe, where no rate
  * is converted. Any thread.
  * @param memory `size` bytes as lw_audio_stream_size says for these options. They are the caller's
@@ -95,8 +96,8 @@ LW_API lw_status lw_audio_stream_size(const lw_model *model, const lw_audio_stre
  * @retval LW_NO_STREAM The model has no stream entry (for this device).
  * @retval LW_UNSUPPORTED as lw_audio_stream_create.
  * @note GPU statuses apply. */
-LW_API lw_status lw_audio_stream_init(const lw_model *model, const lw_audio_stream_options *options, void *memory,
-                                      size_t size, lw_audio_stream **out);
+LW_API lw_status lw_audio_stream_init(const lw_model *model, const lw_audio_stream_options *options,
+                                      void *memory, size_t size, lw_audio_stream **out);
 /** Destroys an audio stream. Not for real-time threads. One of lw_audio_stream_init on the CPU is
  * an exception, as long as its model is not closed.
  * @param stream NULL: no effect. */
@@ -111,7 +112,8 @@ LW_API void lw_audio_stream_destroy(lw_audio_stream *stream);
  * @retval LW_WRONG_STATE The audio stream is finished, or a kernel failed before.
  * @retval LW_DEVICE A kernel failed. Only lw_audio_stream_reset helps.
  * @note GPU statuses apply. */
-LW_API lw_status lw_audio_stream_push(lw_audio_stream *stream, const void *samples, size_t n, size_t *taken);
+LW_API lw_status lw_audio_stream_push(lw_audio_stream *stream, const void *samples, size_t n,
+                                      size_t *taken);
 /** Takes the outputs that are ready. Real-time safe on the CPU.
  * @param samples room for `capacity` samples in the stream's format. LW_S16 is rounded, and clipped
  *        at full scale.
@@ -123,7 +125,8 @@ LW_API lw_status lw_audio_stream_push(lw_audio_stream *stream, const void *sampl
  * @retval LW_WRONG_STATE A kernel failed before.
  * @retval LW_DEVICE A kernel failed. Only lw_audio_stream_reset helps.
  * @note GPU statuses apply. */
-LW_API lw_status lw_audio_stream_pull(lw_audio_stream *stream, void *samples, size_t capacity, size_t *n);
+LW_API lw_status lw_audio_stream_pull(lw_audio_stream *stream, void *samples, size_t capacity,
+                                      size_t *n);
 /** Takes n samples and gives n: the body of an audio callback. Only with `live` and equal rates.
  * Real-time safe on the CPU.
  * @param in n samples in the stream's format.
@@ -134,7 +137,8 @@ LW_API lw_status lw_audio_stream_pull(lw_audio_stream *stream, void *samples, si
  *         that were pushed were not pulled yet, or a kernel failed before.
  * @retval LW_DEVICE A kernel failed. Only lw_audio_stream_reset helps.
  * @note GPU statuses apply. */
-LW_API lw_status lw_audio_stream_process(lw_audio_stream *stream, const void *in, void *out, size_t n);
+LW_API lw_status lw_audio_stream_process(lw_audio_stream *stream, const void *in, void *out,
+                                         size_t n);
 /** Ends the audio. pull then gives the rest: the model hears zeros behind the end. Real-time safe.
  * @retval LW_OK
  * @retval LW_INVALID_ARGUMENT stream is NULL.
@@ -155,7 +159,8 @@ LW_API uint32_t lw_audio_stream_latency(const lw_audio_stream *stream);
  * @param info set info->struct_size first; filled in.
  * @retval LW_OK
  * @retval LW_INVALID_ARGUMENT stream or info is NULL, or struct_size is not set. */
-LW_API lw_status lw_audio_stream_get_info(const lw_audio_stream *stream, lw_audio_stream_info *info);
+LW_API lw_status lw_audio_stream_get_info(const lw_audio_stream *stream,
+                                          lw_audio_stream_info *info);
 
 #ifdef __cplusplus
 }

@@ -72,8 +72,9 @@ LW_API lw_status lw_batch_push(lw_batch *batch, lw_stream *const *streams, size_
  * @retval LW_INVALID_ARGUMENT as lw_batch_push.
  * @retval LW_WRONG_STATE A spotter is finished or has failed. No spotter took anything.
  * @retval LW_DEVICE as lw_batch_push. Only lw_spotter_reset helps. */
-LW_API lw_status lw_batch_push_spotters(lw_batch *batch, lw_spotter *const *spotters, size_t n_spotters,
-                                        const void *const *samples, const size_t *counts, size_t *taken);
+LW_API lw_status lw_batch_push_spotters(lw_batch *batch, lw_spotter *const *spotters,
+                                        size_t n_spotters, const void *const *samples,
+                                        const size_t *counts, size_t *taken);
 
 /** lw_speech_detector_push for many detectors. The events are those of single detectors. Real-time
  * safe.
@@ -85,7 +86,8 @@ LW_API lw_status lw_batch_push_spotters(lw_batch *batch, lw_spotter *const *spot
  * @retval LW_INVALID_ARGUMENT as lw_batch_push.
  * @retval LW_WRONG_STATE A detector is finished or has failed. No detector took anything.
  * @retval LW_DEVICE as lw_batch_push. Only lw_speech_detector_reset helps. */
-LW_API lw_status lw_batch_push_speech_detectors(lw_batch *batch, lw_speech_detector *const *detectors,
+LW_API lw_status lw_batch_push_speech_detectors(lw_batch *batch,
+                                                lw_speech_detector *const *detectors,
                                                 size_t n_detectors, const void *const *samples,
                                                 const size_t *counts, size_t *taken);
 
@@ -98,8 +100,9 @@ LW_API lw_status lw_batch_push_speech_detectors(lw_batch *batch, lw_speech_detec
  * @retval LW_INVALID_ARGUMENT An argument or a generator is NULL, struct_size is not set; a stream
  *         occurs twice or is of another model. No generator went on.
  * @retval LW_DEVICE A kernel failed. The statuses of the generators that ran together say so. */
-LW_API lw_status lw_batch_next(lw_batch *batch, lw_generator *const *generators, size_t n_generators,
-                               lw_generator_token *tokens, lw_status *statuses);
+LW_API lw_status lw_batch_next(lw_batch *batch, lw_generator *const *generators,
+                               size_t n_generators, lw_generator_token *tokens,
+                               lw_status *statuses);
 
 #ifdef __cplusplus
 }

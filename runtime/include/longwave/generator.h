@@ -147,7 +147,8 @@ LW_API lw_status lw_generator_next(lw_generator *generator, lw_generator_token *
  *        (lw_generator_options.recent).
  * @retval LW_OK
  * @retval LW_INVALID_ARGUMENT generator or n is NULL, or ids is NULL and capacity is not 0. */
-LW_API lw_status lw_generator_recent(const lw_generator *generator, int32_t *ids, size_t capacity, size_t *n);
+LW_API lw_status lw_generator_recent(const lw_generator *generator, int32_t *ids, size_t capacity,
+                                     size_t *n);
 /** Makes the generator and its stream as new. Real-time safe on the CPU.
  * @retval LW_OK
  * @retval LW_INVALID_ARGUMENT generator is NULL.
@@ -162,7 +163,8 @@ LW_API lw_status lw_generator_reset(lw_generator *generator);
  * @retval LW_WRONG_STATE A kernel failed before.
  * @retval LW_TOO_SMALL capacity is less than *n.
  * @note GPU statuses apply. */
-LW_API lw_status lw_generator_save(const lw_generator *generator, void *bytes, size_t capacity, size_t *n);
+LW_API lw_status lw_generator_save(const lw_generator *generator, void *bytes, size_t capacity,
+                                   size_t *n);
 /** Continues from a saved state of the same model and weights. Options, target and CPU or GPU may
  * differ. With the same options the same ids follow. Any bytes are safe. Real-time safe on the CPU.
  * @param bytes n bytes that lw_generator_save wrote. Not kept.

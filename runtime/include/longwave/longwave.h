@@ -75,7 +75,7 @@ extern "C" {
 /** The version of this header in one number, which grows with it: 2000 is 0.2.0. */
 #define LW_VERSION_NUMBER (LW_VERSION_MAJOR * 1000000 + LW_VERSION_MINOR * 1000 + LW_VERSION_PATCH)
 /** For `#if`: whether this header is of that version or a later one. */
-#define LW_VERSION_AT_LEAST(major, minor, patch)                                                             \
+#define LW_VERSION_AT_LEAST(major, minor, patch)                                                   \
     (LW_VERSION_NUMBER >= (major) * 1000000 + (minor) * 1000 + (patch))
 
 /** Results of functions. The comment of each function says when it returns which. */
@@ -157,7 +157,7 @@ typedef struct lw_model_kernel {
  * file, which the program contains. */
 typedef struct lw_model_kernels {
     size_t struct_size;
-    uint8_t code[32];      /**< hash of the code; the file of the model has the same */
+    uint8_t code[32];            /**< hash of the code; the file of the model has the same */
     const lw_model_kernel *list; /**< in the model's order */
     size_t n;
 } lw_model_kernels;
@@ -166,8 +166,8 @@ typedef struct lw_model_kernels {
 /** Options of lw_model_open. */
 typedef struct lw_open_options {
     size_t struct_size;
-    int allow_unsigned_code; /**< 1: run code of unsigned files */
-    const char *variant;     /**< a target such as "x86-64-v3"; NULL: the best for this CPU */
+    int allow_unsigned_code;       /**< 1: run code of unsigned files */
+    const char *variant;           /**< a target such as "x86-64-v3"; NULL: the best for this CPU */
     const lw_allocator *allocator; /**< NULL: malloc. Copied; its context must outlive the model */
     int map_weights; /**< 1: read weights from the mapped file, which must not change */
     /** Most bytes that the model and one stream, runner, spotter or verification take together.
@@ -183,7 +183,8 @@ typedef struct lw_open_options {
      * after every other check of the data. If it returns 0, the file is rejected, whatever it
      * contains. Unless allow_unsigned_code is 1, unsigned files are rejected too.
      * NULL: signatures count for nothing. */
-    int (*check_signature)(void *context, const uint8_t *key, const uint8_t *root, const uint8_t *signature);
+    int (*check_signature)(void *context, const uint8_t *key, const uint8_t *root,
+                           const uint8_t *signature);
     void *signature_context; /**< passed to check_signature */
     /** NULL: the CPU. Otherwise the device that runs the entries compiled for it. It must outlive
      * the model. The CPU's code is needed too, because the CPU prepares the model. */
@@ -245,8 +246,8 @@ LW_API lw_status lw_model_open(const char *path, const lw_open_options *options,
  * @retval LW_NO_MEMORY memory_limit is too low, or the allocator returns NULL.
  * @retval LW_DEVICE A kernel failed, or the system forbids to execute loaded code.
  * @note GPU statuses apply. */
-LW_API lw_status lw_model_open_memory(const void *bytes, size_t size, const lw_open_options *options,
-                                      lw_model **out);
+LW_API lw_status lw_model_open_memory(const void *bytes, size_t size,
+                                      const lw_open_options *options, lw_model **out);
 
 /** A model that the program contains. `longwave compile --emit static` writes it as a library with
  * a header that declares it. Code, plan, weights and tables are constants, used where they lie. */
@@ -260,7 +261,8 @@ typedef struct lw_static_model lw_static_model;
  * @retval LW_INVALID_ARGUMENT An argument is NULL.
  * @retval LW_BAD_ARTIFACT model is not what the compiler wrote.
  * @retval LW_BAD_VERSION The model is from another version of the compiler. */
-LW_API lw_status lw_model_static_size(const lw_static_model *model, size_t *size, size_t *alignment);
+LW_API lw_status lw_model_static_size(const lw_static_model *model, size_t *size,
+                                      size_t *alignment);
 /** Opens a model that the program contains. Copies nothing, prepares nothing and needs only the
  * caller's memory. The compiler checked the model against every rule of the format, so this checks
  * its stamp alone. Any thread.
@@ -387,9 +389,9 @@ typedef struct lw_model_info {
     /** Of one with default options; on a GPU with its memory on the device. */
     uint64_t stream_memory_bytes, run_memory_bytes;
     uint64_t derived_bytes, artifact_bytes;
-    const char *report, *certificates; /**< JSON text */
-    uint32_t stream_entries; /**< their number: lw_model_stream_entry */
-    uint32_t state_fields;   /**< their number: lw_model_state_field */
+    const char *report, *certificates;   /**< JSON text */
+    uint32_t stream_entries;             /**< their number: lw_model_stream_entry */
+    uint32_t state_fields;               /**< their number: lw_model_state_field */
     uint64_t memory_bytes, memory_limit; /**< taken by the model itself; the limit in force */
     float error_limit; /**< largest error of outputs on this device, relative to the peak of
                         * all its reference outputs. The file may lack them. 0: it never had any */
@@ -425,7 +427,8 @@ LW_API lw_status lw_model_run_output(const lw_model *model, uint32_t index, lw_o
  * @retval LW_INVALID_ARGUMENT model or info is NULL, or struct_size is not set.
  * @retval LW_NO_STREAM The model has no stream entry.
  * @retval LW_NOT_FOUND No such output. */
-LW_API lw_status lw_model_stream_output(const lw_model *model, uint32_t index, lw_output_info *info);
+LW_API lw_status lw_model_stream_output(const lw_model *model, uint32_t index,
+                                        lw_output_info *info);
 /** Describes a stream entry. Any thread; real-time safe.
  * @param index 0 ... lw_model_info.stream_entries - 1; 0 is the default entry.
  * @param info set info->struct_size first; filled in.
@@ -433,7 +436,8 @@ LW_API lw_status lw_model_stream_output(const lw_model *model, uint32_t index, l
  * @retval LW_INVALID_ARGUMENT model or info is NULL, or struct_size is not set.
  * @retval LW_NO_STREAM The model has no stream entry (for this device).
  * @retval LW_NOT_FOUND No such entry. */
-LW_API lw_status lw_model_stream_entry(const lw_model *model, uint32_t index, lw_stream_entry_info *info);
+LW_API lw_status lw_model_stream_entry(const lw_model *model, uint32_t index,
+                                       lw_stream_entry_info *info);
 /** Describes a field of the stream state. Any thread; real-time safe.
  * @param index 0 ... lw_model_info.state_fields - 1.
  * @param field set field->struct_size first; filled in.
@@ -463,9 +467,9 @@ LW_API lw_status lw_model_verify(const lw_model *model, double *worst);
 typedef struct lw_stream lw_stream;
 /** Type of samples. 0 is none, because a wrong type is read wrongly and past the end. */
 typedef enum lw_sample_format {
-    LW_F32 = 1, /**< float */
-    LW_S16 = 2, /**< 16-bit audio, divided by 32768 */
-    LW_I32 = 3, /**< token ids */
+    LW_F32 = 1,                  /**< float */
+    LW_S16 = 2,                  /**< 16-bit audio, divided by 32768 */
+    LW_I32 = 3,                  /**< token ids */
     LW_FORMAT_FORCE = 0x7fffffff /**< not used: 32 bits */
 } lw_sample_format;
 
@@ -513,7 +517,8 @@ typedef struct lw_stream_rows {
  * @retval LW_NOT_FOUND No stream entry of options.block. The detail lists the blocks.
  * @retval LW_NO_MEMORY memory_limit is too low, or there is no memory.
  * @note GPU statuses apply. */
-LW_API lw_status lw_stream_create(const lw_model *model, const lw_stream_options *options, lw_stream **out);
+LW_API lw_status lw_stream_create(const lw_model *model, const lw_stream_options *options,
+                                  lw_stream **out);
 /** Memory that lw_stream_init needs. Any thread; real-time safe.
  * @param size in bytes.
  * @param alignment in bytes.
@@ -521,8 +526,8 @@ LW_API lw_status lw_stream_create(const lw_model *model, const lw_stream_options
  * @retval LW_INVALID_ARGUMENT as lw_stream_create; size or alignment is NULL.
  * @retval LW_NO_STREAM The model has no stream entry (for this device).
  * @retval LW_NOT_FOUND No stream entry of options.block. The detail lists the blocks. */
-LW_API lw_status lw_stream_size(const lw_model *model, const lw_stream_options *options, size_t *size,
-                                size_t *alignment);
+LW_API lw_status lw_stream_size(const lw_model *model, const lw_stream_options *options,
+                                size_t *size, size_t *alignment);
 /** Creates a stream in the caller's memory. On the CPU it is real-time safe. Any thread.
  * @param memory `size` bytes as lw_stream_size says. They are the caller's again after
  *        lw_stream_destroy, which is needed: the stream keeps the model.
@@ -533,8 +538,8 @@ LW_API lw_status lw_stream_size(const lw_model *model, const lw_stream_options *
  * @retval LW_NO_STREAM The model has no stream entry (for this device).
  * @retval LW_NOT_FOUND No stream entry of options.block. The detail lists the blocks.
  * @note GPU statuses apply. */
-LW_API lw_status lw_stream_init(const lw_model *model, const lw_stream_options *options, void *memory,
-                                size_t size, lw_stream **out);
+LW_API lw_status lw_stream_init(const lw_model *model, const lw_stream_options *options,
+                                void *memory, size_t size, lw_stream **out);
 /** Destroys a stream. Rows that wait are lost. A generator on it goes on working, and keeps the
  * stream until its own end. Not for real-time threads. A stream of lw_stream_init on the CPU is an
  * exception, as long as its model is not closed.
@@ -682,8 +687,8 @@ typedef struct lw_runner_options {
  * bytes, which is the same in all elements. */
 typedef struct lw_run_tensor {
     size_t struct_size;
-    void *data;    /**< rows x width values; an output has room for `rows` rows of floats */
-    size_t rows;   /**< input: rows given. Output, in: rows of room; out: rows written */
+    void *data;  /**< rows x width values; an output has room for `rows` rows of floats */
+    size_t rows; /**< input: rows given. Output, in: rows of room; out: rows written */
     /** Input: number of valid rows for pooling; 0: all. The network itself runs on all rows of the
      * input; only pooling ignores the rows from `length` on. */
     size_t length;
@@ -699,7 +704,8 @@ typedef struct lw_run_tensor {
  * @retval LW_NO_STREAM The model has no offline entry (for this device).
  * @retval LW_NO_MEMORY memory_limit is too low, there is no memory, or the system gives no thread.
  * @note GPU statuses apply. */
-LW_API lw_status lw_runner_create(const lw_model *model, const lw_runner_options *options, lw_runner **out);
+LW_API lw_status lw_runner_create(const lw_model *model, const lw_runner_options *options,
+                                  lw_runner **out);
 /** Destroys a runner and ends its threads. Not for real-time threads.
  * @param runner NULL: no effect. */
 LW_API void lw_runner_destroy(lw_runner *runner);
@@ -732,8 +738,8 @@ LW_API lw_status lw_run(lw_runner *runner, const lw_run_tensor *in, size_t n_in,
  * @retval LW_BAD_TOKEN An id is outside the vocabulary.
  * @retval LW_DEVICE A kernel or the driver failed. The outputs are undefined.
  * @note GPU statuses apply. */
-LW_API lw_status lw_run_batch(lw_runner *runner, size_t sequences, const lw_run_tensor *in, size_t n_in,
-                              lw_run_tensor *out, size_t n_out);
+LW_API lw_status lw_run_batch(lw_runner *runner, size_t sequences, const lw_run_tensor *in,
+                              size_t n_in, lw_run_tensor *out, size_t n_out);
 
 #ifdef __cplusplus
 }

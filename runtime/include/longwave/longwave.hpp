@@ -15,10 +15,10 @@
  *   documents. Without exceptions (-fno-exceptions) only the second form exists.
  *
  * Ownership
- *   Objects can be moved but not copied. A stream, spotter, speech detector, audio stream, generator or batch keeps its
- *   model, which may go first. A device (lw_open_options.device) must outlive the model and all its objects. A
- *   moved-from or default-constructed object is empty: it converts to false, and operations return
- *   LW_INVALID_ARGUMENT.
+ *   Objects can be moved but not copied. A stream, spotter, speech detector, audio stream,
+ * generator or batch keeps its model, which may go first. A device (lw_open_options.device) must
+ * outlive the model and all its objects. A moved-from or default-constructed object is empty: it
+ * converts to false, and operations return LW_INVALID_ARGUMENT.
  *
  * Threads and real time
  *   As for the C functions. Creation, move and destruction may allocate or free; the try_ forms of
@@ -54,7 +54,8 @@ template <class Struct> Struct make() noexcept { return lw_initial<Struct>(); }
 class Error : public std::runtime_error {
 public:
     explicit Error(lw_status status)
-        : std::runtime_error(std::string(lw_status_text(status)) + ": " + lw_last_error()), status_(status) {}
+        : std::runtime_error(std::string(lw_status_text(status)) + ": " + lw_last_error()),
+          status_(status) {}
     lw_status status() const noexcept { return status_; }
 
 private:
@@ -133,8 +134,8 @@ public:
         return status;
     }
     /** lw_model_open_memory. `bytes` are copied. */
-    [[nodiscard]] static lw_status try_open(const void *bytes, size_t size, const lw_open_options *options,
-                                            Model &out) noexcept {
+    [[nodiscard]] static lw_status try_open(const void *bytes, size_t size,
+                                            const lw_open_options *options, Model &out) noexcept {
         lw_model *model = nullptr;
         const lw_status status = lw_model_open_memory(bytes, size, options, &model);
         if (status == LW_OK) out.handle_ = detail::Handle<lw_model, lw_model_close>(model);
@@ -275,7 +276,9 @@ public:
     void reset() { detail::check(try_reset()); }
     void copy(const Stream &from) { detail::check(try_copy(from)); }
     std::vector<uint8_t> save() const { return detail::save(*this); }
-    void load(const std::vector<uint8_t> &bytes) { detail::check(try_load(bytes.data(), bytes.size())); }
+    void load(const std::vector<uint8_t> &bytes) {
+        detail::check(try_load(bytes.data(), bytes.size()));
+    }
     lw_stream_stats stats() const {
         lw_stream_stats stats;
         detail::check(try_stats(stats));
@@ -362,7 +365,9 @@ public:
     void reset() { detail::check(try_reset()); }
     void copy(const Spotter &from) { detail::check(try_copy(from)); }
     std::vector<uint8_t> save() const { return detail::save(*this); }
-    void load(const std::vector<uint8_t> &bytes) { detail::check(try_load(bytes.data(), bytes.size())); }
+    void load(const std::vector<uint8_t> &bytes) {
+        detail::check(try_load(bytes.data(), bytes.size()));
+    }
 #endif
 
     lw_spotter *get() const noexcept { return handle_.get(); }
@@ -379,7 +384,8 @@ public:
     SpeechDetector() = default;
 
     /** lw_speech_detector_create. */
-    [[nodiscard]] static lw_status try_create(const Model &model, const lw_speech_detector_options *options,
+    [[nodiscard]] static lw_status try_create(const Model &model,
+                                              const lw_speech_detector_options *options,
                                               SpeechDetector &out) noexcept {
         lw_speech_detector *detector = nullptr;
         const lw_status status = lw_speech_detector_create(model.get(), options, &detector);
@@ -438,7 +444,9 @@ public:
     void reset() { detail::check(try_reset()); }
     void copy(const SpeechDetector &from) { detail::check(try_copy(from)); }
     std::vector<uint8_t> save() const { return detail::save(*this); }
-    void load(const std::vector<uint8_t> &bytes) { detail::check(try_load(bytes.data(), bytes.size())); }
+    void load(const std::vector<uint8_t> &bytes) {
+        detail::check(try_load(bytes.data(), bytes.size()));
+    }
 #endif
 
     lw_speech_detector *get() const noexcept { return handle_.get(); }
@@ -455,7 +463,8 @@ public:
     AudioStream() = default;
 
     /** lw_audio_stream_create. */
-    [[nodiscard]] static lw_status try_create(const Model &model, const lw_audio_stream_options *options,
+    [[nodiscard]] static lw_status try_create(const Model &model,
+                                              const lw_audio_stream_options *options,
                                               AudioStream &out) noexcept {
         lw_audio_stream *stream = nullptr;
         const lw_status status = lw_audio_stream_create(model.get(), options, &stream);
@@ -472,9 +481,11 @@ public:
         return fits<T>() ? lw_audio_stream_push(get(), samples, n, taken) : detail::wrong_type();
     }
     /** lw_audio_stream_pull, likewise. LW_AGAIN: no sample waits. LW_END: none is left. */
-    template <class T> [[nodiscard]] lw_status try_pull(T *samples, size_t capacity, size_t &n) noexcept {
+    template <class T>
+    [[nodiscard]] lw_status try_pull(T *samples, size_t capacity, size_t &n) noexcept {
         n = 0;
-        return fits<T>() ? lw_audio_stream_pull(get(), samples, capacity, &n) : detail::wrong_type();
+        return fits<T>() ? lw_audio_stream_pull(get(), samples, capacity, &n)
+                         : detail::wrong_type();
     }
     /** lw_audio_stream_process: n samples for n samples. `out` may be `in`. */
     template <class T> [[nodiscard]] lw_status try_process(const T *in, T *out, size_t n) noexcept {
@@ -511,7 +522,9 @@ public:
         if (status != LW_AGAIN && status != LW_END) detail::check(status);
         return n;
     }
-    template <class T> void process(const T *in, T *out, size_t n) { detail::check(try_process(in, out, n)); }
+    template <class T> void process(const T *in, T *out, size_t n) {
+        detail::check(try_process(in, out, n));
+    }
     void finish() { detail::check(try_finish()); }
     void reset() { detail::check(try_reset()); }
     lw_audio_stream_info info() const {
@@ -527,7 +540,9 @@ public:
     explicit operator bool() const noexcept { return get() != nullptr; }
 
 private:
-    template <class T> bool fits() const noexcept { return !get() || detail::format_of<T>::value == format_; }
+    template <class T> bool fits() const noexcept {
+        return !get() || detail::format_of<T>::value == format_;
+    }
 
     detail::Handle<lw_audio_stream, lw_audio_stream_destroy> handle_;
     lw_sample_format format_ = LW_F32;
@@ -540,7 +555,8 @@ public:
     Resampler() = default;
 
     /** lw_resampler_create. */
-    [[nodiscard]] static lw_status try_create(const lw_resampler_options &options, Resampler &out) noexcept {
+    [[nodiscard]] static lw_status try_create(const lw_resampler_options &options,
+                                              Resampler &out) noexcept {
         lw_resampler *resampler = nullptr;
         const lw_status status = lw_resampler_create(&options, &resampler);
         if (status != LW_OK) return status;
@@ -550,9 +566,8 @@ public:
     }
     /** lw_resampler_push: frames of float or int16_t samples, as the resampler was created for.
      * LW_INVALID_ARGUMENT: samples of another type. */
-    template <class T>
-    [[nodiscard]] lw_status try_push(const T *samples, size_t frames, float *out, size_t capacity,
-                                     size_t &n) noexcept {
+    template <class T> [[nodiscard]] lw_status try_push(const T *samples, size_t frames, float *out,
+                                                        size_t capacity, size_t &n) noexcept {
         n = 0;
         if (get() && detail::format_of<T>::value != format_) return detail::wrong_type();
         return lw_resampler_push(get(), samples, frames, out, capacity, &n);
@@ -563,7 +578,9 @@ public:
     [[nodiscard]] lw_status try_reset() noexcept { return lw_resampler_reset(get()); }
 
 #ifdef __cpp_exceptions
-    explicit Resampler(const lw_resampler_options &options) { detail::check(try_create(options, *this)); }
+    explicit Resampler(const lw_resampler_options &options) {
+        detail::check(try_create(options, *this));
+    }
     /** Returns the floats written. */
     template <class T> size_t push(const T *samples, size_t frames, float *out, size_t capacity) {
         size_t n = 0;
@@ -593,8 +610,8 @@ public:
 
     /** lw_generator_create on a stream of its own. Lists in the options are read during the call
      * only. */
-    [[nodiscard]] static lw_status try_create(const Model &model, const lw_generator_options *options,
-                                              Generator &out) noexcept {
+    [[nodiscard]] static lw_status
+    try_create(const Model &model, const lw_generator_options *options, Generator &out) noexcept {
         Stream stream;
         lw_stream_options one = make<lw_stream_options>();
         one.format = LW_I32;
@@ -649,7 +666,9 @@ public:
     }
     void reset() { detail::check(try_reset()); }
     std::vector<uint8_t> save() const { return detail::save(*this); }
-    void load(const std::vector<uint8_t> &bytes) { detail::check(try_load(bytes.data(), bytes.size())); }
+    void load(const std::vector<uint8_t> &bytes) {
+        detail::check(try_load(bytes.data(), bytes.size()));
+    }
 #endif
 
     /** The stream, to copy, save or read its statistics. */
@@ -662,8 +681,8 @@ private:
     detail::Handle<lw_generator, lw_generator_destroy> handle_;
 };
 
-/** Runs streams, spotters, speech detectors or generators of one model together: longwave/batch.h. It holds none of
- * them. Belongs to one thread at a time, with all that a call names. */
+/** Runs streams, spotters, speech detectors or generators of one model together: longwave/batch.h.
+ * It holds none of them. Belongs to one thread at a time, with all that a call names. */
 class StreamBatch {
 public:
     StreamBatch() = default;
@@ -676,19 +695,23 @@ public:
         return status;
     }
     /** lw_batch_push. The samples have the format of their stream. */
-    [[nodiscard]] lw_status try_push(lw_stream *const *streams, size_t n_streams, const void *const *samples,
-                                     const size_t *counts, size_t *taken) noexcept {
+    [[nodiscard]] lw_status try_push(lw_stream *const *streams, size_t n_streams,
+                                     const void *const *samples, const size_t *counts,
+                                     size_t *taken) noexcept {
         return lw_batch_push(get(), streams, n_streams, samples, counts, taken);
     }
     /** lw_batch_push_spotters. */
-    [[nodiscard]] lw_status try_push(lw_spotter *const *spotters, size_t n_spotters, const void *const *samples,
-                                     const size_t *counts, size_t *taken) noexcept {
+    [[nodiscard]] lw_status try_push(lw_spotter *const *spotters, size_t n_spotters,
+                                     const void *const *samples, const size_t *counts,
+                                     size_t *taken) noexcept {
         return lw_batch_push_spotters(get(), spotters, n_spotters, samples, counts, taken);
     }
     /** lw_batch_push_speech_detectors. */
     [[nodiscard]] lw_status try_push(lw_speech_detector *const *detectors, size_t n_detectors,
-                                     const void *const *samples, const size_t *counts, size_t *taken) noexcept {
-        return lw_batch_push_speech_detectors(get(), detectors, n_detectors, samples, counts, taken);
+                                     const void *const *samples, const size_t *counts,
+                                     size_t *taken) noexcept {
+        return lw_batch_push_speech_detectors(get(), detectors, n_detectors, samples, counts,
+                                              taken);
     }
     /** lw_batch_next. */
     [[nodiscard]] lw_status try_next(lw_generator *const *generators, size_t n_generators,
@@ -698,10 +721,10 @@ public:
 
 #ifdef __cpp_exceptions
     explicit StreamBatch(const Model &model) { detail::check(try_create(model, *this)); }
-    /** Pushes n ticks to each stream: samples[i] to streams[i]. Returns the ticks that each took. */
-    template <class T>
-    std::vector<size_t> push(const std::vector<Stream *> &streams, const std::vector<const T *> &samples,
-                             size_t n) {
+    /** Pushes n ticks to each stream: samples[i] to streams[i]. Returns the ticks that each took.
+     */
+    template <class T> std::vector<size_t> push(const std::vector<Stream *> &streams,
+                                                const std::vector<const T *> &samples, size_t n) {
         std::vector<lw_stream *> list;
         std::vector<const void *> from(samples.begin(), samples.end());
         bool fits = samples.size() == streams.size();

@@ -29,10 +29,10 @@ typedef struct lw_resampler lw_resampler;
 /** Settings of lw_resampler_create. */
 typedef struct lw_resampler_options {
     size_t struct_size;
-    lw_sample_format format; /**< of pushed samples: LW_S16 or LW_F32 */
-    uint32_t channels;       /**< of pushed frames, at most 256; 0: 1 */
-    uint32_t rate_in;        /**< of pushed frames, 1,000 to 768,000 Hz */
-    uint32_t rate_out;       /**< of what comes out: lw_input_info.sample_rate of the model */
+    lw_sample_format format;       /**< of pushed samples: LW_S16 or LW_F32 */
+    uint32_t channels;             /**< of pushed frames, at most 256; 0: 1 */
+    uint32_t rate_in;              /**< of pushed frames, 1,000 to 768,000 Hz */
+    uint32_t rate_out;             /**< of what comes out: lw_input_info.sample_rate of the model */
     const lw_allocator *allocator; /**< NULL: malloc. Copied; lw_resampler_init does not use it */
 } lw_resampler_options;
 #define LW_RESAMPLER_OPTIONS_INIT LW_INITIAL(lw_resampler_options)
@@ -63,7 +63,8 @@ LW_API lw_status lw_resampler_create(const lw_resampler_options *options, lw_res
  * @retval LW_OK
  * @retval LW_INVALID_ARGUMENT as lw_resampler_create; size or alignment is NULL.
  * @retval LW_UNSUPPORTED as lw_resampler_create. */
-LW_API lw_status lw_resampler_size(const lw_resampler_options *options, size_t *size, size_t *alignment);
+LW_API lw_status lw_resampler_size(const lw_resampler_options *options, size_t *size,
+                                   size_t *alignment);
 /** Creates a resampler in the caller's memory. Computes the filter: some milliseconds. Any thread.
  * @param memory `size` bytes as lw_resampler_size says. They are the caller's again after the last
  *        call on the resampler.
@@ -88,8 +89,8 @@ LW_API void lw_resampler_destroy(lw_resampler *resampler);
  *         samples is NULL and frames is not 0, or out is NULL and capacity is not 0.
  * @retval LW_TOO_SMALL capacity is less than *n. Nothing was taken.
  * @retval LW_WRONG_STATE The resampler is finished. */
-LW_API lw_status lw_resampler_push(lw_resampler *resampler, const void *samples, size_t frames, float *out,
-                                   size_t capacity, size_t *n);
+LW_API lw_status lw_resampler_push(lw_resampler *resampler, const void *samples, size_t frames,
+                                   float *out, size_t capacity, size_t *n);
 /** Ends the input and gives the last outputs, as if zeros followed. Real-time safe.
  * @param out room for `capacity` floats. lw_resampler_info.delay * rate_out / rate_in + 1 floats
  *        are always enough.
@@ -98,7 +99,8 @@ LW_API lw_status lw_resampler_push(lw_resampler *resampler, const void *samples,
  * @retval LW_INVALID_ARGUMENT resampler or n is NULL, or out is NULL and capacity is not 0.
  * @retval LW_TOO_SMALL capacity is less than *n. The resampler is not finished.
  * @retval LW_WRONG_STATE The resampler is finished already. */
-LW_API lw_status lw_resampler_finish(lw_resampler *resampler, float *out, size_t capacity, size_t *n);
+LW_API lw_status lw_resampler_finish(lw_resampler *resampler, float *out, size_t capacity,
+                                     size_t *n);
 /** Makes the resampler as new. Real-time safe.
  * @retval LW_OK
  * @retval LW_INVALID_ARGUMENT resampler is NULL. */

@@ -57,11 +57,11 @@ typedef struct lw_speech_detector lw_speech_detector;
  * a float of 33.3 is another number. */
 typedef struct lw_speech_detector_options {
     size_t struct_size;
-    lw_sample_format format; /**< of pushed samples: LW_S16 or LW_F32 */
-    uint32_t block;          /**< of the stream: lw_stream_options.block */
-    const char *output;      /**< that has the probability; NULL: the only one of width 1.
-                              * Read during create only */
-    double threshold;        /**< speech is at or above it, at most 1; 0: 0.5 */
+    lw_sample_format format;   /**< of pushed samples: LW_S16 or LW_F32 */
+    uint32_t block;            /**< of the stream: lw_stream_options.block */
+    const char *output;        /**< that has the probability; NULL: the only one of width 1.
+                                * Read during create only */
+    double threshold;          /**< speech is at or above it, at most 1; 0: 0.5 */
     double negative_threshold; /**< silence is below it, at most `threshold`; 0: threshold - 0.15,
                                 * but at least 0.01 */
     double min_speech_ms;      /**< segments must be longer. 0: 250, negative: none */
@@ -109,7 +109,8 @@ typedef struct lw_speech_event {
  * @retval LW_NO_STREAM The model has no stream entry (for this device).
  * @retval LW_NO_MEMORY memory_limit is too low, or there is no memory.
  * @note GPU statuses apply. */
-LW_API lw_status lw_speech_detector_create(const lw_model *model, const lw_speech_detector_options *options,
+LW_API lw_status lw_speech_detector_create(const lw_model *model,
+                                           const lw_speech_detector_options *options,
                                            lw_speech_detector **out);
 /** Memory that lw_speech_detector_init needs. Any thread; real-time safe.
  * @param size in bytes, with the detector's stream.
@@ -118,8 +119,9 @@ LW_API lw_status lw_speech_detector_create(const lw_model *model, const lw_speec
  * @retval LW_INVALID_ARGUMENT as lw_speech_detector_create; size or alignment is NULL.
  * @retval LW_NOT_FOUND as lw_speech_detector_create.
  * @retval LW_NO_STREAM The model has no stream entry (for this device). */
-LW_API lw_status lw_speech_detector_size(const lw_model *model, const lw_speech_detector_options *options,
-                                         size_t *size, size_t *alignment);
+LW_API lw_status lw_speech_detector_size(const lw_model *model,
+                                         const lw_speech_detector_options *options, size_t *size,
+                                         size_t *alignment);
 /** Creates a detector in the caller's memory. On the CPU it is real-time safe. Any thread.
  * @param memory `size` bytes as lw_speech_detector_size says for these options. They are the
  *        caller's again after lw_speech_detector_destroy, which is needed: the detector keeps the
@@ -131,8 +133,9 @@ LW_API lw_status lw_speech_detector_size(const lw_model *model, const lw_speech_
  * @retval LW_NOT_FOUND as lw_speech_detector_create.
  * @retval LW_NO_STREAM The model has no stream entry (for this device).
  * @note GPU statuses apply. */
-LW_API lw_status lw_speech_detector_init(const lw_model *model, const lw_speech_detector_options *options,
-                                         void *memory, size_t size, lw_speech_detector **out);
+LW_API lw_status lw_speech_detector_init(const lw_model *model,
+                                         const lw_speech_detector_options *options, void *memory,
+                                         size_t size, lw_speech_detector **out);
 /** Destroys a detector. Not for real-time threads. A detector of lw_speech_detector_init on the CPU
  * is an exception, as long as its model is not closed.
  * @param detector NULL: no effect. */
@@ -147,8 +150,8 @@ LW_API void lw_speech_detector_destroy(lw_speech_detector *detector);
  * @retval LW_WRONG_STATE The detector is finished, or a kernel failed before.
  * @retval LW_DEVICE A kernel failed. Only lw_speech_detector_reset helps.
  * @note GPU statuses apply. */
-LW_API lw_status lw_speech_detector_push(lw_speech_detector *detector, const void *samples, size_t n,
-                                         size_t *taken);
+LW_API lw_status lw_speech_detector_push(lw_speech_detector *detector, const void *samples,
+                                         size_t n, size_t *taken);
 /** Takes the next event. Real-time safe on the CPU.
  * @param event set event->struct_size first; filled in on LW_OK.
  * @retval LW_OK
@@ -187,8 +190,8 @@ LW_API lw_status lw_speech_detector_copy(lw_speech_detector *to, const lw_speech
  * @retval LW_WRONG_STATE A kernel failed before.
  * @retval LW_TOO_SMALL capacity is less than *n.
  * @note GPU statuses apply. */
-LW_API lw_status lw_speech_detector_save(const lw_speech_detector *detector, void *bytes, size_t capacity,
-                                         size_t *n);
+LW_API lw_status lw_speech_detector_save(const lw_speech_detector *detector, void *bytes,
+                                         size_t capacity, size_t *n);
 /** Continues from a saved state, also in the middle of a segment, with the settings of this
  * detector. The two may differ as lw_stream_load allows. Any bytes are safe. Real-time safe on the
  * CPU.
@@ -211,7 +214,8 @@ LW_API float lw_speech_detector_gain(const lw_speech_detector *detector);
  * @param stats set stats->struct_size first; filled in. Zeros that finish added count as ticks.
  * @retval LW_OK
  * @retval LW_INVALID_ARGUMENT detector or stats is NULL, or struct_size is not set. */
-LW_API lw_status lw_speech_detector_get_stats(const lw_speech_detector *detector, lw_stream_stats *stats);
+LW_API lw_status lw_speech_detector_get_stats(const lw_speech_detector *detector,
+                                              lw_stream_stats *stats);
 
 #ifdef __cplusplus
 }

@@ -57,13 +57,13 @@ typedef struct lw_spotter_options {
 typedef struct lw_spotter_event {
     size_t struct_size;
     uint32_t label;
-    const char *word;    /**< belongs to the model */
-    float score;         /**< the average that fired */
-    uint64_t tick;       /**< samples heard when it fired; divide by the sample rate for seconds */
+    const char *word; /**< belongs to the model */
+    float score;      /**< the average that fired */
+    uint64_t tick;    /**< samples heard when it fired; divide by the sample rate for seconds */
     /** Sample where the word's score rose above its release level, at most one moving average
      * before the first row that counted. */
     uint64_t tick_start;
-    uint64_t row;        /**< number of the row that fired */
+    uint64_t row; /**< number of the row that fired */
 } lw_spotter_event;
 #define LW_SPOTTER_EVENT_INIT LW_INITIAL(lw_spotter_event)
 
@@ -87,8 +87,8 @@ LW_API lw_status lw_spotter_create(const lw_model *model, const lw_spotter_optio
  * @retval LW_INVALID_ARGUMENT as lw_spotter_create; size or alignment is NULL.
  * @retval LW_NOT_FOUND as lw_spotter_create.
  * @retval LW_NO_STREAM The model has no stream entry (for this device). */
-LW_API lw_status lw_spotter_size(const lw_model *model, const lw_spotter_options *options, size_t *size,
-                                 size_t *alignment);
+LW_API lw_status lw_spotter_size(const lw_model *model, const lw_spotter_options *options,
+                                 size_t *size, size_t *alignment);
 /** Creates a spotter in the caller's memory. On the CPU it is real-time safe. Any thread.
  * @param memory `size` bytes as lw_spotter_size says for these options. They are the
  *        caller's again after lw_spotter_destroy, which is needed: the spotter keeps the model.
@@ -99,8 +99,8 @@ LW_API lw_status lw_spotter_size(const lw_model *model, const lw_spotter_options
  * @retval LW_NOT_FOUND as lw_spotter_create.
  * @retval LW_NO_STREAM The model has no stream entry (for this device).
  * @note GPU statuses apply. */
-LW_API lw_status lw_spotter_init(const lw_model *model, const lw_spotter_options *options, void *memory,
-                                 size_t size, lw_spotter **out);
+LW_API lw_status lw_spotter_init(const lw_model *model, const lw_spotter_options *options,
+                                 void *memory, size_t size, lw_spotter **out);
 /** Destroys a spotter. Not for real-time threads. A spotter of lw_spotter_init on the CPU is an
  * exception, as long as its model is not closed.
  * @param spotter NULL: no effect. */
@@ -155,7 +155,8 @@ LW_API lw_status lw_spotter_copy(lw_spotter *to, const lw_spotter *from);
  * @retval LW_WRONG_STATE A kernel failed before.
  * @retval LW_TOO_SMALL capacity is less than *n.
  * @note GPU statuses apply. */
-LW_API lw_status lw_spotter_save(const lw_spotter *spotter, void *bytes, size_t capacity, size_t *n);
+LW_API lw_status lw_spotter_save(const lw_spotter *spotter, void *bytes, size_t capacity,
+                                 size_t *n);
 /** Continues from a saved state, also in the middle of a word, with the settings of this spotter.
  * The two may differ as lw_stream_load allows. Any bytes are safe. Real-time safe on the CPU.
  * @param bytes n bytes that lw_spotter_save wrote. Not kept.

@@ -45,10 +45,11 @@ typedef struct lw_tokenizer_options {
  * LW_NOT_FOUND: the file does not exist. LW_IO: the file cannot be read. LW_UNSUPPORTED: the
  * file is not such a tokenizer. LW_BAD_TOKEN: an id exceeds the vocabulary. LW_NO_MEMORY.
  * LW_INVALID_ARGUMENT. */
-LW_API lw_status lw_tokenizer_open(const char *path, const lw_tokenizer_options *options, lw_tokenizer **out);
+LW_API lw_status lw_tokenizer_open(const char *path, const lw_tokenizer_options *options,
+                                   lw_tokenizer **out);
 /** The same from memory. The bytes may be freed on return. */
-LW_API lw_status lw_tokenizer_open_memory(const void *bytes, size_t size, const lw_tokenizer_options *options,
-                                          lw_tokenizer **out);
+LW_API lw_status lw_tokenizer_open_memory(const void *bytes, size_t size,
+                                          const lw_tokenizer_options *options, lw_tokenizer **out);
 /** The tokenizer of byte-level models: 256 ids, each the value of a byte. */
 LW_API lw_status lw_tokenizer_open_bytes(lw_tokenizer **out);
 /** NULL is allowed. Destroy its decoders first. */
@@ -68,7 +69,8 @@ enum {
 };
 /** The ids of one side, LW_TEXT_BEGIN or LW_TEXT_END: their number, and where they are. They belong
  * to the tokenizer. `ids` may be NULL. */
-LW_API size_t lw_tokenizer_special(const lw_tokenizer *tokenizer, uint32_t side, const int32_t **ids);
+LW_API size_t lw_tokenizer_special(const lw_tokenizer *tokenizer, uint32_t side,
+                                   const int32_t **ids);
 
 /** Token ids of any bytes, valid UTF-8 or not, without special tokens. *n is the number of ids.
  * ids NULL: only the number. LW_TOO_SMALL: `capacity` is less than *n, and nothing is written. A
@@ -78,8 +80,9 @@ LW_API size_t lw_tokenizer_special(const lw_tokenizer *tokenizer, uint32_t side,
 LW_API lw_status lw_tokenizer_encode(const lw_tokenizer *tokenizer, const char *text, size_t size,
                                      int32_t *ids, size_t capacity, size_t *n);
 /** The same with special tokens: LW_TEXT_BEGIN, LW_TEXT_END, both, or 0. */
-LW_API lw_status lw_tokenizer_encode_special(const lw_tokenizer *tokenizer, const char *text, size_t size,
-                                             uint32_t special, int32_t *ids, size_t capacity, size_t *n);
+LW_API lw_status lw_tokenizer_encode_special(const lw_tokenizer *tokenizer, const char *text,
+                                             size_t size, uint32_t special, int32_t *ids,
+                                             size_t capacity, size_t *n);
 /** The bytes of one id, without a zero at the end. They belong to the tokenizer. An id that the
  * file does not use has no bytes. The bytes of encoded ids, in order, are the text again. The
  * exceptions are tokenizers that add spaces, normalize the text, or remove parts of it.
@@ -95,7 +98,8 @@ LW_API void lw_text_decoder_destroy(lw_text_decoder *decoder); /**< NULL is allo
  * it may be empty. It belongs to the decoder and is valid until the next call. Bytes that
  * cannot be UTF-8 are given as they are. LW_BAD_TOKEN: the id is outside the vocabulary.
  * LW_NO_MEMORY. */
-LW_API lw_status lw_text_decoder_push(lw_text_decoder *decoder, int32_t id, const char **text, size_t *size);
+LW_API lw_status lw_text_decoder_push(lw_text_decoder *decoder, int32_t id, const char **text,
+                                      size_t *size);
 /** Gives the bytes that are held back, for the end of a text, and resets the decoder. */
 LW_API lw_status lw_text_decoder_finish(lw_text_decoder *decoder, const char **text, size_t *size);
 

@@ -116,7 +116,8 @@ typedef struct lw_vulkan_info {
  * @retval LW_NO_MEMORY The driver has no memory.
  * @retval LW_UNSUPPORTED The driver lacks a feature.
  * @retval LW_DEVICE The driver failed. */
-LW_API lw_status lw_vulkan_devices(const lw_vulkan_options *options, lw_vulkan_info *list, size_t *n);
+LW_API lw_status lw_vulkan_devices(const lw_vulkan_options *options, lw_vulkan_info *list,
+                                   size_t *n);
 
 /** Opens a device. Not for real-time threads. Any thread.
  * @param options NULL: defaults.
@@ -174,8 +175,8 @@ typedef struct lw_vulkan_times {
  * @retval LW_NOT_FINITE A value exceeds float16 in a model with `--gpu-storage f16`.
  * @retval LW_DEVICE A kernel or the driver failed.
  * @note GPU statuses apply. */
-LW_API lw_status lw_vulkan_time_run(const lw_model *model, uint32_t entry, double *step_us, size_t n,
-                                    lw_vulkan_times *times);
+LW_API lw_status lw_vulkan_time_run(const lw_model *model, uint32_t entry, double *step_us,
+                                    size_t n, lw_vulkan_times *times);
 
 /** A kernel of which a model has variants, on its device. In a list, the next element follows after
  * struct_size bytes. */

@@ -4,6 +4,7 @@
 Each table comes from the answers of the package to every code point (checked with 0.23.3: Unicode 16 in expressions, Unicode 10 in normalizers). What Unicode 14 says comes from
 Python 3.11. tokenizer_test.py --against-tokenizers compares the tables again.
 """
+
 import pathlib
 import sys
 import unicodedata
@@ -27,7 +28,9 @@ Warang_Citi Yezidi Yi Zanabazar_Square""".split()
 def matched(expression, points=ALL):
     """The code points that an expression of one character matches."""
     left = bytearray(len(points))
-    for _, (start, end) in pre_tokenizers.Split(Regex(expression), "removed").pre_tokenize_str("".join(map(chr, points))):
+    for _, (start, end) in pre_tokenizers.Split(Regex(expression), "removed").pre_tokenize_str(
+        "".join(map(chr, points))
+    ):
         left[start:end] = b"\1" * (end - start)
     return {c for c, kept in zip(points, left) if not kept}
 
@@ -56,7 +59,16 @@ def opaque():
     found = set()
     for name in ("NFC", "NFD", "NFKC", "NFKD"):
         theirs = getattr(normalizers, name)()
-        around = [("", ""), ("a\u0334", ""), ("a", "\u0334"), ("a\u0345", ""), ("a", "\u0345"), ("a", "\u0301"), ("a\u0301", ""), ("a\u05b0", "")]
+        around = [
+            ("", ""),
+            ("a\u0334", ""),
+            ("a", "\u0334"),
+            ("a\u0345", ""),
+            ("a", "\u0345"),
+            ("a", "\u0301"),
+            ("a\u0301", ""),
+            ("a\u05b0", ""),
+        ]
         for c in ALL:
             if not unicodedata.combining(chr(c)) and not unicodedata.decomposition(chr(c)):
                 continue
@@ -71,7 +83,7 @@ def tables():
     category = {}
     for i, name in enumerate(CATEGORIES):
         if name != "Cs":
-            category.update((c, i) for c in matched(r"\p{%s}+" % name))
+            category.update((c, i) for c in matched(rf"\p{{{name}}}+"))
     category.update((c, CATEGORIES.index("Cs")) for c in range(0xD800, 0xE000))
     runs, last = [], None
     for c in range(0x110000):
@@ -80,7 +92,7 @@ def tables():
             last = category[c]
     script, assigned = {}, [c for c in ALL if CATEGORIES[category[c]] not in ("Cn", "Co")]
     for i, name in enumerate(SCRIPTS):
-        script.update((c, i) for c in matched(r"\p{%s}+" % name, assigned))
+        script.update((c, i) for c in matched(rf"\p{{{name}}}+", assigned))
     unknown = SCRIPTS.index("Unknown")
     script_runs, last = [], None
     for c in range(0x110000):
@@ -92,12 +104,11 @@ def tables():
         return [f"{{0x{a:X}, 0x{b:X}}}" for a, b in ranges(points)]
 
     def beyond(name, categories):
-        points, names = matched(r"\p{%s}+" % name), [CATEGORIES.index(one) for one in categories.split()]
+        points, names = matched(rf"\p{{{name}}}+"), [CATEGORIES.index(one) for one in categories.split()]
         assert all(c in points for c in ALL if category[c] in names)
         return of(c for c in points if category[c] not in names)
 
     numbers = {c for c in ALL if CATEGORIES[category[c]][0] == "N"}
-    marks = {c for c in ALL if CATEGORIES[category[c]][0] == "P"}
     assert not numbers - pieces(pre_tokenizers.Digits(True))
     return {
         "categories": runs,

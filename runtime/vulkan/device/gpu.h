@@ -7,7 +7,6 @@
 
 namespace longwave::runtime::vulkan {
 
-
 // What a device must have whatever the model: kernels' buffers begin at multiples of 64.
 inline constexpr uint32_t place_alignment = 64;
 

@@ -72,7 +72,7 @@ uint32_t descriptors_of(const fb::Module &module) {
 }
 
 bool dispatch_fits(const Gpu &gpu, const fb::Module &module) {
-    const auto fits = [](const fb::Extent3 &wanted, const uint32_t(&most)[3]) {
+    const auto fits = [](const fb::Extent3 &wanted, const uint32_t (&most)[3]) {
         return wanted.x() <= most[0] && wanted.y() <= most[1] && wanted.z() <= most[2];
     };
     return fits(*module.grid(), gpu.limits.maxComputeWorkGroupCount) &&
@@ -121,10 +121,11 @@ lw_status check_limits(const Gpu &gpu, const fb::Modules &manifest, const fb::Pl
             "lacks: compile the model without --gpu-storage f16",
             manifest.target()->c_str());
     if ((manifest.features() & artifact::gpu_storage_16) && !gpu.rounds_float16)
-        return fail(LW_UNSUPPORTED,
-                    "%.100s stores float16 rounded otherwise than to nearest, which the model's code for %.60s "
-                    "needs: compile the model without --gpu-storage f16",
-                    gpu.properties.deviceName, manifest.target()->c_str());
+        return fail(
+            LW_UNSUPPORTED,
+            "%.100s stores float16 rounded otherwise than to nearest, which the model's code for %.60s "
+            "needs: compile the model without --gpu-storage f16",
+            gpu.properties.deviceName, manifest.target()->c_str());
     if (manifest.shared_bytes() > gpu.limits.maxComputeSharedMemorySize)
         return beyond(manifest, "maxComputeSharedMemorySize", manifest.shared_bytes(),
                       gpu.limits.maxComputeSharedMemorySize);
@@ -171,7 +172,8 @@ lw_status Pipelines::create_kernel(const Gpu &gpu, const artifact::ModulesView &
     return status;
 }
 
-lw_status Pipelines::create_chains(const Gpu &gpu, const artifact::ModulesView &modules, VkPipelineCache cache) {
+lw_status Pipelines::create_chains(const Gpu &gpu, const artifact::ModulesView &modules,
+                                   VkPipelineCache cache) {
     if (!gpu.shares_dispatches) return LW_OK;
     for (uint32_t c = 0; c < modules.chain_count(); ++c)
         if (modules.chain(c).table() + 1u > gpu.limits.maxPerStageDescriptorStorageBuffers) return LW_OK;
@@ -179,7 +181,8 @@ lw_status Pipelines::create_chains(const Gpu &gpu, const artifact::ModulesView &
         ChainPipeline &chain = chains_[n_chains_++];
         chain.of = &modules.chain(c);
         for (uint32_t before = 0; before < c && !chain.shared; ++before)
-            if (chains_[before].of->offset() == chain.of->offset() && chains_[before].of->table() == chain.of->table()) {
+            if (chains_[before].of->offset() == chain.of->offset() &&
+                chains_[before].of->table() == chain.of->table()) {
                 chain.pipeline = chains_[before].pipeline;
                 chain.shared = true;
             }
@@ -202,7 +205,8 @@ bool Pipelines::needed(const fb::Plan &plan, uint32_t kernel) const {
         if (!of_gpu(entry)) continue;
         const auto chained = [&](uint32_t step) {
             for (uint32_t c = 0; c < n_chains_; ++c)
-                if (chain(c).entry() == e && step >= chain(c).first() && step < chain(c).first() + chain(c).steps())
+                if (chain(c).entry() == e && step >= chain(c).first() &&
+                    step < chain(c).first() + chain(c).steps())
                     return true;
             return false;
         };

@@ -66,8 +66,8 @@ private:
 
 // Of a module whose descriptors are 0 .. `pipeline.buffers` - 1. What a failure leaves,
 // destroy_pipeline gives back.
-lw_status create_pipeline(const Gpu &gpu, const artifact::Bytes &code, const char *entry, VkPipelineCache cache,
-                          Pipeline &pipeline);
+lw_status create_pipeline(const Gpu &gpu, const artifact::Bytes &code, const char *entry,
+                          VkPipelineCache cache, Pipeline &pipeline);
 void destroy_pipeline(const Gpu &gpu, Pipeline &pipeline);
 
 // Descriptors of a module: 0 to one less.

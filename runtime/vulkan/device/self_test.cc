@@ -18,8 +18,8 @@ constexpr uint32_t half_words[] = {
 
 // Eight terms of the sum, which plain float32 gets wrong by 1.5e-4 of it; then numbers whose
 // products are tiny and infinite; from 16 on those that become float16.
-constexpr float given[] = {0.1f, 1.7e-5f, 0.73f, -3.1e-6f, 0.31f, 2.9e-4f, -0.05f, 0.017f,
-                           1e-30f, 1e-10f, 1e-40f, 3e38f, 10, 0, 1, 0,
+constexpr float given[] = {0.1f, 1.7e-5f, 0.73f, -3.1e-6f, 0.31f, 2.9e-4f, -0.05f, 0.017f, 1e-30f, 1e-10f,
+                           1e-40f, 3e38f, 10, 0, 1, 0,
                            // 1 + 1/2048 and 1 + 3/2048 are ties; the others are not
                            1.00048828125f, 1.00146484375f, 1.0005f, 65519.99f, 0.333333f, -2.71828f};
 constexpr uint16_t halves[] = {0x3c00, 0x3c02, 0x3c01, 0x7bff, 0x3555, 0xc170};
@@ -82,8 +82,8 @@ struct Test {
         memset(memory.data + found_at, 0xaa, bytes - found_at);
         if (lw_status status = commands.begin(gpu, true)) return status;
         gpu.vk.vkCmdBindPipeline(commands.buffer, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.pipeline);
-        gpu.vk.vkCmdBindDescriptorSets(commands.buffer, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.layout, 0, 1, &set, 0,
-                                       nullptr);
+        gpu.vk.vkCmdBindDescriptorSets(commands.buffer, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.layout, 0, 1,
+                                       &set, 0, nullptr);
         gpu.vk.vkCmdDispatch(commands.buffer, 1, 1, 1);
         barrier(gpu, commands.buffer, VK_ACCESS_HOST_READ_BIT);
         if (lw_status status = commands.end(gpu)) return status;

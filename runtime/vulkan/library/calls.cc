@@ -20,10 +20,13 @@ StreamSession &stream_of(Session &session) { return static_cast<StreamSession &>
 // A read submits commands for the session: to the device it changes the device.
 StreamSession &stream_of(const Session &session) { return stream_of(const_cast<Session &>(session)); }
 RunSession &run_of(Session &session) { return static_cast<RunSession &>(header_of(session)); }
-const RunSession &run_of(const Session &session) { return static_cast<const RunSession &>(header_of(session)); }
+const RunSession &run_of(const Session &session) {
+    return static_cast<const RunSession &>(header_of(session));
+}
 
 uint64_t session_bytes(const ModelSource &source, fb::EntryKind kind, uint32_t workers) {
-    return kind == fb::EntryKind::stream ? to_line(sizeof(StreamSession)) : run_session_bytes(source, workers);
+    return kind == fb::EntryKind::stream ? to_line(sizeof(StreamSession))
+                                         : run_session_bytes(source, workers);
 }
 
 uint64_t own_bytes(const DeviceModel &on, fb::EntryKind kind) {
@@ -72,7 +75,8 @@ uint64_t put(Session &session, const Area &area, uint64_t stride, const Samples 
     return put_stream(stream_of(session), area, stride, samples);
 }
 
-lw_status run(Session &session, uint32_t entry, uint64_t block, const Extent &extent, ThreadPool *thread_pool) {
+lw_status run(Session &session, uint32_t entry, uint64_t block, const Extent &extent,
+              ThreadPool *thread_pool) {
     if (!is_stream(session)) return run_entry(run_of(session), entry, extent, thread_pool);
     const StreamHold hold(stream_of(session));
     return enqueue_stream(stream_of(session), entry, block);

@@ -19,14 +19,16 @@ lw_status read(const lw_vulkan_options *given, lw_vulkan_options *options) {
     if (fault == OptionsFault::unset || fault == OptionsFault::too_long)
         return fail(LW_INVALID_ARGUMENT, "struct_size of lw_vulkan_options is not set");
     if (fault == OptionsFault::unknown_field)
-        return fail(LW_INVALID_ARGUMENT, "lw_vulkan_options sets a field that this library does not know; update the "
-                                         "library, or leave the field 0");
+        return fail(LW_INVALID_ARGUMENT,
+                    "lw_vulkan_options sets a field that this library does not know; update the "
+                    "library, or leave the field 0");
     *options = {};
     if (given) read_sized(given, options);
     if (options->allocator && (!options->allocator->allocate || !options->allocator->release))
         return fail(LW_INVALID_ARGUMENT, "the allocator lacks a function");
     if (options->share_dispatches < 0 || options->share_dispatches > 2)
-        return fail(LW_INVALID_ARGUMENT, "share_dispatches is %d: expected 0, 1 or 2", options->share_dispatches);
+        return fail(LW_INVALID_ARGUMENT, "share_dispatches is %d: expected 0, 1 or 2",
+                    options->share_dispatches);
     if (options->time_variants < 0 || options->time_variants > 2)
         return fail(LW_INVALID_ARGUMENT, "time_variants is %d: expected 0, 1 or 2", options->time_variants);
     return LW_OK;

@@ -136,14 +136,15 @@ ModelNeeds model_needs(const ModelSource &source) {
     const fb::Plan &plan = source.view->plan();
     const uint64_t weights = range_read(plan, fb::Space::weights).bytes,
                    derived = range_read(plan, fb::Space::derived).bytes;
-    ModelNeeds needs{model_bytes(plan) + weights + derived, upload_staging_bytes(weights > derived ? weights : derived)};
+    ModelNeeds needs{model_bytes(plan) + weights + derived,
+                     upload_staging_bytes(weights > derived ? weights : derived)};
     uint64_t largest = 0;
     for (const fb::Segment *segment : *plan.segments())
         if (segment->kind() == fb::SegmentKind::modules && segment->size() > largest)
             largest = segment->size();
     // Our copy, and at least as much in the driver's pipelines.
     needs.kept += 2 * largest + transfer_code_bytes;
-    needs.passing += largest;                        // of another target, while it is looked at
+    needs.passing += largest; // of another target, while it is looked at
     const Gpu::Timing timing = gpu_of(source.device).timing;
     if (timing == Gpu::Timing::once || timing == Gpu::Timing::always) needs.passing += timer_bytes(plan);
     const bool kept = host_takes_part(source);

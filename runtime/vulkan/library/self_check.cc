@@ -44,10 +44,11 @@ lw_status quarantine(const Gpu &gpu, bool unstable, const double *worst) {
                     "%.100s is unstable: two runs of the golden vectors were %.3g and %.3g of their limits "
                     "away. The device is disabled until it is reopened: use another device or the CPU",
                     gpu.properties.deviceName, worst[0], worst[1]);
-    return fail(LW_DEVICE_WRONG,
-                "%.100s answers wrongly: %.3g of the golden vectors' limit away. The device is disabled until it "
-                "is reopened: update its driver, or use another device or the CPU",
-                gpu.properties.deviceName, worst[0] > worst[1] ? worst[0] : worst[1]);
+    return fail(
+        LW_DEVICE_WRONG,
+        "%.100s answers wrongly: %.3g of the golden vectors' limit away. The device is disabled until it "
+        "is reopened: update its driver, or use another device or the CPU",
+        gpu.properties.deviceName, worst[0] > worst[1] ? worst[0] : worst[1]);
 }
 
 lw_status prove(const Gpu &gpu, const lw_model *model, double *worst) {

@@ -15,8 +15,8 @@ namespace fb = longwave::fb;
 
 namespace {
 
-constexpr uint32_t repeats = 5; // the median counts
-constexpr uint32_t again = 8;   // recorded or run in a row
+constexpr uint32_t repeats = 5;  // the median counts
+constexpr uint32_t again = 8;    // recorded or run in a row
 constexpr double long_us = 4000; // a longer step is not repeated
 constexpr uint64_t small_transfer = 4096, large_transfer = 4 << 20;
 
@@ -85,9 +85,8 @@ struct Bench {
         memset(running().exchange.data, 0, running().exchange.bytes);
         if (of_gpu(plan())) return run_entry(running(), entry, extent(), nullptr);
         for (const fb::InputPort *port : *plan().inputs())
-            cpu_of(running()).clear(cpus(),
-                                          {port->place()->space(), entry, offset_of(*port->place(), 0),
-                                           uint64_t{port->rows()} * port->row_bytes()});
+            cpu_of(running()).clear(cpus(), {port->place()->space(), entry, offset_of(*port->place(), 0),
+                                             uint64_t{port->rows()} * port->row_bytes()});
         return cpu_of(running()).run(cpus(), entry, 0, extent(), nullptr);
     }
     void stop() {
@@ -108,8 +107,7 @@ struct Bench {
         const auto prepare = [&](uint32_t n) {
             return record_step(running(), running().recordings[entry], commands, step, n);
         };
-        return each(
-            prepare, [&] { return commands.submit(gpu()); }, submission, us);
+        return each(prepare, [&] { return commands.submit(gpu()); }, submission, us);
     }
     lw_status of_cpu(uint32_t step, double *us) {
         Extent part = extent();
@@ -138,8 +136,10 @@ struct Bench {
     }
     lw_status transfers(lw_vulkan_times *found) {
         using Where = DeviceBuffer::Where;
-        if (lw_status status = device.create(gpu(), large_transfer, Where::device, "transfers")) return status;
-        if (lw_status status = host.create(gpu(), 2 * large_transfer, Where::host, "transfers")) return status;
+        if (lw_status status = device.create(gpu(), large_transfer, Where::device, "transfers"))
+            return status;
+        if (lw_status status = host.create(gpu(), 2 * large_transfer, Where::host, "transfers"))
+            return status;
         memset(host.data, 0, host.bytes);
         double small = 0, large = 0;
         if (lw_status status = submission(&found->submission_us)) return status;
@@ -161,8 +161,8 @@ lw_status time_all(Bench &bench, double *step_us, lw_vulkan_times *found) {
         step_us[i] = 0;
         if (longwave::artifact::moves(step)) continue;
         const bool here = of_cpu(bench.plan()) || step.cpu();
-        if (lw_status status = here ? bench.of_cpu(i, step_us + i)
-                                    : bench.of_device(i, found->submission_us, step_us + i))
+        if (lw_status status =
+                here ? bench.of_cpu(i, step_us + i) : bench.of_device(i, found->submission_us, step_us + i))
             return status;
     }
     return LW_OK;

@@ -54,15 +54,14 @@ void close_host_side(Model &model) {
 }
 
 uint64_t host_side_bytes(const ModelSource &source, uint32_t workers) {
-    return host_takes_part(source) ? source.cpu->session_bytes(source, fb::EntryKind::run, workers)
-                                        : 0;
+    return host_takes_part(source) ? source.cpu->session_bytes(source, fb::EntryKind::run, workers) : 0;
 }
 
 lw_status begin_host_side(RunSession &session, uint32_t workers, uint8_t *memory) {
     const Model &model = *session.model;
     if (!model.cpu_layers) return LW_OK;
     return model.source.cpu->begin(*model.cpu_layers, fb::EntryKind::run, workers, memory,
-                                         &session.host_side.session);
+                                   &session.host_side.session);
 }
 
 void end_host_side(RunSession &session) {
@@ -75,7 +74,7 @@ bool falls_back(const RunSession &session, lw_status failed) {
 }
 
 lw_status run_on_cpu(RunSession &session, const Recording &recording, const Extent &extent,
-                           ThreadPool *thread_pool) {
+                     ThreadPool *thread_pool) {
     const Device &cpu = *session.model->source.cpu;
     const fb::Plan &plan = session.model->plan();
     const uint32_t index = counterpart(plan, *recording.entry);
@@ -83,8 +82,8 @@ lw_status run_on_cpu(RunSession &session, const Recording &recording, const Exte
     // A GPU that timed out may still write its outputs, so these come from the CPU's arena.
     for (uint32_t i = 0; i < recording.n_inputs; ++i)
         cpu.write(*session.host_side.session,
-                        area_of(*entry.inputs()->Get(i)->place(), index, recording.inputs[i].bytes),
-                        session.exchange.data + recording.inputs[i].offset);
+                  area_of(*entry.inputs()->Get(i)->place(), index, recording.inputs[i].bytes),
+                  session.exchange.data + recording.inputs[i].offset);
     const lw_status status = cpu.run(*session.host_side.session, index, 0, extent, thread_pool);
     session.host_side.computed = status == LW_OK;
     if (status == LW_OK) ++session.gpu().stats.fallen_back;
@@ -92,7 +91,7 @@ lw_status run_on_cpu(RunSession &session, const Recording &recording, const Exte
 }
 
 void read_from_host(const RunSession &session, const Recording &recording, const Area &area, uint64_t rows,
-                       uint8_t *to, uint64_t to_stride) {
+                    uint8_t *to, uint64_t to_stride) {
     const fb::Plan &plan = session.model->plan();
     const uint32_t index = counterpart(plan, *recording.entry);
     for (uint32_t i = 0; i < recording.n_outputs; ++i) {
@@ -104,7 +103,7 @@ void read_from_host(const RunSession &session, const Recording &recording, const
         Area there = area_of(*port.place(), index, area.bytes);
         there.offset += area.offset - begin;
         session.model->source.cpu->read(*session.host_side.session, there, rows, port.row_bytes(), to,
-                                              to_stride);
+                                        to_stride);
         return;
     }
 }

@@ -27,9 +27,10 @@ void end_host_side(RunSession &session);
 
 // Whether the CPU computes a run that failed on the GPU.
 bool falls_back(const RunSession &session, lw_status failed);
-lw_status run_on_cpu(RunSession &session, const Recording &recording, const Extent &extent, ThreadPool *thread_pool);
+lw_status run_on_cpu(RunSession &session, const Recording &recording, const Extent &extent,
+                     ThreadPool *thread_pool);
 // As Device::read; `area` is an area of the GPU's entry.
 void read_from_host(const RunSession &session, const Recording &recording, const Area &area, uint64_t rows,
-                       uint8_t *to, uint64_t to_stride);
+                    uint8_t *to, uint64_t to_stride);
 
 } // namespace longwave::runtime::vulkan

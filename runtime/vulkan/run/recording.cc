@@ -133,8 +133,8 @@ lw_status create_sets(const RunSession &session, Recording &recording) {
 }
 
 // Records the commands of a step of the GPU.
-static void record_commands(const RunSession &session, Recording &recording, VkCommandBuffer commands, uint32_t i,
-                     uint64_t rows) {
+static void record_commands(const RunSession &session, Recording &recording, VkCommandBuffer commands,
+                            uint32_t i, uint64_t rows) {
     const Gpu &gpu = session.gpu();
     const fb::Step &step = *recording.entry->steps()->Get(i);
     if (step.kind() == fb::StepKind::call) {
@@ -161,7 +161,7 @@ static void record_commands(const RunSession &session, Recording &recording, VkC
 }
 
 static lw_status record_segment(const RunSession &session, Recording &recording, const DeviceSegment &segment,
-                              uint64_t rows) {
+                                uint64_t rows) {
     const Gpu &gpu = session.gpu();
     if (lw_status status = begin(gpu, segment.commands, false)) return status;
     // Copies of the run before may still be in progress.
@@ -193,7 +193,8 @@ lw_status record(const RunSession &session, Recording &recording, uint64_t rows)
     recording.transferred = 0;
     for (uint32_t p = 0; p < recording.n_segments; ++p)
         if (!recording.device_segments[p].cpu)
-            if (lw_status status = record_segment(session, recording, recording.device_segments[p], rows)) return status;
+            if (lw_status status = record_segment(session, recording, recording.device_segments[p], rows))
+                return status;
     return LW_OK;
 }
 

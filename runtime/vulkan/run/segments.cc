@@ -22,8 +22,8 @@ void transfer(const RunSession &session, uint32_t entry, const DeviceSegment &se
     }
 }
 
-lw_status run_segment(const RunSession &session, uint32_t entry, const DeviceSegment &segment, const Extent &extent,
-                    ThreadPool *thread_pool) {
+lw_status run_segment(const RunSession &session, uint32_t entry, const DeviceSegment &segment,
+                      const Extent &extent, ThreadPool *thread_pool) {
     if (segment.cpu) {
         Extent part = extent;
         part.first = segment.first;
@@ -41,14 +41,16 @@ lw_status run_segment(const RunSession &session, uint32_t entry, const DeviceSeg
 
 const Device &cpu_of(const RunSession &session) { return *session.model->source.cpu; }
 
-lw_status run_segments(const RunSession &session, uint32_t entry, const Extent &extent, ThreadPool *thread_pool) {
+lw_status run_segments(const RunSession &session, uint32_t entry, const Extent &extent,
+                       ThreadPool *thread_pool) {
     const Recording &recording = session.recordings[entry];
     for (uint32_t i = 0; recording.mixed && i < recording.n_inputs; ++i)
         cpu_of(session).write(*session.host_side.session,
-                                    area_of(*recording.inputs[i].place, entry, recording.inputs[i].bytes),
-                                    session.exchange.data + recording.inputs[i].offset);
+                              area_of(*recording.inputs[i].place, entry, recording.inputs[i].bytes),
+                              session.exchange.data + recording.inputs[i].offset);
     for (uint32_t p = 0; p < recording.n_segments; ++p)
-        if (lw_status status = run_segment(session, entry, recording.device_segments[p], extent, thread_pool)) return status;
+        if (lw_status status = run_segment(session, entry, recording.device_segments[p], extent, thread_pool))
+            return status;
     return LW_OK;
 }
 

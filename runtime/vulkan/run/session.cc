@@ -197,7 +197,8 @@ void end_run_session(RunSession &session) {
     for (uint32_t e = 0; e < session.model->plan().entries()->size(); ++e) {
         Recording &recording = session.recordings[e];
         recording.commands.destroy(gpu);
-        if (recording.pool && !gpu.leaked) gpu.vk.vkDestroyDescriptorPool(gpu.device, recording.pool, nullptr);
+        if (recording.pool && !gpu.leaked)
+            gpu.vk.vkDestroyDescriptorPool(gpu.device, recording.pool, nullptr);
         recording.pool = VK_NULL_HANDLE;
     }
     end_host_side(session);
@@ -229,7 +230,8 @@ void read_output(const RunSession &session, const Area &area, uint64_t rows, uin
     if (at) copy_rows(at, stride, to, to_stride, rows, area.bytes);
 }
 
-static lw_status run_on_gpu(RunSession &session, uint32_t entry, const Extent &extent, ThreadPool *thread_pool) {
+static lw_status run_on_gpu(RunSession &session, uint32_t entry, const Extent &extent,
+                            ThreadPool *thread_pool) {
     Recording &recording = session.recordings[entry];
     const Gpu &gpu = session.gpu();
     const uint64_t rows = recording.depends_on_rows ? extent.rows : 0;

@@ -81,7 +81,8 @@ uint32_t scalars_of(const fb::Plan &plan, const fb::Step &step);
 // ---- segments.cc ----
 const Device &cpu_of(const RunSession &session);
 // Runs the segments in order, with the transfers between them.
-lw_status run_segments(const RunSession &session, uint32_t entry, const Extent &extent, ThreadPool *thread_pool);
+lw_status run_segments(const RunSession &session, uint32_t entry, const Extent &extent,
+                       ThreadPool *thread_pool);
 
 // ---- session.cc: as runtime/core/device.h says ----
 uint64_t run_session_bytes(const ModelSource &source, uint32_t workers);

@@ -3,9 +3,9 @@
 // streams lie in it. Taking and giving a place look at one pool and one place, however many there
 // are.
 #pragma once
+#include "runtime/vulkan/device/memory.h"
 #include "runtime/vulkan/stream/stream_family.h"
 #include "runtime/vulkan/stream/stream_session.h"
-#include "runtime/vulkan/device/memory.h"
 
 namespace longwave::runtime::vulkan {
 
@@ -30,10 +30,10 @@ struct Frame {
 };
 
 struct Pool {
-    Block memory; // holds the pool itself and its arrays
+    Block memory;                           // holds the pool itself and its arrays
     Pool *next = nullptr, **link = nullptr; // in a list of the scheduler; *link is this pool
     uint32_t capacity = 0, used = 0;
-    uint32_t *free = nullptr; // the first capacity - used of them are the free places
+    uint32_t *free = nullptr;           // the first capacity - used of them are the free places
     StreamSession **sessions = nullptr; // of each place; null: the place is free
     Frame frames[most_blocks_in_flight];
     uint64_t submissions = 0; // of blocks so far

@@ -22,8 +22,8 @@ struct StreamScheduler {
     pthread_t thread{};    // that creates streams here; a later thread with the same id takes it over
     uint32_t streams = 0;  // under the lock of the list, as `next` and `thread`
     Lock lock;             // for the lists below and the sessions of its streams
-    Pool *pools = nullptr;             // a list: those with room for a stream
-    Pool *full = nullptr;              // a list: the others
+    Pool *pools = nullptr; // a list: those with room for a stream
+    Pool *full = nullptr;  // a list: the others
     StreamSession *enqueued = nullptr; // a list: streams with a block that waits to run
 };
 

@@ -136,7 +136,8 @@ void StreamFamily::bind_transfers(const fb::Plan &plan) {
                 StreamTransfer{part_of(fb::Space::state, e, entry.inputs()->Get(0)->place()->offset())};
         first_output[e] = next_transfer;
         for (const fb::OutputPort *port : *entry.outputs())
-            new (transfers + next_transfer++) StreamTransfer{part_of(port->place()->space(), e, port->place()->offset())};
+            new (transfers + next_transfer++)
+                StreamTransfer{part_of(port->place()->space(), e, port->place()->offset())};
         first_recording[e] = next_recording;
         next_recording += recordings(entry);
     }

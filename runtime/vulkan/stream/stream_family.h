@@ -30,7 +30,7 @@ struct StreamCall {
     const Pipeline *pipeline = nullptr;
     uint32_t scalars = 0;
     const fb::Chain *chain = nullptr;
-    uint32_t chained = 0; // the chain that begins with this step, in StreamFamily::calls; 0: none does
+    uint32_t chained = 0;  // the chain that begins with this step, in StreamFamily::calls; 0: none does
     bool in_chain = false; // a chain computes it, and it has no dispatch of its own
 
     uint32_t row_words() const; // of its table, per stream; 0: it has none
@@ -54,7 +54,7 @@ struct StreamFamily {
     uint64_t stream_bytes = 0;            // all parts of one stream
     uint64_t in_bytes = 0, out_bytes = 0; // the most that one block takes and brings
     uint64_t staging_bytes() const { return most_blocks_in_flight * (in_bytes + out_bytes); } // of a stream
-    uint64_t most = 0;                    // streams of one pool, by the device's limits; 0: not even one
+    uint64_t most = 0; // streams of one pool, by the device's limits; 0: not even one
 
     // Call it first with measuring parts, then with real ones.
     void lay_out(const fb::Plan &plan, Parts &parts);

@@ -31,8 +31,8 @@ struct StreamSession : SessionHeader {
     uint32_t oldest = 0, n_begun = 0; // of those that are enqueued or in flight
     bool enqueued = false;            // the newest of them waits for a submission
     bool has_output = false;          // of the block before the oldest
-    lw_status status = LW_OK; // the first failure since wait_stream
-    StreamSession *next = nullptr; // in the scheduler's list, or in a group of blocks (blocks.cc)
+    lw_status status = LW_OK;         // the first failure since wait_stream
+    StreamSession *next = nullptr;    // in the scheduler's list, or in a group of blocks (blocks.cc)
 
     uint32_t wrap(uint32_t block) const { return block % most_blocks_in_flight; }
     uint32_t newest() const { return wrap(oldest + n_begun + most_blocks_in_flight - 1); }

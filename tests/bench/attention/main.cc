@@ -1,7 +1,7 @@
 // bench_attention: the core of an attention layer over a whole sequence, as a plan calls it
-// (preparing a call, a few tenths of a µs, is in), after a pass that is compared with float64. LightNet: the weights of all rows in one call,
-// then the matrix in chunks or row by row; CHELA: the matrix alone; softmax attention without a
-// window: 64 queries a call. One JSON object a line; pins itself to the CPU it is on.
+// (preparing a call, a few tenths of a µs, is in), after a pass that is compared with float64. LightNet: the
+// weights of all rows in one call, then the matrix in chunks or row by row; CHELA: the matrix alone; softmax
+// attention without a window: 64 queries a call. One JSON object a line; pins itself to the CPU it is on.
 #include "tests/bench/machine.h"
 #include "tests/kernels/kernel_call.h"
 #include "tools/cli/command_line/command_line.h"

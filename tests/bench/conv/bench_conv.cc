@@ -38,7 +38,8 @@ double error_of(const Problem &p, const Contestant &contestant) {
         const int stride = std::max(1, p.length / 1024); // of a long output, some rows
         for (int t = p.length - 1; t >= 0; t -= stride) {
             double sum = 0;
-            for (int j = 0; j <= t && j < p.tap_count; j++) sum += static_cast<double>(k[j]) * static_cast<double>(u[t - j]);
+            for (int j = 0; j <= t && j < p.tap_count; j++)
+                sum += static_cast<double>(k[j]) * static_cast<double>(u[t - j]);
             difference += std::pow(contestant.output(channel, t) - sum, 2), size += sum * sum;
         }
     }
@@ -142,9 +143,9 @@ Expected<std::vector<ConvResult>> bench_conv(const ConvOptions &options,
             }
         }
         for (int i = 0; i < 2; i++) {
-            results.push_back({length, problem.channels, problem.tap_count, form, peers[i].first, median(our_times),
-                               median(peer_times[i]), median(ratios[i]), error_of(problem, *us),
-                               error_of(problem, *peers[i].second)});
+            results.push_back({length, problem.channels, problem.tap_count, form, peers[i].first,
+                               median(our_times), median(peer_times[i]), median(ratios[i]),
+                               error_of(problem, *us), error_of(problem, *peers[i].second)});
             tell(results.back());
         }
     }

@@ -10,9 +10,9 @@ namespace longwave::bench {
 
 struct ConvOptions {
     std::vector<int> lengths = {256, 1024, 4096, 16384};
-    int channels = 0;     // 0: 64, from 4,096 rows on 32
-    int taps = 0;         // 0: as many as samples
-    std::string form;     // the kernel: "right_angle", "polyphase", "overlap_add_phases"; empty: the fastest one
+    int channels = 0; // 0: 64, from 4,096 rows on 32
+    int taps = 0;     // 0: as many as samples
+    std::string form; // the kernel: "right_angle", "polyphase", "overlap_add_phases"; empty: the fastest one
     std::string target;   // empty: the highest level this machine runs
     std::string kgen;     // longwave-kgen; empty: the one of this build
     double seconds = 2;   // time spent on each length, divided between the contestants in turns

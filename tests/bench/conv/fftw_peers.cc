@@ -134,8 +134,8 @@ public:
           memory_(2 * size_t(problem.channels) * pitch_ +
                   (size_t(problem.channels) + 2) * Memory::rounded(line()) + size),
           u_(memory_.take(size_t(problem.channels) * pitch_)),
-          y_(memory_.take(size_t(problem.channels) * pitch_)),
-          a_(memory_.take(line())), b_(memory_.take(line())), x_(memory_.take(size)) {
+          y_(memory_.take(size_t(problem.channels) * pitch_)), a_(memory_.take(line())),
+          b_(memory_.take(line())), x_(memory_.take(size)) {
         const unsigned flags = patient ? FFTW_PATIENT : FFTW_MEASURE;
         const int n = static_cast<int>(size);
         forward_ = fftwf_plan_dft_r2c_1d(n, x_, complex_of(a_), flags);

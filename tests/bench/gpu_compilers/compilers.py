@@ -2,6 +2,7 @@
 
 Those of ARM devices are arm64 programs: qemu runs them, with the libraries that `arm_drivers` fetched.
 """
+
 import glob
 import json
 import os
@@ -15,29 +16,62 @@ ARM = "arm64"  # under the programs of the tests
 
 
 def amd(chip):
-    return {"target": "vulkan-32k", "icd": f"{ICD}/radeon_icd.x86_64.json", "environment": {"RADV_FORCE_FAMILY": chip}, "assembly": True,
-            "figures": {"instructions": "Instructions", "registers": "VGPRs", "waves": "Subgroups per SIMD",
-                        "spills": ("Spilled VGPRs", "Spilled SGPRs"), "scratch": "Scratch size"}}
+    return {
+        "target": "vulkan-32k",
+        "icd": f"{ICD}/radeon_icd.x86_64.json",
+        "environment": {"RADV_FORCE_FAMILY": chip},
+        "assembly": True,
+        "figures": {
+            "instructions": "Instructions",
+            "registers": "VGPRs",
+            "waves": "Subgroups per SIMD",
+            "spills": ("Spilled VGPRs", "Spilled SGPRs"),
+            "scratch": "Scratch size",
+        },
+    }
 
 
 def intel(chip):
-    return {"target": "vulkan-32k", "icd": f"{ICD}/intel_icd.x86_64.json", "environment": {"LONGWAVE_SHIM": chip}, "shim": "gpu_intel_shim.so",
-            "figures": {"instructions": "Instruction Count", "cycles": "Cycle Count", "waves": "subgroup",
-                        "spills": ("Spill Count", "Fill Count"), "scratch": "Scratch Memory Size"}}
+    return {
+        "target": "vulkan-32k",
+        "icd": f"{ICD}/intel_icd.x86_64.json",
+        "environment": {"LONGWAVE_SHIM": chip},
+        "shim": "gpu_intel_shim.so",
+        "figures": {
+            "instructions": "Instruction Count",
+            "cycles": "Cycle Count",
+            "waves": "subgroup",
+            "spills": ("Spill Count", "Fill Count"),
+            "scratch": "Scratch Memory Size",
+        },
+    }
 
 
 def arm(chip, driver, figures):
-    return {"target": "vulkan-16k", "arm": True, "icd": f"{ARM}/{driver}.json", "environment": {"LONGWAVE_SHIM": chip},
-            "shim": f"{ARM}/gpu_arm_shim.so", "figures": {"instructions": "Instruction Count", **figures}}
+    return {
+        "target": "vulkan-16k",
+        "arm": True,
+        "icd": f"{ARM}/{driver}.json",
+        "environment": {"LONGWAVE_SHIM": chip},
+        "shim": f"{ARM}/gpu_arm_shim.so",
+        "figures": {"instructions": "Instruction Count", **figures},
+    }
 
 
 # By the name of the chip. "waves" of Intel is the width of a subgroup: 8, 16 or 32 lanes; more hide
 # more. Registers of Adreno are fours of float32.
 COMPILERS = {
-    "gfx1100": amd("gfx1100"), "vega10": amd("vega10"), "a770": intel("a770"),
-    "adreno660": arm("adreno660", "freedreno", {"registers": "Registers used", "waves": "Max Waves Per Core",
-                                                "spills": ("STP Count", "LDP Count")}),
-    "v3d42": arm("v3d42", "broadcom", {"waves": "Thread Count", "spills": ("TMU Spills", "TMU Fills"), "scratch": "Spill Size"}),
+    "gfx1100": amd("gfx1100"),
+    "vega10": amd("vega10"),
+    "a770": intel("a770"),
+    "adreno660": arm(
+        "adreno660",
+        "freedreno",
+        {"registers": "Registers used", "waves": "Max Waves Per Core", "spills": ("STP Count", "LDP Count")},
+    ),
+    "v3d42": arm(
+        "v3d42", "broadcom", {"waves": "Thread Count", "spills": ("TMU Spills", "TMU Fills"), "scratch": "Spill Size"}
+    ),
 }
 
 
@@ -54,7 +88,9 @@ def missing(compiler, programs):
     """Why a compiler cannot run here; None: it can."""
     about = COMPILERS[compiler]
     if on_arm(compiler):
-        there = shutil.which("qemu-aarch64") and all(os.path.exists(place(about[file], programs)) for file in ("icd", "shim"))
+        there = shutil.which("qemu-aarch64") and all(
+            os.path.exists(place(about[file], programs)) for file in ("icd", "shim")
+        )
         return None if there else "its driver is missing (tests/bench/gpu_compilers/arm_drivers fetches it)"
     if not os.path.exists(about["icd"]):
         return f"{about['icd']} is missing (Debian: mesa-vulkan-drivers)"
@@ -66,7 +102,11 @@ def missing(compiler, programs):
 def variables(compiler, programs):
     """What a Vulkan program needs to see the compiler's GPU."""
     about = COMPILERS[compiler]
-    ours = {**about["environment"], "VK_ICD_FILENAMES": place(about["icd"], programs), "MESA_SHADER_CACHE_DISABLE": "true"}
+    ours = {
+        **about["environment"],
+        "VK_ICD_FILENAMES": place(about["icd"], programs),
+        "MESA_SHADER_CACHE_DISABLE": "true",
+    }
     if "shim" in about:
         ours["LD_PRELOAD"] = place(about["shim"], programs)
     return ours
@@ -131,7 +171,7 @@ def longest_loop(lines):
             code.append(line.split(";")[0].strip())
             jump = re.match(r"s_c?branch\w*\s+(BB\d+)", code[-1])
             if jump and jump[1] in labels:
-                best = max(best, code[labels[jump[1]]:], key=len)
+                best = max(best, code[labels[jump[1]] :], key=len)
     return best
 
 
@@ -160,6 +200,15 @@ def compiled(compiler, programs, folder, modules, dump):
 def opening_problem(compiler, programs, longwave, model):
     """Why the runtime refuses to open a model on the compiler's GPU; None: it opens it, and then finds that nothing is computed."""
     with tempfile.TemporaryDirectory() as cache:
-        ran = subprocess.run([longwave, "verify", model, "--device", "vulkan", "--no-self-test", "--memory", "4G"], capture_output=True, text=True, check=False,
-                             env={**os.environ, **variables(compiler, programs), "XDG_CACHE_HOME": cache})
-    return None if ran.returncode == 1 and "golden vectors" in ran.stdout else (ran.stderr.strip() or f"exit {ran.returncode}")
+        ran = subprocess.run(
+            [longwave, "verify", model, "--device", "vulkan", "--no-self-test", "--memory", "4G"],
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**os.environ, **variables(compiler, programs), "XDG_CACHE_HOME": cache},
+        )
+    return (
+        None
+        if ran.returncode == 1 and "golden vectors" in ran.stdout
+        else (ran.stderr.strip() or f"exit {ran.returncode}")
+    )

@@ -14,7 +14,8 @@ Code::Code(const spirv::Module &module) : module_(module) {
 }
 
 void Code::declare(spv::Op op, Operands o) {
-    if (op >= spv::OpTypeVoid && op <= spv::OpTypeForwardPointer) types_[o[0]] = {op, Words(o.begin() + 1, o.end())};
+    if (op >= spv::OpTypeVoid && op <= spv::OpTypeForwardPointer)
+        types_[o[0]] = {op, Words(o.begin() + 1, o.end())};
     else if (op == spv::OpConstant) constants_[o[1]] = o[2];
     else if (op == spv::OpConstantTrue) constants_[o[1]] = 1;
     else if (op == spv::OpConstantFalse || op == spv::OpConstantNull) constants_[o[1]] = 0;
@@ -35,10 +36,10 @@ void Code::add(spv::Op op, Operands o) {
 
 void Code::add_variable(Operands o) {
     Pointer p{.variable = o[1]};
-    p.place = o[2] == spv::StorageClassInput       ? Place::input
-              : o[2] == spv::StorageClassWorkgroup ? Place::shared
+    p.place = o[2] == spv::StorageClassInput                                          ? Place::input
+              : o[2] == spv::StorageClassWorkgroup                                    ? Place::shared
               : o[2] == spv::StorageClassFunction || o[2] == spv::StorageClassPrivate ? Place::own
-                                                                                       : Place::global;
+                                                                                      : Place::global;
     const auto built_in = module_.built_ins.find(o[1]);
     if (built_in != module_.built_ins.end()) p.built_in = built_in->second;
     variable_types_[o[1]] = o[0];
@@ -112,7 +113,8 @@ std::vector<uint32_t> &Lanes::own(uint32_t variable) {
 ModuleFacts facts_of(const spirv::Module &module) {
     ModuleFacts facts;
     facts.float64 = module.find_type(spv::OpTypeFloat, {64}) != 0;
-    facts.int64 = module.find_type(spv::OpTypeInt, {64, 0}) != 0 || module.find_type(spv::OpTypeInt, {64, 1}) != 0;
+    facts.int64 =
+        module.find_type(spv::OpTypeInt, {64, 0}) != 0 || module.find_type(spv::OpTypeInt, {64, 1}) != 0;
     facts.indexed_private = Code(module).indexed_private();
     return facts;
 }

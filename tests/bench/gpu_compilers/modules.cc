@@ -52,7 +52,8 @@ uint32_t descriptors_of(const spirv::Module &module) {
 
 Json simulated(const spirv::Module &module) {
     const bench::Simulation made = bench::simulate(module, most_instructions);
-    Json json = {{"complete", made.complete}, {"barriers", made.barriers}, {"instructions", made.instructions}};
+    Json json = {
+        {"complete", made.complete}, {"barriers", made.barriers}, {"instructions", made.instructions}};
     uint64_t requests = 0, sectors = 0;
     double worst = 0;
     for (const auto &[name, buffer] : made.buffers) {

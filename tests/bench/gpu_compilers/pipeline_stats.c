@@ -11,6 +11,7 @@
 #include <string.h>
 #include <vulkan/vulkan.h>
 
+// clang-format off: it would indent each line further
 #define FUNCTIONS(USE)                                                                                       \
     USE(vkCreateInstance) USE(vkEnumeratePhysicalDevices) USE(vkGetPhysicalDeviceProperties)                 \
     USE(vkGetPhysicalDeviceFeatures2) USE(vkCreateDevice) USE(vkCreateDescriptorSetLayout)                   \
@@ -18,6 +19,7 @@
     USE(vkDestroyPipeline) USE(vkDestroyShaderModule) USE(vkDestroyPipelineLayout)                           \
     USE(vkDestroyDescriptorSetLayout) USE(vkGetPipelineExecutablePropertiesKHR)                              \
     USE(vkGetPipelineExecutableStatisticsKHR) USE(vkGetPipelineExecutableInternalRepresentationsKHR)
+// clang-format on
 #define DECLARE(name) static PFN_##name name##_;
 FUNCTIONS(DECLARE)
 
@@ -37,8 +39,10 @@ static VkInstance load(void) {
     PFN_vkGetInstanceProcAddr find = (PFN_vkGetInstanceProcAddr)dlsym(library, "vkGetInstanceProcAddr");
     if (!find) fail("libvulkan.so.1 has no vkGetInstanceProcAddr", 0);
     vkCreateInstance_ = (PFN_vkCreateInstance)find(NULL, "vkCreateInstance");
-    const VkApplicationInfo app = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO, .apiVersion = VK_API_VERSION_1_1};
-    const VkInstanceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO, .pApplicationInfo = &app};
+    const VkApplicationInfo app = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
+                                   .apiVersion = VK_API_VERSION_1_1};
+    const VkInstanceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO,
+                                       .pApplicationInfo = &app};
     VkInstance instance;
     check(vkCreateInstance_(&info, NULL, &instance), "no instance");
 #define FIND(name)                                                                                           \
@@ -60,13 +64,14 @@ static VkDevice open_device(VkInstance instance) {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR};
     VkPhysicalDevice16BitStorageFeatures half = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES, .pNext = &statistics};
-    VkPhysicalDeviceFeatures2 features = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, .pNext = &half};
+    VkPhysicalDeviceFeatures2 features = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2,
+                                          .pNext = &half};
     vkGetPhysicalDeviceFeatures2_(physical, &features);
     if (!statistics.pipelineExecutableInfo) fail("the driver tells no statistics", 0);
     printf("{\"device\":\"%s\",\"shaderFloat64\":%u,\"shaderInt64\":%u,\"storageBuffer16BitAccess\":%u}\n",
            properties.deviceName, features.features.shaderFloat64, features.features.shaderInt64,
            half.storageBuffer16BitAccess);
-    fflush(stdout); // a crash must not take it along
+    fflush(stdout);                                  // a crash must not take it along
     features.features.robustBufferAccess = VK_FALSE; // it changes code, and the runtime does not ask for it
     const float priority = 1;
     const VkDeviceQueueCreateInfo queue = {
@@ -96,8 +101,9 @@ static uint32_t *read_words(const char *path, size_t *bytes) {
 }
 
 static void dump(VkDevice device, VkPipeline pipeline, uint32_t program, const char *path) {
-    const VkPipelineExecutableInfoKHR which = {
-        .sType = VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_INFO_KHR, .pipeline = pipeline, .executableIndex = program};
+    const VkPipelineExecutableInfoKHR which = {.sType = VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_INFO_KHR,
+                                               .pipeline = pipeline,
+                                               .executableIndex = program};
     static VkPipelineExecutableInternalRepresentationKHR forms[most_forms];
     memset(forms, 0, sizeof forms);
     for (int i = 0; i < most_forms; i++)
@@ -138,14 +144,17 @@ static void print_statistics(VkDevice device, VkPipeline pipeline, const char *d
     vkGetPipelineExecutablePropertiesKHR_(device, &info, &count, programs);
     printf(",\"statistics\":[");
     for (uint32_t p = 0; p < count; p++) {
-        const VkPipelineExecutableInfoKHR which = {
-            .sType = VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_INFO_KHR, .pipeline = pipeline, .executableIndex = p};
+        const VkPipelineExecutableInfoKHR which = {.sType = VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_INFO_KHR,
+                                                   .pipeline = pipeline,
+                                                   .executableIndex = p};
         static VkPipelineExecutableStatisticKHR list[most_statistics];
         memset(list, 0, sizeof list);
-        for (int i = 0; i < most_statistics; i++) list[i].sType = VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_STATISTIC_KHR;
+        for (int i = 0; i < most_statistics; i++)
+            list[i].sType = VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_STATISTIC_KHR;
         uint32_t length = most_statistics;
         vkGetPipelineExecutableStatisticsKHR_(device, &which, &length, list);
-        printf("%s{\"program\":\"%s\",\"subgroup\":%u", p ? "," : "", programs[p].name, programs[p].subgroupSize);
+        printf("%s{\"program\":\"%s\",\"subgroup\":%u", p ? "," : "", programs[p].name,
+               programs[p].subgroupSize);
         for (uint32_t i = 0; i < length; i++) printf(",\"%s\":%.0f", list[i].name, value_of(&list[i]));
         printf("}");
         if (dump_path) dump(device, pipeline, p, dump_path);
@@ -153,7 +162,8 @@ static void print_statistics(VkDevice device, VkPipeline pipeline, const char *d
     printf("]");
 }
 
-static void compile(VkDevice device, const char *path, const char *entry, int descriptors, const char *folder) {
+static void compile(VkDevice device, const char *path, const char *entry, int descriptors,
+                    const char *folder) {
     VkDescriptorSetLayoutBinding bindings[most_descriptors] = {{0}};
     if (descriptors < 0 || descriptors > most_descriptors) fail("too many descriptors", descriptors);
     for (int i = 0; i < descriptors; i++)
@@ -161,7 +171,8 @@ static void compile(VkDevice device, const char *path, const char *entry, int de
                                                      .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
                                                      .descriptorCount = 1,
                                                      .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT};
-    const VkDescriptorSetLayoutCreateInfo set_info = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO,
+    const VkDescriptorSetLayoutCreateInfo set_info = {.sType =
+                                                          VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO,
                                                       .bindingCount = (uint32_t)descriptors,
                                                       .pBindings = bindings};
     VkDescriptorSetLayout set;

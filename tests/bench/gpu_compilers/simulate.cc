@@ -174,10 +174,10 @@ private:
             INTEGER(OpSRem, b ? word(int64_t{whole(a)} % whole(b)) : 0);
             INTEGER(OpSMod, b ? word((int64_t{whole(a)} % whole(b) + whole(b)) % whole(b)) : 0);
             INTEGER(OpUMod, b ? a % b : 0);
-            INTEGER(OpBitwiseAnd, a &b);
+            INTEGER(OpBitwiseAnd, a & b);
             INTEGER(OpBitwiseOr, a | b);
             INTEGER(OpBitwiseXor, a ^ b);
-            INTEGER(OpLogicalAnd, a &b);
+            INTEGER(OpLogicalAnd, a & b);
             INTEGER(OpLogicalOr, a | b);
             INTEGER(OpShiftLeftLogical, b < 32 ? a << b : 0);
             INTEGER(OpShiftRightLogical, b < 32 ? a >> b : 0);
@@ -215,10 +215,13 @@ private:
         case spv::OpFNegate: return unary(o, floating, [](uint32_t a) { return bits(-real(a)); });
         case spv::OpBitcast:
         case spv::OpCopyObject: return unary(o, nullptr, [](uint32_t a) { return a; });
-        case spv::OpConvertSToF: return unary(o, "convert", [](uint32_t a) { return bits(static_cast<float>(whole(a))); });
-        case spv::OpConvertUToF: return unary(o, "convert", [](uint32_t a) { return bits(static_cast<float>(a)); });
+        case spv::OpConvertSToF:
+            return unary(o, "convert", [](uint32_t a) { return bits(static_cast<float>(whole(a))); });
+        case spv::OpConvertUToF:
+            return unary(o, "convert", [](uint32_t a) { return bits(static_cast<float>(a)); });
         case spv::OpConvertFToS:
-        case spv::OpConvertFToU: return unary(o, "convert", [](uint32_t a) { return word_of_float(real(a)); });
+        case spv::OpConvertFToU:
+            return unary(o, "convert", [](uint32_t a) { return word_of_float(real(a)); });
         case spv::OpFConvert: // to and from float16 and float64: what they hold are zeros
         case spv::OpUConvert:
         case spv::OpSConvert: return unary(o, "convert", [](uint32_t a) { return a; });
@@ -236,12 +239,22 @@ private:
     void extended(Operands o) {
         const char *integer = "integer", *floating = "float";
         switch (o[3]) {
-        case GLSLstd450FMin: return binary(o, floating, [](uint32_t a, uint32_t b) { return bits(std::fmin(real(a), real(b))); }, 4);
-        case GLSLstd450FMax: return binary(o, floating, [](uint32_t a, uint32_t b) { return bits(std::fmax(real(a), real(b))); }, 4);
-        case GLSLstd450SMin: return binary(o, integer, [](uint32_t a, uint32_t b) { return word(std::min(whole(a), whole(b))); }, 4);
-        case GLSLstd450SMax: return binary(o, integer, [](uint32_t a, uint32_t b) { return word(std::max(whole(a), whole(b))); }, 4);
-        case GLSLstd450UMin: return binary(o, integer, [](uint32_t a, uint32_t b) { return std::min(a, b); }, 4);
-        case GLSLstd450UMax: return binary(o, integer, [](uint32_t a, uint32_t b) { return std::max(a, b); }, 4);
+        case GLSLstd450FMin:
+            return binary(
+                o, floating, [](uint32_t a, uint32_t b) { return bits(std::fmin(real(a), real(b))); }, 4);
+        case GLSLstd450FMax:
+            return binary(
+                o, floating, [](uint32_t a, uint32_t b) { return bits(std::fmax(real(a), real(b))); }, 4);
+        case GLSLstd450SMin:
+            return binary(
+                o, integer, [](uint32_t a, uint32_t b) { return word(std::min(whole(a), whole(b))); }, 4);
+        case GLSLstd450SMax:
+            return binary(
+                o, integer, [](uint32_t a, uint32_t b) { return word(std::max(whole(a), whole(b))); }, 4);
+        case GLSLstd450UMin:
+            return binary(o, integer, [](uint32_t a, uint32_t b) { return std::min(a, b); }, 4);
+        case GLSLstd450UMax:
+            return binary(o, integer, [](uint32_t a, uint32_t b) { return std::max(a, b); }, 4);
         case GLSLstd450Fma: count(floating); break;
         default: count("special");
         }

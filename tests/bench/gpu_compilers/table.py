@@ -1,4 +1,5 @@
 """The table of figures: its rows, its file, and what may not become worse."""
+
 import json
 
 TOLERANCE = 0.1  # of a figure: what a new version of a compiler or a reordered sum may change
@@ -30,8 +31,11 @@ def rows_of(modules, found):
     for module in modules:
         simulated = module["simulation"]
         _, wavefronts, ideal = simulated["shared"]
-        row = {"sectors": round(simulated["worst_sectors"], 2), "shared": round(wavefronts / ideal, 2) if ideal else 0,
-               "warp": dict(simulated["instructions"], barriers=simulated["barriers"])}
+        row = {
+            "sectors": round(simulated["worst_sectors"], 2),
+            "shared": round(wavefronts / ideal, 2) if ideal else 0,
+            "warp": dict(simulated["instructions"], barriers=simulated["barriers"]),
+        }
         for fact in ("float64", "int64", "indexed_private"):
             if module[fact]:
                 row[fact] = True
@@ -70,7 +74,9 @@ def print_table(rows, compilers):
             cells.append(f"{compiler} {figures['instructions']}/{size}/{figures['waves']}{loop}{spilled}")
         facts = [fact for fact in ("float64", "int64", "indexed_private", "incomplete") if row.get(fact)]
         kinds = " ".join(f"{kind} {count}" for kind, count in row["warp"].items())
-        print(f"{name}\n    {' · '.join(cells)} · sectors {row['sectors']} · shared {row['shared']} · {kinds} {' '.join(facts)}")
+        print(
+            f"{name}\n    {' · '.join(cells)} · sectors {row['sectors']} · shared {row['shared']} · {kinds} {' '.join(facts)}"
+        )
 
 
 def check(rows, table, compilers):

@@ -2,6 +2,7 @@
 
 A function here runs in the environment of its peer. Whatever it raises becomes the reason of a row.
 """
+
 from __future__ import annotations
 
 import copy
@@ -16,9 +17,8 @@ from typing import Any
 
 import numpy
 import torch
-from torch import nn
-
 from models import ROOT, Model
+from torch import nn
 
 sys.path.insert(0, str(ROOT / "tests/bench/peers"))
 from files import in_package, reason, size, stripped  # noqa: E402
@@ -46,8 +46,18 @@ class Made:
 def onnx_file(module: nn.Module, model: Model, folder: Path, dynamic: bool = False) -> Path:
     path = folder / ("dynamic.onnx" if dynamic else "model.onnx")
     shapes = ({model.time(): torch.export.Dim("S", min=2)},) if dynamic else None
-    torch.onnx.export(module, (model.example(),), path, opset_version=20, dynamo=True, dynamic_shapes=shapes, verbose=False,
-                      input_names=["x"], output_names=["y"], external_data=False)
+    torch.onnx.export(
+        module,
+        (model.example(),),
+        path,
+        opset_version=20,
+        dynamo=True,
+        dynamic_shapes=shapes,
+        verbose=False,
+        input_names=["x"],
+        output_names=["y"],
+        external_data=False,
+    )
     return path
 
 
@@ -58,8 +68,13 @@ def onnxruntime(module: nn.Module, model: Model, folder: Path) -> Made:
     options = ort.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     session = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-    return Made(lambda x: session.run(None, {"x": x})[0], size(path), in_package(ort, "capi/onnxruntime_pybind11_state*.so"),
-                f"onnxruntime {ort.__version__}", no_stream="no state in the engine")
+    return Made(
+        lambda x: session.run(None, {"x": x})[0],
+        size(path),
+        in_package(ort, "capi/onnxruntime_pybind11_state*.so"),
+        f"onnxruntime {ort.__version__}",
+        no_stream="no state in the engine",
+    )
 
 
 def openvino(module: nn.Module, model: Model, folder: Path) -> Made:
@@ -81,9 +96,21 @@ def openvino(module: nn.Module, model: Model, folder: Path) -> Made:
         except Exception as error:  # noqa: BLE001, whatever it raises is the reason
             tried.append(f"{form}: {reason(error)}")
             continue
-        libraries = ("libs/libopenvino.so*", "libs/libopenvino_intel_cpu_plugin.so", "libs/libopenvino_ir_frontend.so*", "libs/libtbb.so*")
-        return Made(lambda x: request.infer({0: x})[0], size(path, path.with_suffix(".bin")), in_package(ov, *libraries),
-                    f"openvino {ov.__version__.split('-')[0]}", no_stream="no state of these models", note=f"by {form}", tried=tried)
+        libraries = (
+            "libs/libopenvino.so*",
+            "libs/libopenvino_intel_cpu_plugin.so",
+            "libs/libopenvino_ir_frontend.so*",
+            "libs/libtbb.so*",
+        )
+        return Made(
+            lambda x: request.infer({0: x})[0],
+            size(path, path.with_suffix(".bin")),
+            in_package(ov, *libraries),
+            f"openvino {ov.__version__.split('-')[0]}",
+            no_stream="no state of these models",
+            note=f"by {form}",
+            tried=tried,
+        )
     raise RuntimeError("; ".join(tried))
 
 
@@ -98,8 +125,9 @@ def executorch(module: nn.Module, model: Model, folder: Path) -> Made:
     for check in (True, False):
         try:
             exported = torch.export.export(copy.deepcopy(module), (model.example(),))
-            edge = to_edge_transform_and_lower(exported, partitioner=[XnnpackPartitioner()],
-                                               compile_config=EdgeCompileConfig(_check_ir_validity=check))
+            edge = to_edge_transform_and_lower(
+                exported, partitioner=[XnnpackPartitioner()], compile_config=EdgeCompileConfig(_check_ir_validity=check)
+            )
             path.write_bytes(edge.to_executorch().buffer)
             method = Runtime.get().load_program(path).load_method("forward")
             call = lambda x, method=method: method.execute([torch.from_numpy(x)])[0].numpy()  # noqa: E731
@@ -109,10 +137,18 @@ def executorch(module: nn.Module, model: Model, folder: Path) -> Made:
             continue
         import importlib.metadata
 
-        libraries = [f"lib/libexecutorch{part}.so" for part in ("", "_kernels_optimized", "_backend_xnnpack", "_threadpool")]
-        return Made(call, size(path), in_package(package, *libraries),
-                    f"executorch {importlib.metadata.version('executorch')}", no_stream="no stream of an offline model",
-                    note="" if check else "with its validity check off", tried=tried)
+        libraries = [
+            f"lib/libexecutorch{part}.so" for part in ("", "_kernels_optimized", "_backend_xnnpack", "_threadpool")
+        ]
+        return Made(
+            call,
+            size(path),
+            in_package(package, *libraries),
+            f"executorch {importlib.metadata.version('executorch')}",
+            no_stream="no stream of an offline model",
+            note="" if check else "with its validity check off",
+            tried=tried,
+        )
     raise RuntimeError("; ".join(tried))
 
 
@@ -123,8 +159,12 @@ def tract(module: nn.Module, model: Model, folder: Path) -> Made:
 
     path = onnx_file(module, model, folder)
     runnable = package.onnx().load(path).into_model().into_runnable()
-    made = Made(lambda x: runnable.run([x])[0].to_numpy(), size(path), in_package(package, "tract*.so"),
-                f"tract {importlib.metadata.version('tract')}")
+    made = Made(
+        lambda x: runnable.run([x])[0].to_numpy(),
+        size(path),
+        in_package(package, "tract*.so"),
+        f"tract {importlib.metadata.version('tract')}",
+    )
     try:
         made.block = pulsed(package, module, model, folder)
     except Exception as error:  # noqa: BLE001, whatever it raises is the reason
@@ -150,26 +190,54 @@ def longwave(module: nn.Module, model: Model, folder: Path) -> Made:
 
     import_module(module, [model.input], length=model.rows, longest=model.rows).write(folder / "model")
     path = folder / "model.lw"
-    command = [program, "compile", folder / "model", "-o", path, "--target", "host", "--stream", "--block", model.block,
-               "--length", model.rows, "--quiet"]
+    command = [
+        program,
+        "compile",
+        folder / "model",
+        "-o",
+        path,
+        "--target",
+        "host",
+        "--stream",
+        "--block",
+        model.block,
+        "--length",
+        model.rows,
+        "--quiet",
+    ]
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(done.stderr)
     name = model.input.partition("=")[0]
-    bench = json.loads(subprocess.run([program, "bench", path, "--memory", "4G", "--repeats", "15", "--seconds", "2", "--json"],
-                                      check=True, capture_output=True).stdout)
+    bench = json.loads(
+        subprocess.run(
+            [program, "bench", path, "--memory", "4G", "--repeats", "15", "--seconds", "2", "--json"],
+            check=True,
+            capture_output=True,
+        ).stdout
+    )
 
     took = bench["run"]["median_ms"]  # by the clock where it is short, as in worker.py
 
     def call(x: Array) -> Array:
         numpy.save(folder / "x.npy", numpy.moveaxis(x[0], model.time() - 1, 0).reshape(model.rows, -1))
-        subprocess.run([program, "run", path, "-i", f"{name}=@{folder}/x.npy", "-o", f"y={folder}/y.npy"], check=True, capture_output=True)
+        subprocess.run(
+            [program, "run", path, "-i", f"{name}=@{folder}/x.npy", "-o", f"y={folder}/y.npy"],
+            check=True,
+            capture_output=True,
+        )
         return numpy.load(folder / "y.npy")
 
     library = program.parent / "liblongwave.so"
     version = subprocess.run([program, "--version"], check=True, capture_output=True, text=True).stdout.split()[-1]
-    return Made(call, size(path), stripped(library.resolve(), folder), f"longwave {version}",
-                block_ms=bench["stream"]["block_us"]["median"] / 1e3, call_ms=took if took < 4 else bench["run"]["processor_median_ms"])
+    return Made(
+        call,
+        size(path),
+        stripped(library.resolve(), folder),
+        f"longwave {version}",
+        block_ms=bench["stream"]["block_us"]["median"] / 1e3,
+        call_ms=took if took < 4 else bench["run"]["processor_median_ms"],
+    )
 
 
 def pytorch(module: nn.Module, model: Model, folder: Path) -> Made:
@@ -180,8 +248,13 @@ def pytorch(module: nn.Module, model: Model, folder: Path) -> Made:
         with torch.inference_mode():
             return module(torch.from_numpy(x)).numpy()
 
-    return Made(call, size(folder / "model.pt"), in_package(torch, "lib/libtorch_cpu.so", "lib/libtorch_python.so", "lib/libc10.so"),
-                f"torch {torch.__version__}", no_stream="eager modules keep no state")
+    return Made(
+        call,
+        size(folder / "model.pt"),
+        in_package(torch, "lib/libtorch_cpu.so", "lib/libtorch_python.so", "lib/libc10.so"),
+        f"torch {torch.__version__}",
+        no_stream="eager modules keep no state",
+    )
 
 
 # pinned versions; the packages of the caller (PyTorch, NumPy) are seen behind them
@@ -194,8 +267,14 @@ PEERS: dict[str, tuple[str, ...]] = {
     "onnxruntime": ("onnxruntime==1.31.1", *ONNX),
     "openvino": ("openvino==2026.4.1", *ONNX),
 }
-MAKERS = {"longwave": longwave, "pytorch": pytorch, "executorch": executorch, "tract": tract, "onnxruntime": onnxruntime,
-          "openvino": openvino}
+MAKERS = {
+    "longwave": longwave,
+    "pytorch": pytorch,
+    "executorch": executorch,
+    "tract": tract,
+    "onnxruntime": onnxruntime,
+    "openvino": openvino,
+}
 
 if sys.version_info < (3, 10):
     sys.exit("import_peers needs Python 3.10")

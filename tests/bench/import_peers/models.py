@@ -3,6 +3,7 @@
 Each is seeded, has run once (modules that set buffers in their first run have done so), and keeps flags as Python
 values instead of 0-d buffers: a branch on a buffer stops every exporter of PyTorch.
 """
+
 from __future__ import annotations
 
 import copy

@@ -2,6 +2,7 @@
 
 After so many seconds of CPU time the process ends with SIGXCPU.
 """
+
 from __future__ import annotations
 
 import json
@@ -61,8 +62,14 @@ def result(peer: str, name: str, folder: Path) -> dict[str, Any]:
     if peer == "longwave" and rows.ndim == 2 and model.time() == 2 and rows.shape[1] == model.rows:
         rows = rows.T  # rows of features in both
     error = float(numpy.abs(found.reshape(rows.shape) - rows).max() / numpy.abs(rows).max())
-    line = {"largest_error": error, "version": engine.version, "model_bytes": engine.model_bytes, "runtime_bytes": engine.runtime_bytes,
-            "second_ms": engine.call_ms or milliseconds(lambda: engine.call(x)), "block_ms": engine.block_ms}
+    line = {
+        "largest_error": error,
+        "version": engine.version,
+        "model_bytes": engine.model_bytes,
+        "runtime_bytes": engine.runtime_bytes,
+        "second_ms": engine.call_ms or milliseconds(lambda: engine.call(x)),
+        "block_ms": engine.block_ms,
+    }
     if engine.block:
         part = numpy.ascontiguousarray(numpy.take(x, range(model.block), model.time()))
         line["block_ms"] = milliseconds(lambda: engine.block(part))

@@ -3,6 +3,7 @@
 A way is `stream` (one step of 20 ms, with what came before) or `window` (a second of features, all anew for every step). A peer
 has several forms of some ways; the fastest on this machine counts. Whatever a function raises becomes the reason of a row.
 """
+
 from __future__ import annotations
 
 import os
@@ -54,8 +55,17 @@ def to_onnx(way: str, form: str, net: Any, folder: Path) -> None:
     module = module_of(way, form, net)
     given = example(way, module)
     states = len(given) - 1
-    torch.onnx.export(module, given, folder / "model.onnx", opset_version=20, dynamo=True, verbose=False, external_data=False,
-                      input_names=["x", *(f"s{i}" for i in range(states))], output_names=["y", *(f"t{i}" for i in range(states))])
+    torch.onnx.export(
+        module,
+        given,
+        folder / "model.onnx",
+        opset_version=20,
+        dynamo=True,
+        verbose=False,
+        external_data=False,
+        input_names=["x", *(f"s{i}" for i in range(states))],
+        output_names=["y", *(f"t{i}" for i in range(states))],
+    )
 
 
 def start_onnxruntime(way: str, form: str, folder: Path) -> Started:
@@ -87,7 +97,13 @@ def start_onnxruntime(way: str, form: str, folder: Path) -> Started:
         bindings.reverse()
         return y_value.numpy().reshape(-1)
 
-    return Started(call, x.shape[1], size(path), in_package(ort, "capi/onnxruntime_pybind11_state*.so"), f"ONNX Runtime {ort.__version__}")
+    return Started(
+        call,
+        x.shape[1],
+        size(path),
+        in_package(ort, "capi/onnxruntime_pybind11_state*.so"),
+        f"ONNX Runtime {ort.__version__}",
+    )
 
 
 def start_openvino(way: str, form: str, folder: Path) -> Started:
@@ -110,8 +126,19 @@ def start_openvino(way: str, form: str, folder: Path) -> Started:
         request.infer()
         return y.data.reshape(-1)
 
-    libraries = ("libs/libopenvino.so*", "libs/libopenvino_intel_cpu_plugin.so", "libs/libopenvino_onnx_frontend.so*", "libs/libtbb.so*")
-    return Started(call, x.shape[1], size(folder / "model.onnx"), in_package(ov, *libraries), f"OpenVINO {ov.__version__.split('-')[0]}")
+    libraries = (
+        "libs/libopenvino.so*",
+        "libs/libopenvino_intel_cpu_plugin.so",
+        "libs/libopenvino_onnx_frontend.so*",
+        "libs/libtbb.so*",
+    )
+    return Started(
+        call,
+        x.shape[1],
+        size(folder / "model.onnx"),
+        in_package(ov, *libraries),
+        f"OpenVINO {ov.__version__.split('-')[0]}",
+    )
 
 
 def make_executorch(way: str, form: str, net: Any, folder: Path) -> None:
@@ -136,10 +163,16 @@ def start_executorch(way: str, form: str, folder: Path) -> Started:
     torch.set_num_threads(1)
     path = folder / "model.pte"
     method = Runtime.get().load_program(path).load_method("forward")
-    libraries = [f"lib/libexecutorch{part}.so" for part in ("", "_kernels_optimized", "_backend_xnnpack", "_threadpool")]
-    return Started(lambda x: method.execute([torch.from_numpy(x)])[0].numpy().reshape(-1), 4 if way == "stream" else 100,
-                   size(path), in_package(executorch, *libraries),
-                   f"ExecuTorch {version('executorch')}")
+    libraries = [
+        f"lib/libexecutorch{part}.so" for part in ("", "_kernels_optimized", "_backend_xnnpack", "_threadpool")
+    ]
+    return Started(
+        lambda x: method.execute([torch.from_numpy(x)])[0].numpy().reshape(-1),
+        4 if way == "stream" else 100,
+        size(path),
+        in_package(executorch, *libraries),
+        f"ExecuTorch {version('executorch')}",
+    )
 
 
 def make_litert(way: str, form: str, net: Any, folder: Path) -> None:
@@ -157,7 +190,9 @@ def start_litert(way: str, form: str, folder: Path) -> Started:
     path = folder / "model.tflite"
     interpreter = Interpreter(str(path), num_threads=1)
     interpreter.allocate_tensors()
-    signature = next(iter(interpreter._get_full_signature_list().values()))  # its lists of details are not in the order of the arguments
+    signature = next(
+        iter(interpreter._get_full_signature_list().values())
+    )  # its lists of details are not in the order of the arguments
     inputs = [interpreter.tensor(signature["inputs"][f"args_{i}"]) for i in range(len(signature["inputs"]))]
     outputs = [interpreter.tensor(signature["outputs"][f"output_{i}"]) for i in range(len(signature["outputs"]))]
     for state in inputs[1:]:
@@ -170,7 +205,13 @@ def start_litert(way: str, form: str, folder: Path) -> Started:
             before()[:] = after()
         return outputs[0]().reshape(-1).copy()  # a view would forbid the next call
 
-    return Started(call, inputs[0]().shape[1], size(path), in_package(ai_edge_litert, "*.so"), f"LiteRT {version('ai-edge-litert')}")
+    return Started(
+        call,
+        inputs[0]().shape[1],
+        size(path),
+        in_package(ai_edge_litert, "*.so"),
+        f"LiteRT {version('ai-edge-litert')}",
+    )
 
 
 def make_tract(way: str, form: str, net: Any, folder: Path) -> None:
@@ -185,8 +226,18 @@ def make_tract(way: str, form: str, net: Any, folder: Path) -> None:
 
     pairs = torch.export.Dim("pairs", min=PAST + 2)
     path = folder / "model.onnx"
-    torch.onnx.export(Exported(net, PAST + 1, False).eval(), (torch.zeros(1, 2 * (PAST + 3), 40),), path, opset_version=20, dynamo=True,
-                      verbose=False, dynamic_shapes=({1: 2 * pairs},), input_names=["x"], output_names=["y"], external_data=False)
+    torch.onnx.export(
+        Exported(net, PAST + 1, False).eval(),
+        (torch.zeros(1, 2 * (PAST + 3), 40),),
+        path,
+        opset_version=20,
+        dynamo=True,
+        verbose=False,
+        dynamic_shapes=({1: 2 * pairs},),
+        input_names=["x"],
+        output_names=["y"],
+        external_data=False,
+    )
     model = onnx.load(path)
     del model.graph.value_info[:]
     model.graph.output[0].type.tensor_type.ClearField("shape")
@@ -205,26 +256,53 @@ def start_tract(way: str, form: str, folder: Path) -> Started:
         run = model.into_runnable().spawn_state().run
     else:
         run = model.into_model().into_runnable().run
-    return Started(lambda x: run([x])[0].to_numpy().reshape(-1), 2 if way == "stream" else 100, size(path), in_package(tract, "tract*.so"),
-                   f"tract {version('tract')}")
+    return Started(
+        lambda x: run([x])[0].to_numpy().reshape(-1),
+        2 if way == "stream" else 100,
+        size(path),
+        in_package(tract, "tract*.so"),
+        f"tract {version('tract')}",
+    )
 
 
 def make_longwave(way: str, form: str, net: Any, folder: Path) -> None:
     from longwave.kws.export import chain
     from longwave.package import Package, write
 
-    package = Package("kws_features", [{"name": "x", "kind": "features", "width": 40}], chain(net), [{"name": "y", "from": "head"}], net.state_dict())
+    package = Package(
+        "kws_features",
+        [{"name": "x", "kind": "features", "width": 40}],
+        chain(net),
+        [{"name": "y", "from": "head"}],
+        net.state_dict(),
+    )
     write(package, folder / "model")
     flags = ["--stream", "--block", "2", "--no-whole"] if way == "stream" else ["--length", "100"]
-    done = subprocess.run([os.environ["LONGWAVE_PROGRAM"], "compile", folder / "model", "-o", folder / "model.lw", "--target", "host", "--quiet", *flags],
-                          capture_output=True, text=True)
+    done = subprocess.run(
+        [
+            os.environ["LONGWAVE_PROGRAM"],
+            "compile",
+            folder / "model",
+            "-o",
+            folder / "model.lw",
+            "--target",
+            "host",
+            "--quiet",
+            *flags,
+        ],
+        capture_output=True,
+        text=True,
+    )
     if done.returncode:
         raise RuntimeError(done.stderr.strip())
 
 
 def longwave_version() -> str:
     program = os.environ["LONGWAVE_PROGRAM"]
-    return "Longwave " + subprocess.run([program, "--version"], check=True, capture_output=True, text=True).stdout.split()[-1]
+    return (
+        "Longwave "
+        + subprocess.run([program, "--version"], check=True, capture_output=True, text=True).stdout.split()[-1]
+    )
 
 
 def start_longwave(way: str, form: str, folder: Path) -> Started:
@@ -242,7 +320,13 @@ def start_longwave(way: str, form: str, folder: Path) -> Started:
             stream.push(x[0])
             return next(iter(stream)).data
 
-    return Started(call, 2 if way == "stream" else 100, size(path), stripped((build / "liblongwave.so").resolve(), folder), longwave_version())
+    return Started(
+        call,
+        2 if way == "stream" else 100,
+        size(path),
+        stripped((build / "liblongwave.so").resolve(), folder),
+        longwave_version(),
+    )
 
 
 # forms of the stream, of the window; how to make and how to start

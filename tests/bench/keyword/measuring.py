@@ -1,4 +1,5 @@
 """Times of calls and memory of this process."""
+
 from __future__ import annotations
 
 import importlib
@@ -10,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy
-
 from packages import IMPORTS
 
 WARM, MOST, SECONDS = 100, 3000, 4.0  # calls before times count; calls; seconds by the clock

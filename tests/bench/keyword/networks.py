@@ -2,6 +2,7 @@
 
 Both compute what KwsNet computes in training, with the trained weights. Batch norms are factors and offsets already.
 """
+
 from __future__ import annotations
 
 import copy
@@ -37,7 +38,7 @@ def features(net: KwsNet) -> Tensor:
     samples, rate = soundfile.read(ROOT / "examples/kws/demo.wav", dtype="float32")
     assert rate == 16000
     found = net.front_end(torch.from_numpy(samples)[None])
-    return found[:, :found.shape[1] // FRAMES * FRAMES]
+    return found[:, : found.shape[1] // FRAMES * FRAMES]
 
 
 def affine(norm: nn.Module) -> tuple[Tensor, Tensor]:
@@ -85,7 +86,9 @@ class Step(nn.Module):
             taps = (block.layer.raw_kernel() / block.layer.kernel_norm)[0].clone()  # (96, 64), newest first
             taps[:, 0] += block.layer.D[0]
             taps = taps.flip(-1)
-            self.blocks.append((*affine(block.norm), taps.t()[None] if by_product else taps[:, None], block.layer.output_linear[0]))
+            self.blocks.append(
+                (*affine(block.norm), taps.t()[None] if by_product else taps[:, None], block.layer.output_linear[0])
+            )
 
     def state(self) -> list[Tensor]:
         """Of the beginning."""

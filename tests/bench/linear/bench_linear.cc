@@ -82,14 +82,16 @@ double error_of(const Product &p, const Contestant &contestant, bool gates) {
 Expected<std::vector<Variant>> variants_of(const LinearOptions &options) {
     std::vector<Variant> variants = {Variant{}};
     const auto add = [&](const Variant &variant) {
-        if (std::find(variants.begin(), variants.end(), variant) == variants.end()) variants.push_back(variant);
+        if (std::find(variants.begin(), variants.end(), variant) == variants.end())
+            variants.push_back(variant);
     };
     for (const std::string &name : options.weights) {
         const auto format = schedules::find_weight_format(name);
         if (!format)
             return Status::usage(
                 fmt::format("--weights {}: expected {}", name, schedules::weight_format_names));
-        const bool integers = *format == schedules::WeightFormat::int8 || *format == schedules::WeightFormat::int4;
+        const bool integers =
+            *format == schedules::WeightFormat::int8 || *format == schedules::WeightFormat::int4;
         add({.format = *format, .byte_activations = options.byte_activations && integers});
         if (options.float_activations && *format == schedules::WeightFormat::int8)
             add({.format = *format, .float_activations = true});
@@ -162,7 +164,8 @@ Status race(const LinearOptions &options, const Product &p, const targets::Targe
             // Other formats are compared with float32, and each walk with the reader of as many
             // bytes. Rows that are quantised are compared with rows that are not.
             const bool same_weights = i == us + 1 && i < variants.size() && variants[i].float_activations;
-            if (i < variants.size() ? (i != 0 || us == 0) && !same_weights : i >= peers && i != peers + us) continue;
+            if (i < variants.size() ? (i != 0 || us == 0) && !same_weights : i >= peers && i != peers + us)
+                continue;
             LinearResult result = compared(p, *all[us], *all[i]);
             result.error = errors[us];
             result.peer_error = errors[i];

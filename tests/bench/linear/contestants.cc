@@ -27,7 +27,8 @@ class Ours : public Contestant {
 public:
     Ours(const Product &p, const Variant &variant, float steps, const test::Kernel &kernel)
         : Contestant(variant.name()), p_(p), kernel_(kernel), steps_(1),
-          packed_({static_cast<uint32_t>(p.in), static_cast<uint32_t>(p.out), p.gated ? 2u : 1u, variant.format}),
+          packed_(
+              {static_cast<uint32_t>(p.in), static_cast<uint32_t>(p.out), p.gated ? 2u : 1u, variant.format}),
           row_(schedules::pad(packed_.panels.out)), y_(row_ * static_cast<size_t>(p.rows)),
           w_(packed_.words.size()), bias_(row_ * packed_.panels.halves) {
         const size_t in = packed_.panels.in, out = packed_.panels.out;
@@ -56,7 +57,8 @@ public:
         if (panels.format == schedules::WeightFormat::bf16) return schedules::nearest_bf16(p_.w[at]);
         const size_t output = at / panels.in;
         if (panels.format == schedules::WeightFormat::int4) {
-            const auto o = static_cast<uint32_t>(output % panels.out), half = static_cast<uint32_t>(output / panels.out);
+            const auto o = static_cast<uint32_t>(output % panels.out),
+                       half = static_cast<uint32_t>(output / panels.out);
             const auto group = static_cast<uint32_t>(at % panels.in / schedules::int4_group);
             const float scale = packed_.scales[panels.scale_at(o, half, group)];
             return double{scale} * schedules::int4_steps(p_.w[at], scale);
@@ -64,7 +66,9 @@ public:
         const float scale = packed_.scales[output / panels.out * row_ + output % panels.out];
         return double{scale} * schedules::int8_steps(p_.w[at], scale);
     }
-    size_t weight_bytes() const override { return (packed_.words.size() + packed_.scales.size()) * sizeof(uint32_t); }
+    size_t weight_bytes() const override {
+        return (packed_.words.size() + packed_.scales.size()) * sizeof(uint32_t);
+    }
 
 private:
     const Product &p_;
@@ -108,7 +112,8 @@ private:
 };
 
 // Eight sums of a cache line each, in the widest vectors of this CPU.
-__attribute__((target_clones("avx512f", "avx2", "default"))) uint64_t read_all(const char *from, size_t bytes) {
+__attribute__((target_clones("avx512f", "avx2", "default"))) uint64_t read_all(const char *from,
+                                                                               size_t bytes) {
     using Line = uint64_t __attribute__((vector_size(64)));
     Line sums[8]{};
     for (size_t i = 0; i + sizeof sums <= bytes; i += sizeof sums)
@@ -164,13 +169,15 @@ static int steps_of(const Product &p, const Variant &variant) {
     return schedules::activation_steps(heaviest);
 }
 
-Expected<std::unique_ptr<Contestant>> ours(const Product &p, const Variant &variant, const targets::Target &target,
-                                           const std::string &kgen) {
+Expected<std::unique_ptr<Contestant>> ours(const Product &p, const Variant &variant,
+                                           const targets::Target &target, const std::string &kgen) {
     const int steps = steps_of(p, variant);
     const std::string spec = fmt::format(
         R"({{"kernel":"linear","params":{{"in":{},"out":{},"rows":{},"bias":1,"glu":{},"weights":"{}"{}}}}})",
         p.in, p.out, p.rows, p.gated ? 1 : 0, schedules::name_of(variant.format),
-        variant.byte_activations ? R"(,"activations":"int8")" : steps ? R"(,"activations":"int16")" : "");
+        variant.byte_activations ? R"(,"activations":"int8")"
+        : steps                  ? R"(,"activations":"int16")"
+                                 : "");
     LW_ASSIGN(auto kernels, test::load_kernels({spec}, target, kgen.empty() ? test::find_kgen() : kgen));
     return std::unique_ptr<Contestant>(
         std::make_unique<Ours>(p, variant, static_cast<float>(steps), kernels[0]));

@@ -16,8 +16,9 @@ int main(int argc, char **argv) {
         "line.",
         "longwave bench linear");
     program
-        .add_option("--against", options.against,
-                    "Libraries to compare with: openblas, or NAME=FILE of a library with sgemm_; none: no library")
+        .add_option(
+            "--against", options.against,
+            "Libraries to compare with: openblas, or NAME=FILE of a library with sgemm_; none: no library")
         ->delimiter(',')
         ->capture_default_str();
     program.add_option("--sizes", options.sizes, "Inputs x outputs")->delimiter(',')->capture_default_str();
@@ -28,14 +29,15 @@ int main(int argc, char **argv) {
     program.add_option("--seconds", options.seconds, "Seconds per size and number of rows")
         ->check(cli::range(0.01, 3600.0))
         ->capture_default_str();
-    program.add_option("--target", options.target,
-                       "x86-64-v2, x86-64-v3, x86-64-v4 or x86-64-zen4, also for the other libraries (default: the best "
-                       "level of this CPU)");
+    program.add_option(
+        "--target", options.target,
+        "x86-64-v2, x86-64-v3, x86-64-v4 or x86-64-zen4, also for the other libraries (default: the best "
+        "level of this CPU)");
     program
-        .add_option(
-            "--weights", options.weights,
-            "Also time bf16, int8 or int4 weights. With one row, also print GB/s of weights and of a plain read of "
-            "as many bytes")
+        .add_option("--weights", options.weights,
+                    "Also time bf16, int8 or int4 weights. With one row, also print GB/s of weights and of a "
+                    "plain read of "
+                    "as many bytes")
         ->delimiter(',');
     program.add_flag("--float-activations", options.float_activations,
                      "Also time int8 weights with float32 activations, and compare int8 with that");
@@ -55,7 +57,8 @@ int main(int argc, char **argv) {
         longwave::bench::bench_linear(options, [&](const longwave::bench::LinearResult &r) {
             puts(longwave::bench::linear_json(r).c_str());
             fflush(stdout);
-            above = above || (limit > 0 && r.peer != "read" && r.peer.find("float32") == std::string::npos && r.ratio > limit);
+            above = above || (limit > 0 && r.peer != "read" && r.peer.find("float32") == std::string::npos &&
+                              r.ratio > limit);
         });
     if (!status) {
         fprintf(stderr, "error: bench linear: %s\n", status.message().c_str());

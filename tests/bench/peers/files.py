@@ -1,4 +1,5 @@
 """What a peer ships, and why it refuses."""
+
 from __future__ import annotations
 
 import re

@@ -1,4 +1,5 @@
 """How a benchmark in Python ends: one line that says what is missing or wrong, and an exit code as of `longwave`."""
+
 from __future__ import annotations
 
 import importlib.util
@@ -16,8 +17,11 @@ def needs(program: str, *modules: str) -> None:
     """Call it before these are imported."""
     missing = [module for module in modules if importlib.util.find_spec(module) is None]
     if missing:
-        print(f"error: {program}: {sys.executable} has no {', '.join(missing)}; set LONGWAVE_PYTHON to a Python that has "
-              f"{', '.join(modules)} (docs/import.md, Install)", file=sys.stderr)
+        print(
+            f"error: {program}: {sys.executable} has no {', '.join(missing)}; set LONGWAVE_PYTHON to a Python that has "
+            f"{', '.join(modules)} (docs/import.md, Install)",
+            file=sys.stderr,
+        )
         sys.exit(FAILED)
 
 

@@ -1,4 +1,5 @@
 """Peers of a benchmark: an environment of its own for each, and a pinned process for each measurement."""
+
 from __future__ import annotations
 
 import json
@@ -28,7 +29,9 @@ def environment(peer: str, packages: tuple[str, ...], folder: Path) -> Path:
     alone = [package.removeprefix("--no-deps ") for package in packages if package.startswith("--no-deps ")]
     for flags, names in (([], [package for package in packages if " " not in package]), (["--no-deps"], alone)):
         if names:
-            done = subprocess.run([python, "-m", "pip", "install", "--quiet", *flags, *names], capture_output=True, text=True)
+            done = subprocess.run(
+                [python, "-m", "pip", "install", "--quiet", *flags, *names], capture_output=True, text=True
+            )
             if done.returncode:
                 raise RuntimeError(f"not installed: {(done.stderr.strip().splitlines() or ['pip failed'])[-1]}")
     stamp.write_text(wanted)
@@ -39,8 +42,15 @@ def answer(command: list[Any], cpu: int, seconds: int, folder: Path, **variables
     """The last JSON object that a program prints. The program stays on one CPU and gets ten times `seconds` by the clock. It may limit its
     CPU time to `seconds` itself. A crash or a limit is an object with `failed`."""
     pinned = ["taskset", "-c", str(cpu), *map(str, command)]
-    with subprocess.Popen(pinned, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=dict(os.environ, **variables),
-                          cwd=folder, start_new_session=True) as process:
+    with subprocess.Popen(
+        pinned,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=dict(os.environ, **variables),
+        cwd=folder,
+        start_new_session=True,
+    ) as process:
         try:
             out, err = process.communicate(timeout=10 * seconds)
         except subprocess.TimeoutExpired:

@@ -1,7 +1,7 @@
 #include "tests/bench/planner/bench_planner.h"
 #include "longwave/longwave.h"
-#include "runtime/cpu/device_cpu.h"
 #include "runtime/core/model.h"
+#include "runtime/cpu/device_cpu.h"
 #include <algorithm>
 #include <chrono>
 #include <cmath>

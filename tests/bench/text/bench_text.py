@@ -10,6 +10,7 @@ behind as many bytes, after llama.cpp is done. Of its time only reading takes se
 
 The logarithms of the probabilities of the tokens that an artifact writes are compared with those of PyTorch. The exit code is 1 if they differ by more than LIMITS.
 """
+
 import argparse
 import json
 import os
@@ -21,24 +22,25 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "torch"))
 
-from side_by_side import Longwave  # noqa: E402, it puts the rest on the path
-from needs import Failed, finish  # noqa: E402
+from side_by_side import Longwave  # noqa: E402
 
+# isort: split
 import torch  # noqa: E402
-
 import torch_peer  # noqa: E402
-
 from longwave import package  # noqa: E402
 from longwave.text import model as text_model  # noqa: E402
 from longwave.text.export import as_package  # noqa: E402
+from needs import Failed, finish  # noqa: E402
 
 DEPTH, FORMATS = 12, ("float32", "bf16", "int8")
 LIMITS = {"float32": 1e-3, "bf16": 0.1, "int8": 0.2}  # of natural logarithms: rounding of float32, and of the weights
 PROMPT, COMPARED = "It was", 16  # tokens
 # heads of 64; the MLP of CHELA as in its enwik8 row, LightNet's GLU of 8/3 in whole vectors, its
 # gate's rank as in its WikiText row
-SIZES = {"chela": lambda width: {"hidden": 2 * width, "heads": width // 64},
-         "lightnet": lambda width: {"hidden": 8 * width // 3 // 64 * 64, "heads": width // 64, "gate_rank": 64}}
+SIZES = {
+    "chela": lambda width: {"hidden": 2 * width, "heads": width // 64},
+    "lightnet": lambda width: {"hidden": 8 * width // 3 // 64 * 64, "heads": width // 64, "gate_rank": 64},
+}
 
 
 def make(family, width, depth):
@@ -62,8 +64,25 @@ class Ours:
             report = self.artifact(weights).with_suffix(".json")
             if not (self.artifact(weights).exists() and report.exists()):
                 package.write(as_package(model, source.name), source)
-                report.write_bytes(self.longwave("compile", source, "-o", self.artifact(weights), "--target", "host", "--blocks", "1,64", "--stream", "--no-whole",
-                                                 "--weights", weights, "--no-check", "--quiet", "--json"))
+                report.write_bytes(
+                    self.longwave(
+                        "compile",
+                        source,
+                        "-o",
+                        self.artifact(weights),
+                        "--target",
+                        "host",
+                        "--blocks",
+                        "1,64",
+                        "--stream",
+                        "--no-whole",
+                        "--weights",
+                        weights,
+                        "--no-check",
+                        "--quiet",
+                        "--json",
+                    )
+                )
             self.reports[weights] = json.loads(report.read_text())
 
     def written(self, weights, tokens, prompt=PROMPT):
@@ -90,7 +109,9 @@ class Ours:
 
 
 def read_gb(program, megabytes, seconds=0.5):
-    return json.loads(subprocess.run([program, str(megabytes), str(seconds)], check=True, stdout=subprocess.PIPE).stdout)["median"]
+    return json.loads(
+        subprocess.run([program, str(megabytes), str(seconds)], check=True, stdout=subprocess.PIPE).stdout
+    )["median"]
 
 
 def measure(ours, model, parameters, options):
@@ -114,22 +135,42 @@ def measure(ours, model, parameters, options):
     for weights in FORMATS:
         typical = statistics.median(times[weights])
         reading = [megabytes[weights] / t / r for t, r in zip(times[weights], read[weights])]
-        line = {"what": "step", "family": ours.family, "width": ours.width, "parameters": parameters, "weights": weights, "weights_mb": round(megabytes[weights], 1),
-                "ms_per_token": typical, "tokens_per_second": 1e3 / typical, "gb_per_second": megabytes[weights] / typical, "read_gb_per_second": statistics.median(read[weights]),
-                "of_read": statistics.median(reading), "of_float32": statistics.median(ratios[weights]),
-                "difference": differences[weights]}
+        line = {
+            "what": "step",
+            "family": ours.family,
+            "width": ours.width,
+            "parameters": parameters,
+            "weights": weights,
+            "weights_mb": round(megabytes[weights], 1),
+            "ms_per_token": typical,
+            "tokens_per_second": 1e3 / typical,
+            "gb_per_second": megabytes[weights] / typical,
+            "read_gb_per_second": statistics.median(read[weights]),
+            "of_read": statistics.median(reading),
+            "of_float32": statistics.median(ratios[weights]),
+            "difference": differences[weights],
+        }
         if weights == "float32":
-            line |= {"pytorch": best, "pytorch_ms": statistics.median(peer), "of_pytorch": statistics.median(p / t for p, t in zip(peer, times[weights]))}
+            line |= {
+                "pytorch": best,
+                "pytorch_ms": statistics.median(peer),
+                "of_pytorch": statistics.median(p / t for p, t in zip(peer, times[weights])),
+            }
         show(line, options.json)
-    return [f"{ours.family} {ours.width} {weights}: logarithms of probabilities differ by {found:.2g}, at most {LIMITS[weights]:g}"
-            for weights, found in differences.items() if not found <= LIMITS[weights]]
+    return [
+        f"{ours.family} {ours.width} {weights}: logarithms of probabilities differ by {found:.2g}, at most {LIMITS[weights]:g}"
+        for weights, found in differences.items()
+        if not found <= LIMITS[weights]
+    ]
 
 
 def show(line, as_json):
     if as_json:
         return print(json.dumps(line), flush=True)
-    text = (f"{line['family']:9}{line['width']:5} {line['weights']:8}{line['weights_mb']:7.1f} MB  {line['ms_per_token']:7.3f} ms  {line['tokens_per_second']:7.0f} tokens/s  "
-            f"{line['gb_per_second']:5.1f} of {line['read_gb_per_second']:5.1f} GB/s read ({100 * line['of_read']:.0f} %)  {line['of_float32']:.2f} x float32  differs {line['difference']:.1e}")
+    text = (
+        f"{line['family']:9}{line['width']:5} {line['weights']:8}{line['weights_mb']:7.1f} MB  {line['ms_per_token']:7.3f} ms  {line['tokens_per_second']:7.0f} tokens/s  "
+        f"{line['gb_per_second']:5.1f} of {line['read_gb_per_second']:5.1f} GB/s read ({100 * line['of_read']:.0f} %)  {line['of_float32']:.2f} x float32  differs {line['difference']:.1e}"
+    )
     if "pytorch" in line:
         text += f"  {line['of_pytorch']:.2f} x PyTorch ({line['pytorch']}, {line['pytorch_ms']:.2f} ms)"
     print(text, flush=True)
@@ -138,29 +179,63 @@ def show(line, as_json):
 def llama(options, ours, parameters, folder):
     """A line a context as llama.cpp reaches it, then ours behind as many bytes."""
     peer = pathlib.Path(__file__).with_name("llama_peer.py")
-    command = [options.llama, peer, str(parameters), str(ours.width), folder, "--contexts", options.contexts, "--tokens", str(options.tokens)]
+    command = [
+        options.llama,
+        peer,
+        str(parameters),
+        str(ours.width),
+        folder,
+        "--contexts",
+        options.contexts,
+        "--tokens",
+        str(options.tokens),
+    ]
     theirs = []
-    with tempfile.TemporaryFile("w+") as log, subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True) as run:
+    with (
+        tempfile.TemporaryFile("w+") as log,
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True) as run,
+    ):
         for text in run.stdout:
             line = json.loads(text)
             theirs.append(line)
-            print(text.strip() if options.json else f"llama.cpp {line['width']:4} float32, {line['parameters']:,} parameters, context {line['context']:6,}: "
-                  f"{line['ms_per_token']:.3f} ms  {line['tokens_per_second']:.0f} tokens/s", flush=True)
+            print(
+                text.strip()
+                if options.json
+                else f"llama.cpp {line['width']:4} float32, {line['parameters']:,} parameters, context {line['context']:6,}: "
+                f"{line['ms_per_token']:.3f} ms  {line['tokens_per_second']:.0f} tokens/s",
+                flush=True,
+            )
         if run.wait():
             log.seek(0)
             raise Failed(f"llama.cpp: {([''] + log.read().strip().splitlines())[-1]}")
     prompt = folder / "context.txt"
     for line in theirs:
-        prompt.write_bytes((b"It was the same word again and again. " * (line["context"] // 38 + 1))[:line["context"]])
+        prompt.write_bytes((b"It was the same word again and again. " * (line["context"] // 38 + 1))[: line["context"]])
         mine = ours.milliseconds("float32", options.tokens, f"@{prompt}")
-        beside = {"what": "beside llama.cpp", "family": ours.family, "width": ours.width, "parameters": parameters, "context": line["context"], "ms_per_token": mine,
-                  "tokens_per_second": 1e3 / mine, "llama_ms": line["ms_per_token"], "of_llama": mine / line["ms_per_token"]}
-        print(json.dumps(beside) if options.json else f"{ours.family:9} {ours.width:4} float32, {parameters:,} parameters, context {line['context']:6,}: {mine:.3f} ms  "
-              f"{1e3 / mine:.0f} tokens/s  ours / llama.cpp {beside['of_llama']:.2f}", flush=True)
+        beside = {
+            "what": "beside llama.cpp",
+            "family": ours.family,
+            "width": ours.width,
+            "parameters": parameters,
+            "context": line["context"],
+            "ms_per_token": mine,
+            "tokens_per_second": 1e3 / mine,
+            "llama_ms": line["ms_per_token"],
+            "of_llama": mine / line["ms_per_token"],
+        }
+        print(
+            json.dumps(beside)
+            if options.json
+            else f"{ours.family:9} {ours.width:4} float32, {parameters:,} parameters, context {line['context']:6,}: {mine:.3f} ms  "
+            f"{1e3 / mine:.0f} tokens/s  ours / llama.cpp {beside['of_llama']:.2f}",
+            flush=True,
+        )
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, prog="longwave bench text", formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, prog="longwave bench text", formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--longwave", required=True, help=argparse.SUPPRESS)  # the launcher gives it
     parser.add_argument("--widths", default="512,1024")
     parser.add_argument("--families", default="chela,lightnet")
@@ -171,7 +246,9 @@ def main():
     parser.add_argument("--tokens", type=int, default=100)
     parser.add_argument("--compiled", action="store_true", help="try torch.compile too: minutes, and a C++ compiler")
     parser.add_argument("--llama", metavar="PYTHON", help="measure llama.cpp with this interpreter")
-    parser.add_argument("--contexts", default="128,4096", help="of llama.cpp; 32768 takes many minutes to fill (default: %(default)s)")
+    parser.add_argument(
+        "--contexts", default="128,4096", help="of llama.cpp; 32768 takes many minutes to fill (default: %(default)s)"
+    )
     parser.add_argument("--only-llama", action="store_true", help="only llama.cpp and ours beside it")
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
     options = parser.parse_args()
@@ -185,7 +262,10 @@ def main():
         folder = options.folder or pathlib.Path(scratch)
         folder.mkdir(parents=True, exist_ok=True)
         if not options.prepare:
-            print(f"machine   {os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}, PyTorch {torch.__version__}", file=sys.stderr)
+            print(
+                f"machine   {os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}, PyTorch {torch.__version__}",
+                file=sys.stderr,
+            )
         for width in map(int, options.widths.split(",")):
             for family in options.families.split(","):
                 model, ours = make(family, width, options.depth), Ours(longwave, folder, family, width)

@@ -8,6 +8,7 @@ alone would. Only tokens are timed, and they take one thread. Memory: weights, a
 64; the width of their MLP makes the count of parameters. Weights float32, keys and values as it
 keeps them by default (16 bits).
 """
+
 import argparse
 import json
 import os
@@ -30,13 +31,23 @@ def write(path, parameters, width, longest):
 
     hidden, random, count = mlp_width(parameters, width), np.random.default_rng(1), 0
     writer = gguf.GGUFWriter(path, "llama")
-    for name, value in (("context_length", longest), ("embedding_length", width), ("block_count", DEPTH), ("feed_forward_length", hidden),
-                        ("head_count", width // 64), ("head_count_kv", width // 64), ("rope_dimension_count", 64), ("layer_norm_rms_eps", 1e-6)):
+    for name, value in (
+        ("context_length", longest),
+        ("embedding_length", width),
+        ("block_count", DEPTH),
+        ("feed_forward_length", hidden),
+        ("head_count", width // 64),
+        ("head_count_kv", width // 64),
+        ("rope_dimension_count", 64),
+        ("layer_norm_rms_eps", 1e-6),
+    ):
         getattr(writer, f"add_{name}")(value)
     writer.add_tokenizer_model("llama")
     writer.add_token_list(["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256))])
     writer.add_token_scores([0.0] * WORDS)
-    writer.add_token_types([gguf.TokenType.UNKNOWN, gguf.TokenType.CONTROL, gguf.TokenType.CONTROL, *[gguf.TokenType.BYTE] * 256])
+    writer.add_token_types(
+        [gguf.TokenType.UNKNOWN, gguf.TokenType.CONTROL, gguf.TokenType.CONTROL, *[gguf.TokenType.BYTE] * 256]
+    )
 
     def add(name, *shape):
         nonlocal count
@@ -46,8 +57,17 @@ def write(path, parameters, width, longest):
 
     add("token_embd", WORDS, width), add("output_norm", width), add("output", WORDS, width)
     for n in range(DEPTH):
-        for name, *shape in (("attn_norm", width), ("attn_q", width, width), ("attn_k", width, width), ("attn_v", width, width), ("attn_output", width, width),
-                             ("ffn_norm", width), ("ffn_gate", hidden, width), ("ffn_up", hidden, width), ("ffn_down", width, hidden)):
+        for name, *shape in (
+            ("attn_norm", width),
+            ("attn_q", width, width),
+            ("attn_k", width, width),
+            ("attn_v", width, width),
+            ("attn_output", width, width),
+            ("ffn_norm", width),
+            ("ffn_gate", hidden, width),
+            ("ffn_up", hidden, width),
+            ("ffn_down", width, hidden),
+        ):
             add(f"blk.{n}.{name}", *shape)
     writer.write_header_to_file(), writer.write_kv_data_to_file(), writer.write_tensors_to_file(), writer.close()
     return count
@@ -76,17 +96,44 @@ def main():
     contexts = sorted(int(context) for context in options.contexts.split(","))
     path = options.folder / f"llama_{options.width}_{options.parameters}.gguf"
     count = write(path, options.parameters, options.width, 2 * max(contexts))
-    llama, ids = server(path, contexts[-1] + options.tokens + 64, options.prefill_threads), np.random.default_rng(2).integers(3, WORDS, contexts[-1]).tolist()
+    llama, ids = (
+        server(path, contexts[-1] + options.tokens + 64, options.prefill_threads),
+        np.random.default_rng(2).integers(3, WORDS, contexts[-1]).tolist(),
+    )
     for context in contexts:
-        answer = llama.handle_completions({"prompt": ids[:context], "n_predict": options.tokens, "ignore_eos": True, "temperature": 0, "cache_prompt": True})
+        answer = llama.handle_completions(
+            {
+                "prompt": ids[:context],
+                "n_predict": options.tokens,
+                "ignore_eos": True,
+                "temperature": 0,
+                "cache_prompt": True,
+            }
+        )
         answer = json.loads(answer) if isinstance(answer, (str, bytes)) else answer
         timings = answer.get("timings") or sys.exit(f"llama.cpp: {answer}")
         behind = timings.get("cache_n", context - timings["prompt_n"]) + timings["prompt_n"]
         if behind != context or timings["predicted_n"] != options.tokens:
-            sys.exit(f"llama.cpp: expected {options.tokens} tokens behind {context}, found {timings['predicted_n']} behind {behind}")
-        print(json.dumps({"what": "llama.cpp", "parameters": count, "width": options.width, "context": context, "tokens": timings["predicted_n"],
-                          "ms_per_token": timings["predicted_per_token_ms"], "tokens_per_second": timings["predicted_per_second"],
-                          "prompt_tokens": timings["prompt_n"], "prompt_ms": timings["prompt_ms"], "prompt_threads": options.prefill_threads}), flush=True)
+            sys.exit(
+                f"llama.cpp: expected {options.tokens} tokens behind {context}, found {timings['predicted_n']} behind {behind}"
+            )
+        print(
+            json.dumps(
+                {
+                    "what": "llama.cpp",
+                    "parameters": count,
+                    "width": options.width,
+                    "context": context,
+                    "tokens": timings["predicted_n"],
+                    "ms_per_token": timings["predicted_per_token_ms"],
+                    "tokens_per_second": timings["predicted_per_second"],
+                    "prompt_tokens": timings["prompt_n"],
+                    "prompt_ms": timings["prompt_ms"],
+                    "prompt_threads": options.prefill_threads,
+                }
+            ),
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """One token of the language models in PyTorch, as fast as we could make it: state in place, nothing computed twice, the products of one input in one matrix; eager, traced
 and frozen, or through torch.compile, whichever is quickest."""
+
 import pathlib
 import statistics
 import sys
@@ -31,8 +32,13 @@ class ChelaStep(nn.Module):
         self.gates = nn.Linear(d, 2 * d)  # of Z: g_proj and o_gate
         self.gates.weight.data = torch.cat([block.g_proj.weight, block.o_gate.weight])
         self.gates.bias.data = torch.cat([block.g_proj.bias, block.o_gate.bias])
-        for name, value in (("short", short), ("long", long), ("near", torch.zeros_like(short)), ("far", torch.zeros_like(long)),
-                            ("sums", torch.zeros(config.heads, head, head))):
+        for name, value in (
+            ("short", short),
+            ("long", long),
+            ("near", torch.zeros_like(short)),
+            ("far", torch.zeros_like(long)),
+            ("sums", torch.zeros(config.heads, head, head)),
+        ):
             self.register_buffer(name, value)
 
     def forward(self, x):
@@ -62,17 +68,25 @@ class LightNetStep(nn.Module):
         self.norms = nn.ParameterList([block["token_norm"].weight, block["channel_norm"].weight])
         self.eps, self.heads, d = block["token_norm"].eps, config.heads, config.width
         self.inputs = nn.Linear(d, 3 * d + config.gate_rank, bias=False)  # queries, keys, values, the gate's first half
-        self.inputs.weight.data = torch.cat([mixer.q_proj.weight, mixer.k_proj.weight, mixer.v_proj.weight, mixer.output_gate[0].weight])
+        self.inputs.weight.data = torch.cat(
+            [mixer.q_proj.weight, mixer.k_proj.weight, mixer.v_proj.weight, mixer.output_gate[0].weight]
+        )
         self.both = nn.Linear(d, 2 * mlp.w1.out_features, bias=False)
         self.both.weight.data = torch.cat([mlp.w1.weight, mlp.w2.weight])
         taps = torch.cat([getattr(mixer, f"{name}_conv1d").weight[:, 0] for name in "qkv"]).T.contiguous()
-        for name, value in (("taps", taps), ("near", torch.zeros_like(taps)), ("total", torch.full((self.heads, d // self.heads, 1), -1e30)),
-                            ("mean", torch.zeros(self.heads, d // self.heads, d // self.heads))):
+        for name, value in (
+            ("taps", taps),
+            ("near", torch.zeros_like(taps)),
+            ("total", torch.full((self.heads, d // self.heads, 1), -1e30)),
+            ("mean", torch.zeros(self.heads, d // self.heads, d // self.heads)),
+        ):
             self.register_buffer(name, value)
 
     def forward(self, x):
         mixer, d = self.mixer, x.shape[1]
-        projected, low = self.inputs(rms(x, self.norms[0], self.eps)).split([3 * d, self.inputs.out_features - 3 * d], 1)
+        projected, low = self.inputs(rms(x, self.norms[0], self.eps)).split(
+            [3 * d, self.inputs.out_features - 3 * d], 1
+        )
         self.near.copy_(torch.cat([self.near[1:], projected]))
         q, k, v = (self.near * self.taps).sum(0).view(3, self.heads, -1).unbind(0)
         k = k.unsqueeze(2)
@@ -104,9 +118,14 @@ class Step(nn.Module):
         super().__init__()
         chela = hasattr(model, "embed_tokens")
         body = model if chela else model.model
-        self.embedding, self.final = body.embed_tokens if chela else body["embed_tokens"], body.final_norm if chela else body["final_norm"]
+        self.embedding, self.final = (
+            body.embed_tokens if chela else body["embed_tokens"],
+            body.final_norm if chela else body["final_norm"],
+        )
         self.head = model.classifier if chela else model.lm_head
-        blocks = [ChelaStep(block) for block in model.layers] if chela else [LightNetStep(block) for block in body["layers"]]
+        blocks = (
+            [ChelaStep(block) for block in model.layers] if chela else [LightNetStep(block) for block in body["layers"]]
+        )
         if compiled:
             for block in blocks:
                 block.compile(dynamic=False)

@@ -7,6 +7,7 @@ LightNet and CHELA: PyTorch runs the chunked form of tools/python/longwave/layer
 the engine's) in the best of several chunk lengths; softmax attention without a window: its fused one (torch.nn.functional.scaled_dot_product_attention).
 In inference mode. Rounds alternate, so that a slow spell of the machine meets both; times are medians, in µs a row.
 """
+
 import argparse
 import functools
 import json
@@ -58,7 +59,12 @@ def peer_of(core, heads, width, rows):
 
 
 def engine_us(bench, core, heads, width, rows):
-    out = subprocess.run([bench, "--core", core, "--sizes", f"{heads}x{width}", "--rows", str(rows)], check=True, stdout=subprocess.PIPE, text=True).stdout
+    out = subprocess.run(
+        [bench, "--core", core, "--sizes", f"{heads}x{width}", "--rows", str(rows)],
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+    ).stdout
     return json.loads(out)["whole_us"]
 
 
@@ -78,9 +84,21 @@ def main():
             for _ in range(options.rounds):
                 ours.append(engine_us(options.bench, options.core, heads, width, options.rows))
                 theirs.append(statistics.median(peer() for _ in range(3)))
-            print(json.dumps({"core": options.core, "heads": heads, "width": width, "rows": options.rows, "ours_us": round(statistics.median(ours), 2),
-                              "peer": f"torch {torch.__version__}, {name}", "peer_us": round(statistics.median(theirs), 1),
-                              "ratio": round(statistics.median(o / t for o, t in zip(ours, theirs)), 4)}), flush=True)
+            print(
+                json.dumps(
+                    {
+                        "core": options.core,
+                        "heads": heads,
+                        "width": width,
+                        "rows": options.rows,
+                        "ours_us": round(statistics.median(ours), 2),
+                        "peer": f"torch {torch.__version__}, {name}",
+                        "peer_us": round(statistics.median(theirs), 1),
+                        "ratio": round(statistics.median(o / t for o, t in zip(ours, theirs)), 4),
+                    }
+                ),
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ They get the features (our figure has the front end in it), fixed shapes, and th
 itself: depthwise convolutions whose taps are written out, or one product a channel with the Toeplitz matrix of its taps. Neither engine has a
 convolution by transforms, and both leave weights where ONNX puts them.
 """
+
 import time
 
 import numpy as np
@@ -25,7 +26,9 @@ class Exported(torch.nn.Module):
         if not self.toeplitz:
             return taps.flip(-1)[:, None]
         lags = torch.arange(frames)[:, None] - torch.arange(frames)[None]
-        return torch.where(lags >= 0, F.pad(taps, (0, frames - taps.shape[1]))[:, lags.clamp(min=0)], 0.0)  # (width, to, from)
+        return torch.where(
+            lags >= 0, F.pad(taps, (0, frames - taps.shape[1]))[:, lags.clamp(min=0)], 0.0
+        )  # (width, to, from)
 
     def _long(self, u, kernel):
         if self.toeplitz:
@@ -34,7 +37,15 @@ class Exported(torch.nn.Module):
 
     def forward(self, features):
         stem = self.net.stem
-        x = F.relu(F.conv2d(F.pad(features[:, None], (0, 0, 2, 0)), stem.conv1.weight, stem.conv1.bias, stride=(2, 2), padding=(0, 2)))
+        x = F.relu(
+            F.conv2d(
+                F.pad(features[:, None], (0, 0, 2, 0)),
+                stem.conv1.weight,
+                stem.conv1.bias,
+                stride=(2, 2),
+                padding=(0, 2),
+            )
+        )
         x = F.relu(stem.norm1(stem.pointwise(stem.depthwise(F.pad(x, (0, 0, 2, 0))))))
         x = stem.norm2(stem.project(x.permute(0, 2, 3, 1).flatten(2)).transpose(1, 2))  # (1, width, T/2)
         for block, kernel in zip(self.net.blocks, self.kernels):
@@ -45,12 +56,20 @@ class Exported(torch.nn.Module):
 
 
 def export(net, features, toeplitz, path):
-    torch.onnx.export(Exported(net, features.shape[1] // 2, toeplitz).eval(), (features,), path, input_names=["features"], output_names=["logits"], dynamo=True,
-                      verbose=False)
+    torch.onnx.export(
+        Exported(net, features.shape[1] // 2, toeplitz).eval(),
+        (features,),
+        path,
+        input_names=["features"],
+        output_names=["logits"],
+        dynamo=True,
+        verbose=False,
+    )
 
 
 def onnxruntime_session(path):
     import onnxruntime
+
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
@@ -59,7 +78,10 @@ def onnxruntime_session(path):
 
 def openvino_session(path):
     import openvino
-    model = openvino.Core().compile_model(str(path), "CPU", {"INFERENCE_NUM_THREADS": 1, "PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": "f32"})
+
+    model = openvino.Core().compile_model(
+        str(path), "CPU", {"INFERENCE_NUM_THREADS": 1, "PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": "f32"}
+    )
     request = model.create_infer_request()
     return f"openvino {openvino.__version__.split('-')[0]}", lambda x: request.infer({0: x})[0]
 

@@ -1,4 +1,5 @@
 """What the benchmarks against PyTorch share: running the command line, times in turns, PyTorch as fast as eager mode goes."""
+
 import argparse
 import json
 import os
@@ -18,15 +19,18 @@ needs(f"longwave bench {pathlib.Path(sys.argv[0]).stem.removeprefix('bench_')}",
 
 import numpy as np  # noqa: E402
 import torch  # noqa: E402
-
 from longwave.layers.sgconv import GConv  # noqa: E402
 
 
 def arguments(description, name, peers=("pytorch",)):
-    parser = argparse.ArgumentParser(description=description, prog=f"longwave bench {name}", formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=description, prog=f"longwave bench {name}", formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--longwave", required=True, help=argparse.SUPPRESS)  # the launcher gives it
     parser.add_argument("--against", choices=list(peers), default="pytorch", help="the peer")
-    parser.add_argument("--rounds", type=int, default=5, help="in turns, so that a slow spell of the machine meets both (default: 5)")
+    parser.add_argument(
+        "--rounds", type=int, default=5, help="in turns, so that a slow spell of the machine meets both (default: 5)"
+    )
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
     return parser
 
@@ -36,21 +40,27 @@ class Longwave:
         self.program = program
 
     def __call__(self, *arguments):
-        done = subprocess.run([self.program, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        done = subprocess.run([self.program, *map(str, arguments)], capture_output=True)
         if done.returncode != 0:
-            raise Failed(f"longwave {arguments[0]}: {([''] + done.stderr.decode(errors='replace').strip().splitlines())[-1].removeprefix('error: ')}")
+            raise Failed(
+                f"longwave {arguments[0]}: {([''] + done.stderr.decode(errors='replace').strip().splitlines())[-1].removeprefix('error: ')}"
+            )
         return done.stdout
 
     def bench(self, artifact, threads=1, repeats=20, seconds=2):
         more = ["--threads", threads] if threads > 1 else []
-        return json.loads(self("bench", artifact, "--memory", "2G", "--repeats", repeats, "--seconds", seconds, "--json", *more))
+        return json.loads(
+            self("bench", artifact, "--memory", "2G", "--repeats", repeats, "--seconds", seconds, "--json", *more)
+        )
 
     def run_ms(self, artifact, threads, repeats):
         run = self.bench(artifact, threads, repeats)["run"]
         return run["threads_median_ms"] if threads > 1 else run["median_ms"]
 
     def output(self, name, artifact, array, input_name, *flags):
-        found = json.loads(self("run", artifact, "--memory", "2G", "--input", f"{input_name}=@{array}", "--json", *flags))
+        found = json.loads(
+            self("run", artifact, "--memory", "2G", "--input", f"{input_name}=@{array}", "--json", *flags)
+        )
         return np.array(found[name]["data"])
 
 
@@ -78,10 +88,25 @@ def processors():
 
 
 def environment(longwave):
-    cpu = next((line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo", encoding="utf-8") if line.startswith("model name")), "unknown")
+    cpu = next(
+        (
+            line.split(":", 1)[1].strip()
+            for line in open("/proc/cpuinfo", encoding="utf-8")
+            if line.startswith("model name")
+        ),
+        "unknown",
+    )
     version = longwave("--version").decode().split()[-1]
-    return {"what": "environment", "cpu": cpu, "processors": processors(), "load": round(os.getloadavg()[0], 2), "system": f"{platform.system()} {platform.release()}",
-            "longwave": version, "peer": f"torch {torch.__version__}", "python": platform.python_version()}
+    return {
+        "what": "environment",
+        "cpu": cpu,
+        "processors": processors(),
+        "load": round(os.getloadavg()[0], 2),
+        "system": f"{platform.system()} {platform.release()}",
+        "longwave": version,
+        "peer": f"torch {torch.__version__}",
+        "python": platform.python_version(),
+    }
 
 
 def cache_spectra(net: torch.nn.Module, length: int) -> None:
@@ -92,7 +117,9 @@ def cache_spectra(net: torch.nn.Module, length: int) -> None:
         n = 2 * length
         spectrum = torch.fft.rfft(layer.kernel(length), n=n)
         layer.convolve = lambda u, s=spectrum, d=layer.D, n=n: (
-            torch.fft.irfft(torch.fft.rfft(u.unsqueeze(1), n=n) * s, n=n)[..., : u.shape[-1]] + d[:, :, None] * u.unsqueeze(1))
+            torch.fft.irfft(torch.fft.rfft(u.unsqueeze(1), n=n) * s, n=n)[..., : u.shape[-1]]
+            + d[:, :, None] * u.unsqueeze(1)
+        )
 
 
 def times_ms(call, least=10, seconds=0.5):
@@ -112,6 +139,7 @@ def p99(times):
 
 def best_threads(call, most=None):
     """The number of threads with which PyTorch is fastest here, of 1 … `most` (default: all CPUs); it stays set."""
+
     def tried(threads):
         torch.set_num_threads(threads)
         return statistics.median(times_ms(call, least=3, seconds=0.1))
@@ -125,4 +153,9 @@ def tell(result, as_json):
     if as_json:
         print(json.dumps(result), flush=True)
     else:
-        print("  ".join(f"{key} {value:.4g}" if isinstance(value, float) else f"{key} {value}" for key, value in result.items()), flush=True)
+        print(
+            "  ".join(
+                f"{key} {value:.4g}" if isinstance(value, float) else f"{key} {value}" for key, value in result.items()
+            ),
+            flush=True,
+        )

@@ -18,7 +18,8 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string name_of(Points points, uint32_t length, uint32_t channels) {
-    return fmt::format("conv-{}-{}-{}", points == Points::in_registers ? "registers" : "shared", length, channels);
+    return fmt::format("conv-{}-{}-{}", points == Points::in_registers ? "registers" : "shared", length,
+                       channels);
 }
 
 constexpr const char *register_target = "vulkan-32k";
@@ -72,7 +73,8 @@ std::vector<float> packed_spectrum(const Problem &p, uint32_t padded, uint32_t t
 }
 
 // [tiles][points / 2][threads][4], in the order of the threads (long_conv_registers' spectrum).
-std::vector<float> spectrum_by_threads(const Problem &p, uint32_t padded, const schedules::RegisterForm &form) {
+std::vector<float> spectrum_by_threads(const Problem &p, uint32_t padded,
+                                       const schedules::RegisterForm &form) {
     const std::vector<int32_t> order = schedules::register_spectrum_order(form, form.radices);
     std::vector<float> packed(size_t{padded} * 2 * p.length);
     for (uint32_t c = 0; c < p.channels; c++) {
@@ -110,13 +112,14 @@ Status write_kernels(const std::string &folder, std::span<const uint32_t> length
         for (const Points points : {Points::in_registers, Points::in_shared_memory}) {
             const bool registers = points == Points::in_registers;
             if (registers && !form_of(length, schedules::pad(channels))) continue;
-            const std::string target = registers                ? register_target
+            const std::string target = registers             ? register_target
                                        : length * 8 <= 16384 ? "vulkan-16k"
                                                              : "vulkan-32k";
             const std::string spec = fmt::format(
                 R"({{"kernel":"{}","params":{{"channels":{},"copies":1,"length":{},"rows":{}}}}})",
                 registers ? "long_conv_registers" : "long_conv_fused", channels, length, length);
-            const std::string file = (fs::path(folder) / (name_of(points, length, channels) + ".spv")).string();
+            const std::string file =
+                (fs::path(folder) / (name_of(points, length, channels) + ".spv")).string();
             LW_ASSIGN(const auto run, compiler::run_process({kgen, "--spec", spec, "--target", target,
                                                              "--symbol", "fused", "-o", file}));
             if (run.exit_code != 0) return Status::device(fmt::format("length {}: {}", length, run.output));
@@ -126,7 +129,8 @@ Status write_kernels(const std::string &folder, std::span<const uint32_t> length
 
 bool has_registers(const Problem &p) { return form_of(p.length, schedules::pad(p.channels)).has_value(); }
 
-Expected<std::unique_ptr<Contestant>> fused(Gpu &gpu, const Problem &p, const std::string &folder, Points points) {
+Expected<std::unique_ptr<Contestant>> fused(Gpu &gpu, const Problem &p, const std::string &folder,
+                                            Points points) {
     const std::string base = (fs::path(folder) / name_of(points, p.length, p.channels)).string();
     LW_ASSIGN(const std::vector<uint8_t> code, compiler::read_bytes(base + ".spv"));
     LW_ASSIGN(const std::vector<uint8_t> text, compiler::read_bytes(base + ".json"));
@@ -155,8 +159,8 @@ Expected<std::unique_ptr<Contestant>> fused(Gpu &gpu, const Problem &p, const st
     LW_ASSIGN(const Gpu::Buffer spectrum, gpu.buffer(uint64_t{padded} * 2 * p.length * 4));
     LW_ASSIGN(const Gpu::Buffer twiddles, gpu.buffer(std::max<size_t>(table.size(), 16) * 4));
     LW_TRY(gpu.upload(u, packed_inputs(p, padded)));
-    LW_TRY(gpu.upload(spectrum, registers ? spectrum_by_threads(p, padded, *form)
-                                           : packed_spectrum(p, padded, tile)));
+    LW_TRY(gpu.upload(spectrum,
+                      registers ? spectrum_by_threads(p, padded, *form) : packed_spectrum(p, padded, tile)));
     LW_TRY(gpu.upload(twiddles, table));
     uint32_t bindings = 0;
     for (const auto &binding : how["bindings"])
@@ -170,8 +174,9 @@ Expected<std::unique_ptr<Contestant>> fused(Gpu &gpu, const Problem &p, const st
             if (at < 0) continue;
             bound[static_cast<size_t>(at)] = name == "u"          ? Gpu::Bound{u, s * sequence_bytes}
                                              : name == "spectrum" ? Gpu::Bound{spectrum}
-                                             : name == "twiddles" || name == "roots" ? Gpu::Bound{twiddles}
-                                                                  : Gpu::Bound{made->y, s * sequence_bytes};
+                                             : name == "twiddles" || name == "roots"
+                                                 ? Gpu::Bound{twiddles}
+                                                 : Gpu::Bound{made->y, s * sequence_bytes};
         }
         LW_ASSIGN(auto dispatch, gpu.bind(kernel, bound, how["grid"][0], how["grid"][1], how["grid"][2]));
         made->each.push_back(dispatch);

@@ -45,7 +45,8 @@ Expected<bool> compare(Gpu &gpu, const Problem &problem, const Flags &flags) {
     all.push_back({"longwave", fused(gpu, problem, flags.kernels,
                                      registers ? Points::in_registers : Points::in_shared_memory)});
     if (registers)
-        all.push_back({"longwave-in-shared-memory", fused(gpu, problem, flags.kernels, Points::in_shared_memory)});
+        all.push_back(
+            {"longwave-in-shared-memory", fused(gpu, problem, flags.kernels, Points::in_shared_memory)});
     all.push_back({"vkfft-three-steps", vkfft_three_steps(gpu, problem)});
     all.push_back({"vkfft-packed", vkfft_packed(gpu, problem)});
     double of_copy = 0, ours = 0;

@@ -6,6 +6,7 @@
 FOLDER: Debian's libxnnpack-dev, libxnnpack0, libpthreadpool0 and libcpuinfo0 of arm64, unpacked with dpkg -x. Needs gcc-aarch64-linux-gnu, qemu-user and
 what static_arm64_test needs.
 """
+
 import pathlib
 import sys
 import tempfile
@@ -24,12 +25,32 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         scratch = pathlib.Path(name)
         counter, peer = make_counter(scratch), scratch / "keywords"
-        run(CC, "-std=c11", "-O2", "-Wall", "-Wextra", "-I", folder / "usr/include", pathlib.Path(__file__).with_name("keywords.c"), libraries / "libXNNPACK.so.0",
-            f"-Wl,-rpath-link,{libraries}", "-lm", "-o", peer)
+        run(
+            CC,
+            "-std=c11",
+            "-O2",
+            "-Wall",
+            "-Wextra",
+            "-I",
+            folder / "usr/include",
+            pathlib.Path(__file__).with_name("keywords.c"),
+            libraries / "libXNNPACK.so.0",
+            f"-Wl,-rpath-link,{libraries}",
+            "-lm",
+            "-o",
+            peer,
+        )
         emulator = ["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu", "-E", f"LD_LIBRARY_PATH={libraries}"]
         few, many = (executed(emulator, counter, peer, n) for n in (FEW, MANY))
         print(f"XNNPACK, layers after the front end, without GELU: {(many - few) // (MANY - FEW)}")
-        program = Program(build / "longwave", build / "tests/kernels", runtime_of(build, "arm64"), scratch / "arm64", "arm64", [CC, "-static"])
+        program = Program(
+            build / "longwave",
+            build / "tests/kernels",
+            runtime_of(build, "arm64"),
+            scratch / "arm64",
+            "arm64",
+            [CC, "-static"],
+        )
         program.compile(ROOT / "examples/kws/model", "kws")
         print(f"Longwave, everything: {instructions_per_block(program, MACHINES['arm64'])}")
 

@@ -14,7 +14,15 @@
 #include <string.h>
 #include <xnnpack.h>
 
-enum { bands = 40, channels = 96, layers = 6, piece_taps = 25, pieces = 3, taps = pieces * piece_taps, words = 12 };
+enum {
+    bands = 40,
+    channels = 96,
+    layers = 6,
+    piece_taps = 25,
+    pieces = 3,
+    taps = pieces * piece_taps,
+    words = 12
+};
 
 static void check(enum xnn_status status, const char *what) {
     if (status == xnn_status_success) return;
@@ -39,7 +47,8 @@ static Ring new_ring(size_t width, size_t past) { return (Ring){numbers(2 * widt
 static float *newest(Ring *ring) { return ring->rows + ring->at * ring->width; }
 /* The newest row is complete: `past` rows from the oldest on. */
 static const float *advance(Ring *ring) {
-    memcpy(ring->rows + (ring->at + ring->past) * ring->width, newest(ring), ring->width * sizeof *ring->rows);
+    memcpy(ring->rows + (ring->at + ring->past) * ring->width, newest(ring),
+           ring->width * sizeof *ring->rows);
     ring->at = (ring->at + 1) % ring->past;
     return ring->rows + ring->at * ring->width;
 }
@@ -54,15 +63,19 @@ typedef struct {
 static xnn_operator_t convolution(Shape s) {
     xnn_operator_t made = NULL;
     const size_t n = s.groups * s.out;
-    check(xnn_create_convolution2d_nhwc_f32(0, s.pad, 0, s.pad, s.height, s.width, s.height, s.stride, 1, 1, s.groups, s.in, s.out,
-                                            s.groups * s.in, n, numbers(n * s.in * s.height * s.width), numbers(n), s.least, INFINITY, 0, &made),
+    check(xnn_create_convolution2d_nhwc_f32(0, s.pad, 0, s.pad, s.height, s.width, s.height, s.stride, 1, 1,
+                                            s.groups, s.in, s.out, s.groups * s.in, n,
+                                            numbers(n * s.in * s.height * s.width), numbers(n), s.least,
+                                            INFINITY, 0, &made),
           "convolution");
     return made;
 }
 
 static xnn_operator_t product(size_t in, size_t out) {
     xnn_operator_t made = NULL;
-    check(xnn_create_fully_connected_nc_f32(in, out, in, out, numbers(in * out), numbers(out), -INFINITY, INFINITY, 0, &made), "product");
+    check(xnn_create_fully_connected_nc_f32(in, out, in, out, numbers(in * out), numbers(out), -INFINITY,
+                                            INFINITY, 0, &made),
+          "product");
     return made;
 }
 
@@ -80,7 +93,8 @@ static void add(xnn_operator_t op, const float *a, const float *b, float *to) {
     check(xnn_run_operator(op, NULL), "sum");
 }
 
-static xnn_operator_t conv1, depthwise, pointwise, project, convolutions[layers][pieces], gates[layers], plus, times, sigmoid, head, softmax;
+static xnn_operator_t conv1, depthwise, pointwise, project, convolutions[layers][pieces], gates[layers], plus,
+    times, sigmoid, head, softmax;
 static Ring frames, features, pasts[layers];
 
 static void create(void) {
@@ -122,7 +136,8 @@ static void block(float *row, float *scores) {
         multiply_matrix(gates[i], one, both);
         check(xnn_setup_sigmoid_nc_f32(sigmoid, 1, both + channels, two, NULL), "set-up of a sigmoid");
         check(xnn_run_operator(sigmoid, NULL), "sigmoid");
-        check(xnn_setup_multiply_nd_f32(times, 1, &n, 1, &n, both, two, one, NULL), "set-up of a product of vectors");
+        check(xnn_setup_multiply_nd_f32(times, 1, &n, 1, &n, both, two, one, NULL),
+              "set-up of a product of vectors");
         check(xnn_run_operator(times, NULL), "product of vectors");
         add(plus, row, one, row);
     }

@@ -5,6 +5,7 @@ stream against the offline run, 20 random cuts of the input against each other b
 all stream entries with saved states, copies and resets. This module reads its JSON report and holds it to a limit.
 Standard library only.
 """
+
 import dataclasses
 import json
 import pathlib
@@ -16,7 +17,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import sc10_package  # noqa: E402
 
 LIMIT = 1e-5  # of the peak of an output, for every family: a stream against its offline run, entries against each other
-INTEGER_LIMIT = 1e-4  # with int8 weights: the last bit of a float can move its int16 value by a step, 3e-5 of the row's peak
+INTEGER_LIMIT = (
+    1e-4  # with int8 weights: the last bit of a float can move its int16 value by a step, 3e-5 of the row's peak
+)
 AMPLIFIED = 16.01  # times the rounding that the report predicts: deep, narrow models of random weights amplify it
 
 
@@ -38,6 +41,7 @@ class Case:
 @dataclasses.dataclass
 class Refused:
     """A model that looks ahead: it compiles offline; --stream fails and names each layer and the reason."""
+
     name: str
     package: object
     reasons: list  # (layer or None, reason)
@@ -48,15 +52,30 @@ class Refused:
 def compile_model(longwave, folder, case, *flags):
     made = folder / f"streaming_{case.name}"
     sc10_package.write(made, *case.package())
-    command = [longwave, "compile", made, "-o", made / "model.lw", "--length", case.length, "--cache", folder / "kernels",
-               *flags]
+    command = [
+        longwave,
+        "compile",
+        made,
+        "-o",
+        made / "model.lw",
+        "--length",
+        case.length,
+        "--cache",
+        folder / "kernels",
+        *flags,
+    ]
     return subprocess.run([*map(str, command)], capture_output=True, text=True)
 
 
 def check_stream(longwave, folder, case):
-    flags = [*case.flags, *(["--convolution", case.algorithm] if case.algorithm else []),
-             *(["--walks", case.walks] if len(case.blocks) > 1 else [])]
-    done = compile_model(longwave, folder, case, "--stream", "--json", "--blocks", ",".join(map(str, case.blocks)), *flags)
+    flags = [
+        *case.flags,
+        *(["--convolution", case.algorithm] if case.algorithm else []),
+        *(["--walks", case.walks] if len(case.blocks) > 1 else []),
+    ]
+    done = compile_model(
+        longwave, folder, case, "--stream", "--json", "--blocks", ",".join(map(str, case.blocks)), *flags
+    )
     assert done.returncode == 0, f"{done.stdout[-3000:]}{done.stderr}"
     report = json.loads(done.stdout)
     checked = report["proof"]
@@ -81,8 +100,12 @@ def check_stream(longwave, folder, case):
     assert {field["kind"] for field in report["state"]} <= {"history", "carry"}, report["state"]
     assert report["state_bytes"] == sum((field["bytes"] + 63) // 64 * 64 for field in report["state"]), report["state"]
     if case.algorithm:
-        chosen = {choice["algorithm"] for layer in report["layers"] for choice in layer.get("algorithms", [])
-                  if choice["entry"].startswith("stream")}
+        chosen = {
+            choice["algorithm"]
+            for layer in report["layers"]
+            for choice in layer.get("algorithms", [])
+            if choice["entry"].startswith("stream")
+        }
         assert chosen == {case.algorithm}, chosen
     if case.expect:
         text += f"; {case.expect(report)}"

@@ -5,12 +5,13 @@
 
 FOLDER takes the packages and the kernel cache. Without --all, cases that take long are left out.
 """
+
 import argparse
 import pathlib
 import sys
 
-import runner
 import cases
+import runner
 
 
 def main():
@@ -23,8 +24,11 @@ def main():
     options = parser.parse_args()
     longwave, folder = options.longwave.resolve(), options.folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
-    chosen = [case for case in cases.GROUPS[options.group]
-              if (case.name in options.k if options.k else options.all or not case.large)]
+    chosen = [
+        case
+        for case in cases.GROUPS[options.group]
+        if (case.name in options.k if options.k else options.all or not case.large)
+    ]
     assert chosen, f"no such case in {options.group}"
     passed = [runner.check(longwave, folder, case) for case in chosen]
     print(f"{sum(passed)} of {len(chosen)} cases passed")

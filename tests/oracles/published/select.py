@@ -4,6 +4,7 @@
 Leaves out what float32 reached (out.*). Streams of CHELA and LightNet are cut to their first rows: a causal model gives the same
 rows whatever follows. Standard library only.
 """
+
 import json
 import math
 import pathlib
@@ -34,9 +35,13 @@ def read(path):
     """{name: (shape, bytes)}"""
     data = path.read_bytes()
     size = struct.unpack_from("<Q", data)[0]
-    header = json.loads(data[8:8 + size])
-    body = data[8 + size:]
-    return {name: (entry["shape"], body[slice(*entry["data_offsets"])]) for name, entry in header.items() if name != "__metadata__"}
+    header = json.loads(data[8 : 8 + size])
+    body = data[8 + size :]
+    return {
+        name: (entry["shape"], body[slice(*entry["data_offsets"])])
+        for name, entry in header.items()
+        if name != "__metadata__"
+    }
 
 
 def write(path, tensors):
@@ -53,18 +58,23 @@ def first_rows(tensor):
     """Of (1, rows, ...)."""
     (batch, _, *rest), data = tensor
     assert batch == 1
-    return [1, ROWS, *rest], data[:4 * ROWS * math.prod(rest)]
+    return [1, ROWS, *rest], data[: 4 * ROWS * math.prod(rest)]
 
 
 def main():
     source, total = pathlib.Path(sys.argv[1]), 0
     for case in CASES:
-        tensors = {name: tensor for name, tensor in read(source / f"{case}.safetensors").items() if not name.startswith("out.")}
+        tensors = {
+            name: tensor for name, tensor in read(source / f"{case}.safetensors").items() if not name.startswith("out.")
+        }
         description = json.loads((source / f"{case}.json").read_text(encoding="utf-8"))
         name = case
         if case in CUT:
             rows = description["config"]["L"]
-            tensors = {key: first_rows(tensor) if not key.startswith("w.") and tensor[0][1:2] == [rows] else tensor for key, tensor in tensors.items()}
+            tensors = {
+                key: first_rows(tensor) if not key.startswith("w.") and tensor[0][1:2] == [rows] else tensor
+                for key, tensor in tensors.items()
+            }
             description["config"]["L"] = ROWS
             name = case.replace(f"_{rows}", f"_{ROWS}")
         description["case"] = name

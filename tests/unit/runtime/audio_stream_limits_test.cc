@@ -18,7 +18,8 @@ std::string last() { return lw_last_error(); }
 std::vector<float> tone(double frequency, double rate, size_t n) {
     std::vector<float> x(n);
     for (size_t i = 0; i < n; ++i)
-        x[i] = static_cast<float>(0.5 * std::sin(6.283185307179586 * frequency * static_cast<double>(i) / rate + 0.3));
+        x[i] = static_cast<float>(
+            0.5 * std::sin(6.283185307179586 * frequency * static_cast<double>(i) / rate + 0.3));
     return x;
 }
 
@@ -48,7 +49,8 @@ TEST_CASE("audio stream: at other rates a tone keeps its amplitude and its time"
                 const std::vector<float> x = tone(1000, in, in / 4);
                 std::vector<float> y;
                 for (size_t at = 0, taken = 0; at < x.size(); at += taken) {
-                    REQUIRE(lw_audio_stream_push(stream.get(), x.data() + at, std::min(size_t{441}, x.size() - at), &taken) == LW_OK);
+                    REQUIRE(lw_audio_stream_push(stream.get(), x.data() + at,
+                                                 std::min(size_t{441}, x.size() - at), &taken) == LW_OK);
                     pull(stream.get(), y);
                     if (is_live) REQUIRE(y.size() == (at + taken) * out / in);
                 }
@@ -66,7 +68,8 @@ TEST_CASE("audio stream: at other rates a tone keeps its amplitude and its time"
         }
 }
 
-TEST_CASE("audio stream: at other rates the latency by impulse is the one that is said, for blocks of any sizes") {
+TEST_CASE(
+    "audio stream: at other rates the latency by impulse is the one that is said, for blocks of any sizes") {
     const Model model(late_model({16000, 32, 16, 17, 16}));
     for (const uint32_t rate : {48000u, 44100u, 16000u, 96000u})
         for (const size_t block : {1, 7, 64, 441, 4096}) {
@@ -78,7 +81,8 @@ TEST_CASE("audio stream: at other rates the latency by impulse is the one that i
             std::vector<float> x(n);
             x[at] = 1;
             for (size_t done = 0; done < n; done += block)
-                REQUIRE(lw_audio_stream_process(stream.get(), x.data() + done, x.data() + done, std::min(block, n - done)) == LW_OK);
+                REQUIRE(lw_audio_stream_process(stream.get(), x.data() + done, x.data() + done,
+                                                std::min(block, n - done)) == LW_OK);
             CAPTURE(rate);
             CAPTURE(block);
             size_t peak = 0;
@@ -93,8 +97,8 @@ TEST_CASE("audio stream: at other rates the latency by impulse is the one that i
 }
 
 TEST_CASE("audio stream: what it cannot be made from is refused, with the reason") {
-    const Model model(late_model()), several(several_filters_model()), speech(speech_model()), tokens(token_model()),
-        features(failing_model());
+    const Model model(late_model()), several(several_filters_model()), speech(speech_model()),
+        tokens(token_model()), features(failing_model());
     Draft draft = audio_model();
     draft.plan.entries.erase(draft.plan.entries.begin() + 1);
     draft.plan.state.clear();
@@ -204,7 +208,8 @@ TEST_CASE("audio stream: a kernel that fails stops it until it is reset") {
     std::vector<float> x(24, 0.5f), y(24, 7.0f);
     x[16] = 5000;
     CHECK(lw_audio_stream_process(stream.get(), x.data(), y.data(), 24) == LW_DEVICE);
-    for (size_t i = 0; i < 24; ++i) CHECK(y[i] == (i >= 7 && i < 16 ? 0.5f : 0.0f)); // those that were ready, then zeros
+    for (size_t i = 0; i < 24; ++i)
+        CHECK(y[i] == (i >= 7 && i < 16 ? 0.5f : 0.0f)); // those that were ready, then zeros
     size_t n;
     CHECK(lw_audio_stream_push(stream.get(), x.data(), 1, nullptr) == LW_WRONG_STATE);
     CHECK(lw_audio_stream_pull(stream.get(), y.data(), 1, &n) == LW_WRONG_STATE);

@@ -13,8 +13,9 @@ using namespace longwave::test;
 
 namespace {
 
-const Late shapes[] = {{16000, 1},           {16000, 8},           {16000, 8, 8},         {16000, 8, 4, 6},
-                       {16000, 8, 2, 0, 6},  {16000, 8, 1, 3, 20}, {16000, 32, 16, 17, 16}, {16000, 441, 441, 100}};
+const Late shapes[] = {
+    {16000, 1},          {16000, 8},           {16000, 8, 8},           {16000, 8, 4, 6},
+    {16000, 8, 2, 0, 6}, {16000, 8, 1, 3, 20}, {16000, 32, 16, 17, 16}, {16000, 441, 441, 100}};
 
 std::vector<int16_t> integers(size_t n) {
     std::mt19937 random(5);
@@ -38,12 +39,15 @@ template <class T> std::vector<T> later(const std::vector<T> &x, size_t latency)
 std::vector<float> cut_anyhow(lw_audio_stream *stream, const std::vector<float> &x, uint32_t seed) {
     std::mt19937 random(seed);
     std::vector<float> heard, piece(5000);
-    const auto size = [&] { return std::uniform_int_distribution<size_t>(0, size_t{1} << random() % 13)(random); };
+    const auto size = [&] {
+        return std::uniform_int_distribution<size_t>(0, size_t{1} << random() % 13)(random);
+    };
     lw_status status = LW_OK;
     for (size_t done = 0; status != LW_END;) {
         size_t taken = 0, n = 0;
         if (done < x.size() && random() % 3) {
-            REQUIRE(lw_audio_stream_push(stream, x.data() + done, std::min(size(), x.size() - done), &taken) == LW_OK);
+            REQUIRE(lw_audio_stream_push(stream, x.data() + done, std::min(size(), x.size() - done),
+                                         &taken) == LW_OK);
             done += taken;
             if (done == x.size()) REQUIRE(lw_audio_stream_finish(stream) == LW_OK);
         }
@@ -124,7 +128,8 @@ TEST_CASE("audio stream: live, n samples bring n, late by the latency, for block
                 REQUIRE(lw_audio_stream_process(stream.get(), y.data() + at, y.data() + at, n) == LW_OK);
                 for (size_t done = 0, taken = 0; done < n; done += taken) { // less than n: the queue is full
                     const size_t before = heard.size();
-                    REQUIRE(lw_audio_stream_push(same.get(), x.data() + at + done, n - done, &taken) == LW_OK);
+                    REQUIRE(lw_audio_stream_push(same.get(), x.data() + at + done, n - done, &taken) ==
+                            LW_OK);
                     REQUIRE(pull(same.get(), heard) == LW_AGAIN);
                     REQUIRE(heard.size() - before == taken);
                 }
@@ -138,7 +143,8 @@ TEST_CASE("audio stream: live, n samples bring n, late by the latency, for block
             const AudioStream third = audio_stream(model, live());
             std::vector<float> z(impulse.size());
             for (size_t at = 0; at < x.size(); at += block)
-                REQUIRE(lw_audio_stream_process(third.get(), impulse.data() + at, z.data() + at, std::min(block, x.size() - at)) == LW_OK);
+                REQUIRE(lw_audio_stream_process(third.get(), impulse.data() + at, z.data() + at,
+                                                std::min(block, x.size() - at)) == LW_OK);
             CHECK(z == later(impulse, latency));
         }
     }
@@ -172,9 +178,11 @@ TEST_CASE("audio stream: an output of another rate") {
     REQUIRE(down.size() == (x.size() + 1) / 2);
     for (size_t i = 0; i < up.size(); ++i) REQUIRE(up[i] == x[i / 2]);
     for (size_t i = 0; i < down.size(); ++i) REQUIRE(down[i] == x[2 * i]);
-    CHECK(lw_audio_stream_process(audio_stream(doubled, live()).get(), x.data(), std::vector<float>(x).data(), 1) == LW_WRONG_STATE);
+    CHECK(lw_audio_stream_process(audio_stream(doubled, live()).get(), x.data(), std::vector<float>(x).data(),
+                                  1) == LW_WRONG_STATE);
     // Live: for every input its share of outputs, no more and no less.
-    for (const lw_model *model : {static_cast<const lw_model *>(doubled), static_cast<const lw_model *>(halved)}) {
+    for (const lw_model *model :
+         {static_cast<const lw_model *>(doubled), static_cast<const lw_model *>(halved)}) {
         const AudioStream stream = audio_stream(model, live());
         const lw_audio_stream_info info = info_of(stream.get());
         std::vector<float> heard;
@@ -196,7 +204,8 @@ TEST_CASE("audio stream: samples are numbers of their format, rounded and clippe
     CHECK(filtered(audio_stream(model, options).get(), all) == all);
     // The sum of two samples of full scale is beyond it.
     const Model sum(summed_model(1));
-    CHECK(filtered(audio_stream(sum, options).get(), std::vector<int16_t>{32767, 32767, -32768, -32768, -32768}) ==
+    CHECK(filtered(audio_stream(sum, options).get(),
+                   std::vector<int16_t>{32767, 32767, -32768, -32768, -32768}) ==
           std::vector<int16_t>{32767, 32767, 32766, -2, -32768});
 }
 
@@ -226,7 +235,8 @@ TEST_CASE("audio stream: rows that are not finite become silence, the stream is 
         x[600] = 2;
         std::vector<float> expected(x.size());
         const size_t end = (334 / block + 1) * block; // the reset comes with the end of the block
-        for (size_t i = 10; i < x.size(); ++i) expected[i] = i < 333 ? 1 : i == 333 ? 3e38f : i < 600 ? 0.0f : 2;
+        for (size_t i = 10; i < x.size(); ++i)
+            expected[i] = i < 333 ? 1 : i == 333 ? 3e38f : i < 600 ? 0.0f : 2;
         // Rows of one tick each: those before the first bad one are heard.
         REQUIRE(end <= 600);
         for (const size_t cut : {1, 7, 64, 441, 4096}) {
@@ -239,7 +249,8 @@ TEST_CASE("audio stream: rows that are not finite become silence, the stream is 
             const AudioStream host = audio_stream(model, live());
             std::vector<float> y(x.size());
             for (size_t at = 0; at < x.size(); at += cut)
-                REQUIRE(lw_audio_stream_process(host.get(), x.data() + at, y.data() + at, std::min(cut, x.size() - at)) == LW_OK);
+                REQUIRE(lw_audio_stream_process(host.get(), x.data() + at, y.data() + at,
+                                                std::min(cut, x.size() - at)) == LW_OK);
             CHECK(y == later(expected, lw_audio_stream_latency(host.get())));
         }
     }

@@ -186,7 +186,8 @@ TEST_CASE("batch: spotters have the events that they have alone, also after scor
     }
 }
 
-TEST_CASE("batch: speech detectors have the events that they have alone, also with gain and where rows fill the list") {
+TEST_CASE("batch: speech detectors have the events that they have alone, also with gain and where rows fill "
+          "the list") {
     const Model model(speech_model());
     const Batch batch(model);
     constexpr size_t n = 5;
@@ -217,8 +218,8 @@ TEST_CASE("batch: speech detectors have the events that they have alone, also wi
                 counts[i] = std::min<size_t>(random() % 40000, x[i].size() - at[i]);
                 samples[i] = x[i].data() + at[i];
             }
-            REQUIRE(lw_batch_push_speech_detectors(batch.handle, list.data(), n, samples.data(), counts.data(),
-                                                   taken.data()) == LW_OK);
+            REQUIRE(lw_batch_push_speech_detectors(batch.handle, list.data(), n, samples.data(),
+                                                   counts.data(), taken.data()) == LW_OK);
             for (size_t i = 0; i < n; ++i) {
                 size_t own = 0;
                 REQUIRE(lw_speech_detector_push(alone[i].get(), samples[i], counts[i], &own) == LW_OK);
@@ -228,7 +229,8 @@ TEST_CASE("batch: speech detectors have the events that they have alone, also wi
                 pull(alone[i].get(), expected);
                 const size_t before = seen[i].size();
                 pull(list[i], seen[i]);
-                CHECK(std::vector<SpeechSeen>(seen[i].begin() + static_cast<ptrdiff_t>(before), seen[i].end()) == expected);
+                CHECK(std::vector<SpeechSeen>(seen[i].begin() + static_cast<ptrdiff_t>(before),
+                                              seen[i].end()) == expected);
                 at[i] += taken[i];
                 more = more || at[i] < x[i].size();
             }
@@ -240,8 +242,8 @@ TEST_CASE("batch: speech detectors have the events that they have alone, also wi
         // What is wrong is refused.
         counts.assign(n, 1);
         const auto refused = [&](const char *text) {
-            const lw_status status = lw_batch_push_speech_detectors(batch.handle, list.data(), 2, samples.data(),
-                                                                    counts.data(), taken.data());
+            const lw_status status = lw_batch_push_speech_detectors(
+                batch.handle, list.data(), 2, samples.data(), counts.data(), taken.data());
             CHECK(detail(text));
             CHECK(taken[0] + taken[1] == 0);
             return status;
@@ -257,8 +259,8 @@ TEST_CASE("batch: speech detectors have the events that they have alone, also wi
         samples[1] = x[1].data();
         REQUIRE(lw_speech_detector_finish(second) == LW_OK);
         CHECK(refused("the speech detector is finished") == LW_WRONG_STATE);
-        CHECK(lw_batch_push_speech_detectors(nullptr, list.data(), 2, samples.data(), counts.data(), taken.data()) ==
-              LW_INVALID_ARGUMENT);
+        CHECK(lw_batch_push_speech_detectors(nullptr, list.data(), 2, samples.data(), counts.data(),
+                                             taken.data()) == LW_INVALID_ARGUMENT);
     }
 }
 
@@ -298,7 +300,8 @@ TEST_CASE("batch: generators have the ids that they have alone") {
     CHECK(lw_batch_next(batch.handle, twice, 2, tokens.data(), statuses.data()) == LW_INVALID_ARGUMENT);
     CHECK(detail("occurs twice"));
     tokens[1].struct_size = 0;
-    CHECK(lw_batch_next(batch.handle, together.data(), 2, tokens.data(), statuses.data()) == LW_INVALID_ARGUMENT);
+    CHECK(lw_batch_next(batch.handle, together.data(), 2, tokens.data(), statuses.data()) ==
+          LW_INVALID_ARGUMENT);
     CHECK(lw_batch_next(batch.handle, together.data(), 1, tokens.data(), nullptr) == LW_INVALID_ARGUMENT);
     for (size_t i = 0; i < n; ++i) lw_generator_destroy(together[i]), lw_generator_destroy(alone[i]);
 }

@@ -42,7 +42,8 @@ std::vector<float> rows_of(longwave::Stream &stream, const std::vector<float> &x
         CHECK(stream.try_push(x.data() + done, x.size() - done, &taken) == LW_OK);
         done += taken;
         lw_status status;
-        while ((status = stream.try_pull(row)) == LW_OK) rows.insert(rows.end(), row.data, row.data + row.width);
+        while ((status = stream.try_pull(row)) == LW_OK)
+            rows.insert(rows.end(), row.data, row.data + row.width);
         CHECK(status == LW_AGAIN);
     }
     return rows;
@@ -319,7 +320,8 @@ void exceptions() {
     longwave::Stream one(audio_of_batch), other(audio_of_batch);
     longwave::StreamBatch together(audio_of_batch);
     const std::vector<float> input = ramp(8);
-    CHECK((together.push<float>({&one, &other}, {input.data(), input.data()}, 8) == std::vector<size_t>{8, 8}));
+    CHECK(
+        (together.push<float>({&one, &other}, {input.data(), input.data()}, 8) == std::vector<size_t>{8, 8}));
     CHECK(one.pull()->data[0] == other.pull()->data[0]);
     longwave::Generator generator(longwave::Model::open("text.lw", trusting()));
     generator.prompt({1, 2, 3});

@@ -45,7 +45,8 @@ lw_status life(const std::vector<uint8_t> &bytes, const lw_allocator *allocator)
     lw_speech_detector *detector = nullptr;
     lw_status status = lw_stream_create(model, plain_stream(model), &stream);
     if (status == LW_OK && info.has_run) status = lw_runner_create(model, &f32_runner, &runner);
-    if (status == LW_OK && !info.has_run && info.labels) status = lw_spotter_create(model, &f32_spotter, &spotter);
+    if (status == LW_OK && !info.has_run && info.labels)
+        status = lw_spotter_create(model, &f32_spotter, &spotter);
     lw_audio_stream *filter = nullptr;
     lw_output_info output = LW_OUTPUT_INFO_INIT;
     lw_model_stream_output(model, 0, &output);

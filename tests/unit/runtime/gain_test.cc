@@ -27,7 +27,8 @@ Gain automatic(float start = 0) {
 // Pushes in pieces of at most `cut` samples, as the spotter does: never across the end of a step.
 void hear(const Gain &gain, GainState &state, const std::vector<float> &x, size_t cut = 1000000) {
     for (size_t done = 0; done < x.size();) {
-        const size_t n = static_cast<size_t>(std::min<uint64_t>({cut, x.size() - done, gain.samples_of_step(state)}));
+        const size_t n =
+            static_cast<size_t>(std::min<uint64_t>({cut, x.size() - done, gain.samples_of_step(state)}));
         gain.heard(x.data() + done, n, state);
         done += n;
     }
@@ -81,9 +82,11 @@ TEST_CASE("gain: silence, steady noise and what is not a number leave the gain a
     const Gain gain = automatic();
     std::mt19937 random(1);
     std::normal_distribution<float> normal(0, 0.001f);
-    std::vector<float> noise(rate * 60), silence(rate * 60), bad(rate * 60, std::numeric_limits<float>::quiet_NaN());
+    std::vector<float> noise(rate * 60), silence(rate * 60),
+        bad(rate * 60, std::numeric_limits<float>::quiet_NaN());
     for (float &value : noise) value = normal(random);
-    for (size_t i = 0; i < bad.size(); i += 3) bad[i] = i % 2 ? 1e30f : -std::numeric_limits<float>::infinity();
+    for (size_t i = 0; i < bad.size(); i += 3)
+        bad[i] = i % 2 ? 1e30f : -std::numeric_limits<float>::infinity();
     for (const auto &x : {noise, silence, bad}) {
         GainState state = gain.begin();
         hear(gain, state, words(-40, 3));
@@ -115,9 +118,11 @@ TEST_CASE("gain: however the audio is split, the state is the same to the bit") 
 
 TEST_CASE("gain: a state that automatic gain cannot reach is not valid") {
     const Gain gain = automatic();
-    const float nan = std::numeric_limits<float>::quiet_NaN(), infinity = std::numeric_limits<float>::infinity();
+    const float nan = std::numeric_limits<float>::quiet_NaN(),
+                infinity = std::numeric_limits<float>::infinity();
     CHECK(gain.valid(gain.begin()));
-    for (const float factor : {0.0f, 0.1f, 40.0f, -1.0f, nan, infinity}) CHECK_FALSE(gain.valid({factor, 0, 0, 0}));
+    for (const float factor : {0.0f, 0.1f, 40.0f, -1.0f, nan, infinity})
+        CHECK_FALSE(gain.valid({factor, 0, 0, 0}));
     for (const float value : {-1.0f, nan, infinity}) {
         CHECK_FALSE(gain.valid({1, value, 0, 0}));
         CHECK_FALSE(gain.valid({1, 0, value, 0}));

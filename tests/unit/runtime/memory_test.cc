@@ -90,8 +90,8 @@ void use(const lw_model *model) {
 } // namespace
 
 TEST_CASE("memory: under any limit no more than the limit is ever taken, by open or by what it makes") {
-    for (const Draft &draft : {audio_model(), token_model(), spotter_model(), speech_model(), late_model(), together_model(), tiles_model(),
-                               blocks_model({{16, 1, 48}, {16, 48}})}) {
+    for (const Draft &draft : {audio_model(), token_model(), spotter_model(), speech_model(), late_model(),
+                               together_model(), tiles_model(), blocks_model({{16, 1, 48}, {16, 48}})}) {
         const std::vector<uint8_t> bytes = draft.bytes();
         Meter free_meter;
         const lw_open_options free_options = options_for(free_meter, 0);

@@ -265,7 +265,8 @@ TEST_CASE("verify: of a long golden vector the stored rows are compared, in runs
         golden.outputs.push_back(std::make_unique<fb::GoldenTensorT>(*golden.outputs[0]));
         golden.inputs[0]->stored = 5;
         golden.outputs[0]->offset = 5 * sizeof(float), golden.outputs[0]->stored = 3;
-        golden.outputs[1]->offset = 8 * sizeof(float), golden.outputs[1]->stored = 7, golden.outputs[1]->first = 17;
+        golden.outputs[1]->offset = 8 * sizeof(float), golden.outputs[1]->stored = 7,
+        golden.outputs[1]->first = 17;
         return draft;
     };
     for (uint16_t entry : {uint16_t{1}, uint16_t{2}}) {

@@ -176,7 +176,8 @@ long work_on_speech(lw_speech_detector *detector, const float *x, size_t n, void
         size_t bytes = 0;
         if (lw_speech_detector_save(detector, saved, capacity, &bytes) != LW_OK ||
             lw_speech_detector_load(detector, saved, bytes) != LW_OK ||
-            lw_speech_detector_copy(detector, detector) != LW_OK || lw_speech_detector_finish(detector) != LW_OK)
+            lw_speech_detector_copy(detector, detector) != LW_OK ||
+            lw_speech_detector_finish(detector) != LW_OK)
             return -1;
         while (lw_speech_detector_pull(detector, &event) == LW_OK) ++seen;
         if (lw_speech_detector_push(detector, x, 1, nullptr) != LW_WRONG_STATE ||
@@ -215,7 +216,8 @@ struct Filters {
             if (lw_audio_stream_process(resampled, x.data(), y, n) != LW_OK) return -1;
             for (size_t done = 0, taken = 0, given = 0; done < n; done += taken) {
                 if (lw_audio_stream_push(integers, s16 + done, n - done, &taken) != LW_OK) return -1;
-                while (lw_audio_stream_pull(integers, heard, 500, &given) == LW_OK) seen += static_cast<long>(given);
+                while (lw_audio_stream_pull(integers, heard, 500, &given) == LW_OK)
+                    seen += static_cast<long>(given);
             }
             lw_audio_stream *in_place = nullptr; // without other rates
             if (lw_audio_stream_init(late, &f32_filter, memory, size, &in_place) != LW_OK) return -1;
@@ -225,8 +227,11 @@ struct Filters {
             for (lw_audio_stream *stream : {host, resampled, integers}) {
                 size_t given = 0;
                 lw_audio_stream_info info = LW_AUDIO_STREAM_INFO_INIT;
-                if (lw_audio_stream_finish(stream) != LW_OK || lw_audio_stream_push(stream, s16, 1, nullptr) != LW_WRONG_STATE) return -1;
-                while (lw_audio_stream_pull(stream, stream == integers ? static_cast<void *>(heard) : y, 500, &given) == LW_OK)
+                if (lw_audio_stream_finish(stream) != LW_OK ||
+                    lw_audio_stream_push(stream, s16, 1, nullptr) != LW_WRONG_STATE)
+                    return -1;
+                while (lw_audio_stream_pull(stream, stream == integers ? static_cast<void *>(heard) : y, 500,
+                                            &given) == LW_OK)
                     seen += static_cast<long>(given);
                 if (lw_audio_stream_get_info(stream, &info) != LW_OK || info.given < info.taken) return -1;
                 if (lw_audio_stream_reset(stream) != LW_OK) return -1;
@@ -275,7 +280,8 @@ struct Together {
             for (size_t i = 0; i < n; ++i) counts[i] = (turn + 3 * i) % 30;
             if (lw_batch_push(batch, list, members, samples, counts, taken) != LW_OK ||
                 lw_batch_push_spotters(batch, spotters, members, samples, counts, taken) != LW_OK ||
-                lw_batch_push_speech_detectors(of_speech, detectors, members, samples, counts, taken) != LW_OK)
+                lw_batch_push_speech_detectors(of_speech, detectors, members, samples, counts, taken) !=
+                    LW_OK)
                 return -1;
             for (size_t i = 0; i < n; ++i) {
                 while (lw_speech_detector_pull(detectors[i], &spoken) == LW_OK) ++seen;

@@ -28,7 +28,10 @@ TEST_CASE("rows: scaled equals 128-bit arithmetic up to the largest numbers") {
     std::mt19937_64 random(11);
     const uint64_t most = UINT32_MAX;
     for (int i = 0; i < 100000; ++i) {
-        const auto number = [&] { return i % 3 == 0 ? most - random() % 3 : 1 + random() % (uint64_t{1} << (1 + random() % 32)) % most; };
+        const auto number = [&] {
+            return i % 3 == 0 ? most - random() % 3
+                              : 1 + random() % (uint64_t{1} << (1 + random() % 32)) % most;
+        };
         const uint64_t num = number(), den = number(), ticks = random() >> random() % 64;
         const uint64_t add = i % 2 == 0 ? den - 1 : 0;
         const Wide exact = (Wide{ticks} * num + add) / den;

@@ -61,7 +61,7 @@ TEST_CASE("run: what does not fit is refused before anything runs") {
     Runner runner(model);
     std::vector<float> x(65), y(64);
     lw_run_tensor in = tensor(x.data(), 65),
-              out[3] = {tensor(y.data(), 64), tensor(nullptr, 0), tensor(nullptr, 0)};
+                  out[3] = {tensor(y.data(), 64), tensor(nullptr, 0), tensor(nullptr, 0)};
     CHECK(lw_run(runner.runner, &in, 1, out, 2) == LW_TOO_LONG);
     in = tensor(x.data(), 20);
     out[0] = tensor(y.data(), 19);
@@ -187,8 +187,8 @@ TEST_CASE("run: a sequence shorter than an op can take is refused with the layer
     draft.plan.entries.back()->least = 0;
     CHECK(status(draft, 1) == LW_OK);
     CHECK(status(draft, 3) == LW_TOO_SHORT);
-    CHECK(std::string(lw_last_error()) ==
-          "3 rows; block.0.orchid reads the whole sequence and takes only 8 or at most 2: compile with --length 3");
+    CHECK(std::string(lw_last_error()) == "3 rows; block.0.orchid reads the whole sequence and takes only 8 "
+                                          "or at most 2: compile with --length 3");
 }
 
 TEST_CASE("run: struct_size of tensors is read, and says how far the next one lies") {

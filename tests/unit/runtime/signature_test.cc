@@ -103,7 +103,8 @@ TEST_CASE("trust: with a list of keys, only their signatures are checked at all"
     lw_open_options options = checking();
     options.trusted_keys = keys;
     options.n_trusted_keys = 2;
-    CHECK(open(signed_bytes(audio_model(), 1), options) == LW_INVALID_ARGUMENT); // a list and a check of its own
+    CHECK(open(signed_bytes(audio_model(), 1), options) ==
+          LW_INVALID_ARGUMENT); // a list and a check of its own
     CHECK(detail("give one of them"));
     options.check_compares_key = 0;
     CHECK(open(signed_bytes(audio_model(), 1), options) == LW_OK);

@@ -30,7 +30,8 @@ std::vector<float> random_rows(size_t n, uint32_t seed) {
 TEST_CASE("speech: events come in their order, when the header says") {
     const Model model(speech_model());
     const auto of = detector(model);
-    const std::vector<SpeechSeen> seen = heard(of.get(), speech({{10, 0}, {20, 1}, {10, 0}, {2, 1}, {10, 0.2f}}));
+    const std::vector<SpeechSeen> seen =
+        heard(of.get(), speech({{10, 0}, {20, 1}, {10, 0}, {2, 1}, {10, 0.2f}}));
     // 480 samples of padding. Certain after more than 250 ms: 4,000 samples, 8 rows.
     const std::vector<SpeechSeen> expected = {
         {LW_SPEECH_BEGAN, 10 * row - 480, -1, 11 * row, 1},
@@ -54,14 +55,17 @@ TEST_CASE("speech: with neighbours within twice the padding an end waits for the
     const std::vector<float> x = speech({{10, 0}, {20, 1}, {10, 0}, {20, 1}, {40, 0}});
     const auto of = detector(model, options);
     const std::vector<SpeechSeen> seen = heard(of.get(), x);
-    REQUIRE(segments(seen) == std::vector<std::pair<int64_t, int64_t>>{{10 * row - 4800, 35 * row}, {35 * row, 60 * row + 4800}});
+    REQUIRE(segments(seen) == std::vector<std::pair<int64_t, int64_t>>{{10 * row - 4800, 35 * row},
+                                                                       {35 * row, 60 * row + 4800}});
     REQUIRE(seen.size() == 6);
     CHECK(seen[2] == SpeechSeen{LW_SPEECH_BEGAN, 35 * row, -1, 41 * row, 1});
-    CHECK(seen[3] == SpeechSeen{LW_SPEECH_END, 10 * row - 4800, 35 * row, 48 * row, 1}); // with the next START
+    CHECK(seen[3] ==
+          SpeechSeen{LW_SPEECH_END, 10 * row - 4800, 35 * row, 48 * row, 1}); // with the next START
     CHECK(seen[4].kind == LW_SPEECH_START);
     // What came too short to be a segment does not move the end in front of it.
     const auto other = detector(model, options);
-    const std::vector<SpeechSeen> alone = heard(other.get(), speech({{10, 0}, {20, 1}, {10, 0}, {3, 1}, {40, 0}}));
+    const std::vector<SpeechSeen> alone =
+        heard(other.get(), speech({{10, 0}, {20, 1}, {10, 0}, {3, 1}, {40, 0}}));
     REQUIRE(segments(alone) == std::vector<std::pair<int64_t, int64_t>>{{10 * row - 4800, 30 * row + 4800}});
 }
 
@@ -78,7 +82,8 @@ TEST_CASE("speech: an end is known within the time that the header states") {
         if (cuts) options.max_speech_s = 3;
         std::vector<float> probabilities; // none between the thresholds
         while (probabilities.size() < 300)
-            for (uint32_t i = random() % 12 + 1, p = random() % 2; i > 0; --i) probabilities.push_back(p ? 0.5f : 0.2f);
+            for (uint32_t i = random() % 12 + 1, p = random() % 2; i > 0; --i)
+                probabilities.push_back(p ? 0.5f : 0.2f);
         const auto of = detector(model, options);
         const auto samples = [](double ms) { return ms < 0 ? 0 : ms * 16; };
         const double bound = 2 * samples(options.speech_pad_ms) + samples(options.min_speech_ms) +
@@ -123,7 +128,8 @@ TEST_CASE("speech: audio of 0, 1 and many samples ends where it ends") {
     all.min_speech_ms = -1;
     const auto one = detector(model, all);
     // Zeros complete the row; the segment ends with the audio.
-    CHECK(segments(heard(one.get(), std::vector<float>{1})) == std::vector<std::pair<int64_t, int64_t>>{{0, 1}});
+    CHECK(segments(heard(one.get(), std::vector<float>{1})) ==
+          std::vector<std::pair<int64_t, int64_t>>{{0, 1}});
     const auto quiet = detector(model);
     CHECK(segments(heard(quiet.get(), std::vector<float>{1})).empty()); // 1 sample is not 250 ms
     const auto many = detector(model);
@@ -215,9 +221,9 @@ TEST_CASE("speech: a probability that is not finite decides nothing, the stream 
         call("sum", 0, bindings(at(Space::state, 0), at(Space::state, 64), at(Space::arena, 0)));
     const Model model(draft);
     std::vector<float> x(12000);
-    x[1000] = 0.9f;                       // speech from row 100 on
-    x[3001] = x[3002] = 3e38f;            // in row 300
-    x[3015] = 0.9f;                       // speech again in row 301
+    x[1000] = 0.9f;            // speech from row 100 on
+    x[3001] = x[3002] = 3e38f; // in row 300
+    x[3015] = 0.9f;            // speech again in row 301
     x[8000] = -0.9f;
     lw_speech_detector_options options = f32_speech;
     options.speech_pad_ms = -1;
@@ -273,7 +279,8 @@ TEST_CASE("speech: what it cannot be made from is refused, with the reason") {
         return lw_speech_detector_create(of, &options, &none);
     };
     CHECK(with(words, [](auto &o) { o.output = "probabilities"; }) == LW_NOT_FOUND);
-    CHECK(last() == "output probabilities has 3 values per row and 1 rows in 10 samples, not one value for every so many");
+    CHECK(last() == "output probabilities has 3 values per row and 1 rows in 10 samples, not one value for "
+                    "every so many");
     CHECK(with(model, [](auto &o) { o.output = "logits"; }) == LW_NOT_FOUND);
     Draft twice = speech_model();
     auto again = std::make_unique<longwave::fb::OutputPortT>(*twice.plan.entries[0]->outputs[0]);

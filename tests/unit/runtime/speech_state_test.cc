@@ -12,7 +12,9 @@ namespace {
 constexpr size_t hop = 16; // 1 ms
 
 std::vector<float> talk() {
-    return speech({{100, 0}, {400, 1}, {110, 0}, {300, 0.9f}, {40, 0.4f}, {130, 0.1f}, {280, 0.8f}, {150, 0}, {90, 1}}, hop);
+    return speech(
+        {{100, 0}, {400, 1}, {110, 0}, {300, 0.9f}, {40, 0.4f}, {130, 0.1f}, {280, 0.8f}, {150, 0}, {90, 1}},
+        hop);
 }
 
 std::vector<SpeechSeen> rest(lw_speech_detector *of, const std::vector<float> &x, size_t from) {
@@ -48,13 +50,16 @@ TEST_CASE("speech: saved, loaded and copied at any sample, it gives the same eve
     REQUIRE(segments(expected).size() >= 3);
     for (size_t cut = 0; cut <= x.size(); cut += 97) {
         CAPTURE(cut);
-        const auto first = detector(model, padded()), second = detector(model, padded()), third = detector(model, padded());
+        const auto first = detector(model, padded()), second = detector(model, padded()),
+                   third = detector(model, padded());
         size_t taken = 0;
-        REQUIRE(lw_speech_detector_push(first.get(), x.data(), cut, &taken) == LW_OK); // its events wait, and are saved too
+        REQUIRE(lw_speech_detector_push(first.get(), x.data(), cut, &taken) ==
+                LW_OK); // its events wait, and are saved too
         REQUIRE(taken == cut);
         const std::vector<uint8_t> state = saved(first.get());
         REQUIRE(lw_speech_detector_push(second.get(), x.data(), 77, nullptr) == LW_OK);
-        REQUIRE_MESSAGE(lw_speech_detector_load(second.get(), state.data(), state.size()) == LW_OK, lw_last_error());
+        REQUIRE_MESSAGE(lw_speech_detector_load(second.get(), state.data(), state.size()) == LW_OK,
+                        lw_last_error());
         CHECK(saved(second.get()) == state);
         REQUIRE(lw_speech_detector_copy(third.get(), first.get()) == LW_OK);
         CHECK(rest(second.get(), x, cut) == expected);

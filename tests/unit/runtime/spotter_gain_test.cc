@@ -44,7 +44,8 @@ std::vector<float> words(float level, size_t rows = 600) {
         for (size_t j = 0; j < 10; ++j) {
             const bool word = i % 60 > 40;
             const float score = j == 1 + i / 60 % 2 ? word : 0.0f;
-            x.push_back(level * (j < 3 ? score : static_cast<float>(random() % 100) * (word ? 0.003f : 0.00003f)));
+            x.push_back(level *
+                        (j < 3 ? score : static_cast<float>(random() % 100) * (word ? 0.003f : 0.00003f)));
         }
     return x;
 }
@@ -56,11 +57,13 @@ template <class T> void hear(lw_spotter *spotter, const T *x, size_t n, size_t c
         size_t taken = 0;
         REQUIRE(lw_spotter_push(spotter, x + done, std::min(cut, n - done), &taken) == LW_OK);
         done += taken;
-        while (lw_spotter_pull(spotter, &event) == LW_OK) seen.emplace_back(event.word, event.score, event.tick);
+        while (lw_spotter_pull(spotter, &event) == LW_OK)
+            seen.emplace_back(event.word, event.score, event.tick);
     }
 }
 
-Seen heard(const lw_model *model, const lw_spotter_options &options, const std::vector<float> &x, size_t cut = 10000) {
+Seen heard(const lw_model *model, const lw_spotter_options &options, const std::vector<float> &x,
+           size_t cut = 10000) {
     Seen seen;
     hear(made(model, options).get(), x.data(), x.size(), cut, seen);
     return seen;

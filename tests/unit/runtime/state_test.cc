@@ -79,7 +79,9 @@ TEST_CASE("state: a field begins with numbers of the model, also after a reset, 
     CHECK(begun[0] == from_zero[0]);
     REQUIRE(begun[1].size() == from_zero[1].size());
     for (size_t i = 0; i < begun[1].size(); ++i)
-        if (i % 4 != 0) CHECK(begun[1][i] == doctest::Approx(from_zero[1][i] + 2.5f).epsilon(1e-6)); // 0: number of the row
+        if (i % 4 != 0)
+            CHECK(begun[1][i] ==
+                  doctest::Approx(from_zero[1][i] + 2.5f).epsilon(1e-6)); // 0: number of the row
     REQUIRE(lw_stream_load(fresh, saved.data(), saved.size()) == LW_OK);
     CHECK(save(fresh) == saved);
 }

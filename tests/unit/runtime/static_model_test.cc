@@ -47,10 +47,12 @@ public:
         const fb::SegmentT &code = *plan.segments[variant.segment];
         const auto bare = artifact::without_code(file, variant.target, artifact::Digest{});
         REQUIRE_MESSAGE(bare, bare.status().message());
-        const size_t front_bytes = sizeof(artifact::StaticModel) + (bare->size() + 63) / 64 * 64 + 4 * variant.entry.size();
+        const size_t front_bytes =
+            sizeof(artifact::StaticModel) + (bare->size() + 63) / 64 * 64 + 4 * variant.entry.size();
         code_at_ = (front_bytes + 4095) / 4096 * 4096;
         size_ = code_at_ + code.size;
-        memory_ = static_cast<uint8_t *>(mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+        memory_ = static_cast<uint8_t *>(
+            mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
         REQUIRE(memory_ != MAP_FAILED);
         artifact::StaticModel &front = *reinterpret_cast<artifact::StaticModel *>(memory_);
         std::memcpy(front.magic, artifact::static_magic, sizeof front.magic);
@@ -118,7 +120,8 @@ TEST_CASE("static form: a golden vector follows its entry, and none is left with
     REQUIRE_MESSAGE(bare, bare.status().message());
     const fb::PlanT plan = plan_of(*bare);
     CHECK((plan.golden.empty() && plan.report.empty() && plan.segments.size() == 1));
-    CHECK((plan.variants.size() == 1 && plan.variants[0]->entry.empty() && plan.variants[0]->image.size() == 32));
+    CHECK((plan.variants.size() == 1 && plan.variants[0]->entry.empty() &&
+           plan.variants[0]->image.size() == 32));
     CHECK(!artifact::without_code(bytes, "arm65", artifact::Digest{}));
 }
 
@@ -195,14 +198,16 @@ TEST_CASE("static model: exactly the stated memory is enough, and everything els
     std::vector<Line> memory(size / 64 + 1);
     lw_model *model = nullptr;
     CHECK(lw_model_open_static(contained, memory.data(), size - 1, &model) == LW_TOO_SMALL);
-    CHECK(std::string(lw_last_error()) == "the model needs " + std::to_string(size) + " bytes, given " + std::to_string(size - 1));
+    CHECK(std::string(lw_last_error()) ==
+          "the model needs " + std::to_string(size) + " bytes, given " + std::to_string(size - 1));
     CHECK(lw_model_open_static(contained, memory[0].bytes + 32, size, &model) == LW_INVALID_ARGUMENT);
     CHECK(model == nullptr);
     REQUIRE(lw_model_open_static(contained, memory.data(), size, &model) == LW_OK);
     lw_stream *stream = nullptr;
     CHECK(lw_stream_create(model, &test::f32_stream, &stream) == LW_NO_MEMORY);
     lw_model_close(model);
-    CHECK(lw_model_open_static(reinterpret_cast<const lw_static_model *>(memory.data()), memory.data(), size, &model) == LW_BAD_ARTIFACT);
+    CHECK(lw_model_open_static(reinterpret_cast<const lw_static_model *>(memory.data()), memory.data(), size,
+                               &model) == LW_BAD_ARTIFACT);
 }
 
 } // namespace static_model_test

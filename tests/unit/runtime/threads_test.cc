@@ -49,7 +49,7 @@ lw_status run_tiles(lw_runner *runner, const std::vector<float> &x, std::vector<
     y->resize(2 * x.size());
     const lw_run_tensor given = {sizeof(lw_run_tensor), in.data(), in.size(), 0};
     lw_run_tensor out[2] = {{sizeof(lw_run_tensor), y->data(), x.size(), 0},
-                        {sizeof(lw_run_tensor), y->data() + x.size(), x.size(), 0}};
+                            {sizeof(lw_run_tensor), y->data() + x.size(), x.size(), 0}};
     return lw_run(runner, &given, 1, out, 2);
 }
 

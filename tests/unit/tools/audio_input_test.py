@@ -4,6 +4,7 @@
 Standard library only. What the files hold is compared with libsndfile in tests/unit/formats/audio. Containers that sox or
 ffmpeg write are tried where these programs are installed.
 """
+
 import array
 import json
 import os
@@ -13,7 +14,7 @@ import struct
 import subprocess
 import threading
 
-from cli_support import BAD_INPUT, Cli, OK, USAGE, main, noise, wav
+from cli_support import BAD_INPUT, OK, USAGE, Cli, main, noise, wav
 
 STRANGERS = pathlib.Path("../shared/strangers")
 
@@ -55,19 +56,34 @@ class AudioInput(Cli):
         self.refused_alike(["known", "--format s16le"], bytes(samples))
         path = self.scratch / "samples.raw"  # `run` has no such flag
         path.write_bytes(bytes(samples))
-        self.assertNotIn("--format", self.refused(BAD_INPUT, ["known", "convert"], "run", self.artifact, "--input", f"audio=@{path}").stderr)
+        self.assertNotIn(
+            "--format",
+            self.refused(BAD_INPUT, ["known", "convert"], "run", self.artifact, "--input", f"audio=@{path}").stderr,
+        )
         path.unlink()
-        encoded = {"s16le": bytes(samples), "s24le": b"".join(b"\0" + struct.pack("<h", s) for s in samples),
-                   "s32le": array.array("i", [s << 16 for s in samples]).tobytes(), "f32le": array.array("f", [s / 32768 for s in samples]).tobytes()}
+        encoded = {
+            "s16le": bytes(samples),
+            "s24le": b"".join(b"\0" + struct.pack("<h", s) for s in samples),
+            "s32le": array.array("i", [s << 16 for s in samples]).tobytes(),
+            "f32le": array.array("f", [s / 32768 for s in samples]).tobytes(),
+        }
         for name, data in encoded.items():
             self.assertEqual(self.words("--format", name, stdin=data), expected, name)
         self.refused(USAGE, ["--format", "mulaw"], "listen", self.artifact, "--format", "s8")
 
     def test_text_and_other_files_on_a_pipe_are_refused_by_name(self):
         rest = bytes(range(256)) * 8
-        for words, data in ((["text"], b"no audio in here"), (["HTML page"], b"<!DOCTYPE html><html></html>"), (["JSON"], b'{"error": 404}'), (["ZIP archive"], b"PK\3\4" + rest),
-                            (["MP4", "convert"], b"\0\0\0\x20ftypM4A " + rest), (["WebM", "convert"], b"\x1a\x45\xdf\xa3" + rest), (["sox"], b".SoX" + rest),
-                            (["Longwave model", "before it"], self.artifact.read_bytes()), (["Git LFS pointer"], b"version https://git-lfs.github.com/spec/v1\n")):
+        for words, data in (
+            (["text"], b"no audio in here"),
+            (["HTML page"], b"<!DOCTYPE html><html></html>"),
+            (["JSON"], b'{"error": 404}'),
+            (["ZIP archive"], b"PK\3\4" + rest),
+            (["MP4", "convert"], b"\0\0\0\x20ftypM4A " + rest),
+            (["WebM", "convert"], b"\x1a\x45\xdf\xa3" + rest),
+            (["sox"], b".SoX" + rest),
+            (["Longwave model", "before it"], self.artifact.read_bytes()),
+            (["Git LFS pointer"], b"version https://git-lfs.github.com/spec/v1\n"),
+        ):
             self.refused_alike(words, data)
 
     def test_events_come_while_a_pipe_is_open(self):
@@ -75,8 +91,13 @@ class AudioInput(Cli):
         self.event_before_the_end(wav(noise(3), size=0xFFFFFFFF))
 
     def event_before_the_end(self, data):
-        process = subprocess.Popen(self.command("listen", self.artifact), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                   env=self.environment({}))
+        process = subprocess.Popen(
+            self.command("listen", self.artifact),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=self.environment({}),
+        )
         seen = threading.Event()
         lines = []
 
@@ -103,10 +124,13 @@ class AudioInput(Cli):
         data = self.speech.read_bytes()
         promised, there = (len(data) - 44) // 2, (len(data) - 44) // 4
         path = self.scratch / "part.wav"
-        for content, expected in ((data, 0), (data[:44 + 2 * there], 1)):
+        for content, expected in ((data, 0), (data[: 44 + 2 * there], 1)):
             path.write_bytes(content)
-            for arguments, options in ((["listen", self.artifact, path], {}), (["listen", self.artifact], {"stdin": content}),
-                                       (["run", self.artifact, "--stream", "--input", f"audio=@{path}"], {})):
+            for arguments, options in (
+                (["listen", self.artifact, path], {}),
+                (["listen", self.artifact], {"stdin": content}),
+                (["run", self.artifact, "--stream", "--input", f"audio=@{path}"], {}),
+            ):
                 done = self.run_cli(*arguments, **options)
                 self.assertEqual(done.returncode, OK, done.stderr)
                 told = [line for line in done.stderr.splitlines() if line.startswith("warning: ") and "is cut" in line]
@@ -121,23 +145,53 @@ class AudioInput(Cli):
         plain = self.speech.read_bytes()
         samples = array.array("h", plain[44:])
         low = array.array("i", [s << 8 for s in samples]).tobytes()
-        header = lambda tag, bits, frame, more=b"": b"fmt " + struct.pack("<IHHIIHH", 16 + len(more), tag, 1, 16000, 16000 * frame, frame, bits) + more
+        header = lambda tag, bits, frame, more=b"": (
+            b"fmt " + struct.pack("<IHHIIHH", 16 + len(more), tag, 1, 16000, 16000 * frame, frame, bits) + more
+        )
         extension = struct.pack("<HHIH", 22, 24, 4, 1) + bytes.fromhex("000000001000800000aa00389b71")
-        whole = lambda chunk, data: b"RIFF" + struct.pack("<I", 12 + len(chunk) + len(data)) + b"WAVE" + chunk + b"data" + struct.pack("<I", len(data)) + data
+        whole = lambda chunk, data: (
+            b"RIFF"
+            + struct.pack("<I", 12 + len(chunk) + len(data))
+            + b"WAVE"
+            + chunk
+            + b"data"
+            + struct.pack("<I", len(data))
+            + data
+        )
         self.heard_alike("arecord_s24_le.wav", whole(header(1, 24, 4), low))
         self.heard_alike("arecord_s24_le_extensible.wav", whole(header(0xFFFE, 24, 4, extension), low))
         self.heard_alike("block_align_0.wav", whole(header(1, 16, 0), bytes(samples)))
         self.heard_alike("id3_tag.wav", b"ID3\4\0\0\0\0\0\x16" + bytes(22) + plain)
-        self.heard_alike("word.rf64", b"RF64\xff\xff\xff\xffWAVEds64" + struct.pack("<IQQQI", 28, len(plain), len(plain) - 44, len(samples), 0) + plain[12:40] +
-                         b"\xff\xff\xff\xff" + plain[44:])
+        self.heard_alike(
+            "word.rf64",
+            b"RF64\xff\xff\xff\xffWAVEds64"
+            + struct.pack("<IQQQI", 28, len(plain), len(plain) - 44, len(samples), 0)
+            + plain[12:40]
+            + b"\xff\xff\xff\xff"
+            + plain[44:],
+        )
         name = lambda tag: tag + bytes.fromhex("f3acd3118cd100c04f8edb8a")
-        self.heard_alike("word.w64", b"riff" + bytes.fromhex("2e91cf11a5d628db04c10000") + struct.pack("<Q", len(plain)) + name(b"wave") + name(b"fmt ") + struct.pack("<Q", 40) +
-                         plain[20:36] + name(b"data") + struct.pack("<Q", 24 + len(plain) - 44) + plain[44:])
+        self.heard_alike(
+            "word.w64",
+            b"riff"
+            + bytes.fromhex("2e91cf11a5d628db04c10000")
+            + struct.pack("<Q", len(plain))
+            + name(b"wave")
+            + name(b"fmt ")
+            + struct.pack("<Q", 40)
+            + plain[20:36]
+            + name(b"data")
+            + struct.pack("<Q", 24 + len(plain) - 44)
+            + plain[44:],
+        )
         samples.byteswap()
         self.heard_alike("word.au", b".snd" + struct.pack(">IIIII", 24, 0xFFFFFFFF, 3, 16000, 1) + bytes(samples))
 
     def test_metadata_after_no_samples_are_not_heard(self):
-        self.refused_alike(["contains no samples"], wav([], size=0) + b"LIST" + struct.pack("<I", 16) + b"INFOISFT" + struct.pack("<I", 4) + b"Lavf")
+        self.refused_alike(
+            ["contains no samples"],
+            wav([], size=0) + b"LIST" + struct.pack("<I", 16) + b"INFOISFT" + struct.pack("<I", 4) + b"Lavf",
+        )
 
     def test_the_guards_of_rate_and_channels_hold_on_pipes(self):
         au = b".snd" + struct.pack(">IIIII", 24, 0xFFFFFFFF, 3, 44100, 2) + bytes(4000)
@@ -150,7 +204,13 @@ class AudioInput(Cli):
             if not shutil.which(program):
                 print(f"SKIPPED: containers of {program}: it is not installed")
                 continue
-            for suffix, codec, on_pipes in (("w64", [], True), ("au", [], True), ("flac", [], True), ("aiff", [], False), ("caf", [], False)):
+            for suffix, codec, on_pipes in (
+                ("w64", [], True),
+                ("au", [], True),
+                ("flac", [], True),
+                ("aiff", [], False),
+                ("caf", [], False),
+            ):
                 if program == "sox" and suffix in ("caf", "w64"):
                     continue  # they need a module that Debian packs apart
                 path = self.scratch / f"{program}.{suffix}"
@@ -160,11 +220,15 @@ class AudioInput(Cli):
                 self.heard_alike(path.name, data, pipe=on_pipes)
                 made += 1
                 if not on_pipes:
-                    self.refused(BAD_INPUT, ["from a file but not from a pipe", "convert"], "listen", self.artifact, stdin=data)
+                    self.refused(
+                        BAD_INPUT, ["from a file but not from a pipe", "convert"], "listen", self.artifact, stdin=data
+                    )
                 if suffix == "flac":
                     self.event_before_the_end(data)
         if shutil.which("ffmpeg"):
-            streamed = subprocess.run(["ffmpeg", "-v", "error", "-i", self.speech, "-f", "flac", "-"], check=True, capture_output=True).stdout
+            streamed = subprocess.run(
+                ["ffmpeg", "-v", "error", "-i", self.speech, "-f", "flac", "-"], check=True, capture_output=True
+            ).stdout
             self.heard_alike("streamed.flac", streamed)  # its header tells no length
             tagged = b"ID3\4\0\0\0\0\0\x16" + bytes(22) + streamed
             self.heard_alike("id3_tag.flac", tagged)
@@ -174,7 +238,14 @@ class AudioInput(Cli):
             print(f"SKIPPED: files of {STRANGERS}: they are not here; the cases above are the same kinds")
             return
         expected = self.words(STRANGERS / "word.wav")
-        for name in ("word.flac", "word.rf64", "id3_tag.flac", "id3_tag.wav", "arecord_s24_le.wav", "block_align_0.wav"):
+        for name in (
+            "word.flac",
+            "word.rf64",
+            "id3_tag.flac",
+            "id3_tag.wav",
+            "arecord_s24_le.wav",
+            "block_align_0.wav",
+        ):
             self.assertEqual(self.words(STRANGERS / name), expected, name)
             self.assertEqual(self.words(stdin=(STRANGERS / name).read_bytes()), expected, name)
         self.words(stdin=(STRANGERS / "word.w64").read_bytes())  # one sample longer than the others
@@ -194,7 +265,9 @@ class AudioInput(Cli):
         automatic = self.listen(quiet, "--gain", "auto")
         self.assertEqual(automatic[0]["decision"]["gain_db"], "auto")
         self.assertTrue(-12 <= automatic[-2]["gain_db"] <= 30)
-        self.assertEqual(self.listen(quiet, "--gain", "auto", "--chunk-ms", "7")[-2]["gain_db"], automatic[-2]["gain_db"])
+        self.assertEqual(
+            self.listen(quiet, "--gain", "auto", "--chunk-ms", "7")[-2]["gain_db"], automatic[-2]["gain_db"]
+        )
         for wrong in ("61", "-61", "loud", "nan"):
             self.refused(USAGE, ["--gain", "-60 to 60", "auto"], "listen", self.artifact, quiet, f"--gain={wrong}")
         quiet.unlink()
@@ -207,7 +280,7 @@ class AudioInput(Cli):
         return json.loads(result.stdout)["logits"]
 
     def test_whole_numbers_of_npy_audio_are_scaled_as_everywhere_else(self):
-        samples = array.array("h", self.speech.read_bytes()[44:44 + 32000])
+        samples = array.array("h", self.speech.read_bytes()[44 : 44 + 32000])
         path = self.scratch / "audio.npy"
         floats = [s / 32768 for s in samples]
         path.write_bytes(npy("f4", [16000], floats))
@@ -225,12 +298,20 @@ class AudioInput(Cli):
         path = self.scratch / "shape.npy"
         for shape in ([2, 8000], [8000, 2], [1, 16000], [16000, 1, 1]):
             path.write_bytes(npy("f4", shape, [0] * 16000))
-            self.refused(BAD_INPUT, [str(shape), "[rows, 1] or [rows]"], "run", self.artifact, "--input", f"audio=@{path}")
+            self.refused(
+                BAD_INPUT, [str(shape), "[rows, 1] or [rows]"], "run", self.artifact, "--input", f"audio=@{path}"
+            )
         description = {
-            "format": "longwave-model", "version": 1, "name": "rows", "inputs": [{"name": "x", "kind": "features", "width": 3}],
-            "layers": [{"type": "linear", "name": "one", "out_features": 2}], "outputs": [{"name": "y", "from": "one"}],
+            "format": "longwave-model",
+            "version": 1,
+            "name": "rows",
+            "inputs": [{"name": "x", "kind": "features", "width": 3}],
+            "layers": [{"type": "linear", "name": "one", "out_features": 2}],
+            "outputs": [{"name": "y", "from": "one"}],
         }
-        package = self.write_package("rows", description, {"one.weight": ([2, 3], [1, 2, 3, 4, 5, 6]), "one.bias": ([2], [0, 0])})
+        package = self.write_package(
+            "rows", description, {"one.weight": ([2, 3], [1, 2, 3, 4, 5, 6]), "one.bias": ([2], [0, 0])}
+        )
         rows = self.scratch / "rows.lw"
         self.assertEqual(self.run_cli("compile", package, "-o", rows, "--target", "host", "--no-check").returncode, OK)
         path.write_bytes(npy("f4", [4, 3], range(12)))
@@ -268,14 +349,30 @@ class AudioInput(Cli):
         del expected["left_out"]
         self.assertEqual(found, expected)
 
-        louder = json.loads(self.run_cli("eval", self.artifact, "--clips", clips, "--gain", "6", "--predictions").stdout)
+        louder = json.loads(
+            self.run_cli("eval", self.artifact, "--clips", clips, "--gain", "6", "--predictions").stdout
+        )
         self.assertEqual((louder["gain_db"], louder["clips"]), (6, 4))
         (clips / "yes" / "damaged.wav").write_bytes(wav(noise(1))[:30])  # audio by its first bytes: not left out
         self.refused(BAD_INPUT, ["damaged.wav", "before its first sample"], "eval", self.artifact, "--clips", clips)
         for path in clips.rglob("*.wav"):
             path.unlink()
-        self.refused(BAD_INPUT, ["no clips found", "left out: 4 files", "list.json is JSON"], "eval", self.artifact, "--clips", clips)
-        self.refused(BAD_INPUT, ["contains no audio files", "notes.txt is text"], "eval", self.artifact, "--negatives", clips / "yes")
+        self.refused(
+            BAD_INPUT,
+            ["no clips found", "left out: 4 files", "list.json is JSON"],
+            "eval",
+            self.artifact,
+            "--clips",
+            clips,
+        )
+        self.refused(
+            BAD_INPUT,
+            ["contains no audio files", "notes.txt is text"],
+            "eval",
+            self.artifact,
+            "--negatives",
+            clips / "yes",
+        )
         shutil.rmtree(clips)
 
 

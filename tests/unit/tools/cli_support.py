@@ -1,4 +1,5 @@
 """What the command line tests share: a small keyword model made here, files of every kind, and running the program under test."""
+
 import array
 import json
 import math
@@ -43,21 +44,35 @@ def model(name="tiny", bidirectional=False):
         {"type": "softmax", "name": "softmax"},
     ]
     weights = {
-        "stem.weight": ([8, 1, 160], normal(8 * 160, 0.5)), "stem.bias": ([8], normal(8, 0.1)),
+        "stem.weight": ([8, 1, 160], normal(8 * 160, 0.5)),
+        "stem.bias": ([8], normal(8, 0.1)),
         **{f"long.kernel_list.{i}": ([sides, 8, 4], normal(sides * 32, 1)) for i in range(4)},
-        "long.kernel_norm": ([sides, 8, 1], [4.0] * (8 * sides)), "long.kernel_norm_initialized": ([], [1.0]),
-        "long.multiplier": ([1, 8, 1], [0.7] * 8), "long.D": ([1, 8], normal(8, 1)),
-        "long.output_linear.weight": ([8, 8], normal(64, 0.4)), "long.output_linear.bias": ([8], normal(8, 0.1)),
-        "head.weight": ([3, 8], normal(24, 0.5)), "head.bias": ([3], normal(3, 0.1)),
+        "long.kernel_norm": ([sides, 8, 1], [4.0] * (8 * sides)),
+        "long.kernel_norm_initialized": ([], [1.0]),
+        "long.multiplier": ([1, 8, 1], [0.7] * 8),
+        "long.D": ([1, 8], normal(8, 1)),
+        "long.output_linear.weight": ([8, 8], normal(64, 0.4)),
+        "long.output_linear.bias": ([8], normal(8, 0.1)),
+        "head.weight": ([3, 8], normal(24, 0.5)),
+        "head.bias": ([3], normal(3, 0.1)),
     }
     description = {
-        "format": "longwave-model", "version": 1, "name": name,
+        "format": "longwave-model",
+        "version": 1,
+        "name": name,
         "inputs": [{"name": "audio", "kind": "audio", "sample_rate": RATE}],
         "layers": layers,
         "outputs": [{"name": "logits", "from": "window"}, {"name": "probabilities", "from": "softmax"}],
         "labels": ["yes", "no", "_silence_"],
-        "decision": {"output": "probabilities", "ignore": ["_silence_"], "threshold": {"default": 0.34}, "smoothing_ms": 50, "min_count": 2,
-                     "release": 0.5, "refractory_ms": 200},
+        "decision": {
+            "output": "probabilities",
+            "ignore": ["_silence_"],
+            "threshold": {"default": 0.34},
+            "smoothing_ms": 50,
+            "min_count": 2,
+            "release": 0.5,
+            "refractory_ms": 200,
+        },
     }
     return description, weights
 
@@ -90,16 +105,31 @@ def orchid(l_max, width=4, order=4):
         add(f"{stem}.conv1d_ls.0.weight", features, 1, 3)
         for key in ("conv1d_ls.0.bias", "norm_ls.0.norm_conv_kernel.weight", "norm_ls.0.norm_conv_kernel.bias"):
             add(f"{stem}.{key}", features)
-    return {"format": "longwave-model", "version": 1, "name": "orchid", "inputs": [{"name": "x", "kind": "features", "width": width}],
-            "layers": [{"type": "orchid", "name": "mix", "l_max": l_max, "filter_order": order}, {"type": "mean", "name": "mean"}],
-            "outputs": [{"name": "y", "from": "mean"}]}, weights
+    return {
+        "format": "longwave-model",
+        "version": 1,
+        "name": "orchid",
+        "inputs": [{"name": "x", "kind": "features", "width": width}],
+        "layers": [
+            {"type": "orchid", "name": "mix", "l_max": l_max, "filter_order": order},
+            {"type": "mean", "name": "mean"},
+        ],
+        "outputs": [{"name": "y", "from": "mean"}],
+    }, weights
 
 
 def wav(samples, rate=RATE, channels=1, size=None):
     data = array.array("h", samples).tobytes()
     size = len(data) if size is None else size
-    return (b"RIFF" + struct.pack("<I", 36 + min(size, 1 << 30)) + b"WAVEfmt " + struct.pack("<IHHIIHH", 16, 1, channels, rate, rate * channels * 2, channels * 2, 16) +
-            b"data" + struct.pack("<I", size) + data)
+    return (
+        b"RIFF"
+        + struct.pack("<I", 36 + min(size, 1 << 30))
+        + b"WAVEfmt "
+        + struct.pack("<IHHIIHH", 16, 1, channels, rate, rate * channels * 2, channels * 2, 16)
+        + b"data"
+        + struct.pack("<I", size)
+        + data
+    )
 
 
 def noise(seconds, seed=0, loudness=6000):
@@ -120,7 +150,9 @@ class Cli(unittest.TestCase):
         SCRATCH.mkdir(parents=True, exist_ok=True)
         cls.scratch = pathlib.Path(tempfile.mkdtemp(prefix="cli-", dir=SCRATCH))
         os.chmod(cls.scratch, 0o755)
-        cls.temporary = cls.scratch / "temporary"  # where the program's temporary folders go: refused() sees what it leaves behind
+        cls.temporary = (
+            cls.scratch / "temporary"
+        )  # where the program's temporary folders go: refused() sees what it leaves behind
         cls.temporary.mkdir()
         os.chmod(cls.temporary, 0o777)
         cls.package = cls.write_package("package", *model())
@@ -161,7 +193,9 @@ class Cli(unittest.TestCase):
     def run_cli(cls, *arguments, stdin=b"", text=True, **options):
         environment = cls.environment(options.pop("environment", {}))
         options = {"stdout": subprocess.PIPE, "timeout": 300, **options, "env": environment}
-        result = subprocess.run(cls.command(*arguments, cache=options.pop("cache", True)), input=stdin, stderr=subprocess.PIPE, **options)
+        result = subprocess.run(
+            cls.command(*arguments, cache=options.pop("cache", True)), input=stdin, stderr=subprocess.PIPE, **options
+        )
         result.stderr = result.stderr.decode(errors="replace")
         if text and result.stdout is not None:
             result.stdout = result.stdout.decode()

@@ -3,9 +3,9 @@
 
 The models are hand-made: a matrix over rows of 128 samples whose result is known, so the expected samples are the input itself.
 """
+
 import array
 import json
-import pathlib
 import random
 import struct
 
@@ -18,7 +18,7 @@ def floats(path):
     """The samples of a WAV file of 32-bit floats, and its rate."""
     data = path.read_bytes()
     at = data.index(b"data")
-    return list(array.array("f", data[at + 8:])), struct.unpack("<I", data[24:28])[0]
+    return list(array.array("f", data[at + 8 :])), struct.unpack("<I", data[24:28])[0]
 
 
 class Denoise(Cli):
@@ -28,11 +28,28 @@ class Denoise(Cli):
         made = cls.scratch / name
         made.mkdir(exist_ok=True)
         node = lambda n, op, inputs, **attributes: {"name": n, "op": op, "inputs": inputs, "attributes": attributes}
-        graph = [node("rows/conv", "conv2d", ["audio", {"tensor": "w"}], stride_t=ROW, stride_f=1, groups=1, bias=0, frequency=0),
-                 node("late/shift", "shift", ["rows/conv"], rows=LAG // ROW)]
-        model = {"format": "longwave-model", "version": 2, "name": "late",
-                 "inputs": [{"name": "audio", "kind": "audio", "sample_rate": RATE}], "length": 4096, "graph": graph,
-                 "outputs": [{"name": "clean", "from": "late/shift", **output}]}
+        graph = [
+            node(
+                "rows/conv",
+                "conv2d",
+                ["audio", {"tensor": "w"}],
+                stride_t=ROW,
+                stride_f=1,
+                groups=1,
+                bias=0,
+                frequency=0,
+            ),
+            node("late/shift", "shift", ["rows/conv"], rows=LAG // ROW),
+        ]
+        model = {
+            "format": "longwave-model",
+            "version": 2,
+            "name": "late",
+            "inputs": [{"name": "audio", "kind": "audio", "sample_rate": RATE}],
+            "length": 4096,
+            "graph": graph,
+            "outputs": [{"name": "clean", "from": "late/shift", **output}],
+        }
         (made / "model.json").write_text(json.dumps(model))
         eye = [1.0 if t == o else 0.0 for o in range(ROW) for t in range(ROW)]
         (made / "weights.safetensors").write_bytes(safetensors({"w": ([ROW, 1, ROW, 1], eye)}))
@@ -42,7 +59,9 @@ class Denoise(Cli):
     def setUpClass(cls):
         super().setUpClass()
         cls.late = cls.scratch / "late.lw"
-        done = cls.run_cli("compile", cls.folder("late", kind="audio", lag=LAG), "-o", cls.late, "--block", "8", "--quiet")
+        done = cls.run_cli(
+            "compile", cls.folder("late", kind="audio", lag=LAG), "-o", cls.late, "--block", "8", "--quiet"
+        )
         assert done.returncode == OK, done.stderr
         random.seed(7)
         cls.samples = [random.randint(-20000, 20000) for _ in range(1003)]
@@ -64,7 +83,7 @@ class Denoise(Cli):
     def test_kept_latency_is_the_one_that_is_said(self):
         said, samples, _ = self.denoise("--keep-latency")
         late = said["latency_samples"]
-        self.assertEqual(samples, [0.0] * late + self.want[:len(self.want) - late])
+        self.assertEqual(samples, [0.0] * late + self.want[: len(self.want) - late])
 
     def test_a_file_takes_the_largest_block(self):
         blocks = self.scratch / "blocks.lw"
@@ -75,18 +94,26 @@ class Denoise(Cli):
             self.assertEqual(done.returncode, OK, done.stderr)
             late = json.loads(done.stdout)["latency_samples"]
             self.assertEqual(late, LAG + block - 1)
-            self.assertEqual(floats(self.scratch / "out.wav")[0], ([0.0] * late + self.want)[:len(self.want)] if options else self.want)
-        done = self.run_cli("denoise", blocks, "-", "-", "--format", "s16le", "--json", stdin=struct.pack("<h", 1), text=False)
+            self.assertEqual(
+                floats(self.scratch / "out.wav")[0],
+                ([0.0] * late + self.want)[: len(self.want)] if options else self.want,
+            )
+        done = self.run_cli(
+            "denoise", blocks, "-", "-", "--format", "s16le", "--json", stdin=struct.pack("<h", 1), text=False
+        )
         self.assertEqual(json.loads(done.stderr)["latency_samples"], LAG + 7)
 
     def test_pipes(self):
         raw = struct.pack(f"<{len(self.samples)}h", *self.samples)
-        done = self.run_cli("denoise", self.late, "-", "-", "--format", "s16le", "--output-format", "s16le", stdin=raw, text=False)
+        done = self.run_cli(
+            "denoise", self.late, "-", "-", "--format", "s16le", "--output-format", "s16le", stdin=raw, text=False
+        )
         self.assertEqual(done.returncode, OK, done.stderr)
         self.assertEqual(done.stdout, raw)
 
     def test_other_rates_come_back(self):
         import math
+
         tone = [int(8000 * math.sin(2 * math.pi * 440 * i / 44100)) for i in range(9001)]
         path, out = self.scratch / "tone.wav", self.scratch / "tone_out.wav"
         path.write_bytes(wav(tone, 44100))
@@ -113,7 +140,9 @@ class Denoise(Cli):
         self.assertFalse((self.scratch / "x.wav").exists())
 
     def test_a_rate_that_contradicts_the_rows_is_refused(self):
-        done = self.run_cli("compile", self.folder("wrong", kind="audio", sample_rate=8000), "-o", self.scratch / "w.lw", "--quiet")
+        done = self.run_cli(
+            "compile", self.folder("wrong", kind="audio", sample_rate=8000), "-o", self.scratch / "w.lw", "--quiet"
+        )
         self.assertEqual(done.returncode, BAD_INPUT)
         self.assertIn("16000", done.stderr)
 
@@ -122,12 +151,12 @@ class Denoise(Cli):
         done = self.run_cli("run", self.late, "-i", f"audio=@{self.sound}", "-o", f"clean={out}")
         self.assertEqual(done.returncode, OK, done.stderr)
         samples, rate = floats(out)
-        self.assertEqual((samples, rate), ([0.0] * LAG + self.want[:1000 - LAG], RATE))
+        self.assertEqual((samples, rate), ([0.0] * LAG + self.want[: 1000 - LAG], RATE))
         for ending, code, same in (("s16le", "h", self.samples), ("f32le", "f", self.want)):
             out = self.scratch / f"run.{ending}"
             done = self.run_cli("run", self.late, "-i", f"audio=@{self.sound}", "--stream", "-o", f"clean={out}")
             self.assertEqual(done.returncode, OK, done.stderr)
-            self.assertEqual(list(array.array(code, out.read_bytes())), [0] * LAG + same[:1000 - LAG])
+            self.assertEqual(list(array.array(code, out.read_bytes())), [0] * LAG + same[: 1000 - LAG])
 
     def test_listen_names_the_command_that_writes_audio(self):
         done = self.run_cli("listen", self.late, self.sound)

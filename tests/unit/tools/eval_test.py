@@ -3,6 +3,7 @@
 
 Standard library only.
 """
+
 import csv
 import io
 import json
@@ -11,7 +12,7 @@ import pty
 import subprocess
 import xml.etree.ElementTree as ElementTree
 
-from cli_support import BAD_INPUT, Cli, OK, USAGE, main, noise, wav
+from cli_support import BAD_INPUT, OK, USAGE, Cli, main, noise, wav
 
 
 class Eval(Cli):
@@ -34,15 +35,28 @@ class Eval(Cli):
 
     def test_one_network_pass_counts_what_the_spotter_counts(self):
         """The events of kept scores are those of the runtime's spotter, for its thresholds and for one of the curve."""
-        for flags, threshold in (([], None), (["--threshold", "0.4", "--release", "1"], 0.4), (["--threshold", "0.35", "--release", "1"], 0.35)):
+        for flags, threshold in (
+            ([], None),
+            (["--threshold", "0.4", "--release", "1"], 0.4),
+            (["--threshold", "0.35", "--release", "1"], 0.35),
+        ):
             found, summary = self.eval("--negatives", self.speech, *flags)
             clean = found["words"]["noise"][0]
-            self.assertEqual((clean["missed"], clean["wrong_word_events"], clean["events_on_other_clips"], clean["words"]),
-                             (found["false_rejects"], found["wrong_word_events"], found["events_on_other_clips"], found["word_clips"]))
+            self.assertEqual(
+                (clean["missed"], clean["wrong_word_events"], clean["events_on_other_clips"], clean["words"]),
+                (
+                    found["false_rejects"],
+                    found["wrong_word_events"],
+                    found["events_on_other_clips"],
+                    found["word_clips"],
+                ),
+            )
             self.assertIn("MLPerf Tiny", summary)
             if threshold:
                 point = next(p for p in found["curve"] if p["threshold"] == threshold)
-                self.assertEqual((point["missed"], point["false_accepts"]), (found["false_rejects"], found["false_accepts"]))
+                self.assertEqual(
+                    (point["missed"], point["false_accepts"]), (found["false_rejects"], found["false_accepts"])
+                )
         self.assertGreater(found["false_accepts"], 0, "the case tests nothing")
         self.assertLess(found["false_rejects"], found["word_clips"], "the case tests nothing")
 
@@ -50,8 +64,10 @@ class Eval(Cli):
         table, picture = self.scratch / "curve.csv", self.scratch / "curve.svg"
         found, _ = self.eval("--negatives", self.speech, "--curve", table, "--curve", picture)
         rows = list(csv.DictReader(io.StringIO(table.read_text())))
-        self.assertEqual([(float(r["threshold"]), int(r["missed"]), int(r["false_accepts"])) for r in rows],
-                         [(p["threshold"], p["missed"], p["false_accepts"]) for p in found["curve"]])
+        self.assertEqual(
+            [(float(r["threshold"]), int(r["missed"]), int(r["false_accepts"])) for r in rows],
+            [(p["threshold"], p["missed"], p["false_accepts"]) for p in found["curve"]],
+        )
         self.assertEqual(len(rows), 29)
         self.assertTrue(all(float(r["per_hour_bound"]) > float(r["per_hour"]) for r in rows))
         drawn = ElementTree.fromstring(picture.read_text())
@@ -70,10 +86,38 @@ class Eval(Cli):
         self.assertNotIn("curve", found)
 
     def test_wrong_uses(self):
-        self.refused(USAGE, ["--curve", ".csv or .svg"], "eval", self.artifact, "--clips", self.clips, "--negatives", self.speech,
-                     "--curve", self.scratch / "curve.png")
-        self.refused(USAGE, ["--curve", "--negatives"], "eval", self.artifact, "--clips", self.clips, "--curve", self.scratch / "c.csv")
-        self.refused(BAD_INPUT, ["cannot be opened"], "eval", self.artifact, "--clips", self.clips, "--noise", self.scratch / "none.wav")
+        self.refused(
+            USAGE,
+            ["--curve", ".csv or .svg"],
+            "eval",
+            self.artifact,
+            "--clips",
+            self.clips,
+            "--negatives",
+            self.speech,
+            "--curve",
+            self.scratch / "curve.png",
+        )
+        self.refused(
+            USAGE,
+            ["--curve", "--negatives"],
+            "eval",
+            self.artifact,
+            "--clips",
+            self.clips,
+            "--curve",
+            self.scratch / "c.csv",
+        )
+        self.refused(
+            BAD_INPUT,
+            ["cannot be opened"],
+            "eval",
+            self.artifact,
+            "--clips",
+            self.clips,
+            "--noise",
+            self.scratch / "none.wav",
+        )
 
     def test_debug_prints_a_line_for_each_block(self):
         result = self.run_cli("listen", self.artifact, self.speech, "--debug")
@@ -82,11 +126,14 @@ class Eval(Cli):
         self.assertEqual(len(blocks), 300)
         self.assertTrue(all(-60 < line["level_db"] < 0 and line["us"] > 0 for line in blocks))
 
-
     def test_a_terminal_shows_scores_as_bars(self):
         controller, terminal = pty.openpty()
-        program = subprocess.Popen(self.command("listen", self.artifact, self.speech, "--scores", "--threshold", "0.35"), stdout=terminal,
-                                   stderr=subprocess.PIPE, env=self.environment({}))
+        program = subprocess.Popen(
+            self.command("listen", self.artifact, self.speech, "--scores", "--threshold", "0.35"),
+            stdout=terminal,
+            stderr=subprocess.PIPE,
+            env=self.environment({}),
+        )
         os.close(terminal)
         shown = b""
         while chunk := self.read(controller):
@@ -97,8 +144,8 @@ class Eval(Cli):
         text = shown.decode()
         self.assertIn("\033[4A", text)  # three labels and the time, drawn in place
         self.assertIn("█", text)
-        self.assertIn("\"type\":\"eof\"", text)
-        self.assertNotIn("\"type\":\"scores\"", text)
+        self.assertIn('"type":"eof"', text)
+        self.assertNotIn('"type":"scores"', text)
 
     @staticmethod
     def read(controller):

@@ -3,10 +3,11 @@
 
 The examples run as streams on the GPU with --fall-back, and give what the CPU gives. Standard library only.
 """
+
 import json
 import tempfile
 
-from cli_support import Cli, OK, main
+from cli_support import OK, Cli, main
 
 CACHES = tempfile.TemporaryDirectory(prefix="longwave-fall-back-test-")
 WITH_FALL_BACK = ["--device", "vulkan", "--fall-back"]
@@ -37,7 +38,9 @@ class FallBack(Cli):
         model = self.compiled("examples/kws/model", "kws.lw", "--stream")
 
         def words(*flags):
-            lines = [json.loads(line) for line in self.done("listen", model, "examples/kws/demo.wav", *flags).splitlines()]
+            lines = [
+                json.loads(line) for line in self.done("listen", model, "examples/kws/demo.wav", *flags).splitlines()
+            ]
             return lines[0]["device"], [(line["word"], line["frame"]) for line in lines if line["type"] == "keyword"]
 
         (cpu, here), (gpu, there) = words(), words(*WITH_FALL_BACK)

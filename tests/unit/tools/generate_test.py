@@ -6,6 +6,7 @@ not, in any way of stopping; a prompt read in blocks must leave what one read by
 
 Standard library only.
 """
+
 import fcntl
 import json
 import math
@@ -18,10 +19,25 @@ import subprocess
 import termios
 import time
 
-from cli_support import BAD_INPUT, Cli, OK, USAGE, main
+from cli_support import BAD_INPUT, OK, USAGE, Cli, main
 from text_package import FAMILIES, language_model
 
-SAMPLING = ["--temperature", "1.1", "--top-k", "100", "--top-p", "0.95", "--min-p", "0.001", "--repetition-penalty", "1.2", "--repetition-window", "32", "--seed", "5"]
+SAMPLING = [
+    "--temperature",
+    "1.1",
+    "--top-k",
+    "100",
+    "--top-p",
+    "0.95",
+    "--min-p",
+    "0.001",
+    "--repetition-penalty",
+    "1.2",
+    "--repetition-window",
+    "32",
+    "--seed",
+    "5",
+]
 TOKENIZERS = pathlib.Path(__file__).resolve().parents[1] / "runtime/tokenizer/tokenizers"
 LIMIT = 1e-5  # of logits, relative to the largest: what streams of one state in different blocks may differ by
 
@@ -127,7 +143,9 @@ class Generate(Cli):
         # The sum over the text is what `score` finds, but for the prompt's own bytes.
         file = self.scratch / "scored.bin"
         file.write_bytes(b"c" + plain)
-        bits = -sum(token["logprob"] for token in self.lines(self.model, "-p", "c", "-n", 200, *SAMPLING)[0]) / math.log(2)
+        bits = -sum(
+            token["logprob"] for token in self.lines(self.model, "-p", "c", "-n", 200, *SAMPLING)[0]
+        ) / math.log(2)
         file.write_bytes(b"c" + self.generate(self.model, "-p", "c", "-n", 200, *SAMPLING))
         score = json.loads(self.run_cli("score", self.model, file, "--json").stdout)
         self.assertEqual((score["tokens"], score["bytes"], score["complete"]), (200, 200, True))
@@ -135,7 +153,9 @@ class Generate(Cli):
         self.assertAlmostEqual(score["perplexity"], 2 ** (bits / 200), delta=1e-3 * 2 ** (bits / 200))
 
     def test_score_reads_files_and_pipes_of_any_length_alike(self):
-        text = b"".join(struct.pack("<I", i * 2654435761 % (1 << 32)) for i in range(40000))  # several pieces, of no whole blocks
+        text = b"".join(
+            struct.pack("<I", i * 2654435761 % (1 << 32)) for i in range(40000)
+        )  # several pieces, of no whole blocks
         file = self.scratch / "long.bin"
         file.write_bytes(text)
         a = json.loads(self.run_cli("score", self.models["lightnet", "1,64"], file, "--json").stdout)
@@ -151,8 +171,8 @@ class Generate(Cli):
     def test_a_stop_text_ends_the_text_before_it_and_after_a_resume(self):
         whole = self.generate(self.model, "-p", "abc", "-n", 300, *SAMPLING)
         # The first place whose four bytes are text that a shell can hand over.
-        at = next(i for i in range(20, 290) if 0 not in whole[i:i + 4] and whole.find(whole[i:i + 4]) == i)
-        stop = whole[at:at + 4]
+        at = next(i for i in range(20, 290) if 0 not in whole[i : i + 4] and whole.find(whole[i : i + 4]) == i)
+        stop = whole[at : at + 4]
         result = self.generate("--stop", b"not there", "--stop", stop, self.model, "-p", "abc", "-n", 300, *SAMPLING)
         self.assertEqual(result, whole[:at])
         tokens, end = self.lines(self.model, "-p", "abc", "-n", 300, "--stop", stop, *SAMPLING)
@@ -161,11 +181,13 @@ class Generate(Cli):
         # found.
         state = self.scratch / "c.state"
         first = self.generate(self.model, "-p", "abc", "-n", at + 2, "--stop", stop, "--state-out", state, *SAMPLING)
-        self.assertEqual(first, whole[:at + 2])
+        self.assertEqual(first, whole[: at + 2])
         self.assertEqual(self.generate(self.model, "--state-in", state, "-n", 300, "--stop", stop, *SAMPLING), b"")
 
     def test_a_bias_and_a_seed_change_the_text(self):
-        only = self.generate("--logit-bias", "120:1e6", self.model, "-p", "abc", "-n", 20)  # the model is no second bias
+        only = self.generate(
+            "--logit-bias", "120:1e6", self.model, "-p", "abc", "-n", 20
+        )  # the model is no second bias
         self.assertEqual(only, b"x" * 20)
         text = self.generate(self.model, "-p", "abc", "-n", 100, *SAMPLING)
         self.assertEqual(self.generate(self.model, "-p", "abc", "-n", 100, *SAMPLING), text)
@@ -174,8 +196,10 @@ class Generate(Cli):
     def test_control_c_ends_the_text_and_saves_the_state(self):
         state = self.scratch / "d.state"
         for number, waits in ((signal.SIGINT, False), (signal.SIGTERM, True)):
-            command = self.command("generate", self.model, "-p", "abc", "-n", 10 ** 12, "--state-out", state, *SAMPLING)
-            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0, env=self.environment({}))
+            command = self.command("generate", self.model, "-p", "abc", "-n", 10**12, "--state-out", state, *SAMPLING)
+            process = subprocess.Popen(
+                command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0, env=self.environment({})
+            )
             head = process.stdout.read(1000)  # the first bytes: it writes
             while waits and struct.unpack("i", fcntl.ioctl(process.stdout, termios.FIONREAD, bytes(4)))[0] < 60000:
                 time.sleep(0.01)  # until the pipe is as good as full, and a write waits for its reader
@@ -190,8 +214,10 @@ class Generate(Cli):
 
     def test_a_reader_that_goes_away_ends_it_quietly_with_the_state_saved(self):
         state = self.scratch / "e.state"
-        command = self.command("generate", self.model, "-p", "abc", "-n", 10 ** 12, "--state-out", state)
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0, env=self.environment({}))
+        command = self.command("generate", self.model, "-p", "abc", "-n", 10**12, "--state-out", state)
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0, env=self.environment({})
+        )
         process.stdout.read(10)
         process.stdout.close()
         self.assertEqual(process.stderr.read(), b"")
@@ -218,7 +244,9 @@ class Generate(Cli):
 
     def test_a_model_of_other_tokens_reads_and_writes_through_its_tokenizer(self):
         tokenizer = TOKENIZERS / "split.json"
-        model = self.compiled(self.write_package("words", *language_model("lightnet", vocabulary=600)), "words.lw", "--blocks", "1,64")
+        model = self.compiled(
+            self.write_package("words", *language_model("lightnet", vocabulary=600)), "words.lw", "--blocks", "1,64"
+        )
         flags = ["--tokenizer", tokenizer, *SAMPLING]
         prompt = ["-p", "the miller carries <|end|> 粉屋 \U0001f642"]
         whole = self.generate(model, *prompt, "-n", 200, *flags)
@@ -226,14 +254,24 @@ class Generate(Cli):
         self.assertEqual(b"".join(bytes.fromhex(token["bytes"]) for token in tokens), whole)
         vocabulary = json.loads(tokenizer.read_text())["model"]["vocab"]
         self.assertTrue(any(token["id"] >= 256 for token in tokens))
-        self.assertTrue(all(token["text"] == name for name, id in vocabulary.items() if name.isascii() for token in tokens if token["id"] == id))
+        self.assertTrue(
+            all(
+                token["text"] == name
+                for name, id in vocabulary.items()
+                if name.isascii()
+                for token in tokens
+                if token["id"] == id
+            )
+        )
         state = self.scratch / "w.state"
         parts = self.generate(model, *prompt, "-n", 77, "--state-out", state, *flags)
         self.assertEqual(parts + self.generate(model, "--state-in", state, "-n", 123, *flags), whole)
         # A stop text need not begin or end with a token.
         shown = b"".join(bytes.fromhex(token["bytes"]) for token in tokens)
-        at = next(i for i in range(100, len(shown) - 8) if 0 not in shown[i:i + 8] and shown.find(shown[i:i + 8]) == i)
-        self.assertEqual(self.generate(model, *prompt, "-n", 200, "--stop", shown[at:at + 8], *flags), shown[:at])
+        at = next(
+            i for i in range(100, len(shown) - 8) if 0 not in shown[i : i + 8] and shown.find(shown[i : i + 8]) == i
+        )
+        self.assertEqual(self.generate(model, *prompt, "-n", 200, "--stop", shown[at : at + 8], *flags), shown[:at])
         # Beside the artifact it needs no flag.
         beside = self.scratch / "words.tokenizer.json"
         beside.write_bytes(tokenizer.read_bytes())
@@ -243,37 +281,75 @@ class Generate(Cli):
         score = json.loads(self.run_cli("score", model, text, "--json").stdout)
         self.assertLess(score["tokens"], score["bytes"])
         self.assertGreater(score["bytes"], 1850)
-        self.assertAlmostEqual(score["bits_per_byte"] * score["bytes"], math.log2(score["perplexity"]) * score["tokens"], places=3)
+        self.assertAlmostEqual(
+            score["bits_per_byte"] * score["bytes"], math.log2(score["perplexity"]) * score["tokens"], places=3
+        )
         # Special tokens of the file are put before a text that begins, and the report tells it.
         with_special = json.loads(tokenizer.read_text())
-        with_special["post_processor"] = {"type": "RobertaProcessing", "cls": ["a", vocabulary["a"]], "sep": ["b", vocabulary["b"]]}
+        with_special["post_processor"] = {
+            "type": "RobertaProcessing",
+            "cls": ["a", vocabulary["a"]],
+            "sep": ["b", vocabulary["b"]],
+        }
         special = self.scratch / "special.json"
         special.write_text(json.dumps(with_special))
         flags = ["--tokenizer", special, *SAMPLING]
-        for choice, before, after, same in [("none", [], [], "x"), ("begin", ["a"], [], "ax"), ("all", ["a"], ["b"], "axb")]:
+        for choice, before, after, same in [
+            ("none", [], [], "x"),
+            ("begin", ["a"], [], "ax"),
+            ("all", ["a"], ["b"], "axb"),
+        ]:
             tokens, end = self.lines(model, "-p", "x", "-n", 20, "--special", choice, *flags)
-            self.assertEqual(end["special_tokens"], {"before": [vocabulary[c] for c in before], "after": [vocabulary[c] for c in after]})
+            self.assertEqual(
+                end["special_tokens"],
+                {"before": [vocabulary[c] for c in before], "after": [vocabulary[c] for c in after]},
+            )
             self.assertEqual(end["prompt_tokens"], len(same))
         report = self.run_cli("generate", model, "-p", "x", "-n", 1, *flags, text=False).stderr
-        self.assertEqual(report, "note: special tokens: a (%d) before the prompt, none after it (--special)\n" % vocabulary["a"])
+        self.assertEqual(
+            report, f"note: special tokens: a ({vocabulary['a']}) before the prompt, none after it (--special)\n"
+        )
         self.generate(model, "-p", "x", "-n", 1, "--state-out", state, *flags)
-        self.assertEqual(self.lines(model, "--state-in", state, "-p", "x", "-n", 1, *flags)[1]["special_tokens"]["before"], [])
-        scores = {choice: json.loads(self.run_cli("score", model, text, "--json", "--tokenizer", special, "--special", choice).stdout) for choice in ("none", "begin", "all")}
+        self.assertEqual(
+            self.lines(model, "--state-in", state, "-p", "x", "-n", 1, *flags)[1]["special_tokens"]["before"], []
+        )
+        scores = {
+            choice: json.loads(
+                self.run_cli("score", model, text, "--json", "--tokenizer", special, "--special", choice).stdout
+            )
+            for choice in ("none", "begin", "all")
+        }
         self.assertEqual([scores[choice]["tokens"] - scores["none"]["tokens"] for choice in scores], [0, 1, 2])
         self.assertEqual(scores["begin"]["bytes"], len(text.read_text()))
         self.assertEqual(scores["all"]["bytes"], len(text.read_text()))
-        self.refused(BAD_INPUT, [str(tokenizer), "another model", "256 ids"], "generate", self.model, "-p", "a", "--tokenizer", tokenizer)
-        self.refused(BAD_INPUT, ["no-such.json", "cannot be read"], "generate", model, "-p", "a", "--tokenizer", "no-such.json")
+        self.refused(
+            BAD_INPUT,
+            [str(tokenizer), "another model", "256 ids"],
+            "generate",
+            self.model,
+            "-p",
+            "a",
+            "--tokenizer",
+            tokenizer,
+        )
+        self.refused(
+            BAD_INPUT, ["no-such.json", "cannot be read"], "generate", model, "-p", "a", "--tokenizer", "no-such.json"
+        )
 
     def test_bench_tells_what_reading_and_writing_cost(self):
-        text = json.loads(self.run_cli("bench", self.model, "--seconds", "0.5", "--repeats", "1", "--json").stdout)["text"]
+        text = json.loads(self.run_cli("bench", self.model, "--seconds", "0.5", "--repeats", "1", "--json").stdout)[
+            "text"
+        ]
         self.assertEqual(text["prompt_tokens"], 4096)
         self.assertGreater(text["prompt_ms"] * text["prompt_in_steps_ms"], 0)
         self.assertEqual([token["behind"] for token in text["tokens"]][:2], [100, 10000])
         self.assertTrue(all(token["per_second"] > 0 for token in text["tokens"]))
         printed = self.run_cli("bench", self.model, "--seconds", "0.5", "--repeats", "1").stdout
         self.assertIn("prompt    4096 tokens", printed)
-        self.assertNotIn("text", json.loads(self.run_cli("bench", self.artifact, "--seconds", "0.5", "--repeats", "1", "--json").stdout))
+        self.assertNotIn(
+            "text",
+            json.loads(self.run_cli("bench", self.artifact, "--seconds", "0.5", "--repeats", "1", "--json").stdout),
+        )
 
     def test_what_cannot_be_is_refused_in_one_line(self):
         state = self.scratch / "f.state"
@@ -284,29 +360,36 @@ class Generate(Cli):
         damaged.write_bytes(state.read_bytes()[:-1])
         empty.write_bytes(b"")
         model, prompt = self.model, ["-p", "abc"]
-        many = self.compiled(self.write_package("many", *language_model("sgconv", vocabulary=300)), "many.lw", "--blocks", "1,64")
+        many = self.compiled(
+            self.write_package("many", *language_model("sgconv", vocabulary=300)), "many.lw", "--blocks", "1,64"
+        )
         wide = self.compiled(self.scratch / "chela", "wide.lw", "--blocks", "8,64")
         for code, words, arguments in (
-                (USAGE, ["nothing to continue", "--prompt", "--state-in"], [model]),
-                (BAD_INPUT, ["--prompt", "empty"], [model, "-p", ""]),
-                (BAD_INPUT, [str(empty), "empty"], [model, "-p", f"@{empty}"]),
-                (BAD_INPUT, ["standard input", "empty"], [model, "-p", "-"]),
-                (BAD_INPUT, ["no-such-file", "cannot be read"], [model, "-p", "@no-such-file"]),
-                (BAD_INPUT, ["no-such-state", "cannot be read"], [model, "--state-in", "no-such-state"]),
-                (BAD_INPUT, ["g.state", "another model"], [model, "--state-in", other]),
-                (BAD_INPUT, ["h.state", "too short"], [model, "--state-in", damaged]),
-                (BAD_INPUT, ["model.json", "not the saved state of a generator"], [model, "--state-in", self.package / "model.json"]),
-                (BAD_INPUT, ["empty", "too short"], [model, "--state-in", empty]),
-                (USAGE, ["--stop", "empty"], [model, *prompt, "--stop", ""]),
-                (USAGE, ["--logit-bias 256:1", "0 to 255"], [model, *prompt, "--logit-bias", "256:1"]),
-                (USAGE, ["--logit-bias x:1", "ID:VALUE"], [model, *prompt, "--logit-bias", "x:1"]),
-                (USAGE, ["--logit-bias 3:nan", "ID:VALUE"], [model, *prompt, "--logit-bias", "3:nan"]),
-                (USAGE, ["--temperature"], [model, *prompt, "--temperature", "-1"]),
-                (USAGE, ["--top-p"], [model, *prompt, "--top-p", "1.5"]),
-                (USAGE, ["--state-out", "which the command reads"], [model, *prompt, "--state-out", model]),
-                (USAGE, ["300 token ids", "--tokenizer"], [many, *prompt]),
-                (USAGE, ["8 ids at a time", "--blocks 1,64"], [wide, *prompt]),
-                (USAGE, ["not a language model", "token ids"], [self.artifact, *prompt])):
+            (USAGE, ["nothing to continue", "--prompt", "--state-in"], [model]),
+            (BAD_INPUT, ["--prompt", "empty"], [model, "-p", ""]),
+            (BAD_INPUT, [str(empty), "empty"], [model, "-p", f"@{empty}"]),
+            (BAD_INPUT, ["standard input", "empty"], [model, "-p", "-"]),
+            (BAD_INPUT, ["no-such-file", "cannot be read"], [model, "-p", "@no-such-file"]),
+            (BAD_INPUT, ["no-such-state", "cannot be read"], [model, "--state-in", "no-such-state"]),
+            (BAD_INPUT, ["g.state", "another model"], [model, "--state-in", other]),
+            (BAD_INPUT, ["h.state", "too short"], [model, "--state-in", damaged]),
+            (
+                BAD_INPUT,
+                ["model.json", "not the saved state of a generator"],
+                [model, "--state-in", self.package / "model.json"],
+            ),
+            (BAD_INPUT, ["empty", "too short"], [model, "--state-in", empty]),
+            (USAGE, ["--stop", "empty"], [model, *prompt, "--stop", ""]),
+            (USAGE, ["--logit-bias 256:1", "0 to 255"], [model, *prompt, "--logit-bias", "256:1"]),
+            (USAGE, ["--logit-bias x:1", "ID:VALUE"], [model, *prompt, "--logit-bias", "x:1"]),
+            (USAGE, ["--logit-bias 3:nan", "ID:VALUE"], [model, *prompt, "--logit-bias", "3:nan"]),
+            (USAGE, ["--temperature"], [model, *prompt, "--temperature", "-1"]),
+            (USAGE, ["--top-p"], [model, *prompt, "--top-p", "1.5"]),
+            (USAGE, ["--state-out", "which the command reads"], [model, *prompt, "--state-out", model]),
+            (USAGE, ["300 token ids", "--tokenizer"], [many, *prompt]),
+            (USAGE, ["8 ids at a time", "--blocks 1,64"], [wide, *prompt]),
+            (USAGE, ["not a language model", "token ids"], [self.artifact, *prompt]),
+        ):
             self.refused(code, words, "generate", *arguments)
         self.refused(BAD_INPUT, [str(empty), "too short", "two tokens"], "score", model, empty)
         self.refused(USAGE, ["not a language model"], "score", self.artifact, empty)

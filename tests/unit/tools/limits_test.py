@@ -3,6 +3,7 @@
 
 Numbers out of range, inputs without end, and what else is refused before work begins. Standard library only.
 """
+
 import json
 import math
 import random
@@ -13,7 +14,7 @@ import subprocess
 import sys
 import time
 
-from cli_support import BAD_INPUT, Cli, DEVICE, LONGWAVE, OK, USAGE, main, npy, safetensors
+from cli_support import BAD_INPUT, DEVICE, LONGWAVE, OK, USAGE, Cli, main, npy, safetensors
 from text_package import language_model
 
 NO_NUMBERS = ["nan", "inf", "-1e9", "1e400", "", "0x", str(1 << 64)]
@@ -26,11 +27,27 @@ def little_memory():
 def room(folder, taps, channels=1):
     """A model folder of one long response per channel."""
     rng = random.Random(3)
-    layer = {"type": "conv1d", "name": "room", "out_channels": channels, "kernel": taps, "groups": channels, "bias": False}
+    layer = {
+        "type": "conv1d",
+        "name": "room",
+        "out_channels": channels,
+        "kernel": taps,
+        "groups": channels,
+        "bias": False,
+    }
     folder.mkdir(exist_ok=True)
-    (folder / "model.json").write_text(json.dumps({
-        "format": "longwave-model", "version": 1, "name": "room", "inputs": [{"name": "x", "kind": "features", "width": channels}],
-        "layers": [layer], "outputs": [{"name": "y", "from": "room"}]}))
+    (folder / "model.json").write_text(
+        json.dumps(
+            {
+                "format": "longwave-model",
+                "version": 1,
+                "name": "room",
+                "inputs": [{"name": "x", "kind": "features", "width": channels}],
+                "layers": [layer],
+                "outputs": [{"name": "y", "from": "room"}],
+            }
+        )
+    )
     taps_of_all = [rng.gauss(0, 0.01) for _ in range(channels * taps)]
     (folder / "weights.safetensors").write_bytes(safetensors({"room.weight": ([channels, 1, taps], taps_of_all)}))
     return folder
@@ -41,17 +58,43 @@ class Limits(Cli):
 
     def peak_of(self, *arguments):
         """The report of a compile, and the most memory that it or a program of it took."""
-        program = ("import json,resource,subprocess,sys\n"
-                   "done = subprocess.run(sys.argv[1:], capture_output=True, text=True)\n"
-                   "print(json.dumps([done.returncode, done.stdout, done.stderr, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss]))")
-        done = subprocess.run([sys.executable, "-c", program, LONGWAVE, "compile", *map(str, arguments), "--cache", self.scratch / "kernels"],
-                              capture_output=True, text=True, check=True)
+        program = (
+            "import json,resource,subprocess,sys\n"
+            "done = subprocess.run(sys.argv[1:], capture_output=True, text=True)\n"
+            "print(json.dumps([done.returncode, done.stdout, done.stderr, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss]))"
+        )
+        done = subprocess.run(
+            [
+                sys.executable,
+                "-c",
+                program,
+                LONGWAVE,
+                "compile",
+                *map(str, arguments),
+                "--cache",
+                self.scratch / "kernels",
+            ],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
         code, out, err, kilobytes = json.loads(done.stdout)
         return code, out, err, kilobytes << 10
 
     def test_a_second_of_response_in_many_blocks_compiles_below_a_gigabyte(self):
         folder = room(self.scratch / "second", 44100)
-        code, out, err, peak = self.peak_of(folder, "-o", self.scratch / "second.lw", "--target", "host", "--json", "--walks", "2", "--blocks", "64,1,441,1024")
+        code, out, err, peak = self.peak_of(
+            folder,
+            "-o",
+            self.scratch / "second.lw",
+            "--target",
+            "host",
+            "--json",
+            "--walks",
+            "2",
+            "--blocks",
+            "64,1,441,1024",
+        )
         self.assertEqual(code, OK, err)
         report = json.loads(out)
         self.assertLess(peak, 1 << 30)
@@ -65,7 +108,9 @@ class Limits(Cli):
     def test_blocks_whose_state_would_be_long_are_refused_by_name(self):
         folder = room(self.scratch / "second", 44100)
         for check in ([], ["--no-check"]):
-            code, _, err, peak = self.peak_of(folder, "-o", self.scratch / "none.lw", "--target", "host", "--blocks", "441,480,1,64,4096", *check)
+            code, _, err, peak = self.peak_of(
+                folder, "-o", self.scratch / "none.lw", "--target", "host", "--blocks", "441,480,1,64,4096", *check
+            )
             self.assertEqual(code, USAGE, err)
             self.assertIn("4096 does not go with 441,480,1,64", err)
             self.assertEqual(len(err.splitlines()), 1, err)
@@ -80,13 +125,26 @@ class Limits(Cli):
         self.assertEqual(self.run_cli("compile", folder, *only, "--length", 1 << 24).returncode, OK)
         artifact.unlink()
         for length, most in ((1 << 24, 16733056), (16733118, 16733056)):
-            self.refused(USAGE, [f"a whole sequence of {length} ticks", "at most 16777216", f"pass at most --length {most}"],
-                         "compile", folder, *only, "--length", length, "--convolution", "direct")
-        self.assertEqual(self.run_cli("compile", folder, *only, "--length", most, "--convolution", "direct").returncode, OK)
+            self.refused(
+                USAGE,
+                [f"a whole sequence of {length} ticks", "at most 16777216", f"pass at most --length {most}"],
+                "compile",
+                folder,
+                *only,
+                "--length",
+                length,
+                "--convolution",
+                "direct",
+            )
+        self.assertEqual(
+            self.run_cli("compile", folder, *only, "--length", most, "--convolution", "direct").returncode, OK
+        )
 
     def test_a_compile_that_needs_more_than_its_memory_ends_before_it_begins(self):
         folder = room(self.scratch / "second", 44100)
-        code, _, err, _ = self.peak_of(folder, "-o", self.scratch / "none.lw", "--target", "host", "--memory", "50M", "--blocks", "64")
+        code, _, err, _ = self.peak_of(
+            folder, "-o", self.scratch / "none.lw", "--target", "host", "--memory", "50M", "--blocks", "64"
+        )
         self.assertEqual(code, BAD_INPUT, err)
         self.assertIn("of memory, more than the", err)
         self.assertIn("--memory", err)
@@ -94,19 +152,38 @@ class Limits(Cli):
 
     def test_more_entries_than_a_file_has_are_refused_at_once(self):
         folder = room(self.scratch / "short", 8)
-        self.refused(USAGE, ["--blocks", "at most 16"], "compile", folder, "--blocks", ",".join(str(n) for n in range(1, 18)))
-        self.refused(USAGE, ["--length", "at most 47"], "compile", folder, "--length", ",".join(str(n) for n in range(8, 56)))
+        self.refused(
+            USAGE, ["--blocks", "at most 16"], "compile", folder, "--blocks", ",".join(str(n) for n in range(1, 18))
+        )
+        self.refused(
+            USAGE, ["--length", "at most 47"], "compile", folder, "--length", ",".join(str(n) for n in range(8, 56))
+        )
 
     def test_hops_that_never_meet_in_a_block_are_refused(self):
         folder = room(self.scratch / "hops", 8)
-        layers = [{"type": "conv1d", "name": f"by{stride}", "input": "x", "out_channels": 1, "kernel": stride, "stride": stride, "bias": False}
-                  for stride in (4093, 4091, 4079)]
+        layers = [
+            {
+                "type": "conv1d",
+                "name": f"by{stride}",
+                "input": "x",
+                "out_channels": 1,
+                "kernel": stride,
+                "stride": stride,
+                "bias": False,
+            }
+            for stride in (4093, 4091, 4079)
+        ]
         model = json.loads((folder / "model.json").read_text())
         model.update(layers=layers, outputs=[{"name": layer["name"], "from": layer["name"]} for layer in layers])
         (folder / "model.json").write_text(json.dumps(model))
-        (folder / "weights.safetensors").write_bytes(safetensors(
-            {f"{layer['name']}.weight": ([1, 1, layer["kernel"]], [0.01] * layer["kernel"]) for layer in layers}))
-        code, _, err, peak = self.peak_of(folder, "-o", self.scratch / "none.lw", "--target", "host", "--blocks", "1", "--no-whole")
+        (folder / "weights.safetensors").write_bytes(
+            safetensors(
+                {f"{layer['name']}.weight": ([1, 1, layer["kernel"]], [0.01] * layer["kernel"]) for layer in layers}
+            )
+        )
+        code, _, err, peak = self.peak_of(
+            folder, "-o", self.scratch / "none.lw", "--target", "host", "--blocks", "1", "--no-whole"
+        )
         self.assertEqual(code, USAGE, err)
         self.assertIn("--blocks 1", err)
         self.assertEqual(len(err.splitlines()), 1, err)
@@ -118,8 +195,15 @@ class Limits(Cli):
         folder = self.scratch / "manual"
         self.assertEqual(self.run_cli("manual", "-o", folder).returncode, OK)
         table = json.loads((folder / "cli.json").read_text())
-        required = {"model": self.artifact, "folder": self.package, "text": self.speech, "file": self.scratch / "key", "--input": "audio=1600",
-                    "--key": self.scratch / "key", "output": self.scratch / "out.wav"}
+        required = {
+            "model": self.artifact,
+            "folder": self.package,
+            "text": self.speech,
+            "file": self.scratch / "key",
+            "--input": "audio=1600",
+            "--key": self.scratch / "key",
+            "output": self.scratch / "out.wav",
+        }
         tried = 0
         for command in table["commands"]:
             needed = []
@@ -160,17 +244,31 @@ class Limits(Cli):
 
     def test_compile_says_how_much_memory_a_long_run_needs(self):
         names = ("first", "second", "third")
-        description = {"format": "longwave-model", "version": 1, "name": "long", "inputs": [{"name": "x", "kind": "features", "width": 8}],
-                       "layers": [{"type": "linear", "name": name, "out_features": 8} for name in names], "outputs": [{"name": "y", "from": "third"}]}
-        weights = {f"{name}.{key}": (shape, [0.25] * math.prod(shape)) for name in names for key, shape in (("weight", [8, 8]), ("bias", [8]))}
+        description = {
+            "format": "longwave-model",
+            "version": 1,
+            "name": "long",
+            "inputs": [{"name": "x", "kind": "features", "width": 8}],
+            "layers": [{"type": "linear", "name": name, "out_features": 8} for name in names],
+            "outputs": [{"name": "y", "from": "third"}],
+        }
+        weights = {
+            f"{name}.{key}": (shape, [0.25] * math.prod(shape))
+            for name in names
+            for key, shape in (("weight", [8, 8]), ("bias", [8]))
+        }
         package, artifact = self.write_package("long", description, weights), self.scratch / "long.lw"
-        compiled = self.run_cli("compile", package, "-o", artifact, "--target", "host", "--no-stream", "--length", "2000000", "--no-check")
+        compiled = self.run_cli(
+            "compile", package, "-o", artifact, "--target", "host", "--no-stream", "--length", "2000000", "--no-check"
+        )
         self.assertEqual(compiled.returncode, OK, compiled.stderr)
         needed = re.search(r"^needs .* (--memory \S+M),", compiled.stdout, re.MULTILINE)
         self.assertIsNotNone(needed, compiled.stdout)
         self.refused(DEVICE, ["memory", "--memory"], "run", artifact, "-i", "x=5")
         self.assertEqual(self.run_cli("run", artifact, "-i", "x=5", *needed[1].split()).returncode, OK)
-        usual = self.run_cli("compile", package, "-o", artifact, "--target", "host", "--no-stream", "--length", "20", "--no-check")
+        usual = self.run_cli(
+            "compile", package, "-o", artifact, "--target", "host", "--no-stream", "--length", "20", "--no-check"
+        )
         self.assertNotIn("--memory", usual.stdout)
 
     # ---- inputs without end
@@ -178,27 +276,60 @@ class Limits(Cli):
     def test_a_state_without_end_is_read_as_far_as_a_state_can_be(self):
         package = self.write_package("text", *language_model("chela"))
         text = self.scratch / "text.lw"
-        self.assertEqual(self.run_cli("compile", package, "-o", text, "--target", "host", "--blocks", "1,64", "--no-check").returncode, OK)
-        self.refused(BAD_INPUT, ["/dev/zero", "--state-out", "at most"], "generate", text, "--state-in", "/dev/zero", "-n", "1",
-                     preexec_fn=little_memory)
+        self.assertEqual(
+            self.run_cli(
+                "compile", package, "-o", text, "--target", "host", "--blocks", "1,64", "--no-check"
+            ).returncode,
+            OK,
+        )
+        self.refused(
+            BAD_INPUT,
+            ["/dev/zero", "--state-out", "at most"],
+            "generate",
+            text,
+            "--state-in",
+            "/dev/zero",
+            "-n",
+            "1",
+            preexec_fn=little_memory,
+        )
         state = self.scratch / "s.state"  # the largest that it writes is still read
         for flags in (["-p", "x" * 5000, "--stop", "z" * 3000, "--state-out", state], ["--state-in", state]):
             self.assertEqual(self.run_cli("generate", text, "-n", "5", *flags, text=False).returncode, OK)
 
     def test_an_input_beyond_the_capacity_is_refused_before_it_is_made(self):
-        self.refused(BAD_INPUT, ["1000000000 rows", "at most", "--length", "--stream"], "run", self.artifact, "-i", "audio=1000000000",
-                     preexec_fn=little_memory)
+        self.refused(
+            BAD_INPUT,
+            ["1000000000 rows", "at most", "--length", "--stream"],
+            "run",
+            self.artifact,
+            "-i",
+            "audio=1000000000",
+            preexec_fn=little_memory,
+        )
 
     # ---- files
 
     def test_an_array_in_fortran_order_is_transposed(self):
         rng = random.Random(4)
-        description, weights = {
-            "format": "longwave-model", "version": 1, "name": "rows", "inputs": [{"name": "x", "kind": "features", "width": 3}],
-            "layers": [{"type": "linear", "name": "one", "out_features": 2}], "outputs": [{"name": "y", "from": "one"}],
-        }, {"one.weight": ([2, 3], [rng.gauss(0, 1) for _ in range(6)]), "one.bias": ([2], [0.5, -0.5])}
+        description, weights = (
+            {
+                "format": "longwave-model",
+                "version": 1,
+                "name": "rows",
+                "inputs": [{"name": "x", "kind": "features", "width": 3}],
+                "layers": [{"type": "linear", "name": "one", "out_features": 2}],
+                "outputs": [{"name": "y", "from": "one"}],
+            },
+            {"one.weight": ([2, 3], [rng.gauss(0, 1) for _ in range(6)]), "one.bias": ([2], [0.5, -0.5])},
+        )
         artifact = self.scratch / "rows.lw"
-        self.assertEqual(self.run_cli("compile", self.write_package("rows", description, weights), "-o", artifact, "--target", "host").returncode, OK)
+        self.assertEqual(
+            self.run_cli(
+                "compile", self.write_package("rows", description, weights), "-o", artifact, "--target", "host"
+            ).returncode,
+            OK,
+        )
         values = [rng.gauss(0, 1) for _ in range(15)]
         columns = [values[row * 3 + column] for column in range(3) for row in range(5)]
         file = self.scratch / "x.npy"
@@ -216,9 +347,17 @@ class Limits(Cli):
         damaged = self.scratch / "damaged.lw"
         damaged.write_bytes(self.artifact.read_bytes()[:-100] + bytes(100))
         for path in (self.scratch / "nowhere.lw", self.scratch, damaged, self.speech):
-            for command in (["run", path, "-i", "audio=1600"], ["verify", path], ["listen", path, self.speech], ["bench", path],
-                            ["inspect", path], ["score", path, self.speech], ["generate", path, "-p", "x"],
-                            ["eval", path, "--negatives", self.speech], ["compile", path]):
+            for command in (
+                ["run", path, "-i", "audio=1600"],
+                ["verify", path],
+                ["listen", path, self.speech],
+                ["bench", path],
+                ["inspect", path],
+                ["score", path, self.speech],
+                ["generate", path, "-p", "x"],
+                ["eval", path, "--negatives", self.speech],
+                ["compile", path],
+            ):
                 result = self.run_cli(*command)
                 self.assertNotEqual(result.returncode, OK, command)
                 self.assertLessEqual(result.stderr.count(str(path) + ":"), 1, result.stderr)
@@ -234,7 +373,12 @@ class Limits(Cli):
     def test_control_c_has_one_exit_code_in_all_commands(self):
         text = self.scratch / "endless.lw"
         package = self.write_package("endless", *language_model("lightnet"))
-        self.assertEqual(self.run_cli("compile", package, "-o", text, "--target", "host", "--blocks", "1,64", "--no-check").returncode, OK)
+        self.assertEqual(
+            self.run_cli(
+                "compile", package, "-o", text, "--target", "host", "--blocks", "1,64", "--no-check"
+            ).returncode,
+            OK,
+        )
         commands = {
             "listen": ["listen", self.artifact, "--format", "s16le", "/dev/zero", "--realtime"],
             "generate": ["generate", text, "-p", "abc", "-n", "1000000000"],
@@ -242,8 +386,13 @@ class Limits(Cli):
             "score": ["score", text, "/dev/zero"],
         }
         for name, command in commands.items():
-            process = subprocess.Popen(self.command(*command), stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=self.environment({}),
-                                       preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+            process = subprocess.Popen(
+                self.command(*command),
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=self.environment({}),
+                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+            )
             if name in ("listen", "generate"):
                 process.stdout.read(1)
             else:
@@ -254,35 +403,76 @@ class Limits(Cli):
             self.assertEqual(errors, b"", name)
 
     def test_a_model_of_one_layer_has_bare_tensor_names_with_an_empty_prefix(self):
-        description, weights = {
-            "format": "longwave-model", "version": 1, "name": "bare", "inputs": [{"name": "x", "kind": "features", "width": 2}],
-            "layers": [{"type": "linear", "name": "one", "prefix": "", "out_features": 2}], "outputs": [{"name": "y", "from": "one"}],
-        }, {"weight": ([2, 2], [1.0, 0.0, 0.0, 2.0]), "bias": ([2], [0.5, 0.25])}
+        description, weights = (
+            {
+                "format": "longwave-model",
+                "version": 1,
+                "name": "bare",
+                "inputs": [{"name": "x", "kind": "features", "width": 2}],
+                "layers": [{"type": "linear", "name": "one", "prefix": "", "out_features": 2}],
+                "outputs": [{"name": "y", "from": "one"}],
+            },
+            {"weight": ([2, 2], [1.0, 0.0, 0.0, 2.0]), "bias": ([2], [0.5, 0.25])},
+        )
         artifact, x = self.scratch / "bare.lw", self.scratch / "bare.npy"
-        compiled = self.run_cli("compile", self.write_package("bare", description, weights), "-o", artifact, "--target", "host")
+        compiled = self.run_cli(
+            "compile", self.write_package("bare", description, weights), "-o", artifact, "--target", "host"
+        )
         self.assertEqual(compiled.returncode, OK, compiled.stderr)
         x.write_bytes(npy((1, 2), [3.0, 5.0]))
-        self.assertEqual(json.loads(self.run_cli("run", artifact, "-i", f"@{x}", "--json").stdout)["y"]["data"], [3.5, 10.25])
+        self.assertEqual(
+            json.loads(self.run_cli("run", artifact, "-i", f"@{x}", "--json").stdout)["y"]["data"], [3.5, 10.25]
+        )
 
     def with_taps(self, name, taps, stride=1):
         rng = random.Random(taps)
-        return self.write_package(name, {
-            "format": "longwave-model", "version": 1, "name": name, "inputs": [{"name": "x", "kind": "features", "width": 2}],
-            "layers": [{"type": "conv1d", "name": "one", "out_channels": 2, "kernel": taps, "stride": stride}], "outputs": [{"name": "y", "from": "one"}],
-        }, {"one.weight": ([2, 2, taps], [rng.gauss(0, 0.01) for _ in range(4 * taps)]), "one.bias": ([2], [0.0, 0.0])})
+        return self.write_package(
+            name,
+            {
+                "format": "longwave-model",
+                "version": 1,
+                "name": name,
+                "inputs": [{"name": "x", "kind": "features", "width": 2}],
+                "layers": [{"type": "conv1d", "name": "one", "out_channels": 2, "kernel": taps, "stride": stride}],
+                "outputs": [{"name": "y", "from": "one"}],
+            },
+            {
+                "one.weight": ([2, 2, taps], [rng.gauss(0, 0.01) for _ in range(4 * taps)]),
+                "one.bias": ([2], [0.0, 0.0]),
+            },
+        )
 
     def test_a_conv1d_may_have_more_than_4096_taps_and_beyond_its_limit_a_clear_error(self):
         artifact = self.scratch / "taps.lw"
-        done = self.run_cli("compile", self.with_taps("taps", 4100), "-o", artifact, "--target", "host", "--length", "200", "--stream")
+        done = self.run_cli(
+            "compile", self.with_taps("taps", 4100), "-o", artifact, "--target", "host", "--length", "200", "--stream"
+        )
         self.assertEqual(done.returncode, OK, done.stderr)
         for limit, stride in ((65536, 2), (1048576, 1)):
             package = self.with_taps(f"too_many{stride}", limit + 1, stride)
-            self.refused(BAD_INPUT, ["one", "kernel", f"at most {limit} taps", str(limit + 1)], "compile", package,
-                         "-o", self.scratch / "x.lw", "--target", "host")
+            self.refused(
+                BAD_INPUT,
+                ["one", "kernel", f"at most {limit} taps", str(limit + 1)],
+                "compile",
+                package,
+                "-o",
+                self.scratch / "x.lw",
+                "--target",
+                "host",
+            )
 
     def test_the_predicted_block_time_is_reported_for_each_target(self):
         targets = ["x86-64-v2", "x86-64-v3", "x86-64-v4"]
-        done = self.run_cli("compile", self.package, "-o", self.scratch / "all.lw", "--target", ",".join(targets), "--no-check", "--json")
+        done = self.run_cli(
+            "compile",
+            self.package,
+            "-o",
+            self.scratch / "all.lw",
+            "--target",
+            ",".join(targets),
+            "--no-check",
+            "--json",
+        )
         self.assertEqual(done.returncode, OK, done.stderr)
         stream = next(entry for entry in json.loads(done.stdout)["entries"] if entry["kind"] == "stream")
         times = stream["predicted"]["targets"]

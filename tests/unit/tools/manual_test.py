@@ -4,6 +4,7 @@
 Compares docs/cli.md with the flag table, formats the man pages with groff, and asks each shell for completions.
 A shell or groff that is not installed skips its part, with a line that says so. Standard library only.
 """
+
 import json
 import os
 import pathlib
@@ -58,16 +59,22 @@ class Manual(unittest.TestCase):
 
     def test_algorithms_are_those_of_the_compiler(self):
         convolution = next(o for o in self.commands["compile"]["options"] if "--convolution" in o["names"])
-        refused = run(LONGWAVE, "compile", "examples/kws/model", "-o", self.folder / "x.lw", "--convolution", "nonsense")
+        refused = run(
+            LONGWAVE, "compile", "examples/kws/model", "-o", self.folder / "x.lw", "--convolution", "nonsense"
+        )
         self.assertEqual(refused.returncode, 2, refused.stderr)
-        self.assertEqual(convolution["examples"], re.search(r"expected one of (.*)", refused.stderr).group(1).split(", "))
+        self.assertEqual(
+            convolution["examples"], re.search(r"expected one of (.*)", refused.stderr).group(1).split(", ")
+        )
 
     # ---- man pages
 
     def test_groff_formats_every_page_without_a_warning(self):
         self.need("groff")
         pages = sorted((self.folder / "man1").iterdir())
-        self.assertEqual({page.name for page in pages}, {"longwave.1"} | {f"longwave-{name}.1" for name in self.commands})
+        self.assertEqual(
+            {page.name for page in pages}, {"longwave.1"} | {f"longwave-{name}.1" for name in self.commands}
+        )
         for page in pages:
             done = run("groff", "-man", "-ww", "-Tascii", "-P-cbou", page)
             self.assertEqual((done.returncode, done.stderr), (0, ""), page.name)
@@ -133,8 +140,14 @@ class Manual(unittest.TestCase):
         script = self.folder / "fish/longwave.fish"
 
         def complete(line):
-            done = run("fish", "--no-config", "-c", f"source '{script}'; complete -C '{line}'", cwd=self.folder,
-                       env={**os.environ, "HOME": str(self.folder)})
+            done = run(
+                "fish",
+                "--no-config",
+                "-c",
+                f"source '{script}'; complete -C '{line}'",
+                cwd=self.folder,
+                env={**os.environ, "HOME": str(self.folder)},
+            )
             self.assertEqual(done.returncode, 0, done.stderr)
             return [offer.split("\t")[0] for offer in done.stdout.splitlines()]
 

@@ -3,6 +3,7 @@
 
 Each answer is one line, names the next step, and has the exit code of its kind. Standard library only.
 """
+
 import array
 import os
 import pathlib
@@ -120,15 +121,25 @@ MISTAKES = [
 
 def filter_model():
     """One sample in, one out."""
-    return {"format": "longwave-model", "version": 1, "name": "filter", "inputs": [{"name": "audio", "kind": "audio", "sample_rate": 16000}],
-            "layers": [{"type": "conv1d", "name": "one", "out_channels": 2, "kernel": 3, "stride": 1}], "outputs": [{"name": "y", "from": "one"}],
-            }, {"one.weight": ([2, 1, 3], [0.0, 0.0, 2.0, 0.0, 0.5, 0.0]), "one.bias": ([2], [0.0, 0.0])}
+    return {
+        "format": "longwave-model",
+        "version": 1,
+        "name": "filter",
+        "inputs": [{"name": "audio", "kind": "audio", "sample_rate": 16000}],
+        "layers": [{"type": "conv1d", "name": "one", "out_channels": 2, "kernel": 3, "stride": 1}],
+        "outputs": [{"name": "y", "from": "one"}],
+    }, {"one.weight": ([2, 1, 3], [0.0, 0.0, 2.0, 0.0, 0.5, 0.0]), "one.bias": ([2], [0.0, 0.0])}
 
 
 def features_model():
-    return {"format": "longwave-model", "version": 1, "name": "features", "inputs": [{"name": "x", "kind": "features", "width": 2}],
-            "layers": [{"type": "linear", "name": "one", "out_features": 2}], "outputs": [{"name": "y", "from": "one"}],
-            }, {"one.weight": ([2, 2], [1.0, 0.0, 0.0, 2.0]), "one.bias": ([2], [0.5, 0.25])}
+    return {
+        "format": "longwave-model",
+        "version": 1,
+        "name": "features",
+        "inputs": [{"name": "x", "kind": "features", "width": 2}],
+        "layers": [{"type": "linear", "name": "one", "out_features": 2}],
+        "outputs": [{"name": "y", "from": "one"}],
+    }, {"one.weight": ([2, 2], [1.0, 0.0, 0.0, 2.0]), "one.bias": ([2], [0.5, 0.25])}
 
 
 class Mistakes(Cli):
@@ -136,13 +147,20 @@ class Mistakes(Cli):
     def setUpClass(cls):
         super().setUpClass()
         cls.names = {"model": cls.artifact, "package": cls.package, "speech": cls.speech}
-        for name, source, flags in (("text", language_model("lightnet"), ["--blocks", "1,64"]), ("filter", filter_model(), ["--stream"]),
-                                    ("features", features_model(), ["--no-stream"])):
+        for name, source, flags in (
+            ("text", language_model("lightnet"), ["--blocks", "1,64"]),
+            ("filter", filter_model(), ["--stream"]),
+            ("features", features_model(), ["--no-stream"]),
+        ):
             cls.names[name] = cls.compiled(cls.write_package(f"{name}_model", *source), name, *flags)
         cls.names["streaming"] = cls.compiled(cls.package, "streaming", "--stream", "--no-whole")
         cls.names["energy"] = cls.compiled(ROOT / "examples/vad/energy", "energy", "--stream")
         cls.names["checkpoint"] = cls.package / "weights.safetensors"
-        for name, data in (("second", wav(noise(1))), ("slow", wav(noise(1), 8000)), ("stereo", wav(noise(1), channels=2))):
+        for name, data in (
+            ("second", wav(noise(1))),
+            ("slow", wav(noise(1), 8000)),
+            ("stereo", wav(noise(1), channels=2)),
+        ):
             cls.names[name] = cls.scratch / f"{name}.wav"
             cls.names[name].write_bytes(data)
 
@@ -156,7 +174,9 @@ class Mistakes(Cli):
     def test_each_answer_names_the_next_step_in_one_line(self):
         for line, code, phrase in MISTAKES:
             with self.subTest(line):
-                self.refused(code, [phrase.format(**self.names)], *line.format(**self.names).split(), lines=1, cwd=self.scratch)
+                self.refused(
+                    code, [phrase.format(**self.names)], *line.format(**self.names).split(), lines=1, cwd=self.scratch
+                )
 
     def test_the_program_answers_what_people_try_first(self):
         for command in (["help"], ["--help"]):
@@ -176,7 +196,9 @@ class Mistakes(Cli):
                 (folder / "CMakeCache.txt").unlink(missing_ok=True)
                 if built:
                     (folder / "CMakeCache.txt").write_text("")
-                done = subprocess.run([folder / "longwave", "bench", name], capture_output=True, text=True, env=libraries)
+                done = subprocess.run(
+                    [folder / "longwave", "bench", name], capture_output=True, text=True, env=libraries
+                )
                 self.assertEqual((done.returncode, len(done.stderr.splitlines())), (DEVICE, 1), done.stderr)
                 self.assertIn("tools/setup --tests", done.stderr)
                 self.assertEqual("not installed" in done.stderr, not built, done.stderr)
@@ -205,8 +227,13 @@ class Mistakes(Cli):
         for flags in ([], ["--stream"]):
             done = self.run_cli("run", self.names["filter"], "--input", f"@{self.names['second']}", "-o", sound, *flags)
             self.assertEqual(done.returncode, OK, done.stderr)
-            self.assertEqual(self.run_cli("run", self.names["filter"], "--input", f"@{self.names['second']}", "-o", numbers, *flags).returncode, OK)
-            expected = array.array("f", numbers.read_bytes()[-4 * 2 * 16000:])
+            self.assertEqual(
+                self.run_cli(
+                    "run", self.names["filter"], "--input", f"@{self.names['second']}", "-o", numbers, *flags
+                ).returncode,
+                OK,
+            )
+            expected = array.array("f", numbers.read_bytes()[-4 * 2 * 16000 :])
             channels, rate, found = read_float_wav(sound.read_bytes())
             self.assertEqual((channels, rate), (2, 16000))
             self.assertEqual(found, expected)  # also above full scale
@@ -217,8 +244,8 @@ def read_float_wav(data):
     assert data[:4] == b"RIFF" and data[8:12] == b"WAVE"
     at, chunks = 12, {}
     while at < len(data):
-        size = int.from_bytes(data[at + 4:at + 8], "little")
-        chunks[data[at:at + 4]] = data[at + 8:at + 8 + size]
+        size = int.from_bytes(data[at + 4 : at + 8], "little")
+        chunks[data[at : at + 4]] = data[at + 8 : at + 8 + size]
         at += 8 + size + size % 2
     kind, channels, rate = (int.from_bytes(chunks[b"fmt "][a:b], "little") for a, b in ((0, 2), (2, 4), (4, 8)))
     assert kind == 3, kind

@@ -2,6 +2,7 @@
 """Foreign text never reaches a reader unseen: characters that steer a terminal, turn the direction of writing or have no appearance are shown as escapes.
 They stand everywhere that a model folder, a compiled model or a path may hold a name. Every output is searched: text, JSON, HTML, traces and errors.
 """
+
 import hashlib
 import json
 import os
@@ -10,19 +11,31 @@ import re
 import struct
 import unicodedata
 
-from cli_support import BAD_INPUT, DEVICE, OK, Cli, main, model, noise, safetensors, wav
+from cli_support import BAD_INPUT, DEVICE, OK, Cli, main, model, noise, wav
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 # Invisible, but allowed in names: zero width space, byte order mark, soft hyphen, word joiner, Hangul filler, variation selector, tag.
 HIDDEN = "\u200b\ufeff\u00ad\u2060\u3164\ufe0f\U000e0041"
 # Not allowed in names, and JSON has an escape of each: bell, escape, C1, separators, overrides, isolates.
 STEERING = "\x07\x1b\x9b\u2028\u2029\u202e\u2066\u200f"
-IGNORABLE = [range(0x34f, 0x350), range(0x115f, 0x1161), range(0x17b4, 0x17b6), range(0x180b, 0x1810), range(0x2065, 0x2066), range(0x3164, 0x3165),
-             range(0xfe00, 0xfe10), range(0xffa0, 0xffa1), range(0xfff0, 0xfff9), range(0xe0000, 0xe1000)]  # Default_Ignorable_Code_Point beside Cf
+IGNORABLE = [
+    range(0x34F, 0x350),
+    range(0x115F, 0x1161),
+    range(0x17B4, 0x17B6),
+    range(0x180B, 0x1810),
+    range(0x2065, 0x2066),
+    range(0x3164, 0x3165),
+    range(0xFE00, 0xFE10),
+    range(0xFFA0, 0xFFA1),
+    range(0xFFF0, 0xFFF9),
+    range(0xE0000, 0xE1000),
+]  # Default_Ignorable_Code_Point beside Cf
 
 
 def unseen(character):
-    return unicodedata.category(character) in ("Cc", "Cf", "Zl", "Zp", "Cs") or any(ord(character) in some for some in IGNORABLE)
+    return unicodedata.category(character) in ("Cc", "Cf", "Zl", "Zp", "Cs") or any(
+        ord(character) in some for some in IGNORABLE
+    )
 
 
 class NamesTest(Cli):
@@ -56,7 +69,11 @@ class NamesTest(Cli):
     def every_command(self, artifact, suffix):
         input_name = "audio" + suffix
         page, trace = self.scratch / "page.html", self.scratch / "trace.json"
-        shown = self.outputs("inspect", artifact) + self.outputs("inspect", artifact, "--steps") + self.outputs("inspect", artifact, "--html", page)
+        shown = (
+            self.outputs("inspect", artifact)
+            + self.outputs("inspect", artifact, "--steps")
+            + self.outputs("inspect", artifact, "--html", page)
+        )
         self.clean(page.read_bytes(), "page")
         parsed = json.loads(self.outputs("inspect", artifact, "--json", "--steps"))
         self.outputs("verify", artifact)
@@ -75,7 +92,19 @@ class NamesTest(Cli):
             made = self.scratch / "hidden.lw"
             self.outputs("compile", package, "-o", made, "--target", "host", "--stream")
             self.outputs("compile", package, "-o", made, "--target", "host", "--stream", "--json")
-            self.outputs("compile", package, "-o", made, "--target", "host", "--stream", "--dump-after", "lower", "--timings", code=(OK, 2))
+            self.outputs(
+                "compile",
+                package,
+                "-o",
+                made,
+                "--target",
+                "host",
+                "--stream",
+                "--dump-after",
+                "lower",
+                "--timings",
+                code=(OK, 2),
+            )
             shown, parsed = self.every_command(made, mark)
             self.assertIn("tiny\\u200b\\ufeff\\u00ad\\u2060\\u3164\\ufe0f\\U000e0041", shown)
             self.assertEqual(parsed["name"], "tiny" + mark)  # JSON keeps the value
@@ -87,18 +116,21 @@ class NamesTest(Cli):
         for character in STEERING:
             data = bytearray(made.read_bytes())
             plan_offset, plan_bytes = struct.unpack_from("<QQ", data, 24)
-            plan = bytes(data[plan_offset:plan_offset + plan_bytes])
-            texts = [text.replace(b"QQQQQQ", b"\\u%04x" % ord(character)) if b"{" in text or b'": ' in text else text for text in plan.split(b"\0")]
+            plan = bytes(data[plan_offset : plan_offset + plan_bytes])
+            texts = [
+                text.replace(b"QQQQQQ", b"\\u%04x" % ord(character)) if b"{" in text or b'": ' in text else text
+                for text in plan.split(b"\0")
+            ]
             plan = b"\0".join(texts)
             self.assertIn(b"\\u%04x" % ord(character), plan)
-            data[plan_offset:plan_offset + plan_bytes] = plan
+            data[plan_offset : plan_offset + plan_bytes] = plan
             header = bytearray(data[:256])
             header[48:80], header[112:176] = bytes(32), bytes(64)
             data[48:80] = hashlib.blake2b(bytes(header) + plan, digest_size=32).digest()
             changed = self.scratch / "changed.lw"
             changed.write_bytes(data)
             shown, _ = self.every_command(changed, "QQQQQQ")
-            self.assertIn("\\x%02x" % ord(character) if ord(character) < 128 else "\\u%04x" % ord(character), shown)
+            self.assertIn(f"\\x{ord(character):02x}" if ord(character) < 128 else f"\\u{ord(character):04x}", shown)
 
     def test_refusals_of_a_model_folder(self):
         for number, character in enumerate(STEERING + HIDDEN + "\n"):
@@ -117,12 +149,17 @@ class NamesTest(Cli):
                 description, weights = model()
                 change(description)
                 package = self.write_package(f"refused {number} {what}", description, weights)
-                done = self.run_cli("compile", package, "-o", self.scratch / "no.lw", "--kgen", "/bin/false", text=False)
+                done = self.run_cli(
+                    "compile", package, "-o", self.scratch / "no.lw", "--kgen", "/bin/false", text=False
+                )
                 self.assertNotEqual(done.returncode, OK)
                 self.clean(done.stderr, (what, mark))
             description, weights = model()
             package = self.write_package(f"refused {number} tensor", description, {**weights, mark: ([1], [0.0])})
-            self.clean(self.run_cli("compile", package, "-o", self.scratch / "no.lw", "--kgen", "/bin/false").stderr, ("tensor", mark))
+            self.clean(
+                self.run_cli("compile", package, "-o", self.scratch / "no.lw", "--kgen", "/bin/false").stderr,
+                ("tensor", mark),
+            )
 
     def test_paths(self):
         for number, character in enumerate(STEERING + HIDDEN):
@@ -139,13 +176,19 @@ class NamesTest(Cli):
             self.outputs("verify", copied)
         self.outputs("nocommand\u202e", code=2)
         self.outputs("inspect", "--no\u202eflag", code=2)
-        self.assertIn("\\xff", self.outputs("inspect", os.fsencode(self.scratch) + b"/none\xff", code=(BAD_INPUT, DEVICE)))
+        self.assertIn(
+            "\\xff", self.outputs("inspect", os.fsencode(self.scratch) + b"/none\xff", code=(BAD_INPUT, DEVICE))
+        )
 
     def test_every_character_of_unicode(self):
         """The characters that are shown as escapes are those of Python's tables."""
-        every = [chr(c) for c in range(1, 0x110000) if unicodedata.category(chr(c)) not in ("Cn", "Co", "Cs") and chr(c) not in "/\n\t"]
+        every = [
+            chr(c)
+            for c in range(1, 0x110000)
+            if unicodedata.category(chr(c)) not in ("Cn", "Co", "Cs") and chr(c) not in "/\n\t"
+        ]
         for begin in range(0, len(every), 20000):
-            part = every[begin:begin + 20000]
+            part = every[begin : begin + 20000]
             done = self.run_cli("inspect", self.scratch / ("<<" + "".join(part) + ">>"))
             shown = re.search("<<(.*)>>", done.stderr, re.S).group(1)
             escape = lambda c: ("\\x%02x" if ord(c) < 128 else "\\u%04x" if ord(c) < 0x10000 else "\\U%08x") % ord(c)

@@ -5,11 +5,12 @@ Pages are well formed, need no network and contain what the file contains. Trace
 
 Standard library only.
 """
+
 import json
 import re
 import xml.etree.ElementTree as ElementTree
 
-from cli_support import BAD_INPUT, Cli, OK, USAGE, main
+from cli_support import BAD_INPUT, OK, USAGE, Cli, main
 
 MOST_BYTES = 500_000
 
@@ -36,11 +37,19 @@ class Pages(Cli):
         self.assertEqual(result.returncode, OK, result.stderr)
         shown = json.loads(result.stdout)
         words = "\n".join(self.page(out).itertext())
-        kernels = {json.loads(step["kernel"])["kernel"] for entry in shown["entries"] for step in entry["plan"]
-                   if step["kernel"].startswith("{")}
+        kernels = {
+            json.loads(step["kernel"])["kernel"]
+            for entry in shown["entries"]
+            for step in entry["plan"]
+            if step["kernel"].startswith("{")
+        }
         self.assertGreater(len(kernels), 3)
-        for word in (*kernels, *(layer["layer"] for layer in shown["report"]["layers"]), *(field["name"] for field in shown["state"]),
-                     *(certificate["what"] for certificate in shown["certificates"])):
+        for word in (
+            *kernels,
+            *(layer["layer"] for layer in shown["report"]["layers"]),
+            *(field["name"] for field in shown["state"]),
+            *(certificate["what"] for certificate in shown["certificates"]),
+        ):
             self.assertIn(word, words)
         self.assertEqual(len(re.findall(r"\b[0-9a-f]{64}\b", words)), 1 + 3 + 4)  # header, segments, identities
         self.assertNotIn("measured on this machine", words)
@@ -55,12 +64,17 @@ class Pages(Cli):
 
     def test_bench_draws_what_it_prints(self):
         out = self.scratch / "bench.html"
-        result = self.run_cli("bench", self.artifact, "--seconds", "0.5", "--repeats", "2", "--streams", "1,3", "--html", out, "--json")
+        result = self.run_cli(
+            "bench", self.artifact, "--seconds", "0.5", "--repeats", "2", "--streams", "1,3", "--html", out, "--json"
+        )
         self.assertEqual(result.returncode, OK, result.stderr)
         words = "\n".join(self.page(out).itertext())
         shown = json.loads(result.stdout)
         self.assertIn(json.dumps(shown["stream"]["block_us"]["quantiles"][0][1])[:6], words)  # the data are on the page
-        self.assertEqual([share for share, _ in shown["stream"]["block_us"]["quantiles"]], [0.05, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999, 1.0])
+        self.assertEqual(
+            [share for share, _ in shown["stream"]["block_us"]["quantiles"]],
+            [0.05, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999, 1.0],
+        )
         for word in ("1 stream\n", "3 streams", "block of 160 ticks", shown["machine"]["cpu"]):
             self.assertIn(word, words)
         out.unlink()
@@ -70,15 +84,35 @@ class Pages(Cli):
         layers = {layer["layer"]: layer for layer in self.report["layers"]}
         self.assertEqual(layers["stem"]["rows"], {"num": 1, "den": 160})
         self.assertEqual((layers["stem"]["width"], layers["stem"]["from"]), (8, ["audio"]))
-        self.assertEqual({o["name"]: o["layer"] for o in self.report["outputs"]}, {"logits": "window", "probabilities": "softmax"})
+        self.assertEqual(
+            {o["name"]: o["layer"] for o in self.report["outputs"]}, {"logits": "window", "probabilities": "softmax"}
+        )
         self.assertTrue(all(bytes > 0 for target in self.report["targets"] for bytes in target["kernel_bytes"]))
 
     def test_wrong_uses(self):
         self.refused(USAGE, ["--time", "--html"], "inspect", self.artifact, "--time")
         self.refused(USAGE, ["--html", "this is"], "inspect", self.artifact, "--html", self.artifact)
         self.refused(USAGE, ["--trace", "this is"], "run", self.artifact, "--input", "1600", "--trace", self.artifact)
-        self.refused(USAGE, ["--trace", "CPU"], "run", self.artifact, "--input", "1600", "--device", "vulkan", "--trace", self.scratch / "no.json")
-        self.refused(BAD_INPUT, ["No such file", "longwave compile FOLDER"], "inspect", self.scratch / "none.lw", "--html", self.scratch / "no.html")
+        self.refused(
+            USAGE,
+            ["--trace", "CPU"],
+            "run",
+            self.artifact,
+            "--input",
+            "1600",
+            "--device",
+            "vulkan",
+            "--trace",
+            self.scratch / "no.json",
+        )
+        self.refused(
+            BAD_INPUT,
+            ["No such file", "longwave compile FOLDER"],
+            "inspect",
+            self.scratch / "none.lw",
+            "--html",
+            self.scratch / "no.html",
+        )
 
     def test_inspect_says_each_thing_once(self):
         lines = self.run_cli("inspect", self.artifact).stdout.splitlines()
@@ -114,9 +148,13 @@ class Traces(Cli):
     def test_a_trace_of_a_run_has_every_step_and_changes_no_bit(self):
         for flags, kind, blocks in (([], "run", 1), (["--threads", "2"], "run", 1), (["--stream"], "stream", 10)):
             trace, traced, plain = (self.scratch / name for name in ("trace.json", "traced.npy", "plain.npy"))
-            result = self.run_cli("run", self.artifact, "--input", "1600", *flags, "--trace", trace, "-o", f"logits={traced}")
+            result = self.run_cli(
+                "run", self.artifact, "--input", "1600", *flags, "--trace", trace, "-o", f"logits={traced}"
+            )
             self.assertEqual(result.returncode, OK, result.stderr)
-            self.assertEqual(self.run_cli("run", self.artifact, "--input", "1600", *flags, "-o", f"logits={plain}").returncode, OK)
+            self.assertEqual(
+                self.run_cli("run", self.artifact, "--input", "1600", *flags, "-o", f"logits={plain}").returncode, OK
+            )
             self.assertEqual(traced.read_bytes(), plain.read_bytes())
             spans, _ = self.trace(trace)
             self.assertEqual(len(spans["block"]), blocks)

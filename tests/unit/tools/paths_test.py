@@ -5,11 +5,12 @@ Links, pipes, names that are no text, outputs that are inputs.
 
 Standard library only.
 """
+
 import json
 import os
 import shutil
 
-from cli_support import BAD_INPUT, Cli, DEVICE, OK, USAGE, main, npy, wav, noise
+from cli_support import BAD_INPUT, DEVICE, OK, USAGE, Cli, main, noise, npy, wav
 
 
 class Paths(Cli):
@@ -37,7 +38,16 @@ class Paths(Cli):
         self.assertTrue(numbers.read_bytes().startswith(b"\x93NUMPY"))
         numbers.unlink()
         numbers.symlink_to(chain)
-        self.refused(DEVICE, ["chain.npy", "symbolic links"], "run", self.artifact, "--input", "audio=1600", "-o", f"logits={chain}")
+        self.refused(
+            DEVICE,
+            ["chain.npy", "symbolic links"],
+            "run",
+            self.artifact,
+            "--input",
+            "audio=1600",
+            "-o",
+            f"logits={chain}",
+        )
         chain.unlink()
         (self.scratch / "middle.npy").unlink()
         shutil.rmtree(target.parent)
@@ -51,7 +61,17 @@ class Paths(Cli):
         victim.write_bytes(b"precious")
         (shared / "x.lw").symlink_to(victim)
         os.chown(shared / "x.lw", 65534, 65534, follow_symlinks=False)
-        self.refused(DEVICE, ["x.lw", "Permission denied"], "compile", self.package, "-o", shared / "x.lw", "--target", "host", "--no-check")
+        self.refused(
+            DEVICE,
+            ["x.lw", "Permission denied"],
+            "compile",
+            self.package,
+            "-o",
+            shared / "x.lw",
+            "--target",
+            "host",
+            "--no-check",
+        )
         self.assertEqual(victim.read_bytes(), b"precious")
         shutil.rmtree(shared)
         victim.unlink()
@@ -66,8 +86,24 @@ class Paths(Cli):
         link.symlink_to(package / "model.json")
         os.link(package / "weights.safetensors", hard)
         before = {name: (package / name).read_bytes() for name in ("model.json", "weights.safetensors")}
-        for output, word in ((package / "model.json", "model.json"), (link, "model.json"), (hard, "weights.safetensors"), (key, "key")):
-            self.refused(USAGE, [str(output), word, "name another file"], "compile", package, "-o", output, "--target", "host", "--sign", key)
+        for output, word in (
+            (package / "model.json", "model.json"),
+            (link, "model.json"),
+            (hard, "weights.safetensors"),
+            (key, "key"),
+        ):
+            self.refused(
+                USAGE,
+                [str(output), word, "name another file"],
+                "compile",
+                package,
+                "-o",
+                output,
+                "--target",
+                "host",
+                "--sign",
+                key,
+            )
         self.assertEqual({name: (package / name).read_bytes() for name in before}, before)
         self.assertTrue(link.is_symlink())
         self.assertTrue(key.read_text().startswith("9d61"))
@@ -78,8 +114,18 @@ class Paths(Cli):
         expected.write_bytes(npy([10, 3], [0] * 30))
         for output in (artifact, sound, expected):
             old = output.read_bytes()
-            self.refused(USAGE, [str(output), "name another file"], "run", artifact, "--input", f"audio=@{sound}", "--expected", f"logits=@{expected}", "-o",
-                         f"logits={output}")
+            self.refused(
+                USAGE,
+                [str(output), "name another file"],
+                "run",
+                artifact,
+                "--input",
+                f"audio=@{sound}",
+                "--expected",
+                f"logits=@{expected}",
+                "-o",
+                f"logits={output}",
+            )
             self.assertEqual(output.read_bytes(), old)
         for path in (key, link, hard, artifact, sound, expected):
             path.unlink()
@@ -95,7 +141,12 @@ class Paths(Cli):
         self.assertTrue(report["output"].endswith("not\ufffdtext\ufffd.lw"))
         with open(name + b".lw", "rb") as file:
             self.assertEqual(file.read(), self.artifact.read_bytes())
-        for verb in (["inspect"], ["verify"], ["run", "--input", "audio=1600"], ["bench", "--seconds", "1", "--repeats", "1"]):
+        for verb in (
+            ["inspect"],
+            ["verify"],
+            ["run", "--input", "audio=1600"],
+            ["bench", "--seconds", "1", "--repeats", "1"],
+        ):
             result = self.run_cli(verb[0], name + b".lw", *verb[1:], "--json")
             self.assertEqual(result.returncode, OK, result.stderr)
             self.assertEqual(len(result.stdout.splitlines()), 1)
@@ -119,8 +170,14 @@ class Paths(Cli):
     def test_a_pipe_in_the_place_of_a_model_is_refused_at_once(self):
         pipe = self.scratch / "pipe.lw"
         os.mkfifo(pipe)
-        for verb in (["inspect", pipe], ["verify", pipe], ["listen", pipe, self.speech], ["run", pipe, "--input", "1600"], ["bench", pipe],
-                     ["eval", pipe, "--negatives", self.speech]):
+        for verb in (
+            ["inspect", pipe],
+            ["verify", pipe],
+            ["listen", pipe, self.speech],
+            ["run", pipe, "--input", "1600"],
+            ["bench", pipe],
+            ["eval", pipe, "--negatives", self.speech],
+        ):
             self.refused(BAD_INPUT, ["pipe.lw", "regular file"], *verb)
         self.refused(BAD_INPUT, ["pipe.lw", "folder"], "compile", pipe, "-o", self.scratch / "x.lw")
         pipe.unlink()
@@ -128,13 +185,23 @@ class Paths(Cli):
         package.mkdir()
         for name in ("model.json", "weights.safetensors"):
             os.mkfifo(package / name)
-        self.refused(BAD_INPUT, ["model.json", "weights.safetensors", "regular file"], "compile", package, "-o", self.scratch / "x.lw", lines=2)
+        self.refused(
+            BAD_INPUT,
+            ["model.json", "weights.safetensors", "regular file"],
+            "compile",
+            package,
+            "-o",
+            self.scratch / "x.lw",
+            lines=2,
+        )
         for name in ("model.json", "weights.safetensors"):
             (package / name).unlink()
         package.rmdir()
         kgen = self.scratch / "kgen"
         os.mkfifo(kgen)
-        self.refused(DEVICE, ["kgen", "regular file"], "compile", self.package, "-o", self.scratch / "x.lw", "--kgen", kgen)
+        self.refused(
+            DEVICE, ["kgen", "regular file"], "compile", self.package, "-o", self.scratch / "x.lw", "--kgen", kgen
+        )
         kgen.unlink()
 
     def test_folders_that_cannot_be_read(self):

@@ -128,8 +128,7 @@ TEST_CASE("report: weights in fewer bytes have a line for each product, kernel a
           std::string::npos);
     CHECK(text->find(" int8  5.1e-03  3.9e-03\n") != std::string::npos);
     CHECK(text->find(" int8  4.2e-03  3.8e-03  taps\n") != std::string::npos);
-    CHECK(text->find("output y differs by 1.2e-02 of its peak from float32 weights\n") !=
-          std::string::npos);
+    CHECK(text->find("output y differs by 1.2e-02 of its peak from float32 weights\n") != std::string::npos);
 }
 
 TEST_CASE("report: what takes several dispatches on a GPU has a line, one for all layers that take as many") {

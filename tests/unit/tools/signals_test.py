@@ -5,6 +5,7 @@ Every signal that may end the program ends everything it started as well; nothin
 
 Standard library only.
 """
+
 import os
 import pathlib
 import resource
@@ -12,10 +13,23 @@ import signal
 import subprocess
 import time
 
-from cli_support import Cli, OK, main
+from cli_support import OK, Cli, main
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGPIPE, signal.SIGALRM, signal.SIGUSR1, signal.SIGUSR2, signal.SIGXCPU,
-           signal.SIGPROF, signal.SIGVTALRM, signal.SIGPOLL, signal.SIGPWR)
+SIGNALS = (
+    signal.SIGINT,
+    signal.SIGTERM,
+    signal.SIGHUP,
+    signal.SIGQUIT,
+    signal.SIGPIPE,
+    signal.SIGALRM,
+    signal.SIGUSR1,
+    signal.SIGUSR2,
+    signal.SIGXCPU,
+    signal.SIGPROF,
+    signal.SIGVTALRM,
+    signal.SIGPOLL,
+    signal.SIGPWR,
+)
 
 
 def default_signals():
@@ -32,11 +46,32 @@ class Signals(Cli):
         for file in started.iterdir():
             file.unlink()
         script = self.scratch / kgen
-        script.write_text(f"#!/bin/sh\n[ $1 = --versions ] && echo '{{\"cpu\":{{}},\"gpu\":{{}}}}' && exit\n: > \"{started}/$$\"\nwhile :; do sleep 0.1; done\n")
+        script.write_text(
+            f'#!/bin/sh\n[ $1 = --versions ] && echo \'{{"cpu":{{}},"gpu":{{}}}}\' && exit\n: > "{started}/$$"\nwhile :; do sleep 0.1; done\n'
+        )
         script.chmod(0o755)
-        command = ["compile", self.package, "-o", self.scratch / "x.lw", "--target", "host", "--kgen", script, "--jobs", "2", "--cache", self.scratch / "cache"]
-        process = subprocess.Popen(self.command(*command, cache=False), stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=self.environment({}),
-                                   preexec_fn=prepare, start_new_session=True)
+        command = [
+            "compile",
+            self.package,
+            "-o",
+            self.scratch / "x.lw",
+            "--target",
+            "host",
+            "--kgen",
+            script,
+            "--jobs",
+            "2",
+            "--cache",
+            self.scratch / "cache",
+        ]
+        process = subprocess.Popen(
+            self.command(*command, cache=False),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=self.environment({}),
+            preexec_fn=prepare,
+            start_new_session=True,
+        )
         while len(list(started.iterdir())) < 2:
             self.assertIsNone(process.poll(), "the compile ended by itself")
             time.sleep(0.01)
@@ -77,6 +112,7 @@ class Signals(Cli):
         def as_nohup():
             default_signals()
             signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
         process, children = self.start("kgen", as_nohup)
         process.send_signal(signal.SIGHUP)
         for _ in range(20):
@@ -89,8 +125,11 @@ class Signals(Cli):
     def test_children_that_nobody_waits_for_are_still_waited_for(self):
         def ignore_children():  # as some daemons start their programs: wait() then tells nothing
             signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+
         out = self.scratch / "x.lw"
-        result = self.run_cli("compile", self.package, "-o", out, "--target", "host", "--stream", "--no-check", preexec_fn=ignore_children)
+        result = self.run_cli(
+            "compile", self.package, "-o", out, "--target", "host", "--stream", "--no-check", preexec_fn=ignore_children
+        )
         self.assertEqual(result.returncode, OK, result.stderr)
         self.assertEqual(out.read_bytes(), self.artifact.read_bytes())
         out.unlink()

@@ -1,4 +1,5 @@
 """Small language models with seeded weights, one of each family that streams: (description, weights) as the command line tests write packages."""
+
 import math
 import random
 
@@ -14,7 +15,7 @@ class Weights(dict):
         self[key] = (shape, [self.random.gauss(mean, scale) for _ in range(math.prod(shape))])
 
     def linear(self, key, out, width, bias=True):
-        self.normal(f"{key}.weight", [out, width], width ** -0.5)
+        self.normal(f"{key}.weight", [out, width], width**-0.5)
         if bias:
             self.normal(f"{key}.bias", [out], 0.1)
 
@@ -35,7 +36,9 @@ def sgconv(weights, name, width):
     weights.normal(f"{long}.D", [1, width], 1.0)
     weights.linear(f"{long}.output_linear", width, width)
     layer = {"type": "sgconv", "name": "long", "prefix": long, "kernel_dim": 8, "l_max": 128}
-    return [{"type": "residual", "name": name, "norm": {"type": "layer_norm", "prefix": f"{name}.norm"}, "layers": [layer]}]
+    return [
+        {"type": "residual", "name": name, "norm": {"type": "layer_norm", "prefix": f"{name}.norm"}, "layers": [layer]}
+    ]
 
 
 def chela(weights, name, width):
@@ -61,8 +64,10 @@ def lightnet(weights, name, width):
     weights.norm(f"{attention}.norm", width, bias=False)
     for key, shape in (("w1", (2 * width, width)), ("w2", (2 * width, width)), ("w3", (width, 2 * width))):
         weights.linear(f"{mlp}.{key}", *shape, bias=False)
-    layers = [("attention", {"type": "lightnet_attention", "name": "attention", "prefix": attention, "heads": 2}),
-              ("mlp", {"type": "gated_mlp", "name": "mlp", "prefix": mlp, "hidden": 2 * width})]
+    layers = [
+        ("attention", {"type": "lightnet_attention", "name": "attention", "prefix": attention, "heads": 2}),
+        ("mlp", {"type": "gated_mlp", "name": "mlp", "prefix": mlp, "hidden": 2 * width}),
+    ]
     blocks = []
     for part, layer in layers:
         weights.norm(f"{name}.{part}_norm", width, bias=False)
@@ -76,12 +81,19 @@ def language_model(family, vocabulary=256, width=16, depth=2, seed=1):
     weights.normal("embed.weight", [vocabulary, width], 1.0)
     blocks = [layer for n in range(depth) for layer in globals()[family](weights, f"layers.{n}", width)]
     weights.norm("norm", width)
-    weights.normal("head.weight", [vocabulary, width], 3 * width ** -0.5)  # so that some bytes are likelier than others
+    weights.normal("head.weight", [vocabulary, width], 3 * width**-0.5)  # so that some bytes are likelier than others
     weights.normal("head.bias", [vocabulary], 0.1)
     description = {
-        "format": "longwave-model", "version": 1, "name": f"{family}-text", "inputs": [{"name": "ids", "kind": "tokens", "vocabulary": vocabulary}],
-        "layers": [{"type": "embedding", "name": "embed", "vocabulary": vocabulary, "width": width}, *blocks, {"type": "layer_norm", "name": "norm"},
-                   {"type": "linear", "name": "head", "out_features": vocabulary}],
+        "format": "longwave-model",
+        "version": 1,
+        "name": f"{family}-text",
+        "inputs": [{"name": "ids", "kind": "tokens", "vocabulary": vocabulary}],
+        "layers": [
+            {"type": "embedding", "name": "embed", "vocabulary": vocabulary, "width": width},
+            *blocks,
+            {"type": "layer_norm", "name": "norm"},
+            {"type": "linear", "name": "head", "out_features": vocabulary},
+        ],
         "outputs": [{"name": "logits", "from": "head"}],
     }
     return description, weights

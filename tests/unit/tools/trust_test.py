@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Keys, signatures, versions and files without code, as the command line has them: what an attacker tries is refused."""
+
 import json
 import os
 import stat
@@ -34,7 +35,7 @@ class TrustTest(Cli):
 
     def changed(self, name, at, new, of=None):
         data = bytearray((of or self.signed).read_bytes())
-        data[at:at + len(new)] = new
+        data[at : at + len(new)] = new
         path = self.scratch / name
         path.write_bytes(data)
         return path
@@ -61,8 +62,8 @@ class TrustTest(Cli):
         changed = self.sign("old", "version.lw", "--model-version", "9").read_bytes()
         wrong = {
             "zeroed": self.changed("zeroed.lw", SIGNATURE, bytes(64)),
-            "foreign": self.changed("foreign.lw", SIGNATURE, other[SIGNATURE:SIGNATURE + 64]),
-            "stale": self.changed("stale.lw", SIGNATURE, changed[SIGNATURE:SIGNATURE + 64]),
+            "foreign": self.changed("foreign.lw", SIGNATURE, other[SIGNATURE : SIGNATURE + 64]),
+            "stale": self.changed("stale.lw", SIGNATURE, changed[SIGNATURE : SIGNATURE + 64]),
         }
         for name, path in wrong.items():
             with self.subTest(name):
@@ -70,14 +71,27 @@ class TrustTest(Cli):
                 self.assertEqual((shown["signed"], shown["signature"]), (False, "signature does not match"))
                 self.assertIn("signature does not match", self.run_cli("inspect", path).stdout)
                 self.refused(CHECK_FAILED, ["signature does not match"], "verify", path)
-                self.refused(BAD_INPUT, ["not signed by the key"], "run", path, "--input", "audio=1600", "--require-key", self.keys["old"])
+                self.refused(
+                    BAD_INPUT,
+                    ["not signed by the key"],
+                    "run",
+                    path,
+                    "--input",
+                    "audio=1600",
+                    "--require-key",
+                    self.keys["old"],
+                )
 
     def test_keys_rotate_by_a_repeated_flag_or_a_file(self):
         new, run = self.sign("new", "new.lw", of=self.signed), ("--input", "audio=1600")
         both = self.scratch / "accepted.keys"
         both.write_text(f"# the key of 2025\n{self.keys['old']}\n\n  {self.keys['new']}  # the next\n")
         for path in (self.signed, new):
-            for trusted in ([self.keys["old"], self.keys["new"]], [both], [self.scratch / "old.pub", self.scratch / "new.pub"]):
+            for trusted in (
+                [self.keys["old"], self.keys["new"]],
+                [both],
+                [self.scratch / "old.pub", self.scratch / "new.pub"],
+            ):
                 flags = [word for key in trusted for word in ("--require-key", key)]
                 self.assertEqual(self.run_cli("run", path, *run, *flags).returncode, OK)
         self.refused(BAD_INPUT, ["not signed by the key"], "run", self.signed, *run, "--require-key", self.keys["new"])
@@ -98,7 +112,18 @@ class TrustTest(Cli):
         raised = self.changed("raised.lw", VERSION, struct.pack("<Q", 6), of=five)
         self.refused(BAD_INPUT, ["V19"], "run", raised, *run, "6")
         self.refused(USAGE, ["--require-key"], "run", five, "--input", "audio=1600", "--least-version", "5")
-        self.refused(USAGE, ["--sign"], "compile", self.package, "-o", self.scratch / "no.lw", "--target", "host", "--model-version", "5")
+        self.refused(
+            USAGE,
+            ["--sign"],
+            "compile",
+            self.package,
+            "-o",
+            self.scratch / "no.lw",
+            "--target",
+            "host",
+            "--model-version",
+            "5",
+        )
 
     def test_names_that_steer_a_terminal_are_bad_input_before_any_kernel_is_compiled(self):
         description, weights = model()
@@ -107,13 +132,28 @@ class TrustTest(Cli):
             package = self.write_package(f"steers{number}", description, weights)
             refused = self.run_cli("compile", package, "-o", self.scratch / "no.lw", "--kgen", "/bin/false")
             self.assertEqual(refused.returncode, BAD_INPUT)
-            self.assertIn(f'layers[3].name: expected a text without control characters, found "head{shown}"', refused.stderr)
+            self.assertIn(
+                f'layers[3].name: expected a text without control characters, found "head{shown}"', refused.stderr
+            )
             self.assertNotIn(character, refused.stderr)
         self.assertFalse((self.scratch / "no.lw").exists())
 
     def test_a_file_without_code_says_what_it_lacks(self):
         out = self.scratch / "bare.lw"
-        compiled = self.run_cli("compile", self.package, "-o", out, "--target", "host", "--stream", "--no-code", "--sign", self.scratch / "old", "--model-version", "3")
+        compiled = self.run_cli(
+            "compile",
+            self.package,
+            "-o",
+            out,
+            "--target",
+            "host",
+            "--stream",
+            "--no-code",
+            "--sign",
+            self.scratch / "old",
+            "--model-version",
+            "3",
+        )
         self.assertEqual(compiled.returncode, OK, compiled.stderr)
         kernels = self.scratch / "bare.kernels.c"
         self.assertIn("bare.kernels.c", compiled.stdout)
@@ -124,7 +164,9 @@ class TrustTest(Cli):
         self.assertEqual((shown["format"], shown["version"], shown["signed"]), ("2.5", 3, True))
         self.refused(BAD_INPUT, ["contains no code", "lw_open_options.kernels"], "run", out, "--input", "audio=1600")
         self.refused(USAGE, ["one CPU target"], "compile", self.package, "-o", out, "--no-code")
-        self.refused(USAGE, ["one CPU target"], "compile", self.package, "-o", out, "--no-code", "--target", "host,vulkan-16k")
+        self.refused(
+            USAGE, ["one CPU target"], "compile", self.package, "-o", out, "--no-code", "--target", "host,vulkan-16k"
+        )
         self.refused(USAGE, ["-o"], "compile", self.package, "-o", "-", "--no-code", "--target", "host")
 
 

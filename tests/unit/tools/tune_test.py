@@ -3,16 +3,15 @@
 
 What is measured here is never judged: kernels are timed for a moment only. Standard library only.
 """
+
 import json
 import os
 import pathlib
 import pty
-import signal
 import subprocess
-import sys
 import time
 
-from cli_support import BAD_INPUT, Cli, DEVICE, OK, SCRATCH, USAGE, main
+from cli_support import BAD_INPUT, DEVICE, OK, SCRATCH, USAGE, Cli, main
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 
@@ -32,7 +31,9 @@ class Tuning(Cli):
 
     def tuned(self, tuning, out):
         self.addCleanup(out.unlink, missing_ok=True)
-        return self.run_cli("compile", self.package, "-o", out, "--target", "host", "--stream", "--json", "--tuning", tuning)
+        return self.run_cli(
+            "compile", self.package, "-o", out, "--target", "host", "--stream", "--json", "--tuning", tuning
+        )
 
     def test_the_shipped_tables_as_a_file_give_the_same_bytes(self):
         tables, _ = self.tables()
@@ -44,9 +45,18 @@ class Tuning(Cli):
     def test_other_tables_give_another_choice_and_the_proof_holds(self):
         tables, _ = self.tables()
         tables["made"] = {"processor": "Abacus", "target": "wood", "date": "2026-01-01"}
-        before = next(l for l in self.report["layers"] if "algorithms" in l)["algorithms"]
+        before = next(layer for layer in self.report["layers"] if "algorithms" in layer)["algorithms"]
         chosen = {choice["algorithm"] for choice in before}
-        for name in ("direct", "transform", "partition", "dyadic", "dyadic_one_channel", "lanes_level", "lanes_partition", "phases"):
+        for name in (
+            "direct",
+            "transform",
+            "partition",
+            "dyadic",
+            "dyadic_one_channel",
+            "lanes_level",
+            "lanes_partition",
+            "phases",
+        ):
             dear = 1000 if (name == "direct") == ("direct" in chosen) else 0.001
             tables["costs"][name] = [[row[0], *(number * dear for number in row[1:])] for row in tables["costs"][name]]
         result = self.tuned(self.file("other.json", tables), self.scratch / "tuned.lw")
@@ -54,7 +64,7 @@ class Tuning(Cli):
         report = json.loads(result.stdout)
         self.assertTrue(report["proof"]["holds"])
         self.assertEqual(report["tuning"], "Abacus, wood, 2026-01-01")
-        after = next(l for l in report["layers"] if "algorithms" in l)["algorithms"]
+        after = next(layer for layer in report["layers"] if "algorithms" in layer)["algorithms"]
         self.assertNotEqual([c["algorithm"] for c in after], [c["algorithm"] for c in before])
 
     def test_malformed_files_are_refused_in_one_line(self):
@@ -66,14 +76,18 @@ class Tuning(Cli):
             (BAD_INPUT, ["no tuning file"], "{"),
             (BAD_INPUT, ["no tuning file"], {"costs": {}}),
             (BAD_INPUT, ["version 7", "longwave tune"], {**tables, "tuning": 7}),
-            (BAD_INPUT, ["\"direct\""], {**tables, "costs": {}}),
+            (BAD_INPUT, ['"direct"'], {**tables, "costs": {}}),
             (BAD_INPUT, ["x86-64-v11"], {**tables, "structures": {"x86-64-v11": {}}}),
             (BAD_INPUT, [target, "up_to"], {**tables, "structures": {target: {"structures": [*rows, {"up_to": 1}]}}}),
             (USAGE, ["--target x86-64-v2"], {**tables, "structures": {"x86-64-v2": tables["structures"][target]}}),
         ):
             path = self.file("bad.json", content)
-            self.refused(code, [str(path), *words], "compile", self.package, "-o", out, "--target", "x86-64-v3", "--tuning", path)
-        self.refused(BAD_INPUT, ["missing.json"], "compile", self.package, "-o", out, "--tuning", self.scratch / "missing.json")
+            self.refused(
+                code, [str(path), *words], "compile", self.package, "-o", out, "--target", "x86-64-v3", "--tuning", path
+            )
+        self.refused(
+            BAD_INPUT, ["missing.json"], "compile", self.package, "-o", out, "--tuning", self.scratch / "missing.json"
+        )
 
     def tune(self, out, *arguments):
         return self.command("tune", "-o", out, "--seconds", "0.001", "--cache", SCRATCH / "kernels", *arguments)
@@ -82,7 +96,9 @@ class Tuning(Cli):
         out = self.scratch / "tuning.json"
         self.addCleanup(out.unlink, missing_ok=True)
         read = lambda: json.loads(out.read_text()) if out.exists() else {"measured": {}}
-        process = subprocess.Popen(self.tune(out), stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=self.environment({}))
+        process = subprocess.Popen(
+            self.tune(out), stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=self.environment({})
+        )
         while len(read()["measured"]) < 2:
             self.assertIsNone(process.poll(), "it ended by itself")
             time.sleep(0.05)
@@ -115,10 +131,25 @@ class Tuning(Cli):
     def test_a_candidate_that_hangs_or_fails_is_recorded(self):
         out = self.scratch / "hangs.json"
         self.addCleanup(out.unlink, missing_ok=True)
-        for script, timeout, words in (("while :; do sleep 0.1; done", 0.3, "not ready after"), ("echo no such kernel >&2; exit 1", 60, "no such kernel")):
+        for script, timeout, words in (
+            ("while :; do sleep 0.1; done", 0.3, "not ready after"),
+            ("echo no such kernel >&2; exit 1", 60, "no such kernel"),
+        ):
             kgen = self.file("kgen.sh", f"#!/bin/sh\n{script}\n")
             kgen.chmod(0o755)
-            result = self.run_cli("tune", "-o", out, "--kgen", kgen, "--cache", self.scratch / "none", "--timeout", timeout, "--minutes", "0.02")
+            result = self.run_cli(
+                "tune",
+                "-o",
+                out,
+                "--kgen",
+                kgen,
+                "--cache",
+                self.scratch / "none",
+                "--timeout",
+                timeout,
+                "--minutes",
+                "0.02",
+            )
             self.assertEqual(result.returncode, OK, result.stderr)
             measured = json.loads(out.read_text())["measured"]
             self.assertTrue(measured)
@@ -141,7 +172,9 @@ class Tuning(Cli):
         result = self.run_cli("tune", "-o", out, "--device", "vulkan", "--json", **own)
         self.assertEqual(result.returncode, OK, result.stderr)
         found = json.loads(result.stdout)["gpu"]
-        self.assertEqual(list(found), ["device", "driver", "date", "bytes_per_ns", "ns_per_dispatch", "busy_workgroups"])
+        self.assertEqual(
+            list(found), ["device", "driver", "date", "bytes_per_ns", "ns_per_dispatch", "busy_workgroups"]
+        )
         for number in ("bytes_per_ns", "ns_per_dispatch", "busy_workgroups"):
             self.assertGreater(found[number], 0)
         self.assertEqual(json.loads(out.read_text()), {"tuning": 1, "gpu": found})
@@ -160,13 +193,23 @@ class Tuning(Cli):
         artifact = self.scratch / "gpu.lw"
         self.addCleanup(artifact.unlink, missing_ok=True)
         compile_it = ["compile", self.package, "-o", artifact, "--target", "host,vulkan-32k", "--json"]
-        for tuning, costs, words in (([], "assumed", "costs: assumed"), (["--tuning", out], {"measured": found["device"]}, "costs: measured on " + found["device"])):
+        for tuning, costs, words in (
+            ([], "assumed", "costs: assumed"),
+            (["--tuning", out], {"measured": found["device"]}, "costs: measured on " + found["device"]),
+        ):
             result = self.run_cli(*compile_it, *tuning, **own)
             self.assertEqual(result.returncode, OK, result.stderr)
             self.assertEqual(json.loads(result.stdout)["gpu"]["costs"], costs)
             self.assertIn(words, self.run_cli("inspect", artifact).stdout)
         bad = self.file("bad.json", {"tuning": 1, "gpu": {**found, "ns_per_dispatch": -1}})
-        self.refused(BAD_INPUT, [str(bad), "ns_per_dispatch", "longwave tune --device vulkan"], *compile_it, "--tuning", bad, **own)
+        self.refused(
+            BAD_INPUT,
+            [str(bad), "ns_per_dispatch", "longwave tune --device vulkan"],
+            *compile_it,
+            "--tuning",
+            bad,
+            **own,
+        )
 
     def test_the_variants_of_a_model_are_timed_and_remembered(self):
         self.refused(USAGE, ["--device vulkan"], "tune", self.artifact)
@@ -187,10 +230,17 @@ class Tuning(Cli):
             self.assertIn("kernel", json.loads(kernel["kernel"]))
             self.assertTrue(2 <= len(kernel["us"]) <= 4 and all(us > 0 for us in kernel["us"]), kernel)
             self.assertLess(kernel["chosen"], len(kernel["us"]))
-        self.assertRegex(self.run_cli("tune", artifact, "--device", "vulkan", **own).stdout, r"gpu .*\n +\d+ kernels have variants.*\n  linear .* \*")
-        self.assertEqual(self.run_cli("verify", artifact, "--device", "vulkan", **own).returncode, OK)  # with what was chosen
+        self.assertRegex(
+            self.run_cli("tune", artifact, "--device", "vulkan", **own).stdout,
+            r"gpu .*\n +\d+ kernels have variants.*\n  linear .* \*",
+        )
+        self.assertEqual(
+            self.run_cli("verify", artifact, "--device", "vulkan", **own).returncode, OK
+        )  # with what was chosen
         self.assertEqual(self.run_cli(*compile_it, "--gpu-variants", "1").returncode, OK)
-        self.assertEqual(json.loads(self.run_cli("tune", artifact, "--device", "vulkan", "--json", **own).stdout)["kernels"], [])
+        self.assertEqual(
+            json.loads(self.run_cli("tune", artifact, "--device", "vulkan", "--json", **own).stdout)["kernels"], []
+        )
 
     def test_a_tuning_of_the_cpu_keeps_the_costs_of_a_gpu(self):
         gpu = {"device": "Abacus", "bytes_per_ns": 1.5, "ns_per_dispatch": 2.5, "busy_workgroups": 4}
@@ -214,7 +264,12 @@ class Tuning(Cli):
         for quiet in (False, True):
             out.unlink()
             mine, theirs = pty.openpty()
-            process = subprocess.Popen(self.command(*tune, *(["--quiet"] if quiet else [])), stdout=subprocess.DEVNULL, stderr=theirs, env=self.environment({}))
+            process = subprocess.Popen(
+                self.command(*tune, *(["--quiet"] if quiet else [])),
+                stdout=subprocess.DEVNULL,
+                stderr=theirs,
+                env=self.environment({}),
+            )
             os.close(theirs)
             seen = b""
             try:

@@ -3,6 +3,7 @@
 
 The model is examples/vad/energy, whose probability is a formula of the level. That the segments of given probabilities are right shows tests/speech.
 """
+
 import array
 import json
 import math
@@ -22,7 +23,9 @@ ROW = 512
 def tones(spans, seconds, rate=16000):
     """Silence with a tone in each span of seconds."""
     loud = lambda t: any(a <= t < b for a, b in spans)
-    return [int(12000 * math.sin(2 * math.pi * 440 * i / rate)) if loud(i / rate) else 0 for i in range(int(seconds * rate))]
+    return [
+        int(12000 * math.sin(2 * math.pi * 440 * i / rate)) if loud(i / rate) else 0 for i in range(int(seconds * rate))
+    ]
 
 
 def probabilities_of(samples):
@@ -30,7 +33,7 @@ def probabilities_of(samples):
     samples = list(samples) + [0] * (-len(samples) % ROW)
     found = []
     for at in range(0, len(samples), ROW):
-        power = sum((x / 32768) ** 2 for x in samples[at:at + ROW]) / ROW + 1e-10
+        power = sum((x / 32768) ** 2 for x in samples[at : at + ROW]) / ROW + 1e-10
         found.append(1 / (1 + math.exp(-0.5 * (10 * math.log10(power) + 45))))
     return found
 
@@ -58,19 +61,32 @@ class Vad(Cli):
         return [json.loads(line) for line in done.stdout.splitlines()]
 
     def segments(self, *arguments, **options):
-        return [(line["start_sample"], line["end_sample"]) for line in self.vad(*arguments, **options) if line["type"] == "segment"]
+        return [
+            (line["start_sample"], line["end_sample"])
+            for line in self.vad(*arguments, **options)
+            if line["type"] == "segment"
+        ]
 
     def test_lines(self):
         lines = self.vad(self.sound)
         self.assertEqual([line["type"] for line in lines], ["ready", "segment", "segment", "stats", "eof"])
         self.assertEqual((lines[0]["row_ms"], lines[0]["sample_rate"]), (32, 16000))
-        self.assertEqual(lines[0]["settings"], {"threshold": 0.5, "negative_threshold": 0.35, "min_speech_ms": 250, "min_silence_ms": 100, "pad_ms": 30})
+        self.assertEqual(
+            lines[0]["settings"],
+            {"threshold": 0.5, "negative_threshold": 0.35, "min_speech_ms": 250, "min_silence_ms": 100, "pad_ms": 30},
+        )
         # The pause is complete after 4 rows and the row that shows it.
-        self.assertEqual(lines[1], {"type": "segment", "start": 0.482, "end": 1.566, "t": 1.696, "start_sample": 7712, "end_sample": 25056})
+        self.assertEqual(
+            lines[1],
+            {"type": "segment", "start": 0.482, "end": 1.566, "t": 1.696, "start_sample": 7712, "end_sample": 25056},
+        )
         self.assertEqual((lines[3]["segments"], lines[3]["speech"]), (2, 2.168))
         self.assertEqual(lines[4]["t"], 4.7)
         events = self.vad(self.sound, "--events")
-        self.assertEqual([line["type"] for line in events[1:-2]], ["began", "start", "segment", "began", "dropped", "began", "start", "segment"])
+        self.assertEqual(
+            [line["type"] for line in events[1:-2]],
+            ["began", "start", "segment", "began", "dropped", "began", "start", "segment"],
+        )
         self.assertEqual(events[1]["t"], 0.544)  # with the first row of speech
 
     def test_probabilities(self):
@@ -86,8 +102,12 @@ class Vad(Cli):
     def test_whatever_the_container_the_reads_and_the_rate(self):
         expected = self.segments(self.sound)
         raw = array.array("h", self.samples).tobytes()
-        for found in (self.segments("--format", "s16le", stdin=raw), self.segments(stdin=self.sound.read_bytes()), self.segments(self.sound, "--chunk-ms", "1"),
-                      self.segments(self.sound, "--chunk-ms", "1000")):
+        for found in (
+            self.segments("--format", "s16le", stdin=raw),
+            self.segments(stdin=self.sound.read_bytes()),
+            self.segments(self.sound, "--chunk-ms", "1"),
+            self.segments(self.sound, "--chunk-ms", "1000"),
+        ):
             self.assertEqual(found, expected)
         for rate in (8000, 44100):
             other = self.scratch / f"{rate}.wav"
@@ -102,7 +122,9 @@ class Vad(Cli):
         self.assertEqual(len(self.segments(self.sound, "--min-speech-ms", "100")), 3)
         self.assertEqual(len(self.segments(self.sound, "--min-silence-ms", "1600")), 1)
         self.assertEqual(self.segments(self.sound, "--pad-ms", "0")[0], (8192, 24576))
-        self.assertEqual(len(self.segments(self.sound, "--max-speech-s", "0.6", "--pad-ms", "0", "--min-speech-ms", "0")), 5)
+        self.assertEqual(
+            len(self.segments(self.sound, "--max-speech-s", "0.6", "--pad-ms", "0", "--min-speech-ms", "0")), 5
+        )
         self.assertEqual(self.segments(self.sound, "--gain", "-40"), [])
         self.assertEqual(self.vad(self.sound, "--gain", "auto")[0]["settings"]["gain_db"], "auto")
         self.assertEqual(self.segments(self.sound, "--probability", "speech"), self.segments(self.sound))
@@ -111,10 +133,19 @@ class Vad(Cli):
         labels = self.scratch / "labels.txt"
         done = self.run_cli("vad", self.energy, self.sound, "--table", "--labels", labels)
         self.assertEqual(labels.read_text(), "0.482000\t1.566000\tspeech\n3.042000\t4.126000\tspeech\n")
-        self.assertEqual(done.stdout.splitlines(), ["     start        end     length", "     0.482      1.566      1.084 s", "     3.042      4.126      1.084 s",
-                                                    "2 segments, 2.168 s of speech in 4.700 s"])
+        self.assertEqual(
+            done.stdout.splitlines(),
+            [
+                "     start        end     length",
+                "     0.482      1.566      1.084 s",
+                "     3.042      4.126      1.084 s",
+                "2 segments, 2.168 s of speech in 4.700 s",
+            ],
+        )
         ours, theirs = pty.openpty()  # a terminal gets the table
-        process = subprocess.Popen(self.command("vad", self.energy, self.sound), stdout=theirs, stdin=subprocess.DEVNULL)
+        process = subprocess.Popen(
+            self.command("vad", self.energy, self.sound), stdout=theirs, stdin=subprocess.DEVNULL
+        )
         self.assertEqual(process.wait(), 0)
         os.close(theirs)
         self.assertIn("2 segments", os.read(ours, 4096).decode())
@@ -123,14 +154,20 @@ class Vad(Cli):
     def test_a_live_pipe_gives_segments_while_it_runs(self):
         """And Control-C ends the audio: the last segment and the files are there."""
         labels = self.scratch / "live.txt"
-        process = subprocess.Popen(self.command("vad", self.energy, "--format", "s16le", "--events", "--labels", labels), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        process = subprocess.Popen(
+            self.command("vad", self.energy, "--format", "s16le", "--events", "--labels", labels),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
         self.addCleanup(process.stdin.close)
         self.addCleanup(process.stdout.close)
         self.assertEqual(json.loads(process.stdout.readline())["type"], "ready")
-        process.stdin.write(array.array("h", self.samples[:ROW * 60]).tobytes())
+        process.stdin.write(array.array("h", self.samples[: ROW * 60]).tobytes())
         process.stdin.flush()
-        self.assertEqual([json.loads(process.stdout.readline())["type"] for _ in range(3)], ["began", "start", "segment"])
-        process.stdin.write(array.array("h", self.samples[3 * 16000:4 * 16000]).tobytes())
+        self.assertEqual(
+            [json.loads(process.stdout.readline())["type"] for _ in range(3)], ["began", "start", "segment"]
+        )
+        process.stdin.write(array.array("h", self.samples[3 * 16000 : 4 * 16000]).tobytes())
         process.stdin.flush()
         self.assertEqual([json.loads(process.stdout.readline())["type"] for _ in range(2)], ["began", "start"])
         process.send_signal(signal.SIGINT)
@@ -147,7 +184,9 @@ class Vad(Cli):
         description["layers"] = [{"type": "conv1d", "name": "level", "out_channels": 1, "kernel": 160, "stride": 160}]
         description["outputs"] = [{"name": "y", "from": "level"}]
         del description["labels"], description["decision"]
-        folder = self.write_package("level", description, {"level.weight": ([1, 1, 160], [1.0] * 160), "level.bias": ([1], [3.0])})
+        folder = self.write_package(
+            "level", description, {"level.weight": ([1, 1, 160], [1.0] * 160), "level.bias": ([1], [3.0])}
+        )
         level = self.scratch / "level.lw"
         done = self.run_cli("compile", folder, "-o", level, "--stream", "--quiet", "--no-check")
         self.assertEqual(done.returncode, OK, done.stderr)

@@ -6,19 +6,24 @@ namespace longwave::cli {
 void AudioFlags::add(CommandLine &app, bool input) {
     offers_format = input;
     if (input) {
-        const Option *const input_path = app.add_option("input,--input", path, "Audio file, or - for standard input")
-            ->file()
-            ->capture_default_str();
-        const Option *const raw_format = app.add_option("--format", format,
-                       "Audio format. `auto` recognises WAV, FLAC, Ogg and others by their first bytes. Raw samples are "
-                       "never guessed: say their format")
-            ->check(one_of({"auto", "s16le", "s24le", "s24_32le", "s32le", "f32le", "mulaw", "alaw"}))
-            ->value("FORMAT")
-            ->capture_default_str();
-        app.add_option("--rate", rate, "Sample rate of raw samples or of the microphone in Hz (default: that of the model)")
+        const Option *const input_path =
+            app.add_option("input,--input", path, "Audio file, or - for standard input")
+                ->file()
+                ->capture_default_str();
+        const Option *const raw_format =
+            app.add_option("--format", format,
+                           "Audio format. `auto` recognises WAV, FLAC, Ogg and others by their first bytes. "
+                           "Raw samples are "
+                           "never guessed: say their format")
+                ->check(one_of({"auto", "s16le", "s24le", "s24_32le", "s32le", "f32le", "mulaw", "alaw"}))
+                ->value("FORMAT")
+                ->capture_default_str();
+        app.add_option("--rate", rate,
+                       "Sample rate of raw samples or of the microphone in Hz (default: that of the model)")
             ->check(range(1000, 768000))
             ->value("HZ");
-        app.add_option("--channels", channels, "Number of interleaved channels of raw samples or of the microphone")
+        app.add_option("--channels", channels,
+                       "Number of interleaved channels of raw samples or of the microphone")
             ->check(range(1, 64))
             ->capture_default_str();
         app.add_option("--microphone", microphone,
@@ -37,14 +42,14 @@ void AudioFlags::add(CommandLine &app, bool input) {
 
 audio::Options AudioFlags::options(uint32_t model_rate) const {
     audio::Options result;
-    result.format = format == "s16le"   ? audio::Format::s16le
-                    : format == "s24le" ? audio::Format::s24le
+    result.format = format == "s16le"      ? audio::Format::s16le
+                    : format == "s24le"    ? audio::Format::s24le
                     : format == "s24_32le" ? audio::Format::s24_32le
-                    : format == "s32le" ? audio::Format::s32le
-                    : format == "f32le" ? audio::Format::f32le
-                    : format == "mulaw" ? audio::Format::mulaw
-                    : format == "alaw"  ? audio::Format::alaw
-                                        : audio::Format::detect;
+                    : format == "s32le"    ? audio::Format::s32le
+                    : format == "f32le"    ? audio::Format::f32le
+                    : format == "mulaw"    ? audio::Format::mulaw
+                    : format == "alaw"     ? audio::Format::alaw
+                                           : audio::Format::detect;
     result.offers_format = offers_format;
     result.sample_rate = model_rate;
     result.raw_rate = rate;

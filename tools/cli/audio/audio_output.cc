@@ -10,8 +10,9 @@ namespace {
 // From the place where the file stands, or from `at`.
 bool write_all(int file, const std::vector<uint8_t> &bytes, std::optional<off_t> at) {
     for (size_t done = 0; done < bytes.size();) {
-        const ssize_t n = at ? pwrite(file, bytes.data() + done, bytes.size() - done, *at + static_cast<off_t>(done))
-                             : ::write(file, bytes.data() + done, bytes.size() - done);
+        const ssize_t n =
+            at ? pwrite(file, bytes.data() + done, bytes.size() - done, *at + static_cast<off_t>(done))
+               : ::write(file, bytes.data() + done, bytes.size() - done);
         if (n < 0 && errno == EINTR) continue;
         if (n == 0) errno = EIO;
         if (n <= 0) return false;

@@ -16,7 +16,8 @@ struct AudioForm {
 // Takes the samples that `write` is given, in constant memory.
 class AudioOutput {
 public:
-    AudioOutput(int file, std::string name, AudioForm form) : file_(file), name_(std::move(name)), form_(form) {}
+    AudioOutput(int file, std::string name, AudioForm form)
+        : file_(file), name_(std::move(name)), form_(form) {}
     Status begin(); // the header, which says that nobody knows the length
     Status write(const float *samples, size_t n);
     Status end(bool in_place); // the length, where the file can go back to its header

@@ -3,8 +3,8 @@
 
 namespace longwave::cli {
 
-Expected<AudioStream> AudioStream::create(const Model &model, const std::string &output, uint32_t rate, bool live,
-                                          uint32_t block) {
+Expected<AudioStream> AudioStream::create(const Model &model, const std::string &output, uint32_t rate,
+                                          bool live, uint32_t block) {
     lw_audio_stream_options options = LW_AUDIO_STREAM_OPTIONS_INIT;
     options.format = LW_F32;
     options.output = output.empty() ? nullptr : output.c_str();

@@ -12,10 +12,10 @@ class AudioStream {
 public:
     using OnSamples = std::function<Status(const float *samples, size_t n)>;
 
-    // rate: of pushed and pulled samples; 0: those of the model. `live`: its latency stays. block: of the stream;
-    // 0: that of the default entry.
-    static Expected<AudioStream> create(const Model &model, const std::string &output, uint32_t rate, bool live,
-                                        uint32_t block = 0);
+    // rate: of pushed and pulled samples; 0: those of the model. `live`: its latency stays. block: of the
+    // stream; 0: that of the default entry.
+    static Expected<AudioStream> create(const Model &model, const std::string &output, uint32_t rate,
+                                        bool live, uint32_t block = 0);
 
     Status push(const float *samples, size_t n, const OnSamples &take);
     Status finish(const OnSamples &take);

@@ -4,9 +4,10 @@
 namespace longwave::cli {
 
 void add_gain_flag(CommandLine &app, std::string &text) {
-    app.add_option("--gain", text,
-                   "Amplify the audio by so many decibels, -60 to 60. `auto` follows the level of the sounds slowly, "
-                   "between -12 and 30 dB (default: none)")
+    app.add_option(
+           "--gain", text,
+           "Amplify the audio by so many decibels, -60 to 60. `auto` follows the level of the sounds slowly, "
+           "between -12 and 30 dB (default: none)")
         ->suggests({"auto"})
         ->value("DB");
 }

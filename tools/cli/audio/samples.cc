@@ -54,8 +54,9 @@ std::string text_of(const std::vector<uint64_t> &shape) {
 Status check_shape(const lw_input_info &input, const Array &array, const std::string &what) {
     const auto &shape = array.shape;
     if ((shape.size() == 2 && shape[1] == input.width) || (shape.size() == 1 && input.width == 1)) return {};
-    return Status::input(what + ": has the shape " + text_of(shape) + ", and input " + input.name + " takes [rows, " +
-                         std::to_string(input.width) + "]" + (input.width == 1 ? " or [rows]" : "") +
+    return Status::input(what + ": has the shape " + text_of(shape) + ", and input " + input.name +
+                         " takes [rows, " + std::to_string(input.width) + "]" +
+                         (input.width == 1 ? " or [rows]" : "") +
                          (input.kind == LW_INPUT_AUDIO && shape.size() == 2 ? "; choose one channel" : ""));
 }
 
@@ -64,7 +65,8 @@ Expected<double> full_scale(const lw_input_info &input, const Array &array, cons
     if (array.type[0] == 'f' || input.kind == LW_INPUT_TOKENS) return 1.0;
     if (input.kind == LW_INPUT_AUDIO && array.type == "i2") return 32768.0;
     if (input.kind == LW_INPUT_AUDIO && array.type == "i4") return 2147483648.0;
-    return Status::input(what + ": element type " + array.type + "; input " + input.name + " takes float32 or float64" +
+    return Status::input(what + ": element type " + array.type + "; input " + input.name +
+                         " takes float32 or float64" +
                          (input.kind == LW_INPUT_AUDIO ? ", int16 or int32" : ""));
 }
 

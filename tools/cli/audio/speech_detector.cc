@@ -24,9 +24,10 @@ void SpeechFlags::add(CommandLine &app) {
         ->check(range(0.001, 1.0))
         ->value("PROBABILITY")
         ->capture_default_str();
-    app.add_option("--negative-threshold", negative_threshold,
-                   "Probability below which a row is silence, at most the threshold (default: threshold - 0.15, at "
-                   "least 0.01)")
+    app.add_option(
+           "--negative-threshold", negative_threshold,
+           "Probability below which a row is silence, at most the threshold (default: threshold - 0.15, at "
+           "least 0.01)")
         ->check(range(0.0, 1.0))
         ->value("PROBABILITY");
     app.add_option("--min-speech-ms", min_speech_ms, "Segments that are not longer vanish")
@@ -41,7 +42,8 @@ void SpeechFlags::add(CommandLine &app) {
         ->check(range(0.0, most_ms))
         ->value("MS")
         ->capture_default_str();
-    app.add_option("--max-speech-s", max_speech_s, "Longest segment in seconds. Longer ones are cut (default: no limit)")
+    app.add_option("--max-speech-s", max_speech_s,
+                   "Longest segment in seconds. Longer ones are cut (default: no limit)")
         ->check(range(0.0, 1e8))
         ->value("SECONDS");
     app.add_option("--min-silence-at-max-ms", min_silence_at_max_ms,
@@ -50,9 +52,10 @@ void SpeechFlags::add(CommandLine &app) {
         ->value("MS")
         ->capture_default_str();
     app.add_flag("--cut-at-last-silence", cut_at_last_silence, "Cut it in the last such silence instead");
-    app.add_option("--probability", output,
-                   "Output of the model that has the probability (default: the only one with one value for every so "
-                   "many samples)")
+    app.add_option(
+           "--probability", output,
+           "Output of the model that has the probability (default: the only one with one value for every so "
+           "many samples)")
         ->value("OUTPUT");
     add_gain_flag(app, gain);
 }

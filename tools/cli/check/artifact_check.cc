@@ -11,9 +11,10 @@ bool ArtifactCheck::hold() const {
            std::all_of(walks.begin(), walks.end(), [](const EntryCheck &w) { return w.holds(); });
 }
 
-Expected<ArtifactCheck> check_artifact(const std::vector<uint8_t> &artifact, const nlohmann::ordered_json &report,
-                                       unsigned walks) {
-    return check_artifact([&](const std::string &target) { return Model::open(artifact, target); }, report, walks);
+Expected<ArtifactCheck> check_artifact(const std::vector<uint8_t> &artifact,
+                                       const nlohmann::ordered_json &report, unsigned walks) {
+    return check_artifact([&](const std::string &target) { return Model::open(artifact, target); }, report,
+                          walks);
 }
 
 Expected<ArtifactCheck> check_artifact(const OpenForTarget &open, const nlohmann::ordered_json &report,

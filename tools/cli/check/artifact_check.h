@@ -27,7 +27,7 @@ struct ArtifactCheck {
 using OpenForTarget = std::function<Expected<Model>(const std::string &target)>;
 Expected<ArtifactCheck> check_artifact(const OpenForTarget &open, const nlohmann::ordered_json &report,
                                        unsigned walks, const Emulators &emulators = {});
-Expected<ArtifactCheck> check_artifact(const std::vector<uint8_t> &artifact, const nlohmann::ordered_json &report,
-                                       unsigned walks);
+Expected<ArtifactCheck> check_artifact(const std::vector<uint8_t> &artifact,
+                                       const nlohmann::ordered_json &report, unsigned walks);
 
 } // namespace longwave::cli

@@ -100,8 +100,7 @@ private:
                 if (output.clock_num == 0 ||
                     reference_.model().stream_output(output.name) != static_cast<int>(row.index))
                     continue;
-                if (row.row < reference_.offline[i].size() / output.width)
-                    compare(i, row.row, row.data);
+                if (row.row < reference_.offline[i].size() / output.width) compare(i, row.row, row.data);
             }
         };
     }
@@ -147,7 +146,8 @@ Expected<Rows> windows_by_run_output(const Model &model, const Sequence &in, siz
     LW_ASSIGN(Rows windows, rows_of_windows(model, in, ticks));
     Rows rows(model.run_outputs.size());
     for (size_t i = 0; i < rows.size(); i++)
-        if (const int j = model.stream_output(model.run_outputs[i].name); j >= 0 && model.run_outputs[i].clock_num != 0)
+        if (const int j = model.stream_output(model.run_outputs[i].name);
+            j >= 0 && model.run_outputs[i].clock_num != 0)
             rows[i] = std::move(windows[static_cast<size_t>(j)]);
     return rows;
 }

@@ -96,11 +96,13 @@ StreamPasses passes_of(uint64_t artifact_bytes, size_t block, size_t capacity, s
     constexpr uint64_t most_bytes = uint64_t{1} << 37;
     const size_t most = std::max<size_t>(16, most_bytes / std::max<uint64_t>(1, artifact_bytes));
     StreamPasses passes;
-    passes.ticks = capacity ? std::min(capacity, std::max(most * block, lags)) : std::max(std::min<size_t>(100, most) * block, lags);
+    passes.ticks = capacity ? std::min(capacity, std::max(most * block, lags))
+                            : std::max(std::min<size_t>(100, most) * block, lags);
     passes.long_ticks = std::max(passes.ticks, lags);
     // All short passes together are as long as two of the others.
     const size_t blocks = std::max<size_t>(8, 2 * most / (cuts + 1));
-    passes.cut_ticks = std::min({passes.ticks, std::max<size_t>(8 * block, 512) + block / 2, blocks * block + block / 2});
+    passes.cut_ticks =
+        std::min({passes.ticks, std::max<size_t>(8 * block, 512) + block / 2, blocks * block + block / 2});
     return passes;
 }
 
@@ -127,7 +129,9 @@ Expected<StreamCheck> check_stream(const Model &model, unsigned cuts, uint32_t e
     check.window = window_of(model);
     if (check.window) check.limit = 0;
     check.delay = model.entry(entry).delay;
-    StreamPasses passes = passes_of(model.info.artifact_bytes, block, model.info.has_run ? model.info.run_capacity : 0, ticks_of_lags(model), cuts);
+    StreamPasses passes =
+        passes_of(model.info.artifact_bytes, block, model.info.has_run ? model.info.run_capacity : 0,
+                  ticks_of_lags(model), cuts);
     // Every slot of the ring of a window becomes the newest one.
     if (check.window) passes = passes_of(0, block, 2 * size_t{check.window}, ticks_of_lags(model), cuts);
     const size_t ticks = passes.ticks;
@@ -157,7 +161,8 @@ Expected<StreamCheck> check_stream(const Model &model, unsigned cuts, uint32_t e
         LW_TRY(compare(model, blocks, offline, check));
     }
     const Sequence longer = made_up(model, check.long_ticks, 7);
-    if (check.long_ticks > ticks) LW_TRY(stream(model, longer, check.long_ticks, stream_of, by_blocks, blocks));
+    if (check.long_ticks > ticks)
+        LW_TRY(stream(model, longer, check.long_ticks, stream_of, by_blocks, blocks));
     LW_TRY(stream(model, longer, check.long_ticks, stream_of, at_random, cut));
     check.bit_equal = same_bits(blocks, cut);
 
@@ -176,7 +181,10 @@ nlohmann::ordered_json to_json(const StreamCheck &check) {
     if (check.window) json.update({{"window", check.window}, {"delay", check.delay}});
     if (check.compared)
         json.update({{"rows", check.rows}, {"largest_error", check.largest_error}, {"limit", check.limit}});
-    json.update({{"cuts", check.cuts}, {"cut_ticks", check.cut_ticks}, {"long_ticks", check.long_ticks}, {"bit_equal", check.bit_equal}});
+    json.update({{"cuts", check.cuts},
+                 {"cut_ticks", check.cut_ticks},
+                 {"long_ticks", check.long_ticks},
+                 {"bit_equal", check.bit_equal}});
     return json;
 }
 

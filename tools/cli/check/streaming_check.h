@@ -22,11 +22,11 @@ struct StreamCheck {
     uint64_t ticks = 0, rows = 0; // compared, and then cut at random
     double largest_error = 0;     // relative to the largest value of the output
     double limit = 0;
-    unsigned cuts = 0;      // number of short random cuttings, each of a new stream
-    uint64_t cut_ticks = 0; // ticks of each
+    unsigned cuts = 0;       // number of short random cuttings, each of a new stream
+    uint64_t cut_ticks = 0;  // ticks of each
     uint64_t long_ticks = 0; // of the pass in random pushes
-    bool compared = false;  // false: the model has no offline run
-    bool bit_equal = true;  // all cuttings gave the same bits
+    bool compared = false;   // false: the model has no offline run
+    bool bit_equal = true;   // all cuttings gave the same bits
     bool holds() const { return bit_equal && largest_error <= limit; }
 };
 

@@ -17,7 +17,8 @@ bool is_file_or_new(const std::string &path) {
 
 } // namespace
 
-Expected<UnwrittenArtifact> UnwrittenArtifact::of(artifact::Pieces pieces, const std::string &path, bool bytes_needed) {
+Expected<UnwrittenArtifact> UnwrittenArtifact::of(artifact::Pieces pieces, const std::string &path,
+                                                  bool bytes_needed) {
     UnwrittenArtifact made;
     made.path_ = path;
     made.size_ = pieces.size();

@@ -15,7 +15,8 @@ namespace longwave::cli {
 class UnwrittenArtifact {
 public:
     // `bytes_needed`: it stays in memory, whatever its size.
-    static Expected<UnwrittenArtifact> of(artifact::Pieces pieces, const std::string &path, bool bytes_needed);
+    static Expected<UnwrittenArtifact> of(artifact::Pieces pieces, const std::string &path,
+                                          bool bytes_needed);
     UnwrittenArtifact(UnwrittenArtifact &&) = default;
     UnwrittenArtifact &operator=(UnwrittenArtifact &&) = delete;
     ~UnwrittenArtifact();

@@ -38,21 +38,28 @@ OptionDescription described(const std::string &names, const std::string &help) {
     return description;
 }
 
-template <class Value> struct Element { using type = Value; };
-template <class Value> struct Element<std::vector<Value>> { using type = Value; };
-template <class Value> struct Element<std::optional<Value>> { using type = Value; };
+template <class Value> struct Element {
+    using type = Value;
+};
+template <class Value> struct Element<std::vector<Value>> {
+    using type = Value;
+};
+template <class Value> struct Element<std::optional<Value>> {
+    using type = Value;
+};
 
 } // namespace
 
 Check range(int low, int high) {
-    return {std::to_string(low) + " to " + std::to_string(high), static_cast<long double>(low), static_cast<long double>(high), {}};
+    return {std::to_string(low) + " to " + std::to_string(high),
+            static_cast<long double>(low),
+            static_cast<long double>(high),
+            {}};
 }
 Check range(double low, double high) {
     return {number_text(low) + " to " + number_text(high), low, high, {}};
 }
-Check one_of(std::initializer_list<const char *> words) {
-    return {"", 0, 0, {words.begin(), words.end()}};
-}
+Check one_of(std::initializer_list<const char *> words) { return {"", 0, 0, {words.begin(), words.end()}}; }
 
 Option *Option::required() {
     option_->required();

@@ -47,12 +47,12 @@ public:
     bool given() const;                           // valid after the program's flags were parsed
 
     // For help and completion only; the values are not checked here.
-    Option *value(const std::string &name);                         // word for the value: "FILE"
-    Option *file(const std::string &suffix = "");                   // the value names a file
-    Option *folder();                                               // the value names a folder
-    Option *suggests(std::vector<std::string> examples);            // some of the possible values
-    Option *separator(char separator);                              // between parts of a value
-    Option *hidden();                                               // parsed, but not documented
+    Option *value(const std::string &name);              // word for the value: "FILE"
+    Option *file(const std::string &suffix = "");        // the value names a file
+    Option *folder();                                    // the value names a folder
+    Option *suggests(std::vector<std::string> examples); // some of the possible values
+    Option *separator(char separator);                   // between parts of a value
+    Option *hidden();                                    // parsed, but not documented
 
     const OptionDescription &description() const { return description_; }
 

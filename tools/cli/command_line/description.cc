@@ -45,7 +45,8 @@ std::string facts_of(const OptionDescription &option) {
         facts.push_back(fmt::format("one of: {}", fmt::join(option.choices, ", ")));
     if (!option.default_value.empty()) facts.push_back("default: " + option.default_value);
     if (!option.range.empty()) facts.push_back("range: " + option.range);
-    if (!option.excludes.empty()) facts.push_back(fmt::format("not with {}", fmt::join(option.excludes, ", ")));
+    if (!option.excludes.empty())
+        facts.push_back(fmt::format("not with {}", fmt::join(option.excludes, ", ")));
     if (option.repeats) facts.emplace_back("repeatable");
     return fmt::format("{}", fmt::join(facts, "; "));
 }

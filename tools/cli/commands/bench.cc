@@ -298,7 +298,8 @@ Command add_bench(CommandLine &program) {
         "Time each layer of an offline run on the CPU and on the GPU instead, and the transfers. Needs "
         "--device vulkan. `longwave compile --place` reads the output of --json");
     app->add_flag("--json", flags->json, "Print one JSON object");
-    app->add_option("--html", flags->html, "Also write a page with charts. It is one file and needs no network")
+    app->add_option("--html", flags->html,
+                    "Also write a page with charts. It is one file and needs no network")
         ->file(".html");
     app->footer(
         "Further benchmarks are programs of the clone, with options of their own, listed by their --help. "

@@ -49,8 +49,7 @@ void print_bench(const ordered_json &json) {
                    json["run"]["worst_ms"].get<double>(), bytes_text(json["run"]["memory_bytes"]).c_str());
         if (json["run"].contains("threads"))
             print_text(stdout, "          with %u threads: median %.3f ms, speed-up %.2f\n",
-                       json["run"]["threads"].get<unsigned>(),
-                       json["run"]["threads_median_ms"].get<double>(),
+                       json["run"]["threads"].get<unsigned>(), json["run"]["threads_median_ms"].get<double>(),
                        json["run"]["threads_speed_up"].get<double>());
     }
 }

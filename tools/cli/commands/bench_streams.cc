@@ -51,8 +51,9 @@ Expected<std::vector<double>> time_batches(lw_batch *batch, std::vector<Stream> 
     std::vector<double> seconds;
     for (unsigned round = 0; round < rounds + 1; round++) { // the first warms
         const double start = now();
-        LW_TRY(status_of(lw_batch_push(batch, list.data(), list.size(), all.data(), counts.data(), taken.data()),
-                         "running the streams together"));
+        LW_TRY(
+            status_of(lw_batch_push(batch, list.data(), list.size(), all.data(), counts.data(), taken.data()),
+                      "running the streams together"));
         for (Stream &stream : streams) LW_TRY(stream.pull([](const StreamRow &) {}));
         if (round > 0) seconds.push_back(now() - start);
     }
@@ -127,11 +128,11 @@ void print_streams(const ordered_json &json) {
                    json["in_flight_round_ms"]["median"].get<double>(),
                    json["in_flight_round_ms"]["worst"].get<double>());
     if (json.contains("together_round_ms"))
-        print_text(stdout, "\n          %u together: median %.3f ms, worst %.3f ms", json["together"].get<unsigned>(),
-                   json["together_round_ms"]["median"].get<double>(),
+        print_text(stdout, "\n          %u together: median %.3f ms, worst %.3f ms",
+                   json["together"].get<unsigned>(), json["together_round_ms"]["median"].get<double>(),
                    json["together_round_ms"]["worst"].get<double>());
-    print_text(stdout, "\n          created in %.1f ms, destroyed in %.1f ms\n", json["create_ms"].get<double>(),
-               json["destroy_ms"].get<double>());
+    print_text(stdout, "\n          created in %.1f ms, destroyed in %.1f ms\n",
+               json["create_ms"].get<double>(), json["destroy_ms"].get<double>());
 }
 
 } // namespace longwave::cli

@@ -100,7 +100,8 @@ void print_text(const ordered_json &text) {
                text["prompt_in_steps_ms"].get<double>(),
                text["prompt_in_steps_ms"].get<double>() / text["prompt_ms"].get<double>());
     for (const auto &t : text["tokens"])
-        print_text(stdout, "token     after %u tokens: median %.1f µs, worst %.1f µs, %.0f tokens per second\n",
+        print_text(stdout,
+                   "token     after %u tokens: median %.1f µs, worst %.1f µs, %.0f tokens per second\n",
                    t["behind"].get<unsigned>(), t["median_us"].get<double>(), t["worst_us"].get<double>(),
                    t["per_second"].get<double>());
 }

@@ -56,8 +56,9 @@ std::string text(const ArtifactCheck &checks, bool emit_static) {
     for (const std::string &name : checks.elsewhere)
         if (const targets::Target *target = targets::find(name); target && !target->loads_code)
             out += format("          %s: checked with the code of this machine\n", name.c_str());
-        else out += format("          %s: not checked on this machine; %sgive --emulator\n", name.c_str(),
-                      emit_static ? "" : "run `longwave verify` on one that has it, or ");
+        else
+            out += format("          %s: not checked on this machine; %sgive --emulator\n", name.c_str(),
+                          emit_static ? "" : "run `longwave verify` on one that has it, or ");
     return out;
 }
 
@@ -107,9 +108,11 @@ Status check_folder(const std::string &path) {
                                     "`longwave inspect` shows");
     for (const char *other : {".pt", ".pth", ".ckpt", ".pt2", ".safetensors", ".onnx", ".gguf", ".py"})
         if (ending == other)
-            return Status::input(path + ": expected a model folder, found a file; " +
-                                 (ending == ".onnx" ? "longwave import reads the graph (docs/onnx.md)"
-                                                    : "python -m longwave.importer makes a folder of PyTorch code (docs/import.md)"));
+            return Status::input(
+                path + ": expected a model folder, found a file; " +
+                (ending == ".onnx"
+                     ? "longwave import reads the graph (docs/onnx.md)"
+                     : "python -m longwave.importer makes a folder of PyTorch code (docs/import.md)"));
     return {};
 }
 
@@ -117,10 +120,12 @@ Status compile(const CompileFlags &flags) {
     const double start = now();
     if (flags.package.empty()) return Status::usage("the model folder is missing (longwave compile --help)");
     LW_ASSIGN(compiler::Options options, options_of(flags));
-    LW_ASSIGN(const Emulators emulators, start_emulators(flags.emulators, options.targets, flags.emulator_timeout));
+    LW_ASSIGN(const Emulators emulators,
+              start_emulators(flags.emulators, options.targets, flags.emulator_timeout));
     LW_TRY(check_folder(flags.package));
     LW_ASSIGN(package::Package package, package::read(flags.package));
-    const std::string path = flags.output.empty() ? package.name + (flags.emit_static() ? ".a" : ".lw") : flags.output;
+    const std::string path =
+        flags.output.empty() ? package.name + (flags.emit_static() ? ".a" : ".lw") : flags.output;
     StaticLibrary library(flags, options, path);
     const std::string kernels_path = flags.no_code ? kernel_source_path(path) : "";
     LW_TRY(check_output_of(flags, path));
@@ -135,9 +140,9 @@ Status compile(const CompileFlags &flags) {
     const ordered_json build = report.value("build", ordered_json::object());
     if (build.contains("no_cache"))
         print_text(
-                   stderr,
-                   "note: no kernel cache, so every kernel was compiled: %s (choose a folder with --cache FOLDER)\n",
-                   build["no_cache"].get<std::string>().c_str());
+            stderr,
+            "note: no kernel cache, so every kernel was compiled: %s (choose a folder with --cache FOLDER)\n",
+            build["no_cache"].get<std::string>().c_str());
     const ordered_json gpu = report.value("gpu", ordered_json::object());
     for (const auto &[key, what] : {std::pair{"no_runs", "offline runs"}, std::pair{"no_streams", "streams"}})
         if (gpu.contains(key))
@@ -145,7 +150,8 @@ Status compile(const CompileFlags &flags) {
                        gpu["name"].get<std::string>().c_str(), gpu[key].get<std::string>().c_str());
 
     PublicKey key = {};
-    const bool without = flags.no_code || flags.no_golden; // then the file is another than the one that was checked
+    const bool without =
+        flags.no_code || flags.no_golden; // then the file is another than the one that was checked
     const bool sign_now = !flags.sign.empty() && !without;
     if (sign_now) {
         LW_ASSIGN(key, sign(compiled.artifact, flags.sign, flags.version));
@@ -212,9 +218,9 @@ Status compile(const CompileFlags &flags) {
     LW_TRY(std::move(artifact).write());
     if (flags.no_code && !flags.json)
         print_text(out, "wrote     %s  %s\n", kernels_path.c_str(), bytes_text(kernels.size()).c_str());
-    const std::string last =
-        flags.json ? json_line(report) + "\n"
-                   : wrote(path, size, now() - start, build) + needs_memory(report.value("open_bytes", uint64_t{0}), size);
+    const std::string last = flags.json ? json_line(report) + "\n"
+                                        : wrote(path, size, now() - start, build) +
+                                              needs_memory(report.value("open_bytes", uint64_t{0}), size);
     print_text(out, "%s", last.c_str());
     return {};
 }

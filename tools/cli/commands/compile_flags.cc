@@ -4,8 +4,8 @@
 #include "tools/cli/model/artifact_file.h"
 #include "tools/cli/output/printable.h"
 #include "tools/cli/output/text.h"
-#include "tools/cli/process/machine_memory.h"
 #include "tools/cli/process/installed_program.h"
+#include "tools/cli/process/machine_memory.h"
 #include <algorithm>
 
 namespace longwave::cli {
@@ -45,11 +45,12 @@ void add_target_flags(CommandLine &app, CompileFlags &flags) {
         ->suggests({"host", "x86-64-v2", "x86-64-v3", "x86-64-v4", "x86-64-zen4", "arm64", "arm64-dotprod",
                     "armv7", "armv7-vfp4", "cortex-m55", "wasm32", "vulkan-16k", "vulkan-32k"})
         ->separator(',');
-    app.add_option(
-           "--emulator", flags.emulators,
-           "Check code of another architecture with this command, such as \"qemu-aarch64 -cpu max\". It starts "
-           "longwave-runner-TARGET, which lies next to this program. With several such targets: TARGET=COMMAND, "
-           "once for each")
+    app.add_option("--emulator", flags.emulators,
+                   "Check code of another architecture with this command, such as \"qemu-aarch64 -cpu max\". "
+                   "It starts "
+                   "longwave-runner-TARGET, which lies next to this program. With several such targets: "
+                   "TARGET=COMMAND, "
+                   "once for each")
         ->single()
         ->value("COMMAND");
     app.add_option("--emulator-timeout", flags.emulator_timeout,
@@ -116,10 +117,10 @@ void add_weight_flags(CommandLine &app, CompileFlags &flags) {
         ->value("TYPE")
         ->suggests({"float32", "bf16", "int8", "int4"})
         ->capture_default_str();
-    app.add_option(
-           "--activations", flags.activations,
-           "What CPUs round the input rows of such layers to, with int8 or int4 weights. int8 is faster on some "
-           "CPUs and less exact. The line `precision` of the report states the effect")
+    app.add_option("--activations", flags.activations,
+                   "What CPUs round the input rows of such layers to, with int8 or int4 weights. int8 is "
+                   "faster on some "
+                   "CPUs and less exact. The line `precision` of the report states the effect")
         ->value("TYPE")
         ->suggests({"int16", "int8"})
         ->capture_default_str();
@@ -160,8 +161,10 @@ static Status check_static_flags(const CompileFlags &flags) {
     if (flags.output == "-")
         return Status::usage("--emit static: name a file with -o, because a header is written beside it");
     if (!flags.sign.empty())
-        return Status::usage("--emit static: leave --sign out, because the program that contains the model is what to sign");
-    if (flags.no_code) return Status::usage("--emit static: leave --no-code out, because the library is the code");
+        return Status::usage(
+            "--emit static: leave --sign out, because the program that contains the model is what to sign");
+    if (flags.no_code)
+        return Status::usage("--emit static: leave --no-code out, because the library is the code");
     return {};
 }
 
@@ -184,12 +187,15 @@ Expected<compiler::Options> options_of(const CompileFlags &flags) {
     if (flags.emit_static() && (options.targets.size() != 1 || options.targets[0].starts_with("vulkan")))
         return Status::usage("--emit static: expected one CPU target, such as --target arm64");
     for (const std::string &name : options.targets)
-        if (const targets::Target *target = targets::find(name); target && !target->loads_code && !flags.emit_static())
-            return Status::usage("--target " + name + ": its programs contain their models: add --emit static");
+        if (const targets::Target *target = targets::find(name);
+            target && !target->loads_code && !flags.emit_static())
+            return Status::usage("--target " + name +
+                                 ": its programs contain their models: add --emit static");
     if (flags.no_golden)
         for (const std::string &name : options.targets)
             if (name.starts_with("vulkan"))
-                return Status::usage("--no-golden: leave it out for " + name + ", because a GPU runs only after its golden vectors");
+                return Status::usage("--no-golden: leave it out for " + name +
+                                     ", because a GPU runs only after its golden vectors");
     if (flags.no_code && (options.targets.size() != 1 || options.targets[0].starts_with("vulkan")))
         return Status::usage("--no-code: expected one CPU target, such as --target host");
     LW_ASSIGN(options.place, placement_of(flags.place));
@@ -262,9 +268,10 @@ void add_compile_flags(CommandLine &app, CompileFlags &flags) {
         "--no-code", flags.no_code,
         "Leave the machine code out of the compiled model. NAME.kernels.c gets it as C, for programs that "
         "contain their kernels. Needs --target with one CPU target");
-    app.add_flag("--no-golden", flags.no_golden,
-                 "Leave the golden vectors out of the compiled model, after the check. The file is smaller, and "
-                 "`longwave verify` has nothing to recompute. Not for GPUs");
+    app.add_flag(
+        "--no-golden", flags.no_golden,
+        "Leave the golden vectors out of the compiled model, after the check. The file is smaller, and "
+        "`longwave verify` has nothing to recompute. Not for GPUs");
     app.add_flag("--no-check", flags.no_check,
                  "Do not run the compiled model: no golden vectors, no streaming check");
     app.add_flag("--no-proof", flags.no_check, "The former name of --no-check")->hidden();
@@ -277,9 +284,10 @@ void add_compile_flags(CommandLine &app, CompileFlags &flags) {
         ->folder();
     app.add_option("--jobs", flags.jobs, "Number of kernels to compile at once (default: number of CPUs)")
         ->check(range(1, 1024));
-    app.add_option("--memory", flags.memory,
-                   "Most memory that the compile and its check may take, such as 500M or 2G. A larger compile "
-                   "is rejected (default: three quarters of the memory of the machine or control group)")
+    app.add_option(
+           "--memory", flags.memory,
+           "Most memory that the compile and its check may take, such as 500M or 2G. A larger compile "
+           "is rejected (default: three quarters of the memory of the machine or control group)")
         ->size();
     app.add_option("--kgen", flags.kgen,
                    "Kernel compiler to start (default: the longwave-kgen next to this program)")

@@ -9,7 +9,8 @@ namespace longwave::cli {
 
 struct CompileFlags {
     std::string package, output, targets, place, convolution, tuning,
-        weights = "float32", activations = "int16", gpu_storage = "f32", emit = "lw", dump_after, cache, kgen, sign;
+        weights = "float32", activations = "int16", gpu_storage = "f32", emit = "lw", dump_after, cache, kgen,
+        sign;
     std::vector<std::string> emulators;
     double emulator_timeout = 600; // seconds
     std::vector<uint32_t> blocks, streams, lengths;

@@ -32,13 +32,14 @@ bool runs_on_this_machine(const std::string &target) {
 }
 
 // The tables that the first target which runs here makes: the target itself, or this machine's own.
-Expected<std::vector<uint8_t>> derived_tables(const std::vector<uint8_t> &artifact, const std::string &variant) {
+Expected<std::vector<uint8_t>> derived_tables(const std::vector<uint8_t> &artifact,
+                                              const std::string &variant) {
     std::vector<uint8_t> tables;
     const auto keep = [](void *to, const uint8_t *from, uint64_t bytes) {
         if (from) static_cast<std::vector<uint8_t> *>(to)->assign(from, from + bytes);
     };
-    const std::unique_ptr<lw_device, void (*)(lw_device *)> device(runtime::watched_cpu_create(nullptr, &tables, keep),
-                                                                  runtime::watched_cpu_destroy);
+    const std::unique_ptr<lw_device, void (*)(lw_device *)> device(
+        runtime::watched_cpu_create(nullptr, &tables, keep), runtime::watched_cpu_destroy);
     lw_open_options options = {};
     options.struct_size = sizeof options;
     options.allow_unsigned_code = 1;
@@ -46,7 +47,8 @@ Expected<std::vector<uint8_t>> derived_tables(const std::vector<uint8_t> &artifa
     options.variant = variant.c_str();
     options.device = device.get();
     lw_model *model = nullptr;
-    LW_TRY(status_of(lw_model_open_memory(artifact.data(), artifact.size(), &options, &model), "the compiled model"));
+    LW_TRY(status_of(lw_model_open_memory(artifact.data(), artifact.size(), &options, &model),
+                     "the compiled model"));
     lw_model_close(model);
     return tables;
 }
@@ -98,7 +100,9 @@ struct Free {
     void operator()(void *memory) const { std::free(memory); }
 };
 using Memory = std::unique_ptr<uint8_t, Free>;
-Memory aligned(size_t bytes) { return Memory(static_cast<uint8_t *>(std::aligned_alloc(64, (bytes + 63) / 64 * 64))); }
+Memory aligned(size_t bytes) {
+    return Memory(static_cast<uint8_t *>(std::aligned_alloc(64, (bytes + 63) / 64 * 64)));
+}
 
 // What the runtime asks for, from the runtime: the model is opened as the target's program would,
 // but for its code, which nothing calls. On 32-bit targets pointers are shorter, and so the sizes
@@ -116,8 +120,8 @@ Status measure(const Constants &constants, StaticSizes &sizes) {
     sizes.model = size;
     const Memory memory = aligned(size);
     lw_model *opened = nullptr;
-    LW_TRY(status_of(lw_model_open_static_weights(model, constants.weights.empty() ? nullptr : weights.get(), constants.weights.size(),
-                                                  memory.get(), size, &opened),
+    LW_TRY(status_of(lw_model_open_static_weights(model, constants.weights.empty() ? nullptr : weights.get(),
+                                                  constants.weights.size(), memory.get(), size, &opened),
                      "the static model"));
     lw_model_info info = {};
     info.struct_size = sizeof info;
@@ -153,7 +157,8 @@ StaticLibrary::StaticLibrary(const CompileFlags &flags, compiler::Options option
     : path_(std::move(path)), options_(std::move(options)) {
     if (!flags.emit_static()) return;
     target_ = options_.targets[0];
-    if (!runs_on_this_machine(target_) && !host_target().empty()) options_.targets.insert(options_.targets.begin(), host_target());
+    if (!runs_on_this_machine(target_) && !host_target().empty())
+        options_.targets.insert(options_.targets.begin(), host_target());
 }
 
 std::string StaticLibrary::beside(const std::string &ending) const {
@@ -192,16 +197,23 @@ Status StaticLibrary::write(const std::vector<uint8_t> &artifact, nlohmann::orde
     LW_ASSIGN(const std::vector<uint8_t> library,
               compiler::static_library(static_symbol(name), target_, code.image, constants.contained));
     const std::string header = static_header(name, target_, sizes_);
-    LW_TRY(write_output(header_path(), std::span(reinterpret_cast<const uint8_t *>(header.data()), header.size())));
+    LW_TRY(write_output(header_path(),
+                        std::span(reinterpret_cast<const uint8_t *>(header.data()), header.size())));
     if (sizes_.weights > 0) LW_TRY(write_output(weights_path(), constants.weights));
     LW_TRY(write_output(path_, library));
     report["output"] = path_;
-    report["static"] = {{"target", target_},         {"header", header_path()},         {"symbol", static_symbol(name)},
-                        {"code_bytes", sizes_.code}, {"constant_bytes", sizes_.constants}, {"model_bytes", sizes_.model},
-                        {"stream_bytes", sizes_.stream}, {"spotter_bytes", sizes_.spotter}};
+    report["static"] = {{"target", target_},
+                        {"header", header_path()},
+                        {"symbol", static_symbol(name)},
+                        {"code_bytes", sizes_.code},
+                        {"constant_bytes", sizes_.constants},
+                        {"model_bytes", sizes_.model},
+                        {"stream_bytes", sizes_.stream},
+                        {"spotter_bytes", sizes_.spotter}};
     if (sizes_.speech_detector > 0) report["static"]["speech_detector_bytes"] = sizes_.speech_detector;
     if (sizes_.stack > 0) report["static"]["stack_bytes"] = sizes_.stack;
-    if (sizes_.weights > 0) report["static"].update({{"weights", weights_path()}, {"weights_bytes", sizes_.weights}});
+    if (sizes_.weights > 0)
+        report["static"].update({{"weights", weights_path()}, {"weights_bytes", sizes_.weights}});
     return {};
 }
 

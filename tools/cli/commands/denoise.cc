@@ -57,15 +57,20 @@ Status check_model(const DenoiseFlags &flags, const Model &model) {
     }
     if (!flags.name.empty()) {
         const int index = model.stream_output(flags.name);
-        if (index < 0) return Status::usage("--name " + flags.name + ": unknown output; the model has " + names);
+        if (index < 0)
+            return Status::usage("--name " + flags.name + ": unknown output; the model has " + names);
         if (found == 0)
             return Status::usage("--name " + flags.name + ": this output is not audio; its rows are numbers");
         return {};
     }
     if (found == 1) return {};
-    if (found > 1) return Status::usage(path + ": several outputs are audio; choose one with --name: " + names);
-    return Status::usage(path + ": no output of the model is audio; give it \"kind\": \"audio\" in model.json if its "
-                                "rows are samples, or " + right_command(model, path, model.info.labels > 1));
+    if (found > 1)
+        return Status::usage(path + ": several outputs are audio; choose one with --name: " + names);
+    return Status::usage(
+        path +
+        ": no output of the model is audio; give it \"kind\": \"audio\" in model.json if its "
+        "rows are samples, or " +
+        right_command(model, path, model.info.labels > 1));
 }
 
 // Other rates are converted on both sides of the model, so that the output has that of the input.
@@ -77,13 +82,15 @@ Expected<audio::Reader> open_input(const DenoiseFlags &flags, const Model &model
     return open_audio(audio, audio.resample && audio.microphone.empty() ? 0 : rate, notice);
 }
 
-// A file that is there can wait, and a larger block reads the weights for more rows at once. 0: the default entry.
+// A file that is there can wait, and a larger block reads the weights for more rows at once. 0: the default
+// entry.
 uint32_t block_for(const DenoiseFlags &flags, const Model &model) {
     uint32_t largest = 0;
     if (!flags.from_file() || flags.keep_latency || model.device) return largest;
     for (uint32_t i = 0; i < model.info.stream_entries; ++i) {
         lw_stream_entry_info entry = LW_STREAM_ENTRY_INFO_INIT;
-        if (lw_model_stream_entry(model.handle.get(), i, &entry) == LW_OK) largest = std::max(largest, entry.block);
+        if (lw_model_stream_entry(model.handle.get(), i, &entry) == LW_OK)
+            largest = std::max(largest, entry.block);
     }
     return largest;
 }
@@ -118,7 +125,8 @@ Status transform(const DenoiseFlags &flags, audio::Reader &reader, AudioStream &
 void print_summary(const DenoiseFlags &flags, const Model &model, const Summary &summary) {
     FILE *const to = flags.output == "-" ? stderr : stdout;
     const lw_audio_stream_info &info = summary.info;
-    const double seconds = static_cast<double>(summary.samples) / info.rate_in, latency = 1000.0 * info.latency / info.rate_out;
+    const double seconds = static_cast<double>(summary.samples) / info.rate_in,
+                 latency = 1000.0 * info.latency / info.rate_out;
     const double factor = seconds > 0 ? summary.busy / seconds : 0;
     if (flags.json) {
         const ordered_json json = {{"model", model.info.name},
@@ -135,8 +143,8 @@ void print_summary(const DenoiseFlags &flags, const Model &model, const Summary 
         print_text(to, "%s\n", json_line(json).c_str());
         return;
     }
-    print_text(to, "%.3f s at %u Hz, %.4f of real time · latency %.1f ms %s\n", seconds, info.rate_out, factor, latency,
-               flags.keep_latency ? "kept" : "removed");
+    print_text(to, "%.3f s at %u Hz, %.4f of real time · latency %.1f ms %s\n", seconds, info.rate_out,
+               factor, latency, flags.keep_latency ? "kept" : "removed");
     if (info.non_finite)
         print_text(stderr, "warning: %llu samples were not finite or too large, and count as 0\n",
                    static_cast<unsigned long long>(info.non_finite));
@@ -151,7 +159,8 @@ Status denoise(const DenoiseFlags &flags) {
     LW_TRY(check_model(flags, model));
     LW_ASSIGN(audio::Reader reader, open_input(flags, model));
     const uint32_t rate = reader.sample_rate() != model.audio()->sample_rate ? reader.sample_rate() : 0;
-    LW_ASSIGN(AudioStream stream, AudioStream::create(model, flags.name, rate, flags.keep_latency, block_for(flags, model)));
+    LW_ASSIGN(AudioStream stream,
+              AudioStream::create(model, flags.name, rate, flags.keep_latency, block_for(flags, model)));
     stop_on_signals();
     std::signal(SIGPIPE, SIG_IGN);
     Summary summary;
@@ -172,24 +181,28 @@ Command add_denoise(CommandLine &program) {
     flags->model.streams = true;
     add_device_flags(*app, flags->model);
     flags->audio.add(*app, true);
-    app->add_option("output,-o,--output", flags->output, "File to write, or - for standard output")->file()->required();
+    app->add_option("output,-o,--output", flags->output, "File to write, or - for standard output")
+        ->file()
+        ->required();
     app->add_option("--output-format", flags->form,
                     "`wav` has 32-bit floats, `wav16` has 16-bit integers, the others have no header")
         ->check(one_of({"wav", "wav16", "s16le", "f32le"}))
         ->value("FORMAT")
         ->capture_default_str();
-    app->add_option("--name", flags->name, "Output of the model (default: the only audio output)")->value("OUTPUT");
+    app->add_option("--name", flags->name, "Output of the model (default: the only audio output)")
+        ->value("OUTPUT");
     app->add_flag("--keep-latency", flags->keep_latency,
                   "Leave the latency that a live stream has: zeros come first, and the end is cut");
     app->add_flag("--json", flags->json, "Print one JSON object about the run");
-    app->footer(
-        "Example:\n"
-        "  longwave denoise dtln.lw noisy.wav clean.wav\n"
-        "  arecord -f S16_LE -r 16000 -t raw | longwave denoise dtln.lw --format s16le - out.wav\n"
-        "The output has as many samples as the input, and sample i of both is the same moment. With --resample the "
-        "output has the rate of the input.\n"
-        "Of a file the stream takes the largest of --blocks of `longwave compile`, unless --keep-latency is given.\n"
-        "A file is written beside its place and put there at the end.");
+    app->footer("Example:\n"
+                "  longwave denoise dtln.lw noisy.wav clean.wav\n"
+                "  arecord -f S16_LE -r 16000 -t raw | longwave denoise dtln.lw --format s16le - out.wav\n"
+                "The output has as many samples as the input, and sample i of both is the same moment. With "
+                "--resample the "
+                "output has the rate of the input.\n"
+                "Of a file the stream takes the largest of --blocks of `longwave compile`, unless "
+                "--keep-latency is given.\n"
+                "A file is written beside its place and put there at the end.");
     return {app, [flags] { return denoise(*flags); }};
 }
 

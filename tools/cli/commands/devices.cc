@@ -96,8 +96,7 @@ Status devices(const DevicesFlags &flags) {
                        gpu["kind"].get<std::string>().c_str(), gpu["vulkan"].get<std::string>().c_str(),
                        bytes_text(gpu["shared_bytes"]).c_str(), gpu["threads"].get<unsigned>(),
                        bytes_text(gpu["memory_bytes"]).c_str(),
-                       gpu["missing"] != ""
-                           ? ("cannot be used: " + gpu["missing"].get<std::string>()).c_str()
+                       gpu["missing"] != "" ? ("cannot be used: " + gpu["missing"].get<std::string>()).c_str()
                        : gpu["targets"].empty() ? "runs no target"
                                                 : ("runs " + joined(gpu["targets"])).c_str());
         }

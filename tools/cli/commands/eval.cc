@@ -204,8 +204,8 @@ private:
 void print_summary(const ordered_json &json) {
     const auto value = [&](const char *key) { return json[key].is_number() ? json[key].get<double>() : 0.0; };
     if (json.contains("accuracy"))
-        print_text(
-                   stderr, "accuracy        %.2f %% of %llu clips (95 %%: %.1f-%.1f), without _silence_ %.2f %%\n",
+        print_text(stderr,
+                   "accuracy        %.2f %% of %llu clips (95 %%: %.1f-%.1f), without _silence_ %.2f %%\n",
                    100 * value("accuracy"), json["clips"].get<unsigned long long>(),
                    100 * json["accuracy_interval"][0].get<double>(),
                    100 * json["accuracy_interval"][1].get<double>(), 100 * value("accuracy_without_silence"));
@@ -217,8 +217,7 @@ void print_summary(const ordered_json &json) {
     if (json.contains("false_accepts"))
         print_text(stderr, "false accepts   %llu in %.3f hours: %.2f per hour (95 %%: %.2f-%.2f)\n",
                    json["false_accepts"].get<unsigned long long>(), value("hours"),
-                   value("false_accepts_per_hour"),
-                   json["false_accepts_per_hour_interval"][0].get<double>(),
+                   value("false_accepts_per_hour"), json["false_accepts_per_hour_interval"][0].get<double>(),
                    json["false_accepts_per_hour_interval"][1].get<double>());
 }
 
@@ -259,14 +258,17 @@ Status evaluate(const EvalFlags &flags) {
         const size_t before = left_out.size();
         for (const auto &path : flags.negatives) LW_TRY(collect_files(path, files, left_out));
         if (files.empty())
-            return Status::input(flags.negatives[0] + ": contains no audio files" +
-                                 (left_out.size() == before ? "" : "; left out: " + text_of({left_out.begin() + static_cast<std::ptrdiff_t>(before),
-                                                                       left_out.end()})));
+            return Status::input(
+                flags.negatives[0] + ": contains no audio files" +
+                (left_out.size() == before
+                     ? ""
+                     : "; left out: " + text_of({left_out.begin() + static_cast<std::ptrdiff_t>(before),
+                                                 left_out.end()})));
         LW_TRY(evaluation.accepts(files, *spotter, json));
     }
     if (spotter) json["decision"] = spotter->settings();
-    const ProductFlags product{flags.clips, flags.negatives, flags.noise, flags.curve, flags.audio,
-                               flags.quiet_ms, flags.seed};
+    const ProductFlags product{flags.clips, flags.negatives, flags.noise, flags.curve,
+                               flags.audio, flags.quiet_ms,  flags.seed};
     if (spotter && !flags.clips.empty() && !flags.isolated)
         LW_TRY(evaluate_product(product, file.view(), model, *spotter, json));
     std::vector<std::string> noise;
@@ -299,13 +301,15 @@ Command add_eval(CommandLine &program) {
         ->check(range(1500.0, 60000.0))
         ->value("MS")
         ->capture_default_str();
-    app->add_option("--noise", flags->noise,
-                    "Folders or files of noise. The clips are measured again with it, 20, 10, 5 and 0 dB below the "
-                    "words")
+    app->add_option(
+           "--noise", flags->noise,
+           "Folders or files of noise. The clips are measured again with it, 20, 10, 5 and 0 dB below the "
+           "words")
         ->file()
         ->value("PATH");
     app->add_option("--curve", flags->curve,
-                    "Write missed words against false accepts per hour, one threshold for all words. Needs --clips and "
+                    "Write missed words against false accepts per hour, one threshold for all words. Needs "
+                    "--clips and "
                     "--negatives. FILE.csv or FILE.svg; repeat the flag for both")
         ->single()
         ->file()
@@ -327,12 +331,16 @@ Command add_eval(CommandLine &program) {
         "false_reject_rate: share of words without their event in the clip or in the silence after it. The "
         "events "
         "are those of `longwave listen`.\n"
-        "words: latency, worst speakers, results by noise, and the score of MLPerf Tiny's streaming test. Latency runs "
-        "from the end of the word in a clip to its event. The word ends with the last 10 ms within 25 dB of the "
-        "loudest. The worst speakers are the tenth with most missed words. File names of Speech Commands name the "
+        "words: latency, worst speakers, results by noise, and the score of MLPerf Tiny's streaming test. "
+        "Latency runs "
+        "from the end of the word in a clip to its event. The word ends with the last 10 ms within 25 dB of "
+        "the "
+        "loudest. The worst speakers are the tenth with most missed words. File names of Speech Commands "
+        "name the "
         "speaker.\n"
         "false_accepts: number of events in the negatives, which form one long stream.\n"
-        "left_out: files of the folders that are not audio, with the reason. A damaged file, or one with another "
+        "left_out: files of the folders that are not audio, with the reason. A damaged file, or one with "
+        "another "
         "sample rate, is an error.\n"
         "Intervals have a confidence of 95 %: Wilson for shares, exact Poisson for counts.");
     return {app, [flags] { return evaluate(*flags); }};

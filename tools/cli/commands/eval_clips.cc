@@ -30,7 +30,8 @@ std::string speaker_of(const std::string &path) {
     return before == std::string::npos ? name : name.substr(before + 1);
 }
 
-Status collect_files(const std::string &path, std::vector<std::string> &files, std::vector<LeftOut> &left_out) {
+Status collect_files(const std::string &path, std::vector<std::string> &files,
+                     std::vector<LeftOut> &left_out) {
     std::error_code error;
     if (!fs::is_directory(path, error)) {
         files.push_back(path); // opening the file reports an error
@@ -79,7 +80,8 @@ Expected<std::vector<Clip>> find_clips(const std::string &folder, const std::vec
         LW_TRY(collect_files(path.string(), files, left_out));
         for (auto &file : files) {
             std::string speaker = speaker_of(file);
-            clips.push_back({std::move(file), static_cast<uint32_t>(label - labels.begin()), std::move(speaker)});
+            clips.push_back(
+                {std::move(file), static_cast<uint32_t>(label - labels.begin()), std::move(speaker)});
         }
     }
     if (!unknown.empty())

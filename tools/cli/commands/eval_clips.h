@@ -25,7 +25,8 @@ struct LeftOut {
 
 // Every audio file under a folder, sorted; a file stands for itself. Hidden files are left out and not
 // listed.
-Status collect_files(const std::string &path, std::vector<std::string> &files, std::vector<LeftOut> &left_out);
+Status collect_files(const std::string &path, std::vector<std::string> &files,
+                     std::vector<LeftOut> &left_out);
 
 // FOLDER/<label>/<file>, shuffled by the seed. Fault::input: a folder whose name is not a label, or
 // no clip.

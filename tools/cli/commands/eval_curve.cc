@@ -11,10 +11,12 @@ namespace {
 constexpr double chart_left = 62, chart_top = 46, chart_width = 560, chart_height = 300;
 
 constexpr const char *curve_style =
-    ".s{fill:#fff}.ink{fill:#1f2328}.muted{fill:#59636e}.grid{stroke:#d7dce1}.line{stroke:#2a6fc9;stroke-width:2;"
+    ".s{fill:#fff}.ink{fill:#1f2328}.muted{fill:#59636e}.grid{stroke:#d7dce1}.line{stroke:#2a6fc9;stroke-"
+    "width:2;"
     "fill:none}.bound{stroke:#8c6d1f;stroke-width:2;stroke-dasharray:5 4;fill:none}.dot{fill:#2a6fc9}"
     ".chosen{fill:#b3486b}.edge{fill:#8c6d1f}"
-    "@media (prefers-color-scheme:dark){.s{fill:#0d1117}.ink{fill:#e6edf3}.muted{fill:#9da7b3}.grid{stroke:#30363d}"
+    "@media "
+    "(prefers-color-scheme:dark){.s{fill:#0d1117}.ink{fill:#e6edf3}.muted{fill:#9da7b3}.grid{stroke:#30363d}"
     ".line{stroke:#58a0f0}.bound{stroke:#d9b44a}.dot{fill:#58a0f0}.chosen{fill:#e07a9c}.edge{fill:#d9b44a}}";
 
 // The scales: events per hour in decades, with a place at the left for none; misses from 0.
@@ -39,7 +41,8 @@ struct Scale {
     double y(double rate) const { return chart_top + chart_height * (1 - rate / most); }
 };
 
-std::string label(double x, double y, const std::string &words, const char *of, const char *anchor = "middle") {
+std::string label(double x, double y, const std::string &words, const char *of,
+                  const char *anchor = "middle") {
     return "<text class=\"" + std::string(of) + "\" x=\"" + css_number(x) + "\" y=\"" + css_number(y) +
            "\" text-anchor=\"" + anchor + "\">" + escaped(words) + "</text>\n";
 }
@@ -47,8 +50,8 @@ std::string label(double x, double y, const std::string &words, const char *of, 
 std::string axes(const Scale &scale) {
     std::string out;
     const auto rule = [&](double x1, double y1, double x2, double y2) {
-        out += "<line class=\"grid\" x1=\"" + css_number(x1) + "\" y1=\"" + css_number(y1) + "\" x2=\"" + css_number(x2) +
-               "\" y2=\"" + css_number(y2) + "\"/>\n";
+        out += "<line class=\"grid\" x1=\"" + css_number(x1) + "\" y1=\"" + css_number(y1) + "\" x2=\"" +
+               css_number(x2) + "\" y2=\"" + css_number(y2) + "\"/>\n";
     };
     const double step = scale.most > 0.5 ? 0.2 : scale.most > 0.25 ? 0.1 : 0.05;
     for (double rate = 0; rate <= scale.most + 1e-9; rate += step) {
@@ -61,7 +64,8 @@ std::string axes(const Scale &scale) {
         rule(scale.x(decade), chart_top, scale.x(decade), chart_top + chart_height);
         out += label(scale.x(decade), chart_top + chart_height + 20, format("%g", decade), "muted");
     }
-    out += label(chart_left + chart_width / 2, chart_top + chart_height + 42, "false accepts per hour", "muted");
+    out +=
+        label(chart_left + chart_width / 2, chart_top + chart_height + 42, "false accepts per hour", "muted");
     return out;
 }
 
@@ -77,43 +81,55 @@ std::string line_path(const std::vector<CurvePoint> &points, const Scale &scale,
 
 double CurvePoint::per_hour_bound() const { return hours > 0 ? count_bound(false_accepts) / hours : 0; }
 
-std::vector<CurvePoint> curve_of(const Scorer &scorer, const WordStream &words, const Scores &negatives, double hours) {
+std::vector<CurvePoint> curve_of(const Scorer &scorer, const WordStream &words, const Scores &negatives,
+                                 double hours) {
     std::vector<CurvePoint> points;
     for (int i = 0; i <= 28; i++) {
         const float threshold = i == 28 ? 0.99f : 0.3f + 0.025f * static_cast<float>(i);
         const WordResult result = judge(words, scorer.events(words.scores, threshold));
-        points.push_back({threshold, result.missed, result.words, scorer.events(negatives, threshold).size(), hours});
+        points.push_back(
+            {threshold, result.missed, result.words, scorer.events(negatives, threshold).size(), hours});
     }
     return points;
 }
 
 nlohmann::ordered_json to_json(const CurvePoint &p) {
-    return {{"threshold", std::round(1000.0 * double{p.threshold}) / 1000}, {"missed", p.missed}, {"words", p.words},
-            {"miss_rate", p.miss_rate()}, {"false_accepts", p.false_accepts}, {"per_hour", p.per_hour()},
+    return {{"threshold", std::round(1000.0 * double{p.threshold}) / 1000},
+            {"missed", p.missed},
+            {"words", p.words},
+            {"miss_rate", p.miss_rate()},
+            {"false_accepts", p.false_accepts},
+            {"per_hour", p.per_hour()},
             {"per_hour_bound", p.per_hour_bound()}};
 }
 
 std::string curve_csv(const std::vector<CurvePoint> &points) {
-    std::string out = "threshold,missed,words,miss_rate,miss_low,miss_high,false_accepts,hours,per_hour,per_hour_bound\n";
+    std::string out =
+        "threshold,missed,words,miss_rate,miss_low,miss_high,false_accepts,hours,per_hour,per_hour_bound\n";
     for (const CurvePoint &p : points) {
         const auto [low, high] = proportion_interval(p.missed, p.words);
         out += format("%.3f,%llu,%llu,%.5f,%.5f,%.5f,%llu,%.4f,%.4f,%.4f\n", double{p.threshold},
-                      static_cast<unsigned long long>(p.missed), static_cast<unsigned long long>(p.words), p.miss_rate(),
-                      low, high, static_cast<unsigned long long>(p.false_accepts), p.hours, p.per_hour(),
-                      p.per_hour_bound());
+                      static_cast<unsigned long long>(p.missed), static_cast<unsigned long long>(p.words),
+                      p.miss_rate(), low, high, static_cast<unsigned long long>(p.false_accepts), p.hours,
+                      p.per_hour(), p.per_hour_bound());
     }
     return out;
 }
 
-std::string curve_svg(const std::vector<CurvePoint> &points, const CurvePoint &chosen, const std::string &model) {
+std::string curve_svg(const std::vector<CurvePoint> &points, const CurvePoint &chosen,
+                      const std::string &model) {
     std::vector<CurvePoint> all = points;
     all.push_back(chosen);
     const Scale scale(all);
-    std::string out = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 660 430\" role=\"img\" "
-                      "font-family=\"system-ui,-apple-system,'Segoe UI','DejaVu Sans',sans-serif\" font-size=\"13\">\n"
-                      "<title>" + escaped(model + ": missed words against false accepts per hour") + "</title>\n<style>" +
-                      curve_style + "</style>\n<rect class=\"s\" width=\"660\" height=\"430\"/>\n";
-    out += label(chart_left, 22, format("%s: missed words, %.2f hours of other audio", model.c_str(), chosen.hours), "ink", "start");
+    std::string out =
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 660 430\" role=\"img\" "
+        "font-family=\"system-ui,-apple-system,'Segoe UI','DejaVu Sans',sans-serif\" font-size=\"13\">\n"
+        "<title>" +
+        escaped(model + ": missed words against false accepts per hour") + "</title>\n<style>" + curve_style +
+        "</style>\n<rect class=\"s\" width=\"660\" height=\"430\"/>\n";
+    out += label(chart_left, 22,
+                 format("%s: missed words, %.2f hours of other audio", model.c_str(), chosen.hours), "ink",
+                 "start");
     out += axes(scale) + line_path(points, scale, true) + line_path(points, scale, false);
     for (size_t i = 0; i < points.size(); i++) {
         out += "<circle class=\"dot\" cx=\"" + css_number(scale.x(points[i].per_hour())) + "\" cy=\"" +
@@ -124,8 +140,8 @@ std::string curve_svg(const std::vector<CurvePoint> &points, const CurvePoint &c
            css_number(scale.y(chosen.miss_rate())) + "\" r=\"6\"/>\n";
     out += "<path class=\"line\" d=\"M430 38h22\"/>" + label(458, 42, "measured", "muted", "start");
     out += "<path class=\"bound\" d=\"M530 38h22\"/>" + label(558, 42, "95 % bound", "muted", "start");
-    return out + "<circle class=\"chosen\" cx=\"330\" cy=\"38\" r=\"5\"/>" + label(340, 42, "settings used", "muted", "start") +
-           "</svg>\n";
+    return out + "<circle class=\"chosen\" cx=\"330\" cy=\"38\" r=\"5\"/>" +
+           label(340, 42, "settings used", "muted", "start") + "</svg>\n";
 }
 
 } // namespace longwave::cli

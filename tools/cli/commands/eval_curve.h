@@ -17,11 +17,13 @@ struct CurvePoint {
 };
 
 // Thresholds 0.30, 0.325 ... 0.975, 0.99. `negatives`: audio without any word, one stream.
-std::vector<CurvePoint> curve_of(const Scorer &scorer, const WordStream &words, const Scores &negatives, double hours);
+std::vector<CurvePoint> curve_of(const Scorer &scorer, const WordStream &words, const Scores &negatives,
+                                 double hours);
 std::string curve_csv(const std::vector<CurvePoint> &points);
 // For light and dark pages. `chosen`: the point of the settings in force, which may have a
 // threshold per word.
-std::string curve_svg(const std::vector<CurvePoint> &points, const CurvePoint &chosen, const std::string &model);
+std::string curve_svg(const std::vector<CurvePoint> &points, const CurvePoint &chosen,
+                      const std::string &model);
 nlohmann::ordered_json to_json(const CurvePoint &point);
 
 } // namespace longwave::cli

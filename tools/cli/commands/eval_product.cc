@@ -13,7 +13,8 @@ namespace longwave::cli {
 namespace {
 
 // All files in one row; `scores` gets one stream over them.
-Expected<std::vector<float>> read_all(const std::vector<std::string> &paths, const AudioFlags &audio, double rate) {
+Expected<std::vector<float>> read_all(const std::vector<std::string> &paths, const AudioFlags &audio,
+                                      double rate) {
     std::vector<std::string> files;
     std::vector<LeftOut> left_out;
     for (const std::string &path : paths) LW_TRY(collect_files(path, files, left_out));
@@ -43,9 +44,13 @@ Expected<double> score_negatives(Scorer &scorer, const ProductFlags &flags, doub
 }
 
 ordered_json in_noise(const char *level, const WordResult &result) {
-    return {{"snr", level}, {"missed", result.missed}, {"words", result.words}, {"wrong_word_events", result.wrong},
-            {"events_on_other_clips", result.on_others},
-            {"rate", result.words ? ordered_json(double(result.missed) / double(result.words)) : ordered_json()}};
+    return {
+        {"snr", level},
+        {"missed", result.missed},
+        {"words", result.words},
+        {"wrong_word_events", result.wrong},
+        {"events_on_other_clips", result.on_others},
+        {"rate", result.words ? ordered_json(double(result.missed) / double(result.words)) : ordered_json()}};
 }
 
 } // namespace
@@ -72,7 +77,8 @@ Status evaluate_product(const ProductFlags &flags, const artifact::View &artifac
                                                 std::numeric_limits<double>::quiet_NaN()));
     const auto events = scorer.events(words.scores);
     const WordResult result = judge(words, events);
-    ordered_json found{{"latency_ms", latency_of(result)}, {"speakers", speakers_of(words, result)},
+    ordered_json found{{"latency_ms", latency_of(result)},
+                       {"speakers", speakers_of(words, result)},
                        {"mlperf_tiny", mlperf_tiny(words, events)}};
     found["noise"] = ordered_json::array({in_noise("clean", result)});
     if (!flags.noise.empty()) {
@@ -93,7 +99,8 @@ Status evaluate_product(const ProductFlags &flags, const artifact::View &artifac
     json["curve"] = ordered_json::array();
     for (const CurvePoint &point : points) json["curve"].push_back(to_json(point));
     for (const std::string &file : flags.curve) {
-        const std::string text = file.ends_with(".csv") ? curve_csv(points) : curve_svg(points, chosen, model.info.name);
+        const std::string text =
+            file.ends_with(".csv") ? curve_csv(points) : curve_svg(points, chosen, model.info.name);
         LW_TRY(write_output(file, {reinterpret_cast<const uint8_t *>(text.data()), text.size()}));
     }
     return {};
@@ -107,8 +114,8 @@ void print_product(const ordered_json &json) {
                    words["latency_ms"]["p50"].get<double>(), words["latency_ms"]["p95"].get<double>());
     if (words["speakers"].is_object()) {
         const ordered_json &worst = words["speakers"]["worst_decile"];
-        print_text(stderr, "speakers        the worst %zu of %u miss %.1f %%\n", words["speakers"]["worst"].size(),
-                   words["speakers"]["speakers"].get<unsigned>(),
+        print_text(stderr, "speakers        the worst %zu of %u miss %.1f %%\n",
+                   words["speakers"]["worst"].size(), words["speakers"]["speakers"].get<unsigned>(),
                    worst["rate"].is_number() ? 100 * worst["rate"].get<double>() : 0);
     }
     if (words["noise"].size() > 1) {

@@ -24,7 +24,8 @@ struct ScoredEvent {
 class Scorer {
 public:
     // The decision settings in force are those of the spotter. Fault::usage: the model has none.
-    static Expected<Scorer> create(const artifact::View &artifact, const Model &model, const Spotter &spotter);
+    static Expected<Scorer> create(const artifact::View &artifact, const Model &model,
+                                   const Spotter &spotter);
 
     // Pushes samples and keeps the rows that come.
     Status push(const std::vector<float> &samples, Scores &scores);

@@ -41,14 +41,17 @@ private:
 
 ordered_json share_of(uint64_t hits, uint64_t n) {
     const auto [low, high] = proportion_interval(hits, n);
-    return {{"missed", hits}, {"words", n}, {"rate", n ? ordered_json(double(hits) / double(n)) : ordered_json()},
+    return {{"missed", hits},
+            {"words", n},
+            {"rate", n ? ordered_json(double(hits) / double(n)) : ordered_json()},
             {"interval", {low, high}}};
 }
 
 } // namespace
 
 std::pair<size_t, size_t> sound_in(const std::vector<float> &samples, double rate) {
-    const size_t frame = std::max<size_t>(1, static_cast<size_t>(rate / 100)), frames = samples.size() / frame;
+    const size_t frame = std::max<size_t>(1, static_cast<size_t>(rate / 100)),
+                 frames = samples.size() / frame;
     std::vector<double> powers(frames);
     for (size_t i = 0; i < frames; i++) powers[i] = power(samples, i * frame, (i + 1) * frame);
     const double least = frames ? *std::max_element(powers.begin(), powers.end()) * 3.16e-3 : 0; // -25 dB
@@ -68,12 +71,13 @@ Expected<WordStream> run_words(Scorer &scorer, const std::vector<Clip> &clips, c
         LW_ASSIGN(std::vector<float> samples, read_clip(clip.path, audio, rate));
         const uint64_t begin = stream.slots.empty() ? 0 : stream.slots.back().end;
         const auto [first, last] = sound_in(samples, rate);
-        stream.slots.push_back({clip.label, clip.speaker, begin, begin + samples.size() + quiet, begin + first,
-                                begin + last, scorer.fires(clip.label)});
+        stream.slots.push_back({clip.label, clip.speaker, begin, begin + samples.size() + quiet,
+                                begin + first, begin + last, scorer.fires(clip.label)});
         sum += power(samples, first, last);
         all.push_back(std::move(samples));
     }
-    const double wanted = sum / static_cast<double>(std::max<size_t>(1, all.size())) * std::pow(10, -snr_db / 10);
+    const double wanted =
+        sum / static_cast<double>(std::max<size_t>(1, all.size())) * std::pow(10, -snr_db / 10);
     const double have = power(noise, 0, noise.size());
     Noise added(noise, std::isnan(snr_db) || have <= 0 ? 0 : std::sqrt(wanted / have));
     LW_TRY(scorer.reset());
@@ -114,7 +118,8 @@ WordResult judge(const WordStream &stream, const std::vector<ScoredEvent> &event
 
 ordered_json latency_of(const WordResult &result) {
     if (result.latency_ms.empty()) return {};
-    return {{"p50", quantile_of(result.latency_ms, 0.5)}, {"p95", quantile_of(result.latency_ms, 0.95)},
+    return {{"p50", quantile_of(result.latency_ms, 0.5)},
+            {"p95", quantile_of(result.latency_ms, 0.95)},
             {"words", result.latency_ms.size()}};
 }
 
@@ -135,7 +140,8 @@ ordered_json speakers_of(const WordStream &stream, const WordResult &result) {
     std::vector<Speaker> list;
     for (const auto &[name, speaker] : by_name) list.push_back(speaker);
     if (list.empty()) return {};
-    std::stable_sort(list.begin(), list.end(), [](const Speaker &a, const Speaker &b) { return a.rate() > b.rate(); });
+    std::stable_sort(list.begin(), list.end(),
+                     [](const Speaker &a, const Speaker &b) { return a.rate() > b.rate(); });
     const size_t tenth = (list.size() + 9) / 10;
     uint64_t words = 0, missed = 0;
     ordered_json names = ordered_json::array();
@@ -144,8 +150,10 @@ ordered_json speakers_of(const WordStream &stream, const WordResult &result) {
         missed += list[i].missed;
         names.push_back({{"speaker", list[i].name}, {"missed", list[i].missed}, {"words", list[i].words}});
     }
-    return {{"speakers", list.size()}, {"median_rate", list[list.size() / 2].rate()},
-            {"worst_decile", share_of(missed, words)}, {"worst", names}};
+    return {{"speakers", list.size()},
+            {"median_rate", list[list.size() / 2].rate()},
+            {"worst_decile", share_of(missed, words)},
+            {"worst", names}};
 }
 
 ordered_json mlperf_tiny(const WordStream &stream, const std::vector<ScoredEvent> &events) {
@@ -166,8 +174,11 @@ ordered_json mlperf_tiny(const WordStream &stream, const std::vector<ScoredEvent
     }
     for (size_t i = 0; i < stream.slots.size(); i++) words += stream.slots[i].word, found += heard[i];
     const double seconds = stream.slots.empty() ? 0 : double(stream.slots.back().end) / stream.rate;
-    ordered_json json{{"words", words}, {"true_positives", found}, {"false_negatives", words - found},
-                      {"false_positives", false_positives}, {"seconds", seconds}};
+    ordered_json json{{"words", words},
+                      {"true_positives", found},
+                      {"false_negatives", words - found},
+                      {"false_positives", false_positives},
+                      {"seconds", seconds}};
     // The test has 50 words in 20 minutes, and allows 8 of each kind.
     if (words > 0) json["false_negatives_of_50"] = 50.0 * double(words - found) / double(words);
     if (seconds > 0) json["false_positives_in_20_min"] = 1200 * double(false_positives) / seconds;

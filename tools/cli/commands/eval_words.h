@@ -33,8 +33,8 @@ std::pair<size_t, size_t> sound_in(const std::vector<float> &samples, double rat
 
 // Which words had their event, and what else fired.
 struct WordResult {
-    std::vector<bool> heard;            // by slot; false for slots without a word
-    std::vector<double> latency_ms;     // of heard words, from the end of the word to the event
+    std::vector<bool> heard;        // by slot; false for slots without a word
+    std::vector<double> latency_ms; // of heard words, from the end of the word to the event
     uint64_t words = 0, missed = 0, wrong = 0, on_others = 0;
 };
 WordResult judge(const WordStream &stream, const std::vector<ScoredEvent> &events);

@@ -2,8 +2,8 @@
 #include "tools/cli/commands/command.h"
 #include "tools/cli/files/output_file.h"
 #include "tools/cli/model/device.h"
-#include "tools/cli/output/printable.h"
 #include "tools/cli/output/json_line.h"
+#include "tools/cli/output/printable.h"
 #include "tools/cli/output/text.h"
 #include "tools/cli/process/interruption.h"
 #include "tools/cli/text/generator.h"
@@ -89,8 +89,8 @@ private:
     void tell_special() const { // with --json, the last object tells it
         if (flags_.json || (before_.empty() && after_.empty())) return;
         print_text(stderr, "note: special tokens: %s before the prompt, %s after it (--special)\n",
-                     before_.empty() ? "none" : tokens_.named(before_).c_str(),
-                     after_.empty() ? "none" : tokens_.named(after_).c_str());
+                   before_.empty() ? "none" : tokens_.named(before_).c_str(),
+                   after_.empty() ? "none" : tokens_.named(after_).c_str());
     }
     Status read(const std::vector<int32_t> &ids, Progress &progress, size_t done, size_t total) {
         constexpr size_t most = 16384; // ids between two looks at signals

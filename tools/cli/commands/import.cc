@@ -19,7 +19,8 @@ constexpr char start[] = "import sys\n"
                          "except ModuleNotFoundError as error:\n"
                          "    if error.name not in ('longwave', 'longwave.importer'):\n"
                          "        raise\n"
-                         "    sys.exit('error: import: ' + sys.executable + ' has no longwave package; install its wheel, or set PYTHONPATH "
+                         "    sys.exit('error: import: ' + sys.executable + ' has no longwave package; "
+                         "install its wheel, or set PYTHONPATH "
                          "to build/python of a clone')\n"
                          "sys.exit(main())\n";
 
@@ -38,7 +39,8 @@ void tell_where() {
     const fs::path package = self.parent_path() / "python";
     if (!fs::exists(package / "longwave/importer/__main__.py", error)) return;
     const char *before = std::getenv("PYTHONPATH");
-    setenv("PYTHONPATH", (package.string() + (before && *before ? std::string(":") + before : "")).c_str(), 1);
+    setenv("PYTHONPATH", (package.string() + (before && *before ? std::string(":") + before : "")).c_str(),
+           1);
 }
 
 } // namespace
@@ -62,9 +64,13 @@ Command add_import(CommandLine &program) {
         ->add_option("arguments", *arguments,
                      "what to import, and options; longwave import --help lists them")
         ->value("ARGUMENT");
-    command->footer("Needs Python 3 with PyTorch and safetensors, and the longwave package. LONGWAVE_PYTHON names "
-                    "another Python. docs/onnx.md and docs/import.md have examples.");
-    return {command, [] { return Status::usage("import: write it as the first word: longwave import FILE.onnx -o model.lw"); }};
+    command->footer(
+        "Needs Python 3 with PyTorch and safetensors, and the longwave package. LONGWAVE_PYTHON names "
+        "another Python. docs/onnx.md and docs/import.md have examples.");
+    return {command, [] {
+                return Status::usage(
+                    "import: write it as the first word: longwave import FILE.onnx -o model.lw");
+            }};
 }
 
 } // namespace longwave::cli

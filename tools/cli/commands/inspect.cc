@@ -65,8 +65,8 @@ void print_file(const ordered_json &json) {
     print_text(stdout, "trust     %s", json["signature"].get<std::string>().c_str());
     if (json["version"] != 0) print_text(stdout, ", version %s", json["version"].dump().c_str());
     print_text(stdout, "\n");
-    print_text(stdout, "weights   %s, %s of tables prepared at open\n", bytes_text(json["weights_bytes"]).c_str(),
-               bytes_text(json["derived_bytes"]).c_str());
+    print_text(stdout, "weights   %s, %s of tables prepared at open\n",
+               bytes_text(json["weights_bytes"]).c_str(), bytes_text(json["derived_bytes"]).c_str());
     for (const auto &variant : json["variants"])
         print_text(stdout, "code      %s: %s, %u kernels%s\n", variant["target"].get<std::string>().c_str(),
                    variant["in_file"].get<bool>() ? (bytes_text(variant["code_bytes"]) + " of code").c_str()
@@ -81,14 +81,15 @@ void print_file(const ordered_json &json) {
 
 void print_outputs(const ordered_json &outputs) {
     for (const auto &output : outputs) {
-        print_text(stdout, "          -> %s: %u %s, %u row%s per %s", output["name"].get<std::string>().c_str(),
-                   output["width"].get<unsigned>(), output.contains("sample_rate") ? "samples" : "values",
+        print_text(stdout, "          -> %s: %u %s, %u row%s per %s",
+                   output["name"].get<std::string>().c_str(), output["width"].get<unsigned>(),
+                   output.contains("sample_rate") ? "samples" : "values",
                    output["clock"][0] == 0 ? 1 : output["clock"][0].get<unsigned>(),
                    output["clock"][0].get<unsigned>() > 1 ? "s" : "",
-                   output["clock"][0] == 0 ? "sequence"
-                                           : (output["clock"][1].dump() + " ticks").c_str());
+                   output["clock"][0] == 0 ? "sequence" : (output["clock"][1].dump() + " ticks").c_str());
         if (output.contains("sample_rate"))
-            print_text(stdout, ", audio %u Hz, lag %u", output["sample_rate"].get<unsigned>(), output["lag"].get<unsigned>());
+            print_text(stdout, ", audio %u Hz, lag %u", output["sample_rate"].get<unsigned>(),
+                       output["lag"].get<unsigned>());
         print_text(stdout, "\n");
     }
 }
@@ -174,13 +175,15 @@ Command add_inspect(CommandLine &program) {
     app->add_flag("--steps", flags->steps, "Also print every step of every entry");
     app->add_flag("--json", flags->json,
                   "Print one JSON object, with the compile report and the certificates");
-    app->add_option("--html", flags->html,
-                    "Write a page to look at: graph, layers, memory, kernels, state and hashes. It is one file and "
-                    "needs no network")
+    app->add_option(
+           "--html", flags->html,
+           "Write a page to look at: graph, layers, memory, kernels, state and hashes. It is one file and "
+           "needs no network")
         ->file(".html");
-    app->add_flag("--time", flags->time,
-                  "With --html: run the model on this machine, and show the time of each kernel at each level of "
-                  "code");
+    app->add_flag(
+        "--time", flags->time,
+        "With --html: run the model on this machine, and show the time of each kernel at each level of "
+        "code");
     return {app, [flags] { return inspect(*flags); }};
 }
 

@@ -30,8 +30,8 @@ Status keygen(const KeygenFlags &flags) {
         print_text(stdout, "%s\n",
                    json_line(ordered_json{{"secret", flags.file}, {"public", file}, {"key", hex}}).c_str());
     else
-        print_text(stdout, "secret    %s  (keep it secret)\npublic    %s  %s\n", flags.file.c_str(), file.c_str(),
-                   hex.c_str());
+        print_text(stdout, "secret    %s  (keep it secret)\npublic    %s  %s\n", flags.file.c_str(),
+                   file.c_str(), hex.c_str());
     return {};
 }
 
@@ -45,12 +45,13 @@ Status sign_file(const SignFlags &flags, bool has_version) {
     LW_ASSIGN(const PublicKey key, sign(bytes, flags.key, version));
     LW_TRY(write_output(output, bytes));
     if (flags.json)
-        print_text(stdout, "%s\n",
-                   json_line(ordered_json{{"output", output}, {"signed_by", to_hex(key)}, {"version", version}})
-                       .c_str());
+        print_text(
+            stdout, "%s\n",
+            json_line(ordered_json{{"output", output}, {"signed_by", to_hex(key)}, {"version", version}})
+                .c_str());
     else
-        print_text(stdout, "signed    by %s, version %ju\nwrote     %s\n", to_hex(key).c_str(), uintmax_t{version},
-                   output.c_str());
+        print_text(stdout, "signed    by %s, version %ju\nwrote     %s\n", to_hex(key).c_str(),
+                   uintmax_t{version}, output.c_str());
     return {};
 }
 

@@ -32,7 +32,8 @@ struct ListenFlags {
 
 std::vector<float> thresholds_of(const Model &model, const Spotter &spotter) {
     std::vector<float> list;
-    for (uint32_t i = 0; i < model.labels.size(); i++) list.push_back(spotter.fires(i) ? spotter.threshold(i) : 2);
+    for (uint32_t i = 0; i < model.labels.size(); i++)
+        list.push_back(spotter.fires(i) ? spotter.threshold(i) : 2);
     return list;
 }
 
@@ -145,7 +146,8 @@ private:
         double sum = 0;
         for (size_t i = 0; i < n; i++) sum += double{chunk[i]} * chunk[i];
         const std::vector<float> values = spotter_.scores();
-        const auto best = static_cast<size_t>(std::max_element(values.begin(), values.end()) - values.begin());
+        const auto best =
+            static_cast<size_t>(std::max_element(values.begin(), values.end()) - values.begin());
         write_controls(panel_.clear());
         lines_.print({{"type", "block"},
                       {"t", rounded(seconds())},
@@ -200,9 +202,10 @@ Status listen(const ListenFlags &flags, JsonLines &lines) {
                              right_command(model, flags.model.path, false));
     LW_ASSIGN(Spotter spotter, Spotter::create(file.view(), model, flags.decision));
     Session session(flags, model, spotter, lines, trace.get());
-    LW_ASSIGN(audio::Reader reader, open_audio(flags.audio, input->sample_rate,
-                                               [&session](const std::string &text) { session.interrupted(text); },
-                                               [&session](const std::string &text) { session.warned(text); }));
+    LW_ASSIGN(audio::Reader reader, open_audio(
+                                        flags.audio, input->sample_rate,
+                                        [&session](const std::string &text) { session.interrupted(text); },
+                                        [&session](const std::string &text) { session.warned(text); }));
     stop_on_signals();
     std::signal(SIGPIPE, SIG_IGN);
     LW_TRY(session.run(reader));
@@ -231,11 +234,13 @@ Command add_listen(CommandLine &program) {
         ->value("SECONDS");
     app->add_flag("--realtime", flags->realtime,
                   "Read a file at its own speed, instead of as fast as possible");
-    app->add_flag("--scores", flags->scores,
-                  "Also print the smoothed scores after every block, to choose thresholds. A terminal shows them as "
-                  "bars, with a mark at each threshold");
-    app->add_flag("--debug", flags->debug,
-                  "Print a line for every block: level of the audio, best word, its score, and the time of the block");
+    app->add_flag(
+        "--scores", flags->scores,
+        "Also print the smoothed scores after every block, to choose thresholds. A terminal shows them as "
+        "bars, with a mark at each threshold");
+    app->add_flag(
+        "--debug", flags->debug,
+        "Print a line for every block: level of the audio, best word, its score, and the time of the block");
     add_trace_flag(*app, flags->trace);
     app->footer(
         "Prints events. For audio out see `longwave denoise`.\n"

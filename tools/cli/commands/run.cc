@@ -45,8 +45,8 @@ struct Result {
     }
 };
 
-Expected<std::vector<Result>> run_offline(const Model &model, Sequence in, uint64_t length,
-                                          uint32_t threads, Trace *trace) {
+Expected<std::vector<Result>> run_offline(const Model &model, Sequence in, uint64_t length, uint32_t threads,
+                                          Trace *trace) {
     if (length) in.lengths.assign(model.inputs.size(), length);
     LW_ASSIGN(Runner runner, Runner::create(model, threads));
     const uint64_t begin = Trace::clock_ns();
@@ -140,7 +140,9 @@ std::string ending_of(const std::string &path) {
     return ending;
 }
 
-bool is_audio(const std::string &ending) { return ending == ".wav" || ending == ".s16le" || ending == ".f32le"; }
+bool is_audio(const std::string &ending) {
+    return ending == ".wav" || ending == ".s16le" || ending == ".f32le";
+}
 
 // The rate of an output that is audio: one or two values for each sample of the input.
 Expected<uint32_t> audio_rate_of(const Model &model, const lw_output_info &output, const std::string &path) {
@@ -161,10 +163,12 @@ Status write_result(const Model &model, const Result &result, const std::string 
     LW_ASSIGN(const uint32_t rate, audio_rate_of(model, result.info, path));
     if (ending != ".wav") {
         std::vector<uint8_t> raw;
-        audio::encode(ending == ".s16le" ? audio::WrittenForm::s16 : audio::WrittenForm::f32, result.rows, raw);
+        audio::encode(ending == ".s16le" ? audio::WrittenForm::s16 : audio::WrittenForm::f32, result.rows,
+                      raw);
         return write_output(path, raw);
     }
-    LW_ASSIGN(const std::vector<uint8_t> bytes, audio::wav_file(rate, result.info.sample_rate ? 1 : result.info.width, result.rows));
+    LW_ASSIGN(const std::vector<uint8_t> bytes,
+              audio::wav_file(rate, result.info.sample_rate ? 1 : result.info.width, result.rows));
     return write_output(path, bytes);
 }
 
@@ -178,7 +182,9 @@ Status check_formats(const RunFlags &flags, const Model &model) {
         const std::string ending = ending_of(where.second);
         if (is_audio(ending)) LW_TRY(audio_rate_of(model, results[where.first].info, where.second).status());
         else if (!ending.empty() && ending != ".npy")
-            return Status::usage("-o " + text + ": writes FILE.npy or FILE.wav, or raw samples to FILE.s16le or FILE.f32le, not " + ending);
+            return Status::usage(
+                "-o " + text +
+                ": writes FILE.npy or FILE.wav, or raw samples to FILE.s16le or FILE.f32le, not " + ending);
     }
     return {};
 }
@@ -236,7 +242,8 @@ Status run(const RunFlags &flags) {
             width == model.labels.size()) { // classes: the winner of the last row
             const float *last = result.rows.data() + result.rows.size() - width;
             const auto best = std::max_element(last, last + width) - last;
-            print_text(stdout, "   last row: %s %.4f", model.labels[static_cast<size_t>(best)].c_str(), last[best]);
+            print_text(stdout, "   last row: %s %.4f", model.labels[static_cast<size_t>(best)].c_str(),
+                       last[best]);
         } else {
             for (size_t i = 0; i < std::min<size_t>(8, result.rows.size()); i++)
                 print_text(stdout, " %.6g", result.rows[i]);
@@ -266,11 +273,11 @@ Command add_run(CommandLine &program) {
         ->check(range(0.0, 1e9))
         ->capture_default_str();
     add_device_flags(*app, flags->model);
-    app->add_option(
-           "-o,--output", flags->outputs,
-           "Write an output to a file: OUTPUT=FILE.npy. Of an output that is audio also FILE.wav, and raw samples to "
-           "FILE.s16le or FILE.f32le. A "
-           "model with one output needs no OUTPUT=")
+    app->add_option("-o,--output", flags->outputs,
+                    "Write an output to a file: OUTPUT=FILE.npy. Of an output that is audio also FILE.wav, "
+                    "and raw samples to "
+                    "FILE.s16le or FILE.f32le. A "
+                    "model with one output needs no OUTPUT=")
         ->value("OUTPUT");
     app->add_option("--length", flags->length,
                     "Number of valid rows, for models that pool over rows (default: all)")
@@ -283,7 +290,8 @@ Command add_run(CommandLine &program) {
     app->add_flag("--json", flags->json, "Print the outputs as one JSON object");
     add_trace_flag(*app, flags->trace);
     flags->audio.add(*app, false);
-    app->footer("An array has the shape [rows, width], or [rows] where the width is 1. Numbers of float32 or float64 are "
+    app->footer("An array has the shape [rows, width], or [rows] where the width is 1. Numbers of float32 or "
+                "float64 are "
                 "taken as they are. int16 and int32 audio is divided by its full scale.");
     return {app, [flags] {
                 flags->model.streams = flags->stream;

@@ -128,9 +128,11 @@ Status score(const ScoreFlags &flags) {
                                              {"tokens_per_second", rate}};
         print_text(stdout, "%s\n", json_line(json).c_str());
     } else {
-        print_text(stdout, "%.4f bits per byte · perplexity %.4f per token · %llu tokens, %llu bytes%s · %.0f tokens "
+        print_text(stdout,
+                   "%.4f bits per byte · perplexity %.4f per token · %llu tokens, %llu bytes%s · %.0f tokens "
                    "per second\n",
-                   result.bits_per_byte(), result.perplexity(), static_cast<unsigned long long>(result.tokens()),
+                   result.bits_per_byte(), result.perplexity(),
+                   static_cast<unsigned long long>(result.tokens()),
                    static_cast<unsigned long long>(result.bytes()), stopped ? ", interrupted" : "", rate);
         if (!before.empty() || !after.empty())
             print_text(stdout, "special tokens: %s before the text, %s after it\n",

@@ -180,9 +180,8 @@ private:
         }
         print_text(stdout, "machine   %s, code %s\n", kernels::cpu_name().c_str(), target_.name.c_str());
         print_text(stdout, "%s", kernels::structure_summary(target_, file.measured()).c_str());
-        print_text(stdout, "costs     %s\n", json.contains("costs")
-                   ? "all tables"
-                   : "not complete, so the shipped tables stay in use");
+        print_text(stdout, "costs     %s\n",
+                   json.contains("costs") ? "all tables" : "not complete, so the shipped tables stay in use");
         print_text(stdout, "wrote     %s  %zu measured, %zu failed, %s%s\n", flags_.output.c_str(),
                    file.measured().size(), failed, seconds_text(spent()).c_str(),
                    file.complete() ? "" : "; not complete: repeat the command to continue");

@@ -69,13 +69,15 @@ Status tune_variants(const std::string &path, const std::string &device, bool as
     if (as_json) {
         ordered_json list = ordered_json::array();
         for (const lw_vulkan_variants &kernel : kernels) list.push_back(times_json(kernel));
-        print_text(stdout, "%s\n",
-                   json_line(ordered_json{{"what", "variants"}, {"device", name}, {"kernels", list}}).c_str());
+        print_text(
+            stdout, "%s\n",
+            json_line(ordered_json{{"what", "variants"}, {"device", name}, {"kernels", list}}).c_str());
         return {};
     }
     size_t changed = 0;
     for (const lw_vulkan_variants &kernel : kernels) changed += kernel.chosen > 0;
-    print_text(stdout, "gpu       %s\n          %zu kernels have variants; of %zu another than the first is the "
+    print_text(stdout,
+               "gpu       %s\n          %zu kernels have variants; of %zu another than the first is the "
                "fastest (*)\n",
                name.c_str(), kernels.size(), changed);
     for (const lw_vulkan_variants &kernel : kernels) print_times(kernel);

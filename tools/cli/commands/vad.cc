@@ -45,7 +45,8 @@ const char *kind_name(lw_speech_event_kind kind) {
 class VadSession {
 public:
     VadSession(const VadFlags &flags, const Model &model, SpeechDetector &detector, JsonLines &lines)
-        : flags_(flags), model_(model), detector_(detector), lines_(lines), rate_(model.audio()->sample_rate) {}
+        : flags_(flags), model_(model), detector_(detector), lines_(lines),
+          rate_(model.audio()->sample_rate) {}
 
     // The input lost audio or stopped for a while.
     void interrupted(const std::string &text) {
@@ -64,8 +65,9 @@ public:
 
 private:
     Status listen(audio::Reader &reader) {
-        std::vector<float> chunk(flags_.chunk_ms > 0 ? std::max<size_t>(1, static_cast<size_t>(flags_.chunk_ms * rate_ / 1000))
-                                                     : 4096);
+        std::vector<float> chunk(
+            flags_.chunk_ms > 0 ? std::max<size_t>(1, static_cast<size_t>(flags_.chunk_ms * rate_ / 1000))
+                                : 4096);
         const auto on_event = [this](const lw_speech_event &event) { return take(event); };
         const double start = now();
         while (!stopped && reading()) {
@@ -99,8 +101,10 @@ private:
     Status take_row(const lw_speech_event &row) {
         const double p = static_cast<double>(row.probability);
         if (!(p >= 0 && p <= 1))
-            return Status::input(flags_.model.path + format(": gives %.6g at %.3f s; a probability of speech lies "
-                                                            "between 0 and 1", p, seconds(row.start)));
+            return Status::input(flags_.model.path +
+                                 format(": gives %.6g at %.3f s; a probability of speech lies "
+                                        "between 0 and 1",
+                                        p, seconds(row.start)));
         if (!flags_.probabilities.empty()) probabilities_.push_back(row.probability);
         if (flags_.scores)
             lines_.print({{"type", "row"}, {"t", rounded(seconds(row.end))}, {"probability", decimal(p)}});
@@ -119,7 +123,8 @@ private:
                       {"settings", detector_.settings()}});
     }
     void print_event(const lw_speech_event &event) {
-        nlohmann::ordered_json line = {{"type", kind_name(event.kind)}, {"start", rounded(seconds(event.start))}};
+        nlohmann::ordered_json line = {{"type", kind_name(event.kind)},
+                                       {"start", rounded(seconds(event.start))}};
         if (event.end >= 0) line["end"] = rounded(seconds(event.end));
         line["t"] = rounded(seconds(event.tick));
         line["start_sample"] = event.start;
@@ -146,13 +151,15 @@ private:
                             seconds(event.end - event.start)));
     }
     Status print_sum() {
-        table_.write(format("%llu segment%s, %.3f s of speech in %.3f s\n", static_cast<unsigned long long>(segments_),
-                            segments_ == 1 ? "" : "s", seconds(speech_), seconds(samples_)));
+        table_.write(format("%llu segment%s, %.3f s of speech in %.3f s\n",
+                            static_cast<unsigned long long>(segments_), segments_ == 1 ? "" : "s",
+                            seconds(speech_), seconds(samples_)));
         return table_.status();
     }
     Status write_files() const {
         if (!flags_.labels.empty())
-            LW_TRY(write_output(flags_.labels, {reinterpret_cast<const uint8_t *>(labels_.data()), labels_.size()}));
+            LW_TRY(write_output(flags_.labels,
+                                {reinterpret_cast<const uint8_t *>(labels_.data()), labels_.size()}));
         if (!flags_.probabilities.empty())
             LW_TRY(write_npy(flags_.probabilities, {probabilities_.size()}, probabilities_));
         return {};
@@ -185,20 +192,27 @@ Status vad(const VadFlags &flags, JsonLines &lines) {
     LW_TRY(check_files(flags));
     LW_ASSIGN(const Model model, Model::open(flags.model));
     if (!model.audio())
-        return Status::usage(flags.model.path + ": the model has no audio input; if it should have one, import it again with "
-                             "--input NAME=16000, or " + right_command(model, flags.model.path, false));
+        return Status::usage(flags.model.path +
+                             ": the model has no audio input; if it should have one, import it again with "
+                             "--input NAME=16000, or " +
+                             right_command(model, flags.model.path, false));
     if (flags.speech.output.empty() && !gives_speech(model))
-        return Status::usage(flags.model.path + ": no output of the model gives one value for every so many samples, "
-                             "the probability of speech; " + right_command(model, flags.model.path, model.info.labels > 1));
+        return Status::usage(flags.model.path +
+                             ": no output of the model gives one value for every so many samples, "
+                             "the probability of speech; " +
+                             right_command(model, flags.model.path, model.info.labels > 1));
     if (!flags.speech.output.empty() && model.stream_output(flags.speech.output) < 0) {
         std::string names;
-        for (const lw_output_info &output : model.stream_outputs) names += (names.empty() ? "" : ", ") + std::string(output.name);
-        return Status::usage("--probability " + flags.speech.output + ": unknown output; the model has " + names);
+        for (const lw_output_info &output : model.stream_outputs)
+            names += (names.empty() ? "" : ", ") + std::string(output.name);
+        return Status::usage("--probability " + flags.speech.output + ": unknown output; the model has " +
+                             names);
     }
     LW_ASSIGN(SpeechDetector detector, SpeechDetector::create(model, flags.speech));
     VadSession session(flags, model, detector, lines);
-    LW_ASSIGN(audio::Reader reader, open_audio(flags.audio, model.audio()->sample_rate,
-                                               [&session](const std::string &text) { session.interrupted(text); }));
+    LW_ASSIGN(audio::Reader reader,
+              open_audio(flags.audio, model.audio()->sample_rate,
+                         [&session](const std::string &text) { session.interrupted(text); }));
     stop_on_signals();
     std::signal(SIGPIPE, SIG_IGN);
     return session.run(reader);
@@ -209,42 +223,48 @@ Status vad(const VadFlags &flags, JsonLines &lines) {
 Command add_vad(CommandLine &program) {
     auto flags = std::make_shared<VadFlags>();
     CommandLine *app = program.add_subcommand(
-        "vad", "Find speech in audio from a microphone, pipe or file: the start and the end of each segment.");
+        "vad",
+        "Find speech in audio from a microphone, pipe or file: the start and the end of each segment.");
     flags->model.add(*app);
     flags->model.streams = true;
     add_device_flags(*app, flags->model);
     flags->audio.add(*app, true);
     flags->speech.add(*app);
-    app->add_option("--labels", flags->labels, "Write the segments to a file of labels for Audacity, at the end")
+    app->add_option("--labels", flags->labels,
+                    "Write the segments to a file of labels for Audacity, at the end")
         ->file()
         ->value("FILE");
-    app->add_option("--probabilities", flags->probabilities, "Write the probability of each row to FILE.npy, at the end")
+    app->add_option("--probabilities", flags->probabilities,
+                    "Write the probability of each row to FILE.npy, at the end")
         ->file(".npy")
         ->value("FILE");
     app->add_option("--chunk-ms", flags->chunk_ms,
                     "Largest amount of audio per read, in milliseconds. The results do not depend on it")
         ->check(range(0.1, 60000.0))
         ->value("MS");
-    app->add_flag("--realtime", flags->realtime, "Read a file at its own speed, instead of as fast as possible");
-    const Option *const events = app->add_flag(
-        "--events", flags->events,
-        "Also print when speech began, surely is a segment, or was too short for one (JSON)");
-    const Option *const scores = app->add_flag("--scores", flags->scores, "Also print the probability of each row (JSON)");
+    app->add_flag("--realtime", flags->realtime,
+                  "Read a file at its own speed, instead of as fast as possible");
+    const Option *const events =
+        app->add_flag("--events", flags->events,
+                      "Also print when speech began, surely is a segment, or was too short for one (JSON)");
+    const Option *const scores =
+        app->add_flag("--scores", flags->scores, "Also print the probability of each row (JSON)");
     const Option *const json = app->add_flag(
         "--json", flags->json, "Print one JSON object per line. This is the default, except to a terminal");
     app->add_flag("--table", flags->table, "Print a table. This is the default to a terminal")
         ->excludes(events)
         ->excludes(scores)
         ->excludes(json);
-    app->footer(
-        "Example:\n"
-        "  longwave vad speech.lw recording.wav --labels recording.txt\n"
-        "  longwave vad speech.lw --microphone default --events\n"
-        "The `type` of a line is ready, segment, began, start, dropped, row, stats, error or eof. Where standard output and "
-        "standard error are one terminal or file, the error is one line of text instead.\n"
-        "start, end: seconds of audio. t: seconds of audio that were needed to know it. start_sample, end_sample: "
-        "samples at the rate of the model.\n"
-        "For the same probabilities the segments are those of Silero's get_speech_timestamps.");
+    app->footer("Example:\n"
+                "  longwave vad speech.lw recording.wav --labels recording.txt\n"
+                "  longwave vad speech.lw --microphone default --events\n"
+                "The `type` of a line is ready, segment, began, start, dropped, row, stats, error or eof. "
+                "Where standard output and "
+                "standard error are one terminal or file, the error is one line of text instead.\n"
+                "start, end: seconds of audio. t: seconds of audio that were needed to know it. "
+                "start_sample, end_sample: "
+                "samples at the rate of the model.\n"
+                "For the same probabilities the segments are those of Silero's get_speech_timestamps.");
     return {app, [flags] {
                 JsonLines lines;
                 Status status = vad(*flags, lines);

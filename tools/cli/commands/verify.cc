@@ -39,8 +39,9 @@ Status verify_on_cpu(const VerifyFlags &flags) {
     LW_ASSIGN(const auto modules, file.modules());
     LW_ASSIGN(const Signature signature, check_signature(flags, file));
     if (!flags.json)
-        print_text(stdout, "file      checks passed (V1-V%u) · %s · %s\ntrust     %s\n", modules.empty() ? 20u : 21u,
-                   plan.name()->c_str(), bytes_text(file.size()).c_str(), signature.text.c_str());
+        print_text(stdout, "file      checks passed (V1-V%u) · %s · %s\ntrust     %s\n",
+                   modules.empty() ? 20u : 21u, plan.name()->c_str(), bytes_text(file.size()).c_str(),
+                   signature.text.c_str());
     ordered_json variants = ordered_json::array();
     unsigned checked = 0;
     Status failure;
@@ -50,7 +51,8 @@ Status verify_on_cpu(const VerifyFlags &flags) {
         if (!runs_here(*variant)) {
             variants.push_back({{"variant", name}, {"runs_here", false}});
             if (!flags.json)
-                print_text(stdout, "%-9s cannot run on this CPU; run `longwave verify` on a CPU that has it\n",
+                print_text(stdout,
+                           "%-9s cannot run on this CPU; run `longwave verify` on a CPU that has it\n",
                            name.c_str());
             continue;
         }
@@ -83,12 +85,13 @@ Status verify_on_cpu(const VerifyFlags &flags) {
     if (variants.empty())
         return Status::usage(flags.model.path + ": the file has no code variant " + flags.model.variant);
     if (flags.json)
-        print_text(stdout, "%s\n", json_line({{"model", plan.name()->str()},
-                   {"rules", true},
-                   {"signature", signature.text},
-                   {"ok", static_cast<bool>(failure)},
-                   {"variants", variants}})
-            .c_str());
+        print_text(stdout, "%s\n",
+                   json_line({{"model", plan.name()->str()},
+                              {"rules", true},
+                              {"signature", signature.text},
+                              {"ok", static_cast<bool>(failure)},
+                              {"variants", variants}})
+                       .c_str());
     if (checked == 0 && failure)
         return Status::device(flags.model.path + ": no code variant runs on this CPU; nothing was checked");
     return failure;
@@ -110,12 +113,9 @@ Status verify_on_device(const VerifyFlags &flags) {
     Status checked = verify_device(model.handle.get(), true, &worst);
     if (!checked && worst <= 1) return checked; // the device gave no result
     Status failure = checked ? Status() : Status::check(checked.message());
-    ordered_json entry = {{"model", model.info.name},
-                          {"device", name_of(model.device.get())},
-                          {"ok", static_cast<bool>(failure)},
-                          {"signature", signature.text},
-                          {"worst_of_limit", worst},
-                          {"limit", model.info.error_limit}};
+    ordered_json entry = {{"model", model.info.name},         {"device", name_of(model.device.get())},
+                          {"ok", static_cast<bool>(failure)}, {"signature", signature.text},
+                          {"worst_of_limit", worst},          {"limit", model.info.error_limit}};
     std::string text = "trust     " + signature.text + "\n" + name_of(model.device.get()) +
                        format("   golden vectors within %.2f of their limits (%.1e of a peak)%s", worst,
                               static_cast<double>(model.info.error_limit), failure ? "" : " -- FAILED");

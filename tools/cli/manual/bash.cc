@@ -18,11 +18,13 @@ std::string command_case(const CommandDescription &command) {
     std::string flags, values, positional = ":";
     for (const OptionDescription &option : command.options) {
         if (option.hidden) continue;
-        flags += (flags.empty() || option.names.empty() ? "" : " ") + fmt::format("{}", fmt::join(option.names, " "));
+        flags += (flags.empty() || option.names.empty() ? "" : " ") +
+                 fmt::format("{}", fmt::join(option.names, " "));
         // With several arguments any file may come next.
         if (option.positional()) positional = positional == ":" ? value_call(option) : "_longwave_files \"\"";
         if (option.takes != Takes::nothing && !option.names.empty())
-            values += "        " + fmt::format("{}", fmt::join(option.names, " | ")) + ") " + value_call(option) + "; return ;;\n";
+            values += "        " + fmt::format("{}", fmt::join(option.names, " | ")) + ") " +
+                      value_call(option) + "; return ;;\n";
     }
     return "    " + command.name + ")\n        case $previous in\n" + values +
            "        esac\n        flags=\"" + flags + "\"\n        positional='" + positional +

@@ -114,11 +114,11 @@ Status AlsaDevice::choose_rate(snd_pcm_hw_params_t *params, const audio::Options
     int direction = 0;
     if (snd_pcm_hw_params_test_rate(pcm_.get(), params, rate, 0) < 0) {
         if (options.raw_rate)
-            return Status::input("microphone " + name_ + ": does not record at " + std::to_string(rate) + " Hz");
+            return Status::input("microphone " + name_ + ": does not record at " + std::to_string(rate) +
+                                 " Hz");
         if (snd_pcm_hw_params_set_rate_min(pcm_.get(), params, &rate, &direction) == 0)
             snd_pcm_hw_params_set_rate_first(pcm_.get(), params, &rate, &direction);
-        else
-            snd_pcm_hw_params_set_rate_last(pcm_.get(), params, &rate, &direction);
+        else snd_pcm_hw_params_set_rate_last(pcm_.get(), params, &rate, &direction);
     } else if (const int error = snd_pcm_hw_params_set_rate(pcm_.get(), params, rate, 0); error < 0) {
         return failed("does not record at " + std::to_string(rate) + " Hz", error);
     }

@@ -8,9 +8,9 @@ namespace longwave::cli {
 
 // What one read brought.
 struct Captured {
-    size_t frames = 0;    // may be 0: nothing came within a tenth of a second
-    bool ended = false;   // devices that play a file end; microphones do not
-    std::string notice;   // not empty: audio was lost, or the machine slept
+    size_t frames = 0;  // may be 0: nothing came within a tenth of a second
+    bool ended = false; // devices that play a file end; microphones do not
+    std::string notice; // not empty: audio was lost, or the machine slept
 };
 
 class AlsaDevice {

@@ -46,7 +46,8 @@ public:
         try {
             thread_ = std::thread([recording = recording_] { recording->ring.end(record(*recording)); });
         } catch (const std::system_error &error) {
-            return Status::device(std::string("the system gives no thread for the microphone: ") + error.what());
+            return Status::device(std::string("the system gives no thread for the microphone: ") +
+                                  error.what());
         }
         return {};
     }

@@ -4,8 +4,9 @@
 namespace longwave::cli {
 
 static Status missing() {
-    return Status::device("this build of longwave has no microphone: install libasound2-dev and build it again, "
-                          "or pipe audio from `arecord`");
+    return Status::device(
+        "this build of longwave has no microphone: install libasound2-dev and build it again, "
+        "or pipe audio from `arecord`");
 }
 
 Expected<audio::Reader> open_microphone(const MicrophoneOptions &) { return missing(); }

@@ -72,7 +72,8 @@ std::string host_target() {
     const artifact::Host host = artifact::host();
     std::string best; // the table goes from the least demanding to the most
     for (const targets::Target &target : targets::all())
-        if (!target.by_name && target.elf_machine == host.machine && (target.features & ~host.features) == 0) best = target.name;
+        if (!target.by_name && target.elf_machine == host.machine && (target.features & ~host.features) == 0)
+            best = target.name;
     return best;
 }
 

@@ -24,9 +24,10 @@ void ModelFlags::add(CommandLine &app) {
     app.add_option("--memory", memory,
                    "Memory limit, such as 500M or 2G (default: the larger of 64 MiB and 64 times the file)")
         ->size();
-    app.add_flag("--map", map,
-                 "Read the weights from the mapped file instead of a copy in memory. The file must not change "
-                 "meanwhile");
+    app.add_flag(
+        "--map", map,
+        "Read the weights from the mapped file instead of a copy in memory. The file must not change "
+        "meanwhile");
     app.add_option(
            "--require-key", require_key,
            "Open the model only if this public key (64 hexadecimal digits) signed it. Repeat the flag for "
@@ -40,9 +41,9 @@ void ModelFlags::add(CommandLine &app) {
 }
 
 static Status not_trusted(const std::string &path) {
-    return Status::input(path +
-                         ": is not signed by the key that --require-key names; get the file from the owner of "
-                         "the key, or sign it with `longwave sign`");
+    return Status::input(
+        path + ": is not signed by the key that --require-key names; get the file from the owner of "
+               "the key, or sign it with `longwave sign`");
 }
 
 Status ModelFlags::check_trust(const artifact::Header &header) const {

@@ -46,7 +46,8 @@ struct Model {
     // In another process, for code of another machine. `handle` stays null: only what is declared
     // here works. `weights`: what a runner gets that contains the model otherwise.
     static Expected<Model> open(const std::vector<uint8_t> &artifact, const std::string &variant,
-                                std::shared_ptr<Remote> remote, const std::vector<uint8_t> *weights = nullptr);
+                                std::shared_ptr<Remote> remote,
+                                const std::vector<uint8_t> *weights = nullptr);
 
     // Golden vectors. `worst`: largest error relative to its limit.
     Status verify(double *worst) const;

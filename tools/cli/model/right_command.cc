@@ -15,7 +15,8 @@ bool continues_text(const Model &model) {
 bool gives_speech(const Model &model) {
     if (!model.audio()) return false;
     for (const lw_output_info &output : model.stream_outputs)
-        if (output.width == 1 && output.clock_num == 1 && output.clock_den > 1 && output.sample_rate == 0) return true;
+        if (output.width == 1 && output.clock_num == 1 && output.clock_den > 1 && output.sample_rate == 0)
+            return true;
     return false;
 }
 
@@ -34,7 +35,8 @@ std::string right_command(const Model &model, const std::string &path, bool deci
     std::string text = "use `longwave run " + path;
     if (!model.info.has_run) text += " --stream";
     for (const lw_input_info &input : model.inputs)
-        text += std::string(" --input ") + input.name + "=@FILE" + (input.kind == LW_INPUT_AUDIO ? ".wav" : ".npy");
+        text += std::string(" --input ") + input.name + "=@FILE" +
+                (input.kind == LW_INPUT_AUDIO ? ".wav" : ".npy");
     return text + "`";
 }
 

@@ -20,7 +20,8 @@ struct Watch {
     static void told(void *context, const runtime::StepRun &run) {
         if (run.step == runtime::all_steps) return;
         auto &times = static_cast<Watch *>(context)->us[run.entry][run.step];
-        if (times.size() < most_firings) times.push_back(1e-3 * static_cast<double>(run.end_ns - run.begin_ns));
+        if (times.size() < most_firings)
+            times.push_back(1e-3 * static_cast<double>(run.end_ns - run.begin_ns));
     }
     void forget() {
         for (auto &entry : us)
@@ -56,7 +57,8 @@ Status run_stream(const Model &model, uint32_t entry, Watch &watch) {
     watch.forget();
     const double start = now();
     const size_t least = 5 * size_t{model.entry(entry).period} / blocks + 1;
-    for (size_t i = 0; i < least || now() - start < least_seconds; i++) LW_TRY(stream.push(in.data(0), in.rows, nothing));
+    for (size_t i = 0; i < least || now() - start < least_seconds; i++)
+        LW_TRY(stream.push(in.data(0), in.rows, nothing));
     return {};
 }
 

@@ -8,7 +8,7 @@
 namespace longwave::cli {
 
 struct StepTimes {
-    std::string target;                   // "x86-64-v3"
+    std::string target;                  // "x86-64-v3"
     std::vector<std::vector<double>> us; // [entry][step]: median over firings; 0: never ran
 };
 

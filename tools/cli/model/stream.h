@@ -36,7 +36,7 @@ public:
 private:
     std::shared_ptr<lw_stream> handle_;
     std::shared_ptr<RemoteStream> remote_; // instead of it
-    std::vector<float> rows_; // room for the rows of one pull
+    std::vector<float> rows_;              // room for the rows of one pull
     size_t tick_bytes_ = 4;
 };
 

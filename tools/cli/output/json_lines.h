@@ -19,8 +19,9 @@ private:
 
 // Whole numbers are printed without a decimal point.
 inline nlohmann::ordered_json number(double value) {
-    return value == std::floor(value) && std::fabs(value) < 1e9 ? nlohmann::ordered_json(static_cast<int64_t>(value))
-                                                                : nlohmann::ordered_json(value);
+    return value == std::floor(value) && std::fabs(value) < 1e9
+               ? nlohmann::ordered_json(static_cast<int64_t>(value))
+               : nlohmann::ordered_json(value);
 }
 
 // To three digits.

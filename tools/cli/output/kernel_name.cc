@@ -22,7 +22,8 @@ KernelText kernel_text(const fb::Plan &plan, uint32_t kernel) {
             if (!value.is_structured()) add(key + " " + words(value));
     if (spec->contains("epilogue") && (*spec)["epilogue"].is_array())
         for (const auto &op : (*spec)["epilogue"])
-            if (op.is_object() && op.contains("op") && op["op"].is_string()) add("then " + op["op"].get<std::string>());
+            if (op.is_object() && op.contains("op") && op["op"].is_string())
+                add("then " + op["op"].get<std::string>());
     if (found.name.empty()) found.name = printable(text);
     return found;
 }

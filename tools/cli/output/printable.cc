@@ -57,7 +57,8 @@ std::string printable(std::string_view text) {
 }
 
 std::string printable_lines(std::string_view text) {
-    return replaced(text, [](uint32_t point) { return point == '\n' || point == '\t'; }, visible, visible_byte);
+    return replaced(
+        text, [](uint32_t point) { return point == '\n' || point == '\t'; }, visible, visible_byte);
 }
 
 std::string printable_writing(std::string_view text) {
@@ -70,7 +71,8 @@ std::string printable_writing(std::string_view text) {
 std::string printable_start(std::string_view text, size_t bytes) {
     if (text.size() <= bytes) return printable(text);
     size_t end = bytes;
-    while (end > 0 && (static_cast<uint8_t>(text[end]) & 0xc0) == 0x80 && bytes - end < 4) end--; // a whole character
+    while (end > 0 && (static_cast<uint8_t>(text[end]) & 0xc0) == 0x80 && bytes - end < 4)
+        end--; // a whole character
     return printable(text.substr(0, end)) + "...";
 }
 
@@ -86,7 +88,8 @@ std::string printable_json(std::string_view json) {
         return hexadecimal("\\u%04x", 0xd800 + ((point - 0x10000) >> 10)) +
                hexadecimal("\\u%04x", 0xdc00 + ((point - 0x10000) & 0x3ff));
     };
-    return replaced(json, [](uint32_t point) { return point < 0x20; }, escape, [](uint8_t) { return "\\ufffd"; });
+    return replaced(
+        json, [](uint32_t point) { return point < 0x20; }, escape, [](uint8_t) { return "\\ufffd"; });
 }
 
 void print_text(FILE *to, const char *pattern, ...) {

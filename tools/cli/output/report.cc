@@ -67,9 +67,8 @@ std::string fusion(const ReportValue &report) {
 std::string precision(const ReportValue &report) {
     const ReportValue precision = report["precision"];
     if (!precision) return "";
-    return format(
-        "precision rounding changes an output by %.1e of its peak; limit of golden vectors %.1e\n",
-        precision["rounding"].number(), precision["limit"].number());
+    return format("precision rounding changes an output by %.1e of its peak; limit of golden vectors %.1e\n",
+                  precision["rounding"].number(), precision["limit"].number());
 }
 
 // "lags      0 to 15999 in run, stream 64 against float64 · recurrent layers over 16128 ticks": what golden
@@ -207,7 +206,8 @@ Expected<std::string> report_text(const ordered_json &json, const std::string &w
 
 Expected<ReportText> report_of_model(const ordered_json &json, const std::string &where) try {
     const ReportValue report(json);
-    const bool streams = !entries_of(report, "stream").empty(); // then the line of each entry has block and delay
+    const bool streams =
+        !entries_of(report, "stream").empty(); // then the line of each entry has block and delay
     const char *causal = report["causal"].truth(true) ? " · causal\n" : " · looks ahead\n";
     return ReportText{model_words(report) + (streams ? causal : stream_words(report)),
                       report_layers(report) + fusion(report) + stored_weights(report) + precision(report) +

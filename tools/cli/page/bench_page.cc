@@ -30,8 +30,9 @@ std::string bars(std::vector<Bar> list, double limit = 0) {
     }
     std::string out = "<div class=\"bars\">\n";
     for (const Bar &bar : list)
-        out += "<span>" + escaped(bar.label) + "</span><div><i class=\"" + bar.style + "\" style=\"width:" +
-               css_number(100 * std::max(0.0, bar.size) / most) + "%\"></i></div><b>" + escaped(bar.value) + "</b>\n";
+        out += "<span>" + escaped(bar.label) + "</span><div><i class=\"" + bar.style +
+               "\" style=\"width:" + css_number(100 * std::max(0.0, bar.size) / most) + "%\"></i></div><b>" +
+               escaped(bar.value) + "</b>\n";
     return out + "</div>\n";
 }
 
@@ -40,9 +41,10 @@ std::string millis(double ms) { return seconds_text(1e-3 * ms); }
 
 std::string machine_words(const ordered_json &json) {
     const ordered_json &m = json["machine"];
-    return m["cpu"].get<std::string>() + format(", %u CPUs, load %.2f. ", m["processors"].get<unsigned>(), m["load"].get<double>()) +
-           "longwave " + json["version"].get<std::string>() + ", on " + json["device"].get<std::string>() + ", code " +
-           json["variant"].get<std::string>() + ", one thread.";
+    return m["cpu"].get<std::string>() +
+           format(", %u CPUs, load %.2f. ", m["processors"].get<unsigned>(), m["load"].get<double>()) +
+           "longwave " + json["version"].get<std::string>() + ", on " + json["device"].get<std::string>() +
+           ", code " + json["variant"].get<std::string>() + ", one thread.";
 }
 
 // Blocks of each stream entry: the distribution of their times.
@@ -53,13 +55,18 @@ std::string streams_chart(const ordered_json &streams) {
         const double limit = 4 * s["block_us"]["median"].get<double>();
         for (const ordered_json &at : s["block_us"].value("quantiles", ordered_json::array())) {
             const double share = at[0], us = at[1];
-            list.push_back({share == 1 ? "worst" : share == 0.5 ? "median" : format("%g %%", 100 * share), micros(us), us,
-                            share == 0.5 ? "c1" : "c6"});
+            list.push_back({share == 1     ? "worst"
+                            : share == 0.5 ? "median"
+                                           : format("%g %%", 100 * share),
+                            micros(us), us, share == 0.5 ? "c1" : "c6"});
         }
-        out += "<h3>" + escaped(format("block of %u ticks", s["block"].get<unsigned>())) + "</h3>\n" + bars(list, limit);
+        out += "<h3>" + escaped(format("block of %u ticks", s["block"].get<unsigned>())) + "</h3>\n" +
+               bars(list, limit);
         if (s.contains("real_time_factor"))
-            out += "<p>" + escaped(format("%u blocks. Share of real time: %.3g %%.", s["blocks"].get<unsigned>(),
-                                          100 * s["real_time_factor"].get<double>())) + "</p>\n";
+            out += "<p>" +
+                   escaped(format("%u blocks. Share of real time: %.3g %%.", s["blocks"].get<unsigned>(),
+                                  100 * s["real_time_factor"].get<double>())) +
+                   "</p>\n";
     }
     return out;
 }
@@ -77,7 +84,8 @@ std::string at_once_chart(const ordered_json &rounds) {
     std::vector<Bar> list;
     for (const ordered_json &n : rounds) {
         const double ms = n["round_ms"]["median"];
-        list.push_back({format("%u stream%s", n["streams"].get<unsigned>(), n["streams"] == 1 ? "" : "s"), millis(ms), ms});
+        list.push_back({format("%u stream%s", n["streams"].get<unsigned>(), n["streams"] == 1 ? "" : "s"),
+                        millis(ms), ms});
     }
     return bars(list);
 }
@@ -114,8 +122,10 @@ std::string layers_chart(const ordered_json &layers) {
 std::string bench_page(const ordered_json &json) {
     if (json.contains("layer_times")) {
         Page page("Layers of " + json["model"].get<std::string>(),
-                  json["processor"].get<std::string>() + " and " + json["device"].get<std::string>() + ", one thread.");
-        page.section("layers", "Time of each layer", "Each layer of an offline run, timed alone.", layers_chart(json["layers"]));
+                  json["processor"].get<std::string>() + " and " + json["device"].get<std::string>() +
+                      ", one thread.");
+        page.section("layers", "Time of each layer", "Each layer of an offline run, timed alone.",
+                     layers_chart(json["layers"]));
         return page.html();
     }
     Page page("Benchmark of " + json["model"].get<std::string>(), machine_words(json));
@@ -132,9 +142,11 @@ std::string bench_page(const ordered_json &json) {
                      "the scale.",
                      streams_chart(json["streams"]));
     if (json.contains("streams_at_once"))
-        page.section("at-once", "Many streams", "Median time for one block of each stream.", at_once_chart(json["streams_at_once"]));
+        page.section("at-once", "Many streams", "Median time for one block of each stream.",
+                     at_once_chart(json["streams_at_once"]));
     if (json.contains("run"))
-        page.section("run", "Offline run", format("One run of %u ticks.", json["run"]["ticks"].get<unsigned>()),
+        page.section("run", "Offline run",
+                     format("One run of %u ticks.", json["run"]["ticks"].get<unsigned>()),
                      runs_chart(json["run"]));
     page.section("memory", "Memory", "", memory_chart(json));
     page.section("data", "Data", "What longwave bench --json prints.",

@@ -49,8 +49,11 @@ std::vector<GraphLine> lines_of(const ReportValue &report) {
         lines.push_back(line);
     }
     for (const ReportValue &output : report["outputs"].list())
-        lines.push_back({output["name"].text(), "output", rate_words(output, sample_rate),
-                         {output["layer"].text()}, true});
+        lines.push_back({output["name"].text(),
+                         "output",
+                         rate_words(output, sample_rate),
+                         {output["layer"].text()},
+                         true});
     return lines;
 }
 
@@ -99,8 +102,9 @@ std::string drawn(const std::vector<GraphLine> &lines, const std::vector<Edge> &
         else
             path += "C" + css_number(side) + " " + css_number(from) + " " + css_number(side) + " " +
                     css_number(from + 8) + " " + css_number(side) + " " + css_number(from + line_height / 2) +
-                    "V" + css_number(to - line_height / 2) + "C" + css_number(side) + " " + css_number(to - 8) +
-                    " " + css_number(side) + " " + css_number(to) + " " + css_number(x) + " " + css_number(to);
+                    "V" + css_number(to - line_height / 2) + "C" + css_number(side) + " " +
+                    css_number(to - 8) + " " + css_number(side) + " " + css_number(to) + " " + css_number(x) +
+                    " " + css_number(to);
         svg += "<path class=\"edge" + std::string(edge.track ? " jump" : "") + "\" d=\"" + path + "\"/>\n";
     }
     for (size_t i = 0; i < lines.size(); i++)
@@ -117,9 +121,10 @@ std::string graph_section(const ReportValue &report) {
     lines.resize(lines.size() - left_out);
     std::string list = "<ol>\n";
     for (const GraphLine &line : lines)
-        list += "<li><span><b>" + escaped(line.name) + "</b><em>" + escaped(line.what) + "</em></span><small>" +
-                escaped(line.rate) + "</small></li>\n";
-    return "<div class=\"graph\">\n" + drawn(lines, edges_of(lines)) + list + "</ol>\n</div>\n" + more(left_out);
+        list += "<li><span><b>" + escaped(line.name) + "</b><em>" + escaped(line.what) +
+                "</em></span><small>" + escaped(line.rate) + "</small></li>\n";
+    return "<div class=\"graph\">\n" + drawn(lines, edges_of(lines)) + list + "</ol>\n</div>\n" +
+           more(left_out);
 }
 
 } // namespace longwave::cli

@@ -44,7 +44,8 @@ std::string calls(const fb::Plan &plan, uint32_t kernel) {
         size_t steps = 0;
         for (const auto *step : *entry->steps())
             steps += step->kind() == fb::StepKind::call && step->kernel() == kernel;
-        if (steps > 0) text += (text.empty() ? "" : "<br/>") + escaped(format("%zu × ", steps) + entry_name(*entry));
+        if (steps > 0)
+            text += (text.empty() ? "" : "<br/>") + escaped(format("%zu × ", steps) + entry_name(*entry));
     }
     return text;
 }
@@ -57,7 +58,8 @@ double time_of(const fb::Plan &plan, const StepTimes &times, const fb::Entry &sh
         if (plan.entries()->Get(e) != &shown) continue;
         for (uint32_t s = 0; s < shown.steps()->size(); s++) {
             const fb::Step &step = *shown.steps()->Get(s);
-            if (step.kind() == fb::StepKind::call && step.kernel() == kernel) sum += times.us[e][s] / step.period();
+            if (step.kind() == fb::StepKind::call && step.kernel() == kernel)
+                sum += times.us[e][s] / step.period();
         }
     }
     return sum;
@@ -113,9 +115,11 @@ std::string kernels_section(const PageInputs &in) {
     table.row(cells);
     std::string out;
     if (timed)
-        out = "<p>" + escaped("Times: medians in " + entry_name(*entries[0]) +
-                              ", measured on this machine with one thread, each step alone. Each step counts by how "
-                              "often it runs.") + "</p>\n";
+        out = "<p>" +
+              escaped("Times: medians in " + entry_name(*entries[0]) +
+                      ", measured on this machine with one thread, each step alone. Each step counts by how "
+                      "often it runs.") +
+              "</p>\n";
     return out + table.html();
 }
 

@@ -21,8 +21,8 @@ std::string algorithms(const ReportValue &layer) {
     }
     std::string text;
     for (const std::string &name : names)
-        text += (text.empty() ? "" : "<br/>") + code(name) + " <small>" + escaped(fmt::format("{}", fmt::join(entries[name], ", "))) +
-                "</small>";
+        text += (text.empty() ? "" : "<br/>") + code(name) + " <small>" +
+                escaped(fmt::format("{}", fmt::join(entries[name], ", "))) + "</small>";
     return text;
 }
 
@@ -39,8 +39,8 @@ std::string kernels(const ReportValue &layer) {
     }
     std::string text;
     for (const std::string &list : lists)
-        text += (text.empty() ? "" : "<br/>") + code(list) + " <small>" + escaped(fmt::format("{}", fmt::join(entries[list], ", "))) +
-                "</small>";
+        text += (text.empty() ? "" : "<br/>") + code(list) + " <small>" +
+                escaped(fmt::format("{}", fmt::join(entries[list], ", "))) + "</small>";
     return text.empty() ? "<small>fused into another layer's kernels</small>" : text;
 }
 
@@ -65,8 +65,8 @@ std::string layers_section(const ReportValue &report) {
         const std::string name = layers[i]["layer"].text();
         std::vector<std::string> ops;
         for (const ReportValue &op : layers[i]["ops"].list()) ops.push_back(op.text());
-        table.row({code(name), escaped(fmt::format("{}", fmt::join(ops, ", "))), rewrites[name], algorithms(layers[i]),
-                   kernels(layers[i])});
+        table.row({code(name), escaped(fmt::format("{}", fmt::join(ops, ", "))), rewrites[name],
+                   algorithms(layers[i]), kernels(layers[i])});
         rewrites.erase(name);
     }
     // Layers that a pass removed: only its certificate names them.

@@ -45,7 +45,8 @@ bool span(const fb::Place &place, uint32_t tiles, uint64_t bytes, uint64_t *end)
     return place.space() == fb::Space::arena && artifact::place_end(place, tiles, bytes, end);
 }
 
-void touch_call(const fb::Plan &plan, const fb::Step &step, uint32_t at, const std::string &name, Memory &memory) {
+void touch_call(const fb::Plan &plan, const fb::Step &step, uint32_t at, const std::string &name,
+                Memory &memory) {
     const auto &args = *plan.kernels()->Get(step.kernel())->args();
     for (const bool fresh : {false, true}) // a step reads before it writes
         for (uint32_t a = 0; a < artifact::count(step.args()); ++a) {
@@ -62,8 +63,8 @@ void touch_call(const fb::Plan &plan, const fb::Step &step, uint32_t at, const s
 
 std::vector<Lifetime> lifetimes(const fb::Plan &plan, const fb::Entry &entry) {
     Memory memory;
-    const auto port = [&](uint32_t step, const fb::Place *place, uint32_t rows, uint32_t row_bytes, bool fresh,
-                          const std::string &name) {
+    const auto port = [&](uint32_t step, const fb::Place *place, uint32_t rows, uint32_t row_bytes,
+                          bool fresh, const std::string &name) {
         uint64_t end = 0;
         if (place && span(*place, 1, uint64_t{rows} * row_bytes, &end))
             memory.touch(step, place->offset(), end, fresh, name);
@@ -79,8 +80,9 @@ std::vector<Lifetime> lifetimes(const fb::Plan &plan, const fb::Entry &entry) {
         if (step.kind() == fb::StepKind::call) {
             touch_call(plan, step, i, name, memory);
         } else if (step.args() && step.args()->size() > 0) {
-            const uint64_t bytes = step.kind() == fb::StepKind::zero_tail ? uint64_t{step.rows()} * step.row_bytes()
-                                                                          : step.bytes();
+            const uint64_t bytes = step.kind() == fb::StepKind::zero_tail
+                                       ? uint64_t{step.rows()} * step.row_bytes()
+                                       : step.bytes();
             const fb::Place *place = step.args()->Get(0)->place();
             uint64_t end = 0;
             if (place && span(*place, step.tiles(), bytes, &end))

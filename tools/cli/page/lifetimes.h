@@ -8,9 +8,9 @@
 namespace longwave::cli {
 
 struct Lifetime {
-    uint64_t begin = 0, end = 0;   // bytes of the arena
-    uint32_t first = 0, last = 0;  // steps; the number of steps: until the end of the block
-    std::string name;              // of the step that writes it, or of the input
+    uint64_t begin = 0, end = 0;  // bytes of the arena
+    uint32_t first = 0, last = 0; // steps; the number of steps: until the end of the block
+    std::string name;             // of the step that writes it, or of the input
 };
 
 // In the order of the writing steps. Several steps that write before any step reads, as for parts

@@ -21,16 +21,18 @@ std::string words_of(const Lifetime &buffer, const fb::Entry &entry) {
 std::string drawn(const fb::Entry &entry, const std::vector<Lifetime> &buffers) {
     const double steps = std::max<uint32_t>(1, entry.steps()->size());
     const double bytes = static_cast<double>(std::max<uint64_t>(1, entry.arena_bytes()));
-    std::string out = "<div class=\"plan\"><svg viewBox=\"0 0 1000 260\" preserveAspectRatio=\"none\" role=\"img\" "
-                      "aria-label=\"Buffers over steps and addresses\">\n";
+    std::string out =
+        "<div class=\"plan\"><svg viewBox=\"0 0 1000 260\" preserveAspectRatio=\"none\" role=\"img\" "
+        "aria-label=\"Buffers over steps and addresses\">\n";
     for (size_t i = 0; i < buffers.size(); i++) {
         const Lifetime &b = buffers[i];
         const double x = 1000 * b.first / steps, width = 1000 * (b.last - b.first + 1) / steps;
         const double y = 260 * static_cast<double>(b.begin) / bytes,
                      height = 260 * static_cast<double>(b.end - b.begin) / bytes;
-        out += "<rect class=\"" + colour(i) + "\" x=\"" + css_number(x) + "\" y=\"" + css_number(y) + "\" width=\"" +
-               css_number(std::min(width, 1000 - x)) + "\" height=\"" + css_number(std::max(height, 0.6)) +
-               "\"><title>" + escaped(words_of(b, entry)) + "</title></rect>\n";
+        out += "<rect class=\"" + colour(i) + "\" x=\"" + css_number(x) + "\" y=\"" + css_number(y) +
+               "\" width=\"" + css_number(std::min(width, 1000 - x)) + "\" height=\"" +
+               css_number(std::max(height, 0.6)) + "\"><title>" + escaped(words_of(b, entry)) +
+               "</title></rect>\n";
     }
     return out + "</svg></div>\n<div class=\"axis\"><span>step 0</span><span>addresses 0 to " +
            escaped(bytes_text(entry.arena_bytes())) + ", downwards</span><span>step " +
@@ -38,9 +40,8 @@ std::string drawn(const fb::Entry &entry, const std::vector<Lifetime> &buffers) 
 }
 
 std::string largest(const fb::Entry &entry, std::vector<Lifetime> buffers) {
-    std::stable_sort(buffers.begin(), buffers.end(), [](const Lifetime &a, const Lifetime &b) {
-        return a.end - a.begin > b.end - b.begin;
-    });
+    std::stable_sort(buffers.begin(), buffers.end(),
+                     [](const Lifetime &a, const Lifetime &b) { return a.end - a.begin > b.end - b.begin; });
     Table table({"written by", ">bytes", ">address", ">first step", ">last step"});
     for (size_t i = 0; i < std::min<size_t>(buffers.size(), 20); i++)
         table.row({code(buffers[i].name), std::to_string(buffers[i].end - buffers[i].begin),
@@ -64,8 +65,9 @@ std::string memory_section(const fb::Plan &plan) {
                ".</p>\n";
         const std::string table = largest(*entry, buffers);
         if (buffers.size() > most_rectangles) {
-            std::nth_element(buffers.begin(), buffers.begin() + most_rectangles, buffers.end(),
-                             [](const Lifetime &a, const Lifetime &b) { return a.end - a.begin > b.end - b.begin; });
+            std::nth_element(
+                buffers.begin(), buffers.begin() + most_rectangles, buffers.end(),
+                [](const Lifetime &a, const Lifetime &b) { return a.end - a.begin > b.end - b.begin; });
             out += "<p>Only the " + std::to_string(most_rectangles) + " largest are drawn.</p>\n";
             buffers.resize(most_rectangles);
         }

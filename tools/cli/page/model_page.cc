@@ -38,7 +38,9 @@ std::vector<const fb::Entry *> shown_entries(const fb::Plan &plan) {
 }
 
 std::string more(size_t left_out) {
-    return left_out == 0 ? "" : format("<p>and %zu more; <code>longwave inspect --json</code> has all.</p>\n", left_out);
+    return left_out == 0
+               ? ""
+               : format("<p>and %zu more; <code>longwave inspect --json</code> has all.</p>\n", left_out);
 }
 
 namespace {
@@ -52,12 +54,14 @@ std::string subtitle(const fb::Plan &plan) {
         else if (input->vocabulary()) text += format(" of %u tokens", input->vocabulary());
         else text += format(" with %u values", input->width());
     }
-    if (plan.labels() && plan.labels()->size() > 0) return text + format(" → %u classes", plan.labels()->size());
+    if (plan.labels() && plan.labels()->size() > 0)
+        return text + format(" → %u classes", plan.labels()->size());
     return text;
 }
 
 std::string entries_table(const fb::Plan &plan, const ReportValue &report) {
-    Table table({"entry", ">steps", ">delay", ">working memory", ">caches", ">calls", ">moved", "predicted time of a block"});
+    Table table({"entry", ">steps", ">delay", ">working memory", ">caches", ">calls", ">moved",
+                 "predicted time of a block"});
     for (const fb::Entry *entry : *plan.entries()) {
         std::string delay, calls, moved, predicted;
         if (entry->outputs() && entry->outputs()->size() > 0 && entry->kind() == fb::EntryKind::stream)
@@ -69,11 +73,13 @@ std::string entries_table(const fb::Plan &plan, const ReportValue &report) {
         for (const auto *variant : *plan.variants()) {
             const double us = of["predicted"]["targets"][variant->target()->c_str()].number();
             if (us > 0)
-                predicted += (predicted.empty() ? "" : ", ") + format("%.3g µs at ", us) + variant->target()->str();
+                predicted +=
+                    (predicted.empty() ? "" : ", ") + format("%.3g µs at ", us) + variant->target()->str();
         }
         table.row({escaped(entry_name(*entry)), std::to_string(entry->steps()->size()), delay,
-                   bytes_text(entry->arena_bytes()), entry->cache_bytes() ? bytes_text(entry->cache_bytes()) : "", calls,
-                   moved, escaped(predicted)});
+                   bytes_text(entry->arena_bytes()),
+                   entry->cache_bytes() ? bytes_text(entry->cache_bytes()) : "", calls, moved,
+                   escaped(predicted)});
     }
     return table.html();
 }
@@ -86,7 +92,8 @@ void add_facts(Page &page, const ArtifactFile &file, const ReportValue &report) 
     const fb::Entry *stream = file.view().stream();
     if (stream) {
         const double rate = plan.inputs()->Get(0)->sample_rate();
-        page.fact(rate > 0 ? format("%g ms", 1000 * stream->block() / rate) : format("%u ticks", stream->block()),
+        page.fact(rate > 0 ? format("%g ms", 1000 * stream->block() / rate)
+                           : format("%u ticks", stream->block()),
                   "stream block");
         const uint32_t delay = artifact::count(stream->outputs()) ? stream->outputs()->Get(0)->delay() : 0;
         page.fact(rate > 0 ? format("%g ms", 1000 * delay / rate) : format("%u ticks", delay), "delay");
@@ -105,19 +112,23 @@ Expected<std::string> model_page(const PageInputs &in, const std::string &where)
     const ReportValue report(in.report), certificates(in.certificates);
     Page page(plan.name()->str(), subtitle(plan));
     add_facts(page, in.file, report);
-    page.section("graph", "Graph",
-                 "Layers in the order of computation, after all passes. The ops of a layer stand beside its name. "
-                 "The rate and width of its rows, and its delay, stand below. Blue edges skip layers.",
-                 graph_section(report));
+    page.section(
+        "graph", "Graph",
+        "Layers in the order of computation, after all passes. The ops of a layer stand beside its name. "
+        "The rate and width of its rows, and its delay, stand below. Blue edges skip layers.",
+        graph_section(report));
     page.section("layers", "What became of each layer", "", layers_section(report));
     page.section("entries", "Entries", "A stream advances by blocks. A run computes one complete sequence.",
                  entries_table(plan, report));
-    page.section("memory", "Memory plan over time",
-                 "Each box is a buffer: its width shows the steps in which it is used, its height its bytes. Buffers "
-                 "that are never used at once share addresses.",
-                 memory_section(plan));
-    page.section("kernels", "Kernels", "Bytes of machine code at each level of instructions.", kernels_section(in));
-    page.section("state", "State map", "What a stream remembers between two blocks, in the order of its addresses.",
+    page.section(
+        "memory", "Memory plan over time",
+        "Each box is a buffer: its width shows the steps in which it is used, its height its bytes. Buffers "
+        "that are never used at once share addresses.",
+        memory_section(plan));
+    page.section("kernels", "Kernels", "Bytes of machine code at each level of instructions.",
+                 kernels_section(in));
+    page.section("state", "State map",
+                 "What a stream remembers between two blocks, in the order of its addresses.",
                  state_section(plan));
     page.section("proof", "Certificates and golden vectors", "", proof_section(report, certificates, plan));
     page.section("file", "File and hashes", "", file_section(in.file, in.signature));

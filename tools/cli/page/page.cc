@@ -41,18 +41,20 @@ void Page::fact(const std::string &value, const std::string &what) {
     facts_ += "<div><b>" + escaped(value) + "</b><span>" + escaped(what) + "</span></div>\n";
 }
 
-void Page::section(const std::string &id, const std::string &title, const std::string &text, std::string markup) {
+void Page::section(const std::string &id, const std::string &title, const std::string &text,
+                   std::string markup) {
     sections_.push_back({id, title, text, std::move(markup)});
 }
 
 std::string Page::html() const {
     std::string out = "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
                       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n"
-                      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\"/>\n"
+                      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
+                      "'unsafe-inline'\"/>\n"
                       "<meta name=\"color-scheme\" content=\"light dark\"/>\n<title>" +
-                      escaped(title_) + "</title>\n<style>" + style + "</style>\n</head>\n<body>\n<header>\n<h1>" +
-                      escaped(title_) + "</h1>\n<p>" + escaped(subtitle_) + "</p>\n<div class=\"facts\">\n" + facts_ +
-                      "</div>\n<nav>\n";
+                      escaped(title_) + "</title>\n<style>" + style +
+                      "</style>\n</head>\n<body>\n<header>\n<h1>" + escaped(title_) + "</h1>\n<p>" +
+                      escaped(subtitle_) + "</p>\n<div class=\"facts\">\n" + facts_ + "</div>\n<nav>\n";
     for (const Section &s : sections_) out += "<a href=\"#" + s.id + "\">" + escaped(s.title) + "</a>\n";
     out += "</nav>\n</header>\n<main>\n";
     for (const Section &s : sections_) {
@@ -87,8 +89,8 @@ std::string Table::html() const {
 std::string stacked_bar(const std::vector<BarPart> &parts) {
     std::string out = "<div class=\"bar\">";
     for (const BarPart &part : parts)
-        out += "<i class=\"" + part.style + "\" style=\"flex-grow:" + css_number(part.weight) + "\" title=\"" +
-               escaped(part.title) + "\"></i>";
+        out += "<i class=\"" + part.style + "\" style=\"flex-grow:" + css_number(part.weight) +
+               "\" title=\"" + escaped(part.title) + "\"></i>";
     return out + "</div>\n";
 }
 

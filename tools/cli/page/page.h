@@ -16,11 +16,13 @@ std::string css_number(double value);
 // A page with a title, sections and their table of contents.
 class Page {
 public:
-    Page(std::string title, std::string subtitle) : title_(std::move(title)), subtitle_(std::move(subtitle)) {}
+    Page(std::string title, std::string subtitle)
+        : title_(std::move(title)), subtitle_(std::move(subtitle)) {}
     // The figures below the title: "1.9 MB", "file".
     void fact(const std::string &value, const std::string &what);
     // `id`: letters; `text`: one paragraph about the section. Both become text, not markup.
-    void section(const std::string &id, const std::string &title, const std::string &text, std::string markup);
+    void section(const std::string &id, const std::string &title, const std::string &text,
+                 std::string markup);
     std::string html() const;
 
 private:

@@ -31,10 +31,12 @@ std::string golden_vectors(const ReportValue &report, const fb::Plan &plan) {
     for (uint32_t i = 0; i < std::min<uint32_t>(vectors, most_rows); i++) {
         const fb::Golden &golden = *plan.golden()->Get(i);
         const fb::Entry &entry = *plan.entries()->Get(golden.entry());
-        table.row({escaped(entry_name(entry)), escaped(rows_of(golden.inputs())), escaped(rows_of(golden.outputs())),
-                   format("%.1e", golden.error_limit()), escaped(lag_words(report, entry))});
+        table.row({escaped(entry_name(entry)), escaped(rows_of(golden.inputs())),
+                   escaped(rows_of(golden.outputs())), format("%.1e", golden.error_limit()),
+                   escaped(lag_words(report, entry))});
     }
-    return "<p>Golden vectors are inputs with the outputs of a float64 reference. <code>longwave verify</code> "
+    return "<p>Golden vectors are inputs with the outputs of a float64 reference. <code>longwave "
+           "verify</code> "
            "recomputes them on any machine. The limit is relative to the peak of an output.</p>\n" +
            table.html() + more(vectors > most_rows ? vectors - most_rows : 0);
 }
@@ -45,17 +47,20 @@ std::string proof_section(const ReportValue &report, const ReportValue &certific
     Table table({"pass", "layer", "claim", ">error", ">bound"});
     const auto list = certificates.list();
     for (size_t i = 0; i < std::min(list.size(), most_rows); i++)
-        table.row({escaped(list[i]["pass"].text()), code(list[i]["layer"].text()), escaped(list[i]["what"].text()),
-                   format("%.1e", list[i]["error"].number()), format("%.0e", list[i]["bound"].number())});
+        table.row({escaped(list[i]["pass"].text()), code(list[i]["layer"].text()),
+                   escaped(list[i]["what"].text()), format("%.1e", list[i]["error"].number()),
+                   format("%.0e", list[i]["bound"].number())});
     std::string out = "<h3>Certificates</h3>\n";
     if (table.empty()) out += "<p>No pass rewrote this model.</p>\n";
     else
-        out += "<p>Each exact rewrite ran again on numbers. The error is relative to the peak.</p>\n" + table.html() +
-               more(list.size() > most_rows ? list.size() - most_rows : 0);
+        out += "<p>Each exact rewrite ran again on numbers. The error is relative to the peak.</p>\n" +
+               table.html() + more(list.size() > most_rows ? list.size() - most_rows : 0);
     out += "<h3>Golden vectors</h3>\n" + golden_vectors(report, plan);
     if (const ReportValue precision = report["precision"])
-        out += "<p>" + escaped(format("Rounding to float32 changes an output by %.1e of its peak.",
-                                      precision["rounding"].number())) + "</p>\n";
+        out += "<p>" +
+               escaped(format("Rounding to float32 changes an output by %.1e of its peak.",
+                              precision["rounding"].number())) +
+               "</p>\n";
     return out;
 }
 

@@ -10,7 +10,9 @@ namespace longwave::cli {
 namespace {
 
 const char *words_of(fb::StateKind kind) {
-    return kind == fb::StateKind::history ? "older rows" : kind == fb::StateKind::carry ? "carried values" : "spectra";
+    return kind == fb::StateKind::history ? "older rows"
+           : kind == fb::StateKind::carry ? "carried values"
+                                          : "spectra";
 }
 
 std::string shape_of(const fb::StateField &field) {
@@ -22,7 +24,8 @@ std::string shape_of(const fb::StateField &field) {
 } // namespace
 
 std::string state_section(const fb::Plan &plan) {
-    if (!plan.state() || plan.state()->size() == 0) return "<p>The model has no stream, so it has no state.</p>\n";
+    if (!plan.state() || plan.state()->size() == 0)
+        return "<p>The model has no stream, so it has no state.</p>\n";
     std::vector<BarPart> parts;
     std::map<std::string, size_t> colours; // by layer
     Table table({"layer", "field", "holds", "shape", ">bytes", ">offset"});
@@ -35,8 +38,8 @@ std::string state_section(const fb::Plan &plan) {
         const size_t number = colours.try_emplace(layer, colours.size()).first->second;
         parts.push_back({static_cast<double>(bytes), colour(number),
                          layer + " " + name + ", " + words_of(field.kind()) + ", " + bytes_text(bytes)});
-        table.row({code(layer), code(name), words_of(field.kind()), escaped(shape_of(field)), std::to_string(bytes),
-                   std::to_string(field.offset())});
+        table.row({code(layer), code(name), words_of(field.kind()), escaped(shape_of(field)),
+                   std::to_string(bytes), std::to_string(field.offset())});
     }
     return stacked_bar(parts) +
            "<div class=\"axis\"><span>byte 0</span><span>one color per layer</span><span>" +

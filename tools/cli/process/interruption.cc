@@ -11,7 +11,7 @@ namespace longwave::cli {
 namespace {
 
 // All signals whose default action ends a program, but for faults.
-constexpr int all_ending[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT,   SIGPIPE, SIGALRM, SIGUSR1, SIGUSR2,
+constexpr int all_ending[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT,   SIGPIPE, SIGALRM, SIGUSR1,  SIGUSR2,
                               SIGXCPU, SIGXFSZ, SIGPROF, SIGVTALRM, SIGIO,   SIGPWR,  SIGSTKFLT};
 
 // Those that would end the program; not the ones that it was started to ignore (nohup).

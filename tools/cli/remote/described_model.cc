@@ -18,7 +18,8 @@ struct Free {
 // Fills in one model from one plan.
 class Description {
 public:
-    Description(const fb::Plan &plan, DescribedModel &kept, Model &model) : plan_(plan), kept_(kept), model_(model) {}
+    Description(const fb::Plan &plan, DescribedModel &kept, Model &model)
+        : plan_(plan), kept_(kept), model_(model) {}
 
     void fill_in(const std::string &variant, uint64_t bytes) {
         lw_model_info &info = model_.info;
@@ -69,7 +70,8 @@ private:
     }
 
     void labels() {
-        for (uint32_t i = 0; i < count(plan_.labels()); ++i) model_.labels.push_back(plan_.labels()->Get(i)->str());
+        for (uint32_t i = 0; i < count(plan_.labels()); ++i)
+            model_.labels.push_back(plan_.labels()->Get(i)->str());
         model_.info.labels = static_cast<uint32_t>(model_.labels.size());
     }
 
@@ -154,8 +156,9 @@ private:
 };
 
 bool has_variant(const fb::Plan &plan, const std::string &name) {
-    return std::any_of(plan.variants()->begin(), plan.variants()->end(),
-                       [&](const fb::CodeVariant *variant) { return variant->target()->string_view() == name; });
+    return std::any_of(plan.variants()->begin(), plan.variants()->end(), [&](const fb::CodeVariant *variant) {
+        return variant->target()->string_view() == name;
+    });
 }
 
 } // namespace
@@ -193,7 +196,8 @@ ReplySizes DescribedModel::reply_sizes(const Model &model) const {
     sizes.largest_lag = delay + 2 * longest_firing;
     // Each field has a head and its names. The ticks that are in no block yet follow.
     constexpr uint64_t head = 4096, of_field = 1024;
-    sizes.state_bytes = model.info.stream_state_bytes + head + of_field * model.state_fields.size() + block * tick_bytes;
+    sizes.state_bytes =
+        model.info.stream_state_bytes + head + of_field * model.state_fields.size() + block * tick_bytes;
     return sizes;
 }
 

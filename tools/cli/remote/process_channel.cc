@@ -45,7 +45,9 @@ Expected<std::unique_ptr<Channel>> ProcessChannel::start(std::vector<std::string
     for (const std::string &word : command) made->name_ += (made->name_.empty() ? "" : " ") + word;
     made->seconds_ = seconds;
     int ends[2], errors[2];
-    const auto no_channel = [] { return Status::device(std::string("a channel to another program: ") + std::strerror(errno)); };
+    const auto no_channel = [] {
+        return Status::device(std::string("a channel to another program: ") + std::strerror(errno));
+    };
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return no_channel();
     made->channel_ = ends[0];
     if (pipe2(errors, O_CLOEXEC) != 0) {
@@ -104,10 +106,13 @@ Expected<short> ProcessChannel::wait(short events) {
     for (;;) {
         const double left = deadline_ - now();
         if (left <= 0)
-            return broken(format("gave no complete answer within %g seconds; --emulator-timeout sets another limit", seconds_));
+            return broken(
+                format("gave no complete answer within %g seconds; --emulator-timeout sets another limit",
+                       seconds_));
         pollfd ends[] = {{channel_, events, 0}, {errors_, POLLIN, 0}};
         const int n = poll(ends, 2, static_cast<int>(std::min(left * 1000 + 1, 1e9)));
-        if (n < 0 && errno != EINTR) return broken(std::string("cannot be waited for: ") + std::strerror(errno));
+        if (n < 0 && errno != EINTR)
+            return broken(std::string("cannot be waited for: ") + std::strerror(errno));
         if (n > 0 && ends[1].revents != 0) hear();
         if (n > 0 && ends[0].revents != 0) return ends[0].revents;
     }

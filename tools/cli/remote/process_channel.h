@@ -28,7 +28,7 @@ private:
     Expected<short> wait(short events);
     void hear();
     Status send(std::span<const uint8_t> bytes);
-    std::string name_; // the command, for messages
+    std::string name_;  // the command, for messages
     std::string heard_; // the end of its standard error
     int channel_ = -1, errors_ = -1;
     pid_t process_ = -1;

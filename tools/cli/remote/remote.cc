@@ -16,7 +16,8 @@ struct Head {
 Status receive(Channel &channel, uint64_t n, std::vector<uint8_t> &payload) {
     constexpr uint64_t first = 1 << 16;
     while (payload.size() < n) {
-        const size_t at = payload.size(), piece = static_cast<size_t>(std::min(n - at, std::max<uint64_t>(first, at)));
+        const size_t at = payload.size(),
+                     piece = static_cast<size_t>(std::min(n - at, std::max<uint64_t>(first, at)));
         payload.resize(at + piece);
         LW_TRY(channel.receive(std::span(payload).subspan(at)));
     }
@@ -41,9 +42,11 @@ Expected<Message> Remote::ask(const Question &question, uint32_t *which) {
 Expected<Message> Remote::answer(const Question &question, uint32_t *which) {
     const auto trust = [&](Status status) { return broken_ = std::move(status); };
     Head head{question.what, question.which, question.request.bytes().size()};
-    LW_TRY(trust(channel_->send({reinterpret_cast<const uint8_t *>(&head), sizeof head}, question.request.bytes())));
+    LW_TRY(trust(
+        channel_->send({reinterpret_cast<const uint8_t *>(&head), sizeof head}, question.request.bytes())));
     LW_TRY(trust(channel_->receive({reinterpret_cast<uint8_t *>(&head), sizeof head})));
-    if (!which && head.which != question.which) return trust(channel_->broken("gave an answer to another request"));
+    if (!which && head.which != question.which)
+        return trust(channel_->broken("gave an answer to another request"));
     const uint64_t most = head.what == LW_OK ? question.most : uint64_t{wire_text};
     if (head.bytes > most)
         return trust(channel_->broken("gave an answer of " + std::to_string(head.bytes) + " bytes, where " +

@@ -9,11 +9,11 @@
 namespace longwave::cli {
 
 struct Question {
-    uint32_t what;       // of wire.h
-    uint32_t which = 0;  // number of a stream
+    uint32_t what;      // of wire.h
+    uint32_t which = 0; // number of a stream
     const Request &request;
-    std::string doing;   // for messages
-    uint64_t most = 0;   // bytes of the reply, at most
+    std::string doing; // for messages
+    uint64_t most = 0; // bytes of the reply, at most
 };
 
 class Remote {

@@ -24,8 +24,8 @@ Status open_remotely(const std::vector<uint8_t> &artifact, const std::string &va
 // A stream there. It is closed with the last copy of the handle.
 class RemoteStream {
 public:
-    static Expected<std::shared_ptr<RemoteStream>> create(const Model &model, const lw_stream_options &options,
-                                                          size_t tick_bytes);
+    static Expected<std::shared_ptr<RemoteStream>>
+    create(const Model &model, const lw_stream_options &options, size_t tick_bytes);
     ~RemoteStream();
     RemoteStream(const RemoteStream &) = delete;
     RemoteStream &operator=(const RemoteStream &) = delete;

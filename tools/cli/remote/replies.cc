@@ -16,7 +16,9 @@ std::string number(uint64_t n) { return std::to_string(n); }
 
 uint64_t rows_of(const lw_output_info &output, uint64_t ticks) {
     const uint64_t whole = std::max(1u, output.whole);
-    return output.clock_num == 0 ? 1 : (ticks - ticks % whole) * output.clock_num / std::max(1u, output.clock_den);
+    return output.clock_num == 0
+               ? 1
+               : (ticks - ticks % whole) * output.clock_num / std::max(1u, output.clock_den);
 }
 
 struct RowHead {
@@ -28,14 +30,16 @@ struct RowHead {
 Status check_row(const RowHead &head, const ReplySizes &sizes, std::vector<std::optional<uint64_t>> &next) {
     const auto &outputs = sizes.stream_outputs;
     if (head.index >= outputs.size())
-        return wrong("it gives a row of output " + number(head.index) + ", but the model has " + number(outputs.size()));
+        return wrong("it gives a row of output " + number(head.index) + ", but the model has " +
+                     number(outputs.size()));
     if (head.width != outputs[head.index].width)
-        return wrong("it gives a row of " + number(head.width) + " values, but output " + number(head.index) + " has " +
-                     number(outputs[head.index].width));
+        return wrong("it gives a row of " + number(head.width) + " values, but output " + number(head.index) +
+                     " has " + number(outputs[head.index].width));
     constexpr uint64_t most = uint64_t{1} << 48; // no stream gets there
     std::optional<uint64_t> &expected = next[head.index];
     if (head.row > most || (expected && head.row != *expected))
-        return wrong("it gives row " + number(head.row) + " of output " + number(head.index) + ", which is not the next one");
+        return wrong("it gives row " + number(head.row) + " of output " + number(head.index) +
+                     ", which is not the next one");
     expected = head.row + 1;
     return {};
 }
@@ -65,7 +69,8 @@ uint64_t ReplySizes::rows(uint64_t ticks) const {
 
 uint64_t ReplySizes::run(uint64_t ticks) const {
     uint64_t bytes = 0;
-    for (const lw_output_info &output : run_outputs) bytes += 8 + rows_of(output, ticks) * 4 * uint64_t{output.width};
+    for (const lw_output_info &output : run_outputs)
+        bytes += 8 + rows_of(output, ticks) * 4 * uint64_t{output.width};
     return bytes;
 }
 
@@ -79,8 +84,8 @@ Expected<std::vector<std::vector<float>>> read_run(Message in, const ReplySizes 
     for (const lw_output_info &output : sizes.run_outputs) {
         const uint64_t rows = in.take<uint64_t>(), expected = rows_of(output, ticks);
         if (!in.failed() && rows != expected)
-            return wrong("it gives " + number(rows) + " rows of output " + number(results.size()) + ", expected " +
-                         number(expected));
+            return wrong("it gives " + number(rows) + " rows of output " + number(results.size()) +
+                         ", expected " + number(expected));
         results.push_back(in.floats(rows * output.width));
     }
     if (in.failed() || in.left() > 0) return wrong("its offline run has another size than that of the model");
@@ -94,13 +99,16 @@ Expected<double> read_verdict(Message in) {
     return worst;
 }
 
-Status read_nothing(const Message &in) { return in.left() == 0 ? Status() : wrong("it gives bytes where none are expected"); }
+Status read_nothing(const Message &in) {
+    return in.left() == 0 ? Status() : wrong("it gives bytes where none are expected");
+}
 
 Status read_version(Message in) {
     const uint32_t version = in.take<uint32_t>();
     if (in.failed() || in.left() > 0) return wrong("it names no version of the messages");
     return version == wire_version ? Status()
-                                   : wrong("it has version " + number(version) + " of the messages, expected " + number(wire_version));
+                                   : wrong("it has version " + number(version) +
+                                           " of the messages, expected " + number(wire_version));
 }
 
 } // namespace longwave::cli

@@ -12,8 +12,8 @@ namespace longwave::cli {
 // What of a model decides the size of replies.
 struct ReplySizes {
     std::vector<lw_output_info> run_outputs, stream_outputs;
-    uint64_t state_bytes = 0;  // a saved state, at most
-    uint64_t largest_lag = 0;  // input ticks between a push and the last of its rows, at most
+    uint64_t state_bytes = 0; // a saved state, at most
+    uint64_t largest_lag = 0; // input ticks between a push and the last of its rows, at most
     // Bytes of a reply, at most: the rows of a stream after `ticks` more, and those of an offline
     // run of `ticks`.
     uint64_t rows(uint64_t ticks) const;

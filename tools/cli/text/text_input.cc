@@ -41,7 +41,7 @@ Expected<std::string> TextInput::read(size_t most) {
     }
     std::string piece;
     size_t n = 0;
-    while (n < most && !stopped) { // full pieces, so that the size of writes to a pipe does not matter
+    while (n < most && !stopped) {       // full pieces, so that the size of writes to a pipe does not matter
         constexpr size_t step = 1 << 20; // memory grows with the data
         if (n == piece.size()) piece.resize(std::min(most, n + step));
         const ssize_t got = ::read(file_, piece.data() + n, piece.size() - n);

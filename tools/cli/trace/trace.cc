@@ -44,9 +44,10 @@ ordered_json arguments_of(const fb::Plan &plan, const fb::Step &step) {
     return json;
 }
 
-ordered_json span(const std::string &name, const char *category, double begin, double length, ordered_json args) {
-    return {{"name", name}, {"cat", category}, {"ph", "X"},  {"ts", begin},
-            {"dur", length}, {"pid", 1},       {"tid", 1}, {"args", std::move(args)}};
+ordered_json span(const std::string &name, const char *category, double begin, double length,
+                  ordered_json args) {
+    return {{"name", name},  {"cat", category}, {"ph", "X"}, {"ts", begin},
+            {"dur", length}, {"pid", 1},        {"tid", 1},  {"args", std::move(args)}};
 }
 
 } // namespace
@@ -56,7 +57,8 @@ Trace::~Trace() = default;
 
 Expected<std::shared_ptr<Trace>> Trace::create(ModelFlags &model) {
     if (model.device != "cpu")
-        return Status::usage("--trace: only the steps of the CPU are timed; leave out --device " + model.device);
+        return Status::usage("--trace: only the steps of the CPU are timed; leave out --device " +
+                             model.device);
     LW_ASSIGN(ArtifactFile file, ArtifactFile::read(model.path));
     std::shared_ptr<Trace> trace(new Trace(std::move(file)));
     const auto told = [](void *context, const runtime::StepRun &run) {
@@ -70,8 +72,8 @@ Expected<std::shared_ptr<Trace>> Trace::create(ModelFlags &model) {
                                 .step = run.step,
                                 .number = run.block});
     };
-    trace->device_ =
-        std::shared_ptr<lw_device>(runtime::watched_cpu_create(told, trace.get()), runtime::watched_cpu_destroy);
+    trace->device_ = std::shared_ptr<lw_device>(runtime::watched_cpu_create(told, trace.get()),
+                                                runtime::watched_cpu_destroy);
     if (!trace->device_) return Status::device("--trace: no memory for a device");
     model.watched = trace->device_;
     return trace;
@@ -117,9 +119,8 @@ std::string Trace::json() const {
     uint64_t start = UINT64_MAX;
     for (const Event &event : events_) start = std::min(start, event.begin_ns);
     std::string text = "{\"displayTimeUnit\":\"ns\",\"otherData\":";
-    text += json_line({{"model", printable(plan.name()->str())},
-                       {"longwave", lw_version()},
-                       {"dropped_events", dropped_}});
+    text += json_line(
+        {{"model", printable(plan.name()->str())}, {"longwave", lw_version()}, {"dropped_events", dropped_}});
     text += ",\"traceEvents\":[\n";
     const auto meta = [](const char *what, const std::string &name) {
         return json_line({{"name", what}, {"ph", "M"}, {"pid", 1}, {"tid", 1}, {"args", {{"name", name}}}});
@@ -147,12 +148,15 @@ std::string Trace::json() const {
             line = span(event.name, "call", begin, length, {{"ticks", event.number}});
             break;
         case Event::Kind::keyword:
-            line = {{"name", event.name}, {"cat", "keyword"}, {"ph", "i"}, {"s", "p"}, {"ts", begin},
-                    {"pid", 1},           {"tid", 1},
-                    {"args", {{"score", event.values[0]}, {"seconds", event.values[1]}}}};
+            line = {
+                {"name", event.name}, {"cat", "keyword"},
+                {"ph", "i"},          {"s", "p"},
+                {"ts", begin},        {"pid", 1},
+                {"tid", 1},           {"args", {{"score", event.values[0]}, {"seconds", event.values[1]}}}};
             break;
         case Event::Kind::scores:
-            line = {{"name", "scores"}, {"ph", "C"}, {"ts", begin}, {"pid", 1}, {"args", ordered_json::object()}};
+            line = {
+                {"name", "scores"}, {"ph", "C"}, {"ts", begin}, {"pid", 1}, {"args", ordered_json::object()}};
             for (size_t i = 0; i < event.values.size() && i < event.labels->size(); i++)
                 line["args"][(*event.labels)[i]] = event.values[i];
             break;
@@ -163,9 +167,10 @@ std::string Trace::json() const {
 }
 
 void add_trace_flag(CommandLine &app, std::string &path) {
-    app.add_option("--trace", path,
-                   "Write when each step ran, for Perfetto (ui.perfetto.dev). On the CPU only. Timing adds about "
-                   "0.1 microseconds to each step")
+    app.add_option(
+           "--trace", path,
+           "Write when each step ran, for Perfetto (ui.perfetto.dev). On the CPU only. Timing adds about "
+           "0.1 microseconds to each step")
         ->file(".json");
 }
 

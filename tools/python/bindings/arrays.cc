@@ -44,7 +44,8 @@ Array converted(nb::handle values, const lw_input_info &input, lw_sample_format 
                       nb::cast<size_t>(given.attr("dtype").attr("itemsize")) == 4;
     if (wide) { // as `longwave run`: full scale is 2^31
         format = LW_F32;
-        return nb::cast<Array>(numpy.attr("require")(given.attr("__truediv__")(2147483648.0), "float32", nb::make_tuple("C", "A")));
+        return nb::cast<Array>(numpy.attr("require")(given.attr("__truediv__")(2147483648.0), "float32",
+                                                     nb::make_tuple("C", "A")));
     }
     const bool sound = input.kind == LW_INPUT_AUDIO && kind == "i" &&
                        nb::cast<size_t>(given.attr("dtype").attr("itemsize")) == 2;
@@ -53,7 +54,7 @@ Array converted(nb::handle values, const lw_input_info &input, lw_sample_format 
         throw nb::type_error(("input " + std::string(input.name) + ": expected " +
                               (input.kind == LW_INPUT_TOKENS  ? "integers"
                                : input.kind == LW_INPUT_AUDIO ? "floats, or int16 or int32 audio"
-                                                        : "floats"))
+                                                              : "floats"))
                                  .c_str());
     format = ids ? LW_I32 : sound ? LW_S16 : LW_F32;
     if (ids && nb::cast<size_t>(given.attr("size")) > 0 &&

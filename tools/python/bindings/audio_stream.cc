@@ -50,10 +50,11 @@ private:
 
 class AudioStream {
 public:
-    AudioStream(const Model &model, const std::string &format, bool live, uint32_t rate_in, uint32_t rate_out, uint32_t block,
-                const std::optional<std::string> &output)
+    AudioStream(const Model &model, const std::string &format, bool live, uint32_t rate_in, uint32_t rate_out,
+                uint32_t block, const std::optional<std::string> &output)
         : input_(input_info(model.get(), 0)), format_(format_named(format)),
-          stream_(create(model, live, rate_in, rate_out, block, output), lw_audio_stream_destroy, model.share(), "the audio stream") {}
+          stream_(create(model, live, rate_in, rate_out, block, output), lw_audio_stream_destroy,
+                  model.share(), "the audio stream") {}
 
     nb::object push(nb::handle audio) {
         const Samples in = taken(audio);
@@ -74,7 +75,9 @@ public:
         Heard heard(sample_bytes());
         uint8_t none[sizeof(float)]; // the addresses of no samples
         uint8_t *const to = in.ticks ? heard.place(in.ticks) : none;
-        stream_.use([&](lw_audio_stream *s) { check(lw_audio_stream_process(s, in.ticks ? in.data : none, to, in.ticks)); });
+        stream_.use([&](lw_audio_stream *s) {
+            check(lw_audio_stream_process(s, in.ticks ? in.data : none, to, in.ticks));
+        });
         return heard.array();
     }
     nb::object apply(nb::handle audio) {
@@ -106,13 +109,14 @@ private:
     Samples taken(nb::handle values) const {
         Samples in = samples(values, input_);
         if (in.format != format_)
-            throw nb::type_error(format_ == LW_S16
-                                     ? "this audio stream takes int16 audio; make it with format=\"float32\" for floats"
-                                     : "this audio stream takes float32 audio; make it with format=\"int16\"");
+            throw nb::type_error(
+                format_ == LW_S16
+                    ? "this audio stream takes int16 audio; make it with format=\"float32\" for floats"
+                    : "this audio stream takes float32 audio; make it with format=\"int16\"");
         return in;
     }
-    lw_audio_stream *create(const Model &model, bool live, uint32_t rate_in, uint32_t rate_out, uint32_t block,
-                            const std::optional<std::string> &output) const {
+    lw_audio_stream *create(const Model &model, bool live, uint32_t rate_in, uint32_t rate_out,
+                            uint32_t block, const std::optional<std::string> &output) const {
         auto options = make<lw_audio_stream_options>();
         options.format = format_;
         options.live = live;
@@ -127,7 +131,8 @@ private:
     void push_all(lw_audio_stream *s, const Samples &in, Heard &heard) const {
         for (size_t at = 0; at < in.ticks;) {
             size_t done = 0;
-            check(lw_audio_stream_push(s, static_cast<const uint8_t *>(in.data) + at * sample_bytes(), in.ticks - at, &done));
+            check(lw_audio_stream_push(s, static_cast<const uint8_t *>(in.data) + at * sample_bytes(),
+                                       in.ticks - at, &done));
             at += done;
             heard.pull_all(s);
         }
@@ -144,17 +149,22 @@ void bind_audio_stream(nb::module_ &module) {
     nb::class_<AudioStream>(
         module, "AudioStream",
         "Audio in, audio out: a denoiser or a filter. One thread at a time may use it.\n\n"
-        "format: of the samples, \"float32\" (default) or \"int16\". live: zeros come first, so that n samples bring n. "
-        "rate_in, rate_out: of pushed and of returned samples; 0: those of the model. block: of the stream. output: of "
+        "format: of the samples, \"float32\" (default) or \"int16\". live: zeros come first, so that n "
+        "samples bring n. "
+        "rate_in, rate_out: of pushed and of returned samples; 0: those of the model. block: of the stream. "
+        "output: of "
         "the model; None: the only one of audio.")
-        .def(nb::init<const Model &, const std::string &, bool, uint32_t, uint32_t, uint32_t, const std::optional<std::string> &>(),
-             "model"_a, nb::kw_only(), "format"_a = "float32", "live"_a = false, "rate_in"_a = 0, "rate_out"_a = 0, "block"_a = 0,
-             "output"_a = nb::none(),
-             nb::sig("def __init__(self, model: Model, *, format: str = 'float32', live: bool = False, rate_in: int = 0, "
+        .def(nb::init<const Model &, const std::string &, bool, uint32_t, uint32_t, uint32_t,
+                      const std::optional<std::string> &>(),
+             "model"_a, nb::kw_only(), "format"_a = "float32", "live"_a = false, "rate_in"_a = 0,
+             "rate_out"_a = 0, "block"_a = 0, "output"_a = nb::none(),
+             nb::sig("def __init__(self, model: Model, *, format: str = 'float32', live: bool = False, "
+                     "rate_in: int = 0, "
                      "rate_out: int = 0, block: int = 0, output: str | None = None) -> None"))
         .def("push", &AudioStream::push, "audio"_a,
              nb::sig("def push(self, audio: numpy.typing.ArrayLike) -> numpy.typing.NDArray[typing.Any]"),
-             "Takes audio [samples], float32 or int16 as the stream was made. Returns the samples that are ready, in the "
+             "Takes audio [samples], float32 or int16 as the stream was made. Returns the samples that are "
+             "ready, in the "
              "same type.\n\nRaises TypeError for the other type, WrongStateError after finish.")
         .def("finish", &AudioStream::finish, nb::sig("def finish(self) -> numpy.typing.NDArray[typing.Any]"),
              "Ends the audio. Returns the last samples: in all as many as were pushed, at equal rates.")
@@ -165,13 +175,20 @@ void bind_audio_stream(nb::module_ &module) {
              nb::sig("def apply(self, audio: numpy.typing.ArrayLike) -> numpy.typing.NDArray[typing.Any]"),
              "All samples of a complete recording. Begins and ends as new.")
         .def("reset", &AudioStream::reset, "Makes the audio stream as new.")
-        .def_prop_ro("latency", [](AudioStream &s) { return s.info().latency; }, "Samples by which a live output is late.")
-        .def_prop_ro("rate_in", [](AudioStream &s) { return s.info().rate_in; }, "Samples per second that `push` expects.")
-        .def_prop_ro("rate_out", [](AudioStream &s) { return s.info().rate_out; }, "Samples per second that come out.")
-        .def_prop_ro("non_finite", [](AudioStream &s) { return s.info().non_finite; },
-                     "Inputs that were NaN, infinite or too large: they count as 0.")
-        .def_prop_ro("resets", [](AudioStream &s) { return s.info().resets; },
-                     "How often the stream was reset because of a row that was not finite.")
+        .def_prop_ro(
+            "latency", [](AudioStream &s) { return s.info().latency; },
+            "Samples by which a live output is late.")
+        .def_prop_ro(
+            "rate_in", [](AudioStream &s) { return s.info().rate_in; },
+            "Samples per second that `push` expects.")
+        .def_prop_ro(
+            "rate_out", [](AudioStream &s) { return s.info().rate_out; }, "Samples per second that come out.")
+        .def_prop_ro(
+            "non_finite", [](AudioStream &s) { return s.info().non_finite; },
+            "Inputs that were NaN, infinite or too large: they count as 0.")
+        .def_prop_ro(
+            "resets", [](AudioStream &s) { return s.info().resets; },
+            "How often the stream was reset because of a row that was not finite.")
         .def("close", &AudioStream::close, "Frees the audio stream. Later calls raise WrongStateError.")
         .def(
             "__enter__", [](nb::handle self) { return nb::borrow(self); },

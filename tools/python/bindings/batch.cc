@@ -40,8 +40,8 @@ public:
         return taken;
     }
     // Pushes audio to each detector and returns the events that it completes, of each.
-    std::vector<std::vector<SpeechEvent>> push_speech_detectors(const std::vector<SpeechDetector *> &detectors,
-                                                                const nb::sequence &values) {
+    std::vector<std::vector<SpeechEvent>>
+    push_speech_detectors(const std::vector<SpeechDetector *> &detectors, const nb::sequence &values) {
         const size_t n = detectors.size();
         if (nb::len(values) != n)
             throw nb::value_error(("expected audio for " + std::to_string(n) + " speech detectors, got " +
@@ -64,7 +64,8 @@ public:
         std::vector<std::vector<SpeechEvent>> events(n);
         batch_.use([&](lw_batch *batch) {
             for (bool more = true; more;) { // again while events of one of them leave no room
-                check(lw_batch_push_speech_detectors(batch, handles.data(), n, data.data(), left.data(), taken.data()));
+                check(lw_batch_push_speech_detectors(batch, handles.data(), n, data.data(), left.data(),
+                                                     taken.data()));
                 more = false;
                 for (size_t i = 0; i < n; i++) {
                     detectors[i]->pull(handles[i], events[i]);
@@ -96,17 +97,21 @@ void bind_batch(nb::module_ &module) {
     nb::class_<StreamBatch>(
         module, "StreamBatch",
         "Runs blocks of many streams of one model together. It holds no streams: each call names them.\n\n"
-        "Every stream gets the bits that it would get by itself. A model compiled with `--streams N` reads its "
-        "weights once for N streams. One thread at a time may use it. Raises UnsupportedError for models on a GPU.")
+        "Every stream gets the bits that it would get by itself. A model compiled with `--streams N` reads "
+        "its "
+        "weights once for N streams. One thread at a time may use it. Raises UnsupportedError for models on "
+        "a GPU.")
         .def(nb::init<const Model &>(), "model"_a)
         .def("push", &StreamBatch::push, "streams"_a, "values"_a,
              nb::sig("def push(self, streams: collections.abc.Sequence[Stream], values: "
                      "collections.abc.Sequence[numpy.typing.ArrayLike]) -> list[int]"),
              "Pushes values[i] to streams[i], as `Stream.push`. Returns the ticks that each stream took.")
-        .def("push_speech_detectors", &StreamBatch::push_speech_detectors, "detectors"_a, "audio"_a,
-             nb::sig("def push_speech_detectors(self, detectors: collections.abc.Sequence[SpeechDetector], audio: "
-                     "collections.abc.Sequence[numpy.typing.ArrayLike]) -> list[list[SpeechEvent]]"),
-             "Pushes audio[i] to detectors[i], as `SpeechDetector.push`. Returns the events of each.")
+        .def(
+            "push_speech_detectors", &StreamBatch::push_speech_detectors, "detectors"_a, "audio"_a,
+            nb::sig(
+                "def push_speech_detectors(self, detectors: collections.abc.Sequence[SpeechDetector], audio: "
+                "collections.abc.Sequence[numpy.typing.ArrayLike]) -> list[list[SpeechEvent]]"),
+            "Pushes audio[i] to detectors[i], as `SpeechDetector.push`. Returns the events of each.")
         .def_prop_ro("streams", &StreamBatch::streams,
                      "Most streams that one kernel of the model serves; 1: they run one by one.")
         .def("close", &StreamBatch::close, "Frees the batch. Later calls raise WrongStateError.")

@@ -14,35 +14,42 @@ void bind_speech_detector(nb::module_ &module) {
                 nb::for_getter(nb::sig("def end(self) -> int | None")))
         .def_ro("tick", &SpeechEvent::tick, "Samples that were needed to know it.")
         .def_ro("probability", &SpeechEvent::probability, "Of the row that decided.")
-        .def_prop_ro("start_seconds", [](const SpeechEvent &e) { return e.seconds(e.start); }, "`start` in seconds.")
+        .def_prop_ro(
+            "start_seconds", [](const SpeechEvent &e) { return e.seconds(e.start); }, "`start` in seconds.")
         .def_prop_ro(
             "end_seconds",
-            [](const SpeechEvent &e) { return e.end ? std::optional<double>(e.seconds(*e.end)) : std::nullopt; },
+            [](const SpeechEvent &e) {
+                return e.end ? std::optional<double>(e.seconds(*e.end)) : std::nullopt;
+            },
             "`end` in seconds.", nb::for_getter(nb::sig("def end_seconds(self) -> float | None")))
         .def("__repr__", [](const SpeechEvent &e) {
-            return "SpeechEvent(kind='" + std::string(e.kind) + "', start=" + std::to_string(e.start) + ", end=" +
-                   (e.end ? std::to_string(*e.end) : "None") + ")";
+            return "SpeechEvent(kind='" + std::string(e.kind) + "', start=" + std::to_string(e.start) +
+                   ", end=" + (e.end ? std::to_string(*e.end) : "None") + ")";
         });
     nb::class_<SpeechDetector>(
         module, "SpeechDetector",
         "Voice activity: push audio, get segments of speech. One thread at a time may use it.\n\n"
-        "format: \"int16\" (default) or \"float32\". output: of the model, with one probability for every so many "
-        "samples. The other settings are those of Silero's get_speech_timestamps. rows: each row is an event too.")
+        "format: \"int16\" (default) or \"float32\". output: of the model, with one probability for every so "
+        "many "
+        "samples. The other settings are those of Silero's get_speech_timestamps. rows: each row is an event "
+        "too.")
         .def(
             "__init__",
             [](SpeechDetector *self, const Model &model, const std::string &format, double threshold,
                std::optional<double> negative_threshold, double min_speech_ms, double min_silence_ms,
-               double speech_pad_ms, double max_speech_s, double min_silence_at_max_ms, bool cut_at_last_silence,
-               std::optional<std::string> output, bool rows, float gain_db, bool auto_gain) {
+               double speech_pad_ms, double max_speech_s, double min_silence_at_max_ms,
+               bool cut_at_last_silence, std::optional<std::string> output, bool rows, float gain_db,
+               bool auto_gain) {
                 new (self) SpeechDetector(model, format,
-                                          {threshold, min_speech_ms, min_silence_ms, speech_pad_ms, max_speech_s,
-                                           min_silence_at_max_ms, negative_threshold, cut_at_last_silence, rows,
-                                           auto_gain, std::move(output), gain_db});
+                                          {threshold, min_speech_ms, min_silence_ms, speech_pad_ms,
+                                           max_speech_s, min_silence_at_max_ms, negative_threshold,
+                                           cut_at_last_silence, rows, auto_gain, std::move(output), gain_db});
             },
-            "model"_a, nb::kw_only(), "format"_a = "int16", "threshold"_a = 0.5, "negative_threshold"_a = nb::none(),
-            "min_speech_ms"_a = 250.0, "min_silence_ms"_a = 100.0, "speech_pad_ms"_a = 30.0,
-            "max_speech_s"_a = HUGE_VAL, "min_silence_at_max_ms"_a = 98.0, "cut_at_last_silence"_a = false,
-            "output"_a = nb::none(), "rows"_a = false, "gain_db"_a = 0.0f, "auto_gain"_a = false,
+            "model"_a, nb::kw_only(), "format"_a = "int16", "threshold"_a = 0.5,
+            "negative_threshold"_a = nb::none(), "min_speech_ms"_a = 250.0, "min_silence_ms"_a = 100.0,
+            "speech_pad_ms"_a = 30.0, "max_speech_s"_a = HUGE_VAL, "min_silence_at_max_ms"_a = 98.0,
+            "cut_at_last_silence"_a = false, "output"_a = nb::none(), "rows"_a = false, "gain_db"_a = 0.0f,
+            "auto_gain"_a = false,
             nb::sig("def __init__(self, model: Model, *, format: str = 'int16', threshold: float = 0.5, "
                     "negative_threshold: float | None = None, min_speech_ms: float = 250.0, "
                     "min_silence_ms: float = 100.0, speech_pad_ms: float = 30.0, max_speech_s: float = ..., "

@@ -1,7 +1,7 @@
 // The class longwave.SpeechDetector, for its own binding and for that of longwave.StreamBatch.
 #pragma once
-#include "longwave/speech_detector.h"
 #include "bindings.h"
+#include "longwave/speech_detector.h"
 #include <cmath>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
@@ -56,7 +56,8 @@ class SpeechDetector {
 public:
     SpeechDetector(const Model &model, const std::string &format, const Settings &settings)
         : input_(input_info(model.get(), 0)), format_(format_named(format)),
-          detector_(create(model, settings), lw_speech_detector_destroy, model.share(), "the speech detector") {}
+          detector_(create(model, settings), lw_speech_detector_destroy, model.share(),
+                    "the speech detector") {}
 
     // Pushes audio and returns the events that it completes.
     std::vector<SpeechEvent> push(nb::handle values) {
@@ -89,12 +90,14 @@ public:
     }
     nb::bytes save() {
         const std::string bytes = detector_.use([](lw_speech_detector *d) {
-            return saved([d](void *to, size_t room, size_t *n) { return lw_speech_detector_save(d, to, room, n); });
+            return saved(
+                [d](void *to, size_t room, size_t *n) { return lw_speech_detector_save(d, to, room, n); });
         });
         return nb::bytes(bytes.data(), bytes.size());
     }
     void load(const nb::bytes &state) {
-        detector_.use([&](lw_speech_detector *d) { check(lw_speech_detector_load(d, state.data(), state.size())); });
+        detector_.use(
+            [&](lw_speech_detector *d) { check(lw_speech_detector_load(d, state.data(), state.size())); });
     }
     uint32_t hop() {
         return detector_.use([](lw_speech_detector *d) { return lw_speech_detector_hop(d); });
@@ -117,7 +120,8 @@ private:
         options.format = format_;
         options.output = s.output ? s.output->c_str() : nullptr;
         options.threshold = probability("threshold", s.threshold);
-        if (s.negative_threshold) options.negative_threshold = probability("negative_threshold", *s.negative_threshold);
+        if (s.negative_threshold)
+            options.negative_threshold = probability("negative_threshold", *s.negative_threshold);
         options.min_speech_ms = time("min_speech_ms", s.min_speech_ms);
         options.min_silence_ms = time("min_silence_ms", s.min_silence_ms);
         options.speech_pad_ms = time("speech_pad_ms", s.speech_pad_ms);
@@ -135,7 +139,8 @@ private:
         const size_t sample = format_ == LW_S16 ? sizeof(int16_t) : sizeof(float);
         for (size_t at = 0; at < in.ticks;) {
             size_t done = 0;
-            check(lw_speech_detector_push(d, static_cast<const char *>(in.data) + at * sample, in.ticks - at, &done));
+            check(lw_speech_detector_push(d, static_cast<const char *>(in.data) + at * sample, in.ticks - at,
+                                          &done));
             at += done;
             pull(d, events);
         }

@@ -88,7 +88,8 @@ private:
         options.n_words = list.size();
         if (const std::string *name = std::get_if<std::string>(&gain)) {
             if (*name != "auto")
-                throw nb::value_error(("gain \"" + *name + "\": expected decibels from -60 to 60, or \"auto\"").c_str());
+                throw nb::value_error(
+                    ("gain \"" + *name + "\": expected decibels from -60 to 60, or \"auto\"").c_str());
             options.auto_gain = 1;
         } else {
             options.gain_db = std::get<float>(gain);
@@ -132,7 +133,8 @@ void bind_spotter(nb::module_ &module) {
         "format: \"int16\" (default) or \"float32\". threshold: of every word; 0 keeps the model's. "
         "words: thresholds by word. gain: amplifies the audio by so many decibels, -60 to 60, or \"auto\", "
         "which follows the level of the sounds slowly, between -12 and 30 dB.")
-        .def(nb::init<const Model &, const std::string &, float, const std::map<std::string, float> &, const Gain &>(),
+        .def(nb::init<const Model &, const std::string &, float, const std::map<std::string, float> &,
+                      const Gain &>(),
              "model"_a, nb::kw_only(), "format"_a = "int16", "threshold"_a = 0.0f,
              "words"_a = std::map<std::string, float>(), "gain"_a = 0.0f)
         .def("push", &Spotter::push, "audio"_a,

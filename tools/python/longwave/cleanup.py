@@ -4,6 +4,7 @@ While `watched` holds, a signal that would end the program first ends the progra
 The program then ends by the signal. A signal that the caller handles or ignores stays with the caller. Only the main thread of
 a Python program handles signals: work in another thread is not watched.
 """
+
 from __future__ import annotations
 
 import contextlib
@@ -16,18 +17,37 @@ import subprocess
 import tempfile
 import threading
 import time
+from collections.abc import Iterator, Sequence
 from types import FrameType
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Set
+from typing import Any
 
 # All whose default action ends a process, but for faults. Python ignores SIGPIPE and SIGXFSZ, so that a write fails instead.
-ENDING = [getattr(signal, name) for name in ("SIGHUP", "SIGINT", "SIGQUIT", "SIGALRM", "SIGTERM", "SIGUSR1", "SIGUSR2", "SIGPIPE",
-                                             "SIGXCPU", "SIGXFSZ", "SIGVTALRM", "SIGPROF", "SIGPOLL", "SIGPWR", "SIGSTKFLT")
-          if hasattr(signal, name)]
+ENDING = [
+    getattr(signal, name)
+    for name in (
+        "SIGHUP",
+        "SIGINT",
+        "SIGQUIT",
+        "SIGALRM",
+        "SIGTERM",
+        "SIGUSR1",
+        "SIGUSR2",
+        "SIGPIPE",
+        "SIGXCPU",
+        "SIGXFSZ",
+        "SIGVTALRM",
+        "SIGPROF",
+        "SIGPOLL",
+        "SIGPWR",
+        "SIGSTKFLT",
+    )
+    if hasattr(signal, name)
+]
 PATIENCE = 10  # seconds that a program has to remove its own files
 
-_folders: Set[pathlib.Path] = set()
-_programs: Set[int] = set()
-_waiting: List[int] = []  # signals that came while a file was replaced
+_folders: set[pathlib.Path] = set()
+_programs: set[int] = set()
+_waiting: list[int] = []  # signals that came while a file was replaced
 _held = 0
 _interrupt_ends = False  # else Control-C is KeyboardInterrupt, as everywhere in Python
 
@@ -69,7 +89,7 @@ def end_by(number: int) -> None:
     signal.raise_signal(number)
 
 
-def _handle(number: int, _: Optional[FrameType]) -> None:
+def _handle(number: int, _: FrameType | None) -> None:
     if _held:
         _waiting.append(number)
     elif number == signal.SIGINT and not _interrupt_ends:
@@ -85,7 +105,7 @@ def watched(interrupt_ends: bool = False) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before: Dict[int, Any] = {}
+    before: dict[int, Any] = {}
     ended_before = _interrupt_ends
     _interrupt_ends = interrupt_ends or _interrupt_ends or signal.getsignal(signal.SIGINT) == signal.SIG_DFL
     try:
@@ -130,7 +150,7 @@ def temporary_folder(prefix: str = "longwave-") -> Iterator[pathlib.Path]:
 
 
 @contextlib.contextmanager
-def started(command: Sequence[str], **options: Any) -> Iterator["subprocess.Popen[Any]"]:
+def started(command: Sequence[str], **options: Any) -> Iterator[subprocess.Popen[Any]]:
     """A program that ends with the block at the latest: also by an exception."""
     with deferred():
         process = subprocess.Popen(command, **options)

@@ -1,4 +1,5 @@
 """The `longwave` command of the wheel: the program that comes with the package, with three commands of its own."""
+
 import os
 import subprocess
 import sys
@@ -11,7 +12,10 @@ def demo() -> int:
     """Compiles the keyword model and listens to a recording of eleven words."""
     with cleanup.watched(interrupt_ends=True), cleanup.temporary_folder("longwave-demo-") as folder:
         model = str(folder / "kws.lw")
-        for command in (["compile", str(DEMO / "model"), "-o", model, "--stream"], ["listen", model, str(DEMO / "demo.wav")]):
+        for command in (
+            ["compile", str(DEMO / "model"), "-o", model, "--stream"],
+            ["listen", model, str(DEMO / "demo.wav")],
+        ):
             print("$ longwave " + " ".join(command), flush=True)
             with cleanup.started([program(), *command], stdin=subprocess.DEVNULL) as process:
                 status = process.wait()
@@ -26,9 +30,11 @@ def main() -> int:
         return demo()
     if sys.argv[1:2] == ["import"]:
         from longwave.importer.__main__ import main as import_main
+
         return int(import_main(sys.argv[2:]))
     if sys.argv[1:2] == ["words"]:
         from longwave.words.__main__ import main as words_main
+
         return int(words_main(sys.argv[2:]))
     os.execv(program(), ["longwave", *sys.argv[1:]])
 

@@ -1,10 +1,12 @@
 """Models: compile a folder or a module, open a file, run, stream."""
+
 from __future__ import annotations
 
 import json
 import os
 import pathlib
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Union, overload
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Union, overload
 
 from longwave import _native, cleanup, output_files, programs
 
@@ -27,10 +29,10 @@ class Model(_native.Model):
     import_report: of a model that `compile` made of a module: layers and kernels by module, and the differences from it. Else None.
     """
 
-    import_report: Optional[Dict[str, Any]] = None
+    import_report: dict[str, Any] | None = None
 
     @property
-    def info(self) -> Dict[str, Any]:
+    def info(self) -> dict[str, Any]:
         """What the model is, as a dict.
 
         inputs: name, kind ("audio", "features" or "tokens"), width, sample_rate and vocabulary of each.
@@ -43,18 +45,18 @@ class Model(_native.Model):
         return info
 
     @property
-    def report(self) -> Dict[str, Any]:
+    def report(self) -> dict[str, Any]:
         """What the compiler decided and checked, as stored in the file."""
-        report: Dict[str, Any] = json.loads(self._info()["report"])
+        report: dict[str, Any] = json.loads(self._info()["report"])
         return report
 
     @property
-    def labels(self) -> List[str]:
+    def labels(self) -> list[str]:
         """Class names; empty if the model has none."""
-        labels: List[str] = self._info()["labels"]
+        labels: list[str] = self._info()["labels"]
         return labels
 
-    def run(self, *inputs: ArrayLike, length: int = 0, threads: int = 1) -> Union[Rows, Any]:
+    def run(self, *inputs: ArrayLike, length: int = 0, threads: int = 1) -> Rows | Any:
         """Runs the model offline.
 
         inputs: one array per model input. Features and audio: float32 [ticks, width], or [ticks] for width 1. Audio may
@@ -66,9 +68,9 @@ class Model(_native.Model):
         Raises ValueError and TypeError for arrays that the model does not take, InvalidArgumentError for their number,
         TooLongError, TooShortError, BadTokenError, and WrongStateError after close.
         """
-        return self._run(*inputs, length=_number("length", length, 2 ** 32), threads=_number("threads", threads, 2 ** 32))
+        return self._run(*inputs, length=_number("length", length, 2**32), threads=_number("threads", threads, 2**32))
 
-    def stream(self, block: Optional[int] = None, *, queue: int = 0, format: str = "float32") -> _native.Stream:
+    def stream(self, block: int | None = None, *, queue: int = 0, format: str = "float32") -> _native.Stream:
         """Creates a stream.
 
         block: input ticks per block, one of `info["blocks"]`; None: the first.
@@ -78,14 +80,14 @@ class Model(_native.Model):
         Raises ValueError for another block or format, NoStreamError if the model has no stream entry.
         """
         blocks = self._info()["blocks"]
-        queue = _number("queue", queue, 2 ** 32)
+        queue = _number("queue", queue, 2**32)
         if format not in ("float32", "int16"):
             raise ValueError(f'format {format!r}: expected "float32" or "int16"')
         if block is not None and block not in blocks:
             raise ValueError(f"block {block}: this model has {blocks or 'no stream'}")
         return _native.Stream(self, block or 0, queue, format)
 
-    def __enter__(self) -> "Model":
+    def __enter__(self) -> Model:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -110,7 +112,7 @@ def _text(name: str, value: Any) -> str:
     return value
 
 
-def _list(name: str, value: Any) -> List[Any]:
+def _list(name: str, value: Any) -> list[Any]:
     """Not a str: its characters are no list."""
     if isinstance(value, (str, bytes)) or not hasattr(value, "__iter__"):
         raise TypeError(f"{name}: expected a list, got {type(value).__name__}")
@@ -127,7 +129,7 @@ def _path(name: str, value: Any) -> str:
     return _text(name, path)
 
 
-def _keys(keys: Any) -> Optional[bytes]:
+def _keys(keys: Any) -> bytes | None:
     """None: no signature is asked for. Every list asks for one, so an empty list opens nothing."""
     if keys is None:
         return None
@@ -140,12 +142,22 @@ def _keys(keys: Any) -> Optional[bytes]:
     if any(len(key) != 32 for key in known):
         raise ValueError("keys: expected public keys of 64 hexadecimal digits each")
     if not known:
-        raise ValueError("keys: the list is empty, so no file opens; give keys, or leave keys out to open files without a signature")
+        raise ValueError(
+            "keys: the list is empty, so no file opens; give keys, or leave keys out to open files without a signature"
+        )
     return b"".join(known)
 
 
-def open(path: Path, *, device: str = "cpu", variant: str = "", keys: Optional[Iterable[str]] = None, least_version: int = 0,
-         memory_limit: int = 0, map_weights: bool = False) -> Model:
+def open(
+    path: Path,
+    *,
+    device: str = "cpu",
+    variant: str = "",
+    keys: Iterable[str] | None = None,
+    least_version: int = 0,
+    memory_limit: int = 0,
+    map_weights: bool = False,
+) -> Model:
     """Opens a .lw file.
 
     device: "cpu", "gpu" (the best Vulkan device), or the number or part of the name of one.
@@ -160,29 +172,79 @@ def open(path: Path, *, device: str = "cpu", variant: str = "", keys: Optional[I
     TypeError and ValueError for arguments, such as an empty list of keys.
     """
     known = _keys(keys)
-    if _number("least_version", least_version, 2 ** 64) and not known:
+    if _number("least_version", least_version, 2**64) and not known:
         raise ValueError("least_version: give keys too, because a version counts only under a signature")
-    return Model(os.fsencode(_path("path", path)), known, least_version, _text("variant", variant), _text("device", device),
-                 _number("memory_limit", memory_limit, 2 ** 64), bool(map_weights))
+    return Model(
+        os.fsencode(_path("path", path)),
+        known,
+        least_version,
+        _text("variant", variant),
+        _text("device", device),
+        _number("memory_limit", memory_limit, 2**64),
+        bool(map_weights),
+    )
 
 
 @overload
-def compile(model: Path, output: Optional[Path] = None, /, *, inputs: Sequence[str] = (), outputs: Sequence[str] = (), stream: bool = False,
-            blocks: Sequence[int] = (), targets: Iterable[str] = (), weights: str = "", length: int = 0, options: Sequence[str] = (),
-            fix: Optional[Mapping[str, Any]] = None, state: Optional[Mapping[str, str]] = None) -> Model: ...
+def compile(
+    model: Path,
+    output: Path | None = None,
+    /,
+    *,
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    stream: bool = False,
+    blocks: Sequence[int] = (),
+    targets: Iterable[str] = (),
+    weights: str = "",
+    length: int = 0,
+    options: Sequence[str] = (),
+    fix: Mapping[str, Any] | None = None,
+    state: Mapping[str, str] | None = None,
+) -> Model: ...
 
 
 @overload
-def compile(model: Any, example: Any = None, output: Optional[Path] = None, *, inputs: Sequence[str] = (), outputs: Sequence[str] = (),
-            sample_rate: int = 0, min_rows: int = 1, stream: bool = False, blocks: Sequence[int] = (), targets: Iterable[str] = (),
-            weights: str = "", length: int = 0, options: Sequence[str] = (), state: Optional[Mapping[str, Any]] = None,
-            initial: Optional[Mapping[str, Any]] = None, fix: Optional[Mapping[str, Any]] = None) -> Model: ...
+def compile(
+    model: Any,
+    example: Any = None,
+    output: Path | None = None,
+    *,
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    sample_rate: int = 0,
+    min_rows: int = 1,
+    stream: bool = False,
+    blocks: Sequence[int] = (),
+    targets: Iterable[str] = (),
+    weights: str = "",
+    length: int = 0,
+    options: Sequence[str] = (),
+    state: Mapping[str, Any] | None = None,
+    initial: Mapping[str, Any] | None = None,
+    fix: Mapping[str, Any] | None = None,
+) -> Model: ...
 
 
-def compile(model: Any, example: Any = None, output: Optional[Path] = None, *, inputs: Sequence[str] = (), outputs: Sequence[str] = (),
-            sample_rate: int = 0, min_rows: int = 1, stream: bool = False, blocks: Sequence[int] = (), targets: Iterable[str] = (),
-            weights: str = "", length: int = 0, options: Sequence[str] = (), state: Optional[Mapping[str, Any]] = None,
-            initial: Optional[Mapping[str, Any]] = None, fix: Optional[Mapping[str, Any]] = None) -> Model:
+def compile(
+    model: Any,
+    example: Any = None,
+    output: Path | None = None,
+    *,
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    sample_rate: int = 0,
+    min_rows: int = 1,
+    stream: bool = False,
+    blocks: Sequence[int] = (),
+    targets: Iterable[str] = (),
+    weights: str = "",
+    length: int = 0,
+    options: Sequence[str] = (),
+    state: Mapping[str, Any] | None = None,
+    initial: Mapping[str, Any] | None = None,
+    fix: Mapping[str, Any] | None = None,
+) -> Model:
     """Compiles a PyTorch module, an ONNX graph or a model folder and opens the result.
 
         model = longwave.compile(module, torch.zeros(1, 1000, 64), stream=True)
@@ -218,24 +280,34 @@ def compile(model: Any, example: Any = None, output: Optional[Path] = None, *, i
     if fix and not is_graph:
         raise ValueError("fix: give it with an ONNX graph")
     if is_graph and (example is not None or sample_rate):
-        raise ValueError('example and sample_rate: an ONNX graph tells its inputs; say more with inputs=["audio=16000"]')
-    if is_path and not is_graph and (example is not None or inputs or outputs or sample_rate or min_rows != 1 or state or initial):
-        raise ValueError("example, inputs, outputs, sample_rate, min_rows, state and initial: a model folder has its own; give them with a module")
+        raise ValueError(
+            'example and sample_rate: an ONNX graph tells its inputs; say more with inputs=["audio=16000"]'
+        )
+    if (
+        is_path
+        and not is_graph
+        and (example is not None or inputs or outputs or sample_rate or min_rows != 1 or state or initial)
+    ):
+        raise ValueError(
+            "example, inputs, outputs, sample_rate, min_rows, state and initial: a model folder has its own; give them with a module"
+        )
     if not is_path and not hasattr(model, "state_dict"):
         raise TypeError(f"model: expected a torch.nn.Module or the path of a model folder, got {type(model).__name__}")
     if isinstance(example, (str, bytes, os.PathLike)):
-        raise TypeError(f"example: expected an array, a tuple or a dict, got {type(example).__name__}; name the file with output=")
+        raise TypeError(
+            f"example: expected an array, a tuple or a dict, got {type(example).__name__}; name the file with output="
+        )
     programs.program()  # before any work
     command = []
     if stream or _list("blocks", blocks):
         command.append("--stream")
     if _list("blocks", blocks):
-        command += ["--blocks", ",".join(str(_number("blocks", block, 2 ** 32)) for block in blocks)]
+        command += ["--blocks", ",".join(str(_number("blocks", block, 2**32)) for block in blocks)]
     if targets := _list("targets", targets):
         command += ["--target", ",".join(_text("targets", target) for target in targets)]
     if _text("weights", weights):
         command += ["--weights", weights]
-    if _number("length", length, 2 ** 32):
+    if _number("length", length, 2**32):
         command += ["--length", str(length)]
     command += [_text("options", option) for option in _list("options", options)]
     place = _output(output)
@@ -246,10 +318,21 @@ def compile(model: Any, example: Any = None, output: Optional[Path] = None, *, i
             return open(file)
         file = folder / "model.lw"
 
-        def source() -> Callable[..., Dict[str, Any]]:
+        def source() -> Callable[..., dict[str, Any]]:
             return _graph(_path("model", model), fix or {}) if is_graph else _module(model, example, sample_rate)
-        report = _imported(source, _list("inputs", inputs), _list("outputs", outputs), folder, file, command, not weights, state, initial,
-                           _number("min_rows", min_rows, 2 ** 32))
+
+        report = _imported(
+            source,
+            _list("inputs", inputs),
+            _list("outputs", outputs),
+            folder,
+            file,
+            command,
+            not weights,
+            state,
+            initial,
+            _number("min_rows", min_rows, 2**32),
+        )
         if place is not None:
             _put(file, place)
         made = open(place or file)
@@ -257,12 +340,14 @@ def compile(model: Any, example: Any = None, output: Optional[Path] = None, *, i
         return made
 
 
-def _output(output: Any) -> Optional[pathlib.Path]:
+def _output(output: Any) -> pathlib.Path | None:
     """Where the file goes. Raises CompileError where none can be written."""
     if output is None:
         return None
     if _path("output", output) == "-":
-        raise ValueError("output: - is standard output on the command line alone; name a file, or ./- for a file of this name")
+        raise ValueError(
+            "output: - is standard output on the command line alone; name a file, or ./- for a file of this name"
+        )
     place = pathlib.Path(_path("output", output))
     try:
         output_files.check_file(place)
@@ -285,36 +370,61 @@ def run_compile(folder: Path, file: pathlib.Path, options: Sequence[str]) -> Non
         raise CompileError(done.stderr.strip() or f"longwave compile: exit status {done.returncode}")
 
 
-def _module(module: Any, example: Any, sample_rate: int) -> Callable[..., Dict[str, Any]]:
+def _module(module: Any, example: Any, sample_rate: int) -> Callable[..., dict[str, Any]]:
     from longwave.importer.build import build
 
-    def run(inputs: Sequence[str], outputs: Sequence[str], *rest: Any) -> Dict[str, Any]:
+    def run(inputs: Sequence[str], outputs: Sequence[str], *rest: Any) -> dict[str, Any]:
         return build(module, example, inputs, outputs, sample_rate, *rest)
+
     return run
 
 
-def _graph(path: str, fix: Mapping[str, Any]) -> Callable[..., Dict[str, Any]]:
+def _graph(path: str, fix: Mapping[str, Any]) -> Callable[..., dict[str, Any]]:
     from longwave.importer.onnx.file import build_file
 
-    def run(*rest: Any) -> Dict[str, Any]:
+    def run(*rest: Any) -> dict[str, Any]:
         return build_file(path, {name: str(value) for name, value in fix.items()}, *rest)
+
     return run
 
 
-def _imported(source: Callable[[], Callable[..., Dict[str, Any]]], inputs: Sequence[str], outputs: Sequence[str], folder: pathlib.Path,
-              file: pathlib.Path, options: Sequence[str], exact: bool, state: Optional[Mapping[str, Any]],
-              initial: Optional[Mapping[str, Any]], min_rows: int) -> Dict[str, Any]:
+def _imported(
+    source: Callable[[], Callable[..., dict[str, Any]]],
+    inputs: Sequence[str],
+    outputs: Sequence[str],
+    folder: pathlib.Path,
+    file: pathlib.Path,
+    options: Sequence[str],
+    exact: bool,
+    state: Mapping[str, Any] | None,
+    initial: Mapping[str, Any] | None,
+    min_rows: int,
+) -> dict[str, Any]:
     """Imports and compiles a module or a graph, and compares the file with it unless its weights are rounded. Returns the report."""
     try:
         from longwave.importer.errors import ImportFailed
+
         build = source()
     except ImportError as error:
         if error.name == "onnx":
-            raise CompileError(f"an ONNX graph needs onnx ({error}); install it: pip install onnx onnxruntime") from error
-        raise CompileError(f"a module needs PyTorch and safetensors ({error}); install them: pip install torch safetensors") from error
+            raise CompileError(
+                f"an ONNX graph needs onnx ({error}); install it: pip install onnx onnxruntime"
+            ) from error
+        raise CompileError(
+            f"a module needs PyTorch and safetensors ({error}); install them: pip install torch safetensors"
+        ) from error
     try:
-        return build(inputs, outputs, folder / "model", file, lambda: run_compile(folder / "model", file, options), exact, state, initial,
-                     min_rows)
+        return build(
+            inputs,
+            outputs,
+            folder / "model",
+            file,
+            lambda: run_compile(folder / "model", file, options),
+            exact,
+            state,
+            initial,
+            min_rows,
+        )
     except ImportFailed as error:
         raise CompileError(str(error)) from error
     except OSError as error:

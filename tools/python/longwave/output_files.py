@@ -3,6 +3,7 @@
 After any failure or signal each path has the old or the new content, and nothing else is left behind. A process that has
 mapped the old file keeps it.
 """
+
 from __future__ import annotations
 
 import contextlib
@@ -15,14 +16,17 @@ import signal
 import stat
 import sys
 import time
-from typing import TYPE_CHECKING, Callable, Dict, Iterator, List, Mapping, Union
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Callable, Union
 
 from longwave import cleanup
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-Content = Union[bytes, pathlib.Path, Callable[[pathlib.Path], object]]  # bytes, a file to copy, or what writes the file it is given
+Content = Union[
+    bytes, pathlib.Path, Callable[[pathlib.Path], object]
+]  # bytes, a file to copy, or what writes the file it is given
 
 PREFIX, LETTERS = ".longwave-new-", 6  # of temporary files
 FORGOTTEN = 3600  # seconds after which nobody writes a temporary file any more
@@ -89,7 +93,7 @@ def _sync_folder(folder: pathlib.Path) -> None:
 
 def _replace(contents: Mapping[pathlib.Path, Content]) -> None:
     """Every new file is on the disk before the first old one goes."""
-    staged: Dict[pathlib.Path, pathlib.Path] = {}
+    staged: dict[pathlib.Path, pathlib.Path] = {}
     try:
         for path, content in contents.items():
             with _told_of(path):
@@ -163,6 +167,7 @@ def write_array(path: pathlib.Path, values: ArrayLike) -> None:
     def fill(place: pathlib.Path) -> None:
         with place.open("wb") as file:  # by its name, NumPy would add a suffix
             np.save(file, values)
+
     write_file(path, fill)
 
 
@@ -181,7 +186,7 @@ def write_folder(folder: pathlib.Path, contents: Mapping[str, Content]) -> None:
     """Replaces files of a folder, which is made if it is missing. A link in it is replaced, not followed. Raises OSError with the
     path of the file."""
     with cleanup.watched(), cleanup.deferred():
-        made: List[pathlib.Path] = []
+        made: list[pathlib.Path] = []
         try:
             for place in [*reversed(folder.parents), folder]:
                 if not place.is_dir():

@@ -3,6 +3,7 @@
 The format is described in docs/model-format.md.  Layer functions below return one entry of "layers" each; a model
 is a list of them, and tensors are found in its state dict by the prefixes they name.
 """
+
 from __future__ import annotations
 
 import errno
@@ -26,8 +27,9 @@ __all__ = ["Layer", "Package", "layer", "model_json", "read", "residual", "tenso
 
 _BRANCH = ["conv.weight", "conv.bias", "bn.weight", "bn.bias", "bn.running_mean", "bn.running_var"]
 _SHORT_LONG = [f"short.#.{name}" for name in _BRANCH] + [
-    f"long.{name}" for name in ("k0", "k1", "D", "kernel_list.#", "kernel_norm", "kernel_norm_initialized",
-                                "multiplier", "decay")]
+    f"long.{name}"
+    for name in ("k0", "k1", "D", "kernel_list.#", "kernel_norm", "kernel_norm_initialized", "multiplier", "decay")
+]
 
 # tensors that a layer type reads under its prefix; "#" stands for 0, 1, ..., a last "*" for all
 # that follows
@@ -40,39 +42,69 @@ _PARAMETERS = {
     "embedding": ["weight"],
     "adaptive_embedding": [f"embeddings.#.{part}.weight" for part in (0, 1)],
     "adaptive_softmax": [f"head.{name}_proj.{part}" for name in ("word", "class") for part in ("weight", "bias")]
-                        + ["tail.#.0.weight", "tail.#.2.weight", "tail.#.2.bias"],
+    + ["tail.#.0.weight", "tail.#.2.weight", "tail.#.2.bias"],
     "batch_norm": ["weight", "bias", "running_mean", "running_var"],
     "layer_norm": ["weight", "bias"],
     "transposed_layer_norm": ["m", "s"],
     "rms_norm": ["weight"],
     "lightnet_attention": [f"{name}_proj.{part}" for name in "qkvo" for part in ("weight", "bias")]
-                          + [f"{name}_conv1d.{part}" for name in "qkv" for part in ("weight", "bias")]
-                          + [f"output_gate{number}.{part}" for number in ("", ".0", ".1") for part in ("weight", "bias")]
-                          + ["norm.weight", "norm.bias", "lrpe.theta"],
+    + [f"{name}_conv1d.{part}" for name in "qkv" for part in ("weight", "bias")]
+    + [f"output_gate{number}.{part}" for number in ("", ".0", ".1") for part in ("weight", "bias")]
+    + ["norm.weight", "norm.bias", "lrpe.theta"],
     "lrpe": ["theta"],
     "tpe": ["q", "k", "log_decay", "norm.weight", "o_proj.weight"]
-           + [f"tpes.#.{name}" for name in ("q", "k", "log_decay", "norm.weight", "o_proj.weight")],
+    + [f"tpes.#.{name}" for name in ("q", "k", "log_decay", "norm.weight", "o_proj.weight")],
     "exponential_sums": ["lambda", "c"],
     "state_space": ["poles", "c", "D", "kernel.log_dt", "kernel.C", "kernel.log_A_real", "kernel.A_imag"],
     "gated_mlp": [f"w{number}.{part}" for number in (1, 2, 3) for part in ("weight", "bias")],
-    "sgconv": ["D", "kernel_list.#", "kernel_norm", "kernel_norm_initialized", "multiplier", "decay",
-               "output_linear.weight", "output_linear.bias", "output_linear.0.weight", "output_linear.0.bias",
-               "norm.norm.weight", "norm.norm.bias", "norm.norm.m", "norm.norm.s"],
+    "sgconv": [
+        "D",
+        "kernel_list.#",
+        "kernel_norm",
+        "kernel_norm_initialized",
+        "multiplier",
+        "decay",
+        "output_linear.weight",
+        "output_linear.bias",
+        "output_linear.0.weight",
+        "output_linear.0.bias",
+        "norm.norm.weight",
+        "norm.norm.bias",
+        "norm.norm.m",
+        "norm.norm.s",
+    ],
     "scale_norm": ["scalar"],
     "attention": [f"{name}_proj.{kind}" for name in "qkvo" for kind in ("weight", "bias")]
-                 + ["r_proj.weight", "r_w_bias", "r_r_bias"],
+    + ["r_proj.weight", "r_w_bias", "r_r_bias"],
     "linear_attention": [f"{name}.{kind}" for name in ("q_proj", "k_proj", "v_proj") for kind in ("weight", "bias")],
     "branches": [f"#.{name}" for name in _BRANCH],
     "short_long": _SHORT_LONG,
-    "chela": _SHORT_LONG + [f"{norm}.{name}" for norm in ("norm", "nffn.norm")
-                            for name in ("weight", "bias", "running_mean", "running_var", "scalar")]
-    + [f"{name}.{kind}" for name in ("v_proj", "g_proj", "o_gate", "h_proj", "nffn.fc1", "nffn.fc2", "att_norm")
-       for kind in ("weight", "bias")] + ["gamma", "beta"],
-    "orchid": ["in_linear.weight", "in_linear.bias", "out_linear.weight", "out_linear.bias", "conv1d_short.weight",
-               "conv1d_short.bias"]
-              + [f"{conv}.{name}" for conv in ("fixed_conv", "fixed_conv_res")
-                 for name in ("bias", "pos_emb.z", "pos_emb.t", "implicit_filter.*", "modulation.deltas")]
-              + [f"conv_kernel_nn.nn_model{name}.*" for name in ("", "2", "_k", "_q", "_frq")],
+    "chela": _SHORT_LONG
+    + [
+        f"{norm}.{name}"
+        for norm in ("norm", "nffn.norm")
+        for name in ("weight", "bias", "running_mean", "running_var", "scalar")
+    ]
+    + [
+        f"{name}.{kind}"
+        for name in ("v_proj", "g_proj", "o_gate", "h_proj", "nffn.fc1", "nffn.fc2", "att_norm")
+        for kind in ("weight", "bias")
+    ]
+    + ["gamma", "beta"],
+    "orchid": [
+        "in_linear.weight",
+        "in_linear.bias",
+        "out_linear.weight",
+        "out_linear.bias",
+        "conv1d_short.weight",
+        "conv1d_short.bias",
+    ]
+    + [
+        f"{conv}.{name}"
+        for conv in ("fixed_conv", "fixed_conv_res")
+        for name in ("bias", "pos_emb.z", "pos_emb.t", "implicit_filter.*", "modulation.deltas")
+    ]
+    + [f"conv_kernel_nn.nn_model{name}.*" for name in ("", "2", "_k", "_q", "_frq")],
     "m2_mlp": ["gated_layers.weight", "wo.weight", "wo.bias", "layernorm.weight", "layernorm.bias"],
 }
 
@@ -123,17 +155,24 @@ def write(package: Package, folder: str | PathLike[str]) -> None:
     for key, tensor in tensors.items():
         if not torch.isfinite(tensor).all():
             raise ValueError(f"{key}: not finite")
-    output_files.write_folder(Path(folder), {"weights.safetensors": weights_file(tensors), "model.json": (pretty(model_json(package)) + "\n").encode()})
+    output_files.write_folder(
+        Path(folder),
+        {"weights.safetensors": weights_file(tensors), "model.json": (pretty(model_json(package)) + "\n").encode()},
+    )
 
 
 def weights_file(tensors: dict[str, Tensor]) -> Callable[[Path], None]:
     """What writes the tensors, for `output_files`: the reason of a failure is an OSError."""
+
     def write_to(file: Path) -> None:
         try:
             save_file(tensors, file)
         except SafetensorError as error:
             number = re.search(r"os error (\d+)", str(error))
-            raise OSError(int(number[1]) if number else errno.EIO, re.sub(r" \(os error.*", "", str(error).rpartition(": ")[2])) from error
+            raise OSError(
+                int(number[1]) if number else errno.EIO, re.sub(r" \(os error.*", "", str(error).rpartition(": ")[2])
+            ) from error
+
     return write_to
 
 

@@ -7,6 +7,7 @@
 The schedule is counted in steps.  A run that was stopped goes on from its last checkpoint with the same command, and
 each step draws its random numbers from (seed, step).  Features are prepared first when the cache is empty.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -45,9 +46,15 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--stop", type=int, help="end earlier than the schedule")
     parser.add_argument("--cooldown", type=int, default=0, help="steps before --stop in which the rate falls to zero")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--fold", type=int, help="leave out the speakers of this fold (longwave.kws.crossval); "
-                        f"{batches.NOBODY}: of a cache for folds, leave out nobody")
-    parser.add_argument("--mine", type=int, default=400, help="with --stage harden: steps between two searches for mistakes")
+    parser.add_argument(
+        "--fold",
+        type=int,
+        help="leave out the speakers of this fold (longwave.kws.crossval); "
+        f"{batches.NOBODY}: of a cache for folds, leave out nobody",
+    )
+    parser.add_argument(
+        "--mine", type=int, default=400, help="with --stage harden: steps between two searches for mistakes"
+    )
     parser.add_argument("--average", type=float, default=EMA, help="share that the averaged weights keep in a step")
     parser.add_argument("--rows", type=int, default=28, help="sequences of 5.12 s in a batch")
     parser.add_argument("--rate", type=float, default=4e-3, help="highest learning rate")
@@ -80,8 +87,13 @@ def batch_loss(net: nn.Module, batch: batches.Batch, options: argparse.Namespace
     def one(rows: Tensor | slice, share: Tensor | None) -> Tensor:
         vectors = clip_vectors(net, hidden, features_in, batch.ends[rows])
         weight = batch.weight[rows] if share is None else batch.weight[rows] * share[:, None]
-        return losses.clip_loss(net.head(vectors), net.auxiliary(vectors), batch.label[rows].flatten(),
-                                batch.auxiliary[rows].flatten(), weight.flatten())
+        return losses.clip_loss(
+            net.head(vectors),
+            net.auxiliary(vectors),
+            batch.label[rows].flatten(),
+            batch.auxiliary[rows].flatten(),
+            weight.flatten(),
+        )
 
     everything = slice(None)
     if batch.partner is None:
@@ -118,7 +130,7 @@ def quick_accuracy(net: nn.Module, cache: Path, material: batches.Material) -> f
     if isinstance(net, DsCnn):
         logits = net(x)
     else:
-        logits = torch.cat([net(part)[:, -losses.READ:].mean(1) for part in x.split(64)])
+        logits = torch.cat([net(part)[:, -losses.READ :].mean(1) for part in x.split(64)])
     return 100 * (logits.argmax(1) == label).float().mean().item()
 
 
@@ -126,7 +138,9 @@ def parameter_groups(net: nn.Module, decay: float) -> list[dict]:
     """Weight decay on matrices only; long-convolution kernels, norms and biases without."""
     decayed, free = [], []
     for name, parameter in net.named_parameters():
-        (decayed if parameter.dim() > 1 and "kernel_list" not in name and not name.endswith(".D") else free).append(parameter)
+        (decayed if parameter.dim() > 1 and "kernel_list" not in name and not name.endswith(".D") else free).append(
+            parameter
+        )
     return [{"params": decayed, "weight_decay": decay}, {"params": free, "weight_decay": 0.0}]
 
 
@@ -204,11 +218,18 @@ def main() -> None:
             torch._foreach_lerp_(averages, currents, 1 - min(options.average, (step + 1) / (step + 31)))
         running = loss.item() if step == first else 0.99 * running + 0.01 * loss.item()
         if (step + 1) % SAVE_EVERY == 0 or step + 1 == stop:
-            state = {"net": net.state_dict(), "average": average.state_dict(), "optimiser": optimiser.state_dict(),
-                     "step": step + 1}
+            state = {
+                "net": net.state_dict(),
+                "average": average.state_dict(),
+                "optimiser": optimiser.state_dict(),
+                "step": step + 1,
+            }
             output_files.write_file(checkpoint, lambda file: torch.save(state, file))
-            print(f"step {step + 1} loss {running:.3f} left-out clips, isolated {quick_accuracy(average, options.cache, material):.2f} % "
-                  f"{(time.time() - begin) / (step + 1 - first):.3f} s/step", flush=True)
+            print(
+                f"step {step + 1} loss {running:.3f} left-out clips, isolated {quick_accuracy(average, options.cache, material):.2f} % "
+                f"{(time.time() - begin) / (step + 1 - first):.3f} s/step",
+                flush=True,
+            )
     final = {"average": average.state_dict(), "net_kind": options.net, "options": shown}
     output_files.write_file(options.out / "final.pt", lambda file: torch.save(final, file))
 

@@ -6,6 +6,7 @@
 its last checkpoint with the same command, or with other steps; each step draws its random numbers from (seed, step).  Windows of a stream carry their state to the next one, and gradients
 end at a window's beginning.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -39,16 +40,22 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--stop", type=int, help="end earlier than the schedule, for trials")
     parser.add_argument("--rows", type=int, default=8, help="streams in a batch")
     parser.add_argument("--length", type=int, default=256, help="bytes of a window, a multiple of 64")
-    parser.add_argument("--longest", type=float, default=8, help="a stream reads up to 2^this windows before it goes on elsewhere")
+    parser.add_argument(
+        "--longest", type=float, default=8, help="a stream reads up to 2^this windows before it goes on elsewhere"
+    )
     parser.add_argument("--kept", type=float, default=0.8, help="chance that it keeps its state then")
-    parser.add_argument("--rate", type=float, default=8e-3, help="highest learning rate of Muon; AdamW has --ratio times it")
+    parser.add_argument(
+        "--rate", type=float, default=8e-3, help="highest learning rate of Muon; AdamW has --ratio times it"
+    )
     parser.add_argument("--ratio", type=float, default=0.5)
     parser.add_argument("--decay", type=float, default=0.1, help="weight decay of matrices")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--save-every", type=int, default=200, help="steps between checkpoints")
     parser.add_argument("--compile", action="store_true", help="through torch.compile, which needs a C++ compiler")
-    parser.add_argument("--set", nargs="*", default=[], metavar="NAME=N", help="other sizes, as in longwave/text/model.py")
+    parser.add_argument(
+        "--set", nargs="*", default=[], metavar="NAME=N", help="other sizes, as in longwave/text/model.py"
+    )
     return parser.parse_args()
 
 
@@ -101,16 +108,24 @@ class Training:
         self.net = text_model.make(options.family, **sizes)
         self.average = copy.deepcopy(self.net)
         self.optimisers = optimisers(self.net, options.rate, options.ratio, options.decay)
-        self.streams = data.Streams(data.read(options.data, "train"), options.rows, options.length, options.seed,
-                                    options.longest, options.kept)
+        self.streams = data.Streams(
+            data.read(options.data, "train"), options.rows, options.length, options.seed, options.longest, options.kept
+        )
         self.fresh = text_model.fresh_state(self.net, 1)
         self.state = text_model.fresh_state(self.net, options.rows)
         self.step, self.seconds, self.options = 0, 0.0, shown(options)
 
     def save(self, path: Path) -> None:
-        everything = {"net": self.net.state_dict(), "average": self.average.state_dict(), "step": self.step,
-                      "optimisers": [o.state_dict() for o in self.optimisers], "state": self.state,
-                      "options": self.options, "streams": {k: torch.from_numpy(v) for k, v in self.streams.state().items()}, "seconds": self.seconds}
+        everything = {
+            "net": self.net.state_dict(),
+            "average": self.average.state_dict(),
+            "step": self.step,
+            "optimisers": [o.state_dict() for o in self.optimisers],
+            "state": self.state,
+            "options": self.options,
+            "streams": {k: torch.from_numpy(v) for k, v in self.streams.state().items()},
+            "seconds": self.seconds,
+        }
         output_files.write_file(path, lambda file: torch.save(everything, file))
 
     def load(self, path: Path) -> None:
@@ -158,8 +173,10 @@ def train(options: argparse.Namespace) -> None:
     print(json.dumps(training.options), "parameters", parameters, "from step", training.step, flush=True)
     validation = data.read(options.data, "validation")
     if len(validation) <= ROWS_OF_VALIDATION * options.length:
-        raise SystemExit(f"{options.data}: {len(validation)} bytes of validation text, more than {ROWS_OF_VALIDATION} windows of "
-                         f"{options.length} are needed; give more text or a smaller --length")
+        raise SystemExit(
+            f"{options.data}: {len(validation)} bytes of validation text, more than {ROWS_OF_VALIDATION} windows of "
+            f"{options.length} are needed; give more text or a smaller --length"
+        )
     run = text_model.windowed(training.net, options.compile)
     running, begin, first = 0.0, time.time(), training.step
     stop = options.stop or options.steps
@@ -168,16 +185,30 @@ def train(options: argparse.Namespace) -> None:
         loss = advance(training, run, options).item() / math.log(2)
         training.seconds += time.process_time() - at
         if not math.isfinite(loss):
-            raise SystemExit(f"step {training.step}: the loss is {loss}; start again from the checkpoint with a lower --rate")
+            raise SystemExit(
+                f"step {training.step}: the loss is {loss}; start again from the checkpoint with a lower --rate"
+            )
         running = loss if training.step == first + 1 else 0.98 * running + 0.02 * loss
         if training.step % 50 == 0:
-            print(f"step {training.step} loss {running:.3f} {training.seconds / training.step:.3f} s/step, {time.time() - begin:.0f} s since start", flush=True)
+            print(
+                f"step {training.step} loss {running:.3f} {training.seconds / training.step:.3f} s/step, {time.time() - begin:.0f} s since start",
+                flush=True,
+            )
         if training.step % options.save_every == 0 or training.step == stop:
             training.save(checkpoint)
-            bits = bits_per_byte(text_model.windowed(training.average), training.average, validation, options.length,
-                                 ROWS_OF_VALIDATION)
-            print(f"step {training.step} validation {bits:.4f} bits per byte, {training.seconds / 60:.1f} min of CPU time", flush=True)
-    final = {"average": training.average.state_dict(), "options": training.options, "steps": training.step, "seconds": training.seconds}
+            bits = bits_per_byte(
+                text_model.windowed(training.average), training.average, validation, options.length, ROWS_OF_VALIDATION
+            )
+            print(
+                f"step {training.step} validation {bits:.4f} bits per byte, {training.seconds / 60:.1f} min of CPU time",
+                flush=True,
+            )
+    final = {
+        "average": training.average.state_dict(),
+        "options": training.options,
+        "steps": training.step,
+        "seconds": training.seconds,
+    }
     output_files.write_file(options.out / "final.pt", lambda file: torch.save(final, file))
 
 

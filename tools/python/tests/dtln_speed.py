@@ -5,6 +5,7 @@
 NOISY.wav: 16 kHz, 32-bit floats. DTLN.lw: from `longwave compile`, perhaps of several --blocks. A time of Longwave is that of the whole process
 with opening the file, reading and writing; one of ONNX Runtime is that of its two calls alone. The least of the rounds counts.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -17,7 +18,6 @@ from pathlib import Path
 
 import numpy
 import soundfile
-
 from test_importer_dtln import HOP, WINDOW, package_files
 
 
@@ -27,11 +27,16 @@ def two_calls(audio: numpy.ndarray) -> float:
 
     settings = ort.SessionOptions()
     settings.intra_op_num_threads = settings.inter_op_num_threads = 1
-    one, two = (ort.InferenceSession(str(file), settings, providers=["CPUExecutionProvider"]) for file in package_files())
+    one, two = (
+        ort.InferenceSession(str(file), settings, providers=["CPUExecutionProvider"]) for file in package_files()
+    )
     first = second = numpy.zeros((1, 2, 128, 2), numpy.float32)
     frames, busy = numpy.lib.stride_tricks.sliding_window_view(audio, WINDOW)[::HOP], 0.0
     for frame in frames:
-        magnitude, samples = numpy.abs(numpy.fft.rfft(frame)).astype(numpy.float32).reshape(1, 1, -1), frame.reshape(1, 1, -1)
+        magnitude, samples = (
+            numpy.abs(numpy.fft.rfft(frame)).astype(numpy.float32).reshape(1, 1, -1),
+            frame.reshape(1, 1, -1),
+        )
         begun = time.process_time()
         _, first = one.run(None, {"input_2": magnitude, "input_3": first})
         _, second = two.run(None, {"input_4": samples, "input_5": second})
@@ -42,7 +47,9 @@ def two_calls(audio: numpy.ndarray) -> float:
 def denoise(program: str, model: str, sound: str, hops: float) -> float:
     with tempfile.TemporaryDirectory() as folder:
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run([program, "denoise", model, sound, Path(folder) / "clean.wav"], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(
+            [program, "denoise", model, sound, Path(folder) / "clean.wav"], check=True, stdout=subprocess.DEVNULL
+        )
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) / hops
 
@@ -63,7 +70,9 @@ def main() -> None:
             times.setdefault(model, []).append(denoise(given.longwave, model, given.sound, len(audio) / HOP))
     least = {name: min(values) for name, values in times.items()}
     for name, seconds in least.items():
-        print(f"{name}: {1e6 * seconds:.1f} us for each hop, {seconds / least['two calls of ONNX Runtime']:.3f} of the two calls")
+        print(
+            f"{name}: {1e6 * seconds:.1f} us for each hop, {seconds / least['two calls of ONNX Runtime']:.3f} of the two calls"
+        )
 
 
 if __name__ == "__main__":

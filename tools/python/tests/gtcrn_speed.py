@@ -5,6 +5,7 @@ Time of a hop of GTCRN, 256 samples, on one thread each: the call of the reposit
 overlap-add, and a block of the compiled file with all of them. Medians of 250 hops; the least of ten rounds each, in turn, because
 other work disturbs.
 """
+
 from __future__ import annotations
 
 import json
@@ -34,14 +35,18 @@ def graph_us(session: onnxruntime.InferenceSession) -> float:
 
 def file_us(longwave: str, file: str) -> float:
     seconds = HOPS * HOP / RATE
-    done = subprocess.run([longwave, "bench", "--json", "--seconds", str(seconds), file], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [longwave, "bench", "--json", "--seconds", str(seconds), file], capture_output=True, text=True, check=True
+    )
     return json.loads(done.stdout)["stream"]["block_us"]["median"]
 
 
 def main(longwave: str, clone: str, file: str) -> None:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
-    session = onnxruntime.InferenceSession(str(Path(clone) / "stream/onnx_models/gtcrn_simple.onnx"), options, providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(
+        str(Path(clone) / "stream/onnx_models/gtcrn_simple.onnx"), options, providers=["CPUExecutionProvider"]
+    )
     graph, own = (min(times) for times in zip(*((graph_us(session), file_us(longwave, file)) for _ in range(10))))
     print(f"onnxruntime {onnxruntime.__version__}, the graph alone: {graph:.1f} us a hop")
     print(f"{file}, audio to audio: {own:.1f} us a hop, ratio {own / graph:.2f}")

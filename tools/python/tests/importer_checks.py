@@ -2,6 +2,7 @@
 
 Compiled models need build/longwave; LONGWAVE names another one. Without it these tests are skipped.
 """
+
 from __future__ import annotations
 
 import os
@@ -18,8 +19,8 @@ from torch import nn
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tools/python"))
 from longwave.importer.api import import_module  # noqa: E402
-from longwave.importer.errors import ImportFailed  # noqa: E402
 from longwave.importer.as_it_is import rows_of  # noqa: E402
+from longwave.importer.errors import ImportFailed  # noqa: E402
 from longwave.importer.inputs import parse_input  # noqa: E402
 
 LONGWAVE = Path(os.environ.get("LONGWAVE", ROOT / "build/longwave"))
@@ -56,8 +57,16 @@ def error_of(*arguments) -> float:
 
 
 @torch.no_grad()
-def compiled_equals(module: nn.Module, spec: str, made, folder: Path, stream: bool, length: int = 0, blocks: str = "1,32",
-                    limit: float = PEAK) -> float:
+def compiled_equals(
+    module: nn.Module,
+    spec: str,
+    made,
+    folder: Path,
+    stream: bool,
+    length: int = 0,
+    blocks: str = "1,32",
+    limit: float = PEAK,
+) -> float:
     """Offline, and as a stream of blocks of 1 and 32 rows or of others, against the module in float32: the largest error, of the peak."""
     if not LONGWAVE.exists():
         pytest.skip(f"{LONGWAVE} is not built")
@@ -66,13 +75,22 @@ def compiled_equals(module: nn.Module, spec: str, made, folder: Path, stream: bo
     x = entry.example(length, torch.float32, seed=5)
     output = made.importer.graph.outputs[0]
     y = rows_of(output, module(x))
-    assert y.any() and not any("no comparison tells" in text for text in made.report["warnings"]), "compares zeros only: give other weights"
+    assert y.any() and not any("no comparison tells" in text for text in made.report["warnings"]), (
+        "compares zeros only: give other weights"
+    )
     made.write(folder / "model")
     rows = entry.rows(x)
     numpy.save(folder / "x.npy", rows.contiguous().numpy().astype("<i4" if entry.vocabulary else "<f4"))
     numpy.save(folder / "y.npy", y.contiguous().numpy().astype("<f4"))
-    longwave("compile", folder / "model", "-o", folder / "model.lw", "--target", "host",
-             *(["--stream", "--blocks", blocks] if stream else ["--no-stream"]))
+    longwave(
+        "compile",
+        folder / "model",
+        "-o",
+        folder / "model.lw",
+        "--target",
+        "host",
+        *(["--stream", "--blocks", blocks] if stream else ["--no-stream"]),
+    )
     expected = ["-i", f"{entry.name}=@{folder}/x.npy", "--expected", f"{output.name}=@{folder}/y.npy", "--limit", limit]
     ways = [[], ["--stream"]] if stream and output.axis is not None else [[]]
     return max(error_of("run", folder / "model.lw", *way, *expected) for way in ways)

@@ -1,4 +1,5 @@
 """Modules for the tests of the importer: restatements of published layers, spellings of FFT convolutions, what must be refused."""
+
 from __future__ import annotations
 
 import torch
@@ -22,13 +23,15 @@ class Sgconv(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         n = x.shape[-1]
-        parts = [F.interpolate(s, scale_factor=2 ** max(0, i - 1), mode="linear") * 2.0 ** (len(self.scales) - i - 1)
-                 for i, s in enumerate(self.scales)]
+        parts = [
+            F.interpolate(s, scale_factor=2 ** max(0, i - 1), mode="linear") * 2.0 ** (len(self.scales) - i - 1)
+            for i, s in enumerate(self.scales)
+        ]
         k = torch.cat(parts, -1)
         if not self.initialised:
             self.norm = k.norm(dim=-1, keepdim=True).detach()
             self.initialised = torch.tensor(True)
-        k = (k / self.norm)[..., :self.taps]
+        k = (k / self.norm)[..., : self.taps]
         k = F.pad(k, (0, max(0, n - k.shape[-1])))[..., :n]
         if self.bidirectional:
             k = F.pad(k[0], (0, n)) + F.pad(k[1].flip(-1), (n, 0))
@@ -41,7 +44,16 @@ class Sgconv(nn.Module):
 class Interpolated(nn.Module):
     """A long kernel of pieces that are stretched by powers of two, with nothing of GConv but the taps."""
 
-    def __init__(self, width: int = 5, dim: int = 8, count: int = 4, init: int = 0, taps: int = 0, nearest: bool = False, both: bool = False) -> None:
+    def __init__(
+        self,
+        width: int = 5,
+        dim: int = 8,
+        count: int = 4,
+        init: int = 0,
+        taps: int = 0,
+        nearest: bool = False,
+        both: bool = False,
+    ) -> None:
         super().__init__()
         self.mode, self.init, self.taps = "nearest" if nearest else "linear", init, taps or dim << (count - 1 + init)
         self.pieces = nn.ParameterList(nn.Parameter(torch.randn(2 if both else 1, width, dim)) for _ in range(count))
@@ -49,8 +61,11 @@ class Interpolated(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:  # (1, T, width)
         rows, u = x.shape[1], x.mT
-        parts = [F.interpolate(p, scale_factor=2.0 ** (max(0, i - 1) + self.init), mode=self.mode) for i, p in enumerate(self.pieces)]
-        k = torch.cat(parts, -1)[..., :self.taps]
+        parts = [
+            F.interpolate(p, scale_factor=2.0 ** (max(0, i - 1) + self.init), mode=self.mode)
+            for i, p in enumerate(self.pieces)
+        ]
+        k = torch.cat(parts, -1)[..., : self.taps]
         n = 2 * max(rows, k.shape[-1])
         circle = F.pad(k[0], (0, n - k.shape[-1]))
         if len(k) > 1:
@@ -134,9 +149,9 @@ class ConvStack(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:  # (1, 5, T)
         x = F.relu(self.a(F.pad(x, (2, 0))))
-        x = x + torch.tanh(self.norm(self.b(x)[..., :x.shape[-1]]))
+        x = x + torch.tanh(self.norm(self.b(x)[..., : x.shape[-1]]))
         x = x * torch.sigmoid(self.c(F.pad(x, (4, 0))))
-        x = self.d(x)[..., :x.shape[-1]]
+        x = self.d(x)[..., : x.shape[-1]]
         left, right = x.chunk(2, 1)
         gate = (left * right).sum(1, keepdim=True)
         x = torch.cat([F.silu(left[:, :4] * gate), right], 1)
@@ -148,7 +163,10 @@ class ImageStack(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.first, self.depthwise = nn.Conv2d(1, 6, (4, 5), stride=(2, 2), padding=(0, 2)), nn.Conv2d(6, 6, 3, padding=(0, 1), groups=6)
+        self.first, self.depthwise = (
+            nn.Conv2d(1, 6, (4, 5), stride=(2, 2), padding=(0, 2)),
+            nn.Conv2d(6, 6, 3, padding=(0, 1), groups=6),
+        )
         self.point, self.norm, self.head = nn.Conv2d(6, 4, 1, bias=False), nn.BatchNorm2d(4), nn.Linear(40, 3)
         self.norm.running_mean.uniform_(-1, 1)
 
@@ -175,17 +193,41 @@ class Pointwise(nn.Module):
     """Every function of one value that has an op."""
 
     def forward(self, x: Tensor) -> Tensor:
-        a = F.hardswish(x) + F.leaky_relu(x, 0.2) + F.elu(x, 0.7) + F.gelu(x) * F.gelu(x, approximate="tanh") + F.softplus(x) - F.relu6(x)
+        a = (
+            F.hardswish(x)
+            + F.leaky_relu(x, 0.2)
+            + F.elu(x, 0.7)
+            + F.gelu(x) * F.gelu(x, approximate="tanh")
+            + F.softplus(x)
+            - F.relu6(x)
+        )
         b = torch.exp(-x.abs()) / (1 + x.square()) + 3 / (2 + x.sigmoid()) - x.pow(3) * 0.1
-        c = torch.sqrt(x.abs() + 1) + F.silu(x) + F.hardtanh(x) * torch.tanh(x) + torch.log1p(x * x) + torch.log(x.abs() + 0.5)
+        c = (
+            torch.sqrt(x.abs() + 1)
+            + F.silu(x)
+            + F.hardtanh(x) * torch.tanh(x)
+            + torch.log1p(x * x)
+            + torch.log(x.abs() + 0.5)
+        )
         d = x.sin() + x.cos() * x.erf() + 0.1 * ((3 * x).floor() + (2 * x).round() + x.sign())
-        return d + a.clamp(min=-1) + b.relu() + c.clamp_max(3) + (x * x).sum(-1, keepdim=True).add(0.5).rsqrt() + (x + 9).reciprocal()
+        return (
+            d
+            + a.clamp(min=-1)
+            + b.relu()
+            + c.clamp_max(3)
+            + (x * x).sum(-1, keepdim=True).add(0.5).rsqrt()
+            + (x + 9).reciprocal()
+        )
 
 
 class TimeLast(nn.Module):
     def __init__(self) -> None:
         super().__init__()
-        self.a, self.b, self.norm = nn.Conv2d(1, 4, (3, 4), padding=(1, 0)), nn.Conv2d(4, 1, (3, 2), padding=(1, 0)), nn.BatchNorm2d(4)
+        self.a, self.b, self.norm = (
+            nn.Conv2d(1, 4, (3, 4), padding=(1, 0)),
+            nn.Conv2d(4, 1, (3, 2), padding=(1, 0)),
+            nn.BatchNorm2d(4),
+        )
         self.norm.running_mean.uniform_(-1, 1)
 
     def forward(self, x: Tensor) -> Tensor:  # (1, 12, T)
@@ -217,25 +259,40 @@ class Function(nn.Module):
 
 def spellings() -> dict[str, nn.Module]:
     """The same kind of convolution, written in twelve ways: (1, T, 4) -> (1, T, 4)."""
+
     def features_first(function):
         return lambda x, k: function(x.mT, k, x.shape[1]).mT
 
     def split_parts(u, k, n):
         a, b = rfft(u, n=2 * n), rfft(k, n=2 * n)
-        return irfft(torch.complex(a.real * b.real - a.imag * b.imag, a.real * b.imag + a.imag * b.real), n=2 * n)[..., :n]
+        return irfft(torch.complex(a.real * b.real - a.imag * b.imag, a.real * b.imag + a.imag * b.real), n=2 * n)[
+            ..., :n
+        ]
 
     ways = {
-        "ortho": lambda u, k, n: irfft(rfft(u, n=2 * n, norm="ortho") * rfft(k, n=2 * n), n=2 * n, norm="ortho")[..., :n],
+        "ortho": lambda u, k, n: irfft(rfft(u, n=2 * n, norm="ortho") * rfft(k, n=2 * n), n=2 * n, norm="ortho")[
+            ..., :n
+        ],
         "three times as long": lambda u, k, n: irfft(rfft(u, n=3 * n) * rfft(k, n=3 * n), n=3 * n)[..., :n],
         "rows and taps": lambda u, k, n: irfft(rfft(u, n=n + 29) * rfft(k, n=n + 29), n=n + 29)[..., :n],
         "complex": lambda u, k, n: ifft(fft(u, n=2 * n) * fft(k, n=2 * n), n=2 * n).real[..., :n],
-        "kernel and mirror": lambda u, k, n: irfft(rfft(u, n=2 * n) * (rfft(k, n=2 * n) + rfft(k * 0.5, n=2 * n).conj()), n=2 * n)[..., :n],
-        "rolled": lambda u, k, n: irfft(rfft(u, n=2 * n) * rfft(F.pad(k, (0, 2 * n - 30)).roll(3, -1), n=2 * n), n=2 * n)[..., :n],
-        "flipped": lambda u, k, n: irfft(rfft(u, n=2 * n) * rfft(F.pad(k, (0, 2 * n - 30)).flip(-1), n=2 * n), n=2 * n)[..., :n],
+        "kernel and mirror": lambda u, k, n: irfft(
+            rfft(u, n=2 * n) * (rfft(k, n=2 * n) + rfft(k * 0.5, n=2 * n).conj()), n=2 * n
+        )[..., :n],
+        "rolled": lambda u, k, n: irfft(
+            rfft(u, n=2 * n) * rfft(F.pad(k, (0, 2 * n - 30)).roll(3, -1), n=2 * n), n=2 * n
+        )[..., :n],
+        "flipped": lambda u, k, n: irfft(rfft(u, n=2 * n) * rfft(F.pad(k, (0, 2 * n - 30)).flip(-1), n=2 * n), n=2 * n)[
+            ..., :n
+        ],
         "delayed": lambda u, k, n: irfft(rfft(F.pad(u, (5, 0)), n=2 * n) * rfft(k, n=2 * n), n=2 * n)[..., :n],
-        "einsum": lambda u, k, n: irfft(torch.einsum("bhl,hl->bhl", rfft(u, n=2 * n), rfft(k, n=2 * n)), n=2 * n)[..., :n],
-        "summed": lambda u, k, n: irfft(rfft(u, n=2 * n) * rfft(k, n=2 * n), n=2 * n)[..., :n]
-        + irfft(rfft(u, n=2 * n) * rfft(k ** 2, n=2 * n), n=2 * n)[..., :n],
+        "einsum": lambda u, k, n: irfft(torch.einsum("bhl,hl->bhl", rfft(u, n=2 * n), rfft(k, n=2 * n)), n=2 * n)[
+            ..., :n
+        ],
+        "summed": lambda u, k, n: (
+            irfft(rfft(u, n=2 * n) * rfft(k, n=2 * n), n=2 * n)[..., :n]
+            + irfft(rfft(u, n=2 * n) * rfft(k**2, n=2 * n), n=2 * n)[..., :n]
+        ),
         "real and imaginary": split_parts,
         "flipped input": lambda u, k, n: irfft(rfft(u.flip(-1), n=2 * n) * rfft(k, n=2 * n), n=2 * n)[..., :n].flip(-1),
     }

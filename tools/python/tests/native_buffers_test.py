@@ -5,6 +5,7 @@
 
 With the module of a build with -fsanitize=address and LD_PRELOAD=libasan.so, each such read is an error.
 """
+
 import array
 import mmap
 import pathlib
@@ -12,9 +13,8 @@ import tempfile
 import threading
 import unittest
 
-import numpy as np
-
 import longwave
+import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 
@@ -48,7 +48,9 @@ class BuffersTest(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
         cls.kws = longwave.compile(ROOT / "examples/kws/model", pathlib.Path(cls.folder.name) / "kws.lw", stream=True)
-        cls.text = longwave.compile(ROOT / "examples/text/lightnet/model", pathlib.Path(cls.folder.name) / "text.lw", stream=True)
+        cls.text = longwave.compile(
+            ROOT / "examples/text/lightnet/model", pathlib.Path(cls.folder.name) / "text.lw", stream=True
+        )
         cls.audio = (np.random.default_rng(1).standard_normal(16000) * 0.1).astype(np.float32)
         cls.ids = np.frombuffer(b"The quick brown fox jumps", np.uint8).astype(np.int32)
 
@@ -60,6 +62,7 @@ class BuffersTest(unittest.TestCase):
 
     def each_call(self):
         """Name, a function of an array that returns what the call makes of it, and the array."""
+
         def generated(ids):
             with longwave.Generator(self.text) as generator:
                 generator.prompt(ids)
@@ -79,6 +82,7 @@ class BuffersTest(unittest.TestCase):
             with longwave.Spotter(self.kws, format="float32") as spotter:
                 spotter.push(audio)
                 return spotter.scores()
+
         yield "run", lambda audio: list(self.kws.run(audio).values()), self.audio
         yield "run of ids", lambda ids: self.text.run(ids), self.ids
         yield "push", pushed, self.audio
@@ -103,7 +107,11 @@ class BuffersTest(unittest.TestCase):
         file = mmap.mmap(-1, self.audio.nbytes)
         file[:] = self.audio.tobytes()
         for name, call, values in self.each_call():
-            kinds = [array.array(values.dtype.char, values.tolist()), memoryview(values), memoryview(values.tobytes()).cast(values.dtype.char)]
+            kinds = [
+                array.array(values.dtype.char, values.tolist()),
+                memoryview(values),
+                memoryview(values.tobytes()).cast(values.dtype.char),
+            ]
             if values is self.audio:
                 kinds.append(memoryview(file).cast("f"))
             for given in kinds:
@@ -139,9 +147,10 @@ class BuffersTest(unittest.TestCase):
 
         def change():
             while not done.is_set():
-                ids[:] = 2 ** 31 - 1
-                ids[:] = -2 ** 31
+                ids[:] = 2**31 - 1
+                ids[:] = -(2**31)
                 ids[:] = 5
+
         thread = threading.Thread(target=change)
         thread.start()
         try:
@@ -167,6 +176,7 @@ class BuffersTest(unittest.TestCase):
 
             def __dlpack_device__(self):
                 return (1, 0)
+
         with self.assertRaises(longwave.WrongStateError):
             stream.push(Closes())
         model = longwave.open(pathlib.Path(self.folder.name) / "kws.lw")
@@ -176,7 +186,7 @@ class BuffersTest(unittest.TestCase):
         expected = self.text.run(self.ids)
         for kind in (np.uint8, np.uint16, np.int64, np.uint64):
             np.testing.assert_array_equal(self.text.run(self.ids.astype(kind)), expected)
-        for bad in (np.array([2 ** 40]), np.array([2 ** 63], np.uint64), np.array([-2 ** 40])):
+        for bad in (np.array([2**40]), np.array([2**63], np.uint64), np.array([-(2**40)])):
             with self.assertRaisesRegex(ValueError, "outside of int32"):
                 self.text.run(bad)
 

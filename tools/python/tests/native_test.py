@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """The Python module over the C API: models, runs, streams, spotters, generators, errors, threads. NumPy only.
 
-    LONGWAVE_PROGRAM=build/longwave PYTHONPATH=build/python python tools/python/tests/native_test.py
+LONGWAVE_PROGRAM=build/longwave PYTHONPATH=build/python python tools/python/tests/native_test.py
 """
+
 import json
 import pathlib
 import re
@@ -14,10 +15,9 @@ import time
 import unittest
 import wave
 
-import numpy as np
-
 import longwave
 import longwave.programs
+import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tests/support"))
@@ -69,7 +69,9 @@ class NativeTest(unittest.TestCase):
         source = pathlib.Path(self.folder.name) / "x.npy"
         np.save(source, second.astype(np.float32)[:, None] / 32768)
         result = pathlib.Path(self.folder.name) / "y.npy"
-        done = longwave.programs.run(["run", str(self.file), "--input", f"audio=@{source}", "--output", f"logits={result}"])
+        done = longwave.programs.run(
+            ["run", str(self.file), "--input", f"audio=@{source}", "--output", f"logits={result}"]
+        )
         self.assertEqual(done.returncode, 0, done.stderr)
         np.testing.assert_array_equal(np.load(result), run["logits"])
 
@@ -79,7 +81,7 @@ class NativeTest(unittest.TestCase):
         stream, rows, at = self.kws.stream(format="int16"), [], 0
         while at < 32000:
             n = int(random.integers(1, 2000))
-            taken = stream.push(self.audio[at:min(at + n, 32000)])
+            taken = stream.push(self.audio[at : min(at + n, 32000)])
             at += taken
             rows += [row.data for row in stream if row.output == 0]
             if random.integers(4) == 0:
@@ -93,14 +95,16 @@ class NativeTest(unittest.TestCase):
 
     def test_streams_that_run_together_have_the_rows_of_single_ones(self):
         streams = [self.kws.stream(format="int16") for _ in range(3)]
-        pieces = [self.audio[at:at + 3000] for at in (0, 5000, 9000)]
+        pieces = [self.audio[at : at + 3000] for at in (0, 5000, 9000)]
         with longwave.StreamBatch(self.kws) as batch:
             self.assertEqual(batch.streams, 1)  # compiled without --streams
             self.assertEqual(batch.push(streams, pieces), [3000] * 3)
             for stream, piece in zip(streams, pieces):
                 with self.kws.stream(format="int16") as alone:
                     alone.push(piece)
-                    rows, expected = ([(row.output, row.number, row.data.tolist()) for row in some] for some in (stream, alone))
+                    rows, expected = (
+                        [(row.output, row.number, row.data.tolist()) for row in some] for some in (stream, alone)
+                    )
                     self.assertTrue(expected)
                     self.assertEqual(rows, expected)
             with self.assertRaisesRegex(ValueError, "a stream occurs twice"):
@@ -116,16 +120,20 @@ class NativeTest(unittest.TestCase):
             batch.push(streams[:1], pieces[:1])
 
     def test_speech_detectors_run_together(self):
-        with longwave.compile(ROOT / "examples/vad/energy", pathlib.Path(self.folder.name) / "together.lw", stream=True) as model:
+        with longwave.compile(
+            ROOT / "examples/vad/energy", pathlib.Path(self.folder.name) / "together.lw", stream=True
+        ) as model:
             with longwave.StreamBatch(model) as batch:
                 together, alone = ([longwave.SpeechDetector(model, rows=True) for _ in range(3)] for _ in range(2))
                 found = 0
                 for at in range(0, len(self.audio) - 16000, 7000):
-                    pieces = [self.audio[at + 5000 * i:at + 5000 * i + 7000] for i in range(3)]
+                    pieces = [self.audio[at + 5000 * i : at + 5000 * i + 7000] for i in range(3)]
                     for events, detector, piece in zip(batch.push_speech_detectors(together, pieces), alone, pieces):
                         expected = detector.push(piece)
-                        self.assertEqual([(e.kind, e.start, e.end, e.tick, e.probability) for e in events],
-                                         [(e.kind, e.start, e.end, e.tick, e.probability) for e in expected])
+                        self.assertEqual(
+                            [(e.kind, e.start, e.end, e.tick, e.probability) for e in events],
+                            [(e.kind, e.start, e.end, e.tick, e.probability) for e in expected],
+                        )
                         found += len(expected)
                 self.assertGreater(found, 100)
                 with self.assertRaisesRegex(ValueError, "a speech detector occurs twice"):
@@ -139,16 +147,29 @@ class NativeTest(unittest.TestCase):
                     batch.push_speech_detectors(together, pieces)
 
     def test_spotter_hears_the_words(self):
-        for audio, spotter in ((self.audio, longwave.Spotter(self.kws)),
-                               (self.audio.astype(np.float32) / 32768, longwave.Spotter(self.kws, format="float32"))):
-            events = [e for at in range(0, len(audio), 999) for e in spotter.push(audio[at:at + 999])] + spotter.finish()
+        for audio, spotter in (
+            (self.audio, longwave.Spotter(self.kws)),
+            (self.audio.astype(np.float32) / 32768, longwave.Spotter(self.kws, format="float32")),
+        ):
+            events = [
+                e for at in range(0, len(audio), 999) for e in spotter.push(audio[at : at + 999])
+            ] + spotter.finish()
             self.assertEqual([e.word for e in events], WORDS)
         with self.assertRaises(TypeError):
             longwave.Spotter(self.kws).push(self.audio.astype(np.float32))
 
     def test_speech_detector_finds_the_segments_of_the_command_line(self):
-        with longwave.compile(ROOT / "examples/vad/energy", pathlib.Path(self.folder.name) / "energy.lw", stream=True) as model:
-            done = longwave.programs.run(["vad", str(pathlib.Path(self.folder.name) / "energy.lw"), str(ROOT / "examples/kws/demo.wav"), "--json"])
+        with longwave.compile(
+            ROOT / "examples/vad/energy", pathlib.Path(self.folder.name) / "energy.lw", stream=True
+        ) as model:
+            done = longwave.programs.run(
+                [
+                    "vad",
+                    str(pathlib.Path(self.folder.name) / "energy.lw"),
+                    str(ROOT / "examples/kws/demo.wav"),
+                    "--json",
+                ]
+            )
             lines = [json.loads(line) for line in done.stdout.splitlines()]
             expected = [(line["start_sample"], line["end_sample"]) for line in lines if line["type"] == "segment"]
             self.assertGreater(len(expected), 10)
@@ -158,7 +179,7 @@ class NativeTest(unittest.TestCase):
                     self.assertEqual(detector.segments(audio), expected)
                     events = []
                     for at in range(0, len(audio), 999):
-                        events += detector.push(audio[at:at + 999])
+                        events += detector.push(audio[at : at + 999])
                         detector.load(detector.save())
                     events += detector.finish()
                     self.assertEqual([(e.start, e.end) for e in events if e.kind == "end"], expected)
@@ -172,7 +193,13 @@ class NativeTest(unittest.TestCase):
                 self.assertAlmostEqual(rows[0].probability, 1 / (1 + np.exp(-logit)), 5)
             with self.assertRaises(TypeError):
                 longwave.SpeechDetector(model).push(self.audio.astype(np.float32))
-            for wrong in ({"threshold": 0}, {"negative_threshold": 0.6}, {"min_speech_ms": -1}, {"min_silence_ms": float("nan")}, {"max_speech_s": 0.01}):
+            for wrong in (
+                {"threshold": 0},
+                {"negative_threshold": 0.6},
+                {"min_speech_ms": -1},
+                {"min_silence_ms": float("nan")},
+                {"max_speech_s": 0.01},
+            ):
                 with self.assertRaises(ValueError):
                     longwave.SpeechDetector(model, **wrong)
             with self.assertRaises(longwave.BadStateError):
@@ -192,7 +219,7 @@ class NativeTest(unittest.TestCase):
                 with longwave.AudioStream(model, **options) as stream:
                     self.assertEqual((stream.rate_in, stream.rate_out), (16000, 16000))
                     np.testing.assert_array_equal(stream.apply(audio), audio)
-                    pieces = [stream.push(audio[at:at + 999]) for at in range(0, len(audio), 999)] + [stream.finish()]
+                    pieces = [stream.push(audio[at : at + 999]) for at in range(0, len(audio), 999)] + [stream.finish()]
                     self.assertEqual({piece.dtype for piece in pieces}, {audio.dtype})
                     np.testing.assert_array_equal(np.concatenate(pieces), audio)
                     with self.assertRaises(longwave.WrongStateError):
@@ -200,8 +227,12 @@ class NativeTest(unittest.TestCase):
                     stream.reset()
                     self.assertEqual(len(stream.push(audio[:0])), 0)
             with longwave.AudioStream(model, live=True) as stream:
-                heard = np.concatenate([stream.process(floats[at:at + 441]) for at in range(0, 9000, 441)] + [stream.process(floats[:0])])
-                np.testing.assert_array_equal(heard, np.concatenate([np.zeros(stream.latency, np.float32), floats[:len(heard) - stream.latency]]))
+                heard = np.concatenate(
+                    [stream.process(floats[at : at + 441]) for at in range(0, 9000, 441)] + [stream.process(floats[:0])]
+                )
+                np.testing.assert_array_equal(
+                    heard, np.concatenate([np.zeros(stream.latency, np.float32), floats[: len(heard) - stream.latency]])
+                )
                 stream.reset()
                 self.assertEqual(stream.process([np.nan, 1.0]).tolist(), [0, 0])
                 self.assertEqual((stream.non_finite, stream.resets), (1, 0))
@@ -233,7 +264,7 @@ class NativeTest(unittest.TestCase):
                 self.assertEqual([generator.next().id for _ in range(5)], more)
             self.assertTrue(all(0 <= t.id < 256 and t.log_probability < 0 for t in tokens))
             logits = model.run(np.concatenate([prompt, [t.id for t in tokens[:-1]]]))
-            self.assertEqual([int(row.argmax()) for row in logits[len(prompt) - 1:]], [t.id for t in tokens])
+            self.assertEqual([int(row.argmax()) for row in logits[len(prompt) - 1 :]], [t.id for t in tokens])
 
     def test_arrays_go_in_without_copies_and_others_are_converted(self):
         second = self.audio[:16000].astype(np.float32) / 32768
@@ -257,11 +288,15 @@ class NativeTest(unittest.TestCase):
     def test_errors_say_what_was_expected(self):
         stream = self.kws.stream()
         cases = [
-            (ValueError, r"expected an array \[ticks, 1\] or \[ticks\], got \[5, 3\]", lambda: self.kws.run(np.zeros((5, 3), np.float32))),
+            (
+                ValueError,
+                r"expected an array \[ticks, 1\] or \[ticks\], got \[5, 3\]",
+                lambda: self.kws.run(np.zeros((5, 3), np.float32)),
+            ),
             (TypeError, "expected floats, or int16 or int32 audio", lambda: self.kws.run(np.zeros(5, complex))),
             (TypeError, "float32", lambda: stream.push(np.zeros(5, np.int16))),
             (longwave.InvalidArgumentError, "expected 1 inputs, got 2", lambda: self.kws.run(self.audio, self.audio)),
-            (longwave.TooLongError, "", lambda: self.kws.run(np.zeros(10 ** 6, np.float32))),
+            (longwave.TooLongError, "", lambda: self.kws.run(np.zeros(10**6, np.float32))),
             (longwave.NotFoundError, "no such file", lambda: longwave.open("/nonexistent.lw")),
             (longwave.BadArtifactError, "not a Longwave artifact", lambda: longwave.open(ROOT / "README.md")),
             (longwave.UnsignedCodeError, "", lambda: longwave.open(self.file, keys=["11" * 32])),
@@ -273,8 +308,16 @@ class NativeTest(unittest.TestCase):
             (longwave.BadStateError, "", lambda: stream.load(b"no state")),
             (longwave.CompileError, "expected a folder", lambda: longwave.compile(ROOT / "README.md")),
             (ValueError, "block 7", lambda: self.kws.stream(7)),
-            (TypeError, "expected a torch.nn.Module or the path of a model folder, got function", lambda: longwave.compile(lambda x: x)),
-            (ValueError, "a model folder has its own", lambda: longwave.compile(ROOT / "examples/kws/model", inputs=["audio=16000"])),
+            (
+                TypeError,
+                "expected a torch.nn.Module or the path of a model folder, got function",
+                lambda: longwave.compile(lambda x: x),
+            ),
+            (
+                ValueError,
+                "a model folder has its own",
+                lambda: longwave.compile(ROOT / "examples/kws/model", inputs=["audio=16000"]),
+            ),
             (TypeError, "name the file with output=", lambda: longwave.compile(Module(), "a.lw")),
         ]
         for kind, text, call in cases:
@@ -286,7 +329,10 @@ class NativeTest(unittest.TestCase):
         hidden = {name: sys.modules.pop(name) for name in list(sys.modules) if name.startswith("longwave.importer")}
         torch, sys.modules["torch"] = sys.modules.get("torch"), None
         try:
-            with self.assertRaisesRegex(longwave.CompileError, "^a module needs PyTorch and safetensors .*; install them: pip install torch safetensors$"):
+            with self.assertRaisesRegex(
+                longwave.CompileError,
+                "^a module needs PyTorch and safetensors .*; install them: pip install torch safetensors$",
+            ):
                 longwave.compile(Module(), np.zeros((1, 64, 4), np.float32))
         finally:
             sys.modules.update(hidden)
@@ -296,8 +342,20 @@ class NativeTest(unittest.TestCase):
 
     def test_signed_files_open_with_their_key_alone(self):
         folder = pathlib.Path(self.folder.name)
-        for command in (["keygen", str(folder / "a")], ["keygen", str(folder / "b")],
-                        ["sign", str(self.file), "--key", str(folder / "a"), "-o", str(folder / "signed.lw"), "--model-version", "3"]):
+        for command in (
+            ["keygen", str(folder / "a")],
+            ["keygen", str(folder / "b")],
+            [
+                "sign",
+                str(self.file),
+                "--key",
+                str(folder / "a"),
+                "-o",
+                str(folder / "signed.lw"),
+                "--model-version",
+                "3",
+            ],
+        ):
             self.assertEqual(longwave.programs.run(command).returncode, 0, command)
         a, b = ((folder / f"{name}.pub").read_text().strip() for name in "ab")
         longwave.open(folder / "signed.lw", keys=[b, a], least_version=3).close()
@@ -309,7 +367,9 @@ class NativeTest(unittest.TestCase):
     def test_each_status_has_an_exception(self):
         header = (ROOT / "runtime/include/longwave/longwave.h").read_text(encoding="utf-8")
         for name in re.findall(r"^    LW_([A-Z_]+) = [1-9]\d+,? ", header, re.M):
-            self.assertTrue(issubclass(getattr(longwave, name.title().replace("_", "") + "Error"), longwave.Error), name)
+            self.assertTrue(
+                issubclass(getattr(longwave, name.title().replace("_", "") + "Error"), longwave.Error), name
+            )
 
     def test_objects_keep_their_model_and_closed_ones_refuse(self):
         model = longwave.open(self.file)
@@ -332,6 +392,7 @@ class NativeTest(unittest.TestCase):
                 heard.append(len(spotter.push(long_audio)))
             except longwave.WrongStateError as error:
                 refused.append(str(error))
+
         threads = [threading.Thread(target=push) for _ in range(4)]
         for thread in threads:
             thread.start()
@@ -341,7 +402,10 @@ class NativeTest(unittest.TestCase):
         self.assertGreaterEqual(len(heard), 1)
         self.assertTrue(all("another thread" in text for text in refused))
         results = []
-        runners = [threading.Thread(target=lambda: results.append(self.kws.run(self.audio[:16000])["logits"])) for _ in range(4)]
+        runners = [
+            threading.Thread(target=lambda: results.append(self.kws.run(self.audio[:16000])["logits"]))
+            for _ in range(4)
+        ]
         for thread in runners:
             thread.start()
         for thread in runners:
@@ -350,7 +414,9 @@ class NativeTest(unittest.TestCase):
 
     def test_the_examples_of_the_page_run(self):
         page = (ROOT / "docs/python.md").read_text(encoding="utf-8")
-        code = "".join(re.findall(r"^```python\n(.*?)^```$", page, re.M | re.S)).replace('"examples/', f'"{ROOT}/examples/')
+        code = "".join(re.findall(r"^```python\n(.*?)^```$", page, re.M | re.S)).replace(
+            '"examples/', f'"{ROOT}/examples/'
+        )
         done = subprocess.run([sys.executable, "-c", code], cwd=self.folder.name, capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
 

@@ -5,6 +5,7 @@
 Prints each case that fails, with its seed, and ends with status 1. A case that takes more than 20 seconds of computing time or
 4 GiB fails.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -28,9 +29,41 @@ from longwave.importer.errors import ImportFailed  # noqa: E402
 from longwave.importer.onnx.door import open_file  # noqa: E402
 
 SECONDS, MEMORY, LENGTH = 20, 4 << 30, 32
-NUMBERS = (0, 1, -1, 2, 3, 7, 16, 255, 65536, 2**31 - 1, -2**31, 2**31, 2**40, 2**62, 2**63 - 1, -2**63)
-TEXTS = ("", "x", "y", "w", "\0", "\x1b[31mred", "\u202egnp", "../../etc/passwd", "/etc/passwd", "a" * 5000, "Loop", "If", "Conv", "Reshape", "Expand", "Tile", "Pad",
-         "ConstantOfShape", "Range", "Resize", "Einsum", "Gather", "Slice", "STFT", "GRU", "RNN", "LSTM", "MatMul", "QLinearConv", "com.microsoft", "location", "..\\x")
+NUMBERS = (0, 1, -1, 2, 3, 7, 16, 255, 65536, 2**31 - 1, -(2**31), 2**31, 2**40, 2**62, 2**63 - 1, -(2**63))
+TEXTS = (
+    "",
+    "x",
+    "y",
+    "w",
+    "\0",
+    "\x1b[31mred",
+    "\u202egnp",
+    "../../etc/passwd",
+    "/etc/passwd",
+    "a" * 5000,
+    "Loop",
+    "If",
+    "Conv",
+    "Reshape",
+    "Expand",
+    "Tile",
+    "Pad",
+    "ConstantOfShape",
+    "Range",
+    "Resize",
+    "Einsum",
+    "Gather",
+    "Slice",
+    "STFT",
+    "GRU",
+    "RNN",
+    "LSTM",
+    "MatMul",
+    "QLinearConv",
+    "com.microsoft",
+    "location",
+    "..\\x",
+)
 
 
 def fields(message: Message, found: list[tuple[Message, object]]) -> list[tuple[Message, object]]:
@@ -52,7 +85,13 @@ def other(field, rng: random.Random):
     if field.type == field.TYPE_ENUM:
         return rng.choice([v.number for v in field.enum_type.values])
     number = rng.choice(NUMBERS) if rng.random() < 0.7 else rng.randrange(-8, 40)
-    return max(-2**31, min(2**31 - 1, number)) if field.type == field.TYPE_INT32 else max(0, number) if field.type == field.TYPE_UINT64 else number
+    return (
+        max(-(2**31), min(2**31 - 1, number))
+        if field.type == field.TYPE_INT32
+        else max(0, number)
+        if field.type == field.TYPE_UINT64
+        else number
+    )
 
 
 def changed_field(model: onnx.ModelProto, rng: random.Random) -> None:
@@ -83,7 +122,13 @@ def nested(model: onnx.ModelProto, rng: random.Random) -> None:
         inner = onnx.GraphProto()
         inner.CopyFrom(model.graph)
         del inner.input[:]
-        node = onnx.helper.make_node("If", [rng.choice(("x", "sr", "same", "w"))], ["y"], then_branch=inner, else_branch=onnx.helper.make_graph([], "e", [], list(inner.output)))
+        node = onnx.helper.make_node(
+            "If",
+            [rng.choice(("x", "sr", "same", "w"))],
+            ["y"],
+            then_branch=inner,
+            else_branch=onnx.helper.make_graph([], "e", [], list(inner.output)),
+        )
         del model.graph.node[:]
         model.graph.node.append(node)
 
@@ -98,7 +143,9 @@ def mutated(data: bytes, rng: random.Random) -> bytes:
             if rng.random() < 0.03 and model.graph.initializer:
                 t = rng.choice(model.graph.initializer)
                 t.data_location = onnx.TensorProto.EXTERNAL
-                onnx.external_data_helper.set_external_data(t, rng.choice(TEXTS) or "w", rng.choice((None, 0, 2**40)), rng.choice((None, 4, 2**40)))
+                onnx.external_data_helper.set_external_data(
+                    t, rng.choice(TEXTS) or "w", rng.choice((None, 0, 2**40)), rng.choice((None, 4, 2**40))
+                )
             for _ in range(rng.choice((1, 1, 2, 4, 10))):
                 changed_field(model, rng)
             return model.SerializeToString()
@@ -110,11 +157,11 @@ def mutated(data: bytes, rng: random.Random) -> bytes:
         if way < 0.15:
             del made[at:]
         elif way < 0.3:
-            del made[at:at + rng.randrange(1, 32)]
+            del made[at : at + rng.randrange(1, 32)]
         elif way < 0.45:
             made[at:at] = os.urandom(0) + bytes(rng.randrange(256) for _ in range(rng.randrange(1, 16)))
         elif way < 0.55:
-            made[at:at] = made[:rng.randrange(1, 200)]
+            made[at:at] = made[: rng.randrange(1, 200)]
         elif at < len(made):
             made[at] ^= 1 << rng.randrange(8)
         if not made:
@@ -123,7 +170,7 @@ def mutated(data: bytes, rng: random.Random) -> bytes:
 
 
 def outcome(data: bytes, inputs: list[str], fix: dict[str, str], folder: Path) -> str:
-    """"refused", "no memory" or "runs"; or what went wrong."""
+    """ "refused", "no memory" or "runs"; or what went wrong."""
     file = folder / "changed.onnx"
     file.write_bytes(data)
     try:

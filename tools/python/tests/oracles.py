@@ -1,5 +1,6 @@
 """Reference tensors for the tests of layers, computed in float64: `oracles/` in $LONGWAVE_SHARED (default: shared/ beside the repository), or those of the
 repository where that is missing."""
+
 from __future__ import annotations
 
 import json
@@ -29,7 +30,7 @@ def load(case: str) -> tuple[dict, dict[str, torch.Tensor]]:
 
 
 def weights(tensors: dict[str, torch.Tensor], prefix: str = "w.") -> dict[str, torch.Tensor]:
-    return {key[len(prefix):]: value for key, value in tensors.items() if key.startswith(prefix)}
+    return {key[len(prefix) :]: value for key, value in tensors.items() if key.startswith(prefix)}
 
 
 def difference(found: torch.Tensor, wanted: torch.Tensor) -> float:

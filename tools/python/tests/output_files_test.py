@@ -5,6 +5,7 @@
 
 Standard library only.
 """
+
 import errno
 import mmap
 import os
@@ -21,7 +22,9 @@ import unittest
 from longwave import cleanup, output_files
 
 OLD, NEW = b"old" * 1000, b"new and longer" * 1000
-SIGNALS = [number for number in cleanup.ENDING if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler)]
+SIGNALS = [
+    number for number in cleanup.ENDING if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler)
+]
 STEPS = ("open", "os.", "subprocess.Popen", "shutil.", "tempfile.")  # audit events of what touches files and programs
 
 
@@ -45,6 +48,7 @@ def in_child(action):
 
 def interrupted_at(step, number, action):
     """The signal comes just before the step-th event. Returns the status of the process."""
+
     def run():
         seen = [0]
 
@@ -53,8 +57,10 @@ def interrupted_at(step, number, action):
                 seen[0] += 1
                 if seen[0] == step:
                     signal.raise_signal(number)
+
         sys.addaudithook(hook)
         action()
+
     return in_child(run)
 
 
@@ -103,7 +109,9 @@ class OutputFilesTest(unittest.TestCase):
                 shutil.rmtree(self.out)
                 self.out.mkdir()
                 self.file(OLD, "a"), self.file(OLD, "b")
-                ended = interrupted_at(step, number, lambda: output_files.write_folder(self.out, {"a": NEW, "b": NEW, "c": NEW}))
+                ended = interrupted_at(
+                    step, number, lambda: output_files.write_folder(self.out, {"a": NEW, "b": NEW, "c": NEW})
+                )
                 found = {name: (self.out / name).read_bytes() for name in self.left()}
                 self.assertLessEqual(set(found), {"a", "b", "c"}, (number, step))
                 self.assertLessEqual(set(found.values()), {OLD, NEW}, (number, step))
@@ -112,8 +120,10 @@ class OutputFilesTest(unittest.TestCase):
 
     def test_a_signal_at_every_step_of_a_program_and_a_temporary_folder(self):
         script = self.folder / "child"
-        script.write_text(f"#!/bin/sh\necho $$ > '{self.folder}/pid'\ntrap 'rm -f {self.out}/half; exit 1' TERM\n: > '{self.out}/half'\n"
-                          "while [ ! -e '" + str(self.folder) + "/go' ]; do sleep 0.01; done\nrm '" + str(self.out) + "/half'\n")
+        script.write_text(
+            f"#!/bin/sh\necho $$ > '{self.folder}/pid'\ntrap 'rm -f {self.out}/half; exit 1' TERM\n: > '{self.out}/half'\n"
+            "while [ ! -e '" + str(self.folder) + "/go' ]; do sleep 0.01; done\nrm '" + str(self.out) + "/half'\n"
+        )
         script.chmod(0o755)
 
         def work():
@@ -125,6 +135,7 @@ class OutputFilesTest(unittest.TestCase):
                     os.listdir(folder)  # a step while the program runs
                     (self.folder / "go").touch()
                     process.wait()
+
         step, ended = 0, -signal.SIGTERM
         while ended < 0:
             step += 1
@@ -136,7 +147,12 @@ class OutputFilesTest(unittest.TestCase):
             self.assertEqual(self.left(), [], (number, step))
             if (self.folder / "pid").exists():
                 pid = int((self.folder / "pid").read_text() or 0)
-                self.assertFalse(pid and os.path.exists(f"/proc/{pid}") and "child" in pathlib.Path(f"/proc/{pid}/cmdline").read_text(), (number, step))
+                self.assertFalse(
+                    pid
+                    and os.path.exists(f"/proc/{pid}")
+                    and "child" in pathlib.Path(f"/proc/{pid}/cmdline").read_text(),
+                    (number, step),
+                )
         self.assertGreater(step, 5)
 
     def test_control_c_is_a_keyboard_interrupt_after_the_write_and_handlers_of_the_caller_stay(self):
@@ -145,30 +161,39 @@ class OutputFilesTest(unittest.TestCase):
             signal.signal(signal.SIGINT, signal.default_int_handler)
             signal.signal(signal.SIGUSR1, lambda *_: heard.append(1))
             try:
+
                 def content(path):
                     signal.raise_signal(signal.SIGUSR1)
                     signal.raise_signal(signal.SIGINT)
                     path.write_bytes(NEW)
+
                 output_files.write_file(self.out / "file", content)
             except KeyboardInterrupt:
                 assert heard == [1] and (self.out / "file").read_bytes() == NEW
-                assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL and signal.getsignal(signal.SIGINT) == signal.default_int_handler
+                assert (
+                    signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+                    and signal.getsignal(signal.SIGINT) == signal.default_int_handler
+                )
                 return
             raise AssertionError("no interrupt")
+
         self.assertEqual(in_child(work), 0)
 
     def test_a_full_disk_leaves_the_old_file(self):
         self.file()
         for size in (0, 1, 100, len(NEW) - 1):
+
             def work():
                 resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
                 output_files.write_folder(self.out, {"other": b"", "file": NEW})
+
             self.assertEqual(in_child(work), 100 + errno.EFBIG, size)
             self.assertEqual((self.left(), (self.out / "file").read_bytes()), (["file"], OLD))
 
             def new_folder():
                 resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
                 output_files.write_folder(self.out / "a/b", {"file": NEW})
+
             self.assertEqual(in_child(new_folder), 100 + errno.EFBIG, size)
             self.assertEqual(self.left(), ["file"])
 
@@ -182,11 +207,15 @@ class OutputFilesTest(unittest.TestCase):
         output_files.write_text(self.out / "text", "\u00fc\r\n")
         self.assertEqual((self.out / "text").read_bytes(), b"\xc3\xbc\r\n")
         np.testing.assert_array_equal(np.load(self.out / "values.npy"), values)
-        for write in (lambda: output_files.write_array(self.out / "values.npy", np.arange(5000.0)),
-                      lambda: output_files.write_text(self.out / "text", "x" * 5000)):
+        for write in (
+            lambda: output_files.write_array(self.out / "values.npy", np.arange(5000.0)),
+            lambda: output_files.write_text(self.out / "text", "x" * 5000),
+        ):
+
             def full():
                 resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
                 write()
+
             self.assertIn(in_child(full), (100 + errno.EFBIG, 100 + errno.EIO))  # NumPy does not say why
         self.assertEqual((self.left(), (self.out / "text").read_bytes()), (["text", "values.npy"], b"\xc3\xbc\r\n"))
         np.testing.assert_array_equal(np.load(self.out / "values.npy"), values)
@@ -195,8 +224,16 @@ class OutputFilesTest(unittest.TestCase):
         """Results of hours: a script that is ended while it writes must not damage what was there."""
         package = pathlib.Path(output_files.__file__).parent
         in_place = (".write_text(", ".write_bytes(", "torch.save(", "np.save(")
-        allowed = {"output_files.py", "zoo/exact.py", "zoo/engine.py", "recall/run.py", "kws/engine.py",  # scratch folders, memory
-                   "importer/files.py", "zoo/__main__.py", "importer/checkpoint.py"}  # words of messages
+        allowed = {
+            "output_files.py",
+            "zoo/exact.py",
+            "zoo/engine.py",
+            "recall/run.py",
+            "kws/engine.py",  # scratch folders, memory
+            "importer/files.py",
+            "zoo/__main__.py",
+            "importer/checkpoint.py",
+        }  # words of messages
         for file in sorted(package.rglob("*.py")):
             if file.relative_to(package).as_posix() in allowed:
                 continue
@@ -238,7 +275,9 @@ print("ok")
         output_files.write_file(link, NEW)  # the file that the user named is that behind the link
         self.assertTrue(link.is_symlink())
         self.assertEqual(elsewhere.read_bytes(), NEW)
-        output_files.write_folder(self.out, {"link": OLD})  # nobody named the files of a folder: a link is no way out of it
+        output_files.write_folder(
+            self.out, {"link": OLD}
+        )  # nobody named the files of a folder: a link is no way out of it
         self.assertFalse(link.is_symlink())
         self.assertEqual((elsewhere.read_bytes(), link.read_bytes()), (NEW, OLD))
         for number in range(50):
@@ -278,7 +317,10 @@ print("ok")
         self.assertEqual(self.left(), ["file", "pipe"])
 
     def test_what_a_killed_program_left_goes_after_an_hour_and_nothing_else(self):
-        old, fresh, other = (self.file(OLD, name) for name in (".longwave-new-aaaaaa", ".longwave-new-bbbbbb", ".longwave-new-longer-name"))
+        old, fresh, other = (
+            self.file(OLD, name)
+            for name in (".longwave-new-aaaaaa", ".longwave-new-bbbbbb", ".longwave-new-longer-name")
+        )
         for path in (old, other):
             os.utime(path, (0, time.time() - 3700))
         output_files.write_file(self.out / "file", NEW)
@@ -286,7 +328,10 @@ print("ok")
 
     def test_a_killed_program_leaves_the_old_file(self):
         def work():
-            output_files.write_file(self.file(), lambda path: (path.write_bytes(NEW[:100]), os.kill(os.getpid(), signal.SIGKILL)))
+            output_files.write_file(
+                self.file(), lambda path: (path.write_bytes(NEW[:100]), os.kill(os.getpid(), signal.SIGKILL))
+            )
+
         self.assertEqual(in_child(work), -signal.SIGKILL)
         self.assertEqual((self.out / "file").read_bytes(), OLD)
 

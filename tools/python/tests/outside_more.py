@@ -1,12 +1,12 @@
 """More layers of other repositories, restated in short. MODULES: as in outside_sequence.py."""
+
 from __future__ import annotations
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
-
 from outside_sequence import Of, heads, hidden, joined, qkv
 from outside_speech import AUDIO, behind
+from torch import Tensor, nn
 
 
 def tcn(x: Tensor, m) -> Tensor:
@@ -103,18 +103,61 @@ def primer(x: Tensor, m) -> Tensor:
 
 C, C2, L = nn.Conv1d, nn.Conv2d, nn.Linear
 MODULES = {
-    "TCN": (Of(tcn, a=C(8, 6, 3, padding=4, dilation=2), b=C(6, 6, 3, padding=4, dilation=2), s=C(8, 6, 1)), "x=1xTx8", "", "other"),
-    "WaveNet": (Of(wavenet, i=C(8, 4, 1), o=C(4, 8, 1), **{f"c{i}": C(4, 8, 2, dilation=2 ** i) for i in range(3)}, **{f"s{i}": C(4, 4, 1) for i in range(3)},
-                   **{f"r{i}": C(4, 4, 1) for i in range(3)}), "x=1xTx8", "", "other"),
+    "TCN": (
+        Of(tcn, a=C(8, 6, 3, padding=4, dilation=2), b=C(6, 6, 3, padding=4, dilation=2), s=C(8, 6, 1)),
+        "x=1xTx8",
+        "",
+        "other",
+    ),
+    "WaveNet": (
+        Of(
+            wavenet,
+            i=C(8, 4, 1),
+            o=C(4, 8, 1),
+            **{f"c{i}": C(4, 8, 2, dilation=2**i) for i in range(3)},
+            **{f"s{i}": C(4, 4, 1) for i in range(3)},
+            **{f"r{i}": C(4, 4, 1) for i in range(3)},
+        ),
+        "x=1xTx8",
+        "",
+        "other",
+    ),
     "CREPE": (Of(crepe, c=C(1, 6, 16, 4), n=nn.BatchNorm1d(6)), AUDIO, "", "other"),
-    "YAMNet": (Of(yamnet, i=C2(1, 4, 3, (1, 2)), n1=nn.BatchNorm2d(4), d=C2(4, 4, 3, groups=4), n2=nn.BatchNorm2d(4), p=C2(4, 6, 1)), "x=1xTx8", "", "other"),
+    "YAMNet": (
+        Of(
+            yamnet,
+            i=C2(1, 4, 3, (1, 2)),
+            n1=nn.BatchNorm2d(4),
+            d=C2(4, 4, 3, groups=4),
+            n2=nn.BatchNorm2d(4),
+            p=C2(4, 6, 1),
+        ),
+        "x=1xTx8",
+        "",
+        "other",
+    ),
     "Performer": (Of(performer, **qkv()), "x=1xTx8", "", "other"),
-    "T5's bias": (Of(t5_bias, **qkv(e=nn.Embedding(32, 2))), "x=1xTx8", "adds numbers of its own to the scores", "other"),
+    "T5's bias": (
+        Of(t5_bias, **qkv(e=nn.Embedding(32, 2))),
+        "x=1xTx8",
+        "adds numbers of its own to the scores",
+        "other",
+    ),
     "FullSubNet": (Of(full_sub_band, l=nn.LSTM(1, 3, batch_first=True)), "x=1xTx8", "", "recurrence"),
-    "ConvNeXt, causal": (Of(convnext, d=C(8, 8, 7, groups=8), n=nn.LayerNorm(8), a=L(8, 32), b=L(32, 8)), "x=1xTx8", "", "other"),
+    "ConvNeXt, causal": (
+        Of(convnext, d=C(8, 8, 7, groups=8), n=nn.LayerNorm(8), a=L(8, 32), b=L(32, 8)),
+        "x=1xTx8",
+        "",
+        "other",
+    ),
     "keyword transformer": (Of(class_token, **qkv()), "x=1xTx8", "joins", "other"),
     "soft experts": (Of(soft_experts, g=L(8, 3), e0=L(8, 4), e1=L(8, 4), e2=L(8, 4)), "x=1xTx8", "", "other"),
     "BigVGAN's Snake": (Of(nyquist), AUDIO, "", "other"),
     "SEANet": (Of(conv_emitter, n=nn.LayerNorm(4), c=C(8, 4, 5), o=C(4, 8, 1)), "x=1xTx8", "", "other"),
-    "Primer": (Of(primer, **qkv(u=L(8, 16), d=L(16, 8)), **{f"c{name}": C(8, 8, 3, groups=8) for name in "qkv"}), "x=1xTx8", "", "other"),
+    "Primer": (
+        Of(primer, **qkv(u=L(8, 16), d=L(16, 8)), **{f"c{name}": C(8, 8, 3, groups=8) for name in "qkv"}),
+        "x=1xTx8",
+        "",
+        "other",
+    ),
 }

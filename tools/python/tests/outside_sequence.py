@@ -3,6 +3,7 @@
 MODULES: name -> (module, --input text, what the refusal says or "", kind). Kind "listed": refused before attention, positions and
 products had rules. Kind "recurrence": a state whose factor depends on the input, which has no op. Kind "other": chosen beside them.
 """
+
 from __future__ import annotations
 
 import math
@@ -64,8 +65,10 @@ def retention(x: Tensor, m) -> Tensor:
     """RetNet, its parallel form: rotated queries and keys, decays of the heads, a group norm, a gate."""
     n = x.shape[1]
     phase = torch.arange(n, dtype=x.dtype)[:, None] * torch.tensor([1.0, 0.1], dtype=x.dtype).repeat_interleave(2)
+
     def turn(t: Tensor) -> Tensor:
         return t * phase.cos() + torch.stack([-t[..., 1::2], t[..., ::2]], -1).flatten(-2) * phase.sin()
+
     q, k, v = (heads(m[name](x)) for name in "qkv")
     lag = torch.arange(n, dtype=x.dtype)[:, None] - torch.arange(n, dtype=x.dtype)
     gamma = 1 - 2.0 ** (-5 - torch.arange(2, dtype=x.dtype))
@@ -115,8 +118,10 @@ def llama(x: Tensor, m) -> Tensor:
     """A block: RMS norms, rotary halves, grouped keys, a gated MLP."""
     n, half = x.shape[1], 2
     phase = torch.arange(n, dtype=x.dtype)[:, None] * (10000.0 ** (-torch.arange(half, dtype=x.dtype) / half)).repeat(2)
+
     def turn(t: Tensor) -> Tensor:
         return t * phase.cos() + torch.cat([-t[..., half:], t[..., :half]], -1) * phase.sin()
+
     y = m["n1"](x)
     q, k, v = heads(m["q"](y)), heads(m["k2"](y), 1), heads(m["v2"](y), 1)
     k, v = k.expand(1, 2, n, 4), v.expand(1, 2, n, 4)
@@ -131,14 +136,21 @@ class Gpt2(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.positions, self.qkv, self.o = nn.Embedding(512, W), nn.Linear(W, 3 * W), nn.Linear(W, W)
-        self.n1, self.n2, self.up, self.down = nn.LayerNorm(W), nn.LayerNorm(W), nn.Linear(W, 4 * W), nn.Linear(4 * W, W)
+        self.n1, self.n2, self.up, self.down = (
+            nn.LayerNorm(W),
+            nn.LayerNorm(W),
+            nn.Linear(W, 4 * W),
+            nn.Linear(4 * W, W),
+        )
         self.register_buffer("mask", torch.ones(512, 512).tril()[None, None])
 
     def forward(self, x: Tensor) -> Tensor:
         n = x.shape[1]
         x = x + self.positions(torch.arange(n))
         q, k, v = (heads(t) for t in self.qkv(self.n1(x)).split(W, 2))
-        s = ((q @ k.transpose(-2, -1)) * (1.0 / math.sqrt(k.size(-1)))).masked_fill(self.mask[:, :, :n, :n] == 0, float("-inf"))
+        s = ((q @ k.transpose(-2, -1)) * (1.0 / math.sqrt(k.size(-1)))).masked_fill(
+            self.mask[:, :, :n, :n] == 0, float("-inf")
+        )
         x = x + self.o(joined(F.softmax(s, dim=-1) @ v))
         return x + self.down(F.gelu(self.up(self.n2(x)), approximate="tanh"))
 
@@ -157,7 +169,7 @@ def causal_norm(x: Tensor, m) -> Tensor:
     n = torch.arange(1, y.shape[2] + 1, dtype=x.dtype) * y.shape[1]
     total, squares = y.sum(1).cumsum(-1), y.square().sum(1).cumsum(-1)
     mean = total / n
-    var = (squares - 2 * mean * total) / n + mean ** 2
+    var = (squares - 2 * mean * total) / n + mean**2
     return ((y - mean[:, None]) / (var + 1e-5).sqrt()[:, None]).mT
 
 
@@ -203,8 +215,10 @@ def token_shift(x: Tensor, m) -> Tensor:
 def taylor(x: Tensor, m) -> Tensor:
     """Based: a Taylor expansion of the exponential as features."""
     q, k, v = (m[name](x)[..., :3] for name in "qkv")
+
     def feature(t: Tensor) -> Tensor:
-        return torch.cat([torch.ones_like(t[..., :1]), t, (t[..., None] * t[..., None, :]).flatten(2) / 2 ** 0.5], -1)
+        return torch.cat([torch.ones_like(t[..., :1]), t, (t[..., None] * t[..., None, :]).flatten(2) / 2**0.5], -1)
+
     return (feature(q)[..., None] * (feature(k)[..., None] * v[..., None, :]).cumsum(1)).sum(-2)
 
 
@@ -248,16 +262,51 @@ MODULES = {
     "linear attention, einsum and cumsum": (Of(linear_attention, **qkv()), "x=1xTx8", "", "listed"),
     "linear attention, pairs of rows": (Of(linear_attention_of_pairs, **qkv()), "x=1xTx8", "", "listed"),
     "linear attention, products": (Of(linear_attention_of_products, **qkv()), "x=1xTx8", "", "other"),
-    "RetNet": (Of(retention, **qkv(g=nn.Linear(W, W), o=nn.Linear(W, W), n=nn.GroupNorm(2, W))), "x=1xTx8", "", "listed"),
+    "RetNet": (
+        Of(retention, **qkv(g=nn.Linear(W, W), o=nn.Linear(W, W), n=nn.GroupNorm(2, W))),
+        "x=1xTx8",
+        "",
+        "listed",
+    ),
     "GLA": (Of(gated_linear_attention, **qkv(f=nn.Linear(W, W))), "x=1xTx8", "", "recurrence"),
     "minGRU": (Of(minimal_gru, **qkv()), "x=1xTx8", "", "recurrence"),
     "GRU cell in a loop": (Of(loop_of_gru, c=nn.GRUCell(W, W)), "x=1xTx8", "a loop over the rows", "recurrence"),
     "mamba-minimal": (Of(selective_scan, **qkv()), "x=1xTx8", "a loop over the rows", "recurrence"),
-    "nn.MultiheadAttention": (Of(self_attention, a=nn.MultiheadAttention(W, 2, batch_first=True)), "x=1xTx8", "", "listed"),
-    "nn.TransformerEncoder": (Of(lambda x, m: m["e"](x, hidden(x.shape[1]), is_causal=True), e=nn.TransformerEncoder(
-        nn.TransformerEncoderLayer(W, 2, 16, batch_first=True), 2, enable_nested_tensor=False)), "x=1xTx8", "", "listed"),
-    "Llama block": (Of(llama, **qkv(k2=nn.Linear(W, 4), v2=nn.Linear(W, 4), o=nn.Linear(W, W), n1=nn.RMSNorm(W, eps=1e-6), n2=nn.RMSNorm(W, eps=1e-6),
-                                    g=nn.Linear(W, 16), f=nn.Linear(W, 16), d=nn.Linear(16, W))), "x=1xTx8", "", "listed"),
+    "nn.MultiheadAttention": (
+        Of(self_attention, a=nn.MultiheadAttention(W, 2, batch_first=True)),
+        "x=1xTx8",
+        "",
+        "listed",
+    ),
+    "nn.TransformerEncoder": (
+        Of(
+            lambda x, m: m["e"](x, hidden(x.shape[1]), is_causal=True),
+            e=nn.TransformerEncoder(
+                nn.TransformerEncoderLayer(W, 2, 16, batch_first=True), 2, enable_nested_tensor=False
+            ),
+        ),
+        "x=1xTx8",
+        "",
+        "listed",
+    ),
+    "Llama block": (
+        Of(
+            llama,
+            **qkv(
+                k2=nn.Linear(W, 4),
+                v2=nn.Linear(W, 4),
+                o=nn.Linear(W, W),
+                n1=nn.RMSNorm(W, eps=1e-6),
+                n2=nn.RMSNorm(W, eps=1e-6),
+                g=nn.Linear(W, 16),
+                f=nn.Linear(W, 16),
+                d=nn.Linear(16, W),
+            ),
+        ),
+        "x=1xTx8",
+        "",
+        "listed",
+    ),
     "GPT-2 block": (Gpt2(), "x=1xTx8", "", "listed"),
     "ALiBi": (Of(alibi, **qkv()), "x=1xTx8", "adds numbers of its own to the scores", "other"),
     "cumulative layer norm": (Of(causal_norm), "x=1xTx8", "", "listed"),
@@ -273,6 +322,11 @@ MODULES = {
     "Mistral's sliding window": (Of(local_attention, **qkv()), "x=1xTx8", "", "other"),
     "talking heads": (Of(talking_heads, **qkv()), "x=1xTx8", "combines", "other"),
     "FNet": (Of(fnet), "x=1xTx8", "complex values", "other"),
-    "gMLP of 7 rows": (Of(local_gmlp, up=nn.Linear(W, 2 * W), down=nn.Linear(W, W), s7=nn.Conv1d(W, W, 7, groups=W)), "x=1xTx8", "", "other"),
+    "gMLP of 7 rows": (
+        Of(local_gmlp, up=nn.Linear(W, 2 * W), down=nn.Linear(W, W), s7=nn.Conv1d(W, W, 7, groups=W)),
+        "x=1xTx8",
+        "",
+        "other",
+    ),
     "norms of heads": (Of(per_head_norm, **qkv()), "x=1xTx8", "", "other"),
 }

@@ -5,6 +5,7 @@ A block of 320 samples is pushed and its rows are read, in Python and by `longwa
 shorter than what other programs take the CPU for, so the least of the rounds is what a block takes when nothing interrupts it.
 Of each round the time counts that 5 % of the blocks do not exceed. LIMIT: an overhead above this many microseconds is an error.
 """
+
 from __future__ import annotations
 
 import json
@@ -15,9 +16,8 @@ import sys
 import tempfile
 import time
 
-import numpy as np
-
 import longwave
+import numpy as np
 from longwave.programs import DEMO, program
 
 BLOCK, ROUNDS, BLOCKS = 320, 15, 1000
@@ -53,7 +53,9 @@ def main() -> None:
         block = (0.1 * np.random.default_rng(1).standard_normal(BLOCK)).astype(np.float32)
         rounds = [(in_python(model, block), in_c(file)) for _ in range(ROUNDS)]
     ours, theirs = (min(column) for column in zip(*rounds))
-    print(f"20 ms: {ours:.1f} us in Python, {theirs:.1f} us in C, {ours - theirs:.1f} us more (least of {ROUNDS} rounds)")
+    print(
+        f"20 ms: {ours:.1f} us in Python, {theirs:.1f} us in C, {ours - theirs:.1f} us more (least of {ROUNDS} rounds)"
+    )
     if limit is not None and ours - theirs > limit:
         sys.exit(f"push_speed: Python takes more than {limit} us over C")
 

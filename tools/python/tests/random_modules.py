@@ -1,18 +1,52 @@
 """Random modules of accepted operations, one for each seed. Every seventh reads samples and begins with a transform of frames."""
+
 from __future__ import annotations
 
 import random
 
 import torch
 import torch.nn.functional as F
+from random_spellings import SPELLINGS
 from torch import Tensor, nn
 from torch.fft import irfft, rfft
 
-from random_spellings import SPELLINGS
-
-KINDS = ["linear", "conv", "depthwise", "long", "long", "two sided", "norm", "batch norm", "activation", "glu", "split", "cat", "gate", "constant",
-         "permute", "softmax", "broadcast", "strided", "circular", "shift", "arithmetic", "pool", "lstm", "gru", "group norm", "sums", "take", "join",
-         "delay", "state space", "state space", "centred", "rms norm", "power", *SPELLINGS]
+KINDS = [
+    "linear",
+    "conv",
+    "depthwise",
+    "long",
+    "long",
+    "two sided",
+    "norm",
+    "batch norm",
+    "activation",
+    "glu",
+    "split",
+    "cat",
+    "gate",
+    "constant",
+    "permute",
+    "softmax",
+    "broadcast",
+    "strided",
+    "circular",
+    "shift",
+    "arithmetic",
+    "pool",
+    "lstm",
+    "gru",
+    "group norm",
+    "sums",
+    "take",
+    "join",
+    "delay",
+    "state space",
+    "state space",
+    "centred",
+    "rms norm",
+    "power",
+    *SPELLINGS,
+]
 REFUSED = {"circular", "shift"}
 
 
@@ -24,16 +58,28 @@ class Step(nn.Module):
         self.kind = choice.choice(KINDS)
         self.first, self.width, self.number = choice.random() < 0.5, width, choice.randint(1, 6)
         k = self.number
-        self.extra = choice.choice(["relu", "gelu", "silu", "sigmoid", "tanh", "log", "square", "elu", "hardswish", "softplus", "clamp", "exp"])
-        self.out = {"linear": width + k, "split": width // 2 or 1, "cat": 2 * width, "conv": width + 1, "lstm": k + 1, "gru": k + 1, "take": k,
-                    "join": 2 * width + 1}.get(self.kind, width)
+        self.extra = choice.choice(
+            ["relu", "gelu", "silu", "sigmoid", "tanh", "log", "square", "elu", "hardswish", "softplus", "clamp", "exp"]
+        )
+        self.out = {
+            "linear": width + k,
+            "split": width // 2 or 1,
+            "cat": 2 * width,
+            "conv": width + 1,
+            "lstm": k + 1,
+            "gru": k + 1,
+            "take": k,
+            "join": 2 * width + 1,
+        }.get(self.kind, width)
         if self.kind in SPELLINGS:
             self.m = SPELLINGS[self.kind](choice, width)
             self.out = self.m.out
         if self.kind == "linear":
             self.m = nn.Linear(width, self.out, bias=self.first)
         elif self.kind == "conv":
-            self.m = nn.Conv1d(width, self.out, k, dilation=2 if self.first else 1, padding=(k - 1) * (2 if self.first else 1))
+            self.m = nn.Conv1d(
+                width, self.out, k, dilation=2 if self.first else 1, padding=(k - 1) * (2 if self.first else 1)
+            )
         elif self.kind in ("depthwise", "strided"):
             self.m = nn.Conv1d(width, width, k + 1, groups=width, stride=2 if self.kind == "strided" else 1)
         elif self.kind == "centred":
@@ -50,7 +96,9 @@ class Step(nn.Module):
         elif self.kind == "glu":
             self.m = nn.Linear(width, 2 * width)
         elif self.kind in ("lstm", "gru"):
-            self.m = {"lstm": nn.LSTM, "gru": nn.GRU}[self.kind](width, self.out, 1 + k // 4, batch_first=True, bias=self.first)
+            self.m = {"lstm": nn.LSTM, "gru": nn.GRU}[self.kind](
+                width, self.out, 1 + k // 4, batch_first=True, bias=self.first
+            )
         self.k = nn.Parameter(torch.randn(2, width, 5 * k))
         self.order = torch.randperm(width)
         self.index = torch.randint(width, (self.out,))
@@ -60,8 +108,17 @@ class Step(nn.Module):
         """Taps of a state space, (H, rows)."""
         n = torch.arange(self.poles, dtype=self.k.dtype)
         real, turn = -0.1 * (1 + self.k[0, :, :1].abs()), 0.5 * (1 + n)
-        return (self.k[1, :, :1, None] * torch.exp(torch.complex(real.expand(-1, self.poles), turn.expand(self.width, -1))[..., None]
-                                                   * torch.arange(rows))).sum(1).real
+        return (
+            (
+                self.k[1, :, :1, None]
+                * torch.exp(
+                    torch.complex(real.expand(-1, self.poles), turn.expand(self.width, -1))[..., None]
+                    * torch.arange(rows)
+                )
+            )
+            .sum(1)
+            .real
+        )
 
     def convolved(self, x: Tensor) -> Tensor:
         rows = x.shape[1]
@@ -75,7 +132,12 @@ class Step(nn.Module):
         return irfft(rfft(x.mT, n=n) * rfft(k, n=n), n=n)[..., :rows].mT
 
     def activation(self, x: Tensor) -> Tensor:
-        own = {"log": lambda: torch.log(x.square() + 1), "square": x.square, "clamp": lambda: x.clamp(-0.5, 1), "exp": lambda: torch.exp(-x.abs())}
+        own = {
+            "log": lambda: torch.log(x.square() + 1),
+            "square": x.square,
+            "clamp": lambda: x.clamp(-0.5, 1),
+            "exp": lambda: torch.exp(-x.abs()),
+        }
         return own.get(self.extra, lambda: getattr(F, self.extra)(x))()
 
     def forward(self, x: Tensor) -> Tensor:
@@ -85,7 +147,7 @@ class Step(nn.Module):
         if kind in ("lstm", "gru"):
             return self.m(x)[0] if self.first else self.m(x.transpose(0, 1).transpose(0, 1))[0]
         if kind == "conv":
-            return self.m(x.mT)[..., :x.shape[1]].mT
+            return self.m(x.mT)[..., : x.shape[1]].mT
         if kind in ("depthwise", "strided"):
             return self.m(F.pad(x.mT, (self.m.kernel_size[0] - self.m.stride[0], 0))).mT
         if kind in ("centred", "group norm", "batch norm"):
@@ -104,13 +166,15 @@ class Step(nn.Module):
         if kind == "join":
             return torch.cat([x.tanh(), x[..., :1], x * 0.5], 2)
         if kind == "delay":
-            return F.pad(x, (0, 0, k, 0))[:, :-k] if self.first else torch.cat([torch.zeros_like(x[:, :k]), x[:, :-k]], 1)
+            return (
+                F.pad(x, (0, 0, k, 0))[:, :-k] if self.first else torch.cat([torch.zeros_like(x[:, :k]), x[:, :-k]], 1)
+            )
         if kind == "power":
             return (x.abs() + 0.5).rsqrt() if self.first else x.pow(3) / (1 + x * x)
         if kind == "glu":
             return F.glu(self.m(x), -1)
         if kind == "split":
-            return x[..., :self.out] if self.first else x[..., -self.out:]
+            return x[..., : self.out] if self.first else x[..., -self.out :]
         if kind == "cat":
             return torch.cat([x, x.relu()], -1) if self.first else torch.cat([x.mT, -x.mT], 1).mT
         if kind == "gate":
@@ -141,7 +205,14 @@ class Frames(nn.Module):
         self.register_buffer("window", torch.hann_window(self.size))
 
     def forward(self, x: Tensor) -> Tensor:
-        y = torch.stft(F.pad(x, (self.size - self.hop, 0)), self.size, self.hop, window=self.window, center=False, return_complex=True).abs()
+        y = torch.stft(
+            F.pad(x, (self.size - self.hop, 0)),
+            self.size,
+            self.hop,
+            window=self.window,
+            center=False,
+            return_complex=True,
+        ).abs()
         return (y.square() if self.squared else y).mT
 
 
@@ -156,7 +227,10 @@ class RandomModule(nn.Module):
         for _ in range(choice.randint(1, 5)):
             steps.append(Step(choice, width))
             width = steps[-1].out
-        self.steps, self.end = nn.ModuleList(steps), choice.choice(["rows", "rows", "mean", "last", "sum", "largest", "first", "transposed"])
+        self.steps, self.end = (
+            nn.ModuleList(steps),
+            choice.choice(["rows", "rows", "mean", "last", "sum", "largest", "first", "transposed"]),
+        )
         if self.end == "transposed":
             self.up = nn.ConvTranspose1d(width, 2, 5, 3)
 
@@ -165,6 +239,12 @@ class RandomModule(nn.Module):
             y = step(x)
             x = x + y if y.shape == x.shape and step.first else y
         if self.end == "transposed":
-            return self.up(x.mT)[..., :3 * x.shape[1]].tanh()
-        return {"rows": lambda: x, "mean": lambda: x.mean(1), "last": lambda: x[:, -1], "sum": lambda: x.sum(1), "largest": lambda: x.amax(1),
-                "first": lambda: x[:, 0]}[self.end]()
+            return self.up(x.mT)[..., : 3 * x.shape[1]].tanh()
+        return {
+            "rows": lambda: x,
+            "mean": lambda: x.mean(1),
+            "last": lambda: x[:, -1],
+            "sum": lambda: x.sum(1),
+            "largest": lambda: x.amax(1),
+            "first": lambda: x[:, 0],
+        }[self.end]()

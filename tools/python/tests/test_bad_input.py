@@ -1,4 +1,5 @@
 """What a user gets wrong: each has one clear line, and nothing is written. And wrappers that the importer takes off."""
+
 from __future__ import annotations
 
 import re
@@ -71,34 +72,94 @@ def with_nan() -> nn.Module:
 
 # name: (module, example or --input, the line)
 BAD = {
-    "branch on data": (models.Branching(), SPEC, r"torch.export: a branch on data: File .*importer_models.py.*; make the branch depend"),
-    "shape from data": (function(lambda x: x[x > 0][None, :, None]), SPEC, "index: index: its shape depends on the data; let shapes"),
-    "shape from a value": (function(lambda x: x[:, :int(x.sum()) % 5 + 1]), SPEC, "a branch on data: "),
+    "branch on data": (
+        models.Branching(),
+        SPEC,
+        r"torch.export: a branch on data: File .*importer_models.py.*; make the branch depend",
+    ),
+    "shape from data": (
+        function(lambda x: x[x > 0][None, :, None]),
+        SPEC,
+        "index: index: its shape depends on the data; let shapes",
+    ),
+    "shape from a value": (function(lambda x: x[:, : int(x.sum()) % 5 + 1]), SPEC, "a branch on data: "),
     "state in an attribute": (Keeps(), SPEC, "last: keeps state between calls; return the state as an output"),
     "state in a buffer": (KeepsBuffer(), SPEC, "mean: keeps state between calls; return the state as an output"),
-    "example too short": (nn.Linear(4, 2), torch.zeros(1, 3, 4), "example: has 3 rows, which is too short; give at least 16 rows"),
-    "example shorter than the kernel": (nn.Conv1d(4, 4, 70), torch.zeros(1, 4, 64), "example: the module does not run with it: .*Kernel size"),
-    "example without batch": (nn.Linear(4, 2), torch.zeros(64, 4), r"example input: has shape \(64, 4\); expected a batch of 1 in front; give x\[:1\]"),
-    "example of another width": (nn.Linear(4, 2), torch.zeros(1, 64, 5), "example: the module does not run with it: mat1 and mat2"),
+    "example too short": (
+        nn.Linear(4, 2),
+        torch.zeros(1, 3, 4),
+        "example: has 3 rows, which is too short; give at least 16 rows",
+    ),
+    "example shorter than the kernel": (
+        nn.Conv1d(4, 4, 70),
+        torch.zeros(1, 4, 64),
+        "example: the module does not run with it: .*Kernel size",
+    ),
+    "example without batch": (
+        nn.Linear(4, 2),
+        torch.zeros(64, 4),
+        r"example input: has shape \(64, 4\); expected a batch of 1 in front; give x\[:1\]",
+    ),
+    "example of another width": (
+        nn.Linear(4, 2),
+        torch.zeros(1, 64, 5),
+        "example: the module does not run with it: mat1 and mat2",
+    ),
     "example with NaN": (nn.Linear(4, 2), ROWS * float("nan"), "example input: holds NaN or infinity"),
     "example of text": (nn.Linear(4, 2), ("abc",), "example input: is a str; give a NumPy array"),
-    "example with a wrong name": (nn.Linear(4, 2), {"x": ROWS}, "example: forward has no parameter x; name these: input"),
-    "time axis not clear": (nn.ReLU(), ROWS, r'could be time; say which with inputs=\[...\]: "input=1xTx4" or "input=1x64xT"'),
-    "ids without embedding": (function(lambda x: x * 2), torch.zeros(1, 64, dtype=torch.long), "holds integers that no nn.Embedding reads"),
+    "example with a wrong name": (
+        nn.Linear(4, 2),
+        {"x": ROWS},
+        "example: forward has no parameter x; name these: input",
+    ),
+    "time axis not clear": (
+        nn.ReLU(),
+        ROWS,
+        r'could be time; say which with inputs=\[...\]: "input=1xTx4" or "input=1x64xT"',
+    ),
+    "ids without embedding": (
+        function(lambda x: x * 2),
+        torch.zeros(1, 64, dtype=torch.long),
+        "holds integers that no nn.Embedding reads",
+    ),
     "NaN weights": (with_nan(), ROWS, "weight: holds NaN or infinity; the training diverged"),
     "complex result": (function(lambda x: torch.fft.rfft(x, dim=2)), SPEC, "output: is complex; return real numbers"),
     "no result": (function(lambda x: None), SPEC, "output: the module returns no tensor"),
-    "batch norm without statistics": (Norm(track_running_stats=False), SPEC, "norm: BatchNorm1d: uses the statistics of its input in eval mode too"),
-    "batch norm as a function": (function(lambda x: F.batch_norm(x.mT, None, None, training=True).mT), SPEC, "batch norm in train mode"),
-    "dropout that stays on": (function(lambda x: F.dropout(x, 0.3)), SPEC, r"native_dropout: dropout that stays on in eval mode; call F.dropout\(x"),
+    "batch norm without statistics": (
+        Norm(track_running_stats=False),
+        SPEC,
+        "norm: BatchNorm1d: uses the statistics of its input in eval mode too",
+    ),
+    "batch norm as a function": (
+        function(lambda x: F.batch_norm(x.mT, None, None, training=True).mT),
+        SPEC,
+        "batch norm in train mode",
+    ),
+    "dropout that stays on": (
+        function(lambda x: F.dropout(x, 0.3)),
+        SPEC,
+        r"native_dropout: dropout that stays on in eval mode; call F.dropout\(x",
+    ),
     "dropout of channels": (function(lambda x: F.dropout1d(x, 0.3)), SPEC, "dropout that stays on in eval mode"),
     "random numbers": (function(lambda x: x + torch.randn(4)), SPEC, "randn: randn: draws random numbers in each call"),
     "TorchScript": (torch.jit.script(nn.Linear(4, 2)), ROWS, "is a TorchScript module; import the Python module"),
     "lazy": (nn.LazyLinear(2), ROWS, "LazyLinear: is lazy and has no weights yet; run the module once"),
-    "exits": (function(lambda x: sys.exit(0)), ROWS, r"example: the module does not run with it: it calls sys.exit\(0\) \(test_bad_input.py:\d+\); give"),
+    "exits": (
+        function(lambda x: sys.exit(0)),
+        ROWS,
+        r"example: the module does not run with it: it calls sys.exit\(0\) \(test_bad_input.py:\d+\); give",
+    ),
     "sparse example": (nn.Linear(4, 2), ROWS.to_sparse(), "example input: is stored as sparse_coo; store it whole"),
-    "example on meta": (nn.Linear(4, 2), ROWS.to("meta"), "example input: is on the meta device: it has a shape and no numbers"),
-    "raises": (function(lambda x: x / [][0]), ROWS, "example: the module does not run with it: IndexError: list index out of range .*; give what"),
+    "example on meta": (
+        nn.Linear(4, 2),
+        ROWS.to("meta"),
+        "example input: is on the meta device: it has a shape and no numbers",
+    ),
+    "raises": (
+        function(lambda x: x / [][0]),
+        ROWS,
+        "example: the module does not run with it: IndexError: list index out of range .*; give what",
+    ),
 }
 
 
@@ -108,7 +169,16 @@ def test_one_clear_line_and_nothing_written(name: str, tmp_path: Path, capfd: py
     with warnings.catch_warnings(), pytest.raises(ImportFailed) as failed:
         warnings.simplefilter("ignore")
         example, inputs = (None, [example]) if isinstance(example, str) else (example, [])
-        build(module.eval(), example, inputs, [], 0, tmp_path / "model", tmp_path / "model.lw", lambda: pytest.fail("compiled"))
+        build(
+            module.eval(),
+            example,
+            inputs,
+            [],
+            0,
+            tmp_path / "model",
+            tmp_path / "model.lw",
+            lambda: pytest.fail("compiled"),
+        )
     text = str(failed.value)
     assert re.search(line, text), text
     assert len(text.splitlines()) == 1 and "; " in text, "one line with a way out"
@@ -138,6 +208,7 @@ EXAMPLES = {
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_inputs_told_from_an_example(name: str) -> None:
     from longwave.importer.inputs import parse_input
+
     module, example, expected = EXAMPLES[name]
     inputs, rows = inputs_of(module, example)
     assert inputs == [parse_input(text) for text in expected.split()] and rows == 64
@@ -199,18 +270,32 @@ def saved(path: Path, content: object) -> str:
 
 def test_checkpoints_that_fit(tmp_path: Path) -> None:
     from safetensors.torch import save_file
+
     source = Linear()
     state = source.state_dict()
     save_file(state, tmp_path / "a.safetensors")
     half = {key: value.half() if value.is_floating_point() else value for key, value in state.items()}
-    files = [str(tmp_path / "a.safetensors"), saved(tmp_path / "b.pt", state), saved(tmp_path / "c.ckpt", {"state_dict": state, "epoch": 3}),
-             saved(tmp_path / "d.pt", {f"module._orig_mod.{key}": value for key, value in state.items()}),
-             saved(tmp_path / "e.pt", {"optimizer": {"lr": 0.1}, "model": {**{f"net.{key}": value for key, value in state.items()}, "loss.w": torch.ones(1)}}),
-             saved(tmp_path / "f.pt", {key: value for key, value in state.items() if "num_batches" not in key}), saved(tmp_path / "g.pt", half)]
+    files = [
+        str(tmp_path / "a.safetensors"),
+        saved(tmp_path / "b.pt", state),
+        saved(tmp_path / "c.ckpt", {"state_dict": state, "epoch": 3}),
+        saved(tmp_path / "d.pt", {f"module._orig_mod.{key}": value for key, value in state.items()}),
+        saved(
+            tmp_path / "e.pt",
+            {
+                "optimizer": {"lr": 0.1},
+                "model": {**{f"net.{key}": value for key, value in state.items()}, "loss.w": torch.ones(1)},
+            },
+        ),
+        saved(tmp_path / "f.pt", {key: value for key, value in state.items() if "num_batches" not in key}),
+        saved(tmp_path / "g.pt", half),
+    ]
     for path in files:
         module = Linear()
         load(module, path)
-        assert torch.allclose(module.a.weight, source.a.weight, atol=1e-3) and torch.equal(module.a.weight, source.a.weight) == ("g.pt" not in path), path
+        assert torch.allclose(module.a.weight, source.a.weight, atol=1e-3) and torch.equal(
+            module.a.weight, source.a.weight
+        ) == ("g.pt" not in path), path
 
 
 def test_checkpoints_that_do_not_fit(tmp_path: Path) -> None:
@@ -218,9 +303,20 @@ def test_checkpoints_that_do_not_fit(tmp_path: Path) -> None:
     torch.jit.script(Linear()).save(str(tmp_path / "script.pt"))
     (tmp_path / "text.pt").write_text("no checkpoint")
     cases = [
-        ({"a.weight": torch.zeros(3, 4)} | {k: v for k, v in state.items() if k not in ("a.weight", "a.bias")} | {"b": torch.ones(2)},
-         [r"a.bias: is missing; ", r"a.weight: expected shape \[2, 4\], found \[3, 4\]; ", r"b: is not in the module; "]),
-        (Linear(), [r"holds Python objects \(\w+.Linear\), and loading them could run code; save model.state_dict\(\)"]),
+        (
+            {"a.weight": torch.zeros(3, 4)}
+            | {k: v for k, v in state.items() if k not in ("a.weight", "a.bias")}
+            | {"b": torch.ones(2)},
+            [
+                r"a.bias: is missing; ",
+                r"a.weight: expected shape \[2, 4\], found \[3, 4\]; ",
+                r"b: is not in the module; ",
+            ],
+        ),
+        (
+            Linear(),
+            [r"holds Python objects \(\w+.Linear\), and loading them could run code; save model.state_dict\(\)"],
+        ),
         ({"epoch": 3}, ["holds no tensors by name; "]),
         (str(tmp_path / "script.pt"), ["is a TorchScript archive; "]),
         (str(tmp_path / "text.pt"), ["; save model.state_dict()"]),
@@ -238,15 +334,20 @@ def test_checkpoints_that_do_not_fit(tmp_path: Path) -> None:
         assert torch.equal(module.a.weight, before)
 
 
-@pytest.mark.parametrize("factory, line", [
-    ("model.pt2", "a .pt2 file holds the graph of one length; name the Python code"),
-    ("weights.safetensors:make", "a .safetensors file holds tensors, not the module"),
-    ("test_bad_input", "cannot be made: no function is named; name a function without arguments"),
-    ("test_bad_input:none", "cannot be made: module 'test_bad_input' has no attribute 'none'"),
-    ("test_bad_input:saved", "cannot be made: saved() missing 2 required positional arguments"),
-    ("builtins:dict", "cannot be made: dict returns a dict, not a torch.nn.Module"),
-])
-def test_factories_that_make_no_module(factory: str, line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    "factory, line",
+    [
+        ("model.pt2", "a .pt2 file holds the graph of one length; name the Python code"),
+        ("weights.safetensors:make", "a .safetensors file holds tensors, not the module"),
+        ("test_bad_input", "cannot be made: no function is named; name a function without arguments"),
+        ("test_bad_input:none", "cannot be made: module 'test_bad_input' has no attribute 'none'"),
+        ("test_bad_input:saved", "cannot be made: saved() missing 2 required positional arguments"),
+        ("builtins:dict", "cannot be made: dict returns a dict, not a torch.nn.Module"),
+    ],
+)
+def test_factories_that_make_no_module(
+    factory: str, line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert command.main([factory, "--input", "x=1xTx4", "-o", str(tmp_path / "m")]) == 3
     assert line in (err := capsys.readouterr().err) and len(err.splitlines()) == 2, err
     assert list(tmp_path.iterdir()) == []

@@ -1,4 +1,5 @@
 """Folds by speaker: what training may use, and figures pooled over folds."""
+
 from __future__ import annotations
 
 import argparse
@@ -22,7 +23,9 @@ def write_cache(folder: Path, folds: bool) -> np.ndarray:
     label = np.arange(48) // 4
     np.save(folder / "commands.npy", np.broadcast_to(fold[:, None, None, None], (48, 8, 120, 40)).astype(np.float16))
     np.save(folder / "commands_label.npy", label)
-    np.save(folder / "auxiliary.npy", np.broadcast_to(fold[:8, None, None, None] - 1, (8, 4, 120, 40)).astype(np.float16))
+    np.save(
+        folder / "auxiliary.npy", np.broadcast_to(fold[:8, None, None, None] - 1, (8, 4, 120, 40)).astype(np.float16)
+    )
     np.save(folder / "auxiliary_label.npy", np.arange(8) % 3)
     np.save(folder / "arabic.npy", np.full((4, 2, 120, 40), -9, np.float16))
     np.save(folder / "arabic_label.npy", np.arange(4))
@@ -67,7 +70,11 @@ def test_every_stage_leaves_the_fold_out(tmp_path: Path, monkeypatch) -> None:
     assert [value(command, "--stage") for command in commands] == ["pretrain", "finetune", "harden"]
     assert [value(command, "--fold") for command in commands] == ["2"] * 3
     assert [value(command, "--stop") for command in commands] == ["1500", "1375", "750"]
-    assert [value(command, "--init") for command in commands] == [None, str(tmp_path / "pretrain"), str(tmp_path / "finetune")]
+    assert [value(command, "--init") for command in commands] == [
+        None,
+        str(tmp_path / "pretrain"),
+        str(tmp_path / "finetune"),
+    ]
     # The second network of a pair: the same with other random numbers.
     options.pair = True
     assert crossval.trained(options, 2, tmp_path) == [tmp_path / "harden", tmp_path / "second/harden"]
@@ -98,10 +105,23 @@ def test_a_plain_cache_uses_every_clip(tmp_path: Path) -> None:
 
 
 def test_figures_pool_the_folds() -> None:
-    one = {"threshold": 0.8, "events_by_word": [3, 1] + [0] * 8, "bound_per_hour": 0.9, "top1": [True, True, False, True], "label": [0, 1, 2, SILENCE],
-           "speaker": ["a", "a", "b", "s1"], "heard": [True, False, True], "heard_speaker": ["a", "a", "b"]}
-    two = one | {"threshold": 0.7, "top1": [True] * 4, "speaker": ["c", "c", "d", "s2"], "heard": [True] * 3,
-                 "heard_speaker": ["c", "c", "d"]}
+    one = {
+        "threshold": 0.8,
+        "events_by_word": [3, 1] + [0] * 8,
+        "bound_per_hour": 0.9,
+        "top1": [True, True, False, True],
+        "label": [0, 1, 2, SILENCE],
+        "speaker": ["a", "a", "b", "s1"],
+        "heard": [True, False, True],
+        "heard_speaker": ["a", "a", "b"],
+    }
+    two = one | {
+        "threshold": 0.7,
+        "top1": [True] * 4,
+        "speaker": ["c", "c", "d", "s2"],
+        "heard": [True] * 3,
+        "heard_speaker": ["c", "c", "d"],
+    }
     found = pooled([one, two])
     assert found["streamed_top1"]["percent"] == 87.5 and found["streamed_top1"]["speakers"] == 6
     assert found["streamed_top1_without_silence"]["percent"] == 83.33

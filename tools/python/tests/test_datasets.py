@@ -1,4 +1,5 @@
 """The full Speech Commands layout, on a tiny made-up folder, through features and one training batch."""
+
 from __future__ import annotations
 
 import sys
@@ -22,7 +23,9 @@ def write_layout(root: Path) -> None:
             soundfile.write(root / word / f"{i:08x}_nohash_0.wav", 0.1 * rng.standard_normal(15000), 16000, "PCM_16")
     (root / "_background_noise_").mkdir()
     soundfile.write(root / "_background_noise_" / "hiss.wav", 0.01 * rng.standard_normal(160000), 16000, "PCM_16")
-    (root / "validation_list.txt").write_text("".join(f"{w}/00000001_nohash_0.wav\n" for w in [*COMMANDS, "bed", "cat"]))
+    (root / "validation_list.txt").write_text(
+        "".join(f"{w}/00000001_nohash_0.wav\n" for w in [*COMMANDS, "bed", "cat"])
+    )
     (root / "testing_list.txt").write_text("yes/00000002_nohash_0.wav\n")
 
 

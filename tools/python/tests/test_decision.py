@@ -1,4 +1,5 @@
 """The decision layer's rules on made-up scores."""
+
 from __future__ import annotations
 
 import sys

@@ -1,4 +1,5 @@
 """examples/pytorch: each model is compiled from its module, runs offline and as a stream, and equals PyTorch. Needs the Python module."""
+
 from __future__ import annotations
 
 import os
@@ -6,9 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
-import torch
 
 ROOT = Path(__file__).resolve().parents[3]
 LONGWAVE = Path(os.environ.get("LONGWAVE", ROOT / "build/longwave")).resolve()
@@ -17,7 +16,11 @@ BUILT = LONGWAVE.parent / "python"
 # in float32, the importer in float64, so PyTorch's rounding is a part there: docs/import.md
 # measures 5.5e-6.
 LIMITS = {"keyword_net": 2e-6, "s4d": 1e-5, "hyena": 2e-6}
-ENVIRONMENT = os.environ | {"LONGWAVE_PROGRAM": str(LONGWAVE), "PYTHONPATH": f"{BUILT}:{ROOT}/examples/pytorch", "OMP_NUM_THREADS": "1"}
+ENVIRONMENT = os.environ | {
+    "LONGWAVE_PROGRAM": str(LONGWAVE),
+    "PYTHONPATH": f"{BUILT}:{ROOT}/examples/pytorch",
+    "OMP_NUM_THREADS": "1",
+}
 
 CODE = """
 import sys
@@ -54,7 +57,9 @@ def needs_the_module() -> None:
 
 @pytest.mark.parametrize("name", LIMITS)
 def test_model(name: str) -> None:
-    done = subprocess.run([sys.executable, "-c", CODE.format(name=name)], capture_output=True, text=True, env=ENVIRONMENT)
+    done = subprocess.run(
+        [sys.executable, "-c", CODE.format(name=name)], capture_output=True, text=True, env=ENVIRONMENT
+    )
     assert done.returncode == 0, done.stderr
     errors = [float(word) for word in done.stdout.split("errors")[1].split()]
     print(name, errors)
@@ -62,7 +67,13 @@ def test_model(name: str) -> None:
 
 
 def test_train_export_run(tmp_path: Path) -> None:
-    done = subprocess.run([sys.executable, ROOT / "examples/pytorch/train_export_run.py", "60"], capture_output=True, text=True, env=ENVIRONMENT, cwd=tmp_path)
+    done = subprocess.run(
+        [sys.executable, ROOT / "examples/pytorch/train_export_run.py", "60"],
+        capture_output=True,
+        text=True,
+        env=ENVIRONMENT,
+        cwd=tmp_path,
+    )
     assert done.returncode == 0, done.stderr
     lines = {line.partition(":")[0]: line.split() for line in done.stdout.splitlines()}
     right = [float(lines[name][1].rstrip("%")) for name in ("PyTorch", "offline", "stream")]

@@ -1,4 +1,5 @@
 """Hard negatives: near words, voices that judge nothing, batches that hold them, and where mistakes are."""
+
 from __future__ import annotations
 
 import argparse
@@ -57,7 +58,9 @@ def test_what_is_said_holds_no_command_but_the_commands_alone() -> None:
 
 
 def test_plain_text_of_a_page() -> None:
-    page = "{{Infobox\n| name = x\n}}\n'''Bazooka''' is a [[weapon|tube]] of [[war]].<ref name=a>{{cite}}</ref>\n| cell\n"
+    page = (
+        "{{Infobox\n| name = x\n}}\n'''Bazooka''' is a [[weapon|tube]] of [[war]].<ref name=a>{{cite}}</ref>\n| cell\n"
+    )
     assert " ".join(hard.plain(page).split()) == "Bazooka is a tube of war."
 
 

@@ -1,21 +1,20 @@
 """The importer: recovered taps and graphs in float64, and compiled models against PyTorch."""
+
 from __future__ import annotations
 
 from pathlib import Path
 
+import importer_models as models
 import pytest
 import torch
-from torch import Tensor, nn
-from torch.fft import irfft, rfft
-
-import importer_models as models
 from importer_checks import ROOT, compiled_equals, imported, kinds, refusal
 from longwave.importer.api import import_module
 from longwave.importer.inputs import parse_input
 from longwave.importer.rules import unary
 from longwave.layers.backbone import SgconvBackbone
 from longwave.layers.sgconv import GConv
-
+from torch import Tensor, nn
+from torch.fft import irfft, rfft
 
 LAYERS = {
     "sgconv": (lambda: models.Sgconv(), "x=1x12xT", True, ["long_conv", "gelu"]),
@@ -25,12 +24,26 @@ LAYERS = {
     "long conv": (lambda: models.LongConv(), "x=1xTx6", False, ["long_conv", "layer_norm", "mean"]),
     "convolutions": (lambda: models.ConvStack(), "x=1x5xT", True, ["conv2d", "softmax"]),
     "images": (lambda: models.ImageStack(), "x=1xTx20", True, ["conv2d", "relu"]),
-    "pointwise": (lambda: models.Pointwise(), "x=1xTx4", True, sorted({line.op for lines in unary.TABLE.values() for line in lines})),
+    "pointwise": (
+        lambda: models.Pointwise(),
+        "x=1xTx4",
+        True,
+        sorted({line.op for lines in unary.TABLE.values() for line in lines}),
+    ),
     "rms norms": (lambda: models.RmsNorms(), "x=1xTx6", True, ["rms_norm"]),
     "images, time last": (lambda: models.TimeLast(), "x=1x12xT", True, ["conv2d", "relu", "affine"]),
-    "own backbone": (lambda: SgconvBackbone(8, 2, "batch", True, l_max=100, kernel_dim=8, postact="glu"), "x=1xTx8", True, ["sgconv", "add"]),
-    "embedding": (lambda: nn.Sequential(nn.Embedding(11, 8), nn.LayerNorm(8), nn.Linear(8, 11), nn.LogSoftmax(-1)), "ids=1xT:11", True,
-                  ["embedding", "layer_norm", "log_softmax"]),
+    "own backbone": (
+        lambda: SgconvBackbone(8, 2, "batch", True, l_max=100, kernel_dim=8, postact="glu"),
+        "x=1xTx8",
+        True,
+        ["sgconv", "add"],
+    ),
+    "embedding": (
+        lambda: nn.Sequential(nn.Embedding(11, 8), nn.LayerNorm(8), nn.Linear(8, 11), nn.LogSoftmax(-1)),
+        "ids=1xT:11",
+        True,
+        ["embedding", "layer_norm", "log_softmax"],
+    ),
 }
 
 
@@ -52,7 +65,9 @@ def test_layer(name: str, tmp_path: Path) -> None:
 def test_spelling_of_a_convolution(name: str, tmp_path: Path) -> None:
     torch.manual_seed(2)
     module = models.spellings()[name]
-    made = imported(module, "x=1xTx4", length=211, min_rows=40)  # some have circles of twice the rows, and up to 40 taps
+    made = imported(
+        module, "x=1xTx4", length=211, min_rows=40
+    )  # some have circles of twice the rows, and up to 40 taps
     assert kinds(made) == ["long_conv"]
     assert max(made.report["errors"].values()) <= 2e-14
     node = made.model["graph"][0]
@@ -78,6 +93,7 @@ def test_taps_are_those_of_the_kernel_code() -> None:
 class FromSamples(nn.Module):
     def __init__(self) -> None:
         from longwave.kws.model import KwsConfig, KwsNet
+
         super().__init__()
         self.net = KwsNet(KwsConfig(layers=2))
 
@@ -109,8 +125,15 @@ def test_the_ops_of_the_table_are_ops_of_the_compiler() -> None:
 
 
 def test_magnitude_of_frames() -> None:
-    module = models.Function(lambda x: torch.stft(nn.functional.pad(x, (48, 0)), 64, 16, window=torch.hann_window(64), center=False,
-                                                  return_complex=True).abs().mT)
+    module = models.Function(
+        lambda x: (
+            torch.stft(
+                nn.functional.pad(x, (48, 0)), 64, 16, window=torch.hann_window(64), center=False, return_complex=True
+            )
+            .abs()
+            .mT
+        )
+    )
     assert kinds(imported(module, "audio=8000", length=1601)) == ["frame", "power_spectrum", "sqrt"]
 
 
@@ -123,12 +146,26 @@ def test_a_spectrum_that_views_move() -> None:
         y = torch.stft(rows, 64, 16, window=torch.hann_window(64), center=False, return_complex=True)
         y = y.reshape(x.shape[:-1] + y.shape[-2:])[:, None].transpose(2, 3).squeeze(1)
         return torch.log(y.abs().pow(2.0) @ bands + 1e-6)
-    assert kinds(imported(models.Function(mel), "audio=8000", length=1601)) == ["frame", "power_spectrum", "linear", "log"]
+
+    assert kinds(imported(models.Function(mel), "audio=8000", length=1601)) == [
+        "frame",
+        "power_spectrum",
+        "linear",
+        "log",
+    ]
 
 
 def test_stft_without_centring() -> None:
-    module = models.Function(lambda x: torch.stft(nn.functional.pad(x, (48, 0)), 64, 16, window=torch.hann_window(64), center=False,
-                                                  return_complex=True).abs().square().mT)
+    module = models.Function(
+        lambda x: (
+            torch.stft(
+                nn.functional.pad(x, (48, 0)), 64, 16, window=torch.hann_window(64), center=False, return_complex=True
+            )
+            .abs()
+            .square()
+            .mT
+        )
+    )
     assert kinds(imported(module, "audio=8000", length=1601)) == ["frame", "power_spectrum"]
 
 
@@ -169,7 +206,9 @@ def test_branches_on_counters_are_taken_once():
 
 def test_computed_weights_are_imported_and_the_module_stays_as_it_is() -> None:
     torch.manual_seed(5)
-    module = nn.Sequential(nn.utils.parametrizations.weight_norm(nn.Linear(4, 6)), nn.utils.parametrizations.spectral_norm(nn.Linear(6, 4))).eval()
+    module = nn.Sequential(
+        nn.utils.parametrizations.weight_norm(nn.Linear(4, 6)), nn.utils.parametrizations.spectral_norm(nn.Linear(6, 4))
+    ).eval()
     x = torch.randn(1, 20, 4)
     before = module(x)
     made = imported(module, "x=1xTx4")

@@ -1,4 +1,5 @@
 """Convolutions that look ahead: offline and as streams, which come late, against PyTorch."""
+
 from __future__ import annotations
 
 import json
@@ -7,9 +8,8 @@ from pathlib import Path
 import pytest
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
-
 from importer_checks import LONGWAVE, compiled_equals, imported, kinds, longwave
+from torch import Tensor, nn
 
 
 class Stack(nn.Module):
@@ -58,7 +58,10 @@ class Long(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         def convolved(x: Tensor, ahead: int) -> Tensor:
             n = 2 * x.shape[1] + self.taps.shape[1]
-            return torch.fft.irfft(torch.fft.rfft(x.mT, n) * torch.fft.rfft(self.taps, n), n)[..., ahead:ahead + x.shape[1]].mT
+            return torch.fft.irfft(torch.fft.rfft(x.mT, n) * torch.fft.rfft(self.taps, n), n)[
+                ..., ahead : ahead + x.shape[1]
+            ].mT
+
         return convolved(self.norm(self.short(x.mT).mT + convolved(x, self.ahead)), 0)
 
 
@@ -67,8 +70,12 @@ MODULES = {
     "dense": (lambda: nn.Conv1d(4, 6, 5, padding="same"), "x=1x4xT", ["conv2d"], 2),
     "even length": (lambda: nn.Conv1d(4, 6, 6, padding="same"), "x=1x4xT", ["conv2d"], 3),
     "stride": (lambda: nn.Conv1d(4, 6, 4, stride=2, padding=1), "x=1x4xT", ["conv2d"], 2),
-    "three in a row": (lambda: nn.Sequential(*(part for _ in range(3) for part in (nn.Conv1d(4, 4, 7, padding=3), nn.Sigmoid()))), "x=1x4xT",
-                       ["conv2d", "sigmoid"] * 3, 9),
+    "three in a row": (
+        lambda: nn.Sequential(*(part for _ in range(3) for part in (nn.Conv1d(4, 4, 7, padding=3), nn.Sigmoid()))),
+        "x=1x4xT",
+        ["conv2d", "sigmoid"] * 3,
+        9,
+    ),
     "stack": (Stack, "x=1xTx6", ["conv2d", "relu", "centred_conv", "add"], 16),
     "then causal": (ThenCausal, "x=1xTx5", ["conv2d", "long_conv"], 2),
     "long": (Long, "x=1xTx5", ["long_conv", "centred_conv", "add", "layer_norm", "long_conv"], 10),
@@ -85,7 +92,11 @@ def test_streams_come_late_and_equal_pytorch(name: str, tmp_path: Path) -> None:
     assert set(expected) <= set(kinds(made)), kinds(made)
     assert any("its stream comes so many rows late" in text for text in made.report["warnings"])
     compiled_equals(module, spec, made, tmp_path, stream=True, blocks="2,32")
-    streams = [entry for entry in json.loads(longwave("inspect", tmp_path / "model.lw", "--json"))["entries"] if entry["kind"] == "stream"]
+    streams = [
+        entry
+        for entry in json.loads(longwave("inspect", tmp_path / "model.lw", "--json"))["entries"]
+        if entry["kind"] == "stream"
+    ]
     assert {entry["outputs"][0]["delay"] for entry in streams} == {delay}
     compiled_equals(module, spec, made, tmp_path, stream=True, blocks="2,32", length=38)  # ends within a block
     compiled_equals(module, spec, made, tmp_path, stream=True, blocks="2,32", length=2)
@@ -106,5 +117,7 @@ def test_a_state_that_cannot_begin_late_is_named(tmp_path: Path) -> None:
     module = Late().eval()
     made = imported(module, "x=1xTx4", length=128)
     compiled_equals(module, "x=1xTx4", made, tmp_path, stream=False)
-    said = longwave("compile", tmp_path / "model", "-o", tmp_path / "late.lw", "--target", "host", "--stream", fails=True)
+    said = longwave(
+        "compile", tmp_path / "model", "-o", tmp_path / "late.lw", "--target", "host", "--stream", fails=True
+    )
     assert "come 1 input ticks late" in said and "op lstm cannot begin late in a stream" in said

@@ -1,4 +1,5 @@
 """Attention in its spellings, compiled: offline and, with a window, as streams, against PyTorch in float32."""
+
 from __future__ import annotations
 
 import math
@@ -7,9 +8,8 @@ from pathlib import Path
 import pytest
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
-
 from importer_checks import compiled_equals, imported, kinds, refusal
+from torch import Tensor, nn
 
 LENGTH = 67
 
@@ -20,10 +20,17 @@ class Attention(nn.Module):
     def __init__(self, form, heads: int = 2, keys: int = 4, values: int = 3, width: int = 6, groups: int = 0) -> None:
         super().__init__()
         self.form, self.heads, self.groups = form, heads, groups or heads
-        self.q, self.k, self.v = nn.Linear(width, heads * keys), nn.Linear(width, self.groups * keys), nn.Linear(width, self.groups * values)
+        self.q, self.k, self.v = (
+            nn.Linear(width, heads * keys),
+            nn.Linear(width, self.groups * keys),
+            nn.Linear(width, self.groups * values),
+        )
 
     def forward(self, x: Tensor) -> Tensor:
-        q, k, v = (m(x).unflatten(2, (count, -1)).transpose(1, 2) for m, count in ((self.q, self.heads), (self.k, self.groups), (self.v, self.groups)))
+        q, k, v = (
+            m(x).unflatten(2, (count, -1)).transpose(1, 2)
+            for m, count in ((self.q, self.heads), (self.k, self.groups), (self.v, self.groups))
+        )
         return self.form(q, k, v).transpose(1, 2).flatten(2)
 
 
@@ -37,12 +44,16 @@ def hidden(n: int, window: int = 0) -> Tensor:
 
 
 def written(window: int = 0):
-    return lambda q, k, v: (q @ k.mT / math.sqrt(q.shape[-1])).masked_fill(~causal(q.shape[2], window), float("-inf")).softmax(-1) @ v
+    return lambda q, k, v: (
+        (q @ k.mT / math.sqrt(q.shape[-1])).masked_fill(~causal(q.shape[2], window), float("-inf")).softmax(-1) @ v
+    )
 
 
 def rotated(x: Tensor) -> Tensor:
     half = x.shape[-1] // 2
-    phase = torch.arange(x.shape[2], dtype=x.dtype)[:, None] * (10000.0 ** (-torch.arange(half, dtype=x.dtype) / half)).repeat(2)
+    phase = torch.arange(x.shape[2], dtype=x.dtype)[:, None] * (
+        10000.0 ** (-torch.arange(half, dtype=x.dtype) / half)
+    ).repeat(2)
     a, b = x.chunk(2, -1)
     return x * phase.cos() + torch.cat([-b, a], -1) * phase.sin()
 
@@ -57,23 +68,70 @@ def turned(x: Tensor) -> Tensor:
 
 # name -> module, op, whether it streams
 FORMS = {
-    "fused": (Attention(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True)), "softmax_attention", False),
-    "fused, all rows": (Attention(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, scale=0.3)), "softmax_attention", False),
-    "fused, a window": (Attention(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, attn_mask=causal(q.shape[2], 5))), "softmax_attention", True),
-    "fused, an added mask": (Attention(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, attn_mask=hidden(q.shape[2], 1))), "softmax_attention", True),
-    "fused, keys for two heads": (Attention(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, attn_mask=causal(q.shape[2], 9), enable_gqa=True), 4, groups=2),
-                                  "softmax_attention", True),
+    "fused": (
+        Attention(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True)),
+        "softmax_attention",
+        False,
+    ),
+    "fused, all rows": (
+        Attention(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, scale=0.3)),
+        "softmax_attention",
+        False,
+    ),
+    "fused, a window": (
+        Attention(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, attn_mask=causal(q.shape[2], 5))),
+        "softmax_attention",
+        True,
+    ),
+    "fused, an added mask": (
+        Attention(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, attn_mask=hidden(q.shape[2], 1))),
+        "softmax_attention",
+        True,
+    ),
+    "fused, keys for two heads": (
+        Attention(
+            lambda q, k, v: F.scaled_dot_product_attention(q, k, v, attn_mask=causal(q.shape[2], 9), enable_gqa=True),
+            4,
+            groups=2,
+        ),
+        "softmax_attention",
+        True,
+    ),
     "written": (Attention(written()), "softmax_attention", False),
     "written, a window": (Attention(written(7)), "softmax_attention", True),
     "one head of one feature": (Attention(written(3), 1, 1, 1, 1), "softmax_attention", True),
-    "einsum": (Attention(lambda q, k, v: torch.einsum("bhts,bhsd->bhtd", torch.softmax(torch.einsum("bhtd,bhsd->bhts", q, k) + hidden(q.shape[2], 4), -1), v)),
-               "softmax_attention", True),
-    "where": (Attention(lambda q, k, v: torch.where(causal(q.shape[2], 6), q @ k.mT, -1e9).softmax(-1) @ v), "softmax_attention", True),
+    "einsum": (
+        Attention(
+            lambda q, k, v: torch.einsum(
+                "bhts,bhsd->bhtd", torch.softmax(torch.einsum("bhtd,bhsd->bhts", q, k) + hidden(q.shape[2], 4), -1), v
+            )
+        ),
+        "softmax_attention",
+        True,
+    ),
+    "where": (
+        Attention(lambda q, k, v: torch.where(causal(q.shape[2], 6), q @ k.mT, -1e9).softmax(-1) @ v),
+        "softmax_attention",
+        True,
+    ),
     "rotary": (Attention(lambda q, k, v: written(8)(rotated(q), rotated(k), v)), "rotary", True),
     "rotary, complex": (Attention(lambda q, k, v: written(8)(turned(q), turned(k), v)), "rotary", True),
     "linear": (Attention(lambda q, k, v: (q @ k.mT * 0.3).tril() @ v), "linear_attention", True),
-    "retention": (Attention(lambda q, k, v: ((q @ k.mT) * 0.9 ** (torch.arange(q.shape[2])[:, None] - torch.arange(q.shape[2])).clamp(min=0) * causal(q.shape[2])) @ v, keys=3),
-                  "decaying_attention", True),
+    "retention": (
+        Attention(
+            lambda q, k, v: (
+                (
+                    (q @ k.mT)
+                    * 0.9 ** (torch.arange(q.shape[2])[:, None] - torch.arange(q.shape[2])).clamp(min=0)
+                    * causal(q.shape[2])
+                )
+                @ v
+            ),
+            keys=3,
+        ),
+        "decaying_attention",
+        True,
+    ),
 }
 
 
@@ -94,7 +152,11 @@ class Decoder(nn.Module):
     def __init__(self, window: int) -> None:
         super().__init__()
         self.window, self.positions = window, nn.Embedding(300, 8)
-        self.heads, self.norm, self.out = nn.MultiheadAttention(8, 2, batch_first=True), nn.LayerNorm(8), nn.Linear(8, 8)
+        self.heads, self.norm, self.out = (
+            nn.MultiheadAttention(8, 2, batch_first=True),
+            nn.LayerNorm(8),
+            nn.Linear(8, 8),
+        )
 
     def forward(self, x: Tensor) -> Tensor:
         x = x + self.positions(torch.arange(x.shape[1]))
@@ -121,6 +183,7 @@ def test_a_layer_of_a_transformer(tmp_path: Path) -> None:
 
         def forward(self, x: Tensor) -> Tensor:
             return self.layer(x, src_mask=nn.Transformer.generate_square_subsequent_mask(x.shape[1]), is_causal=True)
+
     module = Layer().eval()
     made = imported(module, "x=1xTx8", length=LENGTH)
     assert "softmax_attention" in kinds(made)
@@ -128,11 +191,28 @@ def test_a_layer_of_a_transformer(tmp_path: Path) -> None:
 
 
 REFUSED = {
-    "a mask with holes": (lambda q, k, v: (q @ k.mT).masked_fill(~(causal(q.shape[2]) & (torch.arange(q.shape[2]) % 2 == 0)), -1e9).softmax(-1) @ v, "a mask that is neither"),
-    "numbers of lags": (lambda q, k, v: (q @ k.mT + hidden(q.shape[2]) - 0.1 * (torch.arange(q.shape[2])[:, None] - torch.arange(q.shape[2])).abs()).softmax(-1) @ v,
-                        "adds numbers of its own to the scores"),
+    "a mask with holes": (
+        lambda q, k, v: (
+            (q @ k.mT).masked_fill(~(causal(q.shape[2]) & (torch.arange(q.shape[2]) % 2 == 0)), -1e9).softmax(-1) @ v
+        ),
+        "a mask that is neither",
+    ),
+    "numbers of lags": (
+        lambda q, k, v: (
+            (
+                q @ k.mT
+                + hidden(q.shape[2])
+                - 0.1 * (torch.arange(q.shape[2])[:, None] - torch.arange(q.shape[2])).abs()
+            ).softmax(-1)
+            @ v
+        ),
+        "adds numbers of its own to the scores",
+    ),
     "a softmax over queries": (lambda q, k, v: (q @ k.mT).softmax(-2) @ v, "does not go over the keys"),
-    "a mask from the input": (lambda q, k, v: F.scaled_dot_product_attention(q, k, v, attn_mask=(q @ k.mT)), "a mask that depends on the input"),
+    "a mask from the input": (
+        lambda q, k, v: F.scaled_dot_product_attention(q, k, v, attn_mask=(q @ k.mT)),
+        "a mask that depends on the input",
+    ),
     "scores as a result": (lambda q, k, v: (q @ k.mT).softmax(-1), "multiplies each row with all others"),
 }
 

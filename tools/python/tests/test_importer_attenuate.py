@@ -4,6 +4,7 @@
 
 Random weights and few channels. Skipped without the package. What it reads files and weights with is not needed here.
 """
+
 from __future__ import annotations
 
 import importlib.util
@@ -13,9 +14,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from torch import Tensor, nn
-
 from importer_checks import compiled_equals, imported, longwave
+from torch import Tensor, nn
 
 PACKAGES = ("attenuate", "einops", "opt_einsum")
 missing = [name for name in PACKAGES if importlib.util.find_spec(name) is None]
@@ -29,6 +29,7 @@ def denoiser() -> nn.Module:
             sys.modules[name] = types.ModuleType(name)
             sys.modules[name].hf_hub_download = None
     from attenuate import Denoiser
+
     torch.manual_seed(9)
     model = Denoiser(channels=[4, 6], num_coeffs=4, repeat=2, resample_factors=[4, 2])
     for name, p in model.named_parameters():

@@ -1,5 +1,6 @@
 """The importer: recurrences over bands that each row holds, per band over time and both ways within a row; images with several channels
 inside a row; against PyTorch, offline and as streams."""
+
 from __future__ import annotations
 
 import sys
@@ -26,7 +27,9 @@ class Bands(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         image = x.reshape(x.shape[1], self.bands, -1)
         image = image if self.over_bands == self.r.batch_first else image.transpose(0, 1)
-        state = None if self.first is None else self.first[0] if len(self.first) == 1 else (self.first[0], self.first[1])
+        state = (
+            None if self.first is None else self.first[0] if len(self.first) == 1 else (self.first[0], self.first[1])
+        )
         y = self.r(image, state)[0]
         y = y if self.over_bands == self.r.batch_first else y.transpose(0, 1)
         return y.reshape(1, x.shape[1], -1)
@@ -71,11 +74,25 @@ class Energy(nn.Module):
 
 
 FORMS = {  # module, features of a row, an op of it
-    **{f"{kind.__name__} of {units} units, {'over' if over else 'of'} {bands} bands, {'two ways' if both else 'one way'}":
-       (lambda kind=kind, units=units, bands=bands, over=over, both=both: Bands(kind(3, units, 1, batch_first=True, bidirectional=both), bands, over), 3 * bands,
-        "lstm" if kind is nn.LSTM else "gru")
-       for kind, units, bands, over, both in ((nn.GRU, 4, 5, True, True), (nn.GRU, 8, 33, False, False), (nn.LSTM, 1, 4, True, True), (nn.LSTM, 17, 3, True, True),
-                                              (nn.LSTM, 1, 2, False, False), (nn.GRU, 20, 1, True, False), (nn.RNN, 3, 6, True, True), (nn.RNN, 1, 3, False, False))},
+    **{
+        f"{kind.__name__} of {units} units, {'over' if over else 'of'} {bands} bands, {'two ways' if both else 'one way'}": (
+            lambda kind=kind, units=units, bands=bands, over=over, both=both: Bands(
+                kind(3, units, 1, batch_first=True, bidirectional=both), bands, over
+            ),
+            3 * bands,
+            "lstm" if kind is nn.LSTM else "gru",
+        )
+        for kind, units, bands, over, both in (
+            (nn.GRU, 4, 5, True, True),
+            (nn.GRU, 8, 33, False, False),
+            (nn.LSTM, 1, 4, True, True),
+            (nn.LSTM, 17, 3, True, True),
+            (nn.LSTM, 1, 2, False, False),
+            (nn.GRU, 20, 1, True, False),
+            (nn.RNN, 3, 6, True, True),
+            (nn.RNN, 1, 3, False, False),
+        )
+    },
     "two layers both ways": (lambda: Bands(nn.GRU(2, 3, 2, batch_first=True, bidirectional=True), 7, True), 14, "gru"),
     "time first": (lambda: Bands(nn.LSTM(2, 3, 2), 4, False), 8, "lstm"),
     "bands first": (lambda: Bands(nn.GRU(2, 3, bidirectional=True), 4, True), 8, "gru"),
@@ -83,10 +100,37 @@ FORMS = {  # module, features of a row, an op of it
     "first states of an lstm": (lambda: Bands(nn.LSTM(2, 1, batch_first=True), 3, False, True), 6, "lstm"),
     "last states of a row": (lambda: LastBands(), 10, "gru"),
     "neighbours": (lambda: Image(2, Neighbours(), nn.Conv2d(6, 4, 1)), 18, "conv2d"),
-    "several channels": (lambda: Image(3, nn.Conv2d(3, 4, (1, 5), (1, 2), (0, 2)), nn.BatchNorm2d(4), nn.PReLU(), nn.Conv2d(4, 6, (1, 5), (1, 2), (0, 2), groups=2)), 51, "leaky_relu"),
-    "dilated in time": (lambda: Image(4, nn.Conv2d(4, 4, 3, padding=(0, 1), dilation=(2, 1), groups=4), before=4), 28, "conv2d"),
-    "transposed": (lambda: Image(4, nn.ConvTranspose2d(4, 6, (1, 5), (1, 2), (0, 2), groups=2), nn.PReLU(6), nn.ConvTranspose2d(6, 2, (1, 4), (1, 3))), 28, "conv2d"),
-    "transposed, dilated in time": (lambda: Image(4, nn.ConvTranspose2d(4, 4, 3, padding=(4, 1), dilation=(2, 1), groups=4), before=4), 28, "conv2d"),
+    "several channels": (
+        lambda: Image(
+            3,
+            nn.Conv2d(3, 4, (1, 5), (1, 2), (0, 2)),
+            nn.BatchNorm2d(4),
+            nn.PReLU(),
+            nn.Conv2d(4, 6, (1, 5), (1, 2), (0, 2), groups=2),
+        ),
+        51,
+        "leaky_relu",
+    ),
+    "dilated in time": (
+        lambda: Image(4, nn.Conv2d(4, 4, 3, padding=(0, 1), dilation=(2, 1), groups=4), before=4),
+        28,
+        "conv2d",
+    ),
+    "transposed": (
+        lambda: Image(
+            4,
+            nn.ConvTranspose2d(4, 6, (1, 5), (1, 2), (0, 2), groups=2),
+            nn.PReLU(6),
+            nn.ConvTranspose2d(6, 2, (1, 4), (1, 3)),
+        ),
+        28,
+        "conv2d",
+    ),
+    "transposed, dilated in time": (
+        lambda: Image(4, nn.ConvTranspose2d(4, 4, 3, padding=(4, 1), dilation=(2, 1), groups=4), before=4),
+        28,
+        "conv2d",
+    ),
     "transposed, padded by all": (lambda: Image(2, nn.ConvTranspose2d(2, 3, (1, 3), (1, 1), (0, 2))), 18, "conv2d"),
     "a bank for each channel": (lambda: Image(3, bank()), 120, "linear"),
     "a matrix for each channel": (lambda: Image(3, nn.Linear(9, 5)), 27, "conv2d"),
@@ -118,5 +162,7 @@ def test_rows_do_not_remember_each_other() -> None:
 
 
 def test_refusals() -> None:
-    both = refusal(nn.Sequential(Bands(nn.GRU(3, 4, batch_first=True, bidirectional=True), 5, False)), "x=1xTx15", length=61)
+    both = refusal(
+        nn.Sequential(Bands(nn.GRU(3, 4, batch_first=True, bidirectional=True), 5, False)), "x=1xTx15", length=61
+    )
     assert "is bidirectional" in both and "over bands inside each row" in both

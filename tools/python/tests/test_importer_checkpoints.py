@@ -1,4 +1,5 @@
 """Checkpoints: several sets of weights, several files, tied weights, and files that are something else than their names say."""
+
 from __future__ import annotations
 
 import gzip
@@ -61,8 +62,16 @@ def refused(module: nn.Module, path: Path | str, prefix: str | None = None) -> s
 # what a file holds, the sets that are listed, the prefix of the second one
 SEVERAL = {
     "two dicts": ({"model": state(1), "ema": state(2)}, "model, ema", "ema"),
-    "a mean without buffers": ({"state_dict": under("model.", state(1)), "ema": under("module.", parameters(state(2)))}, "state_dict.model, ema.module", "ema.module"),
-    "one dict": ({"state_dict": under("net.", state(1)) | under("teacher.net.", state(2))}, "state_dict.net, state_dict.teacher.net", "state_dict.teacher.net"),
+    "a mean without buffers": (
+        {"state_dict": under("model.", state(1)), "ema": under("module.", parameters(state(2)))},
+        "state_dict.model, ema.module",
+        "ema.module",
+    ),
+    "one dict": (
+        {"state_dict": under("net.", state(1)) | under("teacher.net.", state(2))},
+        "state_dict.net, state_dict.teacher.net",
+        "state_dict.teacher.net",
+    ),
     "beside the keys": (state(1) | under("ema_model.", state(2)), "., ema_model", "ema_model."),
 }
 
@@ -71,7 +80,9 @@ SEVERAL = {
 def test_several_sets_of_weights_are_listed_and_one_is_chosen(name: str, tmp_path: Path) -> None:
     content, listed, prefix = SEVERAL[name]
     torch.save(content, tmp_path / "x.pt")
-    assert f"holds 2 sets of weights that the module can have: {listed}; choose one with --prefix" in refused(Net(), tmp_path / "x.pt")
+    assert f"holds 2 sets of weights that the module can have: {listed}; choose one with --prefix" in refused(
+        Net(), tmp_path / "x.pt"
+    )
     first, second = Net(), Net()
     load(first, str(tmp_path / "x.pt"), listed.split(",")[0])
     if "without" not in name:
@@ -84,7 +95,10 @@ def test_several_sets_of_weights_are_listed_and_one_is_chosen(name: str, tmp_pat
 
 
 def test_copies_of_one_set_are_no_choice(tmp_path: Path) -> None:
-    torch.save({"model": state(1), "ema": state(1), "optimizer": {"state": {0: {"exp_avg": torch.ones(4, 4)}}}}, tmp_path / "x.pt")
+    torch.save(
+        {"model": state(1), "ema": state(1), "optimizer": {"state": {0: {"exp_avg": torch.ones(4, 4)}}}},
+        tmp_path / "x.pt",
+    )
     module = Net()
     load(module, str(tmp_path / "x.pt"))
     assert torch.equal(module.a.weight, state(1)["a.weight"])
@@ -100,7 +114,9 @@ def test_tied_weights_load_and_may_not_differ(tmp_path: Path) -> None:
         load(module, str(tmp_path / f"{number}.pt"))
         assert torch.equal(module.lm_head.weight, source["emb.weight"])
     torch.save(source | {"lm_head.weight": source["emb.weight"] + 1}, tmp_path / "x.pt")
-    assert "lm_head.weight: differs from emb.weight, and the module has one tensor for both" in refused(Tied(), tmp_path / "x.pt")
+    assert "lm_head.weight: differs from emb.weight, and the module has one tensor for both" in refused(
+        Tied(), tmp_path / "x.pt"
+    )
 
 
 def test_weight_norm_of_older_files_loads(tmp_path: Path) -> None:
@@ -114,12 +130,19 @@ def test_weight_norm_of_older_files_loads(tmp_path: Path) -> None:
 
 def shards(folder: Path, suffix: str, save) -> Path:
     tensors = state(5)
-    parts = {"1": {key: tensors[key] for key in tensors if "norm" in key}, "2": {key: tensors[key] for key in tensors if "norm" not in key}}
+    parts = {
+        "1": {key: tensors[key] for key in tensors if "norm" in key},
+        "2": {key: tensors[key] for key in tensors if "norm" not in key},
+    }
     names = {number: f"model-0000{number}-of-00002{suffix}" for number in parts}
     for number, part in parts.items():
         save(part, folder / names[number])
     index = folder / f"model{suffix}.index.json"
-    index.write_text(json.dumps({"metadata": {}, "weight_map": {key: names[number] for number, part in parts.items() for key in part}}))
+    index.write_text(
+        json.dumps(
+            {"metadata": {}, "weight_map": {key: names[number] for number, part in parts.items() for key in part}}
+        )
+    )
     return index
 
 
@@ -149,14 +172,16 @@ def test_a_file_is_read_by_what_it_holds(tmp_path: Path) -> None:
         assert torch.equal(module.a.weight, state(6)["a.weight"])
 
 
-@pytest.mark.parametrize("length", [0x80, 0x280, 0x4b50, 0x8b1f], ids=["pickle 0", "pickle 2", "zip", "gzip"])
+@pytest.mark.parametrize("length", [0x80, 0x280, 0x4B50, 0x8B1F], ids=["pickle 0", "pickle 2", "zip", "gzip"])
 def test_the_length_of_a_header_is_no_beginning_of_another_kind(tmp_path: Path, length: int) -> None:
     """A safetensors file begins with the length of its header, padded with spaces."""
     save_file(state(6), tmp_path / "plain.safetensors")
     plain = (tmp_path / "plain.safetensors").read_bytes()
     size = int.from_bytes(plain[:8], "little")
     length += -(-max(size - length, 0) // (1 << 16)) * (1 << 16)  # long enough, with the same first bytes
-    (tmp_path / "w.safetensors").write_bytes(length.to_bytes(8, "little") + plain[8:8 + size].ljust(length) + plain[8 + size:])
+    (tmp_path / "w.safetensors").write_bytes(
+        length.to_bytes(8, "little") + plain[8 : 8 + size].ljust(length) + plain[8 + size :]
+    )
     module = Net()
     load(module, str(tmp_path / "w.safetensors"))
     assert torch.equal(module.a.weight, state(6)["a.weight"])
@@ -174,8 +199,14 @@ def cut(path: Path) -> None:
 
 
 OTHERS = {
-    "LFS pointer": (lambda p: p.write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"), "is a Git LFS pointer, not the file itself; fetch the file: git lfs pull"),
-    "HTML": (lambda p: p.write_text("\n<!DOCTYPE html><html><body>Not found"), "is an HTML page, not a file of weights"),
+    "LFS pointer": (
+        lambda p: p.write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"),
+        "is a Git LFS pointer, not the file itself; fetch the file: git lfs pull",
+    ),
+    "HTML": (
+        lambda p: p.write_text("\n<!DOCTYPE html><html><body>Not found"),
+        "is an HTML page, not a file of weights",
+    ),
     "gzip": (lambda p: p.write_bytes(gzip.compress(b"x")), "is compressed with gzip; unpack it first"),
     "zip": (zipped, "is a zip archive of 1 files; unpack it first, and name runs/best.pt"),
     "cut": (cut, "is a zip archive that is cut or damaged; the download or the save was cut"),
@@ -184,7 +215,7 @@ OTHERS = {
     "text": (lambda p: p.write_text("no checkpoint"), "is a text; save model.state_dict()"),
     "bytes": (lambda p: p.write_bytes(bytes([7, 0, 255, 1] * 99)), "is no file of weights that is known; save"),
     "objects": (lambda p: torch.save({"model": Net()}, p), "holds Python objects ("),
-    "cut safetensors": (lambda p: p.write_bytes(b"\x40\0\0\0\0\0\0\0{\"a\""), "cannot be read: "),
+    "cut safetensors": (lambda p: p.write_bytes(b'\x40\0\0\0\0\0\0\0{"a"'), "cannot be read: "),
 }
 
 
@@ -233,10 +264,33 @@ def test_a_mask_may_hold_infinity() -> None:
 def test_names_of_others_are_printed_as_one_visible_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     keys = ["\x1b[2Jkey", "b\u202egnp.exe", "c\u2028d\ne", "f\u200b\u00adg\ufeff", "h\U000e0041\u3164", "i" * 5000]
     torch.save(state(1) | {key: torch.ones(1) for key in keys}, tmp_path / "x.pt")
-    assert command.main(["test_importer_checkpoints:Net", "--input", "x=1xTx4", "--checkpoint", str(tmp_path / "x.pt"), "-o", str(tmp_path / "m")]) == 3
+    assert (
+        command.main(
+            [
+                "test_importer_checkpoints:Net",
+                "--input",
+                "x=1xTx4",
+                "--checkpoint",
+                str(tmp_path / "x.pt"),
+                "-o",
+                str(tmp_path / "m"),
+            ]
+        )
+        == 3
+    )
     said = capsys.readouterr().err
-    assert len(said.splitlines()) == len(keys) + 1 and all(c.isprintable() or c == "\n" for c in said) and max(map(len, said.splitlines())) < 1200
-    for shown in (r"\x1b[2Jkey: is not in the module", r"b\u202egnp.exe: ", r"c\u2028d\ne: ", r"f\u200b\xadg\ufeff: ", r"h\U000e0041\u3164: "):
+    assert (
+        len(said.splitlines()) == len(keys) + 1
+        and all(c.isprintable() or c == "\n" for c in said)
+        and max(map(len, said.splitlines())) < 1200
+    )
+    for shown in (
+        r"\x1b[2Jkey: is not in the module",
+        r"b\u202egnp.exe: ",
+        r"c\u2028d\ne: ",
+        r"f\u200b\xadg\ufeff: ",
+        r"h\U000e0041\u3164: ",
+    ):
         assert shown in said, said
 
 
@@ -246,7 +300,10 @@ def leaves() -> nn.Module:
 
 def test_a_factory_that_exits_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert command.main(["test_importer_checkpoints:leaves", "--input", "x=1xTx4", "-o", str(tmp_path / "m")]) == 3
-    assert "cannot be made: it calls sys.exit(0) (test_importer_checkpoints.py:" in capsys.readouterr().err and not (tmp_path / "m").exists()
+    assert (
+        "cannot be made: it calls sys.exit(0) (test_importer_checkpoints.py:" in capsys.readouterr().err
+        and not (tmp_path / "m").exists()
+    )
 
 
 def test_tied_weights_in_several_files_load(tmp_path: Path) -> None:

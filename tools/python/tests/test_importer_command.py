@@ -1,4 +1,5 @@
 """The command of the importer, and longwave.compile of a module."""
+
 from __future__ import annotations
 
 import json
@@ -7,25 +8,36 @@ import subprocess
 import sys
 from pathlib import Path
 
+import importer_models as models
 import pytest
 import torch
-
-import importer_models as models
 from importer_checks import LONGWAVE, PEAK, ROOT
 
 
 def command(*arguments, **environment) -> subprocess.CompletedProcess:
     path = f"{ROOT}/tools/python:{ROOT}/tools/python/tests"
-    return subprocess.run([sys.executable, "-m", "longwave.importer", *map(str, arguments)], capture_output=True, text=True,
-                          env={**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1", **environment})
+    return subprocess.run(
+        [sys.executable, "-m", "longwave.importer", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1", **environment},
+    )
 
 
 def test_command_writes_a_folder_and_a_report(tmp_path: Path) -> None:
     torch.save({"state_dict": models.make_conv_stack().state_dict()}, tmp_path / "state.ckpt")
     if not LONGWAVE.exists():
         pytest.skip(f"{LONGWAVE} is not built")
-    done = command("importer_models:make_conv_stack", "--input", "x=1x5xT", "--checkpoint", tmp_path / "state.ckpt", "-o", tmp_path / "model",
-                   LONGWAVE_PROGRAM=str(LONGWAVE))
+    done = command(
+        "importer_models:make_conv_stack",
+        "--input",
+        "x=1x5xT",
+        "--checkpoint",
+        tmp_path / "state.ckpt",
+        "-o",
+        tmp_path / "model",
+        LONGWAVE_PROGRAM=str(LONGWAVE),
+    )
     assert done.returncode == 0, done.stderr
     assert "equal to PyTorch in float64 within" in done.stdout
     assert "differs from PyTorch in float32 by" in done.stdout and "as a stream" in done.stdout
@@ -44,9 +56,21 @@ def test_command_refuses_with_status_3_and_writes_nothing(tmp_path: Path) -> Non
 
 
 def test_command_takes_the_fewest_rows(tmp_path: Path) -> None:
-    import_it = ("importer_models:make_another_below_50_rows", "--input", "x=1xTx4", "--no-compile", "-o", tmp_path / "model")
+    import_it = (
+        "importer_models:make_another_below_50_rows",
+        "--input",
+        "x=1xTx4",
+        "--no-compile",
+        "-o",
+        tmp_path / "model",
+    )
     refused = command(*import_it)
-    assert refused.returncode == 3 and "below 50 rows" in refused.stderr and "--min-rows 50" in refused.stderr and not (tmp_path / "model").exists()
+    assert (
+        refused.returncode == 3
+        and "below 50 rows" in refused.stderr
+        and "--min-rows 50" in refused.stderr
+        and not (tmp_path / "model").exists()
+    )
     done = command(*import_it, "--min-rows", 50)
     assert done.returncode == 0 and "warning: the module means something else below 50 rows" in done.stdout, done.stderr
     assert json.loads((tmp_path / "model/import.json").read_text())["min_rows"] == 50
@@ -63,7 +87,9 @@ def test_command_without_torch_says_so(tmp_path: Path) -> None:
     path = f"{tmp_path}:{ROOT}/tools/python"
     done = command("a:b", "--input", "x=1xTx4", "-o", tmp_path / "m", PYTHONPATH=path)
     assert done.returncode == 3
-    assert done.stderr.strip() == "longwave.importer: needs PyTorch, found none; install it: pip install torch safetensors"
+    assert (
+        done.stderr.strip() == "longwave.importer: needs PyTorch, found none; install it: pip install torch safetensors"
+    )
 
 
 def test_compile_takes_a_module(tmp_path):
@@ -99,6 +125,10 @@ else:
     sys.exit("another meaning was imported")
 assert longwave.compile(Below(), inputs=["x=1xTx6"], min_rows=50).import_report["min_rows"] == 50
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
-                          env=os.environ | {"LONGWAVE_PROGRAM": str(LONGWAVE.resolve())})
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"LONGWAVE_PROGRAM": str(LONGWAVE.resolve())},
+    )
     assert done.returncode == 0, done.stderr

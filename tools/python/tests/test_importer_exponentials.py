@@ -3,6 +3,7 @@
 The taps here come from their definition in float64. The rule is that of the importer: within 1e-7 of the peak of each channel,
 with the amplitudes in float32 as the folder holds them.
 """
+
 from __future__ import annotations
 
 import json
@@ -18,9 +19,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import importer_models as models  # noqa: E402
 from importer_checks import LONGWAVE, compiled_equals, imported, kinds, longwave  # noqa: E402
 from longwave import package  # noqa: E402
-from longwave.package import Package, layer  # noqa: E402
 from longwave.importer.exponentials import Exponentials, exponentials, powers  # noqa: E402
 from longwave.importer.rules.state_space import taps as taps_of  # noqa: E402
+from longwave.package import Package, layer  # noqa: E402
 
 STATES = 16
 
@@ -28,7 +29,9 @@ STATES = 16
 def poles(kind: str, heads: int) -> Tensor:
     """Logarithms [heads, STATES] as S4D initialises them, for steps from 0.002 to 0.1."""
     n = torch.arange(STATES, dtype=torch.float64)
-    imaginary = {"lin": torch.pi * n, "inv": 2 * STATES / torch.pi * (2 * STATES / (2 * n + 1) - 1), "real": 0 * n}[kind]
+    imaginary = {"lin": torch.pi * n, "inv": 2 * STATES / torch.pi * (2 * STATES / (2 * n + 1) - 1), "real": 0 * n}[
+        kind
+    ]
     real = -(2.0 ** (n / 2)) if kind == "real" else torch.full_like(n, -0.5)
     return torch.complex(real, imaginary) * torch.logspace(-2, -1, heads, dtype=torch.float64)[:, None]
 
@@ -76,7 +79,12 @@ def test_channels_of_different_scale_and_a_silent_one() -> None:
     form = exponentials(taps, rows=6000)
     assert form is not None and bool((form.c[:, 3] == 0).all())
     taps[:, 3, 0] = 1  # error() divides by the peak
-    assert error(Exponentials(form.logarithms, form.c, form.first + torch.tensor([0.0, 0, 0, 1, 0]), form.error, True), taps) <= 1e-7
+    assert (
+        error(
+            Exponentials(form.logarithms, form.c, form.first + torch.tensor([0.0, 0, 0, 1, 0]), form.error, True), taps
+        )
+        <= 1e-7
+    )
 
 
 def test_other_taps_have_no_recurrence() -> None:
@@ -107,13 +115,15 @@ def test_an_imported_s4d_is_a_recurrence(tmp_path: Path) -> None:
     module = Slow().eval()
     made = imported(module, "x=1x6xT", length=509, longest=509)
     assert kinds(made)[0] == "state_space" and "long_conv" not in kinds(made)
-    found, = made.report["convolutions"]
+    (found,) = made.report["convolutions"]
     assert found["form"] == "recurrence of 4 complex states per channel" and found["cut"] and found["error"] <= 1e-7
     assert made.report["warnings"] == [], "the recurrence goes on after the example"
     assert made.model["length"] == 509
     compiled_equals(module, "x=1x6xT", made, tmp_path, stream=True)
     state = json.loads(longwave("inspect", tmp_path / "model.lw", "--json"))["report"]["state"]
-    assert sum(field["bytes"] for field in state if field["name"] in ("real", "imaginary")) == 2 * 4 * 4 * 16  # 6 channels in 16 lanes
+    assert (
+        sum(field["bytes"] for field in state if field["name"] in ("real", "imaginary")) == 2 * 4 * 4 * 16
+    )  # 6 channels in 16 lanes
 
 
 @torch.no_grad()
@@ -129,7 +139,17 @@ def test_a_stream_of_an_s4d_goes_on_after_the_example(tmp_path: Path) -> None:
     numpy.save(tmp_path / "x.npy", x[0].T.contiguous().numpy())
     numpy.save(tmp_path / "y.npy", y.numpy().astype("<f4"))
     longwave("compile", tmp_path / "model", "-o", tmp_path / "m.lw", "--target", "host", "--stream", "--blocks", "7")
-    longwave("run", tmp_path / "m.lw", "--stream", "-i", f"x=@{tmp_path}/x.npy", "--expected", f"y=@{tmp_path}/y.npy", "--limit", 2e-6)
+    longwave(
+        "run",
+        tmp_path / "m.lw",
+        "--stream",
+        "-i",
+        f"x=@{tmp_path}/x.npy",
+        "--expected",
+        f"y=@{tmp_path}/y.npy",
+        "--limit",
+        2e-6,
+    )
 
 
 class Official(torch.nn.Module):
@@ -151,7 +171,10 @@ class Official(torch.nn.Module):
         step = a * k.log_dt.exp()[:, None]
         c = torch.view_as_complex(k.C) * (step.exp() - 1) / a
         taps = 2 * (c[..., None] * (step[..., None] * torch.arange(n)).exp()).sum(1).real
-        y = torch.fft.irfft(torch.fft.rfft(x, 2 * n) * torch.fft.rfft(taps, 2 * n), 2 * n)[..., :n] + x * self.D[:, None]
+        y = (
+            torch.fft.irfft(torch.fft.rfft(x, 2 * n) * torch.fft.rfft(taps, 2 * n), 2 * n)[..., :n]
+            + x * self.D[:, None]
+        )
         return self.output_linear(torch.nn.functional.gelu(y))
 
 
@@ -161,16 +184,54 @@ def test_an_s4d_checkpoint_by_hand(tmp_path: Path) -> None:
         pytest.skip(f"{LONGWAVE} is not built")
     torch.manual_seed(8)
     module, rows = Official().eval(), 700
-    state = {f"s4d.{key}": value.squeeze(-1) if value.dim() == 3 and value.shape[-1] == 1 else value for key, value in module.state_dict().items()}
-    layers = [layer("state_space", "space", "s4d", states=5, s4d=True), layer("gelu", "gelu"),
-              layer("linear", "output", "s4d.output_linear.0", out_features=12), layer("glu", "glu")]
-    package.write(Package("s4d", [{"name": "x", "kind": "features", "width": 6}], layers, [{"name": "y", "from": "glu"}], weights=state), tmp_path / "model")
+    state = {
+        f"s4d.{key}": value.squeeze(-1) if value.dim() == 3 and value.shape[-1] == 1 else value
+        for key, value in module.state_dict().items()
+    }
+    layers = [
+        layer("state_space", "space", "s4d", states=5, s4d=True),
+        layer("gelu", "gelu"),
+        layer("linear", "output", "s4d.output_linear.0", out_features=12),
+        layer("glu", "glu"),
+    ]
+    package.write(
+        Package(
+            "s4d",
+            [{"name": "x", "kind": "features", "width": 6}],
+            layers,
+            [{"name": "y", "from": "glu"}],
+            weights=state,
+        ),
+        tmp_path / "model",
+    )
     x = torch.randn(1, 6, rows)
     numpy.save(tmp_path / "x.npy", x[0].T.contiguous().numpy())
     numpy.save(tmp_path / "y.npy", module.double()(x.double())[0].T.contiguous().numpy().astype("<f4"))
-    longwave("compile", tmp_path / "model", "-o", tmp_path / "m.lw", "--target", "host", "--stream", "--blocks", "1,32", "--length", rows)
+    longwave(
+        "compile",
+        tmp_path / "model",
+        "-o",
+        tmp_path / "m.lw",
+        "--target",
+        "host",
+        "--stream",
+        "--blocks",
+        "1,32",
+        "--length",
+        rows,
+    )
     for mode in ([], ["--stream"]):
-        longwave("run", tmp_path / "m.lw", *mode, "-i", f"x=@{tmp_path}/x.npy", "--expected", f"y=@{tmp_path}/y.npy", "--limit", 2e-6)
+        longwave(
+            "run",
+            tmp_path / "m.lw",
+            *mode,
+            "-i",
+            f"x=@{tmp_path}/x.npy",
+            "--expected",
+            f"y=@{tmp_path}/y.npy",
+            "--limit",
+            2e-6,
+        )
 
 
 def test_a_table_stays_where_no_stream_is_possible() -> None:

@@ -1,4 +1,5 @@
 """Convolutions that reach further back than the example: every tap is compared, and offline runs are long enough for it."""
+
 from __future__ import annotations
 
 import random
@@ -71,7 +72,9 @@ class ByTransforms(nn.Module):
     def forward(self, x):
         rows = x.shape[1]
         size = 2 * max(rows, self.kernel.shape[1])
-        return torch.fft.irfft(torch.fft.rfft(x, n=size, dim=1) * torch.fft.rfft(self.kernel, n=size).t(), n=size, dim=1)[:, :rows]
+        return torch.fft.irfft(
+            torch.fft.rfft(x, n=size, dim=1) * torch.fft.rfft(self.kernel, n=size).t(), n=size, dim=1
+        )[:, :rows]
 
 
 def test_a_filter_by_transforms_is_compared_to_its_end(tmp_path) -> None:
@@ -98,7 +101,9 @@ class LongFilters(nn.Module):
         width, groups = self.channels * self.copies, self.channels
         if mixes:
             width, groups = choice.choice([1, 2, 5]), 1
-        self.first = nn.Conv1d(self.channels, width, taps, dilation=self.dilation, groups=groups, bias=choice.random() < 0.7)
+        self.first = nn.Conv1d(
+            self.channels, width, taps, dilation=self.dilation, groups=groups, bias=choice.random() < 0.7
+        )
         self.norm = nn.BatchNorm1d(width) if choice.random() < 0.5 else nn.Identity()
         self.act = choice.choice([nn.ReLU(), nn.Sigmoid(), nn.GELU(), nn.Identity()])
         self.second = nn.Conv1d(width, width, 3, groups=width, padding=1)

@@ -1,4 +1,5 @@
 """Rows above one for each tick, overlap-add and complex spectra, against PyTorch. The proof of each import compares in float64."""
+
 from __future__ import annotations
 
 from pathlib import Path
@@ -6,9 +7,8 @@ from pathlib import Path
 import pytest
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
-
 from importer_checks import compiled_equals, imported, kinds, refusal
+from torch import Tensor, nn
 
 
 class Of(nn.Module):
@@ -29,12 +29,18 @@ def after(x: Tensor, conv: nn.Module) -> Tensor:
 
 def up(taps: int, stride: int, start: int = 0, **options) -> nn.Module:
     def f(x: Tensor, t: nn.Module, c: nn.Module) -> Tensor:
-        return after(t(x.mT)[..., start:start + stride * x.shape[1]], c)
+        return after(t(x.mT)[..., start : start + stride * x.shape[1]], c)
+
     return Of(f, nn.ConvTranspose1d(6, 4, taps, stride, **options), nn.Conv1d(4, 3, 3))
 
 
 def upsampled(f) -> nn.Module:
-    return Of(lambda x, c, n, r: r(n(after(f(x.mT), c)))[0], nn.Conv1d(6, 5, 3), nn.LayerNorm(5), nn.GRU(5, 4, batch_first=True))
+    return Of(
+        lambda x, c, n, r: r(n(after(f(x.mT), c)))[0],
+        nn.Conv1d(6, 5, 3),
+        nn.LayerNorm(5),
+        nn.GRU(5, 4, batch_first=True),
+    )
 
 
 UP = {
@@ -48,8 +54,15 @@ UP = {
     "nearest": (upsampled(lambda x: F.interpolate(x, scale_factor=3)), 3),
     "repeated": (upsampled(lambda x: x.repeat_interleave(3, 2)), 3),
     "shuffled": (upsampled(lambda x: x.reshape(1, 2, 3, -1).permute(0, 2, 3, 1).reshape(1, 3, -1).repeat(1, 2, 1)), 2),
-    "twice": (Of(lambda x, s, t, c: after(t(torch.relu(s(x.mT)[..., :2 * x.shape[1]]))[..., :6 * x.shape[1]], c),
-                 nn.ConvTranspose1d(6, 4, 4, 2), nn.ConvTranspose1d(4, 4, 5, 3), nn.Conv1d(4, 3, 3)), 3),
+    "twice": (
+        Of(
+            lambda x, s, t, c: after(t(torch.relu(s(x.mT)[..., : 2 * x.shape[1]]))[..., : 6 * x.shape[1]], c),
+            nn.ConvTranspose1d(6, 4, 4, 2),
+            nn.ConvTranspose1d(4, 4, 5, 3),
+            nn.Conv1d(4, 3, 3),
+        ),
+        3,
+    ),
 }
 
 
@@ -76,9 +89,9 @@ class Denoiser(nn.Module):
         a = torch.relu(self.down[0](F.pad(x, (4, 0))))
         b = torch.relu(self.down[1](F.pad(a, (2, 0))))
         h = self.slow(b.mT)[0].mT + b
-        u = torch.relu(self.up[0](h)[..., :2 * h.shape[2]] + a)
+        u = torch.relu(self.up[0](h)[..., : 2 * h.shape[2]] + a)
         y = self.up[1](u)
-        y = y[..., 4:] if self.ahead else y[..., :4 * u.shape[2]]
+        y = y[..., 4:] if self.ahead else y[..., : 4 * u.shape[2]]
         return (y + x)[:, 0]
 
 
@@ -150,7 +163,9 @@ def test_a_mask_of_a_complex_spectrum(name: str, tmp_path: Path) -> None:
     torch.manual_seed(3)
     module, ahead = SPECTRAL[name]
     made = imported(module.eval(), "wave=1xT@8000", length=101)
-    assert {"window", "hop", "ahead"} in [set(node.get("attributes", {})) for node in made.model["graph"] if node["op"] == "unframe"]
+    assert {"window", "hop", "ahead"} in [
+        set(node.get("attributes", {})) for node in made.model["graph"] if node["op"] == "unframe"
+    ]
     assert any(f"looks {ahead} rows ahead" in text for text in made.report["warnings"]) == (ahead > 0)
     compiled_equals(module, "wave=1xT@8000", made, tmp_path, True, blocks=f"{module.hop},{8 * module.hop}", limit=1e-5)
 
@@ -168,13 +183,29 @@ def test_samples_come_back_from_their_frames(window: int, hop: int, tmp_path: Pa
 
 
 def test_a_magnitude_is_a_result() -> None:
-    assert "power_spectrum" in kinds(imported(Of(lambda x: torch.stft(F.pad(x, (48, 0)), 64, 16, window=torch.hann_window(64), center=False, return_complex=True).abs().mT),
-                                              "wave=1xT@8000", length=801))
+    assert "power_spectrum" in kinds(
+        imported(
+            Of(
+                lambda x: (
+                    torch.stft(
+                        F.pad(x, (48, 0)), 64, 16, window=torch.hann_window(64), center=False, return_complex=True
+                    )
+                    .abs()
+                    .mT
+                )
+            ),
+            "wave=1xT@8000",
+            length=801,
+        )
+    )
 
 
 REFUSED = {
     "an angle by itself": (lambda x: torch.fft.rfft(x.unfold(1, 16, 16)).angle().sum(-1), "uses an angle by itself"),
-    "a factor of its own for each row": (lambda x: x.repeat_interleave(torch.arange(x.shape[1]) % 2 + 1, dim=1), "repeats each element a number of times of its own"),
+    "a factor of its own for each row": (
+        lambda x: x.repeat_interleave(torch.arange(x.shape[1]) % 2 + 1, dim=1),
+        "repeats each element a number of times of its own",
+    ),
     "a spectrum as a result": (lambda x: torch.fft.rfft(x.unfold(1, 16, 16)), "return real numbers"),
 }
 

@@ -1,18 +1,20 @@
 """Element-wise functions, choices and products in rows, compiled: offline and as streams, against PyTorch in float32."""
+
 from __future__ import annotations
 
 from pathlib import Path
 
+import importer_models as models
 import pytest
 import torch
-from torch import Tensor
-
-import importer_models as models
 from importer_checks import compiled_equals, imported, kinds
+from torch import Tensor
 
 
 def functions(x: Tensor) -> Tensor:
-    return torch.sin(3 * x) + torch.cos(x) * torch.erf(x) + torch.maximum(x, x.flip(-1)) * torch.minimum(x, torch.tanh(x))
+    return (
+        torch.sin(3 * x) + torch.cos(x) * torch.erf(x) + torch.maximum(x, x.flip(-1)) * torch.minimum(x, torch.tanh(x))
+    )
 
 
 def steps(x: Tensor) -> Tensor:
@@ -27,7 +29,7 @@ def snake(x: Tensor) -> Tensor:
 
 
 def powers(x: Tensor) -> Tensor:
-    return (x.abs() + 0.5) ** 0.3 + x ** 4 / 50 + (1 + x * x) ** -1.5 + torch.where(x > 0, x.abs().sqrt(), 0.0)
+    return (x.abs() + 0.5) ** 0.3 + x**4 / 50 + (1 + x * x) ** -1.5 + torch.where(x > 0, x.abs().sqrt(), 0.0)
 
 
 def filled_softmax(x: Tensor) -> Tensor:
@@ -44,7 +46,9 @@ def test_functions(function, width: int, tmp_path: Path) -> None:
 def attention(x: Tensor, width: int) -> Tensor:
     q, k, v = (f(x).reshape(1, -1, 2, width // 2) for f in (torch.sigmoid, torch.sigmoid, torch.tanh))
     sums, weights = torch.einsum("bthd,bthe->bthde", k, v).cumsum(1), k.cumsum(1)
-    return (torch.einsum("bthd,bthde->bthe", q, sums) / torch.einsum("bthd,bthd->bth", q, weights)[..., None]).flatten(2)
+    return (torch.einsum("bthd,bthde->bthe", q, sums) / torch.einsum("bthd,bthd->bth", q, weights)[..., None]).flatten(
+        2
+    )
 
 
 @pytest.mark.parametrize("width", [2, 6, 32])
@@ -56,7 +60,10 @@ def test_linear_attention_in_products(width: int, tmp_path: Path) -> None:
 
 
 def test_wide_rows(tmp_path: Path) -> None:
-    module, spec = models.Function(lambda x: (x.reshape(1, -1, 4, 512) @ x.tanh().reshape(1, -1, 4, 512).mT).flatten(2) / 64), "x=1xTx2048"
+    module, spec = (
+        models.Function(lambda x: (x.reshape(1, -1, 4, 512) @ x.tanh().reshape(1, -1, 4, 512).mT).flatten(2) / 64),
+        "x=1xTx2048",
+    )
     made = imported(module, spec, length=31)
     assert "row_product" in kinds(made)
     compiled_equals(module, spec, made, tmp_path, stream=True, blocks="1,32")

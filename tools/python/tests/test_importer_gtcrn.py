@@ -3,6 +3,7 @@ repository's stream script does. Skipped where GTCRN names no clone, or ONNX Run
 
 Both programs compute in float32. The limit of 1e-4 of the peak is that of DTLN (test_importer_dtln.py).
 """
+
 from __future__ import annotations
 
 import json
@@ -14,7 +15,6 @@ from pathlib import Path
 import numpy
 import pytest
 import soundfile
-
 from importer_checks import LONGWAVE, ROOT, longwave
 from test_importer_silero import voices
 
@@ -36,7 +36,12 @@ def clone() -> Path:
 def command(*arguments, status: int = 0) -> str:
     """What `longwave import` prints, with its messages."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "tools/python"), "LONGWAVE": str(LONGWAVE)}
-    done = subprocess.run([sys.executable, "-m", "longwave.importer", *map(str, arguments)], capture_output=True, text=True, env=environment)
+    done = subprocess.run(
+        [sys.executable, "-m", "longwave.importer", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        env=environment,
+    )
     assert done.returncode == status, done.stdout + done.stderr
     return done.stdout + done.stderr
 
@@ -53,7 +58,9 @@ def session(folder: Path):
     ort = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed: pip install onnxruntime")
     options = ort.SessionOptions()
     options.intra_op_num_threads = 1
-    return ort.InferenceSession(str(folder / "stream/onnx_models/gtcrn_simple.onnx"), options, providers=["CPUExecutionProvider"])
+    return ort.InferenceSession(
+        str(folder / "stream/onnx_models/gtcrn_simple.onnx"), options, providers=["CPUExecutionProvider"]
+    )
 
 
 def repository_stream(folder: Path, audio: numpy.ndarray) -> numpy.ndarray:
@@ -79,13 +86,17 @@ def test_sixty_seconds_equal_the_stream_of_the_repository(tmp_path: Path) -> Non
     if not LONGWAVE.exists():
         pytest.skip(f"{LONGWAVE} is not built")
     said = command("gtcrn", "--from", folder / OF_GRAPH, "-o", tmp_path / "gtcrn.lw")
-    assert "trained on DNS3, as its ONNX files" in said and "licence of https://github.com/Xiaobin-Rong/gtcrn: MIT" in said
+    assert (
+        "trained on DNS3, as its ONNX files" in said and "licence of https://github.com/Xiaobin-Rong/gtcrn: MIT" in said
+    )
     assert "delay: 256 samples (16 ms)" in said
     audio = speech_in_noise()[:-37]  # no whole number of hops
     soundfile.write(tmp_path / "noisy.wav", audio, RATE, subtype="FLOAT")
     heard = numpy.concatenate([audio, numpy.zeros(WINDOW, numpy.float32)])
-    wanted = repository_stream(folder, heard[:len(heard) // HOP * HOP])[LAG:][:len(audio)]
-    told = json.loads(longwave("denoise", tmp_path / "gtcrn.lw", tmp_path / "noisy.wav", tmp_path / "clean.wav", "--json"))
+    wanted = repository_stream(folder, heard[: len(heard) // HOP * HOP])[LAG:][: len(audio)]
+    told = json.loads(
+        longwave("denoise", tmp_path / "gtcrn.lw", tmp_path / "noisy.wav", tmp_path / "clean.wav", "--json")
+    )
     clean, rate = soundfile.read(tmp_path / "clean.wav", dtype="float32")
     assert rate == RATE and len(clean) == len(audio)
     error = numpy.abs(clean - wanted).max() / numpy.abs(wanted).max()
@@ -102,8 +113,12 @@ def test_a_clone_means_its_usual_checkpoint(tmp_path: Path) -> None:
 
 def test_what_is_no_checkpoint_is_refused(tmp_path: Path) -> None:
     (tmp_path / "other.tar").write_bytes(b"something else")
-    for arguments, reason in (((), "0 paths are named"), (("--from", tmp_path), "is not a file"), (("--from", tmp_path / "other.tar"), "its SHA-256 is"),
-                              (("--from", tmp_path, "--rate", "8000"), "has a model for 16000")):
+    for arguments, reason in (
+        ((), "0 paths are named"),
+        (("--from", tmp_path), "is not a file"),
+        (("--from", tmp_path / "other.tar"), "its SHA-256 is"),
+        (("--from", tmp_path, "--rate", "8000"), "has a model for 16000"),
+    ):
         said = command("gtcrn", *arguments, "-o", tmp_path / "made.lw", status=3)
         assert reason in said and "Traceback" not in said
         assert not (tmp_path / "made.lw").exists()

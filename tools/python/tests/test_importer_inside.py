@@ -2,6 +2,7 @@
 
 Tolerances: 1e-10 of the peak in float64, and importer_checks.PEAK in float32 after compilation.
 """
+
 from __future__ import annotations
 
 from pathlib import Path
@@ -9,15 +10,25 @@ from pathlib import Path
 import pytest
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
-
 from importer_checks import compiled_equals, imported, kinds, refusal
+from torch import Tensor, nn
 
 
 class Inside(nn.Module):
     """A convolution over the positions of a row of (channels, positions)."""
 
-    def __init__(self, channels: int, out: int, kernel: int, stride: int, dilation: int, groups: int, positions: int, pad, mode: str) -> None:
+    def __init__(
+        self,
+        channels: int,
+        out: int,
+        kernel: int,
+        stride: int,
+        dilation: int,
+        groups: int,
+        positions: int,
+        pad,
+        mode: str,
+    ) -> None:
         super().__init__()
         self.shape, self.pad, self.mode = (-1, channels, positions), pad, mode
         self.conv = nn.Conv1d(channels, out, kernel, stride, 0, dilation, groups)
@@ -45,7 +56,15 @@ INSIDE = {
     "replicated": (2, 9, 6, 1, 1, 1, 5, (4, 7), "replicate"),
     "circular": (2, 3, 7, 2, 1, 1, 5, (5, 3), "circular"),
 }
-COMPILED = {"few outputs", "many outputs", "as the op pads", "groups", "a filter per channel", "reflected at both ends", "only zeros are read"}
+COMPILED = {
+    "few outputs",
+    "many outputs",
+    "as the op pads",
+    "groups",
+    "a filter per channel",
+    "reflected at both ends",
+    "only zeros are read",
+}
 
 
 @pytest.mark.parametrize("name", INSIDE)
@@ -82,12 +101,25 @@ def windows(x: Tensor, size: int, hop: int, front: int) -> Tensor:
 
 WINDOWS = {  # of samples: the module, and the kinds of its ops
     "linear": (lambda: Of(lambda x, m: m(windows(x, 9, 4, 5)), nn.Linear(9, 3)), ["frame", "linear"]),
-    "later by 3 samples": (lambda: Of(lambda x, m: m(windows(x, 9, 4, 8)), nn.Linear(9, 3)), ["shift", "frame", "linear"]),
-    "conv1d of one tap": (lambda: Of(lambda x, m: m(windows(x, 7, 5, 2).mT).mT, nn.Conv1d(7, 3, 1)), ["frame", "conv2d"]),
-    "conv1d inside": (lambda: Of(lambda x, m: m(F.pad(windows(x, 9, 4, 5)[0][:, None], (0, 8), "reflect"))[None], nn.Conv1d(1, 9, 4, 2)),
-                      ["frame", "take", "conv2d", "take"]),
+    "later by 3 samples": (
+        lambda: Of(lambda x, m: m(windows(x, 9, 4, 8)), nn.Linear(9, 3)),
+        ["shift", "frame", "linear"],
+    ),
+    "conv1d of one tap": (
+        lambda: Of(lambda x, m: m(windows(x, 7, 5, 2).mT).mT, nn.Conv1d(7, 3, 1)),
+        ["frame", "conv2d"],
+    ),
+    "conv1d inside": (
+        lambda: Of(
+            lambda x, m: m(F.pad(windows(x, 9, 4, 5)[0][:, None], (0, 8), "reflect"))[None], nn.Conv1d(1, 9, 4, 2)
+        ),
+        ["frame", "take", "conv2d", "take"],
+    ),
     "side by side": (lambda: Of(lambda x, m: m(x.reshape(1, -1, 4)), nn.Linear(4, 3)), ["frame", "linear"]),
-    "backwards": (lambda: Of(lambda x, m: m(x.reshape(1, -1, 4).flip(2)).relu(), nn.Linear(4, 3)), ["frame", "linear", "relu"]),
+    "backwards": (
+        lambda: Of(lambda x, m: m(x.reshape(1, -1, 4).flip(2)).relu(), nn.Linear(4, 3)),
+        ["frame", "linear", "relu"],
+    ),
 }
 
 
@@ -112,11 +144,18 @@ class Strided(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         w = F.pad(self.conv.weight, (self.unused, 0))
-        return F.conv1d(F.pad(x, (self.front, 0))[:, None], w, self.conv.bias, self.conv.stride)[..., :x.shape[1] // self.conv.stride[0]].mT
+        return F.conv1d(F.pad(x, (self.front, 0))[:, None], w, self.conv.bias, self.conv.stride)[
+            ..., : x.shape[1] // self.conv.stride[0]
+        ].mT
 
 
-@pytest.mark.parametrize("taps, stride, late, unused, taps_left", [(8, 32, 0, 24, 8), (8, 32, 24, 0, 8), (8, 32, 5, 19, 13), (40, 32, 16, 0, 40), (3, 4, 1, 0, 4)])
-def test_a_late_convolution_has_no_taps_of_zero(taps: int, stride: int, late: int, unused: int, taps_left: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "taps, stride, late, unused, taps_left",
+    [(8, 32, 0, 24, 8), (8, 32, 24, 0, 8), (8, 32, 5, 19, 13), (40, 32, 16, 0, 40), (3, 4, 1, 0, 4)],
+)
+def test_a_late_convolution_has_no_taps_of_zero(
+    taps: int, stride: int, late: int, unused: int, taps_left: int, tmp_path: Path
+) -> None:
     """Unless they take less time than a shift of all samples."""
     torch.manual_seed(5)
     module = Strided(taps, stride, late, unused).eval()
@@ -128,11 +167,23 @@ def test_a_late_convolution_has_no_taps_of_zero(taps: int, stride: int, late: in
 
 
 REFUSED = {
-    "time reflected": (lambda x, c: c(F.pad(x.mT, (2, 0), "reflect")), "pads time with reflect: rows at the ends of a sequence would be copies of other rows"),
+    "time reflected": (
+        lambda x, c: c(F.pad(x.mT, (2, 0), "reflect")),
+        "pads time with reflect: rows at the ends of a sequence would be copies of other rows",
+    ),
     "time replicated": (lambda x, c: c(F.pad(x.mT, (2, 0), "replicate")), "pads time with replicate"),
-    "half of the rows": (lambda x, c: c(x[0, ::2].reshape(-1, 6, 1).expand(-1, 6, 3)), "not a sequence with a batch of 1"),
-    "rows in another order": (lambda x, c: c(x[0].flip(0)[:, :, None].expand(-1, 6, 3)), "its batch is not one time step each"),
-    "two axes": (lambda x, c: F.conv2d(x[0].reshape(-1, 1, 2, 3), c.weight[:1, :1, None]), "convolves along two axes inside each row"),
+    "half of the rows": (
+        lambda x, c: c(x[0, ::2].reshape(-1, 6, 1).expand(-1, 6, 3)),
+        "not a sequence with a batch of 1",
+    ),
+    "rows in another order": (
+        lambda x, c: c(x[0].flip(0)[:, :, None].expand(-1, 6, 3)),
+        "its batch is not one time step each",
+    ),
+    "two axes": (
+        lambda x, c: F.conv2d(x[0].reshape(-1, 1, 2, 3), c.weight[:1, :1, None]),
+        "convolves along two axes inside each row",
+    ),
 }
 
 

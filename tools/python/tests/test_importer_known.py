@@ -2,6 +2,7 @@
 
 Compiled models are compared with the module in float32. What only looks like such a layer is imported by its operations.
 """
+
 from __future__ import annotations
 
 import sys
@@ -13,13 +14,13 @@ from torch import Tensor, nn
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from importer_checks import compiled_equals, imported  # noqa: E402
 from longwave.importer.export import prepare  # noqa: E402
 from longwave.importer.inputs import parse_input  # noqa: E402
 from longwave.importer.known import marked  # noqa: E402
 from longwave.layers.lightnet import LightNetAttention, LightNetConfig  # noqa: E402
 from longwave.layers.orchid import OrchidOperator  # noqa: E402
 from longwave.layers.sgconv import GConv  # noqa: E402
-from importer_checks import compiled_equals, imported  # noqa: E402
 
 
 class Renamed(nn.Module):
@@ -28,7 +29,9 @@ class Renamed(nn.Module):
     def __init__(self, **options) -> None:
         super().__init__()
         inner = GConv(6, kernel_dim=4, l_max=64, **options)
-        self.__dict__.update({key: value for key, value in vars(inner).items() if key not in ("_modules", "_parameters", "_buffers")})
+        self.__dict__.update(
+            {key: value for key, value in vars(inner).items() if key not in ("_modules", "_parameters", "_buffers")}
+        )
         for kind in ("_modules", "_parameters", "_buffers"):
             getattr(self, kind).update(getattr(inner, kind))
 
@@ -57,7 +60,12 @@ class GatedNorm(nn.Module):
 
     def __init__(self, width: int, gate_act: str, gate_pos: str) -> None:
         super().__init__()
-        self.weight, self.eps, self.gate_act, self.gate_pos = nn.Parameter(torch.rand(width) + 0.5), 1e-5, gate_act, gate_pos
+        self.weight, self.eps, self.gate_act, self.gate_pos = (
+            nn.Parameter(torch.rand(width) + 0.5),
+            1e-5,
+            gate_act,
+            gate_pos,
+        )
 
     def forward(self, x: Tensor, gate: Tensor) -> Tensor:
         gate = getattr(torch.nn.functional, self.gate_act)(gate)
@@ -79,20 +87,39 @@ class Cosine(nn.Module):
 class Xmixers(nn.Module):
     """LightNet attention row by row, from its recurrence, with the parts and names of xmixers."""
 
-    def __init__(self, width: int, heads: int, bias: bool = False, use_lrpe: bool = False, gate_act: str = "sigmoid", gate_pos: str = "pre",
-                 scalar_decay: bool = False) -> None:
+    def __init__(
+        self,
+        width: int,
+        heads: int,
+        bias: bool = False,
+        use_lrpe: bool = False,
+        gate_act: str = "sigmoid",
+        gate_pos: str = "pre",
+        scalar_decay: bool = False,
+    ) -> None:
         super().__init__()
-        self.num_heads, self.head_dim, self.use_lrpe, self.use_output_gate, self.scalar_decay = heads, width // heads, use_lrpe, True, scalar_decay
+        self.num_heads, self.head_dim, self.use_lrpe, self.use_output_gate, self.scalar_decay = (
+            heads,
+            width // heads,
+            use_lrpe,
+            True,
+            scalar_decay,
+        )
         for name in "qkvo":
             setattr(self, f"{name}_proj", nn.Linear(width, width, bias=bias))
-        self.output_gate = nn.Sequential(nn.Linear(width, self.head_dim, bias=bias), nn.Linear(self.head_dim, width, bias=bias))
+        self.output_gate = nn.Sequential(
+            nn.Linear(width, self.head_dim, bias=bias), nn.Linear(self.head_dim, width, bias=bias)
+        )
         self.norm = GatedNorm(width, gate_act, gate_pos)
         if use_lrpe:
             self.lrpe = Cosine(self.head_dim)
         self.lse_state = torch.empty(0)
 
     def forward(self, x: Tensor, past=None) -> tuple[Tensor, None]:
-        q, k, v = (part.unflatten(-1, (self.num_heads, -1)) for part in (torch.nn.functional.silu(self.q_proj(x)), self.k_proj(x), self.v_proj(x)))
+        q, k, v = (
+            part.unflatten(-1, (self.num_heads, -1))
+            for part in (torch.nn.functional.silu(self.q_proj(x)), self.k_proj(x), self.v_proj(x))
+        )
         if len(self.lse_state) == 0:
             self.lse_state = torch.zeros(1, 1, self.num_heads, self.head_dim)
         z = torch.cat([self.lse_state, k.float()], 1).logcumsumexp(1)
@@ -115,13 +142,33 @@ class Tampered(GConv):
 
 CASES = {
     "renamed": (lambda: Renamed(), "x=1x6xT", ["sgconv"], True),
-    "both ways, two copies": (lambda: Renamed(channels=2, bidirectional=True, postact=None), "x=1x6xT", ["sgconv"], False),
-    "without the linear part": (lambda: Renamed(linear=True, channels=2, transposed=False), "x=1xTx6", ["sgconv"], True),
+    "both ways, two copies": (
+        lambda: Renamed(channels=2, bidirectional=True, postact=None),
+        "x=1x6xT",
+        ["sgconv"],
+        False,
+    ),
+    "without the linear part": (
+        lambda: Renamed(linear=True, channels=2, transposed=False),
+        "x=1xTx6",
+        ["sgconv"],
+        True,
+    ),
     "stack": (lambda: Stack(), "x=1xTx3", ["linear", "sgconv", "sgconv", "affine", "add"], True),
     "orchid": (lambda: OrchidOperator(6, 256, "fft"), "x=1xTx6", ["orchid"], False),
-    "lightnet": (lambda: LightNetAttention(LightNetConfig(8, 2, "fla", gate_rank=4, gate_activation="silu")), "x=1xTx8", ["lightnet_attention"], True),
+    "lightnet": (
+        lambda: LightNetAttention(LightNetConfig(8, 2, "fla", gate_rank=4, gate_activation="silu")),
+        "x=1xTx8",
+        ["lightnet_attention"],
+        True,
+    ),
     "xmixers": (lambda: Xmixers(8, 2), "x=1xTx8", ["lightnet_attention"], True),
-    "xmixers, all options": (lambda: Xmixers(12, 3, True, True, "silu", "post"), "x=1xTx12", ["lightnet_attention"], True),
+    "xmixers, all options": (
+        lambda: Xmixers(12, 3, True, True, "silu", "post"),
+        "x=1xTx12",
+        ["lightnet_attention"],
+        True,
+    ),
 }
 
 

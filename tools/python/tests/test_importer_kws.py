@@ -2,6 +2,7 @@
 
 The samples are spoken words of the repository. LONGWAVE_CLIPS names a folder with more (.flac or .wav, one second each).
 """
+
 from __future__ import annotations
 
 import json
@@ -12,14 +13,13 @@ from pathlib import Path
 
 import numpy
 import pytest
-import torch
 from torch import Tensor, nn
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from importer_checks import LONGWAVE, ROOT, imported, longwave  # noqa: E402
 from longwave.kws.model import KwsConfig, KwsNet  # noqa: E402
 from longwave.package import read  # noqa: E402
-from importer_checks import LONGWAVE, ROOT, imported, longwave  # noqa: E402
 
 MODEL = ROOT / "examples/kws/model"
 RATE, FRAMES_READ = 16000, 15
@@ -40,7 +40,9 @@ class FromSamples(nn.Module):
 def layer_form(folder: Path) -> None:
     """The model of the repository with the rows of its head as the only output."""
     model = json.loads((MODEL / "model.json").read_text())
-    model["layers"] = [entry for entry in model["layers"] if entry["name"] not in ("in_streams", "softmax", "in_clips", "window")]
+    model["layers"] = [
+        entry for entry in model["layers"] if entry["name"] not in ("in_streams", "softmax", "in_clips", "window")
+    ]
     model = {key: value for key, value in model.items() if key not in ("decision", "labels")}
     folder.mkdir()
     shutil.copy(MODEL / "weights.safetensors", folder)
@@ -55,7 +57,9 @@ def kernels(file: Path) -> list[str]:
 
 def clips() -> list[numpy.ndarray]:
     generator = numpy.random.default_rng(3)
-    made = [(generator.standard_normal(RATE) * numpy.hanning(RATE) * size).astype(numpy.float32) for size in (0.02, 0.2)]
+    made = [
+        (generator.standard_normal(RATE) * numpy.hanning(RATE) * size).astype(numpy.float32) for size in (0.02, 0.2)
+    ]
     if "LONGWAVE_CLIPS" in os.environ:
         soundfile = pytest.importorskip("soundfile")
         files = sorted(f for f in Path(os.environ["LONGWAVE_CLIPS"]).rglob("*") if f.suffix in (".flac", ".wav"))
@@ -71,14 +75,30 @@ def test_the_imported_network_is_the_network_of_layers(tmp_path: Path) -> None:
     made.write(tmp_path / "imported")
     layer_form(tmp_path / "layers")
     for name in ("imported", "layers"):
-        longwave("compile", tmp_path / name, "-o", tmp_path / f"{name}.lw", "--target", "host", "--stream",
-                 "--length", str(RATE))  # checks random cuts
+        longwave(
+            "compile",
+            tmp_path / name,
+            "-o",
+            tmp_path / f"{name}.lw",
+            "--target",
+            "host",
+            "--stream",
+            "--length",
+            str(RATE),
+        )  # checks random cuts
     assert kernels(tmp_path / "imported.lw") == kernels(tmp_path / "layers.lw")
     for clip in clips():
         numpy.save(tmp_path / "x.npy", clip[:, None])
         rows = []
         for name, output in (("imported", "y"), ("layers", "y")):
-            longwave("run", tmp_path / f"{name}.lw", "-i", f"audio=@{tmp_path}/x.npy", "-o", f"{output}={tmp_path}/{name}.npy")
+            longwave(
+                "run",
+                tmp_path / f"{name}.lw",
+                "-i",
+                f"audio=@{tmp_path}/x.npy",
+                "-o",
+                f"{output}={tmp_path}/{name}.npy",
+            )
             rows.append(numpy.load(tmp_path / f"{name}.npy"))
         assert numpy.abs(rows[0] - rows[1]).max() <= 2e-6 * numpy.abs(rows[1]).max()
         assert rows[0][-FRAMES_READ:].mean(0).argmax() == rows[1][-FRAMES_READ:].mean(0).argmax()

@@ -1,20 +1,20 @@
 """Lengths: strides of all sizes, modules that take few lengths or mean something else at some, loops, and whose an exception is."""
+
 from __future__ import annotations
 
 import re
 import sys
 import time
 
+import importer_models as models
 import pytest
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
-
-import importer_models as models
 from importer_checks import compiled_equals, imported, kinds, refusal
-from longwave.importer.lengths import Lengths, Runs, lengths_of
 from longwave.importer.inputs import parse_input
+from longwave.importer.lengths import Lengths, Runs, lengths_of
 from longwave.importer.wrappers import copied
+from torch import Tensor, nn
 
 
 class Folds(nn.Module):
@@ -40,12 +40,27 @@ def below(x: Tensor) -> Tensor:
 
 # module, input, the stride that is found, a part of the warning
 STRIDES = {
-    "convolution of stride 4 that rounds up": (lambda: nn.Conv1d(4, 5, 3, stride=4, padding=1), "x=1x4xT", 4, "also counts a part of a stride"),
-    "strides 4 and 2, then a mean": (lambda: nn.Sequential(nn.Conv1d(4, 5, 3, 4, 1), nn.Conv1d(5, 3, 3, 2, 1), nn.AdaptiveAvgPool1d(1)), "x=1x4xT", 8, "part of a stride"),
+    "convolution of stride 4 that rounds up": (
+        lambda: nn.Conv1d(4, 5, 3, stride=4, padding=1),
+        "x=1x4xT",
+        4,
+        "also counts a part of a stride",
+    ),
+    "strides 4 and 2, then a mean": (
+        lambda: nn.Sequential(nn.Conv1d(4, 5, 3, 4, 1), nn.Conv1d(5, 3, 3, 2, 1), nn.AdaptiveAvgPool1d(1)),
+        "x=1x4xT",
+        8,
+        "part of a stride",
+    ),
     "pool that rounds up": (lambda: nn.MaxPool1d(4, ceil_mode=True), "x=1x4xT", 4, "part of a stride"),
     "rows joined by 7": (lambda: Folds(7, 2), "x=1xTx2", 7, "takes no others"),
     "rows joined by 320": (lambda: Folds(320, 1), "x=1xTx1", 320, "takes no others"),
-    "odd lengths": (lambda: models.Function(only_odd), "x=1xTx4", 2, "multiples of 2 rows, plus 1: the module takes no others"),
+    "odd lengths": (
+        lambda: models.Function(only_odd),
+        "x=1xTx4",
+        2,
+        "multiples of 2 rows, plus 1: the module takes no others",
+    ),
 }
 
 
@@ -58,7 +73,10 @@ def test_lengths_are_multiples_of_the_stride(name: str) -> None:
     assert found.stride == stride
     made = imported(module, spec)
     assert max(made.report["errors"].values()) <= 1e-10 and len(made.report["errors"]) == 4
-    assert all(found.near(int(n)) == int(n) for n in made.report["errors"]) and found.near(made.model["length"]) == made.model["length"]
+    assert (
+        all(found.near(int(n)) == int(n) for n in made.report["errors"])
+        and found.near(made.model["length"]) == made.model["length"]
+    )
     assert any(warning in text for text in made.report["warnings"]), made.report["warnings"]
 
 
@@ -71,14 +89,25 @@ def test_joined_rows_of_samples_are_compiled(tmp_path) -> None:
 
 
 def test_the_example_has_a_prime_number_of_strides() -> None:
-    assert [Lengths(4).example(509), Lengths(320).example(509), Lengths(1).example(512), Lengths(2, 1).example(100)] == [508, 4160, 512, 107]
+    assert [
+        Lengths(4).example(509),
+        Lengths(320).example(509),
+        Lengths(1).example(512),
+        Lengths(2, 1).example(100),
+    ] == [508, 4160, 512, 107]
 
 
-@pytest.mark.parametrize("module, least", [(models.Function(below), 50), (nn.Sequential(models.Function(lambda x: x), models.spellings()["ortho"]), 0)])
+@pytest.mark.parametrize(
+    "module, least",
+    [(models.Function(below), 50), (nn.Sequential(models.Function(lambda x: x), models.spellings()["ortho"]), 0)],
+)
 def test_another_meaning_at_few_rows_is_refused(module: nn.Module, least: int) -> None:
     torch.manual_seed(4)
-    found = re.fullmatch(r"the module means something else below (\d+) rows, and the file does not: at (\d+) rows it differs by \S+ of the peak; "
-                         r"streams begin with one row: .* say so: --min-rows (\d+), in Python min_rows=(\d+)", refusal(module, "x=1xTx4"))
+    found = re.fullmatch(
+        r"the module means something else below (\d+) rows, and the file does not: at (\d+) rows it differs by \S+ of the peak; "
+        r"streams begin with one row: .* say so: --min-rows (\d+), in Python min_rows=(\d+)",
+        refusal(module, "x=1xTx4"),
+    )
     rows = {int(found[n]) for n in (1, 3, 4)}
     assert len(rows) == 1 and int(found[2]) < (few := rows.pop()) and few == (least or few)
     assert refusal(module, "x=1xTx4", min_rows=few - 1) == found[0]
@@ -89,7 +118,9 @@ def test_another_meaning_at_few_rows_is_refused(module: nn.Module, least: int) -
 
 def test_the_fewest_rows_are_within_the_example() -> None:
     for rows in (0, -3, 65):
-        assert refusal(nn.Linear(4, 2), "x=1xTx4", length=64, min_rows=rows).startswith(f"--min-rows: expected 1 to 64, the rows of the example; found {rows};")
+        assert refusal(nn.Linear(4, 2), "x=1xTx4", length=64, min_rows=rows).startswith(
+            f"--min-rows: expected 1 to 64, the rows of the example; found {rows};"
+        )
     assert imported(nn.Linear(4, 2), "x=1xTx4", length=64).report["min_rows"] == 1
 
 
@@ -103,16 +134,28 @@ class Taps(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         n = x.shape[1] + 40
         taps = F.relu(self.taps.abs() - 0.1) * self.taps.sign()
-        return torch.fft.irfft(torch.fft.rfft(x, n, 1) * torch.fft.rfft(taps, n, 0), n, 1)[:, :x.shape[1]] + self.D * x
+        return torch.fft.irfft(torch.fft.rfft(x, n, 1) * torch.fft.rfft(taps, n, 0), n, 1)[:, : x.shape[1]] + self.D * x
 
 
 def test_zeros_are_told_because_they_compare_nothing() -> None:
     torch.manual_seed(5)
-    told = [text for size in (1, 0.001) for text in imported(Taps(size), "x=1xTx4").report["warnings"] if "no comparison tells" in text]
-    assert len(told) == 1 and ": all taps of its convolution are zero, so no comparison tells anything of it: import trained weights" in told[0], told
+    told = [
+        text
+        for size in (1, 0.001)
+        for text in imported(Taps(size), "x=1xTx4").report["warnings"]
+        if "no comparison tells" in text
+    ]
+    assert (
+        len(told) == 1
+        and ": all taps of its convolution are zero, so no comparison tells anything of it: import trained weights"
+        in told[0]
+    ), told
     last = nn.Linear(4, 2)
     nn.init.zeros_(last.weight), nn.init.zeros_(last.bias)
-    assert "y: is zero for random inputs, so no comparison tells anything of it: import trained weights" in imported(nn.Sequential(nn.Linear(4, 4), last), "x=1xTx4").report["warnings"]
+    assert (
+        "y: is zero for random inputs, so no comparison tells anything of it: import trained weights"
+        in imported(nn.Sequential(nn.Linear(4, 4), last), "x=1xTx4").report["warnings"]
+    )
 
 
 class Recurrence(nn.Module):
@@ -147,7 +190,9 @@ class Cells(nn.Module):
 def test_a_loop_is_told_from_few_rows(part) -> None:
     begin = time.process_time()
     found = refusal(nn.Sequential(*(part() for _ in range(4))), "x=1xTx4", length=4001)
-    assert [line.split(";")[0] for line in found.splitlines()] == [f"{i}: {part.__name__}: a loop over the rows of the sequence has no op" for i in range(4)], found
+    assert [line.split(";")[0] for line in found.splitlines()] == [
+        f"{i}: {part.__name__}: a loop over the rows of the sequence has no op" for i in range(4)
+    ], found
     assert time.process_time() - begin < 20, "export of 4,001 rows takes many minutes"
 
 
@@ -157,6 +202,7 @@ def test_a_loop_that_makes_constants_is_no_loop_over_the_rows() -> None:
         for _ in range(x.shape[1]):
             scale = (scale * 3 - scale * 2).clamp(0, 1)
         return x * scale
+
     assert kinds(imported(models.Function(weighted), "x=1xTx4", length=40)) in ([], ["affine"])
 
 
@@ -167,7 +213,9 @@ def test_a_loop_over_parts_of_the_rows_is_one_line() -> None:
 
 @pytest.mark.parametrize("length", [0, 2, -5])
 def test_lengths_that_are_too_short_are_refused(length: int) -> None:
-    assert refusal(nn.Linear(4, 2), "x=1xTx4", length=length).startswith(f"--length: {length} rows are too few; give at least 16 rows")
+    assert refusal(nn.Linear(4, 2), "x=1xTx4", length=length).startswith(
+        f"--length: {length} rows are too few; give at least 16 rows"
+    )
 
 
 def exits(x: Tensor) -> Tensor:
@@ -182,7 +230,10 @@ EXCEPTIONS = {
     "exits": (exits, r"does not run at length 509, or at 13 others: it calls sys.exit(0) (test_importer_lengths.py:"),
     "exits at other lengths": (exits_below, "the module does not run at length 310: it calls sys.exit('too short')"),
     "index": (lambda x: x * [][x.shape[1]], "IndexError: list index out of range (test_importer_lengths.py:"),
-    "one length": (lambda x: x.reshape(1, 400), "does not run at length 509, or at 13 others: shape '[1, 400]' is invalid"),
+    "one length": (
+        lambda x: x.reshape(1, 400),
+        "does not run at length 509, or at 13 others: shape '[1, 400]' is invalid",
+    ),
 }
 
 
@@ -196,4 +247,8 @@ def test_an_exception_is_one_line_that_says_where(name: str) -> None:
 def test_a_defect_of_the_importer_is_named_as_one(monkeypatch) -> None:
     monkeypatch.setattr("longwave.importer.prove.EXACT", "x")
     found = refusal(models.Function(F.relu), "x=1xTx4")
-    assert found.startswith("prove.py:") and found.endswith("; a defect of the importer: please report it") and "TypeError" in found, found
+    assert (
+        found.startswith("prove.py:")
+        and found.endswith("; a defect of the importer: please report it")
+        and "TypeError" in found
+    ), found

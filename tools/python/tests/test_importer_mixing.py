@@ -1,14 +1,14 @@
 """FFT convolutions that mix channels by an einsum of several constants, compiled, against PyTorch."""
+
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
 import torch
+from importer_checks import compiled_equals, imported, kinds
 from torch import Tensor, nn
 from torch.fft import irfft, rfft
-
-from importer_checks import compiled_equals, imported, kinds
 
 
 class Mixed(nn.Module):
@@ -23,7 +23,7 @@ class Mixed(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         n = 2 * (x.shape[1] + 15)
         made = torch.einsum(self.equation, rfft(x.mT, n), rfft(self.k, n), *(m.cfloat() for m in self.matrices))
-        return irfft(made, n)[..., :x.shape[1]].mT
+        return irfft(made, n)[..., : x.shape[1]].mT
 
 
 FORMS = {

@@ -2,18 +2,18 @@
 
 outside_sequence.py, outside_speech.py and outside_more.py restate their layers. LONGWAVE_OUTSIDE=compile also compiles each, and compares the file.
 """
+
 from __future__ import annotations
 
 import os
 from collections import Counter
 from pathlib import Path
 
-import pytest
-import torch
-
 import outside_more
 import outside_sequence
 import outside_speech
+import pytest
+import torch
 from importer_checks import compiled_equals, imported
 from longwave.importer.errors import ImportFailed
 
@@ -25,7 +25,7 @@ RESULTS: dict[str, tuple[str, str]] = {}
 
 
 def outcome(name: str, folder: Path) -> tuple[str, str]:
-    """"equal" or "refused", and what was said."""
+    """ "equal" or "refused", and what was said."""
     module, spec, _, _ = MODULES[name]
     torch.manual_seed(8)
     for p in module.parameters():  # none without effect
@@ -36,7 +36,9 @@ def outcome(name: str, folder: Path) -> tuple[str, str]:
         return "refused", str(e).splitlines()[0]
     if COMPILE and MODULES[name][3] != "recurrence":  # those that import overflow in float32
         streams = not any("no stream" in text for text in made.report["warnings"])
-        compiled_equals(module, spec, made, folder, streams, blocks="160,1600" if "wave" in spec else "1,32", limit=CLOSE)
+        compiled_equals(
+            module, spec, made, folder, streams, blocks="160,1600" if "wave" in spec else "1,32", limit=CLOSE
+        )
     return "equal", ", ".join(made.report["warnings"])
 
 
@@ -45,7 +47,11 @@ def test_outside_module(name: str, tmp_path: Path) -> None:
     expected = MODULES[name][2]
     RESULTS[name] = outcome(name, tmp_path)
     result, text = RESULTS[name]
-    assert (result == "refused" and expected in text) if expected else result == "equal" or MODULES[name][3] == "recurrence", text
+    assert (
+        (result == "refused" and expected in text)
+        if expected
+        else result == "equal" or MODULES[name][3] == "recurrence"
+    ), text
 
 
 def test_of_those_refused_before_two_thirds_are_equal() -> None:

@@ -1,15 +1,15 @@
 """Constants that change with time: they go on after the example where they have a rule. Compiled, against PyTorch in float32."""
+
 from __future__ import annotations
 
 import math
 from pathlib import Path
 
+import importer_models as models
 import pytest
 import torch
-from torch import Tensor, nn
-
-import importer_models as models
 from importer_checks import compiled_equals, imported, kinds
+from torch import Tensor, nn
 
 LENGTH = 61
 
@@ -42,13 +42,20 @@ class Stored(nn.Module):
         self.register_buffer("table", table)
 
     def forward(self, x: Tensor) -> Tensor:
-        return x + self.table[:, :x.shape[1]]
+        return x + self.table[:, : x.shape[1]]
 
 
 GOES_ON = {
-    "running mean": models.Function(lambda x: x.cumsum(1) / count(x)), "cumulative norm": models.Function(cumulative_norm), "waves": models.Function(waves), "stored waves": Stored(),
-    "a line": models.Function(lambda x: x * count(x) * 0.01), "a root": models.Function(lambda x: x / count(x).sqrt()), "a decay": models.Function(lambda x: x + 0.8 ** count(x)),
-    "two kinds": models.Function(lambda x: x * torch.cat([1 / count(x), 0.5 ** count(x), torch.ones_like(count(x)).expand(-1, 4)], 1)),
+    "running mean": models.Function(lambda x: x.cumsum(1) / count(x)),
+    "cumulative norm": models.Function(cumulative_norm),
+    "waves": models.Function(waves),
+    "stored waves": Stored(),
+    "a line": models.Function(lambda x: x * count(x) * 0.01),
+    "a root": models.Function(lambda x: x / count(x).sqrt()),
+    "a decay": models.Function(lambda x: x + 0.8 ** count(x)),
+    "two kinds": models.Function(
+        lambda x: x * torch.cat([1 / count(x), 0.5 ** count(x), torch.ones_like(count(x)).expand(-1, 4)], 1)
+    ),
     "a choice": models.Function(lambda x: torch.where(x > 0, x / count(x), -x)),
 }
 
@@ -65,7 +72,7 @@ def test_goes_on_after_the_example(name: str, tmp_path: Path) -> None:
 
 def test_learned_positions_end_with_the_example(tmp_path: Path) -> None:
     torch.manual_seed(7)
-    module = models.Function(lambda x, p: x + p[:x.shape[1]], 300, 6)
+    module = models.Function(lambda x, p: x + p[: x.shape[1]], 300, 6)
     made = imported(module, "x=1xTx6", length=LENGTH)
     assert "conv2d" in kinds(made) or "long_conv" in kinds(made)
     assert any("positions end with the example, at row" in text for text in made.report["warnings"])

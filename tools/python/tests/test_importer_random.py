@@ -3,6 +3,7 @@
 LONGWAVE_MODULES=500 makes 500 of them (tools/test --all); the default is 20. The module runs in float64 here, apart from
 the importer's own proof, and at a length that the importer has not seen. random_modules.py makes them.
 """
+
 from __future__ import annotations
 
 import copy
@@ -17,10 +18,10 @@ from torch import nn
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from longwave.importer.api import import_module  # noqa: E402
+from longwave.importer.as_it_is import rows_of  # noqa: E402
 from longwave.importer.errors import ImportFailed  # noqa: E402
 from longwave.importer.execute import execute  # noqa: E402
 from longwave.importer.export import float64_default  # noqa: E402
-from longwave.importer.as_it_is import rows_of  # noqa: E402
 from longwave.importer.prove import error  # noqa: E402
 from random_modules import REFUSED, RandomModule  # noqa: E402
 
@@ -36,7 +37,13 @@ torch.set_num_threads(1)
 
 def imported(module: nn.Module, audio: bool):
     length, fewest = (rows * SAMPLES + 1 if audio else rows for rows in (LENGTH, OTHER))
-    return import_module(module, ["x=8000" if audio else f"x=1xTx{module.steps[0].width}"], length=length, longest=length, min_rows=fewest)
+    return import_module(
+        module,
+        ["x=8000" if audio else f"x=1xTx{module.steps[0].width}"],
+        length=length,
+        longest=length,
+        min_rows=fewest,
+    )
 
 
 def equals(made, module: nn.Module, audio: bool) -> None:
@@ -44,14 +51,14 @@ def equals(made, module: nn.Module, audio: bool) -> None:
     x = torch.randn(1, OTHER * SAMPLES + 1 if audio else OTHER, module.steps[0].width, dtype=torch.float64)
     graph = made.importer.graph
     with float64_default():
-        found, = execute(graph, [x[0]])
+        (found,) = execute(graph, [x[0]])
         expected = rows_of(graph.outputs[0], copy.deepcopy(module).double()(x[..., 0] if audio else x))
     fitted = any(op.kind == "state_space" for op in graph.ops)
     assert error(found, expected) <= (FITTED if fitted else EQUAL), f"differs by {error(found, expected):.1e}"
 
 
 def outcome(seed: int, make=RandomModule) -> tuple[str, list[str], str]:
-    """"equal", "refused" or "wrong", the kinds of operations, and what was said."""
+    """ "equal", "refused" or "wrong", the kinds of operations, and what was said."""
     module = make(seed).eval()
     kinds = [step.kind for step in module.steps] + [module.end]
     audio = kinds[0] in ("frames", "stft and back")
@@ -72,7 +79,10 @@ def table(found: list[tuple[str, list[str], str]]) -> str:
     """How many modules that hold each kind were equal, refused or wrong."""
     counts = Counter((kind, result) for result, kinds, _ in found for kind in set(kinds))
     lines = [f"{'kind':16}{'equal':>7}{'refused':>9}{'wrong':>7}"]
-    lines += [f"{kind:16}{counts[kind, 'equal']:7}{counts[kind, 'refused']:9}{counts[kind, 'wrong']:7}" for kind in sorted({kind for kind, _ in counts})]
+    lines += [
+        f"{kind:16}{counts[kind, 'equal']:7}{counts[kind, 'refused']:9}{counts[kind, 'wrong']:7}"
+        for kind in sorted({kind for kind, _ in counts})
+    ]
     return "\n".join(lines)
 
 

@@ -1,5 +1,6 @@
 """The importer: recurrences, pools, selections, norms over time and transposed convolutions against PyTorch, offline and as
 streams; state spaces against their taps; and what is refused."""
+
 from __future__ import annotations
 
 import random
@@ -66,28 +67,113 @@ FORMS = {
     "lstm": (lambda: Of(lambda x, r: r(x)[0], lstm(6, 20, 2)), "x=1xTx6", True, ["linear", "lstm", "linear", "lstm"]),
     "lstm of one unit": (lambda: Of(lambda x, r: r(x)[0], lstm(1, 1, bias=False)), "x=1xTx1", True, ["linear", "lstm"]),
     "lstm, states": (lambda: Of(lambda x, r: r(x)[1][0], lstm(5, 16, 2)), "x=1xTx5", False, ["lstm", "mean", "concat"]),
-    "gru, time first": (lambda: Of(lambda x, r: r(x.transpose(0, 1))[0].transpose(0, 1), nn.GRU(6, 5, 2)), "x=1xTx6", True, ["linear", "gru"]),
-    "gru, last row": (lambda: Of(lambda x, r: r(x)[0][:, -1], nn.GRU(3, 33, batch_first=True, bias=False)), "x=1xTx3", False, ["gru", "mean"]),
-    "rnn": (lambda: Of(lambda x, r: r(x)[0], nn.RNN(4, 7, 2, batch_first=True)), "x=1xTx4", True, ["linear", "gru", "linear", "gru"]),
-    "rnn of one unit": (lambda: Of(lambda x, r: r(x)[0], nn.RNN(1, 1, bias=False, batch_first=True)), "x=1xTx1", True, ["linear", "gru"]),
-    **{f"{kind.__name__} of {units} units from parameters": (lambda kind=kind, units=units, layers=layers: Begun(kind, 3, units, layers), "x=1xTx3", True,
-                                                            ["linear", "lstm" if kind is nn.LSTM else "gru"] * layers)
-       for kind in (nn.LSTM, nn.GRU, nn.RNN) for units, layers in ((1, 1), (2, 2), (3, 1), (128, 1))},
-    "lstm from ones": (lambda: Of(lambda x, r: r(x, (torch.ones(1, 1, 3), x.new_zeros(1, 1, 3)))[0], lstm(4, 3)), "x=1xTx4", True, ["linear", "lstm"]),
-    "pools": (lambda: Of(lambda x: F.avg_pool1d(F.max_pool1d(x, 3, 2, 1)[..., :x.shape[2] // 2], 2)), "x=1x17xT", True, ["pool", "pool"]),
-    "pool with a gap": (lambda: Of(lambda x: (F.avg_pool1d(x, 4, 3, 1, False, False) - F.max_pool1d(x, 2, 3))[..., :x.shape[2] // 3]), "x=1x2xT", False,
-                        ["pool", "pool", "add"]),
-    "pooled image": (lambda: Of(lambda x, c: flat(F.max_pool2d(image(x, c), (2, 3), (2, 2), (0, 1))), stem()), "x=1xTx9", True, ["conv2d", "pool"]),
-    "largest row": (lambda: Of(lambda x: F.adaptive_max_pool1d(x - 5, 1)[..., 0] + x.amax(2)), "x=1x6xT", False, ["mean", "mean", "add"]),
+    "gru, time first": (
+        lambda: Of(lambda x, r: r(x.transpose(0, 1))[0].transpose(0, 1), nn.GRU(6, 5, 2)),
+        "x=1xTx6",
+        True,
+        ["linear", "gru"],
+    ),
+    "gru, last row": (
+        lambda: Of(lambda x, r: r(x)[0][:, -1], nn.GRU(3, 33, batch_first=True, bias=False)),
+        "x=1xTx3",
+        False,
+        ["gru", "mean"],
+    ),
+    "rnn": (
+        lambda: Of(lambda x, r: r(x)[0], nn.RNN(4, 7, 2, batch_first=True)),
+        "x=1xTx4",
+        True,
+        ["linear", "gru", "linear", "gru"],
+    ),
+    "rnn of one unit": (
+        lambda: Of(lambda x, r: r(x)[0], nn.RNN(1, 1, bias=False, batch_first=True)),
+        "x=1xTx1",
+        True,
+        ["linear", "gru"],
+    ),
+    **{
+        f"{kind.__name__} of {units} units from parameters": (
+            lambda kind=kind, units=units, layers=layers: Begun(kind, 3, units, layers),
+            "x=1xTx3",
+            True,
+            ["linear", "lstm" if kind is nn.LSTM else "gru"] * layers,
+        )
+        for kind in (nn.LSTM, nn.GRU, nn.RNN)
+        for units, layers in ((1, 1), (2, 2), (3, 1), (128, 1))
+    },
+    "lstm from ones": (
+        lambda: Of(lambda x, r: r(x, (torch.ones(1, 1, 3), x.new_zeros(1, 1, 3)))[0], lstm(4, 3)),
+        "x=1xTx4",
+        True,
+        ["linear", "lstm"],
+    ),
+    "pools": (
+        lambda: Of(lambda x: F.avg_pool1d(F.max_pool1d(x, 3, 2, 1)[..., : x.shape[2] // 2], 2)),
+        "x=1x17xT",
+        True,
+        ["pool", "pool"],
+    ),
+    "pool with a gap": (
+        lambda: Of(lambda x: (F.avg_pool1d(x, 4, 3, 1, False, False) - F.max_pool1d(x, 2, 3))[..., : x.shape[2] // 3]),
+        "x=1x2xT",
+        False,
+        ["pool", "pool", "add"],
+    ),
+    "pooled image": (
+        lambda: Of(lambda x, c: flat(F.max_pool2d(image(x, c), (2, 3), (2, 2), (0, 1))), stem()),
+        "x=1xTx9",
+        True,
+        ["conv2d", "pool"],
+    ),
+    "largest row": (
+        lambda: Of(lambda x: F.adaptive_max_pool1d(x - 5, 1)[..., 0] + x.amax(2)),
+        "x=1x6xT",
+        False,
+        ["mean", "mean", "add"],
+    ),
     "group norm": (lambda: Of(lambda x, g: g(x), nn.GroupNorm(2, 6)), "x=1x6xT", False, ["group_norm"]),
-    "group norm of an image": (lambda: Of(lambda x, c, g: flat(g(image(x, c))), stem(), nn.GroupNorm(2, 4)), "x=1xTx9", False, ["group_norm"]),
-    "instance norm": (lambda: Of(lambda x, g: g(x), nn.InstanceNorm1d(3, affine=True)), "x=1x3xT", False, ["group_norm"]),
-    "groups": (lambda: Of(lambda x, c: c(F.pad(x, (70, 0))), nn.Conv1d(6, 9, 71, groups=3)), "x=1x6xT", True, ["conv2d"]),
-    "transposed": (lambda: Of(lambda x, c: c(x)[..., :5 * x.shape[2]].tanh(), nn.ConvTranspose1d(6, 1, 12, 5)), "x=1x6xT", True, ["conv2d", "split_rows", "tanh"]),
-    "running sums": (lambda: Of(lambda x: x.cumsum(1) + torch.logcumsumexp(x, 1)), "x=1xTx3", True, ["exponential_scan", "cumulative_softmax", "add"]),
-    "delay": (lambda: Of(lambda x, m: m(x + F.pad(x, (0, 0, 3, 0))[:, :-3]), nn.Linear(6, 4)), "x=1xTx6", True, ["shift", "add", "linear"]),
-    "joined": (lambda: Of(lambda x: torch.cat([x.exp(), x[..., 2:4].tanh(), x[..., :1].sigmoid() * x], 2)), "x=1xTx6", True,
-               ["exp", "take", "tanh", "mul", "concat"]),
+    "group norm of an image": (
+        lambda: Of(lambda x, c, g: flat(g(image(x, c))), stem(), nn.GroupNorm(2, 4)),
+        "x=1xTx9",
+        False,
+        ["group_norm"],
+    ),
+    "instance norm": (
+        lambda: Of(lambda x, g: g(x), nn.InstanceNorm1d(3, affine=True)),
+        "x=1x3xT",
+        False,
+        ["group_norm"],
+    ),
+    "groups": (
+        lambda: Of(lambda x, c: c(F.pad(x, (70, 0))), nn.Conv1d(6, 9, 71, groups=3)),
+        "x=1x6xT",
+        True,
+        ["conv2d"],
+    ),
+    "transposed": (
+        lambda: Of(lambda x, c: c(x)[..., : 5 * x.shape[2]].tanh(), nn.ConvTranspose1d(6, 1, 12, 5)),
+        "x=1x6xT",
+        True,
+        ["conv2d", "split_rows", "tanh"],
+    ),
+    "running sums": (
+        lambda: Of(lambda x: x.cumsum(1) + torch.logcumsumexp(x, 1)),
+        "x=1xTx3",
+        True,
+        ["exponential_scan", "cumulative_softmax", "add"],
+    ),
+    "delay": (
+        lambda: Of(lambda x, m: m(x + F.pad(x, (0, 0, 3, 0))[:, :-3]), nn.Linear(6, 4)),
+        "x=1xTx6",
+        True,
+        ["shift", "add", "linear"],
+    ),
+    "joined": (
+        lambda: Of(lambda x: torch.cat([x.exp(), x[..., 2:4].tanh(), x[..., :1].sigmoid() * x], 2)),
+        "x=1xTx6",
+        True,
+        ["exp", "take", "tanh", "mul", "concat"],
+    ),
 }
 
 
@@ -104,8 +190,14 @@ def test_form(name: str, tmp_path: Path) -> None:
 REFUSED = {
     "both ways": (lambda: Of(lambda x, r: r(x)[0], lstm(4, 3, bidirectional=True)), "is bidirectional"),
     "projections": (lambda: Of(lambda x, r: r(x)[0], lstm(4, 3, proj_size=2)), "has projections"),
-    "a state from the data": (lambda: Of(lambda x, r: r(x, (x[:, :1, :3], x[:, :1, :3]))[0], lstm(4, 3)), "its first state depends on the data"),
-    "relu": (lambda: Of(lambda x, r: r(x)[0], nn.RNN(4, 3, batch_first=True, nonlinearity="relu")), "a recurrence of relu has no op"),
+    "a state from the data": (
+        lambda: Of(lambda x, r: r(x, (x[:, :1, :3], x[:, :1, :3]))[0], lstm(4, 3)),
+        "its first state depends on the data",
+    ),
+    "relu": (
+        lambda: Of(lambda x, r: r(x)[0], nn.RNN(4, 3, batch_first=True, nonlinearity="relu")),
+        "a recurrence of relu has no op",
+    ),
     "pool ahead": (lambda: Of(lambda x: F.max_pool1d(x.mT, 3, 1, 1)), "looks 1 rows ahead"),
     "pool to two": (lambda: Of(lambda x: F.adaptive_avg_pool1d(x.mT, 2)), "pools to 2 windows"),
     "largest feature index": (lambda: Of(lambda x: x.max(2)[1].to(x.dtype)), "index of a largest feature"),
@@ -136,14 +228,21 @@ def test_random_chains_of_these_forms() -> None:
                 steps.append(lambda x, m: torch.cat([x.tanh(), x], 2))
                 width *= 2
             else:
-                steps.append({"delay": lambda x, m, k=k: F.pad(x, (0, 0, k, 0))[:, :-k] + x, "sums": lambda x, m: x.cumsum(1) / 8,
-                              "norm": lambda x, m: F.group_norm(x.mT, 1).mT, "pool": lambda x, m, k=k: F.max_pool1d(x.mT, k).mT,
-                              "first": lambda x, m: x * x[..., :1]}[kind])
+                steps.append(
+                    {
+                        "delay": lambda x, m, k=k: F.pad(x, (0, 0, k, 0))[:, :-k] + x,
+                        "sums": lambda x, m: x.cumsum(1) / 8,
+                        "norm": lambda x, m: F.group_norm(x.mT, 1).mT,
+                        "pool": lambda x, m, k=k: F.max_pool1d(x.mT, k).mT,
+                        "first": lambda x, m: x * x[..., :1],
+                    }[kind]
+                )
 
         def run(x, *m, steps=tuple(steps)):
             for step in steps:
                 x = step(x, m)
             return x
+
         made = imported(Of(run, *parts), "x=1xTx5", length=97)
         assert max(made.report["errors"].values()) <= 1e-10
 
@@ -153,7 +252,10 @@ def test_state_space_equals_its_taps(heads: int, poles: int, copies: int, tmp_pa
     torch.manual_seed(5)
     rows, kind = 97, torch.float64
     step = torch.logspace(-3, -1, heads, dtype=kind)
-    logs = torch.complex(torch.full((poles,), -0.5, dtype=kind), torch.pi * torch.arange(poles, dtype=kind)) * step[:, None]
+    logs = (
+        torch.complex(torch.full((poles,), -0.5, dtype=kind), torch.pi * torch.arange(poles, dtype=kind))
+        * step[:, None]
+    )
     c, d = torch.randn(copies, heads, poles, dtype=torch.complex128), torch.randn(copies, heads, dtype=kind)
     graph = Recovered()
     graph.here = ("", "x")
@@ -161,7 +263,9 @@ def test_state_space_equals_its_taps(heads: int, poles: int, copies: int, tmp_pa
     graph.outputs.append(Output("y", state_space(graph, value, logs, c, d, logarithms=True), 0))
     x = torch.randn(rows, heads, dtype=torch.float32)
     kernel = torch.stack([taps(logs, one, rows, logarithms=True) for one in c])  # [copies, heads, lags]
-    matrix = torch.stack([F.pad(kernel[..., :t + 1].flip(-1), (0, rows - 1 - t)) for t in range(rows)])  # [t, copies, heads, s]
+    matrix = torch.stack(
+        [F.pad(kernel[..., : t + 1].flip(-1), (0, rows - 1 - t)) for t in range(rows)]
+    )  # [t, copies, heads, s]
     y = torch.einsum("tchs,sh->tch", matrix, x.double()) + d * x.double()[:, None]
     found = execute(graph, [x.double()])[0]
     assert float((found - y.flatten(1)).abs().max() / y.abs().max()) < 1e-12
@@ -171,4 +275,14 @@ def test_state_space_equals_its_taps(heads: int, poles: int, copies: int, tmp_pa
     numpy.save(tmp_path / "y.npy", y.flatten(1).numpy().astype("<f4"))
     longwave("compile", tmp_path / "model", "-o", tmp_path / "m.lw", "--target", "host", "--stream", "--blocks", "1,32")
     for mode in ([], ["--stream"]):
-        longwave("run", tmp_path / "m.lw", *mode, "-i", f"x=@{tmp_path}/x.npy", "--expected", f"y=@{tmp_path}/y.npy", "--limit", PEAK)
+        longwave(
+            "run",
+            tmp_path / "m.lw",
+            *mode,
+            "-i",
+            f"x=@{tmp_path}/x.npy",
+            "--expected",
+            f"y=@{tmp_path}/y.npy",
+            "--limit",
+            PEAK,
+        )

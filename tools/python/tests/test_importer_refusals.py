@@ -1,15 +1,15 @@
 """What the importer refuses: every cause by name, with a way out, and nothing else."""
+
 from __future__ import annotations
 
+import importer_models as models
 import pytest
 import torch
-from torch import Tensor, nn
-from torch.fft import irfft, rfft
-
-import importer_models as models
 from importer_checks import imported, refusal
 from longwave.importer.errors import ImportFailed
 from longwave.importer.inputs import parse_input
+from torch import Tensor, nn
+from torch.fft import irfft, rfft
 
 
 def circular(x: Tensor, k: Tensor) -> Tensor:
@@ -18,12 +18,12 @@ def circular(x: Tensor, k: Tensor) -> Tensor:
 
 def wrapping(x: Tensor, k: Tensor) -> Tensor:
     n = x.shape[1] + 25
-    return irfft(rfft(x.mT, n=n) * rfft(k, n=n), n=n)[..., :x.shape[1]].mT
+    return irfft(rfft(x.mT, n=n) * rfft(k, n=n), n=n)[..., : x.shape[1]].mT
 
 
 def from_input(x: Tensor, k: Tensor) -> Tensor:
     n = 2 * x.shape[1]
-    return irfft(rfft(x.mT, n=n) * rfft(torch.tanh(x.mT) * k[:, :1], n=n), n=n)[..., :x.shape[1]].mT
+    return irfft(rfft(x.mT, n=n) * rfft(torch.tanh(x.mT) * k[:, :1], n=n), n=n)[..., : x.shape[1]].mT
 
 
 def complex_result(x: Tensor) -> Tensor:
@@ -60,24 +60,54 @@ def reads_features(x: Tensor) -> Tensor:
 
 
 REFUSED = {
-    "loop": (lambda: models.Function(light_gates), "Function: a loop over the rows of the sequence has no op; use LSTM"),
-    "loop over parts": (lambda: models.Function(split_rows), "Function: a loop over the rows of the sequence has no op; use LSTM"),
-    "writes": (lambda: models.Function(writes_rows), "writes parts of a value one by one; compute all rows in one call"),
+    "loop": (
+        lambda: models.Function(light_gates),
+        "Function: a loop over the rows of the sequence has no op; use LSTM",
+    ),
+    "loop over parts": (
+        lambda: models.Function(split_rows),
+        "Function: a loop over the rows of the sequence has no op; use LSTM",
+    ),
+    "writes": (
+        lambda: models.Function(writes_rows),
+        "writes parts of a value one by one; compute all rows in one call",
+    ),
     "base": (lambda: models.Function(lambda x: (-2.0) ** x), "pow: a power of a base that is not positive"),
     "circular": (lambda: models.Function(circular, 4, 30), "circular convolution: its taps change with the length"),
     "wrapping": (lambda: models.Function(wrapping, 4, 30), "circular convolution: its taps change with the length"),
-    "kernel from the input": (lambda: models.Function(from_input, 4, 30), "fft_rfft: FFT that is neither a convolution with constant taps"),
-    "lstm both ways": (lambda: models.BothWays(), "lstm/lstm: lstm: is bidirectional: it reads the sequence backwards; use a forward layer"),
+    "kernel from the input": (
+        lambda: models.Function(from_input, 4, 30),
+        "fft_rfft: FFT that is neither a convolution with constant taps",
+    ),
+    "lstm both ways": (
+        lambda: models.BothWays(),
+        "lstm/lstm: lstm: is bidirectional: it reads the sequence backwards; use a forward layer",
+    ),
     "branch on data": (lambda: models.Branching(), "torch.export: a branch on data: "),
     "complex result": (lambda: models.Function(complex_result), "output: is complex"),
-    "fewer rows": (lambda: models.Function(lambda x: nn.functional.conv1d(x.mT, torch.ones(4, 4, 3)).mT), "conv1d: looks 2 rows ahead, and gives 209 rows of 211"),
+    "fewer rows": (
+        lambda: models.Function(lambda x: nn.functional.conv1d(x.mT, torch.ones(4, 4, 3)).mT),
+        "conv1d: looks 2 rows ahead, and gives 209 rows of 211",
+    ),
     "length in the numbers": (lambda: models.Function(lambda x: x / x.shape[1]), "differs by"),
-    "option without an op": (lambda: models.Function(lambda x: nn.functional.softplus(x, beta=2)), "softplus: beta=2, threshold=20 has no op"),
-    "stft that is centred": (lambda: models.Function(lambda x: torch.stft(x[..., 0], 64, 16, return_complex=True).abs().mT),
-                              "pad: a centred stft: its frames lie 32 samples ahead"),
-    "stft that is centred between zeros": (lambda: models.Function(lambda x: torch.stft(x[..., 0], 64, 16, pad_mode="constant", return_complex=True).abs().mT),
-                                           "pad: a centred stft: its frames lie 32 samples ahead"),
-    "logarithm of a softmax over time": (lambda: models.Function(lambda x: x.log_softmax(1)), "log_softmax: its rows are not one time step each"),
+    "option without an op": (
+        lambda: models.Function(lambda x: nn.functional.softplus(x, beta=2)),
+        "softplus: beta=2, threshold=20 has no op",
+    ),
+    "stft that is centred": (
+        lambda: models.Function(lambda x: torch.stft(x[..., 0], 64, 16, return_complex=True).abs().mT),
+        "pad: a centred stft: its frames lie 32 samples ahead",
+    ),
+    "stft that is centred between zeros": (
+        lambda: models.Function(
+            lambda x: torch.stft(x[..., 0], 64, 16, pad_mode="constant", return_complex=True).abs().mT
+        ),
+        "pad: a centred stft: its frames lie 32 samples ahead",
+    ),
+    "logarithm of a softmax over time": (
+        lambda: models.Function(lambda x: x.log_softmax(1)),
+        "log_softmax: its rows are not one time step each",
+    ),
     "shifted": (lambda: models.Function(lambda x: x + x.roll(1, 1)), "its operands do not lie in step"),
 }
 
@@ -86,7 +116,9 @@ REFUSED = {
 def test_refusal(name: str) -> None:
     torch.manual_seed(3)
     make, expected = REFUSED[name]
-    found = refusal(make(), "x=1xTx4", length=31 if "loop" in name else 211)  # export takes a second for 30 rows of a loop
+    found = refusal(
+        make(), "x=1xTx4", length=31 if "loop" in name else 211
+    )  # export takes a second for 30 rows of a loop
     assert expected in found, found
     assert all("; " in line for line in found.splitlines()), "each line has a way out"
 
@@ -94,7 +126,9 @@ def test_refusal(name: str) -> None:
 def test_weights_that_are_not_finite_are_refused() -> None:
     module = nn.Linear(4, 2)
     module.weight.data[0, 1] = float("nan")
-    assert refusal(module, "x=1xTx4") == "weight: holds NaN or infinity; the training diverged; take an earlier checkpoint"
+    assert (
+        refusal(module, "x=1xTx4") == "weight: holds NaN or infinity; the training diverged; take an earlier checkpoint"
+    )
 
 
 def test_a_loop_is_told_once_and_features_may_be_read_one_by_one() -> None:
@@ -105,6 +139,7 @@ def test_a_loop_is_told_once_and_features_may_be_read_one_by_one() -> None:
 def test_every_cause_is_reported_and_no_consequence() -> None:
     def two(x: Tensor) -> Tensor:
         return torch.erfinv(x) * 2 + torch.lgamma(x).relu()
+
     found = refusal(models.Function(two), "x=1xTx4").splitlines()
     assert [line.split(":")[1].strip() for line in found] == ["erfinv", "lgamma"], found
 

@@ -1,5 +1,6 @@
 """The importer: models that begin at rest, against the module behind rows of zeros. Compiled files: offline and as streams, also
 after a reset."""
+
 from __future__ import annotations
 
 import os
@@ -35,7 +36,11 @@ class Amplifier(nn.Module):
         self.first, self.last = nn.Conv1d(1, channels, 1), nn.Conv1d(channels, 1, 1)
         self.dilated = nn.ModuleList(nn.Conv1d(channels, 2 * channels, 3, dilation=d) for d in (1, 2, 4))
         self.mixed = nn.ModuleList(nn.Conv1d(channels, channels, 1) for _ in range(3))
-        self.gru, self.lstm, self.rnn = nn.GRU(1, 3, batch_first=True), nn.LSTM(3, 2, batch_first=True), nn.RNN(2, 2, batch_first=True)
+        self.gru, self.lstm, self.rnn = (
+            nn.GRU(1, 3, batch_first=True),
+            nn.LSTM(3, 2, batch_first=True),
+            nn.RNN(2, 2, batch_first=True),
+        )
 
     def forward(self, x: Tensor) -> Tensor:
         y, skipped = self.first(x), 0
@@ -72,7 +77,14 @@ FORMS = {
     "amplifier": (lambda: Amplifier(), "x=1x1xT"),
     "amplifier of one channel": (lambda: Amplifier(1), "x=1x1xT"),
     "delay": (lambda: Of(delayed, nn.Linear(2, 3)), "x=1xTx2"),
-    "strided image": (lambda: Of(lambda x, a, b: b(F.pad(a(F.pad(x[:, None], (1, 1, 2, 0))).relu(), (1, 1, 1, 0)))[:, 0], nn.Conv2d(1, 2, 3), nn.Conv2d(2, 1, (2, 3))), "x=1xTx5"),
+    "strided image": (
+        lambda: Of(
+            lambda x, a, b: b(F.pad(a(F.pad(x[:, None], (1, 1, 2, 0))).relu(), (1, 1, 1, 0)))[:, 0],
+            nn.Conv2d(1, 2, 3),
+            nn.Conv2d(2, 1, (2, 3)),
+        ),
+        "x=1xTx5",
+    ),
     "already at rest": (lambda: Of(lambda x, r: r(x)[0], nn.LSTM(2, 3, bias=False, batch_first=True)), "x=1xTx2"),
 }
 
@@ -85,17 +97,43 @@ def test_form(name: str) -> None:
     made = settled(make(), spec)
     assert made.report["settled"]["rows"] == ROWS and made.report["settled"]["error"] <= 1e-10
     if name == "already at rest":
-        assert kinds(made) == ["linear", "lstm"] and not any("initial" in key and bool(t.any()) for key, t in made.tensors.items())
+        assert kinds(made) == ["linear", "lstm"] and not any(
+            "initial" in key and bool(t.any()) for key, t in made.tensors.items()
+        )
 
 
 REFUSED = {
     "not at rest": (lambda: Amplifier(), "x=1x1xT", 9, "is not at rest: it differs by", "settle:36"),
-    "a sum without end": (lambda: Of(lambda x, a: a(x).cumsum(1), nn.Linear(2, 2)), "x=1xTx2", ROWS, "is not at rest", "give more rows"),
+    "a sum without end": (
+        lambda: Of(lambda x, a: a(x).cumsum(1), nn.Linear(2, 2)),
+        "x=1xTx2",
+        ROWS,
+        "is not at rest",
+        "give more rows",
+    ),
     "no rows": (lambda: Amplifier(), "x=1x1xT", 0, "is not a number of rows", "give 1 to"),
-    "a mean": (lambda: Of(lambda x, a: a(x).mean(1), nn.Linear(2, 2)), "x=1xTx2", ROWS, "would count those before the first one", "leave it out"),
-    "a look ahead": (lambda: Of(lambda x, a: a(x.mT), nn.Conv1d(2, 2, 3, padding=1)), "x=1xTx2", ROWS, "looks ahead", "leave"),
+    "a mean": (
+        lambda: Of(lambda x, a: a(x).mean(1), nn.Linear(2, 2)),
+        "x=1xTx2",
+        ROWS,
+        "would count those before the first one",
+        "leave it out",
+    ),
+    "a look ahead": (
+        lambda: Of(lambda x, a: a(x.mT), nn.Conv1d(2, 2, 3, padding=1)),
+        "x=1xTx2",
+        ROWS,
+        "looks ahead",
+        "leave",
+    ),
     "tokens": (lambda: nn.Embedding(8, 2), "ids=1xT:8", ROWS, "a token cannot be zero", "leave it out"),
-    "another memory": (lambda: Of(lambda x, a: torch.logcumsumexp(a(x), 1), nn.Linear(2, 2)), "x=1xTx2", ROWS, "its state at rest is not known", "leave"),
+    "another memory": (
+        lambda: Of(lambda x, a: torch.logcumsumexp(a(x), 1), nn.Linear(2, 2)),
+        "x=1xTx2",
+        ROWS,
+        "its state at rest is not known",
+        "leave",
+    ),
 }
 
 
@@ -114,6 +152,7 @@ def test_flag() -> None:
 
 def test_all_states_of_a_step() -> None:
     """Without a name it means every state of a module that takes them."""
+
     class Step(nn.Module):
         def __init__(self) -> None:
             super().__init__()
@@ -122,6 +161,7 @@ def test_all_states_of_a_step() -> None:
         def forward(self, x: Tensor, h: Tensor, c: Tensor):
             h, c = self.cell(x, (h, c))
             return {"y": h * 2, "hn": h, "cn": c}
+
     torch.manual_seed(1)
     made = import_module(Step().eval(), ["x=1x2", "h=1x3", "c=1x3"], length=67, initial={"": ("settle", 50)})
     assert all(bool(state.any()) for state in made.stepped.first)
@@ -131,12 +171,21 @@ def test_command(tmp_path: Path) -> None:
     """The compiled file is compared with the module behind rows of zeros."""
     if not LONGWAVE.exists():
         pytest.skip(f"{LONGWAVE} is not built")
-    (tmp_path / "amp.py").write_text("import torch\nfrom torch import nn\nclass M(nn.Module):\n    def __init__(s):\n        super().__init__(); torch.manual_seed(1)\n"
-                                     "        s.a, s.b = nn.Conv1d(1, 2, 1), nn.Conv1d(2, 1, 3)\n"
-                                     "    def forward(s, x):\n        return s.b(nn.functional.pad(s.a(x).tanh(), (2, 0)))\ndef make(): return M()\n")
+    (tmp_path / "amp.py").write_text(
+        "import torch\nfrom torch import nn\nclass M(nn.Module):\n    def __init__(s):\n        super().__init__(); torch.manual_seed(1)\n"
+        "        s.a, s.b = nn.Conv1d(1, 2, 1), nn.Conv1d(2, 1, 3)\n"
+        "    def forward(s, x):\n        return s.b(nn.functional.pad(s.a(x).tanh(), (2, 0)))\ndef make(): return M()\n"
+    )
+
     def run(*more: str):
-        return subprocess.run([sys.executable, "-m", "longwave.importer", "amp:make", "--input", "x=1x1xT", "--length", "67", *more], cwd=tmp_path,
-                              capture_output=True, text=True, env={**os.environ, "PYTHONPATH": f"{ROOT}/tools/python", "LONGWAVE_PROGRAM": str(LONGWAVE.resolve())})
+        return subprocess.run(
+            [sys.executable, "-m", "longwave.importer", "amp:make", "--input", "x=1x1xT", "--length", "67", *more],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            env={**os.environ, "PYTHONPATH": f"{ROOT}/tools/python", "LONGWAVE_PROGRAM": str(LONGWAVE.resolve())},
+        )
+
     done = run("--initial", "settle:100", "-o", "m.lw")
     assert done.returncode == 0, done.stderr
     assert "begins behind 100 rows of zeros: equal within" in done.stdout and "the compiled file" in done.stdout
@@ -154,7 +203,19 @@ def test_compiled(name: str, tmp_path: Path) -> None:
     module = make().eval()
     made = import_module(module, [spec], length=67, initial={"": ("settle", ROWS)})
     made.write(tmp_path / "model")
-    longwave("compile", tmp_path / "model", "-o", tmp_path / "m.lw", "--target", "host", "--stream", "--blocks", "1,64", "--length", 300)
+    longwave(
+        "compile",
+        tmp_path / "model",
+        "-o",
+        tmp_path / "m.lw",
+        "--target",
+        "host",
+        "--stream",
+        "--blocks",
+        "1,64",
+        "--length",
+        300,
+    )
     torch.manual_seed(7)
     x = torch.randn(1, 300, 2) if spec.endswith("2") else torch.randn(1, 1, 300)
     with torch.no_grad():
@@ -168,6 +229,6 @@ def test_compiled(name: str, tmp_path: Path) -> None:
         stream.reset()
         found = []
         for at in range(0, 300, cut):
-            stream.push(rows[at:at + cut])
+            stream.push(rows[at : at + cut])
             found += [row.data.copy() for row in stream]
-        assert numpy.abs(numpy.stack(found) - y[:len(found)]).max() <= limit and len(found) >= 256
+        assert numpy.abs(numpy.stack(found) - y[: len(found)]).max() <= limit and len(found) >= 256

@@ -2,6 +2,7 @@
 
 The module is written here: the package has TorchScript and ONNX only. Limits: those of float32, see `test_exactness`.
 """
+
 from __future__ import annotations
 
 import importlib.util
@@ -11,9 +12,8 @@ import numpy
 import pytest
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
-
 from importer_checks import LONGWAVE, imported, kinds, longwave
+from torch import Tensor, nn
 
 CHUNK, CONTEXT = 512, 64
 
@@ -33,10 +33,16 @@ class Silero(nn.Module):
         jit = torch.jit.load(str(package_file("silero_vad.jit")))
         p = {**dict(jit.named_parameters()), **dict(jit.named_buffers())}
         self.basis = nn.Parameter(p["_model.stft.forward_basis_buffer"].detach())
-        self.encoder = nn.ModuleList(nn.Conv1d(i, o, 3, s, 1) for i, o, s in ((129, 128, 1), (128, 64, 2), (64, 64, 2), (64, 128, 1)))
+        self.encoder = nn.ModuleList(
+            nn.Conv1d(i, o, 3, s, 1) for i, o, s in ((129, 128, 1), (128, 64, 2), (64, 64, 2), (64, 128, 1))
+        )
         self.lstm, self.last = nn.LSTM(128, 128, batch_first=True), nn.Conv1d(128, 1, 1)
-        state = {f"encoder.{n}.{k}": p[f"_model.encoder.{n}.reparam_conv.{k}"] for n in range(4) for k in ("weight", "bias")}
-        state |= {f"lstm.{k}_l0": p[f"_model.decoder.rnn.{k}"] for k in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")}
+        state = {
+            f"encoder.{n}.{k}": p[f"_model.encoder.{n}.reparam_conv.{k}"] for n in range(4) for k in ("weight", "bias")
+        }
+        state |= {
+            f"lstm.{k}_l0": p[f"_model.decoder.rnn.{k}"] for k in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+        }
         state |= {f"last.{k}": p[f"_model.decoder.decoder.2.{k}"] for k in ("weight", "bias")}
         self.load_state_dict(state | {"basis": self.basis})
 
@@ -61,7 +67,9 @@ def voices(chunks: int) -> numpy.ndarray:
     pitch = 120 + 40 * numpy.sin(2 * numpy.pi * 0.7 * t) + 15 * numpy.sin(2 * numpy.pi * 3.1 * t)
     phase = 2 * numpy.pi * numpy.cumsum(pitch) / 16000
     formants = [500 + 300 * numpy.sin(2 * numpy.pi * 1.3 * t), 1500 + 600 * numpy.sin(2 * numpy.pi * 0.9 * t)]
-    voice = sum(numpy.sin(k * phase) * sum(numpy.exp(-((k * pitch - f) / 150) ** 2) for f in formants) for k in range(1, 25))
+    voice = sum(
+        numpy.sin(k * phase) * sum(numpy.exp(-(((k * pitch - f) / 150) ** 2)) for f in formants) for k in range(1, 25)
+    )
     syllables = numpy.clip(numpy.sin(2 * numpy.pi * 4 * t), 0, 1) * (numpy.sin(2 * numpy.pi * 0.25 * t) > -0.3)
     return (0.2 * voice * syllables + 10 ** (-2 + numpy.sin(t)) * 0.1 * random.standard_normal(n)).astype(numpy.float32)
 
@@ -82,7 +90,9 @@ def silero(tmp_path_factory: pytest.TempPathFactory) -> tuple[Silero, Path]:
 def probabilities(folder: Path, audio: numpy.ndarray, *options: str) -> numpy.ndarray:
     longwave("compile", folder / "model", "-o", folder / "x.lw", "--stream", "--no-whole", *options)
     numpy.save(folder / "audio.npy", audio)
-    longwave("run", folder / "x.lw", "--stream", "--input", f"audio=@{folder / 'audio.npy'}", "-o", f"y={folder / 'y.npy'}")
+    longwave(
+        "run", folder / "x.lw", "--stream", "--input", f"audio=@{folder / 'audio.npy'}", "-o", f"y={folder / 'y.npy'}"
+    )
     return numpy.load(folder / "y.npy").ravel()
 
 
@@ -91,7 +101,10 @@ def by_onnxruntime(audio: numpy.ndarray) -> numpy.ndarray:
     session = ort.InferenceSession(str(package_file("silero_vad_16k_op15.onnx")), providers=["CPUExecutionProvider"])
     state, context, found = numpy.zeros((2, 1, 128), numpy.float32), numpy.zeros(CONTEXT, numpy.float32), []
     for chunk in audio.reshape(-1, CHUNK):
-        p, state = session.run(None, {"input": numpy.concatenate([context, chunk])[None], "state": state, "sr": numpy.array(16000, numpy.int64)})
+        p, state = session.run(
+            None,
+            {"input": numpy.concatenate([context, chunk])[None], "state": state, "sr": numpy.array(16000, numpy.int64)},
+        )
         context = chunk[-CONTEXT:]
         found.append(p[0, 0])
     return numpy.array(found)

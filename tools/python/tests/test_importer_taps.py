@@ -2,6 +2,7 @@
 
 The expected numbers are those of torch.nn.functional.interpolate. A form may differ from the table by 1e-7 of the peak.
 """
+
 from __future__ import annotations
 
 import sys
@@ -14,20 +15,30 @@ import torch.nn.functional as F
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import importer_models as models  # noqa: E402
-from longwave.importer.taps import Pieces, dyadic  # noqa: E402
 from importer_checks import compiled_equals, imported, kinds  # noqa: E402
+from longwave.importer.taps import Pieces, dyadic  # noqa: E402
 
 SHAPES = [  # dim, count, init, taps (0: all), nearest
-    (8, 4, 0, 0, False), (8, 4, 0, 50, False), (3, 6, 0, 0, False), (1, 7, 0, 0, False), (5, 4, 1, 0, False), (4, 3, 2, 0, False),
-    (8, 4, 0, 0, True), (6, 5, 0, 90, True), (4, 4, 1, 50, True),
+    (8, 4, 0, 0, False),
+    (8, 4, 0, 50, False),
+    (3, 6, 0, 0, False),
+    (1, 7, 0, 0, False),
+    (5, 4, 1, 0, False),
+    (4, 3, 2, 0, False),
+    (8, 4, 0, 0, True),
+    (6, 5, 0, 90, True),
+    (4, 4, 1, 50, True),
 ]
 
 
 def kernel(dim: int, count: int, init: int, taps: int, nearest: bool, rows: int = 7) -> torch.Tensor:
     generator = torch.Generator().manual_seed(dim * count + taps)
     numbers = torch.randn(count, rows, dim, dtype=torch.float64, generator=generator)
-    parts = [F.interpolate(n[None], scale_factor=2.0 ** (max(0, i - 1) + init), mode="nearest" if nearest else "linear")[0] for i, n in enumerate(numbers)]
-    return torch.cat(parts, 1)[:, :taps or None]
+    parts = [
+        F.interpolate(n[None], scale_factor=2.0 ** (max(0, i - 1) + init), mode="nearest" if nearest else "linear")[0]
+        for i, n in enumerate(numbers)
+    ]
+    return torch.cat(parts, 1)[:, : taps or None]
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -1,4 +1,5 @@
 """The keyword network's fast paths against the plain layers, and its causality."""
+
 from __future__ import annotations
 
 import sys
@@ -7,7 +8,7 @@ from pathlib import Path
 import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from longwave.kws.model import KwsNet  # noqa: E402
+from longwave.kws.model import KwsConfig, KwsNet  # noqa: E402
 from longwave.layers.blockconv import causal_depthwise  # noqa: E402
 from longwave.layers.conv import CausalConv2d, flatten  # noqa: E402
 from longwave.layers.frontend import HOP, N_FFT, WINDOW, LogMel, mel_matrix  # noqa: E402
@@ -17,7 +18,7 @@ from longwave.layers.sgconv import causal_convolution  # noqa: E402
 def randomised() -> KwsNet:
     """A network whose norms are not the identity."""
     torch.manual_seed(1)
-    net = KwsNet().double().eval()
+    net = KwsNet(KwsConfig()).double().eval()
     for module in net.modules():
         if hasattr(module, "running_var"):
             module.running_mean.normal_()
@@ -29,9 +30,16 @@ def randomised() -> KwsNet:
 
 def plain_forward(net: KwsNet, features: torch.Tensor) -> torch.Tensor:
     """(B, T, 40) -> (B, T/2, 12), one layer after the other as model.json lists them."""
+
     def convolution(source: torch.nn.Conv2d) -> CausalConv2d:
-        layer = CausalConv2d(source.in_channels, source.out_channels, source.kernel_size, source.stride, source.groups,
-                             source.bias is not None).double()
+        layer = CausalConv2d(
+            source.in_channels,
+            source.out_channels,
+            source.kernel_size,
+            source.stride,
+            source.groups,
+            source.bias is not None,
+        ).double()
         layer.load_state_dict(source.state_dict())
         return layer
 
@@ -81,8 +89,8 @@ def test_front_end_frames() -> None:
     hann = 0.5 - 0.5 * torch.cos(2 * torch.pi * n / WINDOW)
     for frame in (0, 5):
         end = (frame + 1) * HOP
-        cut = torch.cat([torch.zeros(WINDOW, dtype=torch.float64), samples])[end:end + WINDOW]
-        power = torch.fft.fft(cut * hann, N_FFT).abs().square()[:N_FFT // 2 + 1]
+        cut = torch.cat([torch.zeros(WINDOW, dtype=torch.float64), samples])[end : end + WINDOW]
+        power = torch.fft.fft(cut * hann, N_FFT).abs().square()[: N_FFT // 2 + 1]
         assert (torch.log(power @ mel + 1e-5) - features[frame]).abs().max() < 1e-5
 
 

@@ -1,4 +1,5 @@
 """Changed ONNX files: a sample of onnx_mutations.py."""
+
 from __future__ import annotations
 
 import pytest

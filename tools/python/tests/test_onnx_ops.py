@@ -1,4 +1,5 @@
 """Every ONNX operation that is read, against onnxruntime on the same numbers, at two lengths."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -25,6 +26,7 @@ def ran(path: str, feeds: dict[str, np.ndarray]) -> list[np.ndarray]:
     options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_DISABLE_ALL
     if any(a.name == "layout" for n in onnx.load(path).graph.node for a in n.attribute):  # onnxruntime has none
         from onnx.reference import ReferenceEvaluator
+
         return ReferenceEvaluator(path).run(None, feeds)
     return runtime.InferenceSession(path, options, providers=["CPUExecutionProvider"]).run(None, feeds)
 
@@ -45,7 +47,9 @@ def test_equals_onnxruntime(name: str, tmp_path) -> None:
         for output, f in zip(opened.outputs, found):
             e = expected[names.index(output)]
             assert tuple(f.shape) == e.shape
-            assert np.abs(f.numpy() - e).max() <= CLOSE * max(np.abs(e).max(), 1e-30), f"{output}: {np.abs(f.numpy() - e).max()}"
+            assert np.abs(f.numpy() - e).max() <= CLOSE * max(np.abs(e).max(), 1e-30), (
+                f"{output}: {np.abs(f.numpy() - e).max()}"
+            )
 
 
 def test_every_operation_that_is_read_is_tried(tmp_path) -> None:

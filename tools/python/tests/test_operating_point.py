@@ -1,4 +1,5 @@
 """Folds, intervals and counts behind the threshold of the keyword model, on made-up scores."""
+
 from __future__ import annotations
 
 import sys
@@ -49,12 +50,14 @@ def test_busy_parts_give_the_events_of_the_whole() -> None:
     rows[:, 11] = 1
     for start in rng.integers(0, 59900, 150):
         word, length, p = rng.integers(0, 10), rng.integers(3, 80), rng.uniform(0.2, 1)
-        rows[start:start + length] = 0
-        rows[start:start + length, word] = p
-        rows[start:start + length, 11] = 1 - p
+        rows[start : start + length] = 0
+        rows[start : start + length, word] = p
+        rows[start : start + length, 11] = 1 - p
     for threshold in (0.3, 0.6, 0.9):
-        decision = replace(Decision(smoothing_ms=300, min_count=3),
-                           thresholds={"default": threshold, "no": threshold - 0.05, "go": threshold + 0.05})
+        decision = replace(
+            Decision(smoothing_ms=300, min_count=3),
+            thresholds={"default": threshold, "no": threshold - 0.05, "go": threshold + 0.05},
+        )
         average = moving_average(rows, smoothing_rows(decision))
         whole = [(e.word, round(e.score, 9)) for e in events(average, decision)]
         parts = [(e.word, round(e.score, 9)) for part in busy_parts(average) for e in events(part, decision)]
@@ -86,7 +89,7 @@ def test_the_threshold_is_the_lowest_from_which_on_the_bound_holds() -> None:
     rows = np.zeros((3600 * 50 * 4, 3))  # 4 hours: no event is at most 0.75 per hour, one is more than 1
     rows[:, 2] = 1
     for start, height in ((1000, 0.72), (90000, 0.56)):
-        rows[start:start + 100] = [height, 0, 1 - height]
+        rows[start : start + 100] = [height, 0, 1 - height]
     base = Decision(smoothing_ms=300, min_count=3, classes=("one", "two", "_other_"))
     negatives = Negatives({"speech": rows}, words=2)
     assert choose_threshold(negatives, base, 1.0) == 0.73
@@ -96,6 +99,7 @@ def test_the_threshold_is_the_lowest_from_which_on_the_bound_holds() -> None:
 
 if __name__ == "__main__":
     import tempfile
+
     for name, function in list(globals().items()):
         if name.startswith("test_"):
             function(Path(tempfile.mkdtemp())) if "tmp_path" in function.__code__.co_varnames[:1] else function()

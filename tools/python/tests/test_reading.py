@@ -1,4 +1,5 @@
 """Books read by synthetic voices: which sentences, which voices, the same files again, and a run that goes on."""
+
 from __future__ import annotations
 
 import csv
@@ -31,18 +32,35 @@ def test_other_words_can_be_left_out() -> None:
 
 @pytest.mark.skipif(not shutil.which("espeak-ng"), reason="espeak-ng is not installed")
 def test_words_that_sound_the_same_are_found() -> None:
-    assert homophones(["I know that we Write to a playwright. Now, the rite!"], ["no", "right"]) == ["know", "rite", "write"]
+    assert homophones(["I know that we Write to a playwright. Now, the rite!"], ["no", "right"]) == [
+        "know",
+        "rite",
+        "write",
+    ]
     assert homophones(["No, no."], ["no"]) == []
 
 
 @pytest.mark.parametrize("kept", [False, True])
-def test_words_that_sound_the_same_are_read_only_if_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: bool) -> None:
+def test_words_that_sound_the_same_are_read_only_if_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: bool
+) -> None:
     missing = [program for program in ("espeak-ng", "flite") if not shutil.which(program)]
     if missing:
         pytest.skip(f"not installed: {', '.join(missing)}")
     (tmp_path / "book.txt").write_text(TEXT)
-    monkeypatch.setattr(sys, "argv", ["reading", str(tmp_path / "book.txt"), "-o", str(tmp_path / "out"), "--hours", "0.02",
-                                      *(["--homophones"] if kept else [])])
+    monkeypatch.setattr(
+        sys,
+        "argv",
+        [
+            "reading",
+            str(tmp_path / "book.txt"),
+            "-o",
+            str(tmp_path / "out"),
+            "--hours",
+            "0.02",
+            *(["--homophones"] if kept else []),
+        ],
+    )
     reading.main()
     totals = json.loads((tmp_path / "out/reading.json").read_text())
     assert ("know" in totals["without"]) != kept

@@ -1,4 +1,5 @@
 """Associative recall: what its sequences are, and that model and package are one."""
+
 import sys
 from pathlib import Path
 

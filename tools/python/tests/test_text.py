@@ -1,5 +1,6 @@
 """The text's split and streams, the baselines against definitions written out, and the training forms of both stacks against their
 layers, their packages and a run that was stopped and went on."""
+
 from __future__ import annotations
 
 import argparse
@@ -22,12 +23,19 @@ HERE = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(HERE))
 from longwave import package, train_text  # noqa: E402
 from longwave.layers.chela import ChelaModel  # noqa: E402
-from longwave.text import baselines, data, evaluate, export  # noqa: E402
-from longwave.text import model as text_model  # noqa: E402
+from longwave.text import (  # noqa: E402
+    baselines,
+    data,
+    evaluate,
+    export,
+    model as text_model,  # noqa: E402
+)
 from longwave.text.muon import Muon, orthogonal  # noqa: E402
 
-SMALL = {"chela": {"width": 16, "depth": 2, "taps": 12, "hidden": 24, "heads": 2},
-         "lightnet": {"width": 16, "depth": 2, "short_conv": 4, "hidden": 24, "heads": 2, "gate_rank": 4}}
+SMALL = {
+    "chela": {"width": 16, "depth": 2, "taps": 12, "hidden": 24, "heads": 2},
+    "lightnet": {"width": 16, "depth": 2, "short_conv": 4, "hidden": 24, "heads": 2, "gate_rank": 4},
+}
 FAMILIES = sorted(SMALL)
 
 
@@ -132,8 +140,8 @@ def witten_bell(train: bytes, context: bytes, following: int, order: int) -> flo
     """The definition, counted afresh."""
     if order < 0:
         return 1 / 256
-    context = context[len(context) - order:]
-    seen = Counter(train[i] for i in range(order, len(train)) if train[i - order:i] == context)
+    context = context[len(context) - order :]
+    seen = Counter(train[i] for i in range(order, len(train)) if train[i - order : i] == context)
     shorter = witten_bell(train, context, following, order - 1)
     return (seen[following] + len(seen) * shorter) / (sum(seen.values()) + len(seen)) if seen else shorter
 
@@ -163,7 +171,7 @@ def test_windows_with_carried_state_are_the_layers_over_the_whole(family: str) -
         with torch.no_grad():
             whole, state, parts, at = logits_of(model, ids), text_model.fresh_state(model, 3), [], 0
             for length in (64, 256, 192):
-                logits, state = text_model.windowed(model)(ids[:, at:at + length], state)
+                logits, state = text_model.windowed(model)(ids[:, at : at + length], state)
                 parts.append(logits)
                 at += length
     finally:
@@ -227,8 +235,12 @@ def test_figures_by_source_are_means_over_files_and_subfolders() -> None:
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         write_folder(root, 1000)
-        bits = np.concatenate([np.full(len(data.cut(path.read_bytes(), "held_out")), value)
-                               for path, value in zip(data.files(root), (1.0, 2.0, 4.0))])
+        bits = np.concatenate(
+            [
+                np.full(len(data.cut(path.read_bytes(), "held_out")), value)
+                for path, value in zip(data.files(root), (1.0, 2.0, 4.0))
+            ]
+        )
         assert evaluate.by_source(root, "held_out", bits) == {"B.txt": 1.0, "sub": 2.0, "z.txt": 4.0}
 
 
@@ -246,9 +258,30 @@ def test_muon_makes_updates_nearly_orthogonal() -> None:
 
 def options(root: Path, out: Path, family: str, **changes: object) -> argparse.Namespace:
     sizes = [f"{name}={n}" for name, n in SMALL[family].items()]
-    return argparse.Namespace(**({"data": root, "family": family, "out": out, "steps": 120, "stop": None, "rows": 4, "length": 64,
-                                  "rate": 0.03, "longest": 4, "kept": 0.5, "ratio": 0.5, "decay": 0.1, "seed": 0, "threads": 1, "save_every": 60,
-                                  "compile": False, "set": sizes} | changes))
+    return argparse.Namespace(
+        **(
+            {
+                "data": root,
+                "family": family,
+                "out": out,
+                "steps": 120,
+                "stop": None,
+                "rows": 4,
+                "length": 64,
+                "rate": 0.03,
+                "longest": 4,
+                "kept": 0.5,
+                "ratio": 0.5,
+                "decay": 0.1,
+                "seed": 0,
+                "threads": 1,
+                "save_every": 60,
+                "compile": False,
+                "set": sizes,
+            }
+            | changes
+        )
+    )
 
 
 @pytest.mark.parametrize("family", FAMILIES)

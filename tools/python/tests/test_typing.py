@@ -1,4 +1,5 @@
 """The hints of the package: mypy --strict finds nothing in it, and a user's program is checked against them."""
+
 from __future__ import annotations
 
 import importlib.util
@@ -49,11 +50,22 @@ def test_strict(tmp_path: Path) -> None:
     if not (BUILT / "longwave/_native.pyi").exists():
         pytest.skip(f"{BUILT} has no stub: build the target longwave_native_stub")
     (tmp_path / "good.py").write_text(PROGRAM)
-    (tmp_path / "bad.py").write_text("import longwave\nx: str = longwave.open(3).verify()\nlongwave.open('m').stream(format=1)\n")
+    (tmp_path / "bad.py").write_text(
+        "import longwave\nx: str = longwave.open(3).verify()\nlongwave.open('m').stream(format=1)\n"
+    )
     public = [BUILT / "longwave" / name for name in ("__init__.py", "model.py", "programs.py", "_native.pyi")]
 
     def mypy(*files: Path) -> str:
-        command = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", f"--cache-dir={tmp_path}/cache", *map(str, files)]
+        command = [
+            sys.executable,
+            "-m",
+            "mypy",
+            "--strict",
+            "--follow-imports=silent",
+            f"--cache-dir={tmp_path}/cache",
+            *map(str, files),
+        ]
         return subprocess.run(command, capture_output=True, text=True, env=os.environ | {"MYPYPATH": str(BUILT)}).stdout
+
     assert mypy(tmp_path / "good.py", *public).startswith("Success")
     assert mypy(tmp_path / "bad.py").count("error: ") == 3

@@ -1,4 +1,5 @@
 """Your own words: errors of the material, labels of scenes, the loss, and head and body as one compiled model."""
+
 from __future__ import annotations
 
 import json
@@ -42,8 +43,20 @@ def write(folder: Path, count: int, samples: np.ndarray, rate: int = RATE) -> Pa
 
 
 def refused(capsys: pytest.CaptureFixture, tmp_path: Path, recordings: Path, negatives: Path, *more: str) -> str:
-    status = main(["train", "--word", "hey robot", "--recordings", str(recordings), "--negatives", str(negatives), "-o",
-                   str(tmp_path / "my.lw"), *more])
+    status = main(
+        [
+            "train",
+            "--word",
+            "hey robot",
+            "--recordings",
+            str(recordings),
+            "--negatives",
+            str(negatives),
+            "-o",
+            str(tmp_path / "my.lw"),
+            *more,
+        ]
+    )
     assert status == 1 and not (tmp_path / "my.lw").exists()
     return capsys.readouterr().err
 
@@ -56,7 +69,7 @@ def programs(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_errors_say_what_is_wrong_and_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixture, programs: None) -> None:
     good = write(tmp_path / "good", 5, tone(0.6))
     silence = write(tmp_path / "long", 6, np.tile(tone(0.6), 100))
-    assert "no recordings of \"hey robot\"" in refused(capsys, tmp_path, write(tmp_path / "empty", 0, tone(1)), silence)
+    assert 'no recordings of "hey robot"' in refused(capsys, tmp_path, write(tmp_path / "empty", 0, tone(1)), silence)
     assert "no such folder" in refused(capsys, tmp_path, tmp_path / "nowhere", silence)
     short = write(tmp_path / "short", 5, tone(0.1))
     assert "too short" in refused(capsys, tmp_path, short, silence)
@@ -67,8 +80,9 @@ def test_errors_say_what_is_wrong_and_what_to_do(tmp_path: Path, capsys: pytest.
     assert "silent" in refused(capsys, tmp_path, write(tmp_path / "silent", 5, np.zeros(RATE, np.float32)), silence)
     assert "too few" in refused(capsys, tmp_path, good, good)
     assert "44100 Hz" in refused(capsys, tmp_path, good, other)
-    assert "no folder \"kalumba\"" in refused(capsys, tmp_path, write(tmp_path / "two" / "hey_robot", 5, tone(0.6)).parent, silence,
-                                              "--word", "kalumba")
+    assert 'no folder "kalumba"' in refused(
+        capsys, tmp_path, write(tmp_path / "two" / "hey_robot", 5, tone(0.6)).parent, silence, "--word", "kalumba"
+    )
     assert "words must differ" in refused(capsys, tmp_path, good, silence, "--word", "hey robot")
     for bad in (np.nan, np.inf, -np.inf):
         broken = tone(0.6)
@@ -86,38 +100,78 @@ def test_errors_say_what_is_wrong_and_what_to_do(tmp_path: Path, capsys: pytest.
             refused(capsys, tmp_path, good, silence, flag, value)
 
 
-def test_missing_programs_and_packages_are_named(tmp_path: Path, capsys: pytest.CaptureFixture,
-                                                 monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_programs_and_packages_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     good = write(tmp_path / "good", 5, tone(0.6))
     monkeypatch.setenv("PATH", "")
     assert "espeak-ng was not found" in refused(capsys, tmp_path, good, good)
-    code = "import sys; sys.modules['torch'] = None; import longwave.words.__main__ as m; m.importlib.util.find_spec = " \
-           "lambda name, find=m.importlib.util.find_spec: None if name == 'torch' else find(name); sys.exit(m.main(sys.argv[1:]))"
-    done = subprocess.run([sys.executable, "-c", code, "train", "--word", "a", "--recordings", str(good), "--negatives", str(good),
-                           "-o", "my.lw"], capture_output=True, text=True, env=os.environ | {"PYTHONPATH": str(ROOT / "tools/python")})
+    code = (
+        "import sys; sys.modules['torch'] = None; import longwave.words.__main__ as m; m.importlib.util.find_spec = "
+        "lambda name, find=m.importlib.util.find_spec: None if name == 'torch' else find(name); sys.exit(m.main(sys.argv[1:]))"
+    )
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            code,
+            "train",
+            "--word",
+            "a",
+            "--recordings",
+            str(good),
+            "--negatives",
+            str(good),
+            "-o",
+            "my.lw",
+        ],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(ROOT / "tools/python")},
+    )
     assert done.returncode == 1 and "pip install torch" in done.stderr
 
 
 def without_torch(folder: Path, code: str, *arguments: object) -> subprocess.CompletedProcess:
     for name in ("torch", "safetensors"):
         (folder / f"{name}.py").write_text("raise ImportError('none')\n")
-    code = "import sys; import numpy as np; import longwave.words.__main__ as m; from longwave.words import voices; " \
-           f"voices.need_programs = lambda: None; {code}; sys.exit(m.main(sys.argv[1:]))"
-    return subprocess.run([sys.executable, "-c", code, *map(str, arguments)], capture_output=True, text=True,
-                          env=os.environ | {"PYTHONPATH": f"{folder}:{ROOT / 'tools/python'}"})
+    code = (
+        "import sys; import numpy as np; import longwave.words.__main__ as m; from longwave.words import voices; "
+        f"voices.need_programs = lambda: None; {code}; sys.exit(m.main(sys.argv[1:]))"
+    )
+    return subprocess.run(
+        [sys.executable, "-c", code, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONPATH": f"{folder}:{ROOT / 'tools/python'}"},
+    )
 
 
 def test_say_needs_no_pytorch(tmp_path: Path) -> None:
-    done = without_torch(tmp_path, "voices.say = lambda text, voice: np.zeros(8000, np.float32)", "say", "--word", "kalumba", "--count", 3, "-o", tmp_path / "out")
+    done = without_torch(
+        tmp_path,
+        "voices.say = lambda text, voice: np.zeros(8000, np.float32)",
+        "say",
+        "--word",
+        "kalumba",
+        "--count",
+        3,
+        "-o",
+        tmp_path / "out",
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("3 recordings in ") and len(list((tmp_path / "out").glob("*.wav"))) == 3
 
 
 def test_the_material_is_checked_before_pytorch_is_loaded(tmp_path: Path) -> None:
     good, silence = write(tmp_path / "good", 5, tone(0.6)), write(tmp_path / "long", 6, np.tile(tone(0.6), 100))
-    done = without_torch(tmp_path, "pass", "train", "--word", "a", "--recordings", good, "--negatives", silence, "-o", tmp_path / "a.lw")
+    done = without_torch(
+        tmp_path, "pass", "train", "--word", "a", "--recordings", good, "--negatives", silence, "-o", tmp_path / "a.lw"
+    )
     lines = done.stderr.splitlines()
-    assert "read the recordings" in lines[0] and "5 recordings of 'a'" in lines[1] and lines[2].endswith("load PyTorch"), done.stderr
+    assert (
+        "read the recordings" in lines[0] and "5 recordings of 'a'" in lines[1] and lines[2].endswith("load PyTorch")
+    ), done.stderr
 
 
 class Card:
@@ -137,6 +191,7 @@ def interrupted_train(tmp_path: Path, step: int, number: int) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         os.dup2(1, 2)
         from longwave.words import train
+
         seen = [-1]
 
         def made(options: train.Options, *_: object) -> Card:
@@ -151,16 +206,32 @@ def interrupted_train(tmp_path: Path, step: int, number: int) -> int:
                 seen[0] += 1
                 if seen[0] == step:
                     signal.raise_signal(number)
+
         train.train = made
         sys.addaudithook(hook)
-        code = main(["train", "--word", "hey robot", "--recordings", str(tmp_path / "good"), "--negatives", str(tmp_path / "long"),
-                     "--model", str(tmp_path / "out/package"), "-o", str(tmp_path / "out/my.lw")])
+        code = main(
+            [
+                "train",
+                "--word",
+                "hey robot",
+                "--recordings",
+                str(tmp_path / "good"),
+                "--negatives",
+                str(tmp_path / "long"),
+                "--model",
+                str(tmp_path / "out/package"),
+                "-o",
+                str(tmp_path / "out/my.lw"),
+            ]
+        )
     finally:
         os._exit(code)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM])
-def test_a_signal_leaves_model_and_card_that_belong_together(tmp_path: Path, programs: None, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+def test_a_signal_leaves_model_and_card_that_belong_together(
+    tmp_path: Path, programs: None, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
     write(tmp_path / "good", 5, tone(0.6))
     write(tmp_path / "long", 6, np.tile(tone(0.6), 100))
     out, scratch = tmp_path / "out", tmp_path / "scratch"
@@ -201,19 +272,21 @@ def test_a_scene_knows_where_its_words_end() -> None:
     rng = np.random.default_rng(0)
     scene = scenes.compose([(clip, 0)] * 6 + [(clip, 1)] * 6 + [(clip, 2)] * 8, [], 2, rng)
     assert sorted(word for _, _, word in scene.ends) == [0] * 6 + [1] * 6
-    power = np.array([np.mean(scene.samples[i:i + 320] ** 2) for i in range(0, len(scene.samples) - 320, 320)])
-    inside = np.concatenate([power[first + 2:last - 2] for first, last, _ in scene.ends])
-    after = np.concatenate([power[last + 2:last + 6] for _, last, _ in scene.ends])
+    power = np.array([np.mean(scene.samples[i : i + 320] ** 2) for i in range(0, len(scene.samples) - 320, 320)])
+    inside = np.concatenate([power[first + 2 : last - 2] for first, last, _ in scene.ends])
+    after = np.concatenate([power[last + 2 : last + 6] for _, last, _ in scene.ends])
     assert np.median(inside) > 4 * np.median(after)
 
 
 def test_the_loss_wants_the_word_at_its_end_alone() -> None:
     ends = [[(60, 90, 0)]]
+
     def value(begin: int, end: int, word: int) -> float:
         logits = torch.zeros(1, 256, 3)
         logits[..., 2] = 6
         logits[0, begin:end] = torch.nn.functional.one_hot(torch.tensor(word), 3) * 6.0
         return float(head.loss(logits, ends))
+
     good = value(84, 106, 0)
     assert good < value(84, 106, 1) and good < value(180, 202, 0) and good < value(0, 0, 0)
 
@@ -233,6 +306,7 @@ def test_head_and_body_in_one_file_give_what_training_saw(tmp_path: Path, monkey
         pytest.skip(f"{LONGWAVE} is not built")
     monkeypatch.setenv("LONGWAVE_PROGRAM", str(LONGWAVE))
     from longwave.kws.engine import Engine
+
     body.write_body(tmp_path / "body")
     body.compile_model(tmp_path / "body", tmp_path / "body.lw")
     samples = soundfile.read(ROOT / "examples/kws/demo.wav", dtype="float32")[0]

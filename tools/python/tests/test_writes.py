@@ -1,5 +1,6 @@
 """What the importer, longwave.compile and `words` write: full disks, links and signals at every step. The old file or the new
 file, nothing else, and nothing left over."""
+
 from __future__ import annotations
 
 import errno
@@ -17,14 +18,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-
-from importer_checks import LONGWAVE, ROOT
+from importer_checks import LONGWAVE
 from longwave import cleanup, package
-from longwave.importer import __main__ as command
-from longwave.importer import api
+from longwave.importer import __main__ as command, api
 
 STEPS = ("open", "os.", "subprocess.Popen", "shutil.")  # audit events of what touches files and programs
-SIGNALS = [number for number in cleanup.ENDING if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler)]
+SIGNALS = [
+    number for number in cleanup.ENDING if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler)
+]
 MOST = 40  # steps that are tried of one command
 
 
@@ -36,7 +37,9 @@ class Place:
         for made in (self.out, self.temporary):
             made.mkdir()
 
-    def child(self, action: Callable[[], object], step: int = 0, number: int = 0, limit: int = 0, mark: Path | None = None) -> int:
+    def child(
+        self, action: Callable[[], object], step: int = 0, number: int = 0, limit: int = 0, mark: Path | None = None
+    ) -> int:
         """Runs `action` in a process of its own, with a signal before the step-th event. Returns its exit status, or minus the
         signal that ended it. `mark`: gets the number of events. `errors`: what it prints, through a pipe, which has no limit."""
         reads, writes = os.pipe()
@@ -59,6 +62,7 @@ class Place:
                         seen[0] += 1
                         if seen[0] == step:
                             signal.raise_signal(number)
+
                 sys.addaudithook(hook)
                 done = action()
                 if mark:
@@ -104,29 +108,36 @@ def ready(tmp_path_factory: pytest.TempPathFactory):
     made = api.import_module(module, ["x=1xTx4"])
     patch.setattr(api, "import_module", lambda *a, **k: made)
     import written_model
+
     patch.setattr(written_model, "make", lambda: module, raising=False)
 
     def run(target: Path, *more: str) -> int:
         return command.main(["written_model:make", "--input", "x=1xTx4", "-o", str(target), *more])
+
     assert run(folder / "warm.lw") == 0 and run(folder / "warm") == 0
     yield run
     patch.undo()
 
 
 def tried(count: int) -> list[int]:
-    return sorted({1 + i * (count - 1) // (MOST - 1) for i in range(MOST)}) if count > MOST else list(range(1, count + 1))
+    return (
+        sorted({1 + i * (count - 1) // (MOST - 1) for i in range(MOST)}) if count > MOST else list(range(1, count + 1))
+    )
 
 
 def states(folder: Path) -> dict[str, bytes]:
     return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
 
-def check_signals(place: Place, tmp_path: Path, action: Callable[[], object], old: dict[str, bytes], new: dict[str, bytes]) -> None:
+def check_signals(
+    place: Place, tmp_path: Path, action: Callable[[], object], old: dict[str, bytes], new: dict[str, bytes]
+) -> None:
     def restore() -> None:
         for name in states(place.out):
             (place.out / name).unlink()
         for name, content in old.items():
             (place.out / name).write_bytes(content)
+
     restore()
     assert place.child(action, mark=tmp_path / "count") == 0
     count = int((tmp_path / "count").read_text())
@@ -156,7 +167,12 @@ def test_signals_at_every_step_of_the_importer(ready, place: Place, tmp_path: Pa
 
 def test_full_disks_and_the_importer(ready, place: Place) -> None:
     for target in (place.out / "m.lw", place.out / "model"):
-        for old in ({}, {"m.lw": b"old"} if target.suffix else {f"model/{name}": b"old" for name in ("model.json", "weights.safetensors", "import.json")}):
+        for old in (
+            {},
+            {"m.lw": b"old"}
+            if target.suffix
+            else {f"model/{name}": b"old" for name in ("model.json", "weights.safetensors", "import.json")},
+        ):
             shutil.rmtree(place.out)
             place.out.mkdir()
             for name, content in old.items():
@@ -184,9 +200,15 @@ def test_links_and_the_importer(ready, place: Place, tmp_path: Path) -> None:
     assert (place.out / "m.lw").is_symlink() and precious.stat().st_size > 1000
 
 
-def test_an_output_that_cannot_be_written_is_refused_before_the_work(ready, place: Place, capfd: pytest.CaptureFixture) -> None:
+def test_an_output_that_cannot_be_written_is_refused_before_the_work(
+    ready, place: Place, capfd: pytest.CaptureFixture
+) -> None:
     (place.out / "file").write_bytes(b"")
-    for target, why in ((place.out / "no/m.lw", "no such folder"), (place.out / "file/model", "is not a folder"), (place.out / "file", "is not a folder")):
+    for target, why in (
+        (place.out / "no/m.lw", "no such folder"),
+        (place.out / "file/model", "is not a folder"),
+        (place.out / "file", "is not a folder"),
+    ):
         assert ready(target) == 3
         assert why in capfd.readouterr().err
 
@@ -195,7 +217,10 @@ def test_writing_a_package_is_all_or_nothing(place: Place, tmp_path: Path) -> No
     def made(width: int) -> package.Package:
         layers = [package.layer("linear", "linear", out_features=width)]
         weights = {"linear.weight": torch.ones(width, 4), "linear.bias": torch.ones(width)}
-        return package.Package("p", [{"name": "x", "kind": "features", "width": 4}], layers, [{"name": "y", "from": "linear"}], weights)
+        return package.Package(
+            "p", [{"name": "x", "kind": "features", "width": 4}], layers, [{"name": "y", "from": "linear"}], weights
+        )
+
     package.write(made(3), place.out)
     new = states(place.out)
     check_signals(place, tmp_path, lambda: package.write(made(3), place.out), dict.fromkeys(new, b"old"), new)
@@ -206,6 +231,7 @@ def test_writing_a_package_is_all_or_nothing(place: Place, tmp_path: Path) -> No
         except OSError as error:
             return error.errno if error.filename == str(place.out / "weights.safetensors") else 98
         return 0
+
     for name in new:
         (place.out / name).write_bytes(b"old")
     assert place.child(full, limit=100) == errno.EFBIG
@@ -272,7 +298,7 @@ def test_a_score_file_that_was_cut_or_changed_is_computed_again(tmp_path: Path, 
 
         def _run(self, heard: np.ndarray, output: str) -> np.ndarray:
             self.runs += 1
-            return np.outer(heard[::320][:len(heard) // 320], [1, 2]).astype(np.float32) / 2 ** 15
+            return np.outer(heard[::320][: len(heard) // 320], [1, 2]).astype(np.float32) / 2**15
 
     (tmp_path / "model").write_bytes(b"model")
     made = Counted(Path("no-program"), tmp_path / "model", place.out)
@@ -282,18 +308,27 @@ def test_a_score_file_that_was_cut_or_changed_is_computed_again(tmp_path: Path, 
     assert made.runs == 1
     file = next(place.out.iterdir())
     whole = file.read_bytes()
-    for damaged in (b"", whole[:10], whole[:-1], whole[:200], whole + b"\0", *(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1:]
-                                                                             for at in (0, 40, len(whole) // 2, len(whole) - 1))):
+    for damaged in (
+        b"",
+        whole[:10],
+        whole[:-1],
+        whole[:200],
+        whole + b"\0",
+        *(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :] for at in (0, 40, len(whole) // 2, len(whole) - 1)),
+    ):
         file.write_bytes(damaged)
         before = made.runs
         np.testing.assert_array_equal(made.scores(samples), expected)
         assert made.runs == before + 1 and file.read_bytes() == whole
-    check_signals(place, tmp_path, lambda: (file.unlink(missing_ok=True), made.scores(samples)) and None, {}, {file.name: whole})
+    check_signals(
+        place, tmp_path, lambda: (file.unlink(missing_ok=True), made.scores(samples)) and None, {}, {file.name: whole}
+    )
 
 
 def test_words_say_is_all_or_nothing(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from longwave.words import voices
     from longwave.words.__main__ import main
+
     monkeypatch.setattr(voices, "need_programs", lambda: None)
     monkeypatch.setattr(voices, "say", lambda text, voice: np.zeros(8000, np.float32))
     action = lambda: main(["say", "--word", "kalumba", "--count", "3", "-o", str(place.out)])  # noqa: E731

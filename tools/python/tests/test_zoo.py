@@ -11,12 +11,11 @@ import numpy as np
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from zoo_models import LONGWAVE, SMALL, read  # noqa: E402
-
 from longwave.zoo import ROWS, build, find  # noqa: E402
 from longwave.zoo.__main__ import main  # noqa: E402
 from longwave.zoo.configurations import fits, known_count  # noqa: E402
 from longwave.zoo.families import write  # noqa: E402
+from zoo_models import LONGWAVE, SMALL, read  # noqa: E402
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
@@ -36,18 +35,12 @@ def test_counts_of_chela_follow_from_its_equations() -> None:
     """Eq. 8-15, norms and short branches, for the rows whose paper prints none."""
     for name in ("chela-listops", "chela-image", "chela-pathx"):
         row = find(name)
-        d, ffn, depth, kernel_dim = (
-            row.options[key] for key in ("width", "ffn_width", "depth", "kernel_dim")
-        )
+        d, ffn, depth, kernel_dim = (row.options[key] for key in ("width", "ffn_width", "depth", "kernel_dim"))
         scales = 1 + int(np.ceil(np.log2(row.length / kernel_dim)))
         norms, shorts, longs = 4 * d, (3 + 2 * int(np.log10(row.length)) + 1) * d, 2 * d * kernel_dim * scales
         block = norms + shorts + longs + 4 * d + 3 * (d * d + d) + 2 * d * ffn + ffn + d
         embedding = row.options["vocabulary"] * d if "vocabulary" in row.options else 2 * d
-        head = (
-            d * row.options["classes"]
-            + row.options["classes"]
-            + (2 * d if row.options.get("prenorm", True) else 0)
-        )
+        head = d * row.options["classes"] + row.options["classes"] + (2 * d if row.options.get("prenorm", True) else 0)
         assert build(row).tensors.parameters == depth * block + embedding + head, name
 
 
@@ -99,9 +92,7 @@ def test_a_small_model_of_each_host_gives_in_the_engine_what_it_gives_in_pytorch
     inputs = made_up(model, length, seed=3)
     found = engine.run(tmp_path / "small.lw", model, inputs, tmp_path)
     net = peer(
-        row,
-        {key: torch.from_numpy(values) for key, values in read(tmp_path / "model")[1].items()},
-        **SMALL[name],
+        row, {key: torch.from_numpy(values) for key, values in read(tmp_path / "model")[1].items()}, **SMALL[name]
     )
     with torch.inference_mode():
         given = [torch.from_numpy(x)[None] for x in inputs.values()]
@@ -133,7 +124,9 @@ def test_a_tied_table_is_stored_once_and_large_models_come_module_by_module(weig
     inputs = made_up(model, 32, seed=3)
     found = engine.run(tmp_path / "tied.lw", model, inputs, tmp_path)
     with torch.inference_mode():
-        nets = [on_demand(row, tmp_path / "model" / "weights.safetensors", rounded, **changes) for rounded in (False, True)]
+        nets = [
+            on_demand(row, tmp_path / "model" / "weights.safetensors", rounded, **changes) for rounded in (False, True)
+        ]
         wanted, in_steps = (net(torch.from_numpy(inputs["ids"])[None])[0].numpy() for net in nets)
     rounding = np.abs(in_steps - wanted).max() if weights == "int8" else 0.0
     limit = 3e-6 * np.abs(wanted).max() + ROUNDINGS * rounding
@@ -165,7 +158,14 @@ def test_the_peer_of_large_models_gives_the_numbers_of_the_layers(weights, limit
     from longwave.zoo.on_demand import on_demand
     from longwave.zoo.step import FORMS, Step
 
-    changes = SMALL["lightnet-1b"] | {"width": 64, "heads": 2, "hidden": 96, "gate_rank": 16, "vocabulary": 64, "depth": 2}
+    changes = SMALL["lightnet-1b"] | {
+        "width": 64,
+        "heads": 2,
+        "hidden": 96,
+        "gate_rank": 16,
+        "vocabulary": 64,
+        "depth": 2,
+    }
     row = replace(find("lightnet-1b"), weights=weights)
     model = build(row, **changes)
     write(model, row.name, tmp_path, model.tensors.random(seed=1), "F32")
@@ -178,7 +178,9 @@ def test_the_peer_of_large_models_gives_the_numbers_of_the_layers(weights, limit
             assert (found - wanted).abs().max() <= limit * wanted.abs().max(), name
 
 
-@pytest.mark.parametrize("name, weights", [("lightnet-1b", "bf16"), ("lightnet-1b", "int8"), ("sgconv-convnext-t", "float32")])
+@pytest.mark.parametrize(
+    "name, weights", [("lightnet-1b", "bf16"), ("lightnet-1b", "int8"), ("sgconv-convnext-t", "float32")]
+)
 def test_size_measures_the_compiler_and_the_file_and_compares(name, weights, tmp_path) -> None:
     """A small model whose weights are mostly one table: bytes as counted by hand, tokens from `longwave generate`."""
     pytest.importorskip("torch")
@@ -190,7 +192,9 @@ def test_size_measures_the_compiler_and_the_file_and_compares(name, weights, tmp
     large = {"vocabulary": 20_000, "width": 64} if name == "lightnet-1b" else {}
     options = dict(find(name).options) | SMALL[name] | large
     row = replace(find(name), length=options.pop("length", 64), options=options, paper=None)
-    line = size.measure(row, weights, Engine(LONGWAVE), tmp_path, size.Settings(rounds=1, tokens=4, torch=False, keep=False))
+    line = size.measure(
+        row, weights, Engine(LONGWAVE), tmp_path, size.Settings(rounds=1, tokens=4, torch=False, keep=False)
+    )
     limit = exact.LIMIT + exact.ROUNDINGS * line["rounding"]
     assert (line["rounding"] > 0) == (weights == "int8") and line["rounding"] <= 5e-4
     assert line["difference"] <= limit and line["resident_mb"] > line["own_mb"] > 0
@@ -228,7 +232,11 @@ def test_a_row_is_held_to_float64_and_its_stream_to_the_whole_run(name, tmp_path
         tmp_path / "model", tmp_path / "small.lw", row.length, model.streams, proof=False, weights=row.weights
     )
     found = exact.check(row, model, engine, tmp_path / "small.lw", tmp_path)
-    assert found.of_double <= found.limit and (found.of_whole is None) == (not model.streams) and (found.of_whole or 0) <= found.limit
+    assert (
+        found.of_double <= found.limit
+        and (found.of_whole is None) == (not model.streams)
+        and (found.of_whole or 0) <= found.limit
+    )
     assert found.limit <= exact.LIMIT + (1e-3 if row.weights == "int8" else 0)
     monkeypatch.setattr(exact, "LIMIT", found.of_double / 2)
     monkeypatch.setattr(exact, "ROUNDINGS", 0)
@@ -257,14 +265,8 @@ def test_a_checkpoint_gives_its_weights_or_says_what_is_wrong(tmp_path) -> None:
 
 def test_unknown_names_and_broken_files_are_one_line(tmp_path, capsys) -> None:
     assert main(["write", "listops", str(tmp_path)]) == 3
-    assert (
-        capsys.readouterr().err
-        == "listops: no such configuration; did you mean sgconv-listops or chela-listops?\n"
-    )
-    assert (
-        main(["write", "sgconv-listops", str(tmp_path), "--checkpoint", str(tmp_path / "none.safetensors")])
-        == 3
-    )
+    assert capsys.readouterr().err == "listops: no such configuration; did you mean sgconv-listops or chela-listops?\n"
+    assert main(["write", "sgconv-listops", str(tmp_path), "--checkpoint", str(tmp_path / "none.safetensors")]) == 3
     assert "none.safetensors" in capsys.readouterr().err
 
 

@@ -52,7 +52,9 @@ table_~: .long 1,2,3,4,5,6,7,8
 )";
 
 const Machine machines[] = {
-    {"x86-64-v3", "x86_64-linux-gnu", R"(
+    {"x86-64-v3",
+     "x86_64-linux-gnu",
+     R"(
     .section .text.~_argv,"ax",%progbits
     .globl ~_argv
     .p2align 4
@@ -82,7 +84,9 @@ distances_~: .quad body_~ - .
     .long ~_argv - .
 )",
      {R_X86_64_PC32, R_X86_64_PLT32, R_X86_64_PC64}},
-    {"arm64", "aarch64-linux-gnu", R"(
+    {"arm64",
+     "aarch64-linux-gnu",
+     R"(
     .section .text.~_argv,"ax",%progbits
     .globl ~_argv
     .p2align 2
@@ -118,9 +122,12 @@ both: b memcpy
 distances_~: .quad body_~ - .
     .long ~_argv - .
 )",
-     {R_AARCH64_CALL26, R_AARCH64_JUMP26, R_AARCH64_ADR_PREL_PG_HI21, R_AARCH64_ADD_ABS_LO12_NC, R_AARCH64_LDST8_ABS_LO12_NC, R_AARCH64_LDST16_ABS_LO12_NC,
-      R_AARCH64_LDST32_ABS_LO12_NC, R_AARCH64_LDST64_ABS_LO12_NC, R_AARCH64_LDST128_ABS_LO12_NC, R_AARCH64_PREL32, R_AARCH64_PREL64}},
-    {"armv7", "armv7-linux-gnueabihf", R"(
+     {R_AARCH64_CALL26, R_AARCH64_JUMP26, R_AARCH64_ADR_PREL_PG_HI21, R_AARCH64_ADD_ABS_LO12_NC,
+      R_AARCH64_LDST8_ABS_LO12_NC, R_AARCH64_LDST16_ABS_LO12_NC, R_AARCH64_LDST32_ABS_LO12_NC,
+      R_AARCH64_LDST64_ABS_LO12_NC, R_AARCH64_LDST128_ABS_LO12_NC, R_AARCH64_PREL32, R_AARCH64_PREL64}},
+    {"armv7",
+     "armv7-linux-gnueabihf",
+     R"(
     .syntax unified
     .section .text.~_argv,"ax",%progbits
     .globl ~_argv
@@ -154,7 +161,9 @@ distances_~: .long body_~ - .
     .long ~_argv - .
 )",
      {R_ARM_CALL, R_ARM_JUMP24, R_ARM_MOVW_PREL_NC, R_ARM_MOVT_PREL, R_ARM_REL32}},
-    {"cortex-m55", "thumbv8.1m.main-linux-gnueabihf", R"(
+    {"cortex-m55",
+     "thumbv8.1m.main-linux-gnueabihf",
+     R"(
     .syntax unified
     .thumb
     .section .text.~_argv,"ax",%progbits
@@ -201,9 +210,11 @@ std::vector<uint8_t> assembled(const std::string &triple, std::string text, cons
     for (size_t at; (at = text.find('~')) != std::string::npos;) text.replace(at, 1, name);
     auto folder = TemporaryFolder::create();
     REQUIRE(folder);
-    const std::string source = (folder->path() / "code.s").string(), object = (folder->path() / "code.o").string();
+    const std::string source = (folder->path() / "code.s").string(),
+                      object = (folder->path() / "code.o").string();
     std::ofstream(source) << text;
-    const auto run = run_process({"clang", "--target=" + triple, "-mfpu=neon", "-Wno-unused-command-line-argument", "-c", source, "-o", object});
+    const auto run = run_process({"clang", "--target=" + triple, "-mfpu=neon",
+                                  "-Wno-unused-command-line-argument", "-c", source, "-o", object});
     REQUIRE_MESSAGE(run, run.status().message());
     REQUIRE_MESSAGE(run->exit_code == 0, run->output);
     auto bytes = read_bytes(object);
@@ -218,9 +229,11 @@ struct Linked {
 
 Linked three_kernels(const Machine &machine) {
     Linked made;
-    for (const char *name : {"a", "b", "c"}) made.objects.push_back(assembled(machine.triple, frame + machine.code, name));
+    for (const char *name : {"a", "b", "c"})
+        made.objects.push_back(assembled(machine.triple, frame + machine.code, name));
     uint64_t scratch = 64;
-    for (size_t i = 0; i < 3; i++) made.kernels.push_back({&made.objects[i], std::string(1, "abc"[i]) + "_argv", scratch *= 3});
+    for (size_t i = 0; i < 3; i++)
+        made.kernels.push_back({&made.objects[i], std::string(1, "abc"[i]) + "_argv", scratch *= 3});
     return made;
 }
 
@@ -232,7 +245,8 @@ std::string failure_of(const std::string &code) {
     const std::vector<uint8_t> object = assembled("x86_64-linux-gnu", R"(
     .section .text.a_argv,"ax",%progbits
     .globl a_argv
-a_argv: )" + code + "\n", "a");
+a_argv: )" + code + "\n",
+                                                  "a");
     return failure({{&object, "a_argv", 0}});
 }
 
@@ -279,12 +293,14 @@ TEST_CASE("elf image: equal constants have one place, and each is found there") 
             std::memcpy(&distance, image.bytes.data() + end - 4, 4);
             const size_t at = end + static_cast<size_t>(static_cast<int64_t>(distance));
             REQUIRE(at + sizes[i] <= image.bytes.size());
-            values.insert(values.end(), image.bytes.begin() + static_cast<ptrdiff_t>(at), image.bytes.begin() + static_cast<ptrdiff_t>(at + sizes[i]));
+            values.insert(values.end(), image.bytes.begin() + static_cast<ptrdiff_t>(at),
+                          image.bytes.begin() + static_cast<ptrdiff_t>(at + sizes[i]));
         }
         return values;
     };
-    const std::vector<uint8_t> expected = {0, 0, 0, 0x40, 0, 0, 0x80, 0x3f, 7, 0, 0, 0, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0,
-                                           5, 0, 0, 0, 0, 0, 0, 0, 6, 0, 0, 0, 0, 0, 0, 0};
+    const std::vector<uint8_t> expected = {0, 0, 0, 0x40, 0, 0, 0x80, 0x3f, 7, 0, 0, 0, 0, 0,
+                                           0, 0, 8, 0,    0, 0, 0,    0,    0, 0, 5, 0, 0, 0,
+                                           0, 0, 0, 0,    6, 0, 0,    0,    0, 0, 0, 0};
     for (size_t kernel = 0; kernel < 3; kernel++) {
         CHECK(reads(*merged, kernel) == expected);
         CHECK(reads(*apart, kernel) == expected);
@@ -293,12 +309,15 @@ TEST_CASE("elf image: equal constants have one place, and each is found there") 
 
 TEST_CASE("elf image: what an image cannot hold is refused by name") {
     CHECK(failure_of("call elsewhere@PLT") == "the linked image leaves elsewhere undefined");
-    CHECK(failure_of("lea here(%rip), %rax\n .data\nhere: .long 1") == "the linked image has writable data in .data");
-    CHECK(failure_of("lea here(%rip), %rax\n .bss\nhere: .skip 4") == "a kernel uses .bss, which is not loaded");
+    CHECK(failure_of("lea here(%rip), %rax\n .data\nhere: .long 1") ==
+          "the linked image has writable data in .data");
+    CHECK(failure_of("lea here(%rip), %rax\n .bss\nhere: .skip 4") ==
+          "a kernel uses .bss, which is not loaded");
     CHECK(failure_of("lea here(%rip), %rax\n .comm here,4,4") == "a kernel object has writable data");
     CHECK(failure_of("lea here(%rip), %rax\n .section .data.rel.ro,\"aw\"\nhere: .quad a_argv") ==
           "a kernel object has relocations of type 1: they need an address");
-    CHECK(failure_of("mov halide_malloc@GOTPCREL(%rip), %rax") == "a kernel object has relocations of type 42: they need an address");
+    CHECK(failure_of("mov halide_malloc@GOTPCREL(%rip), %rax") ==
+          "a kernel object has relocations of type 42: they need an address");
     CHECK(failure_of("ret\n .p2align 6") == "a_argv is not a function aligned to 16 bytes");
     CHECK(failure_of("ret\n .globl halide_free\nhalide_free: ret") == "two kernels define halide_free");
     const std::vector<uint8_t> other = assembled("x86_64-linux-gnu", "ret", "a");
@@ -316,8 +335,10 @@ between: bl far
     .skip 1 << 27
     .section .text.far,"ax",%progbits
 far: b between
-)", "a");
-    CHECK(failure({{&object, "a_argv", 0}}, "arm64") == "the code of a model is too large for the branches of its processor");
+)",
+                                                  "a");
+    CHECK(failure({{&object, "a_argv", 0}}, "arm64") ==
+          "the code of a model is too large for the branches of its processor");
 }
 
 TEST_CASE("elf image: objects that are cut short or damaged are refused, or link") {

@@ -179,7 +179,8 @@ TEST_CASE("kernel cache: code of another version of the kernel compiler is not a
 
 TEST_CASE("kernel cache: a kernel is compiled again when its own version changes, not when others do") {
     KernelFolder folder;
-    const std::string linear = R"({"kernel":"linear","params":{}})", norm = R"({"kernel":"norm","params":{}})";
+    const std::string linear = R"({"kernel":"linear","params":{}})",
+                      norm = R"({"kernel":"norm","params":{}})";
     folder.write_kgen("one", plain_signature, R"({"linear":"1","norm":"1"})");
     CHECK(folder.object(linear, "t1") == linear + " for t1 by one");
     CHECK(folder.object(norm, "t1") == norm + " for t1 by one");

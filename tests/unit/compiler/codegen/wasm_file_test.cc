@@ -15,7 +15,9 @@ std::vector<uint8_t> object(std::vector<std::pair<uint32_t, std::string>> addres
     return wasm_constant(constant);
 }
 
-std::string failure(std::vector<uint8_t> bytes, const std::string &symbol = "longwave_m") { return keep_only(bytes, symbol).message(); }
+std::string failure(std::vector<uint8_t> bytes, const std::string &symbol = "longwave_m") {
+    return keep_only(bytes, symbol).message();
+}
 
 } // namespace
 

@@ -1,5 +1,5 @@
-#include "compiler/ir/verify.h"
 #include "compiler/ir/op.h"
+#include "compiler/ir/verify.h"
 #include "tests/unit/compiler/ir/graphs.h"
 
 namespace verify_test {

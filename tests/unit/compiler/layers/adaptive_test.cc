@@ -1,7 +1,7 @@
 // Layers of language and image models around the blocks: adaptive embeddings, scaled ones, sums,
 // patches and block-diagonal matrices, as graph text, and what they refuse.
-#include "compiler/ir/text.h"
 #include "compiler/ir/op.h"
+#include "compiler/ir/text.h"
 #include "compiler/ops/support/reference.h"
 #include "tests/unit/compiler/layers/tiny_model.h"
 #include <cmath>

@@ -1,6 +1,6 @@
 // The layer `attention` as graph text, and what it refuses.
-#include "compiler/ir/text.h"
 #include "compiler/ir/op.h"
+#include "compiler/ir/text.h"
 #include "tests/unit/compiler/layers/tiny_model.h"
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 // The short-long convolution and the block around it, as graphs; and what they refuse.
-#include "compiler/ir/text.h"
 #include "compiler/ir/op.h"
+#include "compiler/ir/text.h"
 #include "tests/unit/compiler/layers/tiny_model.h"
 #include <algorithm>
 #include <doctest/doctest.h>

@@ -1,6 +1,6 @@
 // LightNet's layers as graph text, and what they refuse.
-#include "compiler/ir/text.h"
 #include "compiler/ir/op.h"
+#include "compiler/ir/text.h"
 #include "tests/unit/compiler/layers/tiny_model.h"
 #include <cmath>
 #include <doctest/doctest.h>

@@ -8,7 +8,7 @@
 namespace longwave::tests {
 
 inline void becomes(const std::string &input, const std::string &layers, Weights weights,
-             const std::string &expected) {
+                    const std::string &expected) {
     auto graph = lowered(input, layers, std::move(weights));
     REQUIRE_MESSAGE(graph, graph.status().message());
     CHECK("\n" + ir::print(*graph) == expected);

@@ -1,7 +1,7 @@
 // What norms, activations, residuals and heads become, as graph text; outputs, examples, and the
 // order of weights.
-#include "tests/unit/compiler/layers/lowered.h"
 #include "compiler/ir/verify.h"
+#include "tests/unit/compiler/layers/lowered.h"
 #include <cmath>
 
 namespace lowering_test {

@@ -67,13 +67,14 @@ graph "tiny"
 %4 = gelu(%3) : f32[2] @1/1 causal   ; layer c
 output "y" %4
 )");
-    refused(R"([{"name": "a", "op": "nothing", "inputs": ["x"]},
+    refused(
+        R"([{"name": "a", "op": "nothing", "inputs": ["x"]},
                 {"type": "linear", "name": "b", "input": "a", "out_features": 2},
                 {"type": "linear", "name": "c", "input": "x", "out_features": 2, "bias": false}])",
-            weights_of({{"c.weight", {2, 5}}}),
-            "graph[0].op: expected an op of docs/ops.md, found \"nothing\"\n"
-            "graph[2] (c): tensor \"c.weight\": expected shape [2, 4], found [2, 5]; set the options that the "
-            "weights were trained with, or name another tensor with \"keys\"");
+        weights_of({{"c.weight", {2, 5}}}),
+        "graph[0].op: expected an op of docs/ops.md, found \"nothing\"\n"
+        "graph[2] (c): tensor \"c.weight\": expected shape [2, 4], found [2, 5]; set the options that the "
+        "weights were trained with, or name another tensor with \"keys\"");
 }
 
 TEST_CASE("nodes: unknown ops, missing tensors and inputs that do not fit are refused with their place") {

@@ -1,6 +1,6 @@
 // Lowering and the ops' reference loops against outputs of the published SGConv code.
-#include "compiler/ops/support/reference.h"
 #include "compiler/layers/lower.h"
+#include "compiler/ops/support/reference.h"
 #include "tests/oracles/oracle_package.h"
 #include <cmath>
 #include <cstdio>

@@ -1,6 +1,6 @@
 // state_space: what the layer makes of its own tensors and of those of the official S4D layer.
-#include "tests/unit/compiler/layers/tiny_model.h"
 #include "tests/unit/compiler/ir/graphs.h"
+#include "tests/unit/compiler/layers/tiny_model.h"
 #include <cmath>
 #include <complex>
 
@@ -12,7 +12,8 @@ using namespace longwave::tests;
 namespace {
 
 Expected<ir::Graph> space(const std::string &options, Weights weights) {
-    return lowered("features 2", R"([{"type": "state_space", "name": "s", "states": 1)" + options + "}]", std::move(weights));
+    return lowered("features 2", R"([{"type": "state_space", "name": "s", "states": 1)" + options + "}]",
+                   std::move(weights));
 }
 
 Weights s4d(float log_dt, float log_real, float imaginary) {
@@ -37,7 +38,8 @@ TEST_CASE("lower: state_space of an S4D holds its input for the length of a step
     const auto graph = space(R"(, "s4d": true)", s4d(std::log(0.5f), 0, 2));
     REQUIRE_MESSAGE(graph, graph.status().message());
     const auto &poles = constant(*graph, "s.kernel.log_dt.poles"), &c = constant(*graph, "s.kernel.C.c");
-    const std::complex<double> a(-1, 2), held = 2.0 * std::complex<double>(1, 1) * (std::exp(0.5 * a) - 1.0) / a;
+    const std::complex<double> a(-1, 2),
+        held = 2.0 * std::complex<double>(1, 1) * (std::exp(0.5 * a) - 1.0) / a;
     CHECK(poles.data[0] == doctest::Approx(-0.5).epsilon(1e-7)); // log_dt is float32
     CHECK(poles.data[1] == doctest::Approx(1.0).epsilon(1e-7));
     CHECK(c.data[0] == doctest::Approx(held.real()).epsilon(1e-6));
@@ -60,7 +62,8 @@ TEST_CASE("lower: state_space takes poles and amplitudes as they are, for severa
 }
 
 TEST_CASE("lower: state_space refuses states that grow, and lists tensors that are missing") {
-    const auto growing = space("", weights_of({{"s.poles", {2, 1, 2}}, {"s.c", {2, 1, 2}}, {"s.D", {2}}}, 0.5f));
+    const auto growing =
+        space("", weights_of({{"s.poles", {2, 1, 2}}, {"s.c", {2, 1, 2}}, {"s.D", {2}}}, 0.5f));
     REQUIRE(!growing);
     CHECK(growing.status().message().find("a real part of at most 0, found 0.5") != std::string::npos);
     const auto missing = space(R"(, "s4d": true)", weights_of({{"s.kernel.C", {2, 1, 2}}, {"s.D", {3}}}));

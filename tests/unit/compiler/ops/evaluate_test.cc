@@ -66,7 +66,8 @@ TEST_CASE("evaluate: length ends the mean, and every other op runs on all rows")
     };
     for (const char *head : heads) {
         INFO(head);
-        const Graph graph = graph_of(std::string(R"(
+        const Graph graph =
+            graph_of(std::string(R"(
         %x = input "x" features : f32[2] @1/1
         %k = const "k" : [2,2,5]
         %D = const "D" : [1,2]
@@ -75,7 +76,7 @@ TEST_CASE("evaluate: length ends the mean, and every other op runs on all rows")
         %m = mean(%y) {mode="sum"}
         output "y" %y
         output "m" %m)",
-                                     {{"k", random_numbers(20, 1)}, {"D", {1, 2}}, {"c", random_numbers(10, 3)}});
+                     {{"k", random_numbers(20, 1)}, {"D", {1, 2}}, {"c", random_numbers(10, 3)}});
         const std::map<std::string, Array> inputs{{"x", rows_of(2, random_numbers(24, 2))}};
         const auto all = evaluate(graph, inputs), cut = evaluate(graph, inputs, 7);
         REQUIRE(all);

@@ -62,7 +62,8 @@ StreamRule rule_of(const std::string &text) {
 
 } // namespace
 
-TEST_CASE("cumulative_softmax and decaying_attention: weighted means of all values so far, with keys of ±150") {
+TEST_CASE(
+    "cumulative_softmax and decaying_attention: weighted means of all values so far, with keys of ±150") {
     const size_t heads = 2, dk = 3, dv = 2, keys = heads * dk;
     std::vector<double> x = random_numbers(rows * (2 * keys + heads * dv), 1);
     const size_t all = 2 * keys + heads * dv;
@@ -100,10 +101,8 @@ TEST_CASE("cumulative_softmax: masked rows weigh nothing, and the others as if t
     const Array w = compute({2, 1}, x, "%y = cumulative_softmax(%0, %1) {start=0}");
     for (size_t t = 0; t < rows; ++t)
         for (size_t i = 0; i < 2; ++i) {
-            const double expected = counts(t)
-                                        ? mean(
-                                              x, 3, i, t, 0, [&](size_t j) { return double(j == t); }, counts)
-                                        : 0;
+            const double expected =
+                counts(t) ? mean(x, 3, i, t, 0, [&](size_t j) { return double(j == t); }, counts) : 0;
             CHECK(std::fabs(w.row(t)[i] - expected) < 1e-14);
         }
 }
@@ -144,19 +143,20 @@ TEST_CASE("lrpe: over an image each part of a head turns along its axis, conditi
                     1e-15);
 }
 
-TEST_CASE("sequence_softmax and linear_attention_offline: every row sees the weighted mean of the whole sequence") {
+TEST_CASE(
+    "sequence_softmax and linear_attention_offline: every row sees the weighted mean of the whole sequence") {
     const size_t dk = 2, dv = 2, all = 6;
     const std::vector<double> x = random_numbers(rows * all, 4);
-    const Array y =
-        compute({dk, dk, dv}, x, "%w = sequence_softmax(%1)\n%y = linear_attention_offline(%0, %w, %2) {heads=1}");
+    const Array y = compute({dk, dk, dv}, x,
+                            "%w = sequence_softmax(%1)\n%y = linear_attention_offline(%0, %w, %2) {heads=1}");
     const auto k = columns(x, all, dk, dk);
     for (size_t t = 0; t < rows; ++t)
         for (size_t c = 0; c < dv; ++c) {
             double sum = 0;
             for (size_t i = 0; i < dk; ++i)
-                sum += x[t * all + i] * mean(
-                                            k, dk, i, rows - 1, 0,
-                                            [&](size_t j) { return x[j * all + 2 * dk + c]; }, all_count);
+                sum +=
+                    x[t * all + i] *
+                    mean(k, dk, i, rows - 1, 0, [&](size_t j) { return x[j * all + 2 * dk + c]; }, all_count);
             CHECK(std::fabs(y.row(t)[c] - sum) < 1e-13);
         }
 }

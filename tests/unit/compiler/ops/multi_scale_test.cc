@@ -1,7 +1,7 @@
 // sgconv_kernel and expand_scales against kernels written out by hand.
 #include "compiler/ir/builder.h"
-#include "compiler/ops/long_conv/multi_scale.h"
 #include "compiler/ir/op.h"
+#include "compiler/ops/long_conv/multi_scale.h"
 #include "tests/unit/compiler/ir/graphs.h"
 
 namespace multi_scale_test {

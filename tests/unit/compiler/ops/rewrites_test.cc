@@ -1,8 +1,8 @@
 // What ops say of themselves to the passes that rewrite them, and the sums of filters that passes
 // make of it.
 #include "compiler/ir/builder.h"
-#include "compiler/ops/support/filter.h"
 #include "compiler/ir/op.h"
+#include "compiler/ops/support/filter.h"
 #include "tests/unit/compiler/ir/graphs.h"
 
 namespace rewrites_test {
@@ -91,7 +91,8 @@ TEST_CASE("rewrites: a filter that any other can become exists once") {
           }) == 1);
 }
 
-TEST_CASE("rewrites: a kernel that is prepared when the model is opened has no kernel rule: its reader absorbs it") {
+TEST_CASE("rewrites: a kernel that is prepared when the model is opened has no kernel rule: its reader "
+          "absorbs it") {
     size_t prepared = 0;
     for (const OpDef *op : all_ops()) {
         if (!op->rewrites.prepared) continue;

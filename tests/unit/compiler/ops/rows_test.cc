@@ -45,7 +45,8 @@ TEST_CASE("activations: known points") {
     // Φ(1) = 0.841344746068542948585…
     check_close(apply("gelu", "[3]", {0, 1, -1}).data, {0, 0.8413447460685429, -0.1586552539314571}, 1e-15);
     check_close(apply("softplus", "[2]", {0, std::log(3.0)}).data, {std::log(2.0), std::log(4.0)});
-    check_close(apply("gelu_tanh", "[3]", {0, 1, -1}).data, {0, 0.8411919906082768, -0.15880800939172324}, 1e-15);
+    check_close(apply("gelu_tanh", "[3]", {0, 1, -1}).data, {0, 0.8411919906082768, -0.15880800939172324},
+                1e-15);
     check_close(apply("hardswish", "[5]", {-4, -1, 0, 1.5, 4}).data, {0, -1.0 / 3, 0, 1.125, 4});
     check_close(apply("leaky_relu", "[2]", {-2, 3}, {}, "slope=0.25").data, {-0.5, 3});
     check_close(apply("elu", "[2]", {-std::log(2.0), 3}, {}, "alpha=3.0").data, {-1.5, 3});
@@ -121,7 +122,8 @@ TEST_CASE("log_softmax: a class for each tail, and rows of one rate") {
     }
 }
 
-TEST_CASE("active_clusters: all of them, for linear and log_softmax with a skip mask; no other op takes one") {
+TEST_CASE(
+    "active_clusters: all of them, for linear and log_softmax with a skip mask; no other op takes one") {
     const std::string head = "%x = input \"x\" features : f32[3] @1/1\n%w = const \"w\" : [2,3]\n"
                              "%c = const \"c\" : [1,3]\n%k = linear(%x, %c) {bias=0}\n"
                              "%a = active_clusters(%x, %k)\n";
@@ -170,17 +172,21 @@ TEST_CASE("maximum, minimum, where: element by element; where takes the first va
         output "b" %b
         output "c" %c)");
     check_close(run(graph, rows_of(3, {0.5, -2, 0})).data, {0.5, 4, 0});
-    const Graph chosen = graph_of("%x = input \"x\" features : f32[3] @1/1\n%y = exp(%x)\n%z = where(%x, %x, %y)\noutput \"z\" %z");
+    const Graph chosen = graph_of(
+        "%x = input \"x\" features : f32[3] @1/1\n%y = exp(%x)\n%z = where(%x, %x, %y)\noutput \"z\" %z");
     check_close(run(chosen, rows_of(3, {2, 0, -std::log(2.0)})).data, {2, 1, 0.5});
 }
 
 TEST_CASE("row_product: two products of [1,2] and [2,2] in a row; sizes that do not fit are refused") {
-    const std::string head = "%x = input \"x\" features : f32[4] @1/1\n%i = const \"i\" : [8]\n%y = take(%x, %i) {bands=1}\n";
+    const std::string head =
+        "%x = input \"x\" features : f32[4] @1/1\n%i = const \"i\" : [8]\n%y = take(%x, %i) {bands=1}\n";
     const Weights weights = {{"i", {0, 1, 2, 3, 3, 2, 1, 0}}};
-    const Graph graph = graph_of(head + "%z = row_product(%x, %y) {batches=2, rows=1, inner=2, columns=2}\noutput \"z\" %z", weights);
+    const Graph graph = graph_of(
+        head + "%z = row_product(%x, %y) {batches=2, rows=1, inner=2, columns=2}\noutput \"z\" %z", weights);
     // [1,2]·[[1,2],[3,4]] and [3,4]·[[4,3],[2,1]]
     check_close(run(graph, rows_of(4, {1, 2, 3, 4})).data, {7, 10, 20, 13});
-    const auto wrong = parse(head + "%z = row_product(%x, %y) {batches=2, rows=2, inner=2, columns=2}\noutput \"z\" %z", weights);
+    const auto wrong = parse(
+        head + "%z = row_product(%x, %y) {batches=2, rows=2, inner=2, columns=2}\noutput \"z\" %z", weights);
     REQUIRE_FALSE(wrong);
     CHECK(wrong.status().message().find("expected rows of [8], found [4]") != std::string::npos);
 }
@@ -257,7 +263,8 @@ TEST_CASE("image_patches: the pixels of each patch, line by line") {
         %y = image_patches(%x) {line=4, side=2}
         output "y" %y)");
     CHECK(graph.type(graph.outputs[0].value).dims == std::vector<uint32_t>{4, 1});
-    const auto y = evaluate(graph, {{"x", rows_of(1, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15})}});
+    const auto y =
+        evaluate(graph, {{"x", rows_of(1, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15})}});
     REQUIRE(y);
     check_close(y->at(0).data, {0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15});
 }

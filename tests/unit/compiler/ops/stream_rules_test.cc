@@ -72,13 +72,16 @@ TEST_CASE("stream: what looks ahead says what it reads") {
     CHECK(!two_sided.looks_ahead.empty());
     CHECK(two_sided.looks_ahead == "it is bidirectional (the second kernel reads samples after t)");
     CHECK(rule("mean", "[4]", "", "mode=\"first\"").looks_ahead.empty() == false);
-    CHECK(rule("image_patches", "[4]", "", "line=4, side=2").looks_ahead == "a patch has pixels of later lines of the image");
+    CHECK(rule("image_patches", "[4]", "", "line=4, side=2").looks_ahead ==
+          "a patch has pixels of later lines of the image");
     const Graph pair = graph_of("%x = input \"x\" features : f32[2] @1/1\n%a = mean(%x) {mode=\"mean\"}\n%y "
                                 "= pair_features(%a, %a)\noutput \"y\" %y");
     CHECK(rule_of(pair, pair.nodes[1]).looks_ahead.empty() == false);
-    const Graph repeated = graph_of("%x = input \"x\" features : f32[2] @1/1\n%a = mean(%x) {mode=\"mean\"}\n%y "
-                                    "= repeat(%x, %a)\noutput \"y\" %y");
-    CHECK(rule_of(repeated, repeated.nodes[1]).looks_ahead == "the value is known at the end of the sequence");
+    const Graph repeated =
+        graph_of("%x = input \"x\" features : f32[2] @1/1\n%a = mean(%x) {mode=\"mean\"}\n%y "
+                 "= repeat(%x, %a)\noutput \"y\" %y");
+    CHECK(rule_of(repeated, repeated.nodes[1]).looks_ahead ==
+          "the value is known at the end of the sequence");
 }
 
 TEST_CASE("stream: every op that is not refused is causal, and forgets beyond its history") {

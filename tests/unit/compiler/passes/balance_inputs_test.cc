@@ -15,8 +15,10 @@ using schedules::WeightFormat;
 namespace {
 
 // Four channels: small weights read large activations.
-const Weights weights{{"w", {100, 50, 1, 2, 0.5, -0.25, 0.1, 0.3}}, {"b", {10, -1, 0.5, 0.1}},
-                      {"v", {0.01, 0.5, 3, -7, 0.02, -1, 5, 4}},     {"k", random_numbers(24, 3)},
+const Weights weights{{"w", {100, 50, 1, 2, 0.5, -0.25, 0.1, 0.3}},
+                      {"b", {10, -1, 0.5, 0.1}},
+                      {"v", {0.01, 0.5, 3, -7, 0.02, -1, 5, 4}},
+                      {"k", random_numbers(24, 3)},
                       {"bk", {1, 2, 3, 4}}};
 
 const char *const head = R"(graph "g"
@@ -50,8 +52,9 @@ double error_of_int8(const Graph &rounded_from, const Graph &exact) {
     return worst;
 }
 
-const char *const pair = "%0 = linear(%x, %w, %b) {bias=1, weights=\"float32\"} ; layer first\n%1 = relu(%0)\n"
-                         "%2 = linear(%1, %v) {bias=0} ; layer second\noutput \"y\" %2";
+const char *const pair =
+    "%0 = linear(%x, %w, %b) {bias=1, weights=\"float32\"} ; layer first\n%1 = relu(%0)\n"
+    "%2 = linear(%1, %v) {bias=0} ; layer second\noutput \"y\" %2";
 
 } // namespace
 
@@ -74,15 +77,19 @@ TEST_CASE("balance_inputs: int8 weights lose less where small weights read large
 }
 
 TEST_CASE("balance_inputs: convolutions before a matrix, and what lies between, take the factors") {
-    const std::string conv = "%0 = conv2d(%x, %k, %bk) {stride_t=2, stride_f=1, groups=1, bias=1, frequency=0}\n";
-    CHECK(balanced(conv + "%1 = leaky_relu(%0) {slope=0.1}\n%2 = abs(%1)\n%3 = linear(%2, %v) {bias=0}\noutput \"y\" %3")
+    const std::string conv =
+        "%0 = conv2d(%x, %k, %bk) {stride_t=2, stride_f=1, groups=1, bias=1, frequency=0}\n";
+    CHECK(balanced(
+              conv +
+              "%1 = leaky_relu(%0) {slope=0.1}\n%2 = abs(%1)\n%3 = linear(%2, %v) {bias=0}\noutput \"y\" %3")
               .certificates.size() == 1);
     CHECK(balanced(conv + "%1 = linear(%0, %v) {bias=0}\noutput \"y\" %1").certificates.size() == 1);
 }
 
 TEST_CASE("balance_inputs: other ops between, other readers and other formats leave all as it is") {
     const std::string first = "%0 = linear(%x, %w, %b) {bias=1}\n";
-    CHECK(balanced(first + "%1 = gelu(%0)\n%2 = linear(%1, %v) {bias=0}\noutput \"y\" %2").certificates.empty());
+    CHECK(balanced(first + "%1 = gelu(%0)\n%2 = linear(%1, %v) {bias=0}\noutput \"y\" %2")
+              .certificates.empty());
     CHECK(balanced(first + "%1 = relu(%0)\n%2 = linear(%1, %v) {bias=0}\noutput \"y\" %2\noutput \"also\" %1")
               .certificates.empty());
     CHECK(balanced(pair, WeightFormat::float32).certificates.empty());

@@ -1,7 +1,7 @@
 // Random sets of parallel branches become one convolution with the same results, edges included;
 // the reference of every op is in float64, so what differs is the order of sums.
-#include "compiler/ops/support/filter.h"
 #include "compiler/ir/op.h"
+#include "compiler/ops/support/filter.h"
 #include "compiler/passes/merge_branches.h"
 #include "tests/support/branch_sets.h"
 #include <algorithm>

@@ -93,8 +93,7 @@ TEST_CASE("fuse_regions: tiles of channels take neither operands with rows nor w
     const auto behind = [](const std::string &channels, const std::string &op) {
         return regions_of(graph_of(
             "%x = input \"x\" features : f32[" + channels + "] @1/1\n%k = const \"k\" : [1," + channels +
-            ",4]\n%d = const \"d\" : [1," + channels +
-            "]\n%s = const \"s\" : [" + channels +
+            ",4]\n%d = const \"d\" : [1," + channels + "]\n%s = const \"s\" : [" + channels +
             "]\n%c = long_conv(%x, %k, %d) {channels=1, two_sided=0}\n%o = " + op + "\noutput \"y\" %o"));
     };
     CHECK(behind("20", "affine(%c, %s, %s)") == "long_conv+affine"); // its constants have the same tiles

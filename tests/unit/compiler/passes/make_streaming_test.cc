@@ -1,7 +1,7 @@
 // Streams of ops that look ahead: who waits for whom, how late rows come, and what cannot begin
 // late.
-#include "compiler/passes/make_streaming.h"
 #include "compiler/ir/op.h"
+#include "compiler/passes/make_streaming.h"
 #include "tests/unit/compiler/ir/graphs.h"
 
 namespace make_streaming_test {
@@ -12,7 +12,8 @@ using compiler::make_streaming;
 
 namespace {
 
-const std::string head = "%x = input \"x\" features : f32[4] @1/1\n%w = const \"w\" : [4,4,5,1]\n%d = const \"d\" : [4,5]\n";
+const std::string head =
+    "%x = input \"x\" features : f32[4] @1/1\n%w = const \"w\" : [4,4,5,1]\n%d = const \"d\" : [4,5]\n";
 
 std::string conv(const std::string &from, int stride, int ahead) {
     return "conv2d(" + from + ", %w) {stride_t=" + std::to_string(stride) +
@@ -23,7 +24,8 @@ std::string conv(const std::string &from, int stride, int ahead) {
 std::vector<std::string> ops(const Graph &graph) {
     std::vector<std::string> names;
     for (const Node &node : graph.nodes)
-        names.push_back(std::string(node.op->name) + (node.has("rows") ? " " + std::to_string(node.integer("rows")) : ""));
+        names.push_back(std::string(node.op->name) +
+                        (node.has("rows") ? " " + std::to_string(node.integer("rows")) : ""));
     return names;
 }
 
@@ -46,7 +48,8 @@ uint32_t delay(const Graph &graph) { return graph.type(graph.outputs[0].value).d
 } // namespace
 
 TEST_CASE("make_streaming: convolutions that look ahead come late, and delays add up") {
-    const Graph graph = stream_of("%a = " + conv("%x", 1, 2) + "\n%b = centred_conv(%a, %d) {bias=0}\noutput \"y\" %b");
+    const Graph graph =
+        stream_of("%a = " + conv("%x", 1, 2) + "\n%b = centred_conv(%a, %d) {bias=0}\noutput \"y\" %b");
     CHECK(ops(graph) == std::vector<std::string>{"late_conv2d", "late_conv2d"});
     CHECK(delay(graph) == 4);
 }
@@ -60,7 +63,8 @@ TEST_CASE("make_streaming: the branch that is early waits, and only for the node
     CHECK(graph.type(graph.outputs[1].value).delay == 0);
 }
 
-const std::string both = "%k = const \"k\" : [2,4,3]\n%z = const \"z\" : [1,4]\n%b = long_conv(%x, %k, %z) {channels=1, two_sided=1";
+const std::string both = "%k = const \"k\" : [2,4,3]\n%z = const \"z\" : [1,4]\n%b = long_conv(%x, %k, %z) "
+                         "{channels=1, two_sided=1";
 
 TEST_CASE("make_streaming: a long convolution waits for its taps ahead, if it says how many they are") {
     const Graph offline = graph_of(head + both + ", ahead=3}\n%c = add(%b, %x)\noutput \"y\" %c",
@@ -70,15 +74,19 @@ TEST_CASE("make_streaming: a long convolution waits for its taps ahead, if it sa
     CHECK(ops(*stream) == std::vector<std::string>{"late_long_conv", "wait 3", "add"});
     CHECK(delay(*stream) == 3);
     const Array x = rows_of(4, random_numbers(4 * 9, 3)), late = run(*stream, x), expected = run(offline, x);
-    for (size_t i = 0; i < expected.data.size(); i++) CHECK(late.data[i] == doctest::Approx(expected.data[i]).epsilon(1e-12));
+    for (size_t i = 0; i < expected.data.size(); i++)
+        CHECK(late.data[i] == doctest::Approx(expected.data[i]).epsilon(1e-12));
     CHECK(refusal(both + "}\noutput \"y\" %b").find("looks ahead: it is bidirectional") != std::string::npos);
-    const auto more = make_streaming(graph_of(head + both + ", ahead=2}\noutput \"y\" %b", {{"k", random_numbers(24, 1)}}));
+    const auto more =
+        make_streaming(graph_of(head + both + ", ahead=2}\noutput \"y\" %b", {{"k", random_numbers(24, 1)}}));
     REQUIRE_FALSE(more);
-    CHECK(more.status().message().find("ahead is 2, and a tap further ahead is not zero") != std::string::npos);
+    CHECK(more.status().message().find("ahead is 2, and a tap further ahead is not zero") !=
+          std::string::npos);
 }
 
 TEST_CASE("make_streaming: rows wait until they fit a stride") {
-    const Graph graph = stream_of("%a = " + conv("%x", 1, 1) + "\n%b = " + conv("%a", 2, 2) + "\noutput \"y\" %b");
+    const Graph graph =
+        stream_of("%a = " + conv("%x", 1, 1) + "\n%b = " + conv("%a", 2, 2) + "\noutput \"y\" %b");
     // 1 + 2 rows late are no whole row of every second one: one more
     CHECK(ops(graph) == std::vector<std::string>{"late_conv2d", "wait 1", "late_conv2d"});
     CHECK(delay(graph) == 4);
@@ -102,16 +110,18 @@ TEST_CASE("make_streaming: the stream's references give the rows of the offline 
 }
 
 TEST_CASE("make_streaming: states that take in their first rows cannot begin late, and are all named") {
-    const std::string found = refusal("%a = " + conv("%x", 1, 2) +
-                                      "\n%b = mean_window(%a) {frames=3} ; layer one\n%c = running_mean(%a) {mode=\"mean\"} ; layer two\n"
-                                      "%e = add(%b, %c)\noutput \"y\" %e");
+    const std::string found = refusal(
+        "%a = " + conv("%x", 1, 2) +
+        "\n%b = mean_window(%a) {frames=3} ; layer one\n%c = running_mean(%a) {mode=\"mean\"} ; layer two\n"
+        "%e = add(%b, %c)\noutput \"y\" %e");
     CHECK(found.find("layer one reads rows that come 2 input ticks late") != std::string::npos);
     CHECK(found.find("layer two reads rows that come 2 input ticks late") != std::string::npos);
     CHECK(found.find("--window N --hop M") != std::string::npos);
 }
 
 TEST_CASE("make_streaming: ops without a form that waits are refused as before") {
-    CHECK(refusal("%g = const \"g\" : [4]\n%a = group_norm(%x, %g, %g) {groups=1, eps=0.1} ; layer n\noutput \"y\" %a")
+    CHECK(refusal("%g = const \"g\" : [4]\n%a = group_norm(%x, %g, %g) {groups=1, eps=0.1} ; layer n\noutput "
+                  "\"y\" %a")
               .find("layer n looks ahead") != std::string::npos);
 }
 

@@ -181,13 +181,15 @@ TEST_CASE(
 }
 
 TEST_CASE("merge_branches: a bank of filters on one channel stays as it is until its filters are very long") {
-    for (const auto &[filters, taps, is_long] : {std::tuple(80u, 251u, false), std::tuple(16u, 1023u, false),
-                                                 std::tuple(16u, 1024u, true), std::tuple(80u, 6000u, false)}) {
-        const Graph graph = graph_of("%x = input \"x\" features : f32[1] @1/1\n%k = const \"k\" : [" +
-                                         std::to_string(filters) + ",1," + std::to_string(taps) +
-                                         ",1]\n%y = conv2d(%x, %k) {stride_t=1, stride_f=1, groups=1, bias=0, "
-                                         "frequency=0} ; layer bank\noutput \"y\" %y",
-                                     {{"k", random_numbers(size_t{filters} * taps, 3)}});
+    for (const auto &[filters, taps, is_long] :
+         {std::tuple(80u, 251u, false), std::tuple(16u, 1023u, false), std::tuple(16u, 1024u, true),
+          std::tuple(80u, 6000u, false)}) {
+        const Graph graph =
+            graph_of("%x = input \"x\" features : f32[1] @1/1\n%k = const \"k\" : [" +
+                         std::to_string(filters) + ",1," + std::to_string(taps) +
+                         ",1]\n%y = conv2d(%x, %k) {stride_t=1, stride_f=1, groups=1, bias=0, "
+                         "frequency=0} ; layer bank\noutput \"y\" %y",
+                     {{"k", random_numbers(size_t{filters} * taps, 3)}});
         CHECK(count(merged(graph), "long_conv") == (is_long ? 1 : 0));
     }
 }

@@ -11,9 +11,14 @@ using namespace longwave::ir;
 
 namespace {
 
-const Weights weights{{"a", random_numbers(12, 1)}, {"b", random_numbers(8, 2)},  {"c", random_numbers(4, 3)},
-                      {"ab", {1, 2, 3, 4}},         {"bb", {5, 6}},               {"n", random_numbers(3, 4)},
-                      {"wide", random_numbers(6, 5)}, {"k", random_numbers(8, 6)}};
+const Weights weights{{"a", random_numbers(12, 1)},
+                      {"b", random_numbers(8, 2)},
+                      {"c", random_numbers(4, 3)},
+                      {"ab", {1, 2, 3, 4}},
+                      {"bb", {5, 6}},
+                      {"n", random_numbers(3, 4)},
+                      {"wide", random_numbers(6, 5)},
+                      {"k", random_numbers(8, 6)}};
 
 const char *const head = R"(graph "g"
     %x = input "x" features : f32[3] @1/1
@@ -50,7 +55,8 @@ void stays(const std::string &rest) {
 } // namespace
 
 TEST_CASE("merge_products: numbers by hand: W, then V, is V W, with the bias of both") {
-    const Graph graph = graph_of(R"(
+    const Graph graph =
+        graph_of(R"(
         %x = input "x" features : f32[2] @1/1
         %w = const "w" : [3,2]
         %wb = const "wb" : [3]
@@ -59,7 +65,7 @@ TEST_CASE("merge_products: numbers by hand: W, then V, is V W, with the bias of 
         %y = linear(%x, %w, %wb) {bias=1} ; layer first
         %z = linear(%y, %v, %vb) {bias=1} ; layer second
         output "z" %z)",
-                                 {{"w", {1, 2, 3, 4, 5, 6}}, {"wb", {1, 0, -1}}, {"v", {10, 20, 30}}, {"vb", {0.5}}});
+                 {{"w", {1, 2, 3, 4, 5, 6}}, {"wb", {1, 0, -1}}, {"v", {10, 20, 30}}, {"vb", {0.5}}});
     auto made = compiler::merge_products(graph);
     REQUIRE_MESSAGE(made, made.status().message());
     REQUIRE(made->nodes.size() == 1);
@@ -72,10 +78,12 @@ TEST_CASE("merge_products: numbers by hand: W, then V, is V W, with the bias of 
 }
 
 TEST_CASE("merge_products: three in a row are one, and a convolution of one row is a matrix as well") {
-    CHECK(merged("%0 = linear(%x, %a, %ab) {bias=1}\n%1 = linear(%0, %b) {bias=0}\n%2 = linear(%1, %c, %bb) {bias=1}\n"
+    CHECK(merged("%0 = linear(%x, %a, %ab) {bias=1}\n%1 = linear(%0, %b) {bias=0}\n%2 = linear(%1, %c, %bb) "
+                 "{bias=1}\n"
                  "output \"y\" %2")
               .nodes.size() == 1);
-    CHECK(merged("%0 = linear(%x, %a, %ab) {bias=1}\n%1 = conv2d(%0, %k, %bb) {stride_t=1, stride_f=1, groups=1, bias=1, "
+    CHECK(merged("%0 = linear(%x, %a, %ab) {bias=1}\n%1 = conv2d(%0, %k, %bb) {stride_t=1, stride_f=1, "
+                 "groups=1, bias=1, "
                  "frequency=0}\noutput \"y\" %1")
               .nodes.size() == 1);
 }
@@ -83,12 +91,14 @@ TEST_CASE("merge_products: three in a row are one, and a convolution of one row 
 TEST_CASE("merge_products: a bottleneck, a nonlinearity, another reader and chosen weights keep them apart") {
     stays("%0 = linear(%x, %n) {bias=0}\n%1 = linear(%0, %wide) {bias=0}\noutput \"y\" %1");
     stays("%0 = linear(%x, %a) {bias=0}\n%1 = relu(%0)\n%2 = linear(%1, %b) {bias=0}\noutput \"y\" %2");
-    stays("%0 = linear(%x, %a) {bias=0}\n%1 = linear(%0, %b) {bias=0}\noutput \"y\" %1\noutput \"between\" %0");
+    stays(
+        "%0 = linear(%x, %a) {bias=0}\n%1 = linear(%0, %b) {bias=0}\noutput \"y\" %1\noutput \"between\" %0");
     stays("%0 = linear(%x, %a) {bias=0, weights=\"int8\"}\n%1 = linear(%0, %b) {bias=0}\noutput \"y\" %1");
 }
 
 TEST_CASE("merge_products: a matrix that two layers share stays in the file once") {
-    stays("%0 = linear(%x, %a) {bias=0}\n%1 = linear(%0, %b) {bias=0}\n%2 = relu(%0)\n%3 = linear(%2, %b) {bias=0}\n"
+    stays("%0 = linear(%x, %a) {bias=0}\n%1 = linear(%0, %b) {bias=0}\n%2 = relu(%0)\n%3 = linear(%2, %b) "
+          "{bias=0}\n"
           "%4 = add(%1, %3)\noutput \"y\" %4");
 }
 

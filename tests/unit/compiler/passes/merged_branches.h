@@ -26,16 +26,16 @@ inline size_t count(const Graph &graph, const std::string &op) {
 }
 
 inline const Weights weights{{"k3", random_numbers(6, 1)},
-                      {"k5", random_numbers(10, 2)},
-                      {"k9", random_numbers(18, 9)},
-                      {"two", random_numbers(12, 4)},
-                      {"D", {0.5, -2}},
-                      {"w", {1.5, 0.3}},
-                      {"b", {1, -1}},
-                      {"m", {0.2, 3}},
-                      {"v", {0.5, 2}},
-                      {"p", random_numbers(24, 5)},
-                      {"zero", {0, 0}}};
+                             {"k5", random_numbers(10, 2)},
+                             {"k9", random_numbers(18, 9)},
+                             {"two", random_numbers(12, 4)},
+                             {"D", {0.5, -2}},
+                             {"w", {1.5, 0.3}},
+                             {"b", {1, -1}},
+                             {"m", {0.2, 3}},
+                             {"v", {0.5, 2}},
+                             {"p", random_numbers(24, 5)},
+                             {"zero", {0, 0}}};
 
 inline const char *const head = R"(graph "g"
     %x = input "x" features : f32[2] @1/1

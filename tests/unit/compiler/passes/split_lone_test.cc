@@ -46,7 +46,8 @@ TEST_CASE("split_lone: a glu of the input, behind a convolution, and of rows tha
     CHECK(ops_after("%0 = conv2d(%x, %k) {stride_t=1, stride_f=1, groups=1, bias=0, frequency=0}\n"
                     "%1 = glu(%0)\noutput \"y\" %1") == behind);
     behind[0] = "linear";
-    CHECK(ops_after("%0 = linear(%x, %w) {bias=0}\n%1 = glu(%0)\noutput \"y\" %1\noutput \"c\" %0") == behind);
+    CHECK(ops_after("%0 = linear(%x, %w) {bias=0}\n%1 = glu(%0)\noutput \"y\" %1\noutput \"c\" %0") ==
+          behind);
 }
 
 TEST_CASE("split_lone: a matrix absorbs the glu behind it") {

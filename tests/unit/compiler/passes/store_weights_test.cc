@@ -31,7 +31,8 @@ const Weights weights{{"w", {1 + 0x1p-8, -0.3, 127, 0, 0.5, -0.25}},
                       {"k", random_numbers(12, 1)},
                       {"p", {1, 2, 3, 127}}};
 
-Graph stored(const Graph &graph, WeightFormat format, std::vector<StoredWeights> &layers, bool bytes = false) {
+Graph stored(const Graph &graph, WeightFormat format, std::vector<StoredWeights> &layers,
+             bool bytes = false) {
     auto made = compiler::store_weights(graph, format, bytes, layers);
     REQUIRE_MESSAGE(made, made.status().message());
     const Status status = verify(*made);
@@ -100,7 +101,8 @@ output "y" %2
         std::vector<StoredWeights> layers;
         const Graph made = stored(graph_of(wide, {{"w", w}}), WeightFormat::int8, layers);
         const double heaviest = 127 + (in - 1) * std::nearbyint(small * 127);
-        CHECK(made.nodes[0].integer("activation_steps") == std::min(32512.0, std::floor(2147483647.0 / heaviest)));
+        CHECK(made.nodes[0].integer("activation_steps") ==
+              std::min(32512.0, std::floor(2147483647.0 / heaviest)));
     }
     for (const WeightFormat format : {WeightFormat::float32, WeightFormat::bf16}) {
         std::vector<StoredWeights> layers;
@@ -111,7 +113,8 @@ output "y" %2
 TEST_CASE("store_weights: int8 activations have 127 steps, or none where sums would overflow") {
     std::vector<StoredWeights> layers;
     for (const WeightFormat format : {WeightFormat::int8, WeightFormat::int4})
-        CHECK(stored(graph_of(text, weights), format, layers, true).nodes[0].integer("activation_steps") == 127);
+        CHECK(stored(graph_of(text, weights), format, layers, true).nodes[0].integer("activation_steps") ==
+              127);
     for (const WeightFormat format : {WeightFormat::float32, WeightFormat::bf16})
         CHECK(!stored(graph_of(text, weights), format, layers, true).nodes[0].has("activation_steps"));
     CHECK(schedules::activation_steps_of_byte(2147483647 / 127) == 127);
@@ -135,7 +138,9 @@ output "y" %2
         CHECK(numbers(made, "w.int8")[2] == 127);
     }
     std::vector<StoredWeights> layers;
-    CHECK(!stored(graph_of(lookup, {{"w", weights.at("w")}}), WeightFormat::bf16, layers).nodes[0].has("weights"));
+    CHECK(!stored(graph_of(lookup, {{"w", weights.at("w")}}), WeightFormat::bf16, layers)
+               .nodes[0]
+               .has("weights"));
 }
 
 TEST_CASE("store_weights: a layer whose sums would leave activations too few steps keeps them in float32") {
@@ -146,17 +151,20 @@ TEST_CASE("store_weights: a layer whose sums would leave activations too few ste
 output "y" %2
 )";
     std::vector<StoredWeights> layers;
-    const Graph full = stored(graph_of(wide, {{"w", std::vector<double>(2 * 8300, 1.0)}}), WeightFormat::int8, layers);
+    const Graph full =
+        stored(graph_of(wide, {{"w", std::vector<double>(2 * 8300, 1.0)}}), WeightFormat::int8, layers);
     CHECK(!full.nodes[0].has("activation_steps"));
     CHECK(full.nodes[0].text("weights") == "int8");
-    const Graph usual = stored(graph_of(wide, {{"w", random_numbers(2 * 8300, 5)}}), WeightFormat::int8, layers);
+    const Graph usual =
+        stored(graph_of(wide, {{"w", random_numbers(2 * 8300, 5)}}), WeightFormat::int8, layers);
     CHECK(usual.nodes[0].integer("activation_steps") >= 2048);
 }
 
 TEST_CASE("linear: steps of activations are for int8 weights, and as many as kernels take") {
-    for (const char *wrong : {R"({activation_steps=3000, bias=1})", R"({activation_steps=3000, bias=1, weights="bf16"})",
-                              R"({activation_steps=100, bias=1, weights="int8"})",
-                              R"({activation_steps=40000, bias=1, weights="int8"})"}) {
+    for (const char *wrong :
+         {R"({activation_steps=3000, bias=1})", R"({activation_steps=3000, bias=1, weights="bf16"})",
+          R"({activation_steps=100, bias=1, weights="int8"})",
+          R"({activation_steps=40000, bias=1, weights="int8"})"}) {
         std::string changed = text;
         changed.replace(changed.find("{bias=1}"), 8, wrong);
         const auto graph = parse(changed, weights);
@@ -227,12 +235,14 @@ TEST_CASE("store_weights: int4 has a scale for each group of 32 inputs; what rea
 %4 = linear(%2, %3) {bias=0} : f32[2] @1/1 causal   ; layer few
 output "y" %4
 )",
-                                 {{"w", [] {
-                                      std::vector<double> w(120, 0.0);
-                                      w[0] = 7, w[1] = 2.5, w[31] = -7, w[32] = 0.7, w[39] = 0.26; // output 0
-                                      w[40] = 1;
-                                      return w;
-                                  }()},
+                                 {{"w",
+                                   [] {
+                                       std::vector<double> w(120, 0.0);
+                                       w[0] = 7, w[1] = 2.5, w[31] = -7, w[32] = 0.7,
+                                       w[39] = 0.26; // output 0
+                                       w[40] = 1;
+                                       return w;
+                                   }()},
                                   {"v", {1, 2, 3, 4, 5, 127}}});
     std::vector<StoredWeights> layers;
     const Graph made = stored(graph, WeightFormat::int4, layers);

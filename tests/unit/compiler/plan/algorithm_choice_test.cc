@@ -27,8 +27,8 @@ Expected<Choice> choose_for(const Problem &problem, const std::string &force = "
         graph_of("graph \"one\"\n%0 = input \"x\" features : f32[" + channels +
                  "] @1/1\n%1 = const \"k\" : [" + std::string(problem.two_sided ? "2" : "1") + "," +
                  channels + "," + std::to_string(problem.taps) + "]\n%2 = const \"D\" : [1," + channels +
-                 "]\n%3 = long_conv(%0, %1, %2) {channels=1, two_sided=" +
-                 (problem.two_sided ? "1" : "0") + "} ; layer conv\noutput \"y\" %3\n");
+                 "]\n%3 = long_conv(%0, %1, %2) {channels=1, two_sided=" + (problem.two_sided ? "1" : "0") +
+                 "} ; layer conv\noutput \"y\" %3\n");
     return choose({.graph = g,
                    .node = g.nodes[0],
                    .rows = problem.rows,
@@ -98,10 +98,13 @@ Expected<Choice> choose_for_scales(uint32_t channels, uint32_t rows, const std::
         "graph \"one\"\n%0 = input \"x\" features : f32[" + c + "] @1/1\n%1 = const \"w\" : [9,1," + c +
         ",64]\n%2 = expand_scales(%1) {nearest=0, init_scale=0, taps=16384}\n" + "%3 = const \"D\" : [1," +
         c + "]\n%4 = long_conv(%0, %2, %3) {channels=1, two_sided=0} ; layer conv\noutput \"y\" %4\n");
-    return choose(
-        {.graph = g, .node = *g.producer(4), .rows = rows, .streaming = true, .costs = &costs::shipped(),
+    return choose({.graph = g,
+                   .node = *g.producer(4),
+                   .rows = rows,
+                   .streaming = true,
+                   .costs = &costs::shipped(),
                    .device = devices::host()},
-        force);
+                  force);
 }
 
 } // namespace

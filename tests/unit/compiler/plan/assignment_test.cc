@@ -107,8 +107,8 @@ TEST_CASE("assignment: the transfers that it counts are those of the plan") {
             if (step.kind == Step::Kind::to_device || step.kind == Step::Kind::to_cpu)
                 bytes += step.bytes, moves++;
         const auto segments = device_segments(plan.steps);
-        const auto submissions =
-            std::count_if(segments.begin(), segments.end(), [](const DeviceSegment &segment) { return !segment.cpu; });
+        const auto submissions = std::count_if(segments.begin(), segments.end(),
+                                               [](const DeviceSegment &segment) { return !segment.cpu; });
         CHECK(time_of(graph, {.byte = 1}, on) == doctest::Approx(static_cast<double>(bytes)));
         CHECK(time_of(graph, {.transfer = 1}, on) == doctest::Approx(static_cast<double>(moves)));
         CHECK(time_of(graph, {.submission = 1}, on) == doctest::Approx(static_cast<double>(submissions)));

@@ -43,8 +43,8 @@ output "y" %6
         Storage storage;
         StateRecord record;
         EntryPlanner planner(
-            g, {.block = 64, .device = devices::find(devices::all(), "vulkan-32k"), .cpu_layers = cpu_layers}, storage,
-            record);
+            g, {.block = 64, .device = devices::find(devices::all(), "vulkan-32k"), .cpu_layers = cpu_layers},
+            storage, record);
         auto status = planner.survey();
         REQUIRE_MESSAGE(status, status.message());
         auto plan = planner.plan({});
@@ -73,14 +73,17 @@ output "y" %6
     }));
 }
 
-TEST_CASE("planner: rows behind the end of a sequence are cleared where a transform would spread their errors") {
+TEST_CASE(
+    "planner: rows behind the end of a sequence are cleared where a transform would spread their errors") {
     const ir::Graph g = graph_of(small);
-    for (const auto &[algorithm, rows] : {std::pair{"direct", 0u}, {"right_angle", 1024u}, {"polyphase", 1024u}, {"overlap_add", 64u}}) {
+    for (const auto &[algorithm, rows] :
+         {std::pair{"direct", 0u}, {"right_angle", 1024u}, {"polyphase", 1024u}, {"overlap_add", 64u}}) {
         INFO(algorithm);
         const auto plan = plan_run(g, 1024, algorithm);
         REQUIRE_MESSAGE(plan, plan.status().message());
-        const auto clears = std::count_if(plan->steps.begin(), plan->steps.end(),
-                                          [](const Step &step) { return step.kind == Step::Kind::zero_tail; });
+        const auto clears = std::count_if(plan->steps.begin(), plan->steps.end(), [](const Step &step) {
+            return step.kind == Step::Kind::zero_tail;
+        });
         CHECK(clears == (rows > 0));
         CHECK(plan->transformed.size() == (rows > 0));
         if (rows) CHECK(plan->transformed.at(g.nodes[0].output) >= rows);

@@ -66,7 +66,8 @@ TEST_CASE("products: a matrix of bands is stored by its bands, unless they are w
 output "y" %2
 )";
     // Output o reads so many inputs from 2·o on. Bands are whole vectors of 8.
-    for (const auto &[wide, band] : {std::pair(5u, 8u), std::pair(16u, 16u), std::pair(17u, 0u), std::pair(0u, 0u)}) {
+    for (const auto &[wide, band] :
+         {std::pair(5u, 8u), std::pair(16u, 16u), std::pair(17u, 0u), std::pair(0u, 0u)}) {
         std::vector<double> matrix(size_t{20} * 64, 0.0);
         for (uint32_t o = 0; o < 20; o++)
             for (uint32_t i = 0; i < wide; i++) matrix[size_t{o} * 64 + 2 * o + i] = o + i + 1;
@@ -87,7 +88,9 @@ TEST_CASE("products: a matrix that is a Fourier transform, or its inverse, is co
 %1 = const "w" : [{0},{1}]
 %2 = linear(%0, %1) {{bias=0}} ; layer out
 output "y" %2
-)", out, in), {{"w", matrix}});
+)",
+                                            out, in),
+                                {{"w", matrix}});
         return plan_run(g, 3, storage);
     };
     // The real parts of every bin, then the imaginary ones, backwards; frames of 100 samples, too.
@@ -96,7 +99,8 @@ output "y" %2
             std::vector<double> matrix;
             for (uint32_t o = 0; o < 2 * bins; o++)
                 for (uint32_t i = 0; i < in; i++)
-                    matrix.push_back(o < bins ? std::cos(angle(o, i)) : -std::sin(angle(2 * bins - 1 - o, i)));
+                    matrix.push_back(o < bins ? std::cos(angle(o, i))
+                                              : -std::sin(angle(2 * bins - 1 - o, i)));
             matrix[77] += change;
             Storage storage;
             const EntryPlan made = plan(2 * bins, in, matrix, storage);
@@ -108,7 +112,9 @@ output "y" %2
             for (uint32_t i = 0; i < 2 * bins; i++) {
                 const uint32_t bin = i % bins;
                 const double twice = bin == 0 || bin == n / 2 ? 1 : 2, scale = 0.01 * o;
-                matrix.push_back(scale * (i < bins ? twice * std::cos(angle(bin, o)) : twice == 1 ? 0 : -2 * std::sin(angle(bin, o))));
+                matrix.push_back(scale * (i < bins     ? twice * std::cos(angle(bin, o))
+                                          : twice == 1 ? 0
+                                                       : -2 * std::sin(angle(bin, o))));
             }
         matrix[5 * 2 * bins + 9] += change;
         Storage storage;

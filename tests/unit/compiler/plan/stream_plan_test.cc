@@ -70,7 +70,8 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("streams: spectra are a cache of their entry, with one block as well, and rebuilt from the history") {
+TEST_CASE(
+    "streams: spectra are a cache of their entry, with one block as well, and rebuilt from the history") {
     std::string text = small;
     text.replace(text.find("16,8]"), 5, "16,64]");
     auto g = make_streaming(graph_of(text));
@@ -92,7 +93,8 @@ TEST_CASE("streams: spectra are a cache of their entry, with one block as well, 
     }
 }
 
-TEST_CASE("streams: what a saved state needs is the same for every algorithm; rings and rows that it keeps differ") {
+TEST_CASE("streams: what a saved state needs is the same for every algorithm; rings and rows that it keeps "
+          "differ") {
     std::string text = small;
     text.replace(text.find("16,8]"), 5, "16,64]");
     auto g = make_streaming(graph_of(text));
@@ -130,19 +132,27 @@ namespace {
 
 // One second of a room, streamed in these blocks.
 Expected<StreamFamily> room_in(const std::vector<uint32_t> &blocks) {
-    const auto g = graph_of("graph \"room\"\n%0 = input \"x\" features : f32[1] @1/1\n"
-                            "%1 = const \"k\" : [1,1,44100]\n%2 = const \"D\" : [1,1]\n"
-                            "%3 = long_conv(%0, %1, %2) {channels=1, two_sided=0} ; layer room\noutput \"y\" %3\n");
+    const auto g =
+        graph_of("graph \"room\"\n%0 = input \"x\" features : f32[1] @1/1\n"
+                 "%1 = const \"k\" : [1,1,44100]\n%2 = const \"D\" : [1,1]\n"
+                 "%3 = long_conv(%0, %1, %2) {channels=1, two_sided=0} ; layer room\noutput \"y\" %3\n");
     Storage storage(Storage::Weights::counted);
     return plan_streams(g, blocks, "", storage);
 }
 
 } // namespace
 
-TEST_CASE("streams of many blocks: the state stays near the look-back and the largest block, or the blocks are refused") {
+TEST_CASE("streams of many blocks: the state stays near the look-back and the largest block, or the blocks "
+          "are refused") {
     constexpr uint64_t most = 4 * 4 * (2 * 44100 + 20 * 4096 * 4) + (1 << 20);
-    for (const std::vector<uint32_t> &blocks : std::vector<std::vector<uint32_t>>{
-             {1}, {441}, {4093}, {64, 128, 256, 512, 1024}, {1, 2, 4, 8, 16, 32, 64, 2048, 4096}, {1, 64, 441}, {1, 64, 480}}) {
+    for (const std::vector<uint32_t> &blocks :
+         std::vector<std::vector<uint32_t>>{{1},
+                                            {441},
+                                            {4093},
+                                            {64, 128, 256, 512, 1024},
+                                            {1, 2, 4, 8, 16, 32, 64, 2048, 4096},
+                                            {1, 64, 441},
+                                            {1, 64, 480}}) {
         const auto family = room_in(blocks);
         INFO(family.status().message());
         REQUIRE(family);

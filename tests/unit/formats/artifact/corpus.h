@@ -25,14 +25,14 @@ artifact::Broken verdict_of(const Sample &sample);
 
 void add_cases(Samples &samples, const char *group, Draft (*model)(), std::span<const Case> cases);
 
-Samples corpus();                       // all below, in this order; names differ
-void header_samples(Samples &samples);  // verify_test.cc
-void plan_samples(Samples &samples);    // plan_rules_test.cc
-void memory_samples(Samples &samples);  // memory_rules_test.cc
-void modules_samples(Samples &samples); // modules_test.cc
-void number_samples(Samples &samples);  // number_samples.cc
-void step_samples(Samples &samples);    // step_samples.cc
-void text_samples(Samples &samples);    // text_samples.cc
+Samples corpus();                        // all below, in this order; names differ
+void header_samples(Samples &samples);   // verify_test.cc
+void plan_samples(Samples &samples);     // plan_rules_test.cc
+void memory_samples(Samples &samples);   // memory_rules_test.cc
+void modules_samples(Samples &samples);  // modules_test.cc
+void number_samples(Samples &samples);   // number_samples.cc
+void step_samples(Samples &samples);     // step_samples.cc
+void text_samples(Samples &samples);     // text_samples.cc
 void together_samples(Samples &samples); // together_rules_test.cc
 
 } // namespace longwave::test

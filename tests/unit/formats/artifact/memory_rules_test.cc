@@ -189,7 +189,8 @@ const Case lone_lifetimes[] = {
 };
 
 const Case lone_ports[] = {
-    {"an output whose rows come for no ticks together", 12, [](Draft &d) { entry(d, stream).outputs[0]->whole = 0; }},
+    {"an output whose rows come for no ticks together", 12,
+     [](Draft &d) { entry(d, stream).outputs[0]->whole = 0; }},
     {"an output with clock 1/0", 12, [](Draft &d) { entry(d, stream).outputs[0]->clock_den = 0; }},
     {"an output of a stream without a time axis", 12,
      [](Draft &d) { entry(d, stream).outputs[0]->clock_num = 0; }},

@@ -110,11 +110,15 @@ const ManifestCase chains[] = {
      [](fb::ModulesT &m) { m.chains[0]->shared_bytes = 16385; }},
     {"a chain with a descriptor too few", [](fb::ModulesT &m) { m.chains[0]->descriptors.pop_back(); }},
     {"a chain with a descriptor too many", [](fb::ModulesT &m) { m.chains[0]->descriptors.push_back(2); }},
-    {"a chain whose scalars are no part of the table", [](fb::ModulesT &m) { m.chains[0]->descriptors[2] = 2; }},
+    {"a chain whose scalars are no part of the table",
+     [](fb::ModulesT &m) { m.chains[0]->descriptors[2] = 2; }},
     {"a chain whose buffer is the table", [](fb::ModulesT &m) { m.chains[0]->descriptors[0] = 3; }},
-    {"a chain with two regions behind a descriptor", [](fb::ModulesT &m) { m.chains[0]->descriptors[3] = 1; }},
+    {"a chain with two regions behind a descriptor",
+     [](fb::ModulesT &m) { m.chains[0]->descriptors[3] = 1; }},
     {"a chain that leaves a descriptor out",
-     [](fb::ModulesT &m) { m.chains[0]->table = m.chains[0]->descriptors[2] = m.chains[0]->descriptors[6] = 4; }},
+     [](fb::ModulesT &m) {
+         m.chains[0]->table = m.chains[0]->descriptors[2] = m.chains[0]->descriptors[6] = 4;
+     }},
     {"a chain with descriptor 64", [](fb::ModulesT &m) { m.chains[0]->descriptors[0] = 64; }},
     {"a chain with table 64",
      [](fb::ModulesT &m) {
@@ -175,8 +179,7 @@ const Case plans[] = {
 const Case cases[] = {
     {"prepare on a GPU", 13, [](Draft &d) { entry(d, prepare).device = fb::DeviceKind::gpu; }},
     {"an unknown device", 13, [](Draft &d) { entry(d, run).device = static_cast<fb::DeviceKind>(2); }},
-    {"an entry of the CPU calls a kernel without code", 11,
-     [](Draft &d) { step(d, run, 3).kernel = 5; }},
+    {"an entry of the CPU calls a kernel without code", 11, [](Draft &d) { step(d, run, 3).kernel = 5; }},
     {"float16 in a kernel of processors", 11,
      [](Draft &d) { d.plan.kernels[4]->args[0]->elem = fb::Elem::f16; }},
     {"code for a kernel that only a GPU calls", 11,
@@ -203,8 +206,7 @@ const Case mixed_cases[] = {
     {"an output that stays on the device", 10, [](Draft &d) { leave_out(d, m_out); }},
     {"what nobody has written is moved, and read", 10,
      [](Draft &d) { std::swap(entry(d, gpu_run).steps[m_fir], entry(d, gpu_run).steps[m_back]); }},
-    {"what is cleared on the other side", 10,
-     [](Draft &d) { step(d, gpu_run, m_history).cpu = false; }},
+    {"what is cleared on the other side", 10, [](Draft &d) { step(d, gpu_run, m_history).cpu = false; }},
     {"a move beyond the arena", 12, [](Draft &d) { step(d, gpu_run, m_there).bytes = 644; }},
     {"a move of nothing", 12, [](Draft &d) { step(d, gpu_run, m_there).bytes = 0; }},
     {"a move of 2^64 - 4 bytes", 12, [](Draft &d) { step(d, gpu_run, m_there).bytes = ~0ull - 3; }},
@@ -218,8 +220,7 @@ const Case mixed_cases[] = {
          step(d, gpu_run, m_history).cpu = false;
          step(d, gpu_run, m_tail).cpu = false;
      }},
-    {"a step of the CPU in an entry of the processor", 12,
-     [](Draft &d) { step(d, run, 1).cpu = true; }},
+    {"a step of the CPU in an entry of the processor", 12, [](Draft &d) { step(d, run, 1).cpu = true; }},
     {"a step of the CPU in a stream", 12, [](Draft &d) { step(d, stream, 1).cpu = true; }},
     {"a step of the CPU in prepare", 12, [](Draft &d) { step(d, prepare, 0).cpu = true; }},
     {"a move in a run of the processor", 12,
@@ -267,13 +268,11 @@ void longwave::test::modules_samples(Samples &samples) {
         c.edit(manifest);
         alone("V21, chains", chain_model(manifest), {c.name, 21, [](Draft &) {}});
     }
-    for (const Case &c : modules_test::chained_steps)
-        alone("V21, chains", chain_model(chain_manifest()), c);
+    for (const Case &c : modules_test::chained_steps) alone("V21, chains", chain_model(chain_manifest()), c);
     alone("V21, chains", modules_test::chain_of_a_run(), {"a chain of an offline run", 21, [](Draft &) {}});
     alone("V21, chains", modules_test::chains_out_of_order(), {"chains out of order", 21, [](Draft &) {}});
     for (const Case &c : modules_test::mixed_order) alone("V21, moves", mixed_model(), c);
-    add_cases(
-        samples, "GPU entries", [] { return gpu_model(); }, modules_test::cases);
+    add_cases(samples, "GPU entries", [] { return gpu_model(); }, modules_test::cases);
     add_cases(samples, "mixed entries", mixed_model, modules_test::mixed_cases);
 }
 

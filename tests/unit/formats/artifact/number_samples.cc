@@ -60,9 +60,7 @@ const Case counts[] = {
     {"a negative stride of a single element", 7,
      [](Draft &d) { d.plan.kernels[k_mean]->args[0]->dims[0] = fb::Dim(1, -1); }},
     {"2^48 elements in one place", 7,
-     [](Draft &d) {
-         d.plan.kernels[k_mean]->args[0]->dims = {fb::Dim(1 << 24, 0), fb::Dim(1 << 24, 0)};
-     }},
+     [](Draft &d) { d.plan.kernels[k_mean]->args[0]->dims = {fb::Dim(1 << 24, 0), fb::Dim(1 << 24, 0)}; }},
     {"weights over 2^40", 7, [](Draft &d) { d.plan.weights_bytes = (1ull << 40) + 64; }},
     {"a rebuild that clears 2^64 bytes", 14, [](Draft &d) { clears_alone(d, 1ull << 40, 1 << 24, 1); }},
     {"a rebuild whose two steps clear 2^64 bytes", 14,
@@ -89,10 +87,7 @@ const Case index_numbers[] = {
     {"golden inputs out of order", 13, [](Draft &d) { golden(d).inputs[0]->port = 1; }},
     {"a golden output of another width", 13, [](Draft &d) { golden(d).outputs[0]->width = 2; }},
     {"a variant's segment is far behind", 13, [](Draft &d) { d.plan.variants[0]->segment = 65535; }},
-    {"a field of 2^41 bytes", 15,
-     [](Draft &d) {
-         d.plan.state[0]->dims = {1 << 21, 1 << 18};
-     }},
+    {"a field of 2^41 bytes", 15, [](Draft &d) { d.plan.state[0]->dims = {1 << 21, 1 << 18}; }},
     {"a state without a stream", 15,
      [](Draft &d) {
          for (const size_t e : {large_stream, small_stream, stream})

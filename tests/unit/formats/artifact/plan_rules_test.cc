@@ -114,9 +114,7 @@ const Case container[] = {
     {"weights without a segment", 8, [](Draft &d) { d.segments.pop_back(); }},
     {"two golden segments", 8, [](Draft &d) { golden(d), d.segments.push_back(d.segments.back()); }},
     {"unknown segment kind", 8,
-     [](Draft &d) {
-         d.segments.push_back({static_cast<fb::SegmentKind>(4), {1}});
-     }},
+     [](Draft &d) { d.segments.push_back({static_cast<fb::SegmentKind>(4), {1}}); }},
     {"kernel starts behind its code", 9,
      [](Draft &d) { d.plan.variants[0]->entry[0] = static_cast<uint32_t>(d.segments[code].bytes.size()); }},
     {"kernel starts at 2^32 - 1", 9, [](Draft &d) { d.plan.variants[0]->entry[4] = 0xffffffff; }},
@@ -246,7 +244,8 @@ const Case state[] = {
     {"a field too few", 15, [](Draft &d) { d.plan.state.pop_back(); }},
     {"derived past that several stream entries share", 15,
      [](Draft &d) { d.plan.state[1]->kind = fb::StateKind::spectra; }},
-    {"a field that begins behind the weights", 15, [](Draft &d) { d.plan.state[0]->initial = d.plan.weights_bytes; }},
+    {"a field that begins behind the weights", 15,
+     [](Draft &d) { d.plan.state[0]->initial = d.plan.weights_bytes; }},
     {"a field that begins with 2^64 - 1", 15, [](Draft &d) { d.plan.state[2]->initial = ~0ull; }},
     {"a field whose last byte is behind the weights", 15,
      [](Draft &d) { d.plan.state[1]->initial = d.plan.weights_bytes - 3; }},
@@ -259,7 +258,8 @@ Draft named_family() { return named_state(family_model(), 8, 4); }
 const Case saved_state[] = {
     {"a model's hash of 31 bytes", 6, [](Draft &d) { d.plan.identity->model.pop_back(); }},
     {"a weights' hash of no bytes", 6, [](Draft &d) { d.plan.identity->weights.clear(); }},
-    {"two fields of one name", 15, [](Draft &d) { d.plan.state[1]->layer = "0", d.plan.state[1]->name = "audio"; }},
+    {"two fields of one name", 15,
+     [](Draft &d) { d.plan.state[1]->layer = "0", d.plan.state[1]->name = "audio"; }},
     {"layers that descend", 15, [](Draft &d) { d.plan.state[0]->layer = "3"; }},
     {"derived past", 15, [](Draft &d) { d.plan.state[1]->kind = fb::StateKind::spectra; }},
     {"a history of rank 1", 15, [](Draft &d) { d.plan.state[0]->dims = {16}; }},

@@ -8,7 +8,9 @@ namespace {
 enum : size_t { k_one, k_two, k_four };
 
 fb::TogetherT &together(Draft &d, size_t index = 0) { return *d.plan.kernels[k_one]->together[index]; }
-fb::KernelArgT &kernel_argument(Draft &d, size_t kernel, size_t index) { return *d.plan.kernels[kernel]->args[index]; }
+fb::KernelArgT &kernel_argument(Draft &d, size_t kernel, size_t index) {
+    return *d.plan.kernels[kernel]->args[index];
+}
 
 // The kernel of one stream takes a scalar, and so that for two an int32 for each.
 void with_scalar(Draft &d) {
@@ -28,7 +30,8 @@ void with_scalar(Draft &d) {
 
 const Case together_cases[] = {
     {"a kernel for several streams that is not there", 13, [](Draft &d) { together(d).kernel = 9; }},
-    {"a kernel for several streams that is the kernel for one", 13, [](Draft &d) { together(d).kernel = k_one; }},
+    {"a kernel for several streams that is the kernel for one", 13,
+     [](Draft &d) { together(d).kernel = k_one; }},
     {"a kernel for several streams that has another", 13,
      [](Draft &d) {
          d.plan.kernels[k_two]->together.push_back(std::make_unique<fb::TogetherT>(together(d, 1)));
@@ -45,13 +48,20 @@ const Case together_cases[] = {
      }},
     {"a stride for each argument but one", 13, [](Draft &d) { together(d).strides.pop_back(); }},
     {"an argument less for several streams", 12, [](Draft &d) { d.plan.kernels[k_two]->args.pop_back(); }},
-    {"another type for several streams", 12, [](Draft &d) { kernel_argument(d, k_two, 0).elem = fb::Elem::i32; }},
-    {"another kind for several streams", 12, [](Draft &d) { kernel_argument(d, k_two, 2).kind = fb::ArgKind::inout; }},
+    {"another type for several streams", 12,
+     [](Draft &d) { kernel_argument(d, k_two, 0).elem = fb::Elem::i32; }},
+    {"another kind for several streams", 12,
+     [](Draft &d) { kernel_argument(d, k_two, 2).kind = fb::ArgKind::inout; }},
     {"a shared output", 12,
-     [](Draft &d) { together(d).strides[2] = 0, kernel_argument(d, k_two, 2).dims = kernel_argument(d, k_one, 2).dims; }},
+     [](Draft &d) {
+         together(d).strides[2] = 0, kernel_argument(d, k_two, 2).dims = kernel_argument(d, k_one, 2).dims;
+     }},
     {"shared rows of the state", 12,
-     [](Draft &d) { together(d).strides[0] = 0, kernel_argument(d, k_two, 0).dims = kernel_argument(d, k_one, 0).dims; }},
-    {"a shared input of another shape", 12, [](Draft &d) { kernel_argument(d, k_two, 1).dims = {fb::Dim(2, 1)}; }},
+     [](Draft &d) {
+         together(d).strides[0] = 0, kernel_argument(d, k_two, 0).dims = kernel_argument(d, k_one, 0).dims;
+     }},
+    {"a shared input of another shape", 12,
+     [](Draft &d) { kernel_argument(d, k_two, 1).dims = {fb::Dim(2, 1)}; }},
     {"a stride below the argument", 12, [](Draft &d) { together(d).strides[0] = 8; }},
     {"a stride within an element", 12, [](Draft &d) { together(d).strides[0] = 42; }},
     {"a stride of 2^63", 12, [](Draft &d) { together(d).strides[0] = 1ull << 63; }},
@@ -65,14 +75,18 @@ const Case together_cases[] = {
          kernel_argument(d, k_two, 2).kind = fb::ArgKind::scalar;
          kernel_argument(d, k_two, 2).dims.clear();
      }},
-    {"more scalars than streams", 12, [](Draft &d) { with_scalar(d), kernel_argument(d, k_two, 2).dims = {fb::Dim(3, 1)}; }},
-    {"scalars that are written", 12, [](Draft &d) { with_scalar(d), kernel_argument(d, k_two, 2).kind = fb::ArgKind::output; }},
+    {"more scalars than streams", 12,
+     [](Draft &d) { with_scalar(d), kernel_argument(d, k_two, 2).dims = {fb::Dim(3, 1)}; }},
+    {"scalars that are written", 12,
+     [](Draft &d) { with_scalar(d), kernel_argument(d, k_two, 2).kind = fb::ArgKind::output; }},
     {"scalars eight bytes apart", 12, [](Draft &d) { with_scalar(d), together(d).strides[2] = 8; }},
 };
 
 } // namespace
 
-void together_samples(Samples &samples) { add_cases(samples, "several streams", together_model, together_cases); }
+void together_samples(Samples &samples) {
+    add_cases(samples, "several streams", together_model, together_cases);
+}
 
 TEST_CASE("verify: V12 and V13, kernels for several streams") {
     check_sound(together_model());

@@ -73,7 +73,8 @@ bool write_sound(const std::string &path, int format) {
     if (!file) return false;
     std::vector<float> samples(channels * 6000);
     for (size_t i = 0; i < samples.size(); i++)
-        samples[i] = 0.9f * std::sin(0.07f * static_cast<float>(i)) * std::sin(0.0005f * static_cast<float>(i));
+        samples[i] =
+            0.9f * std::sin(0.07f * static_cast<float>(i)) * std::sin(0.0005f * static_cast<float>(i));
     sf_write_float(file, samples.data(), static_cast<sf_count_t>(samples.size()));
     sf_close(file);
     return true;
@@ -84,7 +85,8 @@ std::vector<float> second_channel(const std::string &path) {
     SNDFILE *file = sf_open(path.c_str(), SFM_READ, &info);
     REQUIRE(file);
     std::vector<float> samples(static_cast<size_t>(info.frames) * channels), second;
-    samples.resize(static_cast<size_t>(sf_read_float(file, samples.data(), static_cast<sf_count_t>(samples.size()))));
+    samples.resize(
+        static_cast<size_t>(sf_read_float(file, samples.data(), static_cast<sf_count_t>(samples.size()))));
     sf_close(file);
     for (size_t i = 1; i < samples.size(); i += channels) second.push_back(samples[i]);
     return second;
@@ -116,7 +118,8 @@ TEST_CASE("containers: files and pipes of every kind give what libsndfile reads,
         for (const size_t step : {100u, 1000000u}) {
             const Pipe pipe(contents(path), step);
             if (!on_pipes) {
-                refused(pipe.path, second(), std::string("is ") + name + ", which is read from a file but not from a pipe");
+                refused(pipe.path, second(),
+                        std::string("is ") + name + ", which is read from a file but not from a pipe");
                 continue;
             }
             const auto piped = audio::read(pipe.path, second());
@@ -153,7 +156,8 @@ TEST_CASE("containers: of several streams one behind the other none is dropped w
             }
         }
         const Pipe pipe(one + "TAG" + std::string(125, 'x')); // a tag of ID3v1 is not a stream
-        for (const auto &read : {audio::read(write("tag", one + "TAG" + std::string(125, 'x')), second()), audio::read(pipe.path, second())}) {
+        for (const auto &read : {audio::read(write("tag", one + "TAG" + std::string(125, 'x')), second()),
+                                 audio::read(pipe.path, second())}) {
             INFO(read.status().message());
             REQUIRE(read);
             CHECK(read->samples == second_channel(path));
@@ -162,10 +166,11 @@ TEST_CASE("containers: of several streams one behind the other none is dropped w
 }
 
 TEST_CASE("raw samples: every format gives what libsndfile reads") {
-    const std::pair<audio::Format, int> formats[] = {
-        {audio::Format::s16le, SF_FORMAT_PCM_16}, {audio::Format::s24le, SF_FORMAT_PCM_24},
-        {audio::Format::s32le, SF_FORMAT_PCM_32}, {audio::Format::mulaw, SF_FORMAT_ULAW},
-        {audio::Format::alaw, SF_FORMAT_ALAW}};
+    const std::pair<audio::Format, int> formats[] = {{audio::Format::s16le, SF_FORMAT_PCM_16},
+                                                     {audio::Format::s24le, SF_FORMAT_PCM_24},
+                                                     {audio::Format::s32le, SF_FORMAT_PCM_32},
+                                                     {audio::Format::mulaw, SF_FORMAT_ULAW},
+                                                     {audio::Format::alaw, SF_FORMAT_ALAW}};
     std::string bytes;
     for (int i = 0; i < 256; i++) bytes += static_cast<char>(i);
     for (int i = 0; i < 12 * 4096; i++) bytes += static_cast<char>(i * i * 31 >> 5);

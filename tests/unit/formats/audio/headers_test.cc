@@ -29,15 +29,16 @@ std::string extension(uint16_t valid_bits) {
 
 std::string file_of(const std::string &format, const std::string &data, const std::string &name = "RIFF",
                     const std::string &before = "") {
-    return name + le(name == "RIFF" ? 4 + before.size() + format.size() + data.size() : 0xffffffffu, 4) + "WAVE" +
-           before + format + data;
+    return name + le(name == "RIFF" ? 4 + before.size() + format.size() + data.size() : 0xffffffffu, 4) +
+           "WAVE" + before + format + data;
 }
 
 std::string data_of(const std::string &samples, uint32_t size) { return "data" + le(size, 4) + samples; }
 
 void reads(const std::string &bytes, const std::vector<float> &right) {
     const Pipe pipe(bytes, 7);
-    for (const auto &read : {audio::read(write("header.wav", bytes), at_16k()), audio::read(pipe.path, at_16k())}) {
+    for (const auto &read :
+         {audio::read(write("header.wav", bytes), at_16k()), audio::read(pipe.path, at_16k())}) {
         INFO(read.status().message());
         REQUIRE(read);
         CHECK(read->samples == right);
@@ -54,11 +55,14 @@ void refuses(const std::string &bytes, const std::string &part) {
 
 TEST_CASE("arecord -f S24_LE: 24 bits in the low bytes of 32, with both headers") {
     const std::string samples = le(0x00400000, 4) + le(0xff800000, 4) + le(0x00200000, 4);
-    const std::string dirty = le(0x77400000, 4) + le(0x00800000, 4) + le(0xff200000, 4); // nobody fills the high bytes
+    const std::string dirty =
+        le(0x77400000, 4) + le(0x00800000, 4) + le(0xff200000, 4); // nobody fills the high bytes
     for (const std::string &data : {samples, dirty}) {
         reads(file_of(format_of({1, 1, 24, 4}), data_of(data, 12)), three);
         reads(file_of(format_of({0xfffe, 1, 24, 4, extension(24)}), data_of(data, 12)), three);
-        reads(file_of(format_of({1, 1, 24, 0}), data_of(le(0x400000, 3) + le(0x800000, 3) + le(0x200000, 3), 9)), three);
+        reads(file_of(format_of({1, 1, 24, 0}),
+                      data_of(le(0x400000, 3) + le(0x800000, 3) + le(0x200000, 3), 9)),
+              three);
     }
     // By Microsoft's rule, 24 valid bits of a container of 32 are the high ones.
     const std::string high = le(0x40000000, 4) + le(0x80000000, 4) + le(0x20000000, 4);
@@ -78,13 +82,15 @@ TEST_CASE("block align that fits no sample is refused with what it says") {
 }
 
 TEST_CASE("a size of 0 or of all ones is unknown: the samples end with the input") {
-    for (const uint32_t size : {0u, 0xffffffffu, 0x7ffff000u}) reads(file_of(format_of({}), data_of(s16, size)), three);
+    for (const uint32_t size : {0u, 0xffffffffu, 0x7ffff000u})
+        reads(file_of(format_of({}), data_of(s16, size)), three);
 }
 
 TEST_CASE("a size of 0 before another chunk: metadata are not samples") {
     for (const std::string tag : {"LIST", "id3 ", "bext", "JUNK", "fact"})
         for (const uint32_t size : {0u, 0xffffffffu})
-            refuses(file_of(format_of({}), data_of("", size) + tag + le(4, 4) + "abcd"), "contains no samples");
+            refuses(file_of(format_of({}), data_of("", size) + tag + le(4, 4) + "abcd"),
+                    "contains no samples");
 }
 
 TEST_CASE("a known size ends the samples, and chunks behind them are not heard") {
@@ -104,9 +110,11 @@ TEST_CASE("RF64 and BW64: the size is in ds64, and unknown there too when it is 
 
 TEST_CASE("W64: an unknown size ends with the input, and a size without samples is no sample") {
     const std::string tail = "\xf3\xac\xd3\x11\x8c\xd1\0\xc0\x4f\x8e\xdb\x8a"s;
-    const std::string head = "riff\x2e\x91\xcf\x11\xa5\xd6\x28\xdb\x04\xc1\0\0"s + le(UINT64_MAX, 8) + "wave" + tail +
-                             "fmt " + tail + le(40, 8) + format_of({}).substr(8) + "data" + tail;
-    for (const uint64_t size : {uint64_t{30}, uint64_t{0}, UINT64_MAX, uint64_t{INT64_MAX}}) reads(head + le(size, 8) + s16, three);
+    const std::string head = "riff\x2e\x91\xcf\x11\xa5\xd6\x28\xdb\x04\xc1\0\0"s + le(UINT64_MAX, 8) +
+                             "wave" + tail + "fmt " + tail + le(40, 8) + format_of({}).substr(8) + "data" +
+                             tail;
+    for (const uint64_t size : {uint64_t{30}, uint64_t{0}, UINT64_MAX, uint64_t{INT64_MAX}})
+        reads(head + le(size, 8) + s16, three);
     refuses(head + le(24, 8), "contains no samples");
     reads(head + le(30, 8) + s16 + "\0\0summ and more"s, three);
 }
@@ -119,7 +127,8 @@ TEST_CASE("AU: an unknown size and a long header") {
     };
     const std::string samples = be(0x4000, 2) + be(0x8000, 2) + be(0x2000, 2);
     for (const uint32_t size : {6u, 0xffffffffu})
-        reads(".snd" + be(32, 4) + be(size, 4) + be(3, 4) + be(16000, 4) + be(1, 4) + "comment\0"s + samples, three);
+        reads(".snd" + be(32, 4) + be(size, 4) + be(3, 4) + be(16000, 4) + be(1, 4) + "comment\0"s + samples,
+              three);
 }
 
 TEST_CASE("a WAV codec that is not read is called by its name") {

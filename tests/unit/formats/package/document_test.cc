@@ -41,8 +41,12 @@ TEST_CASE("package: versions and formats of others are refused") {
         "/format", "onnx",
         "format: expected \"longwave-model\", found the text \"onnx\"; this is not a model description");
     refused_at("/version", 3, "version: expected 1 or 2, found 3; a newer Longwave wrote it; use that one");
-    refused_at("/version", "1", "version: expected 1 or 2, found the text \"1\"; write \"version\": 1 for layers, 2 for a graph");
-    refused_without("", "version", "version: expected 1 or 2, found no such key; write \"version\": 1 for layers, 2 for a graph");
+    refused_at(
+        "/version", "1",
+        "version: expected 1 or 2, found the text \"1\"; write \"version\": 1 for layers, 2 for a graph");
+    refused_without(
+        "", "version",
+        "version: expected 1 or 2, found no such key; write \"version\": 1 for layers, 2 for a graph");
 }
 
 TEST_CASE("package: residuals nested too deep are refused") {

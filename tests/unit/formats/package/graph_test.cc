@@ -163,9 +163,11 @@ TEST_CASE("package graph: a node with a type is a layer, which names its input")
 
     json alone = model;
     alone["graph"][1].erase("input");
-    CHECK(failure(alone) == "graph[1].input: expected the name of an input or of an earlier node, found no such key");
+    CHECK(failure(alone) ==
+          "graph[1].input: expected the name of an input or of an earlier node, found no such key");
     model["graph"][1]["type"] = "gleu";
-    CHECK(failure(model).starts_with("graph[1].type: expected a layer type that `longwave compile --layers` lists, found \"gleu\""));
+    CHECK(failure(model).starts_with(
+        "graph[1].type: expected a layer type that `longwave compile --layers` lists, found \"gleu\""));
 }
 
 } // namespace graph_test

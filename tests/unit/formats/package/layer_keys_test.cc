@@ -26,10 +26,11 @@ TEST_CASE("package: unknown keys are errors with the nearest known one") {
     refused_at("/layers/1/norm/name", "n",
                "layers[1].norm.name: expected one of the keys type, prefix, keys, eps, found an unknown key");
     refused_at("/inputs/0/vocabulary", 1,
-               "inputs[0].vocabulary: expected one of the keys name, kind, width, sample_rate, found an unknown key");
-    refused_at(
-        "/outputs/0/form", 1,
-        "outputs[0].form: expected one of the keys name, from, kind, sample_rate, lag, found an unknown key; did you mean \"from\"?");
+               "inputs[0].vocabulary: expected one of the keys name, kind, width, sample_rate, found an "
+               "unknown key");
+    refused_at("/outputs/0/form", 1,
+               "outputs[0].form: expected one of the keys name, from, kind, sample_rate, lag, found an "
+               "unknown key; did you mean \"from\"?");
     refused_at("/decision/min count", 1,
                "decision[\"min count\"]: expected one of the keys output, ignore, threshold, smoothing_ms, "
                "min_count, release, refractory_ms, found "
@@ -48,7 +49,8 @@ TEST_CASE("package: layer types must be known") {
     refused_at(
         "/layers/3/type", "s5",
         "layers[3].type: expected a layer type that `longwave compile --layers` lists, found \"s5\"; import "
-        "the PyTorch module (docs/import.md): its kernel becomes a recurrence or the taps of a long convolution");
+        "the PyTorch module (docs/import.md): its kernel becomes a recurrence or the taps of a long "
+        "convolution");
     refused_at(
         "/layers/3/type", "mamba",
         "layers[3].type: expected a layer type that `longwave compile --layers` lists, found \"mamba\"; its "

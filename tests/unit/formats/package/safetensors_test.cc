@@ -1,8 +1,8 @@
 #include "formats/package/safetensors.h"
 #include "safetensors_bytes.h"
 #include <cmath>
-#include <doctest/doctest.h>
 #include <cstdlib>
+#include <doctest/doctest.h>
 #include <limits>
 #include <unistd.h>
 
@@ -61,7 +61,8 @@ TEST_CASE("safetensors: tensors that stay in their file are those that are read,
     const int file = mkstemp(name);
     REQUIRE(write(file, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()));
     close(file);
-    const auto read = package::read_safetensors(name, UINT64_MAX), mapped = package::read_safetensors(name, 0);
+    const auto read = package::read_safetensors(name, UINT64_MAX),
+               mapped = package::read_safetensors(name, 0);
     unlink(name); // a mapping keeps its file
     REQUIRE(read);
     REQUIRE(mapped);

@@ -27,8 +27,7 @@ std::string grown(size_t bytes, std::string text, const Piece &piece, const std:
 }
 
 std::string repeated(size_t bytes, std::string head, const std::string &piece, const std::string &tail) {
-    return grown(
-        bytes, std::move(head), [&](size_t) { return piece; }, tail);
+    return grown(bytes, std::move(head), [&](size_t) { return piece; }, tail);
 }
 
 std::string numbered(const char *stem, size_t i) { return stem + std::to_string(i); }
@@ -138,8 +137,7 @@ TEST_CASE("package: four times the bytes of any description take at most six tim
          }},
         {"short references to nothing",
          [](size_t n) {
-             return grown(
-                 n, layers, [](size_t i) { return relu(numbered("n", i), "q"); }, "0]}");
+             return grown(n, layers, [](size_t i) { return relu(numbered("n", i), "q"); }, "0]}");
          }},
         {"layers without anything", [](size_t n) { return repeated(n, layers, "{},", "{}]}"); }},
         {"unknown layer types",

@@ -1,5 +1,5 @@
-// encode_text TOKENIZER VOCABULARY [SPECIAL [loses]]: reads texts from standard input, each as its length, a line end
-// and its bytes. Prints the ids of each text on a line. SPECIAL: bits of LW_TEXT_BEGIN and
+// encode_text TOKENIZER VOCABULARY [SPECIAL [loses]]: reads texts from standard input, each as its length, a
+// line end and its bytes. Prints the ids of each text on a line. SPECIAL: bits of LW_TEXT_BEGIN and
 // LW_TEXT_END. Fails when the decoded ids are not the text again, unless the tokenizer `loses` it.
 #include <cstdio>
 #include <cstdlib>

@@ -1,7 +1,8 @@
 """Tokenizers of each layout that is read, trained here on text written for it, and texts that are hard to cut: for tokenizer_test.py and for the committed fixture.
 
-    tokenizer_cases.py FOLDER      writes FOLDER/<name>.json and FOLDER/cases.json: [{"tokenizer", "text", "ids"}], as the package `tokenizers` has it
+tokenizer_cases.py FOLDER      writes FOLDER/<name>.json and FOLDER/cases.json: [{"tokenizer", "text", "ids"}], as the package `tokenizers` has it
 """
+
 import json
 import pathlib
 import random
@@ -13,14 +14,77 @@ Der Müller trägt Mehl über den Fluß, naïve façades, señor, żółw, Ελ�
     def mill(flour):\n\treturn {'sacks': flour // 25, "rest": flour % 25}  # comment\r\n\r\n
 🙂 👩‍👩‍👧 🇩🇪 ½ ² ⅷ ٣ ۴ x² 3.14159 1,000,000 100000 v2.0-rc1 https://example.org/?q=1&r=2 e\u0301 ﬁ ſ I'S WE'LL it'ſ"""
 
-HARD = ["", " ", "  ", "\n", "a", " a", "a ", "  a", "a  b", "a \n b", "\n\n\na", "\t \t", "don't", "DON'T", "we'll've", "'s", "''s", "x'", "12345678", "1 2 3", "a1b2", "...", " ...!?",
-        "a\u00a0b", "\u3000全角", "a\u2003 b", "a\u0085b", "a\u180eb \u180e", "a\u200bb", "\ufeffbom", "\x00\x01\x7f", "e\u0301e\u0301", "İI", "ſ'ſ", "it'ſ", "🙂🙂", "👩‍👩‍👧", "\U0001f1e9\U0001f1ea", "\U0010ffff",
-        "<|end|>", "a<|end|>b", "<|end|><|end|>", "<|end", "<|endless|>", " <|end|> ", "plain word plain", "aplainb", "word\r\nword\r\n", "   \r\n  x", "a" * 500, "ab" * 300, " " * 200, "漢" * 100]
+HARD = [
+    "",
+    " ",
+    "  ",
+    "\n",
+    "a",
+    " a",
+    "a ",
+    "  a",
+    "a  b",
+    "a \n b",
+    "\n\n\na",
+    "\t \t",
+    "don't",
+    "DON'T",
+    "we'll've",
+    "'s",
+    "''s",
+    "x'",
+    "12345678",
+    "1 2 3",
+    "a1b2",
+    "...",
+    " ...!?",
+    "a\u00a0b",
+    "\u3000全角",
+    "a\u2003 b",
+    "a\u0085b",
+    "a\u180eb \u180e",
+    "a\u200bb",
+    "\ufeffbom",
+    "\x00\x01\x7f",
+    "e\u0301e\u0301",
+    "İI",
+    "ſ'ſ",
+    "it'ſ",
+    "🙂🙂",
+    "👩‍👩‍👧",
+    "\U0001f1e9\U0001f1ea",
+    "\U0010ffff",
+    "<|end|>",
+    "a<|end|>b",
+    "<|end|><|end|>",
+    "<|end",
+    "<|endless|>",
+    " <|end|> ",
+    "plain word plain",
+    "aplainb",
+    "word\r\nword\r\n",
+    "   \r\n  x",
+    "a" * 500,
+    "ab" * 300,
+    " " * 200,
+    "漢" * 100,
+]
 
 
 def texts(count, seed=1):
     rng = random.Random(seed)
-    planes = [(0x20, 0x7F), (0xA0, 0x250), (0x370, 0x600), (0x900, 0xA00), (0x2000, 0x2070), (0x3000, 0x3100), (0x4E00, 0x5000), (0xAC00, 0xAD00), (0x1F600, 0x1F650), (9, 14)]
+    planes = [
+        (0x20, 0x7F),
+        (0xA0, 0x250),
+        (0x370, 0x600),
+        (0x900, 0xA00),
+        (0x2000, 0x2070),
+        (0x3000, 0x3100),
+        (0x4E00, 0x5000),
+        (0xAC00, 0xAD00),
+        (0x1F600, 0x1F650),
+        (9, 14),
+    ]
     words = WORDS.split(" ")
     made = list(HARD) + WORDS.splitlines() + [WORDS]
     for _ in range(count):
@@ -43,7 +107,9 @@ def tokenizers():
     def trained(pre_tokenizer, size, **model):
         tokenizer = Tokenizer(models.BPE(**model))
         tokenizer.pre_tokenizer, tokenizer.decoder = pre_tokenizer, decoders.ByteLevel()
-        trainer = trainers.BpeTrainer(vocab_size=size, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False)
+        trainer = trainers.BpeTrainer(
+            vocab_size=size, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False
+        )
         tokenizer.train_from_iterator(texts(200, seed=7), trainer)
         return tokenizer
 
@@ -51,17 +117,28 @@ def tokenizers():
     gpt2.add_special_tokens(["<|end|>", "<|endless|>"])
     gpt2.add_tokens([AddedToken("plain", normalized=True)])
     llama3 = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-    split = pre_tokenizers.Sequence([pre_tokenizers.Split(Regex(llama3), "isolated"), pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
+    split = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(llama3), "isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
     split = trained(split, 500, ignore_merges=True)
     split.add_special_tokens(["<|end|>"])
-    return {"byte_level": gpt2, "split": split, "prefix_space": trained(pre_tokenizers.ByteLevel(add_prefix_space=True), 400)}
+    return {
+        "byte_level": gpt2,
+        "split": split,
+        "prefix_space": trained(pre_tokenizers.ByteLevel(add_prefix_space=True), 400),
+    }
 
 
 def written(name, tokenizer):
     """tokenizer.json; that of "prefix_space" with its merges as older versions wrote them."""
     description = json.loads(tokenizer.to_str())
     if name == "prefix_space":
-        description["model"]["merges"] = [" ".join(pair) if isinstance(pair, list) else pair for pair in description["model"]["merges"]]
+        description["model"]["merges"] = [
+            " ".join(pair) if isinstance(pair, list) else pair for pair in description["model"]["merges"]
+        ]
     return json.dumps(description, ensure_ascii=False)
 
 

@@ -5,6 +5,7 @@ The ids of committed tokenizers and texts (tokenizers/, made by tokenizer_cases.
 must come back; what is not understood must be refused with the reason. With --against-tokenizers the package trains tokenizers here and encodes texts beside the program, by the
 rules of published tokenizers and by random expressions; without it installed that exits with 77. TEXTS: how many texts of all scripts for each published tokenizer.
 """
+
 import json
 import pathlib
 import random
@@ -29,7 +30,11 @@ def expect(what, condition):
 
 def run(tokenizer, texts, vocabulary=1000, special=0, loses=False):
     data = b"".join(b"%d\n" % len(text) + text for text in texts)
-    return subprocess.run([ENCODE, str(tokenizer), str(vocabulary), str(special), *(["loses"] if loses else [])], input=data, capture_output=True)
+    return subprocess.run(
+        [ENCODE, str(tokenizer), str(vocabulary), str(special), *(["loses"] if loses else [])],
+        input=data,
+        capture_output=True,
+    )
 
 
 def encoded(tokenizer, texts, **options):
@@ -64,34 +69,61 @@ def check_published(folder):
         file = folder / f"{name}.json"
         file.write_text(json.dumps(published_rules.described(name, cases["model"])))
         compare(name, file, cases["texts"], expected, vocabulary=0, loses=published_rules.loses(name))
-        compare(f"{name}, with special tokens", file, ["a"], [cases["special"][name]], vocabulary=0, special=3, loses=True)
+        compare(
+            f"{name}, with special tokens", file, ["a"], [cases["special"][name]], vocabulary=0, special=3, loses=True
+        )
 
 
 def check_sides(folder):
     """BOS and EOS, each alone."""
     good = json.loads((FOLDER / "split.json").read_text())
     a = good["model"]["vocab"]["a"]
-    template = {"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "b"}}, {"SpecialToken": {"id": "c"}}, {"Sequence": {"id": "A"}}, {"SpecialToken": {"id": "c"}}],
-                "special_tokens": {"b": {"ids": [7]}, "c": {"ids": [8, 9]}}}
-    for processor, before, after in [(template, [7, 8, 9], [8, 9]), ({"type": "BertProcessing", "cls": ["x", 3], "sep": ["y", 4]}, [3], [4]),
-                                     ({"type": "RobertaProcessing", "cls": ["x", 3], "sep": ["y", 4]}, [3], [4]), ({"type": "ByteLevel"}, [], []), (None, [], []),
-                                     ({"type": "Sequence", "processors": [{"type": "ByteLevel"}, template]}, [7, 8, 9], [8, 9])]:
+    template = {
+        "type": "TemplateProcessing",
+        "single": [
+            {"SpecialToken": {"id": "b"}},
+            {"SpecialToken": {"id": "c"}},
+            {"Sequence": {"id": "A"}},
+            {"SpecialToken": {"id": "c"}},
+        ],
+        "special_tokens": {"b": {"ids": [7]}, "c": {"ids": [8, 9]}},
+    }
+    for processor, before, after in [
+        (template, [7, 8, 9], [8, 9]),
+        ({"type": "BertProcessing", "cls": ["x", 3], "sep": ["y", 4]}, [3], [4]),
+        ({"type": "RobertaProcessing", "cls": ["x", 3], "sep": ["y", 4]}, [3], [4]),
+        ({"type": "ByteLevel"}, [], []),
+        (None, [], []),
+        ({"type": "Sequence", "processors": [{"type": "ByteLevel"}, template]}, [7, 8, 9], [8, 9]),
+    ]:
         file = folder / "special.json"
         file.write_text(json.dumps(dict(good, post_processor=processor)))
         for special, ids in [(0, [a]), (1, [*before, a]), (2, [a, *after]), (3, [*before, a, *after])]:
-            compare(f"{(processor or {}).get('type')}, special {special}", file, ["a"], [ids], special=special, loses=True)
+            compare(
+                f"{(processor or {}).get('type')}, special {special}", file, ["a"], [ids], special=special, loses=True
+            )
 
 
 def check_bytes():
     rng = random.Random(4)
     texts = [bytes(rng.randrange(256) for _ in range(rng.randrange(1, 100))) for _ in range(500)]
-    texts += [bytes([i]) for i in range(256)] + [b"good \xe2\x82 bad \xf0\x9f end", b"\xc0\x80", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"a\xff<|end|>\xffb", bytes(range(256)) * 100]
+    texts += [bytes([i]) for i in range(256)] + [
+        b"good \xe2\x82 bad \xf0\x9f end",
+        b"\xc0\x80",
+        b"\xed\xa0\x80",
+        b"\xf4\x90\x80\x80",
+        b"a\xff<|end|>\xffb",
+        bytes(range(256)) * 100,
+    ]
     texts += [b" \xff" * 1000, b"a" * 1_000_000]  # a piece of any length takes time in proportion
     for name in ("byte_level", "split", "prefix_space"):
         expect(f"{name}: every text has ids", all(encoded(FOLDER / f"{name}.json", texts)))
     # What surrounds bytes that are no UTF-8 has the ids it has alone.
     alone, broken = encoded(FOLDER / "split.json", [b"the miller", b"the miller\xffthe miller"])
-    expect("a byte that is no UTF-8 parts two words", broken[:len(alone)] == alone and broken[-len(alone):] == alone and len(broken) == 2 * len(alone) + 1)
+    expect(
+        "a byte that is no UTF-8 parts two words",
+        broken[: len(alone)] == alone and broken[-len(alone) :] == alone and len(broken) == 2 * len(alone) + 1,
+    )
 
 
 def check_refusals(folder):
@@ -104,7 +136,13 @@ def check_refusals(folder):
         file.write_text(text if isinstance(text, str) else json.dumps(changed))
         done = run(file, [b"a"], vocabulary)
         line = done.stderr.decode()
-        expect(f"refused with {words!r}, not {line!r}", done.returncode == 1 and line.count("\n") == 1 and str(file) in line and all(word in line for word in words))
+        expect(
+            f"refused with {words!r}, not {line!r}",
+            done.returncode == 1
+            and line.count("\n") == 1
+            and str(file) in line
+            and all(word in line for word in words),
+        )
 
     largest = max([*good["model"]["vocab"].values(), *(token["id"] for token in good["added_tokens"])])
     refused([str(largest), f"has {largest} ids", "another model"], lambda t: None, vocabulary=largest)
@@ -112,28 +150,60 @@ def check_refusals(folder):
     refused(["JSON object"], lambda t: "[]")
     refused(["WordPiece", "BPE"], lambda t: t["model"].update(type="WordPiece"))
     refused(["normalizer", "Lowercase"], lambda t: t.update(normalizer={"type": "Lowercase"}))
-    refused(["normalizer", "Replace"], lambda t: t.update(normalizer={"type": "Sequence", "normalizers": [{"type": "NFC"}, {"type": "Replace"}]}))
+    refused(
+        ["normalizer", "Replace"],
+        lambda t: t.update(normalizer={"type": "Sequence", "normalizers": [{"type": "NFC"}, {"type": "Replace"}]}),
+    )
     refused(["model.type", "WordPiece"], lambda t: t["model"].update(type="WordPiece"))
     refused(["model.type"], lambda t: (t["model"].pop("type"), t["model"].pop("merges")))
-    refused(["truncation", "long texts"], lambda t: t.update(truncation={"max_length": 512, "strategy": "LongestFirst", "stride": 0, "direction": "Right"}))
+    refused(
+        ["truncation", "long texts"],
+        lambda t: t.update(
+            truncation={"max_length": 512, "strategy": "LongestFirst", "stride": 0, "direction": "Right"}
+        ),
+    )
     refused(["padding", "short texts"], lambda t: t.update(padding={"strategy": {"Fixed": 8}, "pad_id": 0}))
     refused(["version", "2.0"], lambda t: t.update(version="2.0"))
     refused(["dropout", "chance"], lambda t: t["model"].update(dropout=0.1))
     refused(["continuing_subword_prefix"], lambda t: t["model"].update(continuing_subword_prefix="##"))
     refused(["end_of_word_suffix"], lambda t: t["model"].update(end_of_word_suffix="</w>"))
     refused(["post_processor", "Unknown"], lambda t: t.update(post_processor={"type": "Unknown"}))
-    refused(["post_processor", "not the id of a token"], lambda t: t.update(post_processor={"type": "BertProcessing", "cls": ["a", 99999], "sep": ["b", 1]}))
-    refused(["post_processor", "does not explain", "<x>"], lambda t: t.update(post_processor={"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "<x>"}}]}))
-    refused(["post_processor", "the text once"], lambda t: t.update(post_processor={"type": "TemplateProcessing", "single": []}))
-    refused(["post_processor", "twice"], lambda t: t.update(post_processor={"type": "Sequence", "processors": [{"type": "BertProcessing", "cls": ["a", 1], "sep": ["b", 1]}] * 2}))
+    refused(
+        ["post_processor", "not the id of a token"],
+        lambda t: t.update(post_processor={"type": "BertProcessing", "cls": ["a", 99999], "sep": ["b", 1]}),
+    )
+    refused(
+        ["post_processor", "does not explain", "<x>"],
+        lambda t: t.update(post_processor={"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "<x>"}}]}),
+    )
+    refused(
+        ["post_processor", "the text once"],
+        lambda t: t.update(post_processor={"type": "TemplateProcessing", "single": []}),
+    )
+    refused(
+        ["post_processor", "twice"],
+        lambda t: t.update(
+            post_processor={
+                "type": "Sequence",
+                "processors": [{"type": "BertProcessing", "cls": ["a", 1], "sep": ["b", 1]}] * 2,
+            }
+        ),
+    )
     refused(["added token", "package tokenizers gives it id"], lambda t: t["added_tokens"][0].update(id=900))
-    refused(["the tokens \"a\" and \"b\"", "same id"], lambda t: t["model"]["vocab"].update(b=t["model"]["vocab"]["a"]))
+    refused(['the tokens "a" and "b"', "same id"], lambda t: t["model"]["vocab"].update(b=t["model"]["vocab"]["a"]))
     refused(["added token", "twice"], lambda t: t["added_tokens"].append(t["added_tokens"][0]))
-    refused(["Metaspace", "pre_tokenizer 1"], lambda t: t["pre_tokenizer"]["pretokenizers"].insert(0, {"type": "Metaspace"}))
+    refused(
+        ["Metaspace", "pre_tokenizer 1"], lambda t: t["pre_tokenizer"]["pretokenizers"].insert(0, {"type": "Metaspace"})
+    )
     refused(["ByteLevel", "second time"], lambda t: t["pre_tokenizer"]["pretokenizers"].append({"type": "ByteLevel"}))
     refused(["[0m", "pre_tokenizer 1"], lambda t: t["pre_tokenizer"]["pretokenizers"].insert(0, {"type": "\x1b[0m\n"}))
     for expression, words in expression_cases.REFUSED.items():
-        refused([*words, "pre_tokenizer 1"], lambda t, expression=expression: t["pre_tokenizer"]["pretokenizers"][0].update(pattern={"Regex": expression}))
+        refused(
+            [*words, "pre_tokenizer 1"],
+            lambda t, expression=expression: t["pre_tokenizer"]["pretokenizers"][0].update(
+                pattern={"Regex": expression}
+            ),
+        )
     refused(["model.vocab"], lambda t: t["model"].pop("vocab"))
     refused(["model.merges"], lambda t: t["model"].pop("merges"))
     refused(["no token for byte 97"], lambda t: t["model"]["vocab"].pop("a"))

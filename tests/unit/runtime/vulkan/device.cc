@@ -100,7 +100,7 @@ lw_status run_audio(lw_runner *runner, const std::vector<float> &x, Results *res
     results->mean.assign(1, -1);
     const lw_run_tensor in{sizeof(lw_run_tensor), const_cast<float *>(x.data()), x.size(), length};
     lw_run_tensor out[2] = {{sizeof(lw_run_tensor), results->y.data(), results->y.size(), 0},
-                        {sizeof(lw_run_tensor), results->mean.data(), 1, 0}};
+                            {sizeof(lw_run_tensor), results->mean.data(), 1, 0}};
     return lw_run(runner, &in, 1, out, 2);
 }
 

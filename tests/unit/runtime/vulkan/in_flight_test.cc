@@ -108,7 +108,7 @@ TEST_CASE("vulkan streams in flight: pools grow around blocks, and streams come 
             pushed.push_back(0);
         }
         for (size_t s = 0; s < streams.size(); ++s) {
-            if ((round + s) % 3 == 0) continue;  // some have no block this time
+            if ((round + s) % 3 == 0) continue; // some have no block this time
             push(*streams[s], x[s].data() + pushed[s]);
             pushed[s] += block;
         }

@@ -1,5 +1,5 @@
-#include "tests/support/options.h"
 #include "tests/unit/runtime/vulkan/life.h"
+#include "tests/support/options.h"
 
 namespace longwave::test {
 

@@ -19,9 +19,7 @@ struct Work {
 
 enum class Order { as_made, backwards, random };
 
-uint64_t places(const Device &device) {
-    return runtime::vulkan::gpu_of(device).stats.places_examined;
-}
+uint64_t places(const Device &device) { return runtime::vulkan::gpu_of(device).stats.places_examined; }
 
 // Creates n streams, pushes a block to each, and destroys them. Half of them are replaced in
 // between.
@@ -75,9 +73,12 @@ TEST_CASE("vulkan streams: creating and destroying n of them is work in proporti
     lw_model_close(model);
 }
 
-TEST_CASE("vulkan streams: and so it is when they lie in many pools, because a device binds only a few at once") {
+TEST_CASE(
+    "vulkan streams: and so it is when they lie in many pools, because a device binds only a few at once") {
     if (!has_device()) return;
-    VulkanShim::properties = [](VkPhysicalDeviceProperties *all) { all->limits.maxComputeWorkGroupCount[2] = 3; };
+    VulkanShim::properties = [](VkPhysicalDeviceProperties *all) {
+        all->limits.maxComputeWorkGroupCount[2] = 3;
+    };
     const std::vector<uint8_t> bytes = gpu_stream_model().bytes();
     {
         const Device device;

@@ -81,8 +81,8 @@ TEST_CASE("vulkan: under any limit, host and device together never take more tha
         const Made free = make_all(bytes, device, UINT64_MAX);
         REQUIRE_MESSAGE(free.opened == LW_OK, lw_last_error());
         CHECK(now == 0);
-        const uint64_t all = free.info.memory_bytes +
-                             std::max(free.info.stream_memory_bytes, free.info.run_memory_bytes);
+        const uint64_t all =
+            free.info.memory_bytes + std::max(free.info.stream_memory_bytes, free.info.run_memory_bytes);
         CHECK(static_cast<int64_t>(all) >= most);
         uint64_t refused = 0;
         for (uint64_t limit = 1; limit < all + 4096; limit += 1 + all / 64) {

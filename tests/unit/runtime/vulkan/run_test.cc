@@ -199,8 +199,12 @@ TEST_CASE("vulkan: a device is found by number and by name, and one that is not 
     CHECK((listed == LW_OK || listed == LW_TOO_SMALL));
     CHECK(info.name[0] != 0);
     CHECK(info.shared_bytes >= 16384);
-    { Device first("0"); }
-    { Device named(info.name); }
+    {
+        Device first("0");
+    }
+    {
+        Device named(info.name);
+    }
     lw_vulkan_options options = through_shim();
     lw_device *device = nullptr;
     for (const char *wanted : {"63", "no such device"}) {

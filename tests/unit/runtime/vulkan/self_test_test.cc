@@ -58,7 +58,7 @@ struct Wrong {
 
 constexpr uint32_t infinity = 0x7f800000, nan = 0x7fc00000, one = 0x3f800000;
 constexpr Wrong wrong[] = {
-    {"loses what it rounds off", 1, 0},              // no low part
+    {"loses what it rounds off", 1, 0}, // no low part
     {"loses what it rounds off", 0, nan},
     {"a product below 2^-126", 2, one},
     {"a number below 2^-126 is neither", 3, 0x00800000},

@@ -118,7 +118,8 @@ TEST_CASE("vulkan threads: a stream goes from thread to thread, with a block tha
     std::thread([&] { // ends with a whole block that nobody has flushed
         status[0] = lw_stream_create(opened.model, &f32_stream, &stream);
         status[1] = lw_stream_push(stream, x.data(), 8, nullptr);
-    }).join();
+    })
+        .join();
     std::thread([&] { status[2] = lw_stream_push(stream, x.data() + 8, 8, nullptr); }).join();
     for (lw_status each : status) REQUIRE(each == LW_OK);
     push_all(stream, {x.begin() + 16, x.end()}, &rows);

@@ -4,6 +4,7 @@
 validation_test.py PROGRAM [OTHER ARGUMENTS...]: runs the doctest program under VK_LAYER_KHRONOS_validation with synchronisation
 validation, and OTHER instead of it where it is given; PROGRAM alone knows how to leave barriers out.
 """
+
 import glob
 import os
 import re
@@ -15,10 +16,19 @@ CASE = "--test-case=vulkan: sequences of every length*"
 
 
 def run(program, arguments, **environment):
-    ours = {"VK_INSTANCE_LAYERS": "VK_LAYER_KHRONOS_validation",
-            "VK_LAYER_ENABLES": "VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT"}
-    return subprocess.run([program, *arguments], env={**os.environ, **ours, **environment}, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True, errors="replace", check=False)
+    ours = {
+        "VK_INSTANCE_LAYERS": "VK_LAYER_KHRONOS_validation",
+        "VK_LAYER_ENABLES": "VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT",
+    }
+    return subprocess.run(
+        [program, *arguments],
+        env={**os.environ, **ours, **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        check=False,
+    )
 
 
 def main():

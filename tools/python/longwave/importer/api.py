@@ -1,4 +1,5 @@
 """From a module to a model folder, in one call."""
+
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -15,8 +16,7 @@ from .errors import ImportFailed, Problem, merged
 from .export import Exported, address, float64_default, prepare
 from .inputs import Input, parse_input
 from .known import marked
-from .lengths import LEAST, Lengths, Runs, lengths_of
-from .lengths import loops as looping
+from .lengths import LEAST, Lengths, Runs, lengths_of, loops as looping
 from .loops import LOOP, ROW_BY_ROW
 from .match import Importer
 from .named import renamed
@@ -48,13 +48,28 @@ class Imported:
 def matched(module: nn.Module, inputs: Sequence[Input], length: int, names: Sequence[str] | None) -> Importer:
     exported = Exported(module, inputs, length)
     if len(exported.arguments) != len(inputs):
-        raise ImportFailed([Problem("--input", "", f"the module reads {len(exported.arguments)} inputs, {len(inputs)} are named", "name each one")])
+        raise ImportFailed(
+            [
+                Problem(
+                    "--input",
+                    "",
+                    f"the module reads {len(exported.arguments)} inputs, {len(inputs)} are named",
+                    "name each one",
+                )
+            ]
+        )
     with float64_default():
         importer = Importer(exported).run()
         count = len(exported.results)
         names = list(names or (["y"] if count == 1 else [f"y{i}" for i in range(count)]))
         if len(names) != count:
-            raise ImportFailed([Problem("--output", "", f"the module returns {count} tensors, {len(names)} are named", "name each one")])
+            raise ImportFailed(
+                [
+                    Problem(
+                        "--output", "", f"the module returns {count} tensors, {len(names)} are named", "name each one"
+                    )
+                ]
+            )
         importer.outputs(names)
     importer.problems = merged(renamed(importer.problems, exported.nodes, address))
     return importer
@@ -115,7 +130,9 @@ def refuse_loops(module: nn.Module, inputs: Sequence[Input], length: int, known:
         raise ImportFailed(found)
 
 
-def proven(ready: nn.Module, inputs: Sequence[Input], length: int, longest: int | None, outputs, log, lengths: Lengths) -> tuple[Importer, dict[int, float]]:
+def proven(
+    ready: nn.Module, inputs: Sequence[Input], length: int, longest: int | None, outputs, log, lengths: Lengths
+) -> tuple[Importer, dict[int, float]]:
     """The matched graph, and its largest error at each length."""
     log(f"export at length {length}")
     first, importer = length, match_at_a_clear_length(ready, inputs, length, outputs, lengths)
@@ -133,8 +150,16 @@ def proven(ready: nn.Module, inputs: Sequence[Input], length: int, longest: int 
     return importer, prove(importer, ready, inputs, log, lengths)
 
 
-def attempted(module: nn.Module, inputs: Sequence[Input], length: int, longest: int | None, outputs, known: bool, log,
-              lengths: Lengths) -> tuple[Importer, dict[int, float]]:
+def attempted(
+    module: nn.Module,
+    inputs: Sequence[Input],
+    length: int,
+    longest: int | None,
+    outputs,
+    known: bool,
+    log,
+    lengths: Lengths,
+) -> tuple[Importer, dict[int, float]]:
     """With known layers, and where that fails operation by operation."""
     ready = prepare(module, inputs, length, known)
     try:
@@ -151,7 +176,16 @@ def attempted(module: nn.Module, inputs: Sequence[Input], length: int, longest: 
 
 def rows_of_example(inputs: Sequence[Input], length: int | None) -> int:
     if length is not None and length < LEAST:
-        raise ImportFailed([Problem("--length", "", f"{length} rows are too few", f"give at least {LEAST} rows, and more than the longest kernel")])
+        raise ImportFailed(
+            [
+                Problem(
+                    "--length",
+                    "",
+                    f"{length} rows are too few",
+                    f"give at least {LEAST} rows, and more than the longest kernel",
+                )
+            ]
+        )
     return inputs[0].rate or LENGTH if length is None else length
 
 
@@ -165,8 +199,9 @@ def explained(module: nn.Module, inputs: Sequence[Input], length: int | None, ou
     return matched(prepare(module, inputs, length), inputs, length, outputs)
 
 
-def at_its_lengths(module: nn.Module, inputs: Sequence[Input], length: int, longest: int | None, outputs, known: bool,
-                   log) -> tuple[Importer, dict[int, float], Lengths]:
+def at_its_lengths(
+    module: nn.Module, inputs: Sequence[Input], length: int, longest: int | None, outputs, known: bool, log
+) -> tuple[Importer, dict[int, float], Lengths]:
     """At the example's length, or where that fails at multiples of the module's stride."""
     runs, lengths = Runs(copied(module), inputs), Lengths()
     refuse_loops(module, inputs, length, known, runs)
@@ -180,16 +215,31 @@ def at_its_lengths(module: nn.Module, inputs: Sequence[Input], length: int, long
         if any(p.reason.startswith("circular") for p in first.problems):
             raise
         lengths = lengths_of(runs, length)
-        if lengths.stride == 1 or lengths.near(length) == length and not any("at length" in p.reason for p in first.problems):
+        if (
+            lengths.stride == 1
+            or lengths.near(length) == length
+            and not any("at length" in p.reason for p in first.problems)
+        ):
             raise
     log(f"once more at multiples of the module's stride, {lengths.stride}")
     return *attempted(module, inputs, lengths.example(length), longest, outputs, known, log, lengths), lengths
 
 
-def import_module(module: nn.Module, inputs: Sequence[Input | str], *, length: int | None = None, longest: int | None = None, name: str = "model",
-                  outputs: Sequence[str] | None = None, known: bool = True, recurrences: bool = True, min_rows: int = 1,
-                  log=lambda text: None, state: Mapping[str, str | int] | None = None,
-                  initial: Mapping[str, object] | None = None) -> Imported:
+def import_module(
+    module: nn.Module,
+    inputs: Sequence[Input | str],
+    *,
+    length: int | None = None,
+    longest: int | None = None,
+    name: str = "model",
+    outputs: Sequence[str] | None = None,
+    known: bool = True,
+    recurrences: bool = True,
+    min_rows: int = 1,
+    log=lambda text: None,
+    state: Mapping[str, str | int] | None = None,
+    initial: Mapping[str, object] | None = None,
+) -> Imported:
     """Raises ImportFailed with every problem. `length`: rows of the example; it doubles while taps are cut, up to
     `longest`, or else to LONGEST rows of the convolution and four times the length. Offline runs of the folder have as
     many rows, or as many as the longest kernel needs.
@@ -209,12 +259,23 @@ def import_module(module: nn.Module, inputs: Sequence[Input | str], *, length: i
             module, inputs, outputs = made.module, made.inputs, made.outputs
             known = known and not made.by_rows
         elif initial.keys() - {WHOLE} or initial and not isinstance(whole, tuple):  # of a module without state inputs
-            raise ImportFailed([Problem("--initial", "", "the module has no state", "name its state: --state INPUT=RESULT")])
+            raise ImportFailed(
+                [Problem("--initial", "", "the module has no state", "name its state: --state INPUT=RESULT")]
+            )
         settles = made is None and isinstance(whole, tuple)
         known = known and not settles
         length = rows_of_example(inputs, length)
         if not 1 <= min_rows <= length:
-            raise ImportFailed([Problem("--min-rows", "", f"expected 1 to {length}, the rows of the example; found {min_rows}", "give the fewest rows of any sequence")])
+            raise ImportFailed(
+                [
+                    Problem(
+                        "--min-rows",
+                        "",
+                        f"expected 1 to {length}, the rows of the example; found {min_rows}",
+                        "give the fewest rows of any sequence",
+                    )
+                ]
+            )
         importer, errors, lengths = at_its_lengths(module, inputs, length, longest, outputs, known, log)
         steps = prove_steps(importer, made, log, lengths) if made else None
         enough_rows(importer, min_rows)
@@ -228,7 +289,13 @@ def import_module(module: nn.Module, inputs: Sequence[Input | str], *, length: i
     except (Exception, SystemExit) as e:
         raise ImportFailed([unexpected(e)]) from e
     length = length if lengths.stride == 1 else lengths.example(length)
-    length = lengths.near(max(length, lengths.near(far) if far and lengths.near(far) in errors else 0, table_length(importer.graph, importer.exported.length)))
+    length = lengths.near(
+        max(
+            length,
+            lengths.near(far) if far and lengths.near(far) in errors else 0,
+            table_length(importer.graph, importer.exported.length),
+        )
+    )
     model, tensors = document(name, importer.graph, inputs, length)
     report = report_of(importer, errors, min_rows)
     if made:

@@ -1,4 +1,5 @@
 """The recovered graph against the module as it is, in its own type: at the example's length, and at short lengths of all sizes."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -31,7 +32,16 @@ def as_it_is(importer: Importer, module: nn.Module, inputs: Sequence[Input], len
     circles and branches on the length are like that. `enough_rows` judges it."""
     worst, peaks = difference(importer.graph, module, inputs, length)
     if worst is None or worst > ROUNDED:
-        raise ImportFailed([Problem("", "", f"the module itself differs from its export by {worst or 0:.1e} of the peak", "check it in eval mode")])
+        raise ImportFailed(
+            [
+                Problem(
+                    "",
+                    "",
+                    f"the module itself differs from its export by {worst or 0:.1e} of the peak",
+                    "check it in eval mode",
+                )
+            ]
+        )
     importer.warnings += zeros(importer, peaks)
     peak = max(peaks, default=0.0)
 
@@ -49,7 +59,10 @@ def as_it_is(importer: Importer, module: nn.Module, inputs: Sequence[Input], len
             low, least = (middle, least) if other(middle) > ROUNDED else (low, middle)
         worst = other(last)
         how = "it has another number of rows" if worst == float("inf") else f"it differs by {worst:.1e} of the peak"
-        importer.least, importer.below = least, f"the module means something else below {least} rows, and the file does not: at {last} rows {how}"
+        importer.least, importer.below = (
+            least,
+            f"the module means something else below {least} rows, and the file does not: at {last} rows {how}",
+        )
     if lengths.stride > 1:
         importer.warnings.append(between(importer.graph, module, inputs, lengths))
 
@@ -57,8 +70,17 @@ def as_it_is(importer: Importer, module: nn.Module, inputs: Sequence[Input], len
 def enough_rows(importer: Importer, given: int) -> None:
     """Raises ImportFailed where the module means something else at `given` rows or more: a stream begins with one row."""
     if importer.least > given:
-        raise ImportFailed([Problem("", "", importer.below, "streams begin with one row: let all lengths mean the same; or, if no sequence "
-                                    f"is shorter, say so: --min-rows {importer.least}, in Python min_rows={importer.least}")])
+        raise ImportFailed(
+            [
+                Problem(
+                    "",
+                    "",
+                    importer.below,
+                    "streams begin with one row: let all lengths mean the same; or, if no sequence "
+                    f"is shorter, say so: --min-rows {importer.least}, in Python min_rows={importer.least}",
+                )
+            ]
+        )
     if importer.least:
         importer.warnings.append(importer.below)
 
@@ -66,24 +88,36 @@ def enough_rows(importer: Importer, given: int) -> None:
 def zeros(importer: Importer, peaks: Sequence[float]) -> list[str]:
     """What the comparisons say nothing about: weights as they are before a training, often."""
     parts = [f"{o.name}: is zero for random inputs" for o, peak in zip(importer.graph.outputs, peaks) if peak == 0]
-    parts += [f"{c.where}: all taps of its convolution are zero" for c in importer.convolutions
-              if not bool(c.lags[:, 1:].any()) and not bool(c.ahead.any())]  # lag 0 may be a direct path beside it
+    parts += [
+        f"{c.where}: all taps of its convolution are zero"
+        for c in importer.convolutions
+        if not bool(c.lags[:, 1:].any()) and not bool(c.ahead.any())
+    ]  # lag 0 may be a direct path beside it
     return [f"{part}, so no comparison tells anything of it: import trained weights" for part in parts]
 
 
 def between(graph: Recovered, module: nn.Module, inputs: Sequence[Input], lengths: Lengths) -> str:
     """What the module does at other lengths than multiples of its stride."""
     base = lengths.near(8 * lengths.stride)
-    found = [difference(graph, module, inputs, base + part)[0] for part in sorted({1, lengths.stride // 2, lengths.stride - 1})]
+    found = [
+        difference(graph, module, inputs, base + part)[0]
+        for part in sorted({1, lengths.stride // 2, lengths.stride - 1})
+    ]
     whole = f"compared at multiples of {lengths.stride} rows" + (f", plus {lengths.rest}" if lengths.rest else "")
     if all(worst is None for worst in found):
         return f"{whole}: the module takes no others"
     same = all(worst is None or worst <= ROUNDED for worst in found)
-    return f"{whole}; others are the same" if same else f"{whole}: at others the module also counts a part of a stride, which the file leaves out"
+    return (
+        f"{whole}; others are the same"
+        if same
+        else f"{whole}: at others the module also counts a part of a stride, which the file leaves out"
+    )
 
 
 @torch.no_grad()
-def difference(graph: Recovered, module: nn.Module, inputs: Sequence[Input], length: int, peak: float = 0.0) -> tuple[float | None, list[float]]:
+def difference(
+    graph: Recovered, module: nn.Module, inputs: Sequence[Input], length: int, peak: float = 0.0
+) -> tuple[float | None, list[float]]:
     """From the module in its own type, and the peak of each output. None: the module does not run so, or gives no numbers. `peak`: below a
     hundredth of it, results are rounding."""
     floats = next((p.dtype for p in module.parameters() if p.is_floating_point()), torch.float32)

@@ -3,6 +3,7 @@
 A row of ones less the same rows, one later, is 1 in the first row and 0 in all others. A convolution of that has any first rows
 and then zeros. So what a state holds at first is part of the graph: offline, in streams, after a reset and in saved states.
 """
+
 from __future__ import annotations
 
 import torch
@@ -27,11 +28,17 @@ def first_row(graph, like: int) -> int:
 
 def ones(graph, like: int) -> int:
     """1 in every row."""
-    return graph.affine(graph.select(source_of(graph, like), torch.zeros(1, dtype=torch.long)), torch.zeros(1), torch.ones(1))
+    return graph.affine(
+        graph.select(source_of(graph, like), torch.zeros(1, dtype=torch.long)), torch.zeros(1), torch.ones(1)
+    )
 
 
 def source_of(graph, like: int) -> int:
     """A value of the same rows that is always finite: an input of numbers. Else the value itself."""
     ids = {i for op in graph.ops if op.kind == "embedding" for i in op.inputs}
-    found = (i for i, op in enumerate(graph.ops[:like + 1]) if op.kind == "input" and i not in ids and op.rows == graph.ops[like].rows)
+    found = (
+        i
+        for i, op in enumerate(graph.ops[: like + 1])
+        if op.kind == "input" and i not in ids and op.rows == graph.ops[like].rows
+    )
     return graph.flat(next(found, like))

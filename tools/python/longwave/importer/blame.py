@@ -1,4 +1,5 @@
 """Whose an exception is: one line for each, with its place."""
+
 from __future__ import annotations
 
 import sysconfig
@@ -24,7 +25,11 @@ def first_line(e: BaseException) -> str:
         return f"it calls sys.exit({e.code if isinstance(e.code, int) else repr(e.code) if e.code else ''})"
     if isinstance(e, MemoryError):
         return lines[0] if lines else "not enough memory"
-    return (f"{type(e).__name__}: {lines[0]}" if isinstance(e, (KeyError, IndexError)) else lines[0]) if lines else type(e).__name__
+    return (
+        (f"{type(e).__name__}: {lines[0]}" if isinstance(e, (KeyError, IndexError)) else lines[0])
+        if lines
+        else type(e).__name__
+    )
 
 
 def place(e: BaseException) -> tuple[str, bool]:
@@ -47,4 +52,6 @@ def unexpected(e: BaseException) -> Problem:
     at, ours = place(e)
     if at and not ours:
         return Problem(at, "", f"the module fails: {first_line(e)}", "let it run at every length, in eval mode")
-    return Problem(at or "longwave.importer", type(e).__name__, first_line(e), "a defect of the importer: please report it")
+    return Problem(
+        at or "longwave.importer", type(e).__name__, first_line(e), "a defect of the importer: please report it"
+    )

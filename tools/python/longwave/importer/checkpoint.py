@@ -1,4 +1,5 @@
 """State dicts from files. Every tensor that does not fit has a line."""
+
 from __future__ import annotations
 
 import json
@@ -35,7 +36,11 @@ def load(module: nn.Module, path: str, prefix: str | None = None) -> None:
 def read(path: str) -> object:
     """What a file holds: tensors by key, also inside other dicts."""
     if os.path.isdir(path):
-        names = sorted(name for name in os.listdir(path) if name.endswith((".index.json", ".safetensors", ".bin", ".pt", ".pth", ".ckpt")))
+        names = sorted(
+            name
+            for name in os.listdir(path)
+            if name.endswith((".index.json", ".safetensors", ".bin", ".pt", ".pth", ".ckpt"))
+        )
         names.sort(key=lambda name: not name.endswith(".index.json"))
         raise fail(path, "is a folder", f"name a file in it, such as {names[0]}" if names else "name a file of weights")
     if not os.path.isfile(path):
@@ -48,6 +53,7 @@ def read(path: str) -> object:
             raise fail(path, reason, way_out)
         if kind == "safetensors":
             from safetensors.torch import load_file
+
             return dict(load_file(path))
         with open(path, "rb") as file:  # by name, torch reads another kind
             return torch.load(file, map_location="cpu", weights_only=True)
@@ -55,9 +61,14 @@ def read(path: str) -> object:
         raise
     except Exception as e:  # torch and safetensors raise many types
         if found := re.search(r"GLOBAL ([\w.]+)|[Uu]nsupported (?:class|operand|global) ([\w.]+)", str(e)):
-            raise fail(path, f"holds Python objects ({found[1] or found[2]}), and loading them could run code",
-                       "save model.state_dict(), and load trusted old files yourself") from e
-        raise fail(path, f"cannot be read: {first_line(e)[:120]}", "it is cut or damaged: fetch it again, or " + WAY_OUT) from e
+            raise fail(
+                path,
+                f"holds Python objects ({found[1] or found[2]}), and loading them could run code",
+                "save model.state_dict(), and load trusted old files yourself",
+            ) from e
+        raise fail(
+            path, f"cannot be read: {first_line(e)[:120]}", "it is cut or damaged: fetch it again, or " + WAY_OUT
+        ) from e
 
 
 def index_of(path: str) -> dict[str, str] | None:
@@ -91,7 +102,9 @@ def sharded(path: str, parts: dict[str, str]) -> dict[str, object]:
         content = read(beside)
         for key in (key for key, file in parts.items() if file == name):
             if not isinstance(content, Mapping) or not isinstance(content.get(key), Tensor):
-                raise fail(path, f"says that {name} holds it, and it does not", "fetch all files of the model again", key)
+                raise fail(
+                    path, f"says that {name} holds it, and it does not", "fetch all files of the model again", key
+                )
             found[key] = content[key]
     return found
 
@@ -109,7 +122,10 @@ def fit(module: nn.Module, found: Weights, path: str) -> None:
         elif key.endswith("num_batches_tracked"):  # old files lack it, and no result depends on it
             state[key] = own[key]
         else:
-            problems[key] = "is missing", "name the checkpoint of this module, made with the same settings" + part_of_several(path)
+            problems[key] = (
+                "is missing",
+                "name the checkpoint of this module, made with the same settings" + part_of_several(path),
+            )
     for key in state.keys() - own.keys():
         problems[key] = "is not in the module", SETTINGS
     for key in own.keys() & state.keys():
@@ -119,12 +135,25 @@ def fit(module: nn.Module, found: Weights, path: str) -> None:
             problems[key] = f"expected shape {list(own[key].shape)}, found {list(state[key].shape)}", SETTINGS
         elif state[key].is_complex() and not own[key].is_complex():
             problems[key] = "holds complex numbers, and the module has real ones", SETTINGS
-        elif twin := next((other for other in tied.get(key, ()) if other < key and other in state and not equal(state[other], state[key])), None):
-            problems[key] = f"differs from {twin}, and the module has one tensor for both", "make the module without tied weights"
+        elif twin := next(
+            (
+                other
+                for other in tied.get(key, ())
+                if other < key and other in state and not equal(state[other], state[key])
+            ),
+            None,
+        ):
+            problems[key] = (
+                f"differs from {twin}, and the module has one tensor for both",
+                "make the module without tied weights",
+            )
     if problems:
         lines = [Problem(f"--checkpoint {path}", found.prefix + key, *said) for key, said in sorted(problems.items())]
         more = len(lines) - MOST
-        raise ImportFailed(lines[:MOST] + ([Problem(f"--checkpoint {path}", "", f"{more} more tensors do not fit", SETTINGS)] if more > 0 else []))
+        raise ImportFailed(
+            lines[:MOST]
+            + ([Problem(f"--checkpoint {path}", "", f"{more} more tensors do not fit", SETTINGS)] if more > 0 else [])
+        )
     module.load_state_dict(state)
 
 

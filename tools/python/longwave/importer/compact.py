@@ -1,4 +1,5 @@
 """Gives each long convolution of a recovered graph the shortest form of its taps."""
+
 from __future__ import annotations
 
 from .exponentials import Exponentials, exponentials

@@ -1,4 +1,5 @@
 """The compiled file against the module in float32, and the kernels of each layer."""
+
 from __future__ import annotations
 
 import json
@@ -22,7 +23,9 @@ from .recovered import Output
 MEMORY = "64G"  # for a file that was compiled just now: an offline run of a wide model needs more than the limit for files of others
 
 
-def compared(file: Path, module: nn.Module, inputs: Sequence[Input], outputs: Sequence[Output], length: int) -> dict[str, Any]:
+def compared(
+    file: Path, module: nn.Module, inputs: Sequence[Input], outputs: Sequence[Output], length: int
+) -> dict[str, Any]:
     """Runs the module and the file on the same noise of `length` rows, or fewer if the file takes fewer.
 
     `module`: as `export.prepare` returns it.
@@ -31,7 +34,9 @@ def compared(file: Path, module: nn.Module, inputs: Sequence[Input], outputs: Se
     Raises ImportFailed if the file differs by more than rounding.
     """
     inspected = json.loads(ran(["inspect", str(file), "--json"]))
-    length = min([length, *(entry["block"] for entry in inspected["entries"] if entry["kind"] == "run")])  # its longest run
+    length = min(
+        [length, *(entry["block"] for entry in inspected["entries"] if entry["kind"] == "run")]
+    )  # its longest run
     floats = next((p.dtype for p in module.parameters() if p.is_floating_point()), torch.float32)
     x = [i.example(length, floats, seed=11) for i in inputs]
     with torch.no_grad():
@@ -44,11 +49,27 @@ def compared(file: Path, module: nn.Module, inputs: Sequence[Input], outputs: Se
         errors = [error(f, e) for f, e in run(file, inputs, outputs, x, expected, flags)]
         found[name] = max(errors, default=0.0)
         if not found[name] <= ROUNDED:
-            raise ImportFailed([Problem(str(file), name, f"differs from the module by {found[name]:.1e} of the peak", "please report this with the module")])
+            raise ImportFailed(
+                [
+                    Problem(
+                        str(file),
+                        name,
+                        f"differs from the module by {found[name]:.1e} of the peak",
+                        "please report this with the module",
+                    )
+                ]
+            )
     return found
 
 
-def run(file: Path, inputs: Sequence[Input], outputs: Sequence[Output], x: Sequence[Tensor], expected: Sequence[Tensor], flags: list[str]):
+def run(
+    file: Path,
+    inputs: Sequence[Input],
+    outputs: Sequence[Output],
+    x: Sequence[Tensor],
+    expected: Sequence[Tensor],
+    flags: list[str],
+):
     """Pairs of rows: of the file, and of the module. A stream gives the last of the rows that a whole sequence gives at once."""
     with cleanup.temporary_folder() as folder:
         command = ["run", str(file), "--memory", MEMORY, *flags]
@@ -63,13 +84,18 @@ def run(file: Path, inputs: Sequence[Input], outputs: Sequence[Output], x: Seque
             rows = torch.from_numpy(numpy.load(f"{folder}/out-{o.name}.npy")).to(torch.float64)
             wanted = rows_of(o, e)
             rows = rows.reshape(-1, wanted.shape[1])
-            yield rows[-1:] if o.axis is None else rows[:len(wanted)], wanted
+            yield rows[-1:] if o.axis is None else rows[: len(wanted)], wanted
 
 
 def ran(command: list[str]) -> str:
     done = programs.run(command)
     if done.returncode:
-        raise ImportFailed([Problem(f"longwave {command[0]}", "", line, "") for line in (done.stderr.strip() or "no message").splitlines()])
+        raise ImportFailed(
+            [
+                Problem(f"longwave {command[0]}", "", line, "")
+                for line in (done.stderr.strip() or "no message").splitlines()
+            ]
+        )
     return done.stdout
 
 
@@ -79,7 +105,9 @@ def compile_folder(folder: Path, file: Path, warnings: list[str], options: Seque
         done = programs.run(["compile", str(folder), "-o", str(file), "--stream", *options])
         if not done.returncode:
             return
-        reasons = [line.removeprefix("error: ") for line in done.stderr.splitlines() if line.startswith("error: ")] or ["no message"]
+        reasons = [line.removeprefix("error: ") for line in done.stderr.splitlines() if line.startswith("error: ")] or [
+            "no message"
+        ]
     else:
         reasons = []
     ran(["compile", str(folder), "-o", str(file), "--no-stream"])
@@ -89,4 +117,7 @@ def compile_folder(folder: Path, file: Path, warnings: list[str], options: Seque
 
 def kernels(report: dict[str, Any]) -> dict[str, dict[str, list[str]]]:
     """Layer -> entry -> kernels, of a compile report. A layer without kernels is part of the kernel of a neighbour."""
-    return {layer["layer"]: {entry["entry"]: entry["names"] for entry in layer.get("kernels", [])} for layer in report["layers"]}
+    return {
+        layer["layer"]: {entry["entry"]: entry["names"] for entry in layer.get("kernels", [])}
+        for layer in report["layers"]
+    }

@@ -2,6 +2,7 @@
 
 Export writes them out, so each needs no rule of its own.
 """
+
 from __future__ import annotations
 
 import math
@@ -51,7 +52,11 @@ def deviations(x: Tensor, dim, correction, keepdim: bool) -> tuple[Tensor, Tenso
     mean = x.mean(dims, True)
     squares, count = (x - mean).square(), math.prod(x.shape[d] for d in dims)
     rest = count - (1 if correction is None else correction)
-    variance = squares.mean(dims, keepdim) if rest == count else squares.sum(dims, keepdim) * (1 / rest if rest > 0 else math.nan)
+    variance = (
+        squares.mean(dims, keepdim)
+        if rest == count
+        else squares.sum(dims, keepdim) * (1 / rest if rest > 0 else math.nan)
+    )
     return variance, mean if keepdim else x.mean(dims)
 
 
@@ -76,9 +81,11 @@ def std_mean(x, dim=None, *, correction=None, keepdim=False):
 
 def unbiased(function):
     """The older forms with a flag: (x, unbiased) and (x, dim, unbiased, keepdim)."""
-    return {"default": lambda x, unbiased=True: function(x, correction=int(unbiased)),
-            "dim": lambda x, dim, unbiased=True, keepdim=False: function(x, dim, correction=int(unbiased), keepdim=keepdim),
-            "correction": function}
+    return {
+        "default": lambda x, unbiased=True: function(x, correction=int(unbiased)),
+        "dim": lambda x, dim, unbiased=True, keepdim=False: function(x, dim, correction=int(unbiased), keepdim=keepdim),
+        "correction": function,
+    }
 
 
 def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):
@@ -109,22 +116,39 @@ def convolution(x, weight, bias, stride, padding, dilation, transposed, output_p
 
 def fft_of_axes(one, many, *, first: bool):
     """A transform of several axes as transforms of one axis each. `one`: of the last axis, which may begin or end with real numbers."""
+
     def transform(x, s=None, dim=None, norm=None):
-        dims = list(range(x.dim() - len(s), x.dim()) if dim is None and s is not None else range(x.dim()) if dim is None else dim)
+        dims = list(
+            range(x.dim() - len(s), x.dim())
+            if dim is None and s is not None
+            else range(x.dim())
+            if dim is None
+            else dim
+        )
         sizes = list(s) if s is not None else [None] * len(dims)
         sizes = [None if size == -1 else size for size in sizes]
-        steps = [(one, sizes[-1], dims[-1]), *((many, size, d) for size, d in zip(reversed(sizes[:-1]), reversed(dims[:-1])))]
+        steps = [
+            (one, sizes[-1], dims[-1]),
+            *((many, size, d) for size, d in zip(reversed(sizes[:-1]), reversed(dims[:-1]))),
+        ]
         for function, size, d in steps if first else reversed(steps):
             x = function(x, size, d, norm)
         return x
+
     return {"default": transform}
 
 
 def fft_forms() -> dict:
-    forms = {"rfft": (aten.fft_rfft, aten.fft_fft, True), "fft": (aten.fft_fft, aten.fft_fft, True),
-             "irfft": (aten.fft_irfft, aten.fft_ifft, False), "ifft": (aten.fft_ifft, aten.fft_ifft, False)}
+    forms = {
+        "rfft": (aten.fft_rfft, aten.fft_fft, True),
+        "fft": (aten.fft_fft, aten.fft_fft, True),
+        "irfft": (aten.fft_irfft, aten.fft_ifft, False),
+        "ifft": (aten.fft_ifft, aten.fft_ifft, False),
+    }
+
     def of_two(function):
         return {"default": lambda x, s=None, dim=(-2, -1), norm=None: function(x, s, dim, norm)}
+
     made = {f"fft_{name}n": fft_of_axes(one, many, first=first) for name, (one, many, first) in forms.items()}
     return made | {f"fft_{name}2": of_two(made[f"fft_{name}n"]["default"]) for name in forms}
 
@@ -148,30 +172,54 @@ def logaddexp(x, y):
 
 
 FORMS = fft_forms() | {
-    "logsumexp": {"default": logsumexp}, "logaddexp": {"default": logaddexp}, "sgn": {"default": lambda x: NotImplemented if x.is_complex() else x.sign()},
+    "logsumexp": {"default": logsumexp},
+    "logaddexp": {"default": logaddexp},
+    "sgn": {"default": lambda x: NotImplemented if x.is_complex() else x.sign()},
     "heaviside": {"default": lambda x, y: torch.where(x == 0, y, (x > 0).to(x.dtype))},
-    "ceil": {"default": lambda x: -(-x).floor()}, "trunc": {"default": truncated}, "frac": {"default": lambda x: x - truncated(x)},
-    "tan": {"default": lambda x: x.sin() / x.cos()}, "cosh": {"default": lambda x: 0.5 * (x.exp() + (-x).exp())},
-    "sinh": {"default": lambda x: 0.5 * (x.exp() - (-x).exp())}, "expm1": {"default": lambda x: x.exp() - 1}, "erfc": {"default": lambda x: 1 - x.erf()},
-    "threshold": {"default": threshold}, "softshrink": {"default": lambda x, lambd=0.5: (x - lambd).relu() - (-x - lambd).relu()},
+    "ceil": {"default": lambda x: -(-x).floor()},
+    "trunc": {"default": truncated},
+    "frac": {"default": lambda x: x - truncated(x)},
+    "tan": {"default": lambda x: x.sin() / x.cos()},
+    "cosh": {"default": lambda x: 0.5 * (x.exp() + (-x).exp())},
+    "sinh": {"default": lambda x: 0.5 * (x.exp() - (-x).exp())},
+    "expm1": {"default": lambda x: x.exp() - 1},
+    "erfc": {"default": lambda x: 1 - x.erf()},
+    "threshold": {"default": threshold},
+    "softshrink": {"default": lambda x, lambd=0.5: (x - lambd).relu() - (-x - lambd).relu()},
     "hardshrink": {"default": lambda x, lambd=0.5: torch.where(x.abs() > lambd, x, 0.0)},
     "remainder": {"Scalar": lambda x, y: x - (x / y).floor() * y, "Tensor": lambda x, y: x - (x / y).floor() * y},
     "fmod": {"Scalar": lambda x, y: x - truncated(x / y) * y, "Tensor": lambda x, y: x - truncated(x / y) * y},
     "floor_divide": {"default": lambda x, y: (x / y).floor(), "Scalar": lambda x, y: (x / y).floor()},
     "hypot": {"default": lambda x, y: (x.square() + y.square()).sqrt()},
-    "convolution": {"default": convolution}, "stack": {"default": stack}, "channel_shuffle": {"default": channel_shuffle},
-    "lerp": {"Scalar": lerp, "Tensor": lerp}, "addcmul": {"default": addcmul}, "addcdiv": {"default": addcdiv},
-    "addmm": {"default": added_product}, "baddbmm": {"default": added_product}, "addmv": {"default": added_product}, "addbmm": {"default": added_sum},
-    "var": unbiased(var), "std": unbiased(std), "var_mean": unbiased(var_mean), "std_mean": unbiased(std_mean),
+    "convolution": {"default": convolution},
+    "stack": {"default": stack},
+    "channel_shuffle": {"default": channel_shuffle},
+    "lerp": {"Scalar": lerp, "Tensor": lerp},
+    "addcmul": {"default": addcmul},
+    "addcdiv": {"default": addcdiv},
+    "addmm": {"default": added_product},
+    "baddbmm": {"default": added_product},
+    "addmv": {"default": added_product},
+    "addbmm": {"default": added_sum},
+    "var": unbiased(var),
+    "std": unbiased(std),
+    "var_mean": unbiased(var_mean),
+    "std_mean": unbiased(std_mean),
     "linalg_vector_norm": {"default": vector_norm},
     "mish": {"default": lambda x: x * F.softplus(x).tanh()},
     "hardsigmoid": {"default": lambda x: (x * (1 / 6) + 0.5).clamp(0, 1)},
     "log_sigmoid": {"default": lambda x: -F.softplus(-x)},
-    "selu": {"default": selu}, "celu": {"default": lambda x, alpha=1.0: alpha * F.elu(x / alpha)},
+    "selu": {"default": selu},
+    "celu": {"default": lambda x, alpha=1.0: alpha * F.elu(x / alpha)},
     "exp2": {"default": lambda x: (x * math.log(2)).exp()},
-    "log2": {"default": lambda x: x.log() * (1 / math.log(2))}, "log10": {"default": lambda x: x.log() * (1 / math.log(10))},
+    "log2": {"default": lambda x: x.log() * (1 / math.log(2))},
+    "log10": {"default": lambda x: x.log() * (1 / math.log(10))},
 }
-TABLE = {getattr(getattr(aten, name), overload): function for name, forms in FORMS.items() for overload, function in forms.items()}
+TABLE = {
+    getattr(getattr(aten, name), overload): function
+    for name, forms in FORMS.items()
+    for overload, function in forms.items()
+}
 
 
 def written(n: Node) -> tuple[str, str] | None:

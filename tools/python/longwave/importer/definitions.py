@@ -1,4 +1,5 @@
 """Recurrences, selections and pools in float64, from their definitions in docs/ops.md."""
+
 from __future__ import annotations
 
 import torch
@@ -80,7 +81,7 @@ def take(x: list[Tensor], op: Op, dims: tuple[int, ...]) -> Tensor:
 
 def shift(x: list[Tensor], op: Op, dims: tuple[int, ...]) -> Tensor:
     by = min(op.attributes["rows"], len(x[0]))
-    return F.pad(x[0], (0, 0, by, 0))[:len(x[0])]
+    return F.pad(x[0], (0, 0, by, 0))[: len(x[0])]
 
 
 def unframe(x: list[Tensor], op: Op, dims: tuple[int, ...]) -> Tensor:
@@ -88,20 +89,24 @@ def unframe(x: list[Tensor], op: Op, dims: tuple[int, ...]) -> Tensor:
     rows = len(x[0])
     if rows == 0:
         return x[0].new_zeros(0, hop)
-    added = F.fold(x[0].T[None], (1, (rows - 1) * hop + window), (1, window), stride=(1, hop))[0, 0, 0, ahead * hop:]
-    return F.pad(added, (0, max(0, rows * hop - len(added))))[:rows * hop].reshape(rows, hop)
+    added = F.fold(x[0].T[None], (1, (rows - 1) * hop + window), (1, window), stride=(1, hop))[0, 0, 0, ahead * hop :]
+    return F.pad(added, (0, max(0, rows * hop - len(added))))[: rows * hop].reshape(rows, hop)
 
 
 def pool(x: list[Tensor], op: Op, dims: tuple[int, ...]) -> Tensor:
     a, channels = op.attributes, dims[-1]
     kt, st, kf, sf, pf = (a[name] for name in ("time", "stride_t", "frequency", "stride_f", "pad_f"))
     image = x[0].reshape(len(x[0]), -1, channels)
-    image, there = (F.pad(t, (0, 0, pf, pf, kt, 0), value=value) for t, value in
-                    ((image, -torch.inf if a["mode"] == "max" else 0.0), (torch.ones_like(image), 0.0)))
+    image, there = (
+        F.pad(t, (0, 0, pf, pf, kt, 0), value=value)
+        for t, value in ((image, -torch.inf if a["mode"] == "max" else 0.0), (torch.ones_like(image), 0.0))
+    )
     rows = []
     for m in range(len(x[0]) // st):
         first = (m + 1) * st - a["lag"]  # in the padded image
-        window, inside = (t[first:first + kt].unfold(1, kf, sf) for t in (image, there))  # (time, band, channel, taps)
+        window, inside = (
+            t[first : first + kt].unfold(1, kf, sf) for t in (image, there)
+        )  # (time, band, channel, taps)
         if a["mode"] == "max":
             rows.append(window.amax((0, 3)).flatten())
         else:
@@ -155,16 +160,27 @@ def rotary(x: list[Tensor], op: Op, dims: tuple[int, ...]) -> Tensor:
 
 
 def positions(x: list[Tensor], op: Op, dims: tuple[int, ...]) -> Tensor:
-    table = op.constant("table")[:len(x[0])]
+    table = op.constant("table")[: len(x[0])]
     return F.pad(table, (0, 0, 0, len(x[0]) - len(table)))
 
 
 DEFINED = {
-    "rotary": rotary, "positions": positions, "sequence_softmax": lambda x, op, dims: x[0].softmax(0),
-    "softmax_attention": softmax_attention, "linear_attention": linear_attention, "linear_attention_offline": linear_attention,
+    "rotary": rotary,
+    "positions": positions,
+    "sequence_softmax": lambda x, op, dims: x[0].softmax(0),
+    "softmax_attention": softmax_attention,
+    "linear_attention": linear_attention,
+    "linear_attention_offline": linear_attention,
     "decaying_attention": decaying_attention,
-    "state_space": state_space, "lstm": lstm, "gru": gru, "exponential_scan": exponential_scan, "take": take, "shift": shift, "pool": pool,
-    "group_norm": group_norm, "unframe": unframe,
+    "state_space": state_space,
+    "lstm": lstm,
+    "gru": gru,
+    "exponential_scan": exponential_scan,
+    "take": take,
+    "shift": shift,
+    "pool": pool,
+    "group_norm": group_norm,
+    "unframe": unframe,
     "split_rows": lambda x, op, dims: x[0].reshape(len(x[0]) * op.attributes["parts"], -1),
     "repeat": lambda x, op, dims: x[1].expand(len(x[0]), -1),
     "concat": lambda x, op, dims: torch.cat(x, 1),

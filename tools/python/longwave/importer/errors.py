@@ -1,4 +1,5 @@
 """What the importer says when it cannot import."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
@@ -44,7 +45,11 @@ def merged(problems: list[Problem]) -> list[Problem]:
     found: dict[tuple[str, ...], list[Problem]] = {}
     for p in problems:
         found.setdefault((p.where.rpartition("/")[0], p.op, p.reason, p.way_out), []).append(p)
-    return [one if len(all) == 1 else replace(one, reason=f"{one.reason} (at {len(all)} places)") for all in found.values() for one in all[:1]]
+    return [
+        one if len(all) == 1 else replace(one, reason=f"{one.reason} (at {len(all)} places)")
+        for all in found.values()
+        for one in all[:1]
+    ]
 
 
 class ImportFailed(Exception):

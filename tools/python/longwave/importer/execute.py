@@ -1,4 +1,5 @@
 """The recovered graph in float64, op by op from the definitions in docs/ops.md, at any length."""
+
 from __future__ import annotations
 
 import torch
@@ -29,7 +30,11 @@ def conv2d(x: Tensor, op: Op, dims: tuple[int, ...]) -> Tensor:
     image = x.reshape(1, len(x), -1, channels).permute(0, 3, 1, 2)
     pad, ahead = (w.shape[3] - 1) // 2, a.get("ahead", 0)
     image = F.pad(image, (pad, pad, w.shape[2] - a["stride_t"] - ahead, ahead))  # a negative pad cuts
-    return F.conv2d(image, w, op.constant("bias"), (a["stride_t"], a["stride_f"]), groups=a["groups"])[0].permute(1, 2, 0).flatten(1)
+    return (
+        F.conv2d(image, w, op.constant("bias"), (a["stride_t"], a["stride_f"]), groups=a["groups"])[0]
+        .permute(1, 2, 0)
+        .flatten(1)
+    )
 
 
 def frame(x: Tensor, op: Op) -> Tensor:
@@ -46,7 +51,13 @@ def centred_conv(x: Tensor, op: Op) -> Tensor:
 
 def mean(x: Tensor, op: Op) -> Tensor:
     mode = op.attributes["mode"]
-    return {"mean": lambda: x.mean(0, True), "sum": lambda: x.sum(0, True), "max": lambda: x.amax(0, True), "first": lambda: x[:1], "last": lambda: x[-1:]}[mode]()
+    return {
+        "mean": lambda: x.mean(0, True),
+        "sum": lambda: x.sum(0, True),
+        "max": lambda: x.amax(0, True),
+        "first": lambda: x[:1],
+        "last": lambda: x[-1:],
+    }[mode]()
 
 
 def row_product(x: list[Tensor], a: dict) -> Tensor:
@@ -79,8 +90,12 @@ def compute(op: Op, x: list[Tensor], dims: tuple[int, ...]) -> Tensor:
         "glu": lambda: F.glu(x[0], -1),
         "softmax": lambda: torch.softmax(x[0], -1),
         "log_softmax": lambda: torch.log_softmax(x[0], -1),
-        "layer_norm": lambda: of_parts(x[0], a, lambda part: F.layer_norm(part, part.shape[-1:], eps=a["eps"])) * c("weight") + c("bias"),
-        "rms_norm": lambda: of_parts(x[0], a, lambda part: part * torch.rsqrt(part.square().mean(-1, True) + a["eps"])) * c("weight"),
+        "layer_norm": lambda: (
+            of_parts(x[0], a, lambda part: F.layer_norm(part, part.shape[-1:], eps=a["eps"])) * c("weight") + c("bias")
+        ),
+        "rms_norm": lambda: (
+            of_parts(x[0], a, lambda part: part * torch.rsqrt(part.square().mean(-1, True) + a["eps"])) * c("weight")
+        ),
         "mean": lambda: mean(x[0], op),
         "embedding": lambda: c("table")[x[0][:, 0].long()],
         "frame": lambda: frame(x[0], op),
@@ -96,11 +111,15 @@ def execute(graph: Recovered, inputs: list[Tensor]) -> list[Tensor]:
     """Rows of each output. `inputs`: rows [time, width], in the order of the graph's input ops."""
     values: list[Tensor | None] = []
     waiting = iter(inputs)
-    last = {i: at for at, op in enumerate(graph.ops) for i in op.inputs} | {output.value: len(graph.ops) for output in graph.outputs}
+    last = {i: at for at, op in enumerate(graph.ops) for i in op.inputs} | {
+        output.value: len(graph.ops) for output in graph.outputs
+    }
     for at, op in enumerate(graph.ops):
         x = [values[i] for i in op.inputs]
         for i in op.inputs:
             if last[i] == at:
                 values[i] = None  # sequences are long
-        values.append(next(waiting).to(torch.float64) if op.kind == "input" else compute(op, x, graph.ops[op.inputs[0]].dims))
+        values.append(
+            next(waiting).to(torch.float64) if op.kind == "input" else compute(op, x, graph.ops[op.inputs[0]].dims)
+        )
     return [values[output.value] for output in graph.outputs]

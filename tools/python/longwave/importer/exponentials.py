@@ -4,6 +4,7 @@ Samples h[s + t] of the taps form a matrix whose rank is the number of exponenti
 a second one. The eigenvalues between both are the poles (the matrix pencil method, Hua and Sarkar 1990). Least squares gives
 the amplitudes. The fit sees a prefix of the taps and must predict the rest. So it holds beyond the last tap too.
 """
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -40,8 +41,10 @@ class Exponentials:
 
 def powers(logarithms: Tensor, count: int) -> Tensor:
     """[N, count]: e^(logarithms j), from two short tables."""
-    step = max(1, int(count ** 0.5))
-    fine, coarse = (torch.exp(logarithms[:, None] * torch.arange(0, end, by)) for end, by in ((step, 1), (count + step, step)))
+    step = max(1, int(count**0.5))
+    fine, coarse = (
+        torch.exp(logarithms[:, None] * torch.arange(0, end, by)) for end, by in ((step, 1), (count + step, step))
+    )
     return (coarse[:, :, None] * fine[:, None]).flatten(1)[:, :count]
 
 
@@ -50,7 +53,9 @@ def samples(count: int, limit: int) -> Tensor:
     if count >= limit:
         return torch.arange(limit)
     near = count // 2
-    return torch.cat([torch.arange(near), torch.logspace(0, 1, count - near, limit / near).mul(near).long().clamp(max=limit - 1)]).unique()
+    return torch.cat(
+        [torch.arange(near), torch.logspace(0, 1, count - near, limit / near).mul(near).long().clamp(max=limit - 1)]
+    ).unique()
 
 
 def pencil(taps: Tensor, size: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -88,7 +93,9 @@ class Fit:
 def fit_of(taps: Tensor, logarithms: Tensor, seen: int) -> Fit:
     c = amplitudes(taps, logarithms, seen)
     waves = powers(logarithms, taps.shape[1] + 1)[:, 1:]
-    miss, error = (float(((kept @ waves).real - taps).abs().max()) for kept in (c, c.to(torch.complex64).to(torch.complex128)))
+    miss, error = (
+        float(((kept @ waves).real - taps).abs().max()) for kept in (c, c.to(torch.complex64).to(torch.complex128))
+    )
     return Fit(logarithms, c, error, miss)
 
 
@@ -125,7 +132,7 @@ def exponentials(taps: Tensor, rows: int) -> Exponentials | None:
     heard = [h for h in range(heads) if bool((scaled[:, h] != 0).any())]
     if not heard:
         return None
-    for h in dict.fromkeys([*heard[::max(1, len(heard) // TRIED)], *heard]):
+    for h in dict.fromkeys([*heard[:: max(1, len(heard) // TRIED)], *heard]):
         while part < len(SEEN) and (fit := fitted(scaled[:, h], SEEN[part], most)) is None:
             part += 1
         if part == len(SEEN):
@@ -135,7 +142,10 @@ def exponentials(taps: Tensor, rows: int) -> Exponentials | None:
     logarithms = torch.full((heads, poles), -1.0, dtype=torch.complex128)
     c = torch.zeros(copies, heads, poles, dtype=torch.complex128)
     for h, fit in found.items():
-        logarithms[h, :len(fit.logarithms)], c[:, h, :len(fit.logarithms)] = fit.logarithms, (fit.c * scale[h]).to(torch.complex64)
+        logarithms[h, : len(fit.logarithms)], c[:, h, : len(fit.logarithms)] = (
+            fit.logarithms,
+            (fit.c * scale[h]).to(torch.complex64),
+        )
     if count < rows and bool(((c.abs() * torch.exp(logarithms.real * rows)).sum(2) > EXACT * peak).any()):
         return None  # it would go on where the taps end
     error = max(fit.error for fit in found.values())

@@ -4,6 +4,7 @@ Export is static: torch fixes a dynamic length silently for some modules, and re
 lengths itself (prove.py). `run_decompositions` keeps linear, einsum, fft_rfft and stft whole: it writes out only the
 operations of decompositions.py.
 """
+
 from __future__ import annotations
 
 import contextlib
@@ -27,7 +28,12 @@ from .mixing import separated
 from .named import kept_state, refuse_graph
 from .wrappers import copied, exact_weights
 
-WIDE = {torch.float32: torch.float64, torch.float16: torch.float64, torch.bfloat16: torch.float64, torch.complex64: torch.complex128}
+WIDE = {
+    torch.float32: torch.float64,
+    torch.float16: torch.float64,
+    torch.bfloat16: torch.float64,
+    torch.complex64: torch.complex128,
+}
 
 
 @contextlib.contextmanager
@@ -57,11 +63,23 @@ def quiet() -> Iterator[None]:
 
 def export_problem(e: BaseException) -> Problem:
     if "data-dependent" in str(e) or "GuardOnDataDependent" in str(e):
-        return Problem("", "torch.export", "a branch on data: " + (source_of(e).strip(" ()") or first_line(e)), "make the branch depend on Python values only")
+        return Problem(
+            "",
+            "torch.export",
+            "a branch on data: " + (source_of(e).strip(" ()") or first_line(e)),
+            "make the branch depend on Python values only",
+        )
     return Problem("", "torch.export", first_line(e) + source_of(e), "make the module exportable")
 
 
-SHAPED = {"zeros_like", "ones_like", "full_like", "new_zeros", "new_ones", "new_full"}  # read the shape of a value alone
+SHAPED = {
+    "zeros_like",
+    "ones_like",
+    "full_like",
+    "new_zeros",
+    "new_ones",
+    "new_full",
+}  # read the shape of a value alone
 
 
 def module_of(n: Node) -> str:
@@ -82,9 +100,27 @@ def address(n: Node) -> str:
 
 
 # other names of torch's operations
-ALIASES = {"clip": "clamp", "multiply": "mul", "divide": "div", "true_divide": "div", "subtract": "sub", "negative": "neg", "absolute": "abs", "greater": "gt",
-           "greater_equal": "ge", "less": "lt", "less_equal": "le", "not_equal": "ne", "swapaxes": "transpose", "swapdims": "transpose", "moveaxis": "movedim",
-           "concat": "cat", "concatenate": "cat", "special_erf": "erf", "special_expit": "sigmoid"}
+ALIASES = {
+    "clip": "clamp",
+    "multiply": "mul",
+    "divide": "div",
+    "true_divide": "div",
+    "subtract": "sub",
+    "negative": "neg",
+    "absolute": "abs",
+    "greater": "gt",
+    "greater_equal": "ge",
+    "less": "lt",
+    "less_equal": "le",
+    "not_equal": "ne",
+    "swapaxes": "transpose",
+    "swapdims": "transpose",
+    "moveaxis": "movedim",
+    "concat": "cat",
+    "concatenate": "cat",
+    "special_erf": "erf",
+    "special_expit": "sigmoid",
+}
 
 
 def op_name(node: Node) -> str:
@@ -102,8 +138,10 @@ def wide(value):
 
 def call(node: Node, values: dict[Node, object]):
     """Runs one node. Values are float64, so dtypes that the graph names are widened too."""
+
     def argument(a):
         return values[a] if isinstance(a, Node) else wide(a)
+
     args, kwargs = map_aggregate(node.args, argument), map_aggregate(node.kwargs, argument)
     if op_name(node) == "rms_norm":  # its default eps depends on the type, which is the module's own
         args = (*args, *[None] * (3 - len(args)), rms_eps(node))[:4]
@@ -145,13 +183,26 @@ def prepare(module: nn.Module, inputs: Sequence[Input], length: int, known: bool
     except ImportFailed:
         raise
     except (Exception, SystemExit) as e:  # whatever the module raises
-        raise ImportFailed([Problem("", "", f"the module does not run at length {length}: {of_module(e)}",
-                                    "check --input, or choose another --length")]) from e
+        raise ImportFailed(
+            [
+                Problem(
+                    "",
+                    "",
+                    f"the module does not run at length {length}: {of_module(e)}",
+                    "check --input, or choose another --length",
+                )
+            ]
+        ) from e
     if known:
         mark(module, length)
     for part in module.modules():
         for key, buffer in list(part._buffers.items()):
-            if buffer is not None and buffer.dim() == 0 and not buffer.dtype.is_floating_point and not buffer.dtype.is_complex:
+            if (
+                buffer is not None
+                and buffer.dim() == 0
+                and not buffer.dtype.is_floating_point
+                and not buffer.dtype.is_complex
+            ):
                 del part._buffers[key]
                 setattr(part, key, Pinned(buffer))
     return module
@@ -167,16 +218,26 @@ class Exported:
         examples = tuple(i.example(length, floats) for i in inputs)
         try:
             with torch.no_grad(), quiet():
-                program = torch.export.export(copy.deepcopy(module), examples, strict=False).run_decompositions({**decompositions.TABLE, **more})
+                program = torch.export.export(copy.deepcopy(module), examples, strict=False).run_decompositions(
+                    {**decompositions.TABLE, **more}
+                )
         except (Exception, SystemExit) as e:  # torch raises many types here
             raise ImportFailed([export_problem(e)]) from e
         signature = program.graph_signature
         separated(program.graph, set(signature.user_inputs))
         mutated = [*signature.buffers_to_mutate.values(), *signature.user_inputs_to_mutate.values()]
         if mutated:
-            raise ImportFailed([Problem(key, "", "changes while the module runs", "return the value as an output instead") for key in mutated])
-        self.nodes = [n for n in program.graph.nodes
-                      if n.op in ("placeholder", "call_function") and not op_name(n).startswith(("_assert", "sym_constrain"))]
+            raise ImportFailed(
+                [
+                    Problem(key, "", "changes while the module runs", "return the value as an output instead")
+                    for key in mutated
+                ]
+            )
+        self.nodes = [
+            n
+            for n in program.graph.nodes
+            if n.op in ("placeholder", "call_function") and not op_name(n).startswith(("_assert", "sym_constrain"))
+        ]
         by_name = {n.name: n for n in self.nodes}
         self.arguments = [by_name[name] for name in signature.user_inputs]
         results = list(program.graph.nodes)[-1].args[0]
@@ -186,7 +247,16 @@ class Exported:
         try:
             self._fold(program, exact_weights(module))
         except (IndexError, RuntimeError) as e:  # a table has fewer rows
-            raise ImportFailed([Problem("", "", f"the module does not run at length {length}: {first_line(e)}", "choose another --length")]) from e
+            raise ImportFailed(
+                [
+                    Problem(
+                        "",
+                        "",
+                        f"the module does not run at length {length}: {first_line(e)}",
+                        "choose another --length",
+                    )
+                ]
+            ) from e
 
     def _fold(self, program, exact: dict[str, Tensor]) -> None:
         s = program.graph_signature
@@ -194,8 +264,18 @@ class Exported:
         self.varying = varying = set(self.arguments)
         objects = [n for n in self.nodes if n.op == "placeholder" and n not in varying and n.name not in keys]
         if objects:
-            raise ImportFailed([Problem(address(u), op_name(u), "reads an object that is not a tensor", "make its numbers once, in the constructor of the module")
-                                for n in objects for u in n.users])
+            raise ImportFailed(
+                [
+                    Problem(
+                        address(u),
+                        op_name(u),
+                        "reads an object that is not a tensor",
+                        "make its numbers once, in the constructor of the module",
+                    )
+                    for n in objects
+                    for u in n.users
+                ]
+            )
         for n in self.nodes:
             if n.op == "call_function" and any(a in varying for a in n.all_input_nodes) and op_name(n) not in SHAPED:
                 varying.add(n)
@@ -205,10 +285,18 @@ class Exported:
                 if n in varying:
                     continue
                 if n.name in keys:
-                    t = next(t for t in (values.get(keys[n.name]) for values in (exact, program.state_dict, program.constants)) if t is not None)
+                    t = next(
+                        t
+                        for t in (values.get(keys[n.name]) for values in (exact, program.state_dict, program.constants))
+                        if t is not None
+                    )
                     self.constants[n] = t.detach().to(wide(t.dtype))
                 elif n.op == "call_function":
-                    shaped = {a: torch.zeros(a.meta["val"].shape, dtype=wide(a.meta["val"].dtype)) for a in n.all_input_nodes if a in varying}
+                    shaped = {
+                        a: torch.zeros(a.meta["val"].shape, dtype=wide(a.meta["val"].dtype))
+                        for a in n.all_input_nodes
+                        if a in varying
+                    }
                     self.constants[n] = call(n, {**self.constants, **shaped})
                 for a in n.all_input_nodes:  # large intermediate results go as soon as nothing reads them
                     waiting[a] -= 1

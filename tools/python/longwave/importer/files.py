@@ -1,4 +1,5 @@
 """What a file of weights is, told by its first bytes and not by its name."""
+
 from __future__ import annotations
 
 import zipfile
@@ -25,7 +26,7 @@ WAY_OUT = "save model.state_dict() with torch.save or as .safetensors"
 
 
 def kind_of(path: str) -> tuple[str, str, str]:
-    """"torch" or "safetensors", which can be read, or "", with the reason and the way out. Raises OSError."""
+    """ "torch" or "safetensors", which can be read, or "", with the reason and the way out. Raises OSError."""
     with open(path, "rb") as file:
         head = file.read(START)
     if not head:
@@ -70,4 +71,8 @@ def archive(path: str) -> tuple[str, str, str]:
     if names and all(name.endswith(".npy") for name in names):
         return "", "is an archive of NumPy arrays", "save model.state_dict() with PyTorch"
     inside = next((name for name in names if name.endswith((".pt", ".pth", ".ckpt", ".bin", ".safetensors"))), "")
-    return "", f"is a zip archive of {len(names)} files", "unpack it first, and name " + (inside or "the file of weights inside")
+    return (
+        "",
+        f"is a zip archive of {len(names)} files",
+        "unpack it first, and name " + (inside or "the file of weights inside"),
+    )

@@ -1,14 +1,15 @@
 """The inputs of a module, as --input names them.
 
-    audio=16000        samples at 16000 Hz, shape 1xT
-    x=1xTx64           rows of 64 features, T is the time axis
-    x=1x64xT           the same, features first
-    wave=1x1xT@8000    samples at 8000 Hz with an axis of one channel
-    ids=1xT:256        token ids below 256
-    x=1x64             one row of 64 features: the module computes one step in each call (state/)
-    wave=1x512@16000   the same with 512 samples of one channel
-    h=2x1x128          a state, without a time axis
+audio=16000        samples at 16000 Hz, shape 1xT
+x=1xTx64           rows of 64 features, T is the time axis
+x=1x64xT           the same, features first
+wave=1x1xT@8000    samples at 8000 Hz with an axis of one channel
+ids=1xT:256        token ids below 256
+x=1x64             one row of 64 features: the module computes one step in each call (state/)
+wave=1x512@16000   the same with 512 samples of one channel
+h=2x1x128          a state, without a time axis
 """
+
 from __future__ import annotations
 
 import re
@@ -19,7 +20,9 @@ from torch import Tensor
 
 from .errors import ImportFailed, Problem
 
-_FORM = re.compile(r"(?P<name>[^=/]+)=(?:(?P<shape>\d+(?:x\d+)*x?T(?:x\d+)*|T(?:x\d+)*)(?:@(?P<rate>\d+)|:(?P<ids>\d+))?|(?P<step>\d+(?:x\d+)+)(?:@(?P<step_rate>\d+))?|(?P<audio>\d+))")
+_FORM = re.compile(
+    r"(?P<name>[^=/]+)=(?:(?P<shape>\d+(?:x\d+)*x?T(?:x\d+)*|T(?:x\d+)*)(?:@(?P<rate>\d+)|:(?P<ids>\d+))?|(?P<step>\d+(?:x\d+)+)(?:@(?P<step_rate>\d+))?|(?P<audio>\d+))"
+)
 
 
 @dataclass(frozen=True)
@@ -64,8 +67,18 @@ class Input:
 
 def parse_input(text: str, batchless: bool = False) -> Input:
     """`batchless`: time may be the first axis, as Tx512, and there may be a batch of 1 or none."""
+
     def fail(reason: str) -> ImportFailed:
-        return ImportFailed([Problem(f"--input {text}", "", reason, "write audio=16000, x=1xTx64, x=1x64xT or ids=1xT:256; h=1x64 for a state")])
+        return ImportFailed(
+            [
+                Problem(
+                    f"--input {text}",
+                    "",
+                    reason,
+                    "write audio=16000, x=1xTx64, x=1x64xT or ids=1xT:256; h=1x64 for a state",
+                )
+            ]
+        )
 
     found = _FORM.fullmatch(text)
     if not found:

@@ -1,4 +1,5 @@
 """Which lengths a module takes, found by running it: how its rows follow the rows of the input, and whether it loops over them."""
+
 from __future__ import annotations
 
 import copy
@@ -56,8 +57,15 @@ class _Seen(TorchFunctionMode):
         self.calls: Counter[str] = Counter()
         self.parts: Counter[tuple[str, str]] = Counter()  # calls of (one part by another)
         self.stack: list[str] = []
-        self.hooks = [hook for name, part in module.named_modules() if not isinstance(part, torch.jit.ScriptModule)
-                      for hook in (part.register_forward_pre_hook(partial(self.enter, name)), part.register_forward_hook(self.leave, always_call=True))]
+        self.hooks = [
+            hook
+            for name, part in module.named_modules()
+            if not isinstance(part, torch.jit.ScriptModule)
+            for hook in (
+                part.register_forward_pre_hook(partial(self.enter, name)),
+                part.register_forward_hook(self.leave, always_call=True),
+            )
+        ]
 
     def enter(self, name: str, *_) -> None:
         self.parts[self.stack[-1] if self.stack else "", name] += 1
@@ -73,7 +81,11 @@ class _Seen(TorchFunctionMode):
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
         result = function(*args, **(kwargs or {}))
-        tensors = [t for t in (tree_leaves(result) if isinstance(result, (Tensor, tuple, list, dict)) else ()) if isinstance(t, Tensor)]
+        tensors = [
+            t
+            for t in (tree_leaves(result) if isinstance(result, (Tensor, tuple, list, dict)) else ())
+            if isinstance(t, Tensor)
+        ]
         self.calls[self.stack[-1] if self.stack else ""] += any(t.requires_grad for t in tensors)
         self.shapes += [tuple(t.shape) for t in tensors]
         return result
@@ -93,7 +105,10 @@ class Runs:
             try:
                 with torch.no_grad(), _Seen(self.module) as noted:
                     results = self.module(*(i.example(length, self.floats) for i in self.inputs))
-                self.seen[length] = [*noted.shapes, *(tuple(t.shape) for t in tree_leaves(results) if isinstance(t, Tensor))]
+                self.seen[length] = [
+                    *noted.shapes,
+                    *(tuple(t.shape) for t in tree_leaves(results) if isinstance(t, Tensor)),
+                ]
             except (Exception, SystemExit) as e:  # whatever the module raises
                 self.seen[length] = e
         found = self.seen[length]
@@ -118,10 +133,23 @@ class Runs:
 def lengths_of(runs: Runs, length: int) -> Lengths:
     """Raises ImportFailed where the module runs at no length that is tried."""
     audio = any(i.rate for i in runs.inputs)
-    base = next((n for n in (length, *OTHERS[3 if audio else 0:], *OTHERS) if runs.shapes(n) is not None), None)
+    base = next((n for n in (length, *OTHERS[3 if audio else 0 :], *OTHERS) if runs.shapes(n) is not None), None)
     if base is None:
-        raise ImportFailed([Problem("", "", f"the module does not run at length {length}, or at {len(runs.seen) - 1} others: {runs.reason(length)}", way_out(runs.module))])
-    strides = [stride for n in (DIVISIBLE_SAMPLES if audio and base >= 8000 else DIVISIBLE) if (stride := stride_of(runs, base, n))]
+        raise ImportFailed(
+            [
+                Problem(
+                    "",
+                    "",
+                    f"the module does not run at length {length}, or at {len(runs.seen) - 1} others: {runs.reason(length)}",
+                    way_out(runs.module),
+                )
+            ]
+        )
+    strides = [
+        stride
+        for n in (DIVISIBLE_SAMPLES if audio and base >= 8000 else DIVISIBLE)
+        if (stride := stride_of(runs, base, n))
+    ]
     stride = min(strides, default=1)
     if strides and not taken(runs, base, stride):  # it takes fewer lengths than its shapes tell
         stride = next((m for m in range(2 * stride, 16 * stride + 1, stride) if taken(runs, base, m)), stride)
@@ -174,7 +202,11 @@ def loops(runs: Runs, length: int) -> tuple[list[str], int | None]:
     if one is None or two is None or sum(two.calls.values()) <= sum(one.calls.values()):
         return [], None
     often = {part for (by, part), count in two.parts.items() if by != part and count >= one.parts[by, part] + OFTEN}
-    found = {by for by, part in two.parts if part in often} | {part for part, count in two.calls.items() if count >= one.calls[part] + 4 * OFTEN}
+    found = {by for by, part in two.parts if part in often} | {
+        part for part, count in two.calls.items() if count >= one.calls[part] + 4 * OFTEN
+    }
     extents = {extent for p in runs.module.parameters() for extent in p.shape}
     stride = max(1, few // 16)
-    return sorted(found - often), next((n for p in PRIMES if p not in extents and (n := p * stride) < length and runs.shapes(n) is not None), None)
+    return sorted(found - often), next(
+        (n for p in PRIMES if p not in extents and (n := p * stride) < length and runs.shapes(n) is not None), None
+    )

@@ -1,5 +1,6 @@
 """Loops over the rows of a sequence. torch.export unrolls them: nodes for each row, of which nearly all are
 rejected. One line per module reports the loop."""
+
 from __future__ import annotations
 
 from torch.fx.node import Node
@@ -9,7 +10,10 @@ from .export import op_name
 from .places import Placed
 
 FEW = 8  # parts of a value that a module may well take one by one: heads, gates, layers
-LOOP = ("a loop over the rows of the sequence has no op", retrain("use LSTM, GRU, cumsum or a convolution, which run over all rows in one call"))
+LOOP = (
+    "a loop over the rows of the sequence has no op",
+    retrain("use LSTM, GRU, cumsum or a convolution, which run over all rows in one call"),
+)
 WRITES = ("writes parts of a value one by one", "compute all rows in one call, or join the parts with torch.cat")
 ROW_BY_ROW = LOOP[0], WRITES[0]
 PARTS = {"select", "slice", "unbind", "split", "split_with_sizes", "chunk"}
@@ -64,7 +68,11 @@ def one_of_most(part: Node) -> bool:
     if found is None:
         return False
     size = part.args[0].meta["val"].shape[found[0]]
-    alike = size if op_name(part) not in ("select", "slice") else len({p for u in part.args[0].users if (p := part_of(u)) and p[0] == found[0]})
+    alike = (
+        size
+        if op_name(part) not in ("select", "slice")
+        else len({p for u in part.args[0].users if (p := part_of(u)) and p[0] == found[0]})
+    )
     return alike > max(FEW, size // 2)
 
 

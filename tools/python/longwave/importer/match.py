@@ -1,5 +1,6 @@
 """Matches exported torch operations, one by one, with ops. A refusal never stops the others: its result becomes an opaque
 value, so that later operations are judged too."""
+
 from __future__ import annotations
 
 import operator
@@ -14,13 +15,63 @@ from .export import Exported, address, call, module_of, name_of, op_name
 from .places import Placed, all_features, natural, settled
 from .recovered import Output, Recovered
 from .regions import find_convolution
-from .rules import attention, cells, choice, complexes, embedding, group_norm, image, image_up, inside, known, linear, norms, padding, pointwise, pooling, positions, prelu, products, recurrent, reduce, scans, spectrum, transposed, unary
+from .rules import (
+    attention,
+    cells,
+    choice,
+    complexes,
+    embedding,
+    group_norm,
+    image,
+    image_up,
+    inside,
+    known,
+    linear,
+    norms,
+    padding,
+    pointwise,
+    pooling,
+    positions,
+    prelu,
+    products,
+    recurrent,
+    reduce,
+    scans,
+    spectrum,
+    transposed,
+    unary,
+)
 
-MOVES = set("view reshape _unsafe_view flatten unflatten transpose permute t mT numpy_T movedim unsqueeze squeeze alias clone slice select narrow "
-            "split split_with_sizes chunk unbind unfold getitem expand expand_as contiguous roll flip repeat repeat_interleave tile".split())
-KEEPS = set("to _to_copy dropout feature_dropout detach type_as lift_fresh_copy alias_copy clone contiguous identity".split())
-RULES = {**linear.RULES, **padding.RULES, **inside.RULES, **image.RULES, **image_up.RULES, **pointwise.RULES, **choice.RULES, **norms.RULES, **embedding.RULES, **reduce.RULES, **products.RULES, **spectrum.RULES, **known.RULES,
-         **recurrent.RULES, **cells.RULES, **scans.RULES, **pooling.RULES, **group_norm.RULES, **transposed.RULES, **complexes.RULES, **prelu.RULES}
+MOVES = set(
+    "view reshape _unsafe_view flatten unflatten transpose permute t mT numpy_T movedim unsqueeze squeeze alias clone slice select narrow "
+    "split split_with_sizes chunk unbind unfold getitem expand expand_as contiguous roll flip repeat repeat_interleave tile".split()
+)
+KEEPS = set(
+    "to _to_copy dropout feature_dropout detach type_as lift_fresh_copy alias_copy clone contiguous identity".split()
+)
+RULES = {
+    **linear.RULES,
+    **padding.RULES,
+    **inside.RULES,
+    **image.RULES,
+    **image_up.RULES,
+    **pointwise.RULES,
+    **choice.RULES,
+    **norms.RULES,
+    **embedding.RULES,
+    **reduce.RULES,
+    **products.RULES,
+    **spectrum.RULES,
+    **known.RULES,
+    **recurrent.RULES,
+    **cells.RULES,
+    **scans.RULES,
+    **pooling.RULES,
+    **group_norm.RULES,
+    **transposed.RULES,
+    **complexes.RULES,
+    **prelu.RULES,
+}
 NO_STREAM = "no stream"
 AHEAD = f"looks ahead: {NO_STREAM}"
 LATE = ": its stream comes so many rows late"
@@ -89,7 +140,10 @@ class Importer:
         if isinstance(self.values.get(n), attention.Scores):
             raise Refused("multiplies each row with all others", attention.OVER_TIME)
         if not isinstance(n, Node) or not isinstance(self.values.get(n), Placed):
-            raise Refused("reads a value that is not rows of numbers, such as the index of a largest feature", "keep values real, with one row per time step")
+            raise Refused(
+                "reads a value that is not rows of numbers, such as the index of a largest feature",
+                "keep values real, with one row per time step",
+            )
         return self.values[n]
 
     def settled(self, n: Node) -> Placed:
@@ -136,7 +190,7 @@ class Importer:
         if problem not in self.problems:  # parts of one operation share its name
             self.problems.append(problem)
 
-    def run(self) -> "Importer":
+    def run(self) -> Importer:
         for entry, n in zip(self.exported.inputs, self.exported.arguments, strict=True):
             self.graph.here = ("", entry.name)
             v = self.graph.emit("input", [], width=entry.width, rows=self.exported.length)
@@ -150,7 +204,11 @@ class Importer:
                 self.match(n)
             find_convolution(self, n)
             for a in n.all_input_nodes:  # places of long sequences are large
-                if last[a] is n and a not in self.exported.results and isinstance(held := self.values.get(a), (Placed, attention.Scores)):
+                if (
+                    last[a] is n
+                    and a not in self.exported.results
+                    and isinstance(held := self.values.get(a), (Placed, attention.Scores))
+                ):
                     self.values[a] = Read((held if isinstance(held, Placed) else held.q).value)
         return self
 
@@ -166,12 +224,21 @@ class Importer:
             self.stand_in(n)
         except (KeyError, IndexError, ValueError, TypeError, AttributeError, RuntimeError) as e:
             if not self.follows(n):
-                self.refuse(n, Refused(f"in a form that the importer does not know ({type(e).__name__}: {str(e)[:80]})", "write it in another form"))
+                self.refuse(
+                    n,
+                    Refused(
+                        f"in a form that the importer does not know ({type(e).__name__}: {str(e)[:80]})",
+                        "write it in another form",
+                    ),
+                )
             self.stand_in(n)
 
     def follows(self, n: Node) -> bool:
         """Whether what it reads stands in for something refused: places and kinds of such a value are not the module's."""
-        waiting, seen = [v.value for a in self.variables(n) if isinstance(v := self.values.get(a), (Placed, Read))], set()
+        waiting, seen = (
+            [v.value for a in self.variables(n) if isinstance(v := self.values.get(a), (Placed, Read))],
+            set(),
+        )
         while waiting:
             v = waiting.pop()
             if v in self.opaque:
@@ -186,7 +253,9 @@ class Importer:
         if not isinstance(val, Tensor) or val.is_complex() or val.dim() == 0:
             return
         known = [self.op(self.values[v]) for v in self.variables(n) if isinstance(self.values.get(v), Placed)]
-        rows = next((r for r in [*(op.rows for op in known if not op.timeless), self.exported.length] if r in val.shape), None)
+        rows = next(
+            (r for r in [*(op.rows for op in known if not op.timeless), self.exported.length] if r in val.shape), None
+        )
         if rows is None and not any(op.timeless for op in known):
             return  # no telling what its rows would be: what reads it is not judged
         axis = None if rows is None else list(val.shape).index(rows)
@@ -200,7 +269,11 @@ class Importer:
             return norm
         first = self.values[sources[0]]
         if any(isinstance(self.values[v], spectrum.Spectrum) for v in sources):
-            step = spectrum.spectrum(self, n) if all(isinstance(self.values[v], spectrum.Spectrum) for v in sources) else None
+            step = (
+                spectrum.spectrum(self, n)
+                if all(isinstance(self.values[v], spectrum.Spectrum) for v in sources)
+                else None
+            )
             if step is not None:
                 return step
             for source in sources:
@@ -215,7 +288,9 @@ class Importer:
             return first[n.args[1]]
         val = n.meta.get("val")
         if isinstance(val, Tensor) and val.is_complex() and kind not in RULES:
-            raise Refused("complex values that are neither a convolution nor the spectrum of frames", "use real arithmetic")
+            raise Refused(
+                "complex values that are neither a convolution nor the spectrum of frames", "use real arithmetic"
+            )
         if kind in KEEPS:
             if not val.is_floating_point() and sources[0].meta["val"].is_floating_point():
                 raise Refused(f"turns numbers into {val.dtype}", "keep floating point numbers")
@@ -236,7 +311,9 @@ class Importer:
         """Names the results. Their features are in torch's order."""
         for name, n in zip(names, self.exported.results, strict=True):
             if not self.varies(n):
-                self.problems.append(Problem(name, "output", "does not depend on an input", "return values of the input only"))
+                self.problems.append(
+                    Problem(name, "output", "does not depend on an input", "return values of the input only")
+                )
                 continue
             if n not in self.values:
                 if not self.problems:

@@ -3,12 +3,12 @@
 irfft(einsum(rfft(x), B, rfft(k), C)) is C times the convolution of (B x) with k: matrices without a frequency commute with the
 transform. The importer reads the second form.
 """
+
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor
 from torch.fx.node import Node
 
 aten = torch.ops.aten
@@ -50,7 +50,13 @@ def separated(graph, inputs: set[str]) -> None:
         return
     moving, before = varying(graph, inputs), len(graph.nodes)
     for n in list(graph.nodes):
-        if name(n) == "einsum" and n in moving and (found := read(n, moving)) and found.mixes() and (behind := inverse_of(n)):
+        if (
+            name(n) == "einsum"
+            and n in moving
+            and (found := read(n, moving))
+            and found.mixes()
+            and (behind := inverse_of(n))
+        ):
             rewrite(graph, n, found, next(a for a in n.args[1] if a in moving), behind)
     if len(graph.nodes) > before:
         graph.eliminate_dead_code()
@@ -65,7 +71,13 @@ def read(n: Node, moving: set[Node]) -> Einsum | None:
         return None
     at = next(i for i, a in enumerate(operands) if a in moving)
     spectrum, frequency = labels[at], labels[at][-1]
-    if name(operands[at]) != "fft_rfft" or not of_last_axis(operands[at]) or result[-1:] != frequency or len(operands[at].users) != 1 or any(len(set(part)) < len(part) for part in (*labels, result)):
+    if (
+        name(operands[at]) != "fft_rfft"
+        or not of_last_axis(operands[at])
+        or result[-1:] != frequency
+        or len(operands[at].users) != 1
+        or any(len(set(part)) < len(part) for part in (*labels, result))
+    ):
         return None
     found = Einsum(spectrum, result, [], [])
     for i, (part, a) in enumerate(zip(labels, operands)):
@@ -115,18 +127,41 @@ def rewrite(graph, n: Node, e: Einsum, spectrum: Node, behind: list[Node]) -> No
     outer = {c for part, _ in e.kernels for c in part} | set(e.result)
     with graph.inserting_before(n):
         while waiting and not all(c in labels for part, _ in e.kernels for c in part):
-            at = next((i for i, (part, _) in enumerate(waiting) if set(part) & set(labels) and set(part) - set(labels)), None)
+            at = next(
+                (i for i, (part, _) in enumerate(waiting) if set(part) & set(labels) and set(part) - set(labels)), None
+            )
             if at is None:
                 break
             part, matrix = waiting.pop(at)
             kept = outer | {c for other, _ in waiting for c in other}
             made = "".join(dict.fromkeys(c for c in labels[:-1] + part if c in kept)) + e.frequency
-            x = emit(graph, n, aten.einsum.default, (f"{labels},{part}->{made}", [x, matrix]), shape_of(x, labels, matrix, part, made), x)
+            x = emit(
+                graph,
+                n,
+                aten.einsum.default,
+                (f"{labels},{part}->{made}", [x, matrix]),
+                shape_of(x, labels, matrix, part, made),
+                x,
+            )
             labels = made
-        y = emit(graph, n, aten.fft_rfft.default, (x, *spectrum.args[1:2]), (*x.meta["val"].shape[:-1], spectrum.meta["val"].shape[-1]), spectrum)
+        y = emit(
+            graph,
+            n,
+            aten.fft_rfft.default,
+            (x, *spectrum.args[1:2]),
+            (*x.meta["val"].shape[:-1], spectrum.meta["val"].shape[-1]),
+            spectrum,
+        )
         for part, kernel in e.kernels:
             made = "".join(dict.fromkeys(labels[:-1] + part.replace(e.frequency, ""))) + e.frequency
-            y = emit(graph, n, aten.einsum.default, (f"{labels},{part}->{made}", [y, kernel]), shape_of(y, labels, kernel, part, made), spectrum)
+            y = emit(
+                graph,
+                n,
+                aten.einsum.default,
+                (f"{labels},{part}->{made}", [y, kernel]),
+                shape_of(y, labels, kernel, part, made),
+                spectrum,
+            )
             labels = made
     end = behind[-1]
     y = copied(graph, behind, y)

@@ -1,4 +1,5 @@
 """Refusals with a name of their own: shapes that depend on data, complex results, random numbers, state between calls."""
+
 from __future__ import annotations
 
 import torch
@@ -9,14 +10,28 @@ from torch.utils._pytree import tree_leaves
 
 from .errors import ImportFailed, Problem, retrain
 
-STATISTICS = ("batch norm in train mode: it uses the statistics of its input", retrain("store running statistics, and call it with training=False"))
+STATISTICS = (
+    "batch norm in train mode: it uses the statistics of its input",
+    retrain("store running statistics, and call it with training=False"),
+)
 DROPOUT = ("dropout that stays on in eval mode", "call F.dropout(x, p, self.training), or use nn.Dropout")
 RANDOM = ("draws random numbers in each call", "give them as an input, or leave them out in eval mode")
-NAMED = {"_native_batch_norm_legit": STATISTICS, "native_batch_norm": STATISTICS, "native_dropout": DROPOUT, "bernoulli": DROPOUT}
+NAMED = {
+    "_native_batch_norm_legit": STATISTICS,
+    "native_batch_norm": STATISTICS,
+    "native_dropout": DROPOUT,
+    "bernoulli": DROPOUT,
+}
 PARTS_OF_DROPOUT = {"empty_like", "new_empty", "empty"}  # written around bernoulli, and consequences of it
 
 
-SEEDED_IN_TRAINING = {"lstm", "gru", "rnn_tanh", "rnn_relu", "scaled_dot_product_attention"}  # their dropout is off in eval mode
+SEEDED_IN_TRAINING = {
+    "lstm",
+    "gru",
+    "rnn_tanh",
+    "rnn_relu",
+    "scaled_dot_product_attention",
+}  # their dropout is off in eval mode
 
 
 def is_random(target: object) -> bool:
@@ -29,15 +44,28 @@ def refuse_graph(nodes: list[Node], results: list[Node], where) -> None:
     for n in nodes:
         val = n.meta.get("val")
         if isinstance(val, Tensor) and not all(isinstance(extent, int) for extent in val.shape):
-            reason = ("repeats each element a number of times of its own", retrain("repeat all alike: repeat_interleave with a number")) \
-                if op_of(n.target) == "repeat_interleave" else ("its shape depends on the data", "let shapes depend on the number of rows only")
+            reason = (
+                (
+                    "repeats each element a number of times of its own",
+                    retrain("repeat all alike: repeat_interleave with a number"),
+                )
+                if op_of(n.target) == "repeat_interleave"
+                else ("its shape depends on the data", "let shapes depend on the number of rows only")
+            )
             problems = [Problem(where(n), op_of(n.target), *reason)]
             break  # every later one is a consequence
     if not problems:
-        problems = [Problem(where(r), "output", "is complex", "return real numbers, for example its abs() or torch.view_as_real")
-                    for r in results if isinstance(r.meta.get("val"), Tensor) and r.meta["val"].is_complex()]
+        problems = [
+            Problem(
+                where(r), "output", "is complex", "return real numbers, for example its abs() or torch.view_as_real"
+            )
+            for r in results
+            if isinstance(r.meta.get("val"), Tensor) and r.meta["val"].is_complex()
+        ]
     if not results:
-        problems = [Problem("", "output", "the module returns no tensor", "return a tensor, or a tuple or dict of tensors")]
+        problems = [
+            Problem("", "output", "the module returns no tensor", "return a tensor, or a tuple or dict of tensors")
+        ]
     if problems:
         raise ImportFailed(problems)
 
@@ -53,7 +81,9 @@ def renamed(problems: list[Problem], nodes: list[Node], where) -> list[Problem]:
     for p in problems:
         if p.op in NAMED and p.where not in {q.where for q in named}:
             named.append(Problem(p.where, p.op, *NAMED[p.op]))
-        elif p.op not in NAMED and not (random and p.op in PARTS_OF_DROPOUT) and p.where not in {q.where for q in named}:
+        elif (
+            p.op not in NAMED and not (random and p.op in PARTS_OF_DROPOUT) and p.where not in {q.where for q in named}
+        ):
             named.append(p)
     return named
 
@@ -70,6 +100,7 @@ class _Random(TorchDispatchMode):
 
 def kept_state(module: nn.Module, first: tuple[Tensor, ...], other: tuple[Tensor, ...]) -> None:
     """Raises ImportFailed if equal inputs give other results after a call with other inputs. `module` has run before."""
+
     def result() -> list[Tensor]:
         return [t.clone() for t in tree_leaves(module(*first)) if isinstance(t, Tensor)]
 
@@ -81,17 +112,32 @@ def kept_state(module: nn.Module, first: tuple[Tensor, ...], other: tuple[Tensor
         after = result()
     if noted.found or all(a.shape == b.shape and same(a, b) for a, b in zip(before, after)):
         return  # random numbers are named later, by the node that draws them
-    changed = [key for key, values in now.items() if len(values) != len(was.get(key, [])) or not all(
-        a.shape == b.shape and torch.equal(a, b) for a, b in zip(was[key], values))]
-    raise ImportFailed([Problem(key, "", "keeps state between calls", "take the state as an input and return it, and name both: --state INPUT=RESULT")
-                        for key in changed or ["the module"]])
+    changed = [
+        key
+        for key, values in now.items()
+        if len(values) != len(was.get(key, []))
+        or not all(a.shape == b.shape and torch.equal(a, b) for a, b in zip(was[key], values))
+    ]
+    raise ImportFailed(
+        [
+            Problem(
+                key,
+                "",
+                "keeps state between calls",
+                "take the state as an input and return it, and name both: --state INPUT=RESULT",
+            )
+            for key in changed or ["the module"]
+        ]
+    )
 
 
 def same(a: Tensor, b: Tensor) -> bool:
     if not a.is_floating_point() and not a.is_complex():
         return torch.equal(a, b)
     finite = b[torch.isfinite(b)].abs()
-    return bool(torch.isclose(a, b, rtol=1e-3, atol=1e-3 * float(finite.max()) if finite.numel() else 0.0, equal_nan=True).all())
+    return bool(
+        torch.isclose(a, b, rtol=1e-3, atol=1e-3 * float(finite.max()) if finite.numel() else 0.0, equal_nan=True).all()
+    )
 
 
 def held(module: nn.Module) -> dict[str, list[Tensor]]:
@@ -101,7 +147,11 @@ def held(module: nn.Module) -> dict[str, list[Tensor]]:
         for key, value in {**vars(part), **part._buffers}.items():
             if key.startswith("_"):
                 continue
-            leaves = [t.detach().clone() for t in tree_leaves(value) if isinstance(t, Tensor)] if isinstance(value, (Tensor, list, tuple, dict)) else []
+            leaves = (
+                [t.detach().clone() for t in tree_leaves(value) if isinstance(t, Tensor)]
+                if isinstance(value, (Tensor, list, tuple, dict))
+                else []
+            )
             if leaves:
                 found[f"{name}.{key}" if name else key] = leaves
     return found

@@ -3,6 +3,7 @@
 Each element of a torch tensor has its address in a value of the recovered graph: row * width + feature. Views, transposes,
 splits, pads and windows only move addresses, so layouts are compared and not guessed.
 """
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ class Placed:
     value: int
     at: Tensor  # int64, in the shape of the torch tensor
 
-    def moved(self, at: Tensor) -> "Placed":
+    def moved(self, at: Tensor) -> Placed:
         return Placed(self.value, at)
 
 
@@ -31,7 +32,7 @@ def natural(value: int, shape, axis: int | None) -> Placed:
     shape = list(shape)
     if axis is None:
         return Placed(value, torch.arange(torch.Size(shape).numel()).reshape(shape))
-    rest = shape[:axis] + shape[axis + 1:]
+    rest = shape[:axis] + shape[axis + 1 :]
     return Placed(value, torch.arange(torch.Size(shape).numel()).reshape(shape[axis], *rest).movedim(0, axis))
 
 
@@ -40,11 +41,17 @@ def features(graph: Recovered, placed: Placed, dim: int) -> Tensor:
     op = graph.ops[placed.value]
     p = placed.at.movedim(dim, -1).flatten(0, -2)
     order = p[0] % op.width
-    if len(p) == op.rows and bool((p[0] >= 0).all()) and torch.equal(p, torch.arange(len(p))[:, None] * op.width + order):
+    if (
+        len(p) == op.rows
+        and bool((p[0] >= 0).all())
+        and torch.equal(p, torch.arange(len(p))[:, None] * op.width + order)
+    ):
         return order
     more_rows(op.rows, placed.at)
     if int(placed.at.min()) < 0:
-        raise Refused("reads zeros before the start or after the end as rows", retrain("pad only in front of a convolution"))
+        raise Refused(
+            "reads zeros before the start or after the end as rows", retrain("pad only in front of a convolution")
+        )
     raise Refused("its rows are not one time step each", "keep one axis of time and one of features")
 
 
@@ -85,8 +92,10 @@ def all_features(graph: Recovered, placed: Placed) -> tuple[Tensor, int | None, 
 def more_rows(rows: int, at: Tensor) -> None:
     """Pools and convolutions with a stride may give one row more where the rows are no multiple of it."""
     if int(at.min()) == NONE:
-        raise Refused(f"has more rows than the {rows} that are complete",
-                      retrain("cut the result to rows // stride, and rows * stride after a transposed convolution"))
+        raise Refused(
+            f"has more rows than the {rows} that are complete",
+            retrain("cut the result to rows // stride, and rows * stride after a transposed convolution"),
+        )
 
 
 def separate(graph: Recovered, placed: Placed) -> Placed:
@@ -98,7 +107,11 @@ def separate(graph: Recovered, placed: Placed) -> Placed:
         return placed
     for axis in range(at.dim()):
         p = at.movedim(axis, 0).reshape(at.shape[axis], -1)
-        if at.shape[axis] == op.rows and bool((p >= 0).all()) and torch.equal(p, torch.arange(op.rows)[:, None] * op.width + p[0] % op.width):
+        if (
+            at.shape[axis] == op.rows
+            and bool((p >= 0).all())
+            and torch.equal(p, torch.arange(op.rows)[:, None] * op.width + p[0] % op.width)
+        ):
             value = graph.take(graph.flat(placed.value), p[0] % op.width)
             return natural(value, at.shape, axis)
     return placed
@@ -170,8 +183,11 @@ def split(graph: Recovered, placed: Placed) -> Placed:
         if steps < 2 or len(inner) != steps * op.rows:
             continue
         row = inner[:steps].flatten()
-        if int(row.min()) < 0 or int(row.max()) >= op.width \
-                or not torch.equal(inner.reshape(op.rows, -1), torch.arange(op.rows)[:, None] * op.width + row):
+        if (
+            int(row.min()) < 0
+            or int(row.max()) >= op.width
+            or not torch.equal(inner.reshape(op.rows, -1), torch.arange(op.rows)[:, None] * op.width + row)
+        ):
             continue
         value = graph.split(graph.take(graph.flat(placed.value), row), steps)
         made = torch.full_like(p, ZERO)
@@ -202,7 +218,10 @@ def framed(graph: Recovered, placed: Placed) -> Placed | None:
             continue
         if last >= hop:
             ahead = last - hop + 1
-            raise Refused(f"its windows reach {ahead} samples ahead", retrain(f"pad {ahead} zeros in front of the samples, and cut them at the end"))
+            raise Refused(
+                f"its windows reach {ahead} samples ahead",
+                retrain(f"pad {ahead} zeros in front of the samples, and cut them at the end"),
+            )
         value = graph.shift(placed.value, hop - 1 - last) if last < hop - 1 else placed.value
         size = last - first + 1
         value = graph.emit("frame", [value], [("window", torch.ones(size))], {"window": size, "hop": hop}, size, rows)
@@ -220,8 +239,13 @@ def folded(graph: Recovered, placed: Placed) -> Placed | None:
         if rows < 2 or rows == op.rows:
             continue
         steps = int(p[1, 0] - p[0, 0]) // op.width
-        if steps < 2 or rows != op.rows // steps or bool((p[0] >= steps * op.width).any()) or len(p[0].unique()) != p.shape[1] \
-                or not torch.equal(p, torch.arange(rows)[:, None] * steps * op.width + p[0]):
+        if (
+            steps < 2
+            or rows != op.rows // steps
+            or bool((p[0] >= steps * op.width).any())
+            or len(p[0].unique()) != p.shape[1]
+            or not torch.equal(p, torch.arange(rows)[:, None] * steps * op.width + p[0])
+        ):
             continue
         count = p.shape[1]
         if count * op.width * steps > MOST_SELECTED or count == op.width * steps == 1:
@@ -258,9 +282,15 @@ def paired(graph: Recovered, kind: str, *operands: Placed) -> Placed:
     if len({op.timeless for op in ops}) > 1:
         raise Refused("one operand has a time axis, the other has none", retrain("pool both, or none"))
     none = torch.stack([p == NONE for p in places]).any(0)
-    rows, parts = [(p // op.width)[~none] for p, op in zip(places, ops)], [(p % op.width)[~none] for p, op in zip(places, ops)]
-    if any(bool((p == ZERO).logical_and(~none).any()) for p in places) or not all(torch.equal(rows[0], other) for other in rows[1:]) \
-            or len({op.rows for op in ops}) > 1:
+    rows, parts = (
+        [(p // op.width)[~none] for p, op in zip(places, ops)],
+        [(p % op.width)[~none] for p, op in zip(places, ops)],
+    )
+    if (
+        any(bool((p == ZERO).logical_and(~none).any()) for p in places)
+        or not all(torch.equal(rows[0], other) for other in rows[1:])
+        or len({op.rows for op in ops}) > 1
+    ):
         raise Refused("its operands do not lie in step", "both must have the same rows, without shift in time")
     if len({op.width for op in ops}) == 1 and all(torch.equal(parts[0], other) for other in parts[1:]):
         whole = torch.arange(ops[0].width)

@@ -4,6 +4,7 @@ A region around an inverse FFT runs on an impulse in the first row (taps for lag
 lags below 0). Amplitudes tell which input channel each output reads. Noise confirms the taps. So the spelling of an FFT
 convolution does not matter. Other linear operations on rows run on one unit vector per row: their results are the matrix.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -37,7 +38,9 @@ def close(a: Tensor, b: Tensor) -> bool:
 
 def time_axis(shape, rows: int) -> int:
     if list(shape).count(rows) != 1:
-        raise UnclearLength(f"time axis of {tuple(shape)} is not clear at length {rows}", "choose another example --length")
+        raise UnclearLength(
+            f"time axis of {tuple(shape)} is not clear at length {rows}", "choose another example --length"
+        )
     return list(shape).index(rows)
 
 
@@ -49,15 +52,15 @@ def circle_size(n: int) -> int:
 def convolved(x: Tensor, lags: Tensor, ahead: Tensor) -> Tensor:
     """[outputs, rows]: rows with the taps of each, zeros outside. In groups of channels, whose transforms stay in caches."""
     rows = x.shape[1]
-    lags, ahead = lags[:, :rows], ahead[:, :rows - 1]
+    lags, ahead = lags[:, :rows], ahead[:, : rows - 1]
     n = circle_size(rows + max(lags.shape[1], ahead.shape[1]))
     y = torch.empty(len(x), rows, dtype=torch.float64)
     for at in range(0, len(x), GROUP):
         group = slice(at, at + GROUP)
         circle = torch.zeros(len(x[group]), n, dtype=torch.float64)
-        circle[:, :lags.shape[1]] = lags[group]
+        circle[:, : lags.shape[1]] = lags[group]
         if ahead.shape[1]:
-            circle[:, n - ahead.shape[1]:] = ahead[group].flip(1)
+            circle[:, n - ahead.shape[1] :] = ahead[group].flip(1)
         y[group] = torch.fft.irfft(torch.fft.rfft(x[group], n) * torch.fft.rfft(circle, n), n)[:, :rows]
     return y
 
@@ -80,10 +83,15 @@ def probe_convolution(run: Callable[[Tensor], Tensor], rows: int, width: int) ->
     lags, ahead = forward.T, backward.flip(0).T[:, 1:]
     x = noise(rows, width)
     if not close(convolved(x.T[channel], lags, ahead), run(x).T):
-        raise Refused("not a depthwise convolution", "each output may read one channel with taps that do not depend on the input")
+        raise Refused(
+            "not a depthwise convolution", "each output may read one channel with taps that do not depend on the input"
+        )
     top = float(peak.values.max())
     if float(ahead.abs().max()) > NOTHING * top and float((ahead - lags[:, 1:].flip(1)).abs().max()) <= NOTHING * top:
-        raise Refused("circular convolution: its taps change with the length", "transform at least the rows plus the taps, and cut")
+        raise Refused(
+            "circular convolution: its taps change with the length",
+            "transform at least the rows plus the taps, and cut",
+        )
 
     def last(k: Tensor) -> int:
         return int(((k.abs() > NOTHING * top).any(0) * torch.arange(1, k.shape[1] + 1)).max())

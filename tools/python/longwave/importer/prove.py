@@ -1,5 +1,6 @@
 """The proof: the recovered graph in float64 against the exported module in float64 at three lengths and a short one, at
 one more where a kernel is longer, and against the module as it is, at short lengths of all sizes too."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -58,11 +59,17 @@ def far_length(graph: Recovered, length: int) -> int | None:
 
 def table_length(graph: Recovered, length: int) -> int:
     """A length at which every tap of a long_conv weighs a row; those that end with the example may be made for each length."""
-    reaches = [op.constant("taps").shape[2] * (length // graph.ops[op.inputs[0]].rows) for op in graph.ops if op.kind == "long_conv"]
+    reaches = [
+        op.constant("taps").shape[2] * (length // graph.ops[op.inputs[0]].rows)
+        for op in graph.ops
+        if op.kind == "long_conv"
+    ]
     return max((reach + BEYOND for reach in reaches if reach < length), default=0)
 
 
-def prove(importer: Importer, module: nn.Module, inputs: Sequence[Input], log=lambda text: None, lengths: Lengths = Lengths()) -> dict[int, float]:
+def prove(
+    importer: Importer, module: nn.Module, inputs: Sequence[Input], log=lambda text: None, lengths: Lengths = Lengths()
+) -> dict[int, float]:
     """Length -> largest error of any output, relative to its peak."""
     length = importer.exported.length
     extents = {extent for op in importer.graph.ops for extent in (op.width, *op.dims)}
@@ -73,8 +80,16 @@ def prove(importer: Importer, module: nn.Module, inputs: Sequence[Input], log=la
             exported = importer.exported if n == length else Exported(module, inputs, n)
         except ImportFailed as e:
             reason = e.problems[0].reason
-            raise ImportFailed([Problem("", "", f"the module does not run at length {n}: {reason}",
-                                        "it must take every length up to the example's")]) from e
+            raise ImportFailed(
+                [
+                    Problem(
+                        "",
+                        "",
+                        f"the module does not run at length {n}: {reason}",
+                        "it must take every length up to the example's",
+                    )
+                ]
+            ) from e
         errors[n] = prove_at(importer.graph, exported, inputs, n)
         if errors[n] == float("inf") and (few := rows_at(importer.graph, exported, inputs, n)):
             raise ImportFailed([few])
@@ -86,7 +101,9 @@ def prove(importer: Importer, module: nn.Module, inputs: Sequence[Input], log=la
     return errors
 
 
-def prove_short(importer: Importer, module: nn.Module, inputs: Sequence[Input], least: int, log, lengths: Lengths) -> dict[int, float]:
+def prove_short(
+    importer: Importer, module: nn.Module, inputs: Sequence[Input], least: int, log, lengths: Lengths
+) -> dict[int, float]:
     """The proof at few rows, if the module takes so few. `least`: of those at which it means the same."""
     n = lengths.near(max((LEAST + 1) * min(lengths.stride, 4), lengths.stride, least))
     if 2 * n > importer.exported.length:
@@ -102,7 +119,9 @@ def prove_short(importer: Importer, module: nn.Module, inputs: Sequence[Input], 
     return {n: found}
 
 
-def prove_far(importer: Importer, module: nn.Module, inputs: Sequence[Input], log, lengths: Lengths) -> dict[int, float]:
+def prove_far(
+    importer: Importer, module: nn.Module, inputs: Sequence[Input], log, lengths: Lengths
+) -> dict[int, float]:
     """The proof at the length of the longest kernel, if the module takes such a sequence."""
     n = far_length(importer.graph, importer.exported.length)
     if n is None:
@@ -139,13 +158,21 @@ def rows_at(graph: Recovered, exported: Exported, inputs: Sequence[Input], lengt
         with float64_default():
             found = execute(graph, [i.rows(t) for i, t in zip(inputs, x)])
     except RuntimeError:
-        return Problem("", "", f"its values have different numbers of rows at length {length}",
-                       retrain("give one row for each complete stride: pad with zeros, or cut the result"))
+        return Problem(
+            "",
+            "",
+            f"its values have different numbers of rows at length {length}",
+            retrain("give one row for each complete stride: pad with zeros, or cut the result"),
+        )
     for o, f, e in zip(graph.outputs, found, exported.run(x), strict=True):
         rows = len(rows_of(o, e))
         if o.axis is not None and rows != len(f):
-            return Problem(o.name, "output", f"has {rows} rows at length {length}, and its graph gives {len(f)}",
-                           retrain("give one row for each complete stride: pad with zeros, or cut the result"))
+            return Problem(
+                o.name,
+                "output",
+                f"has {rows} rows at length {length}, and its graph gives {len(f)}",
+                retrain("give one row for each complete stride: pad with zeros, or cut the result"),
+            )
     return None
 
 
@@ -159,9 +186,25 @@ def causes(importer: Importer, exported: Exported, worst: float) -> list[Problem
             size = min(x.shape[1], y.shape[1], exported.length - 1)
             top = max(float(x.abs().max()) if x.numel() else 0.0, 1e-300)
             if x.shape[0] != y.shape[0] or size and float((x[:, :size] - y[:, :size]).abs().max()) > EXACT * top:
-                problems.append(Problem(a.where, "convolution", "circular convolution: its taps change with the length",
-                                        "transform at least the rows plus the taps, and let taps not depend on the rows"))
+                problems.append(
+                    Problem(
+                        a.where,
+                        "convolution",
+                        "circular convolution: its taps change with the length",
+                        "transform at least the rows plus the taps, and let taps not depend on the rows",
+                    )
+                )
                 break
-    return problems or again.problems or [Problem("", "", f"the result at length {exported.length} differs by {worst:.1e} of the peak",
-                                                  "nothing may depend on the number of rows, except means and sums over all of them; "
-                                                  "where a kernel does not fit into fewer rows, give a longer --length")]
+    return (
+        problems
+        or again.problems
+        or [
+            Problem(
+                "",
+                "",
+                f"the result at length {exported.length} differs by {worst:.1e} of the peak",
+                "nothing may depend on the number of rows, except means and sums over all of them; "
+                "where a kernel does not fit into fewer rows, give a longer --length",
+            )
+        ]
+    )

@@ -1,4 +1,5 @@
 """The graph under recovery: Longwave ops with float64 constants. One row of a value is one time step."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass, field
@@ -13,7 +14,17 @@ from .taps import Dyadic
 
 FEW = 8  # products that cost no more than a selection
 OF_VALUES = {"add", "mul", "maximum", "minimum", "where"}  # ops of several values, element by element
-PLAIN = {"linear", "affine", "add", "mul", "square", "mean", "repeat", "power_spectrum", "sqrt"}  # what modules often write twice: deviations from a mean
+PLAIN = {
+    "linear",
+    "affine",
+    "add",
+    "mul",
+    "square",
+    "mean",
+    "repeat",
+    "power_spectrum",
+    "sqrt",
+}  # what modules often write twice: deviations from a mean
 
 
 @dataclass
@@ -50,17 +61,42 @@ class Recovered:
     _taken: dict = field(default_factory=dict)
     _plain: dict = field(default_factory=dict)
 
-    def emit(self, kind: str, inputs: list[int], constants=(), attributes: dict | None = None, width: int = 0, rows: int = 0,
-             dims: tuple[int, ...] | None = None, timeless: bool = False) -> int:
+    def emit(
+        self,
+        kind: str,
+        inputs: list[int],
+        constants=(),
+        attributes: dict | None = None,
+        width: int = 0,
+        rows: int = 0,
+        dims: tuple[int, ...] | None = None,
+        timeless: bool = False,
+    ) -> int:
         first = self.ops[inputs[0]] if inputs else None
         width = width or first.width
         if dims is None:
-            dims = first.dims if first and first.width == width and kind in {*POINTWISE, *OF_VALUES, "affine"} else (width,)
+            dims = (
+                first.dims
+                if first and first.width == width and kind in {*POINTWISE, *OF_VALUES, "affine"}
+                else (width,)
+            )
         timeless = timeless or bool(first and first.timeless)
         constants = [(key, t.detach().to(torch.float64)) for key, t in constants if t is not None]
         if (same := self._same(kind, inputs, constants, attributes or {})) is not None:
             return same
-        self.ops.append(Op(kind, inputs, constants, attributes or {}, width, 1 if timeless else rows or first.rows, dims, timeless, *self.here))
+        self.ops.append(
+            Op(
+                kind,
+                inputs,
+                constants,
+                attributes or {},
+                width,
+                1 if timeless else rows or first.rows,
+                dims,
+                timeless,
+                *self.here,
+            )
+        )
         return len(self.ops) - 1
 
     def _same(self, kind: str, inputs: list[int], constants: list[tuple[str, Tensor]], attributes: dict) -> int | None:
@@ -70,7 +106,9 @@ class Recovered:
         before = self._plain.setdefault((kind, tuple(inputs), tuple(attributes.items())), [])
         for at in before:
             found = self.ops[at].constants
-            if [key for key, _ in found] == [key for key, _ in constants] and all(torch.equal(a, b) for (_, a), (_, b) in zip(found, constants)):
+            if [key for key, _ in found] == [key for key, _ in constants] and all(
+                torch.equal(a, b) for (_, a), (_, b) in zip(found, constants)
+            ):
                 return at
         before.append(len(self.ops))
         return None
@@ -80,13 +118,29 @@ class Recovered:
         if op.kind == "take":  # a matrix selects as well
             v, index = op.inputs[0], op.constant("index").long()
             there = index >= 0
-            weight = torch.zeros(len(weight), self.ops[v].width, dtype=torch.float64).index_add(1, index[there], weight[:, there].to(torch.float64))
+            weight = torch.zeros(len(weight), self.ops[v].width, dtype=torch.float64).index_add(
+                1, index[there], weight[:, there].to(torch.float64)
+            )
         if attributes is None and (taps := self._taps(v, weight)) is not None:
             source, kernel, first = taps
-            joined = {"stride_t": 1, "stride_f": 1, "groups": 1 if kernel.shape[1] > 1 else len(kernel), "bias": int(bias is not None), "frequency": 0}
-            made = self.emit("conv2d", [self.flat(source)], [("weight", kernel), ("bias", bias)], joined, len(weight), op.rows)
+            joined = {
+                "stride_t": 1,
+                "stride_f": 1,
+                "groups": 1 if kernel.shape[1] > 1 else len(kernel),
+                "bias": int(bias is not None),
+                "frequency": 0,
+            }
+            made = self.emit(
+                "conv2d", [self.flat(source)], [("weight", kernel), ("bias", bias)], joined, len(weight), op.rows
+            )
             return self.emit("add", [made, begins(self, made, first)]) if bool(first.any()) else made
-        return self.emit("linear", [v], [("weight", weight), ("bias", bias)], {**(attributes or {}), "bias": int(bias is not None)}, len(weight))
+        return self.emit(
+            "linear",
+            [v],
+            [("weight", weight), ("bias", bias)],
+            {**(attributes or {}), "bias": int(bias is not None)},
+            len(weight),
+        )
 
     def _taps(self, v: int, weight: Tensor) -> tuple[int, Tensor, Tensor] | None:
         """A matrix of a row and rows before it, joined, as the value and the kernel [out, in, taps, 1] of a convolution, and what
@@ -117,12 +171,19 @@ class Recovered:
         if op.kind == "concat":
             parts = [self._delays(i) for i in op.inputs]
             return None if any(part is None for part in parts) else [column for part in parts for column in part]
-        if op.kind == "take" and (inner := self._delays(op.inputs[0])) is not None and bool((op.constant("index") >= 0).all()):
+        if (
+            op.kind == "take"
+            and (inner := self._delays(op.inputs[0])) is not None
+            and bool((op.constant("index") >= 0).all())
+        ):
             return [inner[i] for i in op.constant("index").long().tolist()]
         if op.kind == "shift" and (inner := self._delays(op.inputs[0])) is not None:
             by, before = op.attributes["rows"], op.constant("before")
             before = torch.zeros(by, op.width, dtype=torch.float64) if before is None else before
-            return [(source, delay + by, feature, torch.cat([before[:, i], more])) for i, (source, delay, feature, more) in enumerate(inner)]
+            return [
+                (source, delay + by, feature, torch.cat([before[:, i], more]))
+                for i, (source, delay, feature, more) in enumerate(inner)
+            ]
         return [(v, 0, i, torch.zeros(0, dtype=torch.float64)) for i in range(op.width)]
 
     def affine(self, v: int, scale: Tensor, shift: Tensor) -> int:
@@ -135,8 +196,12 @@ class Recovered:
             return v
         made, scale = self.ops[op.inputs[0]], op.constant("scale")
         bias = made.constant("bias")
-        return self.linear(made.inputs[0], made.constant("weight") * scale[:, None], op.constant("shift") + (0 if bias is None else bias * scale),
-                           made.attributes)
+        return self.linear(
+            made.inputs[0],
+            made.constant("weight") * scale[:, None],
+            op.constant("shift") + (0 if bias is None else bias * scale),
+            made.attributes,
+        )
 
     def flat(self, v: int) -> int:
         """The value with rows of one dimension."""
@@ -145,7 +210,15 @@ class Recovered:
     def image(self, v: int, bands: int) -> int:
         """The value with rows of (bands, features of a band)."""
         op = self.ops[v]
-        return self.emit("take", [v], [("index", torch.arange(op.width))], {"bands": bands}, op.width, op.rows, (bands, op.width // bands))
+        return self.emit(
+            "take",
+            [v],
+            [("index", torch.arange(op.width))],
+            {"bands": bands},
+            op.width,
+            op.rows,
+            (bands, op.width // bands),
+        )
 
     def arranged(self, v: int, order: Tensor) -> int:
         """Features `order` [bands, channels] of v as an image; below 0: zeros. v itself where it is that already."""
@@ -205,7 +278,9 @@ class Recovered:
         constants = dict(op.constants)
         if op.kind == "linear":
             bias = constants.get("bias")
-            return self.linear(op.inputs[0], constants["weight"][order], None if bias is None else bias[order], op.attributes)
+            return self.linear(
+                op.inputs[0], constants["weight"][order], None if bias is None else bias[order], op.attributes
+            )
         if len(order.unique()) == len(order) and len(op.dims) == 1:
             if op.kind in POINTWISE:
                 return self.emit(op.kind, [self.take(op.inputs[0], order)], [], op.attributes)
@@ -217,16 +292,29 @@ class Recovered:
                 return self.emit("mean", [self.take(op.inputs[0], order)], [], op.attributes, timeless=True)
             if op.kind == "long_conv" and op.attributes["channels"] == 1:
                 taps = constants["taps"][:, order]
-                made = self.emit("long_conv", [self.take(op.inputs[0], order)], [("taps", taps), ("D", constants["D"][:, order])], op.attributes)
+                made = self.emit(
+                    "long_conv",
+                    [self.take(op.inputs[0], order)],
+                    [("taps", taps), ("D", constants["D"][:, order])],
+                    op.attributes,
+                )
                 self.ops[made].module, self.ops[made].source = op.module, op.source  # the report names its taps so
                 return made
-            if op.kind == "conv2d" and (op.attributes["groups"] == 1 or op.attributes["groups"] == op.width == self.ops[op.inputs[0]].width):
+            if op.kind == "conv2d" and (
+                op.attributes["groups"] == 1 or op.attributes["groups"] == op.width == self.ops[op.inputs[0]].width
+            ):
                 depthwise = op.attributes["groups"] != 1
                 x = self.take(op.inputs[0], order) if depthwise else op.inputs[0]
                 bias = constants.get("bias")
                 attributes = op.attributes | {"groups": len(order) if depthwise else 1}
-                return self.emit("conv2d", [x], [("weight", constants["weight"][order]), ("bias", None if bias is None else bias[order])],
-                                 attributes, len(order), op.rows)
+                return self.emit(
+                    "conv2d",
+                    [x],
+                    [("weight", constants["weight"][order]), ("bias", None if bias is None else bias[order])],
+                    attributes,
+                    len(order),
+                    op.rows,
+                )
         return self.select(v, order)
 
     def tidy(self) -> None:
@@ -273,7 +361,9 @@ class Recovered:
             if op.kind != "linear" or set(op.attributes) != {"bias"} or self.ops[op.inputs[0]].width < FEW:
                 continue
             weight, bias = op.constant("weight"), op.constant("bias")
-            each = [row.numpy().tobytes() for row in (weight if bias is None else torch.cat([weight, bias[:, None]], 1))]
+            each = [
+                row.numpy().tobytes() for row in (weight if bias is None else torch.cat([weight, bias[:, None]], 1))
+            ]
             others = before.setdefault(op.inputs[0], [])
             found = next(((j, rows) for j, rows in others if all(row in rows for row in each)), None)
             if found is None:
@@ -295,10 +385,16 @@ class Recovered:
             if made.kind == "linear":
                 bias = made.constant("bias")
                 op.kind, op.inputs, op.attributes = "linear", list(made.inputs), made.attributes | {"bias": 1}
-                op.constants = [("weight", made.constant("weight") * scale[:, None]), ("bias", shift + (0 if bias is None else bias * scale))]
+                op.constants = [
+                    ("weight", made.constant("weight") * scale[:, None]),
+                    ("bias", shift + (0 if bias is None else bias * scale)),
+                ]
                 op.module, op.source = made.module, made.source
             elif made.kind == "affine":
-                op.constants = [("scale", scale * made.constant("scale")), ("shift", made.constant("shift") * scale + shift)]
+                op.constants = [
+                    ("scale", scale * made.constant("scale")),
+                    ("shift", made.constant("shift") * scale + shift),
+                ]
                 op.inputs = list(made.inputs)
             elif made.kind == "conv2d":
                 weight, bias = made.constant("weight"), made.constant("bias")
@@ -306,5 +402,8 @@ class Recovered:
                 if not bool((scale == scale[0]).all() and (shift == shift[0]).all()):
                     continue
                 op.kind, op.inputs, op.attributes = "conv2d", list(made.inputs), made.attributes | {"bias": 1}
-                op.constants = [("weight", weight * scale[0][:, None, None, None]), ("bias", shift[0] + (0 if bias is None else bias * scale[0]))]
+                op.constants = [
+                    ("weight", weight * scale[0][:, None, None, None]),
+                    ("bias", shift[0] + (0 if bias is None else bias * scale[0])),
+                ]
                 op.module, op.source = made.module, made.source

@@ -1,4 +1,5 @@
 """Finds the largest region of linear operations behind a value that is one long convolution."""
+
 from __future__ import annotations
 
 import torch
@@ -12,18 +13,30 @@ from .probe import probe_convolution, time_axis
 
 INVERSE = {"fft_irfft", "fft_ifft", "fft_hfft", "_fft_c2r"}
 FORWARD = {"fft_rfft", "fft_fft", "_fft_r2c", "_fft_c2c"}
-LINEAR = INVERSE | FORWARD | set(
-    "flip roll pad constant_pad_nd slice unsqueeze squeeze view reshape _unsafe_view flatten transpose permute movedim select real imag conj _conj "
-    "_conj_physical resolve_conj view_as_real view_as_complex alias clone contiguous neg einsum expand to _to_copy detach sum".split())
+LINEAR = (
+    INVERSE
+    | FORWARD
+    | set(
+        "flip roll pad constant_pad_nd slice unsqueeze squeeze view reshape _unsafe_view flatten transpose permute movedim select real imag conj _conj "
+        "_conj_physical resolve_conj view_as_real view_as_complex alias clone contiguous neg einsum expand to _to_copy detach sum".split()
+    )
+)
 
 
 def find_convolution(importer, base: Node) -> None:
     val, placed = base.meta.get("val"), importer.values.get(base)
-    if not isinstance(val, Tensor) or not val.is_floating_point() or not isinstance(placed, Placed) or placed.value in importer.opaque:
+    if (
+        not isinstance(val, Tensor)
+        or not val.is_floating_point()
+        or not isinstance(placed, Placed)
+        or placed.value in importer.opaque
+    ):
         return
     if importer.op(placed).timeless or importer.op(placed).width > val.numel():
         return
-    if not any(op_name(n) in INVERSE and n not in importer.values and importer.varies(n) for n in importer.exported.nodes):
+    if not any(
+        op_name(n) in INVERSE and n not in importer.values and importer.varies(n) for n in importer.exported.nodes
+    ):
         return
     inside, after = grow(importer, base)
     if not after:
@@ -34,7 +47,9 @@ def find_convolution(importer, base: Node) -> None:
         if any(u not in region for n in region & after - {end} for u in n.users):
             continue  # a part of it is read elsewhere
         try:
-            importer.values[end] = convolution(importer, base, [n for n in inside if n in region and n is not base], end)
+            importer.values[end] = convolution(
+                importer, base, [n for n in inside if n in region and n is not base], end
+            )
         except UnclearLength as e:
             importer.unclear = True
             refusal = refusal or e
@@ -42,12 +57,20 @@ def find_convolution(importer, base: Node) -> None:
             refusal = refusal or e
         else:
             for n in reversed(inside):  # what only the convolution reads needs no value of its own
-                if n in region - {base, end} and all(u in region and (u is end or u in importer.values) for u in n.users):
+                if n in region - {base, end} and all(
+                    u in region and (u is end or u in importer.values) for u in n.users
+                ):
                     importer.values.setdefault(n, None)
             return
     if only_fft:
-        importer.refuse(next(u for u in base.users if op_name(u) in FORWARD), refusal or Refused(
-            "an FFT whose result is not one real value of the same rows", "cut the result of the inverse FFT to the rows of its input"))
+        importer.refuse(
+            next(u for u in base.users if op_name(u) in FORWARD),
+            refusal
+            or Refused(
+                "an FFT whose result is not one real value of the same rows",
+                "cut the result of the inverse FFT to the rows of its input",
+            ),
+        )
         for n in inside:  # consequences
             if n is not base and n not in importer.values:
                 importer.stand_in(n)
@@ -81,7 +104,12 @@ def grow(importer, base: Node) -> tuple[list[Node], set[Node]]:
     """Linear operations on base without a value yet, and those behind an inverse FFT."""
     inside, known, after = [base], {base}, set()
     for n in importer.exported.nodes:
-        if not importer.varies(n) or n in importer.values or not is_linear(importer, n) or not all(v in known for v in importer.variables(n)):
+        if (
+            not importer.varies(n)
+            or n in importer.values
+            or not is_linear(importer, n)
+            or not all(v in known for v in importer.variables(n))
+        ):
             continue
         inside.append(n)
         known.add(n)
@@ -127,11 +155,19 @@ def convolution(importer, base: Node, region: list[Node], end: Node) -> Placed:
     size = max(lags.shape[1], ahead.shape[1])
     kernel = torch.nn.functional.pad(lags, (0, size - lags.shape[1])).reshape(copies, width, size)
     if two_sided:
-        kernel = torch.cat([kernel, torch.nn.functional.pad(ahead, (0, size - ahead.shape[1])).reshape(copies, width, size)])
+        kernel = torch.cat(
+            [kernel, torch.nn.functional.pad(ahead, (0, size - ahead.shape[1])).reshape(copies, width, size)]
+        )
     dims = (copies, width) if copies > 1 and width > 1 else (copies * width,)
-    out = graph.emit("long_conv", [value], [("taps", kernel), ("D", torch.zeros(copies, width))],
-                     {"channels": copies, "two_sided": int(two_sided)}, outputs, dims=dims)
+    out = graph.emit(
+        "long_conv",
+        [value],
+        [("taps", kernel), ("D", torch.zeros(copies, width))],
+        {"channels": copies, "two_sided": int(two_sided)},
+        outputs,
+        dims=dims,
+    )
     importer.note_convolution(end, taps, two_sided)
     at = torch.argsort(order)
-    rest = shape[:axis] + shape[axis + 1:]
+    rest = shape[:axis] + shape[axis + 1 :]
     return Placed(out, (torch.arange(op.rows)[:, None] * outputs + at).reshape(op.rows, *rest).movedim(0, axis))

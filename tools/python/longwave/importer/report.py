@@ -1,4 +1,5 @@
 """What became of each module, as data and as a table; and the story of one node."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -23,7 +24,17 @@ def report_of(importer: Importer, errors: dict[int, float], min_rows: int) -> di
         "length": importer.exported.length,
         "min_rows": min_rows,
         "modules": modules,
-        "convolutions": [{"where": c.where, "taps": c.lags.shape[1], "ahead": c.ahead.shape[1], "cut": c.cut, "form": c.form, "error": c.error} for c in importer.convolutions],
+        "convolutions": [
+            {
+                "where": c.where,
+                "taps": c.lags.shape[1],
+                "ahead": c.ahead.shape[1],
+                "cut": c.cut,
+                "form": c.form,
+                "error": c.error,
+            }
+            for c in importer.convolutions
+        ],
         "errors": {str(length): error for length, error in errors.items()},
         "warnings": importer.warnings,
     }
@@ -61,43 +72,68 @@ def table(report: dict[str, Any]) -> str:
     rows = [[module or "(model)", ", ".join(kinds)] for module, kinds in report["modules"].items()]
     if artifact:
         for row, module in zip(rows, report["modules"]):
-            row.append(kernel_text(loose(artifact["kernels"], report["modules"]) if module == "" else artifact["kernels"].get(module, {})))
+            row.append(
+                kernel_text(
+                    loose(artifact["kernels"], report["modules"])
+                    if module == ""
+                    else artifact["kernels"].get(module, {})
+                )
+            )
     widths = [max(len(row[c]) for row in [head, *rows]) for c in range(len(head))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in [head, *rows]]
     lines += [f"{c['where']}: taps kept as {c['form']}" for c in report["convolutions"]]
     lines += [f"warning: {text}" for text in report["warnings"]]
     if state := report.get("state"):
         lines += [f"state {name} = {result}" for name, result in state["pairs"].items()] + state["found"]
-        lines.append(f"{state['calls']} calls with the state that the last one returned: equal within {state['error']:.1e} of the peak")
+        lines.append(
+            f"{state['calls']} calls with the state that the last one returned: equal within {state['error']:.1e} of the peak"
+        )
     if settled := report.get("settled"):
-        lines.append(f"begins behind {settled['rows']:,} rows of zeros: equal within {settled['error']:.1e} of the peak")
+        lines.append(
+            f"begins behind {settled['rows']:,} rows of zeros: equal within {settled['error']:.1e} of the peak"
+        )
     worst = max(report["errors"].values())
     lines.append(f"equal to PyTorch in float64 within {worst:.1e} of the peak at lengths {', '.join(report['errors'])}")
     if "onnx" in report:
         from .onnx.peer import lines as of_onnx
+
         lines += of_onnx(report["onnx"]["other"])
     if artifact:
-        ways = [f"{artifact[way]:.1e} {text}" for way, text in (("offline", "offline"), ("stream", "as a stream")) if way in artifact]
-        lines.append(f"the compiled file ({artifact['bytes']:,} bytes) differs from PyTorch in float32 by {', '.join(ways)}, of the peak")
+        ways = [
+            f"{artifact[way]:.1e} {text}"
+            for way, text in (("offline", "offline"), ("stream", "as a stream"))
+            if way in artifact
+        ]
+        lines.append(
+            f"the compiled file ({artifact['bytes']:,} bytes) differs from PyTorch in float32 by {', '.join(ways)}, of the peak"
+        )
     return "\n".join(visible(line, LONGEST) for line in lines)
 
 
 def explain(importer: Importer, name: str) -> str:
     """What is known about the node `name` ("blocks.0/fft_rfft" or "fft_rfft"), or about each node of the module `name`."""
     nodes = [n for n in importer.exported.nodes if n.op == "call_function"]
-    found = [n for n in importer.exported.nodes if name in (n.name, importer.where(n))] or [n for n in nodes if importer.module(n) == name]
+    found = [n for n in importer.exported.nodes if name in (n.name, importer.where(n))] or [
+        n for n in nodes if importer.module(n) == name
+    ]
     if not found:
-        return "\n".join(visible(line) for line in (f"no node {name}; the nodes are:", *(importer.where(n) for n in nodes)))
+        return "\n".join(
+            visible(line) for line in (f"no node {name}; the nodes are:", *(importer.where(n) for n in nodes))
+        )
     return "\n\n".join(story(importer, n) for n in found)
 
 
 def story(importer: Importer, n: torch.fx.Node) -> str:
     val = n.meta.get("val")
-    lines = [f"{importer.where(n)}: {importer.kind(n) if n.op == 'call_function' else n.op}",
-             f"reads {', '.join(importer.where(a) for a in n.all_input_nodes) or 'nothing'}"]
+    lines = [
+        f"{importer.where(n)}: {importer.kind(n) if n.op == 'call_function' else n.op}",
+        f"reads {', '.join(importer.where(a) for a in n.all_input_nodes) or 'nothing'}",
+    ]
     if isinstance(val, torch.Tensor):
         lines.append(f"shape {tuple(val.shape)}, {val.dtype}")
-    source = [line.strip() for line in (n.meta.get("stack_trace") or "").splitlines() if line.strip().startswith("File")]
+    source = [
+        line.strip() for line in (n.meta.get("stack_trace") or "").splitlines() if line.strip().startswith("File")
+    ]
     if source:
         lines.append(source[-1])
     if not importer.varies(n):

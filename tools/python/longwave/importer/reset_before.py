@@ -2,6 +2,7 @@
 
 n = tanh(W x + b + U (r * h)), as first published: Cho et al. 2014, https://arxiv.org/abs/1406.1078.
 """
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -11,11 +12,22 @@ import torch.nn.functional as F
 from torch import Tensor
 
 
-def gru_reset_before(x: Tensor, start: Tensor, parameters: Sequence[Tensor], biased: bool, layers: int, dropout: float, train: bool,
-                     both_ways: bool, batch_first: bool) -> tuple[Tensor, Tensor]:
+def gru_reset_before(
+    x: Tensor,
+    start: Tensor,
+    parameters: Sequence[Tensor],
+    biased: bool,
+    layers: int,
+    dropout: float,
+    train: bool,
+    both_ways: bool,
+    batch_first: bool,
+) -> tuple[Tensor, Tensor]:
     """Arguments and results of torch.gru. Rows [rows, batch, inputs], state [directions, batch, units]; one layer."""
     of_one = 4 if biased else 2
-    made = [one_way(x, start[d], parameters[d * of_one:(d + 1) * of_one], d == 1) for d in range(2 if both_ways else 1)]
+    made = [
+        one_way(x, start[d], parameters[d * of_one : (d + 1) * of_one], d == 1) for d in range(2 if both_ways else 1)
+    ]
     return torch.cat([rows for rows, _ in made], 2), torch.stack([last for _, last in made])
 
 
@@ -31,8 +43,11 @@ def one_way(x: Tensor, h: Tensor, parameters: Sequence[Tensor], backwards: bool)
     return torch.stack(rows[::-1] if backwards else rows), h
 
 
-torch.library.define("longwave::gru_reset_before", "(Tensor x, Tensor start, Tensor[] parameters, bool biased, int layers, float dropout, bool train, "
-                                                   "bool both_ways, bool batch_first) -> (Tensor, Tensor)")
+torch.library.define(
+    "longwave::gru_reset_before",
+    "(Tensor x, Tensor start, Tensor[] parameters, bool biased, int layers, float dropout, bool train, "
+    "bool both_ways, bool batch_first) -> (Tensor, Tensor)",
+)
 torch.library.impl("longwave::gru_reset_before", "CPU", gru_reset_before)
 
 

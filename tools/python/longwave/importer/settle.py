@@ -4,6 +4,7 @@ Cells begin with their states. What reads older rows of a value finds those of a
 A linear operation f of x behind rows of p is f of x - p behind zeros, and what f makes of p alone. So the graph needs no rows
 before the first one, and a stream none either.
 """
+
 from __future__ import annotations
 
 import copy
@@ -30,7 +31,26 @@ from .rules.unary import FLOAT64
 from .state.step import LONGEST
 
 WHOLE = ""  # the name in `initial` of all that the module remembers
-ROW_BY_ROW = {"input", "linear", "affine", "add", "mul", "maximum", "minimum", "where", "row_product", "glu", "softmax", "log_softmax", "layer_norm", "rms_norm", "take", "concat", "power_spectrum", *FLOAT64}
+ROW_BY_ROW = {
+    "input",
+    "linear",
+    "affine",
+    "add",
+    "mul",
+    "maximum",
+    "minimum",
+    "where",
+    "row_product",
+    "glu",
+    "softmax",
+    "log_softmax",
+    "layer_norm",
+    "rms_norm",
+    "take",
+    "concat",
+    "power_spectrum",
+    *FLOAT64,
+}
 LINEAR = {"conv2d", "shift", "frame", "long_conv", "exponential_scan", "state_space"}
 ROUNDED = 1e-4  # of the peak, where the module does not run in float64
 
@@ -49,19 +69,44 @@ class Settled(nn.Module):
 
         def behind(t: Tensor) -> Tensor:
             axis = next(axes)
-            return t.narrow(axis, t.shape[axis] * self.count // (self.count + length), t.shape[axis] - t.shape[axis] * self.count // (self.count + length))
+            return t.narrow(
+                axis,
+                t.shape[axis] * self.count // (self.count + length),
+                t.shape[axis] - t.shape[axis] * self.count // (self.count + length),
+            )
+
         return tree_map(behind, made)
 
 
-def settle(importer: Importer, module: nn.Module, inputs: Sequence[Input], count: int, lengths: Lengths) -> dict[str, Any]:
+def settle(
+    importer: Importer, module: nn.Module, inputs: Sequence[Input], count: int, lengths: Lengths
+) -> dict[str, Any]:
     """Rewrites the graph of the importer. Returns the rows and the largest error of the proof. Raises ImportFailed."""
     where = f"--initial settle:{count}"
     if not 0 < count <= LONGEST or count % lengths.stride:
-        raise ImportFailed([Problem(where, "", "is not a number of rows", f"give 1 to {LONGEST}" + (f", a multiple of {lengths.stride}" if lengths.stride > 1 else ""))])
+        raise ImportFailed(
+            [
+                Problem(
+                    where,
+                    "",
+                    "is not a number of rows",
+                    f"give 1 to {LONGEST}" + (f", a multiple of {lengths.stride}" if lengths.stride > 1 else ""),
+                )
+            ]
+        )
     if any(entry.vocabulary for entry in inputs):
         raise ImportFailed([Problem(where, "", "a token cannot be zero", "begin with zeros: leave it out")])
     if any(o.axis is None for o in importer.graph.outputs):
-        raise ImportFailed([Problem(where, "output", "a result of all rows would count those before the first one", "return rows, or leave it out")])
+        raise ImportFailed(
+            [
+                Problem(
+                    where,
+                    "output",
+                    "a result of all rows would count those before the first one",
+                    "return rows, or leave it out",
+                )
+            ]
+        )
     before = importer.graph
     with float64_default():
         importer.graph = Rest(before, inputs, count, where).graph()
@@ -75,7 +120,9 @@ class Rest:
         waiting = (entry.rows(torch.zeros(entry.sized(count), dtype=torch.float64)) for entry in inputs)
         self.values: list[Tensor] = []
         for op in graph.ops:
-            self.values.append(next(waiting) if op.kind == "input" else compute(op, [self.values[i] for i in op.inputs], self.dims(op)))
+            self.values.append(
+                next(waiting) if op.kind == "input" else compute(op, [self.values[i] for i in op.inputs], self.dims(op))
+            )
         self.moved: list[int] = []
         self.less: dict[int, int] = {}  # value of the old graph -> less what it is at rest
 
@@ -106,12 +153,21 @@ class Rest:
     def begun(self, i: int, op: Op) -> int:
         inputs, x = [self.moved[j] for j in op.inputs], [self.values[j] for j in op.inputs]
         if op.kind in ("lstm", "gru") and not op.attributes.get("over_bands"):
-            return self.added(replace(op, inputs=inputs, constants=[(key, t) for key, t in op.constants if key != "initial"] + [("initial", self.state(i, op, x[0]))]))
+            return self.added(
+                replace(
+                    op,
+                    inputs=inputs,
+                    constants=[(key, t) for key, t in op.constants if key != "initial"]
+                    + [("initial", self.state(i, op, x[0]))],
+                )
+            )
         if op.kind not in LINEAR or not any(bool(v[-1].any()) for v in x):
             return self.added(replace(op, inputs=inputs))
         made = self.added(replace(op, inputs=[self.without_rest(j) for j in op.inputs]))
         at_rest = [v[-1:].expand(len(v), -1) for v in x]
-        shift = compute(op, at_rest, self.dims(op))[-1] - compute(op, [torch.zeros_like(v) for v in x], self.dims(op))[-1]
+        shift = (
+            compute(op, at_rest, self.dims(op))[-1] - compute(op, [torch.zeros_like(v) for v in x], self.dims(op))[-1]
+        )
         return self.new.emit("affine", [made], [("scale", torch.ones(op.width)), ("shift", shift)], dims=op.dims)
 
     def state(self, i: int, op: Op, x: Tensor) -> Tensor:
@@ -125,7 +181,9 @@ class Rest:
             return self.moved[old]
         if old not in self.less:
             op = self.old.ops[old]
-            self.less[old] = self.new.emit("affine", [self.moved[old]], [("scale", torch.ones(op.width)), ("shift", -rest)], dims=op.dims)
+            self.less[old] = self.new.emit(
+                "affine", [self.moved[old]], [("scale", torch.ones(op.width)), ("shift", -rest)], dims=op.dims
+            )
         return self.less[old]
 
     def added(self, op: Op) -> int:
@@ -134,22 +192,54 @@ class Rest:
 
 
 @torch.no_grad()
-def prove(graph: Recovered, before: Recovered, module: nn.Module, inputs: Sequence[Input], count: int, length: int, lengths: Lengths, where: str) -> dict[str, Any]:
+def prove(
+    graph: Recovered,
+    before: Recovered,
+    module: nn.Module,
+    inputs: Sequence[Input],
+    count: int,
+    length: int,
+    lengths: Lengths,
+    where: str,
+) -> dict[str, Any]:
     """Against the graph without it and against the module, both behind so many rows of zeros, in float64."""
     worst = 0.0
     for n in (length, lengths.near(length // 3)):
         x = [entry.example(n, torch.float64, seed=7) for entry in inputs]
         found = execute(graph, [entry.rows(t) for entry, t in zip(inputs, x)])
-        whole = [torch.cat([torch.zeros(entry.sized(count), dtype=torch.float64), t], entry.shape.index(0)) for entry, t in zip(inputs, x)]
-        wanted = [rows[len(rows) * count // (count + n):] for rows in execute(before, [entry.rows(t) for entry, t in zip(inputs, whole)])]
+        whole = [
+            torch.cat([torch.zeros(entry.sized(count), dtype=torch.float64), t], entry.shape.index(0))
+            for entry, t in zip(inputs, x)
+        ]
+        wanted = [
+            rows[len(rows) * count // (count + n) :]
+            for rows in execute(before, [entry.rows(t) for entry, t in zip(inputs, whole)])
+        ]
         own = max(error(f, e) for f, e in zip(found, wanted, strict=True))
         if not own <= EXACT:
-            raise ImportFailed([Problem(where, "", f"after so many rows of zeros the module is not at rest: it differs by {own:.1e} of the peak", f"give more rows: settle:{4 * count}")])
+            raise ImportFailed(
+                [
+                    Problem(
+                        where,
+                        "",
+                        f"after so many rows of zeros the module is not at rest: it differs by {own:.1e} of the peak",
+                        f"give more rows: settle:{4 * count}",
+                    )
+                ]
+            )
         worst = max(worst, own, against(module, before, inputs, x, found, count, where))
     return {"rows": count, "error": worst}
 
 
-def against(module: nn.Module, graph: Recovered, inputs: Sequence[Input], x: list[Tensor], found: list[Tensor], count: int, where: str) -> float:
+def against(
+    module: nn.Module,
+    graph: Recovered,
+    inputs: Sequence[Input],
+    x: list[Tensor],
+    found: list[Tensor],
+    count: int,
+    where: str,
+) -> float:
     limit = EXACT
     try:
         with Wide():
@@ -159,7 +249,16 @@ def against(module: nn.Module, graph: Recovered, inputs: Sequence[Input], x: lis
         results, limit = flat(Settled(module, inputs, graph.outputs, count)(*(t.to(floats) for t in x))), ROUNDED
     worst = max(error(f, rows_of(o, e)) for o, f, e in zip(graph.outputs, found, results, strict=True))
     if not worst <= limit:
-        raise ImportFailed([Problem(where, "", f"the module behind {count} rows of zeros differs by {worst:.1e} of the peak", "please report this with the module")])
+        raise ImportFailed(
+            [
+                Problem(
+                    where,
+                    "",
+                    f"the module behind {count} rows of zeros differs by {worst:.1e} of the peak",
+                    "please report this with the module",
+                )
+            ]
+        )
     return worst if limit == EXACT else 0.0
 
 

@@ -3,6 +3,7 @@
 Probed taps are tables. A table that comes from a few numbers is stored as these: pieces that are stretched by powers of two
 (SGConv's scales). A form is used where it gives the taps within EXACT of the peak of each row, and has fewer numbers.
 """
+
 from __future__ import annotations
 
 import math
@@ -56,7 +57,7 @@ class Pieces:
             stretch, offset = self.stretch(i), self.offset(i)
             position = torch.arange(max(0, min(self.dim * stretch, taps - offset)))
             segment = position // stretch if self.nearest else (position + (stretch + 1) // 2) // stretch
-            of[offset:offset + len(position)] = segment + i * (self.dim + 2)
+            of[offset : offset + len(position)] = segment + i * (self.dim + 2)
         return (of[:-2] == of[2:]) & (of[:-2] >= 0)
 
 
@@ -107,16 +108,16 @@ def fitted(pieces: Pieces, rows: Tensor, taps: int) -> Dyadic:
         shown = matrix.any(0)
         out = torch.zeros(len(rows), pieces.dim, dtype=torch.float64)
         if bool(shown.any()):
-            out[:, shown] = torch.linalg.lstsq(matrix[:, shown], rows[:, offset:offset + len(matrix)].T).solution.T
+            out[:, shown] = torch.linalg.lstsq(matrix[:, shown], rows[:, offset : offset + len(matrix)].T).solution.T
             last = int(shown.nonzero()[-1])
-            out[:, last + 1:] = out[:, last:last + 1]
+            out[:, last + 1 :] = out[:, last : last + 1]
         numbers.append(out)
     form = Dyadic(pieces, torch.stack(numbers), torch.zeros(len(rows), dtype=torch.float64), taps, 0.0)
     first = rows[:, 0] - form.expanded()[:, 0] if alone else form.first
     if float((first.abs() / peaks(rows)).max()) <= EXACT:
         first = torch.zeros_like(first)
     form = replace(form, first=first)
-    return replace(form, error=float(((form.expanded()[:, :rows.shape[1]] - rows).abs().amax(1) / peaks(rows)).max()))
+    return replace(form, error=float(((form.expanded()[:, : rows.shape[1]] - rows).abs().amax(1) / peaks(rows)).max()))
 
 
 def dyadic(rows: Tensor, taps: int | None = None) -> Dyadic | None:
@@ -126,7 +127,10 @@ def dyadic(rows: Tensor, taps: int | None = None) -> Dyadic | None:
         return None
     sampled = (rows / peaks(rows)[:, None])[torch.linspace(0, len(rows) - 1, min(SAMPLED, len(rows))).long()]
     step = sampled.diff().abs()
-    bends, steps = sampled.diff(n=2).abs().amax(0) > 4 * EXACT, torch.maximum(step[:, 1:], step[:, :-1]).amax(0) > 2 * EXACT
+    bends, steps = (
+        sampled.diff(n=2).abs().amax(0) > 4 * EXACT,
+        torch.maximum(step[:, 1:], step[:, :-1]).amax(0) > 2 * EXACT,
+    )
     for pieces in candidates(taps):
         smooth = pieces.smooth(rows.shape[1])
         smooth[0] &= pieces.init == 0

@@ -1,4 +1,5 @@
 """Traced and scripted modules, as a module of Python operations."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -28,13 +29,25 @@ def python_module(module: nn.Module, inputs: Sequence[Input]) -> nn.Module:
     for length in (LENGTH, *(i.rate for i in inputs if i.rate)):
         try:
             with torch.no_grad(), quiet():
-                made = TS2EPConverter(module.eval(), examples(inputs, length, floats)).convert().module(check_guards=False)
-                if same(module, made, [examples(inputs, rows, floats) for rows in (length, 2 * length, length // 2 * 3)]):
+                made = (
+                    TS2EPConverter(module.eval(), examples(inputs, length, floats)).convert().module(check_guards=False)
+                )
+                if same(
+                    module, made, [examples(inputs, rows, floats) for rows in (length, 2 * length, length // 2 * 3)]
+                ):
                     return made
         except Exception as e:  # torch raises many types here
             failed = f"PyTorch cannot convert it: {first_line(e)}"
-    raise ImportFailed([Problem(type(module).__name__, "", f"is a TorchScript module; {failed or 'it means what it was traced with at one length only'}",
-                                "import the Python module that it was made from")])
+    raise ImportFailed(
+        [
+            Problem(
+                type(module).__name__,
+                "",
+                f"is a TorchScript module; {failed or 'it means what it was traced with at one length only'}",
+                "import the Python module that it was made from",
+            )
+        ]
+    )
 
 
 def examples(inputs: Sequence[Input], length: int, floats: torch.dtype) -> tuple[Tensor, ...]:
@@ -44,6 +57,10 @@ def examples(inputs: Sequence[Input], length: int, floats: torch.dtype) -> tuple
 def same(module: nn.Module, made: nn.Module, arguments: list[tuple[Tensor, ...]]) -> bool:
     for x in arguments:
         pairs = zip(tree_leaves(module(*x)), tree_leaves(made(*x)), strict=True)
-        if not all(a.shape == b.shape and torch.allclose(a, b, rtol=1e-4, atol=1e-5, equal_nan=True) for a, b in pairs if isinstance(a, Tensor)):
+        if not all(
+            a.shape == b.shape and torch.allclose(a, b, rtol=1e-4, atol=1e-5, equal_nan=True)
+            for a, b in pairs
+            if isinstance(a, Tensor)
+        ):
             return False
     return True

@@ -1,4 +1,5 @@
 """The sets of weights in a checkpoint: of the module, of its mean over the training, of a teacher. One is chosen, never silently."""
+
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -9,7 +10,11 @@ from torch import Tensor
 
 from .errors import ImportFailed, Problem
 
-WRAPPERS = ("_orig_mod.", "_fsdp_wrapped_module.", "_checkpoint_wrapped_module.")  # what PyTorch puts between the names of parts
+WRAPPERS = (
+    "_orig_mod.",
+    "_fsdp_wrapped_module.",
+    "_checkpoint_wrapped_module.",
+)  # what PyTorch puts between the names of parts
 LISTED = 12
 
 
@@ -50,11 +55,15 @@ def fitting(part: Weights, own: Mapping[str, Tensor]) -> tuple[int, int]:
 
 def same(a: Mapping[str, Tensor], b: Mapping[str, Tensor], keys) -> bool:
     both = [(a[key], b[key]) for key in keys if key in a and key in b]
-    return all(x.layout == y.layout == torch.strided and x.shape == y.shape and x.dtype == y.dtype and torch.equal(x, y) for x, y in both)
+    return all(
+        x.layout == y.layout == torch.strided and x.shape == y.shape and x.dtype == y.dtype and torch.equal(x, y)
+        for x, y in both
+    )
 
 
 def chosen(found: list[Weights], own: Mapping[str, Tensor], path: str, prefix: str | None = None) -> Weights:
     """The set that the module's keys name. Raises ImportFailed where several do, and lists them."""
+
     def fail(reason: str, way_out: str) -> ImportFailed:
         return ImportFailed([Problem(f"--checkpoint {path}", "", reason, way_out)])
 
@@ -71,15 +80,24 @@ def chosen(found: list[Weights], own: Mapping[str, Tensor], path: str, prefix: s
         if one is None:
             raise fail(f"has no keys that begin with {wanted}", f"--prefix may be {names(sets or parts)}")
     elif most[1] == 0 and own:
-        raise fail(f"holds no key of the module; its keys begin with {names(parts)}", "name the checkpoint of this module, made with the same settings")
+        raise fail(
+            f"holds no key of the module; its keys begin with {names(parts)}",
+            "name the checkpoint of this module, made with the same settings",
+        )
     else:
         one = parts[fits.index(most)]
         others = [part for part in sets if part is not one and not same(part.tensors, one.tensors, own)]
         if others:
-            raise fail(f"holds {len(others) + 1} sets of weights that the module can have: {names([one, *others])}",
-                       "choose one with --prefix" + ("" if one.prefix else "; --prefix . is the first"))
-    inside = tuple(part.prefix[len(one.prefix):] for part in sets if part is not one and part.prefix.startswith(one.prefix))
-    return Weights(one.prefix, {key: value for key, value in one.tensors.items() if not inside or not key.startswith(inside)})
+            raise fail(
+                f"holds {len(others) + 1} sets of weights that the module can have: {names([one, *others])}",
+                "choose one with --prefix" + ("" if one.prefix else "; --prefix . is the first"),
+            )
+    inside = tuple(
+        part.prefix[len(one.prefix) :] for part in sets if part is not one and part.prefix.startswith(one.prefix)
+    )
+    return Weights(
+        one.prefix, {key: value for key, value in one.tensors.items() if not inside or not key.startswith(inside)}
+    )
 
 
 def names(parts: list[Weights]) -> str:

@@ -1,4 +1,5 @@
 """The module behind its wrappers, as a copy that can be exported; and what cannot be imported, by name."""
+
 from __future__ import annotations
 
 import copy
@@ -32,7 +33,12 @@ def copied(module: nn.Module) -> nn.Module:
     module = unwrapped(module)
     refuse(module)
     refuse_tensors(module)
-    memo = {id(t): t.detach().clone() for part in module.modules() for t in vars(part).values() if isinstance(t, Tensor) and not t.is_leaf}
+    memo = {
+        id(t): t.detach().clone()
+        for part in module.modules()
+        for t in vars(part).values()
+        if isinstance(t, Tensor) and not t.is_leaf
+    }
     module = copy.deepcopy(module, memo).eval().requires_grad_(False)
     for part in module.modules():
         part._compiled_call_impl = None  # of Module.compile()
@@ -58,7 +64,10 @@ def store_computed_weights(part: nn.Module) -> None:
     if not hooks and not computed:
         return
     wide = copy.deepcopy(part).double()
-    part._exact = {hook.name: hook.compute_weight(wide, *([False] if type(hook).__name__ == "SpectralNorm" else [])) for hook in hooks}
+    part._exact = {
+        hook.name: hook.compute_weight(wide, *([False] if type(hook).__name__ == "SpectralNorm" else []))
+        for hook in hooks
+    }
     part._exact |= {name: getattr(wide, name) for name in computed}
     for hook in hooks:
         removers[type(hook).__name__](part, hook.name)
@@ -72,15 +81,22 @@ def store_computed_weights(part: nn.Module) -> None:
 
 def exact_weights(module: nn.Module) -> dict[str, Tensor]:
     """Name in the state dict -> float64 value of a parameter that a norm computed."""
-    return {f"{name}.{key}" if name else key: weight for name, part in module.named_modules(remove_duplicate=False)
-            for key, weight in getattr(part, "_exact", {}).items()}
+    return {
+        f"{name}.{key}" if name else key: weight
+        for name, part in module.named_modules(remove_duplicate=False)
+        for key, weight in getattr(part, "_exact", {}).items()
+    }
 
 
 def own_class(part: nn.Module) -> None:
     """A parametrized module has a class of its own with the weight as a property. Copies share it: removing the property from the
     copy would take it from the module as well."""
     shared = type(part)
-    part.__class__ = type(shared.__name__, shared.__bases__, {name: value for name, value in vars(shared).items() if name not in ("__dict__", "__weakref__")})
+    part.__class__ = type(
+        shared.__name__,
+        shared.__bases__,
+        {name: value for name, value in vars(shared).items() if name not in ("__dict__", "__weakref__")},
+    )
 
 
 def storage_problem(t: Tensor) -> tuple[str, str] | None:
@@ -90,7 +106,10 @@ def storage_problem(t: Tensor) -> tuple[str, str] | None:
     if t.is_quantized:
         return "holds quantized weights", "import the float module, and compile it with --weights int8"
     if t.is_nested or t.layout != torch.strided:
-        return f"is stored as {'nested tensors' if t.is_nested else str(t.layout).removeprefix('torch.')}", "store it whole: t.to_dense()"
+        return (
+            f"is stored as {'nested tensors' if t.is_nested else str(t.layout).removeprefix('torch.')}",
+            "store it whole: t.to_dense()",
+        )
     return None
 
 
@@ -104,7 +123,9 @@ def refuse_tensors(module: nn.Module) -> None:
         if wrong := storage_problem(t):
             problems.append(Problem(key, "", *wrong))
         elif key in parameters and not torch.isfinite(t).all() or torch.isnan(t).any():  # a mask may hold infinity
-            problems.append(Problem(key, "", "holds NaN or infinity", "the training diverged; take an earlier checkpoint"))
+            problems.append(
+                Problem(key, "", "holds NaN or infinity", "the training diverged; take an earlier checkpoint")
+            )
     if problems:
         raise ImportFailed(problems)
 
@@ -115,20 +136,41 @@ def _without_statistics(part: nn.Module) -> bool:
 
 # (recognises a part, reason, way out)
 REFUSALS: list[tuple[Callable[[nn.Module], bool], str, str]] = [
-    (lambda part: isinstance(part, torch.jit.ScriptModule), "is a TorchScript module",
-     "import the Python module that it was made from, or name the inputs of the whole: inputs=[\"x=1xTx64\"]"),
-    (lambda part: type(part).__module__.startswith(("torch.ao.nn.quantized", "torch.nn.quantized")), "holds quantized weights",
-     "import the float module, and compile it with --weights int8"),
-    (lambda part: any(isinstance(p, nn.parameter.UninitializedParameter) for p in part.parameters(recurse=False)), "is lazy and has no weights yet",
-     "run the module once before the import"),
-    (_without_statistics, "uses the statistics of its input in eval mode too", retrain("use track_running_stats=True, or a layer norm")),
+    (
+        lambda part: isinstance(part, torch.jit.ScriptModule),
+        "is a TorchScript module",
+        'import the Python module that it was made from, or name the inputs of the whole: inputs=["x=1xTx64"]',
+    ),
+    (
+        lambda part: type(part).__module__.startswith(("torch.ao.nn.quantized", "torch.nn.quantized")),
+        "holds quantized weights",
+        "import the float module, and compile it with --weights int8",
+    ),
+    (
+        lambda part: any(isinstance(p, nn.parameter.UninitializedParameter) for p in part.parameters(recurse=False)),
+        "is lazy and has no weights yet",
+        "run the module once before the import",
+    ),
+    (
+        _without_statistics,
+        "uses the statistics of its input in eval mode too",
+        retrain("use track_running_stats=True, or a layer norm"),
+    ),
 ]
 
 
 def refuse(module: nn.Module) -> None:
-    problems = [Problem(name, type(part).__name__, reason, way_out)
-                for name, part in module.named_modules() for found, reason, way_out in REFUSALS if found(part)]
+    problems = [
+        Problem(name, type(part).__name__, reason, way_out)
+        for name, part in module.named_modules()
+        for found, reason, way_out in REFUSALS
+        if found(part)
+    ]
     script = [p.where for p in problems if p.reason == REFUSALS[0][1]]
-    problems = [p for p in problems if not any(p.where != outer and p.where.startswith(outer and f"{outer}.") for outer in script)]
+    problems = [
+        p
+        for p in problems
+        if not any(p.where != outer and p.where.startswith(outer and f"{outer}.") for outer in script)
+    ]
     if problems:
         raise ImportFailed(problems)

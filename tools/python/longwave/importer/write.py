@@ -1,4 +1,5 @@
 """The recovered graph as a model folder of version 2 (docs/model-format.md)."""
+
 from __future__ import annotations
 
 import json
@@ -35,8 +36,12 @@ def expanded(own: str, op: Op, tensors: dict[str, torch.Tensor]) -> dict:
     """The node that makes the taps of `op` from the numbers of its form."""
     pieces, shape = op.form.pieces, op.constant("taps").shape[:2]
     tensors[f"{own}.scales"] = op.form.numbers.reshape(pieces.count, *shape, pieces.dim).to(torch.float32).contiguous()
-    return {"name": f"{own}_taps", "op": "expand_scales", "inputs": [{"tensor": f"{own}.scales"}],
-            "attributes": {"nearest": int(pieces.nearest), "init_scale": pieces.init, "taps": op.form.taps}}
+    return {
+        "name": f"{own}_taps",
+        "op": "expand_scales",
+        "inputs": [{"tensor": f"{own}.scales"}],
+        "attributes": {"nearest": int(pieces.nearest), "init_scale": pieces.init, "taps": op.form.taps},
+    }
 
 
 def document(name: str, graph: Recovered, inputs: Sequence[Input], length: int) -> tuple[dict, dict[str, torch.Tensor]]:
@@ -55,7 +60,7 @@ def document(name: str, graph: Recovered, inputs: Sequence[Input], length: int) 
                 operands.append(nodes[-1]["name"])
                 continue
             if key == "D" and op.form:
-                constant = constant + op.form.first[:constant.numel()].reshape(constant.shape)
+                constant = constant + op.form.first[: constant.numel()].reshape(constant.shape)
             tensors[f"{own}.{key}"] = constant.to(torch.float32).contiguous()
             operands.append({"tensor": f"{own}.{key}"})
         node = {"name": own, "op": op.kind, "inputs": operands}
@@ -72,5 +77,11 @@ def document(name: str, graph: Recovered, inputs: Sequence[Input], length: int) 
 
 
 def write(folder: Path, model: dict, tensors: dict[str, torch.Tensor], report: dict) -> None:
-    output_files.write_folder(folder, {"weights.safetensors": weights_file(tensors), "model.json": (pretty(model) + "\n").encode(),
-                                "import.json": (json.dumps(report, indent=1) + "\n").encode()})
+    output_files.write_folder(
+        folder,
+        {
+            "weights.safetensors": weights_file(tensors),
+            "model.json": (pretty(model) + "\n").encode(),
+            "import.json": (json.dumps(report, indent=1) + "\n").encode(),
+        },
+    )

@@ -1,4 +1,5 @@
 """Reading and altering clips: files, tar members, speed, length and an Opus round trip."""
+
 from __future__ import annotations
 
 import io
@@ -43,7 +44,7 @@ def fit(samples: np.ndarray, length: int) -> np.ndarray:
     """Cuts or mirrors both ends so that the clip has `length` samples with its middle in the middle."""
     if len(samples) >= length:
         start = (len(samples) - length) // 2
-        return samples[start:start + length]
+        return samples[start : start + length]
     left = (length - len(samples)) // 2
     return np.pad(samples, (left, length - len(samples) - left), mode="reflect")
 
@@ -53,5 +54,5 @@ def opus_round_trip(samples: np.ndarray) -> np.ndarray:
     buffer = io.BytesIO()
     soundfile.write(buffer, np.clip(samples, -1, 1), SAMPLE_RATE, format="OGG", subtype="OPUS", compression_level=0.93)
     buffer.seek(0)
-    decoded = soundfile.read(buffer, dtype="float32")[0][:len(samples)]
+    decoded = soundfile.read(buffer, dtype="float32")[0][: len(samples)]
     return np.pad(decoded, (0, len(samples) - len(decoded)))

@@ -3,6 +3,7 @@
 State never starts at zero only: each row of a batch is 5.12 s long and holds four or five clips at places of its own,
 or running speech without commands, or noise.  Everything happens in mel power, where adding is mixing.
 """
+
 from __future__ import annotations
 
 import math
@@ -28,6 +29,7 @@ REVERSIBLE = torch.tensor([COMMANDS.index(w) for w in COMMANDS if w not in ("no"
 @dataclass(frozen=True)
 class Recipe:
     """Shares of what goes into a slot, and how strongly it is altered."""
+
     commands: float
     auxiliary: float  # bed, cat, happy
     arabic: float
@@ -45,8 +47,18 @@ class Recipe:
 
 PRETRAIN = Recipe(commands=0.4, auxiliary=0.15, arabic=0.4, negatives=0.05)
 FINETUNE = Recipe(commands=0.72, auxiliary=0.09, arabic=0.09, negatives=0.1)
-HARDEN = Recipe(commands=0.58, auxiliary=0.06, arabic=0.06, negatives=0.06, spoken=0.1, near=0.14, background_rows=0.4, synthetic=0.6,
-                chained=0.15, auxiliary_head=False)
+HARDEN = Recipe(
+    commands=0.58,
+    auxiliary=0.06,
+    arabic=0.06,
+    negatives=0.06,
+    spoken=0.1,
+    near=0.14,
+    background_rows=0.4,
+    synthetic=0.6,
+    chained=0.15,
+    auxiliary_head=False,
+)
 RECIPES = {"pretrain": PRETRAIN, "finetune": FINETUNE, "harden": HARDEN}
 
 
@@ -151,12 +163,14 @@ def make_hard(clips: Tensor, label: Tensor, chosen: Tensor) -> None:
         label[i] = NOT_A_COMMAND
 
 
-def pick_clips(material: Material, recipe: Recipe, count: int, rng: np.random.Generator
-               ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def pick_clips(
+    material: Material, recipe: Recipe, count: int, rng: np.random.Generator
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """(count, 100, 40) log power, class, auxiliary class and weight of `count` random clips."""
     shares = np.array([recipe.commands, recipe.auxiliary, recipe.arabic, recipe.negatives, recipe.spoken, recipe.near])
-    for number, bank in enumerate((material.commands, material.auxiliary, material.arabic, material.negatives, material.spoken,
-                                   material.near)):
+    for number, bank in enumerate(
+        (material.commands, material.auxiliary, material.arabic, material.negatives, material.spoken, material.near)
+    ):
         if bank is None:
             shares[number] = 0
     kind = torch.from_numpy(rng.choice(len(shares), count, p=shares / shares.sum()))
@@ -166,9 +180,11 @@ def pick_clips(material: Material, recipe: Recipe, count: int, rng: np.random.Ge
     weight = torch.ones(count)
     shift = torch.randint(0, 21, (count, 1))
     frames = torch.arange(CLIP)
-    sources = ((material.commands, material.commands_label, material.commands_used),
-               (material.auxiliary, material.auxiliary_label, material.auxiliary_used),
-               (material.arabic, material.arabic_label, material.arabic_used))
+    sources = (
+        (material.commands, material.commands_label, material.commands_used),
+        (material.auxiliary, material.auxiliary_label, material.auxiliary_used),
+        (material.arabic, material.arabic_label, material.arabic_used),
+    )
     for number, (bank, classes, usable) in enumerate(sources):
         at = torch.where(kind == number)[0]
         if not len(at):
@@ -218,8 +234,11 @@ def colour(features: Tensor) -> Tensor:
     """Adds a smooth random curve over the bands to each row: microphones and rooms."""
     rows = features.shape[0]
     x = torch.linspace(-1, 1, features.shape[2])
-    return features + (0.5 * torch.randn(rows, 1, 1) * x + 0.3 * torch.randn(rows, 1, 1) * (x * x - 0.33)
-                       + 0.25 * torch.randn(rows, 1, 1) * torch.cos(5 * x + 6.3 * torch.rand(rows, 1, 1)))
+    return features + (
+        0.5 * torch.randn(rows, 1, 1) * x
+        + 0.3 * torch.randn(rows, 1, 1) * (x * x - 0.33)
+        + 0.25 * torch.randn(rows, 1, 1) * torch.cos(5 * x + 6.3 * torch.rand(rows, 1, 1))
+    )
 
 
 def speech_rows(material: Material, count: int) -> Tensor:
@@ -264,7 +283,7 @@ def make_batch(material: Material, recipe: Recipe, rows: int, rng: np.random.Gen
     for row in range(rows):
         places = place(rng)
         for slot, end in enumerate(places):
-            signal[row, end - CLIP:end] = power[row, slot]
+            signal[row, end - CLIP : end] = power[row, slot]
             ends[row, slot] = end
         for slot in range(len(places), SLOTS):
             label[row, slot], auxiliary[row, slot], weight[row, slot], ends[row, slot] = EMPTY, -1, 0.0, CLIP

@@ -2,9 +2,9 @@
 
 It sees one whole second at a time and does not stream: its figure is always that of clips cut out exactly.
 """
+
 from __future__ import annotations
 
-import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 

@@ -11,6 +11,7 @@ second network per fold, in OUT/foldK/second, with other random numbers. The mod
 OUT/figures.json, or figures-pair.json: streamed top-1 and missed words over all folds that are there, with bootstrap over speakers. --share
 shortens the schedule, to try the command: such figures are not those of the recipe.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -38,6 +39,7 @@ FOLDS = 4
 @dataclass(frozen=True)
 class Stage:
     """A run of longwave.train_kws; docs/training.md."""
+
     name: str
     steps: int
     stop: int
@@ -60,10 +62,33 @@ def train(options: argparse.Namespace, fold: int, folder: Path, seed: int) -> Pa
         run = folder / stage.name
         if not (run / "final.pt").exists():
             steps, stop = (max(2, round(options.share * n)) for n in (stage.steps, stage.stop))
-            command = [sys.executable, "-m", "longwave.train_kws", str(options.data), "--cache", str(options.cache), "--out", str(run),
-                       "--stage", stage.name, "--steps", str(steps), "--stop", str(stop),
-                       "--cooldown", str(round(options.share * stage.cooldown)), "--rate", str(stage.rate),
-                       "--missed", str(stage.missed), "--seed", str(seed), "--fold", str(fold), *(["--init", str(before)] if before else [])]
+            command = [
+                sys.executable,
+                "-m",
+                "longwave.train_kws",
+                str(options.data),
+                "--cache",
+                str(options.cache),
+                "--out",
+                str(run),
+                "--stage",
+                stage.name,
+                "--steps",
+                str(steps),
+                "--stop",
+                str(stop),
+                "--cooldown",
+                str(round(options.share * stage.cooldown)),
+                "--rate",
+                str(stage.rate),
+                "--missed",
+                str(stage.missed),
+                "--seed",
+                str(seed),
+                "--fold",
+                str(fold),
+                *(["--init", str(before)] if before else []),
+            ]
             subprocess.run(command, check=True)
         before = run
     return before
@@ -77,7 +102,9 @@ def trained(options: argparse.Namespace, fold: int, folder: Path) -> list[Path]:
 def compiled(options: argparse.Namespace, runs: list[Path], folder: Path) -> Engine:
     model = folder / "model.lw"
     if not model.exists():
-        subprocess.run([sys.executable, "-m", "longwave.kws.export", *map(str, runs), str(folder / "model")], check=True)
+        subprocess.run(
+            [sys.executable, "-m", "longwave.kws.export", *map(str, runs), str(folder / "model")], check=True
+        )
         subprocess.run([options.longwave, "compile", folder / "model", "-o", model, "--stream", "--quiet"], check=True)
     return Engine(options.longwave, model, folder / "scores")
 
@@ -111,19 +138,32 @@ def score(options: argparse.Namespace, fold: int, folder: Path, clips: list[tupl
     isolated = Isolated(engine, options.isolated) if options.isolated else None
     # Many events, with one threshold for all words.
     many = with_threshold(BASE, round(choose_threshold(negatives, BASE, options.rate) - 0.1, 3))
-    return {"threshold": threshold, "events_by_word": negatives.by_word(many).tolist(), "isolated_words": isolated.words if isolated else 0,
-            "isolated_events": isolated.count(decision) if isolated else 0, "events": {name: negatives.count(decision, [name]) for name in streams},
-            "hours": round(negatives.total_hours(), 3), "bound_per_hour": round(bound(count, negatives.total_hours()), 3),
-            "wrong_word": wrong, "events_on_other_clips": others,
-            "top1": streamed_top1(engine, clips).tolist(), "label": [c for _, c in clips],
-            "speaker": [speaker_of(file.name) for file, _ in clips],
-            "heard": right[command].tolist(), "heard_speaker": words.speaker[command].tolist()}
+    return {
+        "threshold": threshold,
+        "events_by_word": negatives.by_word(many).tolist(),
+        "isolated_words": isolated.words if isolated else 0,
+        "isolated_events": isolated.count(decision) if isolated else 0,
+        "events": {name: negatives.count(decision, [name]) for name in streams},
+        "hours": round(negatives.total_hours(), 3),
+        "bound_per_hour": round(bound(count, negatives.total_hours()), 3),
+        "wrong_word": wrong,
+        "events_on_other_clips": others,
+        "top1": streamed_top1(engine, clips).tolist(),
+        "label": [c for _, c in clips],
+        "speaker": [speaker_of(file.name) for file, _ in clips],
+        "heard": right[command].tolist(),
+        "heard_speaker": words.speaker[command].tolist(),
+    }
 
 
 def percent(hits: np.ndarray, speakers: np.ndarray) -> dict:
     low, high = bootstrap(hits, speakers)
-    return {"percent": round(100 * float(hits.mean()), 2), "interval": [round(100 * low, 2), round(100 * high, 2)],
-            "clips": len(hits), "speakers": len(set(speakers.tolist()))}
+    return {
+        "percent": round(100 * float(hits.mean()), 2),
+        "interval": [round(100 * low, 2), round(100 * high, 2)],
+        "clips": len(hits),
+        "speakers": len(set(speakers.tolist())),
+    }
 
 
 def shares(found: list[dict]) -> dict[str, list[float]]:
@@ -134,6 +174,7 @@ def shares(found: list[dict]) -> dict[str, list[float]]:
 
 def pooled(found: list[dict]) -> dict:
     """Figures over the folds in `found`; every clip was heard by a model that did not know its speaker."""
+
     def join(name: str) -> np.ndarray:
         return np.concatenate([np.array(entry[name]) for entry in found])
 
@@ -142,11 +183,17 @@ def pooled(found: list[dict]) -> dict:
 
     right, label, speaker = join("top1"), join("label"), join("speaker")
     speech = label != SILENCE
-    return {"folds": len(found), "shares_of_false_accepts": shares(found), "thresholds": [entry["threshold"] for entry in found],
-            "bounds_per_hour": [entry["bound_per_hour"] for entry in found],
-            "streamed_top1": percent(right, speaker), "streamed_top1_without_silence": percent(right[speech], speaker[speech]),
-            "missed": missed_text(join("heard"), join("heard_speaker")), "wrong_word": total("wrong_word"),
-            "isolated_per_1000": round(1000 * total("isolated_events") / max(1, total("isolated_words")), 1)}
+    return {
+        "folds": len(found),
+        "shares_of_false_accepts": shares(found),
+        "thresholds": [entry["threshold"] for entry in found],
+        "bounds_per_hour": [entry["bound_per_hour"] for entry in found],
+        "streamed_top1": percent(right, speaker),
+        "streamed_top1_without_silence": percent(right[speech], speaker[speech]),
+        "missed": missed_text(join("heard"), join("heard_speaker")),
+        "wrong_word": total("wrong_word"),
+        "isolated_per_1000": round(1000 * total("isolated_events") / max(1, total("isolated_words")), 1),
+    }
 
 
 def main() -> None:
@@ -158,7 +205,9 @@ def main() -> None:
     parser.add_argument("--isolated", type=Path, help="folder of clips of single words that are no commands")
     parser.add_argument("--longwave", type=Path, default=Path("longwave"))
     parser.add_argument("--rate", type=float, default=1.0, help="most false accepts per hour, upper bound")
-    parser.add_argument("--harden", action="store_true", help="with the last stage, on the material of longwave.kws.hard_features")
+    parser.add_argument(
+        "--harden", action="store_true", help="with the last stage, on the material of longwave.kws.hard_features"
+    )
     parser.add_argument("--pair", action="store_true", help="a model of two networks per fold")
     parser.add_argument("--only", default=",".join(map(str, range(FOLDS))), help="folds to run now, such as 0,1")
     parser.add_argument("--share", type=float, default=1.0)
@@ -172,9 +221,14 @@ def main() -> None:
             found.parent.mkdir(parents=True, exist_ok=True)
             mine = [clip for clip, f in zip(clips, fold_of) if f == fold]
             output_files.write_text(found, json.dumps(score(options, fold, folder, mine)))
-    there = [json.loads(file.read_text()) for file in sorted(options.out.glob(str(home(options, Path("fold*")) / "figures.json")))]
+    there = [
+        json.loads(file.read_text())
+        for file in sorted(options.out.glob(str(home(options, Path("fold*")) / "figures.json")))
+    ]
     figures = pooled(there)
-    output_files.write_text(options.out / ("figures-pair.json" if options.pair else "figures.json"), json.dumps(figures, indent=1))
+    output_files.write_text(
+        options.out / ("figures-pair.json" if options.pair else "figures.json"), json.dumps(figures, indent=1)
+    )
     print(json.dumps(figures, indent=1))
 
 

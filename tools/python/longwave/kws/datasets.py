@@ -8,6 +8,7 @@ Split of the negatives and noise of the small pack (names sorted; all fixed here
   held out: negatives[90:], the second half of these noise files
   never trained on: noise/gsc-* (but the `_silence_` clips of gsc12 are cut from those very recordings)
 """
+
 from __future__ import annotations
 
 import hashlib
@@ -38,8 +39,11 @@ def clips(root: Path, split: str, seed: int = 0) -> list[Clip]:
     `_silence_` has no files there, see `silence_clips`.
     """
     if is_small_pack(root):
-        return [(file, label) for label, name in enumerate(CLASSES)
-                for file in sorted((root / "gsc12" / split / name).glob("*.flac"))]
+        return [
+            (file, label)
+            for label, name in enumerate(CLASSES)
+            for file in sorted((root / "gsc12" / split / name).glob("*.flac"))
+        ]
     validation = set((root / "validation_list.txt").read_text().split())
     testing = set((root / "testing_list.txt").read_text().split())
     found: list[Clip] = []
@@ -53,7 +57,7 @@ def clips(root: Path, split: str, seed: int = 0) -> list[Clip]:
                 found.append((file, COMMANDS.index(folder.name)))
             else:
                 others.append((file, UNKNOWN))
-    picked = np.random.default_rng(seed).permutation(len(others))[:max(1, len(found) // 10)]
+    picked = np.random.default_rng(seed).permutation(len(others))[: max(1, len(found) // 10)]
     return sorted(found, key=lambda clip: clip[1]) + [others[i] for i in sorted(picked)]
 
 
@@ -67,7 +71,7 @@ def silence_clips(root: Path, split: str, count: int) -> list[np.ndarray]:
         edge = int(0.75 * len(samples))
         part = samples[edge:] if split == "val" else samples[:edge]
         start = int(rng.integers(0, max(1, len(part) - 16000)))
-        cuts.append(part[start:start + 16000] * float(rng.uniform(0, 1)))
+        cuts.append(part[start : start + 16000] * float(rng.uniform(0, 1)))
     return cuts
 
 
@@ -91,5 +95,3 @@ def noise_halves(root: Path, held_out: bool) -> list[np.ndarray]:
         middle = len(samples) // 2
         halves.append(samples[middle:] if held_out else samples[:middle])
     return halves
-
-

@@ -4,6 +4,7 @@ Each row is averaged with those before it (zeros before the start); a word fires
 its threshold for `min_count` rows in a row.  Then nothing fires until that word's average has fallen below
 `release` times its threshold and `refractory_ms` more have passed.  Ignored classes can be on top but never fire.
 """
+
 from __future__ import annotations
 
 from dataclasses import dataclass, field
@@ -26,15 +27,25 @@ class Decision:
 
     def threshold(self) -> np.ndarray:
         """One per class; the ignored classes get infinity."""
-        return np.array([np.inf if word.startswith("_") else self.thresholds.get(word, self.thresholds["default"])
-                         for word in self.classes])
+        return np.array(
+            [
+                np.inf if word.startswith("_") else self.thresholds.get(word, self.thresholds["default"])
+                for word in self.classes
+            ]
+        )
 
     def to_json(self) -> dict:
         """The "decision" entry of model.json."""
         ignored = [word for word in self.classes if word.startswith("_")]
-        return {"output": "probabilities", "ignore": ignored, "threshold": self.thresholds,
-                "smoothing_ms": self.smoothing_ms, "min_count": self.min_count, "release": self.release,
-                "refractory_ms": self.refractory_ms}
+        return {
+            "output": "probabilities",
+            "ignore": ignored,
+            "threshold": self.thresholds,
+            "smoothing_ms": self.smoothing_ms,
+            "min_count": self.min_count,
+            "release": self.release,
+            "refractory_ms": self.refractory_ms,
+        }
 
 
 @dataclass(frozen=True)
@@ -48,7 +59,7 @@ def moving_average(probabilities: np.ndarray, rows: int) -> np.ndarray:
     """(T, classes) -> (T, classes): mean of the last `rows` rows, rows before the start being zero."""
     total = np.cumsum(np.concatenate([np.zeros((rows, probabilities.shape[1])), probabilities.astype(np.float64)]), 0)
     total = np.concatenate([np.zeros((1, probabilities.shape[1])), total])
-    return (total[rows + 1:] - total[1:-rows]) / rows
+    return (total[rows + 1 :] - total[1:-rows]) / rows
 
 
 def run_lengths(top: np.ndarray, strong: np.ndarray) -> np.ndarray:
@@ -73,7 +84,7 @@ def events(average: np.ndarray, decision: Decision) -> list[Event]:
         row = int(ready[at])
         word = int(top[row])
         found.append(Event(word, (row + 1) * ROW_SECONDS, float(average[row, word])))
-        low = np.flatnonzero(average[row + 1:, word] < decision.release * threshold[word])
+        low = np.flatnonzero(average[row + 1 :, word] < decision.release * threshold[word])
         if not len(low):
             return found
         first = row + 1 + int(low[0]) + int(np.ceil(decision.refractory_ms / 1000 / ROW_SECONDS - 1e-9))

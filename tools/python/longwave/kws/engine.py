@@ -3,6 +3,7 @@
 The stream that the product runs gives the scores: `longwave run --stream`. A score file is named after the model and the
 audio, so a second call reads it back. A file that is not what was written, such as a cut one, is computed again.
 """
+
 from __future__ import annotations
 
 import hashlib
@@ -43,8 +44,8 @@ class Engine:
             parts = []
             for start in range(0, len(heard), PIECE):
                 before = min(start, OVERLAP)
-                rows = self._run(heard[start - before:start + PIECE], output)
-                parts.append(rows[before // 320:])
+                rows = self._run(heard[start - before : start + PIECE], output)
+                parts.append(rows[before // 320 :])
             kept = np.concatenate(parts).astype(np.float16)
             write(file, kept)
         return kept.astype(np.float32)
@@ -53,8 +54,19 @@ class Engine:
         with cleanup.temporary_folder() as folder:
             audio, rows = folder / "audio.wav", folder / "rows.npy"
             soundfile.write(audio, heard, SAMPLE_RATE, subtype="PCM_16")
-            command = [str(self.program), "run", str(self.model), "--stream", "--input", f"audio=@{audio}", "-o", f"{output}={rows}"]
-            with cleanup.started(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+            command = [
+                str(self.program),
+                "run",
+                str(self.model),
+                "--stream",
+                "--input",
+                f"audio=@{audio}",
+                "-o",
+                f"{output}={rows}",
+            ]
+            with cleanup.started(
+                command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+            ) as process:
                 error = process.communicate()[1].decode(errors="replace").strip()
             if process.returncode:
                 raise EngineError(f"longwave run: {error or f'exit status {process.returncode}'}")

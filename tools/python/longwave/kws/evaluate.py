@@ -7,6 +7,7 @@ in one stream, in a fixed shuffled order, without reset; `isolated` = each clip 
 Events: thresholds are chosen per run on validation commands, validation `_unknown_`/`_silence_` clips and *training*
 negatives and noise; false accepts are counted on held-out negatives and noise.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -54,8 +55,11 @@ def accuracy(predicted: np.ndarray, label: np.ndarray) -> tuple[str, str, float]
     """All twelve classes, without `_silence_`, and the former as a fraction."""
     right = predicted == label
     speech = label != SILENCE
-    return (percent(int(right.sum()), len(right)), percent(int(right[speech].sum()), int(speech.sum())),
-            float(right.mean()))
+    return (
+        percent(int(right.sum()), len(right)),
+        percent(int(right[speech].sum()), int(speech.sum())),
+        float(right.mean()),
+    )
 
 
 def robustness(net: KwsNet, samples: np.ndarray, label: np.ndarray, noise: np.ndarray) -> dict[str, float]:
@@ -65,10 +69,17 @@ def robustness(net: KwsNet, samples: np.ndarray, label: np.ndarray, noise: np.nd
     """
     speech_rms = np.sqrt(np.mean(samples[label != SILENCE] ** 2))
     noise = np.resize(noise, samples.shape) * (speech_rms / (noise.std() + 1e-9))
-    altered = {"-12 dB": 0.25 * samples, "+6 dB": np.clip(2 * samples, -1, 1), "SNR 20 dB": samples + 0.1 * noise,
-               "SNR 10 dB": samples + 0.316 * noise, "SNR 5 dB": samples + 0.562 * noise}
-    return {name: round(100 * accuracy(predict_carried(net, x.astype(np.float32)), label)[2], 1)
-            for name, x in altered.items()}
+    altered = {
+        "-12 dB": 0.25 * samples,
+        "+6 dB": np.clip(2 * samples, -1, 1),
+        "SNR 20 dB": samples + 0.1 * noise,
+        "SNR 10 dB": samples + 0.316 * noise,
+        "SNR 5 dB": samples + 0.562 * noise,
+    }
+    return {
+        name: round(100 * accuracy(predict_carried(net, x.astype(np.float32)), label)[2], 1)
+        for name, x in altered.items()
+    }
 
 
 def recalls(predicted: np.ndarray, label: np.ndarray) -> str:
@@ -78,6 +89,7 @@ def recalls(predicted: np.ndarray, label: np.ndarray) -> str:
 @dataclass
 class Scores:
     """Probabilities (T, 12) of every event stream."""
+
     commands: np.ndarray
     command_label: np.ndarray
     other_clips: np.ndarray  # validation `_unknown_` and `_silence_`, 1.5 s of quiet after each
@@ -96,8 +108,16 @@ def score_streams(net: KwsNet, data: Path, samples: np.ndarray, label: np.ndarra
     others = np.pad(samples[label >= SILENCE], ((0, 0), (0, streams.QUIET))).ravel().astype(np.float32)
     training = streams.speech(data, held_out=False)
     tuning = [run(training), run(0.3 * training), run(streams.noise(data, held_out=False))]
-    return Scores(run(commands), command_label, run(others), tuning, run(streams.speech(data, held_out=True)),
-                  run(streams.noise(data, held_out=True)), run(streams.machine_noise(data)), run(streams.synthetic_quiet()))
+    return Scores(
+        run(commands),
+        command_label,
+        run(others),
+        tuning,
+        run(streams.speech(data, held_out=True)),
+        run(streams.noise(data, held_out=True)),
+        run(streams.machine_noise(data)),
+        run(streams.synthetic_quiet()),
+    )
 
 
 def minutes(rows: np.ndarray) -> float:
@@ -112,19 +132,33 @@ def report_events(scores: Scores, decision: Decision) -> dict:
     score = thresholds.score_commands(detect(scores.commands, decision), scores.command_label)
     print(f"  false rejects on val commands: {percent(score.missed, score.commands)}; wrong-word events {score.wrong}")
     others = detect(scores.other_clips, decision)
-    print(f"  events on val _unknown_ and _silence_ clips ({minutes(scores.other_clips):.1f} min with quiet): {len(others)}")
+    print(
+        f"  events on val _unknown_ and _silence_ clips ({minutes(scores.other_clips):.1f} min with quiet): {len(others)}"
+    )
     speech, noise = detect(scores.speech, decision), detect(scores.noise, decision)
     time, count = minutes(scores.speech) + minutes(scores.noise), len(speech) + len(noise)
     bound = poisson_upper(count) / (time / 60)
-    print(f"  held-out negatives {minutes(scores.speech):.1f} min: {describe(speech)}; "
-          f"held-out noise {minutes(scores.noise):.1f} min: {describe(noise)}")
+    print(
+        f"  held-out negatives {minutes(scores.speech):.1f} min: {describe(speech)}; "
+        f"held-out noise {minutes(scores.noise):.1f} min: {describe(noise)}"
+    )
     print(f"  false accepts {count} in {time:.1f} min, 95 % upper bound {bound:.1f} per hour")
     machine, quiet = detect(scores.machine, decision), detect(scores.quiet, decision)
-    print(f"  machine noise (gsc-*) {minutes(scores.machine):.1f} min: {describe(machine)}; "
-          f"silence, coloured noise and tones {minutes(scores.quiet):.1f} min: {describe(quiet)}")
-    return {"commands": score.commands, "missed": score.missed, "wrong_word": score.wrong, "on_other_clips": len(others),
-            "false_accepts": count, "minutes": round(time, 2), "upper_per_hour": round(bound, 2),
-            "on_machine_noise": len(machine), "on_quiet": len(quiet)}
+    print(
+        f"  machine noise (gsc-*) {minutes(scores.machine):.1f} min: {describe(machine)}; "
+        f"silence, coloured noise and tones {minutes(scores.quiet):.1f} min: {describe(quiet)}"
+    )
+    return {
+        "commands": score.commands,
+        "missed": score.missed,
+        "wrong_word": score.wrong,
+        "on_other_clips": len(others),
+        "false_accepts": count,
+        "minutes": round(time, 2),
+        "upper_per_hour": round(bound, 2),
+        "on_machine_noise": len(machine),
+        "on_quiet": len(quiet),
+    }
 
 
 def choose(scores: Scores, base: Decision) -> Decision:
@@ -152,9 +186,12 @@ def main() -> None:
         carried.append(fraction)
         isolated = accuracy(predict_isolated(net, samples), label)
         other = [accuracy(predict_carried(net, samples, n), label)[2] for n in (1, 2, 3)]
-        print(f"{run.name}\n  carried {everything}; without _silence_ {speech}\n  isolated {isolated[0]}\n"
-              f"  carried in three other orders: {', '.join(f'{100 * f:.1f}' for f in other)}\n"
-              f"  recall: {recalls(predicted, label)}", flush=True)
+        print(
+            f"{run.name}\n  carried {everything}; without _silence_ {speech}\n  isolated {isolated[0]}\n"
+            f"  carried in three other orders: {', '.join(f'{100 * f:.1f}' for f in other)}\n"
+            f"  recall: {recalls(predicted, label)}",
+            flush=True,
+        )
         altered = robustness(net, samples, label, streams.noise(options.data, held_out=True))
         print("  carried, altered: " + ", ".join(f"{name} {value}" for name, value in altered.items()))
         entry = {"altered": altered, "carried": everything, "carried_without_silence": speech, "isolated": isolated[0]}

@@ -4,6 +4,7 @@
 
 Two runs become one model, whose logits are the mean of both (pair.py).
 """
+
 from __future__ import annotations
 
 import argparse
@@ -20,7 +21,6 @@ from ..package import Package, layer, residual
 from .labels import CLASSES, SILENCE, UNKNOWN
 from .losses import READ
 from .model import BN_EPS, KwsConfig, KwsNet
-
 
 # Added to the logits of classes that are more or less frequent than in training (Menon et al. 2021, "Long-tail learning via
 # logit adjustment"). Clips of every class are equally frequent. Running speech is mostly no word at all. Both were chosen on
@@ -39,8 +39,15 @@ def chain(net: KwsNet) -> list[package.Layer]:
     layers = [
         layer("conv2d", "stem.conv1", out_channels=config.stem1, kernel=[4, 5], stride=[2, 2]),
         layer("relu", "stem.relu1"),
-        layer("conv2d", "stem.depthwise", out_channels=config.stem1, kernel=[3, 3], stride=[1, 2], groups=config.stem1,
-              bias=False),
+        layer(
+            "conv2d",
+            "stem.depthwise",
+            out_channels=config.stem1,
+            kernel=[3, 3],
+            stride=[1, 2],
+            groups=config.stem1,
+            bias=False,
+        ),
         layer("conv2d", "stem.pointwise", out_channels=config.stem2, kernel=[1, 1], bias=False),
         layer("batch_norm", "stem.norm1", eps=BN_EPS),
         layer("relu", "stem.relu2"),
@@ -49,8 +56,16 @@ def chain(net: KwsNet) -> list[package.Layer]:
         layer("batch_norm", "stem.norm2", eps=BN_EPS),
     ]
     for i, block in enumerate(net.blocks):
-        convolution = layer("sgconv", "sgconv", prefix=f"blocks.{i}.layer", kernel_dim=config.kernel_dim,
-                            l_max=block.layer.kernel_length, num_scales=config.n_scales, mode="cat_randn", postact="glu")
+        convolution = layer(
+            "sgconv",
+            "sgconv",
+            prefix=f"blocks.{i}.layer",
+            kernel_dim=config.kernel_dim,
+            l_max=block.layer.kernel_length,
+            num_scales=config.n_scales,
+            mode="cat_randn",
+            postact="glu",
+        )
         norm = layer("batch_norm", "norm", prefix=f"blocks.{i}.norm", eps=BN_EPS)
         layers.append(residual(f"blocks.{i}", norm, [convolution]))
     return layers + [layer("batch_norm", "norm", eps=BN_EPS), layer("linear", "head", out_features=len(CLASSES))]
@@ -63,7 +78,9 @@ def shifted(name: str, logits: str, shifts: dict[int, float]) -> tuple[package.L
     for number, shift in shifts.items():
         bias[number] = shift
     tensors = {"weight": ones, "bias": bias, "running_mean": 0 * ones, "running_var": (1 - BN_EPS) * ones}
-    return layer("batch_norm", name, eps=BN_EPS, input=logits), {f"{name}.{key}": value for key, value in tensors.items()}
+    return layer("batch_norm", name, eps=BN_EPS, input=logits), {
+        f"{name}.{key}": value for key, value in tensors.items()
+    }
 
 
 def decision_layers(logits: str) -> tuple[list[package.Layer], dict[str, Tensor]]:
@@ -74,7 +91,9 @@ def decision_layers(logits: str) -> tuple[list[package.Layer], dict[str, Tensor]
     return layers, stream_tensors | clip_tensors
 
 
-def audio_package(net: KwsNet, layers: list[package.Layer], weights: dict[str, Tensor], decision: dict[str, Any], name: str) -> Package:
+def audio_package(
+    net: KwsNet, layers: list[package.Layer], weights: dict[str, Tensor], decision: dict[str, Any], name: str
+) -> Package:
     """The front end of `net`, then `layers`, of which the last gives the logits. Outputs: "logits" of clips, the mean of the
     last 0.3 s, and "probabilities" in streams of each 20 ms frame, for the decision layer."""
     last, tensors = decision_layers(layers[-1]["name"])
@@ -111,8 +130,15 @@ def main() -> None:
     if options.decision:
         decision = json.loads(options.decision.read_text())
     else:
-        decision = {"output": "probabilities", "ignore": ["_silence_", "_unknown_"], "threshold": {"default": 0.8},
-                    "smoothing_ms": 500, "min_count": 3, "release": 0.5, "refractory_ms": 1000}
+        decision = {
+            "output": "probabilities",
+            "ignore": ["_silence_", "_unknown_"],
+            "threshold": {"default": 0.8},
+            "smoothing_ms": 500,
+            "min_count": 3,
+            "release": 0.5,
+            "refractory_ms": 1000,
+        }
     nets = [load_run(run) for run in options.run]
     if len(nets) > 2:
         parser.error("expected one run or two")

@@ -14,6 +14,7 @@ The clips last 1.2 s so that training can shift them by up to 0.2 s.
 With --folds the commands are those of both splits. commands_fold.npy and auxiliary_fold.npy then hold the fold of each
 clip's speaker, and -1 for speakers who say no command. `batches.Material` leaves one fold out.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -26,8 +27,7 @@ from .. import output_files
 from ..layers.frontend import SAMPLE_RATE, LogMel
 from . import audio, datasets
 from .labels import SILENCE
-from .speakers import folds as speaker_folds
-from .speakers import speaker_of
+from .speakers import folds as speaker_folds, speaker_of
 
 LONG = 19200  # samples, 1.2 s
 CLIP = 16000
@@ -64,11 +64,15 @@ def prepare_commands(data: Path, cache: Path, folds: int = 0) -> None:
     if SILENCE not in labels and not folds:
         cuts = datasets.silence_clips(data, "train", max(1, len(found) // 11))
         samples, labels = samples + cuts, labels + [SILENCE] * len(cuts)
-    output_files.write_array(cache / "commands.npy", np.stack([variants(s, list(audio.SPEEDS), 3, rng) for s in samples]))
+    output_files.write_array(
+        cache / "commands.npy", np.stack([variants(s, list(audio.SPEEDS), 3, rng) for s in samples])
+    )
     output_files.write_array(cache / "commands_label.npy", np.array(labels))
     if folds:
         fold = fold_of_speakers(data, folds)
-        output_files.write_array(cache / "commands_fold.npy", np.array([fold[speaker_of(file.name)] for file, _ in found]))
+        output_files.write_array(
+            cache / "commands_fold.npy", np.array([fold[speaker_of(file.name)] for file, _ in found])
+        )
 
 
 def prepare_val(data: Path, cache: Path) -> None:
@@ -134,7 +138,9 @@ def pure_tones(seconds: float, rng: np.random.Generator) -> np.ndarray:
         count = int(rng.uniform(0.1, 1.5) * SAMPLE_RATE)
         start, end = np.exp(rng.uniform(np.log(80), np.log(7000), 2))
         hertz = np.linspace(start, end if rng.random() < 0.4 else start, count)
-        pieces.append(rng.uniform(0.01, 0.3) * np.sin(2 * np.pi * np.cumsum(hertz) / SAMPLE_RATE) * (rng.random() < 0.8))
+        pieces.append(
+            rng.uniform(0.01, 0.3) * np.sin(2 * np.pi * np.cumsum(hertz) / SAMPLE_RATE) * (rng.random() < 0.8)
+        )
         total += count
     tone = np.concatenate(pieces)
     return (tone + 10 ** rng.uniform(-5, -2) * rng.standard_normal(len(tone))).astype(np.float32)
@@ -167,8 +173,12 @@ def prepare_background(data: Path, cache: Path, folds: int = 0) -> None:
     prepare_val(data, cache)
 
 
-PARTS = {"commands": prepare_commands, "auxiliary": prepare_auxiliary, "arabic": prepare_arabic,
-         "background": prepare_background}
+PARTS = {
+    "commands": prepare_commands,
+    "auxiliary": prepare_auxiliary,
+    "arabic": prepare_arabic,
+    "background": prepare_background,
+}
 
 
 def main() -> None:

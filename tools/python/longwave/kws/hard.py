@@ -12,6 +12,7 @@ The voices are variants of espeak-ng that the reading voices (reading.py) do not
 which thresholds are chosen are read by other voices. TEXTS must be other texts too. A stopped run goes on: files that exist
 stay.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -26,14 +27,66 @@ import soundfile
 
 from .labels import COMMANDS, SAMPLE_RATE
 from .near import near_words, vocabulary
-from .reading import ACCENTS, VARIANTS, WORDS_A_FILE, Sentences, speak
+from .reading import ACCENTS, WORDS_A_FILE, Sentences, speak
 
 MORE_ACCENTS = ["en-gb-x-gbclan", "en-us-nyc"]
-TRAINING_VARIANTS = ["m8", "AnxiousAndy", "Denis", "Diogo", "Gene", "Gene2", "Henrique", "Hugo", "Jacky", "Marco", "Mario", "Michael",
-                     "Mike", "Nguyen", "RicishayMax", "Storm", "Tweaky", "anika", "antonio", "aunty", "boris", "caleb", "ed", "edward",
-                     "edward2", "grandma", "grandpa", "gustave", "iven", "iven3", "john", "kaukovalta", "klatt", "klatt2", "klatt4",
-                     "max", "michel", "miguel", "norbert", "pablo", "pedro", "quincy", "rob", "sandro", "shelby"]
-TRIAL_VARIANTS = ["m6", "Andrea", "david", "klatt3", "marcelo", "iven2", "travis", "Lee"]  # to compare trainings with each other
+TRAINING_VARIANTS = [
+    "m8",
+    "AnxiousAndy",
+    "Denis",
+    "Diogo",
+    "Gene",
+    "Gene2",
+    "Henrique",
+    "Hugo",
+    "Jacky",
+    "Marco",
+    "Mario",
+    "Michael",
+    "Mike",
+    "Nguyen",
+    "RicishayMax",
+    "Storm",
+    "Tweaky",
+    "anika",
+    "antonio",
+    "aunty",
+    "boris",
+    "caleb",
+    "ed",
+    "edward",
+    "edward2",
+    "grandma",
+    "grandpa",
+    "gustave",
+    "iven",
+    "iven3",
+    "john",
+    "kaukovalta",
+    "klatt",
+    "klatt2",
+    "klatt4",
+    "max",
+    "michel",
+    "miguel",
+    "norbert",
+    "pablo",
+    "pedro",
+    "quincy",
+    "rob",
+    "sandro",
+    "shelby",
+]
+TRIAL_VARIANTS = [
+    "m6",
+    "Andrea",
+    "david",
+    "klatt3",
+    "marcelo",
+    "iven2",
+    "travis",
+    "Lee",
+]  # to compare trainings with each other
 
 
 @dataclass(frozen=True)
@@ -50,8 +103,11 @@ class Saying:
 
 def any_voice(variants: Sequence[str], rng: np.random.Generator) -> tuple[str, int, int]:
     accents = ACCENTS + MORE_ACCENTS
-    return f"{accents[rng.integers(len(accents))]}+{variants[rng.integers(len(variants))]}", int(rng.integers(120, 221)), int(
-        rng.integers(20, 81))
+    return (
+        f"{accents[rng.integers(len(accents))]}+{variants[rng.integers(len(variants))]}",
+        int(rng.integers(120, 221)),
+        int(rng.integers(20, 81)),
+    )
 
 
 def plain(page: str) -> str:
@@ -133,7 +189,9 @@ def main() -> None:
             some = [next(source) for _ in range(16)]
             lengths = list(pool.map(lambda saying: write(saying, options.output), some))
             seconds += sum(length for saying, length in zip(some, lengths) if saying.file.startswith("speech/"))
-    print(f"{seconds / 3600:.2f} hours of running speech, {options.commands} commands, {options.near} words near to them")
+    print(
+        f"{seconds / 3600:.2f} hours of running speech, {options.commands} commands, {options.near} words near to them"
+    )
 
 
 if __name__ == "__main__":

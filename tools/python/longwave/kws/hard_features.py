@@ -11,6 +11,7 @@ CACHE holds the features of longwave.kws.features; this adds:
 
 --isolated: folders of clips of words that are no commands.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -39,7 +40,7 @@ def centred(samples: np.ndarray, length: int = LONG) -> np.ndarray:
     middle = int(np.searchsorted(energy, energy[-1] / 2))
     padded = np.pad(samples, length)
     start = middle + length - length // 2
-    return padded[start:start + length]
+    return padded[start : start + length]
 
 
 def clips_of(files: Iterable[Path]) -> np.ndarray:
@@ -52,9 +53,9 @@ def understood(net: KwsNet, clips: np.ndarray, label: np.ndarray) -> np.ndarray:
     quiet = np.full((len(clips), 80, clips.shape[2]), np.log(1e-5), np.float16)
     found = []
     for at in range(0, len(clips), 64):
-        part = np.concatenate([quiet[at:at + 64], clips[at:at + 64], quiet[at:at + 64, :40]], 1)
+        part = np.concatenate([quiet[at : at + 64], clips[at : at + 64], quiet[at : at + 64, :40]], 1)
         scores = smoothed_scores(net(net.front_end.normalise(torch.from_numpy(part).float()))).amax(2).numpy()
-        found.append(scores[np.arange(len(part)), label[at:at + 64]] >= UNDERSTOOD)
+        found.append(scores[np.arange(len(part)), label[at : at + 64]] >= UNDERSTOOD)
     return np.concatenate(found)
 
 
@@ -62,7 +63,7 @@ def loud_part(clip: np.ndarray) -> np.ndarray:
     """(frames, 40) -> the frames of the word."""
     level = clip.astype(np.float32).mean(1)
     loud = np.flatnonzero(level > level.max() - LOUD)
-    return clip[loud[0]:loud[-1] + 1]
+    return clip[loud[0] : loud[-1] + 1]
 
 
 def chain(cache: Path, isolated: list[Path], rng: np.random.Generator) -> np.ndarray:
@@ -103,7 +104,10 @@ def main() -> None:
     label = np.array([i for _, i in spoken])
     clips = clips_of(file for file, _ in spoken)
     kept = understood(load_folder(options.model), clips, label)
-    print(", ".join(f"{word} {kept[label == i].sum()} of {(label == i).sum()}" for i, word in enumerate(COMMANDS)), flush=True)
+    print(
+        ", ".join(f"{word} {kept[label == i].sum()} of {(label == i).sum()}" for i, word in enumerate(COMMANDS)),
+        flush=True,
+    )
     output_files.write_array(options.cache / "spoken.npy", clips[kept])
     output_files.write_array(options.cache / "spoken_label.npy", label[kept])
     isolated = audio_files(options.isolated)
@@ -113,8 +117,10 @@ def main() -> None:
     output_files.write_array(options.cache / "chains.npy", chains)
     speech = np.concatenate([encode(audio.read(file)) for file in sorted((options.hard / "speech").glob("*.flac"))])
     output_files.write_array(options.cache / "speech.npy", speech)
-    print(f"{kept.sum()} commands, {len(near)} near and isolated words, {len(chains) / 360000:.2f} h of chained words, "
-          f"{len(speech) / 360000:.2f} h of running speech")
+    print(
+        f"{kept.sum()} commands, {len(near)} near and isolated words, {len(chains) / 360000:.2f} h of chained words, "
+        f"{len(speech) / 360000:.2f} h of running speech"
+    )
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 The scores of a stream are computed once (engine.py). Counting for another threshold then takes a moment.
 """
+
 from __future__ import annotations
 
 import sys
@@ -31,7 +32,7 @@ def busy_parts(average: np.ndarray, words: int = SILENCE) -> list[np.ndarray]:
     if not len(rows):
         return []
     cuts = np.flatnonzero(np.diff(rows) > 2 * MARGIN) + 1
-    return [average[max(0, part[0] - MARGIN):part[-1] + MARGIN] for part in np.split(rows, cuts)]
+    return [average[max(0, part[0] - MARGIN) : part[-1] + MARGIN] for part in np.split(rows, cuts)]
 
 
 class Words:

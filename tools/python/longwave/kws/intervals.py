@@ -1,4 +1,5 @@
 """Confidence limits for the printed figures."""
+
 from __future__ import annotations
 
 import math

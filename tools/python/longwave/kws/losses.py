@@ -1,4 +1,5 @@
 """Losses: the class of each clip, and a detection loss on the smoothed posteriors that the decision layer looks at."""
+
 from __future__ import annotations
 
 import torch
@@ -22,8 +23,9 @@ def class_loss(logits: Tensor, label: Tensor, smoothing: float) -> Tensor:
     return torch.where(label == NOT_A_COMMAND, -torch.logsumexp(log_p[:, SILENCE:], 1), plain)
 
 
-def clip_loss(logits: Tensor, auxiliary_logits: Tensor, label: Tensor, auxiliary: Tensor, weight: Tensor,
-              smoothing: float = 0.05) -> Tensor:
+def clip_loss(
+    logits: Tensor, auxiliary_logits: Tensor, label: Tensor, auxiliary: Tensor, weight: Tensor, smoothing: float = 0.05
+) -> Tensor:
     """Weighted mean over all slots (n of them) plus the cross entropy of the auxiliary classes where there is one."""
     loss = (class_loss(logits, label, smoothing) * weight).sum() / weight.sum().clamp(min=1)
     known = auxiliary >= 0

@@ -1,4 +1,5 @@
 """Where a model takes running speech for a command: training goes there more often."""
+
 from __future__ import annotations
 
 import torch
@@ -23,12 +24,12 @@ def mistakes(net: KwsNet, speech: Tensor, pieces: int = 90) -> Tensor:
     net.eval()
     starts: list[int] = []
     for begin in (PIECE * torch.randperm(len(speech) // PIECE)[:pieces]).tolist():
-        top = smoothed_scores(net(net.front_end.normalise(speech[None, begin:begin + PIECE].float())))[0].amax(0)
+        top = smoothed_scores(net(net.front_end.normalise(speech[None, begin : begin + PIECE].float())))[0].amax(0)
         while True:
             score, at = top.max(0)
             if score < SCORE:
                 break
-            top[max(0, int(at) - APART):int(at) + APART] = 0
+            top[max(0, int(at) - APART) : int(at) + APART] = 0
             frame = begin + 2 * int(at)
             for _ in range(max(1, round(COPIES * float(score)))):
                 starts.append(frame - int(torch.randint(150, ROW - 30, ())))

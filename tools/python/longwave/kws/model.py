@@ -4,6 +4,7 @@ Inside, activations are laid out (channels, batch, frames), so that every pointw
 The modules and parameter names are those of the official GConv; the network computes the same function as
 calling the modules one after the other (see tests/test_kws_model.py).
 """
+
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
@@ -23,6 +24,7 @@ BN_EPS = 1e-5
 @dataclass(frozen=True)
 class KwsConfig:
     """Fixed before the seeds were trained."""
+
     width: int = 96
     layers: int = 6
     kernel_dim: int = 8
@@ -47,8 +49,9 @@ class Stem(nn.Module):
     def __init__(self, config: KwsConfig) -> None:
         super().__init__()
         self.conv1 = nn.Conv2d(1, config.stem1, (4, 5), stride=(2, 2), padding=(0, 2))
-        self.depthwise = nn.Conv2d(config.stem1, config.stem1, 3, stride=(1, 2), padding=(0, 1), groups=config.stem1,
-                                   bias=False)
+        self.depthwise = nn.Conv2d(
+            config.stem1, config.stem1, 3, stride=(1, 2), padding=(0, 1), groups=config.stem1, bias=False
+        )
         self.pointwise = nn.Conv2d(config.stem1, config.stem2, 1, bias=False)
         self.norm1 = nn.BatchNorm2d(config.stem2, eps=BN_EPS)
         self.bands = BANDS // 4
@@ -77,8 +80,15 @@ class Block(nn.Module):
     def __init__(self, config: KwsConfig) -> None:
         super().__init__()
         self.norm = nn.BatchNorm1d(config.width, eps=BN_EPS)
-        self.layer = GConv(config.width, kernel_dim=config.kernel_dim, n_scales=config.n_scales, mode="cat_randn",
-                           decay_min=1.0, decay_max=2.0, postact="glu")
+        self.layer = GConv(
+            config.width,
+            kernel_dim=config.kernel_dim,
+            n_scales=config.n_scales,
+            mode="cat_randn",
+            decay_min=1.0,
+            decay_max=2.0,
+            postact="glu",
+        )
         order = torch.randperm(config.width)
         self.layer.multiplier.copy_(self.layer.multiplier[:, order])
         self.layer.D.data.mul_(0.5)
@@ -95,7 +105,7 @@ class Block(nn.Module):
             y = causal_depthwise(u, kernel, dtype) + (layer.D[0][:, None, None] * u).to(dtype)
         else:
             n = u.shape[2] + kernel.shape[1]
-            y = torch.fft.irfft(torch.fft.rfft(u, n=n) * torch.fft.rfft(kernel, n=n)[:, None], n=n)[..., :u.shape[2]]
+            y = torch.fft.irfft(torch.fft.rfft(u, n=n) * torch.fft.rfft(kernel, n=n)[:, None], n=n)[..., : u.shape[2]]
             y = y + layer.D[0][:, None, None] * u
         linear = layer.output_linear[0]
         z = linear.weight @ F.gelu(y).flatten(1) + linear.bias[:, None]
@@ -109,7 +119,7 @@ class Block(nn.Module):
 class KwsNet(nn.Module):
     """Normalised log-mel features (B, T, 40) -> per-frame logits (B, T/2, 12 + auxiliary)."""
 
-    def __init__(self, config: KwsConfig = KwsConfig()) -> None:
+    def __init__(self, config: KwsConfig) -> None:
         super().__init__()
         self.config = config
         self.front_end = LogMel()

@@ -3,6 +3,7 @@
 espeak-ng gives the phonemes. "Upper", "goal" and "stopped" are near. "Know" and "write" sound the same (`homophones`), so they
 are never said alone. Sentences to train on may hold them; sentences on which false accepts are counted may not (reading.py).
 """
+
 from __future__ import annotations
 
 import re
@@ -20,9 +21,16 @@ def phonemes(words: Sequence[str]) -> list[Sounds]:
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
         file.write("".join(f"{word}.\n" for word in words))
         file.flush()
-        done = subprocess.run(["espeak-ng", "-q", "-x", "--sep=_", "-v", "en-us", "-f", file.name], capture_output=True, text=True,
-                              check=True)
-    lines = [tuple(re.sub("[',%=|]", "", sound) for sound in line.split("_")) for line in done.stdout.split("\n")[:len(words)]]
+        done = subprocess.run(
+            ["espeak-ng", "-q", "-x", "--sep=_", "-v", "en-us", "-f", file.name],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    lines = [
+        tuple(re.sub("[',%=|]", "", sound) for sound in line.split("_"))
+        for line in done.stdout.split("\n")[: len(words)]
+    ]
     if len(lines) != len(words):
         raise ValueError(f"espeak-ng gave {len(lines)} lines for {len(words)} words")
     return lines
@@ -39,7 +47,7 @@ def distance(one: Sounds, two: Sounds) -> int:
 
 
 def holds(long: Sounds, short: Sounds) -> bool:
-    return any(long[i:i + len(short)] == short for i in range(len(long) - len(short) + 1))
+    return any(long[i : i + len(short)] == short for i in range(len(long) - len(short) + 1))
 
 
 def vocabulary(texts: Iterable[str], without: Sequence[str] = COMMANDS) -> list[str]:
@@ -53,7 +61,9 @@ def vocabulary(texts: Iterable[str], without: Sequence[str] = COMMANDS) -> list[
 
 def homophones(texts: Iterable[str], words: Sequence[str]) -> list[str]:
     """The words of `texts`, in lower case, that sound the same as one of `words` and are spelled differently."""
-    spelled = {word.lower() for text in texts for word in re.findall(r"[A-Za-z]+", text)} - {word.lower() for word in words}
+    spelled = {word.lower() for text in texts for word in re.findall(r"[A-Za-z]+", text)} - {
+        word.lower() for word in words
+    }
     wanted, candidates = set(phonemes(words)), sorted(spelled)
     return [word for word, sounds in zip(candidates, phonemes(candidates)) if sounds in wanted]
 
@@ -66,6 +76,8 @@ def near_words(words: Sequence[str]) -> dict[str, list[str]]:
         if sounds in commands.values():
             continue
         for command, wanted in commands.items():
-            if distance(sounds, wanted) <= (1 if len(wanted) < 4 else 2) or (holds(sounds, wanted) and len(sounds) <= 3 * len(wanted)):
+            if distance(sounds, wanted) <= (1 if len(wanted) < 4 else 2) or (
+                holds(sounds, wanted) and len(sounds) <= 3 * len(wanted)
+            ):
                 found[command].append(word)
     return found

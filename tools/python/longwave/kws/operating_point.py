@@ -14,6 +14,7 @@ held-out sentences and noise of DATA and the synthetic voices in FOLDER (longwav
 
 Models that are trained anew for each fold of speakers: longwave.kws.crossval.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -39,7 +40,9 @@ BASE = Decision(smoothing_ms=500, min_count=3)
 STEP = 0.05
 # Of two networks (pair.py) 37 to 59 % of the false accepts of a fold are "no". A word leaves the common threshold by a step
 # where its share of them is below, or above, an even one in all four folds (crossval.py: shares).
-PAIR = replace(BASE, thresholds={"default": 0.7, "no": 0.7 + STEP, **dict.fromkeys(("up", "left", "off", "go"), 0.7 - STEP)})
+PAIR = replace(
+    BASE, thresholds={"default": 0.7, "no": 0.7 + STEP, **dict.fromkeys(("up", "left", "off", "go"), 0.7 - STEP)}
+)
 GRID = [round(0.30 + 0.01 * i, 3) for i in range(60)] + [round(0.90 + 0.005 * i, 3) for i in range(17)] + [0.99]
 
 
@@ -67,15 +70,22 @@ def choose_threshold(negatives: Negatives, base: Decision, rate: float) -> float
     """The lowest threshold whose bound is at most `rate` events per hour of running speech and noise."""
     best = lowest(lambda decision: bound(negatives.count(decision), negatives.total_hours()) <= rate, base)
     if best is None:
-        raise SystemExit(f"no threshold keeps the bound below {rate} per hour: the negatives are too short "
-                         f"({negatives.total_hours():.2f} hours)")
+        raise SystemExit(
+            f"no threshold keeps the bound below {rate} per hour: the negatives are too short "
+            f"({negatives.total_hours():.2f} hours)"
+        )
     return best
 
 
 def missed_text(right: np.ndarray, speakers: np.ndarray) -> dict:
     low, high = bootstrap(~right, speakers)
-    return {"missed": int((~right).sum()), "words": len(right), "percent": round(100 * float((~right).mean()), 2),
-            "interval": [round(100 * low, 2), round(100 * high, 2)], "speakers": len(set(speakers))}
+    return {
+        "missed": int((~right).sum()),
+        "words": len(right),
+        "percent": round(100 * float((~right).mean()), 2),
+        "interval": [round(100 * low, 2), round(100 * high, 2)],
+        "speakers": len(set(speakers)),
+    }
 
 
 def curve(words: Words, negatives: Negatives, isolated: Isolated | None, base: Decision) -> list[dict]:
@@ -84,8 +94,12 @@ def curve(words: Words, negatives: Negatives, isolated: Isolated | None, base: D
     for threshold in GRID:
         decision = with_threshold(base, threshold)
         right, wrong, others = words.heard(decision)
-        row = {"threshold": threshold, **missed_text(right[command], words.speaker[command]), "wrong_word": wrong,
-               "events_on_other_clips": others}
+        row = {
+            "threshold": threshold,
+            **missed_text(right[command], words.speaker[command]),
+            "wrong_word": wrong,
+            "events_on_other_clips": others,
+        }
         for name in negatives.scores:
             row[f"events {name}"] = negatives.count(decision, [name])
         row["bound_per_hour"] = round(bound(negatives.count(decision), negatives.total_hours()), 3)
@@ -97,11 +111,14 @@ def curve(words: Words, negatives: Negatives, isolated: Isolated | None, base: D
 
 def held_out_streams(data: Path, reading: Path | None) -> dict[str, np.ndarray]:
     """Running speech and noise that the model was not trained on."""
+
     def join(parts: list[np.ndarray]) -> np.ndarray:
         return np.concatenate(parts)
 
-    streams = {"sentences": join([audio.read(f) for f in datasets.negative_files(data, held_out=True)]),
-               "noise": join(datasets.noise_halves(data, held_out=True))}
+    streams = {
+        "sentences": join([audio.read(f) for f in datasets.negative_files(data, held_out=True)]),
+        "noise": join(datasets.noise_halves(data, held_out=True)),
+    }
     for program in ("espeak", "flite"):
         files = sorted(reading.glob(f"{program}-*.flac")) if reading else []
         if files:
@@ -113,19 +130,35 @@ def describe(words: Words, negatives: Negatives, isolated: Isolated | None, deci
     """Figures of one setting."""
     command = words.label < SILENCE
     right, wrong, others = words.heard(decision)
-    found = {"thresholds": decision.thresholds, **missed_text(right[command], words.speaker[command]), "wrong_word": wrong,
-             "events_on_other_clips": others, "streams": {}}
+    found = {
+        "thresholds": decision.thresholds,
+        **missed_text(right[command], words.speaker[command]),
+        "wrong_word": wrong,
+        "events_on_other_clips": others,
+        "streams": {},
+    }
     for name, hours in negatives.hours.items():
         count = negatives.count(decision, [name])
-        found["streams"][name] = {"events": count, "hours": round(hours, 3), "bound_per_hour": round(bound(count, hours), 2)}
+        found["streams"][name] = {
+            "events": count,
+            "hours": round(hours, 3),
+            "bound_per_hour": round(bound(count, hours), 2),
+        }
     count = negatives.count(decision)
-    found["all_streams"] = {"events": count, "hours": round(negatives.total_hours(), 3),
-                            "bound_per_hour": round(bound(count, negatives.total_hours()), 3)}
+    found["all_streams"] = {
+        "events": count,
+        "hours": round(negatives.total_hours(), 3),
+        "bound_per_hour": round(bound(count, negatives.total_hours()), 3),
+    }
     if isolated:
         there = isolated.count(decision)
-        found["isolated"] = {"events": there, "words": isolated.words, "per_1000": round(1000 * there / isolated.words, 1)}
+        found["isolated"] = {
+            "events": there,
+            "words": isolated.words,
+            "per_1000": round(1000 * there / isolated.words, 1),
+        }
     rate = [100 * float((~right[command & (words.speaker == s)]).mean()) for s in sorted(set(words.speaker[command]))]
-    worst = sorted(rate, reverse=True)[:max(1, (len(rate) + 9) // 10)]
+    worst = sorted(rate, reverse=True)[: max(1, (len(rate) + 9) // 10)]
     found["worst_decile_percent"] = round(float(np.mean(worst)), 1)
     return found
 
@@ -146,13 +179,19 @@ def main() -> None:
     options = parser.parse_args()
     engine = Engine(options.longwave, options.model, options.cache)
     words = Words(engine, datasets.clips(options.data, "val"))
-    negatives = Negatives({name: engine.scores(samples) for name, samples in held_out_streams(options.data, options.reading).items()})
+    negatives = Negatives(
+        {name: engine.scores(samples) for name, samples in held_out_streams(options.data, options.reading).items()}
+    )
     isolated = Isolated(engine, options.isolated) if options.isolated else None
     base = PAIR if options.pair else BASE
     threshold = choose_threshold(negatives, base, options.rate)
-    record = {"rate": options.rate, "threshold": threshold,
-              "chosen": describe(words, negatives, isolated, with_threshold(base, threshold)),
-              "curve": curve(words, negatives, isolated, base), "classes": CLASSES}
+    record = {
+        "rate": options.rate,
+        "threshold": threshold,
+        "chosen": describe(words, negatives, isolated, with_threshold(base, threshold)),
+        "curve": curve(words, negatives, isolated, base),
+        "classes": CLASSES,
+    }
     if isolated:
         limit = options.per_1000 * isolated.words / 1000
         other = lowest(lambda decision: poisson_upper(isolated.count(decision)) <= limit, base)

@@ -3,6 +3,7 @@
 Networks that differ in their random numbers alone make different mistakes (Lakshminarayanan et al. 2017, "Simple and
 scalable predictive uncertainty estimation using deep ensembles").
 """
+
 from __future__ import annotations
 
 from typing import Any
@@ -35,7 +36,12 @@ def renormalise(net: KwsNet, to: KwsNet) -> dict[str, Tensor]:
     """A batch norm from the normalised features of `net` to those of `to`."""
     a, b = net.front_end, to.front_end
     ones = torch.ones_like(a.mean)
-    return {"weight": b.scale / a.scale, "bias": (a.mean - b.mean) * b.scale, "running_mean": 0 * ones, "running_var": (1 - BN_EPS) * ones}
+    return {
+        "weight": b.scale / a.scale,
+        "bias": (a.mean - b.mean) * b.scale,
+        "running_mean": 0 * ones,
+        "running_var": (1 - BN_EPS) * ones,
+    }
 
 
 def make_pair(nets: tuple[KwsNet, KwsNet], decision: dict[str, Any], name: str) -> Package:
@@ -49,7 +55,10 @@ def make_pair(nets: tuple[KwsNet, KwsNet], decision: dict[str, Any], name: str) 
     layers: list[Layer] = []
     first = "front_end"
     for number, net in enumerate(nets):
-        if number and not (torch.equal(net.front_end.mean, nets[0].front_end.mean) and torch.equal(net.front_end.scale, nets[0].front_end.scale)):
+        if number and not (
+            torch.equal(net.front_end.mean, nets[0].front_end.mean)
+            and torch.equal(net.front_end.scale, nets[0].front_end.scale)
+        ):
             first = f"{number}.normalise"
             layers.append(layer("batch_norm", first, eps=BN_EPS) | {"input": "front_end"})
             weights |= {f"{first}.{key}": value for key, value in renormalise(nets[0], net).items()}

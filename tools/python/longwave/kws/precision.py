@@ -3,6 +3,7 @@
 A CPU without AVX-512 BF16 or AMX computes bfloat16 in software: a matrix multiplication then takes 30 times as long as in
 float32 (AMD EPYC, Zen 3).
 """
+
 from __future__ import annotations
 
 import torch

@@ -10,6 +10,7 @@ seed give the same files. Another seed reads other pages, with the voices in ano
 that exist stay. FOLDER/files.csv lists them: file, program, voice, words per minute, seconds, first words, digest of the
 text. FOLDER/reading.json holds the totals, among them the sentences left out.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -34,8 +35,32 @@ from .labels import COMMANDS, SAMPLE_RATE
 from .near import homophones
 
 ACCENTS = ["en-gb", "en-us", "en-gb-scotland", "en-gb-x-rp", "en-gb-x-gbcwmd", "en-029"]
-VARIANTS = ["m1", "f1", "m2", "f2", "m3", "f3", "m4", "f4", "m5", "f5", "m7", "Andy", "Annie", "Alex", "Alicia", "adam",
-            "belinda", "benjamin", "linda", "paul", "robert", "steph", "victor", "zac"]
+VARIANTS = [
+    "m1",
+    "f1",
+    "m2",
+    "f2",
+    "m3",
+    "f3",
+    "m4",
+    "f4",
+    "m5",
+    "f5",
+    "m7",
+    "Andy",
+    "Annie",
+    "Alex",
+    "Alicia",
+    "adam",
+    "belinda",
+    "benjamin",
+    "linda",
+    "paul",
+    "robert",
+    "steph",
+    "victor",
+    "zac",
+]
 FLITE = ["kal16", "awb", "rms", "slt"]
 WORDS_A_FILE = 170  # about a minute
 RMS = 0.06  # of a file: the level of the validation clips
@@ -44,6 +69,7 @@ RMS = 0.06  # of a file: the level of the validation clips
 @dataclass
 class Sentences:
     """Sentences of 4 to 60 words of `book`, from the part `start` of it on and around; those with a word of `without` are left out."""
+
     book: str
     without: Sequence[str] = tuple(COMMANDS)
     start: float = 0.0
@@ -120,7 +146,7 @@ def speak(text: str, command: list[str]) -> np.ndarray:
     if rate != SAMPLE_RATE:
         common = np.gcd(rate, SAMPLE_RATE)
         samples = resample_poly(samples, SAMPLE_RATE // common, rate // common)
-    return (samples * (RMS / max(1e-6, float(np.sqrt(np.mean(samples ** 2)))))).clip(-1, 1).astype(np.float32)
+    return (samples * (RMS / max(1e-6, float(np.sqrt(np.mean(samples**2)))))).clip(-1, 1).astype(np.float32)
 
 
 def decode(wave: bytes) -> tuple[np.ndarray, int]:
@@ -128,7 +154,7 @@ def decode(wave: bytes) -> tuple[np.ndarray, int]:
     data = wave.index(b"data") + 8
     fixed = bytearray(wave)
     fixed[4:8] = (len(wave) - 8).to_bytes(4, "little")
-    fixed[data - 4:data] = (len(wave) - data).to_bytes(4, "little")
+    fixed[data - 4 : data] = (len(wave) - data).to_bytes(4, "little")
     samples, rate = soundfile.read(io.BytesIO(bytes(fixed)), dtype="float32")
     return samples, rate
 
@@ -142,8 +168,15 @@ class Reading:
 
     def row(self) -> list[str]:
         digest = hashlib.sha256(self.text.encode()).hexdigest()[:16]
-        return [self.file, self.voice.program, self.voice.name, str(self.voice.speed), f"{self.seconds:.2f}",
-                " ".join(self.text.split()[:6]), digest]
+        return [
+            self.file,
+            self.voice.program,
+            self.voice.name,
+            str(self.voice.speed),
+            f"{self.seconds:.2f}",
+            " ".join(self.text.split()[:6]),
+            digest,
+        ]
 
 
 def write(number: int, text: str, folder: Path, seed: int) -> Reading:
@@ -200,9 +233,16 @@ def main() -> None:
     books = [Sentences(text, without, start) for text in texts]
     done = read_aloud(books, options.output, options.hours, options.seed, options.jobs)
     save_list(done, options.output)
-    totals = {"seed": options.seed, "books": [book.name for book in options.books], "without": without,
-              "files": len(done), "sentences_left_out": sum(book.left_out for book in books),
-              "hours": {p: round(sum(r.seconds for r in done if r.voice.program == p) / 3600, 3) for p in ("espeak", "flite")}}
+    totals = {
+        "seed": options.seed,
+        "books": [book.name for book in options.books],
+        "without": without,
+        "files": len(done),
+        "sentences_left_out": sum(book.left_out for book in books),
+        "hours": {
+            p: round(sum(r.seconds for r in done if r.voice.program == p) / 3600, 3) for p in ("espeak", "flite")
+        },
+    }
     output_files.write_text(options.output / "reading.json", json.dumps(totals, indent=1))
     print(json.dumps(totals))
 

@@ -1,4 +1,5 @@
 """The network of a model folder, to go on training or to score it."""
+
 from __future__ import annotations
 
 from pathlib import Path
@@ -12,7 +13,11 @@ def load_folder(folder: Path) -> KwsNet:
     net = KwsNet(KwsConfig())
     _, weights = package.read(folder)
     own = net.state_dict()
-    missing = [key for key in own if key not in weights and not key.startswith("auxiliary.") and not key.endswith("num_batches_tracked")]
+    missing = [
+        key
+        for key in own
+        if key not in weights and not key.startswith("auxiliary.") and not key.endswith("num_batches_tracked")
+    ]
     if missing:
         raise ValueError(f"{folder}: not a keyword model, {missing[0]} is missing")
     net.load_state_dict(own | {key: value.to(own[key].dtype) for key, value in weights.items() if key in own})

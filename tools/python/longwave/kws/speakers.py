@@ -1,4 +1,5 @@
 """Who speaks in a clip, folds by speaker, and intervals that count speakers rather than clips."""
+
 from __future__ import annotations
 
 import hashlib

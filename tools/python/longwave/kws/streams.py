@@ -3,6 +3,7 @@
 Every network layer is causal with a finite kernel, so evaluating a whole run at once gives what frame-by-frame
 execution with carried state gives (to rounding).
 """
+
 from __future__ import annotations
 
 from pathlib import Path
@@ -85,10 +86,25 @@ def synthetic_quiet() -> np.ndarray:
             parts.append(features.coloured_noise(15, slope, rng) * (rms / 0.05))
     t = np.arange(3 * SAMPLE_RATE) / SAMPLE_RATE
     on = (t % 1.0 < 0.6).astype(np.float32)  # bursts as well as steady tones
-    for low, high in ((440, 440), (1000, 1000), (2750, 2750), (697, 1209), (770, 1336), (852, 1477), (941, 1633), (350, 440),
-                      (261.6, 392), (5200, 5200)):
+    for low, high in (
+        (440, 440),
+        (1000, 1000),
+        (2750, 2750),
+        (697, 1209),
+        (770, 1336),
+        (852, 1477),
+        (941, 1633),
+        (350, 440),
+        (261.6, 392),
+        (5200, 5200),
+    ):
         both = 0.1 * (np.sin(2 * np.pi * low * t) + np.sin(2 * np.pi * high * t))
         parts += [both, both * on]
-    siren = np.sin(2 * np.pi * np.cumsum(700 + 400 * np.sin(2 * np.pi * 0.5 * np.arange(30 * SAMPLE_RATE) / SAMPLE_RATE)) / SAMPLE_RATE)
+    siren = np.sin(
+        2
+        * np.pi
+        * np.cumsum(700 + 400 * np.sin(2 * np.pi * 0.5 * np.arange(30 * SAMPLE_RATE) / SAMPLE_RATE))
+        / SAMPLE_RATE
+    )
     parts.append(0.2 * siren)
     return np.concatenate(parts).astype(np.float32)

@@ -3,6 +3,7 @@
 Coordinate search over a grid: starting from one threshold for all, each word in turn takes the value with the lowest
 cost, where the cost counts missed commands, wrong-word events, and events on clips and speech without commands.
 """
+
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
@@ -35,8 +36,15 @@ def score_commands(found: list[Event], label: np.ndarray) -> Score:
     return Score(len(label), len(label) - len(right), wrong)
 
 
-def search(commands: np.ndarray, label: np.ndarray, negatives: list[np.ndarray], base: Decision, false_cost: float = 6.0,
-           wrong_cost: float = 1.0, caution: float = 20.0) -> Decision:
+def search(
+    commands: np.ndarray,
+    label: np.ndarray,
+    negatives: list[np.ndarray],
+    base: Decision,
+    false_cost: float = 6.0,
+    wrong_cost: float = 1.0,
+    caution: float = 20.0,
+) -> Decision:
     """`commands` (T, 12) probabilities of the command stream, `negatives` of streams where every event is false.
 
     `caution`: raising one word's threshold by 0.1 may cost this many tenths of a missed command.  The negatives were
@@ -53,11 +61,9 @@ def search(commands: np.ndarray, label: np.ndarray, negatives: list[np.ndarray],
         height = sum(thresholds[word] for word in COMMANDS)
         return score.missed + wrong_cost * score.wrong + false_cost * false - caution * height
 
-    best = min(({"default": t} | {w: t for w in COMMANDS} for t in GRID), key=cost)
+    best = min(({"default": t} | dict.fromkeys(COMMANDS, t) for t in GRID), key=cost)
     for _ in range(2):
         for word in COMMANDS:
             best = min((best | {word: t} for t in GRID), key=cost)
     best["default"] = max(best[w] for w in COMMANDS)
     return replace(base, thresholds=best)
-
-

@@ -29,8 +29,7 @@ class AdaptiveEmbedding(nn.Module):
         self.width, self.scale, self.edges = width, scale, edges_of(vocabulary, cutoffs)
         self.embeddings = nn.ModuleList(
             nn.Sequential(
-                nn.Embedding(end - first, width // factor**i),
-                nn.Linear(width // factor**i, width, bias=False),
+                nn.Embedding(end - first, width // factor**i), nn.Linear(width // factor**i, width, bias=False)
             )
             for i, (first, end) in enumerate(self.edges)
         )
@@ -46,9 +45,7 @@ class AdaptiveEmbedding(nn.Module):
 class AdaptiveHead(nn.Module):
     def __init__(self, width: int, words: int, classes: int, bias: bool) -> None:
         super().__init__()
-        self.word_proj, self.class_proj = nn.Linear(width, words, bias=bias), nn.Linear(
-            width, classes, bias=bias
-        )
+        self.word_proj, self.class_proj = nn.Linear(width, words, bias=bias), nn.Linear(width, classes, bias=bias)
 
 
 class AdaptiveSoftmax(nn.Module):
@@ -74,7 +71,5 @@ class AdaptiveSoftmax(nn.Module):
         head = F.log_softmax(torch.cat([self.head.word_proj(x), self.head.class_proj(x)], -1), -1)
         words, classes = head.split([self.head.word_proj.out_features, len(self.tail)], -1)
         return torch.cat(
-            [words]
-            + [F.log_softmax(tail(x), -1) + classes[..., i : i + 1] for i, tail in enumerate(self.tail)],
-            -1,
+            [words] + [F.log_softmax(tail(x), -1) + classes[..., i : i + 1] for i, tail in enumerate(self.tail)], -1
         )

@@ -4,6 +4,7 @@ attention layers are long convolutions.
 Plain, with relative positions (Transformer-XL, Dai et al. 2019, §3.3 and App. B) or with rotary ones (RoFormer, Su et al. 2021,
 Eq. 34); causal over a window, causal over all rows, or over the whole sequence.  All shapes are (batch, time, width).
 """
+
 from __future__ import annotations
 
 import math
@@ -20,6 +21,7 @@ from .sgconv import GConv
 @dataclass(frozen=True)
 class AttentionConfig:
     """`window`: keys a query sees, its own among them; a memory of M rows is a window of M + 1."""
+
     width: int
     heads: int
     head_width: int | None = None
@@ -74,7 +76,9 @@ class SoftmaxAttention(nn.Module):
         if config.relative:
             r = self.r_proj(sinusoids(rows, config.width, x.dtype)).unflatten(-1, (config.heads, -1)).transpose(0, 1)
             of_lag = torch.einsum("bhtd,hjd->bhtj", q + self.r_r_bias[:, None], r)
-            scores = (q + self.r_w_bias[:, None]) @ k.transpose(-1, -2) + of_lag.gather(-1, lag.clamp(min=0).expand_as(of_lag))
+            scores = (q + self.r_w_bias[:, None]) @ k.transpose(-1, -2) + of_lag.gather(
+                -1, lag.clamp(min=0).expand_as(of_lag)
+            )
         else:
             scores = q @ k.transpose(-1, -2)
         scores = scores / math.sqrt(config.per_head)
@@ -84,8 +88,17 @@ class SoftmaxAttention(nn.Module):
 
 
 def attention_entry(config: AttentionConfig, name: str, prefix: str | None = None) -> Layer:
-    entry = layer("attention", name, prefix, heads=config.heads, head_width=config.per_head, causal=config.causal,
-                  relative=config.relative, rotary=config.rotary, bias=config.bias)
+    entry = layer(
+        "attention",
+        name,
+        prefix,
+        heads=config.heads,
+        head_width=config.per_head,
+        causal=config.causal,
+        relative=config.relative,
+        rotary=config.rotary,
+        bias=config.bias,
+    )
     if config.window:
         entry["window"] = config.window
     if config.rotary:
@@ -96,6 +109,7 @@ def attention_entry(config: AttentionConfig, name: str, prefix: str | None = Non
 @dataclass(frozen=True)
 class HybridConfig:
     """A stack of `pattern`: A an attention layer, C a long convolution; each with an MLP behind it, norms behind the sums."""
+
     attention: AttentionConfig
     pattern: str
     hidden: int
@@ -120,13 +134,26 @@ class HybridModel(nn.Module):
         self.embedding = nn.Embedding(config.vocabulary, width)
         blocks = []
         for kind in config.pattern:
-            mixer = SoftmaxAttention(config.attention) if kind == "A" else GConv(
-                width, config.length, config.kernel_dim, bidirectional=not config.attention.causal, transposed=False)
+            mixer = (
+                SoftmaxAttention(config.attention)
+                if kind == "A"
+                else GConv(
+                    width, config.length, config.kernel_dim, bidirectional=not config.attention.causal, transposed=False
+                )
+            )
             if isinstance(mixer, GConv):
                 mixer.freeze_norm()
-            blocks.append(nn.ModuleDict({
-                "mixer": mixer, "norm1": nn.LayerNorm(width), "norm2": nn.LayerNorm(width),
-                "fc1": nn.Linear(width, config.hidden), "fc2": nn.Linear(config.hidden, width)}))
+            blocks.append(
+                nn.ModuleDict(
+                    {
+                        "mixer": mixer,
+                        "norm1": nn.LayerNorm(width),
+                        "norm2": nn.LayerNorm(width),
+                        "fc1": nn.Linear(width, config.hidden),
+                        "fc2": nn.Linear(config.hidden, width),
+                    }
+                )
+            )
         self.layers = nn.ModuleList(blocks)
         self.logits = nn.Linear(width, config.vocabulary)
 
@@ -143,13 +170,34 @@ def hybrid_package(model: HybridModel, name: str) -> Package:
     layers = [layer("embedding", "embedding", vocabulary=config.vocabulary, width=config.attention.width)]
     for n, kind in enumerate(config.pattern):
         here = f"layers.{n}"
-        mixer = attention_entry(config.attention, "attention", f"{here}.mixer") if kind == "A" else layer(
-            "sgconv", "sgconv", f"{here}.mixer", kernel_dim=config.kernel_dim, l_max=config.length, mode="cat_randn",
-            postact="glu", bidirectional=not config.attention.causal)
-        mlp = [layer("linear", "fc1", f"{here}.fc1", out_features=config.hidden), layer(config.activation, "activation"),
-               layer("linear", "fc2", f"{here}.fc2", out_features=config.attention.width)]
+        mixer = (
+            attention_entry(config.attention, "attention", f"{here}.mixer")
+            if kind == "A"
+            else layer(
+                "sgconv",
+                "sgconv",
+                f"{here}.mixer",
+                kernel_dim=config.kernel_dim,
+                l_max=config.length,
+                mode="cat_randn",
+                postact="glu",
+                bidirectional=not config.attention.causal,
+            )
+        )
+        mlp = [
+            layer("linear", "fc1", f"{here}.fc1", out_features=config.hidden),
+            layer(config.activation, "activation"),
+            layer("linear", "fc2", f"{here}.fc2", out_features=config.attention.width),
+        ]
         for which, inner in (("1", [mixer]), ("2", mlp)):
-            layers.append(residual(f"{here}.{which}", layer("layer_norm", "norm", f"{here}.norm{which}"), inner, prenorm=False))
+            layers.append(
+                residual(f"{here}.{which}", layer("layer_norm", "norm", f"{here}.norm{which}"), inner, prenorm=False)
+            )
     layers.append(layer("linear", "logits", out_features=config.vocabulary))
-    return Package(name, [{"name": "ids", "kind": "tokens", "vocabulary": config.vocabulary}], layers,
-                   [{"name": "logits", "from": "logits"}], weights=model.state_dict())
+    return Package(
+        name,
+        [{"name": "ids", "kind": "tokens", "vocabulary": config.vocabulary}],
+        layers,
+        [{"name": "logits", "from": "logits"}],
+        weights=model.state_dict(),
+    )

@@ -1,4 +1,5 @@
 """The residual stack that SGConv's authors put their layer in (s4's SequenceModel), under its state-dict names."""
+
 from __future__ import annotations
 
 from torch import Tensor, nn
@@ -36,8 +37,9 @@ class SgconvBackbone(nn.Module):
 
     def __init__(self, width: int, depth: int, norm: str = "batch", prenorm: bool = True, **layer: object) -> None:
         super().__init__()
-        self.layers = nn.ModuleList(ResidualBlock(GConv(width, transposed=False, **layer), norm, width, prenorm)
-                                    for _ in range(depth))
+        self.layers = nn.ModuleList(
+            ResidualBlock(GConv(width, transposed=False, **layer), norm, width, prenorm) for _ in range(depth)
+        )
         self.norm = NamedNorm(norm, width) if prenorm else nn.Identity()
 
     def forward(self, x: Tensor) -> Tensor:

@@ -3,6 +3,7 @@
 The time axis is cut into blocks of `BLOCK`; each output block is its own input block and the block before it, times
 two halves of a banded Toeplitz matrix built from the kernel.  In bfloat16 this beats the FFT for short kernels.
 """
+
 from __future__ import annotations
 
 import torch
@@ -24,6 +25,9 @@ def causal_depthwise(u: Tensor, k: Tensor, dtype: torch.dtype) -> Tensor:
     matrix = toeplitz(k).to(dtype)
     blocks = u.to(dtype).view(width, batch, steps // BLOCK, BLOCK)
     before = F.pad(blocks[:, :, :-1], (0, 0, 1, 0))
-    y = torch.baddbmm(torch.bmm(blocks.reshape(width, -1, BLOCK), matrix[:, BLOCK:]),
-                      before.reshape(width, -1, BLOCK), matrix[:, :BLOCK])
+    y = torch.baddbmm(
+        torch.bmm(blocks.reshape(width, -1, BLOCK), matrix[:, BLOCK:]),
+        before.reshape(width, -1, BLOCK),
+        matrix[:, :BLOCK],
+    )
     return y.view(width, batch, steps)

@@ -8,6 +8,7 @@ One block, on x (B, L, d), n the block norm, x^ = n(x) with `prenorm`, else x:
   U = M * o + x * (1 - o), o = sigmoid(W_o Z);  y = U + fc2(act(fc1(n'(U))))
 Without `prenorm` n stands behind U and n' behind the sum.
 """
+
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
@@ -24,6 +25,7 @@ from .sgconv import GConv, causal_convolution, two_sided_convolution
 @dataclass
 class Branch:
     """A short branch: a depthwise convolution of odd `size` with `dilation`, or the identity where `size` is None."""
+
     size: int | None = 3
     dilation: int = 1
     bias: bool = False
@@ -34,6 +36,7 @@ class Branch:
 @dataclass
 class ChelaConfig:
     """One block.  `taps`: length of the long kernel, or of the sequences it was made for when it is multi-scale."""
+
     width: int
     taps: int
     branches: list[Branch] = field(default_factory=lambda: [Branch(3), Branch(7), Branch(None, batch_norm=False)])
@@ -70,8 +73,13 @@ class ScaleNorm(nn.Module):
 
 
 def make_norm(kind: str, width: int, eps: float) -> nn.Module:
-    kinds = {"batch": lambda: BatchNorm(width, eps=eps), "layer": lambda: nn.LayerNorm(width, eps=eps),
-             "scale": lambda: ScaleNorm(eps), "rms": lambda: RmsNorm(width, eps), "none": nn.Identity}
+    kinds = {
+        "batch": lambda: BatchNorm(width, eps=eps),
+        "layer": lambda: nn.LayerNorm(width, eps=eps),
+        "scale": lambda: ScaleNorm(eps),
+        "rms": lambda: RmsNorm(width, eps),
+        "none": nn.Identity,
+    }
     return kinds[kind]()
 
 
@@ -145,8 +153,15 @@ class LongScales(GConv):
     """The multi-scale kernel of SGConv under its own names, with D where the block has one."""
 
     def __init__(self, config: ChelaConfig) -> None:
-        super().__init__(config.width, config.taps, config.kernel_dim, bidirectional=not config.causal,
-                         mode=config.mode, linear=True, transposed=False)
+        super().__init__(
+            config.width,
+            config.taps,
+            config.kernel_dim,
+            bidirectional=not config.causal,
+            mode=config.mode,
+            linear=True,
+            transposed=False,
+        )
         if not config.long_d:
             del self.D
             self.register_buffer("D", torch.zeros(1, config.width), persistent=False)
@@ -160,7 +175,7 @@ def linear_attention(q: Tensor, k: Tensor, v: Tensor, heads: int, causal: bool, 
     rows = []
     state = q.new_zeros(*q.shape[:2], q.shape[-1], v.shape[-1])
     for at in range(0, q.shape[2], chunk):
-        qc, kc, vc = (z[:, :, at:at + chunk] for z in (q, k, v))
+        qc, kc, vc = (z[:, :, at : at + chunk] for z in (q, k, v))
         rows.append((qc @ kc.transpose(-1, -2)).tril() @ vc + qc @ state)
         state = state + kc.transpose(-1, -2) @ vc
     return torch.cat(rows, 2).transpose(1, 2).flatten(2)
@@ -231,15 +246,26 @@ class ChelaModel(nn.Module):
     logits of every position; `projection`: width of a Linear + GELU before the classifier.  Returns the logits.
     """
 
-    def __init__(self, config: ChelaConfig, depth: int, classes: int, inputs: int = 1, vocabulary: int | None = None,
-                 head: str = "mean", projection: int | None = None, final_norm: bool = True) -> None:
+    def __init__(
+        self,
+        config: ChelaConfig,
+        depth: int,
+        classes: int,
+        inputs: int = 1,
+        vocabulary: int | None = None,
+        head: str = "mean",
+        projection: int | None = None,
+        final_norm: bool = True,
+    ) -> None:
         super().__init__()
         self.config, self.head, self.inputs, self.vocabulary = config, head, inputs, vocabulary
-        self.embed_tokens: nn.Module = (nn.Linear(inputs, config.width) if vocabulary is None
-                                        else nn.Embedding(vocabulary, config.width))
+        self.embed_tokens: nn.Module = (
+            nn.Linear(inputs, config.width) if vocabulary is None else nn.Embedding(vocabulary, config.width)
+        )
         self.layers = nn.ModuleList(ChelaBlock(config) for _ in range(depth))
-        self.final_norm = (make_norm(config.norm, config.width, config.norm_eps) if final_norm and config.prenorm
-                           else nn.Identity())
+        self.final_norm = (
+            make_norm(config.norm, config.width, config.norm_eps) if final_norm and config.prenorm else nn.Identity()
+        )
         if projection is not None:
             self.sentence_projection_layer = nn.Linear(config.width, projection)
         self.classifier = nn.Sequential(nn.Sequential(nn.Linear(projection or config.width, classes)))
@@ -269,9 +295,18 @@ def block_layer(config: ChelaConfig, name: str) -> dict[str, Any]:
     else:
         del entry["kernel_dim"], entry["mode"]
     entry["short_branches"] = [
-        {"kind": "identity", "batch_norm": branch.batch_norm, "eps": branch.eps} if branch.size is None
-        else {"kind": "conv1d", "kernel": branch.size, "dilation": branch.dilation, "bias": branch.bias,
-              "batch_norm": branch.batch_norm, "eps": branch.eps} for branch in config.branches]
+        {"kind": "identity", "batch_norm": branch.batch_norm, "eps": branch.eps}
+        if branch.size is None
+        else {
+            "kind": "conv1d",
+            "kernel": branch.size,
+            "dilation": branch.dilation,
+            "bias": branch.bias,
+            "batch_norm": branch.batch_norm,
+            "eps": branch.eps,
+        }
+        for branch in config.branches
+    ]
     return {"type": "chela", "name": name} | entry
 
 
@@ -290,9 +325,20 @@ def model_layers(model: ChelaModel) -> tuple[list[dict[str, Any]], list[dict[str
     if model.head != "steps":
         layers.append({"type": model.head, "name": "pooled"})
     if hasattr(model, "sentence_projection_layer"):
-        layers += [{"type": "linear", "name": "sentence_projection_layer",
-                    "out_features": model.sentence_projection_layer.out_features},
-                   {"type": "gelu", "name": "projected"}]
-    layers.append({"type": "linear", "name": "logits", "prefix": "classifier.0.0",
-                   "out_features": model.classifier[0][0].out_features})
+        layers += [
+            {
+                "type": "linear",
+                "name": "sentence_projection_layer",
+                "out_features": model.sentence_projection_layer.out_features,
+            },
+            {"type": "gelu", "name": "projected"},
+        ]
+    layers.append(
+        {
+            "type": "linear",
+            "name": "logits",
+            "prefix": "classifier.0.0",
+            "out_features": model.classifier[0][0].out_features,
+        }
+    )
     return inputs, layers

@@ -2,6 +2,7 @@
 
 Output m reads the frames up to and including stride*m + stride - 1: kernel - stride zeros stand before the start.
 """
+
 from __future__ import annotations
 
 import torch.nn.functional as F
@@ -11,8 +12,15 @@ from torch import Tensor, nn
 class CausalConv2d(nn.Conv2d):
     """(B, channels, T, frequencies) -> (B, out, T / stride, ...); frequency padded with (kf - 1)/2 zeros on both sides."""
 
-    def __init__(self, in_channels: int, out_channels: int, kernel: tuple[int, int], stride: tuple[int, int] = (1, 1),
-                 groups: int = 1, bias: bool = True) -> None:
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel: tuple[int, int],
+        stride: tuple[int, int] = (1, 1),
+        groups: int = 1,
+        bias: bool = True,
+    ) -> None:
         super().__init__(in_channels, out_channels, kernel, stride, (0, (kernel[1] - 1) // 2), groups=groups, bias=bias)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -22,8 +30,9 @@ class CausalConv2d(nn.Conv2d):
 class CausalConv1d(nn.Conv1d):
     """(B, channels, T) -> (B, out, T / stride)."""
 
-    def __init__(self, in_channels: int, out_channels: int, kernel: int, stride: int = 1, groups: int = 1,
-                 bias: bool = True) -> None:
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel: int, stride: int = 1, groups: int = 1, bias: bool = True
+    ) -> None:
         super().__init__(in_channels, out_channels, kernel, stride, groups=groups, bias=bias)
 
     def forward(self, x: Tensor) -> Tensor:

@@ -4,6 +4,7 @@ Frame i covers the samples [(i+1)*hop - window, (i+1)*hop); samples before the s
 window is applied, the frame is zero-padded to `n_fft`, and the power spectrum (not divided by anything) goes through
 a triangular mel matrix.  Output: (log(power @ mel + offset) - mean) * scale, per band.
 """
+
 from __future__ import annotations
 
 import numpy as np
@@ -17,12 +18,14 @@ N_FFT = 512
 BANDS = 40
 
 
-def mel_matrix(low_hz: float = 60.0, high_hz: float = 7600.0, bands: int = BANDS, n_fft: int = N_FFT,
-               rate: int = SAMPLE_RATE) -> np.ndarray:
+def mel_matrix(
+    low_hz: float = 60.0, high_hz: float = 7600.0, bands: int = BANDS, n_fft: int = N_FFT, rate: int = SAMPLE_RATE
+) -> np.ndarray:
     """Triangular filters, peak 1, equally spaced on the mel scale of HTK: m = 1127 ln(1 + f/700).
 
     Returns float32 (n_fft/2 + 1, bands).
     """
+
     def to_mel(f: float) -> float:
         return 1127.0 * np.log(1.0 + f / 700.0)
 
@@ -30,8 +33,10 @@ def mel_matrix(low_hz: float = 60.0, high_hz: float = 7600.0, bands: int = BANDS
     bins = np.arange(n_fft // 2 + 1) * rate / n_fft
     matrix = np.zeros((n_fft // 2 + 1, bands), np.float32)
     for band in range(bands):
-        left, centre, right = points[band:band + 3]
-        matrix[:, band] = np.clip(np.minimum((bins - left) / (centre - left), (right - bins) / (right - centre)), 0, None)
+        left, centre, right = points[band : band + 3]
+        matrix[:, band] = np.clip(
+            np.minimum((bins - left) / (centre - left), (right - bins) / (right - centre)), 0, None
+        )
     return matrix
 
 

@@ -1,4 +1,5 @@
 """Pooling over time and the window mean, (B, T, H) in."""
+
 from __future__ import annotations
 
 import torch

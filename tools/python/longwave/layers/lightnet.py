@@ -5,6 +5,7 @@ For one head, with z_t = log(S_0 + sum_{j<=t} e^{k_j}) for each key channel:
   C_t = C_{t-1} + e^{k_t - z_t} (v_t - C_{t-1}),   o_t = q_t C_t,   out = (norm(o) * gate) W_o
 Not causal: e^{k_j} / sum_t e^{k_t} in place of e^{k_j - z_t}.  All shapes are (batch, time, ...).
 """
+
 from __future__ import annotations
 
 import math
@@ -24,6 +25,7 @@ _NOTHING = -1e30  # a key that weighs nothing; finite, so that differences of tw
 @dataclass(frozen=True)
 class Names:
     """How a library calls its parts."""
+
     embedding: str
     token_norm: str
     token: str
@@ -36,15 +38,35 @@ class Names:
 
 
 NAMES = {
-    "fla": Names("embeddings", "attn_norm", "attn", "mlp_norm", "mlp", "norm", "g_proj", "g_norm", ("gate_proj", "up_proj", "down_proj")),
-    "xmixers": Names("embed_tokens", "token_norm", "token_mixer", "channel_norm", "channel_mixer", "final_norm", "output_gate", "norm",
-                     ("w1", "w2", "w3")),
+    "fla": Names(
+        "embeddings",
+        "attn_norm",
+        "attn",
+        "mlp_norm",
+        "mlp",
+        "norm",
+        "g_proj",
+        "g_norm",
+        ("gate_proj", "up_proj", "down_proj"),
+    ),
+    "xmixers": Names(
+        "embed_tokens",
+        "token_norm",
+        "token_mixer",
+        "channel_norm",
+        "channel_mixer",
+        "final_norm",
+        "output_gate",
+        "norm",
+        ("w1", "w2", "w3"),
+    ),
 }
 
 
 @dataclass(frozen=True)
 class LightNetConfig:
     """One attention block. `norm_eps` is added to the mean square: xmixers' 1e-5 under the sum is 1e-5 / value width here."""
+
     width: int
     heads: int
     library: str = "xmixers"
@@ -88,6 +110,7 @@ def cosine_rates(width: int, base: float = 10000.0) -> Tensor:
 
 class Phases(NamedTuple):
     """Angles (T, d) of every position, where a position is not just a number: those of an image."""
+
     angles: Tensor
 
 
@@ -95,7 +118,9 @@ def image_phases(width: int, shape: tuple[int, ...], base: float = 10000.0) -> P
     """Of an image whose lines come one after the other (MD-LRPE): feature i turns along axis i // ceil(width / axes), and the axes share their rates."""
     shared = -(-width // len(shape))
     rates = cosine_rates(shared, base)[0].double()
-    along = torch.stack(torch.meshgrid(*(torch.arange(size, dtype=torch.float64) for size in shape), indexing="ij"), -1).flatten(0, -2)
+    along = torch.stack(
+        torch.meshgrid(*(torch.arange(size, dtype=torch.float64) for size in shape), indexing="ij"), -1
+    ).flatten(0, -2)
     feature = torch.arange(width)
     return Phases(along[:, feature // shared] * rates[feature % shared])
 
@@ -104,15 +129,22 @@ def turned(x: Tensor, theta: Tensor | Phases, first: int = 0) -> Tensor:
     """(B, T, H, d) -> (B, T, H, 2d): [x cos(t theta) | x sin(t theta)], t from `first`; phases in float64, where a float32 t*theta
     would lose the angle after a few thousand positions."""
     if isinstance(theta, Phases):
-        phase = theta.angles[first:first + x.shape[1], None] % (2 * math.pi)
+        phase = theta.angles[first : first + x.shape[1], None] % (2 * math.pi)
     else:
         positions = torch.arange(first, first + x.shape[1], dtype=torch.float64, device=x.device)
         phase = (positions[:, None, None] * theta.double()) % (2 * math.pi)
     return torch.cat([x * phase.cos().to(x.dtype), x * phase.sin().to(x.dtype)], dim=-1)
 
 
-def causal_attention(q: Tensor, k: Tensor, v: Tensor, initial_sum: int = 0, mask: Tensor | None = None, theta: Tensor | None = None,
-                     chunk: int = 16) -> Tensor:
+def causal_attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    initial_sum: int = 0,
+    mask: Tensor | None = None,
+    theta: Tensor | None = None,
+    chunk: int = 16,
+) -> Tensor:
     """q, k (B, T, H, dk), v (B, T, H, dv), mask (B, T) true where a row counts.  In chunks: every exponent is at most 0."""
     if mask is not None:
         k = k.masked_fill(~mask[:, :, None, None], _NOTHING)
@@ -126,7 +158,7 @@ def causal_attention(q: Tensor, k: Tensor, v: Tensor, initial_sum: int = 0, mask
     state = v.new_zeros(q.shape[0], q.shape[2], turns * k.shape[3], v.shape[3])
     out = []
     for at in range(0, k.shape[1], chunk):
-        qc, kc, vc, zc = (x[:, at:at + chunk] for x in (q, k, v, z))
+        qc, kc, vc, zc = (x[:, at : at + chunk] for x in (q, k, v, z))
         rows = kc.shape[1]
         later = torch.ones(rows, rows, dtype=torch.bool, device=k.device).tril()[None, :, :, None, None]
         left = (kc[:, None] - zc[:, :, None]).masked_fill(~later, _NOTHING).exp()  # (B, t, j, H, dk)
@@ -137,8 +169,10 @@ def causal_attention(q: Tensor, k: Tensor, v: Tensor, initial_sum: int = 0, mask
         end = zc[:, -1]
         shares = turn((kc - end[:, None]).exp(), at)
         if mask is not None:
-            shares = shares * mask[:, at:at + chunk, None, None]
-        state = (before - end).exp().repeat(1, 1, turns)[..., None] * state + torch.einsum("bjhi,bjhc->bhic", shares, vc)
+            shares = shares * mask[:, at : at + chunk, None, None]
+        state = (before - end).exp().repeat(1, 1, turns)[..., None] * state + torch.einsum(
+            "bjhi,bjhc->bhic", shares, vc
+        )
         before = end
     return torch.cat(out, dim=1)
 
@@ -161,13 +195,17 @@ class LightNetAttention(nn.Module):
         for name, out in (("q", config.keys), ("k", config.keys), ("v", config.values)):
             setattr(self, f"{name}_proj", nn.Linear(config.width, out, bias=config.bias))
             if config.short_conv:
-                setattr(self, f"{name}_conv1d", nn.Conv1d(out, out, config.short_conv, groups=out, bias=config.conv_bias))
+                setattr(
+                    self, f"{name}_conv1d", nn.Conv1d(out, out, config.short_conv, groups=out, bias=config.conv_bias)
+                )
         if config.gate:
             if config.gate_rank is None:
                 gate: nn.Module = nn.Linear(config.width, config.values, bias=config.gate_bias)
             else:
-                gate = nn.Sequential(nn.Linear(config.width, config.gate_rank, bias=config.gate_bias),
-                                     nn.Linear(config.gate_rank, config.values, bias=config.gate_bias))
+                gate = nn.Sequential(
+                    nn.Linear(config.width, config.gate_rank, bias=config.gate_bias),
+                    nn.Linear(config.gate_rank, config.values, bias=config.gate_bias),
+                )
             setattr(self, names.gate, gate)
         setattr(self, names.norm, RmsNorm(config.values, config.norm_eps))
         self.o_proj = nn.Linear(config.values, config.width, bias=config.bias and config.library == "xmixers")
@@ -184,7 +222,11 @@ class LightNetAttention(nn.Module):
         q = F.silu(self._projected("q", x)) * config.scale
         k, v = self._projected("k", x), self._projected("v", x)
         theta = theta if config.lrpe else None
-        o = causal_attention(q, k, v, config.initial_sum, mask, theta, self.chunk) if config.causal else global_attention(q, k, v, theta)
+        o = (
+            causal_attention(q, k, v, config.initial_sum, mask, theta, self.chunk)
+            if config.causal
+            else global_attention(q, k, v, theta)
+        )
         o, norm = o.flatten(-2), getattr(self, names.norm)
         if config.gate is None:
             return self.o_proj(norm(o))
@@ -235,7 +277,7 @@ class ExponentialSums(nn.Module):
         super().__init__()
         self.shape, size = shape, (max(1, len(shape)), width, modes)
         self.register_parameter("lambda", nn.Parameter(torch.rand(size)))
-        self.c = nn.Parameter(torch.randn(size) * modes ** -0.5)
+        self.c = nn.Parameter(torch.randn(size) * modes**-0.5)
 
     def kernel(self, axis: int, length: int) -> Tensor:
         """(width, length): what position 0 adds to those behind it."""
@@ -258,16 +300,25 @@ class ExponentialSums(nn.Module):
 class LightNetModel(nn.Module):
     """A language model: ids (B, T) -> (hidden rows, logits)."""
 
-    def __init__(self, config: LightNetConfig, vocabulary: int, depth: int, hidden: int, norm_eps: float, tpe: bool = False) -> None:
+    def __init__(
+        self, config: LightNetConfig, vocabulary: int, depth: int, hidden: int, norm_eps: float, tpe: bool = False
+    ) -> None:
         super().__init__()
         self.config, self.norm_eps, names = config, norm_eps, NAMES[config.library]
         body: dict[str, nn.Module] = {names.embedding: nn.Embedding(vocabulary, config.width)}
         if tpe:
             body["tpe"] = Tpe(config.width, config.heads, norm_eps)
-        body["layers"] = nn.ModuleList(nn.ModuleDict({
-            names.token_norm: RmsNorm(config.width, norm_eps), names.token: LightNetAttention(config),
-            names.channel_norm: RmsNorm(config.width, norm_eps), names.channel: GatedMlp(config.width, hidden, config.library),
-        }) for _ in range(depth))
+        body["layers"] = nn.ModuleList(
+            nn.ModuleDict(
+                {
+                    names.token_norm: RmsNorm(config.width, norm_eps),
+                    names.token: LightNetAttention(config),
+                    names.channel_norm: RmsNorm(config.width, norm_eps),
+                    names.channel: GatedMlp(config.width, hidden, config.library),
+                }
+            )
+            for _ in range(depth)
+        )
         body[names.final_norm] = RmsNorm(config.width, norm_eps)
         self.model = nn.ModuleDict(body)
         if config.lrpe:
@@ -290,12 +341,25 @@ class LightNetModel(nn.Module):
 
 # ---- what the exporter writes ----
 
+
 def attention_entry(config: LightNetConfig, name: str, prefix: str | None = None, theta: str | None = None) -> Layer:
     """The package layer of a block; `theta`: the key of the rates, if they are not the layer's own `lrpe.theta`."""
     names, stem = NAMES[config.library], prefix or name
-    entry = layer("lightnet_attention", name, prefix, heads=config.heads, key_width=config.keys, value_width=config.values,
-                  causal=config.causal, initial_sum=config.initial_sum, scale=config.scale, bias=config.bias,
-                  output_bias=config.bias and config.library == "xmixers", gate=config.gate, norm_eps=config.norm_eps)
+    entry = layer(
+        "lightnet_attention",
+        name,
+        prefix,
+        heads=config.heads,
+        key_width=config.keys,
+        value_width=config.values,
+        causal=config.causal,
+        initial_sum=config.initial_sum,
+        scale=config.scale,
+        bias=config.bias,
+        output_bias=config.bias and config.library == "xmixers",
+        gate=config.gate,
+        norm_eps=config.norm_eps,
+    )
     keys: dict[str, str] = {}
     if config.gate:
         entry["gate_activation"] = config.gate_activation
@@ -327,10 +391,26 @@ def model_package(model: LightNetModel, name: str) -> Package:
         mlp, stem = block[names.channel], f"{here}.{names.channel}"
         channel = layer("gated_mlp", "mlp", stem, hidden=getattr(mlp, mlp.parts[0]).out_features)
         channel["keys"] = {f"w{i + 1}.weight": f"{stem}.{part}.weight" for i, part in enumerate(mlp.parts)}
-        layers.append(residual(f"token.{n}", layer("rms_norm", "norm", f"{here}.{names.token_norm}", eps=model.norm_eps),
-                               [attention_entry(config, "attention", f"{here}.{names.token}", "model.lrpe.theta")]))
-        layers.append(residual(f"channel.{n}", layer("rms_norm", "norm", f"{here}.{names.channel_norm}", eps=model.norm_eps), [channel]))
-    layers += [layer("rms_norm", "h", f"model.{names.final_norm}", eps=model.norm_eps),
-               layer("linear", "logits", "lm_head", out_features=table.shape[0], bias=False)]
-    return Package(name, [{"name": "ids", "kind": "tokens", "vocabulary": table.shape[0]}], layers,
-                   [{"name": "h", "from": "h"}, {"name": "y", "from": "logits"}], weights=model.state_dict())
+        layers.append(
+            residual(
+                f"token.{n}",
+                layer("rms_norm", "norm", f"{here}.{names.token_norm}", eps=model.norm_eps),
+                [attention_entry(config, "attention", f"{here}.{names.token}", "model.lrpe.theta")],
+            )
+        )
+        layers.append(
+            residual(
+                f"channel.{n}", layer("rms_norm", "norm", f"{here}.{names.channel_norm}", eps=model.norm_eps), [channel]
+            )
+        )
+    layers += [
+        layer("rms_norm", "h", f"model.{names.final_norm}", eps=model.norm_eps),
+        layer("linear", "logits", "lm_head", out_features=table.shape[0], bias=False),
+    ]
+    return Package(
+        name,
+        [{"name": "ids", "kind": "tokens", "vocabulary": table.shape[0]}],
+        layers,
+        [{"name": "h", "from": "h"}, {"name": "y", "from": "logits"}],
+        weights=model.state_dict(),
+    )

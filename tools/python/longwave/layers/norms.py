@@ -1,4 +1,5 @@
 """Norms over (B, T, H): those of the s4 models (Gu et al. 2022), which SGConv's configurations use, and RMSNorm."""
+
 from __future__ import annotations
 
 import torch
@@ -38,7 +39,11 @@ class RmsNorm(nn.Module):
 
 
 def make_norm(kind: str, width: int) -> nn.Module:
-    """"batch", "layer", "transposed_layer" or "rms"."""
-    kinds = {"batch": lambda: BatchNorm(width), "layer": lambda: nn.LayerNorm(width), "rms": lambda: RmsNorm(width),
-             "transposed_layer": TransposedLayerNorm}
+    """ "batch", "layer", "transposed_layer" or "rms"."""
+    kinds = {
+        "batch": lambda: BatchNorm(width),
+        "layer": lambda: nn.LayerNorm(width),
+        "rms": lambda: RmsNorm(width),
+        "transposed_layer": TransposedLayerNorm,
+    }
     return kinds[kind]()

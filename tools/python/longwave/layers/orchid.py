@@ -5,6 +5,7 @@ x (B, L, D); [p0 p1 p2] = in_linear(x), s_i = causal depthwise convolutions of t
     y = s0 * (c @ (s1 * s2) + bias * s1 * s2) + h_res @ x + bias_res * x,   c = h_fixed + h,   out_linear(y),
 where @ is a product of transforms of the whole sequence: nothing here is causal.
 """
+
 from __future__ import annotations
 
 from functools import lru_cache
@@ -34,7 +35,7 @@ def _dct_scale(like: Tensor) -> Tensor:
     """Of the plain transform, relative to the orthonormal one."""
     length = like.shape[-1]
     scale = torch.full((length,), (2 * length) ** 0.5, dtype=like.dtype, device=like.device)
-    scale[0] = 2 * length ** 0.5
+    scale[0] = 2 * length**0.5
     return scale
 
 
@@ -49,7 +50,7 @@ def _dct_matrix_of(length: int, orthonormal: bool, dtype: torch.dtype, device: t
     matrix = 2 * torch.cos(torch.pi * k * (2 * t + 1) / (2 * length))
     if orthonormal:
         matrix = matrix / (2 * length) ** 0.5
-        matrix[0] /= 2 ** 0.5
+        matrix[0] /= 2**0.5
     return matrix.to(device, dtype)
 
 
@@ -102,8 +103,16 @@ class Modulation(nn.Module):
 class HyenaFilter(nn.Module):
     """An implicit kernel of l_max taps (Poli et al. 2023): an MLP with sines of a position, times a decay."""
 
-    def __init__(self, width: int, l_max: int, order: int = 64, emb_dim: int = 3, num_inner_mlps: int = 2, w: float = 10,
-                 shift: float = 0.0) -> None:
+    def __init__(
+        self,
+        width: int,
+        l_max: int,
+        order: int = 64,
+        emb_dim: int = 3,
+        num_inner_mlps: int = 2,
+        w: float = 10,
+        shift: float = 0.0,
+    ) -> None:
         super().__init__()
         self.bias = nn.Parameter(torch.randn(width))
         self.pos_emb = Positions(emb_dim, l_max)
@@ -150,8 +159,14 @@ class ConditioningConv(nn.Module):
         return x
 
 
-_ACTIVATIONS = {"id": lambda x: x, "gelu": F.gelu, "relu": F.relu, "sigmoid": torch.sigmoid, "silu": F.silu,
-                "tanh": torch.tanh}
+_ACTIVATIONS = {
+    "id": lambda x: x,
+    "gelu": F.gelu,
+    "relu": F.relu,
+    "sigmoid": torch.sigmoid,
+    "silu": F.silu,
+    "tanh": torch.tanh,
+}
 
 
 class ConditioningNetwork(nn.Module):
@@ -162,11 +177,26 @@ class ConditioningNetwork(nn.Module):
     time, where its first L taps are kept.
     """
 
-    def __init__(self, width: int, mode: str, kind: str = "absfreq", network: str = "convtf", size: int = 3,
-                 n_layer: int = 1, actq: str = "id", causal: bool = True) -> None:
+    def __init__(
+        self,
+        width: int,
+        mode: str,
+        kind: str = "absfreq",
+        network: str = "convtf",
+        size: int = 3,
+        n_layer: int = 1,
+        actq: str = "id",
+        causal: bool = True,
+    ) -> None:
         super().__init__()
-        self.options = {"conditioning": kind, "network": network, "kernel_size": size, "kernel_layers": n_layer,
-                        "actq": actq, "causal": causal}
+        self.options = {
+            "conditioning": kind,
+            "network": network,
+            "kernel_size": size,
+            "kernel_layers": n_layer,
+            "actq": actq,
+            "causal": causal,
+        }
         network = network.replace("2", "")
         self.mode, self.kind, self.causal, self.fourier = mode, kind, causal, mode in _FFT_NORM
         self.on_time, self.on_frequency = network in ("convt", "convtf"), network in ("convf", "convtf")
@@ -228,23 +258,42 @@ class ConditioningNetwork(nn.Module):
 class OrchidOperator(nn.Module):
     """(B, L, D) -> (B, L, D) for any L up to l_max; the kernel of a shorter sequence is cut, not resampled."""
 
-    def __init__(self, d_model: int, l_max: int, transform: str = "fft", conditioning: dict[str, Any] | None = None,
-                 short_filter_order: int = 3, filter_order: int = 64, emb_dim: int = 3, num_inner_mlps: int = 2,
-                 w: float = 10, shift: float = 0.0, residual_long_conv: bool = True) -> None:
+    def __init__(
+        self,
+        d_model: int,
+        l_max: int,
+        transform: str = "fft",
+        conditioning: dict[str, Any] | None = None,
+        short_filter_order: int = 3,
+        filter_order: int = 64,
+        emb_dim: int = 3,
+        num_inner_mlps: int = 2,
+        w: float = 10,
+        shift: float = 0.0,
+        residual_long_conv: bool = True,
+    ) -> None:
         super().__init__()
         if transform not in TRANSFORMS:
             raise ValueError(f"transform expected one of {', '.join(TRANSFORMS)}, found {transform}")
         self.mode = transform
         self.in_linear, self.out_linear = nn.Linear(d_model, 3 * d_model), nn.Linear(d_model, d_model)
-        self.conv1d_short = nn.Conv1d(3 * d_model, 3 * d_model, short_filter_order, groups=3 * d_model,
-                                      padding=short_filter_order - 1)
+        self.conv1d_short = nn.Conv1d(
+            3 * d_model, 3 * d_model, short_filter_order, groups=3 * d_model, padding=short_filter_order - 1
+        )
         options = {"order": filter_order, "emb_dim": emb_dim, "num_inner_mlps": num_inner_mlps, "w": w, "shift": shift}
         self.fixed_conv = HyenaFilter(d_model, l_max, **options)
         self.fixed_conv_res = HyenaFilter(d_model, l_max, **options) if residual_long_conv else None
         self.conv_kernel_nn = ConditioningNetwork(d_model, transform, **(conditioning or {}))
-        self.options = {"l_max": l_max, "transform": transform, "short_conv": short_filter_order,
-                        "residual_long_conv": residual_long_conv, "filter_order": filter_order, "emb_dim": emb_dim,
-                        "num_inner_mlps": num_inner_mlps, "shift": shift} | self.conv_kernel_nn.options
+        self.options = {
+            "l_max": l_max,
+            "transform": transform,
+            "short_conv": short_filter_order,
+            "residual_long_conv": residual_long_conv,
+            "filter_order": filter_order,
+            "emb_dim": emb_dim,
+            "num_inner_mlps": num_inner_mlps,
+            "shift": shift,
+        } | self.conv_kernel_nn.options
 
     def package_layer(self, name: str, prefix: str | None = None) -> Layer:
         """The layer of a model package whose tensors start with `prefix`."""
@@ -261,7 +310,7 @@ class OrchidOperator(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         projected = self.in_linear(x)
         h, in_time = self.conv_kernel_nn(projected.chunk(3, -1)[2])
-        s0, s1, s2 = self.conv1d_short(projected.transpose(1, 2))[..., :x.shape[1]].chunk(3, 1)
+        s0, s1, s2 = self.conv1d_short(projected.transpose(1, 2))[..., : x.shape[1]].chunk(3, 1)
         y = s0 * self._convolved(s1 * s2, self.fixed_conv, transform(h, self.mode) if in_time else h)
         if self.fixed_conv_res is not None:
             y = y + self._convolved(x.transpose(1, 2), self.fixed_conv_res)

@@ -5,6 +5,7 @@ Kernel of one layer, C' = channels (twice that when bidirectional), H = width, d
   k[:, :, o_i + m] = mu_h^(N-1-i) * resize(w_i, d -> d*s_i)[m],  s_i = 2^(max(0, i-1) + init_scale),  K = d*2^(N-1+init_scale)
 then divided by the frozen buffer `kernel_norm` and cut (or zero-padded) to the sequence length.
 """
+
 from __future__ import annotations
 
 import math
@@ -25,7 +26,7 @@ def causal_convolution(u: Tensor, k: Tensor) -> Tensor:
     """y[..., t] = sum_{j<=t} k[..., j] u[..., t-j] over the last axis, by FFT; broadcasts the leading axes."""
     n = u.shape[-1] + k.shape[-1]
     y = torch.fft.irfft(torch.fft.rfft(u, n=n) * torch.fft.rfft(k, n=n), n=n)
-    return y[..., :u.shape[-1]]
+    return y[..., : u.shape[-1]]
 
 
 def two_sided_convolution(u: Tensor, k0: Tensor, k1: Tensor) -> Tensor:
@@ -41,10 +42,23 @@ class GConv(nn.Module):
     "cat_randn_trunc".  Input (B, H, L) when `transposed`, else (B, L, H); the output has the same layout.
     """
 
-    def __init__(self, d_model: int, l_max: int | None = None, kernel_dim: int = 32, n_scales: int | None = None,
-                 channels: int = 1, bidirectional: bool = False, mode: str = "cat_randn", init_scale: int = 0,
-                 decay_min: float = 2.0, decay_max: float = 2.0, postact: str | None = "glu", linear: bool = False,
-                 ln: bool = False, transposed: bool = True) -> None:
+    def __init__(
+        self,
+        d_model: int,
+        l_max: int | None = None,
+        kernel_dim: int = 32,
+        n_scales: int | None = None,
+        channels: int = 1,
+        bidirectional: bool = False,
+        mode: str = "cat_randn",
+        init_scale: int = 0,
+        decay_min: float = 2.0,
+        decay_max: float = 2.0,
+        postact: str | None = "glu",
+        linear: bool = False,
+        ln: bool = False,
+        transposed: bool = True,
+    ) -> None:
         super().__init__()
         if n_scales is None:
             if l_max is None:
@@ -115,7 +129,7 @@ class GConv(nn.Module):
         if "expand" in self.mode and self.l_max is not None:
             kernel = resize(kernel, self.l_max, "nearest" in self.mode)
         if length is not None and "trunc" in self.mode and self.l_max is not None and length != self.l_max:
-            kernel = resize(kernel[..., :self.l_max], length, "nearest" in self.mode) * (self.l_max / length)
+            kernel = resize(kernel[..., : self.l_max], length, "nearest" in self.mode) * (self.l_max / length)
         kernel = kernel / self.kernel_norm
         return kernel if length is None else kernel[..., :length]
 
@@ -124,7 +138,7 @@ class GConv(nn.Module):
         k = self.kernel(u.shape[-1])
         x = u.unsqueeze(1)
         if self.bidirectional:
-            k0, k1 = k[:self.channels], k[self.channels:]
+            k0, k1 = k[: self.channels], k[self.channels :]
             y = two_sided_convolution(x, k0, k1)
         else:
             y = causal_convolution(x, k)

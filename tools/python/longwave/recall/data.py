@@ -4,6 +4,7 @@ A sequence of L ids: (L - 2) / 2 pairs of a key and its value, a separator, and 
 drawn with repetition from the first half of the vocabulary, and each sequence has a dictionary of its own from keys to values of the second half. So chance is
 2 / vocabulary, and ids go to `vocabulary` inclusive: the separator is the last one.
 """
+
 from __future__ import annotations
 
 import torch
@@ -22,4 +23,3 @@ def batch(size: int, length: int, vocabulary: int, generator: torch.Generator) -
     separator = torch.full((size, 1), vocabulary)
     ids = torch.cat([torch.stack([keys, values], -1).flatten(1), separator, asked], 1)
     return ids, dictionary.gather(1, asked)[:, 0]
-

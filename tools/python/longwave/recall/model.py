@@ -1,4 +1,5 @@
 """The model of the recall experiments (models.md §3.3): embedding, blocks of x + Orchid(LN(x)) and x + MLP(LN(x)), LN, and the logits at the last position."""
+
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
@@ -30,8 +31,14 @@ class Block(nn.Module):
     def __init__(self, config: RecallConfig) -> None:
         super().__init__()
         self.norm1, self.norm2 = nn.LayerNorm(config.width), nn.LayerNorm(config.width)
-        self.mixer = OrchidOperator(config.width, config.length, config.transform, filter_order=config.filter_order,
-                                    emb_dim=config.emb_dim, num_inner_mlps=config.num_inner_mlps)
+        self.mixer = OrchidOperator(
+            config.width,
+            config.length,
+            config.transform,
+            filter_order=config.filter_order,
+            emb_dim=config.emb_dim,
+            num_inner_mlps=config.num_inner_mlps,
+        )
         self.fc1, self.fc2 = nn.Linear(config.width, config.hidden), nn.Linear(config.hidden, config.width)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -63,12 +70,33 @@ def model_package(model: RecallModel, name: str = "recall") -> Package:
     layers = [layer("embedding", "embed", vocabulary=config.vocabulary + 1, width=config.width)]
     for n, block in enumerate(model.blocks):
         here = f"blocks.{n}"
-        layers.append(residual(f"mixer.{n}", layer("layer_norm", "norm", f"{here}.norm1"),
-                               [block.mixer.package_layer("orchid", f"{here}.mixer")]))
-        layers.append(residual(f"mlp.{n}", layer("layer_norm", "norm", f"{here}.norm2"),
-                               [layer("linear", "fc1", f"{here}.fc1", out_features=config.hidden), layer("gelu", "gelu"),
-                                layer("linear", "fc2", f"{here}.fc2", out_features=config.width)]))
-    layers += [layer("layer_norm", "norm", "norm"), layer("last", "last"),
-               layer("linear", "logits", "head", out_features=config.vocabulary + 1)]
-    return Package(name, [{"name": "ids", "kind": "tokens", "vocabulary": config.vocabulary + 1}], layers,
-                   [{"name": "logits", "from": "logits"}], weights=model.state_dict())
+        layers.append(
+            residual(
+                f"mixer.{n}",
+                layer("layer_norm", "norm", f"{here}.norm1"),
+                [block.mixer.package_layer("orchid", f"{here}.mixer")],
+            )
+        )
+        layers.append(
+            residual(
+                f"mlp.{n}",
+                layer("layer_norm", "norm", f"{here}.norm2"),
+                [
+                    layer("linear", "fc1", f"{here}.fc1", out_features=config.hidden),
+                    layer("gelu", "gelu"),
+                    layer("linear", "fc2", f"{here}.fc2", out_features=config.width),
+                ],
+            )
+        )
+    layers += [
+        layer("layer_norm", "norm", "norm"),
+        layer("last", "last"),
+        layer("linear", "logits", "head", out_features=config.vocabulary + 1),
+    ]
+    return Package(
+        name,
+        [{"name": "ids", "kind": "tokens", "vocabulary": config.vocabulary + 1}],
+        layers,
+        [{"name": "logits", "from": "logits"}],
+        weights=model.state_dict(),
+    )

@@ -4,6 +4,7 @@
 
 PACKAGE is what `longwave.recall.train` wrote for one length. Prints a line of JSON.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -26,8 +27,17 @@ def config_of(folder: pathlib.Path) -> RecallConfig:
     mixers = [inner for outer in layers for inner in outer.get("layers", []) if inner["type"] == "orchid"]
     mlps = [inner for outer in layers for inner in outer.get("layers", []) if inner["name"] == "fc1"]
     first = mixers[0]
-    return RecallConfig(first["l_max"], layers[0]["vocabulary"] - 1, layers[0]["width"], len(mixers), mlps[0]["out_features"], first["filter_order"],
-                        first["emb_dim"], first["num_inner_mlps"], first["transform"])
+    return RecallConfig(
+        first["l_max"],
+        layers[0]["vocabulary"] - 1,
+        layers[0]["width"],
+        len(mixers),
+        mlps[0]["out_features"],
+        first["filter_order"],
+        first["emb_dim"],
+        first["num_inner_mlps"],
+        first["transform"],
+    )
 
 
 def main() -> None:
@@ -46,16 +56,43 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         artifact, given, found = folder / "recall.lw", folder / "ids.npy", folder / "logits.npy"
-        subprocess.run([options.longwave, "compile", options.package, "-o", artifact, "--target", "host", "--length", str(config.length), "--quiet"], check=True,
-                       stdout=subprocess.DEVNULL)
+        subprocess.run(
+            [
+                options.longwave,
+                "compile",
+                options.package,
+                "-o",
+                artifact,
+                "--target",
+                "host",
+                "--length",
+                str(config.length),
+                "--quiet",
+            ],
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )
         for sequence, answer, logits in zip(ids, answers.tolist(), expected):
             np.save(given, sequence.numpy().astype(np.float32)[:, None])
-            subprocess.run([options.longwave, "run", artifact, "--input", f"ids=@{given}", "-o", f"logits={found}"], check=True, stdout=subprocess.DEVNULL)
+            subprocess.run(
+                [options.longwave, "run", artifact, "--input", f"ids=@{given}", "-o", f"logits={found}"],
+                check=True,
+                stdout=subprocess.DEVNULL,
+            )
             values = np.load(found).reshape(-1)
             right += int(values.argmax() == answer)
             error = max(error, float(abs(values - logits).max() / abs(logits).max()))
-    print(json.dumps({"length": config.length, "vocabulary": config.vocabulary, "sequences": options.sequences, "accuracy": right / options.sequences,
-                      "largest_difference_from_pytorch": error}))
+    print(
+        json.dumps(
+            {
+                "length": config.length,
+                "vocabulary": config.vocabulary,
+                "sequences": options.sequences,
+                "accuracy": right / options.sequences,
+                "largest_difference_from_pytorch": error,
+            }
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ Every batch is new; accuracy is that on 2,000 sequences of another seed. A lengt
 `--minutes` of wall clock are over. OUT/LENGTH is the package (`longwave compile OUT/LENGTH -o recall.lw`), OUT/results.json has the figures of each length. The same
 command again goes on from OUT/checkpoint.pt, which is written every 100 steps; remove OUT to begin anew.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -44,7 +45,11 @@ class Training:
         # No decay of biases, norms and what the filters are made of, as published.
         decayed = [p for name, p in self.model.named_parameters() if p.dim() > 1 and "fixed_conv" not in name]
         others = [p for name, p in self.model.named_parameters() if not (p.dim() > 1 and "fixed_conv" not in name)]
-        self.optimiser = torch.optim.AdamW([{"params": decayed, "weight_decay": 0.1}, {"params": others, "weight_decay": 0.0}], lr=rate, betas=(0.9, 0.98))
+        self.optimiser = torch.optim.AdamW(
+            [{"params": decayed, "weight_decay": 0.1}, {"params": others, "weight_decay": 0.0}],
+            lr=rate,
+            betas=(0.9, 0.98),
+        )
         self.schedule = torch.optim.lr_scheduler.LambdaLR(self.optimiser, lambda step: min(1.0, (step + 1) / warm))
 
     def advance(self) -> float:
@@ -64,8 +69,12 @@ class Training:
         return {"model": self.model, "optimiser": self.optimiser, "schedule": self.schedule}
 
     def save(self, path: pathlib.Path) -> None:
-        everything = {"config": self.model.config.as_json(), "step": self.step, "minutes": self.minutes,
-                      **{name: value.state_dict() for name, value in self.parts().items()}}
+        everything = {
+            "config": self.model.config.as_json(),
+            "step": self.step,
+            "minutes": self.minutes,
+            **{name: value.state_dict() for name, value in self.parts().items()},
+        }
         output_files.write_file(path, lambda file: torch.save(everything, file))
 
     def load(self, path: pathlib.Path) -> None:
@@ -90,12 +99,24 @@ def train(config: RecallConfig, options: argparse.Namespace, minutes: float) -> 
         training.minutes = before + (time.monotonic() - start) / 60
         if training.step % 100 == 0:
             found = accuracy(training.model, 500)
-            print(f"length {config.length}, step {training.step}: loss {loss:.3f}, right {100 * found:.1f} %", flush=True)
+            print(
+                f"length {config.length}, step {training.step}: loss {loss:.3f}, right {100 * found:.1f} %", flush=True
+            )
             training.save(checkpoint)
     found = accuracy(training.model)
-    print(f"length {config.length}: right {100 * found:.1f} % of 2,000 after {training.step} steps, {training.minutes:.0f} minutes", flush=True)
-    return training.model, {**config.as_json(), "seed": options.seed, "steps": training.step, "sequences": training.step * options.batch, "accuracy": found,
-                            "minutes": training.minutes, "complete": training.step >= options.steps or found >= options.enough}
+    print(
+        f"length {config.length}: right {100 * found:.1f} % of 2,000 after {training.step} steps, {training.minutes:.0f} minutes",
+        flush=True,
+    )
+    return training.model, {
+        **config.as_json(),
+        "seed": options.seed,
+        "steps": training.step,
+        "sequences": training.step * options.batch,
+        "accuracy": found,
+        "minutes": training.minutes,
+        "complete": training.step >= options.steps or found >= options.enough,
+    }
 
 
 def main() -> None:

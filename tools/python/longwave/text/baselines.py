@@ -4,6 +4,7 @@
 
 Prints bits per byte of the held-out text (longwave/text/data.py) as one JSON object.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -35,7 +36,7 @@ def contexts(text: np.ndarray, order: int) -> np.ndarray:
     count = len(text) - order
     packed = np.zeros(count, np.uint64)
     for j in range(order):
-        packed = packed * np.uint64(256) + text[j:j + count].astype(np.uint64)
+        packed = packed * np.uint64(256) + text[j : j + count].astype(np.uint64)
     return packed
 
 
@@ -44,7 +45,9 @@ class Counts:
 
     def __init__(self, text: np.ndarray, order: int) -> None:
         before = contexts(text, order)
-        self.pairs, self.pair_count = np.unique(before * np.uint64(256) + text[order:].astype(np.uint64), return_counts=True)
+        self.pairs, self.pair_count = np.unique(
+            before * np.uint64(256) + text[order:].astype(np.uint64), return_counts=True
+        )
         self.contexts, first = np.unique(self.pairs // np.uint64(256), return_index=True)
         self.kinds = np.diff(np.append(first, len(self.pairs)))
         self.total = np.add.reduceat(self.pair_count, first)
@@ -82,9 +85,18 @@ def main() -> None:
     parser.add_argument("--longest", type=int, default=LONGEST, help="bytes of the longest context of the n-gram")
     options = parser.parse_args()
     train, held_out = data.read(options.data, "train"), data.read(options.data, "held_out")
-    print(json.dumps({"train_bytes": len(train), "held_out_bytes": len(held_out), "xz": xz_bits(held_out),
-                      "xz_after_training_text": xz_bits_after(train, held_out),
-                      "ngram_by_context_bytes": ngram_bits(train, held_out, options.longest)}, indent=1))
+    print(
+        json.dumps(
+            {
+                "train_bytes": len(train),
+                "held_out_bytes": len(held_out),
+                "xz": xz_bits(held_out),
+                "xz_after_training_text": xz_bits_after(train, held_out),
+                "ngram_by_context_bytes": ngram_bits(train, held_out, options.longest),
+            },
+            indent=1,
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ n * 93 // 100) are for validation, which choices are made on, and the rest is he
 the model cards.  The parts of all files stand one behind the other in the order of their paths, compared as bytes.
 Nothing is decoded, cut or changed; a token is a byte.
 """
+
 from __future__ import annotations
 
 from pathlib import Path

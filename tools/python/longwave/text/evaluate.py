@@ -6,6 +6,7 @@ MODEL is a package or a run.  The parts of all files follow each other in one st
 longwave/text/data.py; the first byte, which nothing predicts, costs 8 bits.  Prints one JSON object, with a figure
 of each source: the files of the folder itself, and its subfolders as one.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -18,8 +19,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from . import data, export
-from . import model as text_model
+from . import data, export, model as text_model
 
 WINDOW = 1024
 
@@ -31,10 +31,10 @@ def costs(model: nn.Module, text: bytes) -> np.ndarray:
     run, state = text_model.windowed(model), text_model.fresh_state(model, 1)
     found = [torch.tensor([8.0])]
     for at in range(0, len(ids) - 1, WINDOW):
-        inputs, targets = ids[at:min(at + WINDOW, len(ids) - 1)], ids[at + 1:at + WINDOW + 1]
+        inputs, targets = ids[at : min(at + WINDOW, len(ids) - 1)], ids[at + 1 : at + WINDOW + 1]
         padded = F.pad(inputs, (0, -len(inputs) % text_model.BLOCK))  # only the last window: its state is not used
         logits, state = run(padded[None], state)
-        found.append(F.cross_entropy(logits[0, :len(targets)].double(), targets, reduction="none") / math.log(2))
+        found.append(F.cross_entropy(logits[0, : len(targets)].double(), targets, reduction="none") / math.log(2))
     return torch.cat([part.double() for part in found]).numpy()
 
 
@@ -44,7 +44,7 @@ def by_source(folder: Path, part: str, bits: np.ndarray) -> dict[str, float]:
     at = 0
     for path in data.files(folder):
         count = len(data.cut(path.read_bytes(), part))
-        found.setdefault(path.relative_to(folder).parts[0], []).append(bits[at:at + count])
+        found.setdefault(path.relative_to(folder).parts[0], []).append(bits[at : at + count])
         at += count
     return {source: round(float(np.concatenate(pieces).mean()), 4) for source, pieces in found.items()}
 
@@ -61,8 +61,17 @@ def main() -> None:
     model = export.from_package(options.model) if is_package else export.from_run(options.model)
     text = data.read(options.data, options.part)
     bits = costs(model, text)
-    print(json.dumps({"part": options.part, "bytes": len(text), "bits_per_byte": round(float(bits.mean()), 4),
-                      "by_source": by_source(options.data, options.part, bits)}, indent=1))
+    print(
+        json.dumps(
+            {
+                "part": options.part,
+                "bytes": len(text),
+                "bits_per_byte": round(float(bits.mean()), 4),
+                "by_source": by_source(options.data, options.part, bits),
+            },
+            indent=1,
+        )
+    )
 
 
 if __name__ == "__main__":

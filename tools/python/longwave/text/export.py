@@ -1,7 +1,8 @@
 """Packages of trained models, and models from packages.
 
-    python -m longwave.text.export RUN FOLDER [--name NAME]
+python -m longwave.text.export RUN FOLDER [--name NAME]
 """
+
 from __future__ import annotations
 
 import argparse
@@ -33,14 +34,23 @@ def sizes(document: dict, weights: dict[str, torch.Tensor]) -> tuple[str, dict[s
     if "chela" in kinds:
         block = document["layers"][kinds.index("chela")]
         width, taps = weights["layers.0.long.k0"].shape
-        return "chela", {"width": width, "depth": kinds.count("chela"), "taps": taps,
-                         "hidden": weights["layers.0.nffn.fc1.weight"].shape[0], "heads": block["heads"]}
+        return "chela", {
+            "width": width,
+            "depth": kinds.count("chela"),
+            "taps": taps,
+            "hidden": weights["layers.0.nffn.fc1.weight"].shape[0],
+            "heads": block["heads"],
+        }
     mixer = "model.layers.0.token_mixer."
     attention = document["layers"][kinds.index("residual")]["layers"][0]
-    return "lightnet", {"width": weights["model.embed_tokens.weight"].shape[1], "depth": kinds.count("residual") // 2,
-                        "short_conv": weights[mixer + "q_conv1d.weight"].shape[2], "heads": attention["heads"],
-                        "hidden": weights["model.layers.0.channel_mixer.w1.weight"].shape[0],
-                        "gate_rank": weights[mixer + "output_gate.0.weight"].shape[0]}
+    return "lightnet", {
+        "width": weights["model.embed_tokens.weight"].shape[1],
+        "depth": kinds.count("residual") // 2,
+        "short_conv": weights[mixer + "q_conv1d.weight"].shape[2],
+        "heads": attention["heads"],
+        "hidden": weights["model.layers.0.channel_mixer.w1.weight"].shape[0],
+        "gate_rank": weights[mixer + "output_gate.0.weight"].shape[0],
+    }
 
 
 def from_package(folder: Path) -> nn.Module:
@@ -68,7 +78,9 @@ def main() -> None:
     parser.add_argument("folder", type=Path, help="where the package goes")
     parser.add_argument("--name", help="name of the model (default: that of the folder above the package)")
     options = parser.parse_args()
-    package.write(as_package(from_run(options.run), options.name or options.folder.resolve().parent.name), options.folder)
+    package.write(
+        as_package(from_run(options.run), options.name or options.folder.resolve().parent.name), options.folder
+    )
     print(f"{options.folder}: {(options.folder / 'weights.safetensors').stat().st_size} bytes of weights")
 
 

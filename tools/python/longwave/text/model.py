@@ -5,6 +5,7 @@ forward pass: windows of a stream with carried state, in matrix products that ar
 what the layers compute over the whole sequence (tests/test_text_model.py).  A state is a list of tensors, one row a
 stream; `fresh_state` is that of a stream's beginning.  L is a multiple of 64.
 """
+
 from __future__ import annotations
 
 import math
@@ -29,8 +30,9 @@ LIGHTNET = {"width": 160, "depth": 4, "short_conv": 8, "hidden": 216, "heads": 4
 def chela_model(width: int, depth: int, taps: int, hidden: int, heads: int) -> ChelaModel:
     """Kernels that fade over a length of their own a channel, gates that let most of the input pass at first."""
     branches = [Branch(3, batch_norm=False), Branch(7, batch_norm=False), Branch(None, batch_norm=False)]
-    config = ChelaConfig(width, taps, branches, norm="rms", norm_eps=1e-6, heads=heads, att_norm_groups=heads,
-                         ffn_width=hidden)
+    config = ChelaConfig(
+        width, taps, branches, norm="rms", norm_eps=1e-6, heads=heads, att_norm_groups=heads, ffn_width=hidden
+    )
     model = ChelaModel(config, depth, VOCABULARY, vocabulary=VOCABULARY, head="steps")
     with torch.no_grad():
         model.embed_tokens.weight.mul_(0.5)
@@ -67,14 +69,15 @@ def make(family: str, **changes: int) -> nn.Module:
 
 # ---- parts ----
 
+
 def short_convolution(x: Tensor, before: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
     """x (B, L, d), before (B, r - 1, d), weight (d, r) in torch's order -> y (B, L, d) and the next `before`."""
     reach = weight.shape[1] - 1
     extended = torch.cat([before, x], 1)
     y = x * weight[:, reach]
     for j in range(reach):
-        y = y + extended[:, j:j + x.shape[1]] * weight[:, j]
-    return y, extended[:, x.shape[1]:]
+        y = y + extended[:, j : j + x.shape[1]] * weight[:, j]
+    return y, extended[:, x.shape[1] :]
 
 
 def long_convolution(x: Tensor, before: Tensor, kernel: Tensor) -> tuple[Tensor, Tensor]:
@@ -83,14 +86,14 @@ def long_convolution(x: Tensor, before: Tensor, kernel: Tensor) -> tuple[Tensor,
     blocks = torch.cat([before, x], 1).permute(2, 0, 1).reshape(width, rows, length // BLOCK + 1, BLOCK)
     pairs = torch.cat([blocks[:, :, :-1], blocks[:, :, 1:]], -1).reshape(width, -1, 2 * BLOCK)
     y = torch.bmm(pairs, toeplitz(kernel))
-    return y.view(width, rows, length).permute(1, 2, 0), x[:, length - BLOCK:]
+    return y.view(width, rows, length).permute(1, 2, 0), x[:, length - BLOCK :]
 
 
 def attention(q: Tensor, k: Tensor, v: Tensor, state: Tensor, chunk: int = 2 * BLOCK) -> tuple[Tensor, Tensor]:
     """(B, H, L, d) three times, state (B, H, dk, dv): q_t (state + sum_{s <= t} k_s v_s^T), and the state behind it."""
     out = []
     for at in range(0, q.shape[2], chunk):
-        qc, kc, vc = (z[:, :, at:at + chunk] for z in (q, k, v))
+        qc, kc, vc = (z[:, :, at : at + chunk] for z in (q, k, v))
         out.append((qc @ kc.transpose(-1, -2)).tril() @ vc + qc @ state)
         state = state + kc.transpose(-1, -2) @ vc
     return torch.cat(out, 2), state
@@ -101,6 +104,7 @@ def split(x: Tensor, heads: int) -> Tensor:
 
 
 # ---- CHELA ----
+
 
 def merged_branches(block: ChelaBlock) -> Tensor:
     """All short branches as one kernel (d, 7): lags align at the last tap."""
@@ -130,13 +134,15 @@ def chela_windowed(model: ChelaModel, compiled: bool) -> Windowed:
     def run(ids: Tensor, state: State) -> tuple[Tensor, State]:
         x, after = model.embed_tokens(ids), []
         for n, block in enumerate(model.layers):
-            x, new = one(block, x, *state[3 * n:3 * n + 3])
+            x, new = one(block, x, *state[3 * n : 3 * n + 3])
             after += new
         return model.classifier(model.final_norm(x)), after
+
     return run
 
 
 # ---- LightNet ----
+
 
 def tpe_window(tpe: Tpe, x: Tensor, sums: Tensor) -> tuple[Tensor, Tensor]:
     """`sums` (B, H, c): those of the positions before, decayed to the last of them."""
@@ -152,7 +158,9 @@ def tpe_window(tpe: Tpe, x: Tensor, sums: Tensor) -> tuple[Tensor, Tensor]:
     return tpe.o_proj(tpe.norm(gained)), y[:, :, -1]
 
 
-def lightnet_attention(layer: LightNetAttention, x: Tensor, near: Tensor, z0: Tensor, mean: Tensor) -> tuple[Tensor, State]:
+def lightnet_attention(
+    layer: LightNetAttention, x: Tensor, near: Tensor, z0: Tensor, mean: Tensor
+) -> tuple[Tensor, State]:
     """`z0` (B, H, dk) and `mean` C (B, H, dk, dv) before the window.  Within it C_t is the plain sum of e^{k - m} v
     over e^{z_t - m}, m the largest key of the window; keys more than 35 below it weigh as much as those 35 below,
     for the gradient of the quotient needs 1 / totals^2 in float32."""
@@ -187,9 +195,10 @@ def lightnet_windowed(model: LightNetModel, compiled: bool) -> Windowed:
         x, tpe_sums = tpe_window(body["tpe"], body["embed_tokens"](ids), state[0])
         after = [tpe_sums]
         for n, block in enumerate(body["layers"]):
-            x, new = one(block, x, *state[3 * n + 1:3 * n + 4])
+            x, new = one(block, x, *state[3 * n + 1 : 3 * n + 4])
             after += new
         return model.lm_head(body["final_norm"](x)), after
+
     return run
 
 
@@ -208,8 +217,11 @@ def fresh_state(model: nn.Module, rows: int) -> State:
     keys, values = config.keys // config.heads, config.values // config.heads
     state = [torch.zeros(rows, config.heads, config.width // config.heads)]
     for _ in model.model["layers"]:
-        state += [torch.zeros(rows, config.short_conv - 1, 2 * config.keys + config.values),
-                  torch.full((rows, config.heads, keys), -1e30), torch.zeros(rows, config.heads, keys, values)]
+        state += [
+            torch.zeros(rows, config.short_conv - 1, 2 * config.keys + config.values),
+            torch.full((rows, config.heads, keys), -1e30),
+            torch.zeros(rows, config.heads, keys, values),
+        ]
     return state
 
 

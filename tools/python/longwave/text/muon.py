@@ -1,5 +1,6 @@
 """Muon (Jordan et al. 2024, "Muon: An optimizer for hidden layers in neural networks"): momentum whose update is made
 near-orthogonal by five Newton-Schulz steps.  For matrices between hidden layers; everything else goes to AdamW."""
+
 from __future__ import annotations
 
 import torch

@@ -1,8 +1,9 @@
 """Keyword models for your own words.
 
-    longwave words train --word "hey robot" --recordings DIR --negatives DIR -o my.lw
-    longwave words say --word "hey robot" --count 20 -o DIR
+longwave words train --word "hey robot" --recordings DIR --negatives DIR -o my.lw
+longwave words say --word "hey robot" --count 20 -o DIR
 """
+
 from __future__ import annotations
 
 import argparse
@@ -41,22 +42,37 @@ def rate(text: str) -> float:
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="longwave words", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="longwave words", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     verbs = parser.add_subparsers(dest="verb", required=True)
     train = verbs.add_parser("train", help="train a model for words from a few recordings")
     train.add_argument("--word", action="append", required=True, help="a word or short phrase; several are allowed")
-    train.add_argument("--recordings", type=Path, required=True,
-                       help="folder of recordings of the word; with several words, one folder per word in it")
-    train.add_argument("--negatives", type=Path, required=True, help="folder of speech and noise without the words, 5 h or more")
+    train.add_argument(
+        "--recordings",
+        type=Path,
+        required=True,
+        help="folder of recordings of the word; with several words, one folder per word in it",
+    )
+    train.add_argument(
+        "--negatives", type=Path, required=True, help="folder of speech and noise without the words, 5 h or more"
+    )
     train.add_argument("-o", "--output", type=Path, required=True, help="compiled model; its card is written beside it")
     train.add_argument("--model", type=Path, help="folder for the model package too")
     train.add_argument("--rate", type=rate, default=1.0, help="most false accepts per hour (default 1)")
     train.add_argument("--steps", type=count, default=700, help="training steps per head (default 700)")
-    train.add_argument("--folds", type=int, default=4, choices=range(2, 11), metavar="N",
-                       help="heads that each leave a part of the speakers out, to count missed words (default 4)")
+    train.add_argument(
+        "--folds",
+        type=int,
+        default=4,
+        choices=range(2, 11),
+        metavar="N",
+        help="heads that each leave a part of the speakers out, to count missed words (default 4)",
+    )
     train.add_argument("--seed", type=int, default=0)
-    train.add_argument("--work", type=Path, help="folder for rows of audio, kept for a next run (default: a temporary one)")
+    train.add_argument(
+        "--work", type=Path, help="folder for rows of audio, kept for a next run (default: a temporary one)"
+    )
     say = verbs.add_parser("say", help="test recordings in synthetic voices that training never uses")
     say.add_argument("--word", required=True)
     say.add_argument("--count", type=count, default=20, help="how many, each in a voice of its own (default 20)")
@@ -70,7 +86,7 @@ def run_train(options: argparse.Namespace) -> str:
     need_modules("training", TRAINS)  # looked for, not imported: PyTorch takes seconds
     words = [word.strip() for word in options.word]
     if len(set(words)) != len(words) or not all(words) or any(word.startswith("_") for word in words):
-        raise WordsError("words must differ, must not be empty and must not begin with \"_\"")
+        raise WordsError('words must differ, must not be empty and must not begin with "_"')
     card_file = options.output.with_suffix(".card.md")
     if options.output.suffix != ".lw":
         raise WordsError(f"{options.output}: name a file that ends in .lw")
@@ -82,11 +98,14 @@ def run_train(options: argparse.Namespace) -> str:
     progress = Progress(lambda line: print(line, file=sys.stderr, flush=True))
     progress.line("read the recordings and the list of negatives")
     from . import sounds, voices
+
     voices.need_programs()
     recorded = sounds.recordings(options.recordings, words)
     found = sounds.negatives(options.negatives)
-    progress.line(f"{', '.join(f'{len(c)} recordings of {w!r}' for w, c in zip(words, recorded))}; negatives: "
-                  f"{found.training_seconds / 3600:.2f} h for training, {found.held_out_seconds / 3600:.2f} h for the threshold")
+    progress.line(
+        f"{', '.join(f'{len(c)} recordings of {w!r}' for w, c in zip(words, recorded))}; negatives: "
+        f"{found.training_seconds / 3600:.2f} h for training, {found.held_out_seconds / 3600:.2f} h for the threshold"
+    )
     progress.line("load PyTorch")
     from ..kws.engine import EngineError
     from . import train
@@ -94,8 +113,21 @@ def run_train(options: argparse.Namespace) -> str:
     with cleanup.temporary_folder("longwave-words-") as temporary:
         work = options.work or temporary
         try:
-            card = train.train(train.Options(words, options.recordings, options.negatives, work, options.rate, options.steps, options.seed,
-                                             options.folds), recorded, found, progress)
+            card = train.train(
+                train.Options(
+                    words,
+                    options.recordings,
+                    options.negatives,
+                    work,
+                    options.rate,
+                    options.steps,
+                    options.seed,
+                    options.folds,
+                ),
+                recorded,
+                found,
+                progress,
+            )
         except EngineError as error:
             raise WordsError(str(error)) from error
         if options.model:
@@ -110,6 +142,7 @@ def run_say(options: argparse.Namespace) -> str:
     import soundfile
 
     from . import voices
+
     voices.need_programs()
     output_files.check_folder(options.output)
     files = {}

@@ -1,4 +1,5 @@
 """Trains a head on stored rows of the body, and more often on what it took for a word by mistake."""
+
 from __future__ import annotations
 
 import math
@@ -21,12 +22,13 @@ ROUNDS = (0.35, 0.65)  # of the steps: when mistakes are looked for
 @dataclass(frozen=True)
 class Part:
     """Rows (T, channels) of one long stream, and the phrases in it."""
+
     rows: np.ndarray
     ends: list[tuple[int, int, int]]
 
     def window(self, start: int) -> tuple[np.ndarray, list[tuple[int, int, int]]]:
         inside = [(f - start, e - start, w) for f, e, w in self.ends if e > start and f < start + WINDOW]
-        return self.rows[start:start + WINDOW], inside
+        return self.rows[start : start + WINDOW], inside
 
 
 def start_of(part: Part, wrong: np.ndarray | None, rng: np.random.Generator) -> int:
@@ -37,8 +39,9 @@ def start_of(part: Part, wrong: np.ndarray | None, rng: np.random.Generator) -> 
     return int(rng.integers(0, last))
 
 
-def draw(parts: list[Part], shares: list[float], wrong: dict[int, np.ndarray], rng: np.random.Generator
-         ) -> tuple[torch.Tensor, list]:
+def draw(
+    parts: list[Part], shares: list[float], wrong: dict[int, np.ndarray], rng: np.random.Generator
+) -> tuple[torch.Tensor, list]:
     rows, ends = [], []
     for which in rng.choice(len(parts), BATCH, p=np.array(shares) / sum(shares)):
         part = parts[which]
@@ -49,8 +52,16 @@ def draw(parts: list[Part], shares: list[float], wrong: dict[int, np.ndarray], r
     return stacked.permute(2, 0, 1).contiguous(), ends  # (channels, B, T)
 
 
-def fit(parts: list[Part], shares: list[float], words: int, steps: int, seed: int, blocks: int = 1, rate: float = 4e-3,
-        shown: Callable[[Iterable[int]], Iterable[int]] = iter) -> Head:
+def fit(
+    parts: list[Part],
+    shares: list[float],
+    words: int,
+    steps: int,
+    seed: int,
+    blocks: int = 1,
+    rate: float = 4e-3,
+    shown: Callable[[Iterable[int]], Iterable[int]] = iter,
+) -> Head:
     """A head trained for `steps`; `shares`: of each part in a batch. Mistakes are looked for in the parts without words. `shown`
     hands on the steps, and may print their progress."""
     torch.manual_seed(seed)
@@ -83,6 +94,6 @@ def scores(head: Head, rows: np.ndarray, piece: int = 16384, overlap: int = 256)
     found = []
     for start in range(0, len(rows), piece):
         before = min(start, overlap)
-        hidden = torch.from_numpy(rows[start - before:start + piece].astype(np.float32)).t()[:, None].contiguous()
+        hidden = torch.from_numpy(rows[start - before : start + piece].astype(np.float32)).t()[:, None].contiguous()
         found.append(torch.softmax(head(hidden)[0, before:], -1).numpy())
     return np.concatenate(found)

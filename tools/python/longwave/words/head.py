@@ -1,4 +1,5 @@
 """The trained part: SGConv blocks over the rows of the body, and one class per word besides `_other_`."""
+
 from __future__ import annotations
 
 import torch
@@ -47,15 +48,18 @@ def loss(logits: Tensor, ends: list[list[tuple[int, int, int]]], smoothing: floa
     spots = []
     for b, found in enumerate(ends):
         for first, last, word in found:
-            target[b, max(0, first):last + TAIL] = -1  # neither wanted nor forbidden
-            target[b, max(0, last - BEFORE):last + AFTER] = word
-            allowed[b, word, max(0, first):last + TAIL] = True
+            target[b, max(0, first) : last + TAIL] = -1  # neither wanted nor forbidden
+            target[b, max(0, last - BEFORE) : last + AFTER] = word
+            allowed[b, word, max(0, first) : last + TAIL] = True
             if last + AFTER <= rows:
                 spots.append((b, word, max(0, last - BEFORE), last + AFTER + SMOOTH // 2))
-    each = F.cross_entropy(logits.flatten(0, 1), target.flatten(), ignore_index=-1, reduction="none",
-                           label_smoothing=smoothing).view(count, rows)
+    each = F.cross_entropy(
+        logits.flatten(0, 1), target.flatten(), ignore_index=-1, reduction="none", label_smoothing=smoothing
+    ).view(count, rows)
     positive, negative = (target >= 0) & (target < other), target == other
-    total = (each * negative).sum() / negative.sum().clamp(min=1) + (each * positive).sum() / positive.sum().clamp(min=1)
+    total = (each * negative).sum() / negative.sum().clamp(min=1) + (each * positive).sum() / positive.sum().clamp(
+        min=1
+    )
     scores = F.avg_pool1d(F.pad(F.softmax(logits, -1)[..., :other].transpose(1, 2), (SMOOTH - 1, 0)), SMOOTH, 1)
     if spots:
         best = torch.stack([scores[b, word, begin:end].amax() for b, word, begin, end in spots])

@@ -1,4 +1,5 @@
 """Hard negatives: where a half-trained head takes speech for a word. Training goes there more often afterwards."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -23,5 +24,5 @@ def mistakes(scores: np.ndarray, words: int) -> np.ndarray:
             break
         if not taken[row]:
             found.append(int(row))
-            taken[max(0, row - APART):row + APART] = True
+            taken[max(0, row - APART) : row + APART] = True
     return np.array(found, int)

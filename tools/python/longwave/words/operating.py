@@ -1,4 +1,5 @@
 """The threshold: one for all words, the lowest that the held-out negatives allow."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass, replace

@@ -1,4 +1,5 @@
 """What `train` says on the way: a line per stage, and within a stage a line every few seconds."""
+
 from __future__ import annotations
 
 import time

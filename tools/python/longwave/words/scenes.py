@@ -2,6 +2,7 @@
 
 A scene is minutes long, so the state of the body is never that of a clip's start alone.
 """
+
 from __future__ import annotations
 
 from dataclasses import dataclass, field
@@ -23,7 +24,7 @@ class Scene:
 
 
 def level(samples: np.ndarray) -> float:
-    return float(np.sqrt(np.mean(samples ** 2)) + 1e-9)
+    return float(np.sqrt(np.mean(samples**2)) + 1e-9)
 
 
 def noise_bed(count: int, backgrounds: list[np.ndarray], rng: np.random.Generator) -> np.ndarray:
@@ -47,7 +48,9 @@ def vary(clip: Clip, rng: np.random.Generator) -> Clip:
     return Clip(samples, int(clip.begin / factor), int(clip.end / factor), clip.group)
 
 
-def compose(clips: list[tuple[Clip, int]], backgrounds: list[np.ndarray], other: int, rng: np.random.Generator) -> Scene:
+def compose(
+    clips: list[tuple[Clip, int]], backgrounds: list[np.ndarray], other: int, rng: np.random.Generator
+) -> Scene:
     """All `clips` in random order, each with its class (`other`: no word); a noise bed under every ten or so."""
     order = rng.permutation(len(clips))
     parts: list[np.ndarray] = []
@@ -55,9 +58,9 @@ def compose(clips: list[tuple[Clip, int]], backgrounds: list[np.ndarray], other:
     at = 0
     for start in range(0, len(order), 10):
         group, marks, length = [], [], 0
-        for i in order[start:start + 10]:
+        for i in order[start : start + 10]:
             clip, word = vary(clips[i][0], rng), clips[i][1]
-            gain = 10 ** (rng.uniform(-40, -12) / 20) / level(clip.samples[clip.begin:clip.end])
+            gain = 10 ** (rng.uniform(-40, -12) / 20) / level(clip.samples[clip.begin : clip.end])
             gap = int(RATE * (rng.uniform(0.0, 0.25) if rng.random() < 0.25 else rng.uniform(0.5, 1.3)))
             group += [np.zeros(gap, np.float32), clip.samples * gain]
             if word != other:

@@ -1,4 +1,5 @@
 """The work of `longwave words train`: clips, scenes, rows of the body, heads, threshold, card."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
@@ -79,28 +80,48 @@ def fold_of(clips: list[Clip], folds: int) -> np.ndarray:
     return np.array([groups.index(clip.group) % folds for clip in clips])
 
 
-def make_scenes(options: Options, recorded: list[list[Clip]], backgrounds: list[np.ndarray], progress: Progress) -> list[scenes.Scene]:
+def make_scenes(
+    options: Options, recorded: list[list[Clip]], backgrounds: list[np.ndarray], progress: Progress
+) -> list[scenes.Scene]:
     """One of the synthetic voices, and one per fold of the recordings."""
     rng = np.random.default_rng([options.seed, 1])
     other = len(options.words)
-    made = [(clip, w) for w, word in enumerate(options.words)
-            for clip in spoken([word] * SYNTHETIC, options.seed * 100 + w, progress, repr(word))]
-    near = spoken(phrases.near_misses(options.words, SYNTHETIC + 60 * len(options.words), rng), options.seed * 100 + 99, progress,
-                  "what must not fire")
+    made = [
+        (clip, w)
+        for w, word in enumerate(options.words)
+        for clip in spoken([word] * SYNTHETIC, options.seed * 100 + w, progress, repr(word))
+    ]
+    near = spoken(
+        phrases.near_misses(options.words, SYNTHETIC + 60 * len(options.words), rng),
+        options.seed * 100 + 99,
+        progress,
+        "what must not fire",
+    )
     found = [scenes.compose([*made, *made, *[(clip, other) for clip in near * 2]], backgrounds, other, rng)]
     repeat = max(4, 320 // max(len(clips) for clips in recorded))
     for fold in range(options.folds):
-        mine = [(clip, w) for w, clips in enumerate(recorded) for clip, f in zip(clips, fold_of(clips, options.folds)) if f == fold]
+        mine = [
+            (clip, w)
+            for w, clips in enumerate(recorded)
+            for clip, f in zip(clips, fold_of(clips, options.folds))
+            if f == fold
+        ]
         some = [(near[i], other) for i in rng.integers(0, len(near), max(1, len(mine) * repeat // 3))]
         found.append(scenes.compose(mine * repeat + some, backgrounds, other, rng))
     return found
 
 
-def heard_in(head_scores: np.ndarray, spans: list[tuple[float, float, int]], decision: Decision) -> tuple[np.ndarray, np.ndarray, int]:
+def heard_in(
+    head_scores: np.ndarray, spans: list[tuple[float, float, int]], decision: Decision
+) -> tuple[np.ndarray, np.ndarray, int]:
     """Which spans (begin, end in seconds, word) had their event, its delay after the end, and the number of other events."""
     right, delay, wrong = np.zeros(len(spans), bool), np.full(len(spans), np.nan), 0
     for event in events(moving_average(head_scores, smoothing_rows(decision)), decision):
-        mine = [i for i, (begin, end, word) in enumerate(spans) if begin <= event.seconds <= end + GRACE and word == event.word]
+        mine = [
+            i
+            for i, (begin, end, word) in enumerate(spans)
+            if begin <= event.seconds <= end + GRACE and word == event.word
+        ]
         if mine:
             right[mine[0]] = True
             delay[mine[0]] = event.seconds - spans[mine[0]][1]
@@ -130,14 +151,24 @@ def train(options: Options, recorded: list[list[Clip]], found: sounds.Negatives,
         return engine.scores(samples, "hidden").astype(np.float16)
 
     backgrounds, quiet_parts, held_out = [], [], []
-    for samples in pieces(progress.through(found.training, len(found.training), "rows of the negatives for training, files"), MOST_TRAINING):
-        backgrounds += [samples[i:i + 20 * RATE] for i in range(0, len(samples) - 20 * RATE, 180 * RATE)]
+    for samples in pieces(
+        progress.through(found.training, len(found.training), "rows of the negatives for training, files"),
+        MOST_TRAINING,
+    ):
+        backgrounds += [samples[i : i + 20 * RATE] for i in range(0, len(samples) - 20 * RATE, 180 * RATE)]
         quiet_parts.append(rows_of(samples))
-    for samples in pieces(progress.through(found.held_out, len(found.held_out), "rows of the negatives for the threshold, files"), float("inf")):
+    for samples in pieces(
+        progress.through(found.held_out, len(found.held_out), "rows of the negatives for the threshold, files"),
+        float("inf"),
+    ):
         held_out.append(rows_of(samples))
     made = make_scenes(options, recorded, backgrounds, progress)
-    parts = [fit.Part(rows_of(scene.samples), scene.ends)
-             for scene in progress.through(made, len(made), f"rows of {sum(len(s.samples) for s in made) / RATE / 60:.0f} minutes of phrases")]
+    parts = [
+        fit.Part(rows_of(scene.samples), scene.ends)
+        for scene in progress.through(
+            made, len(made), f"rows of {sum(len(s.samples) for s in made) / RATE / 60:.0f} minutes of phrases"
+        )
+    ]
     parts.append(fit.Part(np.concatenate(quiet_parts), []))
 
     def shown(what: str) -> Callable[[Iterable[int]], Iterable[int]]:
@@ -146,12 +177,20 @@ def train(options: Options, recorded: list[list[Clip]], found: sounds.Negatives,
     base = Decision(smoothing_ms=300, min_count=3, classes=(*options.words, OTHER))
     missed, delays, wrong, fold_points = [], [], 0, []
     for fold in range(options.folds):
-        clips = [(clip, w) for w, cs in enumerate(recorded) for clip, f in zip(cs, fold_of(cs, options.folds)) if f == fold]
+        clips = [
+            (clip, w) for w, cs in enumerate(recorded) for clip, f in zip(cs, fold_of(cs, options.folds)) if f == fold
+        ]
         if not clips:
             continue
         some = [p for i, p in enumerate(parts) if i != fold + 1]
-        head = fit.fit(some, [0.35, *[0.25 / (options.folds - 1)] * (options.folds - 1), 0.4], len(options.words), options.steps,
-                       options.seed * 10 + fold + 1, shown=shown(f"head {fold + 1} of {options.folds + 1}"))
+        head = fit.fit(
+            some,
+            [0.35, *[0.25 / (options.folds - 1)] * (options.folds - 1), 0.4],
+            len(options.words),
+            options.steps,
+            options.seed * 10 + fold + 1,
+            shown=shown(f"head {fold + 1} of {options.folds + 1}"),
+        )
         negatives = Heard({str(i): fit.scores(head, rows) for i, rows in enumerate(held_out)}, len(options.words))
         point = lowest_threshold(negatives, base, options.rate)
         fold_points.append(point)
@@ -160,16 +199,38 @@ def train(options: Options, recorded: list[list[Clip]], found: sounds.Negatives,
         missed += [(options.words[w], clip.group, not r) for (clip, w), r in zip(clips, right)]
         delays += [float(d) for d in delay[~np.isnan(delay)]]
         wrong += others
-        progress.line(f"head {fold + 1}: threshold {point.decision.thresholds['default']:g}, {int((~right).sum())} of {len(clips)} missed")
-    head = fit.fit(parts, [0.35, *[0.25 / options.folds] * options.folds, 0.4], len(options.words), options.steps, options.seed * 10,
-                   shown=shown("the last head"))
+        progress.line(
+            f"head {fold + 1}: threshold {point.decision.thresholds['default']:g}, {int((~right).sum())} of {len(clips)} missed"
+        )
+    head = fit.fit(
+        parts,
+        [0.35, *[0.25 / options.folds] * options.folds, 0.4],
+        len(options.words),
+        options.steps,
+        options.seed * 10,
+        shown=shown("the last head"),
+    )
     point = finish(head, options, base, found, progress)
     progress.line(f"threshold {point.decision.thresholds['default']:g}: {point.events} events in {point.hours:.2f} h")
-    return card.Card(options.words, [len(c) for c in recorded], found, point, fold_points, missed, delays, wrong,
-                     body.block_microseconds(options.work / COMPILED), (options.work / COMPILED).stat().st_size, progress.seconds(), options.rate)
+    return card.Card(
+        options.words,
+        [len(c) for c in recorded],
+        found,
+        point,
+        fold_points,
+        missed,
+        delays,
+        wrong,
+        body.block_microseconds(options.work / COMPILED),
+        (options.work / COMPILED).stat().st_size,
+        progress.seconds(),
+        options.rate,
+    )
 
 
-def finish(head: torch.nn.Module, options: Options, base: Decision, found: sounds.Negatives, progress: Progress) -> Point:
+def finish(
+    head: torch.nn.Module, options: Options, base: Decision, found: sounds.Negatives, progress: Progress
+) -> Point:
     """Writes the compiled model with the threshold that the compiled model itself shows on the held-out negatives."""
     labels, folder, file = list(base.classes), options.work / PACKAGE, options.work / COMPILED
 
@@ -180,7 +241,9 @@ def finish(head: torch.nn.Module, options: Options, base: Decision, found: sound
     make(replace(base, thresholds={"default": 0.9}))
     engine = Engine(Path(programs.program()), file, options.work / "scores")
     files = progress.through(found.held_out, len(found.held_out), "scores of the finished model, files")
-    heard = Heard({str(i): engine.scores(samples) for i, samples in enumerate(pieces(files, float("inf")))}, len(options.words))
+    heard = Heard(
+        {str(i): engine.scores(samples) for i, samples in enumerate(pieces(files, float("inf")))}, len(options.words)
+    )
     point = lowest_threshold(heard, base, options.rate)
     make(point.decision)
     return point

@@ -3,6 +3,7 @@
 Two sets. TRAINING voices make the clips of `train`. KEPT_BACK voices take no part in it: `say` speaks test recordings with
 them.
 """
+
 from __future__ import annotations
 
 import shutil
@@ -57,11 +58,13 @@ def draw(count: int, kept_back: bool, seed: int) -> list[Voice]:
         if len(found) == count:
             break
         if number % 5 == 4:
-            found[Voice("flite", flite[number // 5 % len(flite)], int(rng.integers(80, 126)),
-                        int(rng.integers(85, 221)))] = None
+            found[
+                Voice("flite", flite[number // 5 % len(flite)], int(rng.integers(80, 126)), int(rng.integers(85, 221)))
+            ] = None
         else:
-            found[Voice("espeak-ng", espeak[number % len(espeak)], int(rng.integers(120, 201)),
-                        int(rng.integers(25, 76)))] = None
+            found[
+                Voice("espeak-ng", espeak[number % len(espeak)], int(rng.integers(120, 201)), int(rng.integers(25, 76)))
+            ] = None
     return list(found)
 
 
@@ -69,8 +72,10 @@ def say(text: str, voice: Voice) -> np.ndarray:
     """Mono float32 samples at 16 kHz."""
     done = subprocess.run(voice.command(text), capture_output=True, check=False)
     if done.returncode or b"data" not in done.stdout:
-        raise WordsError(f"{voice.program} could not say \"{text}\" with voice {voice.name}: "
-                         f"{done.stderr.decode(errors='replace').strip() or 'no sound came'}")
+        raise WordsError(
+            f'{voice.program} could not say "{text}" with voice {voice.name}: '
+            f"{done.stderr.decode(errors='replace').strip() or 'no sound came'}"
+        )
     samples, rate = decode(done.stdout)
     if rate != RATE:
         common = int(np.gcd(rate, RATE))

@@ -35,9 +35,7 @@ def list_rows() -> bool:
 
 def write_package(name: str, folder: Path, seed: int, checkpoint: Path | None) -> None:
     model = build(find(name))
-    values = (
-        model.tensors.random(seed) if checkpoint is None else model.tensors.of(read_checkpoint(checkpoint))
-    )
+    values = model.tensors.random(seed) if checkpoint is None else model.tensors.of(read_checkpoint(checkpoint))
     write(model, name, folder, values, find(name).stored)
 
 
@@ -83,8 +81,7 @@ def main(arguments: list[str] | None = None) -> int:
     )
     verbs = parser.add_subparsers(dest="verb", required=True)
     verbs.add_parser(
-        "list",
-        help="names, tasks, lengths, parameters beside the published ones; exit code 1 where they differ",
+        "list", help="names, tasks, lengths, parameters beside the published ones; exit code 1 where they differ"
     )
     writing = verbs.add_parser("write", help="write one as a model package")
     writing.add_argument("name")
@@ -97,10 +94,7 @@ def main(arguments: list[str] | None = None) -> int:
     )
     table = verbs.add_parser("table", help="compile, run and measure them; exit code 1 where one fails")
     table.add_argument(
-        "names",
-        nargs="*",
-        metavar="NAME",
-        help="default: all, of which the largest take minutes and gigabytes",
+        "names", nargs="*", metavar="NAME", help="default: all, of which the largest take minutes and gigabytes"
     )
     table.add_argument("--folder", type=Path, help="keep packages and artifacts there (default: nowhere)")
     table.add_argument("--rounds", type=int, default=3, help="in turns with PyTorch (default: 3)")

@@ -57,9 +57,7 @@ def model(
 
     block = {
         "causal": causal,
-        "short_branches": [
-            {"kind": "conv1d", "kernel": size, "bias": False} for size in branch_sizes(length)
-        ],
+        "short_branches": [{"kind": "conv1d", "kernel": size, "bias": False} for size in branch_sizes(length)],
         "norm": norm,
         "prenorm": prenorm,
         "ffn_width": ffn_width,
@@ -79,14 +77,10 @@ def model(
                 factor=TAIL_FACTOR,
             )
         elif vocabulary is not None:
-            first = layer(
-                "embedding", f"{prefix}embed_tokens", "embed_tokens", vocabulary=vocabulary, width=width
-            )
+            first = layer("embedding", f"{prefix}embed_tokens", "embed_tokens", vocabulary=vocabulary, width=width)
         else:
             first = layer("linear", f"{prefix}embed_tokens", "embed_tokens", out_features=width)
-        layers = [first] + [
-            layer("chela", f"{prefix}layers.{n}", f"layers.{n}", **block) for n in range(depth)
-        ]
+        layers = [first] + [layer("chela", f"{prefix}layers.{n}", f"layers.{n}", **block) for n in range(depth)]
         if prenorm:
             layers.append(layer(f"{norm}_norm", f"{prefix}final_norm", "final_norm"))
         return layers + ([layer(head, f"{prefix}pooled")] if head != "steps" else [])
@@ -119,9 +113,7 @@ def model(
     )
 
 
-def _embedding(
-    tensors: Tensors, width: int, inputs: int, vocabulary: int | None, cutoffs: Sequence[int]
-) -> None:
+def _embedding(tensors: Tensors, width: int, inputs: int, vocabulary: int | None, cutoffs: Sequence[int]) -> None:
     if vocabulary is None:
         return tensors.linear("embed_tokens", width, inputs)
     if not cutoffs:
@@ -164,9 +156,7 @@ def _block(
         tensors.depthwise(f"{prefix}.short.{i}.conv", width, size, bias=False)
     if kernel_dim:
         scales = 1 + math.ceil(math.log2(length / kernel_dim))
-        multi_scale(
-            tensors, f"{prefix}.long", width, kernel_dim, scales, 1 if causal else 2, "cat_randn", (2.0, 2.0)
-        )
+        multi_scale(tensors, f"{prefix}.long", width, kernel_dim, scales, 1 if causal else 2, "cat_randn", (2.0, 2.0))
     else:
         for name in ("k0",) if causal else ("k0", "k1"):
             tensors.add(f"{prefix}.long.{name}", (width, taps), normal(taps**-0.5))

@@ -72,9 +72,7 @@ def _block(graph: Graph, name: str, x: str, pixels: int, width: int) -> str:
 def _sgconv(graph: Graph, name: str, x: str, pixels: int, width: int) -> str:
     """A GConv with `linear`: kernel and D alone."""
     d = kernel_dim(pixels)
-    scales = [
-        graph.tensor(f"{name}.kernel_list.{i}", (1, width, d), normal(1.0)) for i in range(SCALES)
-    ]
+    scales = [graph.tensor(f"{name}.kernel_list.{i}", (1, width, d), normal(1.0)) for i in range(SCALES)]
     # about the norm of such a random kernel: growth^2(4-i) of d s_i taps, interpolated ones two
     # thirds of them
     energy = sum(GROWTH ** (2 * (SCALES - 1 - i)) * d * 2 ** max(0, i - 1) for i in range(SCALES))
@@ -82,8 +80,20 @@ def _sgconv(graph: Graph, name: str, x: str, pixels: int, width: int) -> str:
     growth = graph.tensor(f"{name}.multiplier", (width,), given([GROWTH] * width), trained=False)
     decay = graph.tensor(f"{name}.decay", (width,), constant(0.0), trained=False)
     taps = graph.node(
-        f"{name}/taps", "sgconv_kernel", *scales, norm, growth, decay, kernel_dim=d, num_scales=SCALES, init_scale=0,
-        l_max=pixels, resolution=pixels, channels=1, heads=width, mode="cat_randn",
+        f"{name}/taps",
+        "sgconv_kernel",
+        *scales,
+        norm,
+        growth,
+        decay,
+        kernel_dim=d,
+        num_scales=SCALES,
+        init_scale=0,
+        l_max=pixels,
+        resolution=pixels,
+        channels=1,
+        heads=width,
+        mode="cat_randn",
     )
     direct = graph.tensor(f"{name}.D", (1, width), normal(1.0))
     return graph.node(name, "long_conv", x, taps, direct, channels=1, two_sided=0)

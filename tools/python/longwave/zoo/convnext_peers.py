@@ -40,9 +40,7 @@ class Norm(nn.LayerNorm):
 class ConvNext(nn.Module):
     """(B, patches, 3 * 4 * 4) -> logits: the patches are put together to an image first."""
 
-    def __init__(
-        self, length: int, widths: Sequence[int], depths: Sequence[int], classes: int, **_: Any
-    ) -> None:
+    def __init__(self, length: int, widths: Sequence[int], depths: Sequence[int], classes: int, **_: Any) -> None:
         super().__init__()
         lines = rows.sizes(length, len(widths))
         self.line = lines[0]

@@ -29,7 +29,15 @@ def time_features(step: float) -> np.ndarray:
 
 
 def model(
-    length: int, width: int, depth: int, heads: int, hidden: int, gate_rank: int, patch: int, channels: int, classes: int,
+    length: int,
+    width: int,
+    depth: int,
+    heads: int,
+    hidden: int,
+    gate_rank: int,
+    patch: int,
+    channels: int,
+    classes: int,
     conditioning: str,
 ) -> Model:
     """`classes`: with the class that says "none"."""
@@ -150,7 +158,9 @@ class _Body:
         """x (1 + scale) + shift"""
         g = self.graph
         scaled = g.node(f"{name}/scaled", "mul", x, self.part(name, "scale", x, c))
-        return g.node(f"{name}/modulated", "add", g.node(f"{name}/plus", "add", x, scaled), self.part(name, "shift", x, c))
+        return g.node(
+            f"{name}/modulated", "add", g.node(f"{name}/plus", "add", x, scaled), self.part(name, "shift", x, c)
+        )
 
     def modulated_layer(self, name: str, x: str, c: str) -> str:
         g = self.graph

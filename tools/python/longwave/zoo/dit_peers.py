@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ..layers.lightnet import GatedMlp, LightNetAttention, LightNetConfig, RmsNorm, image_phases, Phases
+from ..layers.lightnet import GatedMlp, LightNetAttention, LightNetConfig, Phases, RmsNorm, image_phases
 from . import dit as rows
 from .lightnet import LRPE_BASE, NORM_EPS
 
@@ -30,8 +30,18 @@ class Modulation(nn.Module):
 
 class Dit(nn.Module):
     def __init__(
-        self, length: int, width: int, depth: int, heads: int, hidden: int, gate_rank: int, patch: int, channels: int,
-        classes: int, conditioning: str, **_: Any,
+        self,
+        length: int,
+        width: int,
+        depth: int,
+        heads: int,
+        hidden: int,
+        gate_rank: int,
+        patch: int,
+        channels: int,
+        classes: int,
+        conditioning: str,
+        **_: Any,
     ) -> None:
         super().__init__()
         self.tokens, self.classes, pixels = conditioning == "tokens", classes, patch * patch * channels
@@ -40,7 +50,9 @@ class Dit(nn.Module):
         still = angles.new_zeros(rows.CONDITIONS * self.tokens, angles.shape[1])  # conditions do not turn
         self.theta = Phases(torch.cat([still, angles]))
         self.x_embedder = nn.Linear(pixels, width)
-        self.t_embedder = nn.Sequential(nn.Linear(rows.FREQUENCIES, width), nn.SiLU(), nn.Linear(width, width, not self.tokens))
+        self.t_embedder = nn.Sequential(
+            nn.Linear(rows.FREQUENCIES, width), nn.SiLU(), nn.Linear(width, width, not self.tokens)
+        )
         self.y_embedder = nn.Embedding(classes, width)
         config = LightNetConfig(width, heads, causal=False, gate_rank=gate_rank, norm_eps=NORM_EPS, lrpe=True)
         self.layers = nn.ModuleList()

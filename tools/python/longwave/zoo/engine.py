@@ -53,18 +53,18 @@ class Engine:
 
     def __init__(self, program: Path, processor: int | None = None) -> None:
         if not program.exists():
-            raise EngineError(
-                f"{program}: there is no such program: build the engine, or name it with --longwave"
-            )
+            raise EngineError(f"{program}: there is no such program: build the engine, or name it with --longwave")
         self.program, self.processor = program, processor
 
     def __call__(self, *arguments: object) -> Done:
         command = [str(self.program), *map(str, arguments)]
         begin, peak, own = time.perf_counter(), 0, 0
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err, subprocess.Popen(
-            self._pinned(command), stdout=out, stderr=err
-        ) as process:
+        with (
+            tempfile.TemporaryFile("w+") as out,
+            tempfile.TemporaryFile("w+") as err,
+            subprocess.Popen(self._pinned(command), stdout=out, stderr=err) as process,
+        ):
             while process.poll() is None:
                 most, anonymous = self._memory(process.pid)
                 peak, own = max(peak, most), max(own, anonymous)
@@ -130,17 +130,13 @@ class Engine:
             report,
         )
 
-    def run(
-        self, artifact: Path, model: Model, inputs: Mapping[str, np.ndarray], scratch: Path
-    ) -> np.ndarray:
+    def run(self, artifact: Path, model: Model, inputs: Mapping[str, np.ndarray], scratch: Path) -> np.ndarray:
         """The first output of a whole sequence."""
         output = model.outputs[0]["name"]
         self.run_process(artifact, inputs, scratch, output)
         return np.load(scratch / "output.npy")
 
-    def run_process(
-        self, artifact: Path, inputs: Mapping[str, np.ndarray], scratch: Path, output: str
-    ) -> Done:
+    def run_process(self, artifact: Path, inputs: Mapping[str, np.ndarray], scratch: Path, output: str) -> Done:
         given: list[str] = []
         for name, values in inputs.items():
             np.save(scratch / f"{name}.npy", values)
@@ -163,7 +159,5 @@ def made_up(model: Model, length: int, seed: int) -> dict[str, np.ndarray]:
             inputs[entry["name"]] = random.integers(0, entry["vocabulary"], length)
         else:
             scale = 0.1 if entry["kind"] == "audio" else 1.0
-            inputs[entry["name"]] = (scale * random.standard_normal((length, entry.get("width", 1)))).astype(
-                np.float32
-            )
+            inputs[entry["name"]] = (scale * random.standard_normal((length, entry.get("width", 1)))).astype(np.float32)
     return inputs

@@ -62,12 +62,7 @@ def double_outputs(
 
 
 def engine_outputs(
-    engine: Engine,
-    artifact: Path,
-    names: list[str],
-    inputs: Mapping[str, np.ndarray],
-    scratch: Path,
-    *flags: str,
+    engine: Engine, artifact: Path, names: list[str], inputs: Mapping[str, np.ndarray], scratch: Path, *flags: str
 ) -> dict[str, np.ndarray]:
     """The outputs of these names, of one sequence, whole or, with the flag `--stream`, as a stream."""
     given: list[str] = []
@@ -104,7 +99,5 @@ def check(row: Row, model: Model, engine: Engine, artifact: Path, folder: Path) 
     found = Exactness(difference(whole, wanted), rounding, stream)
     for what, part in (("PyTorch in float64", found.of_double), ("the whole run as a stream", stream)):
         if part is not None and not part <= found.limit:
-            raise ValueError(
-                f"{row.name}: {part:.1e} of the outputs' peak from {what}; the limit is {found.limit:.0e}"
-            )
+            raise ValueError(f"{row.name}: {part:.1e} of the outputs' peak from {what}; the limit is {found.limit:.0e}")
     return found

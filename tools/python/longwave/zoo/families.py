@@ -33,9 +33,7 @@ def build(row: Row, **changes: Any) -> Model:
     return FAMILIES[row.family](length=length, **(dict(row.options) | changes))
 
 
-def write(
-    model: Model, name: str, folder: Path, values: Iterator[tuple[str, np.ndarray]], stored: str = "F32"
-) -> None:
+def write(model: Model, name: str, folder: Path, values: Iterator[tuple[str, np.ndarray]], stored: str = "F32") -> None:
     """Both files of a model package; `stored`: the element type of the tensors."""
     folder.mkdir(parents=True, exist_ok=True)
     model.tensors.write(folder / "weights.safetensors", values, stored)

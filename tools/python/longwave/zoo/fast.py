@@ -82,9 +82,7 @@ def _sums(layer: ExponentialSums, length: int) -> None:
     layer.forward = lambda x: convolution(x.transpose(1, 2)).transpose(1, 2)
 
 
-def choose_chunk(
-    net: nn.Module, given: list[Tensor], sizes: tuple[int, ...] = (16, 32, 64, 128, 256)
-) -> int | None:
+def choose_chunk(net: nn.Module, given: list[Tensor], sizes: tuple[int, ...] = (16, 32, 64, 128, 256)) -> int | None:
     """Rows at a time with which causal attention is quickest here; None: there is none."""
     blocks = [module for module in net.modules() if hasattr(module, "chunk") and module.config.causal]
     if not blocks:

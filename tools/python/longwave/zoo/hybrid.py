@@ -191,15 +191,11 @@ def _softmax(tensors: Tensors, size: TransformerXlSize) -> Layer:
     return entry | {"head_projection": True} if size.factor > 1 else entry
 
 
-def _long_convolution(
-    tensors: Tensors, here: str, size: TransformerXlSize | BertSize, causal: bool
-) -> Layer:
+def _long_convolution(tensors: Tensors, here: str, size: TransformerXlSize | BertSize, causal: bool) -> Layer:
     width, kernel_dim = size.width, size.kernel_dim
     scales = 1 + math.ceil(math.log2(size.length / kernel_dim))
     tensors.add(f"{here}.mixer.D", (1, width), normal(1.0))
-    multi_scale(
-        tensors, f"{here}.mixer", width, kernel_dim, scales, 1 if causal else 2, "cat_randn", (2.0, 2.0)
-    )
+    multi_scale(tensors, f"{here}.mixer", width, kernel_dim, scales, 1 if causal else 2, "cat_randn", (2.0, 2.0))
     tensors.linear(f"{here}.mixer.output_linear.0", 2 * width, width)
     return layer(
         "sgconv",

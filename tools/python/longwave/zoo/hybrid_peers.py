@@ -63,9 +63,7 @@ class TransformerXl(_Stack):
         self.width, self.factor, self.activation, self.table = width, factor, F.relu, size.clusters
         self.embedding = nn.Module()
         self.embedding.embeddings = nn.ModuleList(
-            nn.Sequential(
-                nn.Embedding(words, rank), *([nn.Linear(rank, width, bias=False)] if factor > 1 else [])
-            )
+            nn.Sequential(nn.Embedding(words, rank), *([nn.Linear(rank, width, bias=False)] if factor > 1 else []))
             for words, rank in self.table
         )
         if factor == 1:

@@ -24,9 +24,7 @@ def language(
     tensors.add(table, (vocabulary, width), normal(0.02))
     layers = [layer("embedding", "embed", "model.embed_tokens", vocabulary=vocabulary, width=width)]
     layers += _body(tensors, width, depth, heads, hidden, gate_rank, modes, causal=True, shape=())
-    layers.append(
-        layer("linear", "logits", "lm_head", out_features=vocabulary, bias=False, keys={"weight": table})
-    )
+    layers.append(layer("linear", "logits", "lm_head", out_features=vocabulary, bias=False, keys={"weight": table}))
     return Model(
         [{"name": "ids", "kind": "tokens", "vocabulary": vocabulary}],
         layers,

@@ -32,22 +32,10 @@ def bert(
     tensors.add(f"{stem}.word_embeddings.weight", (vocabulary, width), normal(0.02))
     tensors.add(f"{stem}.token_type_embeddings.weight", (2, width), normal(0.02))
     tensors.norm("layer", f"{stem}.LayerNorm", width)
-    options = {
-        "l_max": length,
-        "filter_order": filter_order,
-        "emb_dim": emb_dim,
-        "num_inner_mlps": num_inner_mlps,
-    }
+    options = {"l_max": length, "filter_order": filter_order, "emb_dim": emb_dim, "num_inner_mlps": num_inner_mlps}
     layers = [
         layer("embedding", "words", f"{stem}.word_embeddings", vocabulary=vocabulary, width=width),
-        layer(
-            "embedding",
-            "types",
-            f"{stem}.token_type_embeddings",
-            input="token_type_ids",
-            vocabulary=2,
-            width=width,
-        ),
+        layer("embedding", "types", f"{stem}.token_type_embeddings", input="token_type_ids", vocabulary=2, width=width),
         layer("add", "embedded", inputs=["words", "types"]),
         layer("layer_norm", "embeddings", f"{stem}.LayerNorm", eps=1e-12),
     ]
@@ -176,9 +164,7 @@ def operator(
         tensors.norm("layer", f"{here}.norm_ls.0.norm_conv_kernel", outputs)
 
 
-def _hyena_filter(
-    tensors: Tensors, prefix: str, width: int, l_max: int, order: int, emb_dim: int, inner: int
-) -> None:
+def _hyena_filter(tensors: Tensors, prefix: str, width: int, l_max: int, order: int, emb_dim: int, inner: int) -> None:
     """The positions `z` and the decays are trained, the times are a buffer; the sine is one object, whose
     frequencies every one of its keys repeats."""
     tensors.add(f"{prefix}.bias", (width,), normal(1.0))
@@ -192,9 +178,7 @@ def _hyena_filter(
     tensors.add(f"{prefix}.pos_emb.t", (1, l_max, 1), given(t), trained=False)
     for i in range(inner + 1):
         tensors.linear(f"{prefix}.implicit_filter.{2 * i}", order, order if i else emb_dim)
-        tensors.add(
-            f"{prefix}.implicit_filter.{2 * i + 1}.freq", (1, order), constant(FILTER_W), trained=i == 0
-        )
+        tensors.add(f"{prefix}.implicit_filter.{2 * i + 1}.freq", (1, order), constant(FILTER_W), trained=i == 0)
     tensors.linear(f"{prefix}.implicit_filter.{2 * inner + 2}", width, order, bias=False)
     slow, fast = np.log(0.01) / 1.5, np.log(0.01) / 0.3
     tensors.add(f"{prefix}.modulation.deltas", (1, 1, width), given(np.linspace(slow, fast, width)))

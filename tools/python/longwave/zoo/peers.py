@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
@@ -28,10 +27,8 @@ from ..layers.lightnet import (
     cosine_rates,
     image_phases,
 )
-from ..layers.orchid import BlockDiagonalLinear, M2Layer, OrchidOperator
-from ..layers.orchid import GatedMlp as M2Mlp
-from . import convnext_peers, dit_peers, hybrid_peers
-from . import lightnet as lightnet_rows
+from ..layers.orchid import BlockDiagonalLinear, GatedMlp as M2Mlp, M2Layer, OrchidOperator
+from . import convnext_peers, dit_peers, hybrid_peers, lightnet as lightnet_rows
 from .chela import TAIL_FACTOR, branch_sizes
 from .configurations import Row
 
@@ -82,9 +79,7 @@ class Sgconv(Pooled):
         **_: Any,
     ) -> None:
         super().__init__(pool)
-        self.encoder = nn.ModuleList(
-            [nn.Linear(1, width) if vocabulary is None else nn.Embedding(vocabulary, width)]
-        )
+        self.encoder = nn.ModuleList([nn.Linear(1, width) if vocabulary is None else nn.Embedding(vocabulary, width)])
         self.model = SgconvBackbone(
             width,
             depth,
@@ -108,9 +103,7 @@ class Sgconv(Pooled):
 
     def head(self, h: Tensor) -> Tensor:
         head = self.decoder[0]
-        return (
-            head["output_transform"](h) if "output_transform" in head else head["retrieval"]["classifier"](h)
-        )
+        return head["output_transform"](h) if "output_transform" in head else head["retrieval"]["classifier"](h)
 
 
 class Chela(Pooled):
@@ -152,9 +145,7 @@ class Chela(Pooled):
             self.embed_tokens: nn.Module = AdaptiveEmbedding(vocabulary or 0, width, cutoffs, TAIL_FACTOR)
             self.adaptive_softmax = AdaptiveSoftmax(vocabulary or 0, width, cutoffs, TAIL_FACTOR)
         else:
-            self.embed_tokens = (
-                nn.Linear(inputs, width) if vocabulary is None else nn.Embedding(vocabulary, width)
-            )
+            self.embed_tokens = nn.Linear(inputs, width) if vocabulary is None else nn.Embedding(vocabulary, width)
             self.classifier: nn.Module = (
                 pair_classifier(width, classes or 0)
                 if towers
@@ -178,8 +169,9 @@ class PlainMlp(nn.Module):
 
     def __init__(self, width: int, hidden: int, blocks: int) -> None:
         super().__init__()
-        self.fc1, self.fc2 = BlockDiagonalLinear(width, hidden, blocks, True), BlockDiagonalLinear(
-            hidden, width, blocks, True
+        self.fc1, self.fc2 = (
+            BlockDiagonalLinear(width, hidden, blocks, True),
+            BlockDiagonalLinear(hidden, width, blocks, True),
         )
         self.layernorm = nn.LayerNorm(width)
 
@@ -216,8 +208,7 @@ class OrchidVision(nn.Module):
         self.patch_embed = Patches(width, patch)
         self.blocks = nn.ModuleList(
             M2Layer(
-                OrchidOperator(width, length, short_filter_order=short_conv, **options),
-                PlainMlp(width, mlp, blocks),
+                OrchidOperator(width, length, short_filter_order=short_conv, **options), PlainMlp(width, mlp, blocks)
             )
             for _ in range(depth)
         )
@@ -254,9 +245,7 @@ class OrchidBert(nn.Module):
 
     def forward(self, ids: Tensor, types: Tensor) -> Tensor:
         embeddings = self.bert["embeddings"]
-        x = embeddings["LayerNorm"](
-            embeddings["word_embeddings"](ids) + embeddings["token_type_embeddings"](types)
-        )
+        x = embeddings["LayerNorm"](embeddings["word_embeddings"](ids) + embeddings["token_type_embeddings"](types))
         for layer in self.bert["encoder"]["layer"]:
             x = layer(x)
         head = self.cls["predictions"]
@@ -341,9 +330,7 @@ def peer(row: Row, state: dict[str, Tensor], **changes: Any) -> nn.Module:
     state = prepared(state) if prepared else state
     net = family(**options).eval()
     missing, unexpected = net.load_state_dict(state, strict=False)
-    missing = [
-        key for key in missing if not key.endswith(("num_batches_tracked", "cls.predictions.decoder.weight"))
-    ]
+    missing = [key for key in missing if not key.endswith(("num_batches_tracked", "cls.predictions.decoder.weight"))]
     if missing or unexpected:
         raise ValueError(f"names that differ from the package's: {', '.join([*missing, *unexpected])}")
     return net

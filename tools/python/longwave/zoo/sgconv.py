@@ -40,15 +40,7 @@ def model(
     for n in range(depth):
         tensors.norm(norm, f"model.layers.{n}.norm.norm", width)
         _gconv(
-            tensors,
-            f"model.layers.{n}.layer",
-            width,
-            kernel_dim,
-            num_scales,
-            1 if causal else 2,
-            mode,
-            decay,
-            postact,
+            tensors, f"model.layers.{n}.layer", width, kernel_dim, num_scales, 1 if causal else 2, mode, decay, postact
         )
     if prenorm:
         tensors.norm(norm, "model.norm.norm", width)

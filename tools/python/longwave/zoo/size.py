@@ -94,12 +94,19 @@ def token_times(row: Row, engine: Engine, artifact: Path, package: Path, setting
             took, other = theirs(settings.tokens)
             peer.append(took)
     ours.close()
-    found = {"token_ms": statistics.median(rounds), "resident_mb": mb(mine["resident_bytes"]), "own_mb": mb(mine["own_bytes"])}
+    found = {
+        "token_ms": statistics.median(rounds),
+        "resident_mb": mb(mine["resident_bytes"]),
+        "own_mb": mb(mine["own_bytes"]),
+    }
     if theirs:
         theirs.close()
-        found |= {"pytorch_token_ms": statistics.median(peer), "pytorch_form": theirs.about["form"],
-                  "pytorch_resident_mb": mb(other["resident_bytes"]),
-                  "token_ratio": statistics.median(a / b for a, b in zip(rounds, peer))}
+        found |= {
+            "pytorch_token_ms": statistics.median(peer),
+            "pytorch_form": theirs.about["form"],
+            "pytorch_resident_mb": mb(other["resident_bytes"]),
+            "token_ratio": statistics.median(a / b for a, b in zip(rounds, peer)),
+        }
     return found
 
 
@@ -144,10 +151,13 @@ def program_bytes(engine: Engine, folder: Path) -> int:
 def memory_of_compile(compiled: Compiled, stored: int, program: int) -> dict[str, Any]:
     """What the compiler held apart from the program, and the file, each as a part of the stored weights."""
     return {
-        "compile_s": round(compiled.seconds, 1), "compile_peak_mb": mb(compiled.peak_bytes),
-        "compile_own_mb": mb(compiled.own_bytes), "program_mb": mb(program),
+        "compile_s": round(compiled.seconds, 1),
+        "compile_peak_mb": mb(compiled.peak_bytes),
+        "compile_own_mb": mb(compiled.own_bytes),
+        "program_mb": mb(program),
         "compile_ratio": round((compiled.peak_bytes - program) / stored, 3),
-        "file_mb": mb(compiled.artifact_bytes), "file_ratio": round(compiled.artifact_bytes / stored, 3),
+        "file_mb": mb(compiled.artifact_bytes),
+        "file_ratio": round(compiled.artifact_bytes / stored, 3),
     }
 
 
@@ -165,8 +175,13 @@ def measure(row: Row, weights: str, engine: Engine, folder: Path, settings: Sett
     # rows that are compared with float64 here need no second check by the compiler, which takes
     # hours for them
     compiled = engine.compile(package, artifact, row.length, model.streams, block, not row.exact, weights)
-    line = {"name": row.name, "weights": weights, "parameters": parameters, "published": row.paper,
-            "stored_mb": mb(stored)} | memory_of_compile(compiled, stored, program_bytes(engine, folder))
+    line = {
+        "name": row.name,
+        "weights": weights,
+        "parameters": parameters,
+        "published": row.paper,
+        "stored_mb": mb(stored),
+    } | memory_of_compile(compiled, stored, program_bytes(engine, folder))
     print(f"compiled: {line}", file=sys.stderr, flush=True)
     found = exact.check(row, model, engine, artifact, folder)
     line |= {"difference": found.of_double, "rounding": found.rounding, "stream_difference": found.of_whole}

@@ -109,9 +109,7 @@ class Step:
             self.rates = get("model.tpe.lambda")[0].float()
             self.weights = get("model.tpe.c")[0].float()
             self.norm = get("model.final_norm.weight").float()
-            self.layers = [
-                Layer(get, f"model.layers.{n}", heads, form) for n in range(options["depth"])
-            ]
+            self.layers = [Layer(get, f"model.layers.{n}", heads, form) for n in range(options["depth"])]
         size = options["width"] // heads
         self.theta = LRPE_BASE ** (-2 * torch.arange(size, dtype=torch.float64) / size)
         self.sums = torch.zeros_like(self.rates)

@@ -72,14 +72,7 @@ def text(cost: Cost) -> str:
 
 
 def measure(
-    row: Row,
-    engine: Engine,
-    folder: Path,
-    rounds: int,
-    repeats: int,
-    ticks: int,
-    with_torch: bool,
-    seed: int = 0,
+    row: Row, engine: Engine, folder: Path, rounds: int, repeats: int, ticks: int, with_torch: bool, seed: int = 0
 ) -> Cost:
     """Files of the row stay in `folder`."""
     model = build(row)

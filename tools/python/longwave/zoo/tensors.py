@@ -126,9 +126,7 @@ class Tensors(dict[str, Tensor]):
             if key not in state or tuple(state[key].shape) != tensor.shape
         ]
         if wrong:
-            raise ValueError(
-                "\n".join(wrong[:20] + ([f"and {len(wrong) - 20} more"] if len(wrong) > 20 else []))
-            )
+            raise ValueError("\n".join(wrong[:20] + ([f"and {len(wrong) - 20} more"] if len(wrong) > 20 else [])))
         for key in self:
             yield key, np.ascontiguousarray(state[key], np.float32).reshape(self[key].shape)
 

@@ -3,6 +3,7 @@
 A module is recognised by its attributes and the shapes of its parameters, not by its name or where it was imported from. It
 counts only if our own layer with its parameters gives its results in float64.
 """
+
 from __future__ import annotations
 
 import copy
@@ -32,7 +33,7 @@ class Known:
     features_first: bool = False  # the module takes and gives (1, features, T)
     looks_ahead: bool = False
 
-    def __deepcopy__(self, memo) -> "Known":
+    def __deepcopy__(self, memo) -> Known:
         return self
 
     def shape(self, shape) -> list[int]:
@@ -70,7 +71,7 @@ class Entry:
         self.module, self.known, self.number, self._wide = module, known, next(_numbers), None
         _entries[self.number] = self
 
-    def __deepcopy__(self, memo) -> "Entry":
+    def __deepcopy__(self, memo) -> Entry:
         return self
 
     def run(self, x: Tensor) -> Tensor:
@@ -90,6 +91,7 @@ def leaf(entry: Entry, result) -> Callable:
     def forward(x: Tensor, *args, **kwargs):
         y = torch.ops.longwave.known_layer(x, entry.number)
         return y if kind is None else kind((y, *others))
+
     return forward
 
 

@@ -1,4 +1,5 @@
 """LightNet attention of flash-linear-attention, of xmixers, and our own: the layer `lightnet_attention`."""
+
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -25,14 +26,22 @@ def find(module: nn.Module) -> Iterator[Known]:
         rates = {"lrpe.theta": theta} if one.lrpe else {}
         tensors = tensors_of(entry, {key: state[key] for key in reference.state_dict()} | rates)
         attributes = {key: value for key, value in entry.items() if key not in ("type", "name", "keys", "prefix")}
-        yield Known("lightnet_attention", attributes, tensors, runner(reference.double().eval(), theta), one.width, (one.width,),
-                    looks_ahead=not one.causal)
+        yield Known(
+            "lightnet_attention",
+            attributes,
+            tensors,
+            runner(reference.double().eval(), theta),
+            one.width,
+            (one.width,),
+            looks_ahead=not one.causal,
+        )
 
 
 def runner(reference: nn.Module, theta: torch.Tensor | None):
     @torch.no_grad()
     def run(x):
         return reference(x, theta=theta)
+
     return run
 
 
@@ -48,9 +57,17 @@ def fla(module: nn.Module) -> list[LightNetConfig]:
     if not isinstance(gate, nn.Sequential) or norm is None or not hasattr(module, "head_f_dim"):
         return []
     config = LightNetConfig(
-        module.hidden_size, module.num_heads, "fla", module.key_dim, module.value_dim, scale=module.head_f_dim ** -0.5,
-        gate_activation="silu", gate_rank=gate[0].out_features, short_conv=module.conv_size if module.use_short_conv else 0,
-        conv_bias=module.conv_bias)
+        module.hidden_size,
+        module.num_heads,
+        "fla",
+        module.key_dim,
+        module.value_dim,
+        scale=module.head_f_dim**-0.5,
+        gate_activation="silu",
+        gate_rank=gate[0].out_features,
+        short_conv=module.conv_size if module.use_short_conv else 0,
+        conv_bias=module.conv_bias,
+    )
     return [replace(config, norm_eps=eps) for eps in (1e-6, getattr(norm, "eps", 1e-5))]
 
 
@@ -63,8 +80,27 @@ def xmixers(module: nn.Module) -> list[LightNetConfig]:
     width, values, eps = module.q_proj.in_features, module.v_proj.out_features, getattr(norm, "eps", 1e-5)
     parts = [gate] if isinstance(gate, nn.Linear) else list(gate or [])
     config = LightNetConfig(
-        width, module.num_heads, "xmixers", module.k_proj.out_features, values, gate_activation=getattr(norm, "gate_act", "sigmoid"),
-        gate_rank=parts[0].out_features if len(parts) > 1 else None, gate_bias=any(part.bias is not None for part in parts),
-        bias=module.q_proj.bias is not None, lrpe=bool(getattr(module, "use_lrpe", False)))
-    places = (None,) if gate is None else {"pre": ("before_norm",), "post": ("after_norm",)}.get(getattr(norm, "gate_pos", None), ("before_norm", "after_norm"))
-    return [replace(config, gate=place, initial_sum=start, norm_eps=added) for place in places for start in (1, 0) for added in (eps / values, eps)]
+        width,
+        module.num_heads,
+        "xmixers",
+        module.k_proj.out_features,
+        values,
+        gate_activation=getattr(norm, "gate_act", "sigmoid"),
+        gate_rank=parts[0].out_features if len(parts) > 1 else None,
+        gate_bias=any(part.bias is not None for part in parts),
+        bias=module.q_proj.bias is not None,
+        lrpe=bool(getattr(module, "use_lrpe", False)),
+    )
+    places = (
+        (None,)
+        if gate is None
+        else {"pre": ("before_norm",), "post": ("after_norm",)}.get(
+            getattr(norm, "gate_pos", None), ("before_norm", "after_norm")
+        )
+    )
+    return [
+        replace(config, gate=place, initial_sum=start, norm_eps=added)
+        for place in places
+        for start in (1, 0)
+        for added in (eps / values, eps)
+    ]

@@ -1,4 +1,5 @@
 """The operator of the Orchid authors, and our own: the layer `orchid`."""
+
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -9,7 +10,14 @@ from torch import nn
 from ...layers.orchid import OrchidOperator
 from . import Known, own_tensors
 
-_CONDITIONING = {"conditioning": "kind", "network": "network", "kernel_size": "size", "kernel_layers": "n_layer", "actq": "actq", "causal": "causal"}
+_CONDITIONING = {
+    "conditioning": "kind",
+    "network": "network",
+    "kernel_size": "size",
+    "kernel_layers": "n_layer",
+    "actq": "actq",
+    "causal": "causal",
+}
 
 
 def find(module: nn.Module) -> Iterator[Known]:
@@ -19,10 +27,17 @@ def find(module: nn.Module) -> Iterator[Known]:
     options = module.options if isinstance(getattr(module, "options", None), dict) else published(module)
     if options is None:
         return
-    own = {name: options[name] for name in ("l_max", "transform", "filter_order", "emb_dim", "num_inner_mlps", "shift", "residual_long_conv")}
+    own = {
+        name: options[name]
+        for name in ("l_max", "transform", "filter_order", "emb_dim", "num_inner_mlps", "shift", "residual_long_conv")
+    }
     width = module.out_linear.out_features
-    reference = OrchidOperator(width, short_filter_order=options["short_conv"], **own,
-                               conditioning={ours: options[name] for name, ours in _CONDITIONING.items()})
+    reference = OrchidOperator(
+        width,
+        short_filter_order=options["short_conv"],
+        **own,
+        conditioning={ours: options[name] for name, ours in _CONDITIONING.items()},
+    )
     tensors = own_tensors("orchid", module)
     reference.load_state_dict({key: tensor for key, tensor in tensors.items() if key in reference.state_dict()})
     reference = reference.double().eval()
@@ -30,6 +45,7 @@ def find(module: nn.Module) -> Iterator[Known]:
     @torch.no_grad()
     def run(x):
         return reference(x)
+
     yield Known("orchid", options, tensors, run, width, (width,), looks_ahead=True)
 
 
@@ -38,13 +54,35 @@ def published(module: nn.Module) -> dict | None:
     fixed, network, convolution = module.fixed_conv, module.conv_kernel_nn, module.adaptive_conv
     config = network.cfg
     linears = [part for part in fixed.implicit_filter if isinstance(part, nn.Linear)]
-    plain = module.order == 2 and network.num_heads == 1 and fixed.modulate and fixed.use_bias and not fixed.normalized \
-        and not fixed.bidirectional and convolution.alpha_adapt == 1 and config["norm"] == "layernorm" and config["bias"] \
-        and config.get("padding_mode", "zeros") == "zeros" and config["activation"] == "gelu" and len(linears) > 1
+    plain = (
+        module.order == 2
+        and network.num_heads == 1
+        and fixed.modulate
+        and fixed.use_bias
+        and not fixed.normalized
+        and not fixed.bidirectional
+        and convolution.alpha_adapt == 1
+        and config["norm"] == "layernorm"
+        and config["bias"]
+        and config.get("padding_mode", "zeros") == "zeros"
+        and config["activation"] == "gelu"
+        and len(linears) > 1
+    )
     if not plain:
         return None
-    return {"l_max": module.l_max, "transform": convolution.dxt[0], "short_conv": module.conv1d_short.kernel_size[0],
-            "residual_long_conv": module.residual_long_conv == "sconv", "filter_order": linears[0].out_features, "emb_dim": fixed.emb_dim,
-            "num_inner_mlps": len(linears) - 2, "shift": float(fixed.modulation.shift), "conditioning": network.type_conv_kernel,
-            "network": network.nn_type, "kernel_size": config["conv_filter_size"], "kernel_layers": config["n_layer"],
-            "actq": config["actq"], "causal": bool(network.is_causal)}
+    return {
+        "l_max": module.l_max,
+        "transform": convolution.dxt[0],
+        "short_conv": module.conv1d_short.kernel_size[0],
+        "residual_long_conv": module.residual_long_conv == "sconv",
+        "filter_order": linears[0].out_features,
+        "emb_dim": fixed.emb_dim,
+        "num_inner_mlps": len(linears) - 2,
+        "shift": float(fixed.modulation.shift),
+        "conditioning": network.type_conv_kernel,
+        "network": network.nn_type,
+        "kernel_size": config["conv_filter_size"],
+        "kernel_layers": config["n_layer"],
+        "actq": config["actq"],
+        "causal": bool(network.is_causal),
+    }

@@ -1,4 +1,5 @@
 """Nodes in order, and the choice between two such lists on a shape."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -12,7 +13,7 @@ from .call import Call
 class Values(dict):
     """Arrays by name, of which copies of a module need no copies."""
 
-    def __deepcopy__(self, memo: Any) -> "Values":
+    def __deepcopy__(self, memo: Any) -> Values:
         return self
 
 
@@ -21,7 +22,11 @@ class Block(nn.Module):
 
     def __init__(self, results: list[str]) -> None:
         super().__init__()
-        self.results, self.plan, self.taken = results, [], {*vars(nn.Module()), *dir(nn.Module), *("results", "plan", "taken")}
+        self.results, self.plan, self.taken = (
+            results,
+            [],
+            {*vars(nn.Module()), *dir(nn.Module), *("results", "plan", "taken")},
+        )
 
     def add(self, name: str, step: nn.Module) -> None:
         self.add_module(name, step)
@@ -33,9 +38,18 @@ class Block(nn.Module):
     def forward(self, values: dict[str, Any], device: str = "cpu", judge: Any = None) -> list[Any]:
         """`values`: by name; the block adds its own. `judge`: runs each step in place of the step itself (judge.py)."""
         for step in self.steps():
-            made = judge(step, values) if judge else step(values, device) if isinstance(step, Choice) else step([values[n] if n else None for n in step.reads], device)
+            made = (
+                judge(step, values)
+                if judge
+                else step(values, device)
+                if isinstance(step, Choice)
+                else step([values[n] if n else None for n in step.reads], device)
+            )
             if len(made) < len(step.writes):
-                raise Refused(f"{step.title}: gives {len(made)} results, and {len(step.writes)} are named", "the file is damaged: export it again")
+                raise Refused(
+                    f"{step.title}: gives {len(made)} results, and {len(step.writes)} are named",
+                    "the file is damaged: export it again",
+                )
             values.update((name, v) for name, v in zip(step.writes, made) if name)
         return [values[name] for name in self.results]
 
@@ -55,7 +69,9 @@ class Choice(nn.Module):
     def forward(self, values: dict[str, Any], device: str = "cpu", judge: Any = None) -> list[Any]:
         condition = Call({}, self.opset, 1, [values[self.reads[0]]])
         if isinstance(condition.values[0], Tensor):
-            raise Refused("a branch on data", "fix the input that it reads with --fix NAME=VALUE, or let it depend on shapes only")
+            raise Refused(
+                "a branch on data", "fix the input that it reads with --fix NAME=VALUE, or let it depend on shapes only"
+            )
         return self.chosen(bool(condition.known(0, "condition").any()), values, device, judge)
 
     def chosen(self, which: bool, values: dict[str, Any], device: str, judge: Any) -> list[Any]:

@@ -3,6 +3,7 @@
 What depends on constants alone is computed once, here. So an `If` on constants, or on an input that the user has fixed, leaves
 the nodes of one branch. What no result needs is left out, and is not judged.
 """
+
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -28,7 +29,9 @@ def read_outside(node: onnx.NodeProto) -> set[str]:
     """Values that a node reads, also those that its subgraphs read from around them."""
     names = set(node.input)
     for g in subgraphs(node):
-        inside = {t.name for t in g.initializer} | {t.values.name for t in g.sparse_initializer} | {i.name for i in g.input}
+        inside = (
+            {t.name for t in g.initializer} | {t.values.name for t in g.sparse_initializer} | {i.name for i in g.input}
+        )
         inside.update(name for n in g.node for name in n.output)
         names |= {o.name for o in g.output}.union(*(read_outside(n) for n in g.node)) - inside
     return names - {""}
@@ -63,7 +66,14 @@ class Builder:
                 self.hold(block, varying, t.name, t)
         for t in graph.sparse_initializer:
             if t.values.name in wanted:
-                self.breaks(block, varying, t.values.name, "sparse tensor", [t.values.name], Refused("is not read", "save it as a dense tensor"))
+                self.breaks(
+                    block,
+                    varying,
+                    t.values.name,
+                    "sparse tensor",
+                    [t.values.name],
+                    Refused("is not read", "save it as a dense tensor"),
+                )
         for node in nodes:
             self.node(block, node, varying)
         for name in results:
@@ -81,7 +91,9 @@ class Builder:
         except Refused as e:
             self.breaks(block, varying, name, "tensor", [name], e)
 
-    def breaks(self, block: Block, varying: set[str], title: str, kind: str, writes: list[str], e: Refused, opset: int = 0) -> None:
+    def breaks(
+        self, block: Block, varying: set[str], title: str, kind: str, writes: list[str], e: Refused, opset: int = 0
+    ) -> None:
         writes = [name if name not in varying and name not in self.known else "" for name in writes]
         varying.update(n for n in writes if n)
         block.add(address(title, kind, block.taken), broken(title, kind, opset, writes, e))
@@ -137,13 +149,20 @@ class Builder:
     # ---- If
     def branches(self, block: Block, step: Step, node: onnx.NodeProto, varying: set[str]) -> None:
         graphs = {a.name: a.g for a in node.attribute if a.HasField("g")}
-        if set(graphs) != {"then_branch", "else_branch"} or list(node.input) in ([], [""]) or len(node.input) != 1 or any(len(g.output) != len(node.output) or not all(o.name for o in g.output) for g in graphs.values()):
+        if (
+            set(graphs) != {"then_branch", "else_branch"}
+            or list(node.input) in ([], [""])
+            or len(node.input) != 1
+            or any(len(g.output) != len(node.output) or not all(o.name for o in g.output) for g in graphs.values())
+        ):
             raise Refused("has no two branches with a result for each output", DAMAGED)
         condition = node.input[0]
         if condition in self.known:
             if self.known[condition].size != 1:
                 raise Refused(f"its condition has shape {list(self.known[condition].shape)}", DAMAGED)
-            return self.inlined(block, graphs["then_branch" if self.known[condition].any() else "else_branch"], node, varying)
+            return self.inlined(
+                block, graphs["then_branch" if self.known[condition].any() else "else_branch"], node, varying
+            )
         choice = Choice(step.title, step.opset, condition, list(node.output))
         for name, g in (("then", graphs["then_branch"]), ("else", graphs["else_branch"])):
             inside, known = set(varying), dict(self.known)
@@ -166,4 +185,7 @@ class Builder:
                 self.known[name] = self.known[result]
             else:
                 varying.add(name)
-                block.add(address(f"{node.name or 'If'}_{name}", "Identity", block.taken), Step(name, "Identity", "", {}, self.model.opset, [result], [name]))
+                block.add(
+                    address(f"{node.name or 'If'}_{name}", "Identity", block.taken),
+                    Step(name, "Identity", "", {}, self.model.opset, [result], [name]),
+                )

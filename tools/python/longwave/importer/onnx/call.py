@@ -3,6 +3,7 @@
 A value is a tensor of torch, or a NumPy array that is known before the graph runs on data: a constant, a shape, or what follows
 from these. A constant with floating point numbers is both: `Held`.
 """
+
 from __future__ import annotations
 
 import operator
@@ -46,7 +47,9 @@ def attributes_of(node: onnx.NodeProto) -> dict[str, Any]:
 class Call:
     """`opset`: of the domain of ONNX. `outputs`: how many results the node names. `device`: "meta" tells shapes alone."""
 
-    def __init__(self, attributes: dict[str, Any], opset: int, outputs: int, values: list[Any], device: str = "cpu") -> None:
+    def __init__(
+        self, attributes: dict[str, Any], opset: int, outputs: int, values: list[Any], device: str = "cpu"
+    ) -> None:
         self.attributes, self.opset, self.outputs, self.values, self.device = attributes, opset, outputs, values, device
 
     def attr(self, name: str, default: Any = None) -> Any:
@@ -62,7 +65,13 @@ class Call:
 
     def tensor(self, i: int) -> Tensor:
         value = self.value(i)
-        return value.tensor if isinstance(value, Held) else value if isinstance(value, Tensor) else torch.as_tensor(value, device=self.device)
+        return (
+            value.tensor
+            if isinstance(value, Held)
+            else value
+            if isinstance(value, Tensor)
+            else torch.as_tensor(value, device=self.device)
+        )
 
     def tensors(self) -> list[Tensor]:
         return [self.tensor(i) for i in range(len(self.values)) if self.has(i)]
@@ -94,7 +103,9 @@ class Call:
             return default
         array = self.known(i, what)
         if array.size != 1:
-            raise Refused(f"its {what} has shape {list(array.shape)}, not one number", "the file is damaged: export it again")
+            raise Refused(
+                f"its {what} has shape {list(array.shape)}, not one number", "the file is damaged: export it again"
+            )
         return array.reshape(-1)[0].item()
 
     def operand(self, i: int, rank: int) -> Any:

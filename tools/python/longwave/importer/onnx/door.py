@@ -1,4 +1,5 @@
 """From a .onnx file to a module that the importer takes, with its inputs and outputs by name."""
+
 from __future__ import annotations
 
 import math
@@ -46,8 +47,14 @@ class Opened:
         return [name for name in self.outputs if name not in self.states.values()]
 
 
-def open_file(path: str | Path, inputs: Sequence[str] = (), fix: Mapping[str, str] | None = None, states: Mapping[str, str] | None = None,
-              outputs: Sequence[str] | None = None, length: int | None = None) -> Opened:
+def open_file(
+    path: str | Path,
+    inputs: Sequence[str] = (),
+    fix: Mapping[str, str] | None = None,
+    states: Mapping[str, str] | None = None,
+    outputs: Sequence[str] | None = None,
+    length: int | None = None,
+) -> Opened:
     """`inputs`: texts of --input; the shapes decide on the others. `outputs`: the results to keep. `length`: rows of the example, at
     which every node is judged.
 
@@ -55,7 +62,9 @@ def open_file(path: str | Path, inputs: Sequence[str] = (), fix: Mapping[str, st
     """
     model = read(path)
     held = {t.name for t in model.graph.initializer}
-    declared = [v for v in values_of(model.graph.input) if v.name not in held]  # up to IR version 3 constants are inputs too
+    declared = [
+        v for v in values_of(model.graph.input) if v.name not in held
+    ]  # up to IR version 3 constants are inputs too
     results = values_of(model.graph.output)
     if not results:
         raise ImportFailed([Problem(str(path), "", "the graph has no output", "export the model again")])
@@ -67,12 +76,21 @@ def open_file(path: str | Path, inputs: Sequence[str] = (), fix: Mapping[str, st
     entries = inputs_of(rest, inputs, states)
     if all(e.name in states for e in entries):
         raise ImportFailed([Problem(str(path), "", "no input is left that rows can be", "name it: --input x=1xTx64")])
-    kept = chosen(outputs, [v.name for v in results if v.name not in states.values()], str(path)) + list(states.values())
+    kept = chosen(outputs, [v.name for v in results if v.name not in states.values()], str(path)) + list(
+        states.values()
+    )
     known = {v.name: v for v in [*declared, *results]}
     length = length or fixed_length(entries, known)
     rows = rows_of_example(entries, length)
     module = OnnxGraph(model, [e.name for e in entries], kept, fixed)
-    module.judge([torch.empty(bounded(e.name, e.sized(rows)), dtype=torch.long if e.vocabulary else torch.float32, device="meta") for e in entries])
+    module.judge(
+        [
+            torch.empty(
+                bounded(e.name, e.sized(rows)), dtype=torch.long if e.vocabulary else torch.float32, device="meta"
+            )
+            for e in entries
+        ]
+    )
     notes = [f"{name} is a state that becomes {result}; say another with --state" for name, result in found.items()]
     told = {text.partition("=")[0] for text in inputs}
     notes += [f"input {shape_text(e)}{audio_hint(e)}" for e in entries if e.name not in told and e.name not in states]
@@ -88,9 +106,13 @@ def fixed_length(entries: Sequence[Input], declared: Mapping[str, Value]) -> int
 def chosen(wanted: Sequence[str] | None, there: list[str], path: str) -> list[str]:
     for name in wanted or []:
         if name not in there:
-            raise ImportFailed([Problem(f"--output {name}", "", "the graph has no such output", f"its outputs are {', '.join(there)}")])
+            raise ImportFailed(
+                [Problem(f"--output {name}", "", "the graph has no such output", f"its outputs are {', '.join(there)}")]
+            )
     if not there:
-        raise ImportFailed([Problem(path, "", "every output is a state", "name one state for each input: --state h=hn")])
+        raise ImportFailed(
+            [Problem(path, "", "every output is a state", "name one state for each input: --state h=hn")]
+        )
     return list(wanted or there)
 
 
@@ -107,9 +129,18 @@ def shape_text(e: Input) -> str:
 def audio_hint(e: Input) -> str:
     """Many numbers for each call, which may be samples: nothing in the file tells them from features."""
     samples = not e.timed and e.shape[-1] > 1 and e.width == e.shape[-1] and e.shape[0] == 1
-    return f" is one row of features for each call; if it is audio, say its rate: --input {shape_text(e)}@16000" if samples else ""
+    return (
+        f" is one row of features for each call; if it is audio, say its rate: --input {shape_text(e)}@16000"
+        if samples
+        else ""
+    )
 
 
 def facts(opened: Opened) -> dict[str, Any]:
     """Of the file, for the report."""
-    return {"file": opened.model.path.name, "opset": opened.model.opset, "nodes": len(opened.model.graph.node), "states": opened.states}
+    return {
+        "file": opened.model.path.name,
+        "opset": opened.model.opset,
+        "nodes": len(opened.model.graph.node),
+        "states": opened.states,
+    }

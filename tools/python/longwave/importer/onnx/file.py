@@ -1,4 +1,5 @@
 """From a .onnx file to a .lw file that was compared with it, and what the report tells about the file."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,16 +18,34 @@ def described(imported: Imported, opened: Opened) -> dict[str, Any]:
     return imported.report
 
 
-def build_file(path: str, fix: Mapping[str, str], inputs: Sequence[str], outputs: Sequence[str], folder: Path, file: Path, compile: Callable[[], None],
-               exact: bool = True, state: Mapping[str, Any] | None = None, initial: Mapping[str, Any] | None = None,
-               min_rows: int = 1) -> dict[str, Any]:
+def build_file(
+    path: str,
+    fix: Mapping[str, str],
+    inputs: Sequence[str],
+    outputs: Sequence[str],
+    folder: Path,
+    file: Path,
+    compile: Callable[[], None],
+    exact: bool = True,
+    state: Mapping[str, Any] | None = None,
+    initial: Mapping[str, Any] | None = None,
+    min_rows: int = 1,
+) -> dict[str, Any]:
     """Writes the model folder, calls `compile`, which makes `file` of it, and returns the report. `exact`: compare both.
 
     Raises ImportFailed and OSError. The folder is written only after the import has succeeded.
     """
     opened = open_file(path, inputs, fix, state, outputs or None)
-    imported = import_module(opened.module, opened.inputs, length=opened.length, outputs=opened.outputs, name=Path(path).stem, min_rows=min_rows,
-                             state=opened.states or None, initial=initial)
+    imported = import_module(
+        opened.module,
+        opened.inputs,
+        length=opened.length,
+        outputs=opened.outputs,
+        name=Path(path).stem,
+        min_rows=min_rows,
+        state=opened.states or None,
+        initial=initial,
+    )
     described(imported, opened)
     imported.write(folder)
     compile()

@@ -1,4 +1,5 @@
 """An ONNX graph as a module of PyTorch: one part for each node, with its name."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -19,7 +20,9 @@ from .reader import Model
 class OnnxGraph(Block):
     """`inputs`: names of the values that `forward` reads, in order. Constants of floating point numbers are parameters."""
 
-    def __init__(self, model: Model, inputs: Sequence[str], outputs: Sequence[str], fixed: dict[str, np.ndarray]) -> None:
+    def __init__(
+        self, model: Model, inputs: Sequence[str], outputs: Sequence[str], fixed: dict[str, np.ndarray]
+    ) -> None:
         builder = Builder(model, fixed)
         built = builder.block(model.graph, list(outputs), set(inputs), True)
         super().__init__(list(outputs))
@@ -47,6 +50,9 @@ class OnnxGraph(Block):
 
     def judge(self, examples: Sequence[Tensor]) -> None:
         """Raises ImportFailed with every node that is refused. `examples`: inputs whose shapes and types count."""
-        values = {**self.constants("meta"), **{name: x.to("meta") for name, x in zip(self.inputs, examples, strict=True)}}
+        values = {
+            **self.constants("meta"),
+            **{name: x.to("meta") for name, x in zip(self.inputs, examples, strict=True)},
+        }
         if found := judged(self, values):
             raise ImportFailed(found)

@@ -1,4 +1,5 @@
 """The inputs and outputs of an ONNX graph: which are fixed, which are states, and where time is."""
+
 from __future__ import annotations
 
 import re
@@ -36,11 +37,15 @@ def values_of(entries: Sequence[onnx.ValueInfoProto]) -> list[Value]:
     found = []
     for v in entries:
         if not v.name:
-            raise ImportFailed([Problem("graph", "", "an input or an output has no name", "the file is damaged: export it again")])
+            raise ImportFailed(
+                [Problem("graph", "", "an input or an output has no name", "the file is damaged: export it again")]
+            )
         if not v.type.HasField("tensor_type"):
             raise ImportFailed([Problem(v.name, "", "is not a tensor", "let the graph read and give tensors")])
         dims = v.type.tensor_type.shape.dim
-        found.append(Value(v.name, v.type.tensor_type.elem_type, tuple(d.dim_param or max(d.dim_value, 0) for d in dims)))
+        found.append(
+            Value(v.name, v.type.tensor_type.elem_type, tuple(d.dim_param or max(d.dim_value, 0) for d in dims))
+        )
     return found
 
 
@@ -50,18 +55,32 @@ def fixed_of(texts: Mapping[str, str], values: Sequence[Value]) -> dict[str, np.
     for name, text in texts.items():
         where = f"--fix {name}={text}"
         if name not in by_name:
-            raise ImportFailed([Problem(where, "", f"the graph has no input {name}", f"its inputs are {', '.join(by_name)}")])
+            raise ImportFailed(
+                [Problem(where, "", f"the graph has no input {name}", f"its inputs are {', '.join(by_name)}")]
+            )
         value = by_name[name]
         shape = [n if isinstance(n, int) and n else 1 for n in value.shape]
         try:
             numbers = np.array([number(part) for part in text.split(",")])
             if np.prod(shape, dtype=object) > NUMBERS:
                 raise ValueError("it is too large")
-            made[name] = np.array(np.broadcast_to(numbers.reshape(shape) if len(numbers) > 1 else numbers[0], shape), numpy_type(value.code))
+            made[name] = np.array(
+                np.broadcast_to(numbers.reshape(shape) if len(numbers) > 1 else numbers[0], shape),
+                numpy_type(value.code),
+            )
         except Refused as e:
             raise ImportFailed([Problem(where, "", str(e), e.way_out)]) from e
         except (ValueError, OverflowError) as e:
-            raise ImportFailed([Problem(where, "", f"is not a value of {value.text}", "write one number, or as many as it has with commas between")]) from e
+            raise ImportFailed(
+                [
+                    Problem(
+                        where,
+                        "",
+                        f"is not a value of {value.text}",
+                        "write one number, or as many as it has with commas between",
+                    )
+                ]
+            ) from e
     return made
 
 
@@ -89,7 +108,14 @@ def inputs_of(values: Sequence[Value], given: Sequence[str], states: Mapping[str
     for text in given:
         entry = parse_input(text, batchless=True)
         if entry.name not in by_name:
-            problems.append(Problem(f"--input {text}", "", "the graph has no such input that is not fixed", f"its inputs are {', '.join(by_name) or 'all fixed'}"))
+            problems.append(
+                Problem(
+                    f"--input {text}",
+                    "",
+                    "the graph has no such input that is not fixed",
+                    f"its inputs are {', '.join(by_name) or 'all fixed'}",
+                )
+            )
         elif wrong := mismatch(entry, by_name[entry.name]):
             problems.append(Problem(f"--input {text}", "", *wrong))
         else:
@@ -109,7 +135,14 @@ def inputs_of(values: Sequence[Value], given: Sequence[str], states: Mapping[str
 
 def samples_of_a_call(entry: Input, value: Value) -> Input:
     """audio=16000 of a graph with states that takes a fixed number of samples in each call."""
-    fixed = entry.rate and entry.timed and entry.shape[-1] == 0 and len(value.shape) == len(entry.shape) and isinstance(value.shape[-1], int) and value.shape[-1] > 1
+    fixed = (
+        entry.rate
+        and entry.timed
+        and entry.shape[-1] == 0
+        and len(value.shape) == len(entry.shape)
+        and isinstance(value.shape[-1], int)
+        and value.shape[-1] > 1
+    )
     return Input(entry.name, (*entry.shape[:-1], int(value.shape[-1])), entry.rate) if fixed else entry
 
 
@@ -121,7 +154,10 @@ def still(v: Value) -> tuple[int, ...]:
 def mismatch(entry: Input, value: Value) -> tuple[str, str] | None:
     whole = numpy_type(value.code) in (np.int32, np.int64)
     if whole != bool(entry.vocabulary):
-        return f"the graph reads {value.text}", "name token ids so: ids=1xT:256" if whole else "only integer inputs are token ids"
+        return (
+            f"the graph reads {value.text}",
+            "name token ids so: ids=1xT:256" if whole else "only integer inputs are token ids",
+        )
     if len(entry.shape) != len(value.shape) or not (entry.timed or value.code in FLOATS):
         return f"the graph reads {value.text}", "write as many extents, with T for time"
     for ours, theirs in zip(entry.shape, value.shape):
@@ -136,7 +172,9 @@ def guessed(v: Value, stepped: bool) -> Input | Problem:
     if not v.shape:
         return Problem(v.name, "", f"is {v.text}: it has no time axis", f"fix it: --fix {v.name}=VALUE")
     if v.code not in FLOATS:
-        return Problem(v.name, "", f"is {v.text}", f"fix it: --fix {v.name}=VALUE, or name its token ids: --input {v.name}=1xT:256")
+        return Problem(
+            v.name, "", f"is {v.text}", f"fix it: --fix {v.name}=VALUE, or name its token ids: --input {v.name}=1xT:256"
+        )
     free = [d for d, n in enumerate(v.shape) if not isinstance(n, int) or n == 0]
     if free[:1] == [0] and not TIME.search(str(v.shape[0])) and (len(free) > 1 or BATCH.search(str(v.shape[0]))):
         free = free[1:]  # the batch
@@ -145,10 +183,23 @@ def guessed(v: Value, stepped: bool) -> Input | Problem:
     if not free and not isinstance(v.shape[0], int):
         free = [0]
     if len(free) != 1 or free == [0] and not TIME.search(str(v.shape[0])):
-        why = "none of its extents may change" if not free else "more than one of its extents may change" if len(free) > 1 else "its first extent may be a batch"
-        return Problem(v.name, "", f"is {v.text}: {why}, so time is not clear", f"say it: --input with one of {forms or 'its extents and T'}; or fix it: --fix {v.name}=VALUE")
+        why = (
+            "none of its extents may change"
+            if not free
+            else "more than one of its extents may change"
+            if len(free) > 1
+            else "its first extent may be a batch"
+        )
+        return Problem(
+            v.name,
+            "",
+            f"is {v.text}: {why}, so time is not clear",
+            f"say it: --input with one of {forms or 'its extents and T'}; or fix it: --fix {v.name}=VALUE",
+        )
     return Input(v.name, tuple(0 if d == free[0] else n for d, n in enumerate(still(v))))
 
 
 def shown(v: Value, time: int) -> str:
-    return f"{v.name}=" + "x".join("T" if d == time else str(n if isinstance(n, int) and n else 1) for d, n in enumerate(v.shape))
+    return f"{v.name}=" + "x".join(
+        "T" if d == time else str(n if isinstance(n, int) and n else 1) for d, n in enumerate(v.shape)
+    )

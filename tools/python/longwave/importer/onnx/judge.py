@@ -3,6 +3,7 @@
 What reads the result of a refused node has no shape. Only its kind is judged. Sizes and work are summed, so nothing runs on
 data that is too large.
 """
+
 from __future__ import annotations
 
 import math
@@ -49,7 +50,10 @@ class Judge:
         try:
             made = step(read, "meta")
             if len(made) < len(step.writes):
-                raise Refused(f"gives {len(made)} results, and {len(step.writes)} are named", "the file is damaged: export it again")
+                raise Refused(
+                    f"gives {len(made)} results, and {len(step.writes)} are named",
+                    "the file is damaged: export it again",
+                )
             self.count(step, read, made)
             return made
         except NodeFailed as e:
@@ -75,7 +79,10 @@ class Judge:
         self.work += size * inner(step, read) + sum(numel(v) for v in read)
         if not self.full and (self.numbers > ALL_NUMBERS or self.work > WORK):
             self.full = True
-            raise Refused(f"all nodes until this one make {self.numbers:,} numbers with {self.work:,} multiply-adds; at most {ALL_NUMBERS:,} and {WORK:,}", SMALLER)
+            raise Refused(
+                f"all nodes until this one make {self.numbers:,} numbers with {self.work:,} multiply-adds; at most {ALL_NUMBERS:,} and {WORK:,}",
+                SMALLER,
+            )
         if self.full:
             raise Refused("all nodes together compute too much", SMALLER)
 
@@ -110,5 +117,3 @@ def judged(block: Block, values: dict[str, Any]) -> list[Problem]:
     with torch.no_grad():
         Block.forward(block, values, "meta", judge)
     return judge.problems
-
-

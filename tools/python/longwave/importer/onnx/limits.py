@@ -1,4 +1,5 @@
 """What an ONNX file may ask for. A file from someone else must end in a model or in a message, soon and in little memory."""
+
 from __future__ import annotations
 
 from ..errors import ImportFailed, Problem

@@ -1,4 +1,5 @@
 """Names of nodes as addresses of modules: printable, short, and one for each node."""
+
 from __future__ import annotations
 
 from ..text import UNSEEN

@@ -3,6 +3,7 @@ makes these do ends here. python -m longwave.importer.onnx.other_runtime FILE CA
 
 CALLS holds "N.NAME": input NAME of call N, and "state.NAME" the texts of pairs INPUT=OUTPUT. RESULTS holds "N.OUTPUT".
 """
+
 from __future__ import annotations
 
 import sys
@@ -22,13 +23,20 @@ def runner(path: str) -> tuple[str, Callable[[dict[str, Any]], dict[str, Any]], 
         import onnxruntime
     except ImportError:
         from onnx.reference import ReferenceEvaluator
+
         evaluator = ReferenceEvaluator(path)
         names = [o.name for o in graph.output]
-        return f"the reference evaluator of onnx {onnx.__version__}", lambda feeds: dict(zip(names, evaluator.run(names, feeds))), types
+        return (
+            f"the reference evaluator of onnx {onnx.__version__}",
+            lambda feeds: dict(zip(names, evaluator.run(names, feeds))),
+            types,
+        )
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     options.intra_op_num_threads = 1
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL  # the definitions, not approximations of them
+    options.graph_optimization_level = (
+        onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    )  # the definitions, not approximations of them
     session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     names = [o.name for o in session.get_outputs()]
     return f"onnxruntime {onnxruntime.__version__}", lambda feeds: dict(zip(names, session.run(names, feeds))), types

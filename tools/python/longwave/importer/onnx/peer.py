@@ -2,6 +2,7 @@
 
 The tolerance is the importer's for two ways to compute in float32 (as_it_is.ROUNDED).
 """
+
 from __future__ import annotations
 
 import os
@@ -17,8 +18,8 @@ from torch import Tensor
 from torch.utils._pytree import tree_leaves
 
 from ... import cleanup
-from ..errors import ImportFailed, Problem
 from ..as_it_is import ROUNDED
+from ..errors import ImportFailed, Problem
 from ..text import visible
 from .door import Opened
 
@@ -29,12 +30,16 @@ STEPS, CHUNKS = 48, 3  # calls of one row, or of all rows, with states
 def calls_of(opened: Opened, length: int) -> tuple[list[list[Tensor]], str]:
     """Rows of each call, and how that is called."""
     if not any(e.timed for e in opened.rows):
-        return [[e.example(1, torch.float32, seed=11 + k) for e in opened.rows] for k in range(STEPS)], f"{STEPS} calls of one row"
+        return [
+            [e.example(1, torch.float32, seed=11 + k) for e in opened.rows] for k in range(STEPS)
+        ], f"{STEPS} calls of one row"
     extents = {n for e in opened.rows if isinstance(n := opened.declared[e.name].shape[e.shape.index(0)], int) and n}
     rows = min(extents) if extents else length
     count = CHUNKS if opened.states else 1
-    return ([[e.example(rows, torch.float32, seed=11 + k) for e in opened.rows] for k in range(count)],
-            f"{count} calls of {rows} rows" if count > 1 else f"{rows} rows")
+    return (
+        [[e.example(rows, torch.float32, seed=11 + k) for e in opened.rows] for k in range(count)],
+        f"{count} calls of {rows} rows" if count > 1 else f"{rows} rows",
+    )
 
 
 @torch.no_grad()
@@ -51,9 +56,21 @@ def compared(opened: Opened, length: int) -> dict[str, Any]:
     name, found = run(opened, calls)
     if found is None:
         return {"missing": name}
-    worst = max(difference(torch.from_numpy(f).to(torch.float64), e.to(torch.float64)) for f, e in zip(found, expected, strict=True))
+    worst = max(
+        difference(torch.from_numpy(f).to(torch.float64), e.to(torch.float64))
+        for f, e in zip(found, expected, strict=True)
+    )
     if not worst <= ROUNDED:
-        raise ImportFailed([Problem(opened.model.path.name, how, f"the module differs from {name} by {worst:.1e} of the peak", "please report this with the file")])
+        raise ImportFailed(
+            [
+                Problem(
+                    opened.model.path.name,
+                    how,
+                    f"the module differs from {name} by {worst:.1e} of the peak",
+                    "please report this with the file",
+                )
+            ]
+        )
     return {"name": name, "how": how, "error": worst}
 
 
@@ -63,7 +80,9 @@ def own(opened: Opened, calls: Sequence[Sequence[Tensor]]) -> list[Tensor]:
     found = []
     for x in calls:
         given = states | {e.name: t for e, t in zip(opened.rows, x)}
-        made = dict(zip(opened.outputs, tree_leaves(opened.module(*(given[e.name] for e in opened.inputs))), strict=True))
+        made = dict(
+            zip(opened.outputs, tree_leaves(opened.module(*(given[e.name] for e in opened.inputs))), strict=True)
+        )
         states = {name: made[result] for name, result in opened.states.items()}
         found += list(made.values())
     return found
@@ -87,24 +106,48 @@ def run(opened: Opened, calls: Sequence[Sequence[Tensor]]) -> tuple[str, list[np
     given.update({f"0.{e.name}": np.zeros(e.shape, np.float32) for e in opened.inputs if e.name in opened.states})
     with cleanup.temporary_folder() as folder:
         np.savez(folder / "calls.npz", **given)
-        command = [sys.executable, "-m", "longwave.importer.onnx.other_runtime", str(opened.model.path), str(folder / "calls.npz"), str(folder / "results.npz")]
+        command = [
+            sys.executable,
+            "-m",
+            "longwave.importer.onnx.other_runtime",
+            str(opened.model.path),
+            str(folder / "calls.npz"),
+            str(folder / "results.npz"),
+        ]
         try:
-            done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=PATIENCE, stdin=subprocess.DEVNULL, env=environment())
+            done = subprocess.run(
+                command,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=PATIENCE,
+                stdin=subprocess.DEVNULL,
+                env=environment(),
+            )
         except subprocess.TimeoutExpired:
             return f"took more than {PATIENCE} seconds", None
         if done.returncode:
-            return visible(done.stderr.strip().splitlines()[-1] if done.stderr.strip() else f"ended with status {done.returncode}"), None
+            return visible(
+                done.stderr.strip().splitlines()[-1] if done.stderr.strip() else f"ended with status {done.returncode}"
+            ), None
         results = np.load(folder / "results.npz", allow_pickle=False)
-        return done.stdout.strip(), [results[f"{number}.{output}"] for number in range(len(calls)) for output in opened.outputs]
+        return done.stdout.strip(), [
+            results[f"{number}.{output}"] for number in range(len(calls)) for output in opened.outputs
+        ]
 
 
 def environment() -> dict[str, str]:
     """The same packages as here."""
-    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).resolve().parents[3]), *filter(None, sys.path)])}
+    return {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(Path(__file__).resolve().parents[3]), *filter(None, sys.path)]),
+    }
 
 
 def lines(report: dict[str, Any]) -> list[str]:
     """For the table of the report."""
     if "missing" in report:
         return [f"not compared with onnxruntime: {report['missing']}"]
-    return [f"equal to {report['name']} in float32 within {report['error']:.1e} of the peak, {report['how']}; up to {ROUNDED:.0e} is rounding"]
+    return [
+        f"equal to {report['name']} in float32 within {report['error']:.1e} of the peak, {report['how']}; up to {ROUNDED:.0e} is rounding"
+    ]

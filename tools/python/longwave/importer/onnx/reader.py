@@ -1,4 +1,5 @@
 """A .onnx file as a checked model: bytes, protobuf, opset, sizes, functions written out."""
+
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
@@ -38,8 +39,16 @@ def read(path: str | Path) -> Model:
     if any(not 0 <= v < 1 << 31 for v in domains.values()):
         raise ImportFailed([Problem(where, "", "an opset has no valid version", CUT)])
     if not OPSETS[0] <= opset <= OPSETS[1]:
-        raise ImportFailed([Problem(where, "", f"is of opset {opset}; the importer reads {OPSETS[0]} to {OPSETS[1]}",
-                                    "convert it: onnx.version_converter.convert_version(model, 17)")])
+        raise ImportFailed(
+            [
+                Problem(
+                    where,
+                    "",
+                    f"is of opset {opset}; the importer reads {OPSETS[0]} to {OPSETS[1]}",
+                    "convert it: onnx.version_converter.convert_version(model, 17)",
+                )
+            ]
+        )
     if proto.functions:
         proto = written_out(where, proto)
     counted(where, proto.graph)
@@ -72,7 +81,9 @@ def texts(where: str, proto: Message) -> None:
         for field, value in waiting.pop().ListFields():
             if field.type == field.TYPE_MESSAGE:
                 waiting += value if field.is_repeated else [value]
-            elif field.type == field.TYPE_STRING and any(isinstance(v, bytes) for v in (value if field.is_repeated else [value])):
+            elif field.type == field.TYPE_STRING and any(
+                isinstance(v, bytes) for v in (value if field.is_repeated else [value])
+            ):
                 raise ImportFailed([Problem(where, "", f"its field {field.name} holds bytes that are no text", CUT)])
 
 
@@ -109,7 +120,16 @@ def written_out(where: str, proto: onnx.ModelProto) -> onnx.ModelProto:
             key = (n.domain, n.op_type, n.overload)
             if key in functions:
                 if key in above or len(above) > DEPTH:
-                    raise ImportFailed([Problem(where, "", f"its function {n.op_type} calls itself, or calls lie more than {DEPTH} deep", "export it without functions")])
+                    raise ImportFailed(
+                        [
+                            Problem(
+                                where,
+                                "",
+                                f"its function {n.op_type} calls itself, or calls lie more than {DEPTH} deep",
+                                "export it without functions",
+                            )
+                        ]
+                    )
                 if key not in sizes:
                     sizes[key] = size(functions[key].node, (*above, key))
                 total += sizes[key]
@@ -122,7 +142,13 @@ def written_out(where: str, proto: onnx.ModelProto) -> onnx.ModelProto:
     try:
         return onnx.inliner.inline_local_functions(proto)
     except Exception as e:  # the onnx package raises several types
-        raise ImportFailed([Problem(where, "", f"its functions cannot be written out: {str(e).splitlines()[0] if str(e) else type(e).__name__}",
-                                    "export it without functions")]) from e
-
-
+        raise ImportFailed(
+            [
+                Problem(
+                    where,
+                    "",
+                    f"its functions cannot be written out: {str(e).splitlines()[0] if str(e) else type(e).__name__}",
+                    "export it without functions",
+                )
+            ]
+        ) from e

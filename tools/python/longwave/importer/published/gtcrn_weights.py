@@ -1,4 +1,5 @@
 """A checkpoint of GTCRN, from a clone of its repository or by itself, as the weights of the module (gtcrn.py)."""
+
 from __future__ import annotations
 
 import hashlib
@@ -34,9 +35,15 @@ def path(state: Mapping[str, Tensor], name: str) -> Iterator[tuple[str, Tensor]]
     for rnn in ("intra_rnn", "inter_rnn"):
         for key in [key for key in state if key.startswith(f"{name}.{rnn}.rnn1.")]:
             yield key.replace(".rnn1.", "."), halves(state[key], state[key.replace(".rnn1.", ".rnn2.")], 3)
-    for key in (f"{name}.{part}.{kind}" for part in ("intra_fc", "inter_fc", "intra_ln", "inter_ln") for kind in ("weight", "bias")):
+    for key in (
+        f"{name}.{part}.{kind}"
+        for part in ("intra_fc", "inter_fc", "intra_ln", "inter_ln")
+        for kind in ("weight", "bias")
+    ):
         value = state[key]
-        if key.endswith("intra_fc.weight"):  # both directions of a half lay side by side; now both halves of a direction do
+        if key.endswith(
+            "intra_fc.weight"
+        ):  # both directions of a half lay side by side; now both halves of a direction do
             value = value.unflatten(1, (2, 2, CHANNELS // 4)).transpose(1, 2).flatten(1)
         yield key, value
 
@@ -49,7 +56,7 @@ def layer(state: Mapping[str, Tensor], old: str, new: str, transposed: bool) -> 
             value = value.reshape(len(value), -1, 1, 3) if "conv1" in key else value  # neighbours of a band are taps
         elif key.endswith("depth_conv.weight") and transposed:
             value = value.flip(2, 3)
-        yield new + key[len(old):], value
+        yield new + key[len(old) :], value
 
 
 def weights(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -71,9 +78,24 @@ def module_of(state: Mapping[str, Tensor]) -> Gtcrn:
 def published(given: list[str], rate: int | None) -> Published:
     """`given`: a clone of the repository, or one of its checkpoints. Raises ImportFailed and OSError."""
     if rate not in (None, RATE):
-        raise ImportFailed([Problem(f"--rate {rate}", "", f"{NAME} has a model for {RATE}", "leave it out, and resample the audio: longwave denoise --resample")])
+        raise ImportFailed(
+            [
+                Problem(
+                    f"--rate {rate}",
+                    "",
+                    f"{NAME} has a model for {RATE}",
+                    "leave it out, and resample the audio: longwave denoise --resample",
+                )
+            ]
+        )
     if len(given) != 1:
-        raise ImportFailed([Problem("--from", "", f"{len(given)} paths are named: {NAME} is one checkpoint, which no package holds", GET)])
+        raise ImportFailed(
+            [
+                Problem(
+                    "--from", "", f"{len(given)} paths are named: {NAME} is one checkpoint, which no package holds", GET
+                )
+            ]
+        )
     file = Path(given[0]) / USUAL if Path(given[0]).is_dir() else Path(given[0])
     if not file.is_file():
         raise ImportFailed([Problem(str(file), "", "is not a file", GET)])
@@ -81,9 +103,27 @@ def published(given: list[str], rate: int | None) -> Published:
         content = stream.read(MOST_HELD)
     found = hashlib.sha256(content).hexdigest()
     if found not in KNOWN:
-        raise ImportFailed([Problem(str(file), "", f"is not a known checkpoint of {REPOSITORY}: its SHA-256 is {found[:16]}...",
-                                    f"{GET}; weights of your own: python -m longwave.importer my_model:make")])
+        raise ImportFailed(
+            [
+                Problem(
+                    str(file),
+                    "",
+                    f"is not a known checkpoint of {REPOSITORY}: its SHA-256 is {found[:16]}...",
+                    f"{GET}; weights of your own: python -m longwave.importer my_model:make",
+                )
+            ]
+        )
     state = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)["model"]
-    notes = [f"{NAME} for {RATE} Hz, {KNOWN[found]}, from {file}", f"licence of {REPOSITORY}: MIT",
-             f"delay: {LAG} samples ({1000 * LAG // RATE} ms), because each sample waits for the frames that overlap"]
-    return Published(module_of(state), [Input("audio", (1, 0), rate=RATE)], ["clean"], notes=notes, options=["--blocks", str(HOP)], lags={"clean": LAG})
+    notes = [
+        f"{NAME} for {RATE} Hz, {KNOWN[found]}, from {file}",
+        f"licence of {REPOSITORY}: MIT",
+        f"delay: {LAG} samples ({1000 * LAG // RATE} ms), because each sample waits for the frames that overlap",
+    ]
+    return Published(
+        module_of(state),
+        [Input("audio", (1, 0), rate=RATE)],
+        ["clean"],
+        notes=notes,
+        options=["--blocks", str(HOP)],
+        lags={"clean": LAG},
+    )

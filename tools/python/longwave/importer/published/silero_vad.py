@@ -3,6 +3,7 @@
 The graph of one step reads 64 (32) samples of context in front of the new ones. Here the context is a state, so that the
 model reads audio.
 """
+
 from __future__ import annotations
 
 import torch
@@ -20,7 +21,10 @@ EXACT = ("encoder/2/", "encoder/3/")  # with int8 weights these alone change mor
 OTHER_FORM = "holds the same model in another form"
 OTHERS = {  # files of the same package
     "e1122837f4154c511485fe0b9c64455f7b929c96fbb8d79fbdb336383ebd3720": ("silero_vad.jit", OTHER_FORM),
-    "c59271c284ae9c8335d795d60e0bfdb71aaaceec578d9bd9ffc1b8153c319ea1": ("silero_vad_16k.safetensors", "holds other weights than silero_vad.onnx and silero_vad.jit"),
+    "c59271c284ae9c8335d795d60e0bfdb71aaaceec578d9bd9ffc1b8153c319ea1": (
+        "silero_vad_16k.safetensors",
+        "holds other weights than silero_vad.onnx and silero_vad.jit",
+    ),
     "7ed98ddbad84ccac4cd0aeb3099049280713df825c610a8ed34543318f1b2c49": ("silero_vad_16k_op15.onnx", OTHER_FORM),
     "9ccdacc4719d8aa7e45a77536bfabec45a03ba1f2fad5e241ab4060b24238a85": ("silero_vad_16k_sequence.onnx", OTHER_FORM),
     "1e0b195ad4806595ef4466f419d16fca7e4afcfc6669b8c0b5f76ea87547c769": ("silero_vad_half.onnx", OTHER_FORM),
@@ -38,27 +42,63 @@ class Step(nn.Module):
 
     def forward(self, audio: Tensor, context: Tensor, state: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         speech, after = self.step(torch.cat([context, audio], 1), state)
-        return speech, audio[:, -self.size:], after
+        return speech, audio[:, -self.size :], after
 
 
 def published(given: list[str], rate: int | None) -> Published:
     """`given`: silero_vad.onnx alone, else that of the installed package. Raises ImportFailed and OSError."""
     rate = 16000 if rate is None else rate
     if rate not in SAMPLES:
-        raise ImportFailed([Problem(f"--rate {rate}", "", f"{NAME} has models for 8000 and 16000", "give one of them, and resample the audio")])
+        raise ImportFailed(
+            [
+                Problem(
+                    f"--rate {rate}",
+                    "",
+                    f"{NAME} has models for 8000 and 16000",
+                    "give one of them, and resample the audio",
+                )
+            ]
+        )
     if len(given) > 1:
-        raise ImportFailed([Problem("--from", "", f"{len(given)} files are named, {NAME} is one", "give silero_vad.onnx alone")])
+        raise ImportFailed(
+            [Problem("--from", "", f"{len(given)} files are named, {NAME} is one", "give silero_vad.onnx alone")]
+        )
     file = file_of("silero_vad", "data/silero_vad.onnx", given[0] if given else None, f"{NAME}=={VERSION}")
     found = digest(file)
     if found in OTHERS:
         name, reason = OTHERS[found]
-        raise ImportFailed([Problem(str(file), "", f"is {name} of {NAME} {VERSION}: it {reason}", "give silero_vad.onnx of the same package")])
+        raise ImportFailed(
+            [
+                Problem(
+                    str(file),
+                    "",
+                    f"is {name} of {NAME} {VERSION}: it {reason}",
+                    "give silero_vad.onnx of the same package",
+                )
+            ]
+        )
     if found != WHOLE:
-        raise ImportFailed([Problem(str(file), "", f"is not silero_vad.onnx of {NAME} {VERSION}: its SHA-256 is {found[:16]}...",
-                                    f"pip install {NAME}=={VERSION}; other files are imported by their graph: docs/onnx.md")])
+        raise ImportFailed(
+            [
+                Problem(
+                    str(file),
+                    "",
+                    f"is not silero_vad.onnx of {NAME} {VERSION}: its SHA-256 is {found[:16]}...",
+                    f"pip install {NAME}=={VERSION}; other files are imported by their graph: docs/onnx.md",
+                )
+            ]
+        )
     context, new = SAMPLES[rate]
     opened = open_file(file, [f"input=1x{context + new}"], {"sr": str(rate)}, {"state": "stateN"})
     inputs = [Input("audio", (1, new), rate=rate), Input("context", (1, context)), Input("state", (2, 1, 128))]
     notes = [f"{NAME} {VERSION} for {rate} Hz, from {file}", f"licence of the package {NAME}: {licence_of(NAME)}"]
-    return Published(Step(opened.module, context).eval(), inputs, ["speech", "context_after", "state_after"], notes,
-                     {"context": "context_after", "state": "state_after"}, opened, ["--blocks", str(new)], EXACT)
+    return Published(
+        Step(opened.module, context).eval(),
+        inputs,
+        ["speech", "context_after", "state_after"],
+        notes,
+        {"context": "context_after", "state": "state_after"},
+        opened,
+        ["--blocks", str(new)],
+        EXACT,
+    )

@@ -1,4 +1,5 @@
 """Attention in any spelling: queries times keys of all rows, masks, a softmax, times values. In between, tensors are scores."""
+
 from __future__ import annotations
 
 import math
@@ -13,10 +14,14 @@ from ..export import call
 from ..places import Placed
 from .pointwise import affine
 
-OVER_TIME = retrain("keep time in both operands and in the result; causal attention is F.scaled_dot_product_attention(..., is_causal=True)")
+OVER_TIME = retrain(
+    "keep time in both operands and in the result; causal attention is F.scaled_dot_product_attention(..., is_causal=True)"
+)
 MOST = 1 << 27  # scores of an example
 HIDDEN = -1e4  # a score that is so much lower has no weight: e^-10000 is 0, in float64 too
-MOVES = set("view reshape _unsafe_view transpose permute t mT unsqueeze squeeze movedim flatten unflatten expand slice select".split())
+MOVES = set(
+    "view reshape _unsafe_view transpose permute t mT unsqueeze squeeze movedim flatten unflatten expand slice select".split()
+)
 KEEPS = set("to _to_copy dropout detach alias clone contiguous type_as".split())
 
 
@@ -40,30 +45,45 @@ class Scores:
     def rows(self) -> int:
         return self.q.at.shape[1]
 
-    def moved(self, at: Tensor) -> "Scores":
+    def moved(self, at: Tensor) -> Scores:
         return replace(self, at=at)
 
     def table(self, c) -> Tensor:
         """A constant that is spread over the tensor, as [heads, rows, rows]."""
         c = torch.as_tensor(c, dtype=torch.float64)
-        if torch.broadcast_shapes(self.at.shape, c.shape) != self.at.shape or self.at.numel() != self.heads * self.rows ** 2:
+        if (
+            torch.broadcast_shapes(self.at.shape, c.shape) != self.at.shape
+            or self.at.numel() != self.heads * self.rows**2
+        ):
             raise Refused("changes a part of the scores", "change all scores of an attention alike")
         spread = c.expand(self.at.shape).flatten()
-        return torch.empty(self.at.numel(), dtype=torch.float64).index_copy(0, self.at.flatten(), spread).reshape(self.heads, self.rows, self.rows)
+        return (
+            torch.empty(self.at.numel(), dtype=torch.float64)
+            .index_copy(0, self.at.flatten(), spread)
+            .reshape(self.heads, self.rows, self.rows)
+        )
 
 
 def scores_of(importer, x: Placed, y: Placed) -> Scores | None:
     """[heads, rows, features] times [heads, features, rows], each row with all others. None: something else."""
-    (first, second), (heads, rows, width), columns = (importer.op(x), importer.op(y)), x.at.shape, y.at.shape[2]
+    (first, second), (heads, rows, _), columns = (importer.op(x), importer.op(y)), x.at.shape, y.at.shape[2]
     if first.timeless or not rows == columns == first.rows == second.rows > 1:
         return None
     t = torch.arange(rows)
-    if not torch.equal(x.at // first.width, t[:, None].expand(x.at.shape)) or not torch.equal(y.at // second.width, t.expand(y.at.shape)):
+    if not torch.equal(x.at // first.width, t[:, None].expand(x.at.shape)) or not torch.equal(
+        y.at // second.width, t.expand(y.at.shape)
+    ):
         return None
     if heads * rows * rows > MOST:
         raise Refused(f"an attention over {rows} rows of the example", "use a shorter example: --length")
     seen = torch.ones(rows, rows, dtype=torch.bool)
-    return Scores(torch.arange(heads * rows * rows).reshape(heads, rows, rows), x, y.moved(y.at.mT), torch.ones(heads, dtype=torch.float64), seen)
+    return Scores(
+        torch.arange(heads * rows * rows).reshape(heads, rows, rows),
+        x,
+        y.moved(y.at.mT),
+        torch.ones(heads, dtype=torch.float64),
+        seen,
+    )
 
 
 def step(importer, n) -> Scores:
@@ -73,22 +93,37 @@ def step(importer, n) -> Scores:
     if kind in KEEPS:
         return s
     if len(sources) > 1:
-        raise NoOp("combines scores of an attention with values that depend on the input", retrain("keep constant masks and factors between both products"))
+        raise NoOp(
+            "combines scores of an attention with values that depend on the input",
+            retrain("keep constant masks and factors between both products"),
+        )
     if kind in MOVES:
-        return s.moved(s.at.reshape(n.args[1]) if kind in ("view", "_unsafe_view", "reshape") else call(n, {**importer.constants, sources[0]: s.at}))
+        return s.moved(
+            s.at.reshape(n.args[1])
+            if kind in ("view", "_unsafe_view", "reshape")
+            else call(n, {**importer.constants, sources[0]: s.at})
+        )
     if kind in ("softmax", "safe_softmax", "_softmax", "_safe_softmax"):
         return softmax(n, s)
     if kind in ("mul", "div", "neg"):
         other = None if kind == "neg" else importer.constant(n.args[1 if n.args[0] is sources[0] else 0])
         if kind == "div" and n.args[0] is not sources[0]:
             raise NoOp("divides by scores of an attention", OVER_TIME)
-        return scaled(s, s.table(-1.0 if other is None else other if kind == "mul" else 1 / torch.as_tensor(other, dtype=torch.float64)))
+        return scaled(
+            s,
+            s.table(
+                -1.0 if other is None else other if kind == "mul" else 1 / torch.as_tensor(other, dtype=torch.float64)
+            ),
+        )
     if kind in ("add", "sub", "rsub"):
         return added(importer, n, s, kind, sources[0])
     if kind == "masked_fill":
         return filled(s, s.table(importer.constant(n.args[1])) != 0, s.table(importer.constant(n.args[2])))
     if kind == "where" and importer.varies(n.args[1]) != importer.varies(n.args[2]) and not importer.varies(n.args[0]):
-        mask, other = s.table(importer.constant(n.args[0])) != 0, importer.constant(n.args[2 if importer.varies(n.args[1]) else 1])
+        mask, other = (
+            s.table(importer.constant(n.args[0])) != 0,
+            importer.constant(n.args[2 if importer.varies(n.args[1]) else 1]),
+        )
         return filled(s, ~mask if importer.varies(n.args[1]) else mask, s.table(other))
     if kind in ("tril", "triu"):
         kept = call(n, {**importer.constants, sources[0]: torch.ones(s.at.shape, dtype=torch.float64)})
@@ -99,8 +134,14 @@ def step(importer, n) -> Scores:
 def softmax(n, s: Scores) -> Scores:
     dim = n.args[1] % s.at.dim()
     along = s.at.movedim(dim, -1)
-    if s.softmax or s.weight is not None or not torch.equal(along, along[..., :1] // s.rows * s.rows + torch.arange(s.rows)):
-        raise NoOp("a softmax of scores that does not go over the keys of a query", retrain("use softmax(dim=-1) of q @ k.mT"))
+    if (
+        s.softmax
+        or s.weight is not None
+        or not torch.equal(along, along[..., :1] // s.rows * s.rows + torch.arange(s.rows))
+    ):
+        raise NoOp(
+            "a softmax of scores that does not go over the keys of a query", retrain("use softmax(dim=-1) of q @ k.mT")
+        )
     return weights(s)
 
 
@@ -121,7 +162,14 @@ def scaled(s: Scores, c: Tensor) -> Scores:
 
 
 def added(importer, n, s: Scores, kind: str, varying) -> Scores:
-    if s.softmax or s.weight is not None or kind == "rsub" or kind == "sub" and n.args[0] is not varying or n.kwargs.get("alpha", 1) != 1:
+    if (
+        s.softmax
+        or s.weight is not None
+        or kind == "rsub"
+        or kind == "sub"
+        and n.args[0] is not varying
+        or n.kwargs.get("alpha", 1) != 1
+    ):
         raise NoOp("adds to the weights of an attention", OVER_TIME)
     c = s.table(importer.constant(n.args[1 if n.args[0] is varying else 0]))
     return masked(s, -c if kind == "sub" else c)
@@ -135,7 +183,10 @@ def masked(s: Scores, c: Tensor) -> Scores:
     rest = torch.where(hidden, torch.nan, c)  # a softmax does not change with a number that all keys of a query have
     first = rest.nanmedian(-1, keepdim=True).values
     if bool(((rest - first).nan_to_num(0.0) != 0).any()):
-        raise NoOp("adds numbers of its own to the scores of each pair of rows", retrain("use rotary positions, or a mask only"))
+        raise NoOp(
+            "adds numbers of its own to the scores of each pair of rows",
+            retrain("use rotary positions, or a mask only"),
+        )
     return replace(s, seen=s.seen & ~hidden[0])
 
 
@@ -154,9 +205,15 @@ def attend(importer, s: Scores, y: Placed) -> Placed:
     """[heads, rows, rows] times values [heads, rows, columns]: [heads, rows, columns]."""
     graph, op, rows = importer.graph, importer.op(y), s.rows
     heads, count, columns = y.at.shape
-    own = s.at[:, 0, 0] // rows ** 2 if s.at.dim() == 3 and s.at.numel() else None
-    if own is None or s.at.shape != (heads, rows, rows) or not torch.equal(s.at, own[:, None, None] * rows ** 2 + torch.arange(rows ** 2).reshape(rows, rows)) \
-            or count != op.rows or op.timeless or not torch.equal(y.at // op.width, torch.arange(rows)[None, :, None].expand(y.at.shape)):
+    own = s.at[:, 0, 0] // rows**2 if s.at.dim() == 3 and s.at.numel() else None
+    if (
+        own is None
+        or s.at.shape != (heads, rows, rows)
+        or not torch.equal(s.at, own[:, None, None] * rows**2 + torch.arange(rows**2).reshape(rows, rows))
+        or count != op.rows
+        or op.timeless
+        or not torch.equal(y.at // op.width, torch.arange(rows)[None, :, None].expand(y.at.shape))
+    ):
         raise NoOp("multiplies each row with all others", OVER_TIME)
     q, k, v = (in_order(importer, x) for x in (s.q.moved(s.q.at[own]), s.k.moved(s.k.at[own]), y))
     width = s.q.at.shape[2]
@@ -165,7 +222,9 @@ def attend(importer, s: Scores, y: Placed) -> Placed:
         window, causal = reach(importer, s.seen)
         q = affine(importer, q, factor * math.sqrt(width), 0.0).value
         joined = graph.concat([k.value, v.value, ones(graph, k.value)])
-        value = graph.emit("softmax_attention", [joined, q], [], {"heads": heads, "window": window, "causal": causal}, heads * columns)
+        value = graph.emit(
+            "softmax_attention", [joined, q], [], {"heads": heads, "window": window, "causal": causal}, heads * columns
+        )
     else:
         q = affine(importer, q, factor, 0.0).value
         value = unweighted(importer, s, own, q, k.value, v.value, heads * columns)
@@ -179,7 +238,9 @@ def in_order(importer, x: Placed) -> Placed:
     rows = x.at.movedim(1, 0).flatten(1)
     order = rows[0] % op.width
     if not torch.equal(rows, torch.arange(len(rows))[:, None] * op.width + order):
-        raise Refused("its rows are not one time step each", "keep one axis of time, and the same features in every row")
+        raise Refused(
+            "its rows are not one time step each", "keep one axis of time, and the same features in every row"
+        )
     return Placed(graph.flat(graph.take(graph.flat(x.value), order)), torch.arange(rows.numel()).reshape(rows.shape))
 
 
@@ -196,7 +257,10 @@ def reach(importer, seen: Tensor) -> tuple[int, int]:
         return 0, 1
     if window < rows and torch.equal(seen, whole.tril() & whole.triu(1 - window)):
         return window, 1
-    raise NoOp("a mask that is neither that of all rows, nor of the rows so far, nor of a window of them", retrain("use a causal mask"))
+    raise NoOp(
+        "a mask that is neither that of all rows, nor of the rows so far, nor of a window of them",
+        retrain("use a causal mask"),
+    )
 
 
 def unweighted(importer, s: Scores, own: Tensor, q: int, k: int, v: int, width: int) -> int:
@@ -213,7 +277,10 @@ def unweighted(importer, s: Scores, own: Tensor, q: int, k: int, v: int, width: 
     lag = torch.arange(rows)[:, None] - torch.arange(rows)
     expected = weight[:, :1, :1] * torch.where(lag >= 0, decay[:, None, None] ** lag.clamp(min=0), 0.0)
     if not bool((weight[:, 0, 0] == 1).all()) or not bool(((weight - expected).abs() <= 1e-12).all()):
-        raise NoOp("factors of scores that are neither a causal mask nor a decay with the distance", retrain("use a causal mask"))
+        raise NoOp(
+            "factors of scores that are neither a causal mask nor a decay with the distance",
+            retrain("use a causal mask"),
+        )
     if bool((decay == 1).all()):
         return graph.emit("linear_attention", [q, k, v], [], {"heads": heads}, width)
     keys = graph.ops[k].width // heads

@@ -1,4 +1,5 @@
 """Recurrences that a step held in its state (state/cells.py)."""
+
 from __future__ import annotations
 
 import torch
@@ -12,12 +13,20 @@ from .recurrent import Sequences, beginning, gru
 def product(graph, value: int, order: torch.Tensor, w: torch.Tensor, bias: torch.Tensor) -> int:
     """w x + bias. A matrix that only selects is no op of its own, and a matrix of a matrix is one."""
     made = graph.ops[value]
-    if made.kind == "linear" and len(w) * graph.ops[made.inputs[0]].width <= made.width * graph.ops[made.inputs[0]].width + w.numel():
+    if (
+        made.kind == "linear"
+        and len(w) * graph.ops[made.inputs[0]].width <= made.width * graph.ops[made.inputs[0]].width + w.numel()
+    ):
         before = made.constant("bias")
         bias = bias if before is None else bias + w @ before[order]
         return graph.linear(made.inputs[0], w @ made.constant("weight")[order], bias if bool(bias.any()) else None)
     ones = w.argmax(1) if w.shape[1] else None
-    if ones is not None and bool((w.sum(1) == 1).all()) and bool((w.gather(1, ones[:, None]) == 1).all()) and bool(((w != 0).sum(1) == 1).all()):
+    if (
+        ones is not None
+        and bool((w.sum(1) == 1).all())
+        and bool((w.gather(1, ones[:, None]) == 1).all())
+        and bool(((w != 0).sum(1) == 1).all())
+    ):
         value = graph.take(graph.flat(value), order[ones])
         return graph.affine(value, torch.ones(len(w)), bias) if bool(bias.any()) else value
     full = torch.zeros(len(w), graph.ops[value].width, dtype=torch.float64).index_add(1, order, w)
@@ -33,7 +42,9 @@ def recurrence(importer, n) -> Placed:
             value = graph.emit("add", [value, begins(graph, value, (cell.decay * cell.first[0])[None])])
         made = graph.emit("exponential_scan", [value], [("lambda", cell.decay[:, None]), ("c", torch.ones(units, 1))])
     elif cell.kind == "lstm":
-        made = graph.emit("lstm", [value], [("weight", cell.u), ("initial", beginning(torch.stack(cell.first)))], {}, units)
+        made = graph.emit(
+            "lstm", [value], [("weight", cell.u), ("initial", beginning(torch.stack(cell.first)))], {}, units
+        )
     else:
         made = gru(Sequences(graph, 1, False), value, cell.u, cell.inside, cell.first[0][None], cell.resets_after)
     return natural(made, n.meta["val"].shape, 0)

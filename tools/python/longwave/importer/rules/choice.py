@@ -1,4 +1,5 @@
 """Comparisons, choices, and the larger or the smaller of values. A truth is a value of 1 or 0."""
+
 from __future__ import annotations
 
 import torch
@@ -22,7 +23,9 @@ def side_by_side(importer, n, *operands) -> list[Placed]:
     values = [importer.settled(a) if importer.varies(a) else importer.constant(a) for a in operands]
     placed = [v for v in values if isinstance(v, Placed)]
     if any(not isinstance(v, Placed) for v in values):
-        shape = torch.broadcast_shapes(*(v.at.shape if isinstance(v, Placed) else torch.as_tensor(v).shape for v in values))
+        shape = torch.broadcast_shapes(
+            *(v.at.shape if isinstance(v, Placed) else torch.as_tensor(v).shape for v in values)
+        )
         values = [v if isinstance(v, Placed) else constant_rows(importer, v, placed[0], shape) for v in values]
     return in_step(importer, n, *values)
 
@@ -44,7 +47,13 @@ def inverted(importer, x: Placed) -> Placed:
 def compare(importer, n) -> Placed:
     kind, (a, b) = importer.kind(n), n.args[:2]
     for side in (a, b):
-        if importer.varies(side) and side.meta["val"].dtype not in (torch.bool, torch.float32, torch.float64, torch.float16, torch.bfloat16):
+        if importer.varies(side) and side.meta["val"].dtype not in (
+            torch.bool,
+            torch.float32,
+            torch.float64,
+            torch.float16,
+            torch.bfloat16,
+        ):
             raise Refused(f"compares {side.meta['val'].dtype}", "compare floating point numbers")
     signs = applied(importer, "sign", difference(importer, n, *((b, a) if kind in ("lt", "ge") else (a, b))))
     if kind in ("eq", "ne"):
@@ -69,7 +78,9 @@ def logical(importer, n) -> Placed:
 
 def chosen(importer, n, condition, first, second) -> Placed:
     mask = None if importer.varies(condition) else torch.as_tensor(importer.constant(condition), dtype=torch.float64)
-    if mask is None or any(importer.varies(a) and changing(importer, importer.settled(a), mask) is not None for a in (first, second)):
+    if mask is None or any(
+        importer.varies(a) and changing(importer, importer.settled(a), mask) is not None for a in (first, second)
+    ):
         return paired(importer.graph, "where", *side_by_side(importer, n, condition, first, second))
     x, y = side_by_side(importer, n, first, second)
     shape = torch.broadcast_shapes(mask.shape, x.at.shape, y.at.shape)
@@ -105,11 +116,37 @@ def clamp(importer, n) -> Placed:
     made = importer.settled(n.args[0])
     for kind, limit in (("maximum", low), ("minimum", high)):
         if limit is not None:
-            limit = importer.settled(limit) if importer.varies(limit) else constant_rows(importer, importer.constant(limit), made, n.meta["val"].shape)
+            limit = (
+                importer.settled(limit)
+                if importer.varies(limit)
+                else constant_rows(importer, importer.constant(limit), made, n.meta["val"].shape)
+            )
             made = paired(importer.graph, kind, *in_step(importer, n, made, limit))
     return made
 
 
 RULES = dict.fromkeys(["gt", "ge", "lt", "le", "eq", "ne"], compare) | {
-    "where": where, "masked_fill": masked_fill, "clamp": clamp, "maximum": extreme, "minimum": extreme, "fmax": extreme, "fmin": extreme}
-RULES |= dict.fromkeys(["logical_not", "logical_and", "logical_or", "logical_xor", "bitwise_not", "bitwise_and", "bitwise_or", "bitwise_xor", "__and__", "__or__", "__xor__"], logical)
+    "where": where,
+    "masked_fill": masked_fill,
+    "clamp": clamp,
+    "maximum": extreme,
+    "minimum": extreme,
+    "fmax": extreme,
+    "fmin": extreme,
+}
+RULES |= dict.fromkeys(
+    [
+        "logical_not",
+        "logical_and",
+        "logical_or",
+        "logical_xor",
+        "bitwise_not",
+        "bitwise_and",
+        "bitwise_or",
+        "bitwise_xor",
+        "__and__",
+        "__or__",
+        "__xor__",
+    ],
+    logical,
+)

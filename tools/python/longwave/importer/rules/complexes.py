@@ -1,4 +1,5 @@
 """Complex spectra: real and imaginary halves side by side in a row, masks, inverse transforms, overlap-add."""
+
 from __future__ import annotations
 
 import math
@@ -23,7 +24,7 @@ class Complex:
     re: Placed
     im: Placed
 
-    def moved(self, move) -> "Complex":
+    def moved(self, move) -> Complex:
         return Complex(self.re.moved(move(self.re.at)), self.im.moved(move(self.im.at)))
 
 
@@ -74,7 +75,12 @@ def _product(importer, a: Complex | Placed, b: Complex | Placed) -> Complex:
         a, b = b, a
     if isinstance(b, Placed):
         if a.re.value == a.im.value:  # one row holds both, and stays one
-            both = paired(graph, "mul", Placed(a.re.value, torch.stack([a.re.at, a.im.at])), Placed(b.value, torch.stack([b.at.expand(a.re.at.shape)] * 2)))
+            both = paired(
+                graph,
+                "mul",
+                Placed(a.re.value, torch.stack([a.re.at, a.im.at])),
+                Placed(b.value, torch.stack([b.at.expand(a.re.at.shape)] * 2)),
+            )
             return Complex(Placed(both.value, both.at[0]), Placed(both.value, both.at[1]))
         return Complex(paired(graph, "mul", a.re, b), paired(graph, "mul", a.im, b))
     re = paired(graph, "add", paired(graph, "mul", a.re, b.re), negated(importer, paired(graph, "mul", a.im, b.im)))
@@ -86,8 +92,10 @@ def _scaled(importer, a: Complex, c: Tensor) -> Complex:
     if im is None or not bool(im.any()):
         return Complex(scaled(importer, a.re, re), scaled(importer, a.im, re))
     graph = importer.graph
-    return Complex(paired(graph, "add", scaled(importer, a.re, re), scaled(importer, a.im, -im)),
-                   paired(graph, "add", scaled(importer, a.re, im), scaled(importer, a.im, re)))
+    return Complex(
+        paired(graph, "add", scaled(importer, a.re, re), scaled(importer, a.im, -im)),
+        paired(graph, "add", scaled(importer, a.re, im), scaled(importer, a.im, re)),
+    )
 
 
 def power(importer, x: Complex) -> Placed:
@@ -103,7 +111,11 @@ def magnitude(importer, x: Complex) -> Placed:
 def _sum(importer, kind: str, a: Complex | Placed, b: Complex | Placed) -> Complex:
     graph = importer.graph
     if kind == "sub":
-        b = Complex(negated(importer, b.re), negated(importer, b.im)) if isinstance(b, Complex) else negated(importer, b)
+        b = (
+            Complex(negated(importer, b.re), negated(importer, b.im))
+            if isinstance(b, Complex)
+            else negated(importer, b)
+        )
     if isinstance(a, Placed) or isinstance(b, Placed):
         a, b = (b, a) if isinstance(a, Placed) else (a, b)
         return Complex(paired(graph, "add", a.re, b), a.im)
@@ -120,7 +132,13 @@ def _moved_by(importer, kind: str, a, b) -> Complex:
 
 def in_rows(importer, x: Complex | Placed) -> Complex | Placed:
     """Rows that come later, or several in one, as a value of their own."""
-    return Complex(*(settled(importer.graph, part) for part in (x.re, x.im))) if isinstance(x, Complex) else settled(importer.graph, x) if isinstance(x, Placed) else x
+    return (
+        Complex(*(settled(importer.graph, part) for part in (x.re, x.im)))
+        if isinstance(x, Complex)
+        else settled(importer.graph, x)
+        if isinstance(x, Placed)
+        else x
+    )
 
 
 def arithmetic(importer, n, kind: str) -> Complex:
@@ -137,7 +155,10 @@ def arithmetic(importer, n, kind: str) -> Complex:
         return _product(importer, a, inverse(importer, b))
     elif kind in ("add", "sub") and not n.kwargs.get("alpha"):
         return _sum(importer, kind, a, b)
-    raise NoOp("a complex value in a form that has no op", "multiply, add or subtract complex values, or scale them by real ones")
+    raise NoOp(
+        "a complex value in a form that has no op",
+        "multiply, add or subtract complex values, or scale them by real ones",
+    )
 
 
 def complex_step(importer, n):
@@ -147,7 +168,10 @@ def complex_step(importer, n):
     if isinstance(one, Phase):
         if kind == "polar":
             return polar(importer, n)
-        raise NoOp("uses an angle by itself", retrain("use it with torch.polar only, or multiply the complex value by a real mask"))
+        raise NoOp(
+            "uses an angle by itself",
+            retrain("use it with torch.polar only, or multiply the complex value by a real mask"),
+        )
     if kind.rstrip("_") in ("mul", "div", "add", "sub"):
         return arithmetic(importer, n, kind.rstrip("_"))
     if kind in ("real", "imag"):
@@ -173,11 +197,15 @@ def complex_step(importer, n):
         if not isinstance(parts[0], Tensor):
             return [Complex(one.re.moved(a), one.im.moved(b)) for a, b in zip(*parts)]
         return Complex(one.re.moved(parts[0]), one.im.moved(parts[1]))
-    raise NoOp("has no rule for complex values", "use a mask, real and imaginary parts, the magnitude, or an inverse transform")
+    raise NoOp(
+        "has no rule for complex values", "use a mask, real and imaginary parts, the magnitude, or an inverse transform"
+    )
 
 
-MOVES = set("view reshape _unsafe_view transpose permute t mT unsqueeze squeeze movedim flatten unflatten slice select narrow split chunk unbind "
-            "split_with_sizes expand flip".split())
+MOVES = set(
+    "view reshape _unsafe_view transpose permute t mT unsqueeze squeeze movedim flatten unflatten slice select narrow split chunk unbind "
+    "split_with_sizes expand flip".split()
+)
 
 
 def one_value(importer, x: Complex) -> tuple[int, Tensor, Tensor]:
@@ -187,8 +215,10 @@ def one_value(importer, x: Complex) -> tuple[int, Tensor, Tensor]:
         return x.re.value, x.re.at, x.im.at
     a, b = graph.ops[x.re.value], graph.ops[x.im.value]
     value, width = graph.concat([x.re.value, x.im.value]), a.width + b.width
-    spread = [torch.where(part.at < 0, part.at, part.at // own * width + part.at % own + first)
-              for part, own, first in ((x.re, a.width, 0), (x.im, b.width, a.width))]
+    spread = [
+        torch.where(part.at < 0, part.at, part.at // own * width + part.at % own + first)
+        for part, own, first in ((x.re, a.width, 0), (x.im, b.width, a.width))
+    ]
     return value, *spread
 
 
@@ -250,7 +280,9 @@ def complex_input(importer, n):
 def irfft(importer, n) -> Placed:
     x, shape = complex_input(importer, n.args[0]), n.args[0].meta["val"].shape
     size = n.meta["val"].shape[-1]
-    if (n.args[2] if len(n.args) > 2 else -1) % len(shape) != len(shape) - 1 or (len(n.args) > 3 and n.args[3] not in (None, "backward")):
+    if (n.args[2] if len(n.args) > 2 else -1) % len(shape) != len(shape) - 1 or (
+        len(n.args) > 3 and n.args[3] not in (None, "backward")
+    ):
         raise Refused("only inverse transforms of the last axis without norm", FRAMES)
     return inverted(importer, x, size, len(shape) - 1, shape)
 
@@ -265,7 +297,9 @@ def added(importer, n, frames: int, hop: int, start: int, axis: int, envelope: T
     start_of = start + first_read(importer, n, axis)
     ahead = -(-start_of // hop)
     if op.width < hop:
-        raise Refused(f"frames of {op.width} samples that do not touch: the hop is {hop}", retrain("use a hop of at most a frame"))
+        raise Refused(
+            f"frames of {op.width} samples that do not touch: the hop is {hop}", retrain("use a hop of at most a frame")
+        )
     pad = ahead * hop - start_of
     count = -(-(op.width + pad) // hop)
     if ahead >= count:
@@ -279,7 +313,12 @@ def added(importer, n, frames: int, hop: int, start: int, axis: int, envelope: T
     if ahead:
         importer.looks_ahead(n, ahead)
     t = torch.arange(shape[axis]) - (start_of - start)
-    return Placed(sums, torch.where((t >= 0) & (t < op.rows * hop), t, NONE).reshape([-1 if d == axis else 1 for d in range(len(shape))]))
+    return Placed(
+        sums,
+        torch.where((t >= 0) & (t < op.rows * hop), t, NONE).reshape(
+            [-1 if d == axis else 1 for d in range(len(shape))]
+        ),
+    )
 
 
 def istft(importer, n) -> Placed:
@@ -302,10 +341,24 @@ def col2im(importer, n) -> Placed:
     graph, x = importer.graph, importer.settled(n.args[0])
     size, kernel, dilation, padding, stride = n.args[1:6]
     axis = 1 if size[1] > 1 else 0
-    if size[1 - axis] != 1 or kernel[1 - axis] != 1 or list(dilation) != [1, 1] or x.at.dim() != 3 or x.at.shape[0] != 1 or x.at.shape[1] != kernel[axis]:
+    if (
+        size[1 - axis] != 1
+        or kernel[1 - axis] != 1
+        or list(dilation) != [1, 1]
+        or x.at.dim() != 3
+        or x.at.shape[0] != 1
+        or x.at.shape[1] != kernel[axis]
+    ):
         raise Refused("folds more than frames of one signal", FRAMES)
     order = features(graph, x, 1)
     return added(importer, n, graph.take(graph.flat(x.value), order), stride[axis], padding[axis], 2 + axis)
 
 
-RULES = {"fft_irfft": irfft, "istft": istft, "col2im": col2im, "view_as_complex": view_as_complex, "complex": complex_of, "polar": polar}
+RULES = {
+    "fft_irfft": irfft,
+    "istft": istft,
+    "col2im": col2im,
+    "view_as_complex": view_as_complex,
+    "complex": complex_of,
+    "polar": polar,
+}

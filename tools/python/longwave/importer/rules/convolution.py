@@ -1,4 +1,5 @@
 """Convolutions with short kernels over all channels or images of (frequency, channel). Those that look ahead stream late."""
+
 from __future__ import annotations
 
 import torch
@@ -33,7 +34,7 @@ def dense(w: Tensor, groups: int) -> Tensor:
     out, per = w.shape[0] // groups, w.shape[1]
     full = torch.zeros(w.shape[0], per * groups, *w.shape[2:], dtype=w.dtype)
     for g in range(groups):
-        full[g * out:(g + 1) * out, g * per:(g + 1) * per] = w[g * out:(g + 1) * out]
+        full[g * out : (g + 1) * out, g * per : (g + 1) * per] = w[g * out : (g + 1) * out]
     return full
 
 
@@ -44,7 +45,7 @@ def ungrouped(w: Tensor, groups: int) -> Tensor:
     of_in, out = w.shape[0] // groups, w.shape[1]
     full = w.new_zeros(w.shape[0], out * groups, *w.shape[2:])
     for g in range(groups):
-        full[g * of_in:(g + 1) * of_in, g * out:(g + 1) * out] = w[g * of_in:(g + 1) * of_in]
+        full[g * of_in : (g + 1) * of_in, g * out : (g + 1) * out] = w[g * of_in : (g + 1) * of_in]
     return full
 
 
@@ -62,9 +63,13 @@ def spread(w: Tensor, axis: int, dilation: int) -> Tensor:
 def leading(rows: Tensor, width: int, count: int) -> tuple[int, Tensor]:
     """Zero rows in front, and the order of the features. `rows`: places [padded time, features]."""
     zeros = int((rows == ZERO).all(1).cumprod(0).sum())
-    real = rows[zeros:zeros + count]
+    real = rows[zeros : zeros + count]
     order = real[0] % width if len(real) else real
-    if len(real) != count or not torch.equal(real, torch.arange(count)[:, None] * width + order) or not bool((rows[zeros + count:] == ZERO).all()):
+    if (
+        len(real) != count
+        or not torch.equal(real, torch.arange(count)[:, None] * width + order)
+        or not bool((rows[zeros + count :] == ZERO).all())
+    ):
         more_rows(count, rows)
         raise Refused("its rows are not one time step each", "convolve all rows in order, with zeros outside")
     return zeros, order
@@ -96,7 +101,7 @@ def causal(graph, x: int, w: Tensor, zeros: int, stride: int) -> tuple[int, Tens
     """
     ahead = w.shape[2] - stride - zeros
     some = w.movedim(2, 0).flatten(1).any(1)
-    w = w[:, :, min(int((~some).cumprod(0).sum()), len(some) - 1):]
+    w = w[:, :, min(int((~some).cumprod(0).sum()), len(some) - 1) :]
     if ahead >= 0:
         return x, w, ahead
     op = graph.ops[x]
@@ -114,13 +119,20 @@ def result(value: int, rows: int, made: Tensor, axis: int) -> Placed:
 def conv1d(importer, n) -> Placed:
     graph, x = importer.graph, importer.settled(n.args[0])
     w, bias = importer.constant(n.args[1]), importer.constant(option(n, 2, "bias", None))
-    (stride,), padding, (dilation,) = both(option(n, 3, "stride", 1), 1), option(n, 4, "padding", 0), both(option(n, 5, "dilation", 1), 1)
+    (stride,), padding, (dilation,) = (
+        both(option(n, 3, "stride", 1), 1),
+        option(n, 4, "padding", 0),
+        both(option(n, 5, "dilation", 1), 1),
+    )
     groups, op = option(n, 6, "groups", 1), importer.op(x)
     if op.timeless or x.at.dim() != 3 or x.at.shape[0] != 1:
-        raise Refused("not a sequence with a batch of 1", "convolve (1, channels, rows), or (rows, channels, positions) inside each row")
+        raise Refused(
+            "not a sequence with a batch of 1",
+            "convolve (1, channels, rows), or (rows, channels, positions) inside each row",
+        )
     x = shifted(graph, x)
     w = spread(w, 2, dilation)
-    (before, after), = zeros_around(padding, w.shape[2:])
+    ((before, after),) = zeros_around(padding, w.shape[2:])
     zeros, order = leading(x.at[0].T, op.width, op.rows)
     value, w, ahead = causal(graph, graph.flat(x.value), w, zeros + before, stride)
     late(importer, n, ahead, x.at.shape[2] - zeros - op.rows + after, n.meta["val"].shape[2], op.rows, stride)
@@ -137,8 +149,14 @@ def late(importer, n, ahead: int, zeros: int, found: int, rows: int, stride: int
     It needs as many zeros after the rows. Its stream waits.
     """
     if ahead > zeros:
-        few = f"gives {found} rows of {rows // stride}" if found < rows // stride else f"gives a row less at some lengths, such as {rows // stride * stride}"
-        raise Refused(f"looks {ahead} rows ahead, and {few}", retrain("pad with zeros at both ends, as padding=\"same\" does"))
+        few = (
+            f"gives {found} rows of {rows // stride}"
+            if found < rows // stride
+            else f"gives a row less at some lengths, such as {rows // stride * stride}"
+        )
+        raise Refused(
+            f"looks {ahead} rows ahead, and {few}", retrain('pad with zeros at both ends, as padding="same" does')
+        )
     if ahead:
         importer.looks_ahead(n, ahead)
 
@@ -149,10 +167,26 @@ def short(graph, value: int, order: Tensor, w: Tensor, bias, stride: int, groups
         value = graph.take(value, order)
     else:
         w = dense(w, groups)
-        w, groups = torch.zeros(len(w), width, w.shape[2], dtype=torch.float64).index_add(1, order, w.to(torch.float64)), 1
-    attributes = {"stride_t": stride, "stride_f": 1, "groups": groups, "bias": int(bias is not None), "frequency": 0,
-                  **({"ahead": ahead} if ahead else {})}
-    return graph.emit("conv2d", [value], [("weight", w[..., None]), ("bias", bias)], attributes, len(w), graph.ops[value].rows // stride)
+        w, groups = (
+            torch.zeros(len(w), width, w.shape[2], dtype=torch.float64).index_add(1, order, w.to(torch.float64)),
+            1,
+        )
+    attributes = {
+        "stride_t": stride,
+        "stride_f": 1,
+        "groups": groups,
+        "bias": int(bias is not None),
+        "frequency": 0,
+        **({"ahead": ahead} if ahead else {}),
+    }
+    return graph.emit(
+        "conv2d",
+        [value],
+        [("weight", w[..., None]), ("bias", bias)],
+        attributes,
+        len(w),
+        graph.ops[value].rows // stride,
+    )
 
 
 def centred(importer, value: int, order: Tensor, w: Tensor, bias, ahead: int) -> int:
@@ -161,4 +195,6 @@ def centred(importer, value: int, order: Tensor, w: Tensor, bias, ahead: int) ->
     behind = w.shape[2] - 1 - ahead
     half = max(ahead, behind)
     w = F.pad(w[:, 0], (half - behind, half - ahead))
-    return graph.emit("centred_conv", [graph.take(value, order)], [("weight", w), ("bias", bias)], {"bias": int(bias is not None)})
+    return graph.emit(
+        "centred_conv", [graph.take(value, order)], [("weight", w), ("bias", bias)], {"bias": int(bias is not None)}
+    )

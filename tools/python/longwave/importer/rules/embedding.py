@@ -1,4 +1,5 @@
 """Embeddings."""
+
 from __future__ import annotations
 
 import torch

@@ -1,22 +1,30 @@
 """Norms of groups of channels over the whole sequence. They look ahead."""
+
 from __future__ import annotations
 
 import torch
 
 from ..errors import NoOp, Refused, retrain
-from ..places import Placed, features, more_rows
-from ..places import groups as of_rows
+from ..places import Placed, features, groups as of_rows, more_rows
 from .convolution import option
 
 
 def group_norm(importer, n) -> Placed:
     """(1, channels, ...) with time among the other axes."""
-    return normed(importer, n, n.args[1], importer.constant(option(n, 2, "weight", None)), importer.constant(option(n, 3, "bias", None)),
-                  option(n, 4, "eps", 1e-5))
+    return normed(
+        importer,
+        n,
+        n.args[1],
+        importer.constant(option(n, 2, "weight", None)),
+        importer.constant(option(n, 3, "bias", None)),
+        option(n, 4, "eps", 1e-5),
+    )
 
 
 def instance_norm(importer, n) -> Placed:
-    weight, bias, mean = (importer.constant(option(n, i, name, None)) for i, name in ((1, "weight"), (2, "bias"), (3, "running_mean")))
+    weight, bias, mean = (
+        importer.constant(option(n, i, name, None)) for i, name in ((1, "weight"), (2, "bias"), (3, "running_mean"))
+    )
     if mean is not None and not option(n, 5, "use_input_stats", True):
         raise NoOp("uses stored statistics", retrain("use batch norm in eval mode"))
     return normed(importer, n, n.args[0].meta["val"].shape[1], weight, bias, option(n, 7, "eps", 1e-5))
@@ -36,12 +44,20 @@ def normed(importer, n, groups: int, weight, bias, eps: float) -> Placed:
     bands = p.shape[1] // channels
     image = bands > 1 and op.dims == (bands, channels)
     if bands > 1 and not (image and torch.equal(order, torch.arange(op.width))):
-        raise Refused("normalises something else than a whole image that a convolution made", "normalise the image as the convolution made it")
+        raise Refused(
+            "normalises something else than a whole image that a convolution made",
+            "normalise the image as the convolution made it",
+        )
     value = x.value if bands > 1 else graph.take(graph.flat(x.value), order)
     weight = torch.ones(channels) if weight is None else weight
     bias = torch.zeros(channels) if bias is None else bias
-    out = graph.emit("group_norm", [value], [("weight", weight), ("bias", bias)], {"groups": int(groups), "eps": float(eps)},
-                     dims=graph.ops[value].dims)
+    out = graph.emit(
+        "group_norm",
+        [value],
+        [("weight", weight), ("bias", bias)],
+        {"groups": int(groups), "eps": float(eps)},
+        dims=graph.ops[value].dims,
+    )
     importer.looks_ahead(n)
     # By channel, not by feature of x: a feature may come twice, with two weights.
     made = torch.arange(op.rows * p.shape[1]).reshape(op.rows, bands, channels).transpose(1, 2)
@@ -54,8 +70,16 @@ def inside(importer, n, x: Placed, count: int, weight, bias, eps: float) -> Plac
     graph, channels = importer.graph, x.at.shape[1]
     value, parts, at = of_rows(graph, x.value, x.at.reshape(len(x.at) * count, -1))
     each = x.at.shape[2:].numel()
-    weight, bias = (t.repeat_interleave(each) for t in (torch.ones(channels) if weight is None else weight, torch.zeros(channels) if bias is None else bias))
-    out = graph.emit("layer_norm", [graph.flat(value)], [("weight", weight), ("bias", bias)], {"eps": float(eps)} | ({"groups": parts} if parts > 1 else {}))
+    weight, bias = (
+        t.repeat_interleave(each)
+        for t in (torch.ones(channels) if weight is None else weight, torch.zeros(channels) if bias is None else bias)
+    )
+    out = graph.emit(
+        "layer_norm",
+        [graph.flat(value)],
+        [("weight", weight), ("bias", bias)],
+        {"eps": float(eps)} | ({"groups": parts} if parts > 1 else {}),
+    )
     return Placed(out, at.reshape(x.at.shape))
 
 

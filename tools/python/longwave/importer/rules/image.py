@@ -1,4 +1,5 @@
 """Convolutions over images of (frequency, channel), of which each row of the sequence holds one."""
+
 from __future__ import annotations
 
 import torch
@@ -15,10 +16,12 @@ MOVED = 4  # an image out of any features pays where all features in one kernel 
 
 def time_first(at: Tensor, width: int) -> tuple[Tensor, bool]:
     """Places (channels, time, frequency), and whether the module has time last. A slice of one time holds one row."""
+
     def is_time(axis: int) -> bool:
         p = at.movedim(axis, 0).flatten(1)
         row = torch.where(p < 0, -1, p // width)
         return bool(((row == row.amax(1, True)) | (row < 0)).all())
+
     last = is_time(2) and not is_time(1)
     return (at.transpose(1, 2), True) if last else (at, False)
 
@@ -27,7 +30,7 @@ def without_zeros(at: Tensor) -> tuple[Tensor, tuple[int, int]]:
     """Without the bands of zeros that a pad added at both ends of the frequencies, and how many there were."""
     zero = (at == ZERO).flatten(0, 1).all(0)
     before, after = int(zero.cumprod(0).sum()), int(zero.flip(0).cumprod(0).sum())
-    return (at, (0, 0)) if before == len(zero) else (at[..., before:len(zero) - after], (before, after))
+    return (at, (0, 0)) if before == len(zero) else (at[..., before : len(zero) - after], (before, after))
 
 
 def conv2d(importer, n) -> Placed:
@@ -50,19 +53,32 @@ def opened(importer, n) -> tuple[Placed, Tensor, bool]:
     x = importer.settled(n.args[0])
     op = importer.op(x)
     if not op.timeless and x.at.dim() == 4 and x.at.shape[0] == op.rows > 1:
-        raise Refused("convolves along two axes inside each row", "convolve along one axis with conv1d, or along time and one axis")
+        raise Refused(
+            "convolves along two axes inside each row",
+            "convolve along one axis with conv1d, or along time and one axis",
+        )
     if op.timeless or x.at.dim() != 4 or x.at.shape[0] != 1:
         raise Refused("not an image sequence with a batch of 1", "convolve (1, channels, time, frequency)")
     return (x, *time_first(x.at[0], op.width))
 
 
-def over_image(importer, n, x: Placed, at: Tensor, w: Tensor, bias, stride, zeros, groups: int, result: tuple[int, bool]) -> int:
+def over_image(
+    importer, n, x: Placed, at: Tensor, w: Tensor, bias, stride, zeros, groups: int, result: tuple[int, bool]
+) -> int:
     """A value with so many bands (at least), of which each has the results of `w` [out, in / groups, time, frequency]."""
     (wanted, last), graph, op = result, importer.graph, importer.op(x)
     at, added = without_zeros(at)
     front, order = leading(at.permute(1, 2, 0).flatten(1), op.width, op.rows)
     value, w, ahead = causal(graph, x.value, w, front + zeros[0][0], stride[0])
-    late(importer, n, ahead, at.shape[1] - front - op.rows + zeros[0][1], n.meta["val"].shape[3 if last else 2], op.rows, stride[0])
+    late(
+        importer,
+        n,
+        ahead,
+        at.shape[1] - front - op.rows + zeros[0][1],
+        n.meta["val"].shape[3 if last else 2],
+        op.rows,
+        stride[0],
+    )
     bands = Bands(at.shape[2], wanted, stride[1], zeros[1][0] + added[0], zeros[1][1] + added[1])
     return convolved(graph, value, order, w, bias, stride[0], bands, groups, ahead)
 
@@ -74,7 +90,11 @@ def features_of_band(op) -> int:
 def of_image(graph, out: int, n, band: Tensor, last: bool) -> Placed:
     """The result in torch's shape. `band`: where in a row each frequency has its first channel."""
     channels, time = n.meta["val"].shape[1], 3 if last else 2
-    places = torch.arange(n.meta["val"].shape[time])[:, None, None] * graph.ops[out].width + band[:, None] + torch.arange(channels)
+    places = (
+        torch.arange(n.meta["val"].shape[time])[:, None, None] * graph.ops[out].width
+        + band[:, None]
+        + torch.arange(channels)
+    )
     made = places.permute(2, 1, 0) if last else places.permute(2, 0, 1)
     return result(out, graph.ops[out].rows, made[None], time)
 
@@ -86,7 +106,11 @@ def transposed_along_frequency(importer, n) -> Placed:
     """
     x, at, last = opened(importer, n)
     w, bias = importer.constant(n.args[1]), importer.constant(option(n, 2, "bias", None))
-    stride, padding, groups = both(option(n, 3, "stride", 1), 2), both(option(n, 4, "padding", 0), 2), option(n, 6, "groups", 1)
+    stride, padding, groups = (
+        both(option(n, 3, "stride", 1), 2),
+        both(option(n, 4, "padding", 0), 2),
+        option(n, 6, "groups", 1),
+    )
     dilation = both(option(n, 7, "dilation", 1), 2)
     if last:
         w, stride, padding, dilation = w.transpose(2, 3), stride[::-1], padding[::-1], dilation[::-1]
@@ -100,19 +124,34 @@ def transposed_along_frequency(importer, n) -> Placed:
     first = min(padding[1] // phases, taps - 1)  # the bands before it are cut
     zeros = (w.shape[2] - 1 - padding[0],) * 2, (taps - 1 - first, taps - 1)
     wanted = (count - 1 + padding[1]) // phases + 1 - first
-    out = over_image(importer, n, x, at, kernel, None if bias is None else bias.repeat(phases), (1, 1), zeros, len(w) if depthwise else 1, (wanted, last))
+    out = over_image(
+        importer,
+        n,
+        x,
+        at,
+        kernel,
+        None if bias is None else bias.repeat(phases),
+        (1, 1),
+        zeros,
+        len(w) if depthwise else 1,
+        (wanted, last),
+    )
     f = torch.arange(count) + padding[1] - first * phases
-    return of_image(importer.graph, out, n, f // phases * features_of_band(importer.graph.ops[out]) + f % phases * channels, last)
+    return of_image(
+        importer.graph, out, n, f // phases * features_of_band(importer.graph.ops[out]) + f % phases * channels, last
+    )
 
 
 def im2col(importer, n) -> Placed:
     """Windows of an image side by side: nothing but places."""
     x = importer.placed(n.args[0])
-    kernel, dilation, padding, stride = (both(option(n, i, name, one), 2) for i, name, one in
-                                         ((1, "kernel_size", 1), (2, "dilation", 1), (3, "padding", 0), (4, "stride", 1)))
+    kernel, dilation, padding, stride = (
+        both(option(n, i, name, one), 2)
+        for i, name, one in ((1, "kernel_size", 1), (2, "dilation", 1), (3, "padding", 0), (4, "stride", 1))
+    )
     at = F.pad(x.at, (padding[1], padding[1], padding[0], padding[0]), value=ZERO)
     for axis in range(2):
-        at = at.unfold(2 + axis, (kernel[axis] - 1) * dilation[axis] + 1, stride[axis])[..., ::dilation[axis]]
+        at = at.unfold(2 + axis, (kernel[axis] - 1) * dilation[axis] + 1, stride[axis])[..., :: dilation[axis]]
     return x.moved(at.movedim((-2, -1), (-4, -3)).reshape(n.meta["val"].shape))
 
 
@@ -127,22 +166,41 @@ class Bands:
         return self.before == self.after == (taps - 1) // 2
 
 
-def convolved(graph, value: int, order: Tensor, w: Tensor, bias, stride: int, bands: Bands, groups: int, ahead: int) -> int:
+def convolved(
+    graph, value: int, order: Tensor, w: Tensor, bias, stride: int, bands: Bands, groups: int, ahead: int
+) -> int:
     """As an image where its features are one in order, unless a matrix of all features takes fewer products."""
     op, channels, taps = graph.ops[value], w.shape[1] * groups, w.shape[3]
-    whole = torch.equal(order, torch.arange(op.width)) and len(order) == bands.there * channels \
-        and (op.dims == (bands.there, channels) or bands.there == 1 and op.dims == (channels,) or channels == 1 and len(op.dims) == 1)
+    whole = (
+        torch.equal(order, torch.arange(op.width))
+        and len(order) == bands.there * channels
+        and (
+            op.dims == (bands.there, channels)
+            or bands.there == 1
+            and op.dims == (channels,)
+            or channels == 1
+            and len(op.dims) == 1
+        )
+    )
     if whole and bands.plain(taps):
         return image(graph, value, w, bias, (stride, bands.stride), groups, bands.there, ahead)
     half = max(bands.before, taps - 1 - bands.before)
-    wide = F.pad(w, (half - bands.before, half - (taps - 1 - bands.before)))  # an odd number of taps, and the op's own zeros
+    wide = F.pad(
+        w, (half - bands.before, half - (taps - 1 - bands.before))
+    )  # an odd number of taps, and the op's own zeros
     needed = (bands.wanted - 1) * bands.stride + 1
-    if whole and needed <= bands.there and bands.wanted * bands.there * groups > ((bands.there - 1) // bands.stride + 1) * wide.shape[3]:
+    if (
+        whole
+        and needed <= bands.there
+        and bands.wanted * bands.there * groups > ((bands.there - 1) // bands.stride + 1) * wide.shape[3]
+    ):
         return image(graph, value, wide, bias, (stride, bands.stride), groups, bands.there, ahead)
     products = bands.wanted * w.numel()
     if bands.there > 1 and bands.wanted * bands.there * len(w) * channels * w.shape[2] > MOVED * products:
         there = max(needed, bands.there)
-        value = graph.arranged(value, F.pad(order.reshape(bands.there, channels), (0, 0, 0, there - bands.there), value=ZERO))
+        value = graph.arranged(
+            value, F.pad(order.reshape(bands.there, channels), (0, 0, 0, there - bands.there), value=ZERO)
+        )
         return image(graph, value, wide, bias, (stride, bands.stride), groups, there, ahead)
     return features(graph, value, order, dense(w, groups), bias, stride, bands, ahead)
 
@@ -151,7 +209,10 @@ def features(graph, value: int, order: Tensor, w: Tensor, bias, stride: int, ban
     """One kernel over all features: band b of the result reads the bands from b * stride - before on."""
     out, channels, kt, taps = w.shape
     if bands.wanted * out * bands.there * channels * kt > MOST:
-        raise Refused("an image whose kernel over all features is too large", "keep (channel, frequency) as the convolution before it made them")
+        raise Refused(
+            "an image whose kernel over all features is too large",
+            "keep (channel, frequency) as the convolution before it made them",
+        )
     full = torch.zeros(bands.wanted, out, bands.there, channels, kt, dtype=torch.float64)
     for b in range(bands.wanted):
         for k in range(taps):
@@ -159,7 +220,16 @@ def features(graph, value: int, order: Tensor, w: Tensor, bias, stride: int, ban
             if 0 <= f < bands.there:
                 full[b, :, f] += w[..., k].to(torch.float64)
     bias = None if bias is None else bias.repeat(bands.wanted)
-    made = short(graph, graph.flat(value), order, full.reshape(bands.wanted * out, bands.there * channels, kt), bias, stride, 1, ahead)
+    made = short(
+        graph,
+        graph.flat(value),
+        order,
+        full.reshape(bands.wanted * out, bands.there * channels, kt),
+        bias,
+        stride,
+        1,
+        ahead,
+    )
     return made if bands.wanted == 1 or out == 1 else graph.image(made, bands.wanted)
 
 
@@ -170,10 +240,24 @@ def image(graph, value: int, w: Tensor, bias, stride, groups: int, frequencies: 
     bands = (frequencies + 2 * ((w.shape[3] - 1) // 2) - w.shape[3]) // stride[1] + 1
     if len(w) == 1 and bands > 1:  # the kernel computes at least two channels
         w, bias = torch.cat([w, torch.zeros_like(w)]), None if bias is None else F.pad(bias, (0, 1))
-    attributes = {"stride_t": stride[0], "stride_f": stride[1], "groups": groups, "bias": int(bias is not None),
-                  "frequency": int(len(graph.ops[value].dims) == 1 and channels == 1), **({"ahead": ahead} if ahead else {})}
+    attributes = {
+        "stride_t": stride[0],
+        "stride_f": stride[1],
+        "groups": groups,
+        "bias": int(bias is not None),
+        "frequency": int(len(graph.ops[value].dims) == 1 and channels == 1),
+        **({"ahead": ahead} if ahead else {}),
+    }
     dims = (bands, len(w)) if bands > 1 else (len(w),)
-    return graph.emit("conv2d", [value], [("weight", w), ("bias", bias)], attributes, bands * len(w), graph.ops[value].rows // stride[0], dims)
+    return graph.emit(
+        "conv2d",
+        [value],
+        [("weight", w), ("bias", bias)],
+        attributes,
+        bands * len(w),
+        graph.ops[value].rows // stride[0],
+        dims,
+    )
 
 
 def pixelwise(graph, value: int, w: Tensor, bias, bands: int) -> int:
@@ -186,7 +270,11 @@ def in_bands(importer, n, x: Placed, w: Tensor, bias) -> Placed:
     op, graph = importer.op(x), importer.graph
     for axis in range(x.at.dim() - 1):
         p = x.at.movedim(axis, 0).flatten(1, -2)  # [rows, bands, features]
-        if len(p) == op.rows and bool((p[0] >= 0).all()) and torch.equal(p, torch.arange(len(p))[:, None, None] * op.width + p[0] % op.width):
+        if (
+            len(p) == op.rows
+            and bool((p[0] >= 0).all())
+            and torch.equal(p, torch.arange(len(p))[:, None, None] * op.width + p[0] % op.width)
+        ):
             break
     else:
         more_rows(op.rows, x.at)
@@ -222,7 +310,7 @@ def pixels(importer, n, x: Placed, w: Tensor, bias) -> Placed:
         kernel, stride = windows(p, op, w)
     frequencies = op.dims[0]
     out = image(graph, x.value, kernel, bias, stride, 1, frequencies)
-    places = natural(out, (p.shape[0], p.shape[1], graph.ops[out].dims[-1]), 0).at[..., :len(w)]
+    places = natural(out, (p.shape[0], p.shape[1], graph.ops[out].dims[-1]), 0).at[..., : len(w)]
     return result(out, graph.ops[out].rows, places[None], 1)
 
 
@@ -232,7 +320,10 @@ def windows(p: Tensor, op, w: Tensor) -> tuple[Tensor, tuple[int, int]]:
     if kt * kf != p.shape[2] or len(op.dims) != 1 or min(p.shape[0], p.shape[1]) < 2:
         raise Refused("its windows are not a causal convolution", "use conv2d")
     half = p.shape[1] // 2
-    st, sf = int((p[-1, half, 0] - p[-2, half, 0]) // op.width), int(p[p.shape[0] // 2, half, 0] - p[p.shape[0] // 2, half - 1, 0])
+    st, sf = (
+        int((p[-1, half, 0] - p[-2, half, 0]) // op.width),
+        int(p[p.shape[0] // 2, half, 0] - p[p.shape[0] // 2, half - 1, 0]),
+    )
     t = torch.arange(p.shape[0])[:, None, None] * st + torch.arange(kt * kf) // kf + st - kt
     f = torch.arange(p.shape[1])[None, :, None] * sf + torch.arange(kt * kf) % kf - (kf - 1) // 2
     if not torch.equal(torch.where((t >= 0) & (f >= 0) & (f < op.width), t * op.width + f, ZERO), p):

@@ -3,6 +3,7 @@
 Band q of the result holds the frequencies q * stride to q * stride + stride - 1, side by side as channels: an ordinary convolution.
 A selection then puts the frequencies in order. Steps in time stay side by side until something reads them as rows.
 """
+
 from __future__ import annotations
 
 import torch
@@ -20,8 +21,10 @@ def conv_transpose2d(importer, n) -> Placed:
     """(1, channels, time, frequency), or with time last."""
     graph, (x, at, last) = importer.graph, opened(importer, n)
     w, bias = importer.constant(n.args[1]), importer.constant(option(n, 2, "bias", None))
-    stride, padding, dilation = (both(option(n, index, name, default), 2) for index, name, default in
-                                 ((3, "stride", 1), (4, "padding", 0), (7, "dilation", 1)))
+    stride, padding, dilation = (
+        both(option(n, index, name, default), 2)
+        for index, name, default in ((3, "stride", 1), (4, "padding", 0), (7, "dilation", 1))
+    )
     op = importer.op(x)
     if stride[1 if last else 0] == 1:
         return transposed_along_frequency(importer, n)
@@ -39,7 +42,9 @@ def conv_transpose2d(importer, n) -> Placed:
     kernel = phases(F.pad(w, (0, 0, ahead * stride[0] - cut, 0)), stride, ahead)
     lags = kernel.shape[3]
     bands = Bands(at.shape[2], sum(added) + at.shape[2] + lags - 1, 1, lags - 1 + added[0], lags - 1 + added[1])
-    value = convolved(graph, x.value, order, kernel, None if bias is None else bias.repeat(stride[0] * stride[1]), 1, bands, 1, ahead)
+    value = convolved(
+        graph, x.value, order, kernel, None if bias is None else bias.repeat(stride[0] * stride[1]), 1, bands, 1, ahead
+    )
     if ahead:
         importer.looks_ahead(n, ahead)
     made = graph.ops[value]
@@ -48,7 +53,11 @@ def conv_transpose2d(importer, n) -> Placed:
         raise Refused("has frequencies that no input reaches", retrain("leave output_padding out"))
     per_band = made.dims[1] if len(made.dims) == 2 else stride[0] * stride[1] * outs if bands.wanted == 1 else 1
     step = torch.arange(stride[0])[:, None, None]
-    index = f[None, :, None] // stride[1] * per_band + (step * stride[1] + f[None, :, None] % stride[1]) * outs + torch.arange(outs)
+    index = (
+        f[None, :, None] // stride[1] * per_band
+        + (step * stride[1] + f[None, :, None] % stride[1]) * outs
+        + torch.arange(outs)
+    )
     steps, bands_out = shape[time], shape[frequency]
     value = selected(graph, value, index.flatten(), bands_out if stride[0] == 1 else 1, outs)
     t = torch.arange(steps)[:, None, None] + padding[0] - cut  # of the rows, one after the other

@@ -1,4 +1,5 @@
 """Convolutions along an axis of features, inside each row. The batch of the module is time: (rows, channels, positions)."""
+
 from __future__ import annotations
 
 import torch
@@ -22,7 +23,7 @@ def conv1d(importer, n) -> Placed:
     w, bias = importer.constant(n.args[1]), importer.constant(option(n, 2, "bias", None))
     (stride,), (dilation,) = both(option(n, 3, "stride", 1), 1), both(option(n, 5, "dilation", 1), 1)
     w = spread(w, 2, dilation)
-    (before, after), = zeros_around(option(n, 4, "padding", 0), w.shape[2:])
+    ((before, after),) = zeros_around(option(n, 4, "padding", 0), w.shape[2:])
     order = F.pad(places_in_row(importer, x), (0, 0, before, after), value=ZERO)
     count = (len(order) - w.shape[2]) // stride + 1
     value, skip = convolved(importer.graph, x.value, order, w, bias, stride, option(n, 6, "groups", 1), count)
@@ -41,7 +42,9 @@ def places_in_row(importer, x: Placed) -> Tensor:
     return order.reshape(channels, length).T
 
 
-def convolved(graph, value: int, order: Tensor, w: Tensor, bias, stride: int, groups: int, count: int) -> tuple[int, int]:
+def convolved(
+    graph, value: int, order: Tensor, w: Tensor, bias, stride: int, groups: int, count: int
+) -> tuple[int, int]:
     """A value whose bands are the positions of the result, and how many bands lie before the first.
 
     As the op pads where the value is such an image already. Else its windows side by side, which a matrix multiplies, or an
@@ -57,7 +60,9 @@ def convolved(graph, value: int, order: Tensor, w: Tensor, bias, stride: int, gr
     if not depthwise and outs >= 8 and count * taps * channels <= MOST_GATHERED:
         windows = order.unfold(0, taps, stride).movedim(1, 2)  # [count, taps, channels]
         gathered = graph.arranged(value, windows.reshape(count, -1))
-        return image(graph, gathered, dense(w, groups).transpose(1, 2).reshape(outs, -1, 1, 1), bias, (1, 1), 1, count), 0
+        return image(
+            graph, gathered, dense(w, groups).transpose(1, 2).reshape(outs, -1, 1, 1), bias, (1, 1), 1, count
+        ), 0
     front = -half % stride  # the op adds `half` zeros at both ends: the first bands of its result may lie there
     skip = (half + front) // stride
     back = max(0, (count + skip - 1) * stride + taps - half - front - len(order) - half)
@@ -67,8 +72,8 @@ def convolved(graph, value: int, order: Tensor, w: Tensor, bias, stride: int, gr
 
 def is_image(op, order: Tensor, half: int) -> bool:
     """Whether the places are all features of the op in order, between the zeros that a convolution adds itself."""
-    inner, (positions, channels) = order[half:len(order) - half], order.shape
-    there = positions > 2 * half and bool((order[:half] == ZERO).all() and (order[positions - half:] == ZERO).all())
+    inner, (positions, channels) = order[half : len(order) - half], order.shape
+    there = positions > 2 * half and bool((order[:half] == ZERO).all() and (order[positions - half :] == ZERO).all())
     dims = (len(inner),) if channels == 1 else (channels,) if len(inner) == 1 else (len(inner), channels)
     return there and op.dims == dims and torch.equal(inner.reshape(-1), torch.arange(op.width))
 
@@ -83,7 +88,13 @@ def single(graph, value: int, order: Tensor, w: Tensor, bias) -> int:
     flat, attributes = graph.flat(value), {"weights": "float32"} if w.shape[2] > 1 else {}
     if 2 * len(read) > graph.ops[flat].width:
         return graph.linear(graph.take(flat, read), matrix, bias, attributes)
-    return graph.emit("linear", [graph.select(flat, read)], [("weight", matrix), ("bias", bias)], attributes | {"bias": int(bias is not None)}, len(w))
+    return graph.emit(
+        "linear",
+        [graph.select(flat, read)],
+        [("weight", matrix), ("bias", bias)],
+        attributes | {"bias": int(bias is not None)},
+        len(w),
+    )
 
 
 RULES = {"conv1d": conv1d}

@@ -1,4 +1,5 @@
 """Modules that became one layer of the package (known/)."""
+
 from __future__ import annotations
 
 import torch
@@ -12,7 +13,14 @@ def layer(importer, n) -> Placed:
     axis = 2 if known.features_first else 1
     order = features(importer.graph, x, 3 - axis)
     value = importer.graph.flat(importer.graph.take(x.value, order))
-    out = importer.graph.emit(known.type, [value], list(known.tensors.items()), known.attributes, torch.Size(known.dims).numel(), dims=known.dims)
+    out = importer.graph.emit(
+        known.type,
+        [value],
+        list(known.tensors.items()),
+        known.attributes,
+        torch.Size(known.dims).numel(),
+        dims=known.dims,
+    )
     importer.graph.ops[out].form = known
     if known.looks_ahead:
         importer.looks_ahead(n)

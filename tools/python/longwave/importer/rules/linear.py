@@ -1,4 +1,5 @@
 """Matrices, whatever their spelling, and what only selects or joins features."""
+
 from __future__ import annotations
 
 import torch
@@ -20,7 +21,9 @@ def linear(importer, n) -> Placed:
             return pixels(importer, n, x, weight, bias)
         except Refused:
             return in_bands(importer, n, x, weight, bias)
-    full = torch.zeros(len(weight), importer.op(x).width, dtype=torch.float64).index_add(1, order, weight.to(torch.float64))  # a feature may come twice
+    full = torch.zeros(len(weight), importer.op(x).width, dtype=torch.float64).index_add(
+        1, order, weight.to(torch.float64)
+    )  # a feature may come twice
     shape = n.meta["val"].shape
     axis = None if importer.op(x).timeless else time_axis(shape, importer.op(x).rows)
     return natural(importer.graph.linear(x.value, full, bias), shape, axis)
@@ -30,7 +33,10 @@ def only(importer, n):
     """The one operand that depends on an input."""
     sources = importer.variables(n)
     if len(sources) != 1:
-        raise NoOp("combines several values that depend on the input", "multiply rows by constants; `*` multiplies rows element by element")
+        raise NoOp(
+            "combines several values that depend on the input",
+            "multiply rows by constants; `*` multiplies rows element by element",
+        )
     return sources[0]
 
 
@@ -48,8 +54,12 @@ def matrix(importer, n) -> Placed:
         values[source] = torch.where(x.at >= 0, rows.reshape(-1)[x.at.clamp(min=0)], 0.0)
         y = call(n, values)
         return y.reshape(1, -1) if axis is None else y.movedim(axis, 0).reshape(op.rows, -1)
+
     if op.timeless:
-        w = torch.cat([run(e[None]) for e in torch.eye(op.width, dtype=torch.float64)]).T - run(torch.zeros(1, op.width, dtype=torch.float64)).T
+        w = (
+            torch.cat([run(e[None]) for e in torch.eye(op.width, dtype=torch.float64)]).T
+            - run(torch.zeros(1, op.width, dtype=torch.float64)).T
+        )
         bias = run(torch.zeros(1, op.width, dtype=torch.float64))[0]
     else:
         w, bias = probe_matrix(run, op.rows, op.width)
@@ -63,7 +73,12 @@ def rows_joined(importer, parts) -> bool:
     may be windows.
     """
     places = [importer.placed(part) for part in parts]
-    if len({x.value for x in places}) > 1 or len(places) > 1 and importer.op(places[0]).width > 1 and any(bool((x.at == ZERO).any()) for x in places):
+    if (
+        len({x.value for x in places}) > 1
+        or len(places) > 1
+        and importer.op(places[0]).width > 1
+        and any(bool((x.at == ZERO).any()) for x in places)
+    ):
         return False
     rows = torch.cat([x.at.flatten() for x in places]) // importer.op(places[0]).width
     if len(places) > 1 and importer.op(places[0]).width == 1:
@@ -82,11 +97,17 @@ def behind_constants(importer, parts, dim: int) -> Placed | None:
     if op.timeless or op.rows != steps * rows or not x.at.shape[axis]:
         return None
     p = x.at.movedim(axis, 0).reshape(rows - by, -1)
-    if not torch.equal(p, torch.arange(rows - by)[:, None] * steps * op.width + p[0]) or int(p[0].min()) < 0 or int(p[0].max()) >= steps * op.width:
+    if (
+        not torch.equal(p, torch.arange(rows - by)[:, None] * steps * op.width + p[0])
+        or int(p[0].min()) < 0
+        or int(p[0].max()) >= steps * op.width
+    ):
         return None
     before = torch.zeros(by, steps * op.width, dtype=torch.float64)
     before[:, p[0]] = first.movedim(axis, 0).reshape(by, -1).to(torch.float64)
-    value = graph.emit("shift", [x.value], [("before", before.reshape(by * steps, op.width))], {"rows": by * steps}, dims=op.dims)
+    value = graph.emit(
+        "shift", [x.value], [("before", before.reshape(by * steps, op.width))], {"rows": by * steps}, dims=op.dims
+    )
     rest = [e for d, e in enumerate(first.shape) if d != axis]
     made = Placed(value, (torch.arange(rows)[:, None] * steps * op.width + p[0]).reshape(rows, *rest).movedim(0, axis))
     return made if steps == 1 else settled(graph, made)
@@ -95,10 +116,15 @@ def behind_constants(importer, parts, dim: int) -> Placed | None:
 def beside(importer, parts, c, dim: int) -> Placed:
     """A constant as features beside those of a sequence."""
     from .choice import constant_rows  # which reads this file
+
     x = importer.settled(next(part for part in parts if importer.varies(part)))
     axis = dim % c.dim()
     rows = x.at // importer.op(x).width
-    if x.at.shape[axis] == 0 or importer.op(x).timeless or not torch.equal(rows, rows.narrow(axis, 0, 1).expand(rows.shape)):
+    if (
+        x.at.shape[axis] == 0
+        or importer.op(x).timeless
+        or not torch.equal(rows, rows.narrow(axis, 0, 1).expand(rows.shape))
+    ):
         raise Refused("joins a sequence with constants that are not zero", "add them to the features instead")
     return constant_rows(importer, c, x.moved(x.at.narrow(axis, 0, 1).expand(c.shape)), c.shape)
 
@@ -108,7 +134,7 @@ def concatenate(importer, n) -> Placed:
     parts = [part for part in n.args[0] if part.meta["val"].numel()]  # tensors without rows add nothing
     if not parts:
         return importer.placed(importer.variables(n)[0]).moved(torch.empty(n.meta["val"].shape, dtype=torch.long))
-    dim = (n.args[1] if len(n.args) > 1 else n.kwargs.get("dim", 0))
+    dim = n.args[1] if len(n.args) > 1 else n.kwargs.get("dim", 0)
     graph, placed, sources = importer.graph, [], []
     rows_of_one = rows_joined(importer, [part for part in parts if importer.varies(part)])
     for part in parts:
@@ -130,8 +156,14 @@ def concatenate(importer, n) -> Placed:
     at = torch.cat(placed, dim)
     if len(values) == 1:
         return Placed(values[0], at)
-    number = torch.cat([torch.full(p.shape, -1 if v is None else values.index(v)) for p, v in zip(placed, sources)], dim)
-    if bool((at < 0).any()) or len({graph.ops[v].rows for v in values}) > 1 or len({graph.ops[v].timeless for v in values}) > 1:
+    number = torch.cat(
+        [torch.full(p.shape, -1 if v is None else values.index(v)) for p, v in zip(placed, sources)], dim
+    )
+    if (
+        bool((at < 0).any())
+        or len({graph.ops[v].rows for v in values}) > 1
+        or len({graph.ops[v].timeless for v in values}) > 1
+    ):
         raise Refused("joins values of different rows", "join along the features")
     widths = torch.tensor([graph.ops[v].width for v in values])
     before = torch.cat([torch.zeros(1, dtype=torch.long), widths.cumsum(0)])

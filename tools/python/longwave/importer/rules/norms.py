@@ -1,11 +1,11 @@
 """Norms over the features of a row, and softmax."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import torch
 
-from ..errors import Refused
 from ..export import rms_eps
 from ..places import Placed, features, groups, natural, paired
 from .convolution import option
@@ -46,8 +46,16 @@ def softmax(importer, n) -> Placed:
     x, graph = importer.settled(n.args[0]), importer.graph
     dim, log, op = n.args[1] % x.at.dim(), "log" in importer.kind(n), importer.op(x)
     moved = x.at.movedim(dim, -1)
-    if not op.timeless and op.rows > 1 and moved.shape[-1] == op.rows and not log and bool((moved[..., 1:] - moved[..., :-1] == op.width).all()):
-        order = features(graph, x.moved(moved), moved.dim() - 2) if moved.dim() > 1 else torch.zeros(1, dtype=torch.long)
+    if (
+        not op.timeless
+        and op.rows > 1
+        and moved.shape[-1] == op.rows
+        and not log
+        and bool((moved[..., 1:] - moved[..., :-1] == op.width).all())
+    ):
+        order = (
+            features(graph, x.moved(moved), moved.dim() - 2) if moved.dim() > 1 else torch.zeros(1, dtype=torch.long)
+        )
         value = graph.emit("sequence_softmax", [graph.take(graph.flat(x.value), order)])
         importer.looks_ahead(n)
         return natural(value, x.at.shape, dim)
@@ -71,7 +79,12 @@ def of_parts(importer, x: Placed, log: bool) -> Placed:
     weight.scatter_(1, feature, 1.0)
     total = Placed(graph.linear(e.value, weight), x.at[:, :1] // width)
     if log:
-        return paired(graph, "add", less, negated(importer, Placed(graph.emit("log", [total.value], [], {"offset": 0.0}), total.at)))
+        return paired(
+            graph,
+            "add",
+            less,
+            negated(importer, Placed(graph.emit("log", [total.value], [], {"offset": 0.0}), total.at)),
+        )
     return paired(graph, "mul", e, inverse(importer, total))
 
 
@@ -104,7 +117,9 @@ def root(importer, n) -> Root | Placed:
 def in_step(importer, root: Placed, x: Placed) -> bool:
     """Whether each row of x meets its own root, which is one number."""
     t = torch.broadcast_shapes(root.at.shape, x.at.shape)
-    return bool((x.at >= 0).all()) and torch.equal((root.at // importer.op(root).width).expand(t), (x.at // importer.op(x).width).expand(t))
+    return bool((x.at >= 0).all()) and torch.equal(
+        (root.at // importer.op(root).width).expand(t), (x.at // importer.op(x).width).expand(t)
+    )
 
 
 def by_root(importer, n) -> Placed | None:
@@ -124,6 +139,14 @@ def by_root(importer, n) -> Placed | None:
     return out.moved(x.at.expand(n.meta["val"].shape))
 
 
-RULES = {"_native_batch_norm_legit_no_training": batch_norm, "layer_norm": row_norm, "rms_norm": row_norm,
-         "softmax": softmax, "_softmax": softmax, "log_softmax": softmax, "_log_softmax": softmax,
-         "rsqrt": root, "sqrt": root}
+RULES = {
+    "_native_batch_norm_legit_no_training": batch_norm,
+    "layer_norm": row_norm,
+    "rms_norm": row_norm,
+    "softmax": softmax,
+    "_softmax": softmax,
+    "log_softmax": softmax,
+    "_log_softmax": softmax,
+    "rsqrt": root,
+    "sqrt": root,
+}

@@ -1,4 +1,5 @@
 """Pads: zeros, and copies of features. Both only move addresses."""
+
 from __future__ import annotations
 
 import torch
@@ -20,29 +21,44 @@ def time_of(importer, x: Placed) -> int | None:
 
 
 def padded_axes(x: Placed, amounts) -> list[int]:
-    return [x.at.dim() - 1 - d for d in range(len(amounts) // 2) if any(amounts[2 * d:2 * d + 2])]
+    return [x.at.dim() - 1 - d for d in range(len(amounts) // 2) if any(amounts[2 * d : 2 * d + 2])]
 
 
 def copies(importer, x: Placed, amounts, mode: str) -> Placed:
     """Reflected, repeated or circular features. Copies of rows would be rows that a stream does not have yet."""
     if time_of(importer, x) in padded_axes(x, amounts):
-        raise NoOp(f"pads time with {mode}: rows at the ends of a sequence would be copies of other rows", retrain("pad with zeros"))
+        raise NoOp(
+            f"pads time with {mode}: rows at the ends of a sequence would be copies of other rows",
+            retrain("pad with zeros"),
+        )
     return x.moved(F.pad(x.at.to(torch.float64), list(amounts), mode=mode).to(torch.long))
 
 
 def pad(importer, n) -> Placed:
     kind, amounts, x = importer.kind(n), n.args[1], importer.values[importer.variables(n)[0]]
     mode = n.args[2] if kind == "pad" and len(n.args) > 2 else n.kwargs.get("mode", "constant")
-    value = n.args[2 if kind == "constant_pad_nd" else 3] if len(n.args) > (2 if kind == "constant_pad_nd" else 3) else n.kwargs.get("value")
+    value = (
+        n.args[2 if kind == "constant_pad_nd" else 3]
+        if len(n.args) > (2 if kind == "constant_pad_nd" else 3)
+        else n.kwargs.get("value")
+    )
     if any(importer.kind(u) == "stft" for v in (n, *n.users) for u in (v, *v.users)) and amounts[0] == amounts[-1] > 0:
-        raise Refused(f"a centred stft: its frames lie {amounts[0]} samples ahead, and it has one frame more than a stream can have", spectrum.CENTRED)
+        raise Refused(
+            f"a centred stft: its frames lie {amounts[0]} samples ahead, and it has one frame more than a stream can have",
+            spectrum.CENTRED,
+        )
     if not any(amounts):
         return x
     if mode != "constant":
         return copies(importer, x, amounts, mode)
     if (value or 0) != 0:
         raise NoOp(f"pads with {value}", retrain("pad with zeros"))
-    if isinstance(x, Placed) and time_of(importer, x) in padded_axes(x, amounts) and x.at.numel() and int(x.at.min()) >= 0:
+    if (
+        isinstance(x, Placed)
+        and time_of(importer, x) in padded_axes(x, amounts)
+        and x.at.numel()
+        and int(x.at.min()) >= 0
+    ):
         x = split(importer.graph, folded(importer.graph, x) or x)  # such as every second row, or each row twice
     return x.moved(F.pad(x.at, list(amounts), value=ZERO))
 

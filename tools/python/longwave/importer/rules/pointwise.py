@@ -1,4 +1,5 @@
 """Element by element: functions, sums, products, constants per feature."""
+
 from __future__ import annotations
 
 import torch
@@ -24,7 +25,9 @@ def meaning(n, kind: str) -> tuple[str, dict]:
     """The op that the torch operation stands for with its arguments, and its attributes."""
     for line in TABLE[kind]:
         if all(argument(n, a) == value for a, value in line.when.items()):
-            numbers = {name: float(argument(n, a) if isinstance(a, Argument) else a) for name, a in line.attributes.items()}
+            numbers = {
+                name: float(argument(n, a) if isinstance(a, Argument) else a) for name, a in line.attributes.items()
+            }
             return line.op, {name: min(max(number, -MOST), MOST) for name, number in numbers.items()}
     given = ", ".join(f"{a.name}={argument(n, a)}" for a in TABLE[kind][0].when)
     raise NoOp(f"{given} has no op", retrain("use the defaults of torch"))
@@ -34,10 +37,17 @@ def unary(importer, n, kind: str) -> Placed:
     op, attributes = meaning(n, kind)
     x = importer.settled(n.args[0])
     made, graph = importer.op(x), importer.graph
-    if op == "log" and made.kind == "affine" and bool((made.constant("scale") == 1).all()) \
-            and bool((made.constant("shift") == made.constant("shift")[0]).all()):
+    if (
+        op == "log"
+        and made.kind == "affine"
+        and bool((made.constant("scale") == 1).all())
+        and bool((made.constant("shift") == made.constant("shift")[0]).all())
+    ):
         kept_zero(x, False)
-        return Placed(graph.emit(op, [made.inputs[0]], [], {"offset": attributes["offset"] + float(made.constant("shift")[0])}), x.at)
+        return Placed(
+            graph.emit(op, [made.inputs[0]], [], {"offset": attributes["offset"] + float(made.constant("shift")[0])}),
+            x.at,
+        )
     return applied(importer, op, x, **attributes)
 
 
@@ -70,7 +80,10 @@ def repeated(importer, n, x: Placed, rows: Placed) -> Placed:
     shape = torch.broadcast_shapes(x.at.shape, rows.at.shape)
     p, q = rows.at.expand(shape), x.at.expand(shape)
     if importer.op(rows).rows > 1 and len((p // importer.op(rows).width).unique()) == 1:
-        raise Refused("one operand is one row of a sequence, and the other is none", retrain("take the first or the last row, or a mean over all"))
+        raise Refused(
+            "one operand is one row of a sequence, and the other is none",
+            retrain("take the first or the last row, or a mean over all"),
+        )
     value = graph.emit("repeat", [rows.value, graph.flat(x.value)], width=width)
     importer.looks_ahead(n)
     return Placed(value, torch.where(p < 0, p, torch.where(q < 0, q, p // importer.op(rows).width * width + q)))
@@ -79,6 +92,7 @@ def repeated(importer, n, x: Placed, rows: Placed) -> Placed:
 def changing(importer, x: Placed, c) -> Placed | None:
     """rules/positions.py, which reads this file."""
     from .positions import changing as found
+
     return found(importer, x, c) if torch.as_tensor(c).numel() > 1 else None
 
 
@@ -102,7 +116,9 @@ def arithmetic(importer, n) -> Placed:
 def rounded(importer, x: Placed, mode: str) -> Placed:
     if mode == "floor":
         return applied(importer, "floor", x)
-    return paired(importer.graph, "mul", applied(importer, "sign", x), applied(importer, "floor", applied(importer, "abs", x)))
+    return paired(
+        importer.graph, "mul", applied(importer, "sign", x), applied(importer, "floor", applied(importer, "abs", x))
+    )
 
 
 def ratio(importer, n) -> Placed:
@@ -120,7 +136,12 @@ def ratio(importer, n) -> Placed:
     swapped = not importer.varies(x)
     c = torch.as_tensor(importer.constant(x if swapped else y), dtype=torch.float64)
     placed = importer.placed(y if swapped else x)
-    if kind == "mul" and importer.op(placed).width == 1 and importer.overlaps(placed) and bool((placed.at[..., -1:] != placed.at[..., :1]).any()):
+    if (
+        kind == "mul"
+        and importer.op(placed).width == 1
+        and importer.overlaps(placed)
+        and bool((placed.at[..., -1:] != placed.at[..., :1]).any())
+    ):
         return importer.windowed(n, placed, c)
     placed = importer.settled(y if swapped else x)
     if (t := changing(importer, placed, c)) is not None:
@@ -197,12 +218,21 @@ def glu(importer, n) -> Placed:
     a, b = (x.moved(half) for half in x.at.chunk(2, dim))
     op, half = importer.op(x), importer.op(x).width // 2
     fa, fb = a.at % op.width, b.at % op.width
-    if op.kind == "linear" and op.width % 2 == 0 and bool((a.at >= 0).all() and (b.at >= 0).all()) and bool((fa < half).all()) \
-            and torch.equal(fb, fa + half) and torch.equal(a.at // op.width, b.at // op.width):
+    if (
+        op.kind == "linear"
+        and op.width % 2 == 0
+        and bool((a.at >= 0).all() and (b.at >= 0).all())
+        and bool((fa < half).all())
+        and torch.equal(fb, fa + half)
+        and torch.equal(a.at // op.width, b.at // op.width)
+    ):
         return Placed(graph.emit("glu", [x.value], [], {}, half), a.at // op.width * half + fa)
     gates = graph.emit("sigmoid", [b.value])
     return paired(graph, "mul", a, Placed(gates, b.at))
 
 
 RULES = dict.fromkeys(["add", "sub", "rsub", "mul", "div", "add_", "mul_", "sub_", "div_"], arithmetic) | {
-    "pow": power, "neg": negative, "glu": glu}
+    "pow": power,
+    "neg": negative,
+    "glu": glu,
+}

@@ -1,4 +1,5 @@
 """Windows of rows: the largest or the mean value. Over the whole sequence, mean and maximum are in reduce.py."""
+
 from __future__ import annotations
 
 import torch
@@ -41,8 +42,16 @@ def pool2d(importer, n) -> Placed:
         time = 2
     channels, _, bands = at.shape
     zeros, order = leading(at.permute(1, 2, 0).flatten(1), op.width, op.rows)
-    if zeros or channels * bands != op.width or (op.dims != (bands, channels) and bands > 1) or not torch.equal(order, torch.arange(op.width)):
-        raise Refused("pools something else than a whole image that a convolution made", "pool the image as the convolution made it")
+    if (
+        zeros
+        or channels * bands != op.width
+        or (op.dims != (bands, channels) and bands > 1)
+        or not torch.equal(order, torch.arange(op.width))
+    ):
+        raise Refused(
+            "pools something else than a whole image that a convolution made",
+            "pool the image as the convolution made it",
+        )
     if bands > 1 and channels == 1:
         raise Refused("pools the frequencies of one channel", retrain("use at least 2 channels"))
     return window.emit(importer, n, x.value, channels, time, bands)
@@ -70,7 +79,10 @@ class Window:
     def rounded(self, n, axes: int) -> bool:
         """Whether the last window is not whole. At multiples of the stride it is."""
         before, after = n.args[0].meta["val"].shape[-axes:], n.meta["val"].shape[-axes:]
-        return any(out != (rows + 2 * pad - size) // stride + 1 for rows, out, size, stride, pad in zip(before, after, self.size, self.stride, self.padding))
+        return any(
+            out != (rows + 2 * pad - size) // stride + 1
+            for rows, out, size, stride, pad in zip(before, after, self.size, self.stride, self.padding)
+        )
 
     def all_rows(self, x: Placed, dims: list[int]) -> bool:
         """Whether one window holds all rows and all frequencies, at this length."""
@@ -120,14 +132,24 @@ class Window:
         if lag < 0 and self.mode == "mean" and len(self.size) == 1:
             return self.ahead(importer, n, value, channels, -lag)
         if lag < 0:
-            raise Refused(f"looks {-lag} rows ahead", retrain(f"pad rows in front only: {-lag} more, and cut the result"))
+            raise Refused(
+                f"looks {-lag} rows ahead", retrain(f"pad rows in front only: {-lag} more, and cut the result")
+            )
         if lag >= stride:
             raise Refused("pads as many rows as a window has", retrain("use a smaller padding"))
         graph = importer.graph
         rows = graph.ops[value].rows // stride
         out_f = (bands + 2 * pf - kf) // sf + 1
-        attributes = {"mode": self.mode, "time": size, "stride_t": stride, "frequency": kf, "stride_f": sf, "pad_f": pf, "lag": lag,
-                      "count_outside": self.outside}
+        attributes = {
+            "mode": self.mode,
+            "time": size,
+            "stride_t": stride,
+            "frequency": kf,
+            "stride_f": sf,
+            "pad_f": pf,
+            "lag": lag,
+            "count_outside": self.outside,
+        }
         dims = (out_f, channels) if out_f > 1 else (channels,)
         out = graph.emit("pool", [value], [], attributes, out_f * channels, rows, dims)
         shape = n.meta["val"].shape

@@ -3,6 +3,7 @@
 The importer sees the numbers and not how a module makes them. So the spelling does not matter: 1 / count, rotary angles as sines
 or as complex numbers, and masks are all columns of numbers. Each column becomes what goes on after the example where it can.
 """
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -39,7 +40,10 @@ def changing(importer, x: Placed, c) -> Placed | None:
     if op.timeless or op.rows < 2:
         return None
     for axis in range(len(shape)):
-        p, rows = c.movedim(axis, 0).reshape(shape[axis], -1), (at // op.width).movedim(axis, 0).reshape(shape[axis], -1)
+        p, rows = (
+            c.movedim(axis, 0).reshape(shape[axis], -1),
+            (at // op.width).movedim(axis, 0).reshape(shape[axis], -1),
+        )
         if shape[axis] < op.rows or int(rows.max()) != op.rows - 1 or bool((rows != rows[:, :1]).any()):
             continue
         there = at.movedim(axis, 0).reshape(shape[axis], -1)[:, 0] >= 0
@@ -87,8 +91,13 @@ def count(graph, like: int) -> int:
 
 
 # ops that make a column of a line, and the line of a column
-LINES = [((), lambda c: c), (("reciprocal",), lambda c: 1 / c), (("sqrt",), lambda c: c.square()), (("sqrt", "reciprocal"), lambda c: 1 / c.square()),
-         (("log",), lambda c: c.exp())]
+LINES = [
+    ((), lambda c: c),
+    (("reciprocal",), lambda c: 1 / c),
+    (("sqrt",), lambda c: c.square()),
+    (("sqrt", "reciprocal"), lambda c: 1 / c.square()),
+    (("log",), lambda c: c.exp()),
+]
 
 
 def lines(importer, like: int, c: Tensor) -> tuple[int | None, Tensor]:

@@ -1,4 +1,5 @@
 """A slope for negative numbers that is a weight: one for all, or one for each channel."""
+
 from __future__ import annotations
 
 import torch

@@ -1,4 +1,5 @@
 """Products of two values that both depend on the input, in each row: matmul, bmm, einsum. Time is one of their batch axes."""
+
 from __future__ import annotations
 
 import string
@@ -15,24 +16,36 @@ from .reduce import over_time, reduced
 
 def product(importer, n) -> Placed:
     operands = n.args[1] if importer.kind(n) == "einsum" else n.args[:2]
-    if any(isinstance(importer.values.get(a), Scores) for a in operands) and not all(importer.varies(a) for a in operands):
-        raise NoOp("combines the scores of heads or rows with constants", retrain("keep masks and factors between both products of an attention"))
+    if any(isinstance(importer.values.get(a), Scores) for a in operands) and not all(
+        importer.varies(a) for a in operands
+    ):
+        raise NoOp(
+            "combines the scores of heads or rows with constants",
+            retrain("keep masks and factors between both products of an attention"),
+        )
     if len(operands) != 2 or not all(importer.varies(a) for a in operands):
         if sum(importer.varies(a) for a in operands) > 1:
-            raise NoOp("combines several values that depend on the input", "multiply two at a time: `*` multiplies element by element, matmul and einsum rows")
+            raise NoOp(
+                "combines several values that depend on the input",
+                "multiply two at a time: `*` multiplies element by element, matmul and einsum rows",
+            )
         return linear.matrix(importer, n)
     a, b = (value if isinstance(value := importer.values.get(x), Scores) else importer.settled(x) for x in operands)
     if not isinstance(a, Scores) and not isinstance(b, Scores) and importer.op(a).timeless != importer.op(b).timeless:
         raise Refused("one operand has a time axis, the other has none", "multiply them by `*`, and sum")
-    left, right, out = labels(n.args[0], a.at.dim(), b.at.dim()) if importer.kind(n) == "einsum" else of_matrices(a.at.dim(), b.at.dim())
+    left, right, out = (
+        labels(n.args[0], a.at.dim(), b.at.dim())
+        if importer.kind(n) == "einsum"
+        else of_matrices(a.at.dim(), b.at.dim())
+    )
     return contracted(importer, a, b, left, right, out)
 
 
 def of_matrices(a: int, b: int) -> tuple[str, str, str]:
     """The axes of a matmul as einsum names them: batches A, B ... from the last one on, rows m, sums k, columns n."""
-    batches = string.ascii_uppercase[:max(a, b) - 2][::-1] if max(a, b) > 2 else ""
-    left = "k" if a == 1 else batches[len(batches) - (a - 2):] + "mk"
-    right = "k" if b == 1 else batches[len(batches) - (b - 2):] + "kn"
+    batches = string.ascii_uppercase[: max(a, b) - 2][::-1] if max(a, b) > 2 else ""
+    left = "k" if a == 1 else batches[len(batches) - (a - 2) :] + "mk"
+    right = "k" if b == 1 else batches[len(batches) - (b - 2) :] + "kn"
     return left, right, batches + ("m" if a > 1 else "") + ("n" if b > 1 else "")
 
 
@@ -43,8 +56,8 @@ def labels(equation: str, a: int, b: int) -> tuple[str, str, str]:
     left, right = operands.split(",")
     free = [c for c in string.ascii_letters if c not in equation]
     counts = [rank - len(side.replace("...", "")) if "..." in side else 0 for side, rank in ((left, a), (right, b))]
-    dots = "".join(free[:max(counts)])
-    left, right = (side.replace("...", dots[len(dots) - count:]) for side, count in zip((left, right), counts))
+    dots = "".join(free[: max(counts)])
+    left, right = (side.replace("...", dots[len(dots) - count :]) for side, count in zip((left, right), counts))
     if "->" not in equation:
         both = left + right
         out = dots + "".join(c for c in sorted(set(both)) if both.count(c) == 1 and c not in dots)
@@ -54,8 +67,15 @@ def labels(equation: str, a: int, b: int) -> tuple[str, str, str]:
 def contracted(importer, a: Placed | Scores, b: Placed | Scores, left: str, right: str, out: str) -> Placed | Scores:
     if isinstance(b, Scores):
         a, b, left, right = b, a, right, left
-    if len(set(left)) < len(left) or len(set(right)) < len(right) or set(left + right) - set(out) - set(left) & set(right):
-        raise NoOp("takes a diagonal, or sums an axis of one operand", "write the diagonal or the sum as an operation of its own")
+    if (
+        len(set(left)) < len(left)
+        or len(set(right)) < len(right)
+        or set(left + right) - set(out) - set(left) & set(right)
+    ):
+        raise NoOp(
+            "takes a diagonal, or sums an axis of one operand",
+            "write the diagonal or the sum as an operation of its own",
+        )
     (p, q), sizes = spread(a.at, b.at, left, right)
     batch, inner = [c for c in left if c in right and c in out], [c for c in left if c in right and c not in out]
     rows, columns = [c for c in left if c not in right], [c for c in right if c not in left]
@@ -90,17 +110,30 @@ def in_rows(importer, x: Placed | Scores, y: Placed | Scores) -> Placed | Scores
         raise Refused("multiplies zeros that a pad added", "pad after it")
     t, s = x.at // first.width, y.at // second.width
     row = t[:, 0, 0]
-    alike = first.rows == second.rows and all(torch.equal(part, row[:, None, None].expand(part.shape)) for part in (t, s))
+    alike = first.rows == second.rows and all(
+        torch.equal(part, row[:, None, None].expand(part.shape)) for part in (t, s)
+    )
     if not alike or inner == 1 and min(left, columns) == 1:
         return as_sums(importer, x, y)
     order = row.argsort(stable=True)
     batches = count // first.rows
     places = [(at[order] % op.width).reshape(first.rows, -1) for at, op in ((x.at, first), (y.at, second))]
-    if batches * first.rows != count or not torch.equal(row[order], torch.arange(first.rows).repeat_interleave(batches)) \
-            or any(not torch.equal(p, p[:1].expand(p.shape)) for p in places):
-        raise Refused("its rows are not one time step each", "keep one axis of time, and the same features in every row")
+    if (
+        batches * first.rows != count
+        or not torch.equal(row[order], torch.arange(first.rows).repeat_interleave(batches))
+        or any(not torch.equal(p, p[:1].expand(p.shape)) for p in places)
+    ):
+        raise Refused(
+            "its rows are not one time step each", "keep one axis of time, and the same features in every row"
+        )
     values = [graph.flat(graph.take(operand.value, p[0])) for operand, p in zip((x, y), places)]
-    value = graph.emit("row_product", values, [], {"batches": batches, "rows": left, "inner": inner, "columns": columns}, batches * left * columns)
+    value = graph.emit(
+        "row_product",
+        values,
+        [],
+        {"batches": batches, "rows": left, "inner": inner, "columns": columns},
+        batches * left * columns,
+    )
     at = torch.empty(count, left, columns, dtype=torch.long)
     at[order] = torch.arange(at.numel()).reshape(at.shape)
     return Placed(value, at)
@@ -130,7 +163,7 @@ def fused(importer, n) -> Placed:
     q, k, v = (importer.settled(a[name]) for name in names[:3])
     if a.get("enable_gqa") and k.at.dim() > 2:
         k, v = (x.moved(x.at.repeat_interleave(q.at.shape[-3] // x.at.shape[-3], -3)) for x in (k, v))
-    batch = string.ascii_uppercase[:q.at.dim() - 2]
+    batch = string.ascii_uppercase[: q.at.dim() - 2]
     scores = contracted(importer, q, k, batch + "td", batch + "sd", batch + "ts")
     if not isinstance(scores, Scores):
         raise NoOp("an attention inside each row, or of one row to others", OVER_TIME)
@@ -138,7 +171,9 @@ def fused(importer, n) -> Placed:
     scores = attention.scaled(scores, scores.table(q.at.shape[-1] ** -0.5 if scale is None else scale))
     rows = scores.rows
     if a["is_causal"]:
-        scores = attention.filled(scores, scores.table(~torch.ones(rows, rows, dtype=torch.bool).tril()) != 0, scores.table(float("-inf")))
+        scores = attention.filled(
+            scores, scores.table(~torch.ones(rows, rows, dtype=torch.bool).tril()) != 0, scores.table(float("-inf"))
+        )
     elif a["attn_mask"] is not None:
         if importer.varies(a["attn_mask"]):
             raise NoOp("a mask that depends on the input", retrain("use a constant mask"))

@@ -3,6 +3,7 @@
 A batch may be bands that lie side by side in each row: each has a sequence over time, with a state of its own. Or the batch is
 time, and each row holds a sequence of bands, which begins with zeros and may go both ways.
 """
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ..errors import NoOp, Refused, retrain
-from ..places import Placed, more_rows, natural
+from ..places import Placed, more_rows
 from ..state.cell import OPEN
 from .image import pixelwise
 
@@ -37,13 +38,17 @@ def recurrent(importer, n) -> list[Placed | None]:
         raise NoOp("is bidirectional: it reads the sequence backwards", ONE_WAY)
     first = first_states(importer, start, layers * ways, sequences)
     parameters = [importer.constant(p).to(torch.float64) for p in parameters]
-    parts = [parameters[i:i + each] for i in range(0, len(parameters), each)]
+    parts = [parameters[i : i + each] for i in range(0, len(parameters), each)]
     value, last = x.value, []
     for layer in range(layers):
         own = range(layer * ways, (layer + 1) * ways)
         value, order = one_layer(sequences, kind, value, order, [(first[i], parts[i]) for i in own])
         last.append((value, order))
-    return [rows(importer.graph, value, order, n, sequences, batch_first), states(importer.graph, last, x.at.dim() - 2, sequences, ways), None]
+    return [
+        rows(importer.graph, value, order, n, sequences, batch_first),
+        states(importer.graph, last, x.at.dim() - 2, sequences, ways),
+        None,
+    ]
 
 
 @dataclass(frozen=True)
@@ -70,11 +75,17 @@ def found(graph, x: Placed, batch_first: bool) -> tuple[Sequences, Tensor]:
     at = at[None] if at.dim() == 2 else at if batch_first else at.transpose(0, 1)  # [batch, steps, features]
     for over_bands in (False, True):
         p = at if over_bands else at.transpose(0, 1)  # [rows, bands, features]
-        if len(p) == op.rows and bool((p[0] >= 0).all()) and torch.equal(p, torch.arange(len(p))[:, None, None] * op.width + p[0] % op.width):
+        if (
+            len(p) == op.rows
+            and bool((p[0] >= 0).all())
+            and torch.equal(p, torch.arange(len(p))[:, None, None] * op.width + p[0] % op.width)
+        ):
             return Sequences(graph, p.shape[1], over_bands), p[0] % op.width
     more_rows(op.rows, x.at)
     if int(x.at.min()) < 0:
-        raise Refused("reads zeros before the start or after the end as rows", retrain("pad only in front of a convolution"))
+        raise Refused(
+            "reads zeros before the start or after the end as rows", retrain("pad only in front of a convolution")
+        )
     raise Refused("its rows are not one time step each", "keep one axis of time, and one of bands or a batch of 1")
 
 
@@ -82,7 +93,10 @@ def first_states(importer, start, count: int, sequences: Sequences) -> Tensor:
     """[layers and directions, states, batch, units]: h, and c of an LSTM."""
     given = list(start) if isinstance(start, (list, tuple)) else [start]
     if any(importer.varies(state) for state in given):
-        raise Refused("its first state depends on the data", "begin with zeros or with constants; --state is for a module that takes its state")
+        raise Refused(
+            "its first state depends on the data",
+            "begin with zeros or with constants; --state is for a module that takes its state",
+        )
     first = torch.stack([importer.constant(state).to(torch.float64) for state in given], 1)
     first = first.reshape(count, len(given), -1, first.shape[-1])
     if sequences.over_bands and bool(first.any()):
@@ -122,7 +136,9 @@ def both_ways(sequences: Sequences, kind: str, value: int, order: Tensor, parts)
     backwards = order.flip(0)
     if 2 * units <= MERGED and kind != "rnn_tanh":
         joined = [blocks(a, b, len(a) // units) for a, b in zip(one[1], two[1])]
-        made = ONE_LAYER[kind](sequences, value, torch.cat([order, backwards], 1), torch.cat([one[0], two[0]], 2), *joined)
+        made = ONE_LAYER[kind](
+            sequences, value, torch.cat([order, backwards], 1), torch.cat([one[0], two[0]], 2), *joined
+        )
         at = torch.arange(bands)[:, None] * 2 * units + torch.arange(units)
         return made, torch.cat([at, at.flip(0) + units], 1)
     values, places, width = [], [], 0
@@ -145,7 +161,9 @@ def blocks(a: Tensor, b: Tensor, gates: int) -> Tensor:
 def rows(graph, value: int, order: Tensor, n, sequences: Sequences, batch_first: bool) -> Placed:
     width = graph.ops[value].width
     at = torch.arange(graph.ops[value].rows)[:, None, None] * width + order  # [rows, bands, units]
-    return Placed(value, (at if sequences.over_bands == batch_first else at.transpose(0, 1)).reshape(n.meta["val"][0].shape))
+    return Placed(
+        value, (at if sequences.over_bands == batch_first else at.transpose(0, 1)).reshape(n.meta["val"][0].shape)
+    )
 
 
 def states(graph, last, batch_axes: int, sequences: Sequences, ways: int) -> Placed:
@@ -154,7 +172,9 @@ def states(graph, last, batch_axes: int, sequences: Sequences, ways: int) -> Pla
     width, before, at = graph.ops[joined].width, 0, []
     for value, order in last:
         for way, units in enumerate(order.chunk(ways, 1)):
-            at.append(before + (units[-1 if way == 0 else 0][None] if sequences.over_bands else units))  # [batch, units]
+            at.append(
+                before + (units[-1 if way == 0 else 0][None] if sequences.over_bands else units)
+            )  # [batch, units]
         before += graph.ops[value].width
     at = torch.stack(at)
     if sequences.over_bands:
@@ -177,8 +197,8 @@ def gru(s: Sequences, x: int, u, inside, first, resets_after: bool = True) -> in
 
 def gru_layer(s: Sequences, value: int, order, first, w, u, *biases) -> int:
     units = u.shape[1]
-    inside = biases[1][2 * units:] if biases else torch.zeros(units)  # the reset gate multiplies it
-    outside = biases[0] + torch.cat([biases[1][:2 * units], torch.zeros(units)]) if biases else None
+    inside = biases[1][2 * units :] if biases else torch.zeros(units)  # the reset gate multiplies it
+    outside = biases[0] + torch.cat([biases[1][: 2 * units], torch.zeros(units)]) if biases else None
     return gru(s, s.gates(value, order, w, outside), u, inside, first[0])
 
 
@@ -203,4 +223,4 @@ def other_cell(importer, n):
     raise NoOp("a recurrence of relu has no op", retrain("use RNN with tanh, LSTM or GRU"))
 
 
-RULES = {kind: recurrent for kind in ONE_LAYER} | {"rnn_relu": other_cell}
+RULES = dict.fromkeys(ONE_LAYER, recurrent) | {"rnn_relu": other_cell}

@@ -1,4 +1,5 @@
 """Means, sums and largest values: over time one row for the whole sequence, over time and features one after the other."""
+
 from __future__ import annotations
 
 import torch
@@ -17,7 +18,11 @@ DEVIATIONS = {"var", "std", "var_mean", "std_mean"}
 
 def axes(x: Placed, dims) -> list[int]:
     count = x.at.dim()
-    return list(range(count)) if dims is None or dims == [] else [d % count for d in ([dims] if isinstance(dims, int) else dims)]
+    return (
+        list(range(count))
+        if dims is None or dims == []
+        else [d % count for d in ([dims] if isinstance(dims, int) else dims)]
+    )
 
 
 def over_time(importer, x: Placed, dims: list[int]) -> bool:
@@ -40,7 +45,10 @@ def reduce(importer, n) -> Placed:
         over_bands = mean_of_bands(importer, x, dims, keep) if kind == "mean" else None
         return over_bands or matrix(importer, n)
     if kind == "sum" and (written(n) or ("", ""))[1] in DEVIATIONS:
-        raise Refused("divides by the number of rows less one, which changes with the length", retrain("use correction=0, which takes the mean"))
+        raise Refused(
+            "divides by the number of rows less one, which changes with the length",
+            retrain("use correction=0, which takes the mean"),
+        )
     return reduced(importer, x, dims, kind, keep)
 
 
@@ -53,9 +61,23 @@ def mean_of_bands(importer, x: Placed, dims: list[int], keep: bool) -> Placed | 
     p = x.at.permute(*kept, *dims).flatten(len(kept))
     channel = p[..., 0] % op.width
     bands = torch.arange(op.dims[0]) * op.dims[1]
-    if p.shape[-1] != len(bands) or bool((channel >= op.dims[1]).any()) or not torch.equal(p, p[..., :1] + bands) or int(p.min()) < 0:
+    if (
+        p.shape[-1] != len(bands)
+        or bool((channel >= op.dims[1]).any())
+        or not torch.equal(p, p[..., :1] + bands)
+        or int(p.min()) < 0
+    ):
         return None
-    attributes = {"mode": "mean", "time": 1, "stride_t": 1, "frequency": len(bands), "stride_f": 1, "pad_f": 0, "lag": 0, "count_outside": 0}
+    attributes = {
+        "mode": "mean",
+        "time": 1,
+        "stride_t": 1,
+        "frequency": len(bands),
+        "stride_f": 1,
+        "pad_f": 0,
+        "lag": 0,
+        "count_outside": 0,
+    }
     value = graph.emit("pool", [x.value], [], attributes, op.dims[1], op.rows, (op.dims[1],))
     at = p[..., 0] // op.width * op.dims[1] + channel
     for d in sorted(dims) if keep else []:
@@ -67,9 +89,11 @@ def reduced(importer, x: Placed, dims: list[int], mode: str, keep: bool) -> Plac
     """All rows, and the features along the same axes, to one number for each element that is left: mean, sum or max."""
     op, graph = importer.op(x), importer.graph
     kept = [d for d in range(x.at.dim()) if d not in dims]
-    p = x.at.permute(*kept, *dims).reshape(torch.Size(x.at.shape[d] for d in kept).numel(), -1).sort(-1).values  # zeros of pads first, then row by row
+    p = (
+        x.at.permute(*kept, *dims).reshape(torch.Size(x.at.shape[d] for d in kept).numel(), -1).sort(-1).values
+    )  # zeros of pads first, then row by row
     zeros, rest = divmod(int((p[0] == ZERO).sum()), op.rows)
-    p = p[:, zeros * op.rows:]
+    p = p[:, zeros * op.rows :]
     if rest or p.shape[1] == 0 or p.shape[1] % op.rows or not in_order(p.reshape(len(p), op.rows, -1), op.width):
         more_rows(op.rows, x.at)
         raise Refused("its rows are not one time step each", "reduce all rows of the sequence")
@@ -85,7 +109,9 @@ def reduced(importer, x: Placed, dims: list[int], mode: str, keep: bool) -> Plac
 
 def in_order(p: Tensor, width: int) -> bool:
     """[elements, rows, features]: whether each element has the same features of every row."""
-    return bool((p[:, 0] < width).all() and (p[:, 0] >= 0).all()) and torch.equal(p, torch.arange(p.shape[1])[:, None] * width + p[:, :1])
+    return bool((p[:, 0] < width).all() and (p[:, 0] >= 0).all()) and torch.equal(
+        p, torch.arange(p.shape[1])[:, None] * width + p[:, :1]
+    )
 
 
 def features(graph, value: int, order: Tensor, zeros: int, mode: str) -> int:
@@ -94,7 +120,9 @@ def features(graph, value: int, order: Tensor, zeros: int, mode: str) -> int:
     if mode == "max":
         return largest_of(graph, value, order, zeros)
     weight = torch.zeros(len(order), graph.ops[value].width, dtype=torch.float64)
-    weight.scatter_add_(1, order, torch.full(order.shape, 1.0 if mode == "sum" else 1.0 / (count + zeros), dtype=torch.float64))
+    weight.scatter_add_(
+        1, order, torch.full(order.shape, 1.0 if mode == "sum" else 1.0 / (count + zeros), dtype=torch.float64)
+    )
     return graph.linear(value, weight)
 
 
@@ -102,7 +130,7 @@ def largest_of(graph, value: int, order: Tensor, zeros: int) -> int:
     """Half against half, until one is left."""
     while (count := order.shape[1]) > 1:
         half = (count + 1) // 2
-        a, b = (graph.select(value, part.flatten()) for part in (order[:, :half], order[:, count - half:]))
+        a, b = (graph.select(value, part.flatten()) for part in (order[:, :half], order[:, count - half :]))
         value = graph.emit("maximum", [a, b])
         order = torch.arange(len(order) * half).reshape(len(order), half)
     value = graph.take(value, order.flatten())
@@ -120,7 +148,10 @@ def largest_features(importer, x: Placed, dims: list[int], keep: bool) -> Placed
         raise Refused("takes the largest of several rows and zeros", retrain("take the largest value over time only"))
     of_first = p[row == row.min()] % op.width
     each = row.argsort(stable=True)
-    if not torch.equal(p[each], (torch.arange(op.rows).repeat_interleave(len(of_first)) * op.width)[:, None] + of_first.repeat(op.rows, 1)):
+    if not torch.equal(
+        p[each],
+        (torch.arange(op.rows).repeat_interleave(len(of_first)) * op.width)[:, None] + of_first.repeat(op.rows, 1),
+    ):
         raise Refused("its rows are not one time step each", "keep one axis of time and one of features")
     value = largest_of(graph, graph.flat(x.value), of_first, 0)
     at = torch.empty(len(p), dtype=torch.long).index_copy(0, each, torch.arange(len(p))).reshape(shape)
@@ -139,7 +170,10 @@ def adaptive(importer, n):
     dims = list(range(x.at.dim() - count, x.at.dim()))
     for dim, size in zip(dims, sizes):
         if size not in (None, 1, x.at.shape[dim]):
-            raise Refused(f"pools to {size} windows whose sizes change with the length", retrain("pool to 1, or use windows of a fixed size"))
+            raise Refused(
+                f"pools to {size} windows whose sizes change with the length",
+                retrain("pool to 1, or use windows of a fixed size"),
+            )
     ones = [dim for dim, size in zip(dims, sizes) if size == 1 and x.at.shape[dim] > 1]
     if not ones:
         return [x, None] if mode == "max" else x
@@ -160,10 +194,24 @@ def largest(importer, n):
     dims = axes(x, n.args[1] if len(n.args) > 1 else n.kwargs.get("dim"))
     keep, least = n.args[2] if len(n.args) > 2 else n.kwargs.get("keepdim", False), "min" in kind
     x = negated(importer, x) if least else x
-    out = reduced(importer, x, dims, "max", keep) if over_time(importer, x, dims) else largest_features(importer, x, dims, keep)
+    out = (
+        reduced(importer, x, dims, "max", keep)
+        if over_time(importer, x, dims)
+        else largest_features(importer, x, dims, keep)
+    )
     out = negated(importer, out) if least else out
     return [out, None] if kind in ("max", "min") and len(n.args) > 1 else out
 
 
-RULES = {"mean": reduce, "sum": reduce, "amax": largest, "max": largest, "amin": largest, "min": largest,
-         "adaptive_avg_pool1d": adaptive, "adaptive_avg_pool2d": adaptive, "adaptive_max_pool1d": adaptive, "adaptive_max_pool2d": adaptive}
+RULES = {
+    "mean": reduce,
+    "sum": reduce,
+    "amax": largest,
+    "max": largest,
+    "amin": largest,
+    "min": largest,
+    "adaptive_avg_pool1d": adaptive,
+    "adaptive_avg_pool2d": adaptive,
+    "adaptive_max_pool1d": adaptive,
+    "adaptive_max_pool2d": adaptive,
+}

@@ -1,4 +1,5 @@
 """Running sums over time."""
+
 from __future__ import annotations
 
 import torch

@@ -1,4 +1,5 @@
 """From frames of a signal to their power. In between, tensors are named parts of a spectrum."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
@@ -7,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..errors import Refused, retrain
+from ..errors import Refused
 from ..export import call
 from ..places import ZERO, Placed
 from . import complexes
@@ -27,8 +28,15 @@ class Spectrum:
 
 
 VIEWS = set("view reshape _unsafe_view transpose permute t mT unsqueeze squeeze movedim flatten unflatten".split())
-STEPS = {("X", "view_as_real"): "ri", ("X", "real"): "re", ("X", "imag"): "im", ("X", "abs"): "mag",
-         ("re", "square"): "re2", ("im", "square"): "im2", ("mag", "square"): "power"}
+STEPS = {
+    ("X", "view_as_real"): "ri",
+    ("X", "real"): "re",
+    ("X", "imag"): "im",
+    ("X", "abs"): "mag",
+    ("re", "square"): "re2",
+    ("im", "square"): "im2",
+    ("mag", "square"): "power",
+}
 
 
 def framed(importer, at: Tensor, value: int, window: Tensor) -> int:
@@ -46,7 +54,9 @@ def framed(importer, at: Tensor, value: int, window: Tensor) -> int:
     rows = op.rows // hop
     if len(p) != rows:
         raise Refused(f"{len(p)} frames where {op.rows} samples have {rows}", WAY_OUT)
-    return importer.graph.emit("frame", [value], [("window", window)], {"window": p.shape[1], "hop": hop}, p.shape[1], rows)
+    return importer.graph.emit(
+        "frame", [value], [("window", window)], {"window": p.shape[1], "hop": hop}, p.shape[1], rows
+    )
 
 
 def windowed(importer, n, x: Placed, window: Tensor) -> Placed:
@@ -59,14 +69,20 @@ def windowed(importer, n, x: Placed, window: Tensor) -> Placed:
 
 def power_of(importer, frame: int, n_fft: int) -> int:
     if n_fft & (n_fft - 1) or not 64 <= n_fft <= 4096:  # no kernel transforms it: a matrix does
-        return complexes.power(importer, complexes.transformed(importer, frame, n_fft, torch.arange(n_fft // 2 + 1)[None])).value
+        return complexes.power(
+            importer, complexes.transformed(importer, frame, n_fft, torch.arange(n_fft // 2 + 1)[None])
+        ).value
     return importer.graph.emit("power_spectrum", [frame], [], {"n_fft": n_fft}, n_fft // 2 + 1)
 
 
 def rfft(importer, n) -> Spectrum | complexes.Complex:
     x = importer.placed(n.args[0])
     size = n.args[1] if len(n.args) > 1 and n.args[1] else x.at.shape[-1]
-    if (n.args[2] if len(n.args) > 2 else -1) % x.at.dim() != x.at.dim() - 1 or (len(n.args) > 3 and n.args[3]) or size < x.at.shape[-1]:
+    if (
+        (n.args[2] if len(n.args) > 2 else -1) % x.at.dim() != x.at.dim() - 1
+        or (len(n.args) > 3 and n.args[3])
+        or size < x.at.shape[-1]
+    ):
         raise Refused("only transforms of the last axis without norm", WAY_OUT)
     value = x.value
     if importer.op(x).kind != "frame":
@@ -75,8 +91,10 @@ def rfft(importer, n) -> Spectrum | complexes.Complex:
             if len((x.at.flatten(0, -2)[0] // importer.op(x).width).unique()) == 1:  # each row is a frame
                 return complexes.rows_rfft(importer, n, size)
         if not importer.overlaps(x) and (importer.op(x).width != 1 or x.at.numel() == x.at.shape[-1]):
-            raise Refused("FFT that is neither a convolution with constant taps nor the spectrum of frames",
-                          "kernels must not depend on the input; " + WAY_OUT)
+            raise Refused(
+                "FFT that is neither a convolution with constant taps nor the spectrum of frames",
+                "kernels must not depend on the input; " + WAY_OUT,
+            )
         value = framed(importer, x.at, x.value, torch.ones(x.at.shape[-1]))
     return whole(n, value, size, n.meta["val"].dim() - 1)
 
@@ -90,7 +108,9 @@ def stft(importer, n) -> Spectrum:
     window = importer.constant(a[4]) if a[4] is not None else torch.ones(length, dtype=torch.float64)
     window = F.pad(window, ((size - length) // 2, size - length - (size - length) // 2))
     x = importer.placed(a[0])
-    return whole(n, framed(importer, x.at.reshape(-1).unfold(0, size, hop), x.value, window), size, n.meta["val"].dim() - 2)
+    return whole(
+        n, framed(importer, x.at.reshape(-1).unfold(0, size, hop), x.value, window), size, n.meta["val"].dim() - 2
+    )
 
 
 def whole(n, frame: int, size: int, axis: int) -> Spectrum:
@@ -109,11 +129,24 @@ def spectrum(importer, n) -> Spectrum | Placed | None:
     if kind == "pow" and n.args[1] == 2 or kind == "mul" and len(n.all_input_nodes) == 1:
         kind = "square"
     if kind in VIEWS and one.part not in ("ri", "mag"):  # a magnitude becomes a value of its own
-        return replace(one, at=one.at.reshape(n.args[1]) if kind in ("view", "_unsafe_view", "reshape") else call(n, {n.args[0]: one.at}))
+        return replace(
+            one,
+            at=one.at.reshape(n.args[1])
+            if kind in ("view", "_unsafe_view", "reshape")
+            else call(n, {n.args[0]: one.at}),
+        )
     word = STEPS.get((one.part, kind))
-    if (one.part, kind) == ("ri", "select") and (n.args[1] % n.args[0].meta["val"].dim()) == n.args[0].meta["val"].dim() - 1:
+    if (one.part, kind) == ("ri", "select") and (n.args[1] % n.args[0].meta["val"].dim()) == n.args[0].meta[
+        "val"
+    ].dim() - 1:
         word = ("re", "im")[n.args[2]]
-    if kind == "add" and len(parts) == 2 and {p.part for p in parts} == {"re2", "im2"} and parts[0].frame == parts[1].frame and parts[0].size == parts[1].size:
+    if (
+        kind == "add"
+        and len(parts) == 2
+        and {p.part for p in parts} == {"re2", "im2"}
+        and parts[0].frame == parts[1].frame
+        and parts[0].size == parts[1].size
+    ):
         word = "power"
     if word is None:
         return None

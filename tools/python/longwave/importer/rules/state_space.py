@@ -1,4 +1,5 @@
 """Diagonal state spaces as recurrences: a kernel that is a sum of few exponentials keeps its poles, not its taps."""
+
 from __future__ import annotations
 
 import torch
@@ -7,8 +8,16 @@ from torch import Tensor
 REMEMBERS = 4096  # rows: poles that remember more keep their state in float64
 
 
-def state_space(graph, value: int, poles: Tensor, c: Tensor, d: Tensor | None = None, *, imaginary: int | None = None,
-                logarithms: bool = False) -> int:
+def state_space(
+    graph,
+    value: int,
+    poles: Tensor,
+    c: Tensor,
+    d: Tensor | None = None,
+    *,
+    imaginary: int | None = None,
+    logarithms: bool = False,
+) -> int:
     """y[t] = Re sum_n c[n] s_n[t] + D x[t] with s_n[t] = poles[n] s_n[t-1] + x[t], for each channel of `value`.
 
     `poles` complex [H, N]: the factor of one row, or with `logarithms` its logarithm, which is exact for poles near 1.
@@ -19,10 +28,19 @@ def state_space(graph, value: int, poles: Tensor, c: Tensor, d: Tensor | None = 
     constants, attributes = operands(poles if logarithms else torch.log(poles), c, d, imaginary is not None)
     copies, heads = attributes["channels"], len(poles)
     dims = (copies, heads) if copies > 1 and heads > 1 else (copies * heads,)
-    return graph.emit("state_space", [value] if imaginary is None else [value, imaginary], constants, attributes, copies * heads, dims=dims)
+    return graph.emit(
+        "state_space",
+        [value] if imaginary is None else [value, imaginary],
+        constants,
+        attributes,
+        copies * heads,
+        dims=dims,
+    )
 
 
-def operands(logarithms: Tensor, c: Tensor, d: Tensor | None, imaginary: bool = False) -> tuple[list[tuple[str, Tensor]], dict[str, int]]:
+def operands(
+    logarithms: Tensor, c: Tensor, d: Tensor | None, imaginary: bool = False
+) -> tuple[list[tuple[str, Tensor]], dict[str, int]]:
     """Constants and attributes of the op, from what `state_space` takes."""
     exact, c = logarithms.to(torch.complex128), c.to(torch.complex128).reshape(-1, *c.shape[-2:])
     copies, heads, _ = c.shape

@@ -1,5 +1,6 @@
 """Upsampling in time: transposed convolutions, repeated rows. A row becomes several time steps, which stay side by side until
 something reads them as rows (places.split)."""
+
 from __future__ import annotations
 
 import torch
@@ -13,7 +14,9 @@ from ..places import NONE, Placed
 from .convolution import both, leading, option, short, spread, ungrouped
 from .unary import TABLE
 
-MOVES = set("slice select narrow view reshape _unsafe_view flatten unflatten transpose permute squeeze unsqueeze alias clone contiguous".split())
+MOVES = set(
+    "slice select narrow view reshape _unsafe_view flatten unflatten transpose permute squeeze unsqueeze alias clone contiguous".split()
+)
 
 
 def first_read(importer, n: Node, axis: int) -> int:
@@ -32,7 +35,11 @@ def _first_read(importer, n: Node, at: Tensor) -> int:
         if kind in TABLE and len(user.all_input_nodes) == 1:
             found.append(_first_read(importer, user, at))
         elif kind in MOVES and not any(importer.varies(a) for a in user.all_input_nodes if a is not n):
-            moved = at.reshape(user.args[1]) if kind in ("view", "_unsafe_view", "reshape") else call(user, {**importer.constants, n: at})
+            moved = (
+                at.reshape(user.args[1])
+                if kind in ("view", "_unsafe_view", "reshape")
+                else call(user, {**importer.constants, n: at})
+            )
             found.append(_first_read(importer, user, moved))
         else:
             found.append(int(at.min()))
@@ -64,7 +71,9 @@ def conv_transpose1d(importer, n) -> Placed:
     else:
         w = F.pad(w, (0, lags * stride - w.shape[2])).unflatten(2, (lags, stride))  # [in, out, lag, step]
         kernel = w.permute(3, 1, 0, 2).flatten(0, 1).flip(2)  # [step * out, in, oldest row first]
-        made = short(graph, graph.flat(x.value), order, kernel, None if bias is None else bias.repeat(stride), 1, 1, ahead)
+        made = short(
+            graph, graph.flat(x.value), order, kernel, None if bias is None else bias.repeat(stride), 1, 1, ahead
+        )
     if ahead:
         importer.looks_ahead(n, ahead)
     steps = n.meta["val"].shape[2]
@@ -76,7 +85,12 @@ def conv_transpose1d(importer, n) -> Placed:
 def overlap_added(importer, x: Placed, order: Tensor, w: Tensor, bias, hop: int, ahead: int) -> int | None:
     """A kernel [window, 1, taps] in which every feature of a frame has a place of its own: the frames are added where they overlap."""
     taps = w[:, 0].T  # [place in the frame, feature]
-    if w.shape[1] != 1 or bias is not None or w.shape[2] < hop or not bool(((taps != 0).sum(0) <= 1).all() and ((taps != 0).sum(1) <= 1).all()):
+    if (
+        w.shape[1] != 1
+        or bias is not None
+        or w.shape[2] < hop
+        or not bool(((taps != 0).sum(0) <= 1).all() and ((taps != 0).sum(1) <= 1).all())
+    ):
         return None
     graph = importer.graph
     feature = torch.where((taps != 0).any(1), order[(taps != 0).int().argmax(1)], -1)
@@ -100,4 +114,8 @@ def repeat_interleave(importer, n) -> Placed:
     return x.moved(x.at.repeat_interleave(count, axis))
 
 
-RULES = {"conv_transpose1d": conv_transpose1d, "upsample_nearest1d": upsample_nearest1d, "repeat_interleave": repeat_interleave}
+RULES = {
+    "conv_transpose1d": conv_transpose1d,
+    "upsample_nearest1d": upsample_nearest1d,
+    "repeat_interleave": repeat_interleave,
+}

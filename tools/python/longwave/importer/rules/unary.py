@@ -1,4 +1,5 @@
 """Element-wise ops of one input, as data. A new op of docs/ops.md is one line of TABLE and one of FLOAT64."""
+
 from __future__ import annotations
 
 from typing import NamedTuple
@@ -30,12 +31,18 @@ TABLE = {
     "clamp_max": [Unary("clamp", {"low": -MOST, "high": Argument(1, "max", MOST)})],
     "clamp_min": [Unary("clamp", {"low": Argument(1, "min", -MOST), "high": MOST})],
     "cos": [Unary("cos")],
-    "elu": [Unary("elu", {"alpha": Argument(1, "alpha", 1.0)}, {Argument(2, "scale", 1): 1, Argument(3, "input_scale", 1): 1})],
+    "elu": [
+        Unary(
+            "elu", {"alpha": Argument(1, "alpha", 1.0)}, {Argument(2, "scale", 1): 1, Argument(3, "input_scale", 1): 1}
+        )
+    ],
     "erf": [Unary("erf")],
     "exp": [Unary("exp")],
     "floor": [Unary("floor")],
-    "gelu": [Unary("gelu", {}, {Argument(1, "approximate", "none"): "none"}),
-             Unary("gelu_tanh", {}, {Argument(1, "approximate", "none"): "tanh"})],
+    "gelu": [
+        Unary("gelu", {}, {Argument(1, "approximate", "none"): "none"}),
+        Unary("gelu_tanh", {}, {Argument(1, "approximate", "none"): "tanh"}),
+    ],
     "hardswish": [Unary("hardswish")],
     "hardtanh": [Unary("clamp", {"low": Argument(1, "min_val", -1.0), "high": Argument(2, "max_val", 1.0)})],
     "leaky_relu": [Unary("leaky_relu", {"slope": Argument(1, "negative_slope", 0.01)})],

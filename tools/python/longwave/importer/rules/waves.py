@@ -1,4 +1,5 @@
 """Sums of a cosine and a sine of t theta, from their numbers."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -66,7 +67,7 @@ def rate_of(y: Tensor) -> float | None:
     """From y[t + lag] + y[t - lag] = 2 cos(lag theta) y[t], at the first lag at which that differs from 2 y[t]."""
     lag, rows = 1, len(y)
     while 4 * lag < rows:
-        middle, sum_ = y[lag:-lag], y[2 * lag:] + y[:-2 * lag]
+        middle, sum_ = y[lag:-lag], y[2 * lag :] + y[: -2 * lag]
         top = float((middle * middle).sum())
         half = float((middle * sum_).sum()) / (2 * top) if top else 1.0
         if abs(half) > 1 + 1e-3:

@@ -1,4 +1,5 @@
 """A recurrence of gates, or of a state that decays, as one operation over all rows."""
+
 from __future__ import annotations
 
 import itertools
@@ -43,7 +44,7 @@ class Cell:
 
 
 _numbers = itertools.count()
-_cells: weakref.WeakValueDictionary[int, "Held"] = weakref.WeakValueDictionary()
+_cells: weakref.WeakValueDictionary[int, Held] = weakref.WeakValueDictionary()
 
 
 class Held:
@@ -53,7 +54,7 @@ class Held:
         self.cell, self.number = cell, next(_numbers)
         _cells[self.number] = self
 
-    def __deepcopy__(self, memo) -> "Held":
+    def __deepcopy__(self, memo) -> Held:
         return self
 
 

@@ -4,6 +4,7 @@ The results of all sigmoids and tanhs are replaced by numbers that differ. The s
 multiplies what, in whatever order and spelling the gates are written. What the gates read must be affine in the states and
 the inputs. Its matrices are exact: no gate is inverted. All is checked on random numbers.
 """
+
 from __future__ import annotations
 
 import torch
@@ -128,7 +129,15 @@ def gru(parts: Parts, by_own: Tensor, by_tanh: Tensor) -> Cell:
         ratio, unread, after = resets(part[1] - none[1], u, part[2] - none[2], inside)
         reset = [(0, False) if bool(skip) else matched(v, parts.s) for v, skip in zip(ratio, unread)]
         wr, ur, br = of_sigmoids(parts, reset)
-    cell = Cell("gru", torch.cat([wr, wz, none[0]]), torch.cat([br, bz, none[2]]), torch.cat([ur, uz, u]), region.cycle.after, inside, resets_after=after)
+    cell = Cell(
+        "gru",
+        torch.cat([wr, wz, none[0]]),
+        torch.cat([br, bz, none[2]]),
+        torch.cat([ur, uz, u]),
+        region.cycle.after,
+        inside,
+        resets_after=after,
+    )
     return checked(parts, cell, (list(range(units)),))
 
 
@@ -161,15 +170,23 @@ def plain(parts: Parts, by_tanh: Tensor) -> Cell:
         raise Refused("the new state is neither a tanh nor that of an LSTM or GRU")
     w, u, bias = affine(parts, parts.t_places[new])
     zero, none = torch.zeros_like(w), torch.zeros_like(u)
-    cell = Cell("gru", torch.cat([zero, zero, w]), torch.cat([torch.full_like(bias, OPEN), torch.full_like(bias, -OPEN), bias]),
-                torch.cat([none, none, u]), region.cycle.after, torch.zeros_like(bias))
+    cell = Cell(
+        "gru",
+        torch.cat([zero, zero, w]),
+        torch.cat([torch.full_like(bias, OPEN), torch.full_like(bias, -OPEN), bias]),
+        torch.cat([none, none, u]),
+        region.cycle.after,
+        torch.zeros_like(bias),
+    )
     return checked(parts, cell, (list(range(len(new))),))
 
 
 def linear(region: Region) -> Cell:
     n, parts = region.n_inputs, Parts(region)
+
     def after(x: Tensor) -> Tensor:
         return region.result(x[:n], x[n:])
+
     x = torch.cat([parts.u, parts.h])
     bias, matrix = after(torch.zeros_like(x)), jacobian(after, x)
     if float((matrix @ x + bias - after(x)).abs().max()) > EXACT * (1 + float(after(x).abs().max())):
@@ -187,7 +204,10 @@ def checked(parts: Parts, cell: Cell, states: tuple[list[int], ...]) -> Cell:
     """`states`: places of h, and of c, among the states of the region."""
     region, random = parts.region, torch.Generator().manual_seed(5)
     for size in (0.3, 1.0, 3.0):
-        u, h = (size * torch.randn(count, dtype=torch.float64, generator=random) for count in (region.n_inputs, region.n_states))
+        u, h = (
+            size * torch.randn(count, dtype=torch.float64, generator=random)
+            for count in (region.n_inputs, region.n_states)
+        )
         expected = region.result(u, h)
         found = cell.step(u, tuple(h[part] for part in states))
         if any(float((f - expected[part]).abs().max()) > 1e-10 for f, part in zip(found, states)):

@@ -3,6 +3,7 @@
 A state that no cycle leads through is an older row of some value. Each cycle is a recurrence of its own: its states, the
 operations between them, and what flows in.
 """
+
 from __future__ import annotations
 
 from dataclasses import dataclass, field
@@ -48,7 +49,16 @@ class States:
             if number in seen:
                 if len(seen) == 1:
                     return UNCHANGED, firsts
-                raise ImportFailed([Problem("state", "", "elements of the state change places for ever", "keep each element in its place")])
+                raise ImportFailed(
+                    [
+                        Problem(
+                            "state",
+                            "",
+                            "elements of the state change places for ever",
+                            "keep each element in its place",
+                        )
+                    ]
+                )
             seen.add(number)
             at = self._place[number]
             firsts.append(float(self.first[at]))
@@ -106,7 +116,7 @@ def cycles_of(origins: Origins, states: States) -> list[Cycle]:
             if made_by[s] in at:
                 reach[at[n], at[made_by[s]]] = True
     for k in range(len(makers)):
-        reach |= reach[:, k:k + 1] & reach[k]
+        reach |= reach[:, k : k + 1] & reach[k]
     found, done = [], set()
     for i in range(len(makers)):
         if i in done or not bool(reach[i, i]):
@@ -135,8 +145,13 @@ def cycle(origins: Origins, states: States, mine: Tensor, depends: dict[Node, Te
                     waiting.append(source)
     needed |= matrices_before(origins, needed)
     nodes = [n for n in origins.sources if n in needed]
-    read = torch.cat([torch.cat([t.flatten() for t in at]) if isinstance(at := origins.at[a], list) else at.flatten()
-                      for n in nodes for a in origins.reads(n)]).unique()
+    read = torch.cat(
+        [
+            torch.cat([t.flatten() for t in at]) if isinstance(at := origins.at[a], list) else at.flatten()
+            for n in nodes
+            for a in origins.reads(n)
+        ]
+    ).unique()
     numbers = states.numbers[mine]
     inside = torch.cat([numbers, *[torch.arange(origins.first[n], origins.first[n] + size(n)) for n in nodes]])
     inputs = read[(read >= 0) & ~torch.isin(read, inside)]
@@ -149,7 +164,13 @@ def matrices_before(origins: Origins, needed: set[Node]) -> set[Node]:
     computed = {n for n in flowing if n.op != "placeholder"}
     if len(flowing) < 2:
         return set()
-    elsewhere = {source for n in origins.sources if n not in needed and n.op != "placeholder" for a in origins.reads(n) for source in origins.sources_of(a)}
+    elsewhere = {
+        source
+        for n in origins.sources
+        if n not in needed and n.op != "placeholder"
+        for a in origins.reads(n)
+        for source in origins.sources_of(a)
+    }
     elsewhere |= {source for r in origins.exported.results if origins.varies(r) for source in origins.sources_of(r)}
     return {n for n in computed - elsewhere if op_name(n) == "linear" and len(origins.reads(n)) == 1}
 
@@ -161,5 +182,9 @@ def size(n: Node) -> int:
 
 def name_of(origins: Origins, states: States, pairs: list[Pair], found: Cycle) -> tuple[str, str]:
     """The states of a cycle by name, and its operations, for messages."""
-    held = [p.name for p in pairs if bool(torch.isin(origins.flat(origins.exported.arguments[p.argument]), found.states).any())]
+    held = [
+        p.name
+        for p in pairs
+        if bool(torch.isin(origins.flat(origins.exported.arguments[p.argument]), found.states).any())
+    ]
     return ", ".join(held), ", ".join(dict.fromkeys(f"{address(n)} ({op_name(n)})" for n in found.nodes))

@@ -1,4 +1,5 @@
 """--initial: a state before the first row."""
+
 from __future__ import annotations
 
 import numpy
@@ -8,7 +9,11 @@ from ..errors import ImportFailed, Problem
 
 def value(text: str) -> tuple[str, object]:
     """h=FILE.npy, h=zeros, h=settle:4096 or settle:4096 for all, as `import_module` takes it."""
-    def fail(reason: str, way_out: str = "write h=FILE.npy, h=zeros, h=settle:4096, or settle:4096 for all that the module remembers") -> ImportFailed:
+
+    def fail(
+        reason: str,
+        way_out: str = "write h=FILE.npy, h=zeros, h=settle:4096, or settle:4096 for all that the module remembers",
+    ) -> ImportFailed:
         return ImportFailed([Problem(f"--initial {text}", "", reason, way_out)])
 
     name, equals, given = text.partition("=")

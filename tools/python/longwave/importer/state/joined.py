@@ -1,4 +1,5 @@
 """Rows of values, put together from rows of others that may be older."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -29,17 +30,21 @@ class Joined:
         self.shape = tuple(shape)
         groups: dict[object, list[int]] = {}
         for i, piece in enumerate(pieces):
-            groups.setdefault((piece.source, len(piece.first) if piece.source is not None or piece.ends else 0), []).append(i)
+            groups.setdefault(
+                (piece.source, len(piece.first) if piece.source is not None or piece.ends else 0), []
+            ).append(i)
         self.parts = []
         for (source, delay), members in groups.items():
             places = [pieces[i].place for i in members]
             first = torch.tensor([pieces[i].first for i in members], dtype=torch.float64).reshape(len(members), -1).T
-            self.parts.append((source, delay, torch.tensor(places), places == list(range(len(places))), first.contiguous()))
+            self.parts.append(
+                (source, delay, torch.tensor(places), places == list(range(len(places))), first.contiguous())
+            )
         order = [i for members in groups.values() for i in members]
         self.order = None if order == sorted(order) else torch.argsort(torch.tensor(order))
         self.sources = [source for source, *_ in self.parts if source is not None]
 
-    def __deepcopy__(self, memo) -> "Joined":
+    def __deepcopy__(self, memo) -> Joined:
         return self
 
     def __call__(self, values: dict[object, Tensor], count: int) -> Tensor:
@@ -52,8 +57,12 @@ class Joined:
     @staticmethod
     def _part(values, count: int, source, delay: int, places: Tensor, in_order: bool, first: Tensor) -> Tensor:
         if source is None:  # zeros behind the first rows, or what never changes
-            return torch.cat([first[:count], first.new_zeros(max(count - delay, 0), first.shape[1])]) if delay else first[:1].expand(count, -1)
+            return (
+                torch.cat([first[:count], first.new_zeros(max(count - delay, 0), first.shape[1])])
+                if delay
+                else first[:1].expand(count, -1)
+            )
         flat = values[source].reshape(count, -1)
         if not in_order or len(places) != flat.shape[1]:
             flat = flat.index_select(1, places)
-        return torch.cat([first[:count], flat[:max(count - delay, 0)]]) if delay else flat
+        return torch.cat([first[:count], flat[: max(count - delay, 0)]]) if delay else flat

@@ -3,6 +3,7 @@
 Views, joins and zeros around values only move elements. All else makes new ones. So a state that is packed, split, stacked
 or shifted in any spelling is a list of the elements that the next step reads.
 """
+
 from __future__ import annotations
 
 import bisect
@@ -56,7 +57,9 @@ class Origins:
     def flat(self, a: Node) -> Tensor:
         at = self.at[a]
         if isinstance(at, list):
-            raise ImportFailed([Problem(address(a), op_name(a), "several values where one is read", "name one of them")])
+            raise ImportFailed(
+                [Problem(address(a), op_name(a), "several values where one is read", "name one of them")]
+            )
         return at.flatten()
 
     def _new(self, n: Node) -> Tensor | list[Tensor]:
@@ -88,7 +91,13 @@ class Origins:
             moved = call(n, {**self.exported.constants, read[0]: before})
             return moved if isinstance(moved, Tensor) else list(moved)
         if kind in ("pad", "constant_pad_nd") and len(read) == 1:
-            value = n.args[3] if kind == "pad" and len(n.args) > 3 else n.args[2] if kind != "pad" and len(n.args) > 2 else 0
+            value = (
+                n.args[3]
+                if kind == "pad" and len(n.args) > 3
+                else n.args[2]
+                if kind != "pad" and len(n.args) > 2
+                else 0
+            )
             if (kind != "pad" or len(n.args) < 3 or n.args[2] == "constant") and not value:
                 return torch.nn.functional.pad(before, list(n.args[1]), value=ZERO)
         if kind in JOINS and not any(isinstance(self.at.get(a), list) for a in read):

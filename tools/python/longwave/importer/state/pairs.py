@@ -1,4 +1,5 @@
 """Which inputs of a step are its state, and which results are the state after it."""
+
 from __future__ import annotations
 
 import re
@@ -7,7 +8,9 @@ from dataclasses import dataclass
 
 from ..errors import ImportFailed, Problem
 
-STATEFUL = re.compile(r"(^|_)(h|c|hx|cx|h0|c0|s|state|states|hidden|cell|cache|caches|buffer|context|memory|past|prev|ema|sum)\d*($|_)|state|cache|hidden")
+STATEFUL = re.compile(
+    r"(^|_)(h|c|hx|cx|h0|c0|s|state|states|hidden|cell|cache|caches|buffer|context|memory|past|prev|ema|sum)\d*($|_)|state|cache|hidden"
+)
 AFTER = ("{}n", "{}N", "{}_n", "{}2", "{}_out", "{}Out", "{}_next", "{}_new", "next_{}", "new_{}", "out_{}", "{}")
 
 
@@ -24,7 +27,9 @@ def told(text: str) -> tuple[str, str]:
     """--state h=h2"""
     name, equals, result = text.partition("=")
     if not equals or not name or not result:
-        raise ImportFailed([Problem(f"--state {text}", "", "expected INPUT=OUTPUT", "write h=h2, or h=1 for the second result")])
+        raise ImportFailed(
+            [Problem(f"--state {text}", "", "expected INPUT=OUTPUT", "write h=h2, or h=1 for the second result")]
+        )
     return name, result
 
 
@@ -38,7 +43,14 @@ def pairs_of(state: Mapping[str, str | int], names: Sequence[str], outputs: Sequ
             continue
         at = outputs.index(result) if result in outputs else int(result) if str(result).isdigit() else None
         if at is None or at >= len(outputs):
-            problems.append(Problem(where, "", f"the module has no result {result}", f"name one of {', '.join(outputs)}, or give its index from 0 on"))
+            problems.append(
+                Problem(
+                    where,
+                    "",
+                    f"the module has no result {result}",
+                    f"name one of {', '.join(outputs)}, or give its index from 0 on",
+                )
+            )
             continue
         found.append(Pair(name, names.index(name), at))
     if len({p.result for p in found}) < len(found):
@@ -48,7 +60,9 @@ def pairs_of(state: Mapping[str, str | int], names: Sequence[str], outputs: Sequ
     return found
 
 
-def guessed(names: Sequence[str], shapes: Sequence[tuple[int, ...]], outputs: Sequence[str], results: Sequence[tuple[int, ...]]) -> list[Pair]:
+def guessed(
+    names: Sequence[str], shapes: Sequence[tuple[int, ...]], outputs: Sequence[str], results: Sequence[tuple[int, ...]]
+) -> list[Pair]:
     """By the names of inputs and results where they say it, else by shapes, in order. Raises ImportFailed where that leaves a choice."""
     free, found = set(range(len(results))), []
     states = [i for i, name in enumerate(names) if STATEFUL.search(name)]
@@ -65,7 +79,16 @@ def guessed(names: Sequence[str], shapes: Sequence[tuple[int, ...]], outputs: Se
             theirs.remove(0)  # the first result is the answer
         if len(mine) != len(theirs):
             shown = ", ".join(f"{outputs[k]} {results[k]}" for k in range(len(results)))
-            raise ImportFailed([Problem(names[i], "", f"it is not clear which result is this state of shape {shape}; the results are {shown}",
-                                        f"say it: --state {names[i]}=NAME") for i in mine])
+            raise ImportFailed(
+                [
+                    Problem(
+                        names[i],
+                        "",
+                        f"it is not clear which result is this state of shape {shape}; the results are {shown}",
+                        f"say it: --state {names[i]}=NAME",
+                    )
+                    for i in mine
+                ]
+            )
         found += [Pair(names[i], i, k) for i, k in zip(mine, theirs)]
     return sorted(found, key=lambda p: p.argument)

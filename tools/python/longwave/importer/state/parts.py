@@ -1,4 +1,5 @@
 """What a recurrence computes with the results of its gates replaced by numbers that differ."""
+
 from __future__ import annotations
 
 import torch
@@ -16,8 +17,10 @@ class Parts:
     def __init__(self, region: Region) -> None:
         self.region = region
         random = torch.Generator().manual_seed(3)
+
         def numbers(count: int, low: float) -> Tensor:
             return low + (0.9 - low) * torch.rand(count, dtype=torch.float64, generator=random)
+
         self.sigmoids = [n for n in region.gates if op_name(n) == "sigmoid"]
         self.tanhs = [n for n in region.gates if op_name(n) == "tanh"]
         self.u, self.h = numbers(region.n_inputs, -0.9), numbers(region.n_states, -0.9)
@@ -35,7 +38,7 @@ class Parts:
         for nodes, values in ((self.sigmoids, s[self.s_map]), (self.tanhs, t[self.t_map])):
             at = 0
             for n in nodes:
-                found[n] = values[at:at + shapes[n].numel()].reshape(shapes[n])
+                found[n] = values[at : at + shapes[n].numel()].reshape(shapes[n])
                 at += shapes[n].numel()
         return found
 
@@ -45,10 +48,17 @@ class Parts:
     def read(self, with_gates: str) -> tuple[Tensor, Tensor, Tensor]:
         """All that gates read: matrix, bias, and where it is not affine. Each is computed once: it takes long for many units."""
         if with_gates not in self._read:
-            s, t = {"random": (self.s, self.t), "other": (1 - self.s, -self.t), "closed": (0 * self.s, self.t), "open": (0 * self.s + 1, self.t)}[with_gates]
+            s, t = {
+                "random": (self.s, self.t),
+                "other": (1 - self.s, -self.t),
+                "closed": (0 * self.s, self.t),
+                "open": (0 * self.s + 1, self.t),
+            }[with_gates]
             region, given, n = self.region, self.given(s, t), self.region.n_inputs
+
             def rows(x: Tensor) -> Tensor:
                 return region.run(x[:n], x[n:], given)[self.places]
+
             x = torch.cat([self.u, self.h])
             bias, matrix, full = rows(torch.zeros_like(x)), jacobian(rows, x), rows(x)
             self._read[with_gates] = matrix, bias, (matrix @ x + bias - full).abs() > EXACT * (1 + full.abs().max())

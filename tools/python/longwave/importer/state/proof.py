@@ -1,4 +1,5 @@
 """The proof of a state: the module as it is, called with the state that its last call returned, against the recovered graph."""
+
 from __future__ import annotations
 
 import copy
@@ -7,13 +8,13 @@ import random
 import torch
 from torch import Tensor
 
+from ..as_it_is import ROUNDED, rows_of
 from ..errors import ImportFailed, Problem
 from ..execute import execute
 from ..export import float64_default
 from ..known import Wide
 from ..lengths import Lengths
 from ..match import Importer
-from ..as_it_is import ROUNDED, rows_of
 from ..prove import EXACT, error
 from .step import Stepped, call_with, results_of
 
@@ -31,8 +32,16 @@ def compare(importer: Importer, made: Stepped, rows: list[Tensor], found: list[T
 def failed(made: Stepped, worst: float, count: int, calls: int) -> ImportFailed:
     names = ", ".join(p.name for p in made.pairs)
     how = "has another number of rows" if worst == float("inf") else f"differs by {worst:.1e} of the peak"
-    return ImportFailed([Problem(names, "state", f"the module, called {calls} times with the state that it returned, {how} from a sequence of {count} rows",
-                                 "each call must go on where the last one ended; check --state")])
+    return ImportFailed(
+        [
+            Problem(
+                names,
+                "state",
+                f"the module, called {calls} times with the state that it returned, {how} from a sequence of {count} rows",
+                "each call must go on where the last one ended; check --state",
+            )
+        ]
+    )
 
 
 @torch.no_grad()
@@ -90,9 +99,13 @@ def chunks(importer: Importer, made: Stepped, module, cuts: list[int], dtype: to
     x = [entry.example(sum(cuts), dtype, seed=9) for entry in inputs]
     at = 0
     for cut in cuts:
-        results = results_of(call_with(module, pairs, [t.narrow(entry.shape.index(0), at, cut) for t, entry in zip(x, inputs)], states))[1]
+        results = results_of(
+            call_with(module, pairs, [t.narrow(entry.shape.index(0), at, cut) for t, entry in zip(x, inputs)], states)
+        )[1]
         states = [results[p.result] for p in pairs]
         found.append([r for i, r in enumerate(results) if all(p.result != i for p in pairs)])
         at += cut
-    joined = [torch.cat([part[k] for part in found], output.axis or 0) for k, output in enumerate(importer.graph.outputs)]
+    joined = [
+        torch.cat([part[k] for part in found], output.axis or 0) for k, output in enumerate(importer.graph.outputs)
+    ]
     return compare(importer, made, x, joined)

@@ -1,4 +1,5 @@
 """The operations of a recurrence as a function of its states and of what flows in, and its parts by numbers."""
+
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -29,7 +30,7 @@ class Region:
         for n in cycle.nodes:
             val, first = n.meta["val"], origins.first[n]
             for t in val if isinstance(val, (tuple, list)) else [val]:
-                place[first:first + t.numel()] = torch.arange(count, count + t.numel())
+                place[first : first + t.numel()] = torch.arange(count, count + t.numel())
                 first, count = first + t.numel(), count + t.numel()
         self.read = {a: place[origins.at[a]] for n in cycle.nodes for a in origins.reads(n)}
         self.after = place[cycle.after]
@@ -83,7 +84,9 @@ def jacobian(function, x: Tensor) -> Tensor:
 
 def evaluated(function):
     """In float64, without gradients."""
+
     def inner(*args):
         with float64_default():
             return function(*args)
+
     return inner

@@ -2,6 +2,7 @@
 
 Operations of a step run over all rows at once. States become older rows of values, recurrences one operation over all rows.
 """
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -25,8 +26,10 @@ from .region import Region
 
 WHOLE = {"linear", "layer_norm", "rms_norm", *TABLE, *KEEPS}  # they treat leading axes alike
 # Their first axis is the batch, which may be rows.
-BATCHED = set("conv1d conv2d conv_transpose1d conv_transpose2d pad constant_pad_nd reflection_pad1d replication_pad1d batch_norm group_norm instance_norm "
-              "_native_batch_norm_legit_no_training avg_pool1d max_pool1d avg_pool2d max_pool2d adaptive_avg_pool1d adaptive_max_pool1d".split())
+BATCHED = set(
+    "conv1d conv2d conv_transpose1d conv_transpose2d pad constant_pad_nd reflection_pad1d replication_pad1d batch_norm group_norm instance_norm "
+    "_native_batch_norm_legit_no_training avg_pool1d max_pool1d avg_pool2d max_pool2d adaptive_avg_pool1d adaptive_max_pool1d".split()
+)
 MOST_PRODUCTS = 1 << 22  # of a convolution that is written as a matrix
 
 
@@ -62,7 +65,7 @@ class Rows(nn.Module):
         self.answers = [self._read(r) for r in self.results]
         self.steps = self._ordered(self.answers)
 
-    def __deepcopy__(self, memo) -> "Rows":
+    def __deepcopy__(self, memo) -> Rows:
         return self
 
     def _place(self, name: str) -> None:
@@ -79,8 +82,14 @@ class Rows(nn.Module):
             try:
                 cell = recognised(Region(self.origins, cycle))
             except Refused as e:
-                problems.append(Problem(names, "state", f"{e.reason}; found {operations}",
-                                        e.way_out or "states may be those of an LSTM, GRU or RNN, older rows, and h = a * h + b * x"))
+                problems.append(
+                    Problem(
+                        names,
+                        "state",
+                        f"{e.reason}; found {operations}",
+                        e.way_out or "states may be those of an LSTM, GRU or RNN, older rows, and h = a * h + b * x",
+                    )
+                )
                 continue
             place = {int(n): i for i, n in enumerate(self.states.numbers)}
             first = torch.stack([self.states.first[place[int(n)]] for n in cycle.states])
@@ -99,7 +108,9 @@ class Rows(nn.Module):
         """Whether no state and no recurrence is in a value."""
         at = self.origins.at[a]
         flat = torch.cat([t.flatten() for t in at]) if isinstance(at, list) else at.flatten()
-        return not bool(self.states.is_state(flat).any()) and not any(int(n) in self.solved or int(n) in self.within for n in flat.unique())
+        return not bool(self.states.is_state(flat).any()) and not any(
+            int(n) in self.solved or int(n) in self.within for n in flat.unique()
+        )
 
     def _piece(self, number: int) -> Piece:
         end, first = (number, []) if number < 0 else self.states.chain(number)
@@ -111,12 +122,24 @@ class Rows(nn.Module):
             return Piece(*self.solved[end], tuple(first))
         source = self.origins.source(end)
         if end in self.within:
-            raise ImportFailed([Problem(address(source), op_name(source), "a value inside of a recurrence is read elsewhere: only its new state has rows",
-                                        retrain("read the new state h alone"))])
+            raise ImportFailed(
+                [
+                    Problem(
+                        address(source),
+                        op_name(source),
+                        "a value inside of a recurrence is read elsewhere: only its new state has rows",
+                        retrain("read the new state h alone"),
+                    )
+                ]
+            )
         return Piece(source, end - self.origins.first[source], tuple(first))
 
     def _read(self, a: Node) -> Node | Joined:
-        return a if self._plain(a) else Joined([self._piece(n) for n in self.origins.flat(a).tolist()], self.origins.at[a].shape)
+        return (
+            a
+            if self._plain(a)
+            else Joined([self._piece(n) for n in self.origins.flat(a).tolist()], self.origins.at[a].shape)
+        )
 
     def _reads(self, unit: object) -> list[Node | Joined]:
         if isinstance(unit, int):
@@ -174,7 +197,13 @@ class Rows(nn.Module):
 
         def one(*given):
             return call(unit, {**constants, **dict(zip(read, given))})
-        if op_name(unit) in BATCHED and len(read) == 1 and read[0].meta["val"].dim() > 1 and read[0].meta["val"].shape[0] == 1:
+
+        if (
+            op_name(unit) in BATCHED
+            and len(read) == 1
+            and read[0].meta["val"].dim() > 1
+            and read[0].meta["val"].shape[0] == 1
+        ):
             return lambda x: tree_map(lambda t: t.unsqueeze(1), one(x.squeeze(1))), arguments
         return (one if op_name(unit) in WHOLE else torch.vmap(one)), arguments
 
@@ -182,7 +211,12 @@ class Rows(nn.Module):
 def matrix_of(n: Node, read: list[Node], constants: dict) -> tuple[Tensor, Tensor] | None:
     """A convolution with one place for its kernel as a matrix of what it reads, and its bias."""
     val, x = n.meta["val"], read[0].meta["val"]
-    if op_name(n) not in ("conv1d", "conv2d") or len(read) != 1 or val.numel() != val.shape[1] or x.numel() * val.numel() > MOST_PRODUCTS:
+    if (
+        op_name(n) not in ("conv1d", "conv2d")
+        or len(read) != 1
+        or val.numel() != val.shape[1]
+        or x.numel() * val.numel() > MOST_PRODUCTS
+    ):
         return None
     bias = call(n, {**constants, read[0]: torch.zeros(x.shape, dtype=torch.float64)}).flatten()
     units = torch.eye(x.numel(), dtype=torch.float64).reshape(x.numel(), *x.shape[1:])

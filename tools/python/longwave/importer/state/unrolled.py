@@ -1,4 +1,5 @@
 """Recurrent layers as their gates: a step calls them for one row."""
+
 from __future__ import annotations
 
 import torch
@@ -25,12 +26,19 @@ def plain_cell(function):
     return lambda x, h, w, u, w_bias=None, u_bias=None: function(F.linear(x, w, w_bias) + F.linear(h, u, u_bias))
 
 
-CELLS = {aten.lstm_cell.default: lstm_cell, aten.gru_cell.default: gru_cell, aten.rnn_tanh_cell.default: plain_cell(torch.tanh),
-         aten.rnn_relu_cell.default: plain_cell(torch.relu)}
+CELLS = {
+    aten.lstm_cell.default: lstm_cell,
+    aten.gru_cell.default: gru_cell,
+    aten.rnn_tanh_cell.default: plain_cell(torch.tanh),
+    aten.rnn_relu_cell.default: plain_cell(torch.relu),
+}
 
 
 def unrolled() -> dict:
     """Operation -> what writes it out."""
     from torch._decomp import decomposition_table
+
     layers = [getattr(aten, name).input for name in ("lstm", "gru", "rnn_tanh", "rnn_relu")]
-    return CELLS | {CALL: gru_reset_before} | {op: decomposition_table[op] for op in layers if op in decomposition_table}
+    return (
+        CELLS | {CALL: gru_reset_before} | {op: decomposition_table[op] for op in layers if op in decomposition_table}
+    )

@@ -1,4 +1,5 @@
 """Operations that give constants, shapes and other types."""
+
 from __future__ import annotations
 
 import math
@@ -28,7 +29,12 @@ def extents(shape: list[int]) -> list[int]:
 
 def constant(c: Call) -> Any:
     """Its tensor is an array already (graph.py)."""
-    for name, kind in (("value_float", np.float32), ("value_int", np.int64), ("value_floats", np.float32), ("value_ints", np.int64)):
+    for name, kind in (
+        ("value_float", np.float32),
+        ("value_int", np.int64),
+        ("value_floats", np.float32),
+        ("value_ints", np.int64),
+    ):
         if name in c.attributes:
             return np.asarray(c.attributes[name], kind)
     if not isinstance(c.attr("value"), np.ndarray):
@@ -83,18 +89,31 @@ def dequantized(c: Call) -> Tensor:
         scale, zero = scale.reshape(spread), zero.reshape(spread) if zero.size > 1 else zero
     elif scale.size == 1:
         scale, zero = scale.reshape(()), zero.reshape(()) if zero.size == 1 else zero
-    return torch.from_numpy(((x.astype(np.int64) - zero.astype(np.int64)).astype(np.float32) * scale.astype(np.float32)))
+    return torch.from_numpy((x.astype(np.int64) - zero.astype(np.int64)).astype(np.float32) * scale.astype(np.float32))
 
 
 def eye_like(c: Call) -> Tensor:
     rows, columns = extents(list(c.tensor(0).shape))
     kind = torch_type(c.integer("dtype", 0)) if "dtype" in c.attributes else c.tensor(0).dtype
-    return torch.diag(torch.ones(max(rows, columns)), 0)[:rows, :columns].to(kind) if not c.integer("k", 0) else shifted_eye(rows, columns, c.integer("k", 0)).to(kind)
+    return (
+        torch.diag(torch.ones(max(rows, columns)), 0)[:rows, :columns].to(kind)
+        if not c.integer("k", 0)
+        else shifted_eye(rows, columns, c.integer("k", 0)).to(kind)
+    )
 
 
 def shifted_eye(rows: int, columns: int, k: int) -> Tensor:
     return torch.from_numpy(np.eye(rows, columns, k, dtype=np.float32))
 
 
-TABLE = {"Constant": constant, "ConstantOfShape": constant_of_shape, "Shape": shape_of, "Size": size_of, "Range": in_range, "Cast": cast, "CastLike": cast_like,
-         "DequantizeLinear": dequantized, "EyeLike": eye_like}
+TABLE = {
+    "Constant": constant,
+    "ConstantOfShape": constant_of_shape,
+    "Shape": shape_of,
+    "Size": size_of,
+    "Range": in_range,
+    "Cast": cast,
+    "CastLike": cast_like,
+    "DequantizeLinear": dequantized,
+    "EyeLike": eye_like,
+}

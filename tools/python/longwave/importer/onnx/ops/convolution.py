@@ -1,4 +1,5 @@
 """Conv and ConvTranspose of one and two axes."""
+
 from __future__ import annotations
 
 import torch.nn.functional as F
@@ -34,8 +35,16 @@ def around(c: Call, shape, kernel: list[int], strides: list[int], dilations: lis
 
 def window(c: Call, axes: int, kernel: list[int]) -> tuple[list[int], list[int]]:
     strides, dilations = c.ints("strides", default=[1] * axes), c.ints("dilations", default=[1] * axes)
-    if len(kernel) != axes or len(strides) != axes or len(dilations) != axes or min([*strides, *dilations, *kernel], default=1) < 1:
-        raise Refused(f"kernel {kernel}, strides {strides} and dilations {dilations} for {axes} axes", "the file is damaged: export it again")
+    if (
+        len(kernel) != axes
+        or len(strides) != axes
+        or len(dilations) != axes
+        or min([*strides, *dilations, *kernel], default=1) < 1
+    ):
+        raise Refused(
+            f"kernel {kernel}, strides {strides} and dilations {dilations} for {axes} axes",
+            "the file is damaged: export it again",
+        )
     return strides, dilations
 
 
@@ -44,7 +53,9 @@ def bias_of(c: Call, channels: int) -> Tensor | None:
     if not c.has(2):
         return None
     if list(c.tensor(2).shape) != [channels]:
-        raise Refused(f"its bias has shape {list(c.tensor(2).shape)}, not [{channels}]", "the file is damaged: export it again")
+        raise Refused(
+            f"its bias has shape {list(c.tensor(2).shape)}, not [{channels}]", "the file is damaged: export it again"
+        )
     return c.tensor(2)
 
 
@@ -52,13 +63,23 @@ def conv(c: Call) -> Tensor:
     x, w = c.tensor(0), c.tensor(1)
     axes = w.dim() - 2
     if axes not in CONV or x.dim() != w.dim():
-        raise Refused(f"convolves shape {list(x.shape)} with {list(w.shape)}", "convolutions over one or two axes are read")
+        raise Refused(
+            f"convolves shape {list(x.shape)} with {list(w.shape)}", "convolutions over one or two axes are read"
+        )
     strides, dilations = window(c, axes, list(w.shape[2:]))
     zeros = around(c, x.shape[2:], list(w.shape[2:]), strides, dilations)
     same = all(before == after for before, after in zeros)
     if not same:
         x = padded(x, [(0, 0), (0, 0), *zeros])
-    return CONV[axes](x, w, bias_of(c, w.shape[0]), strides, [before for before, _ in zeros] if same else 0, dilations, c.integer("group", 1))
+    return CONV[axes](
+        x,
+        w,
+        bias_of(c, w.shape[0]),
+        strides,
+        [before for before, _ in zeros] if same else 0,
+        dilations,
+        c.integer("group", 1),
+    )
 
 
 def conv_transpose(c: Call) -> Tensor:
@@ -66,7 +87,10 @@ def conv_transpose(c: Call) -> Tensor:
     x, w = c.tensor(0), c.tensor(1)
     axes = w.dim() - 2
     if axes not in TRANSPOSED or x.dim() != w.dim():
-        raise Refused(f"a transposed convolution of shape {list(x.shape)} with {list(w.shape)}", "transposed convolutions over one or two axes are read")
+        raise Refused(
+            f"a transposed convolution of shape {list(x.shape)} with {list(w.shape)}",
+            "transposed convolutions over one or two axes are read",
+        )
     kernel = list(w.shape[2:])
     strides, dilations = window(c, axes, kernel)
     extra = c.ints("output_padding", default=[0] * axes)
@@ -81,12 +105,13 @@ def conv_transpose(c: Call) -> Tensor:
             zeros.append((less, more) if auto == "SAME_UPPER" else (more, less))
     else:
         zeros = around(c, x.shape[2:], kernel, strides, dilations)
-    y = TRANSPOSED[axes](x, w, bias_of(c, w.shape[1] * c.integer("group", 1)), strides, 0, extra, c.integer("group", 1), dilations)
+    y = TRANSPOSED[axes](
+        x, w, bias_of(c, w.shape[1] * c.integer("group", 1)), strides, 0, extra, c.integer("group", 1), dilations
+    )
     for axis, (before, after) in enumerate(zeros, 2):
         if before or after:
             y = y.narrow(axis, before, max(y.shape[axis] - before - after, 0))
     return y
-
 
 
 TABLE = {"Conv": conv, "ConvTranspose": conv_transpose}

@@ -1,4 +1,5 @@
 """Products of matrices."""
+
 from __future__ import annotations
 
 import torch

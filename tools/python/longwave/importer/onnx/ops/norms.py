@@ -1,4 +1,5 @@
 """Norms and softmax."""
+
 from __future__ import annotations
 
 import math
@@ -15,7 +16,9 @@ def batch_norm(c: Call) -> Tensor:
     if c.integer("training_mode", 0):
         raise Refused("computes its statistics from the data: training mode", "export the model in eval mode")
     c.only_outputs(1, "running means")
-    return F.batch_norm(c.tensor(0), c.tensor(3), c.tensor(4), c.tensor(1), c.tensor(2), False, 0.0, c.attr("epsilon", 1e-5))
+    return F.batch_norm(
+        c.tensor(0), c.tensor(3), c.tensor(4), c.tensor(1), c.tensor(2), False, 0.0, c.attr("epsilon", 1e-5)
+    )
 
 
 def instance_norm(c: Call) -> Tensor:
@@ -56,14 +59,24 @@ def mean_variance(c: Call) -> Tensor:
 
 def soft(function):
     """Before opset 13 all axes from `axis` on are one."""
+
     def run(c: Call) -> Tensor:
         x = c.tensor(0)
         axis = axis_of(c.integer("axis", -1 if c.opset >= 13 else 1), x.dim())
-        if c.opset >= 13 or axis == x.dim() - 1 or math.prod(x.shape[axis + 1:]) == 1:
+        if c.opset >= 13 or axis == x.dim() - 1 or math.prod(x.shape[axis + 1 :]) == 1:
             return function(x, axis)
         return function(x.flatten(axis), axis).reshape(x.shape)
+
     return run
 
 
-TABLE = {"BatchNormalization": batch_norm, "InstanceNormalization": instance_norm, "LayerNormalization": layer_norm, "GroupNormalization": group_norm,
-         "LpNormalization": lp_norm, "MeanVarianceNormalization": mean_variance, "Softmax": soft(torch.softmax), "LogSoftmax": soft(torch.log_softmax)}
+TABLE = {
+    "BatchNormalization": batch_norm,
+    "InstanceNormalization": instance_norm,
+    "LayerNormalization": layer_norm,
+    "GroupNormalization": group_norm,
+    "LpNormalization": lp_norm,
+    "MeanVarianceNormalization": mean_variance,
+    "Softmax": soft(torch.softmax),
+    "LogSoftmax": soft(torch.log_softmax),
+}

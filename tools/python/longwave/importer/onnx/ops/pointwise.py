@@ -1,4 +1,5 @@
 """Operations on each number, and on pairs of numbers."""
+
 from __future__ import annotations
 
 import functools
@@ -19,6 +20,7 @@ def one(function):
 def pair(function, neutral: int | None = None, either: bool = False):
     """With numbers as Python numbers: PyTorch then keeps the type of the other operand. `neutral`: as the second operand it changes
     nothing, and as the first one neither if `either`. A state that a graph returns plus zero is then that state."""
+
     def run(c: Call) -> Any:
         ranks = [c.tensor(i).dim() for i in (0, 1)]
         a, b = c.operand(0, ranks[1]), c.operand(1, ranks[0])
@@ -29,6 +31,7 @@ def pair(function, neutral: int | None = None, either: bool = False):
         if not isinstance(a, Tensor) and not isinstance(b, Tensor):
             a = c.tensor(0)
         return function(a, b)
+
     return run
 
 
@@ -59,6 +62,7 @@ def many(function, mean: bool = False):
             raise Refused("has no inputs", "the file is damaged: export it again")
         made = functools.reduce(function, tensors)
         return made / len(tensors) if mean else made
+
     return run
 
 
@@ -112,18 +116,67 @@ def shrink(c: Call) -> Tensor:
 
 
 TABLE = {
-    "Abs": one(torch.abs), "Neg": one(torch.neg), "Sqrt": one(torch.sqrt), "Exp": one(torch.exp), "Log": one(torch.log), "Reciprocal": one(torch.reciprocal),
-    "Floor": one(torch.floor), "Ceil": one(torch.ceil), "Round": one(torch.round), "Sign": one(torch.sign), "Erf": one(torch.erf),
-    "Sin": one(torch.sin), "Cos": one(torch.cos), "Tan": one(torch.tan), "Asin": one(torch.asin), "Acos": one(torch.acos), "Atan": one(torch.atan),
-    "Sinh": one(torch.sinh), "Cosh": one(torch.cosh), "Asinh": one(torch.asinh), "Acosh": one(torch.acosh), "Atanh": one(torch.atanh),
-    "Relu": one(torch.relu), "Sigmoid": one(torch.sigmoid), "Tanh": one(torch.tanh), "Softplus": one(F.softplus),
-    "Softsign": one(lambda x: x / (1 + x.abs())), "HardSwish": one(F.hardswish), "Mish": one(lambda x: x * F.softplus(x).tanh()),
-    "Identity": one(lambda x: x), "Not": one(torch.logical_not), "IsNaN": one(torch.isnan), "IsInf": one(torch.isinf),
-    "Elu": lambda c: F.elu(c.tensor(0), c.attr("alpha", 1.0)), "Celu": lambda c: F.celu(c.tensor(0), c.attr("alpha", 1.0)),
+    "Abs": one(torch.abs),
+    "Neg": one(torch.neg),
+    "Sqrt": one(torch.sqrt),
+    "Exp": one(torch.exp),
+    "Log": one(torch.log),
+    "Reciprocal": one(torch.reciprocal),
+    "Floor": one(torch.floor),
+    "Ceil": one(torch.ceil),
+    "Round": one(torch.round),
+    "Sign": one(torch.sign),
+    "Erf": one(torch.erf),
+    "Sin": one(torch.sin),
+    "Cos": one(torch.cos),
+    "Tan": one(torch.tan),
+    "Asin": one(torch.asin),
+    "Acos": one(torch.acos),
+    "Atan": one(torch.atan),
+    "Sinh": one(torch.sinh),
+    "Cosh": one(torch.cosh),
+    "Asinh": one(torch.asinh),
+    "Acosh": one(torch.acosh),
+    "Atanh": one(torch.atanh),
+    "Relu": one(torch.relu),
+    "Sigmoid": one(torch.sigmoid),
+    "Tanh": one(torch.tanh),
+    "Softplus": one(F.softplus),
+    "Softsign": one(lambda x: x / (1 + x.abs())),
+    "HardSwish": one(F.hardswish),
+    "Mish": one(lambda x: x * F.softplus(x).tanh()),
+    "Identity": one(lambda x: x),
+    "Not": one(torch.logical_not),
+    "IsNaN": one(torch.isnan),
+    "IsInf": one(torch.isinf),
+    "Elu": lambda c: F.elu(c.tensor(0), c.attr("alpha", 1.0)),
+    "Celu": lambda c: F.celu(c.tensor(0), c.attr("alpha", 1.0)),
     "LeakyRelu": lambda c: F.leaky_relu(c.tensor(0), c.attr("alpha", 0.01)),
-    "PRelu": prelu, "Gelu": gelu, "Selu": selu, "HardSigmoid": hard_sigmoid, "ThresholdedRelu": thresholded, "Shrink": shrink, "Clip": clip,
-    "Add": pair(lambda a, b: a + b, 0, True), "Sub": pair(lambda a, b: a - b, 0), "Mul": pair(lambda a, b: a * b, 1, True), "Div": pair(divided, 1), "Pow": pair(power), "Mod": mod,
-    "Max": many(torch.maximum), "Min": many(torch.minimum), "Sum": many(torch.add), "Mean": many(torch.add, mean=True),
-    "Equal": compare(torch.eq), "Greater": compare(torch.gt), "GreaterOrEqual": compare(torch.ge), "Less": compare(torch.lt), "LessOrEqual": compare(torch.le),
-    "And": compare(torch.logical_and), "Or": compare(torch.logical_or), "Xor": compare(torch.logical_xor), "Where": where, "Dropout": dropout,
+    "PRelu": prelu,
+    "Gelu": gelu,
+    "Selu": selu,
+    "HardSigmoid": hard_sigmoid,
+    "ThresholdedRelu": thresholded,
+    "Shrink": shrink,
+    "Clip": clip,
+    "Add": pair(lambda a, b: a + b, 0, True),
+    "Sub": pair(lambda a, b: a - b, 0),
+    "Mul": pair(lambda a, b: a * b, 1, True),
+    "Div": pair(divided, 1),
+    "Pow": pair(power),
+    "Mod": mod,
+    "Max": many(torch.maximum),
+    "Min": many(torch.minimum),
+    "Sum": many(torch.add),
+    "Mean": many(torch.add, mean=True),
+    "Equal": compare(torch.eq),
+    "Greater": compare(torch.gt),
+    "GreaterOrEqual": compare(torch.ge),
+    "Less": compare(torch.lt),
+    "LessOrEqual": compare(torch.le),
+    "And": compare(torch.logical_and),
+    "Or": compare(torch.logical_or),
+    "Xor": compare(torch.logical_xor),
+    "Where": where,
+    "Dropout": dropout,
 }

@@ -1,4 +1,5 @@
 """Pools over windows, and over all of the last axes."""
+
 from __future__ import annotations
 
 import torch.nn.functional as F
@@ -19,7 +20,13 @@ def prepared(c: Call, x: Tensor, table: dict):
     if axes not in table:
         raise Refused(f"pools shape {list(x.shape)}", "pools over one or two axes are read")
     strides, dilations = window(c, axes, kernel)
-    return kernel, strides, dilations, around(c, x.shape[2:], kernel, strides, dilations), bool(c.integer("ceil_mode", 0))
+    return (
+        kernel,
+        strides,
+        dilations,
+        around(c, x.shape[2:], kernel, strides, dilations),
+        bool(c.integer("ceil_mode", 0)),
+    )
 
 
 def max_pool(c: Call) -> Tensor:
@@ -50,5 +57,9 @@ def all_of(function):
     return lambda c: function(c.tensor(0), list(range(2, c.tensor(0).dim())))
 
 
-TABLE = {"MaxPool": max_pool, "AveragePool": average_pool, "GlobalAveragePool": all_of(lambda x, axes: x.mean(axes, True)),
-         "GlobalMaxPool": all_of(lambda x, axes: x.amax(axes, True))}
+TABLE = {
+    "MaxPool": max_pool,
+    "AveragePool": average_pool,
+    "GlobalAveragePool": all_of(lambda x, axes: x.mean(axes, True)),
+    "GlobalMaxPool": all_of(lambda x, axes: x.amax(axes, True)),
+}

@@ -1,4 +1,5 @@
 """LSTM, GRU and RNN over a sequence, in all directions. Their gates go into PyTorch's order."""
+
 from __future__ import annotations
 
 import torch
@@ -8,12 +9,16 @@ from ...errors import Refused, retrain
 from ...reset_before import CALL
 from ..call import Call
 
-ORDER = {"LSTM": (0, 2, 3, 1), "GRU": (1, 0, 2), "RNN": (0,)}  # of ONNX's gates (i o f c; z r h) in PyTorch's (i f g o; r z n)
+ORDER = {
+    "LSTM": (0, 2, 3, 1),
+    "GRU": (1, 0, 2),
+    "RNN": (0,),
+}  # of ONNX's gates (i o f c; z r h) in PyTorch's (i f g o; r z n)
 ACTIVATIONS = {"LSTM": ["Sigmoid", "Tanh", "Tanh"], "GRU": ["Sigmoid", "Tanh"], "RNN": ["Tanh"]}
 
 
 def gates(w: Tensor, units: int, order: tuple[int, ...]) -> Tensor:
-    return w if order == (0,) else torch.cat([w[k * units:(k + 1) * units] for k in order])
+    return w if order == (0,) else torch.cat([w[k * units : (k + 1) * units] for k in order])
 
 
 def weights(c: Call, kind: str, units: int, direction: int) -> list[Tensor]:
@@ -47,10 +52,16 @@ def check(c: Call, kind: str, directions: int, units: int, x: Tensor) -> None:
     wanted = {1: [directions, rows, x.shape[-1]], 2: [directions, rows, units], 3: [directions, 2 * rows]}
     for i, shape in wanted.items():
         if c.has(i) and list(c.tensor(i).shape) != shape:
-            raise Refused(f"its input {i} has shape {list(c.tensor(i).shape)}, not {shape}", "the file is damaged: export it again")
+            raise Refused(
+                f"its input {i} has shape {list(c.tensor(i).shape)}, not {shape}",
+                "the file is damaged: export it again",
+            )
     for i in (1, 2, 3, 5, 6):
         if c.has(i) and (c.tensor(i).dtype != x.dtype or not x.is_floating_point()):
-            raise Refused(f"its input {i} holds {c.tensor(i).dtype}, and the rows {x.dtype}".replace("torch.", ""), "the file is damaged: export it again")
+            raise Refused(
+                f"its input {i} holds {c.tensor(i).dtype}, and the rows {x.dtype}".replace("torch.", ""),
+                "the file is damaged: export it again",
+            )
     for i in (5, 6):
         if c.has(i) and c.tensor(i).dim() != 3:
             raise Refused(f"its input {i} has shape {list(c.tensor(i).shape)}", "the file is damaged: export it again")
@@ -61,7 +72,9 @@ def start(c: Call, i: int, batch_first: bool, shape: list[int], x: Tensor) -> Te
         return x.new_zeros(shape)
     state = c.tensor(i).transpose(0, 1) if batch_first else c.tensor(i)
     if list(state.shape) != shape:
-        raise Refused(f"its first state has shape {list(state.shape)}, not {shape}", "give states of its units and a batch of 1")
+        raise Refused(
+            f"its first state has shape {list(state.shape)}, not {shape}", "give states of its units and a batch of 1"
+        )
     return state
 
 
@@ -92,12 +105,17 @@ def recurrent(kind: str):
         if x.is_meta:  # shapes alone
             y, last = x.new_empty(rows, batch, directions * units), [h, h]
         else:
-            y, *last = function(c, kind)(x.flip(0) if flipped else x, state, parameters, c.has(3), 1, 0.0, False, directions == 2, False)
+            y, *last = function(c, kind)(
+                x.flip(0) if flipped else x, state, parameters, c.has(3), 1, 0.0, False, directions == 2, False
+            )
         y = y.flip(0) if flipped else y
-        y = y.unsqueeze(1) if directions == 1 else y.unflatten(2, (2, units)).transpose(1, 2)  # [rows, directions, batch, units]
+        y = (
+            y.unsqueeze(1) if directions == 1 else y.unflatten(2, (2, units)).transpose(1, 2)
+        )  # [rows, directions, batch, units]
         if batch_first:
             return [y.permute(2, 0, 1, 3), *(t.transpose(0, 1) for t in last)]
         return [y, *last]
+
     return run
 
 

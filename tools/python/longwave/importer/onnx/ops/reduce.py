@@ -1,4 +1,5 @@
 """Sums, means and maxima over axes, and running sums."""
+
 from __future__ import annotations
 
 import torch
@@ -15,6 +16,7 @@ def product(x: Tensor, axes: list[int], keep: bool) -> Tensor:
 
 def reduced(function):
     """The axes are an attribute, and an input in later opsets. None: all, or none where the node says so."""
+
     def run(c: Call) -> Tensor:
         x, axes = c.tensor(0), c.ints("axes", 1)
         if not axes:
@@ -22,6 +24,7 @@ def reduced(function):
                 return x
             axes = list(range(x.dim()))
         return function(x, [axis_of(a, x.dim()) for a in axes], bool(c.integer("keepdims", 1)))
+
     return run
 
 
@@ -32,6 +35,7 @@ def extreme(function):
         if c.integer("select_last_index", 0):
             return x.shape[axis] - 1 - function(x.flip(axis), axis, keep)
         return function(x, axis, keep)
+
     return run
 
 
@@ -44,10 +48,17 @@ def running_sum(c: Call) -> Tensor:
 
 
 TABLE = {
-    "ReduceMean": reduced(lambda x, axes, keep: x.mean(axes, keep)), "ReduceSum": reduced(lambda x, axes, keep: x.sum(axes, keep)),
-    "ReduceMax": reduced(lambda x, axes, keep: x.amax(axes, keep)), "ReduceMin": reduced(lambda x, axes, keep: x.amin(axes, keep)),
-    "ReduceProd": reduced(product), "ReduceL1": reduced(lambda x, axes, keep: x.abs().sum(axes, keep)),
-    "ReduceL2": reduced(lambda x, axes, keep: x.square().sum(axes, keep).sqrt()), "ReduceSumSquare": reduced(lambda x, axes, keep: x.square().sum(axes, keep)),
-    "ReduceLogSum": reduced(lambda x, axes, keep: x.sum(axes, keep).log()), "ReduceLogSumExp": reduced(lambda x, axes, keep: torch.logsumexp(x, axes, keep)),
-    "ArgMax": extreme(torch.argmax), "ArgMin": extreme(torch.argmin), "CumSum": running_sum,
+    "ReduceMean": reduced(lambda x, axes, keep: x.mean(axes, keep)),
+    "ReduceSum": reduced(lambda x, axes, keep: x.sum(axes, keep)),
+    "ReduceMax": reduced(lambda x, axes, keep: x.amax(axes, keep)),
+    "ReduceMin": reduced(lambda x, axes, keep: x.amin(axes, keep)),
+    "ReduceProd": reduced(product),
+    "ReduceL1": reduced(lambda x, axes, keep: x.abs().sum(axes, keep)),
+    "ReduceL2": reduced(lambda x, axes, keep: x.square().sum(axes, keep).sqrt()),
+    "ReduceSumSquare": reduced(lambda x, axes, keep: x.square().sum(axes, keep)),
+    "ReduceLogSum": reduced(lambda x, axes, keep: x.sum(axes, keep).log()),
+    "ReduceLogSumExp": reduced(lambda x, axes, keep: torch.logsumexp(x, axes, keep)),
+    "ArgMax": extreme(torch.argmax),
+    "ArgMin": extreme(torch.argmin),
+    "CumSum": running_sum,
 }

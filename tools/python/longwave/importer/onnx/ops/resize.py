@@ -1,4 +1,5 @@
 """Resize and Upsample that repeat each number: whole factors, nearest."""
+
 from __future__ import annotations
 
 from torch import Tensor
@@ -8,7 +9,12 @@ from ..call import Call
 from .shape import small
 
 WAY_OUT = retrain("repeat each row a whole number of times: mode=nearest with whole scales")
-REPEATS = {("asymmetric", "floor"), ("half_pixel", "round_prefer_floor"), ("half_pixel", "round_prefer_ceil"), ("half_pixel_symmetric", "round_prefer_floor")}
+REPEATS = {
+    ("asymmetric", "floor"),
+    ("half_pixel", "round_prefer_floor"),
+    ("half_pixel", "round_prefer_ceil"),
+    ("half_pixel_symmetric", "round_prefer_floor"),
+}
 
 
 def repeated(x: Tensor, scales: list[float]) -> Tensor:
@@ -30,7 +36,11 @@ def upsample(c: Call) -> Tensor:
 
 def resize(c: Call) -> Tensor:
     x, mode = c.tensor(0), c.attr("mode", "nearest")
-    at, rounding = (c.attr("coordinate_transformation_mode", "half_pixel"), c.attr("nearest_mode", "round_prefer_floor")) if c.opset > 10 else ("asymmetric", "floor")
+    at, rounding = (
+        (c.attr("coordinate_transformation_mode", "half_pixel"), c.attr("nearest_mode", "round_prefer_floor"))
+        if c.opset > 10
+        else ("asymmetric", "floor")
+    )
     axes = c.ints("axes", default=list(range(x.dim())))
     first = 1 if c.opset == 10 else 2
     if c.has(first) and c.known(first, "scales").size:

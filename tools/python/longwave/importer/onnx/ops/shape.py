@@ -1,4 +1,5 @@
 """Operations that move numbers: PyTorch's views, so that the importer sees moves."""
+
 from __future__ import annotations
 
 import math
@@ -17,7 +18,7 @@ DAMAGED = "the file is damaged: export it again"
 def small(shape) -> list[int]:
     shape = [int(n) for n in shape]
     if len(shape) > RANK or math.prod(shape) > NUMBERS:
-        raise Refused(f"makes a tensor of shape {shape[:RANK + 1]}", f"at most {RANK} axes and {NUMBERS:,} numbers")
+        raise Refused(f"makes a tensor of shape {shape[: RANK + 1]}", f"at most {RANK} axes and {NUMBERS:,} numbers")
     return shape
 
 
@@ -31,7 +32,11 @@ def reshape(c: Call) -> Tensor:
 def flatten(c: Call) -> Tensor:
     x, axis = c.tensor(0), c.integer("axis", 1)
     axis = axis + x.dim() if axis < 0 else axis
-    return x.reshape(math.prod(x.shape[:axis]), -1) if x.numel() else x.reshape(math.prod(x.shape[:axis]), math.prod(x.shape[axis:]))
+    return (
+        x.reshape(math.prod(x.shape[:axis]), -1)
+        if x.numel()
+        else x.reshape(math.prod(x.shape[:axis]), math.prod(x.shape[axis:]))
+    )
 
 
 def squeeze(c: Call) -> Tensor:
@@ -100,15 +105,29 @@ def gather(c: Call) -> Tensor:
     if not c.is_known(1):
         if axis == 0 and x.dim() == 2 and c.is_known(0):
             return F.embedding(c.tensor(1).long(), x)
-        raise Refused("its indices depend on the data", "only a table of embeddings, with tokens as an input, may be read so")
+        raise Refused(
+            "its indices depend on the data", "only a table of embeddings, with tokens as an input, may be read so"
+        )
     indices = c.known(1, "indices")
     if indices.size and not (-x.shape[axis] <= indices.min() and indices.max() < x.shape[axis]):
-        raise Refused(f"reads place {indices.max()} of {x.shape[axis]}", "give a longer example, or export the model again")
+        raise Refused(
+            f"reads place {indices.max()} of {x.shape[axis]}", "give a longer example, or export the model again"
+        )
     places = [int(i) % x.shape[axis] for i in indices.reshape(-1)]
     if indices.ndim == 0:
         return x.select(axis, places[0])
-    picked = part(x, axis, progression(places)) if progression(places) is not None else x.index_select(axis, torch.as_tensor(places, device=x.device))
-    return picked if indices.ndim == 1 else picked.unflatten(axis, indices.shape) if picked.numel() else picked.reshape(*x.shape[:axis], *indices.shape, *x.shape[axis + 1:])
+    picked = (
+        part(x, axis, progression(places))
+        if progression(places) is not None
+        else x.index_select(axis, torch.as_tensor(places, device=x.device))
+    )
+    return (
+        picked
+        if indices.ndim == 1
+        else picked.unflatten(axis, indices.shape)
+        if picked.numel()
+        else picked.reshape(*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :])
+    )
 
 
 def progression(places: list[int]) -> range | None:
@@ -139,7 +158,7 @@ def pad(c: Call) -> Tensor:
     if pads is None or len(pads) != 2 * len(axes) or mode not in MODES:
         raise Refused(f"pads {len(axes)} axes by {pads} with {mode}", DAMAGED)
     around = [(0, 0)] * x.dim()
-    for d, before, after in zip(axes, pads, pads[len(axes):]):
+    for d, before, after in zip(axes, pads, pads[len(axes) :]):
         around[axis_of(d, x.dim())] = (before, after)
     small(n + a + b for n, (a, b) in zip(x.shape, around))
     value = c.attr("value", 0.0) if c.opset < 11 else c.number(2, "value", 0.0)
@@ -165,14 +184,24 @@ def depth_to_space(c: Call) -> Tensor:
     x, b = c.tensor(0), c.integer("blocksize", 1)
     n, channels, h, w = x.shape
     if c.attr("mode", "DCR") == "CRD":
-        return x.reshape(n, channels // b ** 2, b, b, h, w).permute(0, 1, 4, 2, 5, 3).reshape(n, channels // b ** 2, h * b, w * b)
-    return x.reshape(n, b, b, channels // b ** 2, h, w).permute(0, 3, 4, 1, 5, 2).reshape(n, channels // b ** 2, h * b, w * b)
+        return (
+            x.reshape(n, channels // b**2, b, b, h, w)
+            .permute(0, 1, 4, 2, 5, 3)
+            .reshape(n, channels // b**2, h * b, w * b)
+        )
+    return (
+        x.reshape(n, b, b, channels // b**2, h, w).permute(0, 3, 4, 1, 5, 2).reshape(n, channels // b**2, h * b, w * b)
+    )
 
 
 def space_to_depth(c: Call) -> Tensor:
     x, b = c.tensor(0), c.integer("blocksize", 1)
     n, channels, h, w = x.shape
-    return x.reshape(n, channels, h // b, b, w // b, b).permute(0, 3, 5, 1, 2, 4).reshape(n, channels * b * b, h // b, w // b)
+    return (
+        x.reshape(n, channels, h // b, b, w // b, b)
+        .permute(0, 3, 5, 1, 2, 4)
+        .reshape(n, channels * b * b, h // b, w // b)
+    )
 
 
 def triangle(c: Call) -> Tensor:
@@ -180,7 +209,20 @@ def triangle(c: Call) -> Tensor:
     return torch.triu(c.tensor(0), k) if c.integer("upper", 1) else torch.tril(c.tensor(0), k)
 
 
-
-TABLE = {"Reshape": reshape, "Flatten": flatten, "Squeeze": squeeze, "Unsqueeze": unsqueeze, "Transpose": transpose, "Concat": concat, "Split": split,
-         "Slice": sliced, "Gather": gather, "Expand": expand, "Tile": tile, "Pad": pad, "DepthToSpace": depth_to_space, "SpaceToDepth": space_to_depth,
-         "Trilu": triangle}
+TABLE = {
+    "Reshape": reshape,
+    "Flatten": flatten,
+    "Squeeze": squeeze,
+    "Unsqueeze": unsqueeze,
+    "Transpose": transpose,
+    "Concat": concat,
+    "Split": split,
+    "Slice": sliced,
+    "Gather": gather,
+    "Expand": expand,
+    "Tile": tile,
+    "Pad": pad,
+    "DepthToSpace": depth_to_space,
+    "SpaceToDepth": space_to_depth,
+    "Trilu": triangle,
+}

@@ -1,4 +1,5 @@
 """Fourier transforms and windows."""
+
 from __future__ import annotations
 
 import math
@@ -20,7 +21,13 @@ def dft(c: Call) -> Tensor:
         raise Refused("an inverse or complex transform of one side", "transform both sides")
     if real:
         x = x.squeeze(-1)
-        made = torch.fft.rfft(x, length, axis) if half else torch.fft.ifft(x, length, axis) if inverse else torch.fft.fft(x, length, axis)
+        made = (
+            torch.fft.rfft(x, length, axis)
+            if half
+            else torch.fft.ifft(x, length, axis)
+            if inverse
+            else torch.fft.fft(x, length, axis)
+        )
     else:
         x = torch.view_as_complex(x.contiguous())
         made = torch.fft.ifft(x, length, axis) if inverse else torch.fft.fft(x, length, axis)
@@ -32,7 +39,9 @@ def stft(c: Call) -> Tensor:
     window = c.tensor(2) if c.has(2) else None
     length = c.number(3, "frame_length", None if window is None else len(window))
     if length is None or step < 1 or length < 1 or x.dim() == 3 and x.shape[-1] != 1:
-        raise Refused(f"frames of {length} in steps of {step} of shape {list(x.shape)}", "give real samples and a window")
+        raise Refused(
+            f"frames of {length} in steps of {step} of shape {list(x.shape)}", "give real samples and a window"
+        )
     frames = (x.squeeze(-1) if x.dim() == 3 else x).unfold(1, length, step)
     frames = frames if window is None else frames * window
     made = torch.fft.rfft(frames) if c.integer("onesided", 1) else torch.fft.fft(frames)
@@ -44,9 +53,18 @@ def window(*weights: float):
         size, kind = c.number(0, "size"), torch_type(c.integer("output_datatype", 1))
         if not 0 < size <= 1 << 20:
             raise Refused(f"a window of {size}", "at most 1,048,576 samples")
-        angle = torch.arange(size, dtype=torch.float64) * (2 * math.pi / (size if c.integer("periodic", 1) else max(size - 1, 1)))
+        angle = torch.arange(size, dtype=torch.float64) * (
+            2 * math.pi / (size if c.integer("periodic", 1) else max(size - 1, 1))
+        )
         return sum((-1) ** k * w * torch.cos(k * angle) for k, w in enumerate(weights)).to(kind)
+
     return run
 
 
-TABLE = {"DFT": dft, "STFT": stft, "HannWindow": window(0.5, 0.5), "HammingWindow": window(25 / 46, 21 / 46), "BlackmanWindow": window(0.42, 0.5, 0.08)}
+TABLE = {
+    "DFT": dft,
+    "STFT": stft,
+    "HannWindow": window(0.5, 0.5),
+    "HammingWindow": window(25 / 46, 21 / 46),
+    "BlackmanWindow": window(0.42, 0.5, 0.08),
+}
