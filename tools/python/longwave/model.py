@@ -42,7 +42,8 @@ class Model(_native.Model):
         """
         info = self._info()
         del info["report"]
-        return info
+        result: dict[str, Any] = info
+        return result
 
     @property
     def report(self) -> dict[str, Any]:

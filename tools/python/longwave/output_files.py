@@ -17,7 +17,7 @@ import stat
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Callable, Union
+from typing import TYPE_CHECKING, BinaryIO, Callable, Union
 
 from longwave import cleanup
 
@@ -50,6 +50,16 @@ def _remove_forgotten(folder: pathlib.Path) -> None:
             info = entry.stat(follow_symlinks=False)
             if stat.S_ISREG(info.st_mode) and info.st_uid == os.geteuid() and info.st_mtime + FORGOTTEN < time.time():
                 os.unlink(entry.path)
+
+
+def opened(write: Callable[[BinaryIO], object]) -> Callable[[pathlib.Path], object]:
+    """Content by `write` into the open file. PyTorch refuses names such as those of temporary files."""
+
+    def content(path: pathlib.Path) -> None:
+        with path.open("wb") as file:
+            write(file)
+
+    return content
 
 
 def _fill(path: pathlib.Path, content: Content) -> None:

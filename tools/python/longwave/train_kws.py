@@ -16,6 +16,7 @@ import json
 import math
 import time
 from pathlib import Path
+from typing import Any, Union
 
 import numpy as np
 import torch
@@ -29,6 +30,8 @@ from .kws.mining import mistakes
 from .kws.model import KwsConfig, KwsNet
 from .kws.precision import fast_products
 from .kws.shipped import load_folder
+
+Net = Union[KwsNet, DsCnn]
 
 EMA = 0.997
 SAVE_EVERY = 250
@@ -64,20 +67,21 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def clip_vectors(net: nn.Module, hidden: Tensor | None, features_in: Tensor, ends: Tensor) -> Tensor:
+def clip_vectors(net: Net, hidden: Tensor | None, features_in: Tensor, ends: Tensor) -> Tensor:
     """One vector per clip, (B * SLOTS, channels): the mean of the last READ frames, or the CNN's view of the clip."""
     if hidden is None:
         index = ends[:, :, None] - batches.CLIP + torch.arange(batches.CLIP)
         row = torch.arange(len(ends))[:, None, None]
         with fast_products():
             vectors = net.hidden(features_in[row, index].flatten(0, 1))
-        return vectors.float()
+        result: Tensor = vectors.float()
+        return result
     index = (ends[:, :, None] // 2 - losses.READ + torch.arange(losses.READ)).flatten(1)
     picked = hidden.gather(2, index.expand(hidden.shape[0], -1, -1))
     return picked.view(hidden.shape[0], -1, losses.READ).mean(2).t()
 
 
-def batch_loss(net: nn.Module, batch: batches.Batch, options: argparse.Namespace) -> Tensor:
+def batch_loss(net: Net, batch: batches.Batch, options: argparse.Namespace) -> Tensor:
     features_in = batches.mask(net.front_end.normalise(batch.features), batch.ends)
     hidden = None
     if options.net == "sgconv":
@@ -96,7 +100,7 @@ def batch_loss(net: nn.Module, batch: batches.Batch, options: argparse.Namespace
         )
 
     everything = slice(None)
-    if batch.partner is None:
+    if batch.partner is None or batch.share is None:
         loss = one(everything, None)
     else:
         rest = 1 - batch.share
@@ -108,14 +112,15 @@ def batch_loss(net: nn.Module, batch: batches.Batch, options: argparse.Namespace
     if batch.partner is not None:
         allowed = allowed | allowed[batch.partner]
     missed, false = losses.detection_loss(frames, batch.ends, batch.label, allowed)
-    if batch.partner is not None:
+    if batch.share is not None:
         row = torch.where((batch.label >= 0) & (batch.label < SILENCE))[0]
         missed = missed * batch.share[row]
-    return loss + options.missed * missed.mean() + options.false * false
+    result: Tensor = loss + options.missed * missed.mean() + options.false * false
+    return result
 
 
 @torch.no_grad()
-def quick_accuracy(net: nn.Module, cache: Path, material: batches.Material) -> float:
+def quick_accuracy(net: Net, cache: Path, material: batches.Material) -> float:
     """Top-1 in percent of isolated validation clips, or of those of the fold left out; nan where nobody is. For the log only."""
     net.eval()
     if material.left_out is not None and not len(material.left_out):
@@ -131,12 +136,14 @@ def quick_accuracy(net: nn.Module, cache: Path, material: batches.Material) -> f
         logits = net(x)
     else:
         logits = torch.cat([net(part)[:, -losses.READ :].mean(1) for part in x.split(64)])
-    return 100 * (logits.argmax(1) == label).float().mean().item()
+    result: float = 100 * (logits.argmax(1) == label).float().mean().item()
+    return result
 
 
-def parameter_groups(net: nn.Module, decay: float) -> list[dict]:
+def parameter_groups(net: nn.Module, decay: float) -> list[dict[str, Any]]:
     """Weight decay on matrices only; long-convolution kernels, norms and biases without."""
-    decayed, free = [], []
+    decayed: list[nn.Parameter] = []
+    free: list[nn.Parameter] = []
     for name, parameter in net.named_parameters():
         (decayed if parameter.dim() > 1 and "kernel_list" not in name and not name.endswith(".D") else free).append(
             parameter
@@ -176,7 +183,9 @@ def main() -> None:
     torch.manual_seed(options.seed)
     material = prepared(options.data, options.cache, options.fold)
     recipe = batches.RECIPES[options.stage]
-    net = DsCnn().to(memory_format=torch.channels_last) if options.net == "cnn" else KwsNet(KwsConfig())
+    net: Net = DsCnn() if options.net == "cnn" else KwsNet(KwsConfig())
+    if options.net == "cnn":
+        net.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     mean, deviation = material.statistics()
     net.front_end.mean.copy_(mean)
     net.front_end.scale.copy_(1 / deviation)
@@ -205,7 +214,7 @@ def main() -> None:
         for group in optimiser.param_groups:
             group["lr"] = learning_rate(step, options.steps, options.rate) * cooldown(step, stop, options.cooldown)
         if options.stage == "harden" and (step % options.mine == 0 or step == first):
-            material.mistakes = mistakes(average, material.speech)
+            material.mistakes = mistakes(average, batches.there(material.speech))
             print(f"step {step} rows with mistakes: {len(material.mistakes)}", flush=True)
         batch = batches.make_batch(material, recipe, options.rows, rng)
         net.train()
@@ -224,14 +233,14 @@ def main() -> None:
                 "optimiser": optimiser.state_dict(),
                 "step": step + 1,
             }
-            output_files.write_file(checkpoint, lambda file: torch.save(state, file))
+            output_files.write_file(checkpoint, output_files.opened(lambda file: torch.save(state, file)))
             print(
                 f"step {step + 1} loss {running:.3f} left-out clips, isolated {quick_accuracy(average, options.cache, material):.2f} % "
                 f"{(time.time() - begin) / (step + 1 - first):.3f} s/step",
                 flush=True,
             )
     final = {"average": average.state_dict(), "net_kind": options.net, "options": shown}
-    output_files.write_file(options.out / "final.pt", lambda file: torch.save(final, file))
+    output_files.write_file(options.out / "final.pt", output_files.opened(lambda file: torch.save(final, file)))
 
 
 if __name__ == "__main__":

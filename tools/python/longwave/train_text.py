@@ -15,6 +15,7 @@ import json
 import math
 import time
 from pathlib import Path
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -80,7 +81,7 @@ def share_of_rate(step: int, steps: int) -> float:
 
 
 @torch.no_grad()
-def bits_per_byte(run: text_model.Windowed, net: nn.Module, text: bytes, length: int, rows: int) -> float:
+def bits_per_byte(run: text_model.Windowed, net: text_model.TextModel, text: bytes, length: int, rows: int) -> float:
     """Of `rows` equal pieces of `text` streamed side by side, for the log; evaluate.py gives the figure of one stream."""
     ids = torch.frombuffer(bytearray(text), dtype=torch.uint8).long()
     windows = (len(ids) - 1) // (rows * length)
@@ -94,7 +95,7 @@ def bits_per_byte(run: text_model.Windowed, net: nn.Module, text: bytes, length:
     return total / windows / math.log(2)
 
 
-def shown(options: argparse.Namespace) -> dict:
+def shown(options: argparse.Namespace) -> dict[str, Any]:
     """For the log and the files."""
     return {k: v if isinstance(v, (int, float, list)) else str(v) for k, v in vars(options).items()}
 
@@ -126,7 +127,7 @@ class Training:
             "streams": {k: torch.from_numpy(v) for k, v in self.streams.state().items()},
             "seconds": self.seconds,
         }
-        output_files.write_file(path, lambda file: torch.save(everything, file))
+        output_files.write_file(path, output_files.opened(lambda file: torch.save(everything, file)))
 
     def load(self, path: Path) -> None:
         saved = torch.load(path)
@@ -209,7 +210,7 @@ def train(options: argparse.Namespace) -> None:
         "steps": training.step,
         "seconds": training.seconds,
     }
-    output_files.write_file(options.out / "final.pt", lambda file: torch.save(final, file))
+    output_files.write_file(options.out / "final.pt", output_files.opened(lambda file: torch.save(final, file)))
 
 
 def main() -> None:

@@ -16,7 +16,7 @@ import torch
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from longwave.kws import batches, hard, mining, near  # noqa: E402
 from longwave.kws.labels import COMMANDS, SILENCE  # noqa: E402
-from longwave.kws.model import KwsNet  # noqa: E402
+from longwave.kws.model import KwsConfig, KwsNet  # noqa: E402
 from longwave.kws.reading import VARIANTS  # noqa: E402
 from longwave.words.mining import APART, mistakes  # noqa: E402
 
@@ -111,7 +111,7 @@ class Loud(KwsNet):
 def test_mistakes_are_found_and_lie_inside_their_rows() -> None:
     speech = torch.full((40000, 40), -5.0)
     speech[20000:20050] = 1
-    starts = mining.mistakes(Loud(), speech)
+    starts = mining.mistakes(Loud(KwsConfig()), speech)
     assert len(starts) >= 3 and ((starts <= 20020) & (starts + batches.ROW > 20020)).all()
 
 

@@ -22,7 +22,8 @@ def read(path: Path | str | io.BytesIO) -> np.ndarray:
     samples, rate = soundfile.read(path, dtype="float32")
     if rate != SAMPLE_RATE or samples.ndim != 1:
         raise ValueError(f"{path}: want {SAMPLE_RATE} Hz mono")
-    return samples
+    result: np.ndarray = samples
+    return result
 
 
 def read_tar(path: Path) -> Iterator[tuple[str, np.ndarray]]:
@@ -30,14 +31,17 @@ def read_tar(path: Path) -> Iterator[tuple[str, np.ndarray]]:
     with tarfile.open(path) as archive:
         for member in archive:
             if member.isfile() and member.name.endswith((".opus", ".wav", ".flac")):
-                yield member.name, read(io.BytesIO(archive.extractfile(member).read()))
+                content = archive.extractfile(member)
+                assert content is not None  # it is a file
+                yield member.name, read(io.BytesIO(content.read()))
 
 
 def speed(samples: np.ndarray, factor: float) -> np.ndarray:
     """Plays faster (factor > 1) with the pitch rising accordingly."""
     if factor == 1.0:
         return samples
-    return resample_poly(samples, *SPEEDS[factor]).astype(np.float32)
+    result: np.ndarray = resample_poly(samples, *SPEEDS[factor]).astype(np.float32)
+    return result
 
 
 def fit(samples: np.ndarray, length: int) -> np.ndarray:

@@ -85,10 +85,16 @@ class Material:
             file = cache / f"{name}.npy"
             return torch.from_numpy(np.load(file, mmap_mode="c")) if file.exists() else None
 
-        self.commands, self.commands_label = load("commands"), load("commands_label")
+        def needed(name: str) -> Tensor:
+            found = load(name)
+            if found is None:
+                raise FileNotFoundError(f"{cache / name}.npy is missing; prepare it with longwave.kws.features")
+            return found
+
+        self.commands, self.commands_label = needed("commands"), needed("commands_label")
         self.auxiliary, self.auxiliary_label = load("auxiliary"), load("auxiliary_label")
         self.arabic, self.arabic_label = load("arabic"), load("arabic_label")
-        self.negatives, self.noise = load("negatives"), load("noise").float()
+        self.negatives, self.noise = load("negatives"), needed("noise").float()
         self.spoken, self.spoken_label, self.near = load("spoken"), load("spoken_label"), load("near")
         self.speech, self.chains = load("speech"), load("chains")
         self.mistakes: Tensor | None = None  # first frames of rows of `speech` where the model was wrong (mining.py)
@@ -97,8 +103,8 @@ class Material:
             raise ValueError(f"{cache}: no clips of fold {fold}; prepare it with longwave.kws.features --folds")
         if fold is None and commands_fold is not None:
             raise ValueError(f"{cache}: prepared for folds, so both splits are in it; give --fold, or another cache")
-        self.left_out = None if fold is None else torch.where(commands_fold == fold)[0]
-        self.commands_used = used(self.commands, commands_fold, fold)
+        self.left_out = None if fold is None or commands_fold is None else torch.where(commands_fold == fold)[0]
+        self.commands_used = clips_of(self.commands, commands_fold, fold)
         self.auxiliary_used = used(self.auxiliary, auxiliary_fold, fold)
         self.arabic_used = used(self.arabic, None, None)
         self.silence = self.commands_used[self.commands_label[self.commands_used] == SILENCE]
@@ -109,11 +115,22 @@ class Material:
         return plain.mean((0, 1)), plain.std((0, 1))
 
 
+def clips_of(bank: Tensor, fold_of_clip: Tensor | None, fold: int | None) -> Tensor:
+    return torch.arange(len(bank)) if fold is None or fold_of_clip is None else torch.where(fold_of_clip != fold)[0]
+
+
+def there(bank: Tensor | None) -> Tensor:
+    """A part of the cache that the recipe draws from."""
+    if bank is None:
+        raise ValueError(
+            "the recipe needs a part of the feature cache that is missing; prepare it with longwave.kws.features"
+        )
+    return bank
+
+
 def used(bank: Tensor | None, fold_of_clip: Tensor | None, fold: int | None) -> Tensor | None:
     """Indices of the clips of `bank` that training may use."""
-    if bank is None:
-        return None
-    return torch.arange(len(bank)) if fold is None or fold_of_clip is None else torch.where(fold_of_clip != fold)[0]
+    return None if bank is None else clips_of(bank, fold_of_clip, fold)
 
 
 def noise_rows(material: Material, count: int, frames: int) -> Tensor:
@@ -189,6 +206,7 @@ def pick_clips(
         at = torch.where(kind == number)[0]
         if not len(at):
             continue
+        bank, classes, usable = there(bank), there(classes), there(usable)
         pick = usable[torch.randint(len(usable), (len(at), 1))]
         copy = torch.randint(bank.shape[1], (len(at), 1))
         clips[at] = bank[pick, copy, shift[at] + frames].float()
@@ -203,14 +221,16 @@ def pick_clips(
     for number, bank, classes in ((4, material.spoken, material.spoken_label), (5, material.near, None)):
         at = torch.where(kind == number)[0]
         if len(at):
+            bank = there(bank)
             pick = torch.randint(len(bank), (len(at), 1))
             clips[at] = bank[pick, shift[at] + frames].float()
             label[at] = NOT_A_COMMAND if classes is None else classes[pick[:, 0]]
             weight[at] = 0.5
     at = torch.where(kind == 3)[0]
     if len(at):
-        start = torch.randint(0, len(material.negatives) - CLIP, (len(at), 1))
-        clips[at] = material.negatives[start + frames].float()
+        negatives = there(material.negatives)
+        start = torch.randint(0, len(negatives) - CLIP, (len(at), 1))
+        clips[at] = negatives[start + frames].float()
         label[at] = NOT_A_COMMAND
         weight[at] = 0.5
         hush = at[torch.rand(len(at)) < 0.4]
@@ -243,11 +263,12 @@ def colour(features: Tensor) -> Tensor:
 
 def speech_rows(material: Material, count: int) -> Tensor:
     """(count, ROW, 40) log power of synthetic speech: half of it anywhere, half where the model was wrong."""
-    start = torch.randint(0, len(material.speech) - ROW, (count, 1))
+    speech = there(material.speech)
+    start = torch.randint(0, len(speech) - ROW, (count, 1))
     if material.mistakes is not None and len(material.mistakes):
         again = torch.rand(count, 1) < 0.5
         start = torch.where(again, material.mistakes[torch.randint(len(material.mistakes), (count, 1))], start)
-    return material.speech[start + torch.arange(ROW)].float()
+    return speech[start + torch.arange(ROW)].float()
 
 
 def background(material: Material, recipe: Recipe, count: int) -> Tensor:
@@ -266,8 +287,9 @@ def background(material: Material, recipe: Recipe, count: int) -> Tensor:
         rows[spoken] = warp_bands(speech_rows(material, len(spoken))).exp()
     chained = torch.where(kind > 1 - recipe.chained)[0]
     if len(chained):
-        start = torch.randint(0, len(material.chains) - ROW, (len(chained), 1))
-        rows[chained] = warp_bands(material.chains[start + torch.arange(ROW)].float()).exp()
+        chains = there(material.chains)
+        start = torch.randint(0, len(chains) - ROW, (len(chained), 1))
+        rows[chained] = warp_bands(chains[start + torch.arange(ROW)].float()).exp()
     return rows
 
 

@@ -35,4 +35,5 @@ class DsCnn(nn.Module):
         return F.dropout(self.features(features[:, None]).mean((2, 3)), self.dropout, self.training)
 
     def forward(self, features: Tensor) -> Tensor:
-        return self.head(self.hidden(features))
+        result: Tensor = self.head(self.hidden(features))
+        return result

@@ -20,6 +20,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -91,6 +92,7 @@ def train(options: argparse.Namespace, fold: int, folder: Path, seed: int) -> Pa
             ]
             subprocess.run(command, check=True)
         before = run
+    assert before is not None  # there are stages
     return before
 
 
@@ -124,7 +126,7 @@ def home(options: argparse.Namespace, folder: Path) -> Path:
     return folder / "pair" if options.pair else folder
 
 
-def score(options: argparse.Namespace, fold: int, folder: Path, clips: list[tuple[Path, int]]) -> dict:
+def score(options: argparse.Namespace, fold: int, folder: Path, clips: list[tuple[Path, int]]) -> dict[str, Any]:
     engine = compiled(options, trained(options, fold, folder), home(options, folder))
     streams = held_out_streams(options.data, options.reading)
     negatives = Negatives({name: engine.scores(samples) for name, samples in streams.items()})
@@ -156,7 +158,7 @@ def score(options: argparse.Namespace, fold: int, folder: Path, clips: list[tupl
     }
 
 
-def percent(hits: np.ndarray, speakers: np.ndarray) -> dict:
+def percent(hits: np.ndarray, speakers: np.ndarray) -> dict[str, Any]:
     low, high = bootstrap(hits, speakers)
     return {
         "percent": round(100 * float(hits.mean()), 2),
@@ -166,13 +168,13 @@ def percent(hits: np.ndarray, speakers: np.ndarray) -> dict:
     }
 
 
-def shares(found: list[dict]) -> dict[str, list[float]]:
+def shares(found: list[dict[str, Any]]) -> dict[str, list[float]]:
     """Of each word its share of the false accepts of each fold."""
     rows = np.array([entry["events_by_word"] for entry in found], float)
     return dict(zip(COMMANDS, (rows / rows.sum(1, keepdims=True).clip(1)).round(3).T.tolist()))
 
 
-def pooled(found: list[dict]) -> dict:
+def pooled(found: list[dict[str, Any]]) -> dict[str, Any]:
     """Figures over the folds in `found`; every clip was heard by a model that did not know its speaker."""
 
     def join(name: str) -> np.ndarray:

@@ -8,6 +8,7 @@ its threshold for `min_count` rows in a row.  Then nothing fires until that word
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -34,7 +35,7 @@ class Decision:
             ]
         )
 
-    def to_json(self) -> dict:
+    def to_json(self) -> dict[str, Any]:
         """The "decision" entry of model.json."""
         ignored = [word for word in self.classes if word.startswith("_")]
         return {
@@ -59,7 +60,8 @@ def moving_average(probabilities: np.ndarray, rows: int) -> np.ndarray:
     """(T, classes) -> (T, classes): mean of the last `rows` rows, rows before the start being zero."""
     total = np.cumsum(np.concatenate([np.zeros((rows, probabilities.shape[1])), probabilities.astype(np.float64)]), 0)
     total = np.concatenate([np.zeros((1, probabilities.shape[1])), total])
-    return (total[rows + 1 :] - total[1:-rows]) / rows
+    result: np.ndarray = (total[rows + 1 :] - total[1:-rows]) / rows
+    return result
 
 
 def run_lengths(top: np.ndarray, strong: np.ndarray) -> np.ndarray:

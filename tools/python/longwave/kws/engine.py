@@ -70,7 +70,8 @@ class Engine:
                 error = process.communicate()[1].decode(errors="replace").strip()
             if process.returncode:
                 raise EngineError(f"longwave run: {error or f'exit status {process.returncode}'}")
-            return np.load(rows)
+            result: np.ndarray = np.load(rows)
+            return result
 
 
 def write(file: Path, rows: np.ndarray) -> None:
@@ -87,4 +88,5 @@ def read(file: Path) -> np.ndarray | None:
     digest, array = data[:DIGEST], data[DIGEST:]
     if hashlib.blake2b(array, digest_size=DIGEST).digest() != digest:
         return None
-    return np.load(io.BytesIO(array))
+    result: np.ndarray = np.load(io.BytesIO(array))
+    return result

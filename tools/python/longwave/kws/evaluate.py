@@ -14,6 +14,7 @@ import argparse
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -128,7 +129,7 @@ def describe(found: list[Event]) -> str:
     return ", ".join(f"{CLASSES[e.word]} {e.score:.2f} at {e.seconds:.1f} s" for e in found) or "none"
 
 
-def report_events(scores: Scores, decision: Decision) -> dict:
+def report_events(scores: Scores, decision: Decision) -> dict[str, Any]:
     score = thresholds.score_commands(detect(scores.commands, decision), scores.command_label)
     print(f"  false rejects on val commands: {percent(score.missed, score.commands)}; wrong-word events {score.wrong}")
     others = detect(scores.other_clips, decision)
@@ -177,7 +178,7 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(1)
     samples, label = streams.val_clips(options.data)
-    record: dict = {"runs": []}
+    record: dict[str, Any] = {"runs": []}
     carried = []
     for number, run in enumerate(options.runs):
         net = load_run(run)
@@ -204,9 +205,9 @@ def main() -> None:
     print(f"mean of {len(carried)} runs, carried: {100 * np.mean(carried):.2f} % (sd {100 * np.std(carried):.2f})")
     record["mean_carried"] = round(100 * float(np.mean(carried)), 2)
     if options.cnn:
-        net = DsCnn()
-        net.load_state_dict(torch.load(options.cnn / "final.pt")["average"])
-        everything, speech, _ = accuracy(predict_cnn(net.eval(), samples), label)
+        cnn = DsCnn()
+        cnn.load_state_dict(torch.load(options.cnn / "final.pt")["average"])
+        everything, speech, _ = accuracy(predict_cnn(cnn.eval(), samples), label)
         print(f"CNN neighbour, clips cut out: {everything}; without _silence_ {speech}")
         record["cnn"] = everything
     if options.record:

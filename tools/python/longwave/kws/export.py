@@ -55,6 +55,7 @@ def chain(net: KwsNet) -> list[package.Layer]:
         layer("linear", "stem.project", out_features=config.width, bias=False),
         layer("batch_norm", "stem.norm2", eps=BN_EPS),
     ]
+    block: Any
     for i, block in enumerate(net.blocks):
         convolution = layer(
             "sgconv",

@@ -121,7 +121,8 @@ def coloured_noise(seconds: float, slope: float, rng: np.random.Generator) -> np
     spectrum = np.fft.rfft(rng.standard_normal(count))
     hertz = np.arange(len(spectrum)) / seconds
     noise = np.fft.irfft(spectrum / np.maximum(hertz, 40.0) ** (slope / 2), count)
-    return (0.05 * noise / noise.std()).astype(np.float32)
+    result: np.ndarray = (0.05 * noise / noise.std()).astype(np.float32)
+    return result
 
 
 def hum(seconds: float, base_hz: float, rng: np.random.Generator) -> np.ndarray:
@@ -154,7 +155,8 @@ def babble(utterances: list[np.ndarray], seconds: float, voices: int, rng: np.ra
         voice = np.concatenate([utterances[i] for i in rng.integers(0, len(utterances), 12)])
         voice = np.resize(voice, count)
         mix += voice / (voice.std() + 1e-6)
-    return (0.05 * mix / mix.std()).astype(np.float32)
+    result: np.ndarray = (0.05 * mix / mix.std()).astype(np.float32)
+    return result
 
 
 def prepare_background(data: Path, cache: Path, folds: int = 0) -> None:

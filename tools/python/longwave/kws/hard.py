@@ -104,7 +104,7 @@ class Saying:
 def any_voice(variants: Sequence[str], rng: np.random.Generator) -> tuple[str, int, int]:
     accents = ACCENTS + MORE_ACCENTS
     return (
-        f"{accents[rng.integers(len(accents))]}+{variants[rng.integers(len(variants))]}",
+        f"{accents[int(rng.integers(len(accents)))]}+{variants[int(rng.integers(len(variants)))]}",
         int(rng.integers(120, 221)),
         int(rng.integers(20, 81)),
     )
@@ -124,8 +124,8 @@ def random_sentences(words: Sequence[str], near: dict[str, list[str]], rng: np.r
     while True:
         sentence = []
         for _ in range(int(rng.integers(5, 13))):
-            pool = near[commands[rng.integers(len(commands))]] if rng.random() < 1 / 3 else words
-            sentence.append(str(pool[rng.integers(len(pool))]) + ("," if rng.random() < 0.1 else ""))
+            pool = near[commands[int(rng.integers(len(commands)))]] if rng.random() < 1 / 3 else words
+            sentence.append(str(pool[int(rng.integers(len(pool)))]) + ("," if rng.random() < 0.1 else ""))
         yield " ".join(sentence).rstrip(",").capitalize() + "."
 
 
@@ -150,7 +150,7 @@ def sayings(texts: list[str], options: argparse.Namespace) -> Iterator[Saying]:
     for number in range(options.near):
         pool = near[COMMANDS[number % len(COMMANDS)]]
         if pool:
-            yield Saying(f"near/{number:05}.flac", str(pool[rng.integers(len(pool))]), *any_voice(variants, rng))
+            yield Saying(f"near/{number:05}.flac", str(pool[int(rng.integers(len(pool)))]), *any_voice(variants, rng))
     written, made = [iter(Sentences(text)) for text in texts], random_sentences(words, near, rng)
     sources = [pages(sentence for stream in written for sentence in stream), pages(made)]
     number = 0
@@ -168,7 +168,8 @@ def write(saying: Saying, folder: Path) -> float:
         part = path.with_suffix(".part")
         soundfile.write(part, speak(saying.text, saying.command()), SAMPLE_RATE, subtype="PCM_16", format="FLAC")
         part.rename(path)
-    return soundfile.info(path).duration
+    result: float = soundfile.info(path).duration
+    return result
 
 
 def main() -> None:

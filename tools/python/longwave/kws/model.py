@@ -8,6 +8,7 @@ calling the modules one after the other (see tests/test_kws_model.py).
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from typing import Any, cast
 
 import torch
 import torch.nn.functional as F
@@ -34,7 +35,7 @@ class KwsConfig:
     dropout: float = 0.1
     auxiliary: int = 43  # training-only classes: bed, cat, happy, 40 Arabic words
 
-    def to_dict(self) -> dict:
+    def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 
 
@@ -71,7 +72,8 @@ class Stem(nn.Module):
 
 def channel_norm(norm: nn.BatchNorm1d, x: Tensor) -> Tensor:
     """Batch norm of (channels, B, T) with the statistics of `norm`."""
-    return norm(x.reshape(1, x.shape[0], -1)).view(x.shape)
+    result: Tensor = norm(x.reshape(1, x.shape[0], -1)).view(x.shape)
+    return result
 
 
 class Block(nn.Module):
@@ -107,7 +109,7 @@ class Block(nn.Module):
             n = u.shape[2] + kernel.shape[1]
             y = torch.fft.irfft(torch.fft.rfft(u, n=n) * torch.fft.rfft(kernel, n=n)[:, None], n=n)[..., : u.shape[2]]
             y = y + layer.D[0][:, None, None] * u
-        linear = layer.output_linear[0]
+        linear: Any = cast(nn.Sequential, layer.output_linear)[0]
         z = linear.weight @ F.gelu(y).flatten(1) + linear.bias[:, None]
         y = F.glu(z, dim=0).view(u.shape)
         if self.training and self.dropout:
@@ -138,8 +140,10 @@ class KwsNet(nn.Module):
 
     def forward(self, features: Tensor) -> Tensor:
         """Per-frame logits of the twelve classes, (B, T/2, 12)."""
-        return self.head(self.hidden(features).permute(1, 2, 0))
+        result: Tensor = self.head(self.hidden(features).permute(1, 2, 0))
+        return result
 
     def from_samples(self, samples: Tensor) -> Tensor:
         """(B, n) samples -> (B, n // 320, 12)."""
-        return self(self.front_end(samples))
+        result: Tensor = self(self.front_end(samples))
+        return result

@@ -22,6 +22,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -77,7 +78,7 @@ def choose_threshold(negatives: Negatives, base: Decision, rate: float) -> float
     return best
 
 
-def missed_text(right: np.ndarray, speakers: np.ndarray) -> dict:
+def missed_text(right: np.ndarray, speakers: np.ndarray) -> dict[str, Any]:
     low, high = bootstrap(~right, speakers)
     return {
         "missed": int((~right).sum()),
@@ -88,7 +89,7 @@ def missed_text(right: np.ndarray, speakers: np.ndarray) -> dict:
     }
 
 
-def curve(words: Words, negatives: Negatives, isolated: Isolated | None, base: Decision) -> list[dict]:
+def curve(words: Words, negatives: Negatives, isolated: Isolated | None, base: Decision) -> list[dict[str, Any]]:
     """For each threshold of GRID: missed words, and events per hour in each stream."""
     command, rows = words.label < SILENCE, []
     for threshold in GRID:
@@ -126,7 +127,7 @@ def held_out_streams(data: Path, reading: Path | None) -> dict[str, np.ndarray]:
     return streams
 
 
-def describe(words: Words, negatives: Negatives, isolated: Isolated | None, decision: Decision) -> dict:
+def describe(words: Words, negatives: Negatives, isolated: Isolated | None, decision: Decision) -> dict[str, Any]:
     """Figures of one setting."""
     command = words.label < SILENCE
     right, wrong, others = words.heard(decision)

@@ -28,7 +28,8 @@ def logits(net: KwsNet, samples: np.ndarray) -> np.ndarray:
 
 def softmax(rows: np.ndarray) -> np.ndarray:
     e = np.exp(rows - rows.max(-1, keepdims=True))
-    return e / e.sum(-1, keepdims=True)
+    result: np.ndarray = e / e.sum(-1, keepdims=True)
+    return result
 
 
 def val_clips(data: Path) -> tuple[np.ndarray, np.ndarray]:
@@ -80,7 +81,7 @@ def machine_noise(data: Path) -> np.ndarray:
 def synthetic_quiet() -> np.ndarray:
     """6.5 min: digital silence 2 min; white, pink and brown noise at four levels, 3 min; tones 1.5 min."""
     rng = np.random.default_rng(777)
-    parts = [np.zeros(120 * SAMPLE_RATE, np.float32)]
+    parts: list[np.ndarray] = [np.zeros(120 * SAMPLE_RATE, np.float32)]
     for slope in (0.0, 1.0, 2.0):
         for rms in (0.001, 0.01, 0.05, 0.2):
             parts.append(features.coloured_noise(15, slope, rng) * (rms / 0.05))

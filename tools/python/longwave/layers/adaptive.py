@@ -8,6 +8,7 @@ features.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -35,11 +36,13 @@ class AdaptiveEmbedding(nn.Module):
         )
 
     def forward(self, ids: Tensor) -> Tensor:
-        rows = self.embeddings[0][1].weight.new_zeros(*ids.shape, self.width)
+        first_cluster: Any = self.embeddings[0]
+        rows = first_cluster[1].weight.new_zeros(*ids.shape, self.width)
         for (first, end), cluster in zip(self.edges, self.embeddings):
             inside = (ids >= first) & (ids < end)
             rows[inside] = cluster(ids[inside] - first)
-        return self.scale * rows
+        result: Tensor = self.scale * rows
+        return result
 
 
 class AdaptiveHead(nn.Module):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -84,7 +85,8 @@ class SoftmaxAttention(nn.Module):
         scores = scores / math.sqrt(config.per_head)
         if config.causal:
             scores = scores.masked_fill((lag < 0) | (lag >= (config.window or rows)), -math.inf)
-        return self.o_proj((scores.softmax(-1) @ v).transpose(1, 2).flatten(-2))
+        result: Tensor = self.o_proj((scores.softmax(-1) @ v).transpose(1, 2).flatten(-2))
+        return result
 
 
 def attention_entry(config: AttentionConfig, name: str, prefix: str | None = None) -> Layer:
@@ -159,10 +161,12 @@ class HybridModel(nn.Module):
 
     def forward(self, ids: Tensor) -> Tensor:
         x, activation = self.embedding(ids), getattr(F, self.config.activation)
+        block: Any
         for block in self.layers:
             x = block["norm1"](x + block["mixer"](x))
             x = block["norm2"](x + block["fc2"](activation(block["fc1"](x))))
-        return self.logits(x)
+        result: Tensor = self.logits(x)
+        return result
 
 
 def hybrid_package(model: HybridModel, name: str) -> Package:

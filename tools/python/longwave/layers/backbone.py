@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from torch import Tensor, nn
 
 from .norms import make_norm
@@ -16,7 +18,8 @@ class NamedNorm(nn.Module):
         self.norm = make_norm(kind, width)
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.norm(x)
+        result: Tensor = self.norm(x)
+        return result
 
 
 class ResidualBlock(nn.Module):
@@ -28,14 +31,16 @@ class ResidualBlock(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         if self.prenorm:
-            return x + self.layer(self.norm(x))
-        return self.norm(x + self.layer(x))
+            result: Tensor = x + self.layer(self.norm(x))
+            return result
+        result = self.norm(x + self.layer(x))
+        return result
 
 
 class SgconvBackbone(nn.Module):
     """`layers.{n}.{layer,norm}` and, with prenorm, a final `norm`; (B, T, H) -> (B, T, H)."""
 
-    def __init__(self, width: int, depth: int, norm: str = "batch", prenorm: bool = True, **layer: object) -> None:
+    def __init__(self, width: int, depth: int, norm: str = "batch", prenorm: bool = True, **layer: Any) -> None:
         super().__init__()
         self.layers = nn.ModuleList(
             ResidualBlock(GConv(width, transposed=False, **layer), norm, width, prenorm) for _ in range(depth)
@@ -45,4 +50,5 @@ class SgconvBackbone(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         for layer in self.layers:
             x = layer(x)
-        return self.norm(x)
+        result: Tensor = self.norm(x)
+        return result

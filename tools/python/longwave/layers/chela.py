@@ -11,6 +11,7 @@ Without `prenorm` n stands behind U and n' behind the sum.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -73,7 +74,7 @@ class ScaleNorm(nn.Module):
 
 
 def make_norm(kind: str, width: int, eps: float) -> nn.Module:
-    kinds = {
+    kinds: dict[str, Callable[[], nn.Module]] = {
         "batch": lambda: BatchNorm(width, eps=eps),
         "layer": lambda: nn.LayerNorm(width, eps=eps),
         "scale": lambda: ScaleNorm(eps),
@@ -102,8 +103,10 @@ class AttentionNorm(nn.Module):
             parts = parts - parts.mean(-1, keepdim=True)
         y = (parts * torch.rsqrt(parts.square().mean(-1, keepdim=True) + self.eps)).flatten(-2)
         if self.kind == "srms":
-            return y
-        return y * self.weight + self.bias if self.kind == "layer" else y * self.weight
+            result: Tensor = y
+            return result
+        result = y * self.weight + self.bias if self.kind == "layer" else y * self.weight
+        return result
 
 
 class ShortBranch(nn.Module):
@@ -192,7 +195,8 @@ class FeedForward(nn.Module):
 
     def forward(self, u: Tensor) -> Tensor:
         y = u + self.fc2(self.activation(self.fc1(self.norm(u) if self.prenorm else u)))
-        return y if self.prenorm else self.norm(y)
+        result: Tensor = y if self.prenorm else self.norm(y)
+        return result
 
 
 class ChelaBlock(nn.Module):
@@ -220,8 +224,10 @@ class ChelaBlock(nn.Module):
     def short_long(self, x: Tensor) -> Tensor:
         a = torch.stack([branch(x) for branch in self.short]).sum(0)
         if self.config.short_mode == "parallel":
-            return a + self.long(x)
-        return self.long(F.silu(a) if self.config.short_mode == "serial_silu" else a)
+            result: Tensor = a + self.long(x)
+            return result
+        result = self.long(F.silu(a) if self.config.short_mode == "serial_silu" else a)
+        return result
 
     def forward(self, x: Tensor) -> Tensor:
         config = self.config
@@ -236,7 +242,8 @@ class ChelaBlock(nn.Module):
         u = m * gate + (x if config.residual == "raw" else normed) * (1 - gate)
         if not config.prenorm:
             u = self.norm(u)
-        return self.nffn(u) if config.ffn_width is not None else u
+        result: Tensor = self.nffn(u) if config.ffn_width is not None else u
+        return result
 
 
 class ChelaModel(nn.Module):
@@ -274,7 +281,8 @@ class ChelaModel(nn.Module):
         h = self.embed_tokens(x)
         for layer in self.layers:
             h = layer(h)
-        return self.final_norm(h)
+        result: Tensor = self.final_norm(h)
+        return result
 
     def forward(self, x: Tensor) -> Tensor:
         h = self.hidden(x)
@@ -282,7 +290,8 @@ class ChelaModel(nn.Module):
             h = h.mean(1) if self.head == "mean" else h[:, -1]
         if hasattr(self, "sentence_projection_layer"):
             h = F.gelu(self.sentence_projection_layer(h))
-        return self.classifier(h)
+        result: Tensor = self.classifier(h)
+        return result
 
 
 def block_layer(config: ChelaConfig, name: str) -> dict[str, Any]:
@@ -333,12 +342,8 @@ def model_layers(model: ChelaModel) -> tuple[list[dict[str, Any]], list[dict[str
             },
             {"type": "gelu", "name": "projected"},
         ]
+    classifier: Any = model.classifier[0]
     layers.append(
-        {
-            "type": "linear",
-            "name": "logits",
-            "prefix": "classifier.0.0",
-            "out_features": model.classifier[0][0].out_features,
-        }
+        {"type": "linear", "name": "logits", "prefix": "classifier.0.0", "out_features": classifier[0].out_features}
     )
     return inputs, layers

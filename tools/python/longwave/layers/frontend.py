@@ -27,7 +27,8 @@ def mel_matrix(
     """
 
     def to_mel(f: float) -> float:
-        return 1127.0 * np.log(1.0 + f / 700.0)
+        result: float = 1127.0 * np.log(1.0 + f / 700.0)
+        return result
 
     points = 700.0 * (np.exp(np.linspace(to_mel(low_hz), to_mel(high_hz), bands + 2) / 1127.0) - 1.0)
     bins = np.arange(n_fft // 2 + 1) * rate / n_fft
@@ -43,6 +44,11 @@ def mel_matrix(
 class LogMel(nn.Module):
     """Samples in [-1, 1], shape (..., n) -> features (..., n // hop, bands)."""
 
+    window: Tensor
+    mel: Tensor
+    mean: Tensor
+    scale: Tensor
+
     def __init__(self, bands: int = BANDS, offset: float = 1e-5) -> None:
         super().__init__()
         self.offset = offset
@@ -57,7 +63,8 @@ class LogMel(nn.Module):
         padded = torch.nn.functional.pad(samples, (WINDOW - HOP, 0))
         framed = padded.unfold(-1, WINDOW, HOP)[..., :frames, :]
         spectrum = torch.fft.rfft(framed * self.window, n=N_FFT)
-        return (spectrum.real.square() + spectrum.imag.square()) @ self.mel
+        result: Tensor = (spectrum.real.square() + spectrum.imag.square()) @ self.mel
+        return result
 
     def log_power(self, samples: Tensor) -> Tensor:
         """Logarithm without normalisation: what the feature cache stores."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import torch
 import torch.nn.functional as F
@@ -215,7 +215,8 @@ class LightNetAttention(nn.Module):
         taps = self.config.short_conv
         if taps:
             y = getattr(self, f"{name}_conv1d")(F.pad(y.transpose(1, 2), (taps - 1, 0))).transpose(1, 2)
-        return y.unflatten(-1, (self.config.heads, -1))
+        result: Tensor = y.unflatten(-1, (self.config.heads, -1))
+        return result
 
     def forward(self, x: Tensor, mask: Tensor | None = None, theta: Tensor | None = None) -> Tensor:
         config, names = self.config, NAMES[self.config.library]
@@ -229,9 +230,11 @@ class LightNetAttention(nn.Module):
         )
         o, norm = o.flatten(-2), getattr(self, names.norm)
         if config.gate is None:
-            return self.o_proj(norm(o))
+            result: Tensor = self.o_proj(norm(o))
+            return result
         gate = getattr(F, config.gate_activation)(getattr(self, names.gate)(x))
-        return self.o_proj(norm(o * gate) if config.gate == "before_norm" else norm(o) * gate)
+        result = self.o_proj(norm(o * gate) if config.gate == "before_norm" else norm(o) * gate)
+        return result
 
 
 class GatedMlp(nn.Module):
@@ -245,7 +248,8 @@ class GatedMlp(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         w1, w2, w3 = (getattr(self, name) for name in self.parts)
-        return w3(F.silu(w1(x)) * w2(x))
+        result: Tensor = w3(F.silu(w1(x)) * w2(x))
+        return result
 
 
 class Tpe(nn.Module):
@@ -266,7 +270,8 @@ class Tpe(nn.Module):
         for t in range(x.shape[1]):
             state = decay * state + values[:, t]
             rows.append(state)
-        return self.o_proj(self.norm((gain[:, None] * torch.stack(rows, 1)).flatten(-2)))
+        result: Tensor = self.o_proj(self.norm((gain[:, None] * torch.stack(rows, 1)).flatten(-2)))
+        return result
 
 
 class ExponentialSums(nn.Module):
@@ -282,7 +287,8 @@ class ExponentialSums(nn.Module):
     def kernel(self, axis: int, length: int) -> Tensor:
         """(width, length): what position 0 adds to those behind it."""
         powers = torch.arange(length, device=self.c.device)
-        return (self.c[axis, :, :, None] * getattr(self, "lambda")[axis, :, :, None] ** powers).sum(1)
+        result: Tensor = (self.c[axis, :, :, None] * getattr(self, "lambda")[axis, :, :, None] ** powers).sum(1)
+        return result
 
     def forward(self, x: Tensor) -> Tensor:
         if not self.shape:
@@ -332,7 +338,8 @@ class LightNetModel(nn.Module):
         x = model[names.embedding](ids)
         if "tpe" in model:
             x = model["tpe"](x)
-        for block in model["layers"]:
+        block: Any
+        for block in cast(nn.ModuleList, model["layers"]):
             x = x + block[names.token](block[names.token_norm](x), theta=theta)
             x = x + block[names.channel](block[names.channel_norm](x))
         x = model[names.final_norm](x)
@@ -382,11 +389,12 @@ def attention_entry(config: LightNetConfig, name: str, prefix: str | None = None
 def model_package(model: LightNetModel, name: str) -> Package:
     """The whole model, with outputs "h" (behind the final norm) and "y" (logits)."""
     config, names = model.config, NAMES[model.config.library]
-    table = model.model[names.embedding].weight
+    table = cast(nn.Embedding, model.model[names.embedding]).weight
     layers = [layer("embedding", "embed", f"model.{names.embedding}", vocabulary=table.shape[0], width=table.shape[1])]
     if "tpe" in model.model:
         layers.append(layer("tpe", "tpe", "model.tpe", heads=config.heads, norm_eps=model.norm_eps))
-    for n, block in enumerate(model.model["layers"]):
+    block: Any
+    for n, block in enumerate(cast(nn.ModuleList, model.model["layers"])):
         here = f"model.layers.{n}"
         mlp, stem = block[names.channel], f"{here}.{names.channel}"
         channel = layer("gated_mlp", "mlp", stem, hidden=getattr(mlp, mlp.parts[0]).out_features)

@@ -8,8 +8,9 @@ where @ is a product of transforms of the whole sequence: nothing here is causal
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 import torch
 import torch.nn.functional as F
@@ -57,13 +58,15 @@ def _dct_matrix_of(length: int, orthonormal: bool, dtype: torch.dtype, device: t
 def transform(x: Tensor, mode: str, size: int | None = None) -> Tensor:
     """(..., L) -> complex (..., size/2 + 1) for the Fourier modes, (..., L) for the cosine modes, which have no size."""
     if mode in _FFT_NORM:
-        return torch.fft.rfft(x, n=size, norm=_FFT_NORM[mode])
+        result: Tensor = torch.fft.rfft(x, n=size, norm=_FFT_NORM[mode])
+        return result
     return dct(x, mode == "dctxd-o")
 
 
 def inverse(y: Tensor, mode: str, size: int) -> Tensor:
     if mode in _FFT_NORM:
-        return torch.fft.irfft(y, n=size, norm=_FFT_NORM[mode])
+        result: Tensor = torch.fft.irfft(y, n=size, norm=_FFT_NORM[mode])
+        return result
     return inverse_dct(y, mode == "dctxd-o")
 
 
@@ -78,6 +81,8 @@ class Sine(nn.Module):
 
 class Positions(nn.Module):
     """z (1, l_max, emb): time, cosines and negative sines of the bands; t (1, l_max, 1) in [0, 1]."""
+
+    t: Tensor
 
     def __init__(self, emb_dim: int, l_max: int) -> None:
         super().__init__()
@@ -128,7 +133,8 @@ class HyenaFilter(nn.Module):
         if length > self.pos_emb.z.shape[1]:
             raise ValueError(f"length expected at most l_max = {self.pos_emb.z.shape[1]}, found {length}")
         k = self.implicit_filter(self.pos_emb.z[:, :length])
-        return self.modulation(self.pos_emb.t[:, :length], k)[0]
+        result: Tensor = self.modulation(self.pos_emb.t[:, :length], k)[0]
+        return result
 
 
 class _KernelNorm(nn.Module):
@@ -137,7 +143,8 @@ class _KernelNorm(nn.Module):
         self.norm_conv_kernel = nn.LayerNorm(width)
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.norm_conv_kernel(x)
+        result: Tensor = self.norm_conv_kernel(x)
+        return result
 
 
 class ConditioningConv(nn.Module):
@@ -159,7 +166,7 @@ class ConditioningConv(nn.Module):
         return x
 
 
-_ACTIVATIONS = {
+_ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "id": lambda x: x,
     "gelu": F.gelu,
     "relu": F.relu,
@@ -280,7 +287,13 @@ class OrchidOperator(nn.Module):
         self.conv1d_short = nn.Conv1d(
             3 * d_model, 3 * d_model, short_filter_order, groups=3 * d_model, padding=short_filter_order - 1
         )
-        options = {"order": filter_order, "emb_dim": emb_dim, "num_inner_mlps": num_inner_mlps, "w": w, "shift": shift}
+        options: dict[str, Any] = {
+            "order": filter_order,
+            "emb_dim": emb_dim,
+            "num_inner_mlps": num_inner_mlps,
+            "w": w,
+            "shift": shift,
+        }
         self.fixed_conv = HyenaFilter(d_model, l_max, **options)
         self.fixed_conv_res = HyenaFilter(d_model, l_max, **options) if residual_long_conv else None
         self.conv_kernel_nn = ConditioningNetwork(d_model, transform, **(conditioning or {}))
@@ -314,7 +327,8 @@ class OrchidOperator(nn.Module):
         y = s0 * self._convolved(s1 * s2, self.fixed_conv, transform(h, self.mode) if in_time else h)
         if self.fixed_conv_res is not None:
             y = y + self._convolved(x.transpose(1, 2), self.fixed_conv_res)
-        return self.out_linear(y.transpose(1, 2))
+        result: Tensor = self.out_linear(y.transpose(1, 2))
+        return result
 
 
 class BlockDiagonalLinear(nn.Module):
@@ -348,7 +362,8 @@ class GatedMlp(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         a, b = self.gated_layers(x).chunk(2, -1)
-        return self.layernorm(x + self.wo(F.gelu(a) * b))
+        result: Tensor = self.layernorm(x + self.wo(F.gelu(a) * b))
+        return result
 
 
 class M2Layer(nn.Module):
@@ -359,7 +374,9 @@ class M2Layer(nn.Module):
         self.attention, self.mlp = mixer, mlp
 
     def package_layers(self, name: str) -> list[Layer]:
-        return [self.attention.package_layer(f"{name}.attention"), self.mlp.package_layer(f"{name}.mlp")]
+        mixer, mlp = cast(OrchidOperator, self.attention), cast(GatedMlp, self.mlp)
+        return [mixer.package_layer(f"{name}.attention"), mlp.package_layer(f"{name}.mlp")]
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.mlp(self.attention(x))
+        result: Tensor = self.mlp(self.attention(x))
+        return result

@@ -26,7 +26,8 @@ def causal_convolution(u: Tensor, k: Tensor) -> Tensor:
     """y[..., t] = sum_{j<=t} k[..., j] u[..., t-j] over the last axis, by FFT; broadcasts the leading axes."""
     n = u.shape[-1] + k.shape[-1]
     y = torch.fft.irfft(torch.fft.rfft(u, n=n) * torch.fft.rfft(k, n=n), n=n)
-    return y[..., : u.shape[-1]]
+    result: Tensor = y[..., : u.shape[-1]]
+    return result
 
 
 def two_sided_convolution(u: Tensor, k0: Tensor, k1: Tensor) -> Tensor:
@@ -41,6 +42,11 @@ class GConv(nn.Module):
     `mode` is the official mode string, for example "cat_randn", "cat_randn_learnable_fixed", "sum_randn_nearest",
     "cat_randn_trunc".  Input (B, H, L) when `transposed`, else (B, L, H); the output has the same layout.
     """
+
+    multiplier: Tensor
+    kernel_norm: Tensor
+    kernel_norm_initialized: Tensor
+    norm: nn.Sequential | nn.ModuleDict
 
     def __init__(
         self,
@@ -89,12 +95,12 @@ class GConv(nn.Module):
             else:
                 self.output_linear = nn.Linear(width, d_model)
             self.norm = nn.Sequential() if not ln else nn.ModuleDict({"norm": nn.LayerNorm(width)})
-        self.has_extra_norm = ln
 
     @property
     def kernel_length(self) -> int:
         """K, before cutting to the sequence length."""
-        return self.kernel_dim * 2 ** (len(self.kernel_list) - 1 + self.init_scale)
+        result: int = self.kernel_dim * 2 ** (len(self.kernel_list) - 1 + self.init_scale)
+        return result
 
     def raw_kernel(self) -> Tensor:
         """(C', H, K) before the division by kernel_norm."""
@@ -106,7 +112,8 @@ class GConv(nn.Module):
             part = resize(w, self.kernel_dim * 2 ** (exponent + self.init_scale), "nearest" in self.mode)
             parts.append(part * self.multiplier ** (scales - 1 - i))
         if "sum" in self.mode:
-            kernel = sum(F.pad(part, (0, total - part.shape[-1])) for part in parts)
+            padded = [F.pad(part, (0, total - part.shape[-1])) for part in parts]
+            kernel = sum(padded[1:], padded[0])
         else:
             kernel = torch.cat(parts, dim=-1)
         if "learnable" in self.mode:
@@ -150,7 +157,7 @@ class GConv(nn.Module):
         y = self.convolve(u).flatten(1, 2)  # channel copies slow, width fast
         if not self.linear:
             y = F.gelu(y).transpose(-1, -2)
-            if self.has_extra_norm:
+            if isinstance(self.norm, nn.ModuleDict):
                 y = self.norm["norm"](y)
             y = self.output_linear(y).transpose(-1, -2)
         return y if self.transposed else y.transpose(-1, -2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -43,7 +44,8 @@ class Block(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         x = x + self.mixer(self.norm1(x))
-        return x + self.fc2(F.gelu(self.fc1(self.norm2(x))))
+        result: Tensor = x + self.fc2(F.gelu(self.fc1(self.norm2(x))))
+        return result
 
 
 class RecallModel(nn.Module):
@@ -61,13 +63,15 @@ class RecallModel(nn.Module):
         x = self.embed(ids)
         for block in self.blocks:
             x = block(x)
-        return self.head(self.norm(x)[:, -1])
+        result: Tensor = self.head(self.norm(x)[:, -1])
+        return result
 
 
 def model_package(model: RecallModel, name: str = "recall") -> Package:
     """With one output, the logits; run it at its one length."""
     config = model.config
     layers = [layer("embedding", "embed", vocabulary=config.vocabulary + 1, width=config.width)]
+    block: Any
     for n, block in enumerate(model.blocks):
         here = f"blocks.{n}"
         layers.append(

@@ -75,7 +75,7 @@ class Training:
             "minutes": self.minutes,
             **{name: value.state_dict() for name, value in self.parts().items()},
         }
-        output_files.write_file(path, lambda file: torch.save(everything, file))
+        output_files.write_file(path, output_files.opened(lambda file: torch.save(everything, file)))
 
     def load(self, path: pathlib.Path) -> None:
         """Nothing, if the checkpoint is of another length or model."""

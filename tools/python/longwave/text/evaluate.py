@@ -17,22 +17,22 @@ from pathlib import Path
 import numpy as np
 import torch
 import torch.nn.functional as F
-from torch import nn
 
+from ..layers.blockconv import BLOCK
 from . import data, export, model as text_model
 
 WINDOW = 1024
 
 
 @torch.no_grad()
-def costs(model: nn.Module, text: bytes) -> np.ndarray:
+def costs(model: text_model.TextModel, text: bytes) -> np.ndarray:
     """Bits that each byte of `text` costs after all bytes before it, from a fresh state."""
     ids = torch.frombuffer(bytearray(text), dtype=torch.uint8).long()
     run, state = text_model.windowed(model), text_model.fresh_state(model, 1)
     found = [torch.tensor([8.0])]
     for at in range(0, len(ids) - 1, WINDOW):
         inputs, targets = ids[at : min(at + WINDOW, len(ids) - 1)], ids[at + 1 : at + WINDOW + 1]
-        padded = F.pad(inputs, (0, -len(inputs) % text_model.BLOCK))  # only the last window: its state is not used
+        padded = F.pad(inputs, (0, -len(inputs) % BLOCK))  # only the last window: its state is not used
         logits, state = run(padded[None], state)
         found.append(F.cross_entropy(logits[0, : len(targets)].double(), targets, reduction="none") / math.log(2))
     return torch.cat([part.double() for part in found]).numpy()

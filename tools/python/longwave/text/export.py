@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 import torch
-from torch import nn
 
 from .. import package
 from ..layers.chela import ChelaModel, model_layers
@@ -18,7 +18,7 @@ from ..package import Package
 from . import model as text_model
 
 
-def as_package(model: nn.Module, name: str) -> Package:
+def as_package(model: text_model.TextModel, name: str) -> Package:
     """One input "ids" (bytes), one output "logits" (256 a byte)."""
     if isinstance(model, ChelaModel):
         inputs, layers = model_layers(model)
@@ -28,7 +28,7 @@ def as_package(model: nn.Module, name: str) -> Package:
     return made
 
 
-def sizes(document: dict, weights: dict[str, torch.Tensor]) -> tuple[str, dict[str, int]]:
+def sizes(document: dict[str, Any], weights: dict[str, torch.Tensor]) -> tuple[str, dict[str, int]]:
     """Family and sizes (the arguments of model.make) of a package's contents."""
     kinds = [entry["type"] for entry in document["layers"]]
     if "chela" in kinds:
@@ -53,7 +53,7 @@ def sizes(document: dict, weights: dict[str, torch.Tensor]) -> tuple[str, dict[s
     }
 
 
-def from_package(folder: Path) -> nn.Module:
+def from_package(folder: Path) -> text_model.TextModel:
     """The PyTorch model of a package that `as_package` made; every tensor of both must fit."""
     document, weights = package.read(folder)
     family, found = sizes(document, weights)
@@ -62,7 +62,7 @@ def from_package(folder: Path) -> nn.Module:
     return model.eval()
 
 
-def from_run(run: Path) -> nn.Module:
+def from_run(run: Path) -> text_model.TextModel:
     """The averaged weights of the last checkpoint, or, where that was removed, of final.pt."""
     final, checkpoint = run / "final.pt", run / "checkpoint.pt"
     saved = torch.load(checkpoint if checkpoint.exists() else final)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any, Union, cast
 
 import torch
 import torch.nn.functional as F
@@ -20,6 +21,7 @@ from ..layers.chela import Branch, ChelaBlock, ChelaConfig, ChelaModel
 from ..layers.lightnet import LightNetAttention, LightNetConfig, LightNetModel, Tpe
 
 VOCABULARY = 256
+TextModel = Union[ChelaModel, LightNetModel]
 State = list[Tensor]
 Windowed = Callable[[Tensor, State], tuple[Tensor, State]]
 
@@ -35,9 +37,10 @@ def chela_model(width: int, depth: int, taps: int, hidden: int, heads: int) -> C
     )
     model = ChelaModel(config, depth, VOCABULARY, vocabulary=VOCABULARY, head="steps")
     with torch.no_grad():
-        model.embed_tokens.weight.mul_(0.5)
+        cast(nn.Embedding, model.embed_tokens).weight.mul_(0.5)
         lengths = torch.logspace(0, math.log2(taps / 2), width, base=2)[torch.randperm(width)]
         fade = torch.exp(-torch.arange(taps) / lengths[:, None])
+        block: Any
         for block in model.layers:
             fading = torch.randn(width, taps) * fade
             block.long.k0.copy_(fading / fading.norm(dim=1, keepdim=True))
@@ -51,8 +54,8 @@ def lightnet_model(width: int, depth: int, short_conv: int, hidden: int, heads: 
     config = LightNetConfig(width, heads, gate_rank=gate_rank, short_conv=short_conv)
     model = LightNetModel(config, VOCABULARY, depth, hidden, 1e-6, tpe=True)
     with torch.no_grad():
-        model.model["tpe"].log_decay.copy_(torch.linspace(-4.0, 2.0, heads))
-        for block in model.model["layers"]:
+        cast(Tpe, model.model["tpe"]).log_decay.copy_(torch.linspace(-4.0, 2.0, heads))
+        for block in cast(Any, model.model["layers"]):
             attention = block["token_mixer"]
             for name in "qkv":
                 kernel = getattr(attention, f"{name}_conv1d").weight
@@ -61,7 +64,7 @@ def lightnet_model(width: int, depth: int, short_conv: int, hidden: int, heads: 
     return model
 
 
-def make(family: str, **changes: int) -> nn.Module:
+def make(family: str, **changes: int) -> TextModel:
     if family == "chela":
         return chela_model(**(CHELA | changes))
     return lightnet_model(**(LIGHTNET | changes))
@@ -100,7 +103,8 @@ def attention(q: Tensor, k: Tensor, v: Tensor, state: Tensor, chunk: int = 2 * B
 
 
 def split(x: Tensor, heads: int) -> Tensor:
-    return x.unflatten(-1, (heads, -1)).transpose(1, 2)
+    result: Tensor = x.unflatten(-1, (heads, -1)).transpose(1, 2)
+    return result
 
 
 # ---- CHELA ----
@@ -108,11 +112,13 @@ def split(x: Tensor, heads: int) -> Tensor:
 
 def merged_branches(block: ChelaBlock) -> Tensor:
     """All short branches as one kernel (d, 7): lags align at the last tap."""
-    kernels = [branch.conv.weight[:, 0] for branch in block.short if hasattr(branch, "conv")]
+    branches: Any = block.short
+    kernels: list[Tensor] = [branch.conv.weight[:, 0] for branch in branches if hasattr(branch, "conv")]
     longest = max(kernel.shape[1] for kernel in kernels)
-    merged = sum(F.pad(kernel, (longest - kernel.shape[1], 0)) for kernel in kernels)
+    padded = [F.pad(kernel, (longest - kernel.shape[1], 0)) for kernel in kernels]
+    merged = sum(padded[1:], padded[0])
     identity = torch.zeros_like(merged)
-    identity[:, -1] = sum(not hasattr(branch, "conv") for branch in block.short)
+    identity[:, -1] = sum(not hasattr(branch, "conv") for branch in branches)
     return merged + identity
 
 
@@ -120,7 +126,7 @@ def chela_block(block: ChelaBlock, x: Tensor, near: Tensor, far: Tensor, sums: T
     heads = block.config.heads
     normed = block.norm(x)
     a, near = short_convolution(normed, near, merged_branches(block))
-    z, far = long_convolution(F.silu(a), far, block.long.k0)
+    z, far = long_convolution(F.silu(a), far, cast(Tensor, block.long.k0))
     q, k = (split(block.gamma[i] * z + block.beta[i], heads) for i in range(2))
     out, sums = attention(q, k, split(F.silu(block.v_proj(normed)), heads), sums)
     m = block.att_norm(out.transpose(1, 2).flatten(2)) * F.silu(block.g_proj(z))
@@ -134,7 +140,7 @@ def chela_windowed(model: ChelaModel, compiled: bool) -> Windowed:
     def run(ids: Tensor, state: State) -> tuple[Tensor, State]:
         x, after = model.embed_tokens(ids), []
         for n, block in enumerate(model.layers):
-            x, new = one(block, x, *state[3 * n : 3 * n + 3])
+            x, new = one(cast(ChelaBlock, block), x, *state[3 * n : 3 * n + 3])
             after += new
         return model.classifier(model.final_norm(x)), after
 
@@ -164,11 +170,11 @@ def lightnet_attention(
     """`z0` (B, H, dk) and `mean` C (B, H, dk, dv) before the window.  Within it C_t is the plain sum of e^{k - m} v
     over e^{z_t - m}, m the largest key of the window; keys more than 35 below it weigh as much as those 35 below,
     for the gradient of the quotient needs 1 / totals^2 in float32."""
-    config = layer.config
-    projected = torch.cat([layer.q_proj(x), layer.k_proj(x), layer.v_proj(x)], -1)
+    config, part = layer.config, cast(Any, layer)  # its parts are set by name
+    projected = torch.cat([part.q_proj(x), part.k_proj(x), part.v_proj(x)], -1)
     kernels = torch.cat([getattr(layer, f"{name}_conv1d").weight[:, 0] for name in "qkv"])
     mixed, near = short_convolution(projected, near, kernels)
-    q, k, v = (split(part, config.heads) for part in mixed.split([config.keys, config.keys, config.values], -1))
+    q, k, v = (split(piece, config.heads) for piece in mixed.split([config.keys, config.keys, config.values], -1))
     q = F.silu(q) * config.scale
     highest = torch.maximum(k.amax(2), z0)
     weights = (k - highest[:, :, None]).clamp(min=-35).exp()
@@ -176,13 +182,13 @@ def lightnet_attention(
     totals = weights.cumsum(2) + start[:, :, None]  # S_t / e^m
     out, sums = attention(q / totals, weights, v, start[..., None] * mean)
     last = totals[:, :, -1]
-    gate = getattr(F, config.gate_activation)(layer.output_gate(x))
-    y = layer.o_proj(layer.norm(out.transpose(1, 2).flatten(2)) * gate)
+    gate = getattr(F, config.gate_activation)(part.output_gate(x))
+    y = part.o_proj(part.norm(out.transpose(1, 2).flatten(2)) * gate)
     return y, [near, last.log() + highest, sums / last[..., None]]
 
 
 def lightnet_block(block: nn.ModuleDict, x: Tensor, near: Tensor, z0: Tensor, mean: Tensor) -> tuple[Tensor, State]:
-    y, after = lightnet_attention(block["token_mixer"], block["token_norm"](x), near, z0, mean)
+    y, after = lightnet_attention(cast(LightNetAttention, block["token_mixer"]), block["token_norm"](x), near, z0, mean)
     x = x + y
     return x + block["channel_mixer"](block["channel_norm"](x)), after
 
@@ -192,31 +198,32 @@ def lightnet_windowed(model: LightNetModel, compiled: bool) -> Windowed:
 
     def run(ids: Tensor, state: State) -> tuple[Tensor, State]:
         body = model.model
-        x, tpe_sums = tpe_window(body["tpe"], body["embed_tokens"](ids), state[0])
+        x, tpe_sums = tpe_window(cast(Tpe, body["tpe"]), body["embed_tokens"](ids), state[0])
         after = [tpe_sums]
-        for n, block in enumerate(body["layers"]):
-            x, new = one(block, x, *state[3 * n + 1 : 3 * n + 4])
+        for n, block in enumerate(cast(nn.ModuleList, body["layers"])):
+            x, new = one(cast(nn.ModuleDict, block), x, *state[3 * n + 1 : 3 * n + 4])
             after += new
         return model.lm_head(body["final_norm"](x)), after
 
     return run
 
 
-def windowed(model: nn.Module, compiled: bool = False) -> Windowed:
+def windowed(model: TextModel, compiled: bool = False) -> Windowed:
     """`compiled`: blocks go through torch.compile, which needs a C++ compiler and some minutes at first."""
-    return (chela_windowed if isinstance(model, ChelaModel) else lightnet_windowed)(model, compiled)
+    return chela_windowed(model, compiled) if isinstance(model, ChelaModel) else lightnet_windowed(model, compiled)
 
 
-def fresh_state(model: nn.Module, rows: int) -> State:
+def fresh_state(model: TextModel, rows: int) -> State:
     """Zeros; log S = -1e30 for LightNet, where nothing has been seen."""
-    config = model.config
     if isinstance(model, ChelaModel):
-        reach, head = max(branch.reach for branch in model.layers[0].short), config.width // config.heads
-        shapes = [(reach, config.width), (BLOCK, config.width), (config.heads, head, head)]
+        first, width, heads = cast(ChelaBlock, model.layers[0]), model.config.width, model.config.heads
+        reach, head = max(branch.reach for branch in cast(Any, first.short)), width // heads
+        shapes: list[tuple[int, ...]] = [(reach, width), (BLOCK, width), (heads, head, head)]
         return [torch.zeros(rows, *shape) for _ in model.layers for shape in shapes]
+    config = model.config
     keys, values = config.keys // config.heads, config.values // config.heads
     state = [torch.zeros(rows, config.heads, config.width // config.heads)]
-    for _ in model.model["layers"]:
+    for _ in cast(nn.ModuleList, model.model["layers"]):
         state += [
             torch.zeros(rows, config.short_conv - 1, 2 * config.keys + config.values),
             torch.full((rows, config.heads, keys), -1e30),

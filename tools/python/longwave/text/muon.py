@@ -3,6 +3,9 @@ near-orthogonal by five Newton-Schulz steps.  For matrices between hidden layers
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -16,18 +19,21 @@ def orthogonal(g: Tensor) -> Tensor:
     for _ in range(5):
         a = x @ x.T
         x = _A * x + (_B * a + _C * a @ a) @ x
-    return x.T if g.shape[0] > g.shape[1] else x
+    result: Tensor = x.T if g.shape[0] > g.shape[1] else x
+    return result
 
 
 class Muon(torch.optim.Optimizer):
     """Nesterov momentum, orthogonal updates scaled by 0.2 sqrt(max(n, m)) so that rates and decays of AdamW fit
     (Liu et al. 2025, "Muon is Scalable for LLM Training"), decoupled weight decay."""
 
-    def __init__(self, parameters: list[Tensor], lr: float, momentum: float = 0.95, weight_decay: float = 0.0) -> None:
+    def __init__(
+        self, parameters: Sequence[Tensor], lr: float, momentum: float = 0.95, weight_decay: float = 0.0
+    ) -> None:
         super().__init__(parameters, {"lr": lr, "momentum": momentum, "weight_decay": weight_decay})
 
     @torch.no_grad()
-    def step(self, closure=None) -> None:
+    def step(self, closure: Any = None) -> None:  # type: ignore[override]
         for group in self.param_groups:
             for parameter in group["params"]:
                 if parameter.grad is None:

@@ -45,6 +45,7 @@ def write_body(folder: Path) -> None:
 
 def head_layers(head: Head) -> list[dict[str, Any]]:
     chain = [layer("batch_norm", "head.norm1", eps=BN_EPS)]
+    block: Any
     for i, block in enumerate(head.blocks):
         convolution = layer(
             "sgconv",

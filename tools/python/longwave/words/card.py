@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -35,7 +36,7 @@ class Card:
             for word in self.words
         }
 
-    def figures(self) -> dict:
+    def figures(self) -> dict[str, Any]:
         total = np.array([m for _, _, m in self.missed])
         return {
             "words": self.words,

@@ -41,7 +41,7 @@ def start_of(part: Part, wrong: np.ndarray | None, rng: np.random.Generator) -> 
 
 def draw(
     parts: list[Part], shares: list[float], wrong: dict[int, np.ndarray], rng: np.random.Generator
-) -> tuple[torch.Tensor, list]:
+) -> tuple[torch.Tensor, list[list[tuple[int, int, int]]]]:
     rows, ends = [], []
     for which in rng.choice(len(parts), BATCH, p=np.array(shares) / sum(shares)):
         part = parts[which]

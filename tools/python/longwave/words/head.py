@@ -32,7 +32,8 @@ class Head(nn.Module):
         x = channel_norm(self.norm1, hidden)
         for block in self.blocks:
             x = block(x)
-        return self.linear(channel_norm(self.norm2, x.float()).permute(1, 2, 0))
+        result: Tensor = self.linear(channel_norm(self.norm2, x.float()).permute(1, 2, 0))
+        return result
 
 
 def loss(logits: Tensor, ends: list[list[tuple[int, int, int]]], smoothing: float = 0.01) -> Tensor:

@@ -57,7 +57,8 @@ def compose(
     scene = Scene(np.zeros(0, np.float32))
     at = 0
     for start in range(0, len(order), 10):
-        group, marks, length = [], [], 0
+        group: list[np.ndarray] = []
+        marks, length = [], 0
         for i in order[start : start + 10]:
             clip, word = vary(clips[i][0], rng), clips[i][1]
             gain = 10 ** (rng.uniform(-40, -12) / 20) / level(clip.samples[clip.begin : clip.end])

@@ -53,7 +53,8 @@ def read(file: Path) -> np.ndarray:
         raise WordsError(
             f"{file}: sample {bad[0]} is {samples[bad[0], 0]}, not a number that can be played: record the file again, or leave it out"
         )
-    return samples[:, 0]
+    result: np.ndarray = samples[:, 0]
+    return result
 
 
 def trimmed(samples: np.ndarray, name: str, group: str) -> Clip:

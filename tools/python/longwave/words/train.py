@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-import torch
 
 from .. import programs
 from ..kws.decision import Decision, events, moving_average, smoothing_rows
 from ..kws.engine import Engine
 from ..kws.heard import Negatives as Heard
 from . import body, card, fit, phrases, scenes, sounds, voices
+from .errors import WordsError
+from .head import Head
 from .operating import Point, lowest_threshold
 from .progress import Progress
 from .sounds import RATE, Clip
@@ -46,7 +47,7 @@ def spoken(texts: list[str], seed: int, progress: Progress, what: str) -> list[C
     def one(pair: tuple[str, voices.Voice]) -> Clip | None:
         try:
             return sounds.trimmed(voices.say(*pair), pair[0], pair[1].label())
-        except sounds.WordsError as error:
+        except WordsError as error:
             if "too short" in str(error) or "silent" in str(error):
                 return None
             raise
@@ -228,9 +229,7 @@ def train(options: Options, recorded: list[list[Clip]], found: sounds.Negatives,
     )
 
 
-def finish(
-    head: torch.nn.Module, options: Options, base: Decision, found: sounds.Negatives, progress: Progress
-) -> Point:
+def finish(head: Head, options: Options, base: Decision, found: sounds.Negatives, progress: Progress) -> Point:
     """Writes the compiled model with the threshold that the compiled model itself shows on the held-out negatives."""
     labels, folder, file = list(base.classes), options.work / PACKAGE, options.work / COMPILED
 

@@ -27,7 +27,8 @@ class Block(nn.Module):
         """(B, C, H, W) -> the same."""
         y = self.dwconv(x.flatten(2)).unflatten(2, x.shape[2:]).permute(0, 2, 3, 1)
         y = self.gamma * self.pwconv2(F.gelu(self.pwconv1(self.norm(y))))
-        return x + y.permute(0, 3, 1, 2)
+        result: Tensor = x + y.permute(0, 3, 1, 2)
+        return result
 
 
 class Norm(nn.LayerNorm):
@@ -62,7 +63,8 @@ class ConvNext(nn.Module):
         x = pixels.permute(0, 3, 1, 4, 2, 5).flatten(4, 5).flatten(2, 3)  # (B, 3, lines * 4, line * 4)
         for halve, stage in zip(self.downsample_layers, self.stages):
             x = stage(halve(x))
-        return self.head(self.norm(x.mean((2, 3))))
+        result: Tensor = self.head(self.norm(x.mean((2, 3))))
+        return result
 
 
 def state_of(state: dict[str, Tensor]) -> dict[str, Tensor]:

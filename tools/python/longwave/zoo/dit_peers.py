@@ -22,10 +22,12 @@ class Modulation(nn.Module):
         self.adaLN = nn.ModuleDict({part: nn.Linear(width, width) for part in parts})
 
     def forward(self, x: Tensor, c: Tensor) -> Tensor:
-        return x * (1 + self.adaLN["scale"](c)) + self.adaLN["shift"](c)
+        result: Tensor = x * (1 + self.adaLN["scale"](c)) + self.adaLN["shift"](c)
+        return result
 
     def gate(self, c: Tensor) -> Tensor:
-        return self.adaLN["gate"](c)
+        result: Tensor = self.adaLN["gate"](c)
+        return result
 
 
 class Dit(nn.Module):
@@ -81,7 +83,8 @@ class Dit(nn.Module):
         for layer in self.layers:
             x = x + layer["token_mixer"](layer["token_norm"](x), theta=self.theta)
             x = x + layer["channel_mixer"](layer["channel_norm"](x))
-        return self.final_layer["linear"](self.final_norm(x))
+        result: Tensor = self.final_layer["linear"](self.final_norm(x))
+        return result
 
     def with_adaln(self, x: Tensor, time: Tensor, label: Tensor) -> Tensor:
         c = F.silu(self.t_embedder(time) + self.y_embedder(label))[:, None]
@@ -90,7 +93,8 @@ class Dit(nn.Module):
             token, channel = layer["token_modulation"], layer["channel_modulation"]
             x = x + token.gate(c) * layer["token_mixer"](token(norm(x), c), theta=self.theta)
             x = x + channel.gate(c) * layer["channel_mixer"](channel(norm(x), c))
-        return self.final_layer["linear"](self.final_modulation(norm(x), c))
+        result: Tensor = self.final_layer["linear"](self.final_modulation(norm(x), c))
+        return result
 
 
 def state_of(state: dict[str, Tensor]) -> dict[str, Tensor]:

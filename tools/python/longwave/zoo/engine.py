@@ -134,7 +134,8 @@ class Engine:
         """The first output of a whole sequence."""
         output = model.outputs[0]["name"]
         self.run_process(artifact, inputs, scratch, output)
-        return np.load(scratch / "output.npy")
+        result: np.ndarray = np.load(scratch / "output.npy")
+        return result
 
     def run_process(self, artifact: Path, inputs: Mapping[str, np.ndarray], scratch: Path, output: str) -> Done:
         given: list[str] = []
@@ -144,9 +145,10 @@ class Engine:
         return self("run", artifact, "--memory", MEMORY, *given, "-o", f"{output}={scratch / 'output.npy'}")
 
     def bench(self, artifact: Path, repeats: int, ticks: int) -> dict[str, Any]:
-        return json.loads(
+        result: dict[str, Any] = json.loads(
             self("bench", artifact, "--memory", MEMORY, "--repeats", repeats, "--ticks", ticks, "--json").out
         )
+        return result
 
 
 def made_up(model: Model, length: int, seed: int) -> dict[str, np.ndarray]:

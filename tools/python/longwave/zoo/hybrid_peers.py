@@ -36,7 +36,8 @@ class WindowedAttention(SoftmaxAttention):
             scores = content[:, :, at:end] @ k[:, :, first:end].transpose(-1, -2) + of_lag.gather(-1, index)
             scores = (scores / math.sqrt(config.per_head)).masked_fill((lag < 0) | (lag >= window), -math.inf)
             out.append(scores.softmax(-1) @ v[:, :, first:end])
-        return self.o_proj(torch.cat(out, 2).transpose(1, 2).flatten(-2))
+        result: Tensor = self.o_proj(torch.cat(out, 2).transpose(1, 2).flatten(-2))
+        return result
 
 
 def _layer(mixer: nn.Module, width: int, hidden: int, eps: float) -> nn.ModuleDict:

@@ -99,11 +99,15 @@ class Sgconv(Pooled):
         self.decoder = nn.ModuleList([nn.ModuleDict(head)])
 
     def rows(self, x: Tensor) -> Tensor:
-        return self.model(self.encoder[0](x))
+        result: Tensor = self.model(self.encoder[0](x))
+        return result
 
     def head(self, h: Tensor) -> Tensor:
         head = self.decoder[0]
-        return head["output_transform"](h) if "output_transform" in head else head["retrieval"]["classifier"](h)
+        result: Tensor = (
+            head["output_transform"](h) if "output_transform" in head else head["retrieval"]["classifier"](h)
+        )
+        return result
 
 
 class Chela(Pooled):
@@ -158,10 +162,12 @@ class Chela(Pooled):
         h = self.embed_tokens(x)
         for layer in self.layers:
             h = layer(h)
-        return self.final_norm(h)
+        result: Tensor = self.final_norm(h)
+        return result
 
     def head(self, h: Tensor) -> Tensor:
-        return self.adaptive_softmax(h) if hasattr(self, "adaptive_softmax") else self.classifier(h)
+        result: Tensor = self.adaptive_softmax(h) if hasattr(self, "adaptive_softmax") else self.classifier(h)
+        return result
 
 
 class PlainMlp(nn.Module):
@@ -176,7 +182,8 @@ class PlainMlp(nn.Module):
         self.layernorm = nn.LayerNorm(width)
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.layernorm(x + self.fc2(F.gelu(self.fc1(x))))
+        result: Tensor = self.layernorm(x + self.fc2(F.gelu(self.fc1(x))))
+        return result
 
 
 class Patches(nn.Module):
@@ -218,7 +225,8 @@ class OrchidVision(nn.Module):
         x = self.patch_embed(patches)
         for block in self.blocks:
             x = block(x)
-        return self.head(self.norm(x).mean(1))
+        result: Tensor = self.head(self.norm(x).mean(1))
+        return result
 
 
 class OrchidBert(nn.Module):
@@ -249,7 +257,8 @@ class OrchidBert(nn.Module):
         for layer in self.bert["encoder"]["layer"]:
             x = layer(x)
         head = self.cls["predictions"]
-        return head["decoder"](head["transform"]["LayerNorm"](F.gelu(head["transform"]["dense"](x))))
+        result: Tensor = head["decoder"](head["transform"]["LayerNorm"](F.gelu(head["transform"]["dense"](x))))
+        return result
 
 
 def theta_of(width: int, heads: int, shape: tuple[int, ...] = (), **_: Any) -> Tensor | Phases:

@@ -72,7 +72,8 @@ class Speaker:
         text = self.process.stdout.readline()
         if not text:
             raise EngineError(f"{' '.join(map(str, self.process.args[4:7]))}: exit {self.process.wait()}")
-        return json.loads(text)
+        result: dict[str, Any] = json.loads(text)
+        return result
 
     def close(self) -> None:
         assert self.process.stdin

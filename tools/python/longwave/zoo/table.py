@@ -158,7 +158,8 @@ def beside_torch(
 
 
 def whole_ms(engine: Engine, artifact: Path, repeats: int) -> float:
-    return engine.bench(artifact, repeats, 1)["run"]["processor_median_ms"]
+    result: float = engine.bench(artifact, repeats, 1)["run"]["processor_median_ms"]
+    return result
 
 
 def timed(net: Any, given: list[Any]) -> float:

@@ -65,7 +65,8 @@ _PIECE = 1 << 22  # elements that are converted at a time
 def bf16(values: np.ndarray) -> np.ndarray:
     """The bits (uint16) of the nearest bfloat16 of finite float32 values."""
     bits = values.view("<u4")
-    return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype("<u2")
+    result: np.ndarray = ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype("<u2")
+    return result
 
 
 class Tensors(dict[str, Tensor]):
