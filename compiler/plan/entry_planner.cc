@@ -222,7 +222,7 @@ void EntryPlanner::clear_channels(ir::ValueId value, const std::string &name) {
 
 Status EntryPlanner::silence_around(const Region &region) {
     const ir::Node &node = graph_.nodes[region.anchor];
-    if (options_.device != &devices::host())
+    if (!options_.device->stream_clears)
         return in_layer(
             node, Status::input("its stream waits for later rows, which only a stream on the CPU does"));
     const Stored &s = stored_[region.output];
@@ -295,8 +295,8 @@ Status EntryPlanner::plan_region(const Region &region) {
     const size_t before = plan_.steps.size();
     const uint32_t transformed = rows_of_transform(region);
     if (transformed > 0) plan_.transformed.emplace(node.output, transformed);
-    // A GPU would pay a dispatch of every run for it.
-    const bool spreads = transformed > 0 && &device_of(node) == &devices::host();
+    // Where a step is a dispatch of its own, every run would pay one for it.
+    const bool spreads = transformed > 0 && device_of(node).tiles;
     if (!streaming() && plan_.least == 0 && (spreads || end_of(node) == ir::EndRule::clear))
         clear_tail(node.inputs[0], node.layer);
 
