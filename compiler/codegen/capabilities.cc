@@ -1,10 +1,10 @@
 #include "compiler/codegen/capabilities.h"
 #include "compiler/artifact/version.h"
+#include "compiler/base/process.h"
+#include "compiler/base/temporary_folder.h"
 #include "compiler/codegen/kernel_cache_folder.h"
 #include "compiler/codegen/kernel_entry.h"
 #include "compiler/codegen/kernel_signature.h"
-#include "compiler/codegen/process.h"
-#include "compiler/codegen/temporary_folder.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <fstream>

@@ -1,5 +1,5 @@
 #include "compiler/codegen/clang.h"
-#include "compiler/codegen/process.h"
+#include "compiler/base/process.h"
 #include <cstdlib>
 #include <fmt/format.h>
 #include <fmt/ranges.h>

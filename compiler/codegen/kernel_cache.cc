@@ -1,13 +1,13 @@
 #include "compiler/codegen/kernel_cache.h"
 #include "compiler/artifact/version.h"
+#include "compiler/base/parallel.h"
+#include "compiler/base/process.h"
+#include "compiler/base/temporary_folder.h"
 #include "compiler/codegen/clang.h"
 #include "compiler/codegen/kernel_cache_folder.h"
 #include "compiler/codegen/kernel_entry.h"
 #include "compiler/codegen/kernel_signature.h"
 #include "compiler/codegen/kernel_versions.h"
-#include "compiler/codegen/process.h"
-#include "compiler/codegen/temporary_folder.h"
-#include "compiler/ops/support/parallel.h"
 #include "formats/package/file_bytes.h"
 #include "targets/target.h"
 #include <algorithm>
@@ -226,7 +226,7 @@ std::string kernel_symbol(const std::string &spec) { return "k_" + hex_hash(spec
 Expected<std::vector<CompiledKernel>> compile_kernels(const std::vector<KernelRequest> &requests,
                                                       const KernelCacheOptions &options) {
     LW_ASSIGN(const KernelCompiler compiler, KernelCompiler::create(options, requests));
-    return Work(requests, compiler).run(ir::workers_for(options.jobs), options.progress);
+    return Work(requests, compiler).run(workers_for(options.jobs), options.progress);
 }
 
 } // namespace longwave::compiler

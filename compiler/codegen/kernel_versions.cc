@@ -1,6 +1,6 @@
 #include "compiler/codegen/kernel_versions.h"
+#include "compiler/base/process.h"
 #include "compiler/codegen/kernel_entry.h"
-#include "compiler/codegen/process.h"
 #include "formats/package/json_text.h"
 #include "targets/target.h"
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
+#include "compiler/base/process.h"
+#include "compiler/base/temporary_folder.h"
 #include "compiler/codegen/object_format.h"
-#include "compiler/codegen/process.h"
-#include "compiler/codegen/temporary_folder.h"
 #include "compiler/codegen/wasm_file.h"
 #include "formats/artifact/static_model.h"
 #include <cerrno>

@@ -35,7 +35,7 @@ Status check_storage(const Options &options, const devices::Traits *device) {
         return Status::usage(
             "--gpu-storage f16 is for offline runs: a stream with a --window has the bits of its "
             "runs, and streams store float32");
-    if (!options.whole)
+    if (!options.offline)
         return Status::usage("--gpu-storage f16 is for offline runs, which --no-whole leaves out: streams "
                              "exchange their state with the CPU and store float32");
     return Status::ok();
@@ -49,7 +49,7 @@ Status check_lengths(const Options &options) {
     const auto twice = std::adjacent_find(all.begin(), all.end());
     if (all.front() == 0) return Status::usage("--length: one of several lengths is 0");
     if (twice != all.end()) return Status::usage(fmt::format("--length: {} is given twice", *twice));
-    if (!options.whole)
+    if (!options.offline)
         return Status::usage("--length has several lengths of offline runs, which --no-whole leaves out");
     return Status::ok();
 }

@@ -2,8 +2,9 @@
 #include "compiler/artifact/emit.h"
 #include "compiler/artifact/golden.h"
 #include "compiler/artifact/report.h"
+#include "compiler/base/parallel.h"
+#include "compiler/base/process_cleanup.h"
 #include "compiler/codegen/code.h"
-#include "compiler/codegen/process_cleanup.h"
 #include "compiler/codegen/spirv_modules.h"
 #include "compiler/driver/check_options.h"
 #include "compiler/driver/device_plan.h"
@@ -11,7 +12,6 @@
 #include "compiler/driver/graphs.h"
 #include "compiler/driver/passes.h"
 #include "compiler/driver/peak_memory.h"
-#include "compiler/ops/support/parallel.h"
 #include "compiler/plan/fp16_storage.h"
 
 namespace longwave::compiler {
@@ -21,7 +21,7 @@ namespace {
 DeviceEntries wanted_entries(const devices::Traits *device, const ModelGraphs &model,
                              const Options &options) {
     return {.device = device,
-            .offline = device && device->offline && (options.whole || options.window),
+            .offline = device && device->offline && (options.offline || options.window),
             .streams = device && device->stream && (model.streams || options.window)};
 }
 
@@ -74,7 +74,7 @@ Expected<CompiledPieces> compile_pieces(package::Package package, const Options 
     for (const EntryPlan &entry : plans.entries) passes.dump_plan("plan_memory", entry);
     LW_TRY(passes.check_dump_name());
     const LookBack reach = look_back(model.offline);
-    GoldenVectors golden(reach, longest_block(plans.entries), ir::workers_for(options.jobs));
+    GoldenVectors golden(reach, longest_block(plans.entries), workers_for(options.jobs));
     const PeakMemory peak = peak_memory(plans, golden, options, request.targets.cpus.size());
     LW_TRY(check_memory(peak, options));
 
@@ -96,7 +96,7 @@ Expected<CompiledPieces> compile_pieces(package::Package package, const Options 
     // ---- check: reference inputs and outputs that `verify` recomputes
     LW_ASSIGN(const auto changes, passes.timed("golden_vectors", [&] {
         return add_vectors(golden, plans, model.exact, !model.stored.empty(),
-                           options.whole || options.window);
+                           options.offline || options.window);
     }));
     model.exact = {};
 

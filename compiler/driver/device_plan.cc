@@ -142,7 +142,7 @@ Expected<DevicePlan> plan_for_device(const Graphs &graphs, const DeviceEntries &
     if (plan.entries.offline || plan.entries.streams || !plan.placed.measured.empty()) return plan;
     return Status::input(fmt::format("{}\ncompile without --target {}: these layers run on CPUs{}",
                                      plan.no_run.empty() ? plan.no_stream : plan.no_run, wanted.device->name,
-                                     plan.placed.cpu_layers.empty() && options.whole
+                                     plan.placed.cpu_layers.empty() && options.offline
                                          ? ", or with --place auto: the others run on it"
                                          : ""));
 }

@@ -43,7 +43,7 @@ public:
 private:
     // Offline runs of every length on one device. `windows`: the longest one as a stream as well.
     Status plan_runs(const devices::Traits &device, const std::set<std::string> &cpu_layers, bool windows) {
-        if (options_.whole || options_.window)
+        if (options_.offline || options_.window)
             LW_TRY(plan_run(device, cpu_layers, graphs_.capacity, windows));
         for (const uint32_t length : options_.further_lengths)
             LW_TRY(plan_run(device, cpu_layers, length, false));
@@ -68,7 +68,7 @@ private:
         no_run_.insert(planner.refused().begin(), planner.refused().end());
         run.one_of_several = !options_.further_lengths.empty();
         std::vector<EntryPlan> made;
-        if (options_.whole) made.push_back(run);
+        if (options_.offline) made.push_back(run);
         if (windows)
             made.push_back(
                 windowed_stream(std::move(run), graph, options_.hop, plans_.record, plans_.storage));

@@ -58,7 +58,7 @@ Status check_capacity(const ir::Graph &graph, uint32_t ticks) {
 }
 
 Status check_capacities(const ModelGraphs &model, const Options &options) {
-    if (!options.whole) return Status::ok();
+    if (!options.offline) return Status::ok();
     LW_TRY(check_capacity(model.offline, model.capacity));
     for (const uint32_t ticks : options.further_lengths) LW_TRY(check_capacity(model.offline, ticks));
     return Status::ok();
@@ -102,7 +102,7 @@ Status add_stream(ModelGraphs &model, Passes &passes, const Options &options) {
         model.streams = false;
         return check_window(model.offline, options.window, options.hop);
     }
-    if (!model.streams && !options.whole)
+    if (!model.streams && !options.offline)
         return Status::usage("nothing to compile: neither offline runs nor a stream");
     return Status::ok();
 }

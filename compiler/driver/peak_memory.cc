@@ -1,5 +1,5 @@
 #include "compiler/driver/peak_memory.h"
-#include "compiler/ops/support/parallel.h"
+#include "compiler/base/parallel.h"
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -82,7 +82,7 @@ const PeakMemory::Part &PeakMemory::largest() const {
 
 PeakMemory peak_memory(const Plans &plans, const GoldenVectors &golden, const Options &options,
                        size_t variants) {
-    const unsigned workers = ir::workers_for(options.jobs);
+    const unsigned workers = workers_for(options.jobs);
     PeakMemory peak{.always = program + 2 * plans.storage.weight_bytes()};
     peak.kernels = {.bytes = workers * kernel_compiler,
                     .what = fmt::format("{} kernel compilers at a time", workers),

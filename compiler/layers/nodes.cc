@@ -34,16 +34,16 @@ const ir::OpDef *known_op(Lowering &lowering, const Node &node) {
 // The values that the node reads; nothing when one of them failed, here or before.
 std::optional<std::vector<ir::ValueId>> operands(Lowering &lowering, const Node &node) {
     std::vector<ir::ValueId> values;
-    bool whole = true;
+    bool complete = true;
     for (size_t i = 0; i < node.inputs.size(); ++i) {
         const auto &input = node.inputs[i];
         std::optional<ir::ValueId> value;
         if (input.tensor) value = lowering.tensor(input.name, package::element(node.path + ".inputs", i));
         else if (const Flow *flow = lowering.at(input.name)) value = flow->value;
         if (value) values.push_back(*value);
-        whole = whole && value;
+        complete = complete && value;
     }
-    return whole ? std::optional(std::move(values)) : std::nullopt;
+    return complete ? std::optional(std::move(values)) : std::nullopt;
 }
 
 // Nothing when an input failed before: that was reported there.

@@ -48,14 +48,14 @@ struct Options {
     // input ticks, every `hop` ticks (plan/windowed_stream.h). Offline runs are as long. 0: no.
     uint32_t window = 0, hop = 0;
     uint32_t length = 0; // capacity of whole sequences in input ticks; 0: one second of audio, the longest
-                         // l_max, or the longest look-back and two blocks; none: see whole
+                         // l_max, or the longest look-back and two blocks; none: see `offline`
     // Capacities of further run entries: a sequence goes through the one of least capacity that
     // takes it. For layers that take one length alone, and where short sequences should not pay for
     // long ones.
     std::vector<uint32_t> further_lengths;
-    bool whole = true; // also compile the run entries
-    std::string kgen;  // path of longwave-kgen
-    std::string cache; // kernel cache folder; empty: the user's cache folder
+    bool offline = true; // also compile the run entries
+    std::string kgen;    // path of longwave-kgen
+    std::string cache;   // kernel cache folder; empty: the user's cache folder
     // Most memory that the compile and a check behind it may take, as far as the plans tell; 0: any.
     uint64_t memory = 0;
     bool checks = false; // the caller runs every stream of the artifact afterwards
@@ -66,7 +66,7 @@ struct Options {
     // int8.
     std::string activations = "int16";
     // What kernels of a GPU hand to each other in whole runs: f32, or f16 where they can
-    // (passes/store_halves.h)
+    // (plan/fp16_storage.h)
     std::string gpu_storage = "f32";
     // Steps of a stream on a GPU that touch at most so many bytes share dispatches; 0: none does
     // (codegen/chains.h).

@@ -315,20 +315,20 @@ std::vector<double> PlannedCall::load(uint32_t blocks) const {
 }
 
 // The same call with its rows written where nobody reads them.
-Step PlannedCall::thrown_away(Step step) const {
+Step PlannedCall::discarding_output(Step step) const {
     const Stored &s = planner_.stored(region_.output);
-    const BufferId nowhere =
-        planner_.buffer(node.layer + " thrown away", Space::arena, uint64_t{all_rows_} * s.row_bytes);
+    const BufferId discarded =
+        planner_.buffer(node.layer + " discarded", Space::arena, uint64_t{all_rows_} * s.row_bytes);
     const size_t argument = step.args.size() - outputs_.size() + result_;
     step.args[argument] =
-        Place{.buffer = nowhere, .tile_bytes = std::get<Place>(step.args[argument]).tile_bytes};
+        Place{.buffer = discarded, .tile_bytes = std::get<Place>(step.args[argument]).tile_bytes};
     step.replay_from = replay_;
     return step;
 }
 
 void PlannedCall::finish() {
     if (pays_for_streams()) planner_.plan_.for_streams.insert(spec(step()));
-    if (context.streaming && replay_) planner_.plan_.rebuild.push_back(thrown_away(step()));
+    if (context.streaming && replay_) planner_.plan_.rebuild.push_back(discarding_output(step()));
     if (context.device.tiles || tiles_ == 1) {
         planner_.plan_.steps.push_back(step());
         return;

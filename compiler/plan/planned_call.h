@@ -82,7 +82,7 @@ private:
     Place carried(const std::string &name, Packed initial = {});
     void fires(Step &step) const;
     Step step(std::optional<uint32_t> tile = {}) const; // of one tile; empty: of all
-    Step thrown_away(Step step) const;
+    Step discarding_output(Step step) const;
 
     EntryPlanner &planner_;
     const Region &region_;

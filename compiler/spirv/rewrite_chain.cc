@@ -26,7 +26,7 @@ struct Piece {
     bool waits_within = false;   // its threads wait for each other
     uint32_t side_by_side = 1;   // workgroups
     uint32_t slots = 1;          // the same, with threads that are too few for one
-    bool guarded = false;        // some threads have no workgroup in the last turn: they store nothing
+    bool guarded = false;        // some threads have no workgroup in the last trip: they store nothing
 
     Piece(const ChainPart &of, Module taken, uint32_t threads)
         : part(of), module(std::move(taken)), own(threads_of(module)), count(count_of(of.grid)),
@@ -144,10 +144,10 @@ private:
                              .slots = piece.slots,
                              .slot = one ? module_.constant(0) : code_.divide(thread_, piece.own),
                              .thread = code_.triple(within, piece.module.local)};
-        const uint32_t turns = (piece.count + piece.side_by_side - 1) / piece.side_by_side;
-        if (turns > 1) return piece.waits_within ? write_turns(piece, body, turns) : write_loop(piece, body);
+        const uint32_t trips = (piece.count + piece.side_by_side - 1) / piece.side_by_side;
+        if (trips > 1) return piece.waits_within ? write_trips(piece, body, trips) : write_loop(piece, body);
         const uint32_t end = module_.id();
-        if (piece.waits_within) write_turn(piece, body, body.slot, end);
+        if (piece.waits_within) write_trip(piece, body, body.slot, end);
         else if (piece.own * piece.count == threads_) write_group(piece, body, body.slot, end);
         else write_guarded(piece, body, end);
         code_.write(spv::OpLabel, {end});
@@ -201,12 +201,12 @@ private:
                    [&](uint32_t group, uint32_t next) { write_group(piece, body, group, next); });
     }
 
-    // The same number of turns in all threads, for its barriers.
-    void write_turns(const Piece &piece, const ChainBody &body, uint32_t turns) {
-        code_.loop(module_.constant(0), turns, 1, [&](uint32_t turn, uint32_t next) {
-            const uint32_t before = code_.number(spv::OpIMul, {turn, module_.constant(piece.side_by_side)}),
+    // The same number of trips in all threads, for its barriers.
+    void write_trips(const Piece &piece, const ChainBody &body, uint32_t trips) {
+        code_.loop(module_.constant(0), trips, 1, [&](uint32_t trip, uint32_t next) {
+            const uint32_t before = code_.number(spv::OpIMul, {trip, module_.constant(piece.side_by_side)}),
                            group = code_.number(spv::OpIAdd, {before, body.slot}), end = module_.id();
-            write_turn(piece, body, group, end);
+            write_trip(piece, body, group, end);
             code_.write(spv::OpLabel, {end});
             code_.barrier(); // its shared memory is free again
             code_.write(spv::OpBranch, {next});
@@ -214,7 +214,7 @@ private:
     }
 
     // A thread without a workgroup computes the last one again and stores nothing.
-    void write_turn(const Piece &piece, ChainBody body, uint32_t group, uint32_t end) {
+    void write_trip(const Piece &piece, ChainBody body, uint32_t group, uint32_t end) {
         if (piece.guarded) {
             body.exists = code_.truth(spv::OpULessThan, {group, module_.constant(piece.count)});
             if (threads_ % piece.own) {

@@ -28,20 +28,20 @@ inline constexpr uint32_t name = 256;
 inline constexpr uint32_t entries = 64, streams = 16, variants = 16, segments = 64, ports = 256;
 inline constexpr uint32_t block = 1u << 24, period = 1u << 20, tiles = 1u << 20, slots = 1u << 24;
 // Of an entry: its steps, each as often as it has tiles. Of a rebuild: and as it has firings.
-inline constexpr uint64_t visits = 1ull << 24;
+inline constexpr uint64_t step_tiles = 1ull << 24;
 // Of a rebuild: the blocks it goes back, in times its steps.
-inline constexpr uint64_t looks = 1ull << 26;
+inline constexpr uint64_t step_blocks = 1ull << 26;
 // Ticks: a finished stream runs them through as zeros, within one pull.
 inline constexpr uint32_t delay = 1u << 20;
 // What zero steps clear in a block, in times everything the entry has.
-inline constexpr uint32_t clears = 4;
+inline constexpr uint32_t cleared_memories = 4;
 // What steps move in a block, in times the memory of their entry, and once more for each tick of the
 // block: a recurrence reads its weights in every row. For each step, whatever the memory. And what a
 // call counts at least, for it takes time without any.
-inline constexpr uint32_t walks = 32;
+inline constexpr uint32_t moved_memories = 32;
 inline constexpr uint64_t step_moves = 4096, call = 1024;
 // Prepare: in times weights and derived space.
-inline constexpr uint32_t prepare_walks = 16;
+inline constexpr uint32_t prepare_memories = 16;
 // Units of V10 for each byte of the plan. Real plans need a thirtieth of one: a call takes hundreds
 // of bytes to say what it touches, and touches a few pieces.
 inline constexpr uint64_t work = 4;

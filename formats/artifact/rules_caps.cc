@@ -25,7 +25,7 @@ struct Period {
 // Steps of an entry or of its rebuild: a plan of few bytes must not run for hours.
 static Broken caps_of_steps(const flatbuffers::Vector<flatbuffers::Offset<fb::Step>> *steps, bool rebuild,
                             uint32_t e, Period *period) {
-    uint64_t visits = 0, blocks = 0;
+    uint64_t tiles = 0, blocks = 0;
     if (count(steps) > cap::items) return broken(6, "steps of an entry: entry, steps", e, count(steps));
     for (uint32_t i = 0; i < count(steps); ++i) {
         const fb::Step &step = *steps->Get(i);
@@ -35,15 +35,16 @@ static Broken caps_of_steps(const flatbuffers::Vector<flatbuffers::Offset<fb::St
             (!rebuild && step.replay_from() != step.replay_to()))
             return broken(6, "only steps of a rebuild replay, from earlier to later: entry, step", e, i);
         const uint64_t firings = rebuild ? step.replay_from() - step.replay_to() : 1;
-        visits += firings * step.tiles();
-        if (visits > cap::visits) return broken(6, "tiles of all steps of an entry: entry, tiles", e, visits);
+        tiles += firings * step.tiles();
+        if (tiles > cap::step_tiles)
+            return broken(6, "tiles of all steps of an entry: entry, tiles", e, tiles);
         if (count(step.args()) > cap::kernel_args)
             return broken(6, "arguments of a step: step, arguments", i, count(step.args()));
         period->take(step.period());
         const uint64_t back = (uint64_t{step.replay_from()} + 1) * step.period();
         blocks = back > blocks ? back : blocks;
     }
-    if (rebuild && (blocks > cap::looks || blocks * count(steps) > cap::looks))
+    if (rebuild && (blocks > cap::step_blocks || blocks * count(steps) > cap::step_blocks))
         return broken(6, "blocks that a rebuild goes back: entry, blocks", e, blocks);
     return {};
 }

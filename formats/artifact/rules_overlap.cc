@@ -165,7 +165,7 @@ Broken steps_rule(const fb::Plan &plan, const fb::Entry &entry, const Steps *ste
             !checked::add(cleared, bytes, &cleared))
             return broken(14, "bytes that zero steps clear overflow: step", i);
     }
-    if (cleared > cap::clears * spaces + written)
+    if (cleared > cap::cleared_memories * spaces + written)
         return broken(14, "zero steps clear more in a block than is in proportion: bytes, of spaces", cleared,
                       spaces);
     return {};

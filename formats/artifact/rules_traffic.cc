@@ -45,10 +45,11 @@ Broken traffic_of(const fb::Plan &plan, const fb::Entry &entry, const Steps *ste
         if (!checked::mul(bytes, step.tiles(), &bytes) || !checked::add(moved, bytes, &moved))
             return broken(14, "bytes that steps move overflow: step", i);
     }
-    const uint64_t walks =
-        entry.kind() == fb::EntryKind::prepare ? cap::prepare_walks : cap::walks + uint64_t{entry.block()};
+    const uint64_t memories = entry.kind() == fb::EntryKind::prepare
+                                  ? cap::prepare_memories
+                                  : cap::moved_memories + uint64_t{entry.block()};
     uint64_t limit = 0; // V6, V7: at most 2^43 times 2^24 + 32
-    if (!checked::mul(memory_of(plan, entry), walks, &limit) ||
+    if (!checked::mul(memory_of(plan, entry), memories, &limit) ||
         !checked::add(limit, cap::step_moves * count(steps), &limit))
         limit = ~uint64_t{0};
     if (moved > limit)

@@ -73,9 +73,9 @@ double logarithm(double x) {
     return static_cast<double>(k) * ln2_high + (f * sum + static_cast<double>(k) * ln2_low);
 }
 
-// Kernels compare logits, this the log-probabilities that they become: rounding may move those by
-// some of their last bits, 2^-10 and a millionth are far more. Top-k changes nothing: whatever
-// min-p leaves is likelier than all it rules out. Top-p does: it counts everything.
+// Kernels compare logits. The sampler compares log-probabilities, which rounding moves by some of
+// their last bits. A margin of 2^-10 and a millionth is far more than that. Top-k changes nothing,
+// because what min-p leaves is likelier than what it rules out. Top-p counts all words, so it does.
 uint32_t logit_margin_of(const SamplerSettings &s) {
     if (s.penalty != 1 || s.biases > 0 || s.log_probabilities) return 0;
     if (s.temperature == 0) return 1;

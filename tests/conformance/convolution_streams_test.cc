@@ -37,7 +37,7 @@ struct Subject {
         compiler::Options options;
         options.stream = compiler::StreamMode::required;
         options.blocks = of.blocks;
-        options.whole = false;
+        options.offline = false;
         options.convolution = of.algorithm;
         options.kgen = find_kgen();
         auto compiled = compiler::compile(std::move(*package), options);

@@ -93,7 +93,7 @@ struct Subject {
             {"outputs", json::array({{{"name", "y"}, {"from", layers.back()["name"]}}})}};
         compiler::Options options = options_here();
         options.stream = stream ? compiler::StreamMode::required : compiler::StreamMode::none;
-        options.whole = !stream;
+        options.offline = !stream;
         if (stream) options.blocks = {32};
         if (stream) options.convolution = convolution;
         return compiled(model.dump(), std::move(changed), options);

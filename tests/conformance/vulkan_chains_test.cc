@@ -25,7 +25,7 @@ Compared compare(const LayerPackage &package, uint32_t block, size_t ticks) {
     for (const bool chained : {true, false}) {
         compiler::Options options = vulkan_options_here();
         options.blocks = {block};
-        options.whole = false;
+        options.offline = false;
         if (!chained) options.gpu_chained_bytes = 0;
         const auto compiled = package.compile(options);
         const Both models(compiled);

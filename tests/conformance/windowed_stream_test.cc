@@ -273,7 +273,7 @@ TEST_CASE("windows: the proof compares windows, limit 0") {
 TEST_CASE("windows: the report has window, hop and delay, and a state of the window alone") {
     for (const bool two_sided : {true, false}) {
         auto options = options_for(48, 8);
-        options.whole = two_sided; // a stream alone as well
+        options.offline = two_sided; // a stream alone as well
         const auto result = compiler::compile(per_step(two_sided), options);
         REQUIRE_MESSAGE(result, result.status().message());
         const auto model = cli::Model::open(result->artifact);

@@ -1,5 +1,5 @@
 // Each allocation of a temporary folder fails in turn, once: no folder stays.
-#include "compiler/codegen/temporary_folder.h"
+#include "compiler/base/temporary_folder.h"
 #include "tests/support/faults.h"
 #include <cerrno>
 #include <cstdlib>

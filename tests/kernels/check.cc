@@ -1,6 +1,6 @@
 #include "tests/kernels/check.h"
 
-#include "compiler/codegen/process.h"
+#include "compiler/base/process.h"
 #include "tests/kernels/vulkan.h"
 #include <cstdlib>
 #include <filesystem>

@@ -1,6 +1,6 @@
 // Kernels that store float16: exactly the float32 kernel's results, rounded to the nearest, on a
 // Vulkan device.
-#include "compiler/codegen/process.h"
+#include "compiler/base/process.h"
 #include "compiler/spirv/rewrite_fp16.h"
 #include "formats/base/half.h"
 #include "formats/spirv/module.h"

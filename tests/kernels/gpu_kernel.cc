@@ -1,4 +1,4 @@
-#include "compiler/codegen/process.h"
+#include "compiler/base/process.h"
 #include "tests/kernels/vulkan.h"
 #include <HalideRuntime.h>
 #include <cstdlib>

@@ -1,5 +1,5 @@
 // What no kernel of a gpu can be made from, and code of Halide that is not what it should be.
-#include "compiler/codegen/process.h"
+#include "compiler/base/process.h"
 #include "formats/spirv/module.h"
 #include "schedules/halide/module_blob.h"
 #include "schedules/halide/params.h"

@@ -1,5 +1,5 @@
 #include "tests/oracles/contained.h"
-#include "compiler/codegen/temporary_folder.h"
+#include "compiler/base/temporary_folder.h"
 #include "compiler/driver/compile.h"
 #include "formats/package/file_bytes.h"
 #include "tools/cli/commands/compile_static.h"

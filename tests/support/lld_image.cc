@@ -1,7 +1,7 @@
 #include "tests/support/lld_image.h"
+#include "compiler/base/process.h"
+#include "compiler/base/temporary_folder.h"
 #include "compiler/codegen/object_format.h"
-#include "compiler/codegen/process.h"
-#include "compiler/codegen/temporary_folder.h"
 #include <cstring>
 #include <elf.h>
 #include <fmt/format.h>

@@ -164,8 +164,8 @@ ir::ValueId kernel_norm(Lowering &lowering, const Layer &layer, const Kernel &ke
         ir::first_forward_norm(kernel.scales, kernel.words.learnable, lists, growths, decays);
     if (std::any_of(norm.begin(), norm.end(), [](double v) { return !(v > 0); })) {
         lowering.problem(layer, "", "a kernel that is not zero everywhere",
-                         "a row of zeros in " + package::in_quotes(layer.key("kernel_list.0")) +
-                             " and its sisters",
+                         "the same row of zeros in all tensors " +
+                             package::in_quotes(layer.key("kernel_list.*")),
                          "it has no norm to be divided by");
     }
     return lowering.constant(layer.key("kernel_norm") + ".computed", shape, std::move(norm));

@@ -1,13 +1,13 @@
 // conv2d: a convolution over time and frequency in the cross-correlation order of torch, with zeros
 // outside. It is centred in frequency. In time its newest tap reads the row itself, or one `ahead`.
 // late_conv2d: the same in a stream. It hands each row on when the row ahead is there.
+#include "compiler/base/parallel.h"
 #include "compiler/ir/builder.h"
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/conv/separate.h"
 #include "compiler/ops/linear/matrix_multiply.h"
 #include "compiler/ops/support/filter.h"
 #include "compiler/ops/support/late.h"
-#include "compiler/ops/support/parallel.h"
 #include "compiler/ops/support/rules.h"
 #include "schedules/contract/kernel.h"
 #include <numeric>

@@ -1,11 +1,11 @@
 // linear: a matrix times the features of a row, plus a bias. Features are counted logically:
 // (frequency, channel) at f·C + c. `skip_mask`: a further input says whether anybody reads the
 // result (skip_mask.h).
+#include "compiler/base/parallel.h"
 #include "compiler/ir/builder.h"
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/linear/matrix_multiply.h"
 #include "compiler/ops/linear/skip_mask.h"
-#include "compiler/ops/support/parallel.h"
 #include "compiler/ops/support/rules.h"
 #include "compiler/ops/support/sums.h"
 #include <algorithm>

@@ -2,13 +2,13 @@
 // the current row. If it is two-sided, the second half of the kernels starts at lag −1: its first
 // tap weighs the next row. With `ahead`, only so many taps of that half are not zero, and a stream
 // waits for as many rows (late_long_conv).
+#include "compiler/base/parallel.h"
 #include "compiler/ir/builder.h"
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/linear/matrix_multiply.h"
 #include "compiler/ops/long_conv/multi_scale.h"
 #include "compiler/ops/support/filter.h"
 #include "compiler/ops/support/late.h"
-#include "compiler/ops/support/parallel.h"
 #include "compiler/ops/support/rules.h"
 #include <algorithm>
 #include <fmt/format.h>

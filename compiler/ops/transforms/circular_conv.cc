@@ -1,7 +1,7 @@
 // circular_conv: the circular convolution of each channel over the sequence with static taps, plus
 // taps that the run computes. The scale is that of two forward transforms and one inverse. A bias
 // times the channel is added.
-#include "compiler/ops/support/parallel.h"
+#include "compiler/base/parallel.h"
 #include "compiler/ops/support/register_transform.h"
 #include "compiler/ops/support/rules.h"
 #include "compiler/ops/support/sums.h"

@@ -1,6 +1,6 @@
 // sequence_spectrum: the transform of each channel over the sequence. Row k of the result is bin k.
 // Rows after the last bin are zero.
-#include "compiler/ops/support/parallel.h"
+#include "compiler/base/parallel.h"
 #include "compiler/ops/support/rules.h"
 #include "compiler/ops/transforms/transforms.h"
 #include <numeric>

@@ -1,6 +1,6 @@
 // sequence_taps: the inverse of a Fourier spectrum of twice as many samples as the sequence has
 // rows. It returns the first half of the samples.
-#include "compiler/ops/support/parallel.h"
+#include "compiler/base/parallel.h"
 #include "compiler/ops/support/rules.h"
 #include "compiler/ops/transforms/transforms.h"
 

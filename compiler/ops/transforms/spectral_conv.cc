@@ -1,7 +1,7 @@
 // spectral_conv: the inverse transform of the product of two spectra: that of a sequence, and that
 // of a kernel. The kernel is static, plus one that the run computes. A bias times the sequence is
 // added.
-#include "compiler/ops/support/parallel.h"
+#include "compiler/base/parallel.h"
 #include "compiler/ops/support/rules.h"
 #include "compiler/ops/transforms/transforms.h"
 

@@ -9,8 +9,8 @@ namespace longwave::runtime::vulkan {
 struct Pool;
 struct StreamScheduler;
 
-// A block from the first of its input in the exchange buffer until it is waited for; then its
-// outputs lie there.
+// A block in the exchange buffer. It begins with the first piece of its input there. When it has
+// been waited for, its outputs lie there.
 struct StreamBlock {
     uint64_t staged_from = 0, staged_bytes = 0; // the input, and where in the state it goes
     uint32_t entry = 0;

@@ -69,7 +69,7 @@ Streamer our_stream(const StreamProblem &problem, const std::string &target, con
     options.targets = {target};
     options.stream = compiler::StreamMode::required;
     options.blocks = {problem.block};
-    options.whole = false;
+    options.offline = false;
     options.convolution = convolution;
     options.kgen = test::find_kgen();
     LW_ASSIGN(compiler::Compiled compiled, compiler::compile(std::move(package), options));

@@ -1,6 +1,6 @@
 // Our kernels as longwave-kgen makes them, from a folder, so that they also run where there is no
 // compiler.
-#include "compiler/codegen/process.h"
+#include "compiler/base/process.h"
 #include "schedules/contract/kernel.h"
 #include "schedules/contract/register_transform.h"
 #include "targets/target.h"

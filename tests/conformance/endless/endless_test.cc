@@ -90,7 +90,7 @@ void check(endless::Model model, const std::vector<uint32_t> &blocks, const std:
     compiler::Options options = options_here();
     options.stream = compiler::StreamMode::required;
     options.blocks = blocks;
-    options.whole = false;
+    options.offline = false;
     options.convolution = convolution;
     const cli::Model compiled_model = opened(compiled(model.json, std::move(model.weights), options));
     auto stream = cli::Stream::create(compiled_model);

@@ -1,5 +1,5 @@
 #include "tools/cli/check/unwritten_artifact.h"
-#include "compiler/codegen/process_cleanup.h"
+#include "compiler/base/process_cleanup.h"
 #include "formats/package/file_bytes.h"
 #include "tools/cli/files/output_file.h"
 #include <cstdio>

@@ -210,7 +210,7 @@ Expected<compiler::Options> options_of(const CompileFlags &flags) {
     }
     options.window = flags.window;
     options.hop = flags.hop;
-    options.whole = !flags.no_whole;
+    options.offline = !flags.no_whole;
     options.jobs = flags.jobs;
     options.memory = flags.memory ? flags.memory : machine_memory() / 4 * 3;
     options.checks = !flags.no_check;

@@ -1,5 +1,5 @@
 #include "tools/cli/process/sandboxed_process.h"
-#include "compiler/codegen/process.h"
+#include "compiler/base/process.h"
 #include "tools/cli/output/printable.h"
 #include "tools/cli/output/text.h"
 #include <csignal>

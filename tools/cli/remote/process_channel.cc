@@ -1,5 +1,5 @@
 #include "tools/cli/remote/process_channel.h"
-#include "compiler/codegen/process_cleanup.h"
+#include "compiler/base/process_cleanup.h"
 #include "tools/cli/output/printable.h"
 #include "tools/cli/output/text.h"
 #include <algorithm>

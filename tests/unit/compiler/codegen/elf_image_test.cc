@@ -1,10 +1,10 @@
 // Linking of kernel objects, against ld.lld: the same bytes from the same objects, for every kind
 // of relocation that kernels of a machine have. Assembly says which relocations there are.
+#include "compiler/base/process.h"
+#include "compiler/base/temporary_folder.h"
 #include "compiler/codegen/code_image.h"
 #include "compiler/codegen/elf_input.h"
 #include "compiler/codegen/object_format.h"
-#include "compiler/codegen/process.h"
-#include "compiler/codegen/temporary_folder.h"
 #include "tests/support/lld_image.h"
 #include <cstring>
 #include <doctest/doctest.h>

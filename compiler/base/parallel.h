@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-namespace longwave::ir {
+namespace longwave {
 
 // 0: one per CPU.
 inline unsigned workers_for(unsigned asked) {
@@ -31,4 +31,4 @@ template <class Work> void in_parts(size_t count, unsigned workers, const Work &
     for (auto &other : others) other.get();
 }
 
-} // namespace longwave::ir
+} // namespace longwave

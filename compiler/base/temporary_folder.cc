@@ -1,5 +1,5 @@
-#include "compiler/codegen/temporary_folder.h"
-#include "compiler/codegen/process_cleanup.h"
+#include "compiler/base/temporary_folder.h"
+#include "compiler/base/process_cleanup.h"
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>

@@ -1,4 +1,4 @@
-#include "compiler/codegen/process_cleanup.h"
+#include "compiler/base/process_cleanup.h"
 #include <chrono>
 #include <csignal>
 #include <mutex>

@@ -1,5 +1,5 @@
-#include "compiler/codegen/process.h"
-#include "compiler/codegen/process_cleanup.h"
+#include "compiler/base/process.h"
+#include "compiler/base/process_cleanup.h"
 #include "formats/package/file_bytes.h"
 #include <cerrno>
 #include <chrono>

@@ -1,5 +1,5 @@
-#include "compiler/codegen/process.h"
-#include "compiler/codegen/temporary_folder.h"
+#include "compiler/base/process.h"
+#include "compiler/base/temporary_folder.h"
 #include "tests/unit/compiler/codegen/kernel_folder.h"
 #include <chrono>
 #include <csignal>
