@@ -2,6 +2,7 @@
 // element of an output.
 #pragma once
 #include "tests/kernels/kernel_call.h"
+#include "tests/support/compared.h"
 #include <cmath>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -17,7 +18,7 @@ struct Case {
     std::string spec;
     std::function<void(Kernel &)> check;
     bool gpu_only = false; // there is no schedule for a CPU
-    bool prepares = false; // what a gpu leaves to the CPU: runs there
+    bool prepares = false; // what a gpu leaves to the CPU: runs there, and does not count as compared
     // Of the levels of a CPU it runs on one, number `turn` modulo how many there are; below 0 on all.
     int turn = -1;
 };
@@ -73,7 +74,8 @@ nlohmann::json query_kernels(const std::vector<Request> &requests);
 
 // The gpu that $LONGWAVE_KERNELS_ON names, "vulkan-32k"; null: kernels run on this CPU.
 const targets::Target *gpu_under_test();
-// Every case on the gpu; those whose kernel has no schedule for one are left out.
+// Every case on the gpu. Those whose kernel has no schedule for one are left out and listed: how many
+// the others are stands in CMakeLists.txt.
 void run_on_gpu(const std::vector<Case> &cases, const targets::Target &gpu);
 
 // Every case on every x86 level that this machine runs, each level through one image; or on the
@@ -98,6 +100,7 @@ inline void run_everywhere(const std::vector<Case> &cases, bool named = false) {
             INFO(levels[level].name, " ", one.spec);
             (*kernels)[n].fill_inputs(static_cast<uint32_t>(chosen[n] + 1));
             one.check((*kernels)[n]);
+            compared(one.spec);
         }
     }
 }

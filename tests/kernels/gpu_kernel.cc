@@ -1,5 +1,6 @@
 #include "compiler/base/process.h"
 #include "tests/kernels/vulkan.h"
+#include "tests/support/compared.h"
 #include <HalideRuntime.h>
 #include <cstdlib>
 #include <cstring>
@@ -51,6 +52,7 @@ size_t bytes_of_buffer(const schedules::KernelArg &arg) {
 }
 
 struct GpuModule {
+    std::string spec; // of its first variant
     std::vector<uint32_t> words;
     schedules::Signature signature;
     Json gpu;
@@ -76,7 +78,8 @@ struct GpuModule {
         const VulkanDevice::Dispatch dispatch{
             words, gpu["entry"], {gpu["grid"][0], gpu["grid"][1], gpu["grid"][2]}, !gpu["features"].empty()};
         const std::string problem = device->run(dispatch, buffers);
-        if (!problem.empty()) fmt::print(stderr, "{}: {}\n", device->name(), problem);
+        if (problem.empty()) compared(spec);
+        else fmt::print(stderr, "{}: {}\n", device->name(), problem);
         return problem.empty() ? 0 : -1;
     }
 };
@@ -120,6 +123,7 @@ load_gpu_kernels(const std::string &spec, const targets::Target &target, const s
     for (size_t v = 0; v < count; v++) {
         LW_ASSIGN(const auto loaded, load_module(v ? with_variant(spec, v) : spec, target, kgen));
         if (v == 0) count = loaded->gpu["variants"];
+        loaded->spec = spec;
         variants.emplace_back(
             loaded, [loaded](void **args) { return loaded->call(args); }, loaded->signature);
     }

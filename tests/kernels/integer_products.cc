@@ -50,7 +50,7 @@ double worst_error(Kernel &k, const LinearShape &s, const WeightMatrix &matrix, 
 } // namespace
 
 void run_on_cpus(const std::vector<Case> &cases) {
-    if (gpu_under_test()) return;
+    REQUIRE(!gpu_under_test());
     run_everywhere(cases, true);
 }
 
