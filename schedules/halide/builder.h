@@ -37,9 +37,9 @@ public:
 
     Params params;
     const targets::Target &target;
-    // of transforms, instead of the built-in ones (long_conv_transform.h); null: built-in
+    // of transforms, instead of the built-in ones (long_conv/transform.h); null: built-in
     nlohmann::json structures;
-    // Of a gpu: sums carry what they lose, so no driver may rearrange them (gpu/spirv.h).
+    // Of a gpu: sums carry what they lose, so no driver may rearrange them (module_blob.h).
     bool exact_sums = false;
     // Of a gpu: what a thread does instead of what the schedule says (thread_program.h). It runs
     // after the schedule's function has returned. Empty: the schedule as it is.
@@ -139,7 +139,7 @@ public:
     size_t variant(size_t count);
     size_t variants() const { return variants_; }
 
-    // Two intermediates of one size that lie in one memory (shared_memory.h): `later` is written
+    // Two intermediates of one size that lie in one memory (merge_allocations.h): `later` is written
     // piece by piece, each when what `earlier` held there has been read for the last time.
     struct SharedMemory {
         std::string earlier, later; // by Halide's names

@@ -4,8 +4,8 @@
 //     u -- columns, a few beside each other in a small buffer --> a -- a row in a small buffer, there, times
 //     the spectrum, and back --> b -- columns back, a few beside each other in a small buffer --> y
 // a and b are one memory: a row of b is written when that of a has been read. Several copies share
-// the way there, whose end is then kept as well (where a was), and b is by itself. The spectrum of
-// a kernel is the way there alone, in float64.
+// the forward transform. Its result is then kept in a, and b has memory of its own. The spectrum of
+// a kernel is the forward transform alone, in float64.
 //
 // With lanes over phases (polyphase.h) two more levels stand on both sides of the product, group by
 // group, and a transform without columns is one row, from u to y; without phases there are columns.

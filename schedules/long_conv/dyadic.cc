@@ -1,5 +1,5 @@
 // long_conv_dyadic: causal convolution of a stream with a multi-scale kernel, by its scales instead
-// of its taps (dyadic.h): flat cost, no delay, any block. For few channels and short blocks.
+// of its taps (contract/dyadic_plan.h): flat cost, no delay, any block. For few channels and short blocks.
 #include "schedules/contract/dyadic_plan.h"
 #include "schedules/halide/internals.h"
 #include "schedules/halide/registry.h"
@@ -189,7 +189,8 @@ void Dyadic::write_planes(Func y, Func sum) {
 }
 
 void Dyadic::build() {
-    // THE ALGORITHM is dyadic.h; its rings are state, written first and then read for the products.
+    // THE ALGORITHM is that of dyadic_plan.h. Its rings are state, written first and then read for the
+    // products.
     rings_(c, n, b) = undef<float>();
     for (const auto &step : plan_.steps) write(step);
     find_slots();

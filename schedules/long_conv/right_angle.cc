@@ -29,7 +29,7 @@ static void build_long_conv_right_angle(KernelBuilder &k) {
     // THE ALGORITHM Re of the inverse transform of U·K; see twiddles.h. Passes over the one buffer
     // `a`; the last level forward, the product and the first level back are one pass. Several
     // copies share the forward transform: then the product starts the way back of each copy, in its
-    // own buffer `b`. THE SCHEDULE is that of the passes (long_conv_transform.h): `vec` lanes at a
+    // own buffer `b`. THE SCHEDULE is that of the passes (transform.h): `vec` lanes at a
     // time go through everything.
     const TransformStructure structure = transform_structure(k, length, tile);
     const RightAngle transform(

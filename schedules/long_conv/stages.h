@@ -1,4 +1,4 @@
-// How the depth-first form (long_conv_depth_first.h) is put together. Internal to it.
+// How the depth-first form (depth_first.h) is put together. Internal to it.
 #pragma once
 #include "schedules/long_conv/depth_first.h"
 

@@ -9,7 +9,7 @@ namespace longwave::schedules {
 
 // How a transform runs on a target: data in long_conv/<target>.json, by length. Either passes go
 // one after the other over one buffer that holds the whole transform, or it is taken apart
-// (long_conv_depth_first.h).
+// (depth_first.h).
 struct TransformStructure {
     int vec = 16;  // lanes that go through a whole transform together
     int outer = 4; // most points of the outermost pass, whose twiddles are constants of the code; the others
