@@ -3,6 +3,7 @@
 #include "tests/support/options.h"
 #include "tests/unit/runtime/vulkan/life.h"
 #include <set>
+#include <span>
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/lsan_interface.h>
 #endif
@@ -14,8 +15,10 @@ using namespace longwave::test;
 
 namespace {
 
-constexpr VkResult each_kind[] = {VK_ERROR_OUT_OF_DEVICE_MEMORY, VK_ERROR_OUT_OF_HOST_MEMORY,
-                                  VK_ERROR_DEVICE_LOST, VK_ERROR_UNKNOWN};
+// Each call fails with a lost device, which is remembered, and with one of the others in turn.
+constexpr VkResult lost[] = {VK_ERROR_DEVICE_LOST},
+                   others[] = {VK_ERROR_OUT_OF_DEVICE_MEMORY, VK_ERROR_OUT_OF_HOST_MEMORY, VK_ERROR_UNKNOWN};
+constexpr std::span<const VkResult> each_kind[] = {lost, others};
 
 bool of_the_cache(const std::string &call) { return call.find("PipelineCache") != std::string::npos; }
 
@@ -33,19 +36,21 @@ void check_ending(const Life &life, const std::string &name, int64_t before) {
     CHECK(taken == 0);
 }
 
-// One life for each of the calls of a good one, in which that call fails with `result`: what must
-// hold always, and what check(life, name, k) asks, k from 1.
+// One life for each of the calls of a good one, in which that call fails with the next of `results`:
+// what must hold always, and what check(life, name, k, result) asks, k from 1.
 template <class Check> void each_failing(const std::vector<uint8_t> &bytes, const LifeOptions &with,
-                                         uint64_t calls, VkResult result, const Check &check) {
+                                         uint64_t calls, std::span<const VkResult> results,
+                                         const Check &check) {
     for (uint64_t k = 1; k <= calls; ++k) {
         const int64_t before = VulkanShim::alive();
+        const VkResult result = results[k % results.size()];
         VulkanShim::fail(k, result);
         const Life life = whole_life(bytes, with);
         const std::string name = VulkanShim::failed_name();
         CAPTURE(name);
         CAPTURE(k);
         check_ending(life, name, before);
-        check(life, name, k);
+        check(life, name, k, result);
     }
 }
 
@@ -64,12 +69,13 @@ TEST_CASE(
     CHECK(calls > 90);
     CHECK(VulkanShim::alive() == before);
     std::set<std::string> failed;
-    for (const VkResult result : each_kind)
-        each_failing(bytes, {}, calls, result, [&](const Life &life, const std::string &name, uint64_t) {
-            REQUIRE(VulkanShim::failed());
-            failed.insert(name);
-            CHECK(life.status != LW_OK);
-        });
+    for (const auto results : each_kind)
+        each_failing(bytes, {}, calls, results,
+                     [&](const Life &life, const std::string &name, uint64_t, VkResult) {
+                         REQUIRE(VulkanShim::failed());
+                         failed.insert(name);
+                         CHECK(life.status != LW_OK);
+                     });
     CHECK(failed.size() > 40);
     VulkanShim::reset();
     CHECK(whole_life(bytes).status == LW_OK);
@@ -93,10 +99,10 @@ TEST_CASE(
         CHECK(good.stats.remembered_proofs == filled);
         const uint64_t calls = VulkanShim::calls();
         CAPTURE(filled);
-        for (const VkResult result : {VK_ERROR_OUT_OF_HOST_MEMORY, VK_ERROR_DEVICE_LOST}) {
+        for (const auto results : each_kind) {
             if (!filled) folder.clear();
-            each_failing(bytes, with, calls, result,
-                         [&](const Life &life, const std::string &name, uint64_t k) {
+            each_failing(bytes, with, calls, results,
+                         [&](const Life &life, const std::string &name, uint64_t k, VkResult) {
                              // What is found where a cache call failed is the work done once more.
                              // One that is not there at all is a driver that lacks it.
                              if (of_the_cache(name) && life.status != LW_NO_DEVICE)
@@ -125,20 +131,23 @@ TEST_CASE("vulkan: whichever call of a run fails, whole or mixed, the CPU goes o
     CHECK(good.stats.fallen_back == 0);
     const uint64_t calls = VulkanShim::calls();
     uint64_t fell = 0;
-    for (const VkResult result : each_kind)
-        each_failing(bytes, with, calls, result, [&](const Life &life, const std::string &name, uint64_t) {
-            CHECK((life.status == LW_OK) == life.made); // before there is a runner nothing can go on
-            if (!life.made) return;
-            CHECK(life.stats.fallen_back > 0);
-            fell += life.stats.fallen_back;
-            for (int i = 0; i < 2; ++i)
-                for (size_t row = 0; row < good.results[i].y.size(); ++row)
-                    CHECK(life.results[i].y[row] == doctest::Approx(good.results[i].y[row]).epsilon(1e-5));
-            // A device that is gone computes nothing more; after any other failure it is asked
-            // again.
-            if (result == VK_ERROR_DEVICE_LOST && name == "vkQueueSubmit")
-                CHECK(life.stats.runs + life.stats.fallen_back == 2);
-        });
+    for (const auto results : each_kind)
+        each_failing(bytes, with, calls, results,
+                     [&](const Life &life, const std::string &name, uint64_t, VkResult result) {
+                         CHECK((life.status == LW_OK) ==
+                               life.made); // before there is a runner nothing can go on
+                         if (!life.made) return;
+                         CHECK(life.stats.fallen_back > 0);
+                         fell += life.stats.fallen_back;
+                         for (int i = 0; i < 2; ++i)
+                             for (size_t row = 0; row < good.results[i].y.size(); ++row)
+                                 CHECK(life.results[i].y[row] ==
+                                       doctest::Approx(good.results[i].y[row]).epsilon(1e-5));
+                         // A device that is gone computes nothing more; after any other failure it is asked
+                         // again.
+                         if (result == VK_ERROR_DEVICE_LOST && name == "vkQueueSubmit")
+                             CHECK(life.stats.runs + life.stats.fallen_back == 2);
+                     });
     CHECK(fell > 8);
 }
 
