@@ -8,6 +8,7 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
+import docs_files  # noqa: E402
 import docs_links  # noqa: E402
 import docs_prose  # noqa: E402
 import docs_rules  # noqa: E402
@@ -78,6 +79,30 @@ def page_case(folder, number, text, expected):
     assert run.returncode == (1 if expected else 0), (text, run)
 
 
+def names_of_files(folder):
+    """Names in comments: an existing file, one of another folder, a gone one, and those that are no comments."""
+    (folder / "there").mkdir()
+    cc, py = folder / "there/a_tile.cc", folder / "there/b_tile.py"
+    cc.write_text(
+        '// a_tile.cc, there/b_tile.py, elsewhere/b_tile.py\nputs("gone_tile.h"); // gone_tile.h\n'
+        "/* Halide.h,\n   lost_tile.md */ #include <lost_tile.h>\n",
+        encoding="utf-8",
+    )
+    py.write_text(
+        '"""gone_tile.h\n\nlost_tile.py"""\nx = """\nlost_tile.h\n"""\ny = 1  \N{NUMBER SIGN} gone_tile.cc\n',
+        encoding="utf-8",
+    )
+    found = [(name, line, what.split()[0]) for name, line, what, _ in docs_files.findings([cc, py], folder)]
+    assert found == [
+        ("there/a_tile.cc", 1, "elsewhere/b_tile.py"),
+        ("there/a_tile.cc", 2, "gone_tile.h"),
+        ("there/a_tile.cc", 4, "lost_tile.md"),
+        ("there/b_tile.py", 1, "gone_tile.h"),
+        ("there/b_tile.py", 3, "lost_tile.py"),
+        ("there/b_tile.py", 7, "gone_tile.cc"),
+    ], found
+
+
 def kinds(sentences, kind):
     return [(s.line, what.split('"')[1]) for s in sentences for what, _ in docs_rules.sentence_findings(s, kind)]
 
@@ -86,6 +111,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         for number, (text, expected) in enumerate(PAGES):
             page_case(pathlib.Path(name), number, text, expected)
+        names_of_files(pathlib.Path(name))
     assert kinds(docs_prose.header(HEADER), "header") == [(3, "is no"), (6, "put aside")]
     found = kinds(docs_prose.messages(SOURCE), "message")
     assert found == [(4, "is no"), (5, "tokens a second"), (5, "verb")], found

@@ -48,7 +48,7 @@ Status write_kernels(const std::string &folder, std::span<const uint32_t> length
 Expected<std::unique_ptr<Contestant>> vkfft_three_steps(Gpu &gpu, const Problem &problem);
 // VkFFT's merged convolution, two sequences as the real and imaginary part of one.
 Expected<std::unique_ptr<Contestant>> vkfft_packed(Gpu &gpu, const Problem &problem);
-// copy.cc: as many bytes read and written as inputs and outputs have: the roofline.
+// As many bytes read and written as inputs and outputs have: the roofline.
 Expected<std::unique_ptr<Contestant>> copy(Gpu &gpu, const Problem &problem);
 
 } // namespace longwave::bench

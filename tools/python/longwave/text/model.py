@@ -2,7 +2,7 @@
 forward pass: windows of a stream with carried state, in matrix products that are cheap on a CPU.
 
 `windowed(model)` gives a function (ids (B, L), state) -> (logits (B, L, 256), state) which is, window after window,
-what the layers compute over the whole sequence (tests/test_text_model.py).  A state is a list of tensors, one row a
+what the layers compute over the whole sequence (tests/test_text.py).  A state is a list of tensors, one row a
 stream; `fresh_state` is that of a stream's beginning.  L is a multiple of 64.
 """
 
