@@ -10,6 +10,13 @@ uint32_t Decisions::at(const std::string &name) const {
     return 0;
 }
 
+std::string kernel_spec(const Specification &specification) {
+    nlohmann::json params = nlohmann::json::object();
+    for (const auto &[name, value] : specification.params)
+        params[name] = std::visit([](const auto &one) { return nlohmann::json(one); }, value);
+    return nlohmann::json{{"kernel", specification.kernel}, {"params", std::move(params)}}.dump();
+}
+
 std::string kernel_spec(const std::string &kernel, const Attributes &params) {
     nlohmann::json spec{{"kernel", kernel}, {"params", nlohmann::json::object()}};
     for (const auto &[name, attribute] : params)

@@ -15,18 +15,30 @@
 // Errors (Fault::input) tell what the kernel cannot compute. The planner adds the layer.
 #pragma once
 #include "compiler/ir/algorithm.h"
+#include "compiler/ir/given.h"
 #include "compiler/ir/graph.h"
 #include "compiler/ir/step.h"
 #include "formats/base/expected.h"
+#include "schedules/contract/spec.h"
 #include <string>
 #include <vector>
 
 namespace longwave::ir {
 
-using compiler::Packed;
-using compiler::Place;
 using compiler::Scalar;
 using compiler::Step;
+using schedules::contract::Specification;
+
+// Rows of a ring: where it lies, the scalar that says where its new rows begin, and how many rows it has.
+struct Ring {
+    Place place;
+    Scalar position;
+    uint32_t rows;
+};
+
+// Canonical text of a kernel's specification.
+std::string kernel_spec(const Specification &specification);
+std::string kernel_spec(const std::string &kernel, const Attributes &params);
 
 class KernelCall {
 public:
@@ -52,7 +64,36 @@ public:
     virtual bool channel_major(size_t input) const = 0;     // its rows lie [channel][row]
     virtual const Decisions &decisions() const = 0;         // what the chosen algorithm has decided
 
-    // ---- the kernel ----
+    // ---- the kernel, with its arguments ----
+    // The kernel of contract K. Fuses nothing itself: the planner adds the operands of the epilogue.
+    template <class K> void kernel(const K &params, const typename K::template Arguments<Given> &arguments) {
+        specify(schedules::contract::specification(params));
+        arguments.each([&](const char *, const auto &operand) { argument(operand); });
+    }
+    // Several streams may run together: their weights are read once (param `streams`).
+    virtual void serves_streams() = 0;
+    // The rows that this call's output rows depend on, without history.
+    virtual Place rows_of(size_t input) = 0;
+    // Rows with their history, `reads` new rows per output row, of which the newest lies `ahead`
+    // rows behind the output row's own.
+    virtual Ring ring_of(size_t input, uint32_t reads = 1, uint32_t ahead = 0) = 0;
+    // All rows in every tile.
+    virtual Place all_rows_of(size_t input) = 0;
+    // Numbers that the artifact stores.
+    virtual Place packed(const std::string &name, Packed numbers) = 0;
+    Place packed(const std::string &name, const std::vector<float> &values) {
+        return packed(name, Packed::f32({static_cast<uint32_t>(values.size())}, values));
+    }
+    virtual ResultRows result_rows() = 0;
+    // Known at run time: rows of an input before the end of the sequence; valid rows of an input for
+    // pooling, at most those of the sequence.
+    virtual Scalar length_of(size_t input) = 0;
+    virtual Scalar valid_rows_of(size_t input) = 0;
+    // A carry of the op's stream rule, by name: updated in place. `initial`: float32 numbers of the
+    // carry's dims at the start. Without dims: zeros.
+    virtual Place state(const std::string &name, Packed initial = {}) = 0;
+
+    // ---- the kernel, argument by argument ----
     virtual void kernel(const std::string &name) = 0;
     virtual void param(const std::string &name, Attribute value) = 0;
 
@@ -134,11 +175,46 @@ public:
     // discards their rows.
     virtual void replay(uint32_t firings) = 0;
 
+    // What kernel() is made of, for a call within a call.
+    virtual void specify(const Specification &specification) = 0;
+    virtual void write_result(Place rows) = 0; // the next output
+
 protected:
+    void argument(const Given::Input &operand) {
+        if (operand.place) input(*operand.place);
+    }
+    void argument(const Given::Weight &operand) {
+        if (operand.place) weight(*operand.place);
+    }
+    void argument(const Given::Scalar &operand) {
+        if (operand.scalar) scalar(*operand.scalar);
+    }
+    void argument(const Given::Output &operand) {
+        if (operand.place) operand.result ? write_result(*operand.place) : output(*operand.place);
+    }
+    void argument(const Given::State &operand) {
+        if (operand.place) output(*operand.place);
+    }
+    void argument(const auto &numbered) {
+        for (const auto &operand : numbered) argument(operand);
+    }
     explicit KernelCall(const PlanContext &of) : context(of), node(of.node) {}
 };
 
-// Canonical text of a kernel's specification.
-std::string kernel_spec(const std::string &kernel, const Attributes &params);
+// A step that calls the kernel of contract K, for what an op does beside its own call.
+template <class K>
+void set_kernel(Step &step, const K &params, const typename K::template Arguments<Given> &arguments) {
+    step.spec = kernel_spec(schedules::contract::specification(params));
+    const auto add = [&](const auto &operand) {
+        if constexpr (requires { operand.scalar; }) {
+            if (operand.scalar) step.args.emplace_back(*operand.scalar);
+        } else if (operand.place) step.args.emplace_back(*operand.place);
+    };
+    arguments.each([&](const char *, const auto &operand) {
+        if constexpr (requires { operand.size(); })
+            for (const auto &one : operand) add(one);
+        else add(operand);
+    });
+}
 
 } // namespace longwave::ir

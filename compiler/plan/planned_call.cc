@@ -87,28 +87,30 @@ Place PlannedCall::rows_place(ir::ValueId value) const {
     return place;
 }
 
-void PlannedCall::read_rows(size_t input) {
-    inputs_.push_back(rows_place(node.inputs[input]));
+void PlannedCall::specify(const ir::Specification &specification) {
+    spec_ = nlohmann::json::parse(ir::kernel_spec(specification));
+}
+
+Place PlannedCall::rows_of(size_t input) {
     count_rows(node.inputs[input], rows_);
+    return rows_place(node.inputs[input]);
 }
 
-void PlannedCall::weight(const std::string &name, Packed packed) {
-    weight_bytes_ += packed.bytes.size();
-    weights_.push_back(stored(name, std::move(packed)));
+Place PlannedCall::packed(const std::string &name, Packed numbers) {
+    weight_bytes_ += numbers.bytes.size();
+    return stored(name, std::move(numbers));
 }
 
-void PlannedCall::read_all(size_t input) {
+Place PlannedCall::all_rows_of(size_t input) {
     Place place = rows_place(node.inputs[input]);
     place.tile_bytes = channel_bytes_;
-    inputs_.push_back(place);
+    return place;
 }
 
-void PlannedCall::read_ring(size_t input, uint32_t reads, uint32_t ahead) {
+ir::Ring PlannedCall::ring_of(size_t input, uint32_t reads, uint32_t ahead) {
     const ir::ValueId value =
         region_.producer && input == 0 ? region_.producer->inputs[0] : node.inputs[input];
     const Stored &s = planner_.stored(value);
-    param("ring", int64_t{s.ring});
-    inputs_.push_back(Place{.buffer = s.buffer});
     count_rows(value, s.ring);
     const uint32_t fresh = all_rows_ * reads, of_tile = rows_ * reads;
     Scalar position{.kind = Scalar::Kind::slot, .tile_mul = tiles_ > 1 ? static_cast<int32_t>(of_tile) : 0};
@@ -118,34 +120,61 @@ void PlannedCall::read_ring(size_t input, uint32_t reads, uint32_t ahead) {
     } else {
         position.value = static_cast<int32_t>(s.history + ahead);
     }
-    scalars_.push_back(position);
+    return {.place = {.buffer = s.buffer}, .position = position, .rows = s.ring};
 }
 
-void PlannedCall::write() {
-    result_ = outputs_.size();
-    outputs_.push_back(rows_place(region_.output));
+ir::ResultRows PlannedCall::result_rows() {
     count_rows(region_.output, rows_);
+    return {rows_place(region_.output)};
+}
+
+void PlannedCall::write_result(Place rows) {
+    result_ = outputs_.size();
+    outputs_.push_back(rows);
 }
 
 // Rows of a run that are known when it starts: those of the sequence, or the valid ones of one of
 // its inputs.
-void PlannedCall::rows_scalar(Scalar::Kind kind, size_t input, uint32_t of) {
+Scalar PlannedCall::rows_scalar(Scalar::Kind kind, size_t input, uint32_t of) const {
     const auto clock = type(input).clock;
-    scalar({.kind = kind,
+    return {.kind = kind,
             .value = static_cast<int32_t>(rows_of_input(input)),
             .mul = static_cast<int32_t>(clock.num),
             .modulus = clock.den,
-            .add = of});
+            .add = of};
 }
 
-void PlannedCall::sequence_rows(size_t input) {
-    rows_scalar(Scalar::Kind::rows, input, whole_of(type(input)));
+Scalar PlannedCall::length_of(size_t input) {
+    return rows_scalar(Scalar::Kind::rows, input, whole_of(type(input)));
 }
 
-void PlannedCall::valid_rows(size_t input) {
+Scalar PlannedCall::valid_rows_of(size_t input) {
     // Each input of the model has its own number of valid rows.
-    rows_scalar(Scalar::Kind::length, input, planner_.input_of(node.inputs[input]));
+    return rows_scalar(Scalar::Kind::length, input, planner_.input_of(node.inputs[input]));
 }
+
+// ---- argument by argument ----
+
+void PlannedCall::read_rows(size_t input) { inputs_.push_back(rows_of(input)); }
+
+void PlannedCall::weight(const std::string &name, Packed packed_) {
+    weights_.push_back(packed(name, std::move(packed_)));
+}
+
+void PlannedCall::read_all(size_t input) { inputs_.push_back(all_rows_of(input)); }
+
+void PlannedCall::read_ring(size_t input, uint32_t reads, uint32_t ahead) {
+    const ir::Ring ring = ring_of(input, reads, ahead);
+    param("ring", int64_t{ring.rows});
+    inputs_.push_back(ring.place);
+    scalars_.push_back(ring.position);
+}
+
+void PlannedCall::write() { write_result(result_rows().place); }
+
+void PlannedCall::sequence_rows(size_t input) { scalar(length_of(input)); }
+
+void PlannedCall::valid_rows(size_t input) { scalar(valid_rows_of(input)); }
 
 void PlannedCall::epilogue(const std::string &op, Place rows) {
     package::list_in(spec_, "epilogue").push_back({{"op", op}});

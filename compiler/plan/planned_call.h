@@ -25,6 +25,22 @@ public:
     void kernel(const std::string &name) override { spec_["kernel"] = name; }
     void param(const std::string &name, ir::Attribute value) override;
 
+    void serves_streams() override { for_streams_ = true; }
+    Place rows_of(size_t input) override;
+    ir::Ring ring_of(size_t input, uint32_t reads, uint32_t ahead) override;
+    Place all_rows_of(size_t input) override;
+    Place packed(const std::string &name, Packed numbers) override;
+    ir::ResultRows result_rows() override;
+    Scalar length_of(size_t input) override;
+    Scalar valid_rows_of(size_t input) override;
+    Place state(const std::string &name, Packed initial) override {
+        return carried(name, std::move(initial));
+    }
+    void specify(const ir::Specification &specification) override;
+    void write_result(Place rows) override;
+    using KernelCall::kernel;
+    using KernelCall::packed;
+
     void one_call() override;
     void ordered_tiles(uint32_t rows) override;
     void ordered_parts(uint32_t parts) override;
@@ -75,7 +91,7 @@ private:
     }
     std::string spec(const Step &step) const;
     bool pays_for_streams() const { return for_streams_ && context.streaming && weight_bytes_ > row_bytes_; }
-    void rows_scalar(Scalar::Kind kind, size_t input, uint32_t of);
+    Scalar rows_scalar(Scalar::Kind kind, size_t input, uint32_t of) const;
     Place zeros_in_arena(const std::string &name, Elem elem, const std::vector<uint32_t> &dims);
     Place begun_in_arena(const std::string &name, Packed initial);
     const std::string &suffix() const { return planner_.suffixes_[region_.anchor]; }

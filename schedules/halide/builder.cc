@@ -240,7 +240,33 @@ void KernelBuilder::outputs(Func f, const std::vector<Output> &list) {
     outputs_.push_back(f);
 }
 
+// What the schedule declared is what the contract lists, in its order. Some of it is there with some params
+// only.
+void KernelBuilder::check_arguments() const {
+    if (expected_.empty()) return;
+    using contract::Part;
+    std::vector<std::pair<std::string, Part>> found;
+    for (const ImageParam &buffer : inputs_) found.emplace_back(buffer.name(), Part::input);
+    for (const ImageParam &buffer : weights_) found.emplace_back(buffer.name(), Part::weight);
+    for (const ImageParam &buffer : scalars_of_streams_) found.emplace_back(buffer.name(), Part::scalar);
+    for (const Scalar &scalar : scalars_) found.emplace_back(scalar.name, Part::scalar);
+    for (const OutputBuffer &output : output_buffers_)
+        found.emplace_back(output.declared.name,
+                           output.declared.kind == ArgKind::inout ? Part::state : Part::output);
+    size_t next = 0;
+    for (const auto &[name, part] : found) {
+        const auto is = [&](const Expected &one) {
+            return one.part == part && (one.numbered ? name.starts_with(one.name + "_") : name == one.name);
+        };
+        while (next < expected_.size() && !is(expected_[next])) next++;
+        params.require(next < expected_.size(),
+                       "internal: the contract has no argument '" + name + "', or has it before others");
+        if (!expected_[next].numbered) next++;
+    }
+}
+
 void KernelBuilder::finish() const {
+    check_arguments();
     params.finish();
     params.require(asked_variant_ < variants_, "'variant' must be less than " + std::to_string(variants_));
     buffers_ = inputs_;

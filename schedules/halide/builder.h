@@ -49,6 +49,30 @@ public:
     // is Halide's.
     std::function<gpu::Program()> written;
 
+    // The params of kernel K, whose arguments the schedule then declares by the names of its contract
+    // (names_of<K>()): finish() refuses others, and another order.
+    template <class K> K read() {
+        using Arguments = typename K::template Arguments<contract::Names>;
+        static_assert(contract::complete<K>(), "LW_PARAMS leaves out a param");
+        static_assert(contract::complete<Arguments>(), "LW_ARGUMENTS leaves out an argument");
+        contract::names_of<K>().each([&](const char *name, const auto &argument) {
+            const bool numbered = requires { argument[0]; };
+            expected_.push_back({name, argument.part, numbered});
+        });
+        return params.read<K>();
+    }
+    Halide::ImageParam input(const contract::Names::Input &name, const Shape &shape,
+                             Halide::Type type = Halide::Float(32)) {
+        return input(name.text, shape, type);
+    }
+    Halide::ImageParam weight(const contract::Names::Weight &name, const Shape &shape,
+                              Halide::Type type = Halide::Float(32)) {
+        return weight(name.text, shape, type);
+    }
+    Halide::Expr scalar(const contract::Names::Scalar &name, int high, int multiple = 1) {
+        return scalar(name.text, high, multiple);
+    }
+
     Halide::ImageParam input(const std::string &name, const Shape &shape,
                              Halide::Type type = Halide::Float(32));
     Halide::ImageParam weight(const std::string &name, const Shape &shape,
@@ -105,6 +129,22 @@ public:
         // name the word first, as of input_words. Shapes count in float64.
         bool words = false;
     };
+    // An element by the name that the contract has for it.
+    static Output result(const contract::Names::Output &name, Shape shape, Shape argument = {}) {
+        return {name.text, std::move(shape), ArgKind::output, std::move(argument)};
+    }
+    static Output updated(const contract::Names::State &name, Shape shape, Shape argument = {}) {
+        return {name.text, std::move(shape), ArgKind::inout, std::move(argument)};
+    }
+    static Output updated_words(const contract::Names::State &name, Shape shape) {
+        return {.name = name.text, .shape = std::move(shape), .kind = ArgKind::inout, .words = true};
+    }
+    void output(const Halide::Func &f, const contract::Names::Output &name, const Shape &shape) {
+        outputs(f, {result(name, shape)});
+    }
+    void in_place(const Halide::Func &f, const contract::Names::State &name, const Shape &shape) {
+        outputs(f, {updated(name, shape)});
+    }
     void output(const Halide::Func &f, const Shape &shape) { outputs(f, {{f.name(), shape}}); }
     void in_place(const Halide::Func &f, const Shape &shape) {
         outputs(f, {{f.name(), shape, ArgKind::inout}});
@@ -177,9 +217,18 @@ private:
     // The shape of the next argument, number `number` in call order.
     Shape placed(const std::string &name, size_t number, const Shape &shape);
     void check_layouts() const;
+    void check_arguments() const;
+
+    // The arguments of the contract, in call order.
+    struct Expected {
+        std::string name;
+        contract::Part part;
+        bool numbered; // name_0, name_1, …
+    };
 
     std::string kernel_;
     const nlohmann::json &spec_;
+    std::vector<Expected> expected_;
     std::vector<Halide::ImageParam> inputs_, weights_, operands_, scalars_of_streams_;
     std::vector<Scalar> scalars_;
     std::optional<Halide::ImageParam> scalars_buffer_;

@@ -34,6 +34,16 @@ std::string Params::choice(const std::string &name, const std::vector<std::strin
     fail("param '" + name + "' is " + value.dump() + ", must be one of " + list);
 }
 
+std::vector<int64_t> Params::integers(const std::string &name, size_t most, int low, int high) {
+    const nlohmann::json *list = find(name);
+    if (!list) return {};
+    require(list->is_array() && list->size() <= most,
+            "param '" + name + "' must be a list of at most " + std::to_string(most) + " integers");
+    std::vector<int64_t> values;
+    for (const nlohmann::json &value : *list) values.push_back(checked(name, value, low, high));
+    return values;
+}
+
 void Params::finish() const {
     for (const auto &[name, value] : object_.items())
         if (!asked_.count(name)) fail("unknown param '" + name + "'");

@@ -25,16 +25,16 @@ void enter(targets::Kind kind, const char *name, const Schedule &schedule) {
 } // namespace
 
 Kernel::Kernel(const char *name, BuildFunction cpu, std::source_location at) {
-    enter(targets::Kind::cpu, name, {cpu, Fp16::none, at.file_name()});
+    enter(targets::Kind::cpu, name, {std::move(cpu), Fp16::none, at.file_name()});
 }
 
 Kernel::Kernel(const char *name, BuildFunction cpu, BuildFunction gpu, Fp16 fp16, std::source_location at) {
-    enter(targets::Kind::cpu, name, {cpu, Fp16::none, at.file_name()});
-    enter(targets::Kind::gpu, name, {gpu, fp16, at.file_name()});
+    enter(targets::Kind::cpu, name, {std::move(cpu), Fp16::none, at.file_name()});
+    enter(targets::Kind::gpu, name, {std::move(gpu), fp16, at.file_name()});
 }
 
 GpuSchedule::GpuSchedule(const char *name, BuildFunction build, Fp16 fp16, std::source_location at) {
-    enter(targets::Kind::gpu, name, {build, fp16, at.file_name()});
+    enter(targets::Kind::gpu, name, {std::move(build), fp16, at.file_name()});
 }
 
 const Schedule *find_schedule(const std::string &name, targets::Kind kind) {

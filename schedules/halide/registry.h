@@ -3,11 +3,12 @@
 //     const Kernel softmax{"softmax", softmax_on_cpu, softmax_on_gpu, Fp16::outputs};
 #pragma once
 #include "schedules/halide/builder.h"
+#include <functional>
 #include <source_location>
 
 namespace longwave::schedules {
 
-using BuildFunction = void (*)(KernelBuilder &);
+using BuildFunction = std::function<void(KernelBuilder &)>;
 
 // Which activations of a GPU kernel memory may hold as float16 instead of float32 (IEEE 754
 // binary16). Arithmetic stays float32. In-out arguments, integers and float64 never may. Choose
@@ -29,6 +30,19 @@ struct Kernel {
     Kernel(const char *name, BuildFunction cpu, std::source_location at = std::source_location::current());
     Kernel(const char *name, BuildFunction cpu, BuildFunction gpu, Fp16 fp16,
            std::source_location at = std::source_location::current());
+};
+
+// The same for a kernel with a contract K (schedules/contract/kernels), whose params the function takes.
+template <class K> using BuildOf = void (*)(KernelBuilder &, const K &);
+template <class K> BuildFunction with_params(BuildOf<K> build) {
+    return [build](KernelBuilder &k) { build(k, k.read<K>()); };
+}
+template <class K> struct KernelOf : Kernel {
+    KernelOf(BuildOf<K> cpu, std::source_location at = std::source_location::current())
+        : Kernel(K::name, with_params<K>(cpu), at) {}
+    KernelOf(BuildOf<K> cpu, BuildOf<K> gpu, Fp16 fp16,
+             std::source_location at = std::source_location::current())
+        : Kernel(K::name, with_params<K>(cpu), with_params<K>(gpu), fp16, at) {}
 };
 
 // A schedule for GPUs in a file of its own.

@@ -1,6 +1,7 @@
 // exponential_taps: k[c,q,j] = Re Σ_n c[c,q,n] λ_n^j, plus D at lag 0: the taps of a state space. A
 // power is the product of two entries of tables: λ^j below `step`, and c λ^(i step). Each table
 // comes from repeated products in float64.
+#include "schedules/contract/kernels/recurrent.h"
 #include "schedules/halide/registry.h"
 
 namespace longwave::schedules {
@@ -11,17 +12,16 @@ static Tuple complex_product(const Tuple &a, const Tuple &b) {
     return {a[0] * b[0] - a[1] * b[1], a[0] * b[1] + a[1] * b[0]};
 }
 
-static void build_exponential_taps(KernelBuilder &k) {
-    const int channels = k.params.integer("channels", 1, 1 << 20),
-              copies = k.params.integer("copies", 1, 1 << 10), poles = k.params.integer("poles", 1, 1 << 12),
-              taps = k.params.integer("taps", 1, 1 << 24);
+static void build_exponential_taps(KernelBuilder &k, const contract::ExponentialTaps &params) {
+    const int copies = params.copies, poles = params.poles, taps = params.taps;
+    const int width = static_cast<int>(pad(extent(params.channels)));
+    const auto a = contract::names_of<contract::ExponentialTaps>();
     k.no_epilogue();
-    const int width = static_cast<int>(pad(extent(channels)));
-    ImageParam pole_re = k.weight("pole_real", dense({width, poles}), Float(64)),
-               pole_im = k.weight("pole_imaginary", dense({width, poles}), Float(64)),
-               c_re = k.weight("c_real", dense({width, poles, copies})),
-               c_im = k.weight("c_imaginary", dense({width, poles, copies})),
-               d = k.weight("D", dense({width, copies}));
+    ImageParam pole_re = k.weight(a.pole_real, dense({width, poles}), Float(64)),
+               pole_im = k.weight(a.pole_imaginary, dense({width, poles}), Float(64)),
+               c_re = k.weight(a.c_real, dense({width, poles, copies})),
+               c_im = k.weight(a.c_imaginary, dense({width, poles, copies})),
+               d = k.weight(a.D, dense({width, copies}));
     int step = 2; // both tables have about as many entries
     while (int64_t{step} * step < taps) step *= 2;
     const int steps = (taps + step - 1) / step;
@@ -55,9 +55,9 @@ static void build_exponential_taps(KernelBuilder &k) {
         table.compute_at(y, co).store_in(MemoryType::Heap).vectorize(c, vec);
         table.update().vectorize(c, vec);
     }
-    k.output(y, dense({width, copies, taps}));
+    k.output(y, a.k, dense({width, copies, taps}));
 }
 
-static const Kernel exponential_taps{"exponential_taps", build_exponential_taps};
+static const KernelOf<contract::ExponentialTaps> exponential_taps{build_exponential_taps};
 
 } // namespace longwave::schedules

@@ -3,6 +3,7 @@
 // the state in front of its matrix, the product of n follows those of the other gates. Of several
 // streams, and of several bands that share the weights, the row of each. With `restart` the rows are the
 // bands of a sequence, which begins anew after so many.
+#include "schedules/contract/kernels/recurrent.h"
 #include "schedules/halide/registry.h"
 #include "schedules/pointwise/elementary.h"
 
@@ -12,8 +13,11 @@ using namespace Halide;
 
 namespace {
 
-struct Gated {
+// K: contract::Lstm or contract::Gru.
+template <class K> struct Gated {
+    using Arguments = typename K::template Arguments<contract::Names>;
     KernelBuilder &k;
+    const Arguments a = contract::names_of<K>();
     const int gates, units, streams, bands, restart, width, row, vec;
     const int sequences;       // side by side: the bands of all streams
     const int together, block; // sequences and lanes whose sums stay in registers
@@ -24,11 +28,9 @@ struct Gated {
     Expr place;                                 // of the call, if the state restarts
     Func y{"state"}; // gates, and the states behind them: elements that do not depend on g
 
-    Gated(KernelBuilder &builder, int gates_)
-        : k(builder), gates(gates_), units(k.params.integer("units", 1, 1 << 14)),
-          streams(streams_of(k.params)), bands(k.params.integer_or("bands", 1, 1, 1 << 16)),
-          restart(k.params.integer_or("restart", 0, 0, 1 << 24)), width(static_cast<int>(pad(extent(units)))),
-          row(static_cast<int>(pad(extent(gates * units)))),
+    Gated(KernelBuilder &builder, const K &p, int gates_)
+        : k(builder), gates(gates_), units(p.units), streams(p.streams), bands(p.bands), restart(p.restart),
+          width(static_cast<int>(pad(extent(units)))), row(static_cast<int>(pad(extent(gates * units)))),
           vec(dividing_vector(width, k.target.vector_lanes)), sequences(streams * bands),
           together(divisor_at_most(sequences, (k.target.vector_registers == 32 ? 16 : 8) / gates)),
           block(vec * divisor_at_most(width / vec, together > 1                      ? 1
@@ -37,9 +39,9 @@ struct Gated {
           gate(0, gates, "gate") {
         k.no_epilogue();
         k.params.require(restart == 0 || sequences == 1, "'restart' is for one sequence");
-        x = k.input("x", dense({row, sequences}));
-        w = k.weight("w", dense({width, gates, units}));
-        if (restart) place = k.scalar("place", (1 << 24) - 1);
+        x = k.input(a.x, dense({row, sequences}));
+        w = k.weight(a.w, dense({width, gates, units}));
+        if (restart) place = k.scalar(a.place, (1 << 24) - 1);
     }
 
     // Gate `of` of x. Lanes behind the last unit read anything.
@@ -92,27 +94,26 @@ struct Gated {
         for (size_t n = 0; n < multiplies.size(); n++)
             if (!multiplies[n]) y.update(static_cast<int>(n)).vectorize(i, vec);
     }
-    void outputs(const std::vector<std::string> &states) {
+    void outputs(const std::vector<contract::Names::State> &states) {
         const Shape row_of = dense({width, sequences});
         Func h("y");
         h(i, s) = y(i, 0, s)[1];
         h.vectorize(i, vec);
-        k.output(h, row_of);
+        k.output(h, a.y, row_of);
         // In-out, because the rows of a call run in turn on the same memory.
         const bool one = sequences == 1;
-        std::vector<KernelBuilder::Output> list{{"gates", dense({width, gates, sequences}), ArgKind::inout,
-                                                 one ? dense({width, gates}) : Shape{}}};
-        for (const std::string &name : states)
-            list.push_back({name,
-                            {{extent(width), 1}, {extent(gates), 0}, {extent(sequences), width}},
-                            ArgKind::inout,
-                            one ? dense({width}) : dense({width, sequences})});
+        std::vector<KernelBuilder::Output> list{
+            k.updated(a.gates, dense({width, gates, sequences}), one ? dense({width, gates}) : Shape{})};
+        for (const contract::Names::State &name : states)
+            list.push_back(k.updated(name,
+                                     {{extent(width), 1}, {extent(gates), 0}, {extent(sequences), width}},
+                                     one ? dense({width}) : dense({width, sequences})));
         k.outputs(y, list);
     }
 };
 
-void lstm_on_cpu(KernelBuilder &k) {
-    Gated p(k, 4);
+void lstm_on_cpu(KernelBuilder &k, const contract::Lstm &params) {
+    Gated p(k, params, 4);
     const Var i = p.i, g = p.g, s = p.s;
     Func &y = p.y;
     const Expr nothing = undef<float>();
@@ -129,13 +130,13 @@ void lstm_on_cpu(KernelBuilder &k) {
 
     // THE SCHEDULE
     p.schedule();
-    p.outputs({"h", "c"});
+    p.outputs({p.a.h, p.a.c});
 }
 
-void gru_on_cpu(KernelBuilder &k) {
-    Gated p(k, 3);
-    const bool after = k.params.integer_or("reset_after", 1, 0, 1) != 0;
-    const ImageParam bias = k.weight("bias", dense({p.width}));
+void gru_on_cpu(KernelBuilder &k, const contract::Gru &params) {
+    Gated p(k, params, 3);
+    const bool after = params.reset_after;
+    const ImageParam bias = k.weight(p.a.bias, dense({p.width}));
     const Var i = p.i, g = p.g, s = p.s;
     Func &y = p.y;
     const Expr nothing = undef<float>();
@@ -157,10 +158,11 @@ void gru_on_cpu(KernelBuilder &k) {
 
     // THE SCHEDULE
     p.schedule();
-    p.outputs({"h"});
+    p.outputs({p.a.h});
 }
 
-const Kernel lstm{"lstm", lstm_on_cpu}, gru{"gru", gru_on_cpu};
+const KernelOf<contract::Lstm> lstm{lstm_on_cpu};
+const KernelOf<contract::Gru> gru{gru_on_cpu};
 
 } // namespace
 

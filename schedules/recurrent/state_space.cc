@@ -2,6 +2,7 @@
 // complex and one for each channel h. The state lies in memory as float32 or float64. Products are
 // float64: λ to 24 bits would shift the phase of a pole that remembers thousands of rows, and a sum
 // of two float32 products may not keep its order.
+#include "schedules/contract/kernels/recurrent.h"
 #include "schedules/halide/registry.h"
 
 namespace longwave::schedules {
@@ -11,23 +12,23 @@ using namespace Halide;
 namespace {
 
 struct StateSpace {
-    int channels, copies, poles, rows, width;
+    const contract::StateSpace::Arguments<contract::Names> a = contract::names_of<contract::StateSpace>();
+    int copies, poles, rows, width;
     bool two; // parts of x
     Type state;
     ImageParam x, imaginary, pole_re, pole_im, c_re, c_im, d;
 
-    explicit StateSpace(KernelBuilder &k)
-        : channels(k.params.integer("channels", 1, 1 << 20)), copies(k.params.integer("copies", 1, 1 << 10)),
-          poles(k.params.integer("poles", 1, 1 << 12)), rows(k.params.integer("rows", 1, 1 << 24)),
-          width(static_cast<int>(pad(extent(channels)))), two(k.params.flag_or("complex", false)),
-          state(k.params.integer("state", 32, 64) == 64 ? Float(64) : Float(32)) {
-        x = k.input("x", dense({width, rows}));
-        if (two) imaginary = k.input("x_imaginary", dense({width, rows}));
-        pole_re = k.weight("pole_real", dense({width, poles}), Float(64));
-        pole_im = k.weight("pole_imaginary", dense({width, poles}), Float(64));
-        c_re = k.weight("c_real", dense({width, poles, copies}));
-        c_im = k.weight("c_imaginary", dense({width, poles, copies}));
-        d = k.weight("D", dense({width, copies}));
+    StateSpace(KernelBuilder &k, const contract::StateSpace &params)
+        : copies(params.copies), poles(params.poles), rows(params.rows),
+          width(static_cast<int>(pad(extent(params.channels)))), two(params.complex),
+          state(params.state == 64 ? Float(64) : Float(32)) {
+        x = k.input(a.x, dense({width, rows}));
+        if (two) imaginary = k.input(a.x_imaginary, dense({width, rows}));
+        pole_re = k.weight(a.pole_real, dense({width, poles}), Float(64));
+        pole_im = k.weight(a.pole_imaginary, dense({width, poles}), Float(64));
+        c_re = k.weight(a.c_real, dense({width, poles, copies}));
+        c_im = k.weight(a.c_imaginary, dense({width, poles, copies}));
+        d = k.weight(a.D, dense({width, copies}));
         k.no_epilogue();
     }
     // On all loops: the sum does not depend on the pole, the state not on copy and row.
@@ -41,9 +42,9 @@ struct StateSpace {
                                 {extent(poles), width},
                                 {extent(rows), 0}},
                     state_shape = dense({width, poles});
-        k.outputs(y, {{"y", on_y, ArgKind::output, dense({width, copies, rows})},
-                      {"real", on_state, ArgKind::inout, state_shape},
-                      {"imaginary", on_state, ArgKind::inout, state_shape}});
+        k.outputs(y,
+                  {k.result(a.y, on_y, dense({width, copies, rows})),
+                   k.updated(a.real, on_state, state_shape), k.updated(a.imaginary, on_state, state_shape)});
     }
 };
 
@@ -69,8 +70,8 @@ struct Step {
     }
 };
 
-void state_space_on_cpu(KernelBuilder &k) {
-    const StateSpace p(k);
+void state_space_on_cpu(KernelBuilder &k, const contract::StateSpace &params) {
+    const StateSpace p(k, params);
 
     // THE ALGORITHM
     Var c("c"), q("q"), n("n"), r("r"), co("co"), ci("ci");
@@ -91,8 +92,8 @@ void state_space_on_cpu(KernelBuilder &k) {
 }
 
 // A thread for each channel, which goes through copies, poles and rows.
-void state_space_on_gpu(KernelBuilder &k) {
-    const StateSpace p(k);
+void state_space_on_gpu(KernelBuilder &k, const contract::StateSpace &params) {
+    const StateSpace p(k, params);
 
     // THE ALGORITHM
     Var c("c"), q("q"), n("n"), r("r"), block("block"), lane("lane");
@@ -109,7 +110,8 @@ void state_space_on_gpu(KernelBuilder &k) {
     p.outputs(k, y);
 }
 
-const Kernel state_space{"state_space", state_space_on_cpu, state_space_on_gpu, Fp16::inputs_and_outputs};
+const KernelOf<contract::StateSpace> state_space{state_space_on_cpu, state_space_on_gpu,
+                                                 Fp16::inputs_and_outputs};
 
 } // namespace
 

@@ -3,6 +3,7 @@
 // convolution is planned in a small graph of its own, by the algorithms of long_conv.
 #include "compiler/ops/recurrent/state_space.h"
 #include "compiler/ops/support/rules.h"
+#include "schedules/contract/kernels/recurrent.h"
 
 namespace longwave::ir {
 namespace {
@@ -68,6 +69,23 @@ public:
     uint32_t rows_of_input(size_t input) const override { return outer_.rows_of_input(input); }
     bool channel_major(size_t input) const override { return outer_.channel_major(input); }
     const Decisions &decisions() const override { return outer_.decisions(); }
+    void serves_streams() override { outer_.serves_streams(); }
+    Place rows_of(size_t input) override { return outer_.rows_of(input); }
+    Ring ring_of(size_t input, uint32_t reads, uint32_t ahead) override {
+        return outer_.ring_of(input, reads, ahead);
+    }
+    Place all_rows_of(size_t input) override { return outer_.all_rows_of(input); }
+    Place packed(const std::string &name, Packed numbers) override {
+        return outer_.packed(name, std::move(numbers));
+    }
+    ResultRows result_rows() override { return outer_.result_rows(); }
+    Scalar length_of(size_t input) override { return outer_.length_of(input); }
+    Scalar valid_rows_of(size_t input) override { return outer_.valid_rows_of(input); }
+    Place state(const std::string &name, Packed initial) override {
+        return outer_.state(name, std::move(initial));
+    }
+    void specify(const Specification &specification) override { outer_.specify(specification); }
+    void write_result(Place rows) override { outer_.write_result(rows); }
     void kernel(const std::string &name) override { outer_.kernel(name); }
     void param(const std::string &name, Attribute value) override { outer_.param(name, std::move(value)); }
     void one_call() override { outer_.one_call(); }
@@ -161,14 +179,15 @@ Step exponential_taps_step(KernelCall &call, const Node &made, uint32_t taps, co
     const StateSpace space(call.graph().type(made.inputs[0]),
                            static_cast<uint32_t>(call.node.integer("channels")));
     Step step{.name = call.node.layer + " exponential_taps", .layer = call.node.layer};
-    step.spec = kernel_spec("exponential_taps", {{"channels", int64_t{space.heads}},
-                                                 {"copies", int64_t{space.computed}},
-                                                 {"poles", int64_t{space.poles}},
-                                                 {"taps", int64_t{taps}}});
-    for (auto &[name, packed] :
-         state_space_numbers(space, call.constant(made, 0), call.constant(made, 1), call.constant(2)))
-        step.args.emplace_back(call.stored(name, std::move(packed)));
-    step.args.emplace_back(to);
+    StateSpaceNumbers numbers(space, call.constant(made, 0), call.constant(made, 1), call.constant(2));
+    set_kernel<contract::ExponentialTaps>(
+        step, {.channels = space.heads, .copies = space.computed, .poles = space.poles, .taps = taps},
+        {.pole_real = call.stored("poles.real", std::move(numbers.pole_real)),
+         .pole_imaginary = call.stored("poles.imaginary", std::move(numbers.pole_imaginary)),
+         .c_real = call.stored("c.real", std::move(numbers.c_real)),
+         .c_imaginary = call.stored("c.imaginary", std::move(numbers.c_imaginary)),
+         .D = call.stored("D", std::move(numbers.direct)),
+         .k = to});
     return step;
 }
 

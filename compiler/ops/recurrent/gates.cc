@@ -84,7 +84,7 @@ void add_product(const Operand &w, size_t row0, const std::vector<double> &h, st
         for (size_t k = 0; k < h.size(); ++k) y[i] += w.data[(row0 + i) * h.size() + k] * h[k];
 }
 
-Status plan_row(KernelCall &call, const char *kernel, uint32_t gates) {
+Expected<Row> plan_row(KernelCall &call, uint32_t gates) {
     const uint32_t units = call.result().dims.back(), width = schedules::pad(units),
                    bands = bands_of(call.result());
     std::vector<float> weight(size_t{units} * gates * width, 0.f);
@@ -93,8 +93,7 @@ Status plan_row(KernelCall &call, const char *kernel, uint32_t gates) {
         for (size_t g = 0; g < gates; ++g)
             for (size_t i = 0; i < units; ++i)
                 weight[(k * gates + g) * width + i] = static_cast<float>(w[(g * units + i) * units + k]);
-    call.kernel(kernel);
-    call.param("units", units);
+    Row row{.units = units, .bands = bands};
     if (goes_over_bands(call.node)) {
         const uint64_t calls = uint64_t{call.all_rows()} * bands;
         if (calls > most_calls)
@@ -103,28 +102,25 @@ Status plan_row(KernelCall &call, const char *kernel, uint32_t gates) {
                             "expected at most {} bands of all rows",
                             call.all_rows(), bands, most_calls));
         call.ordered_parts(bands);
-        call.param("restart", int64_t{bands});
-        call.scalar({.kind = Scalar::Kind::slot, .tile_mul = calls > 1 ? 1 : 0});
+        row.bands = 1, row.restart = bands;
+        row.place = Scalar{.kind = Scalar::Kind::slot, .tile_mul = calls > 1 ? 1 : 0};
     } else {
         call.ordered_tiles(1);
-        call.param("streams", int64_t{1});
-        if (bands > 1) call.param("bands", int64_t{bands});
+        call.serves_streams();
     }
-    call.read_rows(0);
-    call.weight("weight", Packed::f32({units, gates, width}, weight));
-    return Status::ok();
-}
-
-void write(KernelCall &call, uint32_t gates, std::span<const char *const> states, size_t initial) {
-    call.write();
     std::vector<uint32_t> dims = dims_of_call(call);
     dims.insert(dims.end() - 1, gates);
+    row.x = call.rows_of(0);
+    row.weight = call.packed("weight", Packed::f32({units, gates, width}, weight));
+    row.y = call.result_rows();
     // The rows of a call share the memory in turn, so the kernel updates it.
-    call.output(cleared(call, "gates", dims));
-    for (size_t state = 0; state < states.size(); ++state) {
-        if (goes_over_bands(call.node)) call.output(cleared(call, states[state], dims_of_call(call)));
-        else call.carry(states[state], initial_state(call, initial, state));
-    }
+    row.gates = cleared(call, "gates", dims);
+    return row;
+}
+
+Place state(KernelCall &call, const char *name, size_t number, size_t initial) {
+    if (goes_over_bands(call.node)) return cleared(call, name, dims_of_call(call));
+    return call.state(name, initial_state(call, initial, number));
 }
 
 } // namespace longwave::ir::gates

@@ -42,9 +42,18 @@ template <class Begin, class Step> void walk(const Node &node, const Type &x, co
 // y[i] = Σ_k w[row0 + i][k] · h[k] for i < H
 void add_product(const Operand &w, size_t row0, const std::vector<double> &h, std::vector<double> &y);
 
-// One row a call, or one band: the kernel with its input, the weights as [H][gates][padded H], and H.
-Status plan_row(KernelCall &call, const char *kernel, uint32_t gates);
-// The result, the gates, and the states: carries, or memory of the call.
-void write(KernelCall &call, uint32_t gates, std::span<const char *const> states, size_t initial);
+// A call of lstm or gru: one row, or one band. The arguments that both have: the kernel's input, the
+// weights as [H][gates][padded H], the result, and the gates.
+struct Row {
+    uint32_t units = 0, bands = 1, restart = 0;
+    Place x, weight;
+    std::optional<Scalar> place;
+    ResultRows y;
+    Place gates;
+};
+Expected<Row> plan_row(KernelCall &call, uint32_t gates);
+// State number `number`, a carry or memory of the call. It begins with the constant input `initial`, if
+// there is one.
+Place state(KernelCall &call, const char *name, size_t number, size_t initial);
 
 } // namespace longwave::ir::gates

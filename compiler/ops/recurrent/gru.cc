@@ -8,13 +8,13 @@
 // with all biases but the one of u_n. With bands, each has a recurrence of its own and all share the weights;
 // or the recurrence goes over the bands of each row (over_bands).
 #include "compiler/ops/recurrent/gates.h"
+#include "schedules/contract/kernels/recurrent.h"
 #include <cmath>
 
 namespace longwave::ir {
 namespace {
 
 constexpr uint32_t parts = 3;
-constexpr const char *states[] = {"h"};
 
 constexpr AttributeDef reset_after{"reset_after", AttributeDef::Kind::integer, false}; // default: 1
 
@@ -74,10 +74,18 @@ std::vector<float> packed_bias(const KernelCall &call) {
 }
 
 Status kernel(KernelCall &call) {
-    LW_TRY(gates::plan_row(call, "gru", parts));
-    if (!resets_after(call.node)) call.param(reset_after.name, int64_t{0});
-    call.weight("bias", Packed::f32({schedules::pad(call.result().dims.back())}, packed_bias(call)));
-    gates::write(call, parts, states, 3);
+    LW_ASSIGN(const gates::Row row, gates::plan_row(call, parts));
+    call.kernel<contract::Gru>({.units = row.units,
+                                .bands = row.bands,
+                                .restart = row.restart,
+                                .reset_after = resets_after(call.node)},
+                               {.x = row.x,
+                                .w = row.weight,
+                                .bias = call.packed("bias", packed_bias(call)),
+                                .place = row.place,
+                                .y = row.y,
+                                .gates = row.gates,
+                                .h = gates::state(call, "h", 0, 3)});
     return Status::ok();
 }
 

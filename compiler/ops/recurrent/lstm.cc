@@ -4,13 +4,13 @@
 // The result is h. Both states begin with zeros, or with the rows h and c of a third input. x is a
 // linear op of the layer's input, with all biases. Bands are as for gru.
 #include "compiler/ops/recurrent/gates.h"
+#include "schedules/contract/kernels/recurrent.h"
 #include <cmath>
 
 namespace longwave::ir {
 namespace {
 
 constexpr uint32_t parts = 4;
-constexpr const char *states[] = {"h", "c"};
 
 Expected<Type> infer(const Node &node, std::span<const Type> in) {
     return gates::infer(node, in, parts, 2, 2);
@@ -50,8 +50,15 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
 }
 
 Status kernel(KernelCall &call) {
-    LW_TRY(gates::plan_row(call, "lstm", parts));
-    gates::write(call, parts, states, 2);
+    LW_ASSIGN(const gates::Row row, gates::plan_row(call, parts));
+    call.kernel<contract::Lstm>({.units = row.units, .bands = row.bands, .restart = row.restart},
+                                {.x = row.x,
+                                 .w = row.weight,
+                                 .place = row.place,
+                                 .y = row.y,
+                                 .gates = row.gates,
+                                 .h = gates::state(call, "h", 0, 2),
+                                 .c = gates::state(call, "c", 1, 2)});
     return Status::ok();
 }
 

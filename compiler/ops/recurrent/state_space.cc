@@ -10,6 +10,7 @@
 #include "compiler/ops/recurrent/state_space.h"
 #include "compiler/ops/support/rules.h"
 #include "schedules/contract/kernel.h"
+#include "schedules/contract/kernels/recurrent.h"
 #include <algorithm>
 #include <cmath>
 #include <complex>
@@ -127,21 +128,27 @@ Status plan(KernelCall &call) {
     const size_t first = parts(call.node);
     if (growth(space, call.constant(first)) > 700)
         return Status::input("a pole is too large: its logarithm must have a real part of at most 700");
-    call.kernel("state_space");
     call.one_call();
-    call.param("channels", space.heads);
-    call.param("copies", space.computed);
-    call.param("poles", space.poles);
-    call.param("rows", call.rows());
-    call.param("complex", static_cast<int64_t>(first - 1));
-    call.param("state", call.node.integer("state"));
-    for (size_t part = 0; part < first; ++part) call.read_rows(part);
-    for (auto &[name, packed] :
-         state_space_numbers(space, call.constant(first), call.constant(first + 1), call.constant(first + 2)))
-        call.weight(name, std::move(packed));
-    call.write();
-    call.carry("real");
-    call.carry("imaginary");
+    const bool complex = first == 2;
+    StateSpaceNumbers numbers(space, call.constant(first), call.constant(first + 1),
+                              call.constant(first + 2));
+    call.kernel<contract::StateSpace>(
+        {.channels = space.heads,
+         .copies = space.computed,
+         .poles = space.poles,
+         .rows = call.rows(),
+         .complex = complex,
+         .state = call.node.integer("state")},
+        {.x = call.rows_of(0),
+         .x_imaginary = complex ? Given::Input(call.rows_of(1)) : Given::Input(),
+         .pole_real = call.packed("poles.real", std::move(numbers.pole_real)),
+         .pole_imaginary = call.packed("poles.imaginary", std::move(numbers.pole_imaginary)),
+         .c_real = call.packed("c.real", std::move(numbers.c_real)),
+         .c_imaginary = call.packed("c.imaginary", std::move(numbers.c_imaginary)),
+         .D = call.packed("D", std::move(numbers.direct)),
+         .y = call.result_rows(),
+         .real = call.state("real"),
+         .imaginary = call.state("imaginary")});
     return Status::ok();
 }
 
@@ -164,23 +171,21 @@ double growth(const StateSpace &s, const Numbers &poles) {
     return most;
 }
 
-std::vector<std::pair<std::string, Packed>> state_space_numbers(const StateSpace &s, const Numbers &poles,
-                                                                const Numbers &c, const Numbers &d) {
+StateSpaceNumbers::StateSpaceNumbers(const StateSpace &s, const Numbers &poles, const Numbers &c,
+                                     const Numbers &d) {
     const Poles powers(poles, s.heads, s.poles, s.last, s.width);
     const auto part_of_c = [&](size_t part) {
         return Packed::f32({s.computed, s.poles, s.width},
                            packed_c(c, s.copies, s.heads, s.poles, s.width, part, s.computed));
     };
-    std::vector<float> direct(size_t{s.computed} * s.width, 0.f);
+    std::vector<float> of_x(size_t{s.computed} * s.width, 0.f);
     for (size_t k = 0; k < s.copies; ++k)
-        for (size_t h = 0; h < s.heads; ++h) direct[k * s.width + h] = static_cast<float>(d[k * s.heads + h]);
-    std::vector<std::pair<std::string, Packed>> numbers;
-    numbers.emplace_back("poles.real", Packed::f64({s.poles, s.width}, powers.real));
-    numbers.emplace_back("poles.imaginary", Packed::f64({s.poles, s.width}, powers.imaginary));
-    numbers.emplace_back("c.real", part_of_c(0));
-    numbers.emplace_back("c.imaginary", part_of_c(1));
-    numbers.emplace_back("D", Packed::f32({s.computed, s.width}, direct));
-    return numbers;
+        for (size_t h = 0; h < s.heads; ++h) of_x[k * s.width + h] = static_cast<float>(d[k * s.heads + h]);
+    pole_real = Packed::f64({s.poles, s.width}, powers.real);
+    pole_imaginary = Packed::f64({s.poles, s.width}, powers.imaginary);
+    c_real = part_of_c(0);
+    c_imaginary = part_of_c(1);
+    direct = Packed::f32({s.computed, s.width}, of_x);
 }
 
 const OpDef op_state_space{

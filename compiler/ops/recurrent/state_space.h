@@ -3,9 +3,6 @@
 #pragma once
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ir/op.h"
-#include <string>
-#include <utility>
-#include <vector>
 
 namespace longwave::ir {
 
@@ -20,10 +17,11 @@ struct StateSpace {
 // The largest real part of a logarithm of a pole: above 0, a state grows.
 double growth(const StateSpace &space, const Numbers &poles);
 
-// The arguments of state_space and of exponential_taps, by name: the parts of the poles and of c,
-// and D.
-std::vector<std::pair<std::string, compiler::Packed>>
-state_space_numbers(const StateSpace &space, const Numbers &poles, const Numbers &c, const Numbers &d);
+// The weights of state_space and of exponential_taps.
+struct StateSpaceNumbers {
+    compiler::Packed pole_real, pole_imaginary, c_real, c_imaginary, direct;
+    StateSpaceNumbers(const StateSpace &space, const Numbers &poles, const Numbers &c, const Numbers &d);
+};
 
 // The taps of a state space. Only the graph in which `state_space_as_convolution` plans a long
 // convolution has this op, so it has no rules.
