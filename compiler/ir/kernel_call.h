@@ -40,6 +40,14 @@ struct Ring {
 std::string kernel_spec(const Specification &specification);
 std::string kernel_spec(const std::string &kernel, const Attributes &params);
 
+// A number of rows so far. Where a kernel counts them itself it is a state. Elsewhere (a GPU) it is an
+// input, and a step before the call has moved it on.
+struct Count {
+    bool counts; // the kernel does
+    Given::Input so_far;
+    Given::State state;
+};
+
 class KernelCall {
 public:
     virtual ~KernelCall() = default;
@@ -92,6 +100,8 @@ public:
     // A carry of the op's stream rule, by name: updated in place. `initial`: float32 numbers of the
     // carry's dims at the start. Without dims: zeros.
     virtual Place state(const std::string &name, Packed initial = {}) = 0;
+    // The carry of that name that counts rows, which every part of a call reads.
+    virtual Count count_of(const std::string &name) = 0;
 
     // ---- the kernel, argument by argument ----
     virtual void kernel(const std::string &name) = 0;

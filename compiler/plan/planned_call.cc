@@ -253,9 +253,9 @@ void PlannedCall::carry(const std::string &name, Packed initial) {
     outputs_.push_back(carried(name, std::move(initial)));
 }
 
-void PlannedCall::carry_count(const std::string &name) {
-    if (context.device.kernels_count_rows) return carry(name);
+ir::Count PlannedCall::count_of(const std::string &name) {
     const Place count = carried(name);
+    if (context.device.kernels_count_rows) return {.counts = true, .so_far = {}, .state = count};
     Step moves_on{.kind = Step::Kind::call,
                   .name = fmt::format("{} count_rows", node.layer),
                   .layer = node.layer,
@@ -263,8 +263,14 @@ void PlannedCall::carry_count(const std::string &name) {
     fires(moves_on);
     moves_on.args.emplace_back(count);
     planner_.plan_.steps.push_back(std::move(moves_on));
+    return {.counts = false, .so_far = count, .state = {}};
+}
+
+void PlannedCall::carry_count(const std::string &name) {
+    const ir::Count count = count_of(name);
+    if (count.counts) return outputs_.push_back(*count.state.place);
     param("counts", int64_t{0});
-    inputs_.push_back(count);
+    inputs_.push_back(*count.so_far.place);
 }
 
 // ---- what is fused behind, and the steps ----

@@ -36,6 +36,7 @@ public:
     Place state(const std::string &name, Packed initial) override {
         return carried(name, std::move(initial));
     }
+    ir::Count count_of(const std::string &name) override;
     void specify(const ir::Specification &specification) override;
     void write_result(Place rows) override;
     using KernelCall::kernel;

@@ -6,25 +6,26 @@
 
 namespace longwave::schedules {
 
-// The argument `count` [1]. With the param `counts` 1 (the default) it is in-out: the rows before
-// this call's, and the call moves it on. With 0 it is an input that another kernel, `count_rows`,
-// has moved on before this one: on a gpu a call is one dispatch, and no dispatch can write what all
+// With the param `counts` 1 (the default) the state `count` [1]: the rows before this call's, and the
+// call moves it on. With 0 the input `count_so_far` [1], which another kernel, `count_rows`, has moved
+// on before this one: on a gpu a call is one dispatch, and no dispatch can write what all
 // of its workgroups read.
 class RowCount {
 public:
     // Declares the input, where it is one, behind those before it.
-    RowCount(KernelBuilder &k, int rows) : k_(k) {
+    RowCount(KernelBuilder &k, int rows, bool counts, const contract::Names::Input &so_far,
+             contract::Names::State count)
+        : k_(k), moves_(counts), name_(std::move(count)) {
         using namespace Halide;
-        moves_ = k.params.flag_or("counts", true);
         k.params.require(!moves_ || k.target.kind != targets::Kind::gpu,
                          "'counts' must be 0 on a gpu, where 'count_rows' moves the count on");
         if (moves_) {
             count_(Var()) = undef<double>();
             count_(0) += cast<double>(rows);
         } else if (k.target.kind == targets::Kind::gpu) {
-            given_ = k.input_words("count", dense({1}));
+            given_ = k.input_words(so_far.text, dense({1}));
         } else {
-            given_ = k.input("count", dense({1}), Float(64));
+            given_ = k.input(so_far, dense({1}), Float(64));
         }
     }
     // With this call's rows.
@@ -41,12 +42,13 @@ public:
     }
     // Behind the other outputs.
     void output() {
-        if (moves_) k_.in_place(count_, dense({1}));
+        if (moves_) k_.in_place(count_, name_, dense({1}));
     }
 
 private:
     KernelBuilder &k_;
-    bool moves_ = true;
+    bool moves_;
+    contract::Names::State name_;
     Halide::Func count_{"count"};
     Halide::ImageParam given_;
 };

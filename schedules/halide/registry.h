@@ -51,6 +51,11 @@ struct GpuSchedule {
                 std::source_location at = std::source_location::current());
 };
 
+template <class K> struct GpuScheduleOf : GpuSchedule {
+    GpuScheduleOf(BuildOf<K> build, Fp16 fp16, std::source_location at = std::source_location::current())
+        : GpuSchedule(K::name, with_params<K>(build), fp16, at) {}
+};
+
 // Null: there is no such kernel, or none for this kind of device.
 const Schedule *find_schedule(const std::string &name, targets::Kind kind);
 

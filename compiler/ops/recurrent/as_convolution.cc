@@ -84,6 +84,7 @@ public:
     Place state(const std::string &name, Packed initial) override {
         return outer_.state(name, std::move(initial));
     }
+    Count count_of(const std::string &name) override { return outer_.count_of(name); }
     void specify(const Specification &specification) override { outer_.specify(specification); }
     void write_result(Place rows) override { outer_.write_result(rows); }
     void kernel(const std::string &name) override { outer_.kernel(name); }
