@@ -4,23 +4,25 @@
 #include "compiler/plan/rounding.h"
 #include "compiler/plan/transfers.h"
 #include "formats/artifact/rules.h"
+#include "schedules/contract/kernels/pointwise.h"
+#include "schedules/contract/kernels/selection.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <numeric>
 
 namespace longwave::compiler {
 
+namespace contract = schedules::contract;
+
 namespace {
 
 // The rows a chain of pointwise ops alone is applied to.
 void plain_copy(PlannedCall &call) {
     const ir::Type &x = call.type(0);
-    call.kernel("pointwise");
-    call.param("width", int64_t{x.row()});
-    call.param("channels", int64_t{x.dims.back() == 1 ? x.width() : x.dims.back()});
-    call.param("rows", int64_t{call.rows()});
-    call.read_rows(0);
-    call.write();
+    call.kernel<contract::Pointwise>({.width = x.row(),
+                                      .rows = call.rows(),
+                                      .channels = x.dims.back() == 1 ? x.width() : x.dims.back()},
+                                     {.x = call.rows_of(0), .y = call.result_rows()});
 }
 
 } // namespace
@@ -209,14 +211,13 @@ void EntryPlanner::clear_channels(ir::ValueId value, const std::string &name) {
     const Stored &s = stored_[value];
     const ir::Type &type = graph_.type(value);
     Step step{.kind = Step::Kind::call, .name = name + " clear_channels", .layer = name, .writes = 1};
-    step.spec =
-        ir::kernel_spec("clear_channels", {{"rows", int64_t{s.rows}}, {"width", int64_t{type.row()}}});
-    step.args.emplace_back(Scalar{.kind = Scalar::Kind::rows,
-                                  .value = static_cast<int32_t>(s.rows),
-                                  .mul = static_cast<int32_t>(type.clock.num),
-                                  .modulus = type.clock.den,
-                                  .add = whole_of(type)});
-    step.args.emplace_back(Place{.buffer = s.buffer});
+    const Scalar rows{.kind = Scalar::Kind::rows,
+                      .value = static_cast<int32_t>(s.rows),
+                      .mul = static_cast<int32_t>(type.clock.num),
+                      .modulus = type.clock.den,
+                      .add = whole_of(type)};
+    ir::set_kernel<contract::ClearChannels>(step, {.width = type.row(), .rows = s.rows},
+                                            {.first = rows, .x = Place{.buffer = s.buffer}});
     plan_.steps.push_back(std::move(step));
 }
 

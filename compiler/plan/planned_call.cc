@@ -3,10 +3,14 @@
 #include "compiler/plan/rounding.h"
 #include "formats/package/json_list.h"
 #include "schedules/contract/kernel.h"
+#include "schedules/contract/kernels/pointwise.h"
+#include "schedules/contract/kernels/positions.h"
 #include <algorithm>
 #include <fmt/format.h>
 
 namespace longwave::compiler {
+
+namespace contract = schedules::contract;
 
 namespace {
 
@@ -210,10 +214,9 @@ Place PlannedCall::begun_in_arena(const std::string &name, Packed initial) {
     const uint64_t bytes = bytes_of(initial.elem, initial.dims);
     const Place to{.buffer = planner_.buffer(full, Space::arena, bytes)};
     Step step{.name = full + " begins", .layer = node.layer, .writes = 1};
-    step.spec = ir::kernel_spec("pointwise", {{"width", int64_t{width}},
-                                              {"rows", static_cast<int64_t>(bytes / sizeof(float) / width)}});
-    step.args.emplace_back(stored("initial " + name, std::move(initial)));
-    step.args.emplace_back(to);
+    ir::set_kernel<contract::Pointwise>(
+        step, {.width = width, .rows = bytes / sizeof(float) / width},
+        {.x = stored("initial " + name, std::move(initial)), .y = to});
     planner_.plan_.steps.push_back(std::move(step));
     return to;
 }
@@ -258,10 +261,9 @@ ir::Count PlannedCall::count_of(const std::string &name) {
     if (context.device.kernels_count_rows) return {.counts = true, .so_far = {}, .state = count};
     Step moves_on{.kind = Step::Kind::call,
                   .name = fmt::format("{} count_rows", node.layer),
-                  .layer = node.layer,
-                  .spec = ir::kernel_spec("count_rows", {{"rows", int64_t{all_rows_}}})};
+                  .layer = node.layer};
     fires(moves_on);
-    moves_on.args.emplace_back(count);
+    ir::set_kernel<contract::CountRows>(moves_on, {.rows = all_rows_}, {.count = count});
     planner_.plan_.steps.push_back(std::move(moves_on));
     return {.counts = false, .so_far = count, .state = {}};
 }

@@ -2,10 +2,13 @@
 #include "compiler/ir/kernel_call.h"
 #include "compiler/plan/entry_planner.h"
 #include "compiler/plan/options.h"
+#include "schedules/contract/kernels/pointwise.h"
 #include <algorithm>
 #include <fmt/format.h>
 
 namespace longwave::compiler {
+
+namespace contract = schedules::contract;
 
 namespace {
 
@@ -64,14 +67,14 @@ WindowRing input_ring(const ir::Graph &graph, uint32_t window, uint32_t hop, Sta
 // tokens pass as well.
 Step copy_slot(const WindowRing &ring, uint32_t slot, const InputPort &run, const std::string &name) {
     Step step{.name = fmt::format("input {} window {}", name, slot)};
-    step.spec =
-        ir::kernel_spec("pointwise", {{"width", int64_t{run.row_bytes} / 4}, {"rows", int64_t{ring.hop}}});
     const uint64_t bytes = uint64_t{ring.hop} * run.row_bytes;
-    step.args.emplace_back(Place{.buffer = ring.buffer,
-                                 .slot_bytes = bytes,
-                                 .slots = ring.slots(),
-                                 .slot_add = (slot + 1) % ring.slots()});
-    step.args.emplace_back(Place{.buffer = run.place.buffer, .offset = run.place.offset + slot * bytes});
+    const Place from{.buffer = ring.buffer,
+                     .slot_bytes = bytes,
+                     .slots = ring.slots(),
+                     .slot_add = (slot + 1) % ring.slots()},
+        to{.buffer = run.place.buffer, .offset = run.place.offset + slot * bytes};
+    ir::set_kernel<contract::Pointwise>(step, {.width = run.row_bytes / 4, .rows = ring.hop},
+                                        {.x = from, .y = to});
     return step;
 }
 
@@ -84,11 +87,10 @@ Step copy_zeros(const Step &clear, Storage &storage) {
     const auto numbers = static_cast<uint32_t>(clear.bytes / number);
     const int64_t width = lines ? int64_t{line / number} : 1;
     Step step{.name = clear.name, .layer = clear.layer};
-    step.spec = ir::kernel_spec("pointwise", {{"width", width}, {"rows", numbers / width}});
-    const BufferId zeros = storage.weights(fmt::format("{} zeros", numbers),
-                                           Packed::f32({numbers}, std::vector<float>(numbers)));
-    step.args.emplace_back(Place{.buffer = zeros});
-    step.args.emplace_back(to);
+    const Place zeros{.buffer = storage.weights(fmt::format("{} zeros", numbers),
+                                                Packed::f32({numbers}, std::vector<float>(numbers)))};
+    ir::set_kernel<contract::Pointwise>(step, {.width = width, .rows = numbers / width},
+                                        {.x = zeros, .y = to});
     return step;
 }
 

@@ -2,6 +2,7 @@
 // = S_0 + Σ_{τ ≤ t} e^{k_τ}, for each channel. The state is z = log S in float64: log t would stand
 // still in float32.
 #include "schedules/attention/row_count.h"
+#include "schedules/contract/kernels/attention.h"
 #include "schedules/halide/registry.h"
 #include "schedules/halide/thread_program.h"
 
@@ -20,20 +21,21 @@ Expr log_one_plus(const Expr &e) {
 }
 
 struct CumulativeSoftmax {
+    const contract::CumulativeSoftmax::Arguments<contract::Names> a =
+        contract::names_of<contract::CumulativeSoftmax>();
     int channels, rows, width;
     bool one, masked, logarithm; // S_0 is 1; some rows weigh nothing; log S_t in place of the weight
     Shape shape, state;
     ImageParam x, mask;
     std::optional<RowCount> count;
 
-    explicit CumulativeSoftmax(KernelBuilder &k)
-        : channels(k.params.integer("channels", 1, 1 << 20)), rows(k.params.integer("rows", 1, 1 << 20)),
-          width(static_cast<int>(pad(extent(channels)))), one(k.params.flag_or("start", false)),
-          masked(k.params.flag_or("mask", false)), logarithm(k.params.flag_or("log", false)),
-          shape(dense({width, rows})), state({{extent(width), 1}, {extent(rows), 0}}) {
-        x = k.input("k", shape);
-        if (masked) mask = k.input("mask", dense({1, rows}));
-        if (!one) count.emplace(k, rows);
+    CumulativeSoftmax(KernelBuilder &k, const contract::CumulativeSoftmax &p)
+        : channels(p.channels), rows(p.rows), width(static_cast<int>(pad(extent(channels)))), one(p.start),
+          masked(p.mask), logarithm(p.log), shape(dense({width, rows})),
+          state({{extent(width), 1}, {extent(rows), 0}}) {
+        x = k.input(a.k, shape);
+        if (masked) mask = k.input(a.mask, dense({1, rows}));
+        if (!one) count.emplace(k, rows, p.counts, a.count_so_far, a.count);
         k.no_epilogue();
     }
     Expr stays(const Expr &row) const { return mask(0, row) == 0.0f; }
@@ -57,8 +59,8 @@ struct Weight {
 // rows so far says that there is none.
 constexpr float nothing = -1e30f;
 
-void cumulative_softmax_on_cpu(KernelBuilder &k) {
-    CumulativeSoftmax s(k);
+void cumulative_softmax_on_cpu(KernelBuilder &k, const contract::CumulativeSoftmax &params) {
+    CumulativeSoftmax s(k, params);
 
     // THE ALGORITHM
     Var c("c"), r("r");
@@ -82,13 +84,13 @@ void cumulative_softmax_on_cpu(KernelBuilder &k) {
 
     // THE SCHEDULE
     y.update().reorder(c, t).vectorize(c, dividing_vector(s.width, k.target.vector_lanes));
-    k.outputs(y, {{"w", s.shape}, {"z", s.state, ArgKind::inout}});
+    k.outputs(y, {k.result(s.a.w, s.shape), k.updated(s.a.z, s.state)});
     if (s.count) s.count->output();
 }
 
 // A thread for each channel, which keeps z in registers: each row needs the row before.
-void cumulative_softmax_on_gpu(KernelBuilder &k) {
-    const CumulativeSoftmax s(k);
+void cumulative_softmax_on_gpu(KernelBuilder &k, const contract::CumulativeSoftmax &params) {
+    const CumulativeSoftmax s(k, params);
     const int lanes = std::min(s.width, 64);
 
     // THE ARGUMENTS
@@ -99,7 +101,7 @@ void cumulative_softmax_on_gpu(KernelBuilder &k) {
     y(c, t) = Tuple(0.0f, y(c, t)[1] + cast<uint32_t>(1));
     y.update().split(c, block, lane, lanes, TailStrategy::GuardWithIf);
     y.update().reorder(t, lane, block).gpu_blocks(block).gpu_threads(lane);
-    k.outputs(y, {{"w", s.shape}, {.name = "z", .shape = s.state, .kind = ArgKind::inout, .words = true}});
+    k.outputs(y, {k.result(s.a.w, s.shape), k.updated_words(s.a.z, s.state)});
 
     // THE PROGRAM
     k.exact_sums = true;
@@ -107,7 +109,7 @@ void cumulative_softmax_on_gpu(KernelBuilder &k) {
         const Name name = p.name();
         const Expr channel = p.let(p.block_x * lanes + p.thread_x);
         p.when(channel < s.width, [&] {
-            TwoFloats start = p.read_words("z", {channel, 0});
+            TwoFloats start = p.read_words(s.a.z.text, {channel, 0});
             if (!s.one) {
                 const Expr none = p.let(count_is_below(moved_back(s.count->words(), s.rows), 1));
                 start = {select(none, nothing, start.high), select(none, 0.0f, start.low)};
@@ -132,15 +134,15 @@ void cumulative_softmax_on_gpu(KernelBuilder &k) {
                 if (s.logarithm) weight = next.high;
                 if (s.channels != s.width) weight = select(channel < s.channels, weight, 0.0f);
                 p.set(kept, next);
-                p.write("w", {channel, row}, weight);
+                p.write(s.a.w.text, {channel, row}, weight);
             });
-            p.write_words("z", {channel, 0}, p.get(kept));
+            p.write_words(s.a.z.text, {channel, 0}, p.get(kept));
         });
     };
 }
 
-const Kernel cumulative_softmax{"cumulative_softmax", cumulative_softmax_on_cpu, cumulative_softmax_on_gpu,
-                                Fp16::none};
+const KernelOf<contract::CumulativeSoftmax> cumulative_softmax{cumulative_softmax_on_cpu,
+                                                               cumulative_softmax_on_gpu, Fp16::none};
 
 } // namespace
 

@@ -8,6 +8,7 @@
 // still. It is kept as two floats, high + low, and moves by differences: k v − w C, never (1 − w) C
 // + k v.
 #include "schedules/attention/matrix_state.h"
+#include "schedules/contract/kernels/attention.h"
 #include "schedules/halide/registry.h"
 
 namespace longwave::schedules {
@@ -16,12 +17,15 @@ using namespace Halide;
 
 namespace {
 
-int turns_of(KernelBuilder &k) { return k.params.integer_or("turns", 1, 1, 2); }
+// What is added to C: w itself, or k.
+template <class K> ImageParam keys_of(MatrixState &a, const K &params) {
+    return params.turns > 1 ? a.keys(contract::names_of<K>().k, a.state_rows) : a.key;
+}
 
-void build_decaying_step(KernelBuilder &k) {
-    const int turns = turns_of(k);
-    MatrixState a(k, 1, "w", turns);
-    const ImageParam key = turns > 1 ? a.keys("k", a.state_rows) : a.key;
+void build_decaying_step(KernelBuilder &k, const contract::DecayingAttentionStep &params) {
+    const int turns = params.turns;
+    MatrixState a(k, params);
+    const ImageParam key = keys_of(a, params);
 
     // THE ALGORITHM One pass over C updates it and sums o, which has no row dimension: every row of
     // C adds to the same element.
@@ -115,10 +119,11 @@ private:
     RDom rt, rb, rd, ri, rw;
 };
 
-void build_decaying_chunk(KernelBuilder &k) {
-    const int turns = turns_of(k);
-    MatrixState a(k, k.params.integer("rows", 2, 64), "w", turns);
-    const ImageParam key = turns > 1 ? a.keys("k", a.state_rows) : a.key;
+void build_decaying_chunk(KernelBuilder &k, const contract::DecayingAttentionChunk &params) {
+    const int turns = params.turns;
+    MatrixState a(k, params);
+    a.require_chunk();
+    const ImageParam key = keys_of(a, params);
     const Var c = a.c, i = a.i, s = a.s, h = a.h, t = a.t;
     const int rows = a.rows, vectors = a.tile / a.vec, sums = k.target.vector_registers == 32 ? 16 : 8;
     const RegisterTile time = register_tile(vectors, rows, sums), state = register_tile(vectors, a.dk, sums);
@@ -156,7 +161,7 @@ void build_decaying_chunk(KernelBuilder &k) {
 
 } // namespace
 
-static const Kernel decaying_attention_step{"decaying_attention_step", build_decaying_step};
-static const Kernel decaying_attention_chunk{"decaying_attention_chunk", build_decaying_chunk};
+static const KernelOf<contract::DecayingAttentionStep> decaying_attention_step{build_decaying_step};
+static const KernelOf<contract::DecayingAttentionChunk> decaying_attention_chunk{build_decaying_chunk};
 
 } // namespace longwave::schedules

@@ -2,6 +2,7 @@
 // channel: over the rows of a sequence, or along one axis of an image whose rows come line by line.
 // Its state, the inner sums, is float64: λ near 1 would add up the rounding of 1/(1 − λ) rows.
 #include "schedules/attention/row_count.h"
+#include "schedules/contract/kernels/positions.h"
 #include "schedules/halide/internals.h"
 #include "schedules/halide/registry.h"
 #include "schedules/halide/thread_program.h"
@@ -13,6 +14,8 @@ using namespace Halide;
 namespace {
 
 struct ExponentialScan {
+    const contract::ExponentialScan::Arguments<contract::Names> a =
+        contract::names_of<contract::ExponentialScan>();
     int channels, modes, rows;
     int stride,
         length; // rows from one position of the axis to the next, and positions of it; 0: it never ends
@@ -21,26 +24,24 @@ struct ExponentialScan {
     ImageParam x, lambda, scale;
     std::optional<RowCount> count;
 
-    explicit ExponentialScan(KernelBuilder &k)
-        : channels(k.params.integer("channels", 1, 1 << 20)), modes(k.params.integer("modes", 1, 1 << 12)),
-          rows(k.params.integer("rows", 1, 1 << 20)), stride(k.params.integer_or("stride", 1, 1, 1 << 20)),
-          length(k.params.integer_or("length", 0, 0, 1 << 24)),
+    ExponentialScan(KernelBuilder &k, const contract::ExponentialScan &p)
+        : channels(p.channels), modes(p.modes), rows(p.rows), stride(p.stride), length(p.length),
           width(static_cast<int>(pad(extent(channels)))), shape(dense({width, rows})) {
         k.params.require(stride == 1 || length, "a 'stride' needs the 'length' of the axis");
         k.params.require(int64_t{stride} * std::max(length, 1) <= 1 << 24, "the image is too large");
-        x = k.input("x", shape);
-        if (length) count.emplace(k, rows);
+        x = k.input(a.x, shape);
+        if (length) count.emplace(k, rows, p.counts, a.count_so_far, a.count);
         const Shape weights = dense({width, modes});
         const bool words = k.target.kind == targets::Kind::gpu;
-        lambda = words ? k.weight_words("lambda", weights) : k.weight("lambda", weights, Float(64));
-        scale = words ? k.weight_words("c", weights) : k.weight("c", weights, Float(64));
+        lambda = words ? k.weight_words(a.lambda.text, weights) : k.weight(a.lambda, weights, Float(64));
+        scale = words ? k.weight_words(a.c.text, weights) : k.weight(a.c, weights, Float(64));
         k.no_epilogue();
     }
     int period() const { return stride * std::max(length, 1); }
 };
 
-void exponential_scan_on_cpu(KernelBuilder &k) {
-    ExponentialScan p(k);
+void exponential_scan_on_cpu(KernelBuilder &k, const contract::ExponentialScan &params) {
+    ExponentialScan p(k, params);
     k.params.require(p.stride == 1 || p.rows <= p.stride, "'rows' must be at most 'stride'");
     const int modes = p.modes, rows = p.rows, stride = p.stride, length = p.length, width = p.width;
     const ImageParam &x = p.x, &lambda = p.lambda, &scale = p.scale;
@@ -67,9 +68,8 @@ void exponential_scan_on_cpu(KernelBuilder &k) {
         Var co("co"), ci("ci");
         y.update(0).vectorize(c, vec);
         y.update(1).split(c, co, ci, vec).reorder(ci, t.x, t.y, co).vectorize(ci);
-        k.outputs(
-            y, {{"y", {{extent(width), 1}, {extent(modes), 0}, {extent(rows), width}}},
-                {"sums", {{extent(width), 1}, {extent(modes), width}, {extent(rows), 0}}, ArgKind::inout}});
+        k.outputs(y, {k.result(p.a.y, {{extent(width), 1}, {extent(modes), 0}, {extent(rows), width}}),
+                      k.updated(p.a.sums, {{extent(width), 1}, {extent(modes), width}, {extent(rows), 0}})});
     } else {
         // A sum for each mode and each of the lines that lie side by side; a call meets each of
         // them once.
@@ -88,8 +88,8 @@ void exponential_scan_on_cpu(KernelBuilder &k) {
         y.vectorize(c, vec);
         total.compute_at(y, c);
         total.update();
-        k.output(y, p.shape);
-        k.in_place(sums, dense({width, modes, stride}));
+        k.output(y, p.a.y, p.shape);
+        k.in_place(sums, p.a.sums, dense({width, modes, stride}));
     }
     if (length) {
         line.compute_root();
@@ -102,8 +102,8 @@ void exponential_scan_on_cpu(KernelBuilder &k) {
 // once for every few modes, whose sums it keeps in registers.
 class ExponentialScanOnGpu {
 public:
-    explicit ExponentialScanOnGpu(KernelBuilder &k)
-        : s_(k), beside_(std::min(s_.stride, s_.rows)), lanes_(std::min(s_.width, 64)) {
+    ExponentialScanOnGpu(KernelBuilder &k, const contract::ExponentialScan &params)
+        : s_(k, params), beside_(std::min(s_.stride, s_.rows)), lanes_(std::min(s_.width, 64)) {
         // THE ARGUMENTS
         Var c("c"), l("l"), r("r"), block("block"), lane("lane");
         Func y("y");
@@ -117,16 +117,12 @@ public:
         const bool alone = s_.stride == 1; // the arguments as they are on a CPU
         const Shape y_alone{s_.shape[0], {extent(s_.modes), 0}, s_.shape[1]},
             sums_alone{sums[0], sums[1], {extent(s_.rows), 0}};
-        k.outputs(y,
-                  {{"y",
-                    {s_.shape[0], {extent(s_.stride), 0}, s_.shape[1]},
-                    ArgKind::output,
-                    alone ? y_alone : s_.shape},
-                   {.name = "sums",
-                    .shape = {sums[0], sums[2], sums[1]}, // a program counts modes where the Func counts rows
-                    .kind = ArgKind::inout,
-                    .argument = alone ? sums_alone : sums,
-                    .words = true}});
+        // A program counts modes where the Func counts rows.
+        KernelBuilder::Output of_sums = k.updated_words(s_.a.sums, {sums[0], sums[2], sums[1]});
+        of_sums.argument = alone ? sums_alone : sums;
+        k.outputs(y, {k.result(s_.a.y, {s_.shape[0], {extent(s_.stride), 0}, s_.shape[1]},
+                               alone ? y_alone : s_.shape),
+                      of_sums});
     }
 
     void run(ThreadProgram &p) const {
@@ -160,8 +156,8 @@ private:
         for (int m = 0; m < count; m++) {
             const Expr mode = first + m;
             const auto weight = [&](const ImageParam &from) { return p.read_words(from, {channel, mode}); };
-            list.push_back(
-                {weight(s_.lambda), weight(s_.scale), p.keep(p.read_words("sums", {channel, line, mode}))});
+            list.push_back({weight(s_.lambda), weight(s_.scale),
+                            p.keep(p.read_words(s_.a.sums.text, {channel, line, mode}))});
         }
         const Expr turns = (s_.rows - p.block_y + beside_ - 1) / beside_;
         p.loop(p.let(turns), [&](const Expr &turn) {
@@ -170,17 +166,19 @@ private:
             Expr begins;
             if (s_.length) begins = p.let(position(turn, p.block_y) < s_.stride);
             Expr y = 0.0f;
-            if (constant_value(first) != 0) y = p.let(select(first == 0, y, p.read("y", {channel, 0, row})));
+            if (constant_value(first) != 0)
+                y = p.let(select(first == 0, y, p.read(s_.a.y.text, {channel, 0, row})));
             for (const Mode &mode : list) {
                 const TwoFloats sum = moved(p, mode, begins, x);
                 p.set(mode.sum, sum);
                 y = p.let(y + (mode.scale.high * sum.high +
                                (mode.scale.high * sum.low + mode.scale.low * sum.high)));
             }
-            p.write("y", {channel, 0, row}, y);
+            p.write(s_.a.y.text, {channel, 0, row}, y);
         });
         for (int m = 0; m < count; m++)
-            p.write_words("sums", {channel, line, first + m}, p.get(list[static_cast<size_t>(m)].sum));
+            p.write_words(s_.a.sums.text, {channel, line, first + m},
+                          p.get(list[static_cast<size_t>(m)].sum));
     }
 
     // λ · sum + x.
@@ -199,14 +197,14 @@ private:
     const int beside_, lanes_; // lines that a call meets side by side; threads of a workgroup
 };
 
-void exponential_scan_on_gpu(KernelBuilder &k) {
-    const auto scan = std::make_shared<ExponentialScanOnGpu>(k);
+void exponential_scan_on_gpu(KernelBuilder &k, const contract::ExponentialScan &params) {
+    const auto scan = std::make_shared<ExponentialScanOnGpu>(k, params);
     k.exact_sums = true;
     k.program = [scan](ThreadProgram &p) { scan->run(p); };
 }
 
-const Kernel exponential_scan{"exponential_scan", exponential_scan_on_cpu, exponential_scan_on_gpu,
-                              Fp16::inputs_and_outputs};
+const KernelOf<contract::ExponentialScan> exponential_scan{exponential_scan_on_cpu, exponential_scan_on_gpu,
+                                                           Fp16::inputs_and_outputs};
 
 } // namespace
 

@@ -6,6 +6,7 @@
 // the matrix in registers for the whole call, in two floats an element. Some rows of time at once
 // lie in shared memory, and so do the parts' sums of o.
 #include "schedules/attention/matrix_state.h"
+#include "schedules/contract/kernels/attention.h"
 #include "schedules/halide/registry.h"
 #include "schedules/halide/thread_program.h"
 
@@ -14,8 +15,6 @@ namespace longwave::schedules {
 using namespace Halide;
 
 namespace {
-
-constexpr int most_rows = 1 << 20;
 
 // What a kernel adds to an element of the matrix: from what it holds, the lane's value, and the
 // values of the element's row of each key.
@@ -29,9 +28,8 @@ void declare_outputs(KernelBuilder &k, const MatrixState &a, const Func &y) {
     Shape o_in_time = o_shape;
     o_in_time.insert(o_in_time.begin() + 1, Dim{extent(a.state_rows), 0});
     if (a.rows == 1) o_shape[1] = {extent(a.state_rows), 0}; // as the step of a CPU has it
-    k.outputs(y, {{"S_high", in_time, ArgKind::inout, state},
-                  {"S_low", in_time, ArgKind::inout, state},
-                  {"o", o_in_time, ArgKind::output, o_shape}});
+    k.outputs(y, {k.updated(a.names.high, in_time, state), k.updated(a.names.low, in_time, state),
+                  k.result(a.names.o, o_in_time, o_shape)});
 }
 
 // Matrices too large for registers, and lanes of a tile with different heads: a thread for each
@@ -118,8 +116,8 @@ public:
             });
         for (const Element &one : column) {
             const auto write = [&] {
-                p.write("S_high", {lane_, one.row, 0, tile_, head_}, p.get(one.value.high));
-                p.write("S_low", {lane_, one.row, 0, tile_, head_}, p.get(one.value.low));
+                p.write(a_.names.high.text, {lane_, one.row, 0, tile_, head_}, p.get(one.value.high));
+                p.write(a_.names.low.text, {lane_, one.row, 0, tile_, head_}, p.get(one.value.low));
             };
             if (one.inside.defined()) p.when(one.inside, write);
             else write();
@@ -146,8 +144,8 @@ private:
         Element made{row, ragged ? p.let(wanted < a_.state_rows) : Expr(), {}, {}};
         for (const Operand &one : operands_)
             made.rows.push_back(one.rows < a_.state_rows ? p.let(row % one.rows) : row);
-        const Expr high = p.read("S_high", {lane_, row, 0, tile_, head_}),
-                   low = p.read("S_low", {lane_, row, 0, tile_, head_});
+        const Expr high = p.read(a_.names.high.text, {lane_, row, 0, tile_, head_}),
+                   low = p.read(a_.names.low.text, {lane_, row, 0, tile_, head_});
         made.value = p.keep(TwoFloats{high, low});
         return made;
     }
@@ -220,7 +218,7 @@ private:
                 Expr o = 0.0f;
                 for (int part = 0; part < parts_.count; part++)
                     o = p.let(o + p.read_shared(sums_, t * threads_ + part * a_.tile + lane));
-                p.write("o", {lane, 0, first + t, tile_, head_}, o);
+                p.write(a_.names.o.text, {lane, 0, first + t, tile_, head_}, o);
             });
         }
     }
@@ -243,39 +241,29 @@ void scan(KernelBuilder &k, const MatrixState &a, const std::vector<ImageParam> 
     k.program = [program](ThreadProgram &p) { program->run(p); };
 }
 
-void linear_scan(KernelBuilder &k, int rows) {
-    const MatrixState a(k, rows);
+template <class K> void linear_scan(KernelBuilder &k, const K &params) {
+    const MatrixState a(k, params);
     scan(k, a, {a.key},
          [](const Expr &, const Expr &v, const std::vector<Expr> &keys) { return keys[0] * v; });
 }
 
 // By differences: k v − w C, never (1 − w) C + k v.
-void decaying_scan(KernelBuilder &k, int rows) {
-    const int turns = k.params.integer_or("turns", 1, 1, 2);
-    MatrixState a(k, rows, "w", turns);
-    if (turns == 1)
+template <class K> void decaying_scan(KernelBuilder &k, const K &params) {
+    MatrixState a(k, params);
+    if (params.turns == 1)
         return scan(k, a, {a.key}, [](const Expr &now, const Expr &v, const std::vector<Expr> &keys) {
             return keys[0] * (v - now);
         });
-    scan(k, a, {a.key, a.keys("k", a.state_rows)},
+    scan(k, a, {a.key, a.keys(contract::names_of<K>().k, a.state_rows)},
          [](const Expr &now, const Expr &v, const std::vector<Expr> &keys) {
              return keys[1] * v - keys[0] * now;
          });
 }
 
-void linear_attention_step_on_gpu(KernelBuilder &k) { linear_scan(k, 1); }
-void linear_attention_chunk_on_gpu(KernelBuilder &k) {
-    linear_scan(k, k.params.integer("rows", 2, most_rows));
-}
-void decaying_attention_step_on_gpu(KernelBuilder &k) { decaying_scan(k, 1); }
-void decaying_attention_chunk_on_gpu(KernelBuilder &k) {
-    decaying_scan(k, k.params.integer("rows", 2, most_rows));
-}
-
-const GpuSchedule linear_step{"linear_attention_step", linear_attention_step_on_gpu, Fp16::inputs},
-    linear_chunk{"linear_attention_chunk", linear_attention_chunk_on_gpu, Fp16::inputs},
-    decaying_step{"decaying_attention_step", decaying_attention_step_on_gpu, Fp16::outputs},
-    decaying_chunk{"decaying_attention_chunk", decaying_attention_chunk_on_gpu, Fp16::outputs};
+const GpuScheduleOf<contract::LinearAttentionStep> linear_step{linear_scan, Fp16::inputs};
+const GpuScheduleOf<contract::LinearAttentionChunk> linear_chunk{linear_scan, Fp16::inputs};
+const GpuScheduleOf<contract::DecayingAttentionStep> decaying_step{decaying_scan, Fp16::outputs};
+const GpuScheduleOf<contract::DecayingAttentionChunk> decaying_chunk{decaying_scan, Fp16::outputs};
 
 } // namespace
 

@@ -18,8 +18,8 @@ constexpr int most_across = 64, slices = 4, bytes_of_key = 8, keys_of_chunk = 10
 
 class AttentionOfQueries : SoftmaxAttention {
 public:
-    explicit AttentionOfQueries(KernelBuilder &k)
-        : SoftmaxAttention(k), keys_(in_ring() ? window_ : ring_),
+    AttentionOfQueries(KernelBuilder &k, const contract::SoftmaxAttention &p)
+        : SoftmaxAttention(k, p), keys_(in_ring() ? window_ : ring_),
           across_(std::min(power_of_two_above(dv_), most_across)) {
         // Beside the weights: sums that threads have begun.
         const int sums = 4 * slices * dv_ + 1024;
@@ -64,7 +64,7 @@ public:
         }
         dot_.compute_at(stored_ ? score_ : weight_, of_lane_).store_in(MemoryType::Register);
         own_.compute_at(begun_, of_lane_).store_in(MemoryType::Register);
-        k_.output(y, dense({padded, rows_}));
+        k_.output(y, names_.y, dense({padded, rows_}));
     }
 
 private:
@@ -162,10 +162,12 @@ private:
     std::optional<Fold> peak_, total_;
 };
 
-void softmax_attention_on_gpu(KernelBuilder &k) { AttentionOfQueries(k).build(); }
+void softmax_attention_on_gpu(KernelBuilder &k, const contract::SoftmaxAttention &p) {
+    AttentionOfQueries(k, p).build();
+}
 
-const GpuSchedule softmax_attention_of_gpu{"softmax_attention", softmax_attention_on_gpu,
-                                           Fp16::inputs_and_outputs};
+const GpuScheduleOf<contract::SoftmaxAttention> softmax_attention_of_gpu{softmax_attention_on_gpu,
+                                                                         Fp16::inputs_and_outputs};
 
 } // namespace
 

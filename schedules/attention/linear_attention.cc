@@ -5,6 +5,7 @@
 // S grows with every row, so it is kept as two floats, high + low: high is what products use, low
 // what rounding took from it.
 #include "schedules/attention/matrix_state.h"
+#include "schedules/contract/kernels/attention.h"
 #include "schedules/halide/registry.h"
 
 namespace longwave::schedules {
@@ -13,8 +14,8 @@ using namespace Halide;
 
 namespace {
 
-void build_step(KernelBuilder &k) {
-    MatrixState a(k, 1);
+void build_step(KernelBuilder &k, const contract::LinearAttentionStep &params) {
+    MatrixState a(k, params);
 
     // THE ALGORITHM One pass over S updates it and sums o, which has no row dimension: every row of
     // S adds to the same element.
@@ -39,8 +40,9 @@ void build_step(KernelBuilder &k) {
     a.outputs({static_cast<uint32_t>(a.dk), 0});
 }
 
-void build_chunk(KernelBuilder &k) {
-    MatrixState a(k, k.params.integer("rows", 2, 64));
+void build_chunk(KernelBuilder &k, const contract::LinearAttentionChunk &params) {
+    MatrixState a(k, params);
+    a.require_chunk();
     const Var c = a.c, i = a.i, s = a.s, h = a.h, t = a.t, j = a.j;
     const int rows = a.rows, vectors = a.tile / a.vec, sums = k.target.vector_registers == 32 ? 16 : 8;
     int lanes = 1; // of the scores, whose rows are padded to whole vectors
@@ -95,7 +97,7 @@ void build_chunk(KernelBuilder &k) {
 
 } // namespace
 
-static const Kernel linear_attention_step{"linear_attention_step", build_step};
-static const Kernel linear_attention_chunk{"linear_attention_chunk", build_chunk};
+static const KernelOf<contract::LinearAttentionStep> linear_attention_step{build_step};
+static const KernelOf<contract::LinearAttentionChunk> linear_attention_chunk{build_chunk};
 
 } // namespace longwave::schedules

@@ -1,5 +1,6 @@
 // linear_attention_offline: o_t = q_t·S with S = Σ_{τ < length} k_τ v_τᵀ, a matrix of dk × dv for
 // each head: a product of keys and values over all rows, then a product of queries with it.
+#include "schedules/contract/kernels/attention.h"
 #include "schedules/halide/registry.h"
 #include "schedules/halide/threads.h"
 
@@ -13,6 +14,8 @@ namespace {
 // padding, a tile belongs to one head and keys and queries are scalars to its lanes; where not,
 // each lane looks up its head, which takes a CPU ten times as long.
 struct WholeAttention {
+    const contract::LinearAttentionOffline::Arguments<contract::Names> names =
+        contract::names_of<contract::LinearAttentionOffline>();
     int heads, dk, dv, rows;
     bool one_head;
     int width, tile, groups, tiles;
@@ -22,9 +25,8 @@ struct WholeAttention {
     Var c{"c"}, i{"i"}, s{"s"}, h{"h"}, t{"t"}, b{"b"};
     Func part{"part"}, sum{"sum"}, o{"o"}, y{"y"};
 
-    explicit WholeAttention(KernelBuilder &k)
-        : heads(k.params.integer("heads", 1, 1 << 12)), dk(k.params.integer("dk", 1, 1 << 12)),
-          dv(k.params.integer("dv", 1, 1 << 12)), rows(k.params.integer("rows", 1, 1 << 24)),
+    WholeAttention(KernelBuilder &k, const contract::LinearAttentionOffline &p)
+        : heads(p.heads), dk(p.dk), dv(p.dv), rows(p.rows),
           one_head(heads == 1 || dv % 16 == 0 || (dv % 8 == 0 && dv <= 64 && heads * dv % 16 == 0)),
           width(static_cast<int>(pad(static_cast<uint32_t>(heads * dv)))), tile(tile_of()),
           groups(one_head ? heads : 1), tiles(width / tile / groups),
@@ -36,8 +38,8 @@ struct WholeAttention {
         k.params.require(int64_t{tile} * dk <= 1 << 24, "'dk' is too large");
         const int key_row = static_cast<int>(pad(static_cast<uint32_t>(heads * dk)));
         const Shape key_shape = {{extent(dk), 1}, {extent(rows), key_row}, {extent(heads), dk}};
-        q = k.input("q", key_shape), key = k.input("k", key_shape), v = k.input("v", shape);
-        length = k.scalar("length", rows);
+        q = k.input(names.q, key_shape), key = k.input(names.k, key_shape), v = k.input(names.v, shape);
+        length = k.scalar(names.length, rows);
     }
     Expr head() const { return one_head ? Expr(h) : Expr(min((s * tile + c) / dv, heads - 1)); }
     int chain() const { return std::min(rows, 64); }
@@ -49,8 +51,8 @@ private:
     }
 };
 
-void linear_attention_whole_on_cpu(KernelBuilder &k) {
-    WholeAttention a(k);
+void linear_attention_whole_on_cpu(KernelBuilder &k, const contract::LinearAttentionOffline &params) {
+    WholeAttention a(k, params);
     const int dk = a.dk, rows = a.rows, tile = a.tile, vec = dividing_vector(tile, k.target.vector_lanes);
     const Expr &length = a.length;
     const Var &c = a.c, &i = a.i, &s = a.s, &h = a.h, &t = a.t, &b = a.b;
@@ -102,13 +104,13 @@ void linear_attention_whole_on_cpu(KernelBuilder &k) {
         .unroll(c)
         .unroll(i);
     part.update().reorder(c, i, in).vectorize(c, vec).unroll(c).unroll(i);
-    k.output(y, a.shape);
+    k.output(y, a.names.y, a.shape);
 }
 
 // A workgroup for a few lanes of values: its threads add up the matrix of these in shared memory,
 // lanes by rows of the matrix, and then take rows of queries.
-void linear_attention_offline_on_gpu(KernelBuilder &k) {
-    WholeAttention a(k);
+void linear_attention_offline_on_gpu(KernelBuilder &k, const contract::LinearAttentionOffline &params) {
+    WholeAttention a(k, params);
     int wide = std::min(a.tile, 64);
     while (wide > 1 && int64_t{4} * wide * a.dk > k.target.shared_bytes / 2) wide /= 2;
     k.params.require(4 * wide * a.dk <= k.target.shared_bytes, "'dk' is too large for " + k.target.name);
@@ -143,11 +145,11 @@ void linear_attention_offline_on_gpu(KernelBuilder &k) {
     a.sum.update().split(i, of_line, line, down, TailStrategy::GuardWithIf).reorder(over, of_line, c, line);
     a.sum.update().gpu_threads(c, line);
     a.part.compute_at(a.sum, over).store_in(MemoryType::Register);
-    k.output(a.y, a.shape);
+    k.output(a.y, a.names.y, a.shape);
 }
 
-const Kernel linear_attention_offline{"linear_attention_offline", linear_attention_whole_on_cpu,
-                                      linear_attention_offline_on_gpu, Fp16::inputs};
+const KernelOf<contract::LinearAttentionOffline> linear_attention_offline{
+    linear_attention_whole_on_cpu, linear_attention_offline_on_gpu, Fp16::inputs};
 
 } // namespace
 

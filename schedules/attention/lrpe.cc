@@ -2,6 +2,7 @@
 #include "schedules/attention/gpu_positions.h"
 #include "schedules/attention/phases.h"
 #include "schedules/attention/row_count.h"
+#include "schedules/contract/kernels/positions.h"
 #include "schedules/halide/registry.h"
 #include "schedules/halide/threads.h"
 #include "schedules/pointwise/elementary.h"
@@ -13,22 +14,20 @@ using namespace Halide;
 namespace {
 
 struct Lrpe {
+    const contract::Lrpe::Arguments<contract::Names> names = contract::names_of<contract::Lrpe>();
     int heads, dk, rows, axes, conditions;
-    std::vector<int> sizes;
+    contract::Several<3, 1, 1 << 24> sizes;
     ImageParam x, high, low;
     std::optional<RowCount> count;
 
-    explicit Lrpe(KernelBuilder &k)
-        : heads(k.params.integer("heads", 1, 1 << 12)), dk(k.params.integer("dk", 1, 1 << 12)),
-          rows(k.params.integer("rows", 1, 1 << 20)), axes(k.params.integer_or("axes", 0, 0, 3)),
-          conditions(k.params.integer_or("conditions", 0, 0, 1 << 24)) {
-        for (int a = 0; a < axes; a++)
-            sizes.push_back(k.params.integer("size_" + std::to_string(a), 1, 1 << 24));
+    Lrpe(KernelBuilder &k, const contract::Lrpe &p)
+        : heads(p.heads), dk(p.dk), rows(p.rows), axes(static_cast<int>(p.sizes.size())),
+          conditions(p.conditions), sizes(p.sizes) {
         const int row = static_cast<int>(pad(extent(heads * dk)));
-        x = k.input("x", {{extent(dk), 1}, {extent(heads), dk}, {extent(rows), row}});
-        count.emplace(k, rows);
-        high = k.weight("turns_high", dense({dk, heads}), Int(32));
-        low = k.weight("turns_low", dense({dk, heads}), Int(32));
+        x = k.input(names.x, {{extent(dk), 1}, {extent(heads), dk}, {extent(rows), row}});
+        count.emplace(k, rows, p.counts, names.count_so_far, names.count);
+        high = k.weight(names.turns_high, dense({dk, heads}), Int(32));
+        low = k.weight(names.turns_low, dense({dk, heads}), Int(32));
         k.no_epilogue();
     }
     int width() const { return 2 * heads * dk; }
@@ -41,8 +40,8 @@ struct Lrpe {
     }
 };
 
-void lrpe_on_cpu(KernelBuilder &k) {
-    Lrpe n(k);
+void lrpe_on_cpu(KernelBuilder &k, const contract::Lrpe &params) {
+    Lrpe n(k, params);
     const int heads = n.heads, dk = n.dk, rows = n.rows, axes = n.axes, width = n.width(),
               padded = n.padded();
 
@@ -73,21 +72,21 @@ void lrpe_on_cpu(KernelBuilder &k) {
     if (width == padded) {
         y(i, p, h, r) = turned(i, p, h, r);
         y.reorder(p, i, h, r).bound(p, 0, 2).unroll(p).vectorize(i, vec);
-        k.output(y, n.turned_shape());
+        k.output(y, n.names.y, n.turned_shape());
     } else {
         turned.compute_at(y, r).bound_extent(i, dk).bound_extent(p, 2).bound_extent(h, heads);
         turned.reorder(p, i, h).unroll(p).vectorize(i, vec);
         store(turned, int64_t{4} * width);
         const Expr lane = min(c, width - 1);
         y(c, r) = select(c < width, turned(lane % dk, lane / dk % 2, lane / (2 * dk), r), 0.0f);
-        k.output(y, dense({padded, rows}));
+        k.output(y, n.names.y, dense({padded, rows}));
     }
     n.count->output();
 }
 
 // A thread for each feature.
-void lrpe_on_gpu(KernelBuilder &k) {
-    const Lrpe n(k);
+void lrpe_on_gpu(KernelBuilder &k, const contract::Lrpe &params) {
+    const Lrpe n(k, params);
 
     // THE ALGORITHM
     Var c("c"), r("r");
@@ -96,7 +95,7 @@ void lrpe_on_gpu(KernelBuilder &k) {
     WordPair position = moved_on(moved_back(n.count->words(), n.rows), r);
     if (n.axes) {
         int all = 1;
-        for (const int size : n.sizes) all *= size;
+        for (const int64_t size : n.sizes.values) all *= static_cast<int>(size);
         const Expr before_image = count_is_below(position, n.conditions),
                    number = count_modulo(moved_back(position, n.conditions), all);
         Expr at = 0;
@@ -112,10 +111,10 @@ void lrpe_on_gpu(KernelBuilder &k) {
     // THE SCHEDULE
     spread(y, {c, r}, {n.padded(), n.rows});
     const Shape shape = dense({n.padded(), n.rows});
-    k.outputs(y, {{"y", shape, ArgKind::output, n.width() == n.padded() ? n.turned_shape() : shape}});
+    k.outputs(y, {k.result(n.names.y, shape, n.width() == n.padded() ? n.turned_shape() : shape)});
 }
 
-const Kernel lrpe{"lrpe", lrpe_on_cpu, lrpe_on_gpu, Fp16::inputs_and_outputs};
+const KernelOf<contract::Lrpe> lrpe{lrpe_on_cpu, lrpe_on_gpu, Fp16::inputs_and_outputs};
 
 } // namespace
 

@@ -4,22 +4,21 @@ namespace longwave::schedules {
 
 using namespace Halide;
 
-MatrixState::MatrixState(KernelBuilder &k, int rows_, const char *keys_name, int turns)
-    : rows(rows_), heads(k.params.integer("heads", 1, 1 << 12)), dk(k.params.integer("dk", 1, 1 << 12)),
-      dv(k.params.integer("dv", 1, 1 << 12)), state_rows(turns * dk), one_head(of_one_head(heads, dv)),
-      width(static_cast<int>(pad(static_cast<uint32_t>(heads * dv)))), tile(tile_of()),
-      groups(one_head ? heads : 1), tiles(width / tile / groups), vec(std::min(k.target.vector_lanes, tile)),
-      k_(k) {
+MatrixState::MatrixState(KernelBuilder &k, const Params &p, Arguments arguments)
+    : names(std::move(arguments)), rows(p.rows), heads(p.heads), dk(p.dk), dv(p.dv), state_rows(p.turns * dk),
+      one_head(of_one_head(heads, dv)), width(static_cast<int>(pad(static_cast<uint32_t>(heads * dv)))),
+      tile(tile_of()), groups(one_head ? heads : 1), tiles(width / tile / groups),
+      vec(std::min(k.target.vector_lanes, tile)), k_(k) {
     k.no_epilogue();
     k.params.require(int64_t{width} * state_rows <= 1 << 28,
                      "'heads', 'dk' and 'dv' make a state of more than 2^28 elements");
-    q = keys("q", state_rows);
-    key = keys(keys_name, dk);
-    v = k.input("v", row_shape({static_cast<uint32_t>(rows), width}));
+    q = keys(names.q, state_rows);
+    key = keys(names.keys, dk);
+    v = k.input(names.v, row_shape({static_cast<uint32_t>(rows), width}));
     y(c, i, s, h) = only_o(undef<float>());
 }
 
-ImageParam MatrixState::keys(const char *name, int of_head) {
+ImageParam MatrixState::keys(const contract::Names::Input &name, int of_head) {
     const int row = static_cast<int>(pad(static_cast<uint32_t>(heads * of_head)));
     return k_.input(name, {{extent(of_head), 1}, {extent(rows), row}, {extent(heads), of_head}});
 }
@@ -32,8 +31,8 @@ MatrixState::Sum MatrixState::plus(const Expr &row, const Expr &p) const {
 
 void MatrixState::outputs(const Dim &o_rows) {
     const Shape state = state_shape();
-    k_.outputs(
-        y, {{"S_high", state, ArgKind::inout}, {"S_low", state, ArgKind::inout}, {"o", row_shape(o_rows)}});
+    k_.outputs(y, {k_.updated(names.high, state), k_.updated(names.low, state),
+                   k_.result(names.o, row_shape(o_rows))});
 }
 
 RegisterTile register_tile(int vectors, int rows, int sums) {

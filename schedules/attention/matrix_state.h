@@ -11,14 +11,24 @@ namespace longwave::schedules {
 // reads memory as a stream.
 class MatrixState {
 public:
-    // Asks for `heads`, `dk` and `dv`; S has turns·dk rows a head. Declares q (as many rows),
-    // `keys` (dk of them) and v.
-    MatrixState(KernelBuilder &builder, int rows, const char *keys = "k", int turns = 1);
+    // Params and arguments that the contracts have in common. S has turns·dk rows a head.
+    struct Params {
+        int heads, dk, dv, rows, turns;
+    };
+    struct Arguments {
+        contract::Names::Input q, keys, v; // of turns·dk, dk and dv features a head
+        contract::Names::State high, low;
+        contract::Names::Output o;
+    };
+    // K: a contract of linear_attention or decaying_attention. Declares q, keys and v.
+    template <class K> MatrixState(KernelBuilder &builder, const K &p)
+        : MatrixState(builder, params_of(p), arguments_of<K>()) {}
 
     // The Func of S and o; its elements are S high, S low, o at (lane, row of S or of time, tile of
     // the group, group).
     Halide::Func y{"y"};
     Halide::Var c{"c"}, i{"i"}, s{"s"}, h{"h"}, t{"t"}, j{"j"}, co{"co"}, ci{"ci"};
+    const Arguments names;
     const int rows, heads, dk, dv, state_rows;
     const bool one_head; // all lanes of a tile belong to one head
     const int width, tile, groups,
@@ -27,7 +37,7 @@ public:
     Halide::ImageParam q, key, v;
 
     // Rows of `of_head` values for each head, beside each other in padded rows.
-    Halide::ImageParam keys(const char *name, int of_head);
+    Halide::ImageParam keys(const contract::Names::Input &name, int of_head);
     Halide::Expr head() const {
         return one_head ? Halide::Expr(h) : Halide::Expr(min((s * tile + c) / dv, heads - 1));
     }
@@ -40,6 +50,8 @@ public:
         Halide::Expr high, low;
     };
     Sum plus(const Halide::Expr &row, const Halide::Expr &p) const;
+    // A chunk of a CPU, which is unrolled, has few rows.
+    void require_chunk() const { k_.params.require(rows <= 64, "'rows' must be at most 64 on a CPU"); }
     // `o_rows`: extent and stride of o along dimension 1.
     void outputs(const Dim &o_rows);
     // Of v and o.
@@ -49,6 +61,19 @@ public:
     Shape state_shape() const { return dense({tile, state_rows, tiles, groups}); }
 
 private:
+    MatrixState(KernelBuilder &builder, const Params &params, Arguments arguments);
+    template <class K> static Params params_of(const K &p) {
+        Params made{.heads = p.heads, .dk = p.dk, .dv = p.dv, .rows = 1, .turns = 1};
+        if constexpr (requires { p.rows; }) made.rows = p.rows;
+        if constexpr (requires { p.turns; }) made.turns = p.turns;
+        return made;
+    }
+    template <class K> static Arguments arguments_of() {
+        const auto a = contract::names_of<K>();
+        Arguments made{.q = a.q, .keys = a.k, .v = a.v, .high = a.S_high, .low = a.S_low, .o = a.o};
+        if constexpr (requires { a.w; }) made.keys = a.w;
+        return made;
+    }
     KernelBuilder &k_;
     static bool of_one_head(int heads, int dv) {
         return heads == 1 || dv % 16 == 0 || (dv % 8 == 0 && heads * dv % 16 == 0);

@@ -3,6 +3,7 @@
 #include "schedules/attention/gpu_positions.h"
 #include "schedules/attention/phases.h"
 #include "schedules/attention/row_count.h"
+#include "schedules/contract/kernels/positions.h"
 #include "schedules/halide/registry.h"
 #include "schedules/halide/threads.h"
 #include "schedules/pointwise/elementary.h"
@@ -14,27 +15,27 @@ using namespace Halide;
 namespace {
 
 struct Rotary {
+    const contract::Rotary::Arguments<contract::Names> a = contract::names_of<contract::Rotary>();
     int heads, pairs, width, rows, padded;
     bool interleaved;
     Shape shape;
     ImageParam x, high, low;
     RowCount count;
 
-    explicit Rotary(KernelBuilder &k)
-        : heads(k.params.integer("heads", 1, 1 << 12)), pairs(k.params.integer("pairs", 1, 1 << 12)),
-          width(k.params.integer("width", 1, 1 << 20)), rows(k.params.integer("rows", 1, 1 << 20)),
-          padded(static_cast<int>(pad(extent(width)))),
-          interleaved(k.params.integer("interleaved", 0, 1) == 1), shape(dense({padded, rows})),
-          x(k.input("x", shape)), count(k, rows) {
+    Rotary(KernelBuilder &k, const contract::Rotary &p)
+        : heads(p.heads), pairs(p.pairs), width(p.width), rows(p.rows),
+          padded(static_cast<int>(pad(extent(width)))), interleaved(p.interleaved == 1),
+          shape(dense({padded, rows})), x(k.input(a.x, shape)),
+          count(k, rows, p.counts, a.count_so_far, a.count) {
         k.params.require(2 * heads * pairs <= width, "'width' must hold heads * pairs * 2 features");
-        high = k.weight("turns_high", dense({pairs}), Int(32));
-        low = k.weight("turns_low", dense({pairs}), Int(32));
+        high = k.weight(a.turns_high, dense({pairs}), Int(32));
+        low = k.weight(a.turns_low, dense({pairs}), Int(32));
         k.no_epilogue();
     }
 };
 
-void rotary_on_cpu(KernelBuilder &k) {
-    Rotary p(k);
+void rotary_on_cpu(KernelBuilder &k, const contract::Rotary &params) {
+    Rotary p(k, params);
 
     // THE ALGORITHM
     const int pairs = p.pairs;
@@ -62,13 +63,13 @@ void rotary_on_cpu(KernelBuilder &k) {
     turns.compute_at(y, r).bound_extent(n, pairs).bound_extent(part, 2);
     turns.reorder(part, n).unroll(part).vectorize(n, vec);
     store(turns, int64_t{8} * pairs);
-    k.output(y, p.shape);
+    k.output(y, p.a.y, p.shape);
     p.count.output();
 }
 
 // A thread for each feature, which takes what it needs of the other of its pair.
-void rotary_on_gpu(KernelBuilder &k) {
-    const Rotary p(k);
+void rotary_on_gpu(KernelBuilder &k, const contract::Rotary &params) {
+    const Rotary p(k, params);
 
     // THE ALGORITHM
     Var c("c"), r("r");
@@ -85,10 +86,10 @@ void rotary_on_gpu(KernelBuilder &k) {
 
     // THE SCHEDULE
     spread(y, {c, r}, {p.padded, p.rows});
-    k.output(y, p.shape);
+    k.output(y, p.a.y, p.shape);
 }
 
-const Kernel rotary{"rotary", rotary_on_cpu, rotary_on_gpu, Fp16::inputs_and_outputs};
+const KernelOf<contract::Rotary> rotary{rotary_on_cpu, rotary_on_gpu, Fp16::inputs_and_outputs};
 
 } // namespace
 

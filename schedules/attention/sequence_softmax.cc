@@ -1,4 +1,5 @@
 // sequence_softmax: e^{k_t} / Σ_τ e^{k_τ} over all rows of a sequence, for each channel.
+#include "schedules/contract/kernels/attention.h"
 #include "schedules/halide/registry.h"
 #include "schedules/halide/threads.h"
 
@@ -6,14 +7,14 @@ namespace longwave::schedules {
 
 using namespace Halide;
 
-static void build_sequence_softmax(KernelBuilder &k) {
-    const int channels = k.params.integer("channels", 1, 1 << 20),
-              rows = k.params.integer("rows", 1, 1 << 24);
+static void build_sequence_softmax(KernelBuilder &k, const contract::SequenceSoftmax &params) {
+    const auto a = contract::names_of<contract::SequenceSoftmax>();
+    const int channels = params.channels, rows = params.rows;
     const int width = static_cast<int>(pad(channels));
     const Shape shape = dense({width, rows});
-    ImageParam x = k.input("k", shape);
+    ImageParam x = k.input(a.k, shape);
     k.no_epilogue();
-    const Expr length = k.scalar("length", rows);
+    const Expr length = k.scalar(a.length, rows);
 
     // THE ALGORITHM
     // The largest key is taken out first, and sums are float64. Rows behind the end weigh nothing.
@@ -36,20 +37,20 @@ static void build_sequence_softmax(KernelBuilder &k) {
         f.compute_at(y, co).vectorize(c, vec).unroll(c);
         f.update().reorder(c, f.rvars()[0]).vectorize(c, vec).unroll(c);
     }
-    k.output(y, shape);
+    k.output(y, a.y, shape);
 }
 
 // A workgroup for 16 channels; 16 threads each take every sixteenth row, twice: for the largest
 // key, then for the sum, whose parts carry what they lose.
-static void build_sequence_softmax_on_gpu(KernelBuilder &k) {
+static void build_sequence_softmax_on_gpu(KernelBuilder &k, const contract::SequenceSoftmax &params) {
     constexpr int slices = 16;
-    const int channels = k.params.integer("channels", 1, 1 << 20),
-              rows = k.params.integer("rows", 1, 1 << 24);
+    const auto a = contract::names_of<contract::SequenceSoftmax>();
+    const int channels = params.channels, rows = params.rows;
     const int width = static_cast<int>(pad(channels)), tile = std::min(width, 16);
     const Shape shape = dense({width, rows});
-    ImageParam x = k.input("k", shape);
+    ImageParam x = k.input(a.k, shape);
     k.no_epilogue();
-    const Expr length = k.scalar("length", rows);
+    const Expr length = k.scalar(a.length, rows);
 
     // THE ALGORITHM
     Var c("c"), r("r"), s("s");
@@ -91,10 +92,10 @@ static void build_sequence_softmax_on_gpu(KernelBuilder &k) {
         whole.compute_at(y, block).store_in(MemoryType::GPUShared).bound_extent(c, tile).gpu_threads(c);
         whole.update().reorder(all, c).gpu_threads(c);
     }
-    k.output(y, shape);
+    k.output(y, a.y, shape);
 }
 
-static const Kernel sequence_softmax{"sequence_softmax", build_sequence_softmax,
-                                     build_sequence_softmax_on_gpu, Fp16::outputs};
+static const KernelOf<contract::SequenceSoftmax> sequence_softmax{
+    build_sequence_softmax, build_sequence_softmax_on_gpu, Fp16::outputs};
 
 } // namespace longwave::schedules

@@ -20,28 +20,25 @@ int queries_of(const targets::Target &target, int rows) {
 
 } // namespace
 
-SoftmaxAttention::SoftmaxAttention(KernelBuilder &k)
-    : k_(k), heads_(k.params.integer("heads", 1, 1 << 12)), dk_(k.params.integer("dk", 1, 1 << 12)),
-      dv_(k.params.integer("dv", 1, 1 << 12)), rows_(k.params.integer("rows", 1, 1 << 20)),
-      window_(k.params.integer("window", 0, 1 << 24)), ring_(k.params.integer("ring", 1, 1 << 24)),
-      relative_(k.params.flag_or("relative", false)), whole_(k.params.flag_or("whole", false)),
-      queries_(queries_of(k.target, rows_)), span_(in_ring() ? queries_ + window_ - 1 : ring_),
-      present_(heads_ * (dk_ + dv_)) {
+SoftmaxAttention::SoftmaxAttention(KernelBuilder &k, const contract::SoftmaxAttention &p)
+    : k_(k), heads_(p.heads), dk_(p.dk), dv_(p.dv), rows_(p.rows), window_(p.window), ring_(p.ring),
+      relative_(p.relative), whole_(p.whole), queries_(queries_of(k.target, rows_)),
+      span_(in_ring() ? queries_ + window_ - 1 : ring_), present_(heads_ * (dk_ + dv_)) {
     k.params.require(!in_ring() || ring_ >= rows_ + window_ - 1, "'ring' must hold rows + window - 1 rows");
     k.params.require(!whole_ || (window_ >= ring_ && queries_ > 1),
                      "'whole' needs a window as long as the ring, and 8 rows");
     k.params.require(window_ > 0 || !relative_, "'relative' needs a window");
     k.params.require(int64_t{4} * queries_ * span_ <= int64_t{1} << 30, "'window' is too large");
     k.no_epilogue();
-    kv_ = k.input("kv", dense({physical(present_ + 1), ring_}));
-    q_ = k.input("q", dense({physical(heads_ * dk_), rows_}));
+    kv_ = k.input(names_.kv, dense({physical(present_ + 1), ring_}));
+    q_ = k.input(names_.q, dense({physical(heads_ * dk_), rows_}));
     if (relative_) {
         const int lags = window_ + 2 * attention_margin;
-        r_ = k.weight("r", queries_ > 1 ? dense({lags, dk_, heads_}) : dense({dk_, heads_, window_}));
-        content_ = k.weight("content_bias", dense({dk_, heads_}));
-        position_bias_ = k.weight("position_bias", dense({dk_, heads_}));
+        r_ = k.weight(names_.r, queries_ > 1 ? dense({lags, dk_, heads_}) : dense({dk_, heads_, window_}));
+        content_ = k.weight(names_.content_bias, dense({dk_, heads_}));
+        position_bias_ = k.weight(names_.position_bias, dense({dk_, heads_}));
     }
-    if (window_) position_ = k.scalar("position", whole_ ? ring_ - 1 : ring_ - rows_);
+    if (window_) position_ = k.scalar(names_.position, whole_ ? ring_ - 1 : ring_ - rows_);
 }
 
 Func SoftmaxAttention::query(const std::string &name, const ImageParam &bias) const {
@@ -69,15 +66,15 @@ void SoftmaxAttention::write(Func z) {
     if (padded > width) y(behind, row) = 0.0f;
     z.compute_at(y, r[2]).bound_extent(b_, queries_).bound_extent(d_, dv_);
     store(z, int64_t{4} * queries_ * dv_);
-    k_.output(y, dense({padded, rows_}));
+    k_.output(y, names_.y, dense({padded, rows_}));
 }
 
 namespace {
 
 class AttentionOverFeatures : SoftmaxAttention {
 public:
-    explicit AttentionOverFeatures(KernelBuilder &k)
-        : SoftmaxAttention(k), vec_(dividing_vector(dk_, k.target.vector_lanes)),
+    AttentionOverFeatures(KernelBuilder &k, const contract::SoftmaxAttention &p)
+        : SoftmaxAttention(k, p), vec_(dividing_vector(dk_, k.target.vector_lanes)),
           padded_((span_ + 7) / 8 * 8), chunk_(std::min(padded_, 256)) {}
 
     void build() {
@@ -173,14 +170,13 @@ void AttentionOverFeatures::average() {
     part_.update().reorder(b_, d_, in).vectorize(d_, vec).unroll(b_).unroll(d_);
 }
 
-void build_softmax_attention(KernelBuilder &k) {
-    if (attention_over_queries(static_cast<uint32_t>(k.params.integer("rows", 1, 1 << 20))))
-        AttentionOverQueries(k).build();
-    else AttentionOverFeatures(k).build();
+void build_softmax_attention(KernelBuilder &k, const contract::SoftmaxAttention &p) {
+    if (attention_over_queries(static_cast<uint32_t>(int{p.rows}))) AttentionOverQueries(k, p).build();
+    else AttentionOverFeatures(k, p).build();
 }
 
 } // namespace
 
-static const Kernel softmax_attention{"softmax_attention", build_softmax_attention};
+static const KernelOf<contract::SoftmaxAttention> softmax_attention{build_softmax_attention};
 
 } // namespace longwave::schedules

@@ -1,13 +1,14 @@
 // What both forms of softmax_attention share: params, arguments, where a key lies and whether a
 // query sees it.
 #pragma once
+#include "schedules/contract/kernels/attention.h"
 #include "schedules/halide/builder.h"
 
 namespace longwave::schedules {
 
 class SoftmaxAttention {
 public:
-    explicit SoftmaxAttention(KernelBuilder &k);
+    SoftmaxAttention(KernelBuilder &k, const contract::SoftmaxAttention &p);
 
 protected:
     static constexpr float nothing = -1e30f; // the score of a key that is not there
@@ -33,6 +34,8 @@ protected:
     void write(Halide::Func z);
 
     KernelBuilder &k_;
+    const contract::SoftmaxAttention::Arguments<contract::Names> names_ =
+        contract::names_of<contract::SoftmaxAttention>();
     const int heads_, dk_, dv_, rows_, window_, ring_;
     const bool relative_, whole_;
     const int queries_, span_; // queries of a tile; key rows that one of them may see
@@ -45,7 +48,7 @@ protected:
 // Lanes are queries: for 8 rows and more.
 class AttentionOverQueries : SoftmaxAttention {
 public:
-    explicit AttentionOverQueries(KernelBuilder &k);
+    AttentionOverQueries(KernelBuilder &k, const contract::SoftmaxAttention &p);
     void build();
 
 private:

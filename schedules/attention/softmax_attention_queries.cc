@@ -18,8 +18,8 @@ constexpr int longest_chunk = 128;
 
 } // namespace
 
-AttentionOverQueries::AttentionOverQueries(KernelBuilder &k)
-    : SoftmaxAttention(k), vec_(std::min(k.target.vector_lanes, queries_)),
+AttentionOverQueries::AttentionOverQueries(KernelBuilder &k, const contract::SoftmaxAttention &p)
+    : SoftmaxAttention(k, p), vec_(std::min(k.target.vector_lanes, queries_)),
       wide_(dividing_vector(dv_, k.target.vector_lanes)),
       chunks_((span_ + longest_chunk - 1) / longest_chunk),
       chunk_(((span_ + chunks_ - 1) / chunks_ + 7) / 8 * 8), before_(chunks_ * chunk_ - span_),

@@ -1,4 +1,5 @@
 // frame: overlapping windows of the samples in a ring, times the window. A window of ones is left out.
+#include "schedules/contract/kernels/audio.h"
 #include "schedules/halide/registry.h"
 #include "schedules/halide/threads.h"
 
@@ -9,6 +10,7 @@ using namespace Halide;
 namespace {
 
 struct Frame {
+    const contract::Frame::Arguments<contract::Names> a = contract::names_of<contract::Frame>();
     int window, hop, rows, ring, chunk, width;
     bool weighted;
     ImageParam samples, weights;
@@ -17,17 +19,15 @@ struct Frame {
     Func y{"y"};
     Shape shape;
 
-    explicit Frame(KernelBuilder &k)
-        : window(k.params.integer("window", 1, 1 << 20)), hop(k.params.integer("hop", 1, 1 << 20)),
-          rows(k.params.integer("rows", 1, 1 << 20)), ring(k.params.integer("ring", 1, 1 << 28)),
-          chunk(k.params.integer("chunk", 1, window)), width(static_cast<int>(pad(extent(window)))),
-          weighted(k.params.flag_or("weighted", true)), shape(dense({width, rows})) {
+    Frame(KernelBuilder &k, const contract::Frame &p)
+        : window(p.window), hop(p.hop), rows(p.rows), ring(p.ring), chunk(p.chunk),
+          width(static_cast<int>(pad(extent(window)))), weighted(p.weighted), shape(dense({width, rows})) {
         k.params.require(ring >= int64_t{rows} * hop + std::max(0, window - hop),
                          "'ring' must hold rows*hop samples and the window before them");
         k.params.require(window % chunk == 0, "'chunk' must divide 'window'");
-        samples = k.input("samples", dense({ring}));
-        if (weighted) weights = k.weight("window", dense({window}));
-        position = k.scalar("position", ring - rows * hop);
+        samples = k.input(a.samples, dense({ring}));
+        if (weighted) weights = k.weight(a.window, dense({window}));
+        position = k.scalar(a.position, ring - rows * hop);
         k.no_epilogue();
     }
 
@@ -40,8 +40,8 @@ struct Frame {
 };
 
 // Chunks lie in one piece, so vectors are loaded whole.
-void frame_on_cpu(KernelBuilder &k) {
-    Frame f(k);
+void frame_on_cpu(KernelBuilder &k, const contract::Frame &params) {
+    Frame f(k, params);
 
     // THE ALGORITHM
     RDom of(0, f.chunk, 0, f.window / f.chunk, "of");
@@ -56,18 +56,18 @@ void frame_on_cpu(KernelBuilder &k) {
     if (f.chunk >= k.target.vector_lanes)
         copy.vectorize(of.x, k.target.vector_lanes, TailStrategy::GuardWithIf);
     if (f.width > f.window) f.y.update(1).unscheduled();
-    k.output(f.y, f.shape);
+    k.output(f.y, f.a.y, f.shape);
 }
 
-void frame_on_gpu(KernelBuilder &k) {
-    Frame f(k);
+void frame_on_gpu(KernelBuilder &k, const contract::Frame &params) {
+    Frame f(k, params);
     const Expr lane = min(f.i, f.window - 1);
     f.y(f.i, f.r) = select(f.i < f.window, f.sample(lane / f.chunk * f.chunk, lane % f.chunk), 0.0f);
     spread(f.y, {f.i, f.r}, {f.width, f.rows});
-    k.output(f.y, f.shape);
+    k.output(f.y, f.a.y, f.shape);
 }
 
-const Kernel frame{"frame", frame_on_cpu, frame_on_gpu, Fp16::inputs_and_outputs};
+const KernelOf<contract::Frame> frame{frame_on_cpu, frame_on_gpu, Fp16::inputs_and_outputs};
 
 } // namespace
 

@@ -9,11 +9,10 @@ namespace longwave::schedules {
 
 using namespace Halide;
 
-FramePower declare_frame_power(KernelBuilder &k) {
+FramePower declare_frame_power(KernelBuilder &k, const contract::FramePower &params) {
     FramePower p{};
-    p.n_fft = k.params.integer("n_fft", 64, 4096), p.window = k.params.integer("window", 1, 4096);
-    p.hop = k.params.integer("hop", 1, 1 << 16);
-    p.rows = k.params.integer("rows", 1, 1 << 20), p.ring = k.params.integer("ring", 1, 1 << 28);
+    p.n_fft = params.n_fft, p.window = params.window, p.hop = params.hop;
+    p.rows = params.rows, p.ring = params.ring;
     p.chunk = std::gcd(p.hop, p.window);
     k.params.require((p.n_fft & (p.n_fft - 1)) == 0, "'n_fft' must be a power of two");
     k.params.require(p.window <= p.n_fft, "'window' must not exceed n_fft");
@@ -23,10 +22,10 @@ FramePower declare_frame_power(KernelBuilder &k) {
     p.tables = frame_tables(p.n_fft);
     p.points = p.n_fft / 2, p.bins = p.points + 1;
     p.y_shape = dense({static_cast<int>(pad(extent(p.bins))), p.rows});
-    p.samples = k.input("samples", dense({p.ring}));
-    p.weights = k.weight("window", dense({p.window}));
-    p.table = k.weight("twiddles", dense({p.tables.size}));
-    p.position = k.scalar("position", p.ring - p.rows * p.hop, p.chunk);
+    p.samples = k.input(p.a.samples, dense({p.ring}));
+    p.weights = k.weight(p.a.window, dense({p.window}));
+    p.table = k.weight(p.a.twiddles, dense({p.tables.size}));
+    p.position = k.scalar(p.a.position, p.ring - p.rows * p.hop, p.chunk);
     return p;
 }
 
@@ -37,8 +36,8 @@ Expr power_of(const FramePower &p, const Complex &z, const Complex &mirrored, co
     return 0.25f * (x.re * x.re + x.im * x.im);
 }
 
-static void build_frame_power(KernelBuilder &k) {
-    const FramePower p = declare_frame_power(k);
+static void build_frame_power(KernelBuilder &k, const contract::FramePower &params) {
+    const FramePower p = declare_frame_power(k, params);
     const int window = p.window, hop = p.hop, ring = p.ring, chunk = p.chunk, points = p.points;
 
     // THE ALGORITHM n_fft real samples are n_fft/2 complex ones (even, odd), whose transform Z is
@@ -62,9 +61,9 @@ static void build_frame_power(KernelBuilder &k) {
     frame.update().allow_race_conditions().reorder(w.x, w.y, r).vectorize(w.x, dividing_vector(chunk, vec));
     store(frame, int64_t{4} * p.n_fft);
     z.compute_at(y, vec);
-    k.output(y, p.y_shape);
+    k.output(y, p.a.power, p.y_shape);
 }
 
-static const Kernel frame_power{"frame_power", build_frame_power, build_frame_power_on_gpu, Fp16::inputs};
+static const KernelOf<contract::FramePower> frame_power{build_frame_power, build_frame_power_on_gpu, Fp16::inputs};
 
 } // namespace longwave::schedules

@@ -154,8 +154,8 @@ private:
 
 } // namespace
 
-void build_frame_power_on_gpu(KernelBuilder &k) {
-    const FramePower p = declare_frame_power(k);
+void build_frame_power_on_gpu(KernelBuilder &k, const contract::FramePower &params) {
+    const FramePower p = declare_frame_power(k, params);
 
     // THE ALGORITHM
     Var i("i"), r("r");
@@ -181,7 +181,7 @@ void build_frame_power_on_gpu(KernelBuilder &k) {
         .gpu_threads(row, lane);
     blocks_along(y, block, p.rows, k);
     transform.compute_at(y, block);
-    k.output(y, p.y_shape);
+    k.output(y, p.a.power, p.y_shape);
 }
 
 } // namespace longwave::schedules

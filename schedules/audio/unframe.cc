@@ -1,5 +1,6 @@
 // unframe: overlap-add. The pieces of the newest frames of a ring that fall on the same hop, in a sum, the
 // newest frame first.
+#include "schedules/contract/kernels/audio.h"
 #include "schedules/halide/registry.h"
 #include "schedules/halide/threads.h"
 
@@ -10,21 +11,21 @@ using namespace Halide;
 namespace {
 
 struct Unframe {
+    const contract::Unframe::Arguments<contract::Names> a = contract::names_of<contract::Unframe>();
     int window, hop, rows, ring, later, pieces, in_row, row;
     ImageParam x;
     Expr position;
     Var i{"i"}, r{"r"};
     Func y{"y"};
 
-    explicit Unframe(KernelBuilder &k)
-        : window(k.params.integer("window", 1, 1 << 20)), hop(k.params.integer("hop", 1, window)),
-          rows(k.params.integer("rows", 1, 1 << 20)), ring(k.params.integer("ring", 1, 1 << 25)),
-          later(k.params.integer_or("later", 0, 0, 1 << 16)), pieces((window + hop - 1) / hop),
+    Unframe(KernelBuilder &k, const contract::Unframe &p)
+        : window(p.window), hop(p.hop), rows(p.rows), ring(p.ring), later(p.later), pieces((window + hop - 1) / hop),
           in_row(static_cast<int>(pad(extent(window)))), row(static_cast<int>(pad(extent(hop)))) {
+        k.params.require(hop <= window, "'hop' must not exceed 'window'");
         k.params.require(ring >= int64_t{rows} + later + pieces - 1,
                          "'ring' must hold the new rows and their history");
-        x = k.input("x", dense({in_row, ring}));
-        position = k.scalar("position", ring - rows);
+        x = k.input(a.x, dense({in_row, ring}));
+        position = k.scalar(a.position, ring - rows);
         k.no_epilogue();
     }
 
@@ -33,8 +34,8 @@ struct Unframe {
     }
 };
 
-void unframe_on_cpu(KernelBuilder &k) {
-    Unframe u(k);
+void unframe_on_cpu(KernelBuilder &k, const contract::Unframe &params) {
+    Unframe u(k, params);
 
     // THE ALGORITHM
     const int whole = u.window / u.hop,
@@ -54,11 +55,11 @@ void unframe_on_cpu(KernelBuilder &k) {
     u.y.update(0).reorder(n.x, n.y, u.r);
     each_lane_once(u.y.update(0), n.x, u.hop);
     if (rest) each_lane_once(u.y.update(1), last.x, rest);
-    k.output(u.y, dense({u.row, u.rows}));
+    k.output(u.y, u.a.y, dense({u.row, u.rows}));
 }
 
-void unframe_on_gpu(KernelBuilder &k) {
-    Unframe u(k);
+void unframe_on_gpu(KernelBuilder &k, const contract::Unframe &params) {
+    Unframe u(k, params);
 
     // THE ALGORITHM
     RDom piece(0, u.pieces, "piece");
@@ -72,10 +73,10 @@ void unframe_on_gpu(KernelBuilder &k) {
     // THE SCHEDULE
     const Spread loops = spread(u.y, {u.i, u.r}, {u.row, u.rows});
     sum.compute_at(u.y, loops.thread.var).store_in(MemoryType::Register);
-    k.output(u.y, dense({u.row, u.rows}));
+    k.output(u.y, u.a.y, dense({u.row, u.rows}));
 }
 
-const Kernel unframe{"unframe", unframe_on_cpu, unframe_on_gpu, Fp16::inputs_and_outputs};
+const KernelOf<contract::Unframe> unframe{unframe_on_cpu, unframe_on_gpu, Fp16::inputs_and_outputs};
 
 } // namespace
 

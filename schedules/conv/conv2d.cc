@@ -2,6 +2,7 @@
 // depthwise and in groups; a 1-D convolution has one frequency. Of several streams each has one row. On a
 // CPU the products of a result are added in parts of at most `longest_chain`, because the error of a float32
 // sum grows with the length of its chain. On a gpu the result of one frequency may lie channel by channel.
+#include "schedules/contract/kernels/conv.h"
 #include "schedules/conv/register_tile.h"
 #include "schedules/halide/registry.h"
 #include "schedules/halide/threads.h"
@@ -24,6 +25,7 @@ struct Parts {
 };
 
 struct Conv2d {
+    contract::Conv2d::Arguments<contract::Names> a;
     int in_width, width, out_f, rows, used_f, height; // `height`: rows that the taps touch
     int streams; // each with one row; 1: a call of a single stream, with any rows
     bool padded, depthwise;
@@ -37,26 +39,20 @@ struct Conv2d {
 };
 
 // THE ALGORITHM, up to the sums
-Conv2d define_conv2d(KernelBuilder &k) {
-    Params &params = k.params;
-    const int time = params.integer("time", 1, 1 << 16), frequency = params.integer("frequency", 1, 4096);
-    const int stride_t = params.integer_or("stride_t", 1, 1, 4096),
-              stride_f = params.integer_or("stride_f", 1, 1, 4096);
-    const int dilation_t = params.integer_or("dilation_t", 1, 1, 1 << 16),
-              pad_f = params.integer_or("pad_f", 0, 0, 4096);
-    const int in_f = params.integer("in_f", 1, 1 << 16), in_c = params.integer("in_c", 1, 1 << 16);
-    const int out_f = params.integer("out_f", 1, 1 << 16), out_c = params.integer("out_c", 1, 1 << 16);
-    const int groups = params.integer_or("groups", 1, 1, 1 << 16),
-              phase = params.integer_or("phase", stride_t - 1, 0, 1 << 16);
-    const int rows = params.integer("rows", 1, 1 << 20), ring = params.integer("ring", 1, 1 << 24);
+Conv2d define_conv2d(KernelBuilder &k, const contract::Conv2d &p) {
+    const Params &params = k.params;
+    const auto a = contract::names_of<contract::Conv2d>();
+    const int time = p.time, frequency = p.frequency, stride_t = p.stride_t, stride_f = p.stride_f,
+              dilation_t = p.dilation_t, pad_f = p.pad_f;
+    const int in_f = p.in_f, in_c = p.in_c, out_f = p.out_f, out_c = p.out_c;
+    const int groups = p.groups, phase = p.phase.or_else(stride_t - 1), rows = p.rows, ring = p.ring;
     const int in_width = static_cast<int>(pad(in_c)), width = static_cast<int>(pad(out_c));
-    const int in_row = params.integer_or("in_row", in_f * in_width, in_f * in_width, 1 << 24);
-    const int streams = streams_of(params);
+    const int in_row = p.in_row.or_else(in_f * in_width), streams = p.streams;
+    params.require(in_row >= in_f * in_width, "'in_row' must hold the row");
     params.require(streams == 1 || (rows == 1 && k.target.kind == targets::Kind::cpu),
                    "'streams' are for one row on a CPU");
     params.require(in_c % groups == 0 && out_c % groups == 0, "'groups' must divide in_c and out_c");
-    const bool depthwise = groups > 1 && groups == in_c && in_c == out_c,
-               has_bias = params.flag_or("bias", false);
+    const bool depthwise = groups > 1 && groups == in_c && in_c == out_c, has_bias = p.bias;
     const int of_group = in_c / groups, to_group = out_c / groups; // channels of a group
     params.require(in_c == 1 || in_row == in_f * in_width, "'in_row' may exceed the row only when in_c is 1");
     const int reach = (time - 1) * dilation_t; // rows before the newest tap
@@ -68,12 +64,12 @@ Conv2d define_conv2d(KernelBuilder &k) {
     const Shape y_shape = dense({width, out_f, rows * streams});
     Shape x_shape = {{extent(in_width), 1}, {extent(in_f), in_width}, {extent(ring), in_row}};
     if (streams > 1) x_shape.push_back({extent(streams), ring * in_row});
-    ImageParam x = k.input("x", x_shape);
-    ImageParam w = depthwise ? k.weight("w", dense({width, frequency, time}))
-                             : k.weight("w", dense({width, of_group, frequency, time}));
+    ImageParam x = k.input(a.x, x_shape);
+    ImageParam w = depthwise ? k.weight(a.w, dense({width, frequency, time}))
+                             : k.weight(a.w, dense({width, of_group, frequency, time}));
     ImageParam bias;
-    if (has_bias) bias = k.weight("bias", dense({width}));
-    const auto position = k.scalar_of_streams("position", ring - rows * stride_t, streams);
+    if (has_bias) bias = k.weight(a.bias, dense({width}));
+    const auto position = k.scalar_of_streams(a.position.text, ring - rows * stride_t, streams);
 
     Var c("c"), f("f"), r("r"), i("i"), n("n"), s("s");
     const Expr first = streams == 1 ? Expr(r) : Expr(0), stream = streams == 1 ? Expr(0) : Expr(r);
@@ -124,7 +120,8 @@ Conv2d define_conv2d(KernelBuilder &k) {
     }
 
     const int height = reach + (rows - 1) * stride_t + 1;
-    return {in_width,
+    return {a,
+            in_width,
             width,
             out_f,
             rows * streams,
@@ -151,11 +148,11 @@ Conv2d define_conv2d(KernelBuilder &k) {
 
 // A register tile of channels by frequencies (or rows, when there is one frequency), and by streams. The
 // last tile of a dimension overlaps the one before it.
-void conv2d_on_cpu(KernelBuilder &k) {
-    Conv2d d = define_conv2d(k);
+void conv2d_on_cpu(KernelBuilder &k, const contract::Conv2d &p) {
+    Conv2d d = define_conv2d(k, p);
     d.finish();
-    const auto &[in_width, width, out_f, rows, used_f, height, streams, padded, depthwise, shape, finished, c,
-                 f, r, i, n, s, taps, parts, framed_, part_, sum_, y_] = d;
+    const auto &[a, in_width, width, out_f, rows, used_f, height, streams, padded, depthwise, shape, finished,
+                 c, f, r, i, n, s, taps, parts, framed_, part_, sum_, y_] = d;
     Func framed = framed_, part = part_, sum = sum_, y = y_;
     const int vec = dividing_vector(width, k.target.vector_lanes);
     // All rows of one frequency; else frequencies, of one row or of all streams.
@@ -190,12 +187,12 @@ void conv2d_on_cpu(KernelBuilder &k) {
         else if (used_f >= vector) framed.vectorize(f, vector, TailStrategy::ShiftInwards);
         store(framed, int64_t{4} * in_width * used_f * height * streams);
     }
-    k.output(y, shape);
+    k.output(y, a.y, shape);
 }
 
 // A thread for each sum; what its neighbours read as well comes from the caches.
-void conv2d_on_gpu(KernelBuilder &k) {
-    Conv2d d = define_conv2d(k);
+void conv2d_on_gpu(KernelBuilder &k, const contract::Conv2d &p) {
+    Conv2d d = define_conv2d(k, p);
     if (k.asks_channel_major_of_result()) {
         // The ring has rows, and so has the tile.
         const TurnedTile turned(d.width, d.rows, TurnedTile::Result::channels);
@@ -209,13 +206,13 @@ void conv2d_on_gpu(KernelBuilder &k) {
         const Spread loops = spread(d.y, {d.c, d.f, d.r}, {d.width, d.out_f, d.rows});
         d.sum.compute_at(d.y, loops.thread.var).store_in(MemoryType::Register);
     }
-    k.output(d.y, d.shape);
+    k.output(d.y, d.a.y, d.shape);
     if (d.out_f > 1 || !TurnedTile::fits(d.width)) return;
     k.allow_channel_major_with_operands({d.y.name()});
     k.prefer_one_order();
 }
 
-const Kernel conv2d{"conv2d", conv2d_on_cpu, conv2d_on_gpu, Fp16::inputs_and_outputs};
+const KernelOf<contract::Conv2d> conv2d{conv2d_on_cpu, conv2d_on_gpu, Fp16::inputs_and_outputs};
 
 } // namespace
 

@@ -1,5 +1,6 @@
 // active_clusters: 1 for each class whose logit is at most a margin below that of the likeliest
 // word, else 0; all 1 without a margin.
+#include "schedules/contract/kernels/linear.h"
 #include "schedules/halide/internals.h"
 #include "schedules/halide/registry.h"
 
@@ -7,12 +8,12 @@ namespace longwave::schedules {
 
 using namespace Halide;
 
-static void build_active_clusters(KernelBuilder &k) {
-    const int words = k.params.integer("words", 1, 1 << 24),
-              classes = k.params.integer("classes", 1, 1 << 10);
+static void build_active_clusters(KernelBuilder &k, const contract::ActiveClusters &p) {
+    const auto a = contract::names_of<contract::ActiveClusters>();
+    const int words = p.words, classes = p.classes;
     const int width = static_cast<int>(pad(extent(words))), tails = static_cast<int>(pad(extent(classes)));
-    ImageParam x = k.input("words", dense({width, 1})), of_class = k.input("classes", dense({tails, 1}));
-    const Expr margin = k.scalar("margin", most_margin);
+    ImageParam x = k.input(a.words, dense({width, 1})), of_class = k.input(a.classes, dense({tails, 1}));
+    const Expr margin = k.scalar(a.margin, most_margin);
     k.no_epilogue();
 
     // THE ALGORITHM
@@ -34,9 +35,9 @@ static void build_active_clusters(KernelBuilder &k) {
     peak.compute_root().update().unroll(f);
     peaks.compute_at(peak, Var::outermost()).vectorize(l);
     peaks.update().reorder(l, i).vectorize(l);
-    k.output(y, dense({tails, 1}));
+    k.output(y, a.wanted, dense({tails, 1}));
 }
 
-static const Kernel active_clusters{"active_clusters", build_active_clusters};
+static const KernelOf<contract::ActiveClusters> active_clusters{build_active_clusters};
 
 } // namespace longwave::schedules

@@ -1,19 +1,21 @@
 // banded_linear: y = x·w + bias, where each output depends on a few neighbouring inputs, such as
 // the bands of a mel filter bank. Only these weights are stored.
+#include "schedules/contract/kernels/linear.h"
 #include "schedules/halide/registry.h"
 
 namespace longwave::schedules {
 
 using namespace Halide;
 
-static void build_banded_linear(KernelBuilder &k) {
-    const int in = k.params.integer("in", 1, 1 << 20), out = k.params.integer("out", 2, 1 << 20);
-    const int rows = k.params.integer("rows", 1, 1 << 20), band = k.params.integer("band", 1, in);
+static void build_banded_linear(KernelBuilder &k, const contract::BandedLinear &p) {
+    const auto a = contract::names_of<contract::BandedLinear>();
+    const int in = p.in, out = p.out, rows = p.rows, band = p.band;
+    k.params.require(band <= in, "'band' must be at most 'in'");
     const Shape shape = dense({static_cast<int>(pad(extent(out))), rows});
-    const ImageParam x = k.input("x", dense({in, rows})), w = k.weight("w", dense({band, out})),
-                     first = k.weight("first", dense({out}), Int(32));
-    const bool has_bias = k.params.flag_or("bias", false);
-    const ImageParam bias = has_bias ? k.weight("bias", dense({static_cast<int>(pad(extent(out)))})) : x;
+    const ImageParam x = k.input(a.x, dense({in, rows})), w = k.weight(a.w, dense({band, out})),
+                     first = k.weight(a.first, dense({out}), Int(32));
+    const bool has_bias = p.bias;
+    const ImageParam bias = has_bias ? k.weight(a.bias, dense({static_cast<int>(pad(extent(out)))})) : x;
     const int vec = dividing_vector(band, std::min(k.target.vector_lanes, 8)), tile = rows % 2 == 0 ? 2 : 1;
 
     // THE ALGORITHM
@@ -36,9 +38,9 @@ static void build_banded_linear(KernelBuilder &k) {
     store(total, int64_t{4} * static_cast<int>(pad(extent(out))) * tile);
     sum.compute_at(total, d.y).store_in(MemoryType::Stack).vectorize(q).unroll(r);
     sum.update().reorder(q, r, i).vectorize(q).unroll(r).unroll(i, std::min(4, band / vec));
-    k.output(y, shape);
+    k.output(y, a.y, shape);
 }
 
-static const Kernel banded_linear{"banded_linear", build_banded_linear};
+static const KernelOf<contract::BandedLinear> banded_linear{build_banded_linear};
 
 } // namespace longwave::schedules

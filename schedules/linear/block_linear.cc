@@ -1,5 +1,6 @@
 // block_linear: a block-diagonal matrix times each row: block j makes its outputs of its own
 // inputs. For narrow blocks; those of whole panels are products (linear.cc).
+#include "schedules/contract/kernels/linear.h"
 #include "schedules/halide/registry.h"
 #include "schedules/halide/threads.h"
 #include <numeric>
@@ -11,6 +12,7 @@ using namespace Halide;
 namespace {
 
 struct BlockLinear {
+    contract::BlockLinear::Arguments<contract::Names> a;
     int out, rows, of_block, made, first, width;
     Shape shape;
     ImageParam x, w, bias;
@@ -19,23 +21,22 @@ struct BlockLinear {
     Expr start(const Expr &output) const { return first + min(output / made, out / made - 1) * of_block; }
 };
 
-BlockLinear declare_block_linear(KernelBuilder &k) {
-    const int in = k.params.integer("in", 1, 1 << 24), out = k.params.integer("out", 1, 1 << 20),
-              rows = k.params.integer("rows", 1, 1 << 20);
-    const int of_block = k.params.integer("in_block", 1, in), made = k.params.integer("out_block", 1, out),
-              first = k.params.integer_or("first", 0, 0, in);
-    k.params.require(out % made == 0 && first + out / made * of_block <= in,
+BlockLinear declare_block_linear(KernelBuilder &k, const contract::BlockLinear &p) {
+    const auto a = contract::names_of<contract::BlockLinear>();
+    const int in = p.in, out = p.out, rows = p.rows, of_block = p.in_block, made = p.out_block,
+              first = p.first;
+    k.params.require(out % made == 0 && first + int64_t{out / made} * of_block <= in,
                      "'in' must hold the blocks from 'first' on");
     const int width = static_cast<int>(pad(out)), in_row = static_cast<int>(pad(in));
     const Shape y_shape = dense({width, rows});
-    ImageParam x = k.input("x", dense({in_row, rows}));
-    ImageParam w = k.weight("w", dense({width, of_block})), bias = k.weight("bias", dense({width}));
+    ImageParam x = k.input(a.x, dense({in_row, rows}));
+    ImageParam w = k.weight(a.w, dense({width, of_block})), bias = k.weight(a.bias, dense({width}));
 
-    return {out, rows, of_block, made, first, width, y_shape, x, w, bias};
+    return {a, out, rows, of_block, made, first, width, y_shape, x, w, bias};
 }
 
-void block_linear_on_cpu(KernelBuilder &k) {
-    const BlockLinear d = declare_block_linear(k);
+void block_linear_on_cpu(KernelBuilder &k, const contract::BlockLinear &p) {
+    const BlockLinear d = declare_block_linear(k, p);
 
     // THE ALGORITHM
     const int vec = dividing_vector(d.width, k.target.vector_lanes);
@@ -57,12 +58,12 @@ void block_linear_on_cpu(KernelBuilder &k) {
     y.vectorize(oi, vec).unroll(oi).unroll(ri);
     sum.compute_at(y, ro).bound_extent(o, tile).bound_extent(r, across).vectorize(o, vec).unroll(o).unroll(r);
     sum.update().reorder(o, r, i, oo).vectorize(o, vec).unroll(o).unroll(r);
-    k.output(y, d.shape);
+    k.output(y, d.a.y, d.shape);
 }
 
 // A thread for each output of a row.
-void block_linear_on_gpu(KernelBuilder &k) {
-    const BlockLinear d = declare_block_linear(k);
+void block_linear_on_gpu(KernelBuilder &k, const contract::BlockLinear &p) {
+    const BlockLinear d = declare_block_linear(k, p);
     Var o("o"), r("r");
     RDom i(0, d.of_block, "i");
     Func sum("sum"), y("y");
@@ -71,10 +72,11 @@ void block_linear_on_gpu(KernelBuilder &k) {
     y(o, r) = k.epilogue(sum(o, r), {o, r}, d.shape, d.out);
     const Spread loops = spread(y, {o, r}, {d.width, d.rows});
     sum.compute_at(y, loops.thread.var).store_in(MemoryType::Register);
-    k.output(y, d.shape);
+    k.output(y, d.a.y, d.shape);
 }
 
-const Kernel block_linear{"block_linear", block_linear_on_cpu, block_linear_on_gpu, Fp16::inputs_and_outputs};
+const KernelOf<contract::BlockLinear> block_linear{block_linear_on_cpu, block_linear_on_gpu,
+                                                   Fp16::inputs_and_outputs};
 
 } // namespace
 

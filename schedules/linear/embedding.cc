@@ -2,6 +2,7 @@
 // table that holds the ids from `first` on, the others have rows of zeros. With `panels` the table
 // lies as the matrix of a product (contract/panels.h), which shares it: row `id` is the weights of
 // output `id`. On a gpu the result may lie channel by channel.
+#include "schedules/contract/kernels/linear.h"
 #include "schedules/halide/registry.h"
 #include "schedules/halide/threads.h"
 #include "schedules/halide/turned_tile.h"
@@ -14,6 +15,7 @@ using namespace Halide;
 namespace {
 
 struct Embedding {
+    contract::Embedding::Arguments<contract::Names> a;
     int width, rows;
     Shape shape;
     std::function<Expr(const Expr &c, const Expr &r)> value;
@@ -25,16 +27,18 @@ struct Embedding {
 // Row `id` of the table at feature c.
 using Lookup = std::function<Expr(const Expr &c, const Expr &id)>;
 
-Lookup declare_rows(KernelBuilder &k, int width, int vocabulary) {
-    const ImageParam table = k.weight("table", dense({width, vocabulary}));
+Lookup declare_rows(KernelBuilder &k, const Embedding &e, int vocabulary) {
+    const ImageParam table = k.weight(e.a.table, dense({e.width, vocabulary}));
     return [table](const Expr &c, const Expr &id) { return table(c, id); };
 }
 
 // Features behind the last are those that round a row up to whole vectors: they are zero.
-Lookup declare_panels(KernelBuilder &k, int channels, int vocabulary, int inputs) {
+Lookup declare_panels(KernelBuilder &k, const Embedding &e, const contract::Embedding &params) {
+    const int channels = params.width;
     Product p{};
-    p.panels = {static_cast<uint32_t>(inputs), static_cast<uint32_t>(vocabulary), 1, stored_format(k.params)};
-    declare_matrix(k, p, vocabulary);
+    p.panels = {extent(params.panels), extent(params.vocabulary), 1,
+                *find_weight_format(params.weights.value)};
+    declare_matrix(k, p, params.vocabulary, e.a.w, e.a.scale);
     const int all = p.inputs();
     return [p, channels, all](const Expr &c, const Expr &id) {
         const int of_panel = static_cast<int>(p.panels.width());
@@ -45,17 +49,20 @@ Lookup declare_panels(KernelBuilder &k, int channels, int vocabulary, int inputs
     };
 }
 
-Embedding declare_embedding(KernelBuilder &k) {
-    const int vocabulary = k.params.integer("vocabulary", 1, 1 << 24),
-              channels = k.params.integer("width", 1, 1 << 20);
-    const int first = k.params.integer_or("first", -1, 0, 1 << 24); // -1: the table holds every id
-    const int inputs = k.params.integer_or("panels", 0, channels, 1 << 20);
+Embedding declare_embedding(KernelBuilder &k, const contract::Embedding &p) {
+    const int vocabulary = p.vocabulary, channels = p.width, first = p.first, inputs = p.panels,
+              rows = p.rows, width = static_cast<int>(pad(extent(channels)));
+    k.params.require(inputs == 0 || inputs >= channels, "'panels' must be at least 'width'");
     k.params.require(inputs == 0 || vocabulary > 1, "'panels' are for several ids");
-    const int rows = k.params.integer("rows", 1, 1 << 20), width = static_cast<int>(pad(channels));
-    Embedding e{.width = width, .rows = rows, .shape = dense({width, rows}), .value = {}, .finished = {}};
-    ImageParam ids = k.input("ids", dense({rows}), Int(32));
-    const Lookup row =
-        inputs ? declare_panels(k, channels, vocabulary, inputs) : declare_rows(k, width, vocabulary);
+    k.params.require(inputs > 0 || p.weights.is<"float32">(), "'weights' are those of 'panels'");
+    Embedding e{.a = contract::names_of<contract::Embedding>(),
+                .width = width,
+                .rows = rows,
+                .shape = dense({width, rows}),
+                .value = {},
+                .finished = {}};
+    ImageParam ids = k.input(e.a.ids, dense({rows}), Int(32));
+    const Lookup row = inputs ? declare_panels(k, e, p) : declare_rows(k, e, vocabulary);
     e.value = [=](const Expr &c, const Expr &r) {
         const Expr id = first < 0 ? Expr(ids(r)) : ids(r) - first;
         const Expr value = row(c, clamp(id, 0, vocabulary - 1));
@@ -68,15 +75,15 @@ Embedding declare_embedding(KernelBuilder &k) {
 // THE ALGORITHM
 void define_embedding(Embedding &e) { e.y(e.c, e.r) = e.finished(e.value(e.c, e.r), {e.c, e.r}); }
 
-void embedding_on_cpu(KernelBuilder &k) {
-    Embedding e = declare_embedding(k);
+void embedding_on_cpu(KernelBuilder &k, const contract::Embedding &p) {
+    Embedding e = declare_embedding(k, p);
     define_embedding(e);
     e.y.vectorize(e.c, dividing_vector(e.width, k.target.vector_lanes));
-    k.output(e.y, e.shape);
+    k.output(e.y, e.a.y, e.shape);
 }
 
-void embedding_on_gpu(KernelBuilder &k) {
-    Embedding e = declare_embedding(k);
+void embedding_on_gpu(KernelBuilder &k, const contract::Embedding &p) {
+    Embedding e = declare_embedding(k, p);
     if (k.asks_channel_major_of_result()) {
         // The table has rows, and so has the tile.
         const TurnedTile turned(e.width, e.rows, TurnedTile::Result::channels);
@@ -88,13 +95,13 @@ void embedding_on_gpu(KernelBuilder &k) {
         define_embedding(e);
         spread(e.y, {e.c, e.r}, {e.width, e.rows});
     }
-    k.output(e.y, e.shape);
+    k.output(e.y, e.a.y, e.shape);
     if (!TurnedTile::fits(e.width)) return;
     k.allow_channel_major_with_operands({e.y.name()});
     k.prefer_one_order();
 }
 
-const Kernel embedding{"embedding", embedding_on_cpu, embedding_on_gpu, Fp16::inputs_and_outputs};
+const KernelOf<contract::Embedding> embedding{embedding_on_cpu, embedding_on_gpu, Fp16::inputs_and_outputs};
 
 } // namespace
 

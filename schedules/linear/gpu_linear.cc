@@ -39,7 +39,7 @@ void one_output(KernelBuilder &k, const Product &p) {
     y.split(r, block, row, tile, TailStrategy::GuardWithIf).reorder(o, row, block).gpu_blocks(block);
     y.gpu_threads(o, row);
     sum.compute_at(y, block, {p.halves}, tile);
-    k.output(y, shape);
+    k.output(y, p.a.y, shape);
 }
 
 // Tiles of outputs by rows. A chunk of the inputs is staged in shared memory, a thread adds 4 by 4
@@ -78,7 +78,7 @@ public:
         y(o_, r_) =
             k_.epilogue(p_.halves == 2 ? result(0) * sigmoid(result(1)) : result(0), {o_, r_}, shape, p_.out);
         schedule(y, i, n);
-        k_.output(y, shape);
+        k_.output(y, p_.a.y, shape);
     }
 
 private:
@@ -134,8 +134,8 @@ private:
     Func inputs_{"inputs"}, weights_{"weights"}, part_{"part"}, sum_{"sum"};
 };
 
-void linear_on_gpu(KernelBuilder &k) {
-    const Product p = declare_product(k);
+void linear_on_gpu(KernelBuilder &k, const contract::Linear &params) {
+    const Product p = declare_product(k, params);
     k.params.require(!p.integer(), "'activations' of int16 are for CPUs");
     k.params.require(p.wanted < 0, "'advice' is for processors");
     if (p.out == 1) return one_output(k, p);
@@ -143,7 +143,7 @@ void linear_on_gpu(KernelBuilder &k) {
     StagedTiles(k, p).build();
 }
 
-const GpuSchedule linear_of_gpu{"linear", linear_on_gpu, Fp16::inputs_and_outputs};
+const GpuScheduleOf<contract::Linear> linear_of_gpu{linear_on_gpu, Fp16::inputs_and_outputs};
 
 } // namespace
 

@@ -66,14 +66,14 @@ bool product_in_registers(KernelBuilder &k, const Product &p) {
     const Expr result = k.epilogue(shape, p.out)(p.halves == 2 ? value * sigmoid(gate) : Expr(value), {o, r});
     Func y("y");
     y(o, r) = 0.0f; // the type: the kernel below computes the values
-    k.output(y, shape);
+    k.output(y, p.a.y, shape);
     if (slices.empty()) { // threads bring x row by row or channel by channel, whatever y is
-        k.allow_channel_major({"x"});
+        k.allow_channel_major({p.a.x.text});
         k.allow_channel_major({y.name()});
         for (const std::string &operand : k.row_operands()) k.allow_channel_major({operand});
     }
     const auto lies_so = [&](const std::string &name) { return k.is_channel_major(name); };
-    sizes.x_channel_major = lies_so("x");
+    sizes.x_channel_major = lies_so(p.a.x.text);
     sizes.y_channel_major = lies_so(y.name());
     sizes.along_rows = sizes.y_channel_major || std::ranges::any_of(k.row_operands(), lies_so);
     k.written = [&k, p, sizes, slices, tiles, variant, result] {

@@ -211,7 +211,7 @@ void build_grouped_linear(KernelBuilder &k, const Product &p) {
     GroupedWalk walk(k, p, rows);
     const Func y = walk.result(epilogue);
     rows.schedule(k.target.vector_lanes, p.digits);
-    k.output(y, y_shape);
+    k.output(y, p.a.y, y_shape);
 }
 
 } // namespace longwave::schedules

@@ -195,7 +195,7 @@ void build_integer_linear(KernelBuilder &k, const Product &p) {
     for (const LinearTiles::Group &group : tiles.groups)
         IntegerWalk(k, p, form, rows, tiles, group, stage++).add_to(y, epilogue);
     rows.schedule(k.target.vector_lanes, multiplies_bytes(form) ? p.digits : 0, form == IntegerForm::above);
-    k.output(y, y_shape);
+    k.output(y, p.a.y, y_shape);
 }
 
 } // namespace longwave::schedules

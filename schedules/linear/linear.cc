@@ -40,7 +40,7 @@ void build_single(KernelBuilder &k, const Product &p, const Shape &y_shape) {
     sum.update().reorder(q, h, r, i.x, i.y).vectorize(q).unroll(h).unroll(r).unroll(i.x);
     total.compute_at(y, ro).unroll(h).unroll(r);
     total.update().unroll(part).unroll(h).unroll(r);
-    k.output(y, y_shape);
+    k.output(y, p.a.y, y_shape);
 }
 
 // One definition of y: register tiles side by side, each of `group.panels` panels, for all rows.
@@ -250,8 +250,8 @@ private:
 
 } // namespace
 
-static void build_linear(KernelBuilder &k) {
-    const Product p = declare_product(k);
+static void build_linear(KernelBuilder &k, const contract::Linear &params) {
+    const Product p = declare_product(k, params);
     if (p.integer() && p.panels.format == WeightFormat::int4) return build_grouped_linear(k, p);
     if (p.integer()) return build_integer_linear(k, p);
     const Shape y_shape = p.y_shape();
@@ -265,9 +265,9 @@ static void build_linear(KernelBuilder &k) {
     int stage = 0;
     for (const LinearTiles::Group &group : tiles.groups)
         Walk(k, p, tiles, group, stage++).add_to(y, epilogue);
-    k.output(y, y_shape);
+    k.output(y, p.a.y, y_shape);
 }
 
-static const Kernel linear{"linear", build_linear};
+static const KernelOf<contract::Linear> linear{build_linear};
 
 } // namespace longwave::schedules

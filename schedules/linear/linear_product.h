@@ -1,6 +1,7 @@
 // linear: what is multiplied, and by weights that lie how; what the schedules for CPUs and for
 // graphics processors share.
 #pragma once
+#include "schedules/contract/kernels/linear.h"
 #include "schedules/contract/panels.h"
 #include "schedules/halide/builder.h"
 #include "schedules/linear/skip_mask.h"
@@ -8,6 +9,7 @@
 namespace longwave::schedules {
 
 struct Product {
+    contract::Linear::Arguments<contract::Names> a = contract::names_of<contract::Linear>();
     int in, out, rows, in_row, halves;
     int of_stream;     // rows of one stream; `rows` are those of all
     int blocks, first; // of the diagonal: block j reads the inputs from first + j·in on
@@ -68,13 +70,11 @@ private:
     bool has_scales() const { return panels.format == WeightFormat::int8; }
 };
 
-// Param `weights`: how a matrix is stored; absent: as float32. `int4`: the kernel reads that too.
-WeightFormat stored_format(Params &params, bool int4 = false);
-
 // Declares the matrix of `p.panels` and its scales.
-void declare_matrix(KernelBuilder &k, Product &p, int outputs);
+void declare_matrix(KernelBuilder &k, Product &p, int outputs, const contract::Names::Weight &w,
+                    const contract::Names::Weight &scale);
 
-// Asks for the params and declares x, the weights, scales and bias.
-Product declare_product(KernelBuilder &k);
+// Declares x, the weights, scales and bias.
+Product declare_product(KernelBuilder &k, const contract::Linear &params);
 
 } // namespace longwave::schedules

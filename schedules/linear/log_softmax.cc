@@ -1,5 +1,6 @@
 // log_softmax over a row, or over a head of words and classes and a tail for each class. With
 // advice a tail that is not wanted is not read: its words are as unlikely as can be, `never`.
+#include "schedules/contract/kernels/linear.h"
 #include "schedules/halide/internals.h"
 #include "schedules/halide/registry.h"
 #include "schedules/halide/threads.h"
@@ -12,7 +13,6 @@ using namespace Halide;
 
 namespace {
 
-constexpr int most_tails = 7, most_words = 1 << 24;
 constexpr float never = -1e30f; // as lw_logit_bias has it: finite, and below every logarithm
 
 // Rows of `count` words and, for each row, the logarithm of the sum of their exponentials with the
@@ -23,10 +23,10 @@ struct WordRow {
     ImageParam x;
     Func peaks, peak, sums, sum, log_sum;
 
-    WordRow(KernelBuilder &k, const std::string &name, int words, int rows)
+    WordRow(KernelBuilder &k, const contract::Names::Input &name, int words, int rows)
         : count(words), width(static_cast<int>(pad(words))), x(k.input(name, dense({width, rows}))),
-          peaks(name + "_peaks"), peak(name + "_peak"), sums(name + "_sums"), sum(name + "_sum"),
-          log_sum(name + "_log_sum") {}
+          peaks(name.text + "_peaks"), peak(name.text + "_peak"), sums(name.text + "_sums"),
+          sum(name.text + "_sum"), log_sum(name.text + "_log_sum") {}
     Shape x_shape() const { return dense({width, 1}); } // of one row
 
     // `classes` join the row; null: there are none. `times`: 0 where nobody wants the row, else 1.
@@ -63,31 +63,21 @@ struct WordRow {
 
 } // namespace
 
-// Sizes of the tails.
-static std::vector<int> tails_of(KernelBuilder &k) {
-    std::vector<int> sizes;
-    for (int n = 0; n < most_tails; ++n) {
-        const int size = k.params.integer_or("tail_" + std::to_string(n), 0, 1, most_words);
-        if (size) sizes.push_back(size);
-    }
+static void build_log_softmax(KernelBuilder &k, const contract::LogSoftmax &p) {
+    const auto a = contract::names_of<contract::LogSoftmax>();
+    const int words = p.words, rows = p.rows;
+    const std::vector<int> sizes(p.tails.values.begin(), p.tails.values.end());
     k.no_epilogue();
-    return sizes;
-}
-
-static void build_log_softmax(KernelBuilder &k) {
-    const int words = k.params.integer("words", 1, most_words), rows = k.params.integer("rows", 1, 1 << 20);
-    const std::vector<int> sizes = tails_of(k);
     const int vec = k.target.vector_lanes;
     std::vector<WordRow> groups;
-    groups.emplace_back(k, "words", words, rows);
-    if (!sizes.empty()) groups.emplace_back(k, "classes", static_cast<int>(sizes.size()), rows);
-    for (size_t n = 0; n < sizes.size(); ++n)
-        groups.emplace_back(k, "tail_" + std::to_string(n), sizes[n], rows);
+    groups.emplace_back(k, a.words, words, rows);
+    if (!sizes.empty()) groups.emplace_back(k, a.classes, static_cast<int>(sizes.size()), rows);
+    for (size_t n = 0; n < sizes.size(); ++n) groups.emplace_back(k, a.tail[n], sizes[n], rows);
 
-    const bool advised = k.params.flag_or("advised", false);
+    const bool advised = p.advised;
     k.params.require(!advised || (rows == 1 && !sizes.empty()), "'advised' is for one row with tails");
     ImageParam advice;
-    if (advised) advice = k.input("advice", groups[1].x_shape());
+    if (advised) advice = k.input(a.advice, groups[1].x_shape());
 
     // THE ALGORITHM
     int all = words;
@@ -121,7 +111,7 @@ static void build_log_softmax(KernelBuilder &k) {
 
     // THE SCHEDULE
     y.vectorize(c, dividing_vector(width, vec));
-    k.output(y, dense({width, rows}));
+    k.output(y, a.log_probabilities, dense({width, rows}));
 }
 
 namespace {
@@ -161,30 +151,31 @@ private:
 
 } // namespace
 
-static void build_log_softmax_on_gpu(KernelBuilder &k) {
-    const int words = k.params.integer("words", 1, most_words), rows = k.params.integer("rows", 1, 1 << 20);
-    const std::vector<int> sizes = tails_of(k);
+static void build_log_softmax_on_gpu(KernelBuilder &k, const contract::LogSoftmax &p) {
+    const auto a = contract::names_of<contract::LogSoftmax>();
+    const int words = p.words, rows = p.rows;
+    const std::vector<int> sizes(p.tails.values.begin(), p.tails.values.end());
+    k.params.require(!p.advised, "'advised' is for processors");
+    k.no_epilogue();
     const int classes = static_cast<int>(sizes.size());
-    const auto argument = [&](const std::string &name, int count) {
+    const auto argument = [&](const contract::Names::Input &name, int count) {
         return k.input(name, dense({static_cast<int>(pad(extent(count))), rows}));
     };
-    const ImageParam head = argument("words", words);
+    const ImageParam head = argument(a.words, words);
     ImageParam of_classes;
-    if (classes) of_classes = argument("classes", classes);
+    if (classes) of_classes = argument(a.classes, classes);
     std::vector<ImageParam> tails;
     tails.reserve(sizes.size());
-    for (int n = 0; n < classes; ++n)
-        tails.push_back(argument("tail_" + std::to_string(n), sizes[static_cast<size_t>(n)]));
+    for (size_t n = 0; n < sizes.size(); ++n) tails.push_back(argument(a.tail[n], sizes[n]));
 
     // THE ALGORITHM
     Var c("c"), r("r"), one("one");
     const auto of_class = [&](int n, const Expr &row) { return Expr(of_classes(n, row)); };
     std::vector<FoldedRow> groups;
     groups.reserve(tails.size() + 1);
-    groups.emplace_back(k, "words", head, words, one, r, classes, of_class);
-    for (int n = 0; n < classes; ++n)
-        groups.emplace_back(k, "tail_" + std::to_string(n), tails[static_cast<size_t>(n)],
-                            sizes[static_cast<size_t>(n)], one, r, 0, of_class);
+    groups.emplace_back(k, a.words.text, head, words, one, r, classes, of_class);
+    for (size_t n = 0; n < sizes.size(); ++n)
+        groups.emplace_back(k, a.tail[n].text, tails[n], sizes[n], one, r, 0, of_class);
     Expr value = 0.0f; // what the padding has
     int first = words;
     for (int size : sizes) first += size;
@@ -211,9 +202,10 @@ static void build_log_softmax_on_gpu(KernelBuilder &k) {
         group.peak.compute_at(y, block, {1}, 1);
         group.sum.compute_at(y, block, {1}, 1);
     }
-    k.output(y, dense({width, rows}));
+    k.output(y, a.log_probabilities, dense({width, rows}));
 }
 
-static const Kernel log_softmax{"log_softmax", build_log_softmax, build_log_softmax_on_gpu, Fp16::none};
+static const KernelOf<contract::LogSoftmax> log_softmax{build_log_softmax, build_log_softmax_on_gpu,
+                                                        Fp16::none};
 
 } // namespace longwave::schedules

@@ -1,5 +1,6 @@
 // row_product: in each row, products of matrices that both come from the input. A result is
 // x[batch, left, :] · y[batch, :, column].
+#include "schedules/contract/kernels/linear.h"
 #include "schedules/halide/registry.h"
 #include "schedules/halide/threads.h"
 
@@ -10,24 +11,23 @@ using namespace Halide;
 namespace {
 
 struct RowProduct {
+    const contract::RowProduct::Arguments<contract::Names> a = contract::names_of<contract::RowProduct>();
     int batches, left, inner, columns, rows, made, width;
     ImageParam x, y;
     Shape shape;
     Var i{"i"}, r{"r"};
     Func z{"z"};
 
-    explicit RowProduct(KernelBuilder &k)
-        : batches(k.params.integer("batches", 1, 1 << 20)), left(k.params.integer("left", 1, 1 << 20)),
-          inner(k.params.integer("inner", 1, 1 << 20)), columns(k.params.integer("columns", 1, 1 << 20)),
-          rows(k.params.integer("rows", 1, 1 << 20)) {
-        const auto numbers = [&](int64_t a, int64_t b) {
-            const int64_t all = batches * a * b; // below 2^60
+    RowProduct(KernelBuilder &k, const contract::RowProduct &p)
+        : batches(p.batches), left(p.left), inner(p.inner), columns(p.columns), rows(p.rows) {
+        const auto numbers = [&](int64_t height, int64_t across) {
+            const int64_t all = batches * height * across; // below 2^60
             k.params.require(all <= 1 << 24, "'batches', 'left', 'inner' and 'columns' make too large rows");
             return static_cast<int>(all);
         };
         const auto row = [&](int of) { return dense({static_cast<int>(pad(extent(of))), rows}); };
-        x = k.input("x", row(numbers(left, inner)));
-        y = k.input("y", row(numbers(inner, columns)));
+        x = k.input(a.x, row(numbers(left, inner)));
+        y = k.input(a.y, row(numbers(inner, columns)));
         made = numbers(left, columns);
         shape = row(made), width = static_cast<int>(shape[0].extent);
         k.no_epilogue();
@@ -40,8 +40,8 @@ struct RowProduct {
 };
 
 // Sums lie in the result itself. Vectors go along the columns, or along the sum where these are few.
-void row_product_on_cpu(KernelBuilder &k) {
-    RowProduct p(k);
+void row_product_on_cpu(KernelBuilder &k, const contract::RowProduct &params) {
+    RowProduct p(k, params);
 
     // THE ALGORITHM
     RDom d(0, p.columns, 0, p.inner, 0, p.left, 0, p.batches, "d");
@@ -60,12 +60,12 @@ void row_product_on_cpu(KernelBuilder &k) {
         const int lanes = dividing_vector(p.inner, vec);
         if (lanes > 1) sum.atomic().vectorize(d.y, lanes);
     }
-    k.output(p.z, p.shape);
+    k.output(p.z, p.a.z, p.shape);
 }
 
 // A thread for each result.
-void row_product_on_gpu(KernelBuilder &k) {
-    RowProduct p(k);
+void row_product_on_gpu(KernelBuilder &k, const contract::RowProduct &params) {
+    RowProduct p(k, params);
     RDom d(0, p.inner, "d");
     Func sum("sum");
     const Expr of = min(p.i, p.made - 1), row = of / p.columns;
@@ -74,10 +74,11 @@ void row_product_on_gpu(KernelBuilder &k) {
     p.z(p.i, p.r) = select(p.i < p.made, sum(p.i, p.r), 0.0f);
     const Spread loops = spread(p.z, {p.i, p.r}, {p.width, p.rows});
     sum.compute_at(p.z, loops.thread.var).store_in(MemoryType::Register);
-    k.output(p.z, p.shape);
+    k.output(p.z, p.a.z, p.shape);
 }
 
-const Kernel row_product{"row_product", row_product_on_cpu, row_product_on_gpu, Fp16::inputs_and_outputs};
+const KernelOf<contract::RowProduct> row_product{row_product_on_cpu, row_product_on_gpu,
+                                                 Fp16::inputs_and_outputs};
 
 } // namespace
 

@@ -1,5 +1,6 @@
 // long_conv_direct: causal convolution over a ring by its definition; the cheapest form of short
 // kernels.
+#include "schedules/contract/kernels/long_conv.h"
 #include "schedules/halide/registry.h"
 #include "schedules/halide/threads.h"
 #include <bit>
@@ -26,27 +27,25 @@ struct Chunks {
 
 class Direct {
 public:
-    explicit Direct(KernelBuilder &k)
-        : k_(k), channels_(k.params.integer("channels", 1, 1 << 20)),
-          copies_(k.params.integer_or("copies", 1, 1, 64)), taps_(k.params.integer("taps", 1, 1 << 20)),
-          rows_(k.params.integer("rows", 1, 1 << 20)), ring_(k.params.integer("ring", 1, 1 << 24)),
+    Direct(KernelBuilder &k, const contract::LongConvDirect &p)
+        : k_(k), channels_(p.channels), copies_(p.copies), taps_(p.taps), rows_(p.rows), ring_(p.ring),
           width_(static_cast<int>(pad(channels_))), vec_(dividing_vector(width_, k.target.vector_lanes)),
           chunks_(taps_, rows_), y_shape_(dense({width_, copies_, rows_})) {
         k.params.require(ring_ >= rows_ + taps_ - 1, "'ring' must hold rows + taps - 1 rows");
-        u_ = k.input("u", dense({width_, ring_}));
-        kernel_ = k.weight("k", dense({width_, copies_, taps_}));
-        position_ = k.scalar("position", ring_ - rows_);
+        u_ = k.input(a_.u, dense({width_, ring_}));
+        kernel_ = k.weight(a_.k, dense({width_, copies_, taps_}));
+        position_ = k.scalar(a_.position, ring_ - rows_);
         last_ = RDom(chunks_.count * chunks_.length, std::max(chunks_.rest, 1), "last");
     }
 
     void on_cpu() {
         if (rows_ >= 4) many_rows();
         else few_rows();
-        k_.output(y_, y_shape_);
+        k_.output(y_, a_.y, y_shape_);
     }
     void on_gpu() {
         over_threads();
-        k_.output(y_, y_shape_);
+        k_.output(y_, a_.y, y_shape_);
     }
 
 private:
@@ -56,6 +55,8 @@ private:
     void over_threads();
 
     KernelBuilder &k_;
+    const contract::LongConvDirect::Arguments<contract::Names> a_ =
+        contract::names_of<contract::LongConvDirect>();
     const int channels_, copies_, taps_, rows_, ring_, width_, vec_;
     const Chunks chunks_;
     const Shape y_shape_;
@@ -186,12 +187,12 @@ void Direct::over_threads() {
     sum_.compute_at(begun, q).store_in(MemoryType::Register);
 }
 
-void long_conv_direct_on_cpu(KernelBuilder &k) { Direct(k).on_cpu(); }
-void long_conv_direct_on_gpu(KernelBuilder &k) { Direct(k).on_gpu(); }
+void long_conv_direct_on_cpu(KernelBuilder &k, const contract::LongConvDirect &p) { Direct(k, p).on_cpu(); }
+void long_conv_direct_on_gpu(KernelBuilder &k, const contract::LongConvDirect &p) { Direct(k, p).on_gpu(); }
 
 } // namespace
 
-static const Kernel long_conv_direct{"long_conv_direct", long_conv_direct_on_cpu, long_conv_direct_on_gpu,
-                                     Fp16::inputs_and_outputs};
+static const KernelOf<contract::LongConvDirect> long_conv_direct{
+    long_conv_direct_on_cpu, long_conv_direct_on_gpu, Fp16::inputs_and_outputs};
 
 } // namespace longwave::schedules

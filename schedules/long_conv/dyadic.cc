@@ -1,6 +1,7 @@
 // long_conv_dyadic: causal convolution of a stream with a multi-scale kernel, by its scales instead
 // of its taps (contract/dyadic_plan.h): flat cost, no delay, any block. For few channels and short blocks.
 #include "schedules/contract/dyadic_plan.h"
+#include "schedules/contract/kernels/long_conv.h"
 #include "schedules/halide/internals.h"
 #include "schedules/halide/registry.h"
 
@@ -12,7 +13,7 @@ namespace {
 
 class Dyadic {
 public:
-    explicit Dyadic(KernelBuilder &builder);
+    Dyadic(KernelBuilder &builder, const contract::LongConvDyadic &params);
     void build();
 
 private:
@@ -34,6 +35,8 @@ private:
     void write_planes(Func y, Func sum);
 
     KernelBuilder &k_;
+    const contract::LongConvDyadic::Arguments<contract::Names> a_ =
+        contract::names_of<contract::LongConvDyadic>();
     const int channels_, copies_, rows_, width_, lanes_, planes_;
     DyadicPlan plan_;
     int products_ = 0;
@@ -47,32 +50,33 @@ private:
     int vec_ = 1, tile_ = 1, parts_ = 1;
 };
 
-DyadicShape shape_of(Params &params) {
-    DyadicShape shape;
-    shape.kernel_dim = params.integer("kernel_dim", 1, 1 << 16);
-    shape.scales = params.integer("scales", 1, 24);
-    shape.init_scale = params.integer_or("init_scale", 0, 0, dyadic_most_init_scale);
-    shape.nearest = params.flag_or("nearest", false);
-    shape.taps = params.integer("taps", 1, dyadic_most_taps);
-    shape.direct = params.integer_or("direct", 1, 1, shape.taps);
-    return shape;
+DyadicShape shape_of(const KernelBuilder &k, const contract::LongConvDyadic &p) {
+    static_assert(decltype(p.rows)::high == dyadic_rows && decltype(p.taps)::high == dyadic_most_taps &&
+                  decltype(p.init_scale)::high == dyadic_most_init_scale &&
+                  decltype(p.period)::high == dyadic_most_period);
+    k.params.require(p.direct <= p.taps, "'direct' must be at most 'taps'");
+    return {.kernel_dim = p.kernel_dim,
+            .scales = p.scales,
+            .init_scale = p.init_scale,
+            .nearest = p.nearest,
+            .taps = p.taps,
+            .direct = p.direct};
 }
 
-Dyadic::Dyadic(KernelBuilder &k)
-    : k_(k), channels_(k.params.integer("channels", 1, 1 << 20)),
-      copies_(k.params.integer_or("copies", 1, 1, 64)), rows_(k.params.integer("rows", 1, dyadic_rows)),
+Dyadic::Dyadic(KernelBuilder &k, const contract::LongConvDyadic &params)
+    : k_(k), channels_(params.channels), copies_(params.copies), rows_(params.rows),
       width_(static_cast<int>(pad(static_cast<uint32_t>(channels_)))), lanes_(dyadic_lanes(channels_)),
-      planes_(dyadic_planes(channels_)), plan_(dyadic_plan(shape_of(k.params), rows_)) {
+      planes_(dyadic_planes(channels_)), plan_(dyadic_plan(shape_of(k, params), rows_)) {
     k.params.require(plan_.slots * lanes_ * planes_ <= dyadic_most_floats,
                      "the state would have more than 2^28 elements");
-    const int period = k.params.integer("period", rows_, dyadic_most_period);
+    const int period = params.period;
     k.params.require(period % plan_.period == 0 && period % rows_ == 0,
                      "'period' must be a multiple of the rings' lengths and of 'rows'");
     products_ = static_cast<int>(plan_.products());
-    u_ = k.input("u", {{extent(lanes_), 1}, {extent(rows_), width_}, {extent(planes_), lanes_}});
-    weights_ = k.weight("w", dense({lanes_, products_, copies_, planes_}));
+    u_ = k.input(a_.u, {{extent(lanes_), 1}, {extent(rows_), width_}, {extent(planes_), lanes_}});
+    weights_ = k.weight(a_.w, dense({lanes_, products_, copies_, planes_}));
     epilogue_ = k.epilogue(dense({width_, copies_, rows_}), channels_);
-    position_ = k.scalar("position", period - rows_, rows_);
+    position_ = k.scalar(a_.position, period - rows_, rows_);
 
     constexpr int sums = 8;
     while (vec_ < k.target.vector_lanes && vec_ < (lanes_ == 1 ? rows_ : lanes_)) vec_ *= 2;
@@ -197,14 +201,14 @@ void Dyadic::build() {
     Func y("y");
     if (lanes_ > 1) write_tiles(y, total());
     else write_planes(y, total());
-    k_.output(y, dense({width_, copies_, rows_}));
-    k_.in_place(rings_, dense({lanes_, static_cast<int>(plan_.slots), planes_}));
+    k_.output(y, a_.y, dense({width_, copies_, rows_}));
+    k_.in_place(rings_, a_.rings, dense({lanes_, static_cast<int>(plan_.slots), planes_}));
 }
 
-void build_long_conv_dyadic(KernelBuilder &k) { Dyadic(k).build(); }
+void build_long_conv_dyadic(KernelBuilder &k, const contract::LongConvDyadic &p) { Dyadic(k, p).build(); }
 
 } // namespace
 
-static const Kernel long_conv_dyadic{"long_conv_dyadic", build_long_conv_dyadic};
+static const KernelOf<contract::LongConvDyadic> long_conv_dyadic{build_long_conv_dyadic};
 
 } // namespace longwave::schedules

@@ -1,6 +1,7 @@
 // expand_scales: the taps of a multi-scale kernel from its parameters: each scale is a short kernel
 // stretched by a power of two, laid end to end; and what is added to the first taps, D and merged
 // short kernels. The parameters may be int8. One scale that is not stretched is the taps themselves.
+#include "schedules/contract/kernels/long_conv.h"
 #include "schedules/contract/weight_formats.h"
 #include "schedules/halide/registry.h"
 
@@ -8,23 +9,20 @@ namespace longwave::schedules {
 
 using namespace Halide;
 
-static void build_expand_scales(KernelBuilder &k) {
-    const int channels = k.params.integer("channels", 1, 1 << 20),
-              copies = k.params.integer("copies", 1, 1 << 20);
-    const int dim = k.params.integer("kernel_dim", 1, 1 << 24), scales = k.params.integer("scales", 1, 24);
-    const int init_scale = k.params.integer_or("init_scale", 0, 0, 16),
-              taps = k.params.integer("taps", 1, 1 << 24);
-    const int direct = k.params.integer_or("direct", 1, 1, taps);
-    const bool nearest = k.params.flag_or("nearest", false),
-               int8 = k.params.choice_or("weights", "float32", {"float32", "int8"}) == "int8";
+static void build_expand_scales(KernelBuilder &k, const contract::ExpandScales &p) {
+    const int copies = p.copies, dim = p.kernel_dim, scales = p.scales, init_scale = p.init_scale,
+              taps = p.taps, direct = p.direct;
+    const bool nearest = p.nearest, int8 = p.weights.is<"int8">();
+    const auto a = contract::names_of<contract::ExpandScales>();
+    k.params.require(direct <= taps, "'direct' must be at most 'taps'");
     k.no_epilogue();
-    const int width = static_cast<int>(pad(channels));
+    const int width = static_cast<int>(pad(extent(p.channels)));
     constexpr int of_word = weights_of_word(WeightFormat::int8);
-    ImageParam w = int8 ? k.weight_bytes("w", dense({width / of_word, dim, copies, scales}))
-                        : k.weight("w", dense({width, dim, copies, scales}));
+    ImageParam w = int8 ? k.weight_bytes(a.w.text, dense({width / of_word, dim, copies, scales}))
+                        : k.weight(a.w, dense({width, dim, copies, scales}));
     ImageParam size;
-    if (int8) size = k.weight("scale", dense({width, (dim + int8_taps - 1) / int8_taps, copies, scales}));
-    ImageParam d = k.weight("d", dense({width, copies, direct}));
+    if (int8) size = k.weight(a.scale, dense({width, (dim + int8_taps - 1) / int8_taps, copies, scales}));
+    ImageParam d = k.weight(a.d, dense({width, copies, direct}));
     const auto parameter = [&](const Expr &c, const Expr &j, const Expr &m, int i) -> Expr {
         return int8 ? cast<float>(w(c, j, m, i)) * size(c, j / int8_taps, m, i) : w(c, j, m, i);
     };
@@ -59,9 +57,9 @@ static void build_expand_scales(KernelBuilder &k) {
     RDom j(0, direct, "jd");
     y(c, m, j) += d(c, m, j);
     y.update(updates).reorder(c, j, m).vectorize(c, vec);
-    k.output(y, dense({width, copies, taps}));
+    k.output(y, a.k, dense({width, copies, taps}));
 }
 
-static const Kernel expand_scales{"expand_scales", build_expand_scales};
+static const KernelOf<contract::ExpandScales> expand_scales{build_expand_scales};
 
 } // namespace longwave::schedules

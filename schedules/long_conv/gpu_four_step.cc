@@ -6,6 +6,7 @@
 // by side in memory, so every request takes whole sectors. Columns of 16 points need no shared
 // memory.
 #include "schedules/contract/four_step.h"
+#include "schedules/contract/kernels/long_conv_gpu.h"
 #include "schedules/halide/registry.h"
 #include "schedules/halide/threads.h"
 #include "schedules/halide/written_epilogue.h"
@@ -18,11 +19,10 @@ using namespace Halide;
 namespace {
 
 struct FourStepKernel {
-    FourStepKernel(KernelBuilder &k, const char *with_rows)
-        : length(k.params.integer("length", 4, 1 << 22)), channels(k.params.integer("channels", 1, 1 << 20)),
-          row(static_cast<int>(pad(extent(channels)))),
-          rows(with_rows ? k.params.integer(with_rows, 1, 1 << 22) : length) {
-        const int copies = k.params.integer_or("copies", 1, 1, 64);
+    template <class K> FourStepKernel(const KernelBuilder &k, const K &p, int of_rows)
+        : length(p.length), channels(p.channels), row(static_cast<int>(pad(extent(channels)))),
+          rows(of_rows) {
+        const int copies = p.copies;
         sizes = {.rows = extent(rows), .row = extent(row), .copies = extent(copies)};
         const auto found =
             four_step_form(extent(length), extent(row == 1 ? copies : row), limits_of(k.target));
@@ -36,16 +36,16 @@ struct FourStepKernel {
     }
     int copies() const { return static_cast<int>(sizes.copies); }
     Shape points(int of_copies) const { return dense({row, of_copies, length, 2}); }
-    void roots(KernelBuilder &k) const {
-        k.weight("roots", dense({4, static_cast<int>(zeros_of_roots(form.radices())) + 1}));
+    void roots(KernelBuilder &k, const contract::Names::Weight &name) const {
+        k.weight(name, dense({4, static_cast<int>(zeros_of_roots(form.radices())) + 1}));
     }
     // The type of an output: the kernel that is written out computes the values.
-    static Func output(const char *name, int dimensions) {
+    static void output(KernelBuilder &k, const contract::Names::Output &name, const Shape &shape) {
         std::vector<Var> at;
-        for (int d = 0; d < dimensions; d++) at.emplace_back("d" + std::to_string(d));
-        Func made(name);
+        for (size_t d = 0; d < shape.size(); d++) at.emplace_back("d" + std::to_string(d));
+        Func made(name.text);
         made(at) = 0.0f;
-        return made;
+        k.output(made, name, shape);
     }
 
     int length, channels, row, rows;
@@ -58,46 +58,50 @@ void choose_planes(KernelBuilder &k, RegisterForm &form) {
     if (form.radices.size() > 1 && k.variant(form.planes) == 1) form.planes = 1;
 }
 
-void build_four_step_columns(KernelBuilder &k) {
-    FourStepKernel kernel(k, "rows");
+void build_four_step_columns(KernelBuilder &k, const contract::FourStepColumns &p) {
+    FourStepKernel kernel(k, p, p.rows);
+    const auto a = contract::names_of<contract::FourStepColumns>();
     choose_planes(k, kernel.form.columns);
     k.no_epilogue();
-    k.input("u", dense({kernel.row, kernel.rows}));
-    kernel.roots(k);
-    k.output(FourStepKernel::output("points", 4), kernel.points(1));
+    k.input(a.u, dense({kernel.row, kernel.rows}));
+    kernel.roots(k, a.roots);
+    FourStepKernel::output(k, a.points, kernel.points(1));
     k.written = [kernel] { return gpu::four_step_columns(kernel.form, kernel.sizes); };
 }
 
-void build_four_step_rows(KernelBuilder &k) {
-    FourStepKernel kernel(k, nullptr);
-    const bool made = k.params.flag_or("adaptive", false);
-    if (made) kernel.sizes.scale_of_made = static_cast<float>(k.params.real("scale", 1e-30, 1e30));
+void build_four_step_rows(KernelBuilder &k, const contract::FourStepRows &p) {
+    FourStepKernel kernel(k, p, p.length);
+    const auto a = contract::names_of<contract::FourStepRows>();
+    const bool made = p.adaptive;
+    k.params.require(!made || p.scale > 0, "'scale' must be positive");
+    if (made) kernel.sizes.scale_of_made = p.scale;
     choose_planes(k, kernel.form.rows);
     k.no_epilogue();
-    k.input("points", kernel.points(1));
-    if (made) k.input("made", kernel.points(1));
+    k.input(a.points, kernel.points(1));
+    if (made) k.input(a.made, kernel.points(1));
     const RegisterForm &rows = kernel.form.rows;
     const int lanes = kernel.row == 1 ? kernel.copies() : kernel.row;
-    k.weight("spectrum",
+    k.weight(a.spectrum,
              dense({4, static_cast<int>(rows.threads()),
                     static_cast<int>(rows.slots(rows.last_pass()) / 2 * kernel.form.columns.length),
                     kernel.row == 1 ? 1 : kernel.copies(), lanes / static_cast<int>(rows.lanes)}));
-    kernel.roots(k);
-    k.output(FourStepKernel::output("products", 4), kernel.points(kernel.copies()));
+    kernel.roots(k, a.roots);
+    FourStepKernel::output(k, a.products, kernel.points(kernel.copies()));
     k.written = [kernel] { return gpu::four_step_rows(kernel.form, kernel.sizes); };
 }
 
-void build_four_step_columns_back(KernelBuilder &k) {
-    FourStepKernel kernel(k, "rows");
-    kernel.sizes.circular = k.params.flag_or("circular", false);
+void build_four_step_columns_back(KernelBuilder &k, const contract::FourStepColumnsBack &p) {
+    FourStepKernel kernel(k, p, p.rows);
+    const auto a = contract::names_of<contract::FourStepColumnsBack>();
+    kernel.sizes.circular = p.circular;
     choose_planes(k, kernel.form.columns);
     k.params.require(!kernel.sizes.circular || kernel.rows == kernel.length,
                      "a circular convolution has as many rows as points");
-    k.input("products", kernel.points(kernel.copies()));
-    kernel.roots(k);
+    k.input(a.products, kernel.points(kernel.copies()));
+    kernel.roots(k, a.roots);
     const Shape y_shape = dense({kernel.row, kernel.copies(), kernel.rows});
     const KernelBuilder::Epilogue epilogue = k.epilogue(y_shape, kernel.channels);
-    k.output(FourStepKernel::output("y", 3), y_shape);
+    FourStepKernel::output(k, a.y, y_shape);
     k.written = [&k, kernel, epilogue, y_shape] {
         const gpu::DeclareFinish finish = [&](gpu::Program &program) -> gpu::Finish {
             const WrittenEpilogue finished = declare_epilogue(program, k, epilogue, y_shape);
@@ -109,10 +113,11 @@ void build_four_step_columns_back(KernelBuilder &k) {
     };
 }
 
-const GpuSchedule four_step_columns{"four_step_columns", build_four_step_columns, Fp16::inputs_and_outputs};
-const GpuSchedule four_step_rows{"four_step_rows", build_four_step_rows, Fp16::inputs_and_outputs};
-const GpuSchedule four_step_columns_back{"four_step_columns_back", build_four_step_columns_back,
-                                         Fp16::inputs_and_outputs};
+const GpuScheduleOf<contract::FourStepColumns> four_step_columns{build_four_step_columns,
+                                                                 Fp16::inputs_and_outputs};
+const GpuScheduleOf<contract::FourStepRows> four_step_rows{build_four_step_rows, Fp16::inputs_and_outputs};
+const GpuScheduleOf<contract::FourStepColumnsBack> four_step_columns_back{build_four_step_columns_back,
+                                                                          Fp16::inputs_and_outputs};
 
 } // namespace
 

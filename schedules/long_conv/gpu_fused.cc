@@ -21,6 +21,7 @@
 // KiB a sector is asked for 8 times. So long_conv_fused prefers rows that lie channel by channel
 // there: a workgroup then takes one channel, and its threads read neighbouring rows. Of a single
 // channel neighbouring columns go together instead.
+#include "schedules/contract/kernels/long_conv_gpu.h"
 #include "schedules/contract/twiddles.h"
 #include "schedules/halide/registry.h"
 #include "schedules/transforms/gpu_butterflies.h"
@@ -36,17 +37,23 @@ constexpr int bytes_of_fused_point = 8;
 class LongConv {
 public:
     enum class Part { whole, columns, rows, back };
-    LongConv(KernelBuilder &k, Part part)
-        : k_(k), part_(part), length_(k.params.integer("length", 4, 1 << 22)),
-          points_of_column_(part == Part::whole ? length_ : k.params.integer("points", 2, 1 << 22)),
-          rows_(part == Part::rows ? length_ : k.params.integer("rows", 1, 1 << 22)),
-          copies_(part == Part::columns ? 1 : k.params.integer_or("copies", 1, 1, 64)),
-          channels_(k.params.integer("channels", 1, 1 << 20)), row_(static_cast<int>(pad(extent(channels_)))),
-          tile_(std::min(row_, 16)), tiles_(row_ / tile_),
-          adaptive_(part == Part::rows && k.params.flag_or("adaptive", false)),
-          circular_(part == Part::back && k.params.flag_or("circular", false)),
-          by_channel_(part == Part::whole && k.asks_channel_major()),
-          scale_(adaptive_ ? static_cast<float>(k.params.real("scale", 0, 1e30)) : 0),
+    struct Sizes {
+        int length, points, rows, copies, channels; // points: of a column
+        bool adaptive = false, circular = false;
+        float scale = 0;
+    };
+    struct Names { // of what the part has
+        contract::Names::Input in;
+        contract::Names::Input made = {};
+        contract::Names::Weight spectrum = {};
+        contract::Names::Weight twiddles;
+        contract::Names::Output out;
+    };
+    LongConv(KernelBuilder &k, Part part, const Sizes &s)
+        : k_(k), part_(part), length_(s.length), points_of_column_(s.points), rows_(s.rows),
+          copies_(s.copies), channels_(s.channels), row_(static_cast<int>(pad(extent(channels_)))),
+          tile_(std::min(row_, 16)), tiles_(row_ / tile_), adaptive_(s.adaptive), circular_(s.circular),
+          by_channel_(part == Part::whole && k.asks_channel_major()), scale_(s.scale),
           transform_(RightAngle(length_, Float(32), [this](const Expr &i) {
                          return Expr(twiddles_(i));
                      }).with_order(by_channel_ ? TwiddleOrder::by_factor : TwiddleOrder::by_block)) {
@@ -83,16 +90,16 @@ public:
                                k.target.shared_bytes / (bytes_of_point * wide_));
     }
 
-    void build() {
+    void build(const Names &a) {
         const auto points = [&](int copies) { return dense({tile_, 2, length_, copies, tiles_}); };
         const Shape y_shape = dense({row_, copies_, rows_});
-        if (reads_rows()) in_ = k_.input("u", dense({row_, rows_}));
-        else in_ = k_.input("points", points(part_ == Part::rows ? 1 : copies_));
-        if (adaptive_) made_in_ = k_.input("made", points(1));
-        if (by_channel_) spectrum_ = k_.weight("spectrum", dense({length_, 2, copies_, row_}));
+        if (reads_rows()) in_ = k_.input(a.in, dense({row_, rows_}));
+        else in_ = k_.input(a.in, points(part_ == Part::rows ? 1 : copies_));
+        if (adaptive_) made_in_ = k_.input(a.made, points(1));
+        if (by_channel_) spectrum_ = k_.weight(a.spectrum, dense({length_, 2, copies_, row_}));
         else if (part_ == Part::whole || part_ == Part::rows)
-            spectrum_ = k_.weight("spectrum", points(copies_));
-        twiddles_ = k_.weight("twiddles", dense({2 * (length_ - 1)}));
+            spectrum_ = k_.weight(a.spectrum, points(copies_));
+        twiddles_ = k_.weight(a.twiddles, dense({2 * (length_ - 1)}));
         if (writes_rows()) epilogue_ = k_.epilogue(y_shape, channels_);
 
         // THE ALGORITHM A pass for each level. The last level forward, the product and the first
@@ -122,12 +129,10 @@ public:
                   position = {extent(size_), row * step_of_position()},
                   copy = {extent(copies_), writes_rows() ? row_ * column : 2 * tile_ * length_},
                   tile = {extent(tiles_), writes_rows() ? tile_ * column : 2 * tile_ * length_ * copies_};
-        k_.outputs(out_, {{writes_rows() ? "y" : "points_out",
-                           {lane, part, position, other, copy, tile},
-                           ArgKind::output,
-                           writes_rows() ? y_shape : points(copies_)}});
+        k_.outputs(out_, {k_.result(a.out, {lane, part, position, other, copy, tile},
+                                    writes_rows() ? y_shape : points(copies_))});
         if (part_ == Part::whole && row_ > 1 && rows_ % sector_channels == 0)
-            k_.allow_channel_major_with_operands({"u", "y"}, sectors_of_rows(wide_));
+            k_.allow_channel_major_with_operands({a.in.text, a.out.text}, sectors_of_rows(wide_));
     }
 
 private:
@@ -228,16 +233,41 @@ private:
     Func points_{"shared"}, made_{"shared_made"}, out_{"y"};
 };
 
-template <LongConv::Part part> void build_long_conv(KernelBuilder &k) { LongConv(k, part).build(); }
+void build_long_conv_fused(KernelBuilder &k, const contract::LongConvFused &p) {
+    const auto a = contract::names_of<contract::LongConvFused>();
+    LongConv(k, LongConv::Part::whole, {p.length, p.length, p.rows, p.copies, p.channels})
+        .build({.in = a.u, .spectrum = a.spectrum, .twiddles = a.twiddles, .out = a.y});
+}
 
-const GpuSchedule long_conv_fused{"long_conv_fused", build_long_conv<LongConv::Part::whole>,
-                                  Fp16::inputs_and_outputs};
-const GpuSchedule long_conv_columns{"long_conv_columns", build_long_conv<LongConv::Part::columns>,
-                                    Fp16::inputs_and_outputs};
-const GpuSchedule long_conv_rows{"long_conv_rows", build_long_conv<LongConv::Part::rows>,
-                                 Fp16::inputs_and_outputs};
-const GpuSchedule long_conv_columns_back{"long_conv_columns_back", build_long_conv<LongConv::Part::back>,
-                                         Fp16::inputs_and_outputs};
+void build_long_conv_columns(KernelBuilder &k, const contract::LongConvColumns &p) {
+    const auto a = contract::names_of<contract::LongConvColumns>();
+    LongConv(k, LongConv::Part::columns, {p.length, p.points, p.rows, 1, p.channels})
+        .build({.in = a.u, .twiddles = a.twiddles, .out = a.points_out});
+}
+
+void build_long_conv_rows(KernelBuilder &k, const contract::LongConvRows &p) {
+    const auto a = contract::names_of<contract::LongConvRows>();
+    LongConv(k, LongConv::Part::rows,
+             {p.length, p.points, p.length, p.copies, p.channels, p.adaptive, false, p.scale})
+        .build({.in = a.points,
+                .made = a.made,
+                .spectrum = a.spectrum,
+                .twiddles = a.twiddles,
+                .out = a.points_out});
+}
+
+void build_long_conv_columns_back(KernelBuilder &k, const contract::LongConvColumnsBack &p) {
+    const auto a = contract::names_of<contract::LongConvColumnsBack>();
+    LongConv(k, LongConv::Part::back, {p.length, p.points, p.rows, p.copies, p.channels, false, p.circular})
+        .build({.in = a.points, .twiddles = a.twiddles, .out = a.y});
+}
+
+const GpuScheduleOf<contract::LongConvFused> long_conv_fused{build_long_conv_fused, Fp16::inputs_and_outputs};
+const GpuScheduleOf<contract::LongConvColumns> long_conv_columns{build_long_conv_columns,
+                                                                 Fp16::inputs_and_outputs};
+const GpuScheduleOf<contract::LongConvRows> long_conv_rows{build_long_conv_rows, Fp16::inputs_and_outputs};
+const GpuScheduleOf<contract::LongConvColumnsBack> long_conv_columns_back{build_long_conv_columns_back,
+                                                                          Fp16::inputs_and_outputs};
 
 } // namespace
 

@@ -2,6 +2,7 @@
 // and the sum of products with the spectra of all partitions lie in shared memory, 16 bytes a
 // point. The three results are one definition, as two would be two dispatches: row, tail and
 // spectrum of the same position, the latter twice where there are two copies.
+#include "schedules/contract/kernels/long_conv_blocks.h"
 #include "schedules/contract/twiddles.h"
 #include "schedules/halide/registry.h"
 #include "schedules/transforms/gpu_butterflies.h"
@@ -16,14 +17,12 @@ constexpr int bytes_of_both_points = 16; // of the transform and of the products
 
 class PartitionedBlock {
 public:
-    explicit PartitionedBlock(KernelBuilder &k)
-        : k_(k), block_(k.params.integer("block", 4, 1 << 20)),
-          partitions_(k.params.integer("partitions", 1, 1 << 16)),
-          copies_(k.params.integer_or("copies", 1, 1, 64)),
-          channels_(k.params.integer("channels", 1, 1 << 20)), row_(static_cast<int>(pad(extent(channels_)))),
-          tile_(std::min(row_, 16)), tiles_(k.params.integer_or("tiles", 1, 1, row_ / tile_)),
+    PartitionedBlock(KernelBuilder &k, const contract::LongConvPartitioned &p)
+        : k_(k), block_(p.block), partitions_(p.partitions), copies_(p.copies), channels_(p.channels),
+          row_(static_cast<int>(pad(extent(channels_)))), tile_(std::min(row_, 16)), tiles_(p.tiles),
           transform_(block_, Float(32), [this](const Expr &i) { return Expr(twiddles_(i)); }) {
         require_fits(k, "block", block_, bytes_of_both_points);
+        k.params.require(p.length.or_else(block_) == block_, "'length' is 'block' on a GPU");
         k.params.require(tiles_ == 1 || tiles_ == row_ / tile_, "'tiles' must be all of them, or one");
         wide_ = lanes_together(k, tile_, int64_t{block_} * bytes_of_both_points);
         const int threads = loop_threads(k.target) / wide_;
@@ -35,19 +34,19 @@ public:
 
     void build() {
         const int spectra = 2 * tile_ * partitions_;
-        u_ = k_.input("u", of_tiles({{extent(tile_), 1}, {extent(block_), row_}}, tile_));
-        past_ = k_.input("past", of_tiles(dense({tile_, 2, partitions_, block_}), spectra * block_));
-        tail_ = k_.input("tail", of_tiles(dense({tile_, copies_, block_}), tile_ * copies_ * block_));
-        spectrum_ = k_.weight("spectrum", of_tiles(dense({tile_, 2, partitions_, block_, copies_}),
-                                                   spectra * block_ * copies_));
-        twiddles_ = k_.weight("twiddles", dense({2 * (block_ - 1)}));
+        u_ = k_.input(a_.u, of_tiles({{extent(tile_), 1}, {extent(block_), row_}}, tile_));
+        past_ = k_.input(a_.past, of_tiles(dense({tile_, 2, partitions_, block_}), spectra * block_));
+        tail_ = k_.input(a_.tail, of_tiles(dense({tile_, copies_, block_}), tile_ * copies_ * block_));
+        spectrum_ = k_.weight(a_.spectrum, of_tiles(dense({tile_, 2, partitions_, block_, copies_}),
+                                                    spectra * block_ * copies_));
+        twiddles_ = k_.weight(a_.twiddles, dense({2 * (block_ - 1)}));
         // Rows are the last dimension of an epilogue's operands.
         const Dim tiles = {extent(tiles_), tile_}, block = {extent(block_), copies_ * row_};
         Shape operands = {{extent(tile_), 1}, {extent(copies_), row_}};
         if (tiles_ > 1) operands.push_back(tiles);
         operands.push_back(block);
         epilogue_ = k_.tile_epilogue(operands, channels_);
-        slot_ = k_.scalar("slot", partitions_ - 1);
+        slot_ = k_.scalar(a_.slot, partitions_ - 1);
 
         // THE ALGORITHM
         const int last = static_cast<int>(transform_.radices().size()) - 1;
@@ -71,11 +70,11 @@ public:
                          {2, part},
                          {extent(tiles_), tile}};
         };
-        k_.outputs(y_, {{"newest", shape(0, spectra, tile_, spectra * block_), ArgKind::output,
-                         of_tiles(newest, spectra * block_)},
-                        {"y", shape(row_, copies_ * row_, 0, tile_), ArgKind::output, of_tiles(y, tile_)},
-                        {"tail_out", shape(tile_, tile_ * copies_, 0, tile_ * copies_ * block_),
-                         ArgKind::output, of_tiles(tail, tile_ * copies_ * block_)}});
+        k_.outputs(y_, {k_.result(a_.newest, shape(0, spectra, tile_, spectra * block_),
+                                  of_tiles(newest, spectra * block_)),
+                        k_.result(a_.y, shape(row_, copies_ * row_, 0, tile_), of_tiles(y, tile_)),
+                        k_.result(a_.tail_out, shape(tile_, tile_ * copies_, 0, tile_ * copies_ * block_),
+                                  of_tiles(tail, tile_ * copies_ * block_))});
     }
 
 private:
@@ -166,6 +165,8 @@ private:
     }
 
     KernelBuilder &k_;
+    const contract::LongConvPartitioned::Arguments<contract::Names> a_ =
+        contract::names_of<contract::LongConvPartitioned>();
     const int block_, partitions_, copies_, channels_, row_, tile_, tiles_;
     int wide_ = 1; // channels of a workgroup
     SharedPlaces places_;
@@ -178,10 +179,12 @@ private:
     Func newest_{"newest"}, sum_{"sum"}, z_{"z"}, y_{"block"};
 };
 
-void long_conv_partitioned_on_gpu(KernelBuilder &k) { PartitionedBlock(k).build(); }
+void long_conv_partitioned_on_gpu(KernelBuilder &k, const contract::LongConvPartitioned &p) {
+    PartitionedBlock(k, p).build();
+}
 
-const GpuSchedule long_conv_partitioned_of_gpu{"long_conv_partitioned", long_conv_partitioned_on_gpu,
-                                               Fp16::inputs_and_outputs};
+const GpuScheduleOf<contract::LongConvPartitioned> long_conv_partitioned_of_gpu{long_conv_partitioned_on_gpu,
+                                                                                Fp16::inputs_and_outputs};
 
 } // namespace
 

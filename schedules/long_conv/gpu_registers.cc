@@ -6,6 +6,7 @@
 // What it moves: u once per copy, y once and the spectrum once. A thread reads its part of the
 // spectrum in order, 16 bytes at a time. From 2,048 rows on few channels fit into a workgroup, which
 // then reads a part of each sector of 32 bytes. Rows that lie channel by channel are read whole.
+#include "schedules/contract/kernels/long_conv_gpu.h"
 #include "schedules/contract/register_transform.h"
 #include "schedules/halide/registry.h"
 #include "schedules/halide/threads.h"
@@ -16,10 +17,9 @@ namespace longwave::schedules {
 
 using namespace Halide;
 
-static void build_long_conv_registers(KernelBuilder &k) {
-    const int length = k.params.integer("length", 4, 1 << 22), rows = k.params.integer("rows", 1, 1 << 22),
-              copies = k.params.integer_or("copies", 1, 1, 64),
-              channels = k.params.integer("channels", 1, 1 << 20);
+static void build_long_conv_registers(KernelBuilder &k, const contract::LongConvRegisters &p) {
+    const int length = p.length, rows = p.rows, copies = p.copies, channels = p.channels;
+    const auto a = contract::names_of<contract::LongConvRegisters>();
     const auto row = static_cast<int>(pad(extent(channels)));
     k.params.require(rows <= length, "'rows' must not exceed length");
     const bool channel_major = k.asks_channel_major();
@@ -35,19 +35,20 @@ static void build_long_conv_registers(KernelBuilder &k) {
                          int64_t{1} << 29,
                      "the points of all channels must be less than 2^29");
 
-    k.input("u", dense({row, rows}));
-    k.weight("spectrum",
+    k.input(a.u, dense({row, rows}));
+    k.weight(a.spectrum,
              dense({4, static_cast<int>(form->threads()),
                     static_cast<int>(form->slots(form->last_pass()) / 2), row == 1 ? 1 : copies, tiles}));
-    k.weight("roots", dense({4, static_cast<int>(zeros_of_roots(form->radices)) + 1}));
+    k.weight(a.roots, dense({4, static_cast<int>(zeros_of_roots(form->radices)) + 1}));
     const Shape y_shape = dense({row, copies, rows});
     const KernelBuilder::Epilogue epilogue = k.epilogue(y_shape, channels);
     Var c("c"), m("m"), t("t");
     Func y("y");
     y(c, m, t) = 0.0f; // the type: the kernel below computes the values
-    k.output(y, y_shape);
+    k.output(y, a.y, y_shape);
     if (row > 1 && rows % sector_channels == 0)
-        k.allow_channel_major_with_operands({"u", y.name()}, sectors_of_rows(static_cast<int>(form->lanes)));
+        k.allow_channel_major_with_operands({a.u.text, a.y.text},
+                                            sectors_of_rows(static_cast<int>(form->lanes)));
 
     k.written = [&k, form = *form, epilogue, y_shape, rows, row, copies, channel_major] {
         const gpu::DeclareFinish finish = [&](gpu::Program &program) -> gpu::Finish {
@@ -60,7 +61,7 @@ static void build_long_conv_registers(KernelBuilder &k) {
     };
 }
 
-static const GpuSchedule long_conv_registers{"long_conv_registers", build_long_conv_registers,
-                                             Fp16::inputs_and_outputs};
+static const GpuScheduleOf<contract::LongConvRegisters> long_conv_registers{build_long_conv_registers,
+                                                                            Fp16::inputs_and_outputs};
 
 } // namespace longwave::schedules

@@ -1,6 +1,7 @@
 // long_conv_overlap_add: a long convolution of a whole sequence, block by block. A block is at
 // least as long as the taps. The right-angle form needs no zero padding: y = Re z + Im of the
 // previous block's z. So the work per row depends on the taps, not on the length of the sequence.
+#include "schedules/contract/kernels/long_conv.h"
 #include "schedules/contract/twiddles.h"
 #include "schedules/halide/registry.h"
 #include "schedules/long_conv/transform.h"
@@ -9,19 +10,18 @@ namespace longwave::schedules {
 
 using namespace Halide;
 
-static void build_long_conv_overlap_add(KernelBuilder &k) {
-    const int length = k.params.integer("length", 16, 1 << 20), rows = k.params.integer("rows", 1, 1 << 24),
-              copies = k.params.integer_or("copies", 1, 1, 64),
-              channels = k.params.integer("channels", 1, 1 << 20);
+static void build_long_conv_overlap_add(KernelBuilder &k, const contract::LongConvOverlapAdd &params) {
+    const int length = params.length, rows = params.rows, copies = params.copies, channels = params.channels;
+    const auto names = contract::names_of<contract::LongConvOverlapAdd>();
     k.params.require(right_angle_radices(extent(length)).size() > 1,
                      "'length' must be a product of 2, 3 and 5 with two levels at least");
     const int row = static_cast<int>(pad(channels)), tile = std::min(row, 16),
               blocks = (rows + length - 1) / length;
     const Shape y_shape = {{extent(tile), 1}, {extent(copies), row}, {extent(blocks * length), copies * row}};
 
-    ImageParam u = k.input("u", {{extent(tile), 1}, {extent(rows), row}});
-    ImageParam spectrum = k.weight("spectrum", dense({tile, 2, length, copies}));
-    ImageParam table = k.weight("twiddles", dense({2 * (length - 1)}));
+    ImageParam u = k.input(names.u, {{extent(tile), 1}, {extent(rows), row}});
+    ImageParam spectrum = k.weight(names.spectrum, dense({tile, 2, length, copies}));
+    ImageParam table = k.weight(names.twiddles, dense({2 * (length - 1)}));
     const KernelBuilder::Epilogue epilogue = k.tile_epilogue(y_shape, channels);
 
     const TransformStructure structure = transform_structure(k, length, tile);
@@ -76,14 +76,14 @@ static void build_long_conv_overlap_add(KernelBuilder &k) {
     store(z, int64_t{2} * 2 * sizeof(float) * vec * length * copies);
     keep_buffer(a, vec, length, LoopLevel(z, q));
     if (shared && first < separate) keep_buffer(b, vec, length, LoopLevel(z, m));
-    k.outputs(y, {{.name = "y",
-                   .shape = {{extent(tile), 1},
-                             {extent(copies), row},
-                             {extent(length), copies * row},
-                             {extent(blocks), length * copies * row}},
-                   .argument = y_shape}});
+    k.outputs(y, {k.result(names.y,
+                           {{extent(tile), 1},
+                            {extent(copies), row},
+                            {extent(length), copies * row},
+                            {extent(blocks), length * copies * row}},
+                           y_shape)});
 }
 
-static const Kernel long_conv_overlap_add{"long_conv_overlap_add", build_long_conv_overlap_add};
+static const KernelOf<contract::LongConvOverlapAdd> long_conv_overlap_add{build_long_conv_overlap_add};
 
 } // namespace longwave::schedules

@@ -1,6 +1,7 @@
 // long_conv_overlap_add_phases: long_conv_overlap_add of few channels, with the lanes over the
 // phases of a block as in long_conv_polyphase. So one channel fills the lanes, and its transforms
 // stay in a near cache, however long the sequence is: y = Re z + Im of the previous block's z.
+#include "schedules/contract/kernels/long_conv.h"
 #include "schedules/halide/registry.h"
 #include "schedules/long_conv/depth_first.h"
 #include "schedules/long_conv/phases.h"
@@ -13,9 +14,8 @@ namespace {
 
 struct BlocksOfPhases {
     int length, rows, copies, channels, row, blocks;
-    explicit BlocksOfPhases(KernelBuilder &k)
-        : length(k.params.integer("length", 256, 1 << 20)), rows(k.params.integer("rows", phases, 1 << 24)),
-          copies(k.params.integer_or("copies", 1, 1, 64)), channels(k.params.integer("channels", 1, 16)),
+    BlocksOfPhases(const KernelBuilder &k, const contract::LongConvOverlapAddPhases &p)
+        : length(p.length), rows(p.rows), copies(p.copies), channels(p.channels),
           row(static_cast<int>(pad(extent(channels)))), blocks((rows + length - 1) / length) {
         k.params.require(has_polyphase(extent(length)),
                          "'length' must be a multiple of 256 and a product of 2, 3 and 5");
@@ -111,8 +111,11 @@ void rows_side_by_side(Func y, const KernelBuilder::Epilogue &epilogue, const Bl
 
 } // namespace
 
-static void build_long_conv_overlap_add_phases(KernelBuilder &k) {
-    const BlocksOfPhases s(k);
+static void build_long_conv_overlap_add_phases(KernelBuilder &k,
+                                               const contract::LongConvOverlapAddPhases &params) {
+    static_assert(decltype(params.rows)::low == phases);
+    const BlocksOfPhases s(k, params);
+    const auto names = contract::names_of<contract::LongConvOverlapAddPhases>();
     const bool copies_are_lanes = s.channels == 1;
     const int rows = s.length / phases,
               width = copies_are_lanes ? static_cast<int>(pad(extent(s.copies))) : s.row;
@@ -124,9 +127,9 @@ static void build_long_conv_overlap_add_phases(KernelBuilder &k) {
         return made;
     };
     const Shape y_shape = shape({{extent(s.blocks * s.length), of_row}});
-    ImageParam u = k.input("u", {{extent(s.row), 1}, {extent(s.rows), s.row}});
-    ImageParam spectrum = k.weight("spectrum", dense({Polyphase::values, 2, rows / 4, s.copies, s.row}));
-    ImageParam table = k.weight("twiddles", dense({polyphase_tables(extent(s.length)).size}));
+    ImageParam u = k.input(names.u, {{extent(s.row), 1}, {extent(s.rows), s.row}});
+    ImageParam spectrum = k.weight(names.spectrum, dense({Polyphase::values, 2, rows / 4, s.copies, s.row}));
+    ImageParam table = k.weight(names.twiddles, dense({polyphase_tables(extent(s.length)).size}));
     const KernelBuilder::Epilogue epilogue = k.epilogue(y_shape, copies_are_lanes ? s.copies : s.channels);
 
     // THE ALGORITHM
@@ -176,12 +179,12 @@ static void build_long_conv_overlap_add_phases(KernelBuilder &k) {
     z.bound_extent(v, phases).bound_extent(part, 2).bound_extent(p, rows);
     z.bound_extent(m, s.copies).bound_extent(c, s.channels);
     store(z, int64_t{2} * 2 * sizeof(float) * s.length * s.copies * s.channels);
-    k.outputs(y, {{.name = "y",
-                   .shape = shape({{extent(s.length), of_row}, {extent(s.blocks), s.length * of_row}}),
-                   .argument = y_shape}});
+    k.outputs(y,
+              {k.result(names.y, shape({{extent(s.length), of_row}, {extent(s.blocks), s.length * of_row}}),
+                        y_shape)});
 }
 
-static const Kernel long_conv_overlap_add_phases{"long_conv_overlap_add_phases",
-                                                 build_long_conv_overlap_add_phases};
+static const KernelOf<contract::LongConvOverlapAddPhases> long_conv_overlap_add_phases{
+    build_long_conv_overlap_add_phases};
 
 } // namespace longwave::schedules

@@ -2,6 +2,7 @@
 // multiply-accumulate with the spectra of all partitions of the kernel over a ring of past spectra,
 // transform back. The right-angle form needs no zero padding: y = Re z + Im of the previous z. Where
 // the transform is longer than the block, the last of Re z belong to the tail as well.
+#include "schedules/contract/kernels/long_conv_blocks.h"
 #include "schedules/contract/twiddles.h"
 #include "schedules/halide/registry.h"
 #include "schedules/long_conv/spectra_product.h"
@@ -11,25 +12,24 @@ namespace longwave::schedules {
 
 using namespace Halide;
 
-static void build_long_conv_partitioned(KernelBuilder &k) {
-    const int block = k.params.integer("block", 1, 1 << 20),
-              length = k.params.integer_or("length", block, 4, 1 << 20),
-              partitions = k.params.integer("partitions", 1, 1 << 16);
-    const int copies = k.params.integer_or("copies", 1, 1, 64),
-              channels = k.params.integer("channels", 1, 1 << 20);
+static void build_long_conv_partitioned(KernelBuilder &k, const contract::LongConvPartitioned &params) {
+    const int block = params.block, length = params.length.or_else(block), partitions = params.partitions,
+              copies = params.copies, channels = params.channels;
+    const auto names = contract::names_of<contract::LongConvPartitioned>();
+    k.params.require(params.tiles == 1, "'tiles' is for a GPU");
     k.params.require(block <= length && !right_angle_radices(static_cast<uint32_t>(length)).empty(),
                      "'length' must be a product of 2, 3 and 5, at least 'block'");
     const int row = static_cast<int>(pad(channels)), tile = std::min(row, 16);
     const Shape y_shape = {{extent(tile), 1}, {extent(copies), row}, {extent(block), copies * row}};
     const Shape tail_shape = dense({tile, copies, block});
 
-    ImageParam u = k.input("u", {{extent(tile), 1}, {extent(block), row}});
-    ImageParam past = k.input("past", dense({tile, 2, partitions, length}));
-    ImageParam tail = k.input("tail", tail_shape);
-    ImageParam spectrum = k.weight("spectrum", dense({tile, 2, partitions, length, copies}));
-    ImageParam table = k.weight("twiddles", dense({2 * (length - 1)}));
+    ImageParam u = k.input(names.u, {{extent(tile), 1}, {extent(block), row}});
+    ImageParam past = k.input(names.past, dense({tile, 2, partitions, length}));
+    ImageParam tail = k.input(names.tail, tail_shape);
+    ImageParam spectrum = k.weight(names.spectrum, dense({tile, 2, partitions, length, copies}));
+    ImageParam table = k.weight(names.twiddles, dense({2 * (length - 1)}));
     const KernelBuilder::Epilogue epilogue = k.tile_epilogue(y_shape, channels);
-    const Expr slot = k.scalar("slot", partitions - 1);
+    const Expr slot = k.scalar(names.slot, partitions - 1);
 
     const RightAngle transform(length, Float(32), [&](Expr i) { return Expr(table(i)); });
     const TransformPasses passes(transform);
@@ -82,12 +82,12 @@ static void build_long_conv_partitioned(KernelBuilder &k) {
     }
     keep_buffer(z, tile, length, y, m);
     if (levels > first) keep_buffer(b, vec, length, y, vo);
-    k.output(newest, {{extent(tile), 1}, {2, tile}, {extent(length), 2 * tile * partitions}});
+    k.output(newest, names.newest, {{extent(tile), 1}, {2, tile}, {extent(length), 2 * tile * partitions}});
     // Not in place: then all points of a group are kept until the last old tail is read, which
     // costs AVX2 (16 registers) 10 to 30 %.
-    k.outputs(y, {{"y", y_shape}, {"tail_out", tail_shape}});
+    k.outputs(y, {k.result(names.y, y_shape), k.result(names.tail_out, tail_shape)});
 }
 
-static const Kernel long_conv_partitioned{"long_conv_partitioned", build_long_conv_partitioned};
+static const KernelOf<contract::LongConvPartitioned> long_conv_partitioned{build_long_conv_partitioned};
 
 } // namespace longwave::schedules

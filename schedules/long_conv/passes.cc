@@ -3,6 +3,7 @@
 // long_conv_partitioned. Products may also be computed for several blocks ahead, a slice of
 // positions at a time: long_conv_product_ahead, then long_conv_product_rest in each of these
 // blocks.
+#include "schedules/contract/kernels/long_conv_blocks.h"
 #include "schedules/contract/twiddles.h"
 #include "schedules/halide/registry.h"
 #include "schedules/long_conv/spectra_product.h"
@@ -16,10 +17,9 @@ namespace {
 
 struct Tile {
     int length, channels, copies, row, tile;
-    explicit Tile(KernelBuilder &k)
-        : length(k.params.integer("length", 4, 1 << 20)), channels(k.params.integer("channels", 1, 1 << 20)),
-          copies(k.params.integer_or("copies", 1, 1, 64)), row(static_cast<int>(pad(extent(channels)))),
-          tile(std::min(row, 16)) {
+    template <class K> Tile(const KernelBuilder &k, const K &p)
+        : length(p.length), channels(p.channels), copies(p.copies),
+          row(static_cast<int>(pad(extent(channels)))), tile(std::min(row, 16)) {
         k.params.require(!right_angle_radices(extent(length)).empty(),
                          "'length' must be a product of 2, 3 and 5");
         k.no_epilogue();
@@ -33,10 +33,9 @@ struct Part : Tile {
     RightAngle transform;
     TransformPasses passes;
     TransformStructure structure;
-    explicit Part(KernelBuilder &k)
-        : Tile(k), first(k.params.integer("first", 0, 32)), last(k.params.integer("last", 1, 32)),
-          rows(k.params.integer_or("rows", length, 1, 1 << 20)),
-          table(k.weight("twiddles", dense({2 * (length - 1)}))),
+    template <class K> Part(KernelBuilder &k, const K &p)
+        : Tile(k, p), first(p.first), last(p.last), rows(p.rows.or_else(length)),
+          table(k.weight(contract::names_of<K>().twiddles, dense({2 * (length - 1)}))),
           transform(length, Float(32), [t = table](const Expr &i) { return Expr(t(i)); }), passes(transform),
           structure(transform_structure(k, length, tile)) {
         k.params.require(first < last && last <= passes.levels(),
@@ -50,17 +49,18 @@ struct Part : Tile {
 
 } // namespace
 
-static void build_long_conv_forward(KernelBuilder &k) {
-    const Part t(k);
-    const int partitions = k.params.integer_or("partitions", 1, 1, 1 << 16); // of the ring that is written
+static void build_long_conv_forward(KernelBuilder &k, const contract::LongConvForward &params) {
+    const Part t(k, params);
+    const int partitions = params.partitions; // of the ring that is written
+    const auto names = contract::names_of<contract::LongConvForward>();
     const int vec = t.structure.vec;
     Var v("v"), part("part"), p("p"), vo("vo");
     Reader in;
     if (t.first == 0) {
-        ImageParam u = k.input("u", {{extent(t.tile), 1}, {extent(t.rows), t.row}});
+        ImageParam u = k.input(names.u, {{extent(t.tile), 1}, {extent(t.rows), t.row}});
         in = [=](const Expr &position) { return Complex{u(v, position), Expr()}; };
     } else {
-        ImageParam x = k.input("x", dense({t.tile, 2, t.length}));
+        ImageParam x = k.input(names.x, dense({t.tile, 2, t.length}));
         in = [=](const Expr &position) { return Complex{x(v, 0, position), x(v, 1, position)}; };
     }
     Func out = transform_buffer("out", {v, part, p}), a = transform_buffer("a", {v, part, p});
@@ -75,7 +75,7 @@ static void build_long_conv_forward(KernelBuilder &k) {
     for (int level = next; level < t.last; level++)
         t.passes.forward(read_buffer(a), level == t.last - 1 ? to_out : to_a, level, 1, t.length);
     if (next < t.last) keep_buffer(a, vec, t.length, out, vo);
-    k.output(out, {{extent(t.tile), 1}, {2, t.tile}, {extent(t.length), 2 * t.tile * partitions}});
+    k.output(out, names.out, {{extent(t.tile), 1}, {2, t.tile}, {extent(t.length), 2 * t.tile * partitions}});
 }
 
 namespace {
@@ -83,21 +83,21 @@ namespace {
 // A slice of positions of all partitions' spectra.
 struct Slice : Tile {
     int positions, partitions, vec;
-    explicit Slice(KernelBuilder &k)
-        : Tile(k), positions(k.params.integer("positions", 1, 1 << 20)),
-          partitions(k.params.integer("partitions", 1, 1 << 16)), vec(std::min(tile, k.target.vector_lanes)) {
+    template <class K> Slice(const KernelBuilder &k, const K &p)
+        : Tile(k, p), positions(p.positions), partitions(p.partitions),
+          vec(std::min(tile, k.target.vector_lanes)) {
         k.params.require(positions <= length, "'positions' must be within 'length'");
     }
-    SpectraProduct product(KernelBuilder &k) const {
+    SpectraProduct product(KernelBuilder &k, const auto &names) const {
         const int partition_stride = 2 * tile, position_stride = partition_stride * partitions;
         Shape shape = {{extent(tile), 1},
                        {2, tile},
                        {extent(partitions), partition_stride},
                        {extent(positions), position_stride}};
-        ImageParam past = k.input("past", shape);
+        ImageParam past = k.input(names.past, shape);
         shape.push_back({extent(copies), position_stride * length});
-        ImageParam spectrum = k.weight("spectrum", shape);
-        return {past, spectrum, k.scalar("slot", partitions - 1), tile, positions, partitions, vec};
+        ImageParam spectrum = k.weight(names.spectrum, shape);
+        return {past, spectrum, k.scalar(names.slot, partitions - 1), tile, positions, partitions, vec};
     }
     Shape rows() const { // of products
         return {
@@ -113,33 +113,37 @@ struct Slice : Tile {
 } // namespace
 
 // Some positions of z = Σ_q X_{t−q}·K_q.
-static void build_long_conv_product(KernelBuilder &k) {
-    const Slice s(k);
-    Func z = product_of_spectra(s.product(k));
+static void build_long_conv_product(KernelBuilder &k, const contract::LongConvProduct &params) {
+    const Slice s(k, params);
+    const auto names = contract::names_of<contract::LongConvProduct>();
+    Func z = product_of_spectra(s.product(k, names));
     s.bound(z);
-    k.output(z, s.rows());
+    k.output(z, names.z, s.rows());
 }
 
 // And of the next blocks', without the terms of spectra that are not there yet: next[g − 1] of the
 // g-th.
-static void build_long_conv_product_ahead(KernelBuilder &k) {
-    const Slice s(k);
-    const int blocks = k.params.integer("blocks", 2, 8);
+static void build_long_conv_product_ahead(KernelBuilder &k, const contract::LongConvProductAhead &params) {
+    const Slice s(k, params);
+    const int blocks = params.blocks;
+    const auto names = contract::names_of<contract::LongConvProductAhead>();
     k.params.require(s.partitions > blocks, "'partitions' must be more than 'blocks'");
-    Func z = product_of_spectra_ahead(s.product(k), blocks);
+    Func z = product_of_spectra_ahead(s.product(k, names), blocks);
     s.bound(z);
-    std::vector<KernelBuilder::Output> outputs = {{"z", s.rows()}};
-    for (int g = 1; g < blocks; g++) outputs.push_back({"next_" + std::to_string(g), s.rows()});
+    std::vector<KernelBuilder::Output> outputs = {k.result(names.z, s.rows())};
+    for (size_t g = 1; g < static_cast<size_t>(blocks); g++)
+        outputs.push_back(k.result(names.next[g - 1], s.rows()));
     k.outputs(z, outputs);
 }
 
 // Those terms, of the `terms` newest spectra, added to what was computed ahead.
-static void build_long_conv_product_rest(KernelBuilder &k) {
-    const Slice s(k);
-    const int terms = k.params.integer("terms", 1, 7);
+static void build_long_conv_product_rest(KernelBuilder &k, const contract::LongConvProductRest &params) {
+    const Slice s(k, params);
+    const int terms = params.terms;
+    const auto names = contract::names_of<contract::LongConvProductRest>();
     k.params.require(s.partitions >= terms, "'partitions' must be at least 'terms'");
-    ImageParam before = k.input("before", s.rows());
-    const SpectraProduct product = s.product(k);
+    ImageParam before = k.input(names.before, s.rows());
+    const SpectraProduct product = s.product(k, names);
     Var v("v"), part("part"), p("p"), m("m");
     Expr re = before(v, 0, p, m), im = before(v, 1, p, m);
     for (int q = 0; q < terms; q++) {
@@ -152,17 +156,18 @@ static void build_long_conv_product_rest(KernelBuilder &k) {
     z(v, part, p, m) = select(part == 0, re, im);
     z.bound(part, 0, 2).reorder(v, part, p, m).vectorize(v, s.vec).unroll(v).unroll(part);
     s.bound(z);
-    k.output(z, s.rows());
+    k.output(z, names.z, s.rows());
 }
 
-static void build_long_conv_inverse(KernelBuilder &k) {
-    const Part t(k);
+static void build_long_conv_inverse(KernelBuilder &k, const contract::LongConvInverse &params) {
+    const Part t(k, params);
+    const auto names = contract::names_of<contract::LongConvInverse>();
     const int vec = t.structure.vec;
     const Shape waiting = dense({t.tile, 2, t.length, t.copies}),
                 tail_shape = dense({t.tile, t.copies, t.rows});
     Var v("v"), part("part"), p("p"), m("m"), n("n"), vo("vo");
-    ImageParam z = k.input("z", waiting), tail;
-    if (t.first == 0) tail = k.input("tail", tail_shape);
+    ImageParam z = k.input(names.z, waiting), tail;
+    if (t.first == 0) tail = k.input(names.tail, tail_shape);
     Reader from = [=](const Expr &position) { return Complex{z(v, 0, position, m), z(v, 1, position, m)}; };
     Func out = transform_buffer("out", {v, part, p, m}), b = transform_buffer("b", {v, part, p, m}), y("y");
     const bool shorter = t.first == 0 && t.rows < t.length;
@@ -195,15 +200,17 @@ static void build_long_conv_inverse(KernelBuilder &k) {
     }
     const Func last = t.first == 0 ? y : out;
     if (t.last > rest) keep_buffer(b, vec, t.length, last, vo);
-    if (t.first > 0) return k.output(out, waiting);
-    k.outputs(y, {{"y", {{extent(t.tile), 1}, {extent(t.copies), t.row}, {extent(t.rows), t.copies * t.row}}},
-                  {"tail_out", tail_shape}});
+    if (t.first > 0) return k.output(out, names.out, waiting);
+    k.outputs(y,
+              {k.result(names.y,
+                        {{extent(t.tile), 1}, {extent(t.copies), t.row}, {extent(t.rows), t.copies * t.row}}),
+               k.result(names.tail_out, tail_shape)});
 }
 
-static const Kernel long_conv_forward{"long_conv_forward", build_long_conv_forward};
-static const Kernel long_conv_product{"long_conv_product", build_long_conv_product};
-static const Kernel long_conv_product_ahead{"long_conv_product_ahead", build_long_conv_product_ahead};
-static const Kernel long_conv_product_rest{"long_conv_product_rest", build_long_conv_product_rest};
-static const Kernel long_conv_inverse{"long_conv_inverse", build_long_conv_inverse};
+static const KernelOf<contract::LongConvForward> long_conv_forward{build_long_conv_forward};
+static const KernelOf<contract::LongConvProduct> long_conv_product{build_long_conv_product};
+static const KernelOf<contract::LongConvProductAhead> long_conv_product_ahead{build_long_conv_product_ahead};
+static const KernelOf<contract::LongConvProductRest> long_conv_product_rest{build_long_conv_product_rest};
+static const KernelOf<contract::LongConvInverse> long_conv_inverse{build_long_conv_inverse};
 
 } // namespace longwave::schedules

@@ -1,6 +1,7 @@
 // long_conv_polyphase: long_conv_right_angle with the lanes over the phases of one channel's
 // sequence, channel after channel. So few channels fill the lanes, and a long transform stays in a
 // near cache, where sixteen side by side would not.
+#include "schedules/contract/kernels/long_conv.h"
 #include "schedules/halide/registry.h"
 #include "schedules/long_conv/depth_first.h"
 #include "schedules/long_conv/phases.h"
@@ -13,9 +14,8 @@ namespace {
 
 struct PolyphaseShapes {
     int length, rows, copies, channels, row, tile;
-    explicit PolyphaseShapes(KernelBuilder &k)
-        : length(k.params.integer("length", 256, 1 << 22)), rows(k.params.integer("rows", 1, 1 << 22)),
-          copies(k.params.integer_or("copies", 1, 1, 64)), channels(k.params.integer("channels", 1, 1 << 20)),
+    PolyphaseShapes(const KernelBuilder &k, const contract::LongConvPolyphase &p)
+        : length(p.length), rows(p.rows), copies(p.copies), channels(p.channels),
           row(static_cast<int>(pad(extent(channels)))), tile(std::min(row, 16)) {
         k.params.require(has_polyphase(extent(length)),
                          "'length' must be a multiple of 256 and a product of 2, 3 and 5");
@@ -79,7 +79,7 @@ Func by_phases(const ImageParam &u, const PolyphaseShapes &s) {
 }
 
 // y[lane, copy, n] = epilogue of f(phase, row, copy, channel); one channel's copies are lanes.
-void rows_of(KernelBuilder &k, const PolyphaseShapes &s, Func f) {
+void rows_of(KernelBuilder &k, const contract::Names::Output &name, const PolyphaseShapes &s, Func f) {
     const int width = s.channels == 1 ? static_cast<int>(pad(extent(s.copies))) : s.tile,
               signals = s.channels == 1 ? s.copies : s.signals();
     const Shape shape =
@@ -94,7 +94,7 @@ void rows_of(KernelBuilder &k, const PolyphaseShapes &s, Func f) {
         y(l, n) = epilogue(f(n % phases, n / phases, 0, 0), {l, n});
         y.bound(l, 0, 1).bound(n, 0, s.rows).reorder(n, l);
         y.split(n, outer, inner, phases, TailStrategy::GuardWithIf).vectorize(inner);
-        k.output(y, shape);
+        k.output(y, name, shape);
         return;
     }
     // Four samples of each signal, then four rows of all of them.
@@ -116,17 +116,18 @@ void rows_of(KernelBuilder &k, const PolyphaseShapes &s, Func f) {
     turned.compute_at(y, s.channels == 1 ? outer : m).bound_extent(i, quad).bound_extent(l, width);
     turned.vectorize(i).update().vectorize(i);
     store(turned, int64_t{4} * phases * width);
-    k.output(y, shape);
+    k.output(y, name, shape);
 }
 
 } // namespace
 
-static void build_long_conv_polyphase(KernelBuilder &k) {
-    const PolyphaseShapes s(k);
+static void build_long_conv_polyphase(KernelBuilder &k, const contract::LongConvPolyphase &params) {
+    const PolyphaseShapes s(k, params);
+    const auto names = contract::names_of<contract::LongConvPolyphase>();
     const int rows = s.length / phases, groups = rows / 4;
-    ImageParam u = k.input("u", {{extent(s.tile), 1}, {extent(s.rows), s.row}});
-    ImageParam spectrum = k.weight("spectrum", dense({Polyphase::values, 2, groups, s.copies, s.tile}));
-    ImageParam table = k.weight("twiddles", dense({polyphase_tables(extent(s.length)).size}));
+    ImageParam u = k.input(names.u, {{extent(s.tile), 1}, {extent(s.rows), s.row}});
+    ImageParam spectrum = k.weight(names.spectrum, dense({Polyphase::values, 2, groups, s.copies, s.tile}));
+    ImageParam table = k.weight(names.twiddles, dense({polyphase_tables(extent(s.length)).size}));
 
     // THE ALGORITHM and THE SCHEDULE are those of the depth-first form over rows of phases.
     const TransformStructure structure = phases_structure(k, rows);
@@ -170,9 +171,9 @@ static void build_long_conv_polyphase(KernelBuilder &k) {
     result.compute_root().bound_extent(v, phases).bound_extent(p, s.stored_rows());
     result.bound_extent(m, s.copies).bound_extent(c, s.signals());
     store(result, int64_t{4} * phases * s.stored_rows() * s.copies * s.signals());
-    rows_of(k, s, result);
+    rows_of(k, names.y, s, result);
 }
 
-static const Kernel long_conv_polyphase{"long_conv_polyphase", build_long_conv_polyphase};
+static const KernelOf<contract::LongConvPolyphase> long_conv_polyphase{build_long_conv_polyphase};
 
 } // namespace longwave::schedules

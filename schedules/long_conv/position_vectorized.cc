@@ -1,6 +1,7 @@
 // long_conv_lanes: one block of a long causal convolution of few channels, as
 // long_conv_partitioned, with lanes over positions and bins instead of channels. All channels in
 // one call.
+#include "schedules/contract/kernels/long_conv_lanes.h"
 #include "schedules/halide/registry.h"
 #include "schedules/transforms/lane_transform.h"
 
@@ -12,13 +13,9 @@ namespace {
 
 struct LaneShapes {
     int block, length, partitions, copies, channels, added, row, width;
-    explicit LaneShapes(KernelBuilder &k)
-        : block(k.params.integer("block", 1, 1 << 20)),
-          length(k.params.integer_or("length", block, 16, 1 << 20)),
-          partitions(k.params.integer("partitions", 1, 1 << 16)),
-          copies(k.params.integer_or("copies", 1, 1, 64)), channels(k.params.integer("channels", 1, 15)),
-          added(k.params.integer_or("added", 0, 0, 1 << 24)),
-          row(static_cast<int>(pad(static_cast<uint32_t>(channels)))),
+    LaneShapes(const KernelBuilder &k, const contract::LongConvLanes &p)
+        : block(p.block), length(p.length.or_else(block)), partitions(p.partitions), copies(p.copies),
+          channels(p.channels), added(p.added), row(static_cast<int>(pad(static_cast<uint32_t>(channels)))),
           width(channels == 1 ? static_cast<int>(pad(static_cast<uint32_t>(copies))) : copies * row) {
         k.params.require(length % 16 == 0 && !right_angle_radices(static_cast<uint32_t>(length)).empty(),
                          "'length' must be a multiple of 16 and a product of 2, 3 and 5");
@@ -31,8 +28,8 @@ struct LaneShapes {
 
 // The rows y: as they come where they have one element; else turned from channel after channel to
 // row after row, the lanes between them zero.
-Func rows_of(KernelBuilder &k, const LaneShapes &s, const std::function<Expr(Expr, Expr, Expr)> &value,
-             int vec) {
+Func rows_of(KernelBuilder &k, const contract::Names::Output &name, const LaneShapes &s,
+             const std::function<Expr(Expr, Expr, Expr)> &value, int vec) {
     const Shape shape = {{extent(s.width), 1}, {extent(s.block), s.width}};
     const KernelBuilder::Epilogue epilogue = k.epilogue(shape, s.channels == 1 ? s.copies : s.channels);
     while (vec > s.block) vec /= 2;
@@ -58,30 +55,31 @@ Func rows_of(KernelBuilder &k, const LaneShapes &s, const std::function<Expr(Exp
         y(l, n) = epilogue(turned(l, n), {l, n});
         y.bound(l, 0, s.width).bound(n, 0, s.block).vectorize(l, vec);
     }
-    k.output(y, shape);
+    k.output(y, name, shape);
     return y;
 }
 
 } // namespace
 
-static void build_long_conv_lanes(KernelBuilder &k) {
-    const LaneShapes s(k);
+static void build_long_conv_lanes(KernelBuilder &k, const contract::LongConvLanes &params) {
+    const LaneShapes s(k, params);
+    const auto a = contract::names_of<contract::LongConvLanes>();
     const Shape by_channel = dense({s.block, s.copies, s.channels});
     const int vec = dividing_vector(s.length, k.target.vector_lanes);
 
-    ImageParam u = k.input("u", {{extent(s.channels), 1}, {extent(s.block), s.row}});
-    ImageParam past = k.input("past", dense({s.length, 2, s.partitions, s.channels}));
-    ImageParam tail = k.input("tail", by_channel), added;
+    ImageParam u = k.input(a.u, {{extent(s.channels), 1}, {extent(s.block), s.row}});
+    ImageParam past = k.input(a.past, dense({s.length, 2, s.partitions, s.channels}));
+    ImageParam tail = k.input(a.tail, by_channel), added;
     // Rows of one element: a block of any length may begin anywhere.
     if (s.added)
-        added = k.input("added", {{1, 1},
+        added = k.input(a.added, {{1, 1},
                                   {extent(s.block), 1},
                                   {extent(s.copies), s.added},
                                   {extent(s.channels), s.added * s.copies}});
-    ImageParam spectrum = k.weight("spectrum", dense({s.length, 2, s.partitions, s.copies, s.channels}));
+    ImageParam spectrum = k.weight(a.spectrum, dense({s.length, 2, s.partitions, s.copies, s.channels}));
     const int table_size = static_cast<int>(lane_twiddles(extent(s.length)).size());
-    ImageParam table = k.weight("twiddles", dense({table_size}));
-    const Expr slot = k.scalar("slot", s.partitions - 1);
+    ImageParam table = k.weight(a.twiddles, dense({table_size}));
+    const Expr slot = k.scalar(a.slot, s.partitions - 1);
     const LaneTransform transform(s.length, vec, [&](const Expr &i) { return Expr(table(i)); });
     Var e("e"), n("n"), part("part"), m("m"), c("c");
 
@@ -125,7 +123,7 @@ static void build_long_conv_lanes(KernelBuilder &k) {
                                             read_pairs(inverse.back(), {m, c}), level, {m, c}));
     Func last = inverse.back();
     const Func y = rows_of(
-        k, s,
+        k, a.y, s,
         [=](const Expr &at, const Expr &copy, const Expr &channel) {
             const Expr value = last(at, copy, channel)[0] + tail(at, copy, channel);
             return s.added ? value + added(0, at, copy, channel) : value;
@@ -163,11 +161,11 @@ static void build_long_conv_lanes(KernelBuilder &k) {
         store(f, int64_t{8} * s.length * (f.name() == last.name() ? s.copies * s.channels : 1));
     }
     tail_out.bound(n, 0, s.block).bound(m, 0, s.copies).bound(c, 0, s.channels);
-    k.output(newest,
+    k.output(newest, a.newest,
              {{extent(s.length), 1}, {2, s.length}, {extent(s.channels), 2 * s.length * s.partitions}});
-    k.output(tail_out, by_channel);
+    k.output(tail_out, a.tail_out, by_channel);
 }
 
-static const Kernel long_conv_lanes{"long_conv_lanes", build_long_conv_lanes};
+static const KernelOf<contract::LongConvLanes> long_conv_lanes{build_long_conv_lanes};
 
 } // namespace longwave::schedules

@@ -1,6 +1,7 @@
 // long_conv_lanes_forward, long_conv_lanes_product, long_conv_lanes_inverse: parts of one large
 // partition's work for one channel, short enough to take turns over the blocks of a stream. Between
 // them the values wait as two rows, real and imaginary parts.
+#include "schedules/contract/kernels/long_conv_lanes.h"
 #include "schedules/halide/registry.h"
 #include "schedules/transforms/lane_transform.h"
 
@@ -13,9 +14,9 @@ namespace {
 // Levels first … last − 1 of a transform of `length`.
 struct LanePart {
     int length, first, last, rows; // of the block; zeros follow up to `length`
-    explicit LanePart(KernelBuilder &k)
-        : length(k.params.integer("length", 16, 1 << 20)), first(k.params.integer("first", 0, 32)),
-          last(k.params.integer("last", 1, 32)), rows(k.params.integer_or("rows", length, 1, 1 << 20)) {
+    // K: contract::LongConvLanesForward or contract::LongConvLanesInverse.
+    template <class K> LanePart(const KernelBuilder &k, const K &p)
+        : length(p.length), first(p.first), last(p.last), rows(p.rows.or_else(length)) {
         k.params.require(length % 16 == 0 && !right_angle_radices(extent(length)).empty(),
                          "'length' must be a multiple of 16 and a product of 2, 3 and 5");
         const int levels = static_cast<int>(right_angle_radices(extent(length)).size());
@@ -23,16 +24,16 @@ struct LanePart {
         k.params.require(rows <= length, "'rows' must be within 'length'");
     }
     int vec(const KernelBuilder &k) const { return dividing_vector(length, k.target.vector_lanes); }
-    LaneTransform transform(KernelBuilder &k) const {
+    LaneTransform transform(KernelBuilder &k, const contract::Names::Weight &twiddles) const {
         ImageParam table =
-            k.weight("twiddles", dense({static_cast<int>(lane_twiddles(extent(length)).size())}));
+            k.weight(twiddles, dense({static_cast<int>(lane_twiddles(extent(length)).size())}));
         return {length, vec(k), [=](const Expr &i) { return Expr(table(i)); }};
     }
 };
 
 // The values between two kernels.
-LaneTransform::Read waiting(KernelBuilder &k, int length) {
-    ImageParam re = k.input("re", dense({length})), im = k.input("im", dense({length}));
+LaneTransform::Read waiting(KernelBuilder &k, const auto &a, int length) {
+    ImageParam re = k.input(a.re, dense({length})), im = k.input(a.im, dense({length}));
     return [=](const Expr &at) { return Complex{re(at), im(at)}; };
 }
 
@@ -47,15 +48,16 @@ void keep(const std::vector<Func> &levels, int length) {
 
 } // namespace
 
-static void build_long_conv_lanes_forward(KernelBuilder &k) {
-    const LanePart part(k);
-    const int stride = k.params.integer_or("stride", 1, 1, 1 << 20); // of the samples
+static void build_long_conv_lanes_forward(KernelBuilder &k, const contract::LongConvLanesForward &p) {
+    const LanePart part(k, p);
+    const int stride = p.stride; // of the samples
+    const auto a = contract::names_of<contract::LongConvLanesForward>();
     k.no_epilogue();
     LaneTransform::Read in;
     Func staged("staged"); // a shorter block, and zeros
     if (part.first == 0) {
         // Rows of one element: a channel may begin anywhere in its row.
-        ImageParam u = k.input("u", {{1, 1}, {extent(part.rows), stride}});
+        ImageParam u = k.input(a.u, {{1, 1}, {extent(part.rows), stride}});
         in = [=](const Expr &at) { return Complex{u(0, at), Expr()}; };
         if (part.rows < part.length) {
             Var n("n");
@@ -67,27 +69,28 @@ static void build_long_conv_lanes_forward(KernelBuilder &k) {
             in = [=](const Expr &at) { return Complex{staged(at), Expr()}; };
         }
     } else {
-        in = waiting(k, part.length);
+        in = waiting(k, a, part.length);
     }
-    const LaneTransform transform = part.transform(k);
+    const LaneTransform transform = part.transform(k, a.twiddles);
     std::vector<Func> levels;
     for (int level = part.first; level < part.last; level++) {
         levels.push_back(transform.forward("forward_" + std::to_string(level), in, level, {}));
         in = read_pairs(levels.back(), {});
     }
     keep(levels, part.length);
-    k.outputs(levels.back(), {{"re_out", dense({part.length})}, {"im_out", dense({part.length})}});
+    k.outputs(levels.back(),
+              {k.result(a.re_out, dense({part.length})), k.result(a.im_out, dense({part.length}))});
 }
 
 // Some bins of Σ_q X_{t−q}·K_q.
-static void build_long_conv_lanes_product(KernelBuilder &k) {
-    const int length = k.params.integer("length", 16, 1 << 20), bins = k.params.integer("bins", 16, 1 << 20),
-              partitions = k.params.integer("partitions", 1, 1 << 16);
+static void build_long_conv_lanes_product(KernelBuilder &k, const contract::LongConvLanesProduct &p) {
+    const int length = p.length, bins = p.bins, partitions = p.partitions;
+    const auto a = contract::names_of<contract::LongConvLanesProduct>();
     k.params.require(bins % 16 == 0 && bins <= length, "'bins' must be a multiple of 16 within 'length'");
     k.no_epilogue();
     const Shape shape = {{extent(bins), 1}, {2, length}, {extent(partitions), 2 * length}};
-    ImageParam past = k.input("past", shape), spectrum = k.weight("spectrum", shape);
-    const Expr slot = k.scalar("slot", partitions - 1);
+    ImageParam past = k.input(a.past, shape), spectrum = k.weight(a.spectrum, shape);
+    const Expr slot = k.scalar(a.slot, partitions - 1);
     LaneProduct product{.bins = bins, .partitions = partitions};
     product.x = [=](const Expr &bin, const Expr &q) {
         const Expr at = wrapped(slot - q, partitions);
@@ -97,18 +100,19 @@ static void build_long_conv_lanes_product(KernelBuilder &k) {
         return Complex{spectrum(bin, 0, q), spectrum(bin, 1, q)};
     };
     const Func z = product.define("z", k.target.vector_lanes, {});
-    k.outputs(z, {{"re_out", dense({bins})}, {"im_out", dense({bins})}});
+    k.outputs(z, {k.result(a.re_out, dense({bins})), k.result(a.im_out, dense({bins}))});
 }
 
-static void build_long_conv_lanes_inverse(KernelBuilder &k) {
-    const LanePart part(k);
+static void build_long_conv_lanes_inverse(KernelBuilder &k, const contract::LongConvLanesInverse &p) {
+    const LanePart part(k, p);
+    const auto a = contract::names_of<contract::LongConvLanesInverse>();
     k.no_epilogue();
-    LaneTransform::Read in = waiting(k, part.length);
+    LaneTransform::Read in = waiting(k, a, part.length);
     // Rows of one element: those of a block of any length may begin anywhere.
     const Shape shape = {{1, 1}, {extent(part.rows), 1}};
     ImageParam tail;
-    if (part.first == 0) tail = k.input("tail", shape);
-    const LaneTransform transform = part.transform(k);
+    if (part.first == 0) tail = k.input(a.tail, shape);
+    const LaneTransform transform = part.transform(k, a.twiddles);
     std::vector<Func> levels;
     for (int level = part.last - 1; level >= part.first; level--) {
         levels.push_back(transform.inverse("inverse_" + std::to_string(level), in, level, {}));
@@ -116,7 +120,8 @@ static void build_long_conv_lanes_inverse(KernelBuilder &k) {
     }
     if (part.first > 0) {
         keep(levels, part.length);
-        return k.outputs(levels.back(), {{"re_out", dense({part.length})}, {"im_out", dense({part.length})}});
+        return k.outputs(levels.back(), {k.result(a.re_out, dense({part.length})),
+                                         k.result(a.im_out, dense({part.length}))});
     }
     // What lies behind the last row waits for the next large block: the rest of the real part, if the
     // transform is longer than the block, and the imaginary part.
@@ -135,11 +140,11 @@ static void build_long_conv_lanes_inverse(KernelBuilder &k) {
         1);
     levels.push_back(y);
     keep(levels, part.length);
-    k.outputs(y, {{"y", shape}, {"tail_out", shape}});
+    k.outputs(y, {k.result(a.y, shape), k.result(a.tail_out, shape)});
 }
 
-static const Kernel long_conv_lanes_forward{"long_conv_lanes_forward", build_long_conv_lanes_forward};
-static const Kernel long_conv_lanes_product{"long_conv_lanes_product", build_long_conv_lanes_product};
-static const Kernel long_conv_lanes_inverse{"long_conv_lanes_inverse", build_long_conv_lanes_inverse};
+static const KernelOf<contract::LongConvLanesForward> long_conv_lanes_forward{build_long_conv_lanes_forward};
+static const KernelOf<contract::LongConvLanesProduct> long_conv_lanes_product{build_long_conv_lanes_product};
+static const KernelOf<contract::LongConvLanesInverse> long_conv_lanes_inverse{build_long_conv_lanes_inverse};
 
 } // namespace longwave::schedules

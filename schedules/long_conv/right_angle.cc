@@ -1,6 +1,7 @@
 // long_conv_right_angle: long convolution of whole sequences, causal or two-sided (the spectrum
 // decides), by one complex transform of the sequence's length for each channel, with channels in
 // the lanes. Only u, the spectrum and y leave the cache.
+#include "schedules/contract/kernels/long_conv.h"
 #include "schedules/contract/twiddles.h"
 #include "schedules/halide/registry.h"
 #include "schedules/long_conv/depth_first.h"
@@ -9,10 +10,9 @@ namespace longwave::schedules {
 
 using namespace Halide;
 
-static void build_long_conv_right_angle(KernelBuilder &k) {
-    const int length = k.params.integer("length", 4, 1 << 22), rows = k.params.integer("rows", 1, 1 << 22),
-              copies = k.params.integer_or("copies", 1, 1, 64);
-    const int channels = k.params.integer("channels", 1, 1 << 20);
+static void build_long_conv_right_angle(KernelBuilder &k, const contract::LongConvRightAngle &params) {
+    const int length = params.length, rows = params.rows, copies = params.copies, channels = params.channels;
+    const auto names = contract::names_of<contract::LongConvRightAngle>();
     k.params.require(!right_angle_radices(static_cast<uint32_t>(length)).empty(),
                      "'length' must be a product of 2, 3 and 5");
     k.params.require(rows <= length, "'rows' must not exceed length");
@@ -21,9 +21,9 @@ static void build_long_conv_right_angle(KernelBuilder &k) {
                            {static_cast<uint32_t>(copies), row},
                            {static_cast<uint32_t>(rows), copies * row}};
 
-    ImageParam u = k.input("u", {{static_cast<uint32_t>(tile), 1}, {static_cast<uint32_t>(rows), row}});
-    ImageParam spectrum = k.weight("spectrum", dense({tile, 2, length, copies}));
-    ImageParam table = k.weight("twiddles", dense({2 * (length - 1)}));
+    ImageParam u = k.input(names.u, {{static_cast<uint32_t>(tile), 1}, {static_cast<uint32_t>(rows), row}});
+    ImageParam spectrum = k.weight(names.spectrum, dense({tile, 2, length, copies}));
+    ImageParam table = k.weight(names.twiddles, dense({2 * (length - 1)}));
     const KernelBuilder::Epilogue epilogue = k.tile_epilogue(y_shape, channels);
 
     // THE ALGORITHM Re of the inverse transform of U·K; see twiddles.h. Passes over the one buffer
@@ -57,7 +57,7 @@ static void build_long_conv_right_angle(KernelBuilder &k) {
     if (DepthFirst::column_levels(transform, structure, rows) > 0) {
         const DepthFirst form{transform, structure, rows, input, kernel, output, y, vo, m, shared};
         form.define(k);
-        k.output(y, y_shape);
+        k.output(y, names.y, y_shape);
         return;
     }
     const Writer to_a = write_buffer(a, vec), to_b = write_buffer(b, vec);
@@ -86,9 +86,9 @@ static void build_long_conv_right_angle(KernelBuilder &k) {
         keep_buffer(a, vec, length, y, vo);
         if (shared && first < separate) keep_buffer(b, vec, length, y, m);
     }
-    k.output(y, y_shape);
+    k.output(y, names.y, y_shape);
 }
 
-static const Kernel long_conv_right_angle{"long_conv_right_angle", build_long_conv_right_angle};
+static const KernelOf<contract::LongConvRightAngle> long_conv_right_angle{build_long_conv_right_angle};
 
 } // namespace longwave::schedules

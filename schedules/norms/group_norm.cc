@@ -1,22 +1,22 @@
 // group_norm: statistics of groups of channels over all rows of a sequence. Sums are float64: those
 // of the channels of a group first, then those of the groups.
+#include "schedules/contract/kernels/norms.h"
 #include "schedules/halide/registry.h"
 
 namespace longwave::schedules {
 
 using namespace Halide;
 
-static void build_group_norm(KernelBuilder &k) {
-    const int channels = k.params.integer("channels", 1, 1 << 20),
-              bands = k.params.integer("frequencies", 1, 1 << 16),
-              groups = k.params.integer("groups", 1, 1 << 20), rows = k.params.integer("rows", 1, 1 << 24);
-    const double eps = k.params.real("eps", 0, 1e30);
+static void build_group_norm(KernelBuilder &k, const contract::GroupNorm &p) {
+    const auto a = contract::names_of<contract::GroupNorm>();
+    const int channels = p.channels, bands = p.frequencies, groups = p.groups, rows = p.rows;
+    const float eps = p.eps;
     k.params.require(channels % groups == 0, "'groups' must divide 'channels'");
     const int width = static_cast<int>(pad(extent(channels))), of_group = channels / groups;
     const Shape shape = dense({width, bands, rows});
-    ImageParam x = k.input("x", shape), weight = k.weight("weight", dense({width})),
-               bias = k.weight("bias", dense({width}));
-    const Expr length = k.scalar("length", rows);
+    ImageParam x = k.input(a.x, shape), weight = k.weight(a.weight, dense({width})),
+               bias = k.weight(a.bias, dense({width}));
+    const Expr length = k.scalar(a.length, rows);
 
     // THE ALGORITHM
     Var c("c"), f("f"), r("r"), g("g");
@@ -36,7 +36,7 @@ static void build_group_norm(KernelBuilder &k) {
     var(g) += square(g * of_group + each) / count;
     centre(c) = mean(of);
     scale(c) =
-        cast<float>(1 / sqrt(max(var(of) + cast<double>(static_cast<float>(eps)), cast<double>(1e-30f)))) *
+        cast<float>(1 / sqrt(max(var(of) + cast<double>(eps), cast<double>(1e-30f)))) *
         weight(c);
     const Expr value = cast<float>(cast<double>(x(c, f, r)) - centre(c)) * scale(c) + bias(c);
     y(c, f, r) = k.epilogue(select(r < length, value, 0.0f), {c, f, r}, shape, channels);
@@ -57,9 +57,9 @@ static void build_group_norm(KernelBuilder &k) {
         part.compute_root().bound_extent(g, groups);
         store(part, int64_t{8} * groups);
     }
-    k.output(y, shape);
+    k.output(y, a.y, shape);
 }
 
-static const Kernel group_norm{"group_norm", build_group_norm};
+static const KernelOf<contract::GroupNorm> group_norm{build_group_norm};
 
 } // namespace longwave::schedules

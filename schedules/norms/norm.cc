@@ -1,6 +1,7 @@
 // norm: layer (weight and bias a channel), transposed (two scalars, as TransposedLN), rms; over the
 // valid lanes of each row, or of each of its groups.
 #include "schedules/halide/internals.h"
+#include "schedules/contract/kernels/norms.h"
 #include "schedules/halide/registry.h"
 #include "schedules/halide/threads.h"
 
@@ -11,7 +12,7 @@ using namespace Halide;
 namespace {
 
 struct Norm {
-    std::string kind;
+    const contract::Norm::Arguments<contract::Names> a = contract::names_of<contract::Norm>();
     int groups, channels, copies, rows, width;
     float eps;
     bool scalars, centred;
@@ -31,22 +32,18 @@ struct Norm {
     }
 };
 
-Norm declare_norm(KernelBuilder &k) {
+Norm declare_norm(KernelBuilder &k, const contract::Norm &p) {
     Norm n{};
-    n.groups = k.params.integer_or("groups", 1, 1, 1 << 12);
-    n.kind = n.groups > 1 ? k.params.choice("kind", {"layer", "rms"})
-                          : k.params.choice("kind", {"layer", "transposed", "rms"});
-    n.channels = k.params.integer("channels", 1, 1 << 20), n.copies = k.params.integer_or("copies", 1, 1, 64);
-    n.rows = k.params.integer("rows", 1, 1 << 20);
-    n.eps = static_cast<float>(k.params.real("eps", 0, 1e30));
+    n.groups = p.groups, n.channels = p.channels, n.copies = p.copies, n.rows = p.rows, n.eps = p.eps;
+    n.scalars = p.kind.is<"transposed">(), n.centred = !p.kind.is<"rms">();
+    k.params.require(n.groups == 1 || !n.scalars, "a transposed norm has no 'groups'");
     k.params.require(n.groups == 1 || (n.copies == 1 && n.channels % n.groups == 0),
                      "'groups' must divide 'channels' of one copy");
     n.width = static_cast<int>(pad(n.channels)) * n.copies;
     n.shape = dense({n.width, n.rows});
-    n.scalars = n.kind == "transposed", n.centred = n.kind != "rms";
-    n.x = k.input("x", n.shape);
-    n.scale = k.weight(n.scalars ? "m" : "weight", dense({n.scalars ? 1 : n.width}));
-    if (n.centred) n.shift = k.weight(n.scalars ? "s" : "bias", dense({n.scalars ? 1 : n.width}));
+    n.x = k.input(n.a.x, n.shape);
+    n.scale = k.weight(n.scalars ? n.a.m : n.a.weight, dense({n.scalars ? 1 : n.width}));
+    if (n.centred) n.shift = k.weight(n.scalars ? n.a.s : n.a.bias, dense({n.scalars ? 1 : n.width}));
     return n;
 }
 
@@ -92,11 +89,11 @@ void grouped_norm_on_cpu(KernelBuilder &k, const Norm &n) {
     }
     store(factor, int64_t{4} * n.groups);
     if (n.centred) store(mean, int64_t{4} * n.groups);
-    k.output(y, n.shape);
+    k.output(y, n.a.y, n.shape);
 }
 
-void norm_on_cpu(KernelBuilder &k) {
-    const Norm n = declare_norm(k);
+void norm_on_cpu(KernelBuilder &k, const contract::Norm &p) {
+    const Norm n = declare_norm(k, p);
     if (n.groups > 1) return grouped_norm_on_cpu(k, n);
 
     // THE ALGORITHM Sums run in parallel chains. Padding lanes are zero in x: they only matter once
@@ -129,13 +126,13 @@ void norm_on_cpu(KernelBuilder &k) {
     factor.compute_at(y, r);
     square.compute_at(y, r).update().unroll(f2);
     if (n.centred) mean.compute_at(y, r).update().unroll(f);
-    k.output(y, n.shape);
+    k.output(y, n.a.y, n.shape);
 }
 
 // A workgroup for each tile of rows: the sums of each row, or of each of its groups, through shared
 // memory.
-void norm_on_gpu(KernelBuilder &k) {
-    const Norm n = declare_norm(k);
+void norm_on_gpu(KernelBuilder &k, const contract::Norm &p) {
+    const Norm n = declare_norm(k, p);
     const bool grouped = n.groups > 1, channel_major = k.asks_channel_major();
     const int size = grouped ? n.channels / n.groups : n.width;
     // A few KiB hold the sums that threads have begun.
@@ -183,11 +180,11 @@ void norm_on_gpu(KernelBuilder &k) {
     blocks_along(y, block, (n.rows + tile - 1) / tile, k);
     squares.compute_at(y, block, {n.groups}, tile, channel_major);
     if (n.centred) Fold(sum).compute_at(y, block, {n.groups}, tile, channel_major);
-    k.output(y, n.shape);
-    if (!grouped) k.allow_channel_major_with_operands({"x", y.name()});
+    k.output(y, n.a.y, n.shape);
+    if (!grouped) k.allow_channel_major_with_operands({n.a.x.text, y.name()});
 }
 
-const Kernel norm{"norm", norm_on_cpu, norm_on_gpu, Fp16::inputs_and_outputs};
+const KernelOf<contract::Norm> norm{norm_on_cpu, norm_on_gpu, Fp16::inputs_and_outputs};
 
 } // namespace
 

@@ -1,5 +1,6 @@
 // softmax over the channels of each row.
 #include "schedules/halide/internals.h"
+#include "schedules/contract/kernels/norms.h"
 #include "schedules/halide/registry.h"
 #include "schedules/halide/threads.h"
 
@@ -7,12 +8,12 @@ namespace longwave::schedules {
 
 using namespace Halide;
 
-static void build_softmax(KernelBuilder &k) {
-    const int channels = k.params.integer("channels", 1, 1 << 20),
-              rows = k.params.integer("rows", 1, 1 << 20);
+static void build_softmax(KernelBuilder &k, const contract::Softmax &p) {
+    const auto a = contract::names_of<contract::Softmax>();
+    const int channels = p.channels, rows = p.rows;
     const int width = static_cast<int>(pad(channels));
     const Shape shape = dense({width, rows});
-    ImageParam x = k.input("x", shape);
+    ImageParam x = k.input(a.x, shape);
 
     // THE ALGORITHM
     // Maximum and sum run in parallel chains, folded at the end. Only valid lanes take part.
@@ -42,17 +43,17 @@ static void build_softmax(KernelBuilder &k) {
     for (Func whole : {peak, sum}) whole.compute_at(y, r).update().unroll(whole.rvars()[0]);
     e.compute_at(y, r).bound_extent(c, width).vectorize(c, vec);
     store(e, int64_t{4} * width);
-    k.output(y, shape);
+    k.output(y, a.y, shape);
 }
 
 // A workgroup for each tile of rows, their lanes over its threads.
-static void build_softmax_on_gpu(KernelBuilder &k) {
-    const int channels = k.params.integer("channels", 1, 1 << 20),
-              rows = k.params.integer("rows", 1, 1 << 20);
+static void build_softmax_on_gpu(KernelBuilder &k, const contract::Softmax &p) {
+    const auto a = contract::names_of<contract::Softmax>();
+    const int channels = p.channels, rows = p.rows;
     const int width = static_cast<int>(pad(channels)), threads = std::min(64, power_of_two_above(width)),
               tile = std::min(power_of_two_above(rows), 64 / threads);
     const Shape shape = dense({width, rows});
-    ImageParam x = k.input("x", shape);
+    ImageParam x = k.input(a.x, shape);
 
     // THE ALGORITHM
     Var c("c"), r("r"), one("one");
@@ -77,9 +78,9 @@ static void build_softmax_on_gpu(KernelBuilder &k) {
     blocks_along(y, block, (rows + tile - 1) / tile, k);
     peak.compute_at(y, block, {1}, tile);
     sum.compute_at(y, block, {1}, tile);
-    k.output(y, shape);
+    k.output(y, a.y, shape);
 }
 
-static const Kernel softmax{"softmax", build_softmax, build_softmax_on_gpu, Fp16::outputs};
+static const KernelOf<contract::Softmax> softmax{build_softmax, build_softmax_on_gpu, Fp16::outputs};
 
 } // namespace longwave::schedules

@@ -1,6 +1,7 @@
 // pointwise: an epilogue chain alone, on values that no other kernel could finish. On a gpu it may
 // also change the order: x lies row by row and the result channel by channel, or the other way round.
 // Without a chain it then does nothing else.
+#include "schedules/contract/kernels/pointwise.h"
 #include "schedules/halide/registry.h"
 #include "schedules/halide/threads.h"
 #include "schedules/halide/turned_tile.h"
@@ -12,6 +13,7 @@ using namespace Halide;
 namespace {
 
 struct Pointwise {
+    const contract::Pointwise::Arguments<contract::Names> a = contract::names_of<contract::Pointwise>();
     int group, rows;
     bool grouped; // several padded groups of channels in a row
     Shape shape;
@@ -23,15 +25,14 @@ struct Pointwise {
     std::vector<Var> vars() const { return grouped ? std::vector<Var>{i, g, r} : std::vector<Var>{i, r}; }
 };
 
-Pointwise declare_pointwise(KernelBuilder &k) {
-    const int width = k.params.integer("width", 1, 1 << 24), rows = k.params.integer("rows", 1, 1 << 20);
-    const int channels = k.params.integer_or("channels", width, 1, 1 << 24),
+Pointwise declare_pointwise(KernelBuilder &k, const contract::Pointwise &params) {
+    const int width = params.width, rows = params.rows, channels = params.channels.or_else(width),
               group = channels == width ? width : static_cast<int>(pad(channels));
     k.params.require(width % group == 0, "'width' must be a multiple of the padded 'channels'");
     Pointwise p{
         .group = group, .rows = rows, .grouped = group != width, .shape = {}, .x = {}, .finished = {}};
     p.shape = p.grouped ? dense({group, width / group, rows}) : dense({width, rows});
-    p.x = k.input("x", p.shape);
+    p.x = k.input(p.a.x, p.shape);
     p.finished = k.epilogue(p.shape, channels);
     return p;
 }
@@ -43,8 +44,8 @@ void define_pointwise(Pointwise &p) {
     p.y(vars) = p.finished(p.x(at), at);
 }
 
-void pointwise_on_cpu(KernelBuilder &k) {
-    Pointwise p = declare_pointwise(k);
+void pointwise_on_cpu(KernelBuilder &k, const contract::Pointwise &params) {
+    Pointwise p = declare_pointwise(k, params);
     define_pointwise(p);
     const int vec = k.target.vector_lanes;
     if (p.group >= vec) {
@@ -53,12 +54,12 @@ void pointwise_on_cpu(KernelBuilder &k) {
         // one value a row: rows are contiguous
         p.y.reorder(p.r, p.i).vectorize(p.r, vec, TailStrategy::ShiftInwards);
     }
-    k.output(p.y, p.shape);
+    k.output(p.y, p.a.y, p.shape);
 }
 
 // x lies in one order, and the result with its operands in the other.
 void turned_pointwise(KernelBuilder &k, Pointwise &p) {
-    const bool from_channels = k.is_channel_major("x");
+    const bool from_channels = k.is_channel_major(p.a.x.text);
     const TurnedTile turned(p.group, p.rows,
                             from_channels ? TurnedTile::Result::rows : TurnedTile::Result::channels);
 
@@ -85,19 +86,19 @@ void straight_pointwise(KernelBuilder &k, Pointwise &p) {
     spread(p.y, dims, extents, options);
 }
 
-void pointwise_on_gpu(KernelBuilder &k) {
-    Pointwise p = declare_pointwise(k);
+void pointwise_on_gpu(KernelBuilder &k, const contract::Pointwise &params) {
+    Pointwise p = declare_pointwise(k, params);
     const bool turns = !p.grouped && TurnedTile::fits(p.group);
-    if (turns && k.is_channel_major("x") != k.asks_channel_major_of_result()) turned_pointwise(k, p);
+    if (turns && k.is_channel_major(p.a.x.text) != k.asks_channel_major_of_result()) turned_pointwise(k, p);
     else straight_pointwise(k, p);
-    k.output(p.y, p.shape);
-    if (!turns) return k.allow_channel_major_with_operands({"x", p.y.name()});
-    k.allow_channel_major({"x"});
+    k.output(p.y, p.a.y, p.shape);
+    if (!turns) return k.allow_channel_major_with_operands({p.a.x.text, p.y.name()});
+    k.allow_channel_major({p.a.x.text});
     k.allow_channel_major_with_operands({p.y.name()});
     k.prefer_one_order();
 }
 
-const Kernel pointwise{"pointwise", pointwise_on_cpu, pointwise_on_gpu, Fp16::inputs_and_outputs};
+const KernelOf<contract::Pointwise> pointwise{pointwise_on_cpu, pointwise_on_gpu, Fp16::inputs_and_outputs};
 
 } // namespace
 

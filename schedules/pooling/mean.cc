@@ -1,6 +1,7 @@
 // Means, sums and maxima over time: of a whole sequence (mean_run), of everything so far
 // (mean_stream), of the last rows (mean_window).
 #include "schedules/attention/row_count.h"
+#include "schedules/contract/kernels/pooling.h"
 #include "schedules/halide/registry.h"
 #include "schedules/halide/thread_program.h"
 #include "schedules/halide/threads.h"
@@ -9,14 +10,14 @@ namespace longwave::schedules {
 
 using namespace Halide;
 
-static void build_mean_run(KernelBuilder &k) {
-    const int channels = k.params.integer("channels", 1, 1 << 20),
-              rows = k.params.integer("rows", 1, 1 << 24);
-    const std::string mode = k.params.choice("mode", {"mean", "sum", "max", "last", "first"});
+static void build_mean_run(KernelBuilder &k, const contract::MeanRun &p) {
+    const auto a = contract::names_of<contract::MeanRun>();
+    const int channels = p.channels, rows = p.rows;
+    const std::string &mode = p.mode.value;
     const int width = static_cast<int>(pad(channels));
     const Shape y_shape = dense({width, 1});
-    ImageParam x = k.input("x", dense({width, rows}));
-    Expr length = k.scalar("length", rows);
+    ImageParam x = k.input(a.x, dense({width, rows}));
+    Expr length = k.scalar(a.length, rows);
 
     // THE ALGORITHM Sums in float64: a mean of thousands of rows keeps float32 accuracy, and a run
     // equals a stream.
@@ -47,21 +48,21 @@ static void build_mean_run(KernelBuilder &k) {
         sum.compute_at(y, co).vectorize(c, vec).unroll(c);
         sum.update().reorder(c, sum.rvars()[0]).vectorize(c, vec).unroll(c);
     }
-    k.output(y, y_shape);
+    k.output(y, a.y, y_shape);
 }
 
 // A workgroup for 16 channels: 16 threads each take every sixteenth row, in sums that carry what
 // they lose.
-static void build_mean_run_on_gpu(KernelBuilder &k) {
+static void build_mean_run_on_gpu(KernelBuilder &k, const contract::MeanRun &p) {
     constexpr int slices = 16;
-    const int channels = k.params.integer("channels", 1, 1 << 20),
-              rows = k.params.integer("rows", 1, 1 << 24);
-    const std::string mode = k.params.choice("mode", {"mean", "sum", "max", "last", "first"});
+    const auto a = contract::names_of<contract::MeanRun>();
+    const int channels = p.channels, rows = p.rows;
+    const std::string &mode = p.mode.value;
     const int width = static_cast<int>(pad(channels)), tile = std::min(width, 16);
     const bool adds = mode == "mean" || mode == "sum", largest = mode == "max";
     const Shape y_shape = dense({width, 1});
-    ImageParam x = k.input("x", dense({width, rows}));
-    Expr length = k.scalar("length", rows);
+    ImageParam x = k.input(a.x, dense({width, rows}));
+    Expr length = k.scalar(a.length, rows);
 
     // THE ALGORITHM
     Var c("c"), r("r"), s("s");
@@ -101,27 +102,22 @@ static void build_mean_run_on_gpu(KernelBuilder &k) {
         own.compute_at(begun, c).store_in(MemoryType::Register);
         sum.compute_at(y, lane).store_in(MemoryType::Register);
     }
-    k.output(y, y_shape);
+    k.output(y, a.y, y_shape);
 }
 
 namespace {
 
 struct MeanStream {
+    const contract::MeanStream::Arguments<contract::Names> a = contract::names_of<contract::MeanStream>();
     int rows, width, channels;
     bool mean, largest;
     Shape shape, sums;
     ImageParam x;
 
-    explicit MeanStream(KernelBuilder &k)
-        : rows(0), width(0), channels(k.params.integer("channels", 1, 1 << 20)), mean(false), largest(false) {
-        rows = k.params.integer("rows", 1, 1 << 20);
-        const std::string mode = k.params.choice("mode", {"mean", "sum", "max"});
-        mean = mode == "mean", largest = mode == "max";
-        width = static_cast<int>(pad(extent(channels)));
-        shape = dense({width, rows});
-        sums = {{extent(width), 1}, {extent(rows), 0}};
-        x = k.input("x", shape);
-    }
+    MeanStream(KernelBuilder &k, const contract::MeanStream &p)
+        : rows(p.rows), width(static_cast<int>(pad(extent(p.channels)))), channels(p.channels),
+          mean(p.mode.is<"mean">()), largest(p.mode.is<"max">()), shape(dense({width, rows})),
+          sums{{extent(width), 1}, {extent(rows), 0}}, x(k.input(a.x, shape)) {}
     // What follows on `before`; `row` is the number of rows with this one.
     Expr next(const Expr &before, const Expr &value, const Expr &row) const {
         if (!largest) return before + value;
@@ -131,9 +127,9 @@ struct MeanStream {
 
 // Both elements of y go along the rows together: y is written row by row, sums (which does not
 // depend on r) is what is there after each row.
-void mean_stream_on_cpu(KernelBuilder &k) {
-    const MeanStream m(k);
-    RowCount count(k, m.rows);
+void mean_stream_on_cpu(KernelBuilder &k, const contract::MeanStream &p) {
+    const MeanStream m(k, p);
+    RowCount count(k, m.rows, p.counts, m.a.count_so_far, m.a.count);
 
     // THE ALGORITHM
     Var c("c"), r("r"), co("co"), ci("ci");
@@ -152,14 +148,14 @@ void mean_stream_on_cpu(KernelBuilder &k) {
     const int vec = dividing_vector(m.width, k.target.vector_lanes);
     y.update(0).split(c, co, ci, vec).reorder(ci, t, co).vectorize(ci);
     if (k.has_epilogue()) y.update(1).vectorize(c, vec);
-    k.outputs(y, {{"y", m.shape}, {"sums", m.sums, ArgKind::inout}});
+    k.outputs(y, {k.result(m.a.y, m.shape), k.updated(m.a.sums, m.sums)});
     count.output();
 }
 
 // A thread for each channel, which keeps its sum in registers.
-void mean_stream_on_gpu(KernelBuilder &k) {
-    const MeanStream m(k);
-    const RowCount count(k, m.rows);
+void mean_stream_on_gpu(KernelBuilder &k, const contract::MeanStream &p) {
+    const MeanStream m(k, p);
+    const RowCount count(k, m.rows, p.counts, m.a.count_so_far, m.a.count);
     const KernelBuilder::Epilogue finish = k.epilogue(m.shape, m.channels);
     const int lanes = std::min(m.width, 64);
 
@@ -171,14 +167,14 @@ void mean_stream_on_gpu(KernelBuilder &k) {
     y(c, t) = Tuple(0.0f, y(c, t)[1] + cast<uint32_t>(1));
     y.update().split(c, block, lane, lanes, TailStrategy::GuardWithIf);
     y.update().reorder(t, lane, block).gpu_blocks(block).gpu_threads(lane);
-    k.outputs(y, {{"y", m.shape}, {.name = "sums", .shape = m.sums, .kind = ArgKind::inout, .words = true}});
+    k.outputs(y, {k.result(m.a.y, m.shape), k.updated_words(m.a.sums, m.sums)});
 
     // THE PROGRAM
     k.exact_sums = true;
     k.program = [=](ThreadProgram &p) {
         const Expr channel = p.let(p.block_x * lanes + p.thread_x);
         p.when(channel < m.width, [&] {
-            const auto sums = p.keep(p.read_words("sums", {channel, 0}));
+            const auto sums = p.keep(p.read_words(m.a.sums.text, {channel, 0}));
             const WordPair before = moved_back(count.words(), m.rows);
             p.loop(m.rows, [&](const Expr &row) {
                 const WordPair count_so_far = moved_on(before, row + 1);
@@ -193,28 +189,28 @@ void mean_stream_on_gpu(KernelBuilder &k) {
                 }
                 p.set(sums, sum);
                 const Expr rows_so_far = count_as_float(count_so_far);
-                p.write("y", {channel, row},
+                p.write(m.a.y.text, {channel, row},
                         finish(p.let(m.mean ? sum.high / rows_so_far : sum.high), {channel, row}));
             });
-            p.write_words("sums", {channel, 0}, p.get(sums));
+            p.write_words(m.a.sums.text, {channel, 0}, p.get(sums));
         });
     };
 }
 
 struct MeanWindow {
+    const contract::MeanWindow::Arguments<contract::Names> a = contract::names_of<contract::MeanWindow>();
     int channels, rows, ring, frames, width;
     Shape shape;
     ImageParam x;
     Expr position;
     Var c{"c"}, r{"r"};
 
-    explicit MeanWindow(KernelBuilder &k)
-        : channels(k.params.integer("channels", 1, 1 << 20)), rows(k.params.integer("rows", 1, 1 << 20)),
-          ring(k.params.integer("ring", 1, 1 << 24)), frames(k.params.integer("frames", 1, 1 << 20)),
+    MeanWindow(KernelBuilder &k, const contract::MeanWindow &p)
+        : channels(p.channels), rows(p.rows), ring(p.ring), frames(p.frames),
           width(static_cast<int>(pad(extent(channels)))), shape(dense({width, rows})) {
         k.params.require(ring >= rows + frames - 1, "'ring' must hold rows + frames - 1 rows");
-        x = k.input("x", dense({width, ring}));
-        position = k.scalar("position", ring - rows);
+        x = k.input(a.x, dense({width, ring}));
+        position = k.scalar(a.position, ring - rows);
     }
     // Rows from before the beginning are zero in the ring; only the divisor has to know how many
     // there were.
@@ -225,9 +221,9 @@ struct MeanWindow {
     }
 };
 
-void mean_window_on_cpu(KernelBuilder &k) {
-    const MeanWindow m(k);
-    RowCount count(k, m.rows);
+void mean_window_on_cpu(KernelBuilder &k, const contract::MeanWindow &p) {
+    const MeanWindow m(k, p);
+    RowCount count(k, m.rows, p.counts, m.a.count_so_far, m.a.count);
 
     // THE ALGORITHM
     const Var c = m.c, r = m.r;
@@ -244,16 +240,16 @@ void mean_window_on_cpu(KernelBuilder &k) {
     y.split(c, co, ci, block).reorder(ci, co, r).vectorize(ci, vec).unroll(ci);
     sum.compute_at(y, co).vectorize(c, vec).unroll(c);
     sum.update().reorder(c, t).vectorize(c, vec).unroll(c);
-    k.output(y, m.shape);
+    k.output(y, m.a.y, m.shape);
     count.output();
 }
 
 // A workgroup for 16 channels of a row, 16 threads for each channel: each takes every sixteenth row
 // of the window.
-void mean_window_on_gpu(KernelBuilder &k) {
+void mean_window_on_gpu(KernelBuilder &k, const contract::MeanWindow &p) {
     constexpr int slices = 16;
-    const MeanWindow m(k);
-    const RowCount count(k, m.rows);
+    const MeanWindow m(k, p);
+    const RowCount count(k, m.rows, p.counts, m.a.count_so_far, m.a.count);
     const int tile = std::min(m.width, 16);
 
     // THE ALGORITHM
@@ -275,13 +271,13 @@ void mean_window_on_gpu(KernelBuilder &k) {
     begun.reorder(c, s).gpu_threads(c, s);
     own.compute_at(begun, c).store_in(MemoryType::Register);
     sum.compute_at(y, lane).store_in(MemoryType::Register);
-    k.output(y, m.shape);
+    k.output(y, m.a.y, m.shape);
 }
 
 } // namespace
 
-static const Kernel mean_run{"mean_run", build_mean_run, build_mean_run_on_gpu, Fp16::inputs_and_outputs};
-static const Kernel mean_stream{"mean_stream", mean_stream_on_cpu, mean_stream_on_gpu, Fp16::none};
-static const Kernel mean_window{"mean_window", mean_window_on_cpu, mean_window_on_gpu, Fp16::none};
+static const KernelOf<contract::MeanRun> mean_run{build_mean_run, build_mean_run_on_gpu, Fp16::inputs_and_outputs};
+static const KernelOf<contract::MeanStream> mean_stream{mean_stream_on_cpu, mean_stream_on_gpu, Fp16::none};
+static const KernelOf<contract::MeanWindow> mean_window{mean_window_on_cpu, mean_window_on_gpu, Fp16::none};
 
 } // namespace longwave::schedules

@@ -1,5 +1,6 @@
 // pool: the largest or the mean value of a window over time and frequency, on a ring of rows.
 #include "schedules/attention/row_count.h"
+#include "schedules/contract/kernels/pooling.h"
 #include "schedules/halide/registry.h"
 #include "schedules/halide/threads.h"
 
@@ -10,6 +11,7 @@ using namespace Halide;
 namespace {
 
 struct Pool {
+    const contract::Pool::Arguments<contract::Names> a = contract::names_of<contract::Pool>();
     int channels, in_f, out_f, rows, width;
     Shape shape;
     Var c{"c"}, f{"f"}, r{"r"};
@@ -18,26 +20,20 @@ struct Pool {
     std::optional<RowCount> count;
 
     // THE ALGORITHM
-    explicit Pool(KernelBuilder &k)
-        : channels(k.params.integer("channels", 1, 1 << 20)), in_f(k.params.integer("in_f", 1, 1 << 16)),
-          out_f(k.params.integer("out_f", 1, 1 << 16)), rows(k.params.integer("rows", 1, 1 << 24)),
+    Pool(KernelBuilder &k, const contract::Pool &p)
+        : channels(p.channels), in_f(p.in_f), out_f(p.out_f), rows(p.rows),
           width(static_cast<int>(pad(extent(channels)))), shape(dense({width, out_f, rows})) {
-        const bool largest = k.params.choice("mode", {"max", "mean"}) == "max";
-        const int time = k.params.integer("time", 1, 1 << 16),
-                  frequency = k.params.integer("frequency", 1, 4096);
-        const int stride_t = k.params.integer("stride_t", 1, 1 << 16),
-                  stride_f = k.params.integer("stride_f", 1, 4096);
-        const int pad_f = k.params.integer("pad_f", 0, 4096), lag = k.params.integer("lag", 0, 1 << 16);
-        const bool all = k.params.flag_or("count_outside", false);
-        const int ring = k.params.integer("ring", 1, 1 << 25), back = std::max(0, time + lag - stride_t);
+        const bool largest = p.mode.is<"max">(), all = p.count_outside;
+        const int time = p.time, frequency = p.frequency, stride_t = p.stride_t, stride_f = p.stride_f,
+                  pad_f = p.pad_f, lag = p.lag, ring = p.ring, back = std::max(0, time + lag - stride_t);
         k.params.require(lag < stride_t, "'lag' must be less than 'stride_t'");
         k.params.require(ring >= int64_t{rows} * stride_t + back,
                          "'ring' must hold the new rows and their history");
         k.params.require((out_f - 1) * stride_f + frequency <= in_f + 2 * pad_f && 2 * pad_f <= frequency,
                          "the windows must lie in the padded frequencies");
-        const ImageParam x = k.input("x", dense({width, in_f, ring}));
-        if (back) count.emplace(k, rows);
-        const Expr position = k.scalar("position", ring - rows * stride_t);
+        const ImageParam x = k.input(a.x, dense({width, in_f, ring}));
+        if (back) count.emplace(k, rows, p.counts, a.count_so_far, a.count);
+        const Expr position = k.scalar(a.position, ring - rows * stride_t);
 
         window = RDom(0, frequency, 0, time, "window");
         const Expr band = f * stride_f - pad_f + window.x, row = (r + 1) * stride_t - lag - time + window.y;
@@ -66,26 +62,26 @@ struct Pool {
     }
 };
 
-void pool_on_cpu(KernelBuilder &k) {
-    Pool p(k);
+void pool_on_cpu(KernelBuilder &k, const contract::Pool &params) {
+    Pool p(k, params);
     const int vec = dividing_vector(p.width, k.target.vector_lanes),
               block = vec * divisor_at_most(p.width / vec, 4);
     Var co("co"), ci("ci");
     p.y.split(p.c, co, ci, block).reorder(ci, co, p.f, p.r).vectorize(ci, vec).unroll(ci);
     p.fold.compute_at(p.y, co).bound_extent(p.c, block).vectorize(p.c, vec).unroll(p.c);
     p.fold.update().reorder(p.c, p.window.x, p.window.y).vectorize(p.c, vec).unroll(p.c);
-    k.output(p.y, p.shape);
+    k.output(p.y, p.a.y, p.shape);
     if (p.count) p.count->output();
 }
 
-void pool_on_gpu(KernelBuilder &k) {
-    Pool p(k);
+void pool_on_gpu(KernelBuilder &k, const contract::Pool &params) {
+    Pool p(k, params);
     const Spread loops = spread(p.y, {p.c, p.f, p.r}, {p.width, p.out_f, p.rows});
     p.fold.compute_at(p.y, loops.thread.var).store_in(MemoryType::Register);
-    k.output(p.y, p.shape);
+    k.output(p.y, p.a.y, p.shape);
 }
 
-const Kernel pool{"pool", pool_on_cpu, pool_on_gpu, Fp16::inputs_and_outputs};
+const KernelOf<contract::Pool> pool{pool_on_cpu, pool_on_gpu, Fp16::inputs_and_outputs};
 
 } // namespace
 

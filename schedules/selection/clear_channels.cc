@@ -1,5 +1,6 @@
 // clear_channels: rows behind the end of a sequence become zero, where memory holds them channel by
 // channel. Rows that lie one after the other need no kernel for that.
+#include "schedules/contract/kernels/selection.h"
 #include "schedules/halide/registry.h"
 #include "schedules/halide/threads.h"
 
@@ -7,9 +8,10 @@ namespace longwave::schedules {
 
 using namespace Halide;
 
-static void build_clear_channels(KernelBuilder &k) {
-    const int width = k.params.integer("width", 1, 1 << 24), rows = k.params.integer("rows", 1, 1 << 24);
-    const Expr used = k.scalar("rows", rows);
+static void build_clear_channels(KernelBuilder &k, const contract::ClearChannels &p) {
+    const int width = p.width, rows = p.rows;
+    const auto a = contract::names_of<contract::ClearChannels>();
+    const Expr used = k.scalar(a.first, rows);
     k.no_epilogue();
 
     // THE ALGORITHM
@@ -22,9 +24,9 @@ static void build_clear_channels(KernelBuilder &k) {
 
     // THE SCHEDULE
     spread(x.update(), {all.x, all.y}, {rows, width});
-    k.in_place(x, dense({rows, width}));
+    k.in_place(x, a.x, dense({rows, width}));
 }
 
-static const GpuSchedule clear_channels{"clear_channels", build_clear_channels, Fp16::none};
+static const GpuScheduleOf<contract::ClearChannels> clear_channels{build_clear_channels, Fp16::none};
 
 } // namespace longwave::schedules

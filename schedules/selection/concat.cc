@@ -1,4 +1,5 @@
 // concat: rows of up to 16 inputs beside each other.
+#include "schedules/contract/kernels/selection.h"
 #include "schedules/halide/registry.h"
 #include "schedules/halide/threads.h"
 
@@ -9,6 +10,7 @@ using namespace Halide;
 namespace {
 
 struct Concat {
+    const contract::Concat::Arguments<contract::Names> a = contract::names_of<contract::Concat>();
     struct Part {
         int first, width;
         ImageParam x;
@@ -18,24 +20,23 @@ struct Concat {
     Var i{"i"}, r{"r"};
     Func y{"y"};
 
-    explicit Concat(KernelBuilder &k) : rows(k.params.integer("rows", 1, 1 << 24)) {
-        for (int n = 0; n < 16; n++) {
-            const std::string name = "part_" + std::to_string(n);
-            const int wide = k.params.integer_or(name, 0, 1, 1 << 24);
-            if (wide == 0) break;
-            parts.push_back({total, wide, k.input(name, dense({static_cast<int>(pad(extent(wide))), rows}))});
+    Concat(KernelBuilder &k, const contract::Concat &params) : rows(params.rows) {
+        k.params.require(params.parts.size() >= 2, "at least two 'parts' are needed");
+        for (size_t n = 0; n < params.parts.size(); n++) {
+            const int wide = params.parts[n];
+            parts.push_back(
+                {total, wide, k.input(a.part[n], dense({static_cast<int>(pad(extent(wide))), rows}))});
             total += wide;
             k.params.require(total <= 1 << 24, "the joined row is too wide");
         }
-        k.params.require(parts.size() >= 2, "at least 'part_0' and 'part_1' are needed");
         width = static_cast<int>(pad(extent(total)));
         k.no_epilogue();
     }
 };
 
 // A copy for each part, at any lane of the result.
-void concat_on_cpu(KernelBuilder &k) {
-    Concat p(k);
+void concat_on_cpu(KernelBuilder &k, const contract::Concat &params) {
+    Concat p(k, params);
 
     // THE ALGORITHM
     p.y(p.i, p.r) = undef<float>();
@@ -58,11 +59,11 @@ void concat_on_cpu(KernelBuilder &k) {
                                                    TailStrategy::GuardWithIf);
     }
     if (p.width > p.total) p.y.update(static_cast<int>(p.parts.size())).unscheduled();
-    k.output(p.y, dense({p.width, p.rows}));
+    k.output(p.y, p.a.y, dense({p.width, p.rows}));
 }
 
-void concat_on_gpu(KernelBuilder &k) {
-    Concat p(k);
+void concat_on_gpu(KernelBuilder &k, const contract::Concat &params) {
+    Concat p(k, params);
 
     // THE ALGORITHM
     Expr value = 0.0f;
@@ -73,10 +74,10 @@ void concat_on_gpu(KernelBuilder &k) {
 
     // THE SCHEDULE
     spread(p.y, {p.i, p.r}, {p.width, p.rows});
-    k.output(p.y, dense({p.width, p.rows}));
+    k.output(p.y, p.a.y, dense({p.width, p.rows}));
 }
 
-const Kernel concat{"concat", concat_on_cpu, concat_on_gpu, Fp16::inputs_and_outputs};
+const KernelOf<contract::Concat> concat{concat_on_cpu, concat_on_gpu, Fp16::inputs_and_outputs};
 
 } // namespace
 

@@ -1,4 +1,5 @@
 // shift: rows of a ring, some rows ago.
+#include "schedules/contract/kernels/selection.h"
 #include "schedules/halide/registry.h"
 #include "schedules/halide/threads.h"
 
@@ -9,18 +10,18 @@ using namespace Halide;
 namespace {
 
 struct Shift {
+    const contract::Shift::Arguments<contract::Names> a = contract::names_of<contract::Shift>();
     int row, rows, by, ring;
     ImageParam x;
     Expr position;
     Var i{"i"}, r{"r"};
     Func y{"y"};
 
-    explicit Shift(KernelBuilder &k)
-        : row(k.params.integer("row", 1, 1 << 24)), rows(k.params.integer("rows", 1, 1 << 24)) {
-        by = k.params.integer("by", 0, 1 << 20), ring = k.params.integer("ring", 1, 1 << 25);
+    Shift(KernelBuilder &k, const contract::Shift &p)
+        : row(p.row), rows(p.rows), by(p.by), ring(p.ring) {
         k.params.require(ring >= int64_t{rows} + by, "'ring' must hold the new rows and their history");
-        x = k.input("x", dense({row, ring}));
-        position = k.scalar("position", ring - rows);
+        x = k.input(a.x, dense({row, ring}));
+        position = k.scalar(a.position, ring - rows);
         k.no_epilogue();
     }
 
@@ -54,25 +55,25 @@ void shift_samples(KernelBuilder &k, Shift &s) {
             copy.allow_race_conditions().vectorize(parts[n].first.x, k.target.vector_lanes,
                                                    TailStrategy::GuardWithIf);
     }
-    k.output(s.y, dense({s.row, s.rows}));
+    k.output(s.y, s.a.y, dense({s.row, s.rows}));
 }
 
-void shift_on_cpu(KernelBuilder &k) {
-    Shift s(k);
+void shift_on_cpu(KernelBuilder &k, const contract::Shift &params) {
+    Shift s(k, params);
     if (s.row == 1 && s.rows > 1) return shift_samples(k, s);
     s.define();
     s.y.vectorize(s.i, dividing_vector(s.row, k.target.vector_lanes));
-    k.output(s.y, dense({s.row, s.rows}));
+    k.output(s.y, s.a.y, dense({s.row, s.rows}));
 }
 
-void shift_on_gpu(KernelBuilder &k) {
-    Shift s(k);
+void shift_on_gpu(KernelBuilder &k, const contract::Shift &params) {
+    Shift s(k, params);
     s.define();
     spread(s.y, {s.i, s.r}, {s.row, s.rows});
-    k.output(s.y, dense({s.row, s.rows}));
+    k.output(s.y, s.a.y, dense({s.row, s.rows}));
 }
 
-const Kernel shift{"shift", shift_on_cpu, shift_on_gpu, Fp16::inputs_and_outputs};
+const KernelOf<contract::Shift> shift{shift_on_cpu, shift_on_gpu, Fp16::inputs_and_outputs};
 
 } // namespace
 

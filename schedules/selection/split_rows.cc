@@ -1,4 +1,5 @@
 // split_rows: each row as several rows of its parts, which lie one after the other in it.
+#include "schedules/contract/kernels/selection.h"
 #include "schedules/halide/registry.h"
 #include "schedules/halide/threads.h"
 
@@ -9,19 +10,19 @@ using namespace Halide;
 namespace {
 
 struct SplitRows {
+    const contract::SplitRows::Arguments<contract::Names> a = contract::names_of<contract::SplitRows>();
     int in_row, row, width, parts, rows;
     ImageParam x;
     Var i{"i"}, t{"t"};
     Func y{"y"};
     Shape shape;
 
-    explicit SplitRows(KernelBuilder &k)
-        : in_row(k.params.integer("in_row", 1, 1 << 24)), row(k.params.integer("row", 1, 1 << 24)),
-          width(k.params.integer("width", 1, row)), parts(k.params.integer("parts", 1, 1 << 16)),
-          rows(k.params.integer("rows", 1, 1 << 24)) {
+    SplitRows(KernelBuilder &k, const contract::SplitRows &p)
+        : in_row(p.in_row), row(p.row), width(p.width), parts(p.parts), rows(p.rows) {
+        k.params.require(width <= row, "'width' must not exceed 'row'");
         k.params.require(int64_t{width} * parts <= in_row, "the parts must lie in a row of x");
         k.params.require(int64_t{rows} * parts <= 1 << 24, "there are too many rows");
-        x = k.input("x", dense({in_row, rows}));
+        x = k.input(a.x, dense({in_row, rows}));
         k.no_epilogue();
         shape = dense({row, rows * parts});
     }
@@ -29,8 +30,8 @@ struct SplitRows {
 
 // A part is a piece of a row, so it is copied as whole vectors. Parts of one lane lie one after the other on
 // both sides.
-void split_rows_on_cpu(KernelBuilder &k) {
-    SplitRows s(k);
+void split_rows_on_cpu(KernelBuilder &k, const contract::SplitRows &params) {
+    SplitRows s(k, params);
     const int piece = s.row == 1 ? s.parts : s.width;
 
     // THE ALGORITHM
@@ -47,11 +48,11 @@ void split_rows_on_cpu(KernelBuilder &k) {
     else // each lane is written once
         copy.allow_race_conditions().vectorize(copied.x, k.target.vector_lanes, TailStrategy::GuardWithIf);
     if (s.row > s.width) s.y.update(1).unscheduled();
-    k.output(s.y, s.shape);
+    k.output(s.y, s.a.y, s.shape);
 }
 
-void split_rows_on_gpu(KernelBuilder &k) {
-    SplitRows s(k);
+void split_rows_on_gpu(KernelBuilder &k, const contract::SplitRows &params) {
+    SplitRows s(k, params);
 
     // THE ALGORITHM
     s.y(s.i, s.t) =
@@ -59,10 +60,10 @@ void split_rows_on_gpu(KernelBuilder &k) {
 
     // THE SCHEDULE
     spread(s.y, {s.i, s.t}, {s.row, s.rows * s.parts});
-    k.output(s.y, s.shape);
+    k.output(s.y, s.a.y, s.shape);
 }
 
-const Kernel split_rows{"split_rows", split_rows_on_cpu, split_rows_on_gpu, Fp16::inputs_and_outputs};
+const KernelOf<contract::SplitRows> split_rows{split_rows_on_cpu, split_rows_on_gpu, Fp16::inputs_and_outputs};
 
 } // namespace
 

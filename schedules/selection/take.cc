@@ -1,4 +1,5 @@
 // take: each lane of a row is a lane of another row, or zero.
+#include "schedules/contract/kernels/selection.h"
 #include "schedules/halide/registry.h"
 #include "schedules/halide/threads.h"
 
@@ -9,36 +10,37 @@ using namespace Halide;
 namespace {
 
 struct Take {
+    const contract::Take::Arguments<contract::Names> a = contract::names_of<contract::Take>();
     int row, rows;
     Var i{"i"}, r{"r"};
     Func y{"y"};
     Shape shape;
 
     // THE ALGORITHM
-    explicit Take(KernelBuilder &k)
-        : row(k.params.integer("row", 1, 1 << 24)), rows(k.params.integer("rows", 1, 1 << 24)),
+    Take(KernelBuilder &k, const contract::Take &p)
+        : row(p.row), rows(p.rows),
           shape(dense({row, rows})) {
-        const int in_row = k.params.integer("in_row", 1, 1 << 24);
-        const ImageParam x = k.input("x", dense({in_row, rows})),
-                         index = k.weight("index", dense({row}), Int(32));
+        const int in_row = p.in_row;
+        const ImageParam x = k.input(a.x, dense({in_row, rows})),
+                         index = k.weight(a.index, dense({row}), Int(32));
         k.no_epilogue();
         y(i, r) = select(index(i) < 0, 0.0f, x(clamp(index(i), 0, in_row - 1), r));
     }
 };
 
-void take_on_cpu(KernelBuilder &k) {
-    Take t(k);
+void take_on_cpu(KernelBuilder &k, const contract::Take &params) {
+    Take t(k, params);
     t.y.vectorize(t.i, dividing_vector(t.row, k.target.vector_lanes));
-    k.output(t.y, t.shape);
+    k.output(t.y, t.a.y, t.shape);
 }
 
-void take_on_gpu(KernelBuilder &k) {
-    Take t(k);
+void take_on_gpu(KernelBuilder &k, const contract::Take &params) {
+    Take t(k, params);
     spread(t.y, {t.i, t.r}, {t.row, t.rows});
-    k.output(t.y, t.shape);
+    k.output(t.y, t.a.y, t.shape);
 }
 
-const Kernel take{"take", take_on_cpu, take_on_gpu, Fp16::inputs_and_outputs};
+const KernelOf<contract::Take> take{take_on_cpu, take_on_gpu, Fp16::inputs_and_outputs};
 
 } // namespace
 

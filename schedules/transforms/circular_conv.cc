@@ -1,6 +1,7 @@
 // circular_conv: convolution around a whole sequence with a static kernel, and one made in the run,
 // by the right-angle transform: its real part is the causal convolution and its imaginary part the
 // tail, which comes round to the beginning.
+#include "schedules/contract/kernels/transforms.h"
 #include "schedules/contract/twiddles.h"
 #include "schedules/halide/registry.h"
 #include "schedules/long_conv/transform.h"
@@ -9,20 +10,21 @@ namespace longwave::schedules {
 
 using namespace Halide;
 
-static void build_circular_conv(KernelBuilder &k) {
-    const int length = k.params.integer("length", 4, 1 << 22), rows = k.params.integer("rows", 1, 1 << 22),
-              channels = k.params.integer("channels", 1, 1 << 20);
-    const bool adaptive = k.params.flag_or("adaptive", false);
-    const float scale = static_cast<float>(k.params.real("scale", 0, 1e30)); // of the kernel made in the run
+static void build_circular_conv(KernelBuilder &k, const contract::CircularConv &params) {
+    const auto names = contract::names_of<contract::CircularConv>();
+    const int length = params.length, rows = params.rows, channels = params.channels;
+    const bool adaptive = params.adaptive;
+    const float scale = params.scale; // of the kernel made in the run
+    k.params.require(!params.all, "'all' is for a gpu");
     k.params.require(!right_angle_radices(extent(length)).empty(),
                      "'length' must be a product of 2, 3 and 5");
     k.params.require(rows <= length, "'rows' must not exceed length");
     const int row = static_cast<int>(pad(channels)), tile = std::min(row, 16);
     const Shape y_shape = {{extent(tile), 1}, {extent(rows), row}};
-    ImageParam u = k.input("u", y_shape), h;
-    if (adaptive) h = k.input("h", y_shape);
-    ImageParam fixed = k.weight("fixed", dense({tile, 2, length}));
-    ImageParam table = k.weight("twiddles", dense({2 * (length - 1)}));
+    ImageParam u = k.input(names.u, y_shape), h;
+    if (adaptive) h = k.input(names.h, y_shape);
+    ImageParam fixed = k.weight(names.fixed, dense({tile, 2, length}));
+    ImageParam table = k.weight(names.twiddles, dense({2 * (length - 1)}));
     const KernelBuilder::Epilogue epilogue = k.tile_epilogue(y_shape, channels);
 
     // THE ALGORITHM h goes forward to the end in `kernel`, u to the last level in `a`; that level,
@@ -81,9 +83,9 @@ static void build_circular_conv(KernelBuilder &k) {
     y.bound(v, 0, tile).split(v, vo, vi, vec).reorder(vi, t, vo).vectorize(vi);
     keep_buffer(a, vec, length, y, vo);
     if (adaptive) keep_buffer(kernel, vec, length, y, vo);
-    k.output(y, y_shape);
+    k.output(y, names.y, y_shape);
 }
 
-static const Kernel circular_conv{"circular_conv", build_circular_conv};
+static const KernelOf<contract::CircularConv> circular_conv{build_circular_conv};
 
 } // namespace longwave::schedules

@@ -1,4 +1,5 @@
 // correlate: conj(k)·σ(q) of two spectra, σ on real and imaginary parts or on the magnitude.
+#include "schedules/contract/kernels/transforms.h"
 #include "schedules/halide/registry.h"
 #include "schedules/halide/threads.h"
 #include "schedules/pointwise/elementary.h"
@@ -20,6 +21,7 @@ static Expr activated(const std::string &name, const Expr &x) {
 namespace {
 
 struct Correlate {
+    contract::Correlate::Arguments<contract::Names> a;
     int width, parts, rows;
     Shape shape;
     Var c, part, r;
@@ -27,16 +29,15 @@ struct Correlate {
 };
 
 // THE ALGORITHM
-Correlate define_correlate(KernelBuilder &k) {
-    const int channels = k.params.integer("channels", 1, 1 << 20), parts = k.params.integer("parts", 1, 2),
-              rows = k.params.integer("rows", 1, 1 << 23);
-    const std::string sigma =
-        k.params.choice("activation", {"id", "gelu", "relu", "sigmoid", "silu", "tanh"});
-    const bool magnitude = k.params.flag_or("magnitude", false);
+Correlate define_correlate(KernelBuilder &k, const contract::Correlate &p) {
+    const auto a = contract::names_of<contract::Correlate>();
+    const int channels = p.channels, parts = p.parts, rows = p.rows;
+    const std::string &sigma = p.activation.value;
+    const bool magnitude = p.magnitude;
     k.no_epilogue();
     const int width = static_cast<int>(pad(channels));
     const Shape shape = dense({width, parts, rows});
-    ImageParam key = k.input("k", shape), query = k.input("q", shape);
+    ImageParam key = k.input(a.k, shape), query = k.input(a.q, shape);
 
     Var c("c"), part("part"), r("r");
     Func y("y");
@@ -55,23 +56,23 @@ Correlate define_correlate(KernelBuilder &k) {
     const Complex product = times_conjugate(q, read(key));
     y(c, part, r) = parts == 2 ? select(part == 0, product.re, product.im) : product.re;
 
-    return {width, parts, rows, shape, c, part, r, y};
+    return {a, width, parts, rows, shape, c, part, r, y};
 }
 
-void correlate_on_cpu(KernelBuilder &k) {
-    Correlate d = define_correlate(k);
+void correlate_on_cpu(KernelBuilder &k, const contract::Correlate &p) {
+    Correlate d = define_correlate(k, p);
     d.y.bound(d.part, 0, d.parts).reorder(d.part, d.c, d.r).unroll(d.part);
     d.y.vectorize(d.c, dividing_vector(d.width, k.target.vector_lanes));
-    k.output(d.y, d.shape);
+    k.output(d.y, d.a.y, d.shape);
 }
 
-void correlate_on_gpu(KernelBuilder &k) {
-    Correlate d = define_correlate(k);
+void correlate_on_gpu(KernelBuilder &k, const contract::Correlate &p) {
+    Correlate d = define_correlate(k, p);
     spread(d.y, {d.c, d.part, d.r}, {d.width, d.parts, d.rows});
-    k.output(d.y, d.shape);
+    k.output(d.y, d.a.y, d.shape);
 }
 
-const Kernel correlate{"correlate", correlate_on_cpu, correlate_on_gpu, Fp16::inputs_and_outputs};
+const KernelOf<contract::Correlate> correlate{correlate_on_cpu, correlate_on_gpu, Fp16::inputs_and_outputs};
 
 } // namespace
 

@@ -1,6 +1,7 @@
 // circular_conv on a gpu: all of it in one dispatch, as long_conv_fused, whose tables it has too where
 // rows lie channel by channel. With a kernel made in the run both transforms lie in shared memory, 16
 // bytes a point, else 8.
+#include "schedules/contract/kernels/transforms.h"
 #include "schedules/contract/twiddles.h"
 #include "schedules/halide/registry.h"
 #include "schedules/transforms/gpu_butterflies.h"
@@ -13,12 +14,10 @@ namespace {
 
 class Circular {
 public:
-    explicit Circular(KernelBuilder &k)
-        : k_(k), length_(k.params.integer("length", 4, 1 << 22)), rows_(k.params.integer("rows", 1, 1 << 22)),
-          channels_(k.params.integer("channels", 1, 1 << 20)), adaptive_(k.params.flag_or("adaptive", false)),
-          all_(k.params.flag_or("all", false)), scale_(static_cast<float>(k.params.real("scale", 0, 1e30))),
-          by_channel_(k.asks_channel_major()), row_(static_cast<int>(pad(extent(channels_)))),
-          tile_(std::min(row_, 16)),
+    Circular(KernelBuilder &k, const contract::CircularConv &p)
+        : k_(k), length_(p.length), rows_(p.rows), channels_(p.channels), adaptive_(p.adaptive), all_(p.all),
+          scale_(p.scale), by_channel_(k.asks_channel_major()),
+          row_(static_cast<int>(pad(extent(channels_)))), tile_(std::min(row_, 16)),
           transform_(RightAngle(length_, Float(32), [this](const Expr &i) {
                          return Expr(twiddles_(i));
                      }).with_order(by_channel_ ? TwiddleOrder::by_factor : TwiddleOrder::by_block)) {
@@ -35,12 +34,12 @@ public:
 
     void build() {
         const Shape y_shape = dense({row_, rows_});
-        u_ = k_.input("u", y_shape);
-        if (adaptive_) h_ = k_.input("h", y_shape);
-        fixed_ = k_.weight("fixed", by_channel_ ? dense({length_, 2, row_})
-                                    : all_      ? dense({tile_, 2, length_, row_ / tile_})
-                                                : dense({tile_, 2, length_}));
-        twiddles_ = k_.weight("twiddles", dense({2 * (length_ - 1)}));
+        u_ = k_.input(a_.u, y_shape);
+        if (adaptive_) h_ = k_.input(a_.h, y_shape);
+        fixed_ = k_.weight(a_.fixed, by_channel_ ? dense({length_, 2, row_})
+                                     : all_      ? dense({tile_, 2, length_, row_ / tile_})
+                                                 : dense({tile_, 2, length_}));
+        twiddles_ = k_.weight(a_.twiddles, dense({2 * (length_ - 1)}));
         const KernelBuilder::Epilogue epilogue = k_.epilogue(y_shape, channels_);
 
         // THE ALGORITHM
@@ -71,10 +70,10 @@ public:
         threads_over(y, channel, line, wide_);
         share(points_, LoopLevel(y, block), wide_, places_.count());
         if (adaptive_) share(made_, LoopLevel(y, block), wide_, places_.count());
-        k_.output(y, y_shape);
+        k_.output(y, a_.y, y_shape);
         if (!all_ || rows_ % sector_channels != 0) return;
-        std::vector<std::string> together{"u", y.name()};
-        if (adaptive_) together.emplace_back("h");
+        std::vector<std::string> together{a_.u.text, y.name()};
+        if (adaptive_) together.emplace_back(a_.h.text);
         k_.allow_channel_major_with_operands(together, sectors_of_rows(wide_));
     }
 
@@ -114,6 +113,8 @@ private:
     }
 
     KernelBuilder &k_;
+    const contract::CircularConv::Arguments<contract::Names> a_ =
+        contract::names_of<contract::CircularConv>();
     const int length_, rows_, channels_;
     const bool adaptive_, all_;
     const float scale_;     // of the kernel made in the run
@@ -128,9 +129,10 @@ private:
     Func made_{"made"}, points_{"points"};
 };
 
-void circular_conv_on_gpu(KernelBuilder &k) { Circular(k).build(); }
+void circular_conv_on_gpu(KernelBuilder &k, const contract::CircularConv &p) { Circular(k, p).build(); }
 
-const GpuSchedule circular_conv_of_gpu{"circular_conv", circular_conv_on_gpu, Fp16::inputs_and_outputs};
+const GpuScheduleOf<contract::CircularConv> circular_conv_of_gpu{circular_conv_on_gpu,
+                                                                 Fp16::inputs_and_outputs};
 
 } // namespace
 

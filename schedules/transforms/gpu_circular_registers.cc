@@ -1,6 +1,7 @@
 // circular_conv_registers: circular_conv in one dispatch, whose threads keep their points in registers
 // (spirv/long_conv.h), and those of the kernel where the run makes it. This file declares the arguments
 // and hands over the epilogue.
+#include "schedules/contract/kernels/transforms.h"
 #include "schedules/contract/register_transform.h"
 #include "schedules/halide/registry.h"
 #include "schedules/halide/threads.h"
@@ -11,11 +12,11 @@ namespace longwave::schedules {
 
 using namespace Halide;
 
-static void build_circular_conv_registers(KernelBuilder &k) {
-    const int length = k.params.integer("length", 4, 1 << 22),
-              channels = k.params.integer("channels", 1, 1 << 20);
-    const bool adaptive = k.params.flag_or("adaptive", false);
-    const auto scale = static_cast<float>(k.params.real("scale", 0, 1e30));
+static void build_circular_conv_registers(KernelBuilder &k, const contract::CircularConvRegisters &p) {
+    const auto a = contract::names_of<contract::CircularConvRegisters>();
+    const int length = p.length, channels = p.channels;
+    const bool adaptive = p.adaptive;
+    const float scale = p.scale;
     k.params.require(adaptive == (scale > 0), "'scale' is that of h, which 'adaptive' declares");
     const auto row = static_cast<int>(pad(extent(channels)));
     const bool channel_major = k.asks_channel_major();
@@ -27,20 +28,20 @@ static void build_circular_conv_registers(KernelBuilder &k) {
     if (k.variant(form->planes) == 1) form->planes = 1; // as in long_conv_registers
 
     const Shape shape = dense({row, length});
-    k.input("u", shape);
-    if (adaptive) k.input("h", shape);
-    k.weight("fixed", dense({4, static_cast<int>(form->threads()),
+    k.input(a.u, shape);
+    if (adaptive) k.input(a.h, shape);
+    k.weight(a.fixed, dense({4, static_cast<int>(form->threads()),
                              static_cast<int>(form->slots(form->last_pass()) / 2),
                              row / static_cast<int>(form->lanes)}));
-    k.weight("roots", dense({4, static_cast<int>(zeros_of_roots(form->radices)) + 1}));
+    k.weight(a.roots, dense({4, static_cast<int>(zeros_of_roots(form->radices)) + 1}));
     const KernelBuilder::Epilogue epilogue = k.epilogue(shape, channels);
     Var c("c"), t("t");
     Func y("y");
     y(c, t) = 0.0f; // the type: the kernel below computes the values
-    k.output(y, shape);
+    k.output(y, a.y, shape);
     if (row > 1) {
-        std::vector<std::string> together{"u", y.name()};
-        if (adaptive) together.emplace_back("h");
+        std::vector<std::string> together{a.u.text, y.name()};
+        if (adaptive) together.emplace_back(a.h.text);
         k.allow_channel_major_with_operands(together, sectors_of_rows(static_cast<int>(form->lanes)));
     }
 
@@ -61,7 +62,7 @@ static void build_circular_conv_registers(KernelBuilder &k) {
     };
 }
 
-static const GpuSchedule circular_conv_registers{"circular_conv_registers", build_circular_conv_registers,
-                                                 Fp16::inputs_and_outputs};
+static const GpuScheduleOf<contract::CircularConvRegisters> circular_conv_registers{
+    build_circular_conv_registers, Fp16::inputs_and_outputs};
 
 } // namespace longwave::schedules

@@ -1,5 +1,6 @@
 // grouped_conv: short centred convolutions over the rows of a whole sequence or spectrum, zeros
 // outside, each output from one or two features of its group.
+#include "schedules/contract/kernels/transforms.h"
 #include "schedules/halide/registry.h"
 #include "schedules/halide/threads.h"
 
@@ -10,6 +11,7 @@ using namespace Halide;
 namespace {
 
 struct GroupedConv {
+    contract::GroupedConv::Arguments<contract::Names> a;
     int width, outputs, rows, used;
     Shape shape;
     Var c{"c"}, part{"part"}, r{"r"};
@@ -18,22 +20,22 @@ struct GroupedConv {
 };
 
 // THE ALGORITHM
-GroupedConv define_grouped_conv(KernelBuilder &k) {
-    const int channels = k.params.integer("channels", 1, 1 << 20), inputs = k.params.integer("inputs", 1, 2),
-              outputs = k.params.integer("outputs", 1, 2), taps = k.params.integer("taps", 1, 4095);
-    const int rows = k.params.integer("rows", 1, 1 << 23), used = k.params.integer("used", 1, 1 << 23);
-    const std::string groups = k.params.choice("groups", {"channel", "pairs", "halves"});
+GroupedConv define_grouped_conv(KernelBuilder &k, const contract::GroupedConv &p) {
+    const auto a = contract::names_of<contract::GroupedConv>();
+    const int channels = p.channels, inputs = p.inputs, outputs = p.outputs, taps = p.taps, rows = p.rows,
+              used = p.used;
     k.params.require(taps % 2 == 1, "'taps' must be odd");
     k.params.require(used <= rows, "'used' must not exceed rows");
-    k.params.require(groups == "channel" || inputs == 2, "'pairs' and 'halves' need two inputs");
+    k.params.require(p.groups.is<"channel">() || inputs == 2, "'pairs' and 'halves' need two inputs");
     k.no_epilogue();
     const int width = static_cast<int>(pad(channels));
-    ImageParam x = k.input("x", dense({width, inputs, rows}));
-    ImageParam w = k.weight("w", dense({width, outputs, inputs, taps})),
-               bias = k.weight("bias", dense({width, outputs}));
+    ImageParam x = k.input(a.x, dense({width, inputs, rows}));
+    ImageParam w = k.weight(a.w, dense({width, outputs, inputs, taps})),
+               bias = k.weight(a.bias, dense({width, outputs}));
 
     // Feature n of a row is channel n % channels of part n / channels.
-    GroupedConv g{.width = width,
+    GroupedConv g{.a = a,
+                  .width = width,
                   .outputs = outputs,
                   .rows = rows,
                   .used = used,
@@ -42,8 +44,8 @@ GroupedConv define_grouped_conv(KernelBuilder &k) {
     const Var &c = g.c, &part = g.part, &r = g.r;
     const RDom &of = g.of;
     const auto input = [&](const Expr &i, const Expr &row) -> Expr {
-        if (groups == "channel") return x(c, i, row);
-        const Expr group = groups == "pairs" ? Expr(c) : (part * channels + c) / 2;
+        if (p.groups.is<"channel">()) return x(c, i, row);
+        const Expr group = p.groups.is<"pairs">() ? Expr(c) : (part * channels + c) / 2;
         const Expr feature =
             clamp(2 * group + i, 0, 2 * channels - 1); // lanes beyond the channels weigh nothing
         return x(feature % channels, feature / channels, row);
@@ -55,8 +57,8 @@ GroupedConv define_grouped_conv(KernelBuilder &k) {
     return g;
 }
 
-void grouped_conv_on_cpu(KernelBuilder &k) {
-    GroupedConv g = define_grouped_conv(k);
+void grouped_conv_on_cpu(KernelBuilder &k, const contract::GroupedConv &p) {
+    GroupedConv g = define_grouped_conv(k, p);
     const Var &c = g.c, &part = g.part, &r = g.r;
     const RDom &of = g.of;
     const int width = g.width, outputs = g.outputs, vec = dividing_vector(width, k.target.vector_lanes);
@@ -83,23 +85,24 @@ void grouped_conv_on_cpu(KernelBuilder &k) {
         .unroll(c)
         .unroll(part);
     sum.update().reorder(c, part, of.x, of.y).vectorize(c, vec).unroll(c).unroll(part).unroll(of.x);
-    k.output(y, g.shape);
+    k.output(y, g.a.y, g.shape);
 }
 
 // A thread for each sum; what its neighbours read as well comes from the caches.
-void grouped_conv_on_gpu(KernelBuilder &k) {
-    GroupedConv g = define_grouped_conv(k);
+void grouped_conv_on_gpu(KernelBuilder &k, const contract::GroupedConv &p) {
+    GroupedConv g = define_grouped_conv(k, p);
     Func y("y");
     y(g.c, g.part, g.r) =
         g.used < g.rows ? select(g.r < g.used, g.sum(g.c, g.part, g.r), 0.0f) : Expr(g.sum(g.c, g.part, g.r));
     const Spread loops =
         spread(y, {g.c, g.part, g.r}, {g.width, g.outputs, g.rows}, {.rows_first = k.asks_channel_major()});
     g.sum.compute_at(y, loops.thread.var).store_in(MemoryType::Register);
-    k.output(y, g.shape);
-    k.allow_channel_major({"x", y.name()});
+    k.output(y, g.a.y, g.shape);
+    k.allow_channel_major({g.a.x.text, y.name()});
 }
 
-const Kernel grouped_conv{"grouped_conv", grouped_conv_on_cpu, grouped_conv_on_gpu, Fp16::inputs_and_outputs};
+const KernelOf<contract::GroupedConv> grouped_conv{grouped_conv_on_cpu, grouped_conv_on_gpu,
+                                                   Fp16::inputs_and_outputs};
 
 } // namespace
 

@@ -1,5 +1,6 @@
 // row_dft, row_inverse_dft: the discrete Fourier transform of each row, and the way back. A spectrum has the
 // real parts of all bins and then the imaginary ones.
+#include "schedules/contract/kernels/transforms.h"
 #include "schedules/halide/registry.h"
 #include "schedules/transforms/row_transform.h"
 
@@ -14,30 +15,32 @@ struct RowDft {
     ImageParam table;
 };
 
-RowDft declare(KernelBuilder &k) {
+RowDft declare(KernelBuilder &k, int n_fft, int rows) {
     RowDft p{};
-    p.n_fft = k.params.integer("n_fft", 64, 4096), p.rows = k.params.integer("rows", 1, 1 << 20);
+    p.n_fft = n_fft, p.rows = rows;
     k.params.require((p.n_fft & (p.n_fft - 1)) == 0, "'n_fft' must be a power of two");
     p.points = p.n_fft / 2, p.bins = p.points + 1;
     return p;
 }
 
-void declare_table(KernelBuilder &k, RowDft &p) {
-    p.table = k.weight("twiddles", dense({frame_tables(p.n_fft).size}));
+void declare_table(KernelBuilder &k, RowDft &p, const contract::Names::Weight &twiddles) {
+    p.table = k.weight(twiddles, dense({frame_tables(p.n_fft).size}));
 }
 
 Shape row_of(int width, int rows) { return dense({static_cast<int>(pad(extent(width))), rows}); }
 
 // Samples behind `in` are zero. Output o is number `which(o)` of the spectrum, whatever that holds inside of
 // it.
-void build_forward(KernelBuilder &k) {
-    RowDft p = declare(k);
-    const int in = k.params.integer("in", 1, p.n_fft), out = k.params.integer("out", 2, 2 * p.bins),
-              vec = k.target.vector_lanes;
-    const ImageParam x = k.input("x", row_of(in, p.rows));
-    declare_table(k, p);
+void build_forward(KernelBuilder &k, const contract::RowDft &params) {
+    const auto names = contract::names_of<contract::RowDft>();
+    RowDft p = declare(k, params.n_fft, params.rows);
+    const int in = params.in, out = params.out, vec = k.target.vector_lanes;
+    k.params.require(in <= p.n_fft, "'in' must be at most 'n_fft'");
+    k.params.require(out <= 2 * p.bins, "'out' must be at most 'n_fft' + 2");
+    const ImageParam x = k.input(names.x, row_of(in, p.rows));
+    declare_table(k, p, names.twiddles);
     const int padded = static_cast<int>(pad(extent(out)));
-    const ImageParam which = k.weight("which", dense({padded}), Int(32));
+    const ImageParam which = k.weight(names.which, dense({padded}), Int(32));
     const Shape shape = row_of(out, p.rows);
 
     // THE ALGORITHM X(k) = conj(E + w·O), with E = (Z(k) + conj Z(−k))/2 and O = (Z(k) − conj Z(−k))/2i of
@@ -74,16 +77,17 @@ void build_forward(KernelBuilder &k) {
     for (int n = 0; n < 2; n++) spectrum.update(n).allow_race_conditions().vectorize(k1, vec);
     for (int n = 2; n < 4; n++) spectrum.update(n).unscheduled();
     store(spectrum, int64_t{4} * 2 * p.bins);
-    k.output(y, shape);
+    k.output(y, names.y, shape);
 }
 
 // Sample o times scale(o).
-void build_inverse(KernelBuilder &k) {
-    RowDft p = declare(k);
+void build_inverse(KernelBuilder &k, const contract::RowInverseDft &params) {
+    const auto names = contract::names_of<contract::RowInverseDft>();
+    RowDft p = declare(k, params.n_fft, params.rows);
     const int vec = k.target.vector_lanes;
-    const ImageParam x = k.input("x", row_of(2 * p.bins, p.rows));
-    declare_table(k, p);
-    const ImageParam scale = k.weight("scale", dense({p.n_fft}));
+    const ImageParam x = k.input(names.x, row_of(2 * p.bins, p.rows));
+    declare_table(k, p, names.twiddles);
+    const ImageParam scale = k.weight(names.scale, dense({p.n_fft}));
     const Shape shape = row_of(p.n_fft, p.rows);
 
     // THE ALGORITHM Z(k) = (H(k) + conj H(−k)) + i·w^k·(H(k) − conj H(−k)) becomes samples 2n and i times
@@ -110,10 +114,11 @@ void build_inverse(KernelBuilder &k) {
     packed.compute_at(y, r).bound_extent(i, p.points).vectorize(i, std::min(vec, p.points));
     store(packed, int64_t{8} * p.points);
     z.compute_at(y, vec);
-    k.output(y, shape);
+    k.output(y, names.y, shape);
 }
 
-const Kernel row_dft{"row_dft", build_forward}, row_inverse_dft{"row_inverse_dft", build_inverse};
+const KernelOf<contract::RowDft> row_dft{build_forward};
+const KernelOf<contract::RowInverseDft> row_inverse_dft{build_inverse};
 
 } // namespace
 

@@ -1,5 +1,6 @@
 // sequence_transform, sequence_inverse: the transform of a whole sequence of each channel, Fourier
 // or cosine, and the way back from a spectrum or from the product of two.
+#include "schedules/contract/kernels/transforms.h"
 #include "schedules/halide/registry.h"
 #include "schedules/halide/threads.h"
 #include "schedules/transforms/gpu_sequence_sums.h"
@@ -18,23 +19,22 @@ struct Transformed {
     float scale;
     ImageParam table, cosines;
 
-    explicit Transformed(KernelBuilder &k)
-        : cosine(k.params.choice("transform", {"fourier", "cosine"}) == "cosine"),
-          all(k.target.kind == targets::Kind::gpu && k.params.flag_or("all", false)),
-          length(k.params.integer("length", 1, 1 << 22)), channels(k.params.integer("channels", 1, 1 << 20)),
-          row(static_cast<int>(pad(channels))), tile(std::min(row, 16)),
+    Transformed(KernelBuilder &k, const auto &params)
+        : cosine(params.transform.template is<"cosine">()), all(params.all), length(params.length),
+          channels(params.channels), row(static_cast<int>(pad(channels))), tile(std::min(row, 16)),
           vec(dividing_vector(tile, k.target.vector_lanes)), bins(cosine ? length : length / 2 + 1),
-          parts(cosine ? 1 : 2), scale(static_cast<float>(k.params.real("scale", 1e-30, 1e30))) {
+          parts(cosine ? 1 : 2), scale(params.scale) {
+        k.params.require(k.target.kind == targets::Kind::gpu || !all, "'all' is for a gpu");
         k.params.require(k.target.kind != targets::Kind::gpu || all || row == tile,
                          "more than 16 channels need 'all' on a gpu");
     }
 
-    void weights(KernelBuilder &k) {
+    void weights(KernelBuilder &k, const auto &names) {
         const bool gpu = k.target.kind == targets::Kind::gpu;
         const int shared =
             gpu ? shared_roots(extent(length), static_cast<uint64_t>(k.target.shared_bytes)).size : 0;
-        table = k.weight("twiddles", dense({shared ? shared : real_shape(extent(length)).size}));
-        if (cosine) cosines = k.weight("cosines", dense({2, length}));
+        table = k.weight(names.twiddles, dense({shared ? shared : real_shape(extent(length)).size}));
+        if (cosine) cosines = k.weight(names.cosines, dense({2, length}));
     }
     // Sectors of the rows of a channel belong to it alone.
     static bool whole_sectors(int rows, int other_rows) {
@@ -57,20 +57,20 @@ struct Transformed {
 };
 
 struct Forward : Transformed {
+    const contract::SequenceTransform::Arguments<contract::Names> names =
+        contract::names_of<contract::SequenceTransform>();
     int rows, out_rows, parts_out;
     bool magnitude;
     ImageParam x;
 
-    explicit Forward(KernelBuilder &k)
-        : Transformed(k), rows(k.params.integer("rows", 1, 1 << 22)),
-          out_rows(k.params.integer("out_rows", 1, 1 << 23)), parts_out(0),
-          magnitude(k.params.flag_or("magnitude", false)) {
+    Forward(KernelBuilder &k, const contract::SequenceTransform &p)
+        : Transformed(k, p), rows(p.rows), out_rows(p.out_rows), parts_out(0), magnitude(p.magnitude) {
         k.params.require(cosine ? rows == length : rows <= length, "'rows' must fit 'length'");
         k.params.require(out_rows >= bins, "'out_rows' must hold the spectrum");
         k.no_epilogue();
         parts_out = magnitude ? 1 : parts;
-        x = k.input("x", {{extent(width()), 1}, {extent(rows), row}});
-        weights(k);
+        x = k.input(names.x, {{extent(width()), 1}, {extent(rows), row}});
+        weights(k, names);
     }
     Expr sample(const Expr &lane, const Expr &t) const {
         if (cosine) return x(lane, reordered(t));
@@ -91,22 +91,24 @@ struct Forward : Transformed {
 };
 
 struct Inverse : Transformed {
+    const contract::SequenceInverse::Arguments<contract::Names> names =
+        contract::names_of<contract::SequenceInverse>();
     int rows, adaptive; // parts of h
     bool product;
     ImageParam u, h, fixed;
     Shape y_shape;
 
-    explicit Inverse(KernelBuilder &k)
-        : Transformed(k), rows(k.params.integer("rows", 1, 1 << 22)),
-          adaptive(k.params.integer_or("parts", 0, 0, parts)), product(k.params.flag_or("product", false)) {
+    Inverse(KernelBuilder &k, const contract::SequenceInverse &p)
+        : Transformed(k, p), rows(p.rows), adaptive(p.parts), product(p.product) {
+        k.params.require(adaptive <= parts, "'parts' must be at most those of the transform");
         k.params.require(rows <= length, "'rows' must not exceed length");
         k.params.require(product || adaptive > 0, "'parts' of the spectrum expected");
-        if (product) u = k.input("u", rows_of(length, parts));
-        if (adaptive) h = k.input("h", rows_of(length, adaptive));
+        if (product) u = k.input(names.u, rows_of(length, parts));
+        if (adaptive) h = k.input(names.h, rows_of(length, adaptive));
         if (product)
-            fixed =
-                k.weight("fixed", all ? dense({tile, parts, bins, row / tile}) : dense({tile, parts, bins}));
-        weights(k);
+            fixed = k.weight(names.fixed,
+                             all ? dense({tile, parts, bins, row / tile}) : dense({tile, parts, bins}));
+        weights(k, names);
         y_shape = {{extent(width()), 1}, {extent(rows), row}};
     }
     // Of u·(fixed + h), or of h: what the transform back begins with.
@@ -137,8 +139,8 @@ private:
 
 } // namespace
 
-static void build_sequence_transform(KernelBuilder &k) {
-    const Forward of(k);
+static void build_sequence_transform(KernelBuilder &k, const contract::SequenceTransform &p) {
+    const Forward of(k, p);
 
     // THE ALGORITHM
     Var v("v"), part("part"), r("r"), b("b");
@@ -153,11 +155,11 @@ static void build_sequence_transform(KernelBuilder &k) {
     // THE SCHEDULE
     y.bound(v, 0, of.tile).bound(part, 0, of.parts_out).vectorize(v, of.vec).unroll(part);
     y.update().reorder(v, part, used).vectorize(v, of.vec).unroll(part);
-    k.output(y, of.rows_of(of.out_rows, of.parts_out));
+    k.output(y, of.names.y, of.rows_of(of.out_rows, of.parts_out));
 }
 
-static void build_sequence_inverse(KernelBuilder &k) {
-    const Inverse of(k);
+static void build_sequence_inverse(KernelBuilder &k, const contract::SequenceInverse &p) {
+    const Inverse of(k, p);
     const KernelBuilder::Epilogue epilogue = k.tile_epilogue(of.y_shape, of.channels);
 
     // THE ALGORITHM
@@ -171,11 +173,11 @@ static void build_sequence_inverse(KernelBuilder &k) {
     // THE SCHEDULE
     y.bound(v, 0, of.tile).vectorize(v, of.vec);
     if (of.rows % 2 == 0) y.unroll(r, 2); // even and odd samples lie in two halves
-    k.output(y, of.y_shape);
+    k.output(y, of.names.y, of.y_shape);
 }
 
-static void build_sequence_transform_on_gpu(KernelBuilder &k) {
-    const Forward of(k);
+static void build_sequence_transform_on_gpu(KernelBuilder &k, const contract::SequenceTransform &p) {
+    const Forward of(k, p);
 
     // THE ALGORITHM
     Var v("v"), part("part"), r("r");
@@ -187,13 +189,13 @@ static void build_sequence_transform_on_gpu(KernelBuilder &k) {
                value = of.spectrum([&](const Expr &at) { return bin(v, at); }, part, b);
     y(v, part, r) = of.out_rows > of.bins ? select(r < of.bins, value, 0.0f) : value;
     sums.schedule(y, v, r, {part}, of.out_rows);
-    k.output(y, of.rows_of(of.out_rows, of.parts_out));
+    k.output(y, of.names.y, of.rows_of(of.out_rows, of.parts_out));
     if (of.all && of.row > 1 && of.whole_sectors(of.rows, of.out_rows))
-        k.allow_channel_major({"x", y.name()}, sums.sectors_by_row());
+        k.allow_channel_major({of.names.x.text, y.name()}, sums.sectors_by_row());
 }
 
-static void build_sequence_inverse_on_gpu(KernelBuilder &k) {
-    const Inverse of(k);
+static void build_sequence_inverse_on_gpu(KernelBuilder &k, const contract::SequenceInverse &p) {
+    const Inverse of(k, p);
     const KernelBuilder::Epilogue epilogue =
         of.all ? k.epilogue(of.y_shape, of.channels) : k.tile_epilogue(of.y_shape, of.channels);
 
@@ -205,14 +207,14 @@ static void build_sequence_inverse_on_gpu(KernelBuilder &k) {
         sums.inverse([&](const Expr &lane, const Expr &b) { return of.bin(lane, b); });
     y(v, r) = epilogue(of.scale * sample(v, of.sample_of(r)), {v, r});
     sums.schedule(y, v, r, {}, of.rows);
-    k.output(y, of.y_shape);
+    k.output(y, of.names.y, of.y_shape);
     if (of.all && of.row > 1 && !of.product && of.whole_sectors(of.rows, of.length))
-        k.allow_channel_major_with_operands({"h", y.name()}, sums.sectors_by_row());
+        k.allow_channel_major_with_operands({of.names.h.text, y.name()}, sums.sectors_by_row());
 }
 
-static const Kernel sequence_transform{"sequence_transform", build_sequence_transform,
-                                       build_sequence_transform_on_gpu, Fp16::inputs_and_outputs};
-static const Kernel sequence_inverse{"sequence_inverse", build_sequence_inverse,
-                                     build_sequence_inverse_on_gpu, Fp16::inputs_and_outputs};
+static const KernelOf<contract::SequenceTransform> sequence_transform{
+    build_sequence_transform, build_sequence_transform_on_gpu, Fp16::inputs_and_outputs};
+static const KernelOf<contract::SequenceInverse> sequence_inverse{
+    build_sequence_inverse, build_sequence_inverse_on_gpu, Fp16::inputs_and_outputs};
 
 } // namespace longwave::schedules

@@ -1,6 +1,7 @@
 // spectrum: the right-angle transform of kernel partitions, in float64, once per model; in the
 // block order that the convolutions read. With `lanes` bins lie beside each other, channel by
 // channel, for few channels.
+#include "schedules/contract/kernels/transforms.h"
 #include "schedules/contract/twiddles.h"
 #include "schedules/halide/internals.h"
 #include "schedules/halide/registry.h"
@@ -18,12 +19,9 @@ struct Partitions {
     bool two_sided;
     bool by_bins; // `lanes`: [channel][copy][partition][part][bin], else [copy][bin][partition][part][lane]
 
-    explicit Partitions(KernelBuilder &k)
-        : length(k.params.integer("length", 4, 1 << 22)),
-          count(k.params.integer_or("partitions", 1, 1, 1 << 16)),
-          rows(k.params.integer_or("rows", length, 1, 1 << 22)), taps(k.params.integer("taps", 1, 1 << 24)),
-          copies(k.params.integer_or("copies", 1, 1, 64)), channels(k.params.integer("channels", 1, 1 << 20)),
-          two_sided(k.params.flag_or("two_sided", false)), by_bins(k.params.flag_or("lanes", false)) {
+    Partitions(KernelBuilder &k, const contract::Spectrum &p)
+        : length(p.length), count(p.partitions), rows(p.rows.or_else(length)), taps(p.taps), copies(p.copies),
+          channels(p.channels), two_sided(p.two_sided), by_bins(p.lanes) {
         k.params.require(!by_bins || channels < 16, "'lanes' is for less than 16 channels");
         k.params.require(!right_angle_radices(extent(length)).empty(),
                          "'length' must be a product of 2, 3 and 5");
@@ -111,13 +109,14 @@ void define_in_place(const KernelBuilder &k, const Partitions &p, const RightAng
 
 } // namespace
 
-static void build_spectrum(KernelBuilder &k) {
-    const Partitions p(k);
+static void build_spectrum(KernelBuilder &k, const contract::Spectrum &params) {
+    const auto a = contract::names_of<contract::Spectrum>();
+    const Partitions p(k, params);
     k.no_epilogue();
     ImageParam taps = k.input(
-        "k",
+        a.k,
         {{extent(p.tile()), 1}, {extent(p.kernels()), p.row()}, {extent(p.taps), p.row() * p.kernels()}});
-    ImageParam table = k.weight("twiddles", dense({2 * (p.length - 1)}), Float(64));
+    ImageParam table = k.weight(a.twiddles, dense({2 * (p.length - 1)}), Float(64));
     const TransformStructure structure = transform_structure(k, p.length, p.tile());
     const RightAngle transform(
         p.length, Float(64), [&](const Expr &i) { return Expr(table(i)); },
@@ -141,17 +140,17 @@ static void build_spectrum(KernelBuilder &k) {
     if (p.count == 1 && !p.by_bins && DepthFirst::column_levels(transform, structure, p.points()) > 0)
         define_depth_first(p, transform, structure, p.two_sided ? point : real_point, factor, loops, y);
     else define_in_place(k, p, transform, point, factor, loops, y);
-    k.output(y, p.shape());
+    k.output(y, a.spectrum, p.shape());
 }
 
 // In the order of long_conv_polyphase.
-static void build_spectrum_of_phases(KernelBuilder &k) {
+static void build_spectrum_of_phases(KernelBuilder &k, const contract::SpectrumOfPhases &params) {
+    const auto a = contract::names_of<contract::SpectrumOfPhases>();
     constexpr int of_group = Polyphase::phases, values = Polyphase::values;
-    const int length = k.params.integer("length", 256, 1 << 22), taps = k.params.integer("taps", 1, 1 << 24),
-              copies = k.params.integer_or("copies", 1, 1, 64),
-              channels = k.params.integer("channels", 1, 1 << 20);
-    const int stored = k.params.integer_or("stored_copies", copies, copies, 64); // rows of k a side
-    const bool two_sided = k.params.flag_or("two_sided", false);
+    const int length = params.length, taps = params.taps, copies = params.copies, channels = params.channels;
+    const int stored = params.stored_copies.or_else(copies); // rows of k a side
+    const bool two_sided = params.two_sided;
+    k.params.require(stored >= copies, "'stored_copies' must be at least 'copies'");
     k.params.require(has_polyphase(extent(length)),
                      "'length' must be a multiple of 256 and a product of 2, 3 and 5");
     k.params.require(length >= taps, "'length' must hold all taps");
@@ -159,8 +158,8 @@ static void build_spectrum_of_phases(KernelBuilder &k) {
     const int row = static_cast<int>(pad(extent(channels))), tile = std::min(row, 16),
               kernels = two_sided ? 2 * stored : stored, rows = length / of_group;
     ImageParam taps_in =
-        k.input("k", {{extent(tile), 1}, {extent(kernels), row}, {extent(taps), row * kernels}});
-    ImageParam table = k.weight("twiddles", dense({polyphase_tables(extent(length)).size}), Float(64));
+        k.input(a.k, {{extent(tile), 1}, {extent(kernels), row}, {extent(taps), row * kernels}});
+    ImageParam table = k.weight(a.twiddles, dense({polyphase_tables(extent(length)).size}), Float(64));
 
     // THE ALGORITHM
     const TransformStructure structure = phases_structure(k, rows);
@@ -200,12 +199,11 @@ static void build_spectrum_of_phases(KernelBuilder &k) {
     const int groups = rows / 4 / pieces;
     y.bound(e, 0, values).bound(part, 0, 2).bound(g, 0, groups).bound(piece, 0, pieces);
     y.bound(m, 0, copies).bound(c, 0, tile).vectorize(e, of_group).unroll(part);
-    k.outputs(y, {{.name = "spectrum",
-                   .shape = dense({values, 2, groups, pieces, copies, tile}),
-                   .argument = dense({values, 2, rows / 4, copies, tile})}});
+    k.outputs(y, {k.result(a.spectrum, dense({values, 2, groups, pieces, copies, tile}),
+                           dense({values, 2, rows / 4, copies, tile}))});
 }
 
-static const Kernel spectrum{"spectrum", build_spectrum};
-static const Kernel spectrum_of_phases{"spectrum_of_phases", build_spectrum_of_phases};
+static const KernelOf<contract::Spectrum> spectrum{build_spectrum};
+static const KernelOf<contract::SpectrumOfPhases> spectrum_of_phases{build_spectrum_of_phases};
 
 } // namespace longwave::schedules

@@ -3,6 +3,7 @@
 // spectrum_by_threads: to that of long_conv_registers and four_step_rows.
 // spectrum_by_channel: to that of long_conv_fused whose rows lie channel by channel:
 // [channel][copy][part][bin] (last_digit_first).
+#include "schedules/contract/kernels/transforms.h"
 #include "schedules/contract/twiddles.h"
 #include "schedules/halide/registry.h"
 
@@ -10,21 +11,18 @@ namespace longwave::schedules {
 
 using namespace Halide;
 
-static void build_spectrum_by_threads(KernelBuilder &k) {
-    const int length = k.params.integer("length", 4, 1 << 22),
-              copies = k.params.integer_or("copies", 1, 1, 64),
-              channels = k.params.integer("channels", 1, 1 << 20),
-              slots = k.params.integer("slots", 2, 1 << 22),
-              workers = k.params.integer("workers", 1, 1 << 20),
-              group = k.params.integer("lanes", 1, 1 << 10);
+static void build_spectrum_by_threads(KernelBuilder &k, const contract::SpectrumByThreads &p) {
+    const auto a = contract::names_of<contract::SpectrumByThreads>();
+    const int length = p.length, copies = p.copies, channels = p.channels, slots = p.slots,
+              workers = p.workers, group = p.lanes;
     k.no_epilogue();
     const int row = static_cast<int>(pad(extent(channels))), tile = std::min(row, 16);
     // The copies of a single channel are the lanes.
     const int all = row == 1 ? copies : row, others = row == 1 ? 1 : copies;
     k.params.require(slots % 2 == 0, "'slots' must be even");
     k.params.require(all % group == 0, "'lanes' must divide the lanes of a row");
-    const ImageParam by_position = k.input("spectrum", dense({tile, 2, length, copies, row / tile}));
-    const ImageParam order = k.weight("order", dense({workers, slots}), Int(32));
+    const ImageParam by_position = k.input(a.spectrum, dense({tile, 2, length, copies, row / tile}));
+    const ImageParam order = k.weight(a.order, dense({workers, slots}), Int(32));
 
     Var e("e"), thread("thread"), pair("pair"), m("m"), g("g");
     Func y("by_threads");
@@ -33,26 +31,25 @@ static void build_spectrum_by_threads(KernelBuilder &k) {
     y(e, thread, pair, m, g) = row == 1 ? by_position(0, e % 2, place, lane, 0)
                                         : by_position(lane % tile, e % 2, place, m, lane / tile);
     y.bound(e, 0, 4).unroll(e);
-    k.output(y, dense({4, workers * group, slots / 2, others, all / group}));
+    k.output(y, a.by_threads, dense({4, workers * group, slots / 2, others, all / group}));
 }
 
-static void build_spectrum_by_channel(KernelBuilder &k) {
-    const int length = k.params.integer("length", 4, 1 << 22),
-              copies = k.params.integer_or("copies", 1, 1, 64),
-              channels = k.params.integer("channels", 1, 1 << 20);
+static void build_spectrum_by_channel(KernelBuilder &k, const contract::SpectrumByChannel &p) {
+    const auto a = contract::names_of<contract::SpectrumByChannel>();
+    const int length = p.length, copies = p.copies, channels = p.channels;
     k.no_epilogue();
     const std::vector<int> radices = right_angle_radices(extent(length));
     k.params.require(!radices.empty(), "'length' must be a product of 2, 3 and 5");
     const int row = static_cast<int>(pad(extent(channels))), tile = std::min(row, 16), last = radices.back();
-    const ImageParam by_position = k.input("spectrum", dense({tile, 2, length, copies, row / tile}));
+    const ImageParam by_position = k.input(a.spectrum, dense({tile, 2, length, copies, row / tile}));
     Var bin("bin"), part("part"), m("m"), c("c");
     Func y("by_channel");
     y(bin, part, m, c) =
         by_position(c % tile, part, last_digit_first(Expr(bin), length, length / last), m, c / tile);
-    k.output(y, dense({length, 2, copies, row}));
+    k.output(y, a.by_channel, dense({length, 2, copies, row}));
 }
 
-static const Kernel spectrum_by_channel{"spectrum_by_channel", build_spectrum_by_channel};
-static const Kernel spectrum_by_threads{"spectrum_by_threads", build_spectrum_by_threads};
+static const KernelOf<contract::SpectrumByChannel> spectrum_by_channel{build_spectrum_by_channel};
+static const KernelOf<contract::SpectrumByThreads> spectrum_by_threads{build_spectrum_by_threads};
 
 } // namespace longwave::schedules

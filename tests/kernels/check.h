@@ -108,8 +108,10 @@ inline void run_everywhere(const std::vector<Case> &cases, bool named = false) {
 // Kernels that depend on how many rows there were: on a gpu another one moves that count on before
 // them.
 inline std::string counts_param() { return gpu_under_test() ? R"(,"counts":0)" : ""; }
+// It is an input there, a state elsewhere.
+inline const char *count_argument() { return gpu_under_test() ? "count_so_far" : "count"; }
 inline void rows_before(Kernel &k, double before, int rows) {
-    k["count"].set({0}, gpu_under_test() ? before + rows : before);
+    k[count_argument()].set({0}, gpu_under_test() ? before + rows : before);
 }
 
 // Sets lanes [valid, end) of every group of `group` lanes of dimension 0 to zero, as the compiler

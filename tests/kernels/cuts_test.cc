@@ -54,7 +54,7 @@ Result run(const Scan &scan, const std::vector<int> &cut) {
     int first = 0;
     for (const int rows : cut) {
         double count = first + rows;
-        std::map<std::string, uint8_t *> places = {{"count", reinterpret_cast<uint8_t *>(&count)}};
+        std::map<std::string, uint8_t *> places = {{"count_so_far", reinterpret_cast<uint8_t *>(&count)}};
         for (auto &[name, values] : inputs)
             places[name] = reinterpret_cast<uint8_t *>(values.data() + first * scan.inputs.at(name));
         for (auto &[name, values] : weights) places[name] = reinterpret_cast<uint8_t *>(values.data());

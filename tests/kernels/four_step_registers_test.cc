@@ -146,7 +146,7 @@ void on_device(const LongConv &s, const std::string &epilogue = "", const Finish
     const targets::Target *gpu = device();
     if (!gpu) return;
     INFO(gpu->name, ": ", s.rows, " rows, ", s.channels, " channels, ", s.copies, " copies");
-    Kernels k(*gpu, s, "", "", epilogue);
+    Kernels k(*gpu, s, R"(,"scale":0)", "", epilogue);
     k.transform(s, "points");
     k.finish();
     CHECK(error_of(k.columns["u"], k.back, s, Filters(s), finish) <= 5e-7);

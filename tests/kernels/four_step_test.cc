@@ -20,7 +20,7 @@ void four_step(const LongConv &s, int points, const std::string &epilogue = "", 
                       rows = fmt::format(R"(,"rows":{})", s.rows),
                       copies = fmt::format(R"(,"copies":{})", s.copies);
     Kernel columns = loaded(*gpu, spec("long_conv_columns", sizes + rows)),
-           middle = loaded(*gpu, spec("long_conv_rows", sizes + copies)),
+           middle = loaded(*gpu, spec("long_conv_rows", sizes + copies + R"(,"scale":0)")),
            back = loaded(*gpu, spec("long_conv_columns_back", sizes + rows + copies, epilogue));
     const Filters filters(s);
     columns.fill_inputs(1);

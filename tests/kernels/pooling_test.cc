@@ -53,7 +53,7 @@ Case mean_stream(const std::string &mode, int channels, int rows, const std::str
                         limit(1, epilogue.empty() ? 0 : 1));
                     for (size_t c = 0; c < sums.size(); c++)
                         CHECK(std::abs(k["sums"].get({static_cast<int>(c), 0}) - sums[c]) < 1e-12);
-                    CHECK(k["count"].get({0}) == (block + 1) * rows);
+                    CHECK(k[count_argument()].get({0}) == (block + 1) * rows);
                 }
             }};
 }
@@ -74,7 +74,7 @@ Case mean_window(int channels, int rows, int ring, int frames, int position, int
                         return sum / std::min(frames, before + at[1] + 1);
                     },
                     limit(frames, 1));
-                CHECK(k["count"].get({0}) == before + rows);
+                CHECK(k[count_argument()].get({0}) == before + rows);
             }};
 }
 
@@ -92,7 +92,7 @@ Case mean_window_counted(int channels, int rows, int frames, int now) {
     return {spec("mean_window", fmt::format(R"("channels":{},"rows":{},"ring":{},"frames":{},"counts":0)",
                                             channels, rows, rows + frames, frames)),
             [=](Kernel &k) {
-                k["count"].set({0}, now);
+                k["count_so_far"].set({0}, now);
                 k.scalar("position") = frames;
                 compare(
                     k, "y",

@@ -48,7 +48,7 @@ Case turned(int heads, int dk, const std::string &axes, const std::vector<double
                                         : expected((at[2] * 2 + at[1]) * dk + at[0], at[3]);
                         },
                         3e-7); // two roundings, and sine or cosine within 1e-7
-                    CHECK(k["count"].get({0}) == first + 30);
+                    CHECK(k[count_argument()].get({0}) == first + 30);
                 }
             }};
 }
@@ -94,11 +94,10 @@ TEST_CASE("lrpe: phases at the first row, after 10^9 and after 10^12 rows, and a
     for (const int dk : {8, 16, 5})
         cases.push_back(turned(2, dk, "", {0, 1e9, 1e12}, [](double row, int) { return row; }));
     // Two conditions, then 4 lines of 7; features 0 to 4 of 9 turn with the line.
-    cases.push_back(
-        turned(2, 9, R"(,"axes":2,"size_0":4,"size_1":7,"conditions":2)", {0}, [](double row, int i) {
-            const int t = static_cast<int>(row) - 2;
-            return t < 0 ? 0.0 : i < 5 ? t / 7 % 4 : t % 7;
-        }));
+    cases.push_back(turned(2, 9, R"(,"sizes":[4,7],"conditions":2)", {0}, [](double row, int i) {
+        const int t = static_cast<int>(row) - 2;
+        return t < 0 ? 0.0 : i < 5 ? t / 7 % 4 : t % 7;
+    }));
     run_everywhere(cases);
 }
 
@@ -144,7 +143,7 @@ TEST_CASE(
                                         (second ? 1 : -1) * k["x"].get({other, at[1]}) * std::sin(angle);
                              },
                              3e-7); // two roundings, and sine or cosine within 1e-7
-                         CHECK(k["count"].get({0}) == first + 9);
+                         CHECK(k[count_argument()].get({0}) == first + 9);
                      }
                  }});
     run_everywhere(cases);

@@ -256,7 +256,7 @@ TEST_CASE("take, concat, shift, repeat: lanes and rows that move") {
                              },
                              0);
                      }},
-                    {spec("concat", R"("part_0":3,"part_1":1,"part_2":20,"part_3":16,"rows":5)"),
+                    {spec("concat", R"("parts":[3,1,20,16],"rows":5)"),
                      [](Kernel &k) {
                          compare(
                              k, "y",

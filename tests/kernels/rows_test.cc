@@ -216,7 +216,7 @@ TEST_CASE("clear_channels: rows behind the end, channel by channel") {
              [used](Kernel &k) {
                  Tensor &x = k["x"];
                  x.for_each([&](const std::vector<int> &at) { x.set(at, 3); });
-                 k.scalar("rows") = used;
+                 k.scalar("first") = used;
                  REQUIRE(k.call() == 0);
                  x.for_each([&](const std::vector<int> &at) { CHECK(x.get(at) == (at[0] < used ? 3 : 0)); });
              },

@@ -13,8 +13,8 @@ namespace {
 
 // Logits up to ±20. `tails`: sizes, each with a class.
 Case log_softmax(int words, std::vector<int> tails, int rows) {
-    std::string params = fmt::format(R"("words":{},"rows":{})", words, rows);
-    for (size_t n = 0; n < tails.size(); ++n) params += fmt::format(R"(,"tail_{}":{})", n, tails[n]);
+    const std::string params =
+        fmt::format(R"("words":{},"rows":{},"tails":[{}])", words, rows, fmt::join(tails, ","));
     return {spec("log_softmax", params), [=](Kernel &k) {
                 const auto wide = [&](const std::string &name, int size) {
                     Tensor &x = k[name];
@@ -65,7 +65,7 @@ TEST_CASE("log_softmax: one row, or a head with tails; what the padding holds do
 
 TEST_CASE("log_softmax: with advice a tail is that without, or as unlikely as can be") {
     if (gpu_under_test()) return; // advice is for CPUs
-    const std::string params = R"("words":20,"rows":1,"tail_0":16,"tail_1":33)";
+    const std::string params = R"("words":20,"rows":1,"tails":[16,33])";
     for (const auto &[first, second] : {std::pair(0.f, 1.f), std::pair(1.f, 0.f), std::pair(1.f, 1.f)}) {
         std::vector<double> all;
         const auto put = [](Kernel &k) {

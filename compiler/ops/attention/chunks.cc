@@ -11,15 +11,6 @@ constexpr uint32_t longest_chunk = 16;
 // drivers of desktops end a dispatch that takes seconds.
 constexpr uint32_t most_turns = 60000;
 
-void plan_rows(KernelCall &call, const char *kernel, uint32_t rows, uint32_t dk, uint32_t dv) {
-    call.kernel(kernel);
-    if (rows > 1) call.param("rows", rows);
-    call.ordered_tiles(rows);
-    call.param("heads", call.node.integer("heads"));
-    call.param("dk", dk);
-    call.param("dv", dv);
-}
-
 } // namespace
 
 uint32_t chunk_rows(const PlanContext &context) {
@@ -57,17 +48,6 @@ Estimate estimate_scan(const PlanContext &context) {
 }
 Reach reach_scan(const PlanContext &context, const Decisions &decisions) {
     return {.multiple = context.streaming ? 1 : decisions.at("rows")};
-}
-void plan_scan(KernelCall &call, const char *step, const char *chunk, uint32_t dk, uint32_t dv) {
-    const uint32_t rows = call.decisions().at("rows");
-    plan_rows(call, rows == 1 ? step : chunk, rows, dk, dv);
-}
-
-void plan_chunk(KernelCall &call, const char *kernel, uint32_t dk, uint32_t dv) {
-    plan_rows(call, kernel, call.decisions().at("rows"), dk, dv);
-}
-void plan_row(KernelCall &call, const char *kernel, uint32_t dk, uint32_t dv) {
-    plan_rows(call, kernel, 1, dk, dv);
 }
 
 } // namespace longwave::ir

@@ -1,7 +1,7 @@
 // Causal attention has two forms over one state, a matrix per head: one row per call, and chunks of
-// a few rows. Shared by these ops: the length of a chunk, its cost and its plan.
+// a few rows. Shared by these ops: the length of a chunk, and its cost. They decide `rows`.
 #pragma once
-#include "compiler/ir/kernel_call.h"
+#include "compiler/ir/algorithm.h"
 
 namespace longwave::ir {
 
@@ -18,10 +18,5 @@ Reach reach_chunk(const PlanContext &context, const Decisions &decisions);
 // On a GPU: the rows of one dispatch, within the limits of every device. Input 0 is the queries.
 Estimate estimate_scan(const PlanContext &context);
 Reach reach_scan(const PlanContext &context, const Decisions &decisions);
-void plan_scan(KernelCall &call, const char *step, const char *chunk, uint32_t dk, uint32_t dv);
-
-// Sets the params for heads, widths and rows.
-void plan_chunk(KernelCall &call, const char *kernel, uint32_t dk, uint32_t dv);
-void plan_row(KernelCall &call, const char *kernel, uint32_t dk, uint32_t dv);
 
 } // namespace longwave::ir

@@ -6,6 +6,7 @@
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/support/rules.h"
 #include "schedules/contract/kernel.h"
+#include "schedules/contract/kernels/attention.h"
 #include <algorithm>
 #include <cmath>
 
@@ -56,18 +57,21 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
 
 Status kernel(KernelCall &call) {
     const bool masked = call.node.inputs.size() == 2, one = call.node.integer("start") != 0;
-    call.kernel("cumulative_softmax");
     call.one_call();
-    call.param("channels", call.type(0).width());
-    call.param("rows", call.rows());
-    call.param("start", int64_t{one});
-    call.param("mask", int64_t{masked});
-    if (returns_log(call.node)) call.param("log", 1);
-    call.read_rows(0);
-    if (masked) call.read_rows(1);
-    call.write();
-    call.carry("z");
-    if (!one) call.carry_count("count");
+    const Place z = call.state("z");
+    const Count count = one ? Count{.counts = true, .so_far = {}, .state = {}} : call.count_of("count");
+    call.kernel<contract::CumulativeSoftmax>({.channels = call.type(0).width(),
+                                              .rows = call.rows(),
+                                              .start = one,
+                                              .mask = masked,
+                                              .log = returns_log(call.node),
+                                              .counts = count.counts},
+                                             {.k = call.rows_of(0),
+                                              .mask = masked ? Given::Input(call.rows_of(1)) : Given::Input(),
+                                              .count_so_far = count.so_far,
+                                              .w = call.result_rows(),
+                                              .z = z,
+                                              .count = count.state});
     return Status::ok();
 }
 

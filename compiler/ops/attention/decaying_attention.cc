@@ -2,10 +2,12 @@
 // w_t) C_{t−1} + k_t v_tᵀ, a matrix of dk × dv. w_t is the result of cumulative_softmax. k is w
 // itself, or a fourth input: w rotated by its position (lrpe), which is twice as wide and whose
 // halves both decay as w.
+#include "compiler/ir/kernel_call.h"
 #include "compiler/ops/attention/attention.h"
 #include "compiler/ops/attention/chunks.h"
 #include "compiler/ops/support/rules.h"
 #include "schedules/contract/kernel.h"
+#include "schedules/contract/kernels/attention.h"
 
 namespace longwave::ir {
 namespace {
@@ -57,33 +59,37 @@ Estimate estimate_chunks(const PlanContext &context) {
     return estimate_chunk(context, 0.1 * rows, 0.25 * rows);
 }
 
-void arguments(KernelCall &call) {
-    const size_t inputs = call.node.inputs.size();
-    call.param("turns", int64_t{inputs == 4 ? 2 : 1});
-    for (size_t input = 0; input < inputs; ++input) call.read_rows(input);
-    call.carry("C high");
-    call.carry("C low");
-    call.write();
+int turns_of(const Node &node) { return node.inputs.size() == 4 ? 2 : 1; }
+
+// K: the contract of a step or of a chunk.
+template <class K> void attend(KernelCall &call, const K &params) {
+    call.kernel<K>(params, {.q = call.rows_of(0),
+                            .w = call.rows_of(1),
+                            .v = call.rows_of(2),
+                            .k = params.turns > 1 ? Given::Input(call.rows_of(3)) : Given::Input(),
+                            .S_high = call.state("C high"),
+                            .S_low = call.state("C low"),
+                            .o = call.result_rows()});
 }
 
 Status plan_steps(KernelCall &call) {
-    plan_row(call, "decaying_attention_step", per_head(call.node, call.type(1)),
-             per_head(call.node, call.type(2)));
-    arguments(call);
+    call.ordered_tiles(1);
+    attend(call, contract::DecayingAttentionStep{.heads = attention::heads_of(call.node),
+                                                 .dk = per_head(call.node, call.type(1)),
+                                                 .dv = per_head(call.node, call.type(2)),
+                                                 .turns = turns_of(call.node)});
     return Status::ok();
 }
 
 Status plan_chunks(KernelCall &call) {
-    plan_chunk(call, "decaying_attention_chunk", per_head(call.node, call.type(1)),
-               per_head(call.node, call.type(2)));
-    arguments(call);
-    return Status::ok();
-}
-
-Status plan_decaying_scan(KernelCall &call) {
-    plan_scan(call, "decaying_attention_step", "decaying_attention_chunk", per_head(call.node, call.type(1)),
-              per_head(call.node, call.type(2)));
-    arguments(call);
+    const uint32_t rows = call.decisions().at("rows");
+    if (rows == 1) return plan_steps(call);
+    call.ordered_tiles(rows);
+    attend(call, contract::DecayingAttentionChunk{.heads = attention::heads_of(call.node),
+                                                  .dk = per_head(call.node, call.type(1)),
+                                                  .dv = per_head(call.node, call.type(2)),
+                                                  .rows = rows,
+                                                  .turns = turns_of(call.node)});
     return Status::ok();
 }
 
@@ -102,7 +108,7 @@ const Algorithm decaying_scan{.name = "scan",
                               .stream = devices::gpu_kernels,
                               .estimate = estimate_scan,
                               .reach = reach_scan,
-                              .plan = plan_decaying_scan};
+                              .plan = plan_chunks};
 const Algorithm *const algorithms[] = {&decaying_step, &decaying_chunk, &decaying_scan};
 
 } // namespace

@@ -5,6 +5,7 @@
 #include "compiler/ops/attention/positions.h"
 #include "compiler/ops/support/rules.h"
 #include "schedules/contract/kernel.h"
+#include "schedules/contract/kernels/positions.h"
 
 namespace longwave::ir {
 namespace {
@@ -68,7 +69,6 @@ Packed packed(const Numbers &values, uint32_t channels, uint32_t modes) {
 Status kernel(KernelCall &call) {
     const Axis axis = *axis_of(call.node);
     const uint32_t channels = call.type(0).dims[0], modes = call.type(1).dims[1];
-    call.kernel("exponential_scan");
     uint32_t rows = call.all_rows();
     if (axis.stride == 1 || !call.context.device.tiles) {
         call.one_call();
@@ -77,17 +77,23 @@ Status kernel(KernelCall &call) {
         while (call.all_rows() % rows) --rows;
         call.ordered_tiles(rows);
     }
-    call.param("channels", channels);
-    call.param("modes", modes);
-    call.param("rows", rows);
-    call.param("stride", axis.stride);
-    call.param("length", axis.length);
-    call.read_rows(0);
-    call.weight("lambda", packed(call.constant(1), channels, modes));
-    call.weight("c", packed(call.constant(2), channels, modes));
-    call.write();
-    call.carry("sums");
-    if (axis.length) call.carry_count("position");
+    const Place lambda = call.packed("lambda", packed(call.constant(1), channels, modes)),
+                c = call.packed("c", packed(call.constant(2), channels, modes)), sums = call.state("sums");
+    const Count count =
+        axis.length ? call.count_of("position") : Count{.counts = true, .so_far = {}, .state = {}};
+    call.kernel<contract::ExponentialScan>({.channels = channels,
+                                            .modes = modes,
+                                            .rows = rows,
+                                            .stride = axis.stride,
+                                            .length = axis.length,
+                                            .counts = count.counts},
+                                           {.x = call.rows_of(0),
+                                            .count_so_far = count.so_far,
+                                            .lambda = lambda,
+                                            .c = c,
+                                            .y = call.result_rows(),
+                                            .sums = sums,
+                                            .count = count.state});
     return Status::ok();
 }
 

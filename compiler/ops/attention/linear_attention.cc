@@ -1,10 +1,12 @@
 // linear_attention: causal attention without a softmax. Per head o_t = q_t·S_t with S_t = Σ_{τ ≤ t}
 // k_τ v_τᵀ, a matrix of dk × dv (CHELA, Eq. 9 without its norm). The state of a stream is this
 // matrix, with two floats per element, because it grows with every row.
+#include "compiler/ir/kernel_call.h"
 #include "compiler/ops/attention/attention.h"
 #include "compiler/ops/attention/chunks.h"
 #include "compiler/ops/support/rules.h"
 #include "schedules/contract/kernel.h"
+#include "schedules/contract/kernels/attention.h"
 #include <algorithm>
 
 namespace longwave::ir {
@@ -43,29 +45,32 @@ Estimate estimate_chunks(const PlanContext &context) {
     return estimate_chunk(context, 0.06 * width_of(context, 0), 0.23 * width_of(context, 0));
 }
 
-void arguments(KernelCall &call) {
-    for (size_t input = 0; input < 3; ++input) call.read_rows(input);
-    call.carry("S high");
-    call.carry("S low");
-    call.write();
+// K: the contract of a step or of a chunk.
+template <class K> void attend(KernelCall &call, const K &params) {
+    call.kernel<K>(params, {.q = call.rows_of(0),
+                            .k = call.rows_of(1),
+                            .v = call.rows_of(2),
+                            .S_high = call.state("S high"),
+                            .S_low = call.state("S low"),
+                            .o = call.result_rows()});
 }
 
 Status plan_steps(KernelCall &call) {
-    plan_row(call, "linear_attention_step", width_of(call.context, 0), width_of(call.context, 2));
-    arguments(call);
+    call.ordered_tiles(1);
+    attend(call, contract::LinearAttentionStep{.heads = heads_of(call.node),
+                                               .dk = width_of(call.context, 0),
+                                               .dv = width_of(call.context, 2)});
     return Status::ok();
 }
 
 Status plan_chunks(KernelCall &call) {
-    plan_chunk(call, "linear_attention_chunk", width_of(call.context, 0), width_of(call.context, 2));
-    arguments(call);
-    return Status::ok();
-}
-
-Status plan_linear_scan(KernelCall &call) {
-    plan_scan(call, "linear_attention_step", "linear_attention_chunk", width_of(call.context, 0),
-              width_of(call.context, 2));
-    arguments(call);
+    const uint32_t rows = call.decisions().at("rows");
+    if (rows == 1) return plan_steps(call);
+    call.ordered_tiles(rows);
+    attend(call, contract::LinearAttentionChunk{.heads = heads_of(call.node),
+                                                .dk = width_of(call.context, 0),
+                                                .dv = width_of(call.context, 2),
+                                                .rows = rows});
     return Status::ok();
 }
 
@@ -84,7 +89,7 @@ const Algorithm scan{.name = "scan",
                      .stream = devices::gpu_kernels,
                      .estimate = estimate_scan,
                      .reach = reach_scan,
-                     .plan = plan_linear_scan};
+                     .plan = plan_chunks};
 const Algorithm *const algorithms[] = {&step, &chunk, &scan};
 
 } // namespace

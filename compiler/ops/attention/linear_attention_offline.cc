@@ -4,6 +4,7 @@
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/attention/attention.h"
 #include "compiler/ops/support/rules.h"
+#include "schedules/contract/kernels/attention.h"
 
 namespace longwave::ir {
 namespace {
@@ -35,14 +36,15 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
 Status kernel(KernelCall &call) {
     const uint32_t heads = attention::heads_of(call.node);
     call.one_call();
-    call.kernel("linear_attention_offline");
-    call.param("heads", heads);
-    call.param("dk", call.type(0).dims[0] / heads);
-    call.param("dv", call.type(2).dims[0] / heads);
-    call.param("rows", call.rows());
-    for (size_t input = 0; input < 3; ++input) call.read_all(input);
-    call.sequence_rows(0);
-    call.write();
+    call.kernel<contract::LinearAttentionOffline>({.heads = heads,
+                                                   .dk = call.type(0).dims[0] / heads,
+                                                   .dv = call.type(2).dims[0] / heads,
+                                                   .rows = call.rows()},
+                                                  {.q = call.all_rows_of(0),
+                                                   .k = call.all_rows_of(1),
+                                                   .v = call.all_rows_of(2),
+                                                   .length = call.length_of(0),
+                                                   .y = call.result_rows()});
     return Status::ok();
 }
 

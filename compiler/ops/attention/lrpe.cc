@@ -4,6 +4,7 @@
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/attention/positions.h"
 #include "compiler/ops/support/rules.h"
+#include "schedules/contract/kernels/positions.h"
 #include <cmath>
 
 namespace longwave::ir {
@@ -58,20 +59,21 @@ Status kernel(KernelCall &call) {
     const std::vector<uint32_t> axes = *axes_of(shape_of(call.node));
     const uint32_t heads = static_cast<uint32_t>(call.node.integer("heads")),
                    dk = call.type(0).dims[0] / heads;
-    call.kernel("lrpe");
     call.one_call();
-    call.param("heads", heads);
-    call.param("dk", dk);
-    call.param("rows", call.rows());
-    if (!axes.empty()) {
-        call.param("axes", static_cast<int64_t>(axes.size()));
-        call.param("conditions", conditions_of(call.node));
-        for (size_t a = 0; a < axes.size(); ++a) call.param("size_" + std::to_string(a), axes[a]);
-    }
-    call.read_rows(0);
-    weigh_turns(call, {heads, dk});
-    call.write();
-    call.carry_count("position");
+    const Turns turns(call, {heads, dk});
+    const Count count = call.count_of("position");
+    call.kernel<contract::Lrpe>({.heads = heads,
+                                 .dk = dk,
+                                 .rows = call.rows(),
+                                 .sizes = std::vector<int64_t>(axes.begin(), axes.end()),
+                                 .conditions = conditions_of(call.node),
+                                 .counts = count.counts},
+                                {.x = call.rows_of(0),
+                                 .count_so_far = count.so_far,
+                                 .turns_high = turns.high,
+                                 .turns_low = turns.low,
+                                 .y = call.result_rows(),
+                                 .count = count.state});
     return Status::ok();
 }
 

@@ -49,9 +49,8 @@ std::vector<int32_t> turn_words(const Numbers &angles, unsigned shift) {
 
 } // namespace
 
-void weigh_turns(KernelCall &call, const std::vector<uint32_t> &dims) {
-    call.weight("turns.high", Packed::of(Elem::i32, dims, turn_words(call.constant(1), 32)));
-    call.weight("turns.low", Packed::of(Elem::i32, dims, turn_words(call.constant(1), 0)));
-}
+Turns::Turns(KernelCall &call, const std::vector<uint32_t> &dims)
+    : high(call.packed("turns.high", Packed::of(Elem::i32, dims, turn_words(call.constant(1), 32)))),
+      low(call.packed("turns.low", Packed::of(Elem::i32, dims, turn_words(call.constant(1), 0)))) {}
 
 } // namespace longwave::ir

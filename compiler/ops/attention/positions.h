@@ -1,6 +1,7 @@
 // Positions along the axes of an image whose rows come line by line: "8x11" has 8 lines of 11.
 #pragma once
 #include "compiler/ir/graph.h"
+#include "compiler/ir/step.h"
 #include "formats/base/expected.h"
 #include <string>
 #include <vector>
@@ -20,6 +21,9 @@ uint32_t stride_of(const std::vector<uint32_t> &axes, size_t axis);
 // The constant input 1, angles in units of 2^-64 turns, as the weights `turns.high` and `turns.low`
 // of these dims: the upper and the lower half of each angle. A position times such an angle is
 // exact to 2^-65 turns per row.
-void weigh_turns(KernelCall &call, const std::vector<uint32_t> &dims);
+struct Turns {
+    compiler::Place high, low;
+    Turns(KernelCall &call, const std::vector<uint32_t> &dims);
+};
 
 } // namespace longwave::ir

@@ -3,6 +3,7 @@
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/attention/positions.h"
 #include "compiler/ops/support/rules.h"
+#include "schedules/contract/kernels/positions.h"
 #include <cmath>
 
 namespace longwave::ir {
@@ -44,17 +45,21 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
 
 Status kernel(KernelCall &call) {
     const auto pairs = static_cast<uint32_t>(call.constant(1).size());
-    call.kernel("rotary");
     call.one_call();
-    call.param("heads", call.node.integer("heads"));
-    call.param("pairs", int64_t{pairs});
-    call.param("interleaved", call.node.integer("interleaved"));
-    call.param("width", int64_t{call.type(0).dims[0]});
-    call.param("rows", int64_t{call.rows()});
-    call.read_rows(0);
-    weigh_turns(call, {pairs});
-    call.write();
-    call.carry_count("position");
+    const Turns turns(call, {pairs});
+    const Count count = call.count_of("position");
+    call.kernel<contract::Rotary>({.heads = call.node.integer("heads"),
+                                   .pairs = pairs,
+                                   .width = call.type(0).dims[0],
+                                   .rows = call.rows(),
+                                   .interleaved = call.node.integer("interleaved"),
+                                   .counts = count.counts},
+                                  {.x = call.rows_of(0),
+                                   .count_so_far = count.so_far,
+                                   .turns_high = turns.high,
+                                   .turns_low = turns.low,
+                                   .y = call.result_rows(),
+                                   .count = count.state});
     return Status::ok();
 }
 

@@ -2,6 +2,7 @@
 // Eq. 8).
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/support/rules.h"
+#include "schedules/contract/kernels/attention.h"
 #include <algorithm>
 #include <cmath>
 
@@ -32,13 +33,10 @@ void reference(const Node &, std::span<const Operand *const> in, const Reference
 }
 
 Status kernel(KernelCall &call) {
-    call.kernel("sequence_softmax");
     call.one_call();
-    call.param("channels", call.type(0).width());
-    call.param("rows", call.rows());
-    call.read_rows(0);
-    call.sequence_rows(0);
-    call.write();
+    call.kernel<contract::SequenceSoftmax>(
+        {.channels = call.type(0).width(), .rows = call.rows()},
+        {.k = call.rows_of(0), .length = call.length_of(0), .y = call.result_rows()});
     return Status::ok();
 }
 

@@ -8,6 +8,7 @@
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/support/rules.h"
 #include "schedules/contract/kernel.h"
+#include "schedules/contract/kernels/attention.h"
 #include <algorithm>
 #include <cmath>
 
@@ -132,37 +133,55 @@ Packed pack_lags(const Numbers &r, uint32_t heads, uint32_t dk, uint32_t window,
     return Packed::f32({heads, dk, lags}, packed);
 }
 
+// Where keys and values lie, and how many rows of them; the position of the first query, with a window.
+struct Keys {
+    Place place;
+    uint32_t rows;
+    std::optional<Scalar> position;
+};
+Keys keys_of(KernelCall &call) {
+    const bool causal = call.node.integer("causal") == 1;
+    if (causal && !whole(call.context)) {
+        const Ring ring = call.ring_of(0);
+        return {ring.place, ring.rows, ring.position};
+    }
+    Keys keys{call.all_rows_of(0), call.rows_of_input(0), {}};
+    if (causal)
+        keys.position = Scalar{.kind = Scalar::Kind::slot, .tile_mul = static_cast<int32_t>(call.rows())};
+    return keys;
+}
+
 Status plan(KernelCall &call) {
     const Shape s(call.node, call.type(0), call.type(1));
     const uint32_t window = s.causal ? window_of(call.context) : 0, rows = call.rows();
-    call.kernel("softmax_attention");
-    call.param("heads", int64_t{s.heads});
-    call.param("dk", int64_t{s.dk});
-    call.param("dv", int64_t{s.dv});
-    call.param("rows", int64_t{rows});
-    call.param("window", int64_t{window});
-    if (s.causal && !whole(call.context)) {
-        call.read_ring(0);
-    } else {
-        call.param("ring", int64_t{call.rows_of_input(0)});
-        call.read_all(0);
-    }
-    if (whole(call.context)) {
-        call.param("whole", int64_t{1});
-        call.scalar({.kind = Scalar::Kind::slot, .tile_mul = static_cast<int32_t>(rows)});
-    }
-    call.read_rows(1);
+    const Keys keys = keys_of(call);
+    Given::Weight r, content_bias, position_bias;
     if (s.relative) {
-        call.param("relative", int64_t{1});
+        const auto bias = [&](const char *name, size_t input) {
+            const Numbers &numbers = call.constant(input);
+            return call.packed(name, std::vector<float>(numbers.begin(), numbers.end()));
+        };
         const bool over_queries = schedules::attention_over_queries(rows);
-        call.weight(over_queries ? "lags" : "lags row by row",
-                    pack_lags(call.constant(2), s.heads, s.dk, window, over_queries));
-        for (const auto &[name, input] : {std::pair("content_bias", 3), std::pair("position_bias", 4)}) {
-            const Numbers &bias = call.constant(static_cast<size_t>(input));
-            call.weight(name, std::vector<float>(bias.begin(), bias.end()));
-        }
+        r = call.packed(over_queries ? "lags" : "lags row by row",
+                        pack_lags(call.constant(2), s.heads, s.dk, window, over_queries));
+        content_bias = bias("content_bias", 3);
+        position_bias = bias("position_bias", 4);
     }
-    call.write();
+    call.kernel<contract::SoftmaxAttention>({.heads = s.heads,
+                                             .dk = s.dk,
+                                             .dv = s.dv,
+                                             .rows = rows,
+                                             .window = window,
+                                             .ring = keys.rows,
+                                             .relative = s.relative,
+                                             .whole = whole(call.context)},
+                                            {.kv = keys.place,
+                                             .q = call.rows_of(1),
+                                             .r = r,
+                                             .content_bias = content_bias,
+                                             .position_bias = position_bias,
+                                             .position = keys.position,
+                                             .y = call.result_rows()});
     return Status::ok();
 }
 

@@ -2,6 +2,7 @@
 // has no delay. The kernel of a power spectrum absorbs it.
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/support/rules.h"
+#include "schedules/contract/kernels/audio.h"
 #include <algorithm>
 #include <numeric>
 
@@ -47,15 +48,19 @@ Status kernel(KernelCall &call) {
                hop = static_cast<uint32_t>(call.node.integer("hop"));
     const Numbers &weights = call.constant(1);
     const bool weighted = std::any_of(weights.begin(), weights.end(), [](double w) { return w != 1; });
-    call.kernel("frame");
-    call.param("window", int64_t{window});
-    call.param("hop", int64_t{hop});
-    call.param("chunk", int64_t{call.context.streaming ? std::gcd(window, hop) : window});
-    call.param("weighted", int64_t{weighted});
-    call.param("rows", int64_t{call.rows()});
-    call.read_ring(0, hop);
-    if (weighted) call.weight("window", {weights.begin(), weights.end()});
-    call.write();
+    const Ring samples = call.ring_of(0, hop);
+    Given::Weight factors;
+    if (weighted) factors = call.packed("window", {weights.begin(), weights.end()});
+    call.kernel<contract::Frame>({.window = window,
+                                  .hop = hop,
+                                  .chunk = call.context.streaming ? std::gcd(window, hop) : window,
+                                  .weighted = weighted,
+                                  .rows = call.rows(),
+                                  .ring = samples.rows},
+                                 {.samples = samples.place,
+                                  .window = factors,
+                                  .position = samples.position,
+                                  .y = call.result_rows()});
     return Status::ok();
 }
 

@@ -2,6 +2,7 @@
 // n_fft.
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/support/rules.h"
+#include "schedules/contract/kernels/audio.h"
 #include "schedules/contract/twiddles.h"
 #include <cmath>
 #include <numbers>
@@ -48,16 +49,19 @@ Status kernel(KernelCall &call) {
         return Status::input("a power spectrum needs frames right before it");
     const auto hop = static_cast<uint32_t>(frame->integer("hop")),
                n_fft = static_cast<uint32_t>(call.node.integer("n_fft"));
-    call.kernel("frame_power");
-    call.param("window", frame->integer("window"));
-    call.param("hop", hop);
-    call.param("n_fft", n_fft);
-    call.param("rows", call.rows());
-    call.read_ring(0, hop);
+    const Ring samples = call.ring_of(0, hop);
     const Numbers &window = call.constant(*frame, 1);
-    call.weight("window", {window.begin(), window.end()});
-    call.weight("twiddles", schedules::frame_twiddles(n_fft));
-    call.write();
+    call.kernel<contract::FramePower>(
+        {.n_fft = n_fft,
+         .window = frame->integer("window"),
+         .hop = hop,
+         .rows = call.rows(),
+         .ring = samples.rows},
+        {.samples = samples.place,
+         .window = call.packed("window", {window.begin(), window.end()}),
+         .twiddles = call.packed("twiddles", schedules::frame_twiddles(n_fft)),
+         .position = samples.position,
+         .power = call.result_rows()});
     return Status::ok();
 }
 

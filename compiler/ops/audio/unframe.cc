@@ -9,6 +9,7 @@
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/support/late.h"
 #include "compiler/ops/support/rules.h"
+#include "schedules/contract/kernels/audio.h"
 #include <algorithm>
 
 namespace longwave::ir {
@@ -96,14 +97,13 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
 }
 
 Status kernel(KernelCall &call) {
-    const bool late = call.context.streaming;
-    call.kernel("unframe");
-    call.param("window", call.node.integer("window"));
-    call.param("hop", call.node.integer("hop"));
-    if (const uint32_t later = later_of(call.node)) call.param("later", later);
-    call.param("rows", call.rows());
-    call.read_ring(0, 1, late ? 0 : ahead_of(call.node));
-    call.write();
+    const Ring x = call.ring_of(0, 1, call.context.streaming ? 0 : ahead_of(call.node));
+    call.kernel<contract::Unframe>({.window = call.node.integer("window"),
+                                    .hop = call.node.integer("hop"),
+                                    .rows = call.rows(),
+                                    .ring = x.rows,
+                                    .later = later_of(call.node)},
+                                   {.x = x.place, .position = x.position, .y = call.result_rows()});
     return Status::ok();
 }
 

@@ -7,6 +7,7 @@
 #include "compiler/ops/support/late.h"
 #include "compiler/ops/support/rules.h"
 #include "schedules/contract/kernel.h"
+#include "schedules/contract/kernels/conv.h"
 #include <algorithm>
 
 namespace longwave::ir {
@@ -80,20 +81,18 @@ Status kernel(KernelCall &call) {
                 first = std::min(first, i), last = std::max(last, i);
     const uint32_t taps = last - first + 1;
     call.one_call();
-    call.kernel("centred_conv");
-    call.param("channels", heads);
-    call.param("taps", taps);
-    if (last - half != taps / 2 || taps % 2 == 0) call.param("ahead", last - half);
-    call.param("rows", call.rows());
-    call.param("bias", bias);
-    call.read_all(0);
     std::vector<float> packed(size_t{taps} * stride, 0.f);
     for (size_t h = 0; h < heads; ++h)
         for (size_t i = 0; i < taps; ++i)
             packed[i * stride + h] = static_cast<float>(call.constant(1)[h * all + first + i]);
-    call.weight("weight", packed);
-    if (bias) call.weight("bias", call.type(0).packed(call.constant(2)));
-    call.write();
+    contract::CentredConv params{.channels = heads, .taps = taps, .rows = call.rows(), .bias = bias};
+    if (last - half != taps / 2 || taps % 2 == 0) params.ahead = last - half;
+    call.kernel<contract::CentredConv>(
+        params, {.x = call.all_rows_of(0),
+                 .weight = call.packed("weight", packed),
+                 .bias = bias ? Given::Weight(call.packed("bias", call.type(0).packed(call.constant(2))))
+                              : Given::Weight(),
+                 .y = call.result_rows()});
     return Status::ok();
 }
 

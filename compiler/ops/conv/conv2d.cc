@@ -10,6 +10,7 @@
 #include "compiler/ops/support/late.h"
 #include "compiler/ops/support/rules.h"
 #include "schedules/contract/kernel.h"
+#include "schedules/contract/kernels/conv.h"
 #include <numeric>
 
 namespace longwave::ir {
@@ -227,26 +228,31 @@ Status kernel(KernelCall &call) {
     if (out_c == 1 && out_f > 1)
         return Status::input("a 2-D convolution to one channel: give it at least 2 output channels");
     const Taps taps(call.constant(1), w);
-    call.kernel("conv2d");
-    call.param("time", taps.count());
-    if (taps.dilation() > 1) call.param("dilation_t", taps.dilation());
-    call.param("frequency", w[3]);
-    call.param("stride_t", stride_t);
-    call.param("stride_f", call.node.integer("stride_f"));
-    call.param("in_f", in_f);
-    call.param("in_c", in_c);
-    call.param("out_f", out_f);
-    call.param("out_c", out_c);
-    call.param("groups", groups);
-    call.param("pad_f", (w[3] - 1) / 2);
-    call.param("in_row", x.row());
-    call.param("rows", call.rows());
-    call.param("bias", bias);
-    call.read_ring(0, stride_t, call.context.streaming ? 0 : ahead_of(call.node));
-    if (call.rows() == 1) call.param("streams", int64_t{1});
-    call.weight("weight", taps.packed(stride));
-    if (bias) call.weight("bias", Taps(call.constant(2), {out_c, 1, 1, 1}).packed(stride));
-    call.write();
+    const Ring ring = call.ring_of(0, stride_t, call.context.streaming ? 0 : ahead_of(call.node));
+    if (call.rows() == 1) call.serves_streams();
+    call.kernel<contract::Conv2d>(
+        {.time = taps.count(),
+         .frequency = w[3],
+         .stride_t = stride_t,
+         .stride_f = call.node.integer("stride_f"),
+         .dilation_t = taps.dilation(),
+         .pad_f = (w[3] - 1) / 2,
+         .in_f = in_f,
+         .in_c = in_c,
+         .out_f = out_f,
+         .out_c = out_c,
+         .groups = groups,
+         .rows = call.rows(),
+         .ring = ring.rows,
+         .in_row = x.row(),
+         .bias = bias},
+        {.x = ring.place,
+         .w = call.packed("weight", taps.packed(stride)),
+         .bias = bias ? Given::Weight(
+                            call.packed("bias", Taps(call.constant(2), {out_c, 1, 1, 1}).packed(stride)))
+                      : Given::Weight(),
+         .position = ring.position,
+         .y = call.result_rows()});
     return Status::ok();
 }
 

@@ -3,6 +3,7 @@
 // after it makes a convolution whose stride is its size.
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/support/rules.h"
+#include "schedules/contract/kernels/conv.h"
 
 namespace longwave::ir {
 namespace {
@@ -62,13 +63,9 @@ Status kernel(KernelCall &call) {
                                          "--length to the pixels of an image",
                                          lines, rows));
     call.one_call();
-    call.kernel("image_patches");
-    call.param("channels", call.type(0).width());
-    call.param("line", patches.line);
-    call.param("side", patches.side);
-    call.param("rows", call.rows());
-    call.read_all(0);
-    call.write();
+    call.kernel<contract::ImagePatches>(
+        {.channels = call.type(0).width(), .line = patches.line, .side = patches.side, .rows = call.rows()},
+        {.x = call.all_rows_of(0), .y = call.result_rows()});
     return Status::ok();
 }
 

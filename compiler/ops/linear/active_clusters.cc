@@ -6,6 +6,7 @@
 #include "compiler/ops/linear/skip_mask.h"
 #include "compiler/ops/support/rules.h"
 #include "schedules/contract/kernel.h"
+#include "schedules/contract/kernels/linear.h"
 #include <algorithm>
 
 namespace longwave::ir {
@@ -27,13 +28,12 @@ void reference(const Node &, std::span<const Operand *const>, const ReferenceCon
 }
 
 Status kernel(KernelCall &call) {
-    call.kernel("active_clusters");
-    call.param("words", call.type(0).width());
-    call.param("classes", call.type(1).width());
-    call.read_rows(0);
-    call.read_rows(1);
-    call.scalar({.kind = Scalar::Kind::logit_margin, .value = schedules::most_margin});
-    call.write();
+    call.kernel<contract::ActiveClusters>(
+        {.words = call.type(0).width(), .classes = call.type(1).width()},
+        {.words = call.rows_of(0),
+         .classes = call.rows_of(1),
+         .margin = Scalar{.kind = Scalar::Kind::logit_margin, .value = schedules::most_margin},
+         .wanted = call.result_rows()});
     return Status::ok();
 }
 

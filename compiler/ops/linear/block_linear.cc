@@ -2,6 +2,7 @@
 // reads input block first + j.
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/support/rules.h"
+#include "schedules/contract/kernels/linear.h"
 #include "schedules/contract/panels.h"
 #include <numeric>
 
@@ -40,50 +41,56 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
 }
 
 // Blocks that consist of full panels: one multiplication per block, in order, in one kernel.
-void in_panels(KernelCall &call, const std::vector<uint32_t> &w) {
+void in_panels(KernelCall &call, const std::vector<uint32_t> &w, const std::vector<float> &bias) {
     const uint32_t out = w[0] * w[1];
     schedules::PackedPanels packed({w[2], out});
     std::vector<uint32_t> inputs(w[2]);
     std::iota(inputs.begin(), inputs.end(), 0u);
     for (uint32_t o = 0; o < out; ++o)
         packed.set(o, 0, call.constant(1).copy(size_t{o} * w[2], w[2]), inputs);
-    call.kernel("linear");
-    call.param("in", w[2]);
-    call.param("blocks", w[0]);
-    call.param("first", call.node.integer("first") * w[2]);
-    call.param("in_row", call.type(0).row());
-    call.param("out", out);
-    call.weight("weight", Packed::of(Elem::f32, {static_cast<uint32_t>(packed.words.size())}, packed.words));
+    const bool biased = call.node.integer("bias") != 0;
+    call.kernel<contract::Linear>(
+        {.in = w[2],
+         .out = out,
+         .rows = call.rows(),
+         .bias = biased,
+         .blocks = w[0],
+         .first = call.node.integer("first") * w[2],
+         .in_row = call.type(0).row()},
+        {.x = call.rows_of(0),
+         .w = call.packed("weight",
+                          Packed::of(Elem::f32, {static_cast<uint32_t>(packed.words.size())}, packed.words)),
+         .bias = biased ? Given::Weight(call.packed("bias", bias)) : Given::Weight(),
+         .y = call.result_rows()});
 }
 
 // Weights [in of a block][outputs of all].
-void side_by_side(KernelCall &call, const std::vector<uint32_t> &w) {
+void side_by_side(KernelCall &call, const std::vector<uint32_t> &w, const std::vector<float> &bias) {
     const uint32_t out = w[0] * w[1], row = schedules::pad(out);
     std::vector<float> weights(size_t{w[2]} * row, 0.f);
     for (uint32_t o = 0; o < out; ++o)
         for (uint32_t i = 0; i < w[2]; ++i)
             weights[size_t{i} * row + o] = static_cast<float>(call.constant(1)[size_t{o} * w[2] + i]);
-    call.kernel("block_linear");
-    call.param("in", call.type(0).dims[0]);
-    call.param("out", out);
-    call.param("in_block", w[2]);
-    call.param("out_block", w[1]);
-    call.param("first", call.node.integer("first") * w[2]);
-    call.weight("weight", weights);
+    call.kernel<contract::BlockLinear>({.in = call.type(0).dims[0],
+                                        .out = out,
+                                        .rows = call.rows(),
+                                        .in_block = w[2],
+                                        .out_block = w[1],
+                                        .first = call.node.integer("first") * w[2]},
+                                       {.x = call.rows_of(0),
+                                        .w = call.packed("weight", weights),
+                                        .bias = call.packed("bias", bias),
+                                        .y = call.result_rows()});
 }
 
 Status kernel(KernelCall &call) {
     const std::vector<uint32_t> &w = call.type(1).dims;
     const uint32_t out = w[0] * w[1];
-    const bool bias = call.node.integer("bias") != 0, panels = w[1] % schedules::lanes == 0;
-    std::vector<float> values(schedules::pad(out), 0.f);
-    for (uint32_t o = 0; bias && o < out; ++o) values[o] = static_cast<float>(call.constant(2)[o]);
-    panels ? in_panels(call, w) : side_by_side(call, w);
-    call.param("rows", call.rows());
-    if (panels && bias) call.param("bias", int64_t{1});
-    call.read_rows(0);
-    if (bias || !panels) call.weight("bias", values);
-    call.write();
+    std::vector<float> bias(schedules::pad(out), 0.f);
+    for (uint32_t o = 0; call.node.integer("bias") && o < out; ++o)
+        bias[o] = static_cast<float>(call.constant(2)[o]);
+    if (w[1] % schedules::lanes == 0) in_panels(call, w, bias);
+    else side_by_side(call, w, bias);
     return Status::ok();
 }
 

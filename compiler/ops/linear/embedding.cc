@@ -6,6 +6,7 @@
 #include "compiler/ops/linear/matrix_multiply.h"
 #include "compiler/ops/support/rules.h"
 #include "schedules/contract/kernel.h"
+#include "schedules/contract/kernels/linear.h"
 #include <algorithm>
 
 namespace longwave::ir {
@@ -37,18 +38,21 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
     }
 }
 
+using Params = contract::Embedding;
+using Arguments = contract::Embedding::Arguments<Given>;
+
 // The table of a product of `x`. Both ask for the same bytes, which the planner stores once.
-Status read_panels(KernelCall &call, const Type &x, schedules::WeightFormat format) {
+void read_panels(KernelCall &call, const Type &x, schedules::WeightFormat format, Params &params,
+                 Arguments &arguments) {
     schedules::PackedPanels packed = packed_matrix(call.constant(1), call.type(1), x, false, format);
-    call.param("panels", packed.panels.in);
-    if (format != schedules::WeightFormat::float32) call.param("weights", schedules::name_of(format));
+    params.panels = packed.panels.in;
+    params.weights = std::string(schedules::name_of(format));
     const std::vector<float> scales = std::move(packed.scales);
-    call.weight("weight", words_of(std::move(packed), format));
-    if (!scales.empty()) call.weight("scale", scales);
-    return Status::ok();
+    arguments.w = call.packed("weight", words_of(std::move(packed), format));
+    if (!scales.empty()) arguments.scale = call.packed("scale", scales);
 }
 
-void read_rows_of_table(KernelCall &call) {
+Place rows_of_table(KernelCall &call) {
     const std::vector<uint32_t> &dims = call.type(1).dims;
     const size_t stride = schedules::pad(dims[1]);
     std::vector<float> table(dims[0] * stride, 0.f);
@@ -59,27 +63,25 @@ void read_rows_of_table(KernelCall &call) {
                        [](double value) { return static_cast<float>(value); });
     }
     const auto size = static_cast<uint32_t>(table.size());
-    call.weight("weight", Packed::f32({size}, std::move(table)));
+    return call.packed("weight", Packed::f32({size}, std::move(table)));
 }
 
 Status kernel(KernelCall &call) {
     const std::vector<uint32_t> &dims = call.type(1).dims;
-    call.kernel("embedding");
-    call.param("vocabulary", dims[0]);
-    call.param("width", dims[1]);
-    if (call.node.has("first")) call.param("first", call.node.integer("first"));
-    call.param("rows", call.rows());
-    call.read_rows(0);
+    Params params{.vocabulary = dims[0], .width = dims[1], .rows = call.rows()};
+    if (call.node.has("first")) params.first = call.node.integer("first");
+    Arguments arguments{.ids = call.rows_of(0)};
     if (const Node *const tied = multiplier(call.graph(), call.node.inputs[1])) {
         LW_ASSIGN(const schedules::WeightFormat format, weight_format(*tied));
-        LW_TRY(read_panels(call, call.graph().type(tied->inputs[0]), format));
+        read_panels(call, call.graph().type(tied->inputs[0]), format, params, arguments);
     } else if (call.node.has(stored_weights.name) && dims[0] > 1) {
         LW_ASSIGN(const schedules::WeightFormat format, weight_format(call.node));
-        LW_TRY(read_panels(call, call.graph().type(call.node.output), format));
+        read_panels(call, call.graph().type(call.node.output), format, params, arguments);
     } else {
-        read_rows_of_table(call);
+        arguments.table = rows_of_table(call);
     }
-    call.write();
+    arguments.y = call.result_rows();
+    call.kernel(params, arguments);
     return Status::ok();
 }
 

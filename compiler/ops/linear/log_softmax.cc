@@ -6,6 +6,7 @@
 #include "compiler/ops/linear/skip_mask.h"
 #include "compiler/ops/support/rules.h"
 #include "schedules/contract/kernel.h"
+#include "schedules/contract/kernels/linear.h"
 #include <algorithm>
 #include <cmath>
 
@@ -77,13 +78,16 @@ Status kernel(KernelCall &call) {
     LW_TRY(rules::plain_channels(call));
     const size_t inputs = rows_among(call.node, call.node.inputs.size());
     const bool masked = has_skip_mask(call.node) && takes_skip_mask(call.context);
-    call.kernel("log_softmax");
-    call.param("words", call.type(0).width());
-    for (size_t i = 2; i < inputs; ++i) call.param("tail_" + std::to_string(i - 2), call.type(i).width());
-    call.param("rows", call.rows());
-    if (masked) call.param("advised", 1);
-    for (size_t i = 0; i < inputs + masked; ++i) call.read_rows(i);
-    call.write();
+    std::vector<int64_t> sizes;
+    for (size_t i = 2; i < inputs; ++i) sizes.push_back(call.type(i).width());
+    contract::LogSoftmax::Arguments<Given> arguments{.words = call.rows_of(0)};
+    if (inputs > 1) arguments.classes = call.rows_of(1);
+    for (size_t i = 2; i < inputs; ++i) arguments.tail.emplace_back(call.rows_of(i));
+    if (masked) arguments.advice = call.rows_of(inputs);
+    arguments.log_probabilities = call.result_rows();
+    call.kernel<contract::LogSoftmax>(
+        {.words = call.type(0).width(), .rows = call.rows(), .tails = std::move(sizes), .advised = masked},
+        arguments);
     return Status::ok();
 }
 

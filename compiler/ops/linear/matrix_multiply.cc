@@ -3,6 +3,8 @@
 #include "compiler/ops/linear/fourier_matrix.h"
 #include "compiler/ops/linear/skip_mask.h"
 #include "compiler/ops/support/rules.h"
+#include "schedules/contract/kernels/linear.h"
+#include "schedules/contract/kernels/transforms.h"
 #include "schedules/contract/twiddles.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -91,42 +93,39 @@ static std::optional<FourierMatrix> transform_for(const KernelCall &call) {
 }
 
 static Status transform(KernelCall &call, FourierMatrix matrix) {
-    const bool inverse = !matrix.scale.empty();
     const uint32_t out = call.type(1).dims[0], padded = schedules::pad(out);
-    call.kernel(inverse ? "row_inverse_dft" : "row_dft");
-    call.param("n_fft", matrix.n_fft);
-    if (!inverse) {
-        call.param("in", call.type(0).width());
-        call.param("out", out);
-        matrix.which.resize(padded);
+    const Place x = call.rows_of(0),
+                twiddles = call.packed("twiddles", schedules::frame_twiddles(matrix.n_fft));
+    if (!matrix.scale.empty()) {
+        call.kernel<contract::RowInverseDft>({.n_fft = matrix.n_fft, .rows = call.rows()},
+                                             {.x = x,
+                                              .twiddles = twiddles,
+                                              .scale = call.packed("scale", matrix.scale),
+                                              .y = call.result_rows()});
+        return Status::ok();
     }
-    call.param("rows", call.rows());
-    call.read_rows(0);
-    call.weight("twiddles", schedules::frame_twiddles(matrix.n_fft));
-    if (inverse) call.weight("scale", std::move(matrix.scale));
-    else call.weight("which", Packed::of(Elem::i32, {padded}, std::move(matrix.which)));
-    call.write();
+    matrix.which.resize(padded);
+    call.kernel<contract::RowDft>(
+        {.n_fft = matrix.n_fft, .rows = call.rows(), .in = call.type(0).width(), .out = out},
+        {.x = x,
+         .twiddles = twiddles,
+         .which = call.packed("which", Packed::of(Elem::i32, {padded}, std::move(matrix.which))),
+         .y = call.result_rows()});
     return Status::ok();
 }
 
 static Status banded_product(KernelCall &call, Bands bands) {
     const bool bias = call.node.integer("bias") != 0;
     const auto out = static_cast<uint32_t>(bands.first.size());
-    call.kernel("banded_linear");
-    call.param("in", call.type(0).row());
-    call.param("out", out);
-    call.param("rows", call.rows());
-    call.param("band", bands.width);
-    call.param("bias", bias);
-    call.read_rows(0);
-    call.weight("weight", Packed::f32({out, bands.width}, std::move(bands.weights)));
-    call.weight("first", Packed::of(Elem::i32, {out}, std::move(bands.first)));
-    if (bias) {
-        std::vector<float> shift(schedules::pad(out), 0.f);
-        for (uint32_t o = 0; o < out; ++o) shift[o] = static_cast<float>(call.constant(2)[o]);
-        call.weight("bias", shift);
-    }
-    call.write();
+    std::vector<float> shift(schedules::pad(out), 0.f);
+    for (uint32_t o = 0; bias && o < out; ++o) shift[o] = static_cast<float>(call.constant(2)[o]);
+    call.kernel<contract::BandedLinear>(
+        {.in = call.type(0).row(), .out = out, .rows = call.rows(), .band = bands.width, .bias = bias},
+        {.x = call.rows_of(0),
+         .w = call.packed("weight", Packed::f32({out, bands.width}, std::move(bands.weights))),
+         .first = call.packed("first", Packed::of(Elem::i32, {out}, std::move(bands.first))),
+         .bias = bias ? Given::Weight(call.packed("bias", shift)) : Given::Weight(),
+         .y = call.result_rows()});
     return Status::ok();
 }
 
@@ -141,37 +140,38 @@ Status product(KernelCall &call) {
     const uint32_t out = call.type(1).dims[0], half = gated ? out / 2 : out, padded = schedules::pad(half);
     const bool integer =
         call.node.has(activation_steps.name) && call.context.device.integer_products && half > 1;
-    const bool bias = call.node.integer("bias") != 0, narrow = format != schedules::WeightFormat::float32;
+    const bool bias = call.node.integer("bias") != 0;
     schedules::PackedPanels packed = packed_matrix(call.constant(1), call.type(1), x, gated, format);
     const schedules::Panels panels = packed.panels;
     const std::vector<float> scales = std::move(packed.scales);
     std::vector<float> shift(size_t{padded} * panels.halves, 0.f);
     for (uint32_t o = 0; bias && o < out; ++o)
         shift[size_t{o / half} * padded + o % half] = static_cast<float>(call.constant(2)[o]);
-    call.kernel("linear");
-    call.param("in", panels.in);
-    if (panels.in != x.row()) call.param("in_row", x.row());
-    call.param("out", half);
-    call.param("rows", call.rows());
-    call.param("bias", bias);
-    call.param("glu", gated);
-    if (narrow) call.param("weights", schedules::name_of(format));
+    contract::Linear params{.in = panels.in,
+                            .out = half,
+                            .rows = call.rows(),
+                            .bias = bias,
+                            .glu = gated,
+                            .weights = std::string(schedules::name_of(format))};
+    if (panels.in != x.row()) params.in_row = x.row();
     const int steps = integer ? static_cast<int>(call.node.integer(activation_steps.name)) : 0;
-    if (integer) call.param("activations", steps == schedules::byte_activation_steps ? "int8" : "int16");
+    if (integer)
+        params.activations = std::string(steps == schedules::byte_activation_steps ? "int8" : "int16");
     const size_t last = call.node.inputs.size() - 1;
     const bool masked = has_skip_mask(call.node) && takes_skip_mask(call.context) && out > 1;
-    if (!masked && call.rows() <= most_rows_for_streams) call.param("streams", int64_t{1});
+    if (!masked && call.rows() <= most_rows_for_streams) call.serves_streams();
     if (masked) {
-        call.param("advice", call.type(last).width());
-        call.param("wanted", call.node.integer(skip_mask_attribute.name));
+        params.advice = call.type(last).width();
+        params.wanted = call.node.integer(skip_mask_attribute.name);
     }
-    call.read_rows(0);
-    if (masked) call.read_rows(last);
-    call.weight("weight", words_of(std::move(packed), format));
-    if (!scales.empty()) call.weight("scale", scales);
-    if (integer) call.weight("steps", {static_cast<float>(steps)});
-    if (bias) call.weight("bias", shift);
-    call.write();
+    contract::Linear::Arguments<Given> arguments{.x = call.rows_of(0)};
+    if (masked) arguments.advice = call.rows_of(last);
+    arguments.w = call.packed("weight", words_of(std::move(packed), format));
+    if (!scales.empty()) arguments.scale = call.packed("scale", scales);
+    if (integer) arguments.steps = call.packed("steps", {static_cast<float>(steps)});
+    if (bias) arguments.bias = call.packed("bias", shift);
+    arguments.y = call.result_rows();
+    call.kernel(params, arguments);
     return Status::ok();
 }
 

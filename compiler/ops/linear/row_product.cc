@@ -2,6 +2,7 @@
 // whose numbers lie one after the other in the rows of both inputs.
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/support/rules.h"
+#include "schedules/contract/kernels/linear.h"
 
 namespace longwave::ir {
 namespace {
@@ -51,13 +52,10 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
 }
 
 Status kernel(KernelCall &call) {
-    call.kernel("row_product");
-    for (const char *name : {"batches", "inner", "columns"}) call.param(name, call.node.integer(name));
-    call.param("left", call.node.integer("rows"));
-    call.param("rows", int64_t{call.rows()});
-    call.read_rows(0);
-    call.read_rows(1);
-    call.write();
+    const Sizes s = sizes_of(call.node);
+    call.kernel<contract::RowProduct>(
+        {.batches = s.batches, .left = s.rows, .inner = s.inner, .columns = s.columns, .rows = call.rows()},
+        {.x = call.rows_of(0), .y = call.rows_of(1), .z = call.result_rows()});
     return Status::ok();
 }
 

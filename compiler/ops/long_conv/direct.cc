@@ -1,5 +1,6 @@
 // direct: a sum over taps. Best for few taps.
 #include "compiler/ops/long_conv/kernels.h"
+#include "schedules/contract/kernels/long_conv.h"
 #include <algorithm>
 
 namespace longwave::compiler::convolution {
@@ -38,13 +39,16 @@ Reach reach(const PlanContext &context, const Decisions &) { return {.history = 
 
 Status plan(KernelCall &call) {
     const Shape shape(call.context);
-    call.kernel("long_conv_direct");
-    shape_params(call, shape);
-    call.param("taps", int64_t{shape.taps});
-    call.param("rows", int64_t{call.rows()});
-    call.read_ring(0);
-    call.weight(taps_of(call, shape, true));
-    call.write();
+    const ir::Ring ring = call.ring_of(0);
+    call.kernel<contract::LongConvDirect>({.channels = shape.channels,
+                                           .copies = shape.copies,
+                                           .taps = shape.taps,
+                                           .rows = call.rows(),
+                                           .ring = ring.rows},
+                                          {.u = ring.place,
+                                           .k = taps_of(call, shape, true),
+                                           .position = ring.position,
+                                           .y = call.result_rows()});
     return Status::ok();
 }
 

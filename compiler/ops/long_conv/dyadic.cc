@@ -4,6 +4,7 @@
 // times the taps.
 #include "compiler/ops/long_conv/kernels.h"
 #include "schedules/contract/dyadic_plan.h"
+#include "schedules/contract/kernels/long_conv.h"
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -181,29 +182,30 @@ Status plan(KernelCall &call) {
     const uint32_t block = call.all_rows(), rows = call.decisions().at("rows");
     const DyadicPlan plan = schedules::dyadic_plan(of, static_cast<int>(rows));
     const auto period = static_cast<uint32_t>(plan.period_of(static_cast<int>(block)));
-    call.kernel("long_conv_dyadic");
     call.ordered_tiles(rows);
-    shape_params(call, shape);
-    call.param("rows", int64_t{rows});
-    call.param("kernel_dim", int64_t{of.kernel_dim});
-    call.param("scales", int64_t{of.scales});
-    call.param("init_scale", int64_t{of.init_scale});
-    call.param("nearest", int64_t{of.nearest});
-    call.param("taps", int64_t{of.taps});
-    call.param("direct", int64_t{of.direct});
-    call.param("period", int64_t{period});
-    call.read_rows(0);
-    call.weight("k products", packed_products(call, shape, plan));
-    call.scalar({.kind = Scalar::Kind::slot,
-                 .mul = static_cast<int32_t>(block),
-                 .tile_mul = block > rows ? static_cast<int32_t>(rows) : 0,
-                 .modulus = period / block});
-    call.write();
     const int channels = static_cast<int>(shape.channels);
-    call.output(call.memory("sums", Elem::f32,
-                            {static_cast<uint32_t>(schedules::dyadic_planes(channels)),
-                             static_cast<uint32_t>(plan.slots),
-                             static_cast<uint32_t>(schedules::dyadic_lanes(channels))}));
+    call.kernel<contract::LongConvDyadic>(
+        {.channels = shape.channels,
+         .copies = shape.copies,
+         .rows = rows,
+         .kernel_dim = of.kernel_dim,
+         .scales = of.scales,
+         .init_scale = of.init_scale,
+         .nearest = of.nearest,
+         .taps = of.taps,
+         .direct = of.direct,
+         .period = period},
+        {.u = call.rows_of(0),
+         .w = call.packed("k products", packed_products(call, shape, plan)),
+         .position = Scalar{.kind = Scalar::Kind::slot,
+                            .mul = static_cast<int32_t>(block),
+                            .tile_mul = block > rows ? static_cast<int32_t>(rows) : 0,
+                            .modulus = period / block},
+         .y = call.result_rows(),
+         .rings = call.memory("sums", Elem::f32,
+                              {static_cast<uint32_t>(schedules::dyadic_planes(channels)),
+                               static_cast<uint32_t>(plan.slots),
+                               static_cast<uint32_t>(schedules::dyadic_lanes(channels))})});
     call.replay(replays(call.context, call.decisions()));
     return Status::ok();
 }

@@ -1,6 +1,8 @@
 // fused: offline runs on a GPU. One dispatch computes forward transform, product and inverse in
 // shared memory.
 #include "compiler/ops/long_conv/gpu_costs.h"
+#include "schedules/contract/kernels/long_conv_gpu.h"
+#include "schedules/contract/kernels/transforms.h"
 #include "schedules/contract/twiddles.h"
 #include <fmt/format.h>
 
@@ -44,10 +46,9 @@ Place by_channel(KernelCall &call, const Shape &shape, uint32_t length) {
     Place from = spectrum_of(call, shape, one_partition(length), false);
     from.tile_bytes = 0;
     Step step{.name = call.node.layer + " spectrum by channel", .layer = call.node.layer};
-    step.spec = ir::kernel_spec("spectrum_by_channel", {{"length", int64_t{length}},
-                                                        {"copies", int64_t{shape.copies}},
-                                                        {"channels", int64_t{shape.channels}}});
-    step.args = {from, made};
+    ir::set_kernel<ir::contract::SpectrumByChannel>(
+        step, {.length = length, .copies = shape.copies, .channels = shape.channels},
+        {.spectrum = from, .by_channel = made});
     call.prepare(std::move(step));
     return made;
 }
@@ -56,15 +57,14 @@ Status plan(KernelCall &call) {
     const Shape shape(call.context);
     const uint32_t length = call.decisions().at("length");
     call.one_call();
-    call.kernel("long_conv_fused");
-    shape_params(call, shape);
-    call.param("length", int64_t{length});
-    call.param("rows", int64_t{call.rows()});
-    call.read_all(0);
     const bool channels_apart = call.channel_major(0);
-    call.weight(channels_apart ? by_channel(call, shape, length) : by_position(call, shape, length));
-    call.weight(twiddles(call, length, channels_apart ? TwiddleOrder::by_factor : TwiddleOrder::by_block));
-    call.write();
+    call.kernel<contract::LongConvFused>(
+        {.length = length, .rows = call.rows(), .copies = shape.copies, .channels = shape.channels},
+        {.u = call.all_rows_of(0),
+         .spectrum = channels_apart ? by_channel(call, shape, length) : by_position(call, shape, length),
+         .twiddles =
+             twiddles(call, length, channels_apart ? TwiddleOrder::by_factor : TwiddleOrder::by_block),
+         .y = call.result_rows()});
     return Status::ok();
 }
 

@@ -2,17 +2,21 @@
 #pragma once
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/long_conv/load_balancing.h"
+#include "schedules/contract/kernels/long_conv_blocks.h"
 #include "schedules/contract/twiddles.h"
 #include <functional>
 #include <optional>
 
 namespace longwave::compiler::convolution {
 
+namespace contract = schedules::contract;
+
 using costs::CostTable;
 using costs::Meter;
 using costs::Row;
 using ir::Decisions;
 using ir::Estimate;
+using ir::Given;
 using ir::KernelCall;
 using ir::PlanContext;
 using ir::Reach;
@@ -86,9 +90,10 @@ Place taps_of(KernelCall &call, const Shape &shape, bool keep);
 struct Partitions {
     uint32_t rows = 0, length = 0, count = 1, first = 0;
 
-    // The param `rows` of kernels of one transform. Empty where the transform is as long as the rows.
-    ir::Attributes rows_param() const {
-        return rows == length ? ir::Attributes{} : ir::Attributes{{"rows", int64_t{rows}}};
+    // The param `rows` of kernels of one transform. Absent where the transform is as long as the rows.
+    contract::Optional<1, 1 << 20> rows_param() const {
+        if (rows == length) return {};
+        return rows;
     }
 };
 // All taps, in one transform.
@@ -102,12 +107,40 @@ uint32_t transform_length(const PlanContext &context, uint32_t rows);
 Place spectrum_of(KernelCall &call, const Shape &shape, const Partitions &partitions, bool keep = true);
 Place twiddles(KernelCall &call, uint32_t length, TwiddleOrder order = TwiddleOrder::by_block);
 
-void shape_params(KernelCall &call, const Shape &shape);
-// The call of a kernel that transforms `length` rows at a time, all of a sequence or one block
+// The call of a kernel K that transforms `length` rows at a time, all of a sequence or one block
 // after the other.
-Status plan_transform(KernelCall &call, const char *kernel);
-// The same for a kernel whose lanes are the phases of one channel (polyphase.cc).
-Status plan_phases(KernelCall &call, const char *kernel);
+template <class K> Status plan_transform(KernelCall &call) {
+    const Shape shape(call.context);
+    const uint32_t length = call.decisions().at("length");
+    call.channel_tiles(shape.tiles(), shape.tile * sizeof(float));
+    call.kernel<K>(
+        {.length = length, .rows = call.rows(), .copies = shape.copies, .channels = shape.channels},
+        {.u = call.all_rows_of(0),
+         .spectrum = spectrum_of(call, shape, one_partition(length)),
+         .twiddles = twiddles(call, length),
+         .y = call.result_rows()});
+    return Status::ok();
+}
+// [copies, length, 2] for each channel of each tile, in the order of kernels whose lanes are the phases of
+// one channel; computed in float64 when the model is opened. And their twiddles (polyphase.cc).
+struct PhasesPlaces {
+    Place spectrum, twiddles;
+};
+PhasesPlaces phases_places(KernelCall &call, const Shape &shape, uint32_t length);
+// The call of such a kernel K.
+template <class K> Status plan_phases(KernelCall &call) {
+    const Shape shape(call.context);
+    const uint32_t length = call.decisions().at("length");
+    call.channel_tiles(shape.tiles(), shape.tile * sizeof(float));
+    const PhasesPlaces places = phases_places(call, shape, length);
+    call.kernel<K>(
+        {.length = length, .rows = call.rows(), .copies = shape.lane_copies(), .channels = shape.channels},
+        {.u = call.all_rows_of(0),
+         .spectrum = places.spectrum,
+         .twiddles = places.twiddles,
+         .y = call.result_rows()});
+    return Status::ok();
+}
 
 // The memory and tables of a call of long_conv_partitioned, per tile of channels.
 struct PartitionedPlaces {
@@ -119,6 +152,7 @@ struct PartitionedPlaces {
 };
 PartitionedPlaces partitioned_places(KernelCall &call, const Shape &shape, const Partitions &partitions,
                                      const std::string &prefix);
+contract::LongConvPartitioned partitioned_params(const Shape &shape, const Partitions &partitions);
 // The call, over the newest block of the input. An offline run on a GPU has one call per block, in
 // order.
 void call_partitioned(KernelCall &call, const Shape &shape, const Partitions &partitions);

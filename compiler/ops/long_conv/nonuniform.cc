@@ -4,6 +4,7 @@
 // costs about the same.
 #include "compiler/ops/long_conv/kernels.h"
 #include "schedules/contract/kernel.h"
+#include "schedules/contract/kernels/pointwise.h"
 #include "schedules/contract/twiddles.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -128,8 +129,8 @@ Place collected(KernelCall &call, const Shape &s, const Level &level, uint32_t s
     to.slots = 2 * ratio;
     to.slot_bytes = bytes_of(Elem::f32, {small, s.padded});
     Step copy{.name = call.node.layer + " " + prefix + "input", .layer = call.node.layer};
-    copy.spec = ir::kernel_spec("pointwise", {{"width", int64_t{s.padded}}, {"rows", int64_t{small}}});
-    copy.args = {call.rows_at(0), to};
+    ir::set_kernel<contract::Pointwise>(copy, {.width = s.padded, .rows = small},
+                                        {.x = call.rows_at(0), .y = to});
     // The first firing that runs again reads the large block before its own.
     call.also(std::move(copy), (level.replays() + 2) * ratio);
     rows.slots = 2;

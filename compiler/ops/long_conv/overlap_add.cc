@@ -2,6 +2,7 @@
 // as long as the block: y_q = Re z_q + Im z_(q − 1).
 #include "compiler/ops/long_conv/overlap_add.h"
 #include "formats/artifact/rules.h"
+#include "schedules/contract/kernels/long_conv.h"
 #include "schedules/contract/twiddles.h"
 
 namespace longwave::compiler::convolution {
@@ -28,7 +29,7 @@ Estimate estimate(const PlanContext &context) {
                                     .idle = idle_lanes(context)});
 }
 
-Status plan(KernelCall &call) { return plan_transform(call, "long_conv_overlap_add"); }
+Status plan(KernelCall &call) { return plan_transform<contract::LongConvOverlapAdd>(call); }
 
 } // namespace
 

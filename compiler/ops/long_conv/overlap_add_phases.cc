@@ -1,6 +1,7 @@
 // overlap_add_phases: overlap_add for few channels. Vector lanes are the phases of a block, as in
 // polyphase, so that no lane is idle.
 #include "compiler/ops/long_conv/overlap_add.h"
+#include "schedules/contract/kernels/long_conv.h"
 #include "schedules/contract/twiddles.h"
 #include <fmt/format.h>
 
@@ -32,7 +33,7 @@ Estimate estimate(const PlanContext &context) {
                                     .column = shape.channels > 1 ? 2u : 1u});
 }
 
-Status plan(KernelCall &call) { return plan_phases(call, "long_conv_overlap_add_phases"); }
+Status plan(KernelCall &call) { return plan_phases<contract::LongConvOverlapAddPhases>(call); }
 
 } // namespace
 

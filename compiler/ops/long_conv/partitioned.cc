@@ -5,29 +5,32 @@
 
 namespace longwave::compiler::convolution {
 
+contract::LongConvPartitioned partitioned_params(const Shape &shape, const Partitions &p) {
+    contract::LongConvPartitioned params{
+        .block = p.rows, .partitions = p.count, .copies = shape.copies, .channels = shape.channels};
+    if (p.length > p.rows) params.length = p.length;
+    return params;
+}
+
 void call_partitioned(KernelCall &call, const Shape &shape, const Partitions &p) {
-    call.kernel("long_conv_partitioned");
     const bool one_call = !call.context.device.tiles; // all tiles in one dispatch
     if (!one_call) call.channel_tiles(shape.tiles(), shape.tile * sizeof(float));
     else if (!call.context.streaming) call.ordered_tiles(p.rows); // a sequence is a stream of blocks
-    if (one_call && shape.tiles() > 1) call.param("tiles", int64_t{shape.tiles()});
-    shape_params(call, shape);
-    call.param("block", int64_t{p.rows});
-    if (p.length > p.rows) call.param("length", int64_t{p.length});
-    call.param("partitions", int64_t{p.count});
+    contract::LongConvPartitioned params = partitioned_params(shape, p);
+    if (one_call) params.tiles = shape.tiles();
     PartitionedPlaces places = partitioned_places(call, shape, p, "");
     if (one_call)
         for (Place *place : {&places.past, &places.newest, &places.tail, &places.tail_out, &places.spectrum})
             place->tile_bytes = 0;
-    call.read_rows(0);
-    call.input(places.past);
-    call.input(places.tail);
-    call.weight(places.spectrum);
-    call.weight(places.twiddles);
-    call.scalar(newest_slot(p));
-    call.output(places.newest);
-    call.write();
-    call.output(places.tail_out);
+    call.kernel(params, {.u = call.rows_of(0),
+                         .past = places.past,
+                         .tail = places.tail,
+                         .spectrum = places.spectrum,
+                         .twiddles = places.twiddles,
+                         .slot = newest_slot(p),
+                         .newest = places.newest,
+                         .y = call.result_rows(),
+                         .tail_out = places.tail_out});
     // The tail of the last block is a product with the spectra of `count` blocks.
     call.replay(p.count);
     const double element =

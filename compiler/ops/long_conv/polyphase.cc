@@ -2,6 +2,8 @@
 // time. Best for few channels, and for lengths at which sixteen channels side by side do not fit in
 // a near cache.
 #include "compiler/ops/long_conv/kernels.h"
+#include "schedules/contract/kernels/long_conv.h"
+#include "schedules/contract/kernels/transforms.h"
 #include "schedules/contract/twiddles.h"
 #include <fmt/format.h>
 
@@ -33,8 +35,6 @@ Estimate estimate(const PlanContext &context) {
     return estimate;
 }
 
-// [copies, length, 2] for each channel of each tile, in the order of the kernel; computed in
-// float64 at open.
 Place spectrum(KernelCall &call, const Shape &s, uint32_t length, const std::vector<double> &table) {
     const std::vector<uint32_t> tile = {s.tile, s.lane_copies(), length, 2};
     std::vector<uint32_t> dims = tile;
@@ -47,40 +47,31 @@ Place spectrum(KernelCall &call, const Shape &s, uint32_t length, const std::vec
     Place taps = taps_of(call, s, false);
     taps.tile_bytes = s.tile * sizeof(float);
     Step step{.name = call.node.layer + " spectrum", .layer = call.node.layer, .tiles = s.tiles()};
-    step.spec = ir::kernel_spec("spectrum_of_phases", {{"length", int64_t{length}},
-                                                       {"taps", int64_t{s.taps}},
-                                                       {"copies", int64_t{s.lane_copies()}},
-                                                       {"stored_copies", int64_t{s.copies}},
-                                                       {"channels", int64_t{s.channels}},
-                                                       {"two_sided", int64_t{s.two_sided}}});
-    step.args = {taps,
-                 call.stored("twiddles of phases in float64",
-                             Packed::f64({static_cast<uint32_t>(table.size())}, table)),
-                 place};
+    ir::set_kernel<ir::contract::SpectrumOfPhases>(
+        step,
+        {.length = length,
+         .taps = s.taps,
+         .copies = s.lane_copies(),
+         .channels = s.channels,
+         .stored_copies = s.copies,
+         .two_sided = s.two_sided},
+        {.k = taps,
+         .twiddles = call.stored("twiddles of phases in float64",
+                                 Packed::f64({static_cast<uint32_t>(table.size())}, table)),
+         .spectrum = place});
     call.prepare(std::move(step));
     return place;
 }
 
-Status plan(KernelCall &call) { return plan_phases(call, "long_conv_polyphase"); }
+Status plan(KernelCall &call) { return plan_phases<contract::LongConvPolyphase>(call); }
 
 } // namespace
 
-Status plan_phases(KernelCall &call, const char *kernel) {
-    const Shape shape(call.context);
-    const uint32_t length = call.decisions().at("length");
+PhasesPlaces phases_places(KernelCall &call, const Shape &shape, uint32_t length) {
     const std::vector<double> table = schedules::polyphase_twiddles(length);
-    call.kernel(kernel);
-    call.channel_tiles(shape.tiles(), shape.tile * sizeof(float));
-    call.param("channels", int64_t{shape.channels});
-    call.param("copies", int64_t{shape.lane_copies()});
-    call.param("length", int64_t{length});
-    call.param("rows", int64_t{call.rows()});
-    call.read_all(0);
-    call.weight(spectrum(call, shape, length, table));
-    call.weight(call.stored("twiddles of phases", Packed::f32({static_cast<uint32_t>(table.size())},
-                                                              {table.begin(), table.end()})));
-    call.write();
-    return Status::ok();
+    return {.spectrum = spectrum(call, shape, length, table),
+            .twiddles = call.stored("twiddles of phases", Packed::f32({static_cast<uint32_t>(table.size())},
+                                                                      {table.begin(), table.end()}))};
 }
 
 extern const ir::Algorithm polyphase;

@@ -1,6 +1,7 @@
 // Streams of few channels: kernels that vectorize over positions
 // (schedules/long_conv/position_vectorized.cc). Their memory has no padding of channels.
 #include "compiler/ops/long_conv/kernels.h"
+#include "schedules/contract/kernels/long_conv_lanes.h"
 #include "schedules/contract/twiddles.h"
 
 namespace longwave::compiler::convolution {
@@ -22,10 +23,10 @@ struct Pieces {
     Place half(uint32_t which, bool imaginary) const {
         return moved(work, (2 * (which % 2) + imaginary) * point_bytes(p));
     }
-    Step step(const char *kernel, ir::Attributes params, double cost) const {
-        params["length"] = int64_t{p.length};
-        Step step{.name = call.node.layer + " " + kernel, .layer = call.node.layer};
-        step.spec = ir::kernel_spec(kernel, params);
+    template <class K>
+    Step step(const K &params, const typename K::template Arguments<Given> &arguments, double cost) const {
+        Step step{.name = call.node.layer + " " + K::name, .layer = call.node.layer};
+        ir::set_kernel(step, params, arguments);
         step.cost = cost;
         return step;
     }
@@ -45,16 +46,21 @@ void add_forward(const Pieces &w, uint32_t channel, const Place &u, std::vector<
     uint32_t half = 0;
     for (uint32_t level = 0; level < w.levels; level += each, half++) {
         const uint32_t last = std::min(level + each, w.levels);
-        ir::Attributes params{{"first", int64_t{level}}, {"last", int64_t{last}}};
-        if (level == 0) params["stride"] = int64_t{w.s.padded}, params.merge(w.p.rows_param());
-        Step step = w.step("long_conv_lanes_forward", params, (last - level) * w.level_cost);
-        if (level == 0) step.args = {moved(u, channel * sizeof(float))};
-        else step.args = {w.half(half + 1, false), w.half(half + 1, true)};
-        step.args.emplace_back(w.places.twiddles);
         const bool out = last == w.levels;
-        step.args.emplace_back(out ? newest : w.half(half, false));
-        step.args.emplace_back(out ? moved(newest, point_bytes(w.p)) : w.half(half, true));
-        jobs.push_back({{std::move(step)}});
+        contract::LongConvLanesForward params{.length = w.p.length, .first = level, .last = last};
+        contract::LongConvLanesForward::Arguments<Given> arguments{
+            .twiddles = w.places.twiddles,
+            .re_out = out ? newest : w.half(half, false),
+            .im_out = out ? moved(newest, point_bytes(w.p)) : w.half(half, true)};
+        if (level == 0) {
+            params.rows = w.p.rows_param();
+            params.stride = w.s.padded;
+            arguments.u = moved(u, channel * sizeof(float));
+        } else {
+            arguments.re = w.half(half + 1, false);
+            arguments.im = w.half(half + 1, true);
+        }
+        jobs.push_back({{w.step(params, arguments, (last - level) * w.level_cost)}});
     }
 }
 
@@ -70,11 +76,14 @@ void add_products(const Pieces &w, uint32_t channel, uint32_t copy, std::vector<
                 spectrum = moved(w.places.spectrum, (uint64_t{channel} * w.s.copies + copy) * ring);
     for (uint32_t slice = 0; slice < slices; slice++) {
         const uint64_t at = uint64_t{slice} * bins * sizeof(float);
-        Step step =
-            w.step("long_conv_lanes_product", {{"bins", int64_t{bins}}, {"partitions", int64_t{w.p.count}}},
-                   w.partition_cost * w.p.count / slices);
-        step.args = {moved(past, at), moved(spectrum, at), newest_slot(w.p), moved(w.half(0, false), at),
-                     moved(w.half(0, true), at)};
+        Step step = w.step<contract::LongConvLanesProduct>(
+            {.length = w.p.length, .bins = bins, .partitions = w.p.count},
+            {.past = moved(past, at),
+             .spectrum = moved(spectrum, at),
+             .slot = newest_slot(w.p),
+             .re_out = moved(w.half(0, false), at),
+             .im_out = moved(w.half(0, true), at)},
+            w.partition_cost * w.p.count / slices);
         jobs.push_back({{std::move(step)}, false});
     }
 }
@@ -87,17 +96,19 @@ void add_inverse(const Pieces &w, uint32_t channel, uint32_t copy, const Place &
     uint32_t half = 0;
     for (uint32_t last = w.levels; last > 0; half++) {
         const uint32_t first = last > each ? last - each : 0;
-        ir::Attributes params{{"first", int64_t{first}}, {"last", int64_t{last}}};
-        if (first == 0) params.merge(w.p.rows_param());
-        Step step = w.step("long_conv_lanes_inverse", params, (last - first) * w.level_cost);
-        step.args = {w.half(half, false), w.half(half, true)};
-        if (first == 0) step.args.emplace_back(moved(w.places.tail, signal * row_bytes(w.p)));
-        step.args.emplace_back(w.places.twiddles);
-        step.args.emplace_back(first == 0 ? moved(rows, signal * 2 * row_bytes(w.p))
-                                          : w.half(half + 1, false));
-        step.args.emplace_back(first == 0 ? moved(w.places.tail_out, signal * row_bytes(w.p))
-                                          : w.half(half + 1, true));
-        jobs.push_back({{std::move(step)}});
+        contract::LongConvLanesInverse params{.length = w.p.length, .first = first, .last = last};
+        contract::LongConvLanesInverse::Arguments<Given> arguments{
+            .re = w.half(half, false), .im = w.half(half, true), .twiddles = w.places.twiddles};
+        if (first == 0) {
+            params.rows = w.p.rows_param();
+            arguments.tail = moved(w.places.tail, signal * row_bytes(w.p));
+            arguments.y = moved(rows, signal * 2 * row_bytes(w.p));
+            arguments.tail_out = moved(w.places.tail_out, signal * row_bytes(w.p));
+        } else {
+            arguments.re_out = w.half(half + 1, false);
+            arguments.im_out = w.half(half + 1, true);
+        }
+        jobs.push_back({{w.step(params, arguments, (last - first) * w.level_cost)}});
         last = first;
     }
 }
@@ -149,31 +160,30 @@ LanePlaces lane_places(KernelCall &call, const Shape &s, const Partitions &p, co
 
 void call_lanes(KernelCall &call, const Shape &s, const Partitions &p,
                 const std::optional<LargeRows> &large) {
-    call.kernel("long_conv_lanes");
     call.one_call();
-    call.param("channels", int64_t{s.channels});
-    call.param("copies", int64_t{s.lane_copies()});
-    call.param("block", int64_t{p.rows});
-    if (p.length > p.rows) call.param("length", int64_t{p.length});
-    call.param("partitions", int64_t{p.count});
+    contract::LongConvLanes params{
+        .block = p.rows, .partitions = p.count, .copies = s.lane_copies(), .channels = s.channels};
+    if (p.length > p.rows) params.length = p.length;
     const LanePlaces places = lane_places(call, s, p, "");
-    call.read_all(0);
-    call.input(places.past);
-    call.input(places.tail);
+    Given::Input added;
     if (large) {
-        call.param("added", 2 * int64_t{large->rows});
+        params.added = 2 * large->rows;
         Place ready = large->all; // block by block through the half that is not being written
         ready.slots = 2 * large->rows / p.rows;
         ready.slot_bytes = row_bytes(p);
         ready.slot_add = large->rows / p.rows;
-        call.input(ready);
+        added = ready;
     }
-    call.weight(places.spectrum);
-    call.weight(places.twiddles);
-    call.scalar(newest_slot(p));
-    call.write();
-    call.output(places.newest);
-    call.output(places.tail_out);
+    call.kernel(params, {.u = call.all_rows_of(0),
+                         .past = places.past,
+                         .tail = places.tail,
+                         .added = added,
+                         .spectrum = places.spectrum,
+                         .twiddles = places.twiddles,
+                         .slot = newest_slot(p),
+                         .y = call.result_rows(),
+                         .newest = places.newest,
+                         .tail_out = places.tail_out});
     call.replay(p.count); // the tail of the last block is a product with the spectra of `count` blocks
     const double element =
         transform_cost(call.context, p.length) + p.count * product_cost(call.context, s.taps);

@@ -3,6 +3,7 @@
 // right_angle, in the order of its threads.
 #include "compiler/ops/long_conv/gpu_costs.h"
 #include "compiler/ops/support/register_transform.h"
+#include "schedules/contract/kernels/long_conv_gpu.h"
 #include <fmt/format.h>
 
 namespace longwave::compiler::convolution {
@@ -41,17 +42,15 @@ Status plan(KernelCall &call) {
     const std::optional<RegisterForm> form = form_of(call.context, call.channel_major(0));
     if (!form) return Status::internal("registers: no form for a sequence that it was chosen for");
     call.one_call();
-    call.kernel("long_conv_registers");
-    shape_params(call, shape);
-    call.param("length", int64_t{form->length});
-    call.param("rows", int64_t{call.rows()});
-    call.read_all(0);
-    // From the CPU's spectrum, which is then forgotten.
-    call.weight(ir::spectrum_by_threads(call, ir::SpectrumOrder(*form), shape.channels, shape.copies, [&] {
-        return spectrum_of(call, shape, one_partition(form->length), false);
-    }));
-    call.weight(ir::register_roots(call, form->radices));
-    call.write();
+    const auto spectrum = [&] { return spectrum_of(call, shape, one_partition(form->length), false); };
+    call.kernel<contract::LongConvRegisters>(
+        {.length = form->length, .rows = call.rows(), .copies = shape.copies, .channels = shape.channels},
+        {.u = call.all_rows_of(0),
+         // From the CPU's spectrum, which is then forgotten.
+         .spectrum =
+             ir::spectrum_by_threads(call, ir::SpectrumOrder(*form), shape.channels, shape.copies, spectrum),
+         .roots = ir::register_roots(call, form->radices),
+         .y = call.result_rows()});
     return Status::ok();
 }
 

@@ -1,6 +1,7 @@
 // right_angle: offline runs by one complex transform of the length of the sequence, one- or
 // two-sided (Crandall and Fagin 1994).
 #include "compiler/ops/long_conv/kernels.h"
+#include "schedules/contract/kernels/long_conv.h"
 #include "schedules/contract/twiddles.h"
 
 namespace longwave::compiler::convolution {
@@ -24,7 +25,7 @@ Estimate estimate(const PlanContext &context) {
     return estimate;
 }
 
-Status plan(KernelCall &call) { return plan_transform(call, "long_conv_right_angle"); }
+Status plan(KernelCall &call) { return plan_transform<contract::LongConvRightAngle>(call); }
 
 } // namespace
 

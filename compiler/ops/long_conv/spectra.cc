@@ -1,6 +1,7 @@
 // Spectra of the kernel and of past blocks.
 #include "compiler/ops/long_conv/kernels.h"
 #include "schedules/contract/kernel.h"
+#include "schedules/contract/kernels/transforms.h"
 #include "schedules/contract/twiddles.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -102,16 +103,15 @@ Place spectrum_of(KernelCall &call, const Shape &s, const Partitions &p, bool ke
     const Place table =
         call.stored("twiddles in float64", Packed::f64({static_cast<uint32_t>(exact.size())}, exact));
     Step step{.name = call.node.layer + " spectrum", .layer = call.node.layer, .tiles = s.tiles()};
-    ir::Attributes params{{"length", int64_t{p.length}},
-                          {"partitions", int64_t{p.count}},
-                          {"taps", int64_t{std::min(s.taps - p.first, p.count * p.rows)}},
-                          {"copies", int64_t{s.copies}},
-                          {"channels", int64_t{s.channels}},
-                          {"lanes", int64_t{lanes}},
-                          {"two_sided", int64_t{s.two_sided}}};
-    params.merge(p.rows_param());
-    step.spec = ir::kernel_spec("spectrum", params);
-    step.args = {taps, table, spectrum};
+    ir::contract::Spectrum params{.length = p.length,
+                                  .partitions = p.count,
+                                  .taps = std::min(s.taps - p.first, p.count * p.rows),
+                                  .copies = s.copies,
+                                  .channels = s.channels,
+                                  .two_sided = s.two_sided,
+                                  .lanes = lanes};
+    if (p.rows != p.length) params.rows = p.rows;
+    ir::set_kernel(step, params, {.k = taps, .twiddles = table, .spectrum = spectrum});
     call.prepare(std::move(step));
     return spectrum;
 }

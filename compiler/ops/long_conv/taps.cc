@@ -3,7 +3,9 @@
 #include "compiler/ops/long_conv/kernels.h"
 #include "compiler/ops/recurrent/state_space.h"
 #include "schedules/contract/kernel.h"
+#include "schedules/contract/kernels/long_conv.h"
 #include <algorithm>
+#include <cmath>
 
 namespace longwave::compiler::convolution {
 
@@ -147,25 +149,26 @@ Place expanded_taps(KernelCall &call, const Shape &s, const Scales &scales, cons
     if (!fresh) return taps;
     const ExpandedShape shape(s);
     Step step{.name = call.node.layer + " expand_scales", .layer = call.node.layer};
-    ir::Attributes params{{"channels", int64_t{shape.channels}},
-                          {"copies", int64_t{shape.copies}},
-                          {"kernel_dim", int64_t{scales.kernel_dim}},
-                          {"scales", int64_t{scales.count}},
-                          {"init_scale", int64_t{scales.init_scale}},
-                          {"nearest", int64_t{scales.nearest}},
-                          {"taps", int64_t{s.taps}},
-                          {"direct", int64_t{scales.direct}}};
+    contract::ExpandScales params{.channels = shape.channels,
+                                  .copies = shape.copies,
+                                  .kernel_dim = scales.kernel_dim,
+                                  .scales = scales.count,
+                                  .init_scale = scales.init_scale,
+                                  .taps = s.taps,
+                                  .direct = scales.direct,
+                                  .nearest = scales.nearest};
+    Given::Weight weights, sizes;
     if (of.has(ir::stored_weights.name)) {
-        auto [numbers, sizes] = packed_int8(s, scales);
-        params["weights"] = of.text(ir::stored_weights.name);
-        step.args = {call.stored("kernel_list", std::move(numbers)),
-                     call.stored("kernel_list.scale", std::move(sizes))};
+        params.weights = of.text(ir::stored_weights.name);
+        auto [numbers, steps] = packed_int8(s, scales);
+        weights = call.stored("kernel_list", std::move(numbers));
+        sizes = call.stored("kernel_list.scale", std::move(steps));
     } else {
-        step.args = {call.stored("kernel_list", packed_scales(s, scales))};
+        weights = call.stored("kernel_list", packed_scales(s, scales));
     }
-    step.spec = ir::kernel_spec("expand_scales", params);
-    step.args.push_back(call.stored("D", packed_direct(s, scales)));
-    step.args.push_back(taps);
+    ir::set_kernel(
+        step, params,
+        {.w = weights, .scale = sizes, .d = call.stored("D", packed_direct(s, scales)), .k = taps});
     call.prepare(std::move(step));
     return taps;
 }
@@ -207,26 +210,6 @@ Place taps_of(KernelCall &call, const Shape &shape, bool keep) {
     const Place taps = prepared_taps(call, shape, keep, &fresh);
     if (fresh) call.prepare(ir::exponential_taps_step(call, *made, shape.taps, taps));
     return taps;
-}
-
-void shape_params(KernelCall &call, const Shape &shape) {
-    call.param("channels", int64_t{shape.channels});
-    call.param("copies", int64_t{shape.copies});
-}
-
-Status plan_transform(KernelCall &call, const char *kernel) {
-    const Shape shape(call.context);
-    const uint32_t length = call.decisions().at("length");
-    call.kernel(kernel);
-    call.channel_tiles(shape.tiles(), shape.tile * sizeof(float));
-    shape_params(call, shape);
-    call.param("length", int64_t{length});
-    call.param("rows", int64_t{call.rows()});
-    call.read_all(0);
-    call.weight(spectrum_of(call, shape, one_partition(length)));
-    call.weight(twiddles(call, length));
-    call.write();
-    return Status::ok();
 }
 
 } // namespace longwave::compiler::convolution

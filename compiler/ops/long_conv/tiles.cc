@@ -23,29 +23,27 @@ struct TileWork {
         place.tile_bytes = 0;
         return place;
     }
-    Step step(const char *kernel, const ir::Attributes &own, double cost) const {
-        ir::Attributes params{{"channels", int64_t{s.channels}}, {"copies", int64_t{s.copies}}};
-        params.insert(own.begin(), own.end());
-        Step step{.name = call.node.layer + " " + kernel + " large", .layer = call.node.layer};
-        step.spec = ir::kernel_spec(kernel, params);
+    template <class K>
+    Step step(const K &params, const typename K::template Arguments<Given> &arguments, double cost) const {
+        Step step{.name = call.node.layer + " " + K::name + " large", .layer = call.node.layer};
+        ir::set_kernel(step, params, arguments);
         step.cost = cost;
         return step;
     }
 };
 
 Job whole(const TileWork &w, uint32_t tile) {
-    ir::Attributes params{{"block", int64_t{w.p.rows}}, {"partitions", int64_t{w.p.count}}};
-    if (w.p.length > w.p.rows) params["length"] = int64_t{w.p.length};
-    Step step = w.step("long_conv_partitioned", params, w.transforms + w.product);
-    step.args = {w.in_tile(w.u, tile),
-                 w.in_tile(w.places.past, tile),
-                 w.in_tile(w.places.tail, tile),
-                 w.in_tile(w.places.spectrum, tile),
-                 w.places.twiddles,
-                 newest_slot(w.p),
-                 w.in_tile(w.places.newest, tile),
-                 w.in_tile(w.rows, tile),
-                 w.in_tile(w.places.tail_out, tile)};
+    Step step = w.step(partitioned_params(w.s, w.p),
+                       {.u = w.in_tile(w.u, tile),
+                        .past = w.in_tile(w.places.past, tile),
+                        .tail = w.in_tile(w.places.tail, tile),
+                        .spectrum = w.in_tile(w.places.spectrum, tile),
+                        .twiddles = w.places.twiddles,
+                        .slot = newest_slot(w.p),
+                        .newest = w.in_tile(w.places.newest, tile),
+                        .y = w.in_tile(w.rows, tile),
+                        .tail_out = w.in_tile(w.places.tail_out, tile)},
+                       w.transforms + w.product);
     return {{std::move(step)}, false};
 }
 
@@ -71,15 +69,57 @@ struct Slices {
         place.slot_add = w.ahead - ago;
         return place;
     }
-    Step step(const char *kernel, uint32_t ago, ir::Attributes params, double partitions) const {
-        params.insert({{"length", int64_t{w.p.length}},
-                       {"positions", static_cast<int64_t>(positions)},
-                       {"partitions", int64_t{w.p.count}}});
-        Step step = w.step(kernel, params, partitions * w.product / w.p.count * positions / w.p.length);
-        step.args = {slice(w.in_tile(w.places.past, tile), position() * w.p.count, ago),
-                     slice(w.in_tile(w.places.spectrum, tile), position() * w.p.count, ago), newest_slot(w.p),
-                     slice(z, position(), ago)};
-        return step;
+    Place past(uint32_t ago) const {
+        return slice(w.in_tile(w.places.past, tile), position() * w.p.count, ago);
+    }
+    Place spectrum(uint32_t ago) const {
+        return slice(w.in_tile(w.places.spectrum, tile), position() * w.p.count, ago);
+    }
+    double cost(double partitions) const {
+        return partitions * w.product / w.p.count * positions / w.p.length;
+    }
+    Step product() const {
+        return w.step<contract::LongConvProduct>({.length = w.p.length,
+                                                  .channels = w.s.channels,
+                                                  .copies = w.s.copies,
+                                                  .positions = positions,
+                                                  .partitions = w.p.count},
+                                                 {.past = past(0),
+                                                  .spectrum = spectrum(0),
+                                                  .slot = newest_slot(w.p),
+                                                  .z = slice(z, position(), 0)},
+                                                 cost(w.p.count));
+    }
+    Step product_ahead() const {
+        std::vector<Given::Output> next;
+        for (uint32_t later = 1; later < w.ahead; later++) next.emplace_back(kept(later, 0));
+        return w.step<contract::LongConvProductAhead>(
+            {.length = w.p.length,
+             .channels = w.s.channels,
+             .copies = w.s.copies,
+             .positions = positions,
+             .partitions = w.p.count,
+             .blocks = w.ahead},
+            {.past = past(0),
+             .spectrum = spectrum(0),
+             .slot = newest_slot(w.p),
+             .z = slice(z, position(), 0),
+             .next = std::move(next)},
+            cost(products_ahead_share(w.ahead) * w.ahead * w.p.count));
+    }
+    Step product_rest(uint32_t ago) const {
+        return w.step<contract::LongConvProductRest>({.length = w.p.length,
+                                                      .channels = w.s.channels,
+                                                      .copies = w.s.copies,
+                                                      .positions = positions,
+                                                      .partitions = w.p.count,
+                                                      .terms = ago},
+                                                     {.before = kept(ago, ago),
+                                                      .past = past(ago),
+                                                      .spectrum = spectrum(ago),
+                                                      .slot = newest_slot(w.p),
+                                                      .z = slice(z, position(), ago)},
+                                                     cost(ago + 1));
     }
     // Sums [ahead − 1, copies, length, 2, T] for the rounds that come so much later, written now or
     // `ago`.
@@ -88,15 +128,10 @@ struct Slices {
         return slice(moved(w.in_tile(w.kept, tile), (later - 1) * plane), position(), ago);
     }
     Job job() const {
-        if (w.ahead == 1) return {{step("long_conv_product", 0, {}, w.p.count)}, false};
+        if (w.ahead == 1) return {{product()}, false};
         Job job{.steps = {}, .alone = false};
-        for (uint32_t ago = 1; ago < w.ahead; ago++) {
-            job.steps.push_back(step("long_conv_product_rest", ago, {{"terms", int64_t{ago}}}, ago + 1));
-            job.steps.back().args.insert(job.steps.back().args.begin(), kept(ago, ago));
-        }
-        job.steps.push_back(step("long_conv_product_ahead", 0, {{"blocks", int64_t{w.ahead}}},
-                                 products_ahead_share(w.ahead) * w.ahead * w.p.count));
-        for (uint32_t later = 1; later < w.ahead; later++) job.steps.back().args.emplace_back(kept(later, 0));
+        for (uint32_t ago = 1; ago < w.ahead; ago++) job.steps.push_back(product_rest(ago));
+        job.steps.push_back(product_ahead());
         return job;
     }
 };
@@ -111,33 +146,51 @@ void add_products(const TileWork &w, uint32_t tile, const Place &z, std::vector<
 // `work` [2, copies, length, 2, T]: what lies between the pieces of the tile that is being
 // computed.
 void add_pieces(const TileWork &w, uint32_t tile, const Place &work, std::vector<Job> &jobs) {
-    const int64_t levels = static_cast<int64_t>(schedules::right_angle_radices(w.p.length).size()),
-                  middle = (levels + 1) / 2, length = w.p.length, partitions = w.p.count;
+    const auto levels = static_cast<uint32_t>(schedules::right_angle_radices(w.p.length).size()),
+               middle = (levels + 1) / 2;
     const uint64_t positions = w.p.length, position = uint64_t{2} * w.s.tile * sizeof(float);
     const Place a = work, b = moved(work, w.s.copies * positions * position);
 
-    ir::Attributes outside = w.p.rows_param(); // of the pieces that meet the rows
-    outside.insert({{"length", length}, {"first", int64_t{0}}, {"last", middle}});
-    Step first = w.step("long_conv_forward", outside, first_half * w.transforms);
-    first.args = {w.in_tile(w.u, tile), w.places.twiddles, a};
-    Step second =
-        w.step("long_conv_forward",
-               {{"length", length}, {"first", middle}, {"last", levels}, {"partitions", partitions}},
-               second_half * w.transforms);
-    second.args = {a, w.places.twiddles, w.in_tile(w.places.newest, tile)};
-    jobs.push_back({{std::move(first)}});
-    jobs.push_back({{std::move(second)}});
+    // The pieces that meet the rows have fewer of them than points.
+    jobs.push_back({{w.step<contract::LongConvForward>(
+        {.length = w.p.length,
+         .channels = w.s.channels,
+         .copies = w.s.copies,
+         .first = 0,
+         .last = middle,
+         .rows = w.p.rows_param()},
+        {.u = w.in_tile(w.u, tile), .twiddles = w.places.twiddles, .out = a}, first_half * w.transforms)}});
+    jobs.push_back({{w.step<contract::LongConvForward>(
+        {.length = w.p.length,
+         .channels = w.s.channels,
+         .copies = w.s.copies,
+         .first = middle,
+         .last = levels,
+         .partitions = w.p.count},
+        {.x = a, .twiddles = w.places.twiddles, .out = w.in_tile(w.places.newest, tile)},
+        second_half * w.transforms)}});
 
     add_products(w, tile, a, jobs);
 
-    Step inverse = w.step("long_conv_inverse", {{"length", length}, {"first", middle}, {"last", levels}},
-                          back * w.transforms);
-    inverse.args = {a, w.places.twiddles, b};
-    Step out = w.step("long_conv_inverse", outside, last_half * w.transforms);
-    out.args = {b, w.in_tile(w.places.tail, tile), w.places.twiddles, w.in_tile(w.rows, tile),
-                w.in_tile(w.places.tail_out, tile)};
-    jobs.push_back({{std::move(inverse)}});
-    jobs.push_back({{std::move(out)}});
+    jobs.push_back({{w.step<contract::LongConvInverse>({.length = w.p.length,
+                                                        .channels = w.s.channels,
+                                                        .copies = w.s.copies,
+                                                        .first = middle,
+                                                        .last = levels},
+                                                       {.z = a, .twiddles = w.places.twiddles, .out = b},
+                                                       back * w.transforms)}});
+    jobs.push_back({{w.step<contract::LongConvInverse>({.length = w.p.length,
+                                                        .channels = w.s.channels,
+                                                        .copies = w.s.copies,
+                                                        .first = 0,
+                                                        .last = middle,
+                                                        .rows = w.p.rows_param()},
+                                                       {.z = b,
+                                                        .tail = w.in_tile(w.places.tail, tile),
+                                                        .twiddles = w.places.twiddles,
+                                                        .y = w.in_tile(w.rows, tile),
+                                                        .tail_out = w.in_tile(w.places.tail_out, tile)},
+                                                       last_half * w.transforms)}});
 }
 
 } // namespace

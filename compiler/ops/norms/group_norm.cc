@@ -4,6 +4,7 @@
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/support/rules.h"
 #include "schedules/contract/kernel.h"
+#include "schedules/contract/kernels/norms.h"
 #include <cmath>
 
 namespace longwave::ir {
@@ -58,20 +59,18 @@ Status kernel(KernelCall &call) {
     if (frequencies > 1 && channels == 1)
         return Status::input(
             "a group norm over frequencies of one channel: give the image at least 2 channels");
-    call.kernel("group_norm");
     call.one_call();
-    call.param("channels", channels);
-    call.param("frequencies", frequencies);
-    call.param("groups", call.node.integer("groups"));
-    call.param("rows", call.rows());
-    call.param("eps", call.node.number("eps"));
-    call.read_rows(0);
-    for (size_t i = 1; i < 3; ++i) {
-        const Type row{.elem = Elem::f32, .dims = {channels}, .clock = {}, .causal = true, .delay = 0};
-        call.weight(i == 1 ? "norm.weight" : "norm.bias", row.packed(call.constant(i)));
-    }
-    call.sequence_rows(0);
-    call.write();
+    const Type row{.elem = Elem::f32, .dims = {channels}, .clock = {}, .causal = true, .delay = 0};
+    call.kernel<contract::GroupNorm>({.channels = channels,
+                                      .frequencies = frequencies,
+                                      .groups = call.node.integer("groups"),
+                                      .rows = call.rows(),
+                                      .eps = call.node.number("eps")},
+                                     {.x = call.rows_of(0),
+                                      .weight = call.packed("norm.weight", row.packed(call.constant(1))),
+                                      .bias = call.packed("norm.bias", row.packed(call.constant(2))),
+                                      .length = call.length_of(0),
+                                      .y = call.result_rows()});
     return Status::ok();
 }
 

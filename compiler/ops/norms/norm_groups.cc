@@ -1,6 +1,7 @@
 #include "compiler/ops/norms/norm_groups.h"
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/support/rules.h"
+#include "schedules/contract/kernels/norms.h"
 
 namespace longwave::ir::rules {
 
@@ -26,22 +27,25 @@ Expected<Type> infer_norm(const Node &node, std::span<const Type> in,
 
 Status norm_kernel(KernelCall &call, const std::string &kind) {
     const Type &x = call.type(0);
-    call.kernel("norm");
-    call.param("kind", kind);
-    call.param("channels", x.dims.back());
-    call.param("copies", x.width() / x.dims.back());
     LW_ASSIGN(const uint32_t groups, norm_groups(call.node, x));
-    if (groups > 1) call.param("groups", groups);
-    call.param("rows", call.rows());
-    call.param("eps", call.node.has("eps") ? call.node.number("eps") : 0.0);
-    call.read_rows(0);
-    for (size_t i = 1; i < call.node.inputs.size(); ++i) {
-        const Numbers &values = call.constant(i);
-        const bool scalar = values.size() == 1; // transposed: m and s
-        call.weight("norm." + std::to_string(i),
-                    scalar ? std::vector<float>{static_cast<float>(values[0])} : x.packed(values));
-    }
-    call.write();
+    const contract::Norm norm{.kind = kind,
+                              .channels = x.dims.back(),
+                              .copies = x.width() / x.dims.back(),
+                              .rows = call.rows(),
+                              .eps = call.node.has("eps") ? call.node.number("eps") : 0.0,
+                              .groups = groups};
+    const bool scalars = norm.kind.is<"transposed">();
+    // m and s of a transposed norm are one number each.
+    const auto numbers = [&](size_t input) -> Given::Weight {
+        if (input >= call.node.inputs.size()) return {};
+        const Numbers &values = call.constant(input);
+        return call.packed("norm." + std::to_string(input),
+                           scalars ? std::vector<float>{static_cast<float>(values[0])} : x.packed(values));
+    };
+    const Place rows = call.rows_of(0);
+    const Given::Weight first = numbers(1), second = numbers(2);
+    if (scalars) call.kernel(norm, {.x = rows, .m = first, .s = second, .y = call.result_rows()});
+    else call.kernel(norm, {.x = rows, .weight = first, .bias = second, .y = call.result_rows()});
     return Status::ok();
 }
 

@@ -1,6 +1,7 @@
 // softmax over a row. The largest value is subtracted first, so no exponential overflows.
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/support/rules.h"
+#include "schedules/contract/kernels/norms.h"
 #include <algorithm>
 #include <cmath>
 
@@ -19,11 +20,8 @@ void reference(const Node &, std::span<const Operand *const> in, const Reference
 
 Status kernel(KernelCall &call) {
     LW_TRY(rules::plain_channels(call));
-    call.kernel("softmax");
-    call.param("channels", call.type(0).width());
-    call.param("rows", call.rows());
-    call.read_rows(0);
-    call.write();
+    call.kernel<contract::Softmax>({.channels = call.type(0).width(), .rows = call.rows()},
+                                   {.x = call.rows_of(0), .y = call.result_rows()});
     return Status::ok();
 }
 

@@ -3,6 +3,7 @@
 #include "compiler/ir/builder.h"
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/support/rules.h"
+#include "schedules/contract/kernels/pooling.h"
 #include <algorithm>
 
 namespace longwave::ir {
@@ -50,13 +51,9 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
 // One call for the full sequence.
 Status kernel(KernelCall &call) {
     LW_TRY(rules::plain_channels(call));
-    call.kernel("mean_run");
-    call.param("channels", call.type(0).width());
-    call.param("rows", call.rows_of_input(0));
-    call.param("mode", call.node.text("mode"));
-    call.read_all(0);
-    call.valid_rows(0);
-    call.write();
+    call.kernel<contract::MeanRun>(
+        {.channels = call.type(0).width(), .rows = call.rows_of_input(0), .mode = call.node.text("mode")},
+        {.x = call.all_rows_of(0), .length = call.valid_rows_of(0), .y = call.result_rows()});
     return Status::ok();
 }
 

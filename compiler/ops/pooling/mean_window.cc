@@ -1,6 +1,7 @@
 // mean_window: the mean of the last `frames` rows; at the start, of all rows so far.
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/support/rules.h"
+#include "schedules/contract/kernels/pooling.h"
 #include <algorithm>
 
 namespace longwave::ir {
@@ -31,14 +32,19 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
 
 Status kernel(KernelCall &call) {
     LW_TRY(rules::plain_channels(call));
-    call.kernel("mean_window");
     call.one_call();
-    call.param("channels", call.type(0).width());
-    call.param("rows", call.rows());
-    call.param("frames", call.node.integer("frames"));
-    call.read_ring(0);
-    call.write();
-    call.carry_count("count");
+    const Ring x = call.ring_of(0);
+    const Count count = call.count_of("count");
+    call.kernel<contract::MeanWindow>({.channels = call.type(0).width(),
+                                       .rows = call.rows(),
+                                       .ring = x.rows,
+                                       .frames = call.node.integer("frames"),
+                                       .counts = count.counts},
+                                      {.x = x.place,
+                                       .count_so_far = count.so_far,
+                                       .position = x.position,
+                                       .y = call.result_rows(),
+                                       .count = count.state});
     return Status::ok();
 }
 

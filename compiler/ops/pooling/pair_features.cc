@@ -1,6 +1,7 @@
 // pair_features: the features of two pooled documents for retrieval: [u, v, u − v, u·v].
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/support/rules.h"
+#include "schedules/contract/kernels/pooling.h"
 
 namespace longwave::ir {
 namespace {
@@ -34,11 +35,9 @@ void reference(const Node &, std::span<const Operand *const> in, const Reference
 
 Status kernel(KernelCall &call) {
     LW_TRY(rules::plain_channels(call));
-    call.kernel("pair_features");
-    call.param("channels", call.type(0).width());
-    call.read_rows(0);
-    call.read_rows(1);
-    call.write();
+    call.kernel<contract::PairFeatures>(
+        {.channels = call.type(0).width()},
+        {.u = call.rows_of(0), .v = call.rows_of(1), .y = call.result_rows()});
     return Status::ok();
 }
 

@@ -5,6 +5,7 @@
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/support/rules.h"
 #include "schedules/contract/kernel.h"
+#include "schedules/contract/kernels/pooling.h"
 #include <algorithm>
 #include <cmath>
 
@@ -91,18 +92,28 @@ Status kernel(KernelCall &call) {
     const auto [frequencies, channels] = image(call.type(0));
     if (frequencies > 1 && channels == 1)
         return Status::input("pooling over frequencies of one channel: give the image at least 2 channels");
-    call.kernel("pool");
     call.one_call();
-    call.param("mode", call.node.text("mode"));
-    call.param("channels", channels);
-    call.param("in_f", frequencies);
-    call.param("out_f", call.result().width() / channels);
-    call.param("rows", call.rows());
-    for (const char *name : {"time", "frequency", "stride_t", "stride_f", "pad_f", "lag", "count_outside"})
-        call.param(name, call.node.integer(name));
-    call.read_ring(0, static_cast<uint32_t>(w.stride_t));
-    call.write();
-    if (w.history()) call.carry_count("count");
+    const Ring x = call.ring_of(0, static_cast<uint32_t>(w.stride_t));
+    const Count count = w.history() ? call.count_of("count") : Count{.counts = true, .so_far = {}, .state = {}};
+    call.kernel<contract::Pool>({.mode = call.node.text("mode"),
+                                 .channels = channels,
+                                 .in_f = frequencies,
+                                 .out_f = call.result().width() / channels,
+                                 .rows = call.rows(),
+                                 .time = call.node.integer("time"),
+                                 .frequency = call.node.integer("frequency"),
+                                 .stride_t = call.node.integer("stride_t"),
+                                 .stride_f = call.node.integer("stride_f"),
+                                 .pad_f = call.node.integer("pad_f"),
+                                 .lag = call.node.integer("lag"),
+                                 .count_outside = call.node.integer("count_outside") != 0,
+                                 .ring = x.rows,
+                                 .counts = count.counts},
+                                {.x = x.place,
+                                 .count_so_far = count.so_far,
+                                 .position = x.position,
+                                 .y = call.result_rows(),
+                                 .count = count.state});
     return Status::ok();
 }
 

@@ -3,6 +3,7 @@
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/support/rules.h"
 #include "schedules/contract/kernel.h"
+#include "schedules/contract/kernels/pooling.h"
 #include <algorithm>
 
 namespace longwave::ir {
@@ -36,16 +37,18 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
 
 Status kernel(KernelCall &call) {
     LW_TRY(rules::plain_channels(call));
-    const uint32_t channels = call.type(0).width();
-    call.kernel("mean_stream");
     call.one_call();
-    call.param("channels", channels);
-    call.param("rows", call.rows());
-    call.param("mode", call.node.text("mode"));
-    call.read_rows(0);
-    call.write();
-    call.carry("sums");
-    call.carry_count("count");
+    const Place sums = call.state("sums");
+    const Count count = call.count_of("count");
+    call.kernel<contract::MeanStream>({.channels = call.type(0).width(),
+                                       .rows = call.rows(),
+                                       .mode = call.node.text("mode"),
+                                       .counts = count.counts},
+                                      {.x = call.rows_of(0),
+                                       .count_so_far = count.so_far,
+                                       .y = call.result_rows(),
+                                       .sums = sums,
+                                       .count = count.state});
     return Status::ok();
 }
 

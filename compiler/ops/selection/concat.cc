@@ -1,6 +1,7 @@
 // concat: rows of several values beside each other, {n_0}, {n_1}, … -> {n_0 + n_1 + …}.
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/support/rules.h"
+#include "schedules/contract/kernels/selection.h"
 #include <algorithm>
 
 namespace longwave::ir {
@@ -35,15 +36,16 @@ void reference(const Node &, std::span<const Operand *const> in, const Reference
 }
 
 Status kernel(KernelCall &call) {
-    call.kernel("concat");
+    std::vector<int64_t> parts;
+    Given::Inputs rows;
     for (size_t i = 0; i < call.node.inputs.size(); ++i) {
         if (call.graph().constant(call.node.inputs[i]))
             return Status::input("concat joins rows: a constant belongs into the bias of an op before it");
-        call.param("part_" + std::to_string(i), call.type(i).width());
+        parts.push_back(call.type(i).width());
+        rows.emplace_back(call.rows_of(i));
     }
-    call.param("rows", call.rows());
-    for (size_t i = 0; i < call.node.inputs.size(); ++i) call.read_rows(i);
-    call.write();
+    call.kernel<contract::Concat>({.parts = std::move(parts), .rows = call.rows()},
+                                  {.part = std::move(rows), .y = call.result_rows()});
     return Status::ok();
 }
 

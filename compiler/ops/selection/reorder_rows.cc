@@ -3,6 +3,7 @@
 #include "compiler/ops/selection/reorder_rows.h"
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/support/rules.h"
+#include "schedules/contract/kernels/pointwise.h"
 #include <algorithm>
 
 namespace longwave::ir {
@@ -21,11 +22,8 @@ void reference(const Node &, std::span<const Operand *const> in, const Reference
 
 // A chain of no ops. Padding is copied as well, so channels count as far as rows reach.
 Status kernel(KernelCall &call) {
-    call.kernel("pointwise");
-    call.param("width", call.type(0).row());
-    call.param("rows", call.rows());
-    call.read_rows(0);
-    call.write();
+    call.kernel<contract::Pointwise>({.width = call.type(0).row(), .rows = call.rows()},
+                                     {.x = call.rows_of(0), .y = call.result_rows()});
     return Status::ok();
 }
 

@@ -2,6 +2,7 @@
 // of which nothing but the number of rows counts.
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/support/rules.h"
+#include "schedules/contract/kernels/selection.h"
 #include <algorithm>
 
 namespace longwave::ir {
@@ -28,11 +29,8 @@ void reference(const Node &, std::span<const Operand *const> in, const Reference
 }
 
 Status kernel(KernelCall &call) {
-    call.kernel("repeat");
-    call.param("row", call.type(1).row());
-    call.param("rows", call.rows());
-    call.read_all(1);
-    call.write();
+    call.kernel<contract::Repeat>({.row = call.type(1).row(), .rows = call.rows()},
+                                  {.x = call.all_rows_of(1), .y = call.result_rows()});
     return Status::ok();
 }
 

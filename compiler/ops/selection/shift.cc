@@ -2,6 +2,7 @@
 #include "compiler/ops/selection/shift.h"
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/support/rules.h"
+#include "schedules/contract/kernels/selection.h"
 #include <algorithm>
 
 namespace longwave::ir {
@@ -29,13 +30,13 @@ StreamRule keep_shifted_rows(const Node &node, std::span<const Type>) {
 }
 
 Status shift_kernel(KernelCall &call) {
-    call.kernel("shift");
     call.one_call();
-    call.param("row", call.type(0).row());
-    call.param("rows", call.rows());
-    call.param("by", call.node.integer("rows"));
-    call.read_ring(0);
-    call.write();
+    const Ring x = call.ring_of(0);
+    call.kernel<contract::Shift>({.row = call.type(0).row(),
+                                  .rows = call.rows(),
+                                  .by = call.node.integer("rows"),
+                                  .ring = x.rows},
+                                 {.x = x.place, .position = x.position, .y = call.result_rows()});
     return Status::ok();
 }
 

@@ -3,6 +3,7 @@
 // are dealt out whole: {F, C} becomes {F / parts, C}.
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/support/rules.h"
+#include "schedules/contract/kernels/selection.h"
 #include <algorithm>
 #include <numeric>
 
@@ -41,14 +42,12 @@ Status kernel(KernelCall &call) {
     const auto parts = static_cast<uint32_t>(call.node.integer("parts"));
     const bool padded = x.dims.back() > 1 && x.dims.size() == 2;
     call.one_call();
-    call.kernel("split_rows");
-    call.param("in_row", x.row());
-    call.param("row", y.row());
-    call.param("width", padded ? y.row() : y.width());
-    call.param("parts", int64_t{parts});
-    call.param("rows", int64_t{call.rows() / parts});
-    call.read_rows(0);
-    call.write();
+    call.kernel<contract::SplitRows>({.in_row = x.row(),
+                                      .row = y.row(),
+                                      .width = padded ? y.row() : y.width(),
+                                      .parts = parts,
+                                      .rows = call.rows() / parts},
+                                     {.x = call.rows_of(0), .y = call.result_rows()});
     return Status::ok();
 }
 

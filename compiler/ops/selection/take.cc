@@ -5,6 +5,7 @@
 // is {F, n / F}.
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/support/rules.h"
+#include "schedules/contract/kernels/selection.h"
 #include <cmath>
 
 namespace longwave::ir {
@@ -52,13 +53,10 @@ Expected<std::vector<int32_t>> lanes_of(const Type &x, const Type &y, const Numb
 Status kernel(KernelCall &call) {
     const Type &x = call.type(0), &y = call.result();
     LW_ASSIGN(const std::vector<int32_t> lanes, lanes_of(x, y, call.constant(1)));
-    call.kernel("take");
-    call.param("in_row", x.row());
-    call.param("row", y.row());
-    call.param("rows", call.rows());
-    call.read_rows(0);
-    call.weight("index", Packed::of(Elem::i32, {y.row()}, lanes));
-    call.write();
+    call.kernel<contract::Take>({.in_row = x.row(), .row = y.row(), .rows = call.rows()},
+                                {.x = call.rows_of(0),
+                                 .index = call.packed("index", Packed::of(Elem::i32, {y.row()}, lanes)),
+                                 .y = call.result_rows()});
     return Status::ok();
 }
 

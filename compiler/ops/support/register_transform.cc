@@ -1,5 +1,6 @@
 #include "compiler/ops/support/register_transform.h"
 #include "schedules/contract/kernel.h"
+#include "schedules/contract/kernels/transforms.h"
 #include <fmt/format.h>
 
 namespace longwave::ir {
@@ -32,15 +33,17 @@ Place spectrum_by_threads(KernelCall &call, const SpectrumOrder &order, uint32_t
     Place from = spectrum();
     from.tile_bytes = 0;
     Step step{.name = call.node.layer + " spectrum by threads", .layer = call.node.layer};
-    step.spec = kernel_spec("spectrum_by_threads", {{"length", int64_t{order.length}},
-                                                    {"copies", int64_t{copies}},
-                                                    {"channels", int64_t{channels}},
-                                                    {"slots", int64_t{order.slots}},
-                                                    {"workers", int64_t{order.workers}},
-                                                    {"lanes", int64_t{order.lanes}}});
-    step.args = {from,
-                 call.stored("order", Packed::of(Elem::i32, {order.slots, order.workers}, order.places())),
-                 made};
+    set_kernel<contract::SpectrumByThreads>(
+        step,
+        {.length = order.length,
+         .copies = copies,
+         .channels = channels,
+         .slots = order.slots,
+         .workers = order.workers,
+         .lanes = order.lanes},
+        {.spectrum = from,
+         .order = call.stored("order", Packed::of(Elem::i32, {order.slots, order.workers}, order.places())),
+         .by_threads = made});
     call.prepare(std::move(step));
     return made;
 }

@@ -7,6 +7,7 @@
 #include "compiler/ops/support/sums.h"
 #include "compiler/ops/transforms/four_step_registers.h"
 #include "compiler/ops/transforms/transforms.h"
+#include "schedules/contract/kernels/transforms.h"
 #include "schedules/contract/twiddles.h"
 #include <cmath>
 #include <numbers>
@@ -120,18 +121,19 @@ Status plan_in_registers(KernelCall &call, const ChannelTiles &tiles, const sche
     const double scale = scale_of(SequenceTransform::of(call.node), form.length);
     LW_TRY(check_taps(call.type(1).dims[1], form.length));
     call.one_call();
-    call.kernel("circular_conv_registers");
-    call.param("length", int64_t{form.length});
-    call.param("channels", int64_t{tiles.channels});
-    call.param("adaptive", int64_t{adaptive});
-    call.param("scale", adaptive ? scale / form.length : 0.0);
-    call.read_all(0);
-    if (adaptive) call.read_all(3);
-    call.weight(spectrum_by_threads(call, SpectrumOrder(form), tiles.channels, 1, [&] {
+    const Place fixed = spectrum_by_threads(call, SpectrumOrder(form), tiles.channels, 1, [&] {
         return call.stored("spectrum", packed(call, scale, tiles, form.length, form.length));
-    }));
-    call.weight(register_roots(call, form.radices));
-    call.write();
+    });
+    call.kernel<contract::CircularConvRegisters>(
+        {.length = form.length,
+         .channels = tiles.channels,
+         .adaptive = adaptive,
+         .scale = adaptive ? scale / form.length : 0.0},
+        {.u = call.all_rows_of(0),
+         .h = adaptive ? Given::Input(call.all_rows_of(3)) : Given::Input(),
+         .fixed = fixed,
+         .roots = register_roots(call, form.radices),
+         .y = call.result_rows()});
     return Status::ok();
 }
 
@@ -161,7 +163,7 @@ Status kernel(KernelCall &call) {
     if (const auto form = four_steps_in_registers(call, tiles))
         return plan_four_steps_in_registers(call, tiles, *form);
     const auto four_step = in_four_steps(call, tiles, adaptive);
-    if (!four_step) tiles.plan(call);
+    const bool all = !four_step && tiles.plan(call);
     const uint32_t rows = call.all_rows(),
                    length = four_step ? four_step->length : schedules::right_angle_length(rows);
     const double scale = scale_of(SequenceTransform::of(call.node), rows);
@@ -182,17 +184,17 @@ Status kernel(KernelCall &call) {
         return Status::ok();
     }
     fixed.tile_bytes = uint64_t{tiles.tile} * length * 2 * sizeof(float);
-    call.kernel("circular_conv");
-    call.param("length", length);
-    call.param("rows", rows);
-    call.param("channels", tiles.channels);
-    call.param("adaptive", int64_t{adaptive});
-    call.param("scale", adaptive ? scale / length : 0.0);
-    call.read_all(0);
-    if (adaptive) call.read_all(3);
-    call.weight(fixed);
-    call.weight(twiddles);
-    call.write();
+    call.kernel<contract::CircularConv>({.length = length,
+                                         .rows = rows,
+                                         .channels = tiles.channels,
+                                         .adaptive = adaptive,
+                                         .scale = adaptive ? scale / length : 0.0,
+                                         .all = all},
+                                        {.u = call.all_rows_of(0),
+                                         .h = adaptive ? Given::Input(call.all_rows_of(3)) : Given::Input(),
+                                         .fixed = fixed,
+                                         .twiddles = twiddles,
+                                         .y = call.result_rows()});
     return Status::ok();
 }
 

@@ -2,6 +2,7 @@
 // or on the magnitude with the phase unchanged.
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/support/rules.h"
+#include "schedules/contract/kernels/transforms.h"
 #include <cmath>
 #include <complex>
 #include <numbers>
@@ -53,15 +54,12 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
 
 Status kernel(KernelCall &call) {
     const Type &x = call.type(0);
-    call.kernel("correlate");
-    call.param("channels", x.dims.back());
-    call.param("parts", static_cast<int64_t>(x.dims.size()));
-    call.param("rows", call.rows());
-    call.param("activation", call.node.text("activation"));
-    call.param("magnitude", call.node.integer("magnitude"));
-    call.read_rows(0);
-    call.read_rows(1);
-    call.write();
+    call.kernel<contract::Correlate>({.channels = x.dims.back(),
+                                      .parts = x.dims.size(),
+                                      .rows = call.rows(),
+                                      .activation = call.node.text("activation"),
+                                      .magnitude = call.node.integer("magnitude") != 0},
+                                     {.k = call.rows_of(0), .q = call.rows_of(1), .y = call.result_rows()});
     return Status::ok();
 }
 

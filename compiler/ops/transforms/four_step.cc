@@ -1,5 +1,6 @@
 #include "compiler/ops/transforms/four_step.h"
 #include "schedules/contract/kernel.h"
+#include "schedules/contract/kernels/long_conv_gpu.h"
 #include "schedules/contract/twiddles.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -44,49 +45,46 @@ std::string FourStep::refused_points(uint32_t length, uint32_t lanes, uint32_t c
         most_bytes >> 20);
 }
 
-compiler::Step dispatch_step(const KernelCall &call, const char *kernel, const Attributes &params,
-                             std::vector<compiler::Argument> args) {
-    return {.name = fmt::format("{} {}", call.node.layer, kernel),
-            .layer = call.node.layer,
-            .spec = kernel_spec(kernel, params),
-            .writes = 1,
-            .args = std::move(args)};
-}
-
 void FourStep::plan(KernelCall &call, Place spectrum, const Place &twiddles,
                     const std::optional<Circular> &circular) const {
     call.one_call();
     spectrum.tile_bytes = 0;
-    const Attributes common = {
-        {"length", int64_t{length}}, {"points", int64_t{points}}, {"channels", int64_t{channels}}};
     const auto between = [&](const char *name, uint32_t of_copies) {
         return call.memory(name, Elem::f32, {tiles, of_copies, length, 2, tile}, KernelCall::Life::call);
     };
-    const auto dispatch = [&](const char *kernel, Attributes params, std::vector<compiler::Argument> args) {
-        params.insert(common.begin(), common.end());
-        call.also(dispatch_step(call, kernel, params, std::move(args)), 0);
-    };
     const auto columns_of = [&](size_t input, const char *name) {
         const Place columns = between(name, 1);
-        dispatch("long_conv_columns", {{"rows", int64_t{rows}}}, {call.rows_at(input), twiddles, columns});
+        call.also(dispatch_step<contract::LongConvColumns>(
+                      call, {.length = length, .points = points, .rows = rows, .channels = channels},
+                      {.u = call.rows_at(input), .twiddles = twiddles, .points_out = columns}),
+                  0);
         return columns;
     };
     const Place columns = columns_of(0, "columns"), middle = between("rows", copies);
-    if (circular && circular->made) {
-        const Place made = columns_of(*circular->made, "columns of the kernel");
-        dispatch("long_conv_rows", {{"adaptive", int64_t{1}}, {"scale", circular->scale}},
-                 {columns, made, spectrum, twiddles, middle});
-    } else {
-        dispatch("long_conv_rows", {{"copies", int64_t{copies}}}, {columns, spectrum, twiddles, middle});
-    }
-    call.kernel("long_conv_columns_back");
-    for (const auto &[name, value] : common) call.param(name, value);
-    call.param("copies", int64_t{copies});
-    call.param("rows", int64_t{rows});
-    if (circular) call.param("circular", int64_t{1});
-    call.input(middle);
-    call.weight(twiddles);
-    call.write();
+    const bool adaptive = circular && circular->made;
+    call.also(dispatch_step<contract::LongConvRows>(
+                  call,
+                  {.length = length,
+                   .points = points,
+                   .copies = copies,
+                   .channels = channels,
+                   .adaptive = adaptive,
+                   .scale = adaptive ? circular->scale : 0.0},
+                  {.points = columns,
+                   .made = adaptive ? Given::Input(columns_of(*circular->made, "columns of the kernel"))
+                                    : Given::Input(),
+                   .spectrum = spectrum,
+                   .twiddles = twiddles,
+                   .points_out = middle}),
+              0);
+    call.kernel<contract::LongConvColumnsBack>(
+        {.length = length,
+         .points = points,
+         .rows = rows,
+         .copies = copies,
+         .channels = channels,
+         .circular = circular.has_value()},
+        {.points = middle, .twiddles = twiddles, .y = call.result_rows()});
 }
 
 } // namespace longwave::ir

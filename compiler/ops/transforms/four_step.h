@@ -7,8 +7,12 @@
 namespace longwave::ir {
 
 // A dispatch before the one that writes the result of the call.
-compiler::Step dispatch_step(const KernelCall &call, const char *kernel, const Attributes &params,
-                             std::vector<compiler::Argument> args);
+template <class K> Step dispatch_step(const KernelCall &call, const K &params,
+                                      const typename K::template Arguments<Given> &arguments) {
+    Step step{.name = call.node.layer + " " + K::name, .layer = call.node.layer, .writes = 1};
+    set_kernel(step, params, arguments);
+    return step;
+}
 
 struct FourStep {
     uint32_t channels, tile, tiles; // of rows: tiles of `tile` lanes

@@ -1,5 +1,6 @@
 #include "compiler/ops/transforms/four_step_registers.h"
 #include "schedules/contract/kernel.h"
+#include "schedules/contract/kernels/long_conv_gpu.h"
 
 namespace longwave::ir {
 
@@ -19,39 +20,43 @@ void RegisterFourStep::plan(KernelCall &call, const std::function<Place()> &spec
     call.one_call();
     const uint32_t length = form.length(), row = schedules::pad(channels);
     const Place roots = register_roots(call, form.radices());
-    const Attributes common = {{"length", int64_t{length}}, {"channels", int64_t{channels}}},
-                     of_rows = {{"rows", int64_t{rows}}}, of_copies = {{"copies", int64_t{copies}}};
     const auto points = [&](const char *name, uint32_t kernels) {
         return call.memory(name, Elem::f32, {2, length, kernels, row}, KernelCall::Life::call);
-    };
-    const auto dispatch = [&](const char *kernel, Attributes params, std::vector<compiler::Argument> args) {
-        params.insert(common.begin(), common.end());
-        call.also(dispatch_step(call, kernel, params, std::move(args)), 0);
     };
     const auto columns_of = [&](size_t input, const char *name) {
         // The kernels of copies share them. Of a single channel the copies are lanes later on.
         const Place columns = points(name, 1);
-        dispatch("four_step_columns", of_rows, {call.rows_at(input), roots, columns});
+        call.also(dispatch_step<contract::FourStepColumns>(
+                      call, {.length = length, .rows = rows, .channels = channels},
+                      {.u = call.rows_at(input), .roots = roots, .points = columns}),
+                  0);
         return columns;
     };
-    Attributes params = of_copies;
-    std::vector<compiler::Argument> args{columns_of(0, "points")};
-    if (circular && circular->made) {
-        args.emplace_back(columns_of(*circular->made, "points of the kernel"));
-        params.insert({{"adaptive", int64_t{1}}, {"scale", circular->scale}});
-    }
+    const Place columns = columns_of(0, "points");
+    const bool adaptive = circular && circular->made;
+    const Given::Input made =
+        adaptive ? Given::Input(columns_of(*circular->made, "points of the kernel")) : Given::Input();
     const Place products = points("products", copies);
-    for (const Place &place :
-         {spectrum_by_threads(call, SpectrumOrder(form), channels, copies, spectrum), roots, products})
-        args.emplace_back(place);
-    dispatch("four_step_rows", params, std::move(args));
-    call.kernel("four_step_columns_back");
-    for (const Attributes &some : {common, of_rows, of_copies})
-        for (const auto &[name, value] : some) call.param(name, value);
-    if (circular) call.param("circular", int64_t{1});
-    call.input(products);
-    call.weight(roots);
-    call.write();
+    call.also(dispatch_step<contract::FourStepRows>(
+                  call,
+                  {.length = length,
+                   .copies = copies,
+                   .channels = channels,
+                   .adaptive = adaptive,
+                   .scale = adaptive ? circular->scale : 0.0},
+                  {.points = columns,
+                   .made = made,
+                   .spectrum = spectrum_by_threads(call, SpectrumOrder(form), channels, copies, spectrum),
+                   .roots = roots,
+                   .products = products}),
+              0);
+    call.kernel<contract::FourStepColumnsBack>(
+        {.length = length,
+         .rows = rows,
+         .copies = copies,
+         .channels = channels,
+         .circular = circular.has_value()},
+        {.products = products, .roots = roots, .y = call.result_rows()});
 }
 
 } // namespace longwave::ir

@@ -4,6 +4,7 @@
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/support/rules.h"
 #include "compiler/ops/transforms/transforms.h"
+#include "schedules/contract/kernels/transforms.h"
 
 namespace longwave::ir {
 namespace {
@@ -68,24 +69,23 @@ Status kernel(KernelCall &call) {
     const Type &y = call.result();
     const uint32_t channels = call.type(0).dims.back(), outputs = w[0] / channels;
     call.one_call();
-    call.kernel("grouped_conv");
-    call.param("channels", channels);
-    call.param("inputs", w[1]);
-    call.param("outputs", outputs);
-    call.param("taps", w[2]);
-    call.param("rows", call.rows());
-    call.param("used", static_cast<int64_t>(used_rows(call.node, call.rows())));
-    call.param("groups", call.node.text("groups"));
-    call.read_all(0);
     std::vector<float> weights(size_t{w[2]} * w[1] * y.row(), 0.f);
     for (uint32_t o = 0; o < w[0]; ++o)
         for (uint32_t i = 0; i < w[1]; ++i)
             for (uint32_t j = 0; j < w[2]; ++j)
                 weights[(size_t{j} * w[1] + i) * y.row() + y.physical(o)] =
                     static_cast<float>(call.constant(1)[(size_t{o} * w[1] + i) * w[2] + j]);
-    call.weight("weight", weights);
-    call.weight("bias", y.packed(call.constant(2)));
-    call.write();
+    call.kernel<contract::GroupedConv>({.channels = channels,
+                                        .inputs = w[1],
+                                        .outputs = outputs,
+                                        .taps = w[2],
+                                        .rows = call.rows(),
+                                        .used = used_rows(call.node, call.rows()),
+                                        .groups = call.node.text("groups")},
+                                       {.x = call.all_rows_of(0),
+                                        .w = call.packed("weight", weights),
+                                        .bias = call.packed("bias", y.packed(call.constant(2))),
+                                        .y = call.result_rows()});
     return Status::ok();
 }
 

@@ -3,6 +3,7 @@
 #include "compiler/base/parallel.h"
 #include "compiler/ops/support/rules.h"
 #include "compiler/ops/transforms/transforms.h"
+#include "schedules/contract/kernels/transforms.h"
 #include <numeric>
 
 namespace longwave::ir {
@@ -53,16 +54,20 @@ Status kernel(KernelCall &call) {
     const auto transform = SequenceTransform::of(call.node);
     const uint32_t rows = call.rows_of_input(0), length = call.node.integer("doubled") ? 2 * rows : rows;
     const ChannelTiles tiles(call.type(0).dims[0]);
-    call.kernel("sequence_transform");
-    tiles.plan(call);
-    transform_params(call, transform, length, false);
-    call.param("channels", tiles.channels);
-    call.param("rows", rows);
-    call.param("out_rows", call.rows());
-    call.param("magnitude", call.node.integer("magnitude"));
-    call.read_all(0);
-    transform_weights(call, transform, length, false);
-    call.write();
+    const bool all = tiles.plan(call);
+    const TransformTables tables = transform_tables(call, transform, length, false);
+    call.kernel<contract::SequenceTransform>({.transform = transform.name(),
+                                              .all = all,
+                                              .length = length,
+                                              .channels = tiles.channels,
+                                              .scale = transform.forward_scale(length),
+                                              .rows = rows,
+                                              .out_rows = call.rows(),
+                                              .magnitude = call.node.integer("magnitude") != 0},
+                                             {.x = call.all_rows_of(0),
+                                              .twiddles = tables.twiddles,
+                                              .cosines = tables.cosines,
+                                              .y = call.result_rows()});
     return Status::ok();
 }
 

@@ -3,6 +3,7 @@
 #include "compiler/base/parallel.h"
 #include "compiler/ops/support/rules.h"
 #include "compiler/ops/transforms/transforms.h"
+#include "schedules/contract/kernels/transforms.h"
 
 namespace longwave::ir {
 namespace {
@@ -40,15 +41,20 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
 Status kernel(KernelCall &call) {
     const auto transform = SequenceTransform::of(call.node);
     const ChannelTiles tiles(call.type(0).dims.back());
-    call.kernel("sequence_inverse");
-    tiles.plan(call);
-    transform_params(call, transform, 2 * call.rows(), true);
-    call.param("channels", tiles.channels);
-    call.param("rows", call.rows());
-    call.param("parts", parts_of(call.type(0)));
-    call.read_all(0);
-    transform_weights(call, transform, 2 * call.rows(), true);
-    call.write();
+    const bool all = tiles.plan(call);
+    const uint32_t length = 2 * call.rows();
+    const TransformTables tables = transform_tables(call, transform, length, true);
+    call.kernel<contract::SequenceInverse>({.transform = transform.name(),
+                                            .all = all,
+                                            .length = length,
+                                            .channels = tiles.channels,
+                                            .scale = transform.inverse_scale(length),
+                                            .rows = call.rows(),
+                                            .parts = parts_of(call.type(0))},
+                                           {.h = call.all_rows_of(0),
+                                            .twiddles = tables.twiddles,
+                                            .cosines = tables.cosines,
+                                            .y = call.result_rows()});
     return Status::ok();
 }
 

@@ -4,6 +4,7 @@
 #include "compiler/base/parallel.h"
 #include "compiler/ops/support/rules.h"
 #include "compiler/ops/transforms/transforms.h"
+#include "schedules/contract/kernels/transforms.h"
 
 namespace longwave::ir {
 namespace {
@@ -79,23 +80,28 @@ Packed packed(const KernelCall &call, const SequenceTransform &transform, const 
 Status kernel(KernelCall &call) {
     const auto transform = SequenceTransform::of(call.node);
     const ChannelTiles tiles(call.type(0).dims.back());
-    tiles.plan(call);
+    const bool all = tiles.plan(call);
     const uint32_t rows = call.rows();
     const bool adaptive = call.node.inputs.size() == 4;
     LW_TRY(check_taps(call.type(1).dims[1], rows));
-    call.kernel("sequence_inverse");
-    transform_params(call, transform, rows, true);
-    call.param("channels", tiles.channels);
-    call.param("rows", rows);
-    call.param("product", int64_t{1});
-    if (adaptive) call.param("parts", static_cast<int64_t>(call.type(3).dims.size()));
-    call.read_all(0);
-    if (adaptive) call.read_all(3);
     Place fixed = call.stored("spectrum", packed(call, transform, tiles, rows));
     fixed.tile_bytes = uint64_t{tiles.tile} * transform.bins(rows) * transform.parts() * sizeof(float);
-    call.weight(fixed);
-    transform_weights(call, transform, rows, true);
-    call.write();
+    const TransformTables tables = transform_tables(call, transform, rows, true);
+    call.kernel<contract::SequenceInverse>(
+        {.transform = transform.name(),
+         .all = all,
+         .length = rows,
+         .channels = tiles.channels,
+         .scale = transform.inverse_scale(rows),
+         .rows = rows,
+         .parts = adaptive ? call.type(3).dims.size() : 0,
+         .product = true},
+        {.u = call.all_rows_of(0),
+         .h = adaptive ? Given::Input(call.all_rows_of(3)) : Given::Input(),
+         .fixed = fixed,
+         .twiddles = tables.twiddles,
+         .cosines = tables.cosines,
+         .y = call.result_rows()});
     return Status::ok();
 }
 

@@ -125,28 +125,27 @@ Values bins_of(const Operand &rows, uint32_t parts, size_t channel, size_t bins)
 ChannelTiles::ChannelTiles(uint32_t of)
     : channels(of), padded(schedules::pad(of)), tile(std::min(padded, schedules::lanes)) {}
 
-void ChannelTiles::plan(KernelCall &call) const {
-    if (call.context.device.tiles) return call.channel_tiles(count(), tile * sizeof(float));
-    call.one_call();
-    call.param("all", int64_t{1});
+bool ChannelTiles::plan(KernelCall &call) const {
+    const bool all = !call.context.device.tiles;
+    if (all) call.one_call();
+    else call.channel_tiles(count(), tile * sizeof(float));
+    return all;
 }
 
-void transform_params(KernelCall &call, const SequenceTransform &transform, uint32_t length, bool inverse) {
-    call.param("transform", std::string(transform.cosine ? "cosine" : "fourier"));
-    call.param("length", length);
-    call.param("scale", inverse ? transform.inverse_scale(length) : transform.forward_scale(length));
-}
-
-void transform_weights(KernelCall &call, const SequenceTransform &transform, uint32_t length, bool inverse) {
-    const auto shared = [&](const char *name, const std::vector<float> &values) {
-        call.weight(call.stored(name, Packed::f32({static_cast<uint32_t>(values.size())}, values)));
+TransformTables transform_tables(KernelCall &call, const SequenceTransform &transform, uint32_t length,
+                                 bool inverse) {
+    const auto stored = [&](const char *name, const std::vector<float> &values) {
+        return call.stored(name, Packed::f32({static_cast<uint32_t>(values.size())}, values));
     };
     const uint64_t bytes = call.context.device.workgroup_bytes;
     const bool passes = call.context.device.has_any_of(devices::gpu_kernels) &&
                         schedules::shared_roots(length, bytes).size > 0;
-    if (passes) shared("roots", schedules::shared_root_values(length, bytes));
-    else shared("twiddles", schedules::real_twiddles(length));
-    if (transform.cosine) shared("cosines", schedules::cosine_roots(length, transform.orthonormal, inverse));
+    TransformTables tables;
+    tables.twiddles = passes ? stored("roots", schedules::shared_root_values(length, bytes))
+                             : stored("twiddles", schedules::real_twiddles(length));
+    if (transform.cosine)
+        tables.cosines = stored("cosines", schedules::cosine_roots(length, transform.orthonormal, inverse));
+    return tables;
 }
 
 Status check_taps(uint32_t taps, uint32_t rows) {

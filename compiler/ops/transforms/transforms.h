@@ -6,6 +6,8 @@
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ir/op.h"
 #include <complex>
+#include <optional>
+#include <string>
 
 namespace longwave::ir {
 
@@ -17,6 +19,7 @@ struct SequenceTransform {
 
     uint32_t parts() const { return cosine ? 1 : 2; } // numbers per bin: real, or real and imaginary
     uint32_t bins(uint32_t length) const { return cosine ? length : length / 2 + 1; }
+    std::string name() const { return cosine ? "cosine" : "fourier"; } // of the kernels
     // The factors of the forward and inverse Fourier sums.
     double forward_scale(uint32_t length) const;
     double inverse_scale(uint32_t length) const;
@@ -32,17 +35,21 @@ std::vector<std::complex<double>> fourier_sums(const std::vector<std::complex<do
 // The bins of one channel of a spectrum with rows {parts, channels} or {channels}.
 std::vector<std::complex<double>> bins_of(const Operand &rows, uint32_t parts, size_t channel, size_t bins);
 
-// Sets the params and weights of sequence_transform and sequence_inverse that select the transform.
-void transform_params(KernelCall &call, const SequenceTransform &transform, uint32_t length, bool inverse);
-void transform_weights(KernelCall &call, const SequenceTransform &transform, uint32_t length, bool inverse);
+// The tables of sequence_transform and sequence_inverse.
+struct TransformTables {
+    Place twiddles;
+    std::optional<Place> cosines;
+};
+TransformTables transform_tables(KernelCall &call, const SequenceTransform &transform, uint32_t length,
+                                 bool inverse);
 
 // The tiling of offline kernels with channels in the lanes.
 struct ChannelTiles {
     uint32_t channels, padded, tile;
     explicit ChannelTiles(uint32_t channels);
     uint32_t count() const { return padded / tile; }
-    // One tile per call; on a GPU all tiles in one call.
-    void plan(KernelCall &call) const;
+    // One tile per call; on a GPU all tiles in one call: true, which is the param `all` of kernels.
+    bool plan(KernelCall &call) const;
 };
 
 // Fault::input: the kernel has fewer taps. The message says how to compile.

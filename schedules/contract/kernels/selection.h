@@ -1,0 +1,93 @@
+// Lanes and rows that move.
+#pragma once
+#include "schedules/contract/param.h"
+
+namespace longwave::schedules::contract {
+
+// Lanes of a row by their numbers. An index below 0 is a zero.
+struct Take {
+    static constexpr const char *name = "take";
+    Required<1, 1 << 24> in_row, row, rows; // lanes with padding
+    LW_PARAMS(in_row, row, rows)
+
+    template <class Of> struct Arguments {
+        typename Of::Input x;      // [in_row, rows]
+        typename Of::Weight index; // i32 [row]
+        typename Of::Output y;     // [row, rows]
+        LW_ARGUMENTS(x, index, y)
+    };
+};
+
+// Rows of 2 to 16 inputs beside each other.
+struct Concat {
+    static constexpr const char *name = "concat";
+    Several<16, 1, 1 << 24> parts; // the widths
+    Required<1, 1 << 24> rows;
+    LW_PARAMS(parts, rows)
+
+    template <class Of> struct Arguments {
+        typename Of::Inputs part; // [P(parts[n]), rows]
+        typename Of::Output y;    // [P(sum of parts), rows]
+        LW_ARGUMENTS(part, y)
+    };
+};
+
+// Rows of a ring, some rows ago.
+struct Shift {
+    static constexpr const char *name = "shift";
+    Required<1, 1 << 24> row, rows;
+    Required<0, 1 << 20> by;
+    Required<1, 1 << 25> ring; // at least rows + by
+    LW_PARAMS(row, rows, by, ring)
+
+    template <class Of> struct Arguments {
+        typename Of::Input x;         // [row, ring]
+        typename Of::Scalar position; // 0 .. ring - rows
+        typename Of::Output y;        // [row, rows]
+        LW_ARGUMENTS(x, position, y)
+    };
+};
+
+// One row, again and again.
+struct Repeat {
+    static constexpr const char *name = "repeat";
+    Required<1, 1 << 24> row, rows;
+    LW_PARAMS(row, rows)
+
+    template <class Of> struct Arguments {
+        typename Of::Input x;  // [row]
+        typename Of::Output y; // [row, rows]
+        LW_ARGUMENTS(x, y)
+    };
+};
+
+// Each row as several: `width` lanes for each of its parts.
+struct SplitRows {
+    static constexpr const char *name = "split_rows";
+    Required<1, 1 << 24> in_row, row;
+    Required<1, 1 << 24> width; // at most row
+    Required<1, 1 << 16> parts;
+    Required<1, 1 << 24> rows; // of x
+    LW_PARAMS(in_row, row, width, parts, rows)
+
+    template <class Of> struct Arguments {
+        typename Of::Input x;  // [in_row, rows]
+        typename Of::Output y; // [row, rows*parts]
+        LW_ARGUMENTS(x, y)
+    };
+};
+
+// GPU only: rows after the end of a sequence become zero, where they lie channel by channel.
+struct ClearChannels {
+    static constexpr const char *name = "clear_channels";
+    Required<1, 1 << 24> width, rows;
+    LW_PARAMS(width, rows)
+
+    template <class Of> struct Arguments {
+        typename Of::Scalar first; // 0 .. rows: the first row to clear
+        typename Of::State x;      // [rows, width]
+        LW_ARGUMENTS(first, x)
+    };
+};
+
+} // namespace longwave::schedules::contract
