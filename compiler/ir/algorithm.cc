@@ -17,11 +17,4 @@ std::string kernel_spec(const Specification &specification) {
     return nlohmann::json{{"kernel", specification.kernel}, {"params", std::move(params)}}.dump();
 }
 
-std::string kernel_spec(const std::string &kernel, const Attributes &params) {
-    nlohmann::json spec{{"kernel", kernel}, {"params", nlohmann::json::object()}};
-    for (const auto &[name, attribute] : params)
-        spec["params"][name] = std::visit([](const auto &value) { return nlohmann::json(value); }, attribute);
-    return spec.dump();
-}
-
 } // namespace longwave::ir

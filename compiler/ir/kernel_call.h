@@ -4,11 +4,8 @@
 // lie and how calls are tiled.
 //
 //     Status kernel(KernelCall &call) {
-//         call.kernel("linear");
-//         call.param("in", call.type(0).row());
-//         call.read_rows(0);
-//         call.weight("weight", packed);
-//         call.write();
+//         call.kernel<contract::Softmax>({.channels = call.type(0).width(), .rows = call.rows()},
+//                                        {.x = call.rows_of(0), .y = call.result_rows()});
 //         return Status::ok();
 //     }
 //
@@ -38,7 +35,6 @@ struct Ring {
 
 // Canonical text of a kernel's specification.
 std::string kernel_spec(const Specification &specification);
-std::string kernel_spec(const std::string &kernel, const Attributes &params);
 
 // A number of rows so far. Where a kernel counts them itself it is a state. Elsewhere (a GPU) it is an
 // input, and a step before the call has moved it on.
@@ -47,6 +43,42 @@ struct Count {
     Given::Input so_far;
     Given::State state;
 };
+
+// A kernel, and where its arguments lie: in call order within each kind.
+struct KernelWithArguments {
+    Specification specification;
+    std::vector<Place> inputs, weights;
+    std::vector<Scalar> scalars;
+    std::vector<Place> outputs;
+    size_t result = 0; // which of the outputs are the rows of the op's result
+
+    void add(const Given::Input &given) {
+        if (given.place) inputs.push_back(*given.place);
+    }
+    void add(const Given::Weight &given) {
+        if (given.place) weights.push_back(*given.place);
+    }
+    void add(const Given::Scalar &given) {
+        if (given.scalar) scalars.push_back(*given.scalar);
+    }
+    void add(const Given::Output &given) {
+        if (given.result) result = outputs.size();
+        if (given.place) outputs.push_back(*given.place);
+    }
+    void add(const Given::State &given) {
+        if (given.place) outputs.push_back(*given.place);
+    }
+    template <class One> void add(const std::vector<One> &several) {
+        for (const One &given : several) add(given);
+    }
+};
+
+template <class K>
+KernelWithArguments kernel_with(const K &params, const typename K::template Arguments<Given> &arguments) {
+    KernelWithArguments made{.specification = schedules::contract::specification(params)};
+    arguments.each([&](const char *, const auto &given) { made.add(given); });
+    return made;
+}
 
 class KernelCall {
 public:
@@ -72,14 +104,19 @@ public:
     virtual bool channel_major(size_t input) const = 0;     // its rows lie [channel][row]
     virtual const Decisions &decisions() const = 0;         // what the chosen algorithm has decided
 
-    // ---- the kernel, with its arguments ----
-    // The kernel of contract K. Fuses nothing itself: the planner adds the operands of the epilogue.
-    template <class K> void kernel(const K &params, const typename K::template Arguments<Given> &arguments) {
-        specify(schedules::contract::specification(params));
-        arguments.each([&](const char *, const auto &operand) { argument(operand); });
-    }
+    // ---- tiling; call one of these before rows() ----
+    // All rows of a sequence or block at once.
+    virtual void one_call() = 0;
+    // `rows` rows per call, in order: for ops with carries.
+    virtual void ordered_tiles(uint32_t rows) = 0;
+    // One call for each of `parts` equal parts of a row, in order.
+    virtual void ordered_parts(uint32_t parts) = 0;
+    // All rows, one group of channels per call. Places of rows move by tile_bytes.
+    virtual void channel_tiles(uint32_t tiles, uint64_t tile_bytes) = 0;
     // Several streams may run together: their weights are read once (param `streams`).
     virtual void serves_streams() = 0;
+
+    // ---- where arguments lie ----
     // The rows that this call's output rows depend on, without history.
     virtual Place rows_of(size_t input) = 0;
     // Rows with their history, `reads` new rows per output row, of which the newest lies `ahead`
@@ -87,7 +124,7 @@ public:
     virtual Ring ring_of(size_t input, uint32_t reads = 1, uint32_t ahead = 0) = 0;
     // All rows in every tile.
     virtual Place all_rows_of(size_t input) = 0;
-    // Numbers that the artifact stores.
+    // Numbers that the artifact stores, and that the call reads.
     virtual Place packed(const std::string &name, Packed numbers) = 0;
     Place packed(const std::string &name, const std::vector<float> &values) {
         return packed(name, Packed::f32({static_cast<uint32_t>(values.size())}, values));
@@ -103,50 +140,12 @@ public:
     // The carry of that name that counts rows, which every part of a call reads.
     virtual Count count_of(const std::string &name) = 0;
 
-    // ---- the kernel, argument by argument ----
-    virtual void kernel(const std::string &name) = 0;
-    virtual void param(const std::string &name, Attribute value) = 0;
-
-    // ---- tiling; call one of these before rows() ----
-    // All rows of a sequence or block at once.
-    virtual void one_call() = 0;
-    // `rows` rows per call, in order: for ops with carries.
-    virtual void ordered_tiles(uint32_t rows) = 0;
-    // One call for each of `parts` equal parts of a row, in order.
-    virtual void ordered_parts(uint32_t parts) = 0;
-    // All rows, one group of channels per call. Places of rows move by tile_bytes.
-    virtual void channel_tiles(uint32_t tiles, uint64_t tile_bytes) = 0;
-
-    // ---- arguments, in the order of the kernel within inputs, weights, scalars and outputs ----
-    // The rows that this call's output rows depend on, without history.
-    virtual void read_rows(size_t input) = 0;
-    // Rows with their history, `reads` new rows per output row, of which the newest lies `ahead`
-    // rows behind the output row's own. Sets the param `ring` and appends the scalar `position`.
-    virtual void read_ring(size_t input, uint32_t reads = 1, uint32_t ahead = 0) = 0;
-    // All rows in every tile.
-    virtual void read_all(size_t input) = 0;
-    virtual void weight(const std::string &name, Packed packed) = 0;
-    void weight(const std::string &name, const std::vector<float> &values) {
-        weight(name, Packed::f32({static_cast<uint32_t>(values.size())}, values));
+    // ---- the kernel ----
+    // The kernel of contract K with its arguments.
+    template <class K> void kernel(const K &params, const typename K::template Arguments<Given> &arguments) {
+        kernel(kernel_with<K>(params, arguments));
     }
-    // The rows of the result.
-    virtual void write() = 0;
-    // Scalar, known at run time: rows of an input before the end of the sequence.
-    virtual void sequence_rows(size_t input) = 0;
-    // Scalar, known at run time: valid rows of an input for pooling, at most those of the sequence.
-    virtual void valid_rows(size_t input) = 0;
-    // A carry of the op's stream rule, by name: updated in place, zero at the start.
-    void carry(const std::string &name) { carry(name, {}); }
-    // The same with float32 numbers of the carry's dims at the start. Without dims: zeros.
-    virtual void carry(const std::string &name, Packed initial) = 0;
-    // The same for the number of rows so far, which every part of a call reads. On a GPU this is
-    // one more input, and a dispatch of its own increments it before this call (kernels with the
-    // param `counts`).
-    virtual void carry_count(const std::string &name) = 0;
-    virtual void input(Place place) = 0;
-    virtual void weight(Place place) = 0;
-    virtual void scalar(Scalar scalar) = 0;
-    virtual void output(Place place) = 0;
+    virtual void kernel(KernelWithArguments of) = 0;
     // A pointwise op with rows as second operand, applied to the result before everything fused
     // after the op.
     virtual void epilogue(const std::string &op, Place rows) = 0;
@@ -185,46 +184,19 @@ public:
     // discards their rows.
     virtual void replay(uint32_t firings) = 0;
 
-    // What kernel() is made of, for a call within a call.
-    virtual void specify(const Specification &specification) = 0;
-    virtual void write_result(Place rows) = 0; // the next output
-
 protected:
-    void argument(const Given::Input &operand) {
-        if (operand.place) input(*operand.place);
-    }
-    void argument(const Given::Weight &operand) {
-        if (operand.place) weight(*operand.place);
-    }
-    void argument(const Given::Scalar &operand) {
-        if (operand.scalar) scalar(*operand.scalar);
-    }
-    void argument(const Given::Output &operand) {
-        if (operand.place) operand.result ? write_result(*operand.place) : output(*operand.place);
-    }
-    void argument(const Given::State &operand) {
-        if (operand.place) output(*operand.place);
-    }
-    void argument(const auto &numbered) {
-        for (const auto &operand : numbered) argument(operand);
-    }
     explicit KernelCall(const PlanContext &of) : context(of), node(of.node) {}
 };
 
 // A step that calls the kernel of contract K, for what an op does beside its own call.
 template <class K>
 void set_kernel(Step &step, const K &params, const typename K::template Arguments<Given> &arguments) {
-    step.spec = kernel_spec(schedules::contract::specification(params));
-    const auto add = [&](const auto &operand) {
-        if constexpr (requires { operand.scalar; }) {
-            if (operand.scalar) step.args.emplace_back(*operand.scalar);
-        } else if (operand.place) step.args.emplace_back(*operand.place);
-    };
-    arguments.each([&](const char *, const auto &operand) {
-        if constexpr (requires { operand.size(); })
-            for (const auto &one : operand) add(one);
-        else add(operand);
-    });
+    const KernelWithArguments made = kernel_with<K>(params, arguments);
+    step.spec = kernel_spec(made.specification);
+    for (auto *places : {&made.inputs, &made.weights})
+        step.args.insert(step.args.end(), places->begin(), places->end());
+    step.args.insert(step.args.end(), made.scalars.begin(), made.scalars.end());
+    step.args.insert(step.args.end(), made.outputs.begin(), made.outputs.end());
 }
 
 } // namespace longwave::ir

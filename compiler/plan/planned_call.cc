@@ -38,18 +38,9 @@ Scalar tile_of(Scalar scalar, uint32_t tile) {
 
 PlannedCall::PlannedCall(EntryPlanner &planner, const Region &region)
     : KernelCall(planner.contexts_[region.anchor]), planner_(planner), region_(region) {
-    spec_["params"] = nlohmann::json::object();
     all_rows_ = planner.rows_of(region.output);
     rows_ = context.streaming ? all_rows_ : EntryPlanner::rows_of_call(all_rows_, context.device.tiles);
     tiles_ = (all_rows_ + rows_ - 1) / rows_;
-}
-
-void PlannedCall::param(const std::string &name, ir::Attribute value) {
-    if (name == param_for_streams) {
-        for_streams_ = true;
-        return;
-    }
-    spec_["params"][name] = to_json(value);
 }
 
 // ---- tiling ----
@@ -91,10 +82,6 @@ Place PlannedCall::rows_place(ir::ValueId value) const {
     return place;
 }
 
-void PlannedCall::specify(const ir::Specification &specification) {
-    spec_ = nlohmann::json::parse(ir::kernel_spec(specification));
-}
-
 Place PlannedCall::rows_of(size_t input) {
     count_rows(node.inputs[input], rows_);
     return rows_place(node.inputs[input]);
@@ -132,11 +119,6 @@ ir::ResultRows PlannedCall::result_rows() {
     return {rows_place(region_.output)};
 }
 
-void PlannedCall::write_result(Place rows) {
-    result_ = outputs_.size();
-    outputs_.push_back(rows);
-}
-
 // Rows of a run that are known when it starts: those of the sequence, or the valid ones of one of
 // its inputs.
 Scalar PlannedCall::rows_scalar(Scalar::Kind kind, size_t input, uint32_t of) const {
@@ -157,31 +139,8 @@ Scalar PlannedCall::valid_rows_of(size_t input) {
     return rows_scalar(Scalar::Kind::length, input, planner_.input_of(node.inputs[input]));
 }
 
-// ---- argument by argument ----
-
-void PlannedCall::read_rows(size_t input) { inputs_.push_back(rows_of(input)); }
-
-void PlannedCall::weight(const std::string &name, Packed packed_) {
-    weights_.push_back(packed(name, std::move(packed_)));
-}
-
-void PlannedCall::read_all(size_t input) { inputs_.push_back(all_rows_of(input)); }
-
-void PlannedCall::read_ring(size_t input, uint32_t reads, uint32_t ahead) {
-    const ir::Ring ring = ring_of(input, reads, ahead);
-    param("ring", int64_t{ring.rows});
-    inputs_.push_back(ring.place);
-    scalars_.push_back(ring.position);
-}
-
-void PlannedCall::write() { write_result(result_rows().place); }
-
-void PlannedCall::sequence_rows(size_t input) { scalar(length_of(input)); }
-
-void PlannedCall::valid_rows(size_t input) { scalar(valid_rows_of(input)); }
-
 void PlannedCall::epilogue(const std::string &op, Place rows) {
-    package::list_in(spec_, "epilogue").push_back({{"op", op}});
+    epilogue_.push_back({{"op", op}});
     operands_.push_back(rows);
 }
 
@@ -214,9 +173,8 @@ Place PlannedCall::begun_in_arena(const std::string &name, Packed initial) {
     const uint64_t bytes = bytes_of(initial.elem, initial.dims);
     const Place to{.buffer = planner_.buffer(full, Space::arena, bytes)};
     Step step{.name = full + " begins", .layer = node.layer, .writes = 1};
-    ir::set_kernel<contract::Pointwise>(
-        step, {.width = width, .rows = bytes / sizeof(float) / width},
-        {.x = stored("initial " + name, std::move(initial)), .y = to});
+    ir::set_kernel<contract::Pointwise>(step, {.width = width, .rows = bytes / sizeof(float) / width},
+                                        {.x = stored("initial " + name, std::move(initial)), .y = to});
     planner_.plan_.steps.push_back(std::move(step));
     return to;
 }
@@ -252,27 +210,15 @@ Place PlannedCall::carried(const std::string &name, Packed initial) {
     return place;
 }
 
-void PlannedCall::carry(const std::string &name, Packed initial) {
-    outputs_.push_back(carried(name, std::move(initial)));
-}
-
 ir::Count PlannedCall::count_of(const std::string &name) {
     const Place count = carried(name);
     if (context.device.kernels_count_rows) return {.counts = true, .so_far = {}, .state = count};
-    Step moves_on{.kind = Step::Kind::call,
-                  .name = fmt::format("{} count_rows", node.layer),
-                  .layer = node.layer};
+    Step moves_on{
+        .kind = Step::Kind::call, .name = fmt::format("{} count_rows", node.layer), .layer = node.layer};
     fires(moves_on);
     ir::set_kernel<contract::CountRows>(moves_on, {.rows = all_rows_}, {.count = count});
     planner_.plan_.steps.push_back(std::move(moves_on));
     return {.counts = false, .so_far = count, .state = {}};
-}
-
-void PlannedCall::carry_count(const std::string &name) {
-    const ir::Count count = count_of(name);
-    if (count.counts) return outputs_.push_back(*count.state.place);
-    param("counts", int64_t{0});
-    inputs_.push_back(*count.so_far.place);
 }
 
 // ---- what is fused behind, and the steps ----
@@ -301,7 +247,7 @@ Status PlannedCall::fuse(const ir::Node &op, ir::ValueId value) {
             operands_.push_back(rows_place(op.inputs[i]));
         }
     }
-    package::list_in(spec_, "epilogue").push_back(std::move(entry));
+    epilogue_.push_back(std::move(entry));
     return Status::ok();
 }
 
@@ -315,26 +261,28 @@ void PlannedCall::fires(Step &step) const {
 
 Step PlannedCall::step(std::optional<uint32_t> tile) const {
     Step step{.kind = Step::Kind::call,
-              .name = fmt::format("{} {}", node.layer, spec_["kernel"].get<std::string>()),
+              .name = fmt::format("{} {}", node.layer, call_.specification.kernel),
               .layer = node.layer};
     step.tiles = tile ? 1 : tiles_;
     step.ordered = ordered_ && step.tiles > 1;
     step.cost = cost_;
-    step.writes = outputs_.size();
+    step.writes = call_.outputs.size();
     fires(step);
     const auto add = [&](const auto &argument) {
         step.args.emplace_back(tile ? tile_of(argument, *tile) : argument);
     };
-    for (auto *places : {&inputs_, &weights_, &operands_})
+    for (const auto *places :
+         {&std::as_const(call_.inputs), &std::as_const(call_.weights), &std::as_const(operands_)})
         for (const Place &place : *places) add(place);
-    for (const Scalar &scalar : scalars_) add(scalar);
-    for (const Place &place : outputs_) add(place);
+    for (const Scalar &scalar : call_.scalars) add(scalar);
+    for (const Place &place : call_.outputs) add(place);
     step.spec = spec(step);
     return step;
 }
 
 std::string PlannedCall::spec(const Step &step) const {
-    nlohmann::json spec = spec_;
+    nlohmann::json spec = nlohmann::json::parse(ir::kernel_spec(call_.specification));
+    if (!epilogue_.empty()) spec["epilogue"] = epilogue_;
     for (size_t a = 0; a < step.args.size(); a++)
         if (const auto *place = std::get_if<Place>(&step.args[a]); place && lies_by_channel(place->buffer))
             package::list_in(spec, "channel_major").push_back(a);
@@ -356,7 +304,7 @@ Step PlannedCall::discarding_output(Step step) const {
     const Stored &s = planner_.stored(region_.output);
     const BufferId discarded =
         planner_.buffer(node.layer + " discarded", Space::arena, uint64_t{all_rows_} * s.row_bytes);
-    const size_t argument = step.args.size() - outputs_.size() + result_;
+    const size_t argument = step.args.size() - call_.outputs.size() + call_.result;
     step.args[argument] =
         Place{.buffer = discarded, .tile_bytes = std::get<Place>(step.args[argument]).tile_bytes};
     step.replay_from = replay_;

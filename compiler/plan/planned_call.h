@@ -22,9 +22,6 @@ public:
     }
     const ir::Decisions &decisions() const override { return planner_.choices_[region_.anchor].decisions; }
 
-    void kernel(const std::string &name) override { spec_["kernel"] = name; }
-    void param(const std::string &name, ir::Attribute value) override;
-
     void serves_streams() override { for_streams_ = true; }
     Place rows_of(size_t input) override;
     ir::Ring ring_of(size_t input, uint32_t reads, uint32_t ahead) override;
@@ -37,8 +34,7 @@ public:
         return carried(name, std::move(initial));
     }
     ir::Count count_of(const std::string &name) override;
-    void specify(const ir::Specification &specification) override;
-    void write_result(Place rows) override;
+    void kernel(ir::KernelWithArguments of) override { call_ = std::move(of); }
     using KernelCall::kernel;
     using KernelCall::packed;
 
@@ -47,22 +43,7 @@ public:
     void ordered_parts(uint32_t parts) override;
     void channel_tiles(uint32_t tiles, uint64_t tile_bytes) override;
 
-    void read_rows(size_t input) override;
-    void read_ring(size_t input, uint32_t reads, uint32_t ahead) override;
-    void read_all(size_t input) override;
-    void weight(const std::string &name, Packed packed) override;
-    void write() override;
-    void sequence_rows(size_t input) override;
-    void valid_rows(size_t input) override;
-    void carry(const std::string &name, Packed initial) override;
-    void carry_count(const std::string &name) override;
-    void input(Place place) override { inputs_.push_back(place); }
-    void weight(Place place) override { weights_.push_back(place); }
-    void scalar(Scalar scalar) override { scalars_.push_back(scalar); }
-    void output(Place place) override { outputs_.push_back(place); }
     void epilogue(const std::string &op, Place rows) override;
-    using KernelCall::carry;
-    using KernelCall::weight;
 
     Place stored(const std::string &name, Packed packed) override;
     Place derived(const std::string &key, Elem elem, const std::vector<uint32_t> &dims, bool *fresh) override;
@@ -103,7 +84,8 @@ private:
 
     EntryPlanner &planner_;
     const Region &region_;
-    nlohmann::json spec_ = nlohmann::json::object();
+    ir::KernelWithArguments call_;
+    nlohmann::json epilogue_ = nlohmann::json::array();
     uint32_t rows_ = 1, all_rows_ = 1, tiles_ = 1, replay_ = 0;
     uint32_t parts_ = 1;         // calls of a row
     uint64_t channel_bytes_ = 0; // channel tiles: step of a tile in a row
@@ -111,9 +93,7 @@ private:
     // Of a call: weights, and rows that are read or written.
     uint64_t weight_bytes_ = 0, row_bytes_ = 0;
     double cost_ = 0;
-    std::vector<Place> inputs_, weights_, operands_, outputs_;
-    size_t result_ = 0; // which of the outputs are the rows
-    std::vector<Scalar> scalars_;
+    std::vector<Place> operands_; // of the epilogue
 };
 
 } // namespace longwave::compiler

@@ -40,7 +40,7 @@ void count_rows_on_gpu(KernelBuilder &k, const contract::CountRows &params) {
     };
 }
 
-const KernelOf<contract::CountRows> count_rows{count_rows_on_cpu, count_rows_on_gpu, Fp16::none};
+const Kernel<contract::CountRows> count_rows{count_rows_on_cpu, count_rows_on_gpu, Fp16::none};
 
 } // namespace
 

@@ -141,8 +141,8 @@ void cumulative_softmax_on_gpu(KernelBuilder &k, const contract::CumulativeSoftm
     };
 }
 
-const KernelOf<contract::CumulativeSoftmax> cumulative_softmax{cumulative_softmax_on_cpu,
-                                                               cumulative_softmax_on_gpu, Fp16::none};
+const Kernel<contract::CumulativeSoftmax> cumulative_softmax{cumulative_softmax_on_cpu,
+                                                             cumulative_softmax_on_gpu, Fp16::none};
 
 } // namespace
 

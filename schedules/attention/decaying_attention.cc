@@ -161,7 +161,7 @@ void build_decaying_chunk(KernelBuilder &k, const contract::DecayingAttentionChu
 
 } // namespace
 
-static const KernelOf<contract::DecayingAttentionStep> decaying_attention_step{build_decaying_step};
-static const KernelOf<contract::DecayingAttentionChunk> decaying_attention_chunk{build_decaying_chunk};
+static const Kernel<contract::DecayingAttentionStep> decaying_attention_step{build_decaying_step};
+static const Kernel<contract::DecayingAttentionChunk> decaying_attention_chunk{build_decaying_chunk};
 
 } // namespace longwave::schedules

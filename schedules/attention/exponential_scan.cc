@@ -33,8 +33,8 @@ struct ExponentialScan {
         if (length) count.emplace(k, rows, p.counts, a.count_so_far, a.count);
         const Shape weights = dense({width, modes});
         const bool words = k.target.kind == targets::Kind::gpu;
-        lambda = words ? k.weight_words(a.lambda.text, weights) : k.weight(a.lambda, weights, Float(64));
-        scale = words ? k.weight_words(a.c.text, weights) : k.weight(a.c, weights, Float(64));
+        lambda = words ? k.weight_words(a.lambda, weights) : k.weight(a.lambda, weights, Float(64));
+        scale = words ? k.weight_words(a.c, weights) : k.weight(a.c, weights, Float(64));
         k.no_epilogue();
     }
     int period() const { return stride * std::max(length, 1); }
@@ -203,8 +203,8 @@ void exponential_scan_on_gpu(KernelBuilder &k, const contract::ExponentialScan &
     k.program = [scan](ThreadProgram &p) { scan->run(p); };
 }
 
-const KernelOf<contract::ExponentialScan> exponential_scan{exponential_scan_on_cpu, exponential_scan_on_gpu,
-                                                           Fp16::inputs_and_outputs};
+const Kernel<contract::ExponentialScan> exponential_scan{exponential_scan_on_cpu, exponential_scan_on_gpu,
+                                                         Fp16::inputs_and_outputs};
 
 } // namespace
 

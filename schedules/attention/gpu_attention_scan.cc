@@ -260,10 +260,10 @@ template <class K> void decaying_scan(KernelBuilder &k, const K &params) {
          });
 }
 
-const GpuScheduleOf<contract::LinearAttentionStep> linear_step{linear_scan, Fp16::inputs};
-const GpuScheduleOf<contract::LinearAttentionChunk> linear_chunk{linear_scan, Fp16::inputs};
-const GpuScheduleOf<contract::DecayingAttentionStep> decaying_step{decaying_scan, Fp16::outputs};
-const GpuScheduleOf<contract::DecayingAttentionChunk> decaying_chunk{decaying_scan, Fp16::outputs};
+const GpuSchedule<contract::LinearAttentionStep> linear_step{linear_scan, Fp16::inputs};
+const GpuSchedule<contract::LinearAttentionChunk> linear_chunk{linear_scan, Fp16::inputs};
+const GpuSchedule<contract::DecayingAttentionStep> decaying_step{decaying_scan, Fp16::outputs};
+const GpuSchedule<contract::DecayingAttentionChunk> decaying_chunk{decaying_scan, Fp16::outputs};
 
 } // namespace
 

@@ -166,8 +166,8 @@ void softmax_attention_on_gpu(KernelBuilder &k, const contract::SoftmaxAttention
     AttentionOfQueries(k, p).build();
 }
 
-const GpuScheduleOf<contract::SoftmaxAttention> softmax_attention_of_gpu{softmax_attention_on_gpu,
-                                                                         Fp16::inputs_and_outputs};
+const GpuSchedule<contract::SoftmaxAttention> softmax_attention_of_gpu{softmax_attention_on_gpu,
+                                                                       Fp16::inputs_and_outputs};
 
 } // namespace
 

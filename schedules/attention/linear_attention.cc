@@ -97,7 +97,7 @@ void build_chunk(KernelBuilder &k, const contract::LinearAttentionChunk &params)
 
 } // namespace
 
-static const KernelOf<contract::LinearAttentionStep> linear_attention_step{build_step};
-static const KernelOf<contract::LinearAttentionChunk> linear_attention_chunk{build_chunk};
+static const Kernel<contract::LinearAttentionStep> linear_attention_step{build_step};
+static const Kernel<contract::LinearAttentionChunk> linear_attention_chunk{build_chunk};
 
 } // namespace longwave::schedules

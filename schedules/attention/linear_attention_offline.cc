@@ -148,7 +148,7 @@ void linear_attention_offline_on_gpu(KernelBuilder &k, const contract::LinearAtt
     k.output(a.y, a.names.y, a.shape);
 }
 
-const KernelOf<contract::LinearAttentionOffline> linear_attention_offline{
+const Kernel<contract::LinearAttentionOffline> linear_attention_offline{
     linear_attention_whole_on_cpu, linear_attention_offline_on_gpu, Fp16::inputs};
 
 } // namespace

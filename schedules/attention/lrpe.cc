@@ -114,7 +114,7 @@ void lrpe_on_gpu(KernelBuilder &k, const contract::Lrpe &params) {
     k.outputs(y, {k.result(n.names.y, shape, n.width() == n.padded() ? n.turned_shape() : shape)});
 }
 
-const KernelOf<contract::Lrpe> lrpe{lrpe_on_cpu, lrpe_on_gpu, Fp16::inputs_and_outputs};
+const Kernel<contract::Lrpe> lrpe{lrpe_on_cpu, lrpe_on_gpu, Fp16::inputs_and_outputs};
 
 } // namespace
 

@@ -89,7 +89,7 @@ void rotary_on_gpu(KernelBuilder &k, const contract::Rotary &params) {
     k.output(y, p.a.y, p.shape);
 }
 
-const KernelOf<contract::Rotary> rotary{rotary_on_cpu, rotary_on_gpu, Fp16::inputs_and_outputs};
+const Kernel<contract::Rotary> rotary{rotary_on_cpu, rotary_on_gpu, Fp16::inputs_and_outputs};
 
 } // namespace
 

@@ -23,7 +23,7 @@ public:
             count_(Var()) = undef<double>();
             count_(0) += cast<double>(rows);
         } else if (k.target.kind == targets::Kind::gpu) {
-            given_ = k.input_words(so_far.text, dense({1}));
+            given_ = k.input_words(so_far, dense({1}));
         } else {
             given_ = k.input(so_far, dense({1}), Float(64));
         }

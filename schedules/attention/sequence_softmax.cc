@@ -95,7 +95,7 @@ static void build_sequence_softmax_on_gpu(KernelBuilder &k, const contract::Sequ
     k.output(y, a.y, shape);
 }
 
-static const KernelOf<contract::SequenceSoftmax> sequence_softmax{
-    build_sequence_softmax, build_sequence_softmax_on_gpu, Fp16::outputs};
+static const Kernel<contract::SequenceSoftmax> sequence_softmax{build_sequence_softmax,
+                                                                build_sequence_softmax_on_gpu, Fp16::outputs};
 
 } // namespace longwave::schedules

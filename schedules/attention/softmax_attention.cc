@@ -177,6 +177,6 @@ void build_softmax_attention(KernelBuilder &k, const contract::SoftmaxAttention 
 
 } // namespace
 
-static const KernelOf<contract::SoftmaxAttention> softmax_attention{build_softmax_attention};
+static const Kernel<contract::SoftmaxAttention> softmax_attention{build_softmax_attention};
 
 } // namespace longwave::schedules

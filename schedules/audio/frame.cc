@@ -67,7 +67,7 @@ void frame_on_gpu(KernelBuilder &k, const contract::Frame &params) {
     k.output(f.y, f.a.y, f.shape);
 }
 
-const KernelOf<contract::Frame> frame{frame_on_cpu, frame_on_gpu, Fp16::inputs_and_outputs};
+const Kernel<contract::Frame> frame{frame_on_cpu, frame_on_gpu, Fp16::inputs_and_outputs};
 
 } // namespace
 

@@ -64,6 +64,7 @@ static void build_frame_power(KernelBuilder &k, const contract::FramePower &para
     k.output(y, p.a.power, p.y_shape);
 }
 
-static const KernelOf<contract::FramePower> frame_power{build_frame_power, build_frame_power_on_gpu, Fp16::inputs};
+static const Kernel<contract::FramePower> frame_power{build_frame_power, build_frame_power_on_gpu,
+                                                      Fp16::inputs};
 
 } // namespace longwave::schedules

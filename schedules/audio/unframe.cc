@@ -19,8 +19,9 @@ struct Unframe {
     Func y{"y"};
 
     Unframe(KernelBuilder &k, const contract::Unframe &p)
-        : window(p.window), hop(p.hop), rows(p.rows), ring(p.ring), later(p.later), pieces((window + hop - 1) / hop),
-          in_row(static_cast<int>(pad(extent(window)))), row(static_cast<int>(pad(extent(hop)))) {
+        : window(p.window), hop(p.hop), rows(p.rows), ring(p.ring), later(p.later),
+          pieces((window + hop - 1) / hop), in_row(static_cast<int>(pad(extent(window)))),
+          row(static_cast<int>(pad(extent(hop)))) {
         k.params.require(hop <= window, "'hop' must not exceed 'window'");
         k.params.require(ring >= int64_t{rows} + later + pieces - 1,
                          "'ring' must hold the new rows and their history");
@@ -76,7 +77,7 @@ void unframe_on_gpu(KernelBuilder &k, const contract::Unframe &params) {
     k.output(u.y, u.a.y, dense({u.row, u.rows}));
 }
 
-const KernelOf<contract::Unframe> unframe{unframe_on_cpu, unframe_on_gpu, Fp16::inputs_and_outputs};
+const Kernel<contract::Unframe> unframe{unframe_on_cpu, unframe_on_gpu, Fp16::inputs_and_outputs};
 
 } // namespace
 

@@ -58,6 +58,8 @@ def param(kind, name):
     base, _, inside = kind.partition("<")
     inside = inside.rstrip(">")
     parts = [number(part) for part in inside.split(",")] if base not in ("Choice", "ChoiceOr") else inside.split(",")
+    if base == "Streams":
+        return f"{name} = 1", "1 .. 64"
     if base == "Required":
         return name, f"{parts[0]} .. {parts[1]}"
     if base == "Default":

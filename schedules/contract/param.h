@@ -69,6 +69,11 @@ template <bool Otherwise> struct FlagOr {
 };
 using Flag = FlagOr<false>;
 
+// The kernel computes the same call for so many streams at once, with the same bits. Arguments that differ
+// between streams have a further outermost dimension, or so many times the rows. A scalar becomes an input
+// with an int32 for each stream.
+using Streams = Default<1, 1, 64>;
+
 // A number in a range, which the caller must give: eps of a norm, the scale of a spectrum.
 enum class Range : uint8_t { not_negative, positive };
 template <Range Of> struct Real {

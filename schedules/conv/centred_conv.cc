@@ -70,8 +70,8 @@ void centred_conv_on_gpu(KernelBuilder &k, const contract::CentredConv &p) {
     k.allow_channel_major_with_operands({d.a.x.text, d.y.name()});
 }
 
-const KernelOf<contract::CentredConv> centred_conv{centred_conv_on_cpu, centred_conv_on_gpu,
-                                                   Fp16::inputs_and_outputs};
+const Kernel<contract::CentredConv> centred_conv{centred_conv_on_cpu, centred_conv_on_gpu,
+                                                 Fp16::inputs_and_outputs};
 
 } // namespace
 

@@ -69,7 +69,7 @@ Conv2d define_conv2d(KernelBuilder &k, const contract::Conv2d &p) {
                              : k.weight(a.w, dense({width, of_group, frequency, time}));
     ImageParam bias;
     if (has_bias) bias = k.weight(a.bias, dense({width}));
-    const auto position = k.scalar_of_streams(a.position.text, ring - rows * stride_t, streams);
+    const auto position = k.scalar_of_streams(a.position, ring - rows * stride_t, streams);
 
     Var c("c"), f("f"), r("r"), i("i"), n("n"), s("s");
     const Expr first = streams == 1 ? Expr(r) : Expr(0), stream = streams == 1 ? Expr(0) : Expr(r);
@@ -212,7 +212,7 @@ void conv2d_on_gpu(KernelBuilder &k, const contract::Conv2d &p) {
     k.prefer_one_order();
 }
 
-const KernelOf<contract::Conv2d> conv2d{conv2d_on_cpu, conv2d_on_gpu, Fp16::inputs_and_outputs};
+const Kernel<contract::Conv2d> conv2d{conv2d_on_cpu, conv2d_on_gpu, Fp16::inputs_and_outputs};
 
 } // namespace
 

@@ -48,8 +48,8 @@ void image_patches_on_gpu(KernelBuilder &k, const contract::ImagePatches &params
     k.output(p.y, p.a.y, p.shape);
 }
 
-const KernelOf<contract::ImagePatches> image_patches{image_patches_on_cpu, image_patches_on_gpu,
-                                                     Fp16::inputs_and_outputs};
+const Kernel<contract::ImagePatches> image_patches{image_patches_on_cpu, image_patches_on_gpu,
+                                                   Fp16::inputs_and_outputs};
 
 } // namespace
 

@@ -24,8 +24,6 @@ Shape dense(const std::vector<int> &extents) {
     return shape;
 }
 
-int streams_of(Params &params) { return params.integer_or("streams", 1, 1, most_streams); }
-
 Shape channel_major(const Shape &shape) {
     Shape placed = shape;
     const auto rows = static_cast<int32_t>(shape.back().extent);
@@ -105,18 +103,18 @@ void KernelBuilder::check_layouts() const {
                    "'channel_major' names an argument whose rows lie row by row only");
 }
 
-ImageParam KernelBuilder::input(const std::string &name, const Shape &shape, Type type) {
-    return add(inputs_, name, shape, type);
+ImageParam KernelBuilder::input(const contract::Names::Input &name, const Shape &shape, Type type) {
+    return add(inputs_, name.text, shape, type);
 }
-ImageParam KernelBuilder::weight(const std::string &name, const Shape &shape, Type type) {
-    return add(weights_, name, shape, type);
+ImageParam KernelBuilder::weight(const contract::Names::Weight &name, const Shape &shape, Type type) {
+    return add(weights_, name.text, shape, type);
 }
 
-ImageParam KernelBuilder::weight_bytes(const std::string &name, const Shape &shape) {
+ImageParam KernelBuilder::weight_bytes(const contract::Names::Weight &name, const Shape &shape) {
     Shape bytes = shape;
     bytes[0].extent *= 4;
     for (size_t i = 1; i < bytes.size(); i++) bytes[i].stride *= 4;
-    return add(weights_, name, bytes, Int(8));
+    return add(weights_, name.text, bytes, Int(8));
 }
 
 namespace {
@@ -127,16 +125,17 @@ Shape in_words(const Shape &shape) {
 }
 } // namespace
 
-ImageParam KernelBuilder::input_words(const std::string &name, const Shape &shape) {
-    words_.insert(name);
-    return add(inputs_, name, in_words(shape), UInt(32));
+ImageParam KernelBuilder::input_words(const contract::Names::Input &name, const Shape &shape) {
+    words_.insert(name.text);
+    return add(inputs_, name.text, in_words(shape), UInt(32));
 }
-ImageParam KernelBuilder::weight_words(const std::string &name, const Shape &shape) {
-    words_.insert(name);
-    return add(weights_, name, in_words(shape), UInt(32));
+ImageParam KernelBuilder::weight_words(const contract::Names::Weight &name, const Shape &shape) {
+    words_.insert(name.text);
+    return add(weights_, name.text, in_words(shape), UInt(32));
 }
 
-Expr KernelBuilder::scalar(const std::string &name, int high, int multiple) {
+Expr KernelBuilder::scalar(const contract::Names::Scalar &argument, int high, int multiple) {
+    const std::string &name = argument.text;
     params.require(high >= 0 && multiple >= 1 && high % multiple == 0, "scalar '" + name + "' has no value");
     const int index = static_cast<int>(scalars_.size());
     scalars_.push_back({name, Param<int>(name), high, multiple});
@@ -150,9 +149,10 @@ Expr KernelBuilder::scalar(const std::string &name, int high, int multiple) {
     return multiple == 1 ? value : value / multiple * multiple;
 }
 
-std::function<Expr(const Expr &)> KernelBuilder::scalar_of_streams(const std::string &name, int high,
-                                                                   int streams) {
-    if (streams == 1) return [value = scalar(name, high)](const Expr &) { return value; };
+std::function<Expr(const Expr &)> KernelBuilder::scalar_of_streams(const contract::Names::Scalar &argument,
+                                                                   int high, int streams) {
+    const std::string &name = argument.text;
+    if (streams == 1) return [value = scalar(argument, high)](const Expr &) { return value; };
     params.require(high >= 0, "scalar '" + name + "' has no value");
     const ImageParam values = add(scalars_of_streams_, name, dense({streams}), Int(32));
     return [values, high](const Expr &stream) { return clamp(values(stream), 0, high); };

@@ -21,11 +21,6 @@ inline uint32_t extent(int n) { return static_cast<uint32_t>(n); } // of a Dim
 // Threads of a workgroup whose points lie in shared memory. More would idle at the barriers of
 // short passes.
 inline int loop_threads(const targets::Target &target) { return std::min(target.threads, 256); }
-// The param `streams`: the kernel computes the same call for so many streams at once, with the same
-// bits. Arguments that differ between streams have a further outermost dimension, or so many times
-// the rows. A scalar becomes an input with an int32 for each stream.
-inline constexpr int most_streams = 64;
-int streams_of(Params &params);
 // Extents without gaps, innermost first.
 Shape dense(const std::vector<int> &extents);
 // The same extents channel by channel: the rows, the last dimension, lie side by side.
@@ -62,38 +57,26 @@ public:
         return params.read<K>();
     }
     Halide::ImageParam input(const contract::Names::Input &name, const Shape &shape,
-                             Halide::Type type = Halide::Float(32)) {
-        return input(name.text, shape, type);
-    }
-    Halide::ImageParam weight(const contract::Names::Weight &name, const Shape &shape,
-                              Halide::Type type = Halide::Float(32)) {
-        return weight(name.text, shape, type);
-    }
-    Halide::Expr scalar(const contract::Names::Scalar &name, int high, int multiple = 1) {
-        return scalar(name.text, high, multiple);
-    }
-
-    Halide::ImageParam input(const std::string &name, const Shape &shape,
                              Halide::Type type = Halide::Float(32));
-    Halide::ImageParam weight(const std::string &name, const Shape &shape,
+    Halide::ImageParam weight(const contract::Names::Weight &name, const Shape &shape,
                               Halide::Type type = Halide::Float(32));
     // An int32 argument as bytes: four times the extents of dimension 0, four times the strides of
     // the others. Shapes count in int32.
-    Halide::ImageParam weight_bytes(const std::string &name, const Shape &shape);
+    Halide::ImageParam weight_bytes(const contract::Names::Weight &name, const Shape &shape);
     // The same for a float64 argument of a gpu, few of which compute in float64: an element is two
     // uint32, of which dimension 0 says which: 0 the low word, 1 the high one (float64_words.h).
-    Halide::ImageParam input_words(const std::string &name, const Shape &shape);
-    Halide::ImageParam weight_words(const std::string &name, const Shape &shape);
+    Halide::ImageParam input_words(const contract::Names::Input &name, const Shape &shape);
+    Halide::ImageParam weight_words(const contract::Names::Weight &name, const Shape &shape);
 
     // An int32 that the kernel accepts from 0 to `high` in steps of `multiple`. The expression is
     // clamped to that, so that an index made of it stays inside. On a gpu all scalars lie in one
     // int32 buffer, in order: Halide computes with parameters outside of the kernel, and passes on
     // what it found by no name.
-    Halide::Expr scalar(const std::string &name, int high, int multiple = 1);
+    Halide::Expr scalar(const contract::Names::Scalar &name, int high, int multiple = 1);
     // The same of each of several streams: an input of an int32 for each. A kernel has these or the
     // scalars above, not both.
-    std::function<Halide::Expr(const Halide::Expr &stream)> scalar_of_streams(const std::string &name,
-                                                                              int high, int streams);
+    std::function<Halide::Expr(const Halide::Expr &stream)>
+    scalar_of_streams(const contract::Names::Scalar &name, int high, int streams);
 
     // Declares the operands of the epilogue chain and returns the function that applies it to the
     // value at some coordinates of the output. The last dimension of `shape` is the rows. In each

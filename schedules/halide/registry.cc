@@ -16,25 +16,12 @@ Table &table(targets::Kind kind) {
     return kind == targets::Kind::gpu ? gpu : cpu;
 }
 
-void enter(targets::Kind kind, const char *name, const Schedule &schedule) {
-    if (table(kind).emplace(name, schedule).second) return;
-    std::fprintf(stderr, "kernel '%s' is registered twice for one kind of device\n", name);
-    std::abort();
-}
-
 } // namespace
 
-Kernel::Kernel(const char *name, BuildFunction cpu, std::source_location at) {
-    enter(targets::Kind::cpu, name, {std::move(cpu), Fp16::none, at.file_name()});
-}
-
-Kernel::Kernel(const char *name, BuildFunction cpu, BuildFunction gpu, Fp16 fp16, std::source_location at) {
-    enter(targets::Kind::cpu, name, {std::move(cpu), Fp16::none, at.file_name()});
-    enter(targets::Kind::gpu, name, {std::move(gpu), fp16, at.file_name()});
-}
-
-GpuSchedule::GpuSchedule(const char *name, BuildFunction build, Fp16 fp16, std::source_location at) {
-    enter(targets::Kind::gpu, name, {std::move(build), fp16, at.file_name()});
+void enter(targets::Kind kind, const char *name, Schedule schedule) {
+    if (table(kind).emplace(name, std::move(schedule)).second) return;
+    std::fprintf(stderr, "kernel '%s' is registered twice for one kind of device\n", name);
+    std::abort();
 }
 
 const Schedule *find_schedule(const std::string &name, targets::Kind kind) {

@@ -1,6 +1,6 @@
 // The kernels by name. Each schedule file ends with a line that registers the schedules that it
 // holds: the one for CPUs, the one for GPUs, or both.
-//     const Kernel softmax{"softmax", softmax_on_cpu, softmax_on_gpu, Fp16::outputs};
+//     const Kernel<contract::Softmax> softmax{softmax_on_cpu, softmax_on_gpu, Fp16::outputs};
 #pragma once
 #include "schedules/halide/builder.h"
 #include <functional>
@@ -24,36 +24,35 @@ struct Schedule {
     std::string_view file; // the source file that registers it, as the compiler names it
 };
 
+// A function that writes a kernel of contract K (schedules/contract/kernels).
+template <class K> using BuildOf = void (*)(KernelBuilder &, const K &);
+
+void enter(targets::Kind kind, const char *name, Schedule schedule);
+template <class K>
+void enter(targets::Kind kind, BuildOf<K> build, Fp16 fp16, const std::source_location &at) {
+    const auto with_params = [build](KernelBuilder &k) { build(k, k.read<K>()); };
+    enter(kind, K::name, {with_params, fp16, at.file_name()});
+}
+
 // Registers when the program starts. A name that is registered twice for one kind of device ends
 // the program.
-struct Kernel {
-    Kernel(const char *name, BuildFunction cpu, std::source_location at = std::source_location::current());
-    Kernel(const char *name, BuildFunction cpu, BuildFunction gpu, Fp16 fp16,
-           std::source_location at = std::source_location::current());
-};
-
-// The same for a kernel with a contract K (schedules/contract/kernels), whose params the function takes.
-template <class K> using BuildOf = void (*)(KernelBuilder &, const K &);
-template <class K> BuildFunction with_params(BuildOf<K> build) {
-    return [build](KernelBuilder &k) { build(k, k.read<K>()); };
-}
-template <class K> struct KernelOf : Kernel {
-    KernelOf(BuildOf<K> cpu, std::source_location at = std::source_location::current())
-        : Kernel(K::name, with_params<K>(cpu), at) {}
-    KernelOf(BuildOf<K> cpu, BuildOf<K> gpu, Fp16 fp16,
-             std::source_location at = std::source_location::current())
-        : Kernel(K::name, with_params<K>(cpu), with_params<K>(gpu), fp16, at) {}
+template <class K> struct Kernel {
+    explicit Kernel(BuildOf<K> cpu, const std::source_location &at = std::source_location::current()) {
+        enter<K>(targets::Kind::cpu, cpu, Fp16::none, at);
+    }
+    Kernel(BuildOf<K> cpu, BuildOf<K> gpu, Fp16 fp16,
+           const std::source_location &at = std::source_location::current())
+        : Kernel(cpu, at) {
+        enter<K>(targets::Kind::gpu, gpu, fp16, at);
+    }
 };
 
 // A schedule for GPUs in a file of its own.
-struct GpuSchedule {
-    GpuSchedule(const char *name, BuildFunction build, Fp16 fp16,
-                std::source_location at = std::source_location::current());
-};
-
-template <class K> struct GpuScheduleOf : GpuSchedule {
-    GpuScheduleOf(BuildOf<K> build, Fp16 fp16, std::source_location at = std::source_location::current())
-        : GpuSchedule(K::name, with_params<K>(build), fp16, at) {}
+template <class K> struct GpuSchedule {
+    GpuSchedule(BuildOf<K> build, Fp16 fp16,
+                const std::source_location &at = std::source_location::current()) {
+        enter<K>(targets::Kind::gpu, build, fp16, at);
+    }
 };
 
 // Null: there is no such kernel, or none for this kind of device.

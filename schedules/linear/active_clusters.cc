@@ -38,6 +38,6 @@ static void build_active_clusters(KernelBuilder &k, const contract::ActiveCluste
     k.output(y, a.wanted, dense({tails, 1}));
 }
 
-static const KernelOf<contract::ActiveClusters> active_clusters{build_active_clusters};
+static const Kernel<contract::ActiveClusters> active_clusters{build_active_clusters};
 
 } // namespace longwave::schedules

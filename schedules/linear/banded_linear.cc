@@ -41,6 +41,6 @@ static void build_banded_linear(KernelBuilder &k, const contract::BandedLinear &
     k.output(y, a.y, shape);
 }
 
-static const KernelOf<contract::BandedLinear> banded_linear{build_banded_linear};
+static const Kernel<contract::BandedLinear> banded_linear{build_banded_linear};
 
 } // namespace longwave::schedules

@@ -75,8 +75,8 @@ void block_linear_on_gpu(KernelBuilder &k, const contract::BlockLinear &p) {
     k.output(y, d.a.y, d.shape);
 }
 
-const KernelOf<contract::BlockLinear> block_linear{block_linear_on_cpu, block_linear_on_gpu,
-                                                   Fp16::inputs_and_outputs};
+const Kernel<contract::BlockLinear> block_linear{block_linear_on_cpu, block_linear_on_gpu,
+                                                 Fp16::inputs_and_outputs};
 
 } // namespace
 

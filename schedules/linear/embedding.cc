@@ -101,7 +101,7 @@ void embedding_on_gpu(KernelBuilder &k, const contract::Embedding &p) {
     k.prefer_one_order();
 }
 
-const KernelOf<contract::Embedding> embedding{embedding_on_cpu, embedding_on_gpu, Fp16::inputs_and_outputs};
+const Kernel<contract::Embedding> embedding{embedding_on_cpu, embedding_on_gpu, Fp16::inputs_and_outputs};
 
 } // namespace
 

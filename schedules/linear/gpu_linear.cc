@@ -143,7 +143,7 @@ void linear_on_gpu(KernelBuilder &k, const contract::Linear &params) {
     StagedTiles(k, p).build();
 }
 
-const GpuScheduleOf<contract::Linear> linear_of_gpu{linear_on_gpu, Fp16::inputs_and_outputs};
+const GpuSchedule<contract::Linear> linear_of_gpu{linear_on_gpu, Fp16::inputs_and_outputs};
 
 } // namespace
 

@@ -268,6 +268,6 @@ static void build_linear(KernelBuilder &k, const contract::Linear &params) {
     k.output(y, p.a.y, y_shape);
 }
 
-static const KernelOf<contract::Linear> linear{build_linear};
+static const Kernel<contract::Linear> linear{build_linear};
 
 } // namespace longwave::schedules

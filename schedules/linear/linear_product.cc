@@ -13,7 +13,7 @@ void declare_matrix(KernelBuilder &k, Product &p, int outputs, const contract::N
                          {p.panels.words(), of_panel},
                          {p.panels.count() * p.panels.halves, static_cast<int32_t>(p.panels.stride())}};
     const bool grouped = p.panels.format == WeightFormat::int4;
-    p.w = p.integer() ? k.weight_bytes(w.text, shape) : k.weight(w, shape, narrow ? Int(32) : Float(32));
+    p.w = p.integer() ? k.weight_bytes(w, shape) : k.weight(w, shape, narrow ? Int(32) : Float(32));
     // Vectors of a panel are loaded in pairs when each panel has an address of its own.
     if (k.target.paired_loads && !narrow)
         p.apart = clamp(stride_of_caller(p.w, 2), 0, static_cast<int>(p.panels.stride()));

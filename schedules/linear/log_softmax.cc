@@ -205,7 +205,7 @@ static void build_log_softmax_on_gpu(KernelBuilder &k, const contract::LogSoftma
     k.output(y, a.log_probabilities, dense({width, rows}));
 }
 
-static const KernelOf<contract::LogSoftmax> log_softmax{build_log_softmax, build_log_softmax_on_gpu,
-                                                        Fp16::none};
+static const Kernel<contract::LogSoftmax> log_softmax{build_log_softmax, build_log_softmax_on_gpu,
+                                                      Fp16::none};
 
 } // namespace longwave::schedules

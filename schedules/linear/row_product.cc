@@ -77,8 +77,8 @@ void row_product_on_gpu(KernelBuilder &k, const contract::RowProduct &params) {
     k.output(p.z, p.a.z, p.shape);
 }
 
-const KernelOf<contract::RowProduct> row_product{row_product_on_cpu, row_product_on_gpu,
-                                                 Fp16::inputs_and_outputs};
+const Kernel<contract::RowProduct> row_product{row_product_on_cpu, row_product_on_gpu,
+                                               Fp16::inputs_and_outputs};
 
 } // namespace
 

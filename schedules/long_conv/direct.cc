@@ -192,7 +192,7 @@ void long_conv_direct_on_gpu(KernelBuilder &k, const contract::LongConvDirect &p
 
 } // namespace
 
-static const KernelOf<contract::LongConvDirect> long_conv_direct{
+static const Kernel<contract::LongConvDirect> long_conv_direct{
     long_conv_direct_on_cpu, long_conv_direct_on_gpu, Fp16::inputs_and_outputs};
 
 } // namespace longwave::schedules

@@ -209,6 +209,6 @@ void build_long_conv_dyadic(KernelBuilder &k, const contract::LongConvDyadic &p)
 
 } // namespace
 
-static const KernelOf<contract::LongConvDyadic> long_conv_dyadic{build_long_conv_dyadic};
+static const Kernel<contract::LongConvDyadic> long_conv_dyadic{build_long_conv_dyadic};
 
 } // namespace longwave::schedules

@@ -18,7 +18,7 @@ static void build_expand_scales(KernelBuilder &k, const contract::ExpandScales &
     k.no_epilogue();
     const int width = static_cast<int>(pad(extent(p.channels)));
     constexpr int of_word = weights_of_word(WeightFormat::int8);
-    ImageParam w = int8 ? k.weight_bytes(a.w.text, dense({width / of_word, dim, copies, scales}))
+    ImageParam w = int8 ? k.weight_bytes(a.w, dense({width / of_word, dim, copies, scales}))
                         : k.weight(a.w, dense({width, dim, copies, scales}));
     ImageParam size;
     if (int8) size = k.weight(a.scale, dense({width, (dim + int8_taps - 1) / int8_taps, copies, scales}));
@@ -60,6 +60,6 @@ static void build_expand_scales(KernelBuilder &k, const contract::ExpandScales &
     k.output(y, a.k, dense({width, copies, taps}));
 }
 
-static const KernelOf<contract::ExpandScales> expand_scales{build_expand_scales};
+static const Kernel<contract::ExpandScales> expand_scales{build_expand_scales};
 
 } // namespace longwave::schedules

@@ -113,11 +113,11 @@ void build_four_step_columns_back(KernelBuilder &k, const contract::FourStepColu
     };
 }
 
-const GpuScheduleOf<contract::FourStepColumns> four_step_columns{build_four_step_columns,
-                                                                 Fp16::inputs_and_outputs};
-const GpuScheduleOf<contract::FourStepRows> four_step_rows{build_four_step_rows, Fp16::inputs_and_outputs};
-const GpuScheduleOf<contract::FourStepColumnsBack> four_step_columns_back{build_four_step_columns_back,
-                                                                          Fp16::inputs_and_outputs};
+const GpuSchedule<contract::FourStepColumns> four_step_columns{build_four_step_columns,
+                                                               Fp16::inputs_and_outputs};
+const GpuSchedule<contract::FourStepRows> four_step_rows{build_four_step_rows, Fp16::inputs_and_outputs};
+const GpuSchedule<contract::FourStepColumnsBack> four_step_columns_back{build_four_step_columns_back,
+                                                                        Fp16::inputs_and_outputs};
 
 } // namespace
 

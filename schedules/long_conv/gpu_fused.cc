@@ -262,12 +262,12 @@ void build_long_conv_columns_back(KernelBuilder &k, const contract::LongConvColu
         .build({.in = a.points, .twiddles = a.twiddles, .out = a.y});
 }
 
-const GpuScheduleOf<contract::LongConvFused> long_conv_fused{build_long_conv_fused, Fp16::inputs_and_outputs};
-const GpuScheduleOf<contract::LongConvColumns> long_conv_columns{build_long_conv_columns,
-                                                                 Fp16::inputs_and_outputs};
-const GpuScheduleOf<contract::LongConvRows> long_conv_rows{build_long_conv_rows, Fp16::inputs_and_outputs};
-const GpuScheduleOf<contract::LongConvColumnsBack> long_conv_columns_back{build_long_conv_columns_back,
-                                                                          Fp16::inputs_and_outputs};
+const GpuSchedule<contract::LongConvFused> long_conv_fused{build_long_conv_fused, Fp16::inputs_and_outputs};
+const GpuSchedule<contract::LongConvColumns> long_conv_columns{build_long_conv_columns,
+                                                               Fp16::inputs_and_outputs};
+const GpuSchedule<contract::LongConvRows> long_conv_rows{build_long_conv_rows, Fp16::inputs_and_outputs};
+const GpuSchedule<contract::LongConvColumnsBack> long_conv_columns_back{build_long_conv_columns_back,
+                                                                        Fp16::inputs_and_outputs};
 
 } // namespace
 

@@ -183,8 +183,8 @@ void long_conv_partitioned_on_gpu(KernelBuilder &k, const contract::LongConvPart
     PartitionedBlock(k, p).build();
 }
 
-const GpuScheduleOf<contract::LongConvPartitioned> long_conv_partitioned_of_gpu{long_conv_partitioned_on_gpu,
-                                                                                Fp16::inputs_and_outputs};
+const GpuSchedule<contract::LongConvPartitioned> long_conv_partitioned_of_gpu{long_conv_partitioned_on_gpu,
+                                                                              Fp16::inputs_and_outputs};
 
 } // namespace
 

@@ -61,7 +61,7 @@ static void build_long_conv_registers(KernelBuilder &k, const contract::LongConv
     };
 }
 
-static const GpuScheduleOf<contract::LongConvRegisters> long_conv_registers{build_long_conv_registers,
-                                                                            Fp16::inputs_and_outputs};
+static const GpuSchedule<contract::LongConvRegisters> long_conv_registers{build_long_conv_registers,
+                                                                          Fp16::inputs_and_outputs};
 
 } // namespace longwave::schedules

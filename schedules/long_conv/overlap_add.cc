@@ -84,6 +84,6 @@ static void build_long_conv_overlap_add(KernelBuilder &k, const contract::LongCo
                            y_shape)});
 }
 
-static const KernelOf<contract::LongConvOverlapAdd> long_conv_overlap_add{build_long_conv_overlap_add};
+static const Kernel<contract::LongConvOverlapAdd> long_conv_overlap_add{build_long_conv_overlap_add};
 
 } // namespace longwave::schedules

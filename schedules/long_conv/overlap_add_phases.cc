@@ -184,7 +184,7 @@ static void build_long_conv_overlap_add_phases(KernelBuilder &k,
                         y_shape)});
 }
 
-static const KernelOf<contract::LongConvOverlapAddPhases> long_conv_overlap_add_phases{
+static const Kernel<contract::LongConvOverlapAddPhases> long_conv_overlap_add_phases{
     build_long_conv_overlap_add_phases};
 
 } // namespace longwave::schedules

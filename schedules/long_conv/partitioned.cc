@@ -88,6 +88,6 @@ static void build_long_conv_partitioned(KernelBuilder &k, const contract::LongCo
     k.outputs(y, {k.result(names.y, y_shape), k.result(names.tail_out, tail_shape)});
 }
 
-static const KernelOf<contract::LongConvPartitioned> long_conv_partitioned{build_long_conv_partitioned};
+static const Kernel<contract::LongConvPartitioned> long_conv_partitioned{build_long_conv_partitioned};
 
 } // namespace longwave::schedules

@@ -207,10 +207,10 @@ static void build_long_conv_inverse(KernelBuilder &k, const contract::LongConvIn
                k.result(names.tail_out, tail_shape)});
 }
 
-static const KernelOf<contract::LongConvForward> long_conv_forward{build_long_conv_forward};
-static const KernelOf<contract::LongConvProduct> long_conv_product{build_long_conv_product};
-static const KernelOf<contract::LongConvProductAhead> long_conv_product_ahead{build_long_conv_product_ahead};
-static const KernelOf<contract::LongConvProductRest> long_conv_product_rest{build_long_conv_product_rest};
-static const KernelOf<contract::LongConvInverse> long_conv_inverse{build_long_conv_inverse};
+static const Kernel<contract::LongConvForward> long_conv_forward{build_long_conv_forward};
+static const Kernel<contract::LongConvProduct> long_conv_product{build_long_conv_product};
+static const Kernel<contract::LongConvProductAhead> long_conv_product_ahead{build_long_conv_product_ahead};
+static const Kernel<contract::LongConvProductRest> long_conv_product_rest{build_long_conv_product_rest};
+static const Kernel<contract::LongConvInverse> long_conv_inverse{build_long_conv_inverse};
 
 } // namespace longwave::schedules

@@ -174,6 +174,6 @@ static void build_long_conv_polyphase(KernelBuilder &k, const contract::LongConv
     rows_of(k, names.y, s, result);
 }
 
-static const KernelOf<contract::LongConvPolyphase> long_conv_polyphase{build_long_conv_polyphase};
+static const Kernel<contract::LongConvPolyphase> long_conv_polyphase{build_long_conv_polyphase};
 
 } // namespace longwave::schedules

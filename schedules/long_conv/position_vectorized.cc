@@ -166,6 +166,6 @@ static void build_long_conv_lanes(KernelBuilder &k, const contract::LongConvLane
     k.output(tail_out, a.tail_out, by_channel);
 }
 
-static const KernelOf<contract::LongConvLanes> long_conv_lanes{build_long_conv_lanes};
+static const Kernel<contract::LongConvLanes> long_conv_lanes{build_long_conv_lanes};
 
 } // namespace longwave::schedules

@@ -143,8 +143,8 @@ static void build_long_conv_lanes_inverse(KernelBuilder &k, const contract::Long
     k.outputs(y, {k.result(a.y, shape), k.result(a.tail_out, shape)});
 }
 
-static const KernelOf<contract::LongConvLanesForward> long_conv_lanes_forward{build_long_conv_lanes_forward};
-static const KernelOf<contract::LongConvLanesProduct> long_conv_lanes_product{build_long_conv_lanes_product};
-static const KernelOf<contract::LongConvLanesInverse> long_conv_lanes_inverse{build_long_conv_lanes_inverse};
+static const Kernel<contract::LongConvLanesForward> long_conv_lanes_forward{build_long_conv_lanes_forward};
+static const Kernel<contract::LongConvLanesProduct> long_conv_lanes_product{build_long_conv_lanes_product};
+static const Kernel<contract::LongConvLanesInverse> long_conv_lanes_inverse{build_long_conv_lanes_inverse};
 
 } // namespace longwave::schedules

@@ -89,6 +89,6 @@ static void build_long_conv_right_angle(KernelBuilder &k, const contract::LongCo
     k.output(y, names.y, y_shape);
 }
 
-static const KernelOf<contract::LongConvRightAngle> long_conv_right_angle{build_long_conv_right_angle};
+static const Kernel<contract::LongConvRightAngle> long_conv_right_angle{build_long_conv_right_angle};
 
 } // namespace longwave::schedules

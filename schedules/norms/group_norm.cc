@@ -35,9 +35,7 @@ static void build_group_norm(KernelBuilder &k, const contract::GroupNorm &p) {
     var(g) = cast<double>(0);
     var(g) += square(g * of_group + each) / count;
     centre(c) = mean(of);
-    scale(c) =
-        cast<float>(1 / sqrt(max(var(of) + cast<double>(eps), cast<double>(1e-30f)))) *
-        weight(c);
+    scale(c) = cast<float>(1 / sqrt(max(var(of) + cast<double>(eps), cast<double>(1e-30f)))) * weight(c);
     const Expr value = cast<float>(cast<double>(x(c, f, r)) - centre(c)) * scale(c) + bias(c);
     y(c, f, r) = k.epilogue(select(r < length, value, 0.0f), {c, f, r}, shape, channels);
 
@@ -60,6 +58,6 @@ static void build_group_norm(KernelBuilder &k, const contract::GroupNorm &p) {
     k.output(y, a.y, shape);
 }
 
-static const KernelOf<contract::GroupNorm> group_norm{build_group_norm};
+static const Kernel<contract::GroupNorm> group_norm{build_group_norm};
 
 } // namespace longwave::schedules

@@ -1,7 +1,7 @@
 // norm: layer (weight and bias a channel), transposed (two scalars, as TransposedLN), rms; over the
 // valid lanes of each row, or of each of its groups.
-#include "schedules/halide/internals.h"
 #include "schedules/contract/kernels/norms.h"
+#include "schedules/halide/internals.h"
 #include "schedules/halide/registry.h"
 #include "schedules/halide/threads.h"
 
@@ -184,7 +184,7 @@ void norm_on_gpu(KernelBuilder &k, const contract::Norm &p) {
     if (!grouped) k.allow_channel_major_with_operands({n.a.x.text, y.name()});
 }
 
-const KernelOf<contract::Norm> norm{norm_on_cpu, norm_on_gpu, Fp16::inputs_and_outputs};
+const Kernel<contract::Norm> norm{norm_on_cpu, norm_on_gpu, Fp16::inputs_and_outputs};
 
 } // namespace
 

@@ -1,6 +1,6 @@
 // softmax over the channels of each row.
-#include "schedules/halide/internals.h"
 #include "schedules/contract/kernels/norms.h"
+#include "schedules/halide/internals.h"
 #include "schedules/halide/registry.h"
 #include "schedules/halide/threads.h"
 
@@ -81,6 +81,6 @@ static void build_softmax_on_gpu(KernelBuilder &k, const contract::Softmax &p) {
     k.output(y, a.y, shape);
 }
 
-static const KernelOf<contract::Softmax> softmax{build_softmax, build_softmax_on_gpu, Fp16::outputs};
+static const Kernel<contract::Softmax> softmax{build_softmax, build_softmax_on_gpu, Fp16::outputs};
 
 } // namespace longwave::schedules

@@ -98,7 +98,7 @@ void pointwise_on_gpu(KernelBuilder &k, const contract::Pointwise &params) {
     k.prefer_one_order();
 }
 
-const KernelOf<contract::Pointwise> pointwise{pointwise_on_cpu, pointwise_on_gpu, Fp16::inputs_and_outputs};
+const Kernel<contract::Pointwise> pointwise{pointwise_on_cpu, pointwise_on_gpu, Fp16::inputs_and_outputs};
 
 } // namespace
 

@@ -153,9 +153,9 @@ void mean_stream_on_cpu(KernelBuilder &k, const contract::MeanStream &p) {
 }
 
 // A thread for each channel, which keeps its sum in registers.
-void mean_stream_on_gpu(KernelBuilder &k, const contract::MeanStream &p) {
-    const MeanStream m(k, p);
-    const RowCount count(k, m.rows, p.counts, m.a.count_so_far, m.a.count);
+void mean_stream_on_gpu(KernelBuilder &k, const contract::MeanStream &params) {
+    const MeanStream m(k, params);
+    const RowCount count(k, m.rows, params.counts, m.a.count_so_far, m.a.count);
     const KernelBuilder::Epilogue finish = k.epilogue(m.shape, m.channels);
     const int lanes = std::min(m.width, 64);
 
@@ -276,8 +276,9 @@ void mean_window_on_gpu(KernelBuilder &k, const contract::MeanWindow &p) {
 
 } // namespace
 
-static const KernelOf<contract::MeanRun> mean_run{build_mean_run, build_mean_run_on_gpu, Fp16::inputs_and_outputs};
-static const KernelOf<contract::MeanStream> mean_stream{mean_stream_on_cpu, mean_stream_on_gpu, Fp16::none};
-static const KernelOf<contract::MeanWindow> mean_window{mean_window_on_cpu, mean_window_on_gpu, Fp16::none};
+static const Kernel<contract::MeanRun> mean_run{build_mean_run, build_mean_run_on_gpu,
+                                                Fp16::inputs_and_outputs};
+static const Kernel<contract::MeanStream> mean_stream{mean_stream_on_cpu, mean_stream_on_gpu, Fp16::none};
+static const Kernel<contract::MeanWindow> mean_window{mean_window_on_cpu, mean_window_on_gpu, Fp16::none};
 
 } // namespace longwave::schedules

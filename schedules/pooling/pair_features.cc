@@ -38,8 +38,8 @@ void pair_features_on_gpu(KernelBuilder &k, const contract::PairFeatures &params
     k.output(p.y, p.a.y, dense({p.width, 4}));
 }
 
-const KernelOf<contract::PairFeatures> pair_features{pair_features_on_cpu, pair_features_on_gpu,
-                           Fp16::inputs_and_outputs};
+const Kernel<contract::PairFeatures> pair_features{pair_features_on_cpu, pair_features_on_gpu,
+                                                   Fp16::inputs_and_outputs};
 
 } // namespace
 

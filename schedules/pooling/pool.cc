@@ -81,7 +81,7 @@ void pool_on_gpu(KernelBuilder &k, const contract::Pool &params) {
     k.output(p.y, p.a.y, p.shape);
 }
 
-const KernelOf<contract::Pool> pool{pool_on_cpu, pool_on_gpu, Fp16::inputs_and_outputs};
+const Kernel<contract::Pool> pool{pool_on_cpu, pool_on_gpu, Fp16::inputs_and_outputs};
 
 } // namespace
 

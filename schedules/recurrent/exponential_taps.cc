@@ -58,6 +58,6 @@ static void build_exponential_taps(KernelBuilder &k, const contract::Exponential
     k.output(y, a.k, dense({width, copies, taps}));
 }
 
-static const KernelOf<contract::ExponentialTaps> exponential_taps{build_exponential_taps};
+static const Kernel<contract::ExponentialTaps> exponential_taps{build_exponential_taps};
 
 } // namespace longwave::schedules

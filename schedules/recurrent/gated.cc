@@ -161,8 +161,8 @@ void gru_on_cpu(KernelBuilder &k, const contract::Gru &params) {
     p.outputs({p.a.h});
 }
 
-const KernelOf<contract::Lstm> lstm{lstm_on_cpu};
-const KernelOf<contract::Gru> gru{gru_on_cpu};
+const Kernel<contract::Lstm> lstm{lstm_on_cpu};
+const Kernel<contract::Gru> gru{gru_on_cpu};
 
 } // namespace
 

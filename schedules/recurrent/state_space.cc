@@ -110,8 +110,8 @@ void state_space_on_gpu(KernelBuilder &k, const contract::StateSpace &params) {
     p.outputs(k, y);
 }
 
-const KernelOf<contract::StateSpace> state_space{state_space_on_cpu, state_space_on_gpu,
-                                                 Fp16::inputs_and_outputs};
+const Kernel<contract::StateSpace> state_space{state_space_on_cpu, state_space_on_gpu,
+                                               Fp16::inputs_and_outputs};
 
 } // namespace
 

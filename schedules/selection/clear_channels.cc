@@ -27,6 +27,6 @@ static void build_clear_channels(KernelBuilder &k, const contract::ClearChannels
     k.in_place(x, a.x, dense({rows, width}));
 }
 
-static const GpuScheduleOf<contract::ClearChannels> clear_channels{build_clear_channels, Fp16::none};
+static const GpuSchedule<contract::ClearChannels> clear_channels{build_clear_channels, Fp16::none};
 
 } // namespace longwave::schedules

@@ -77,7 +77,7 @@ void concat_on_gpu(KernelBuilder &k, const contract::Concat &params) {
     k.output(p.y, p.a.y, dense({p.width, p.rows}));
 }
 
-const KernelOf<contract::Concat> concat{concat_on_cpu, concat_on_gpu, Fp16::inputs_and_outputs};
+const Kernel<contract::Concat> concat{concat_on_cpu, concat_on_gpu, Fp16::inputs_and_outputs};
 
 } // namespace
 

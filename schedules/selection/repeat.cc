@@ -18,8 +18,7 @@ struct Repeat {
 
     // THE ALGORITHM
     Repeat(KernelBuilder &k, const contract::Repeat &p)
-        : row(p.row), rows(p.rows),
-          shape(dense({row, rows})) {
+        : row(p.row), rows(p.rows), shape(dense({row, rows})) {
         const ImageParam x = k.input(a.x, dense({row}));
         k.no_epilogue();
         y(i, r) = x(i);
@@ -38,7 +37,7 @@ void repeat_on_gpu(KernelBuilder &k, const contract::Repeat &params) {
     k.output(s.y, s.a.y, s.shape);
 }
 
-const KernelOf<contract::Repeat> repeat{repeat_on_cpu, repeat_on_gpu, Fp16::inputs_and_outputs};
+const Kernel<contract::Repeat> repeat{repeat_on_cpu, repeat_on_gpu, Fp16::inputs_and_outputs};
 
 } // namespace
 

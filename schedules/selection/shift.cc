@@ -17,8 +17,7 @@ struct Shift {
     Var i{"i"}, r{"r"};
     Func y{"y"};
 
-    Shift(KernelBuilder &k, const contract::Shift &p)
-        : row(p.row), rows(p.rows), by(p.by), ring(p.ring) {
+    Shift(KernelBuilder &k, const contract::Shift &p) : row(p.row), rows(p.rows), by(p.by), ring(p.ring) {
         k.params.require(ring >= int64_t{rows} + by, "'ring' must hold the new rows and their history");
         x = k.input(a.x, dense({row, ring}));
         position = k.scalar(a.position, ring - rows);
@@ -73,7 +72,7 @@ void shift_on_gpu(KernelBuilder &k, const contract::Shift &params) {
     k.output(s.y, s.a.y, dense({s.row, s.rows}));
 }
 
-const KernelOf<contract::Shift> shift{shift_on_cpu, shift_on_gpu, Fp16::inputs_and_outputs};
+const Kernel<contract::Shift> shift{shift_on_cpu, shift_on_gpu, Fp16::inputs_and_outputs};
 
 } // namespace
 

@@ -63,7 +63,7 @@ void split_rows_on_gpu(KernelBuilder &k, const contract::SplitRows &params) {
     k.output(s.y, s.a.y, s.shape);
 }
 
-const KernelOf<contract::SplitRows> split_rows{split_rows_on_cpu, split_rows_on_gpu, Fp16::inputs_and_outputs};
+const Kernel<contract::SplitRows> split_rows{split_rows_on_cpu, split_rows_on_gpu, Fp16::inputs_and_outputs};
 
 } // namespace
 

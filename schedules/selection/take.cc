@@ -17,9 +17,7 @@ struct Take {
     Shape shape;
 
     // THE ALGORITHM
-    Take(KernelBuilder &k, const contract::Take &p)
-        : row(p.row), rows(p.rows),
-          shape(dense({row, rows})) {
+    Take(KernelBuilder &k, const contract::Take &p) : row(p.row), rows(p.rows), shape(dense({row, rows})) {
         const int in_row = p.in_row;
         const ImageParam x = k.input(a.x, dense({in_row, rows})),
                          index = k.weight(a.index, dense({row}), Int(32));
@@ -40,7 +38,7 @@ void take_on_gpu(KernelBuilder &k, const contract::Take &params) {
     k.output(t.y, t.a.y, t.shape);
 }
 
-const KernelOf<contract::Take> take{take_on_cpu, take_on_gpu, Fp16::inputs_and_outputs};
+const Kernel<contract::Take> take{take_on_cpu, take_on_gpu, Fp16::inputs_and_outputs};
 
 } // namespace
 

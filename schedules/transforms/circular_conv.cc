@@ -86,6 +86,6 @@ static void build_circular_conv(KernelBuilder &k, const contract::CircularConv &
     k.output(y, names.y, y_shape);
 }
 
-static const KernelOf<contract::CircularConv> circular_conv{build_circular_conv};
+static const Kernel<contract::CircularConv> circular_conv{build_circular_conv};
 
 } // namespace longwave::schedules

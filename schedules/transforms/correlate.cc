@@ -72,7 +72,7 @@ void correlate_on_gpu(KernelBuilder &k, const contract::Correlate &p) {
     k.output(d.y, d.a.y, d.shape);
 }
 
-const KernelOf<contract::Correlate> correlate{correlate_on_cpu, correlate_on_gpu, Fp16::inputs_and_outputs};
+const Kernel<contract::Correlate> correlate{correlate_on_cpu, correlate_on_gpu, Fp16::inputs_and_outputs};
 
 } // namespace
 

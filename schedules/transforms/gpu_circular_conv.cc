@@ -131,8 +131,8 @@ private:
 
 void circular_conv_on_gpu(KernelBuilder &k, const contract::CircularConv &p) { Circular(k, p).build(); }
 
-const GpuScheduleOf<contract::CircularConv> circular_conv_of_gpu{circular_conv_on_gpu,
-                                                                 Fp16::inputs_and_outputs};
+const GpuSchedule<contract::CircularConv> circular_conv_of_gpu{circular_conv_on_gpu,
+                                                               Fp16::inputs_and_outputs};
 
 } // namespace
 

@@ -62,7 +62,7 @@ static void build_circular_conv_registers(KernelBuilder &k, const contract::Circ
     };
 }
 
-static const GpuScheduleOf<contract::CircularConvRegisters> circular_conv_registers{
+static const GpuSchedule<contract::CircularConvRegisters> circular_conv_registers{
     build_circular_conv_registers, Fp16::inputs_and_outputs};
 
 } // namespace longwave::schedules

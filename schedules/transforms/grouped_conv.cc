@@ -101,8 +101,8 @@ void grouped_conv_on_gpu(KernelBuilder &k, const contract::GroupedConv &p) {
     k.allow_channel_major({g.a.x.text, y.name()});
 }
 
-const KernelOf<contract::GroupedConv> grouped_conv{grouped_conv_on_cpu, grouped_conv_on_gpu,
-                                                   Fp16::inputs_and_outputs};
+const Kernel<contract::GroupedConv> grouped_conv{grouped_conv_on_cpu, grouped_conv_on_gpu,
+                                                 Fp16::inputs_and_outputs};
 
 } // namespace
 

@@ -117,8 +117,8 @@ void build_inverse(KernelBuilder &k, const contract::RowInverseDft &params) {
     k.output(y, names.y, shape);
 }
 
-const KernelOf<contract::RowDft> row_dft{build_forward};
-const KernelOf<contract::RowInverseDft> row_inverse_dft{build_inverse};
+const Kernel<contract::RowDft> row_dft{build_forward};
+const Kernel<contract::RowInverseDft> row_inverse_dft{build_inverse};
 
 } // namespace
 

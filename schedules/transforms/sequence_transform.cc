@@ -212,9 +212,9 @@ static void build_sequence_inverse_on_gpu(KernelBuilder &k, const contract::Sequ
         k.allow_channel_major_with_operands({of.names.h.text, y.name()}, sums.sectors_by_row());
 }
 
-static const KernelOf<contract::SequenceTransform> sequence_transform{
+static const Kernel<contract::SequenceTransform> sequence_transform{
     build_sequence_transform, build_sequence_transform_on_gpu, Fp16::inputs_and_outputs};
-static const KernelOf<contract::SequenceInverse> sequence_inverse{
+static const Kernel<contract::SequenceInverse> sequence_inverse{
     build_sequence_inverse, build_sequence_inverse_on_gpu, Fp16::inputs_and_outputs};
 
 } // namespace longwave::schedules

@@ -203,7 +203,7 @@ static void build_spectrum_of_phases(KernelBuilder &k, const contract::SpectrumO
                            dense({values, 2, rows / 4, copies, tile}))});
 }
 
-static const KernelOf<contract::Spectrum> spectrum{build_spectrum};
-static const KernelOf<contract::SpectrumOfPhases> spectrum_of_phases{build_spectrum_of_phases};
+static const Kernel<contract::Spectrum> spectrum{build_spectrum};
+static const Kernel<contract::SpectrumOfPhases> spectrum_of_phases{build_spectrum_of_phases};
 
 } // namespace longwave::schedules

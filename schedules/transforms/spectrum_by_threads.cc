@@ -49,7 +49,7 @@ static void build_spectrum_by_channel(KernelBuilder &k, const contract::Spectrum
     k.output(y, a.by_channel, dense({length, 2, copies, row}));
 }
 
-static const KernelOf<contract::SpectrumByChannel> spectrum_by_channel{build_spectrum_by_channel};
-static const KernelOf<contract::SpectrumByThreads> spectrum_by_threads{build_spectrum_by_threads};
+static const Kernel<contract::SpectrumByChannel> spectrum_by_channel{build_spectrum_by_channel};
+static const Kernel<contract::SpectrumByThreads> spectrum_by_threads{build_spectrum_by_threads};
 
 } // namespace longwave::schedules

@@ -69,6 +69,7 @@ public:
     uint32_t rows_of_input(size_t input) const override { return outer_.rows_of_input(input); }
     bool channel_major(size_t input) const override { return outer_.channel_major(input); }
     const Decisions &decisions() const override { return outer_.decisions(); }
+    void kernel(KernelWithArguments of) override { outer_.kernel(std::move(of)); }
     void serves_streams() override { outer_.serves_streams(); }
     Place rows_of(size_t input) override { return outer_.rows_of(input); }
     Ring ring_of(size_t input, uint32_t reads, uint32_t ahead) override {
@@ -85,31 +86,12 @@ public:
         return outer_.state(name, std::move(initial));
     }
     Count count_of(const std::string &name) override { return outer_.count_of(name); }
-    void specify(const Specification &specification) override { outer_.specify(specification); }
-    void write_result(Place rows) override { outer_.write_result(rows); }
-    void kernel(const std::string &name) override { outer_.kernel(name); }
-    void param(const std::string &name, Attribute value) override { outer_.param(name, std::move(value)); }
     void one_call() override { outer_.one_call(); }
     void ordered_tiles(uint32_t rows) override { outer_.ordered_tiles(rows); }
     void ordered_parts(uint32_t parts) override { outer_.ordered_parts(parts); }
     void channel_tiles(uint32_t tiles, uint64_t tile_bytes) override {
         outer_.channel_tiles(tiles, tile_bytes);
     }
-    void read_rows(size_t input) override { outer_.read_rows(input); }
-    void read_ring(size_t input, uint32_t reads, uint32_t ahead) override {
-        outer_.read_ring(input, reads, ahead);
-    }
-    void read_all(size_t input) override { outer_.read_all(input); }
-    void weight(const std::string &name, Packed packed) override { outer_.weight(name, std::move(packed)); }
-    void write() override { outer_.write(); }
-    void sequence_rows(size_t input) override { outer_.sequence_rows(input); }
-    void valid_rows(size_t input) override { outer_.valid_rows(input); }
-    void carry(const std::string &name, Packed initial) override { outer_.carry(name, std::move(initial)); }
-    void carry_count(const std::string &name) override { outer_.carry_count(name); }
-    void input(Place place) override { outer_.input(place); }
-    void weight(Place place) override { outer_.weight(place); }
-    void scalar(Scalar scalar) override { outer_.scalar(scalar); }
-    void output(Place place) override { outer_.output(place); }
     void epilogue(const std::string &op, Place rows) override { outer_.epilogue(op, rows); }
     Place stored(const std::string &name, Packed packed) override {
         return outer_.stored(name, std::move(packed));

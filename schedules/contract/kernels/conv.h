@@ -19,7 +19,7 @@ struct Conv2d {
     Required<1, 1 << 20> rows;   // of the output
     Required<1, 1 << 24> ring;   // input rows
     Optional<1, 1 << 24> in_row; // absent: in_f*P(in_c). More with one channel only
-    Default<1, 1, 64> streams;   // CPU. More: one row of each
+    Streams streams;             // CPU. More: one row of each
     Flag bias;
     LW_PARAMS(time, frequency, stride_t, stride_f, dilation_t, pad_f, in_f, in_c, out_f, out_c, groups, phase,
               rows, ring, in_row, streams, bias)

@@ -14,7 +14,7 @@ namespace longwave::schedules::contract {
 struct Linear {
     static constexpr const char *name = "linear";
     Required<1, 1 << 20> in, out, rows;
-    Default<1, 1, 64> streams; // CPU. More: without advice
+    Streams streams; // CPU. More: without advice
     Flag bias, glu;
     Default<1, 1, 1 << 20> blocks;
     Default<0, 0, 1 << 24> first;

@@ -1,4 +1,4 @@
-// Long convolutions: by their definition, of whole sequences by one transform or block by block, and by
+// Long convolutions: by their definition, of an offline run by one transform or block by block, and by
 // scales. Spectra have 1/length folded in. The order of a spectrum depends on the length only, never on the
 // target.
 #pragma once

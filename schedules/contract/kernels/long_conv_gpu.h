@@ -1,4 +1,4 @@
-// Long convolutions of whole sequences on a GPU, all channels per call, causal or two-sided: the spectrum
+// Long convolutions of an offline run on a GPU, all channels per call, causal or two-sided: the spectrum
 // decides. In one dispatch, or as a matrix in three. Columns of the matrix come first, then its rows with
 // the product, then the columns back.
 #pragma once

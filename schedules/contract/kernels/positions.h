@@ -6,7 +6,7 @@
 
 namespace longwave::schedules::contract {
 
-// Pairs of features of each head, turned by the position of their row. The features behind them pass.
+// Pairs of features of each head, turned by the position of their row. The features after them pass.
 struct Rotary {
     static constexpr const char *name = "rotary";
     Required<1, 1 << 12> heads, pairs;

@@ -10,7 +10,7 @@ namespace longwave::schedules::contract {
 struct Lstm {
     static constexpr const char *name = "lstm";
     Required<1, 1 << 14> units;
-    Default<1, 1, 64> streams;
+    Streams streams;
     Default<1, 1, 1 << 16> bands;
     Default<0, 0, 1 << 24> restart; // 0: one sequence
     LW_PARAMS(units, streams, bands, restart)
@@ -31,7 +31,7 @@ struct Lstm {
 struct Gru {
     static constexpr const char *name = "gru";
     Required<1, 1 << 14> units;
-    Default<1, 1, 64> streams;
+    Streams streams;
     Default<1, 1, 1 << 16> bands;
     Default<0, 0, 1 << 24> restart; // 0: one sequence
     FlagOr<true> reset_after;

@@ -1,4 +1,4 @@
-// Transforms of rows, of whole sequences and of the taps of long convolutions.
+// Transforms of rows, of offline runs and of the taps of long convolutions.
 #pragma once
 #include "schedules/contract/param.h"
 
