@@ -29,26 +29,31 @@ void declare_table(KernelBuilder &k, RowDft &p, const contract::Names::Weight &t
 
 Shape row_of(int width, int rows) { return dense({static_cast<int>(pad(extent(width))), rows}); }
 
-// Samples behind `in` are zero. Output o is number `which(o)` of the spectrum, whatever that holds inside of
-// it.
+// Samples behind `in` are zero. Output o is number `first` + o of the spectrum, or number `which(o)`,
+// whatever that holds inside of it.
 void build_forward(KernelBuilder &k, const contract::RowDft &params) {
     const auto names = contract::names_of<contract::RowDft>();
     RowDft p = declare(k, params.n_fft, params.rows);
-    const int in = params.in, out = params.out, vec = k.target.vector_lanes;
+    const int in = params.in, out = params.out, first = params.first, vec = k.target.vector_lanes;
+    const bool windowed = params.window;
     k.params.require(in <= p.n_fft, "'in' must be at most 'n_fft'");
     k.params.require(out <= 2 * p.bins, "'out' must be at most 'n_fft' + 2");
+    k.params.require(first <= 2 * p.bins - out, "'first' must be at most 'n_fft' + 2 - 'out'");
     const ImageParam x = k.input(names.x, row_of(in, p.rows));
     declare_table(k, p, names.twiddles);
-    const int padded = static_cast<int>(pad(extent(out)));
-    const ImageParam which = k.weight(names.which, dense({padded}), Int(32));
     const Shape shape = row_of(out, p.rows);
+    ImageParam which, window;
+    if (first < 0) which = k.weight(names.which, dense({static_cast<int>(pad(extent(out)))}), Int(32));
+    if (windowed) window = k.weight(names.window, dense({in}));
 
     // THE ALGORITHM X(k) = conj(E + w·O), with E = (Z(k) + conj Z(−k))/2 and O = (Z(k) − conj Z(−k))/2i of
     // the transform Z of samples 2n and i times samples 2n + 1, with exp(+).
     Var i("i"), o("o"), r("r");
     Func samples("samples"), spectrum("parts"), y("y");
-    samples(i, r) = select(i < in, x(min(i, in - 1), r), 0.0f);
-    const auto sample = [&](const Expr &at) { return in == p.n_fft ? Expr(x(at, r)) : Expr(samples(at, r)); };
+    const auto value = [&](const Expr &at) { return windowed ? x(at, r) * window(at) : x(at, r); };
+    samples(i, r) = in == p.n_fft ? value(i) : select(i < in, value(min(i, in - 1)), 0.0f);
+    const bool copied = in < p.n_fft || windowed;
+    const auto sample = [&](const Expr &at) { return copied ? Expr(samples(at, r)) : Expr(x(at, r)); };
     RowTransform z(p.n_fft, p.table, r,
                    [&](const Expr &n) { return Complex{sample(2 * n), sample(2 * n + 1)}; });
     const auto bin = [&](const Expr &at) {
@@ -63,20 +68,21 @@ void build_forward(KernelBuilder &k, const contract::RowDft &params) {
     spectrum(p.bins + k1, r) = bin(k1).im;
     spectrum(p.points, r) = bin(p.points).re;
     spectrum(p.bins + p.points, r) = bin(p.points).im;
-    y(o, r) = k.epilogue(select(o < out, spectrum(clamp(which(o), 0, 2 * p.bins - 1), r), 0.0f), {o, r},
-                         shape, out);
+    const Expr number = first < 0 ? clamp(which(o), 0, 2 * p.bins - 1) : o + first;
+    y(o, r) = k.epilogue(select(o < out, spectrum(number, r), 0.0f), {o, r}, shape, out);
 
     // THE SCHEDULE
     y.vectorize(o, std::min(vec, 16));
-    if (in < p.n_fft) {
+    if (copied) {
         samples.compute_at(y, r).bound_extent(i, p.n_fft).vectorize(i, vec);
         store(samples, int64_t{4} * p.n_fft);
     }
     z.compute_at(y, vec);
-    spectrum.compute_at(y, r).bound_extent(o, 2 * p.bins);
+    const int room = 2 * p.bins + static_cast<int>(lanes); // the last vector of y reads behind the end
+    spectrum.compute_at(y, r).bound_extent(o, room);
     for (int n = 0; n < 2; n++) spectrum.update(n).allow_race_conditions().vectorize(k1, vec);
     for (int n = 2; n < 4; n++) spectrum.update(n).unscheduled();
-    store(spectrum, int64_t{4} * 2 * p.bins);
+    store(spectrum, int64_t{4} * room);
     k.output(y, names.y, shape);
 }
 

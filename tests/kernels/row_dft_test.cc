@@ -19,14 +19,19 @@ double angle(int64_t bin, int64_t sample, int n_fft) {
     return 2 * std::numbers::pi * static_cast<double>(bin * sample % n_fft) / n_fft;
 }
 
-// `which(o)`: as the weight says and not as the kernel clamps it.
+// `which(o)`: as the weight says and not as the kernel clamps it. `more`: other params.
 Case forward(int n_fft, int in, int out, int rows, const std::function<int(int)> &which,
-             const std::string &epilogue = "", double (*after)(double) = nullptr) {
-    return {spec("row_dft", fmt::format(R"("n_fft":{},"in":{},"out":{},"rows":{})", n_fft, in, out, rows),
+             const std::string &epilogue = "", double (*after)(double) = nullptr,
+             const std::string &more = "") {
+    const bool in_order = more.find("first") != std::string::npos,
+               windowed = more.find("window") != std::string::npos;
+    return {spec("row_dft",
+                 fmt::format(R"("n_fft":{},"in":{},"out":{},"rows":{}{})", n_fft, in, out, rows, more),
                  epilogue),
             [=](Kernel &k) {
                 set_twiddles(k, n_fft);
-                for (int o = 0; o < padded(out); o++) k["which"].set({o}, o < out ? which(o) : 0);
+                for (int o = 0; !in_order && o < padded(out); o++)
+                    k["which"].set({o}, o < out ? which(o) : 0);
                 compare(
                     k, "y",
                     [&](const std::vector<int> &at) {
@@ -35,7 +40,8 @@ Case forward(int n_fft, int in, int out, int rows, const std::function<int(int)>
                         double sum = 0;
                         for (int i = 0; i < in; i++) {
                             const double turn = angle(part % bins, i, n_fft);
-                            sum += k["x"].get({i, at[1]}) * (part < bins ? std::cos(turn) : -std::sin(turn));
+                            const double x = k["x"].get({i, at[1]}) * (windowed ? k["window"].get({i}) : 1.0);
+                            sum += x * (part < bins ? std::cos(turn) : -std::sin(turn));
                         }
                         return after ? after(sum) : sum;
                     },
@@ -81,6 +87,17 @@ TEST_CASE("row_dft: rows, sizes and outputs of any number agree with float64 sum
         forward(2048, 1, 2050, 1, in_order),
         forward(4096, 4096, 4098, 2, in_order),
         forward(256, 256, 2, 1, [](int o) { return 3 + o; }),
+    }));
+}
+
+TEST_CASE("row_dft: a window, and numbers of the spectrum in their order") {
+    const auto from = [](int first) { return [=](int o) { return first + o; }; };
+    const std::string window = R"(,"window":1)";
+    run_everywhere(in_turns({
+        forward(256, 256, 258, 4, in_order, R"({"op":"square"})", square, window + R"(,"first":0)"),
+        forward(512, 400, 257, 3, from(257), "", nullptr, window + R"(,"first":257)"),
+        forward(64, 64, 33, 1, from(5), "", nullptr, R"(,"first":5)"),
+        forward(128, 100, 65, 2, in_order, "", nullptr, window),
     }));
 }
 

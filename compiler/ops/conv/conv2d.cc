@@ -6,6 +6,7 @@
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/conv/separate.h"
 #include "compiler/ops/linear/matrix_multiply.h"
+#include "compiler/ops/linear/transformed_product.h"
 #include "compiler/ops/support/filter.h"
 #include "compiler/ops/support/late.h"
 #include "compiler/ops/support/rules.h"
@@ -208,15 +209,26 @@ private:
     uint32_t dilation_ = 0;
 };
 
-// One row and one frequency of the input for each of the output.
-bool is_product(const Graph &graph, const Node &node) {
+// One frequency of one row of the input for each of the output: products with one matrix.
+bool is_pointwise(const Graph &graph, const Node &node) {
     const std::vector<uint32_t> &w = graph.type(node.inputs[1]).dims; // [out, in/groups, kt, kf]
-    return image(node, graph.type(node.inputs[0])).frequencies == 1 && w[2] == 1 && w[3] == 1 &&
-           node.integer("stride_t") == 1 && node.integer("groups") == 1 && ahead_of(node) == 0;
+    return w[2] == 1 && w[3] == 1 && node.integer("stride_t") == 1 && node.integer("groups") == 1 &&
+           ahead_of(node) == 0;
+}
+
+bool is_product(const Graph &graph, const Node &node) {
+    return image(node, graph.type(node.inputs[0])).frequencies == 1 && is_pointwise(graph, node);
+}
+
+// Several frames of samples in a row, and a transform of each.
+std::optional<FourierMatrix> transform_of(const KernelCall &call) {
+    const bool each = call.type(0).dims.size() == 2 && call.node.integer("stride_f") == 1;
+    return each && is_pointwise(call.graph(), call.node) ? transform_for(call) : std::nullopt;
 }
 
 Status kernel(KernelCall &call) {
     if (is_product(call.graph(), call.node)) return product(call);
+    if (std::optional<FourierMatrix> matrix = transform_of(call)) return transform(call, *std::move(matrix));
     const Type &x = call.type(0);
     const std::vector<uint32_t> &w = call.type(1).dims;
     const auto groups = static_cast<uint32_t>(call.node.integer("groups")),

@@ -3,6 +3,7 @@
 #include <bit>
 #include <cmath>
 #include <numbers>
+#include <numeric>
 
 namespace longwave::ir {
 
@@ -27,55 +28,96 @@ bool near(double a, double b, double largest) {
     return std::abs(a - b) <= tolerance * largest;
 } // never of NaN
 
-bool is_part(const std::vector<double> &row, const Roots &roots, size_t bin, bool imaginary) {
-    for (size_t i = 0; i < row.size(); ++i) {
-        const size_t turn = bin * i % roots.cosine.size();
-        if (!near(row[i], imaginary ? -roots.sine[turn] : roots.cosine[turn], 1)) return false;
+// Which number of the spectrum weights of the samples give, if these are times a window.
+class WindowedParts {
+public:
+    WindowedParts(uint32_t n_fft, std::vector<double> window)
+        : roots_(n_fft), window_(std::move(window)), order_(window_.size()) {
+        std::iota(order_.begin(), order_.end(), size_t{0});
+        // Where the window is large, most bins differ from the right one.
+        std::stable_sort(order_.begin(), order_.end(),
+                         [this](size_t a, size_t b) { return std::abs(window_[a]) > std::abs(window_[b]); });
+        largest_ = std::abs(window_[order_.front()]);
     }
-    return true;
+    bool whole() const { return largest_ > 0 && std::isfinite(largest_); }
+
+    // −1: none. The imaginary parts of the first and the last bin are both zero, and the answer is the first.
+    int32_t number(const std::vector<double> &row) const {
+        const size_t bins = roots_.cosine.size() / 2 + 1;
+        for (size_t part = 0; part < 2 * bins; ++part)
+            if (is(row, part % bins, part >= bins)) return static_cast<int32_t>(part);
+        return -1;
+    }
+
+private:
+    bool is(const std::vector<double> &row, size_t bin, bool imaginary) const {
+        return std::all_of(order_.begin(), order_.end(), [&](size_t i) {
+            const size_t turn = bin * i % roots_.cosine.size();
+            const double root = imaginary ? -roots_.sine[turn] : roots_.cosine[turn];
+            return near(row[i], window_[i] * root, largest_);
+        });
+    }
+
+    Roots roots_;
+    std::vector<double> window_;
+    std::vector<size_t> order_;
+    double largest_;
+};
+
+std::vector<double> row_of(const Numbers &matrix, uint32_t row, uint32_t inputs) {
+    std::vector<double> numbers(inputs);
+    matrix.read(size_t{row} * inputs, numbers);
+    return numbers;
 }
 
-// The number of the spectrum that these weights of the samples give; -1: none. The second weight tells the
-// bin, or for imaginary parts two bins.
-int32_t part_of(const std::vector<double> &row, const Roots &roots) {
-    const size_t bins = roots.cosine.size() / 2 + 1;
-    const bool imaginary = near(row[0], 0, 1);
-    const double per_turn = static_cast<double>(roots.cosine.size()) / (2 * std::numbers::pi),
-                 second = std::clamp(row[1], -1.0, 1.0);
-    if (std::isnan(second)) return -1;
-    const auto bin = static_cast<size_t>(
-        std::lround(per_turn * (imaginary ? std::asin(std::max(-second, 0.0)) : std::acos(second))));
-    for (const size_t candidate : {bin, bins - 1 - bin})
-        if (candidate < bins && is_part(row, roots, candidate, imaginary))
-            return static_cast<int32_t>(candidate + (imaginary ? bins : 0));
-    return -1;
-}
-
-std::optional<FourierMatrix> forward(const Numbers &matrix, uint32_t outputs, uint32_t inputs) {
-    FourierMatrix found{.n_fft = std::bit_ceil(std::max(inputs, least)), .which = {}, .scale = {}};
-    if (found.n_fft > most || outputs > found.n_fft + 2 || outputs < fewest_outputs) return std::nullopt;
-    const Roots roots(found.n_fft);
-    std::vector<double> row(inputs);
-    std::vector<bool> taken(found.n_fft + 2);
+// The weights of the first real part have the largest sum of squares, and so have those of the last one.
+std::vector<std::vector<double>> possible_windows(const Numbers &matrix, uint32_t outputs, uint32_t inputs) {
+    std::vector<double> squares;
     for (uint32_t o = 0; o < outputs; ++o) {
-        matrix.read(size_t{o} * inputs, row);
-        int32_t part = part_of(row, roots);
-        // The imaginary parts of the first and the last bin are both zero. Other rows that repeat make
-        // another kind of matrix.
-        const auto zero = static_cast<int32_t>(found.n_fft / 2 + 1);
-        if (part == zero && taken[static_cast<size_t>(zero)]) part = static_cast<int32_t>(found.n_fft + 1);
+        const std::vector<double> row = row_of(matrix, o, inputs);
+        squares.push_back(std::inner_product(row.begin(), row.end(), row.begin(), 0.0));
+    }
+    std::vector<std::vector<double>> windows{std::vector<double>(inputs, 1.0)};
+    const double largest = *std::max_element(squares.begin(), squares.end());
+    for (uint32_t o = 0; o < outputs && windows.size() < 3; ++o)
+        if (near(squares[o], largest, largest)) windows.push_back(row_of(matrix, o, inputs));
+    return windows;
+}
+
+std::optional<FourierMatrix> with_window(const Numbers &matrix, uint32_t outputs, uint32_t n_fft,
+                                         const std::vector<double> &window) {
+    const auto inputs = static_cast<uint32_t>(window.size());
+    const WindowedParts parts(n_fft, window);
+    if (!parts.whole()) return std::nullopt;
+    FourierMatrix found{.n_fft = n_fft, .which = {}, .window = {}, .scale = {}};
+    std::vector<bool> taken(n_fft + 2);
+    for (uint32_t o = 0; o < outputs; ++o) {
+        int32_t part = parts.number(row_of(matrix, o, inputs));
+        // Other rows than the two zeros that repeat make another kind of matrix.
+        const auto zero = static_cast<int32_t>(n_fft / 2 + 1);
+        if (part == zero && taken[static_cast<size_t>(zero)]) part = static_cast<int32_t>(n_fft + 1);
         if (part < 0 || taken[static_cast<size_t>(part)]) return std::nullopt;
         taken[static_cast<size_t>(part)] = true;
         found.which.push_back(part);
     }
+    if (std::any_of(window.begin(), window.end(), [](double w) { return !near(w, 1, 1); }))
+        found.window.assign(window.begin(), window.end());
     return found;
+}
+
+std::optional<FourierMatrix> forward(const Numbers &matrix, uint32_t outputs, uint32_t inputs) {
+    const uint32_t n_fft = std::bit_ceil(std::max(inputs, least));
+    if (n_fft > most || outputs > n_fft + 2 || outputs < fewest_outputs) return std::nullopt;
+    for (const std::vector<double> &window : possible_windows(matrix, outputs, inputs))
+        if (std::optional<FourierMatrix> found = with_window(matrix, outputs, n_fft, window)) return found;
+    return std::nullopt;
 }
 
 // Row o is that of the inverse times a scale. A bin stands for its conjugate too, where that is another one.
 std::optional<FourierMatrix> inverse(const Numbers &matrix, uint32_t outputs, uint32_t inputs) {
     if (inputs != outputs + 2 || outputs < least || outputs > most || !std::has_single_bit(outputs))
         return std::nullopt;
-    FourierMatrix found{.n_fft = outputs, .which = {}, .scale = {}};
+    FourierMatrix found{.n_fft = outputs, .which = {}, .window = {}, .scale = {}};
     const uint32_t bins = outputs / 2 + 1;
     const Roots roots(outputs);
     std::vector<double> row(inputs);

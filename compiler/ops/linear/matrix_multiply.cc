@@ -1,11 +1,9 @@
 #include "compiler/ops/linear/matrix_multiply.h"
 #include "compiler/ops/linear/bands.h"
-#include "compiler/ops/linear/fourier_matrix.h"
 #include "compiler/ops/linear/skip_mask.h"
+#include "compiler/ops/linear/transformed_product.h"
 #include "compiler/ops/support/rules.h"
 #include "schedules/contract/kernels/linear.h"
-#include "schedules/contract/kernels/transforms.h"
-#include "schedules/contract/twiddles.h"
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -75,43 +73,14 @@ const Node *multiplier(const Graph &graph, ValueId matrix) {
 // With more rows of each stream the weights are read once for many rows already.
 constexpr uint32_t most_rows_for_streams = 8;
 
-// Whether a CPU may compute this product by a kernel of its own.
-static bool may_be_special(const KernelCall &call) {
+bool may_be_special(const KernelCall &call) {
     return !call.consumer() && !call.node.has(stored_weights.name) && !has_skip_mask(call.node) &&
-           call.type(1).dims[0] > 1 && call.type(0).dims.size() == 1 &&
-           call.context.device.has_any_of(devices::cpu_kernels);
+           call.type(1).dims[0] > 1 && call.context.device.has_any_of(devices::cpu_kernels);
 }
 
 static std::optional<Bands> bands_for(const KernelCall &call) {
-    if (!may_be_special(call)) return std::nullopt;
+    if (!may_be_special(call) || call.type(0).dims.size() != 1) return std::nullopt;
     return bands_of(call.constant(1), call.type(1).dims[0], call.type(0).width(), call.type(0).row());
-}
-
-static std::optional<FourierMatrix> transform_for(const KernelCall &call) {
-    if (!may_be_special(call) || call.node.integer("bias") != 0) return std::nullopt;
-    return fourier_matrix(call.constant(1), call.type(1).dims[0], call.type(0).width());
-}
-
-static Status transform(KernelCall &call, FourierMatrix matrix) {
-    const uint32_t out = call.type(1).dims[0], padded = schedules::pad(out);
-    const Place x = call.rows_of(0),
-                twiddles = call.packed("twiddles", schedules::frame_twiddles(matrix.n_fft));
-    if (!matrix.scale.empty()) {
-        call.kernel<contract::RowInverseDft>({.n_fft = matrix.n_fft, .rows = call.rows()},
-                                             {.x = x,
-                                              .twiddles = twiddles,
-                                              .scale = call.packed("scale", matrix.scale),
-                                              .y = call.result_rows()});
-        return Status::ok();
-    }
-    matrix.which.resize(padded);
-    call.kernel<contract::RowDft>(
-        {.n_fft = matrix.n_fft, .rows = call.rows(), .in = call.type(0).width(), .out = out},
-        {.x = x,
-         .twiddles = twiddles,
-         .which = call.packed("which", Packed::of(Elem::i32, {padded}, std::move(matrix.which))),
-         .y = call.result_rows()});
-    return Status::ok();
 }
 
 static Status banded_product(KernelCall &call, Bands bands) {

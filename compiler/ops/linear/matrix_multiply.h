@@ -20,6 +20,9 @@ Status check_activation_steps(const Node &node);
 
 Status product(KernelCall &call);
 
+// Whether a CPU may compute this product by a kernel of its own: float32 weights, nothing absorbed.
+bool may_be_special(const KernelCall &call);
+
 // The matrix of `node` as product() stores it: of `x`, without a gate. `gated`: the second half of
 // the outputs are gates.
 schedules::PackedPanels packed_matrix(const Numbers &weights, const Type &type, const Type &x, bool gated,

@@ -5,22 +5,26 @@
 namespace longwave::schedules::contract {
 
 // The discrete Fourier transform of each row. A spectrum has the n_fft/2+1 real parts of its bins, and then
-// the imaginary parts. Output o is number `which(o)` of it, moved inside. Samples behind `in` are zero. The
-// compiler takes it for a product with such a matrix, of 32 outputs or more, on CPUs.
+// the imaginary parts. Output o is number `first` + o of it. Without `first` it is number `which(o)`, moved
+// inside. Samples behind `in` are zero. A CPU takes it for a product of 32 outputs or more with such a
+// matrix, perhaps times a window. So does a `conv2d` of each frame of a row.
 struct RowDft {
     static constexpr const char *name = "row_dft";
     Required<64, 4096> n_fft; // a power of two
     Required<1, 1 << 20> rows;
     Required<1, 4096> in;      // at most n_fft
     Required<2, 4096 + 2> out; // at most n_fft + 2
-    LW_PARAMS(n_fft, rows, in, out)
+    Default<-1, 0, 4096> first; // at most n_fft + 2 - out
+    Flag window;
+    LW_PARAMS(n_fft, rows, in, out, first, window)
 
     template <class Of> struct Arguments {
         typename Of::Input x;         // [P(in), rows]
         typename Of::Weight twiddles; // [frame_twiddles(n_fft)]
-        typename Of::Weight which;    // i32 [P(out)]
+        typename Of::Weight which;    // i32 [P(out)], without first
+        typename Of::Weight window;   // [in], with window
         typename Of::Output y;        // [P(out), rows]
-        LW_ARGUMENTS(x, twiddles, which, y)
+        LW_ARGUMENTS(x, twiddles, which, window, y)
     };
 };
 

@@ -130,6 +130,62 @@ output "y" %2
     step_of(plan(40, n, std::vector<double>(40 * n, 1.0), other), "linear");
 }
 
+// [outputs, n] of a Hann window times the parts of a spectrum, backwards if `backwards`; float32 numbers.
+static std::vector<double> windowed_transform(uint32_t n, uint32_t outputs, bool backwards, double sign) {
+    const uint32_t bins = n / 2 + 1;
+    std::vector<double> matrix;
+    for (uint32_t o = 0; o < outputs; o++)
+        for (uint32_t i = 0; i < n; i++) {
+            const uint32_t part = backwards ? outputs - 1 - o : o;
+            const double turn = 2 * std::numbers::pi * (part % bins * i % n) / n,
+                         hann = 0.5 - 0.5 * std::cos(2 * std::numbers::pi * i / n);
+            matrix.push_back(
+                static_cast<float>(sign * hann * (part < bins ? std::cos(turn) : -std::sin(turn))));
+        }
+    return matrix;
+}
+
+TEST_CASE("products: transforms of windowed frames, in a matrix or a convolution of each frame") {
+    constexpr uint32_t n = 64, bins = n / 2 + 1;
+    const auto kernel = [](const std::string &node, const std::string &dims, const std::string &shape,
+                           const std::vector<double> &matrix) {
+        const auto g = graph_of(fmt::format(R"(graph "transform"
+%0 = input "x" features : f32[{}] @1/1
+%1 = const "w" : [{}]
+%2 = {} ; layer out
+output "y" %2
+)",
+                                            dims, shape, node),
+                                {{"w", matrix}});
+        Storage storage;
+        return plan_run(g, 3, storage).steps.back().spec;
+    };
+    const std::string linear = "linear(%0, %1) {bias=0}",
+                      conv = "conv2d(%0, %1) {bias=0, frequency=0, groups=1, stride_f=1, stride_t=1}",
+                      apart = "conv2d(%0, %1) {bias=0, frequency=0, groups=1, stride_f=2, stride_t=1}";
+    const auto has = [](const std::string &spec, const std::string &part) {
+        return spec.find(part) != std::string::npos;
+    };
+    for (const double sign : {1.0, -0.3}) {
+        const std::vector<double> all = windowed_transform(n, 2 * bins, false, sign);
+        const std::string frames = kernel(conv, "4,64", "66,64,1,1", all);
+        CHECK(has(frames, R"("kernel":"row_dft")"));
+        CHECK(has(frames, R"("rows":12)"));
+        CHECK(has(frames, R"("window":1)"));
+        CHECK(has(frames, R"("first":0)"));
+        CHECK(has(kernel(linear, "64", "66,64", all), R"("kernel":"row_dft")"));
+        const std::string backwards =
+            kernel(linear, "64", "66,64", windowed_transform(n, 2 * bins, true, sign));
+        CHECK(has(backwards, R"("kernel":"row_dft")"));
+        CHECK(!has(backwards, "first"));
+        // Frames that a stride leaves out, and one number of the window that does not fit.
+        CHECK(has(kernel(apart, "4,64", "66,64,1,1", all), R"("kernel":"conv2d")"));
+        std::vector<double> other = all;
+        other[5 * n + 20] += 1e-5;
+        CHECK(has(kernel(conv, "4,64", "66,64,1,1", other), R"("kernel":"conv2d")"));
+    }
+}
+
 TEST_CASE("products: a convolution of one row and one frequency is one") {
     const char *convolution = R"(graph "conv"
 %0 = input "x" features : f32[32] @1/1
