@@ -10,6 +10,7 @@
 #include "compiler/passes/merge_branches.h"
 #include "compiler/passes/merge_chains.h"
 #include "compiler/passes/merge_products.h"
+#include "compiler/passes/order_elements.h"
 #include "compiler/passes/pack_outputs.h"
 #include "compiler/passes/separate_channels.h"
 #include "compiler/passes/split_lone.h"
@@ -73,7 +74,8 @@ Expected<ir::Graph> rewritten(Passes &passes, ir::Graph graph) {
     LW_ASSIGN(graph, passes.run("fold_norms", [&] { return fold_norms(graph); }));
     LW_ASSIGN(graph, passes.run("merge_chains", [&] { return merge_chains(graph); }));
     LW_ASSIGN(graph, passes.run("merge_products", [&] { return merge_products(graph); }));
-    return passes.run("split_lone", [&] { return split_lone(graph); });
+    LW_ASSIGN(graph, passes.run("split_lone", [&] { return split_lone(graph); }));
+    return passes.run("order_elements", [&] { return order_elements(graph); });
 }
 
 // Whether an embedding reads a table that is rounded for a linear layer.

@@ -42,12 +42,12 @@ public:
     }
     Status check_dump_name() const {
         if (options_.dump_after.empty() || known_) return Status::ok();
-        return Status::usage(
-            fmt::format("--dump-after {}: expected lower, fold_constants, "
-                        "materialise_kernels, separate_channels, merge_branches, "
-                        "fold_norms, merge_chains, merge_products, split_lone, balance_inputs, "
-                        "store_weights, pack_outputs, make_streaming or plan_memory",
-                        options_.dump_after));
+        return Status::usage(fmt::format(
+            "--dump-after {}: expected lower, fold_constants, "
+            "materialise_kernels, separate_channels, merge_branches, "
+            "fold_norms, merge_chains, merge_products, split_lone, order_elements, balance_inputs, "
+            "store_weights, pack_outputs, make_streaming or plan_memory",
+            options_.dump_after));
     }
 
 private:

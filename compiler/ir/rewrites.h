@@ -54,6 +54,10 @@ struct Rewrites {
     // model stores it once, as the multiplication reads it.
     bool gathers_rows = false;
 
+    // True if each element of the result is an element of input 0 or zero, as constant input 1 says
+    // (ops/selection/take.h).
+    bool takes_elements = false;
+
     const FilterForm *filter = nullptr;       // a causal filter of each channel (filter.h)
     const PreparedKernel *prepared = nullptr; // taps that are computed when the model is opened (filter.h)
 

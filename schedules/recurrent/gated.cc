@@ -18,7 +18,7 @@ template <class K> struct Gated {
     using Arguments = typename K::template Arguments<contract::Names>;
     KernelBuilder &k;
     const Arguments a = contract::names_of<K>();
-    const int gates, units, streams, bands, restart, width, row, vec;
+    const int gates, units, streams, bands, restart, width, row, panel, vec;
     const int sequences;       // side by side: the bands of all streams
     const int together, block; // sequences and lanes whose sums stay in registers
     ImageParam x, w;
@@ -31,6 +31,7 @@ template <class K> struct Gated {
     Gated(KernelBuilder &builder, const K &p, int gates_)
         : k(builder), gates(gates_), units(p.units), streams(p.streams), bands(p.bands), restart(p.restart),
           width(static_cast<int>(pad(extent(units)))), row(static_cast<int>(pad(extent(gates * units)))),
+          panel(std::min(width, static_cast<int>(lanes))),
           vec(dividing_vector(width, k.target.vector_lanes)), sequences(streams * bands),
           together(divisor_at_most(sequences, (k.target.vector_registers == 32 ? 16 : 8) / gates)),
           block(vec * divisor_at_most(width / vec, together > 1                      ? 1
@@ -40,7 +41,9 @@ template <class K> struct Gated {
         k.no_epilogue();
         k.params.require(restart == 0 || sequences == 1, "'restart' is for one sequence");
         x = k.input(a.x, dense({row, sequences}));
-        w = k.weight(a.w, dense({width, gates, units}));
+        // All weights of a panel lie together, so that they stay in the first cache for every turn of
+        // streams.
+        w = k.weight(a.w, dense({panel, gates, units, width / panel}));
         if (restart) place = k.scalar(a.place, (1 << 24) - 1);
     }
 
@@ -62,7 +65,8 @@ template <class K> struct Gated {
         const Expr lane = sum[5] * block + sum[0], stream = sum[4] * together + sum[2];
         products.emplace_back(y.num_update_definitions(), sum);
         y(lane, sum[1], stream) =
-            only_gates(y(lane, sum[1], stream)[0] + w(lane, sum[1], sum[3]) * y(sum[3], 0, stream)[of]);
+            only_gates(y(lane, sum[1], stream)[0] +
+                       w(lane % panel, sum[1], sum[3], lane / panel) * y(sum[3], 0, stream)[of]);
     }
     // Every `restart` calls, state `of` is zero. A select, so that nothing is left of a NaN.
     Expr begun(int of) const {

@@ -1,5 +1,5 @@
-// Recurrences and what moves rows: state_space, exponential_taps, lstm, gru, take, concat, shift, repeat,
-// pool, group_norm.
+// Recurrences and what moves rows: state_space, exponential_taps, lstm, gru, take, take_runs, concat, shift,
+// repeat, pool, group_norm.
 #include "tests/kernels/check.h"
 #include <complex>
 
@@ -94,7 +94,11 @@ Case gated(const std::string &kernel, int units, bool after = true, int bands = 
     if (bands > 1) params += fmt::format(R"(,"bands":{})", bands);
     if (restart) params += fmt::format(R"(,"restart":{})", restart);
     return {spec(kernel, params), [=](Kernel &k) {
-                zero_padding(k["w"], units, padded(units));
+                const int panel = std::min(padded(units), 16);
+                k["w"].for_each([&](const std::vector<int> &at) {
+                    if (at[3] * panel + at[0] >= units) k["w"].set(at, 0);
+                });
+                const auto w = [&](int i, int g, int j) { return k["w"].get({i % panel, g, j, i / panel}); };
                 if (gates == 3) zero_padding(k["bias"], units, padded(units));
                 std::vector<std::vector<double>> h(bands, std::vector<double>(units)), c = h;
                 for (const char *state : {"h", "c"})
@@ -108,15 +112,15 @@ Case gated(const std::string &kernel, int units, bool after = true, int bands = 
                         std::vector<double> next(units), r(units), u_n(units);
                         for (int i = 0; !after && i < units; i++) {
                             double u = 0;
-                            for (int j = 0; j < units; j++) u += k["w"].get({i, 0, j}) * h[b][j];
+                            for (int j = 0; j < units; j++) u += w(i, 0, j) * h[b][j];
                             r[i] = logistic(x(0, i) + u);
                         }
                         for (int i = 0; !after && i < units; i++)
-                            for (int j = 0; j < units; j++) u_n[i] += k["w"].get({i, 2, j}) * r[j] * h[b][j];
+                            for (int j = 0; j < units; j++) u_n[i] += w(i, 2, j) * r[j] * h[b][j];
                         for (int i = 0; i < units; i++) {
                             double u[4] = {};
                             for (int g = 0; g < gates; g++)
-                                for (int j = 0; j < units; j++) u[g] += k["w"].get({i, g, j}) * h[b][j];
+                                for (int j = 0; j < units; j++) u[g] += w(i, g, j) * h[b][j];
                             if (gates == 4) {
                                 c[b][i] = logistic(x(1, i) + u[1]) * c[b][i] +
                                           logistic(x(0, i) + u[0]) * std::tanh(x(2, i) + u[2]);
@@ -237,6 +241,44 @@ TEST_CASE("lstm and gru: bands side by side, and bands one after the other from 
     cases.push_back(gated("gru", 5, false, 4));
     cases.push_back(gated("gru", 5, false, 1, 2));
     run_everywhere(cases);
+}
+
+// Lane by lane: zeros, then forward and backward pieces over them, and places outside of both rows.
+static Case runs(int in_row, int row, int rows, const std::vector<int> &zeros,
+                 const std::vector<std::pair<int, int>> &forward,
+                 const std::vector<std::pair<int, int>> &backward) {
+    return {spec("take_runs",
+                 fmt::format(R"("in_row":{},"row":{},"rows":{},"zeros":{},"forward":{},"backward":{})",
+                             in_row, row, rows, zeros.size(), forward.size(), backward.size())),
+            [=](Kernel &k) {
+                std::vector<int> lanes(static_cast<size_t>(row), -1);
+                for (size_t n = 0; n < zeros.size(); n++) k["zeros_to"].set({int(n)}, zeros[n]);
+                const auto set = [&](const std::string &name, const auto &pieces, int step) {
+                    for (size_t n = 0; n < pieces.size(); n++) {
+                        const auto [to, from] = pieces[n];
+                        k[name + "_to"].set({int(n)}, to);
+                        k[name + "_from"].set({int(n)}, from);
+                        const int begin = std::clamp(to, 0, row - 16), least = step < 0 ? 15 : 0,
+                                  first = std::clamp(from, least, in_row - 16 + least);
+                        for (int i = 0; i < 16; i++) lanes[size_t(begin + i)] = first + step * i;
+                    }
+                };
+                set("forward", forward, 1);
+                set("backward", backward, -1);
+                compare(
+                    k, "y",
+                    [&](const std::vector<int> &at) {
+                        const int from = lanes[size_t(at[0])];
+                        return from < 0 ? 0 : k["x"].get({from, at[1]});
+                    },
+                    0);
+            }};
+}
+
+TEST_CASE("take_runs: pieces of 16 lanes that overlap, zeros below them, places that are moved inside") {
+    run_everywhere({runs(16, 16, 1, {}, {{0, 0}}, {}), runs(16, 16, 3, {}, {}, {{0, 15}}),
+                    runs(576, 64, 2, {0, 16, 32, 48}, {{1, 3}, {14, 16}}, {{33, 575}}),
+                    runs(48, 32, 2, {0, 16}, {{1 << 30, -(1 << 30)}}, {{-7, 1 << 30}})});
 }
 
 static void same_in_every_row(Kernel &k) {

@@ -86,13 +86,14 @@ void add_product(const Operand &w, size_t row0, const std::vector<double> &h, st
 
 Expected<Row> plan_row(KernelCall &call, uint32_t gates) {
     const uint32_t units = call.result().dims.back(), width = schedules::pad(units),
-                   bands = bands_of(call.result());
+                   panel = std::min(width, schedules::lanes), bands = bands_of(call.result());
     std::vector<float> weight(size_t{units} * gates * width, 0.f);
     const Numbers &w = call.constant(1);
     for (size_t k = 0; k < units; ++k)
         for (size_t g = 0; g < gates; ++g)
             for (size_t i = 0; i < units; ++i)
-                weight[(k * gates + g) * width + i] = static_cast<float>(w[(g * units + i) * units + k]);
+                weight[((i / panel * units + k) * gates + g) * panel + i % panel] =
+                    static_cast<float>(w[(g * units + i) * units + k]);
     Row row{.units = units, .bands = bands};
     if (goes_over_bands(call.node)) {
         const uint64_t calls = uint64_t{call.all_rows()} * bands;
@@ -111,7 +112,7 @@ Expected<Row> plan_row(KernelCall &call, uint32_t gates) {
     std::vector<uint32_t> dims = dims_of_call(call);
     dims.insert(dims.end() - 1, gates);
     row.x = call.rows_of(0);
-    row.weight = call.packed("weight", Packed::f32({units, gates, width}, weight));
+    row.weight = call.packed("weight", Packed::f32({width / panel, units, gates, panel}, weight));
     row.y = call.result_rows();
     // The rows of a call share the memory in turn, so the kernel updates it.
     row.gates = cleared(call, "gates", dims);

@@ -3,7 +3,9 @@
 // Elements of x are counted without padding, the slowest dim first. So take also repeats the one
 // value of a row over many features, and changes the dims of a row: with `bands` F > 1 the result
 // is {F, n / F}.
+#include "compiler/ops/selection/take.h"
 #include "compiler/ir/kernel_call.h"
+#include "compiler/ops/selection/runs.h"
 #include "compiler/ops/support/rules.h"
 #include "schedules/contract/kernels/selection.h"
 #include <cmath>
@@ -50,9 +52,34 @@ Expected<std::vector<int32_t>> lanes_of(const Type &x, const Type &y, const Numb
     return lanes;
 }
 
+Given::Weight pieces(KernelCall &call, const std::string &name, const std::vector<int32_t> &of) {
+    if (of.empty()) return {};
+    return call.packed(name, Packed::of(Elem::i32, {static_cast<uint32_t>(of.size())}, of));
+}
+
+Status take_runs(KernelCall &call, const Runs &runs) {
+    call.kernel<contract::TakeRuns>(
+        {.in_row = call.type(0).row(),
+         .row = call.result().row(),
+         .rows = call.rows(),
+         .zeros = runs.zeros.to.size(),
+         .forward = runs.forward.to.size(),
+         .backward = runs.backward.to.size()},
+        {.x = call.rows_of(0),
+         .zeros_to = pieces(call, "zeros_to", runs.zeros.to),
+         .forward_to = pieces(call, "forward_to", runs.forward.to),
+         .forward_from = pieces(call, "forward_from", runs.forward.from),
+         .backward_to = pieces(call, "backward_to", runs.backward.to),
+         .backward_from = pieces(call, "backward_from", runs.backward.from),
+         .y = call.result_rows()});
+    return Status::ok();
+}
+
 Status kernel(KernelCall &call) {
     const Type &x = call.type(0), &y = call.result();
     LW_ASSIGN(const std::vector<int32_t> lanes, lanes_of(x, y, call.constant(1)));
+    if (call.context.device.has_any_of(devices::cpu_kernels))
+        if (const std::optional<Runs> runs = runs_of(lanes)) return take_runs(call, *runs);
     call.kernel<contract::Take>({.in_row = x.row(), .row = y.row(), .rows = call.rows()},
                                 {.x = call.rows_of(0),
                                  .index = call.packed("index", Packed::of(Elem::i32, {y.row()}, lanes)),
@@ -69,7 +96,15 @@ const OpDef op_take{
     .stream = row_by_row,
     .no_epilogue = true,
     .kernel = kernel,
+    .rewrites = {.takes_elements = true},
     .reference = reference,
 };
+
+Expected<ValueId> make_taken(Builder &to, ValueId x, std::vector<double> index, int64_t bands,
+                             const std::string &layer) {
+    const auto n = static_cast<uint32_t>(index.size());
+    const ValueId constant = to.constant("index", {n}, std::move(index));
+    return to.node(op_take.name, {x, constant}, {{"bands", bands}}, layer);
+}
 
 } // namespace longwave::ir

@@ -17,7 +17,7 @@ struct Lstm {
 
     template <class Of> struct Arguments {
         typename Of::Input x;      // [P(4 units), bands]
-        typename Of::Weight w;     // [P(units), 4, units]
+        typename Of::Weight w;     // [T, 4, units, P(units)/T], T = min(16, P(units))
         typename Of::Scalar place; // with restart
         typename Of::Output y;     // [P(units), bands]
         typename Of::State gates;  // [P(units), 4, bands], memory of the call
@@ -39,7 +39,7 @@ struct Gru {
 
     template <class Of> struct Arguments {
         typename Of::Input x;      // [P(3 units), bands]
-        typename Of::Weight w;     // [P(units), 3, units]
+        typename Of::Weight w;     // [T, 3, units, P(units)/T], T = min(16, P(units))
         typename Of::Weight bias;  // [P(units)]
         typename Of::Scalar place; // with restart
         typename Of::Output y;     // [P(units), bands]

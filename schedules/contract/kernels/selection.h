@@ -18,6 +18,28 @@ struct Take {
     };
 };
 
+// The same as `take`, where runs of 16 lanes or more stay side by side. CPU only. Pieces of 16 lanes become
+// zeros, then lanes of x, then lanes of x backwards. Later pieces write over earlier ones. `_to` is the first
+// lane of a piece, and `_from` the lane of x that goes there. Places are moved inside.
+struct TakeRuns {
+    static constexpr const char *name = "take_runs";
+    Required<16, 1 << 24> in_row, row; // lanes with padding
+    Required<1, 1 << 24> rows;
+    Default<0, 0, 1 << 20> zeros, forward, backward; // numbers of pieces
+    LW_PARAMS(in_row, row, rows, zeros, forward, backward)
+
+    template <class Of> struct Arguments {
+        typename Of::Input x;              // [in_row, rows]
+        typename Of::Weight zeros_to;      // i32 [zeros], with pieces of the kind
+        typename Of::Weight forward_to;    // i32 [forward]
+        typename Of::Weight forward_from;  // i32 [forward]
+        typename Of::Weight backward_to;   // i32 [backward]
+        typename Of::Weight backward_from; // i32 [backward]
+        typename Of::Output y;             // [row, rows]
+        LW_ARGUMENTS(x, zeros_to, forward_to, forward_from, backward_to, backward_from, y)
+    };
+};
+
 // Rows of 2 to 16 inputs beside each other.
 struct Concat {
     static constexpr const char *name = "concat";
