@@ -31,8 +31,8 @@ template <class K> struct Gated {
     Gated(KernelBuilder &builder, const K &p, int gates_)
         : k(builder), gates(gates_), units(p.units), streams(p.streams), bands(p.bands), restart(p.restart),
           width(static_cast<int>(pad(extent(units)))), row(static_cast<int>(pad(extent(gates * units)))),
-          panel(std::min(width, static_cast<int>(lanes))),
-          vec(dividing_vector(width, k.target.vector_lanes)), sequences(streams * bands),
+          panel(std::min(width, static_cast<int>(lanes))), vec(dividing_vector(width, k.target.vector_lanes)),
+          sequences(streams * bands),
           together(divisor_at_most(sequences, (k.target.vector_registers == 32 ? 16 : 8) / gates)),
           block(vec * divisor_at_most(width / vec, together > 1                      ? 1
                                                    : k.target.vector_registers == 32 ? 4

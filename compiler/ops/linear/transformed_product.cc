@@ -49,9 +49,8 @@ Status transform(KernelCall &call, FourierMatrix matrix) {
         params.window = true;
         window = call.packed("window", matrix.window);
     }
-    call.kernel(
-        params,
-        {.x = x, .twiddles = twiddles, .which = which, .window = window, .y = call.result_rows()});
+    call.kernel(params,
+                {.x = x, .twiddles = twiddles, .which = which, .window = window, .y = call.result_rows()});
     return Status::ok();
 }
 

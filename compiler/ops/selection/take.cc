@@ -58,20 +58,19 @@ Given::Weight pieces(KernelCall &call, const std::string &name, const std::vecto
 }
 
 Status take_runs(KernelCall &call, const Runs &runs) {
-    call.kernel<contract::TakeRuns>(
-        {.in_row = call.type(0).row(),
-         .row = call.result().row(),
-         .rows = call.rows(),
-         .zeros = runs.zeros.to.size(),
-         .forward = runs.forward.to.size(),
-         .backward = runs.backward.to.size()},
-        {.x = call.rows_of(0),
-         .zeros_to = pieces(call, "zeros_to", runs.zeros.to),
-         .forward_to = pieces(call, "forward_to", runs.forward.to),
-         .forward_from = pieces(call, "forward_from", runs.forward.from),
-         .backward_to = pieces(call, "backward_to", runs.backward.to),
-         .backward_from = pieces(call, "backward_from", runs.backward.from),
-         .y = call.result_rows()});
+    call.kernel<contract::TakeRuns>({.in_row = call.type(0).row(),
+                                     .row = call.result().row(),
+                                     .rows = call.rows(),
+                                     .zeros = runs.zeros.to.size(),
+                                     .forward = runs.forward.to.size(),
+                                     .backward = runs.backward.to.size()},
+                                    {.x = call.rows_of(0),
+                                     .zeros_to = pieces(call, "zeros_to", runs.zeros.to),
+                                     .forward_to = pieces(call, "forward_to", runs.forward.to),
+                                     .forward_from = pieces(call, "forward_from", runs.forward.from),
+                                     .backward_to = pieces(call, "backward_to", runs.backward.to),
+                                     .backward_from = pieces(call, "backward_from", runs.backward.from),
+                                     .y = call.result_rows()});
     return Status::ok();
 }
 

@@ -7,8 +7,8 @@ namespace longwave::schedules::contract {
 // Windowed power spectrum of overlapping frames. Frame r ends at sample position + (r + 1) hop - 1.
 struct FramePower {
     static constexpr const char *name = "frame_power";
-    Required<64, 4096> n_fft;  // a power of two
-    Required<1, 4096> window;  // at most n_fft
+    Required<64, 4096> n_fft; // a power of two
+    Required<1, 4096> window; // at most n_fft
     Required<1, 1 << 16> hop;
     Required<1, 1 << 20> rows;
     Required<1, 1 << 28> ring; // samples

@@ -12,8 +12,8 @@ struct RowDft {
     static constexpr const char *name = "row_dft";
     Required<64, 4096> n_fft; // a power of two
     Required<1, 1 << 20> rows;
-    Required<1, 4096> in;      // at most n_fft
-    Required<2, 4096 + 2> out; // at most n_fft + 2
+    Required<1, 4096> in;       // at most n_fft
+    Required<2, 4096 + 2> out;  // at most n_fft + 2
     Default<-1, 0, 4096> first; // at most n_fft + 2 - out
     Flag window;
     LW_PARAMS(n_fft, rows, in, out, first, window)
