@@ -29,7 +29,7 @@ Expected<Targets> find_targets(const std::vector<std::string> &names,
         found.device = device;
     }
     // What prepares the model, and streams: an artifact always has code for CPUs.
-    if (found.cpus.empty()) found.cpus = targets::for_machine(artifact::host().machine);
+    if (found.cpus.empty()) found.cpus = targets::for_machine(artifact::own_machine);
     if (found.cpus.empty())
         return Status::usage("none of the targets is of this machine's architecture: name one (--target)");
     return found;

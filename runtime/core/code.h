@@ -1,6 +1,7 @@
 // The kernels' machine code: a table of functions, one a kernel, wherever they came from.
 #pragma once
 #include "formats/artifact/view.h"
+#include "runtime/platform/pages.h"
 #include <cstdint>
 
 namespace longwave::runtime {
@@ -28,12 +29,12 @@ public:
     const Function *functions() const { return functions_; }
 
     // What load takes for an image of so many bytes, beside the table.
-    static uint64_t memory_for(uint64_t image_bytes);
+    static uint64_t memory_for(uint64_t image_bytes) { return platform::code_bytes(image_bytes); }
 
 private:
     const Function *functions_ = nullptr;
     uint8_t *base_ = nullptr;
-    uint64_t mapped_ = 0;
+    uint64_t bytes_ = 0;
     void (*release_)(const Code &) = nullptr; // set by load: nothing but load needs an operating system
 };
 

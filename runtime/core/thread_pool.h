@@ -1,51 +1,48 @@
-// Threads that help one caller with an offline run, asleep between runs. POSIX threads and
-// semaphores: nothing beyond libc.
+// Threads that help one caller with an offline run, asleep between runs.
 #pragma once
 #ifdef LW_FREESTANDING
 #include "runtime/core/no_threads.h"
 #else
+#include "runtime/platform/cpu.h"
+#include "runtime/platform/threads.h"
 #include <atomic>
 #include <cstdint>
-#include <pthread.h>
-#include <semaphore.h>
 
 namespace longwave::runtime {
 
 // Waits for something another thread will do: a moment awake, then asleep.
 class Parking {
 public:
-    bool open() { return sem_init(&semaphore_, 0, 0) == 0; }
-    void close() { sem_destroy(&semaphore_); }
+    bool open() { return semaphore_.open(); }
+    void close() { semaphore_.close(); }
 
     template <class Ready> void wait(Ready ready) {
         for (int i = 0; i < spins; ++i) {
             if (ready()) return;
-            pause();
+            platform::pause();
         }
         for (;;) {
             // Sequentially consistent, as wake's exchange is: one of the two sees the other.
             parked_.store(true);
             if (ready()) {
                 if (parked_.exchange(false)) return;
-                sleep(); // someone took the flag: his post is on its way, and is not for the next wait
+                semaphore_.wait(); // someone took the flag: his post is on its way, not for the next wait
                 return;
             }
-            sleep();
+            semaphore_.wait();
             if (ready()) return;
         }
     }
     // After the store that makes `ready` true.
     void wake() {
-        if (parked_.exchange(false)) sem_post(&semaphore_);
+        if (parked_.exchange(false)) semaphore_.post();
     }
 
 private:
     static constexpr int spins = 2000; // some tens of microseconds: what lies between two steps of a run
-    static void pause();
-    void sleep();
 
     std::atomic<bool> parked_{false};
-    sem_t semaphore_{};
+    platform::Semaphore semaphore_;
 };
 
 class ThreadPool {
@@ -53,7 +50,7 @@ public:
     using Work = void (*)(void *context, uint32_t worker);
     struct Helper {
         ThreadPool *thread_pool = nullptr;
-        pthread_t thread{};
+        platform::Thread thread;
         Parking parking;
         uint32_t worker = 0;
     };
@@ -73,7 +70,7 @@ public:
     void run(Work work, void *context);
 
 private:
-    static void *live(void *helper);
+    static void live(void *helper);
 
     Helper *helpers_ = nullptr;
     uint32_t n_helpers_ = 0;

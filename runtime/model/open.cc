@@ -1,16 +1,16 @@
 // Opens a model: asks the budget before it takes memory, and checks every byte before it uses one.
-#include "formats/artifact/features.h"
 #include "formats/artifact/geometry.h"
 #include "formats/artifact/hash.h"
 #include "formats/artifact/verify.h"
 #include "runtime/core/model.h"
 #include "runtime/core/status.h"
 #include "runtime/cpu/device_cpu.h"
-#include "runtime/model/file.h"
 #include "runtime/model/info.h"
 #include "runtime/model/linked_kernels.h"
 #include "runtime/model/tables.h"
 #include "runtime/model/trust.h"
+#include "runtime/platform/cpu.h"
+#include "runtime/platform/files.h"
 #include "runtime/run/runner.h"
 #include <cstring>
 #include <new>
@@ -89,7 +89,7 @@ lw_status check(lw_model &model, const uint8_t *file, uint64_t size, const lw_op
     if (const artifact::Broken broken = artifact::verify(request, &model.view))
         return refused(model.budget, broken);
 
-    const artifact::Host host = artifact::host();
+    const artifact::Host host = platform::host();
     model.variant = model.view.variant(host.machine, host.features, options.variant);
     if (!model.variant && model.plan().kernels()->size() > 0) return no_variant(model, options.variant);
     return LW_OK;
@@ -196,7 +196,8 @@ lw_status end(Opening &opening, lw_status status, lw_model **out) {
 }
 
 // Copies the file, or maps it and copies only header and plan.
-lw_status take_file(lw_model &model, File &file, const char *path, bool map, const uint8_t **bytes) {
+lw_status take_file(lw_model &model, platform::File &file, const char *path, bool map,
+                    const uint8_t **bytes) {
     alignas(8) uint8_t front[artifact::header_bytes];
     artifact::Header header;
     if (file.size() >= sizeof front && !file.read(front, sizeof front))
@@ -205,7 +206,7 @@ lw_status take_file(lw_model &model, File &file, const char *path, bool map, con
         return refused(model.budget, broken); // before memory is spent on it
     if (map) {
         model.mapping = *bytes = file.map();
-        model.unmap = File::unmap;
+        model.unmap = platform::File::unmap;
         if (!model.mapping) return fail(LW_IO, {path, ": cannot be mapped: errno ", uint64_t(file.error())});
         if (lw_status status = keep(model, "the plan", header.plan_offset + header.plan_bytes, &model.file))
             return status;
@@ -227,7 +228,7 @@ lw_status lw_model_open(const char *path, const lw_open_options *options, lw_mod
     if (!out) return fail(LW_INVALID_ARGUMENT, "out is NULL");
     *out = nullptr;
     if (!path) return fail(LW_INVALID_ARGUMENT, "path is NULL");
-    File file;
+    platform::File file;
     if (!file.open(path)) {
         if (file.missing()) return fail(LW_NOT_FOUND, {path, ": no such file"});
         if (file.irregular()) return fail(LW_IO, {path, ": is not a regular file"});

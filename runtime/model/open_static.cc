@@ -1,12 +1,12 @@
 // Opens a model that the program contains: its bytes are read where they lie, and all memory is the
 // caller's.
-#include "formats/artifact/features.h"
 #include "formats/artifact/static_model.h"
 #include "formats/base/same_bytes.h"
 #include "runtime/core/model.h"
 #include "runtime/core/status.h"
 #include "runtime/cpu/device_cpu.h"
 #include "runtime/model/tables.h"
+#include "runtime/platform/cpu.h"
 #include <new>
 
 using namespace longwave;
@@ -55,7 +55,7 @@ lw_status check_stamp(const lw_static_model *given) {
 }
 
 lw_status check_machine(const artifact::StaticModel &model, const char *target) {
-    const artifact::Host host = artifact::host();
+    const artifact::Host host = platform::host();
     if (model.machine == host.machine && (model.features & ~host.features) == 0) return LW_OK;
     return fail(LW_NO_VARIANT, {"the model was compiled for ", target, ", which this CPU is not"});
 }

@@ -1,9 +1,7 @@
 #include "runtime/tokenizer/text.h"
+#include "runtime/platform/files.h"
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
-#include <fcntl.h>
-#include <unistd.h>
 
 using longwave::tokenizer::Bpe;
 using longwave::tokenizer::failed;
@@ -47,26 +45,17 @@ lw_status open_text(std::string_view text, const std::string &name, uint32_t voc
 }
 
 // Not stdio: it takes memory that it reports as a failing file, and gives up when a signal comes.
-struct Descriptor {
-    int file;
-    ~Descriptor() {
-        if (file >= 0) close(file);
-    }
-};
-
 lw_status read_file(const char *path, const std::string &name, std::string &text) {
-    const Descriptor descriptor{open(path, O_RDONLY | O_CLOEXEC)};
-    if (descriptor.file < 0)
-        return failed(errno == ENOENT ? LW_NOT_FOUND : LW_IO,
-                      name + ": cannot be read: " + std::strerror(errno));
+    platform::File file;
+    if (!file.open_any(path))
+        return failed(file.missing() ? LW_NOT_FOUND : LW_IO,
+                      name + ": cannot be read: " + std::strerror(file.error()));
     constexpr size_t step = size_t{1} << 20;
     for (;;) {
         const size_t before = text.size();
         text.resize(before + step);
-        ssize_t n;
-        do n = read(descriptor.file, text.data() + before, step);
-        while (n < 0 && errno == EINTR);
-        if (n < 0) return failed(LW_IO, name + ": cannot be read: " + std::strerror(errno));
+        const int64_t n = file.read_some(text.data() + before, step);
+        if (n < 0) return failed(LW_IO, name + ": cannot be read: " + std::strerror(file.error()));
         text.resize(before + static_cast<size_t>(n));
         if (n == 0 || text.size() > max_file) return LW_OK;
     }

@@ -1,7 +1,7 @@
 #include "runtime/watch/watched_cpu.h"
 #include "runtime/core/device.h"
 #include "runtime/core/memory.h"
-#include <ctime>
+#include "runtime/platform/clock.h"
 #include <new>
 
 namespace longwave::runtime {
@@ -36,11 +36,7 @@ const WatchedModel &of(const DeviceModel &model) { return reinterpret_cast<const
 const WatchedSession &of(const Session &session) { return reinterpret_cast<const WatchedSession &>(session); }
 const Device &cpu_of(const Session &session) { return *of(session).model->source.cpu; }
 
-uint64_t clock_ns() {
-    timespec time = {};
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return static_cast<uint64_t>(time.tv_sec) * 1000000000u + static_cast<uint64_t>(time.tv_nsec);
-}
+using platform::clock_ns;
 
 // ---- models
 ModelNeeds needs(const ModelSource &source) {

@@ -1,6 +1,6 @@
 #include "tests/fuzz/guarded.h"
-#include "formats/artifact/features.h"
 #include "formats/artifact/geometry.h"
+#include "runtime/platform/cpu.h"
 #include "tests/fuzz/must.h"
 #include <csetjmp>
 #include <csignal>
@@ -87,7 +87,7 @@ class Machine {
 public:
     Machine(const artifact::View &view, bool at_front)
         : view_(view), plan_(view.plan()), at_front_(at_front) {
-        const artifact::Host host = artifact::host();
+        const artifact::Host host = platform::host();
         variant_ = view.variant(host.machine, host.features);
     }
 

@@ -1,6 +1,6 @@
 #include "tests/fuzz/known_code.h"
-#include "formats/artifact/features.h"
 #include "formats/artifact/geometry.h"
+#include "runtime/platform/cpu.h"
 #include "tests/fuzz/must.h"
 #include "tests/support/tiny_model.h"
 #include <cstring>
@@ -9,7 +9,7 @@ namespace longwave::fuzz {
 
 // The code image this machine runs, or null.
 static const fb::CodeVariant *variant_of(const fb::Plan &plan) {
-    const artifact::Host host = artifact::host();
+    const artifact::Host host = platform::host();
     const fb::CodeVariant *best = nullptr; // as View::variant, which needs a View
     for (const fb::CodeVariant *variant : *plan.variants()) {
         if (variant->machine() != host.machine || (variant->features() & ~host.features) != 0) continue;
@@ -35,7 +35,7 @@ void KnownCode::learn(const std::vector<uint8_t> &bytes) {
 bool KnownCode::may_run(const artifact::View &view) const {
     const fb::Plan &plan = view.plan();
     if (plan.kernels()->size() == 0) return true; // nothing to execute
-    const artifact::Host host = artifact::host();
+    const artifact::Host host = platform::host();
     const fb::CodeVariant *variant = view.variant(host.machine, host.features);
     if (variant && artifact::detached(*variant)) return false; // it is elsewhere
     if (!variant || !artifact::equal_hash(plan.segments()->Get(variant->segment())->hash()->data(), code_))

@@ -1,5 +1,6 @@
 #include "tests/support/broken.h"
 #include "formats/artifact/hash.h"
+#include "runtime/platform/cpu.h"
 #include <cstdlib>
 #include <cstring>
 #include <stdexcept>
@@ -14,7 +15,7 @@ Broken check(const std::vector<uint8_t> &bytes, uint64_t memory_limit) {
     if (posix_memalign(reinterpret_cast<void **>(&copy), 64, bytes.empty() ? 1 : bytes.size()) != 0)
         throw std::bad_alloc();
     if (!bytes.empty()) memcpy(copy, bytes.data(), bytes.size());
-    const Host machine = host();
+    const artifact::Host machine = platform::host();
     Request request;
     request.file = copy;
     request.size = bytes.size();

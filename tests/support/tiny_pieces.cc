@@ -1,5 +1,5 @@
 // The pieces tiny artifacts are made of.
-#include "formats/artifact/features.h"
+#include "runtime/platform/cpu.h"
 #include "tests/support/tiny_model.h"
 #include <cstdlib>
 #include <cstring>
@@ -15,7 +15,7 @@ Draft empty_draft(std::string name) {
     draft.plan.computation.assign(32, 7);
     draft.segments.push_back({fb::SegmentKind::code, code_image()});
     auto variant = std::make_unique<fb::CodeVariantT>();
-    const artifact::Host host = artifact::host();
+    const artifact::Host host = platform::host();
     variant->target = host.machine == artifact::machine_aarch64 ? "arm64" : "x86-64";
     variant->machine = host.machine;
     variant->segment = 0;

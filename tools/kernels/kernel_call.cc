@@ -1,6 +1,6 @@
 #include "tools/kernels/kernel_call.h"
 #include "compiler/codegen/code_image.h"
-#include "formats/artifact/features.h"
+#include "runtime/platform/cpu.h"
 #include <HalideRuntime.h>
 #include <algorithm>
 #include <cstdlib>
@@ -159,7 +159,7 @@ Expected<std::vector<Kernel>> load_kernels(const std::vector<std::string> &specs
 }
 
 bool host_runs(const targets::Target &target) {
-    const artifact::Host host = artifact::host();
+    const artifact::Host host = platform::host();
     return host.machine == target.elf_machine && (target.features & ~host.features) == 0;
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 #include "formats/artifact/header.h"
 #include "runtime/core/memory.h"
+#include "runtime/platform/folder.h"
 #include <vulkan/vulkan.h>
 
 namespace longwave::runtime::vulkan {
@@ -14,12 +15,13 @@ public:
     enum class Kind : uint32_t { pipelines = 1, proof = 2, proof_of_chains = 3, variants = 4 };
     // Entries are no larger, and a folder's newest ones of so many bytes in all stay.
     static constexpr uint64_t most_entry_bytes = 32u << 20, most_bytes = 256u << 20;
+    static constexpr uint32_t name_bytes = 38; // 32 digits, ".lwvk", 0
 
     // Makes the folder (not those it lies in), for its owner alone. Null, or why it is not used: it
     // belongs to another user, or others may write there.
     const char *open(const char *folder, const VkPhysicalDeviceProperties &device);
-    void close();
-    explicit operator bool() const { return folder_ >= 0; }
+    void close() { folder_.close(); }
+    explicit operator bool() const { return folder_.is_open(); }
 
     // `artifact`: its root hash. The entry's bytes lie in `block` from *data on; false: there is
     // none.
@@ -40,14 +42,12 @@ private:
         uint64_t bytes;                     // behind the header
         uint8_t hash[artifact::hash_bytes]; // of the header, with zeros here, and of them
     };
-    static constexpr uint32_t name_bytes = 38; // 32 digits, ".lwvk", 0
-
     Header expected(Kind kind, const uint8_t *artifact) const;
     static void name_of(const Header &header, char *name);
     static void seal(Header *header, const void *data);
     void trim() const;
 
-    int folder_ = -1;
+    platform::PrivateFolder folder_;
     Header device_{}; // what entries of this device begin with
 };
 

@@ -1,6 +1,6 @@
 #include "runtime/vulkan/device/entry_points.h"
+#include "runtime/platform/library.h"
 #include "runtime/vulkan/device/failure.h"
-#include <dlfcn.h>
 
 namespace longwave::runtime::vulkan {
 
@@ -11,12 +11,13 @@ static lw_status missing(const char *name) {
 lw_status EntryPoints::load(PFN_vkGetInstanceProcAddr given) {
     find_ = given;
     if (!find_) {
-        library_ = dlopen("libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);
+        library_ = platform::open_library(platform::vulkan_library);
         if (!library_)
             return fail(LW_NO_DEVICE,
-                        "there is no libvulkan.so.1: install the Vulkan loader (Debian: libvulkan1) "
-                        "and a driver");
-        find_ = reinterpret_cast<PFN_vkGetInstanceProcAddr>(dlsym(library_, "vkGetInstanceProcAddr"));
+                        "there is no %s: install the Vulkan loader (Debian: libvulkan1) and a driver",
+                        platform::vulkan_library);
+        find_ = reinterpret_cast<PFN_vkGetInstanceProcAddr>(
+            platform::find_function(library_, "vkGetInstanceProcAddr"));
         if (!find_) return missing("vkGetInstanceProcAddr");
     }
 #define LW_VK_GLOBAL(name)                                                                                   \
@@ -43,7 +44,7 @@ lw_status EntryPoints::load_device(VkDevice device) {
 }
 
 void EntryPoints::unload() {
-    if (library_) dlclose(library_);
+    if (library_) platform::close_library(library_);
     library_ = nullptr;
 }
 

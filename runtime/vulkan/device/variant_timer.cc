@@ -1,8 +1,8 @@
 #include "runtime/vulkan/device/variant_timer.h"
 #include "formats/artifact/geometry.h"
+#include "runtime/platform/clock.h"
 #include "runtime/vulkan/device/failure.h"
 #include <algorithm>
-#include <time.h>
 
 namespace longwave::runtime::vulkan {
 namespace {
@@ -16,11 +16,7 @@ constexpr double clearly_faster = 0.97;
 // float32 0.0078, float16 1.0: no denormals, which some devices compute slowly.
 constexpr uint32_t pattern = 0x3c003c00;
 
-double host_us() {
-    timespec time{};
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return static_cast<double>(time.tv_sec) * 1e6 + static_cast<double>(time.tv_nsec) * 1e-3;
-}
+double host_us() { return static_cast<double>(platform::clock_ns()) * 1e-3; }
 
 uint64_t span_of(const fb::KernelArg &arg) {
     uint64_t bytes = 0;

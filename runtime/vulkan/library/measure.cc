@@ -1,12 +1,12 @@
 // What the memory and a dispatch of a device cost, for the planner (docs/gpu.md). One kernel copies
 // the first half of a buffer to the second half.
 #include "runtime/core/model.h"
+#include "runtime/platform/clock.h"
 #include "runtime/vulkan/device/failure.h"
 #include "runtime/vulkan/device/memory.h"
 #include "runtime/vulkan/device/pipelines.h"
 #include "runtime/vulkan/device/timestamps.h"
 #include "runtime/vulkan/library/calls.h"
-#include <time.h>
 
 using namespace longwave::runtime;
 using namespace longwave::runtime::vulkan;
@@ -32,11 +32,7 @@ constexpr double busy_share = 0.9; // of the best rate
 // So far below the best rate fewer workgroups are no longer of interest.
 constexpr double idle_share = 0.5;
 
-double now_ns() {
-    timespec time{};
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return static_cast<double>(time.tv_sec) * 1e9 + static_cast<double>(time.tv_nsec);
-}
+double now_ns() { return static_cast<double>(longwave::platform::clock_ns()); }
 
 class Measurement {
 public:

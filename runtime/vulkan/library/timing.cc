@@ -3,11 +3,11 @@
 // submission and no wait in it.
 #include "formats/artifact/geometry.h"
 #include "runtime/core/model.h"
+#include "runtime/platform/clock.h"
 #include "runtime/vulkan/device/failure.h"
 #include "runtime/vulkan/library/calls.h"
 #include "runtime/vulkan/run/session.h"
 #include <string.h>
-#include <time.h>
 
 using namespace longwave::runtime;
 using namespace longwave::runtime::vulkan;
@@ -20,11 +20,7 @@ constexpr uint32_t again = 8;    // recorded or run in a row
 constexpr double long_us = 4000; // a longer step is not repeated
 constexpr uint64_t small_transfer = 4096, large_transfer = 4 << 20;
 
-double now_us() {
-    timespec time{};
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return static_cast<double>(time.tv_sec) * 1e6 + static_cast<double>(time.tv_nsec) * 1e-3;
-}
+double now_us() { return static_cast<double>(longwave::platform::clock_ns()) * 1e-3; }
 
 // The median of several runs after one warm-up run.
 template <class Work> lw_status median(const Work &work, double *us) {

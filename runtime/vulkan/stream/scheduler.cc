@@ -11,7 +11,7 @@ namespace {
 // The calling thread's scheduler, made when there is none, with one stream more. Null: no memory.
 StreamScheduler *join(const Model &model) {
     const pthread_t self = pthread_self();
-    const Hold list(model.schedulers->lock);
+    const platform::Hold list(model.schedulers->lock);
     StreamScheduler *scheduler = model.schedulers->first;
     while (scheduler && !pthread_equal(scheduler->thread, self)) scheduler = scheduler->next;
     if (!scheduler) {
@@ -29,7 +29,7 @@ StreamScheduler *join(const Model &model) {
 
 // One stream less; the last one takes the scheduler with it.
 void leave(const Model &model, StreamScheduler &scheduler) {
-    const Hold list(model.schedulers->lock);
+    const platform::Hold list(model.schedulers->lock);
     if (--scheduler.streams > 0) return;
     StreamScheduler **link = &model.schedulers->first;
     while (*link != &scheduler) link = &(*link)->next;

@@ -8,7 +8,7 @@
 // Nobody holds the lock of the list and that of a scheduler at once. A copy between streams of two
 // schedulers holds both of theirs, taken in the order of their addresses (StreamHold).
 #pragma once
-#include "runtime/vulkan/device/lock.h"
+#include "runtime/platform/lock.h"
 #include "runtime/vulkan/model/session.h"
 
 namespace longwave::runtime::vulkan {
@@ -21,14 +21,14 @@ struct StreamScheduler {
     StreamScheduler *next = nullptr;
     pthread_t thread{};    // that creates streams here; a later thread with the same id takes it over
     uint32_t streams = 0;  // under the lock of the list, as `next` and `thread`
-    Lock lock;             // for the lists below and the sessions of its streams
+    platform::Lock lock;   // for the lists below and the sessions of its streams
     Pool *pools = nullptr; // a list: those with room for a stream
     Pool *full = nullptr;  // a list: the others
     StreamSession *enqueued = nullptr; // a list: streams with a block that waits to run
 };
 
 struct StreamSchedulers {
-    Lock lock; // for the list, never held while the device works
+    platform::Lock lock; // for the list, never held while the device works
     StreamScheduler *first = nullptr;
 };
 

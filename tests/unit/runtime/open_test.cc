@@ -2,6 +2,7 @@
 #include "formats/artifact/features.h"
 #include "formats/artifact/header.h"
 #include "longwave/longwave.h"
+#include "runtime/platform/cpu.h"
 #include "tests/support/broken.h"
 #include "tests/support/session.h"
 #include <cstring>
@@ -190,7 +191,7 @@ TEST_CASE("open: the best variant this CPU runs, or the one asked for") {
     Draft draft = audio_model();
     auto better = std::make_unique<fb::CodeVariantT>(*draft.plan.variants[0]);
     better->target = "better";
-    better->features = artifact::host().features & artifact::feature_sse41;
+    better->features = platform::host().features & artifact::feature_sse41;
     auto alien = std::make_unique<fb::CodeVariantT>(*draft.plan.variants[0]);
     alien->target = "alien";
     alien->machine = 243;
@@ -208,7 +209,7 @@ TEST_CASE("open: the best variant this CPU runs, or the one asked for") {
         lw_model_close(model);
         return name;
     };
-    if (artifact::host().features & artifact::feature_sse41) CHECK(chosen(nullptr) == "better");
+    if (platform::host().features & artifact::feature_sse41) CHECK(chosen(nullptr) == "better");
     CHECK(chosen(draft.plan.variants[0]->target.c_str()) == draft.plan.variants[0]->target);
     CHECK(chosen("alien") == "");
     CHECK(detail("alien"));

@@ -112,7 +112,7 @@ Status measure(const Constants &constants, StaticSizes &sizes) {
     std::memcpy(copy.get(), constants.contained.data(), constants.contained.size());
     std::copy(constants.weights.begin(), constants.weights.end(), weights.get());
     artifact::StaticModel &front = *reinterpret_cast<artifact::StaticModel *>(copy.get());
-    front.machine = artifact::host().machine;
+    front.machine = artifact::own_machine;
     front.features = 0;
     const lw_static_model *model = reinterpret_cast<const lw_static_model *>(copy.get());
     size_t size = 0, alignment = 0;

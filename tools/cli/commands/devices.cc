@@ -1,5 +1,5 @@
 // longwave devices: lists the CPU, the GPUs and the targets that each can run; or the microphones.
-#include "formats/artifact/features.h"
+#include "runtime/platform/cpu.h"
 #include "targets/target.h"
 #include "tools/cli/commands/command.h"
 #include "tools/cli/microphone/microphone.h"
@@ -21,7 +21,7 @@ struct DevicesFlags {
 };
 
 ordered_json cpu() {
-    const artifact::Host host = artifact::host();
+    const artifact::Host host = platform::host();
     ordered_json targets = ordered_json::array();
     for (const targets::Target &target : targets::for_machine(host.machine))
         if ((target.features & ~host.features) == 0) targets.push_back(target.name);

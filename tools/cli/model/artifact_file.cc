@@ -1,6 +1,7 @@
 #include "tools/cli/model/artifact_file.h"
 #include "formats/artifact/verify.h"
 #include "formats/package/file_bytes.h"
+#include "runtime/platform/cpu.h"
 #include "targets/target.h"
 #include <cstdlib>
 #include <filesystem>
@@ -64,12 +65,12 @@ Expected<std::vector<artifact::ModulesView>> ArtifactFile::modules() const {
 }
 
 bool runs_here(const fb::CodeVariant &variant) {
-    const artifact::Host host = artifact::host();
+    const artifact::Host host = platform::host();
     return variant.machine() == host.machine && (variant.features() & ~host.features) == 0;
 }
 
 std::string host_target() {
-    const artifact::Host host = artifact::host();
+    const artifact::Host host = platform::host();
     std::string best; // the table goes from the least demanding to the most
     for (const targets::Target &target : targets::all())
         if (!target.by_name && target.elf_machine == host.machine && (target.features & ~host.features) == 0)

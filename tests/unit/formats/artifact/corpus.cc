@@ -1,6 +1,7 @@
 #include "tests/unit/formats/artifact/corpus.h"
 #include "formats/artifact/features.h"
 #include "formats/artifact/modules.h"
+#include "runtime/platform/cpu.h"
 #include <cstring>
 #include <new>
 #include <sys/mman.h>
@@ -47,7 +48,7 @@ Broken of_modules(const fb::Plan &plan, const uint8_t *file) {
 Broken verdict_of(const Sample &sample) {
     const Copy file(sample.bytes), front(sample.front);
     if (sample.modules_alone) return of_modules(*fb::GetPlan(file.get() + header_bytes), file.get());
-    const Host machine = host();
+    const artifact::Host machine = platform::host();
     Request request;
     request.file = sample.bytes.empty() ? nullptr : file.get();
     request.size = sample.claimed_size ? sample.claimed_size : sample.bytes.size();

@@ -5,7 +5,7 @@
 #include <xmmintrin.h>
 #endif
 
-namespace longwave::runtime {
+namespace longwave::platform {
 
 // While it lives, denormals are flushed to zero: a decaying state must not make a block ten times
 // slower. Restores the caller's mode.
@@ -43,4 +43,4 @@ private:
     uint64_t saved_;
 };
 
-} // namespace longwave::runtime
+} // namespace longwave::platform

@@ -1,22 +1,21 @@
 // A lock for threads that may wait for the device while they hold it. Nothing for real-time threads
 // uses it.
 #pragma once
-#include <pthread.h>
 
-namespace longwave::runtime::vulkan {
+namespace longwave::platform {
 
 class Lock {
 public:
-    Lock() = default;
-    ~Lock() { pthread_mutex_destroy(&mutex_); }
+    Lock();
+    ~Lock();
     Lock(const Lock &) = delete;
     Lock &operator=(const Lock &) = delete;
 
-    void take() { pthread_mutex_lock(&mutex_); }
-    void give() { pthread_mutex_unlock(&mutex_); }
+    void take();
+    void give();
 
 private:
-    pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
+    alignas(8) unsigned char system_[64]; // the system's lock
 };
 
 // Holds a lock until the end of the scope.
@@ -31,4 +30,4 @@ private:
     Lock &lock_;
 };
 
-} // namespace longwave::runtime::vulkan
+} // namespace longwave::platform

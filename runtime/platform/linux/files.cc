@@ -1,21 +1,29 @@
-#include "runtime/model/file.h"
-#include <cerrno>
+#include "runtime/platform/files.h"
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-namespace longwave::runtime {
+namespace longwave::platform {
 
 File::~File() {
     if (file_ >= 0) ::close(file_);
 }
 
-bool File::open(const char *path) {
-    do file_ = ::open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); // a pipe must not hold us up
+bool File::open_with(const char *path, int flags) {
+    do file_ = ::open(path, O_RDONLY | O_CLOEXEC | flags);
     while (file_ < 0 && errno == EINTR);
+    if (file_ < 0) error_ = errno;
+    return file_ >= 0;
+}
+
+bool File::open_any(const char *path) { return open_with(path, 0); }
+
+bool File::open(const char *path) {
+    if (!open_with(path, O_NONBLOCK)) return false; // a pipe must not hold us up
     struct stat status;
-    if (file_ < 0 || fstat(file_, &status) != 0) {
+    if (fstat(file_, &status) != 0) {
         error_ = errno;
         return false;
     }
@@ -28,14 +36,19 @@ bool File::open(const char *path) {
     return true;
 }
 
+int64_t File::read_some(void *to, uint64_t bytes) {
+    ssize_t n;
+    do n = ::read(file_, to, bytes < (1u << 30) ? bytes : (1u << 30));
+    while (n < 0 && errno == EINTR);
+    if (n < 0) error_ = errno;
+    return n;
+}
+
 bool File::read(uint8_t *to, uint64_t bytes) {
     while (bytes > 0) {
-        const ssize_t n = ::read(file_, to, bytes < (1u << 30) ? bytes : (1u << 30));
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) {
-            error_ = n < 0 ? errno : EIO; // shorter than it was
-            return false;
-        }
+        const int64_t n = read_some(to, bytes);
+        if (n == 0) error_ = EIO; // shorter than it was
+        if (n <= 0) return false;
         to += n;
         bytes -= static_cast<uint64_t>(n);
     }
@@ -57,4 +70,4 @@ void File::unmap(const uint8_t *mapping, uint64_t bytes) { munmap(const_cast<uin
 
 bool File::missing() const { return error_ == ENOENT || error_ == ENOTDIR; }
 
-} // namespace longwave::runtime
+} // namespace longwave::platform
