@@ -75,6 +75,17 @@ class Denoise(Cli):
         self.assertEqual(done.returncode, OK, done.stderr)
         return json.loads(done.stdout), *floats(out)
 
+    def test_a_name_that_says_another_format(self):
+        for name, form, expected in (
+            ("out.mp3", "wav", "the name says mp3, and wav is written; name a .wav file and convert it"),
+            ("out.s16le", "wav", "the name says raw samples, and --output-format is wav; pass --output-format s16le"),
+            ("out.f32le", "s16le", "pass --output-format f32le"),
+        ):
+            done = self.run_cli("denoise", self.late, self.sound, self.scratch / name, "--output-format", form)
+            self.assertEqual(done.returncode, USAGE, done.stderr)
+            self.assertIn(expected, done.stderr)
+            self.assertFalse((self.scratch / name).exists())
+
     def test_same_length_and_no_latency(self):
         said, samples, rate = self.denoise()
         self.assertEqual((samples, rate), (self.want, RATE))

@@ -13,6 +13,7 @@
 #include "tools/cli/process/interruption.h"
 #include <algorithm>
 #include <csignal>
+#include <filesystem>
 
 using nlohmann::ordered_json;
 
@@ -28,6 +29,21 @@ struct DenoiseFlags {
     bool from_file() const { return audio.microphone.empty() && audio.path != "-"; }
 };
 
+// A name that says another format than the one that is written would hide it from other programs.
+Status check_name(const std::string &output, const std::string &form) {
+    const std::string ending = std::filesystem::path(output).extension().string();
+    const bool raw = ending == ".s16le" || ending == ".f32le";
+    const bool packed = ending == ".mp3" || ending == ".flac" || ending == ".ogg" || ending == ".opus" ||
+                        ending == ".m4a" || ending == ".aac";
+    if (raw && "." + form != ending)
+        return Status::usage("OUTPUT " + output + ": the name says raw samples, and --output-format is " +
+                             form + "; pass --output-format " + ending.substr(1));
+    if (packed)
+        return Status::usage("OUTPUT " + output + ": the name says " + ending.substr(1) + ", and " + form +
+                             " is written; name a .wav file and convert it");
+    return {};
+}
+
 AudioForm form_of(const std::string &name, uint32_t rate) {
     AudioForm form;
     form.samples = name == "wav16" || name == "s16le" ? audio::WrittenForm::s16 : audio::WrittenForm::f32;
@@ -38,6 +54,7 @@ AudioForm form_of(const std::string &name, uint32_t rate) {
 
 Status check_files(const DenoiseFlags &flags) {
     if (flags.output == "-") return {};
+    LW_TRY(check_name(flags.output, flags.form));
     std::vector<std::string> read = {flags.model.path};
     if (flags.from_file()) read.push_back(flags.audio.path);
     return check_output("OUTPUT", flags.output, read);

@@ -206,7 +206,30 @@ REFUSED = {
             ).softmax(-1)
             @ v
         ),
-        "adds numbers of its own to the scores",
+        "adds numbers of its own to the scores of each pair of rows: a slope times their distance (ALiBi); use rotary positions",
+    ),
+    "a slope for each head": (
+        lambda q, k, v: F.scaled_dot_product_attention(
+            q,
+            k,
+            v,
+            attn_mask=hidden(q.shape[2])
+            + (torch.arange(q.shape[2]) - torch.arange(q.shape[2])[:, None])
+            * torch.tensor([0.5, 0.25, 0.125])[: q.shape[1], None, None],
+        ),
+        "a slope times their distance (ALiBi)",
+    ),
+    "a number for each distance": (
+        lambda q, k, v: F.scaled_dot_product_attention(
+            q, k, v, attn_mask=torch.sin(1.0 * (torch.arange(q.shape[2])[:, None] - torch.arange(q.shape[2])))
+        ),
+        "adds numbers of its own to the scores of each pair of rows: a number for each distance;",
+    ),
+    "numbers of pairs": (
+        lambda q, k, v: F.scaled_dot_product_attention(
+            q, k, v, attn_mask=torch.sin(1.0 * torch.arange(q.shape[2])[:, None] * torch.arange(q.shape[2]))
+        ),
+        "adds numbers of its own to the scores of each pair of rows; use rotary positions",
     ),
     "a softmax over queries": (lambda q, k, v: (q @ k.mT).softmax(-2) @ v, "does not go over the keys"),
     "a mask from the input": (
@@ -220,7 +243,8 @@ REFUSED = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_refusal(name: str) -> None:
     form, expected = REFUSED[name]
-    assert expected in refusal(Attention(form), "x=1xTx6", length=LENGTH)
+    found = refusal(Attention(form), "x=1xTx6", length=LENGTH)
+    assert expected in found and len(found.splitlines()) == 1, found  # no line for what follows
 
 
 def test_a_window_longer_than_the_example_is_found() -> None:

@@ -2,12 +2,14 @@
 
     pip install --no-deps attenuate==0.1.1 einops==0.8.1 opt_einsum==3.4.0
 
-Random weights and few channels. Skipped without the package. What it reads files and weights with is not needed here.
+Random weights. Skipped without the package. What it reads files and weights with is not needed here. LONGWAVE_ATTENUATE=full also
+imports and compiles it with the channels of its authors, which takes minutes.
 """
 
 from __future__ import annotations
 
 import importlib.util
+import os
 import sys
 import types
 from pathlib import Path
@@ -23,7 +25,7 @@ pytestmark = pytest.mark.skipif(bool(missing), reason=f"needs the packages {', '
 STRIDE = 8  # of the resampling factors below
 
 
-def denoiser() -> nn.Module:
+def denoiser(**sizes) -> nn.Module:
     for name in ("librosa", "torchaudio", "huggingface_hub"):
         if importlib.util.find_spec(name) is None and name not in sys.modules:
             sys.modules[name] = types.ModuleType(name)
@@ -31,29 +33,48 @@ def denoiser() -> nn.Module:
     from attenuate import Denoiser
 
     torch.manual_seed(9)
-    model = Denoiser(channels=[4, 6], num_coeffs=4, repeat=2, resample_factors=[4, 2])
+    return Denoiser(**sizes).eval()
+
+
+def small() -> nn.Module:
+    model = denoiser(channels=[4, 6], num_coeffs=4, repeat=2, resample_factors=[4, 2])
     for name, p in model.named_parameters():
         if name.endswith("log_dt"):  # states that fade within the example
             p.data = p.data.clamp(min=0.5)
-    return model.eval()
+    return model
 
 
 class Samples(nn.Module):
     """(1, T) of whole strides, as its `denoise_single` pads them."""
 
-    def __init__(self) -> None:
+    def __init__(self, model: nn.Module) -> None:
         super().__init__()
-        self.model = denoiser()
+        self.model = model
 
     def forward(self, x: Tensor) -> Tensor:
         return self.model(x[:, None])[:, 0]
 
 
 def test_attenuate_as_a_stream(tmp_path: Path) -> None:
-    module = Samples()
+    module = Samples(small())
     made = imported(module, "wave=1xT@16000", length=62 * STRIDE)
     late = [text for text in made.report["warnings"] if "rows ahead" in text]
     assert late and not any("no stream" in text for text in made.report["warnings"])
     compiled_equals(module, "wave=1xT@16000", made, tmp_path, True, blocks="8,64", limit=2e-5)
     # A row of 4 samples, rounded up to whole rows of 8, two rows of 8, and a row of 4 again.
     assert ", delay 28:" in longwave("inspect", tmp_path / "model.lw")
+
+
+@pytest.mark.skipif(os.environ.get("LONGWAVE_ATTENUATE") != "full", reason="takes minutes: LONGWAVE_ATTENUATE=full")
+def test_the_published_size(tmp_path: Path) -> None:
+    """844,864 parameters. The figures of docs/denoise.md."""
+    module, hop = Samples(denoiser()), 256
+    assert sum(p.numel() for p in module.parameters()) == 844_864
+    made = imported(module, "wave=1xT@16000", length=13 * hop)
+    cut = [text for text in made.report["warnings"] if "taps reach the example's length 9472" in text]
+    assert len(cut) == 4 and made.model["graph"]
+    found = compiled_equals(
+        module, "wave=1xT@16000", made, tmp_path, True, length=37 * hop, blocks=str(hop), limit=1e-5
+    )
+    print(f"largest error {found:.1e} of the peak")
+    assert ", delay 1012:" in longwave("inspect", tmp_path / "model.lw")

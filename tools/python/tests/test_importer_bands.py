@@ -18,18 +18,19 @@ from importer_checks import compiled_equals, imported, kinds, refusal  # noqa: E
 class Bands(nn.Module):
     """(1, T, bands * features): a recurrence over time for each band, or over the bands of each row."""
 
-    def __init__(self, r: nn.Module, bands: int, over_bands: bool, first: bool = False) -> None:
+    def __init__(self, r: nn.Module, bands: int, over_bands: bool, first: bool = False, most: float = 2) -> None:
         super().__init__()
         self.r, self.bands, self.over_bands = r, bands, over_bands
-        states = 2 if isinstance(r, nn.LSTM) else 1
-        self.first = nn.Parameter(torch.randn(states, r.num_layers, bands, r.hidden_size)) if first else None
+        states, ways = 2 if isinstance(r, nn.LSTM) else 1, 1 + r.bidirectional
+        shape = (states, ways * r.num_layers, 1 if over_bands else bands, r.hidden_size)
+        self.first = nn.Parameter(most * (2 * torch.rand(shape) - 1)) if first else None
 
     def forward(self, x: Tensor) -> Tensor:
         image = x.reshape(x.shape[1], self.bands, -1)
         image = image if self.over_bands == self.r.batch_first else image.transpose(0, 1)
-        state = (
-            None if self.first is None else self.first[0] if len(self.first) == 1 else (self.first[0], self.first[1])
-        )
+        batch = image.shape[0 if self.r.batch_first else 1]
+        given = None if self.first is None else self.first.expand(-1, -1, batch, -1).contiguous()
+        state = None if given is None else given[0] if len(given) == 1 else (given[0], given[1])
         y = self.r(image, state)[0]
         y = y if self.over_bands == self.r.batch_first else y.transpose(0, 1)
         return y.reshape(1, x.shape[1], -1)
@@ -98,6 +99,22 @@ FORMS = {  # module, features of a row, an op of it
     "bands first": (lambda: Bands(nn.GRU(2, 3, bidirectional=True), 4, True), 8, "gru"),
     "a first state for each band": (lambda: Bands(nn.GRU(2, 5, 2, batch_first=True), 4, False, True), 8, "gru"),
     "first states of an lstm": (lambda: Bands(nn.LSTM(2, 1, batch_first=True), 3, False, True), 6, "lstm"),
+    **{
+        f"a first state of each row: {kind.__name__} of {units} units, {bands} bands, {layers} layers, {'two ways' if both else 'one way'}": (
+            lambda kind=kind, units=units, bands=bands, layers=layers, both=both: Bands(
+                kind(3, units, layers, batch_first=True, bidirectional=both), bands, True, True, 0.99
+            ),
+            3 * bands,
+            "gru",
+        )
+        for kind, units, bands, layers, both in (
+            (nn.GRU, 4, 5, 1, True),
+            (nn.GRU, 1, 3, 2, False),
+            (nn.GRU, 20, 2, 1, True),
+            (nn.GRU, 3, 1, 1, False),
+            (nn.RNN, 3, 4, 1, True),
+        )
+    },
     "last states of a row": (lambda: LastBands(), 10, "gru"),
     "neighbours": (lambda: Image(2, Neighbours(), nn.Conv2d(6, 4, 1)), 18, "conv2d"),
     "several channels": (
@@ -166,3 +183,14 @@ def test_refusals() -> None:
         nn.Sequential(Bands(nn.GRU(3, 4, batch_first=True, bidirectional=True), 5, False)), "x=1xTx15", length=61
     )
     assert "is bidirectional" in both and "over bands inside each row" in both
+    first = refusal(Bands(nn.LSTM(3, 4, batch_first=True), 5, True, True).eval(), "x=1xTx15", length=61)
+    assert (
+        "r/lstm: lstm: begins the bands of each row with a state that is not zero; begin with zeros, or use a GRU"
+        in first
+    )
+    beyond = Bands(nn.GRU(3, 4, batch_first=True), 5, True, True).eval()
+    torch.nn.init.constant_(beyond.first, -1.5)
+    assert "begins the bands of each row with a state of 1.5" in refusal(beyond, "x=1xTx15", length=61)
+    each = Bands(nn.GRU(3, 4, batch_first=True), 5, True, True, 0.5).eval()
+    each.first = nn.Parameter(torch.rand(1, 1, 61, 4) / 2)
+    assert "begins its rows with different states" in refusal(each, "x=1xTx15", length=61)

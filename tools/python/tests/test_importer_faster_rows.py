@@ -204,7 +204,12 @@ REFUSED = {
     "an angle by itself": (lambda x: torch.fft.rfft(x.unfold(1, 16, 16)).angle().sum(-1), "uses an angle by itself"),
     "a factor of its own for each row": (
         lambda x: x.repeat_interleave(torch.arange(x.shape[1]) % 2 + 1, dim=1),
-        "repeats each element a number of times of its own",
+        "repeats each element a number of times of its own, and does not say how many elements that makes; give their number: "
+        "repeat_interleave(x, counts, dim, output_size=N)",
+    ),
+    "a factor from the data": (
+        lambda x: x.repeat_interleave((x[0] > 0).long(), dim=1),
+        "repeats each element a number of times that depends on the data",
     ),
     "a spectrum as a result": (lambda x: torch.fft.rfft(x.unfold(1, 16, 16)), "return real numbers"),
 }

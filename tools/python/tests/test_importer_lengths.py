@@ -80,6 +80,12 @@ def test_lengths_are_multiples_of_the_stride(name: str) -> None:
     assert any(warning in text for text in made.report["warnings"]), made.report["warnings"]
 
 
+def test_a_stride_that_no_round_number_has() -> None:
+    """960 and 5,544 rows more are no multiples of 256: twice the example is."""
+    runs = Runs(Folds(256, 1), [parse_input("x=1xTx1")])
+    assert lengths_of(runs, 2048).stride == 256
+
+
 def test_joined_rows_of_samples_are_compiled(tmp_path) -> None:
     torch.manual_seed(3)
     module = models.Function(lambda x, k: x.reshape(1, -1, 160) @ k, 160, 3)

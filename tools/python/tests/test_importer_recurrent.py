@@ -162,6 +162,32 @@ FORMS = {
         True,
         ["exponential_scan", "cumulative_softmax", "add"],
     ),
+    "running sums of features": (
+        lambda: Of(lambda x: x.cumsum(2) * x.mT.cumsum(1).mT),
+        "x=1xTx7",
+        True,
+        ["linear", "mul"],
+    ),
+    "running extremes of features": (
+        lambda: Of(lambda x: x.cummax(2).values - x.unflatten(2, (2, 3)).cummin(3)[0].flatten(2)),
+        "x=1xTx6",
+        True,
+        ["maximum", "take"],
+    ),
+    "running products of features": (lambda: Of(lambda x: x.cumprod(-1)), "x=1xTx5", True, ["mul"]),
+    # What refusals say to write instead.
+    "products of positive rows": (
+        lambda: Of(lambda x: (1 - x.sigmoid() / 100).log().cumsum(1).exp()),
+        "x=1xTx3",
+        True,
+        ["exponential_scan"],
+    ),
+    "logarithm of sums of features": (
+        lambda: Of(lambda x: (lambda m: (x - m).exp().cumsum(2).log() + m)(x.amax(2, True))),
+        "x=1xTx5",
+        True,
+        ["log"],
+    ),
     "delay": (
         lambda: Of(lambda x, m: m(x + F.pad(x, (0, 0, 3, 0))[:, :-3]), nn.Linear(6, 4)),
         "x=1xTx6",
@@ -201,7 +227,23 @@ REFUSED = {
     "pool ahead": (lambda: Of(lambda x: F.max_pool1d(x.mT, 3, 1, 1)), "looks 1 rows ahead"),
     "pool to two": (lambda: Of(lambda x: F.adaptive_avg_pool1d(x.mT, 2)), "pools to 2 windows"),
     "largest feature index": (lambda: Of(lambda x: x.max(2)[1].to(x.dtype)), "index of a largest feature"),
-    "sum of features": (lambda: Of(lambda x: x.cumsum(2)), "sums along features"),
+    "largest so far": (
+        lambda: Of(lambda x: x.cummax(1).values),
+        "cummax: cummax: a running maximum over all rows so far has no op; use F.max_pool1d over a window of past rows",
+    ),
+    "least so far": (lambda: Of(lambda x: x.cummin(1).values), "a running minimum over all rows so far has no op"),
+    "product so far": (
+        lambda: Of(lambda x: x.sigmoid().cumprod(1)),
+        "cumprod: cumprod: a running product over all rows so far has no op; of positive numbers, write x.log().cumsum(dim).exp()",
+    ),
+    "logarithm of sums of features": (
+        lambda: Of(lambda x: x.logcumsumexp(2)),
+        "logcumsumexp: logcumsumexp: goes along the features of each row; take the largest feature m, and write",
+    ),
+    "index of the largest so far": (
+        lambda: Of(lambda x: x.cummax(2).indices.to(x.dtype)),
+        "index of a largest feature",
+    ),
 }
 
 

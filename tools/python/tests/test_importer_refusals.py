@@ -104,6 +104,26 @@ REFUSED = {
         ),
         "pad: a centred stft: its frames lie 32 samples ahead",
     ),
+    **{
+        f"time padded with {mode}": (
+            lambda mode=mode, before=before, after=after: models.Function(
+                lambda x: (
+                    nn.functional.conv1d(nn.functional.pad(x.mT, (before, after), mode=mode), torch.ones(4, 4, 5)).mT
+                )
+            ),
+            f"pad: pad: pads time with {mode}: rows at the ends of a sequence, {before} in front and {after} behind, would be "
+            "copies of other rows; pad with zeros: only rows near the ends of a sequence differ",
+        )
+        for mode, before, after in (("reflect", 2, 2), ("replicate", 4, 0), ("circular", 3, 1))
+    },
+    "time padded by the convolution": (
+        lambda: nn.Sequential(
+            models.Function(lambda x: x.mT),
+            nn.Conv1d(4, 3, 3, padding=1, padding_mode="reflect"),
+            models.Function(lambda x: x.mT),
+        ),
+        "pads time with reflect: rows at the ends of a sequence, 1 in front and 1 behind",
+    ),
     "logarithm of a softmax over time": (
         lambda: models.Function(lambda x: x.log_softmax(1)),
         "log_softmax: its rows are not one time step each",

@@ -242,7 +242,7 @@ class Exported:
         self.arguments = [by_name[name] for name in signature.user_inputs]
         results = list(program.graph.nodes)[-1].args[0]
         self.results = [r for r in results if isinstance(r, Node)]
-        refuse_graph(self.nodes, self.results, address)
+        refuse_graph(self.nodes, self.arguments, self.results, address)
         self.constants: dict[Node, Tensor] = {}
         try:
             self._fold(program, exact_weights(module))

@@ -145,11 +145,12 @@ def lengths_of(runs: Runs, length: int) -> Lengths:
                 )
             ]
         )
-    strides = [
-        stride
-        for n in (DIVISIBLE_SAMPLES if audio and base >= 8000 else DIVISIBLE)
-        if (stride := stride_of(runs, base, n))
-    ]
+    steps = DIVISIBLE_SAMPLES if audio and base >= 8000 else DIVISIBLE
+    strides = [stride for n in steps if (stride := stride_of(runs, base, n))]
+    if not strides and (
+        stride := stride_of(runs, base, base)
+    ):  # whatever divides the example divides twice as many rows
+        strides = [stride]
     stride = min(strides, default=1)
     if strides and not taken(runs, base, stride):  # it takes fewer lengths than its shapes tell
         stride = next((m for m in range(2 * stride, 16 * stride + 1, stride) if taken(runs, base, m)), stride)

@@ -258,6 +258,8 @@ class Importer:
         )
         if rows is None and not any(op.timeless for op in known):
             return  # no telling what its rows would be: what reads it is not judged
+        if rows and list(val.shape).count(rows) > 1:
+            return  # such as the scores of an attention: neither is what reads them
         axis = None if rows is None else list(val.shape).index(rows)
         v = self.graph.emit("opaque", [], width=val.numel() // (rows or 1), rows=rows or 1, timeless=rows is None)
         self.values[n] = natural(v, val.shape, axis)

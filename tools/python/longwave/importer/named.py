@@ -38,17 +38,32 @@ def is_random(target: object) -> bool:
     return torch.Tag.nondeterministic_seeded in getattr(target, "tags", ()) and op_of(target) not in SEEDED_IN_TRAINING
 
 
-def refuse_graph(nodes: list[Node], results: list[Node], where) -> None:
+def repeats(n: Node, inputs: list[Node]) -> tuple[str, str]:
+    """Reason and way out of a repeat_interleave whose counts are a tensor."""
+    waiting, seen = [n.args[0] if len(n.args) == 1 else n.args[1]], set()
+    while waiting:
+        a = waiting.pop()
+        if a in inputs:
+            return (
+                "repeats each element a number of times that depends on the data",
+                "let shapes depend on the number of rows only",
+            )
+        waiting += [i for i in a.all_input_nodes if i not in seen]
+        seen.update(a.all_input_nodes)
+    return (
+        "repeats each element a number of times of its own, and does not say how many elements that makes",
+        "give their number: repeat_interleave(x, counts, dim, output_size=N)",
+    )
+
+
+def refuse_graph(nodes: list[Node], inputs: list[Node], results: list[Node], where) -> None:
     """Raises ImportFailed for what no other rule can judge. `where`: the address of a node."""
     problems = []
     for n in nodes:
         val = n.meta.get("val")
         if isinstance(val, Tensor) and not all(isinstance(extent, int) for extent in val.shape):
             reason = (
-                (
-                    "repeats each element a number of times of its own",
-                    retrain("repeat all alike: repeat_interleave with a number"),
-                )
+                repeats(n, inputs)
                 if op_of(n.target) == "repeat_interleave"
                 else ("its shape depends on the data", "let shapes depend on the number of rows only")
             )

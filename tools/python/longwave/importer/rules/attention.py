@@ -184,10 +184,22 @@ def masked(s: Scores, c: Tensor) -> Scores:
     first = rest.nanmedian(-1, keepdim=True).values
     if bool(((rest - first).nan_to_num(0.0) != 0).any()):
         raise NoOp(
-            "adds numbers of its own to the scores of each pair of rows",
+            f"adds numbers of its own to the scores of each pair of rows{of_distance(rest)}",
             retrain("use rotary positions, or a mask only"),
         )
     return replace(s, seen=s.seen & ~hidden[0])
+
+
+def of_distance(c: Tensor) -> str:
+    """What numbers [heads, rows, rows] say about pairs of rows; NaN where nothing is added."""
+    steps = c.diff(dim=-1)
+    slope = steps.abs().flatten(1).nanmedian(-1).values[:, None, None]
+    same = (steps.abs() - slope).abs() <= 1e-3 * slope  # of a table in float32 too
+    if bool((same | steps.isnan()).all()):
+        return ": a slope times their distance (ALiBi)"
+    lags = [c.diagonal(-lag, 1, 2) for lag in range(c.shape[-1])]
+    alike = all(bool(((d - d[:, :1]).nan_to_num(0.0) == 0).all()) for d in lags)
+    return ": a number for each distance" if alike else ""
 
 
 def filled(s: Scores, mask: Tensor, value: Tensor) -> Scores:

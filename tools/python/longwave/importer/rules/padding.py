@@ -26,10 +26,12 @@ def padded_axes(x: Placed, amounts) -> list[int]:
 
 def copies(importer, x: Placed, amounts, mode: str) -> Placed:
     """Reflected, repeated or circular features. Copies of rows would be rows that a stream does not have yet."""
-    if time_of(importer, x) in padded_axes(x, amounts):
+    if (time := time_of(importer, x)) in padded_axes(x, amounts):
+        before, after = amounts[2 * (x.at.dim() - 1 - time) :][:2]
         raise NoOp(
-            f"pads time with {mode}: rows at the ends of a sequence would be copies of other rows",
-            retrain("pad with zeros"),
+            f"pads time with {mode}: rows at the ends of a sequence, {before} in front and {after} behind, would be copies of "
+            "other rows",
+            retrain("pad with zeros: only rows near the ends of a sequence differ"),
         )
     return x.moved(F.pad(x.at.to(torch.float64), list(amounts), mode=mode).to(torch.long))
 

@@ -1,7 +1,7 @@
 """LSTM, GRU and RNN: a matrix of each row, then a recurrence on state that begins with zeros or with constants.
 
 A batch may be bands that lie side by side in each row: each has a sequence over time, with a state of its own. Or the batch is
-time, and each row holds a sequence of bands, which begins with zeros and may go both ways.
+time, and each row holds a sequence of bands, which may go both ways.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from ..beginnings import ones
 from ..errors import NoOp, Refused, retrain
 from ..places import Placed, more_rows
 from ..state.cell import OPEN
@@ -99,9 +100,21 @@ def first_states(importer, start, count: int, sequences: Sequences) -> Tensor:
         )
     first = torch.stack([importer.constant(state).to(torch.float64) for state in given], 1)
     first = first.reshape(count, len(given), -1, first.shape[-1])
-    if sequences.over_bands and bool(first.any()):
-        raise Refused("begins each row with a state that is not zero", retrain("begin with zeros"))
-    return first[:, :, :1] if sequences.over_bands else first
+    if not sequences.over_bands:
+        return first
+    if not torch.equal(first, first[:, :, :1].expand(first.shape)):
+        raise Refused("begins its rows with different states", retrain("begin each row with the same state"))
+    if len(given) > 1 and bool(first.any()):
+        raise NoOp(
+            "begins the bands of each row with a state that is not zero", retrain("begin with zeros, or use a GRU")
+        )
+    if bool((first.abs() >= 1).any()):
+        largest = float(first.abs().max())
+        raise NoOp(
+            f"begins the bands of each row with a state of {largest:.3g}, which no row before them leaves",
+            retrain("begin with numbers between -1 and 1, such as the tanh of a parameter"),
+        )
+    return first[:, :, :1]
 
 
 def beginning(first: Tensor) -> Tensor | None:
@@ -191,8 +204,21 @@ def lstm(s: Sequences, value: int, order, first, w, u, *biases) -> int:
 
 def gru(s: Sequences, x: int, u, inside, first, resets_after: bool = True) -> int:
     attributes = {} if resets_after else {"reset_after": 0}
+    if s.over_bands and bool(first.any()):
+        return behind_a_band(s, x, u, inside, first, resets_after)
     first = first[0] if s.bands == 1 else first
     return s.emit("gru", x, [("weight", u), ("bias", inside), ("initial", beginning(first))], attributes, u.shape[1])
+
+
+def behind_a_band(s: Sequences, x: int, u, inside, first, resets_after: bool) -> int:
+    """A state before the bands of a row is what one band more leaves: both gates are shut, and its new value is that state."""
+    graph, gates, units = s.graph, len(u), u.shape[1]
+    before = torch.cat([torch.full((2 * units,), -OPEN, dtype=torch.float64), first.reshape(-1).atanh()])
+    row = graph.concat([graph.linear(ones(graph, x), before[:, None]), graph.flat(x)])
+    longer = Sequences(graph, s.bands + 1, True)
+    x = graph.arranged(row, torch.arange((s.bands + 1) * gates).reshape(-1, gates))
+    made = gru(longer, x, u, inside, torch.zeros_like(first), resets_after)
+    return graph.select(made, torch.arange(units, (s.bands + 1) * units))
 
 
 def gru_layer(s: Sequences, value: int, order, first, w, u, *biases) -> int:
