@@ -8,6 +8,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from importer_checks import compiled_equals, imported, kinds, refusal
+from longwave.importer.export import export_problem
 from torch import Tensor, nn
 
 
@@ -219,3 +220,13 @@ REFUSED = {
 def test_refusal(name: str) -> None:
     f, expected = REFUSED[name]
     assert expected in refusal(Of(f), "wave=1xT@8000", length=64)
+
+
+def test_a_size_that_torch_does_not_know() -> None:
+    """What torch.export raises where a step behind such a repeat compares sizes."""
+    found = export_problem(
+        RuntimeError(
+            "Could not guard on data-dependent expression Eq(u0, 2) (unhinted: Eq(u0, 2)).  (Size-like symbols: u0)"
+        )
+    )
+    assert found.reason == "a shape depends on the data" and "output_size" in found.way_out

@@ -62,6 +62,14 @@ def quiet() -> Iterator[None]:
 
 
 def export_problem(e: BaseException) -> Problem:
+    if "Size-like symbols: u" in str(e):
+        where = source_of(e).strip(" ()")
+        return Problem(
+            "",
+            "torch.export",
+            "a shape depends on the data" + (f": {where}" if where else ""),
+            "let shapes depend on the number of rows only; repeat_interleave by a tensor takes output_size=N",
+        )
     if "data-dependent" in str(e) or "GuardOnDataDependent" in str(e):
         return Problem(
             "",
