@@ -153,7 +153,7 @@ TEST_CASE(
     "Halide internals: two Funcs share one allocation of the lowered code (halide/merge_allocations.h)") {
     const nlohmann::json spec = {{"kernel", "probe"}, {"params", nlohmann::json::object()}};
     KernelBuilder builder("probe", spec, *targets::find("x86-64-v2"));
-    ImageParam in = builder.input("in", dense({4096}));
+    ImageParam in = builder.input({"in"}, dense({4096}));
     const Var x;
     Func early("early"), late("late"), out("out");
     early(x) = in(x) * 2;

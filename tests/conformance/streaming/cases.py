@@ -2,10 +2,12 @@
 
 import functools
 
-import families  # from the folder above: the path is set by runner
+from runner import INTEGER_LIMIT, LIMIT, Case, Refused  # it puts the folder above on the path
+
+# isort: split
+import families
 import hybrids
 import sc10_package
-from runner import INTEGER_LIMIT, LIMIT, Case, Refused
 
 sgconv, chela, lightnet = families.sgconv, families.chela, families.lightnet
 tpe, sums, space = families.tpe_layer, families.exponential_sums_layer, families.state_space_layer
