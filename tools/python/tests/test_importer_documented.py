@@ -240,6 +240,12 @@ ROWS: dict[str, list] = {
     "the same over the bands": [
         Of(nn.LSTM(2, 3, batch_first=True, bidirectional=True), lambda m, x: m(heads(x)[0])[0].flatten(1)[None])
     ],
+    "`GRU` and `RNN` so, from one state": [
+        Of(
+            nn.GRU(2, 3, batch_first=True),
+            lambda m, x: m(heads(x)[0], torch.full((1, x.shape[1], 3), 0.5, dtype=x.dtype))[0].flatten(1)[None],
+        )
+    ],
     "`conv_transpose2d` with stride": [
         lambda x: F.conv_transpose2d(x[:, None], torch.ones(1, 2, 1, 4), stride=(1, 2)).permute(0, 2, 1, 3).flatten(2)
     ],
@@ -247,6 +253,10 @@ ROWS: dict[str, list] = {
         lambda x: F.unfold(x[:, None], (1, 3), padding=(0, 1)).unflatten(2, x.shape[1:]).permute(0, 2, 1, 3).flatten(2)
     ],
     "`cumsum`, `logcumsumexp`": [lambda x: x.cumsum(1), lambda x: x.logcumsumexp(1)],
+    "`cumsum`, `cumprod`, `cummax`, `cummin` over features": [
+        lambda x: x.cumsum(2) + x.cumprod(2),
+        lambda x: x.cummax(2).values - x.cummin(2).values,
+    ],
     "`group_norm`, `instance_norm`": [over_time(nn.GroupNorm(2, 4)), over_time(nn.InstanceNorm1d(4))],
     "the same with any other size": [
         (lambda x: torch.stft(F.pad(x, (30, 0)), 40, 10, center=False, return_complex=True).abs(), "audio=16000"),
