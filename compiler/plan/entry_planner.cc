@@ -19,10 +19,9 @@ namespace {
 // The rows a chain of pointwise ops alone is applied to.
 void plain_copy(PlannedCall &call) {
     const ir::Type &x = call.type(0);
-    call.kernel<contract::Pointwise>({.width = x.row(),
-                                      .rows = call.rows(),
-                                      .channels = x.dims.back() == 1 ? x.width() : x.dims.back()},
-                                     {.x = call.rows_of(0), .y = call.result_rows()});
+    call.kernel<contract::Pointwise>(
+        {.width = x.row(), .rows = call.rows(), .channels = x.dims.back() == 1 ? x.width() : x.dims.back()},
+        {.x = call.rows_of(0), .y = call.result_rows()});
 }
 
 } // namespace

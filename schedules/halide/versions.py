@@ -27,7 +27,9 @@ GENERATED = {"long_conv_structures.inc": "schedules/long_conv/tables/*[0-9].json
 FOLDERS = ["schedules", "targets", "formats/artifact", "formats/base", "formats/spirv"]
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
-REGISTRATION = re.compile(r"^\s*(?:static\s+)?const\s+(?:Kernel|Kernel<.*>|GpuSchedule|GpuSchedule<.*>)\s+\w+\s*\{", re.MULTILINE)
+REGISTRATION = re.compile(
+    r"^\s*(?:static\s+)?const\s+(?:Kernel|Kernel<.*>|GpuSchedule|GpuSchedule<.*>)\s+\w+\s*\{", re.MULTILINE
+)
 
 
 class Tree:

@@ -51,16 +51,14 @@ Status kernel(KernelCall &call) {
     const Ring samples = call.ring_of(0, hop);
     Given::Weight factors;
     if (weighted) factors = call.packed("window", {weights.begin(), weights.end()});
-    call.kernel<contract::Frame>({.window = window,
-                                  .hop = hop,
-                                  .chunk = call.context.streaming ? std::gcd(window, hop) : window,
-                                  .weighted = weighted,
-                                  .rows = call.rows(),
-                                  .ring = samples.rows},
-                                 {.samples = samples.place,
-                                  .window = factors,
-                                  .position = samples.position,
-                                  .y = call.result_rows()});
+    call.kernel<contract::Frame>(
+        {.window = window,
+         .hop = hop,
+         .chunk = call.context.streaming ? std::gcd(window, hop) : window,
+         .weighted = weighted,
+         .rows = call.rows(),
+         .ring = samples.rows},
+        {.samples = samples.place, .window = factors, .position = samples.position, .y = call.result_rows()});
     return Status::ok();
 }
 

@@ -51,17 +51,16 @@ Status kernel(KernelCall &call) {
                n_fft = static_cast<uint32_t>(call.node.integer("n_fft"));
     const Ring samples = call.ring_of(0, hop);
     const Numbers &window = call.constant(*frame, 1);
-    call.kernel<contract::FramePower>(
-        {.n_fft = n_fft,
-         .window = frame->integer("window"),
-         .hop = hop,
-         .rows = call.rows(),
-         .ring = samples.rows},
-        {.samples = samples.place,
-         .window = call.packed("window", {window.begin(), window.end()}),
-         .twiddles = call.packed("twiddles", schedules::frame_twiddles(n_fft)),
-         .position = samples.position,
-         .power = call.result_rows()});
+    call.kernel<contract::FramePower>({.n_fft = n_fft,
+                                       .window = frame->integer("window"),
+                                       .hop = hop,
+                                       .rows = call.rows(),
+                                       .ring = samples.rows},
+                                      {.samples = samples.place,
+                                       .window = call.packed("window", {window.begin(), window.end()}),
+                                       .twiddles = call.packed("twiddles", schedules::frame_twiddles(n_fft)),
+                                       .position = samples.position,
+                                       .power = call.result_rows()});
     return Status::ok();
 }
 

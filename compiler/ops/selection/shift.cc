@@ -32,11 +32,9 @@ StreamRule keep_shifted_rows(const Node &node, std::span<const Type>) {
 Status shift_kernel(KernelCall &call) {
     call.one_call();
     const Ring x = call.ring_of(0);
-    call.kernel<contract::Shift>({.row = call.type(0).row(),
-                                  .rows = call.rows(),
-                                  .by = call.node.integer("rows"),
-                                  .ring = x.rows},
-                                 {.x = x.place, .position = x.position, .y = call.result_rows()});
+    call.kernel<contract::Shift>(
+        {.row = call.type(0).row(), .rows = call.rows(), .by = call.node.integer("rows"), .ring = x.rows},
+        {.x = x.place, .position = x.position, .y = call.result_rows()});
     return Status::ok();
 }
 

@@ -83,8 +83,16 @@ BAD = {
         "index: index: its shape depends on the data; let shapes",
     ),
     "shape from a value": (function(lambda x: x[:, : int(x.sum()) % 5 + 1]), SPEC, "a branch on data: "),
-    "state in an attribute": (Keeps(), SPEC, "last: keeps state between calls; take the state as an input and return it"),
-    "state in a buffer": (KeepsBuffer(), SPEC, "mean: keeps state between calls; take the state as an input and return it"),
+    "state in an attribute": (
+        Keeps(),
+        SPEC,
+        "last: keeps state between calls; take the state as an input and return it",
+    ),
+    "state in a buffer": (
+        KeepsBuffer(),
+        SPEC,
+        "mean: keeps state between calls; take the state as an input and return it",
+    ),
     "example too short": (
         nn.Linear(4, 2),
         torch.zeros(1, 3, 4),
