@@ -10,11 +10,13 @@ uint32_t Decisions::at(const std::string &name) const {
     return 0;
 }
 
-std::string kernel_spec(const Specification &specification) {
+nlohmann::json spec_json(const Specification &specification) {
     nlohmann::json params = nlohmann::json::object();
     for (const auto &[name, value] : specification.params)
         params[name] = std::visit([](const auto &one) { return nlohmann::json(one); }, value);
-    return nlohmann::json{{"kernel", specification.kernel}, {"params", std::move(params)}}.dump();
+    return {{"kernel", specification.kernel}, {"params", std::move(params)}};
 }
+
+std::string kernel_spec(const Specification &specification) { return spec_json(specification).dump(); }
 
 } // namespace longwave::ir

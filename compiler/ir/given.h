@@ -11,9 +11,9 @@ namespace contract = schedules::contract;
 using compiler::Packed;
 using compiler::Place;
 
-// Absent: with its params the kernel has no such argument.
+// Absent: with its params the kernel has no such argument. A type for each kind, so that a weight cannot
+// stand for an input.
 template <contract::Part Of> struct GivenPlace {
-    static constexpr auto part = Of;
     std::optional<Place> place;
     GivenPlace() = default;
     GivenPlace(Place at) : place(at) {}
@@ -21,7 +21,6 @@ template <contract::Part Of> struct GivenPlace {
 };
 
 struct GivenScalar {
-    static constexpr auto part = contract::Part::scalar;
     std::optional<compiler::Scalar> scalar;
     GivenScalar() = default;
     GivenScalar(std::optional<compiler::Scalar> of) : scalar(of) {}
@@ -33,7 +32,6 @@ struct ResultRows {
     Place place;
 };
 struct GivenOutput {
-    static constexpr auto part = contract::Part::output;
     std::optional<Place> place;
     bool result = false;
     GivenOutput() = default;
@@ -42,14 +40,13 @@ struct GivenOutput {
 };
 
 struct Given {
-    using Part = contract::Part;
-    using Input = GivenPlace<Part::input>;
+    using Input = GivenPlace<contract::Part::input>;
     using Inputs = std::vector<Input>;
-    using Weight = GivenPlace<Part::weight>;
+    using Weight = GivenPlace<contract::Part::weight>;
     using Scalar = GivenScalar;
     using Output = GivenOutput;
     using Outputs = std::vector<Output>;
-    using State = GivenPlace<Part::state>;
+    using State = GivenPlace<contract::Part::state>;
 };
 
 } // namespace longwave::ir

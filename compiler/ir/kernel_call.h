@@ -17,6 +17,7 @@
 #include "compiler/ir/step.h"
 #include "formats/base/expected.h"
 #include "schedules/contract/spec.h"
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -33,15 +34,16 @@ struct Ring {
     uint32_t rows;
 };
 
-// Canonical text of a kernel's specification.
+// A kernel's specification, and its canonical text.
+nlohmann::json spec_json(const Specification &specification);
 std::string kernel_spec(const Specification &specification);
 
 // A number of rows so far. Where a kernel counts them itself it is a state. Elsewhere (a GPU) it is an
 // input, and a step before the call has moved it on.
 struct Count {
-    bool counts; // the kernel does
-    Given::Input so_far;
-    Given::State state;
+    bool counts = true; // the kernel does
+    Given::Input so_far = {};
+    Given::State state = {};
 };
 
 // A kernel, and where its arguments lie: in call order within each kind.

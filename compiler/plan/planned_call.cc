@@ -212,13 +212,13 @@ Place PlannedCall::carried(const std::string &name, Packed initial) {
 
 ir::Count PlannedCall::count_of(const std::string &name) {
     const Place count = carried(name);
-    if (context.device.kernels_count_rows) return {.counts = true, .so_far = {}, .state = count};
+    if (context.device.kernels_count_rows) return {.state = count};
     Step moves_on{
         .kind = Step::Kind::call, .name = fmt::format("{} count_rows", node.layer), .layer = node.layer};
     fires(moves_on);
     ir::set_kernel<contract::CountRows>(moves_on, {.rows = all_rows_}, {.count = count});
     planner_.plan_.steps.push_back(std::move(moves_on));
-    return {.counts = false, .so_far = count, .state = {}};
+    return {.counts = false, .so_far = count};
 }
 
 // ---- what is fused behind, and the steps ----
@@ -281,7 +281,7 @@ Step PlannedCall::step(std::optional<uint32_t> tile) const {
 }
 
 std::string PlannedCall::spec(const Step &step) const {
-    nlohmann::json spec = nlohmann::json::parse(ir::kernel_spec(call_.specification));
+    nlohmann::json spec = ir::spec_json(call_.specification);
     if (!epilogue_.empty()) spec["epilogue"] = epilogue_;
     for (size_t a = 0; a < step.args.size(); a++)
         if (const auto *place = std::get_if<Place>(&step.args[a]); place && lies_by_channel(place->buffer))

@@ -6,7 +6,8 @@ namespace longwave::platform {
 
 // What this CPU has *and* its operating system saves across context switches: a bit is set only
 // when code may use it.
-artifact::Host host();
+uint64_t features();
+inline artifact::Host host() { return {.machine = artifact::own_machine, .features = features()}; }
 
 // A moment of waiting in a loop: the other thread of the core goes first.
 inline void pause() {

@@ -8,7 +8,7 @@ class PrivateFolder {
 public:
     // Why it is not used.
     enum class Fault { none, not_a_folder, unknown, of_another_user, writable_by_others };
-    // Makes the folder (not those it lies in), for its owner alone. What is a link is no folder.
+    // Makes the last folder of the path, which only its owner may enter. Rejects a link.
     Fault open(const char *path);
     void close();
     bool is_open() const { return folder_ >= 0; }

@@ -37,6 +37,7 @@ KINDS = {"Input": "inputs", "Weight": "weights", "Scalar": "scalars", "Output": 
 # `struct Name {`, a member with its comment, and comments that go on.
 STRUCT = re.compile(r"^((?://.*\n)+)struct (\w+) \{\n((?:.|\n)*?)^\};", re.MULTILINE)
 MEMBER = re.compile(r"^ *(?:typename Of::)?([\w:]+(?:<[^;]*>)?) ([\w, ]+);(?: *// ?(.*))?$")
+BROKEN = re.compile(r"(typename Of::\w+|>)\n +(\w+;)")  # a member on two lines
 COMMENT = re.compile(r"^( +)// ?(.*)$")
 MEMBERS_INDENT = 8  # spaces: a comment that stands deeper goes on behind a member
 
@@ -82,7 +83,7 @@ def param(kind, name):
 def members(body):
     """[kind, name, comment] of each member. A comment stands behind it, or in lines of its own before it."""
     found, before = [], ""
-    for line in body.split("\n"):
+    for line in BROKEN.sub(r"\1 \2", body).split("\n"):
         member, comment = MEMBER.match(line), COMMENT.match(line)
         if comment and found and len(comment[1]) > MEMBERS_INDENT:
             found[-1][2] = f"{found[-1][2]} {comment[2]}".strip()
@@ -118,6 +119,11 @@ def kernel(comment, body):
     own = re.sub(r"LW_PARAMS\([^)]*\)", "", own, flags=re.DOTALL)
     own = re.sub(r"^.*static constexpr const char \*name.*$", "", own, flags=re.MULTILINE)
     arguments = re.sub(r"LW_ARGUMENTS\([^)]*\)", "", arguments, flags=re.DOTALL)
+    for macro, part in (("LW_PARAMS", own), ("LW_ARGUMENTS", arguments)):
+        listed = re.search(rf"{macro}\(([^)]*)\)", body)[1].replace("\n", " ").split(",")
+        found = [member for _, member, _ in members(part)]
+        if sorted(found) != sorted(name.strip() for name in listed):
+            sys.exit(f"kernels.py: {name}: {macro} lists other members than these: {', '.join(found)}")
     rows = []
     for kind, member, note in members(own):
         shown, range_ = param(kind, member)

@@ -107,12 +107,6 @@ template <size_t Size> struct Word {
 template <Word... Words> struct Choice {
     static constexpr std::array<std::string_view, sizeof...(Words)> words{std::string_view(Words)...};
     std::string value;
-    // A literal must be one of the words.
-    template <size_t Size> consteval static bool has(const char (&word)[Size]) {
-        for (const std::string_view one : words)
-            if (one == std::string_view(word, Size - 1)) return true;
-        return false;
-    }
     Choice(std::string of) : value(std::move(of)) {}
     template <Word One> bool is() const {
         static_assert((... || (std::string_view(One) == std::string_view(Words))), "none of the words");

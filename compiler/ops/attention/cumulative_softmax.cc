@@ -59,7 +59,7 @@ Status kernel(KernelCall &call) {
     const bool masked = call.node.inputs.size() == 2, one = call.node.integer("start") != 0;
     call.one_call();
     const Place z = call.state("z");
-    const Count count = one ? Count{.counts = true, .so_far = {}, .state = {}} : call.count_of("count");
+    const Count count = one ? Count{} : call.count_of("count");
     call.kernel<contract::CumulativeSoftmax>({.channels = call.type(0).width(),
                                               .rows = call.rows(),
                                               .start = one,

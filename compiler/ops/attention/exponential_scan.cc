@@ -79,8 +79,7 @@ Status kernel(KernelCall &call) {
     }
     const Place lambda = call.packed("lambda", packed(call.constant(1), channels, modes)),
                 c = call.packed("c", packed(call.constant(2), channels, modes)), sums = call.state("sums");
-    const Count count =
-        axis.length ? call.count_of("position") : Count{.counts = true, .so_far = {}, .state = {}};
+    const Count count = axis.length ? call.count_of("position") : Count{};
     call.kernel<contract::ExponentialScan>({.channels = channels,
                                             .modes = modes,
                                             .rows = rows,

@@ -94,8 +94,7 @@ Status kernel(KernelCall &call) {
         return Status::input("pooling over frequencies of one channel: give the image at least 2 channels");
     call.one_call();
     const Ring x = call.ring_of(0, static_cast<uint32_t>(w.stride_t));
-    const Count count =
-        w.history() ? call.count_of("count") : Count{.counts = true, .so_far = {}, .state = {}};
+    const Count count = w.history() ? call.count_of("count") : Count{};
     call.kernel<contract::Pool>({.mode = call.node.text("mode"),
                                  .channels = channels,
                                  .in_f = frequencies,

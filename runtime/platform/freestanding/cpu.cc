@@ -4,22 +4,22 @@
 
 namespace longwave::platform {
 
-artifact::Host host() {
-    using namespace artifact;
-    Host host;
-    host.machine = own_machine;
+uint64_t features() {
 #if defined(__x86_64__)
-    host.features = x86_64_features();
+    return x86_64_features();
 #elif defined(__aarch64__)
-    host.features = known_features;
+    return artifact::known_features;
 #elif defined(__arm__) && __ARM_ARCH_PROFILE == 'M' // no code of the other profile runs there
 #if defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 2)
-    host.features = feature_helium;
+    return artifact::feature_helium;
+#else
+    return 0;
 #endif
 #elif defined(__arm__)
-    host.features = known_features & ~uint64_t{feature_helium};
+    return artifact::known_features & ~uint64_t{artifact::feature_helium};
+#else
+    return 0;
 #endif
-    return host;
 }
 
 } // namespace longwave::platform

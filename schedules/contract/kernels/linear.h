@@ -85,9 +85,8 @@ struct Embedding {
     static constexpr const char *name = "embedding";
     Required<1, 1 << 24> vocabulary;
     Required<1, 1 << 20> width;
-    Default<-1, 0, 1 << 24> first; // absent: every id is in the table
-    Default<0, 1, 1 << 20>
-        panels; // inputs of a product that shares the table, at least width; absent: nobody
+    Default<-1, 0, 1 << 24> first;               // absent: every id is in the table
+    Default<0, 1, 1 << 20> panels;               // inputs of a product that shares the table, at least width
     ChoiceOr<"float32", "bf16", "int8"> weights; // with panels
     Required<1, 1 << 20> rows;
     LW_PARAMS(vocabulary, width, first, panels, weights, rows)

@@ -1,91 +1,40 @@
 #!/usr/bin/env python3
-"""usage: silero_speed.py LIBLONGWAVE FILE.lw...
+"""usage: silero_speed.py FILE.lw...
 
-Time of a chunk of one of 200 streams of Silero VAD: lw_batch_push of compiled files, and ONNX Runtime with one batch of 200, in turn,
+Time of a chunk of one of 200 streams of Silero VAD: longwave.StreamBatch of compiled files, and ONNX Runtime with one batch of 200, in turn,
 on one thread each. The times are CPU times. The least and the median of the rounds, and the ratio of each. FILE.lw comes from
 `longwave import silero-vad --no-compile` and `longwave compile --streams`. Every probability is compared.
 """
 
 from __future__ import annotations
 
-import ctypes
 import importlib.util
 import os
 import sys
 import time
 from pathlib import Path
 
+import longwave
 import numpy
 import onnxruntime
 
 STREAMS, CHUNK, CONTEXT, ROUNDS = 200, 512, 64, 60
 
 
-class OpenOptions(ctypes.Structure):
-    """The first fields of lw_open_options; struct_size says that the others are not there."""
-
-    _fields_ = (("struct_size", ctypes.c_size_t), ("allow_unsigned_code", ctypes.c_int), ("variant", ctypes.c_char_p))
-
-
-class StreamOptions(ctypes.Structure):
-    _fields_ = (
-        ("struct_size", ctypes.c_size_t),
-        ("format", ctypes.c_int),
-        ("queue", ctypes.c_uint32),
-        ("block", ctypes.c_uint32),
-    )
-
-
-class Row(ctypes.Structure):
-    _fields_ = (
-        ("struct_size", ctypes.c_size_t),
-        ("index", ctypes.c_uint32),
-        ("width", ctypes.c_uint32),
-        ("data", ctypes.POINTER(ctypes.c_float)),
-        ("row", ctypes.c_uint64),
-        ("end", ctypes.c_uint64),
-    )
-
-
 class Batch:
     """200 streams of a file."""
 
-    FLOATS = 1
-
-    def __init__(self, library: ctypes.CDLL, file: str) -> None:
-        self.library, self.model, self.batch = library, ctypes.c_void_p(), ctypes.c_void_p()
-        library.lw_last_error.restype = ctypes.c_char_p
-        options = OpenOptions(ctypes.sizeof(OpenOptions), 1)
-        self.check(library.lw_model_open(file.encode(), ctypes.byref(options), ctypes.byref(self.model)))
-        self.check(library.lw_batch_create(self.model, ctypes.byref(self.batch)))
-        self.streams = (ctypes.c_void_p * STREAMS)()
-        how = StreamOptions(ctypes.sizeof(StreamOptions), self.FLOATS)
-        for i in range(STREAMS):
-            stream = ctypes.c_void_p()
-            self.check(library.lw_stream_create(self.model, ctypes.byref(how), ctypes.byref(stream)))
-            self.streams[i] = stream.value
-        self.counts, self.taken = (ctypes.c_size_t * STREAMS)(*[CHUNK] * STREAMS), (ctypes.c_size_t * STREAMS)()
-
-    def check(self, status: int) -> None:
-        if status:
-            raise SystemExit(self.library.lw_last_error().decode())
+    def __init__(self, file: str) -> None:
+        model = longwave.open(file)
+        self.batch = longwave.StreamBatch(model)
+        self.streams = [model.stream(format="float32") for _ in range(STREAMS)]
 
     def push(self, samples: numpy.ndarray) -> tuple[float, numpy.ndarray]:
         """CPU time of all streams, and the probabilities."""
-        first = samples.ctypes.data
-        places = (ctypes.c_void_p * STREAMS)(*[first + 4 * CHUNK * i for i in range(STREAMS)])
         begun = time.process_time()
-        self.check(
-            self.library.lw_batch_push(
-                self.batch, self.streams, ctypes.c_size_t(STREAMS), places, self.counts, self.taken
-            )
-        )
-        spent, found = time.process_time() - begun, []
-        for stream in self.streams:
-            row = Row(ctypes.sizeof(Row))
-            self.check(self.library.lw_stream_pull(ctypes.c_void_p(stream), ctypes.byref(row)))
-            found.append(row.data[0])
-        return spent, numpy.array(found)
+        self.batch.push(self.streams, list(samples))
+        spent = time.process_time() - begun
+        return spent, numpy.array([stream.pull().data[0] for stream in self.streams])
 
 
 class Peer:
@@ -114,10 +63,9 @@ class Peer:
         return spent, found[:, 0]
 
 
-def main(library: str, *files: str) -> None:
+def main(*files: str) -> None:
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-    loaded = ctypes.CDLL(str(Path(library).resolve()))
-    contestants = {"onnxruntime": Peer(), **{file: Batch(loaded, file) for file in files}}
+    contestants = {"onnxruntime": Peer(), **{file: Batch(file) for file in files}}
     random = numpy.random.default_rng(1)
     times: dict[str, list[float]] = {name: [] for name in contestants}
     for n in range(ROUNDS + 2):

@@ -147,9 +147,8 @@ def lengths_of(runs: Runs, length: int) -> Lengths:
         )
     steps = DIVISIBLE_SAMPLES if audio and base >= 8000 else DIVISIBLE
     strides = [stride for n in steps if (stride := stride_of(runs, base, n))]
-    if not strides and (
-        stride := stride_of(runs, base, base)
-    ):  # whatever divides the example divides twice as many rows
+    # Whatever divides the example divides twice as many rows.
+    if not strides and (stride := stride_of(runs, base, base)):
         strides = [stride]
     stride = min(strides, default=1)
     if strides and not taken(runs, base, stride):  # it takes fewer lengths than its shapes tell
