@@ -45,19 +45,25 @@ function(longwave_test name)
 endfunction()
 
 # longwave_tests(<program> FILES a b ... LIBRARIES longwave_x ... [SOURCES more.cc ...] [PREFIX p_]
-# [LABELS slow]): one program of a_test.cc, b_test.cc ..., and one test per file: p_a_test, p_b_test
+# [VALIDATED c d ...] [LABELS slow]): one program of a_test.cc, b_test.cc ..., and one test per file: p_a_test, p_b_test
 # ... Together they build in a third of the time. The namespace of a file has the file's name, so
-# that its fixtures need no regard to those of the others.
+# that its fixtures need no regard to those of the others. VALIDATED c d ...: files as well; their
+# tests run under the Vulkan validation layers.
 function(longwave_tests program)
   if(NOT LONGWAVE_TESTS)
     return()
   endif()
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "PREFIX" "FILES;SOURCES;LIBRARIES;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "PREFIX" "FILES;VALIDATED;SOURCES;LIBRARIES;LABELS")
+  list(APPEND arg_FILES ${arg_VALIDATED})
   list(TRANSFORM arg_FILES APPEND _test.cc OUTPUT_VARIABLE files)
   longwave_test_program(${program} SOURCES ${files} ${arg_SOURCES} LIBRARIES ${arg_LIBRARIES})
   foreach(file IN LISTS arg_FILES)
     set(name ${arg_PREFIX}${file}_test)
-    add_test(NAME ${name} COMMAND ${program} "--source-file=*/${file}_test.cc" WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
+    set(layers)
+    if(file IN_LIST arg_VALIDATED)
+      set(layers "${PROJECT_SOURCE_DIR}/tests/with_validation")
+    endif()
+    add_test(NAME ${name} COMMAND ${layers} $<TARGET_FILE:${program}> "--source-file=*/${file}_test.cc" WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
     longwave_test_properties(${name} ${arg_LABELS})
   endforeach()
 endfunction()
