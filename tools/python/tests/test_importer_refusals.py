@@ -124,6 +124,10 @@ REFUSED = {
         ),
         "pads time with reflect: rows at the ends of a sequence, 1 in front and 1 behind",
     ),
+    "zeros in front of a norm": (
+        lambda: models.Function(lambda x: nn.functional.layer_norm(nn.functional.pad(x, (0, 0, 2, 0)), (4,))[:, :-2]),
+        "layer_norm: reads the zeros that pad the time axis; pad behind it",
+    ),
     "logarithm of a softmax over time": (
         lambda: models.Function(lambda x: x.log_softmax(1)),
         "log_softmax: its rows are not one time step each",

@@ -47,7 +47,7 @@ def features(graph: Recovered, placed: Placed, dim: int) -> Tensor:
         and torch.equal(p, torch.arange(len(p))[:, None] * op.width + order)
     ):
         return order
-    more_rows(op.rows, placed.at)
+    other_rows(op.rows, placed.at)
     if int(placed.at.min()) < 0:
         raise Refused(
             "reads zeros before the start or after the end as rows", retrain("pad only in front of a convolution")
@@ -61,7 +61,7 @@ def groups(graph: Recovered, value: int, p: Tensor) -> tuple[int, int, Tensor]:
     op = graph.ops[value]
     each = (p[:, 0] // op.width).argsort(stable=True)
     if len(p) % max(op.rows, 1) or int(p.min()) < 0:
-        more_rows(op.rows, p)
+        other_rows(op.rows, p)
         raise Refused("its rows are not one time step each", "keep one axis of time and one of features")
     order = p[each].reshape(op.rows, -1)
     if not torch.equal(order, torch.arange(op.rows)[:, None] * op.width + order[0] % op.width):
@@ -85,16 +85,23 @@ def all_features(graph: Recovered, placed: Placed) -> tuple[Tensor, int | None, 
         p = at.movedim(axis, 0).reshape(op.rows, -1)
         if bool((p[0] >= 0).all()) and torch.equal(p, torch.arange(op.rows)[:, None] * op.width + p[0] % op.width):
             return p[0] % op.width, axis, steps
-    more_rows(op.rows, placed.at)
+    other_rows(op.rows, placed.at)
     raise Refused("its rows are not one time step each", "return all rows of the sequence, or one result for all of it")
 
 
-def more_rows(rows: int, at: Tensor) -> None:
-    """Pools and convolutions with a stride may give one row more where the rows are no multiple of it."""
+def other_rows(rows: int, at: Tensor) -> None:
+    """Refuses places that are not `rows` time steps, where it knows why. Pools and convolutions with a stride may give one row
+    more where the rows are no multiple of it; padding in time adds rows of zeros."""
     if int(at.min()) == NONE:
         raise Refused(
             f"has more rows than the {rows} that are complete",
             retrain("cut the result to rows // stride, and rows * stride after a transposed convolution"),
+        )
+    zeros = at == ZERO
+    if any(at.shape[d] > rows and bool(zeros.movedim(d, 0).flatten(1).all(1).any()) for d in range(at.dim())):
+        raise Refused(
+            "reads the zeros that pad the time axis",
+            retrain("pad behind it, right before the convolution, or let the convolution pad"),
         )
 
 

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ..errors import Refused, retrain
-from ..places import NONE, ZERO, Placed, more_rows, natural
+from ..places import NONE, ZERO, Placed, natural, other_rows
 
 
 def option(n, index: int, name: str, default):
@@ -70,7 +70,7 @@ def leading(rows: Tensor, width: int, count: int) -> tuple[int, Tensor]:
         or not torch.equal(real, torch.arange(count)[:, None] * width + order)
         or not bool((rows[zeros + count :] == ZERO).all())
     ):
-        more_rows(count, rows)
+        other_rows(count, rows)
         raise Refused("its rows are not one time step each", "convolve all rows in order, with zeros outside")
     return zeros, order
 

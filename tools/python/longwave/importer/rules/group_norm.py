@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from ..errors import NoOp, Refused, retrain
-from ..places import Placed, features, groups as of_rows, more_rows
+from ..places import Placed, features, groups as of_rows, other_rows
 from .convolution import option
 
 
@@ -36,7 +36,7 @@ def normed(importer, n, groups: int, weight, bias, eps: float) -> Placed:
     if not op.timeless and at.shape[0] == op.rows > 1:
         return inside(importer, n, x, groups, weight, bias, eps)
     if op.timeless or at.shape[0] != 1 or op.rows not in at.shape[2:]:
-        more_rows(op.rows, at)
+        other_rows(op.rows, at)
         raise Refused("its rows are not one time step each", "normalise (1, channels, rows)")
     channels, time = at.shape[1], list(at.shape).index(op.rows, 2)
     p = at[0].movedim(time - 1, 0).reshape(op.rows, channels, -1).transpose(1, 2).flatten(1)  # (rows, bands * channels)

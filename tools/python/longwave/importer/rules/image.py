@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ..errors import Refused, retrain
-from ..places import ZERO, Placed, more_rows, natural
+from ..places import ZERO, Placed, natural, other_rows
 from .convolution import both, causal, dense, late, leading, option, result, short, spread, ungrouped, zeros_around
 
 MOST = 1 << 26  # numbers of a kernel over all features
@@ -277,7 +277,7 @@ def in_bands(importer, n, x: Placed, w: Tensor, bias) -> Placed:
         ):
             break
     else:
-        more_rows(op.rows, x.at)
+        other_rows(op.rows, x.at)
         raise Refused("its rows are not one time step each", "keep one axis of time and one of features")
     order, w = p[0] % op.width, w.to(torch.float64)
     bands, out = len(order), len(w)

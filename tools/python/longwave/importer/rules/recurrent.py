@@ -14,7 +14,7 @@ from torch import Tensor
 
 from ..beginnings import ones
 from ..errors import NoOp, Refused, retrain
-from ..places import Placed, more_rows
+from ..places import Placed, other_rows
 from ..state.cell import OPEN
 from .image import pixelwise
 
@@ -82,7 +82,7 @@ def found(graph, x: Placed, batch_first: bool) -> tuple[Sequences, Tensor]:
             and torch.equal(p, torch.arange(len(p))[:, None, None] * op.width + p[0] % op.width)
         ):
             return Sequences(graph, p.shape[1], over_bands), p[0] % op.width
-    more_rows(op.rows, x.at)
+    other_rows(op.rows, x.at)
     if int(x.at.min()) < 0:
         raise Refused(
             "reads zeros before the start or after the end as rows", retrain("pad only in front of a convolution")

@@ -8,7 +8,7 @@ from torch.fx.node import Node
 
 from ..decompositions import written
 from ..errors import Refused, retrain
-from ..places import ZERO, Placed, more_rows
+from ..places import ZERO, Placed, other_rows
 from .choice import extreme
 from .linear import matrix
 from .pointwise import negated
@@ -95,7 +95,7 @@ def reduced(importer, x: Placed, dims: list[int], mode: str, keep: bool) -> Plac
     zeros, rest = divmod(int((p[0] == ZERO).sum()), op.rows)
     p = p[:, zeros * op.rows :]
     if rest or p.shape[1] == 0 or p.shape[1] % op.rows or not in_order(p.reshape(len(p), op.rows, -1), op.width):
-        more_rows(op.rows, x.at)
+        other_rows(op.rows, x.at)
         raise Refused("its rows are not one time step each", "reduce all rows of the sequence")
     order = p.reshape(len(p), op.rows, -1)[:, 0]
     value, at = graph.emit("mean", [graph.flat(x.value)], [], {"mode": mode}, timeless=True), order[:, 0]
