@@ -3,13 +3,34 @@
 #pragma once
 #include "formats/artifact/view.h"
 #include "longwave/longwave.h"
-#include "runtime/core/budget.h"
 #include "runtime/core/code.h"
 #include "runtime/core/device.h"
 #include "runtime/core/entries.h"
 #include "runtime/core/memory.h"
-#include "runtime/core/options.h"
 #include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace longwave::runtime {
+
+// How much memory a model and whatever is made from it may take: lw_open_options.memory_limit.
+// Asked before memory is taken: a check afterwards would be too late.
+struct Budget {
+    uint64_t limit = 0;
+    bool given = false; // else the default for a file of this size
+    uint64_t used = 0;  // by the model itself, for as long as it is open
+
+    // Whether `bytes` more fit. `what`: for the message, as in "a stream".
+    lw_status allows(const char *what, uint64_t bytes) const;
+    lw_status take(const char *what, uint64_t bytes) {
+        const lw_status status = allows(what, bytes);
+        if (status == LW_OK) used += bytes;
+        return status;
+    }
+    lw_status refuse(const char *what, uint64_t needed) const;
+};
+
+} // namespace longwave::runtime
 
 struct lw_model {
     // The caller and what was made on it: it ends with the last of them.
@@ -35,7 +56,6 @@ struct lw_model {
     const lw_state_field *state_fields = nullptr;
     uint64_t record_bytes = 0; // the fields without the gaps between them
     uint8_t identity[32] = {}; // up to format 2.3: what a saved state depends on; later: zeros
-
     const longwave::fb::Plan &plan() const { return view.plan(); }
     longwave::runtime::ModelSource source() const {
         return {&view, variant, code.functions(), &allocator, asked, cpu};
@@ -44,12 +64,31 @@ struct lw_model {
 
 namespace longwave::runtime {
 
+// The size of an options struct against the one that this library knows.
+
+inline constexpr size_t largest_struct = 4096; // bytes; a longer one has no initialiser
+
+enum class OptionsFault : uint8_t { none, unset, too_long, unknown_field };
+
+// `known`: bytes of the struct here. A longer one is of a newer header. What stands behind the known
+// bytes must be zero, as copy_struct_from_user of Linux asks: it would be ignored.
+inline OptionsFault fault_of_options(const void *options, size_t struct_size, size_t known) {
+    if (struct_size < sizeof(size_t)) return OptionsFault::unset;
+    if (struct_size > largest_struct) return OptionsFault::too_long;
+    for (size_t i = known; i < struct_size; ++i)
+        if (static_cast<const uint8_t *>(options)[i]) return OptionsFault::unknown_field;
+    return OptionsFault::none;
+}
+
+// The same as a status; `name` is that of the struct.
+lw_status check_options(const void *options, size_t struct_size, size_t known, const char *name);
+
 // A stream or a runner keeps its model: hold() when it is made, let_go() when it is gone.
 inline void hold(const lw_model &model) { model.users.fetch_add(1, std::memory_order_relaxed); }
 // tables.cc. Releases the model with its last user.
 void let_go(const lw_model &model);
 
-// run_entries.cc. Whether it is a run entry of the model's device.
+// Whether it is a run entry of the model's device.
 bool runs(const lw_model &model, const fb::Entry &entry);
 // The run entry of the largest capacity (lw_model_info.run_capacity). Null when there is none.
 const fb::Entry *largest_run(const lw_model &model);

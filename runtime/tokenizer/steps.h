@@ -1,11 +1,38 @@
 // The pre-tokenizers of a tokenizer.json: how a text is cut into the pieces that BPE works on.
 #pragma once
-#include "runtime/tokenizer/pretokens.h"
-#include "runtime/tokenizer/unicode/code_points.h"
+#include "formats/base/expected.h"
+#include "runtime/tokenizer/expression/expression.h"
+#include "runtime/tokenizer/unicode/unicode.h"
 #include <deque>
+#include <memory>
 #include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace longwave::tokenizer {
+
+// The regular expressions of a tokenizer.json, applied to a text by PCRE2.
+
+// A part of a text: what a pattern matched, or what lies between two matches. It may be empty.
+struct Part {
+    std::string_view text;
+    bool matched = false;
+};
+
+// Immutable: threads may share it.
+class Pattern {
+public:
+    // Fault::input, with `where` before it: the expression is wrong or not supported.
+    static Expected<Pattern> compile(std::string_view expression, const std::string &where);
+    static Expected<Pattern> compile(const Expression &expression, const std::string &where);
+    // The parts of a text, in order: together they are the text. Bytes that are not UTF-8 match
+    // nothing. Fault::input: the expression exceeds its limit of steps. Fault::device: no memory.
+    Expected<std::vector<Part>> parts(std::string_view text) const;
+
+private:
+    std::shared_ptr<void> code_;
+};
 
 // The fate of the matches.
 enum class Behavior { removed, isolated, merged_with_previous, merged_with_next, contiguous };

@@ -1,7 +1,40 @@
-#include "runtime/tokenizer/text.h"
+// The C interface (longwave/text.h): a tokenizer, how its failures are reported, and a decoder.
+#include "formats/base/status.h"
 #include "runtime/platform/files.h"
+#include "runtime/tokenizer/bpe.h"
 #include <algorithm>
 #include <cstring>
+#include <longwave/text.h>
+#include <memory>
+#include <new>
+#include <stdexcept>
+#include <string_view>
+
+struct lw_tokenizer {
+    std::unique_ptr<const longwave::tokenizer::Bpe> bpe; // null: ids are bytes
+    std::vector<std::string> bytes;                      // of every id, without bpe
+
+    const std::vector<std::string> &tokens() const { return bpe ? bpe->tables().bytes : bytes; }
+};
+
+namespace longwave::tokenizer {
+
+// Keeps the detail for lw_last_error() and returns the status. Takes no memory.
+lw_status failed(lw_status status, std::string_view detail);
+
+// Calls `body`, which returns an lw_status. No exception leaves the library: the only one is a lack
+// of memory.
+template <class Body> lw_status guarded(Body body) {
+    try {
+        return body();
+    } catch (const std::bad_alloc &) {
+        return failed(LW_NO_MEMORY, "not enough memory");
+    } catch (const std::length_error &) { // of a container
+        return failed(LW_NO_MEMORY, "not enough memory");
+    }
+}
+
+} // namespace longwave::tokenizer
 
 using longwave::tokenizer::Bpe;
 using longwave::tokenizer::failed;
@@ -182,4 +215,67 @@ lw_status lw_tokenizer_token(const lw_tokenizer *tokenizer, int32_t id, const ch
     *bytes = tokens[static_cast<size_t>(id)].data();
     *size = tokens[static_cast<size_t>(id)].size();
     return LW_OK;
+}
+
+// Text from ids: complete UTF-8 characters only.
+struct lw_text_decoder {
+    const lw_tokenizer *tokenizer = nullptr;
+    std::string held;  // the start of a character, 0 to 3 bytes
+    std::string ready; // what the last call gave
+};
+
+lw_status lw_text_decoder_create(const lw_tokenizer *tokenizer, lw_text_decoder **out) {
+    if (out) *out = nullptr;
+    if (!tokenizer || !out)
+        return failed(LW_INVALID_ARGUMENT, "lw_text_decoder_create: tokenizer or out is NULL");
+    return guarded([&] {
+        auto decoder = std::make_unique<lw_text_decoder>();
+        decoder->tokenizer = tokenizer;
+        *out = decoder.release();
+        return LW_OK;
+    });
+}
+
+void lw_text_decoder_destroy(lw_text_decoder *decoder) { delete decoder; }
+
+lw_status lw_text_decoder_push(lw_text_decoder *decoder, int32_t id, const char **text, size_t *size) {
+    if (!decoder || !text || !size)
+        return failed(LW_INVALID_ARGUMENT, "lw_text_decoder_push: decoder, text or size is NULL");
+    const char *bytes = nullptr;
+    size_t n = 0;
+    const lw_status status = lw_tokenizer_token(decoder->tokenizer, id, &bytes, &n);
+    if (status != LW_OK) return status;
+    return guarded([&] {
+        std::string all = decoder->held + std::string(bytes, n);
+        const size_t complete = all.size() - lw_utf8_incomplete(all.data(), all.size());
+        decoder->held = all.substr(complete);
+        all.resize(complete);
+        decoder->ready = std::move(all);
+        *text = decoder->ready.data();
+        *size = decoder->ready.size();
+        return LW_OK;
+    });
+}
+
+lw_status lw_text_decoder_finish(lw_text_decoder *decoder, const char **text, size_t *size) {
+    if (!decoder || !text || !size)
+        return failed(LW_INVALID_ARGUMENT, "lw_text_decoder_finish: decoder, text or size is NULL");
+    decoder->ready.swap(decoder->held);
+    decoder->held.clear();
+    *text = decoder->ready.data();
+    *size = decoder->ready.size();
+    return LW_OK;
+}
+
+size_t lw_utf8_incomplete(const char *text, size_t size) {
+    for (size_t n = 1; n <= std::min<size_t>(3, size); n++) {
+        const auto c = static_cast<unsigned char>(text[size - n]);
+        if ((c & 0xC0) == 0x80) continue; // inside a character
+        const size_t length = c >= 0xC2 && c < 0xE0   ? 2
+                              : c >= 0xE0 && c < 0xF0 ? 3
+                              : c >= 0xF0 && c < 0xF5 ? 4
+                                                      : 1;
+        return n < length ? n : 0;
+    }
+    return 0;
 }

@@ -3,7 +3,7 @@
 // reader rejects everything that it does not understand exactly, because the ids would be wrong.
 #pragma once
 #include "formats/base/expected.h"
-#include "runtime/tokenizer/unicode/code_points.h"
+#include "runtime/tokenizer/unicode/unicode.h"
 #include <memory>
 #include <string>
 #include <string_view>

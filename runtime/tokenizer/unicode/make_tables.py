@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The tables of this folder, as the Python package `tokenizers` applies Unicode: make_tables.py [FOLDER]
+"""tables.inc, what the Python package `tokenizers` applies of Unicode: make_tables.py [FOLDER]
 
 Each table comes from the answers of the package to every code point (checked with 0.23.3: Unicode 16 in expressions, Unicode 10 in normalizers). What Unicode 14 says comes from
 Python 3.11. tokenizer_test.py --against-tokenizers compares the tables again.
@@ -79,7 +79,7 @@ def opaque():
 
 
 def tables():
-    """{name: lines of the table}"""
+    """{name: entries of the table}"""
     category = {}
     for i, name in enumerate(CATEGORIES):
         if name != "Cs":
@@ -111,22 +111,29 @@ def tables():
     numbers = {c for c in ALL if CATEGORIES[category[c]][0] == "N"}
     assert not numbers - pieces(pre_tokenizers.Digits(True))
     return {
-        "categories": runs,
-        "scripts": script_runs,
+        "category_runs": runs,
+        "script_runs": script_runs,
         "script_names": [f'"{name}"' for name in SCRIPTS],
         "changed": of(c for c in ALL if CATEGORIES[category[c]] != unicodedata.category(chr(c))),
         "other_alphabetic": beyond("Alphabetic", "Lu Ll Lt Lm Lo Nl"),
         "other_uppercase": beyond("Uppercase", "Lu"),
         "other_lowercase": beyond("Lowercase", "Ll"),
         "more_digits": of(pieces(pre_tokenizers.Digits(True)) - numbers),
-        "punctuation": of(pieces(pre_tokenizers.Punctuation("isolated"))),
+        "punctuation_ranges": of(pieces(pre_tokenizers.Punctuation("isolated"))),
         "opaque": of(opaque()),
     }
 
 
+# What is not a list of ranges.
+TYPES = {"category_runs": "uint32_t", "script_runs": "uint32_t", "script_names": "char *"}
+COMMENTS = {
+    "category_runs": "// first << 8 | category, up to the next entry.\n",
+    "script_runs": "// first << 8 | index in script_names\n",
+}
+
+
 def main():
-    folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else __file__).resolve()
-    folder = folder if folder.is_dir() else folder.parent
+    text = ""
     for name, entries in tables().items():
         lines, line = [], ""
         for entry in entries:
@@ -134,7 +141,13 @@ def main():
                 lines.append(line)
                 line = ""
             line += (" " if line else "") + entry + ","
-        (folder / f"{name}.inc").write_text("\n".join([*lines, line]) + "\n")
+        kind = TYPES.get(name, "Range")
+        head = (
+            f"constexpr {'const ' if kind.endswith('*') else ''}{kind}{'' if kind.endswith('*') else ' '}{name}[] = {{"
+        )
+        text += COMMENTS.get(name, "") + "\n".join([head, *lines, line]) + "\n};\n"
+    folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parent
+    (folder / "tables.inc").write_text(text)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
 #include "runtime/vulkan/device/gpu.h"
-#include "runtime/vulkan/device/failure.h"
+#include "runtime/platform/library.h"
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -213,6 +215,82 @@ lw_status Gpu::wait(VkFence fence) const {
     const VkResult result = vk.vkWaitForFences(device, 1, &fence, VK_TRUE, timeout_ns_);
     device_lost = device_lost || result == VK_ERROR_DEVICE_LOST;
     return check(result, "vkWaitForFences");
+}
+
+static lw_status missing(const char *name) {
+    return fail(LW_NO_DEVICE, "the Vulkan driver has no %s: it is older than Vulkan 1.1, or damaged", name);
+}
+
+lw_status EntryPoints::load(PFN_vkGetInstanceProcAddr given) {
+    find_ = given;
+    if (!find_) {
+        library_ = platform::open_library(platform::vulkan_library);
+        if (!library_)
+            return fail(LW_NO_DEVICE,
+                        "there is no %s: install the Vulkan loader (Debian: libvulkan1) and a driver",
+                        platform::vulkan_library);
+        find_ = reinterpret_cast<PFN_vkGetInstanceProcAddr>(
+            platform::find_function(library_, "vkGetInstanceProcAddr"));
+        if (!find_) return missing("vkGetInstanceProcAddr");
+    }
+#define LW_VK_GLOBAL(name)                                                                                   \
+    name = reinterpret_cast<PFN_##name>(find_(nullptr, #name));                                              \
+    if (!(name)) return missing(#name);
+#include "runtime/vulkan/device/entry_points.inc"
+    return LW_OK;
+}
+
+lw_status EntryPoints::load_instance(VkInstance instance) {
+#define LW_VK_INSTANCE(name)                                                                                 \
+    name = reinterpret_cast<PFN_##name>(find_(instance, #name));                                             \
+    if (!(name)) return missing(#name);
+#include "runtime/vulkan/device/entry_points.inc"
+    return LW_OK;
+}
+
+lw_status EntryPoints::load_device(VkDevice device) {
+#define LW_VK_DEVICE(name)                                                                                   \
+    name = reinterpret_cast<PFN_##name>(vkGetDeviceProcAddr(device, #name));                                 \
+    if (!(name)) return missing(#name);
+#include "runtime/vulkan/device/entry_points.inc"
+    return LW_OK;
+}
+
+void EntryPoints::unload() {
+    if (library_) platform::close_library(library_);
+    library_ = nullptr;
+}
+
+lw_status fail(lw_status status, const char *format, ...) {
+    char line[256];
+    va_list values;
+    va_start(values, format);
+    vsnprintf(line, sizeof line, format, values);
+    va_end(values);
+    lw_set_last_error(line);
+    return status;
+}
+
+lw_status check(VkResult result, const char *call) {
+    switch (result) {
+    case VK_SUCCESS: return LW_OK;
+    case VK_TIMEOUT: return fail(LW_TIMEOUT, "the GPU did not finish in time (%s)", call);
+    case VK_ERROR_DEVICE_LOST: return fail(LW_DEVICE_LOST, "the GPU was lost (%s)", call);
+    case VK_ERROR_OUT_OF_HOST_MEMORY:
+        return fail(LW_NO_MEMORY, "the Vulkan driver has no memory of the process (%s)", call);
+    case VK_ERROR_OUT_OF_DEVICE_MEMORY:
+    case VK_ERROR_OUT_OF_POOL_MEMORY:
+    case VK_ERROR_FRAGMENTED_POOL:
+    case VK_ERROR_TOO_MANY_OBJECTS: return fail(LW_NO_MEMORY, "the GPU has no memory left (%s)", call);
+    case VK_ERROR_INCOMPATIBLE_DRIVER:
+        return fail(LW_NO_DEVICE, "there is no Vulkan driver (%s): install one (Debian: mesa-vulkan-drivers)",
+                    call);
+    case VK_ERROR_LAYER_NOT_PRESENT:
+    case VK_ERROR_EXTENSION_NOT_PRESENT:
+    case VK_ERROR_FEATURE_NOT_PRESENT:
+        return fail(LW_UNSUPPORTED, "the GPU or its driver lacks a feature (%s: %d)", call, result);
+    default: return fail(LW_DEVICE, "the Vulkan driver failed (%s: %d)", call, result);
+    }
 }
 
 } // namespace longwave::runtime::vulkan

@@ -1,11 +1,41 @@
 // One GPU made ready: what lw_vulkan_open gives, and every model and session on it uses.
 #pragma once
+#include "longwave/vulkan.h"
 #include "runtime/core/device.h"
 #include "runtime/vulkan/cache/cache.h"
-#include "runtime/vulkan/device/entry_points.h"
 #include <atomic>
+#define VK_NO_PROTOTYPES
+#include <vulkan/vulkan.h>
 
 namespace longwave::runtime::vulkan {
+
+// What went wrong on a device: a status of the interface, and one line for lw_last_error.
+
+// Keeps the formatted line and returns `status`.
+__attribute__((format(printf, 2, 3))) lw_status fail(lw_status status, const char *format, ...);
+
+// LW_OK for VK_SUCCESS; else the status that says it best and a line that names the call.
+lw_status check(VkResult result, const char *call);
+
+// Vulkan without linking to it: a table of its entry points, filled in from libvulkan or from what
+// the caller gives, which may be a table of its own (faults are injected there).
+
+struct EntryPoints {
+#define LW_VK_GLOBAL(name) PFN_##name name = nullptr;
+#define LW_VK_INSTANCE(name) PFN_##name name = nullptr;
+#define LW_VK_DEVICE(name) PFN_##name name = nullptr;
+#include "runtime/vulkan/device/entry_points.inc"
+
+    // Opens libvulkan unless `given`; LW_NO_DEVICE when it is not there or has no entry points.
+    lw_status load(PFN_vkGetInstanceProcAddr given);
+    lw_status load_instance(VkInstance instance);
+    lw_status load_device(VkDevice device);
+    void unload();
+
+private:
+    PFN_vkGetInstanceProcAddr find_ = nullptr;
+    void *library_ = nullptr;
+};
 
 // What a device must have whatever the model: kernels' buffers begin at multiples of 64.
 inline constexpr uint32_t place_alignment = 64;
@@ -44,7 +74,7 @@ public:
     VkPhysicalDeviceLimits limits{};     // of those
     VkPhysicalDeviceFeatures features{}; // that are switched on
     bool storage_16 = false;             // storageBuffer16BitAccess, likewise
-    bool rounds_float16 = false;         // to nearest, where it stores them (self_test.h)
+    bool rounds_float16 = false;         // to nearest, where it stores them (self_test)
     VkPhysicalDeviceMemoryProperties memory{};
     bool shares_memory = false; // with the host, all of it
     lw_allocator allocator{};
@@ -60,7 +90,7 @@ public:
     // Work timed out twice and may still run. Its memory may be in use, so nothing of the device is
     // freed any more. Every later call returns LW_TIMEOUT.
     mutable std::atomic<bool> leaked{false};
-    // The device gave wrong or different results (self_check.cc), or it is gone. Nothing more is
+    // The device gave wrong or different results (lw_vulkan_prove), or it is gone. Nothing more is
     // submitted.
     mutable std::atomic<bool> quarantined{false}, device_lost{false};
     mutable std::atomic<int> proving{0}; // self checks in progress: nothing falls back
@@ -78,4 +108,17 @@ private:
 
 inline const Gpu &gpu_of(const lw_device *device) { return *static_cast<const Gpu *>(device); }
 
+// What is asked of a device before a model runs on it: arithmetic that every kernel counts on. A
+// device that fails is refused by name. Golden vectors check a model afterwards (lw_vulkan_prove).
+
+// LW_DEVICE_WRONG names the device and what it computed wrongly: sums of 10^5 terms that keep what
+// they round off, numbers near zero, infinity, NaN. Where float16 stores are rounded otherwise than
+// to nearest, `gpu` loses them, and only models that need them are refused. A process
+// tests each device once.
+lw_status self_test(Gpu &gpu);
+
 } // namespace longwave::runtime::vulkan
+
+// Returns from the function at hand when the call fails.
+#define LW_VK(table, call, ...)                                                                              \
+    if (lw_status failed_ = longwave::runtime::vulkan::check((table).call(__VA_ARGS__), #call)) return failed_

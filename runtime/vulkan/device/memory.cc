@@ -1,5 +1,5 @@
 #include "runtime/vulkan/device/memory.h"
-#include "runtime/vulkan/device/failure.h"
+#include "runtime/vulkan/device/gpu.h"
 #include <initializer_list>
 #include <string.h>
 

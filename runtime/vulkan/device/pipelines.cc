@@ -1,12 +1,87 @@
 #include "runtime/vulkan/device/pipelines.h"
 #include "formats/artifact/geometry.h"
-#include "runtime/vulkan/device/failure.h"
-#include "runtime/vulkan/device/pipeline_cache.h"
+#include "formats/artifact/hash.h"
+#include "formats/artifact/schema.h"
+#include "runtime/vulkan/device/gpu.h"
 #include "runtime/vulkan/device/variant_timer.h"
 #include <new>
+#include <string.h>
 
 namespace longwave::runtime::vulkan {
 namespace {
+
+// What the driver keeps of compiled pipelines, from one opening of an artifact to the next.
+
+// Nothing that goes wrong here fails an opening: the pipelines are compiled once more.
+class PipelineCache {
+public:
+    // Empty, or with what was kept of this device, driver and artifact (its root hash). The driver
+    // sees no other bytes: it need not check them (Vulkan 1.3, 10.7.1).
+    PipelineCache(const Gpu &gpu, const uint8_t *artifact);
+    ~PipelineCache();
+    PipelineCache(const PipelineCache &) = delete;
+
+    VkPipelineCache handle() const { return handle_; } // may be null
+    void keep();                                       // when there is something new
+
+private:
+    const Gpu &gpu_;
+    const uint8_t *artifact_;
+    VkPipelineCache handle_ = VK_NULL_HANDLE;
+    uint64_t found_ = 0; // bytes
+};
+
+// Vulkan's own header: a driver may read on without looking.
+bool of_this(const VkPhysicalDeviceProperties &device, const uint8_t *data, uint64_t bytes) {
+    VkPipelineCacheHeaderVersionOne header;
+    if (bytes < sizeof header) return false;
+    memcpy(&header, data, sizeof header);
+    return header.headerSize >= sizeof header && header.headerSize <= bytes &&
+           header.headerVersion == VK_PIPELINE_CACHE_HEADER_VERSION_ONE &&
+           header.vendorID == device.vendorID && header.deviceID == device.deviceID &&
+           memcmp(header.pipelineCacheUUID, device.pipelineCacheUUID, VK_UUID_SIZE) == 0;
+}
+
+VkPipelineCache make_cache(const Gpu &gpu, const uint8_t *data, uint64_t bytes) {
+    VkPipelineCacheCreateInfo info{};
+    info.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO;
+    info.initialDataSize = bytes;
+    info.pInitialData = data;
+    VkPipelineCache made = VK_NULL_HANDLE;
+    const VkResult result = gpu.vk.vkCreatePipelineCache(gpu.device, &info, nullptr, &made);
+    return result == VK_SUCCESS ? made : VK_NULL_HANDLE;
+}
+
+PipelineCache::PipelineCache(const Gpu &gpu, const uint8_t *artifact) : gpu_(gpu), artifact_(artifact) {
+    if (!gpu.cache) return;
+    Block block;
+    const uint8_t *data = nullptr;
+    uint64_t bytes = 0;
+    if (gpu.cache.read(Cache::Kind::pipelines, artifact, gpu.allocator, &block, &data, &bytes)) {
+        if (of_this(gpu.properties, data, bytes)) handle_ = make_cache(gpu, data, bytes);
+        if (handle_) found_ = bytes;
+        block.release(gpu.allocator);
+    }
+    if (!handle_) handle_ = make_cache(gpu, nullptr, 0);
+    if (found_) ++gpu.stats.cached_models;
+}
+
+PipelineCache::~PipelineCache() {
+    if (handle_ && !gpu_.leaked) gpu_.vk.vkDestroyPipelineCache(gpu_.device, handle_, nullptr);
+}
+
+void PipelineCache::keep() {
+    size_t bytes = 0;
+    const auto get = gpu_.vk.vkGetPipelineCacheData;
+    if (!handle_ || get(gpu_.device, handle_, &bytes, nullptr) != VK_SUCCESS) return;
+    if (bytes == found_ || bytes > Cache::most_entry_bytes) return;
+    Block block;
+    if (!block.allocate(gpu_.allocator, bytes)) return;
+    if (get(gpu_.device, handle_, &bytes, block.data) == VK_SUCCESS && // what it wrote may be less
+        of_this(gpu_.properties, block.data, bytes))
+        gpu_.cache.write(Cache::Kind::pipelines, artifact_, block.data, bytes);
+    block.release(gpu_.allocator);
+}
 
 constexpr uint32_t transfer_words[] = {
 #include "runtime/vulkan/device/transfer.inc"
@@ -255,6 +330,36 @@ void Pipelines::destroy(const Gpu &gpu) {
     for (uint32_t c = 0; c < n_chains_; ++c)
         if (!chains_[c].shared) destroy_pipeline(gpu, chains_[c].pipeline);
     destroy_pipeline(gpu, transfer_);
+}
+
+void Choices::lay_out(const fb::Plan &plan, Parts &parts) {
+    n_ = plan.kernels()->size();
+    list_ = parts.take<Choice>(n_);
+    for (uint32_t k = 0; list_ && k < n_; ++k) new (list_ + k) Choice{};
+}
+
+bool Choices::recall(const Gpu &gpu, const artifact::ModulesView &modules, const uint8_t *artifact) {
+    Block block;
+    const uint8_t *data = nullptr;
+    uint64_t bytes = 0;
+    if (!gpu.cache.read(Cache::Kind::variants, artifact, gpu.allocator, &block, &data, &bytes)) return false;
+    bool good = bytes == n_ * sizeof(Choice);
+    if (good) memcpy(list_, data, bytes);
+    block.release(gpu.allocator);
+    for (uint32_t k = 0; k < n_ && good; ++k)
+        good = list_[k].number == 0 || (modules.of_kernel(k) && list_[k].number < modules.variants_of(k));
+    for (uint32_t k = 0; k < n_ && !good; ++k) list_[k] = {};
+    return good;
+}
+
+void Choices::keep(const Gpu &gpu, const uint8_t *artifact) const {
+    gpu.cache.write(Cache::Kind::variants, artifact, list_, n_ * sizeof(Choice));
+}
+
+void Choices::hash(uint8_t (&digest)[artifact::hash_bytes]) const {
+    artifact::Hasher hasher;
+    for (uint32_t k = 0; k < n_; ++k) hasher.update(&list_[k].number, sizeof list_[k].number);
+    hasher.finish(digest);
 }
 
 } // namespace longwave::runtime::vulkan

@@ -1,5 +1,4 @@
-#include "runtime/vulkan/device/self_test.h"
-#include "runtime/vulkan/device/failure.h"
+#include "runtime/vulkan/device/gpu.h"
 #include "runtime/vulkan/device/memory.h"
 #include "runtime/vulkan/device/pipelines.h"
 #include <atomic>

@@ -1,12 +1,35 @@
 // Times the variants of kernels on the device, each on its own. The values that they compute with
 // do not matter: no kernel with variants branches on them.
 #pragma once
+#include "runtime/vulkan/device/gpu.h"
 #include "runtime/vulkan/device/memory.h"
 #include "runtime/vulkan/device/pipelines.h"
-#include "runtime/vulkan/device/timestamps.h"
-#include "runtime/vulkan/device/variants.h"
 
 namespace longwave::runtime::vulkan {
+
+// Times by the device's own clock, between two points of a command buffer. They hold no submission
+// and no wait of the host.
+
+// Whether the queue of the device has a clock. Without one, create returns LW_UNSUPPORTED.
+bool has_timestamps(const Gpu &gpu);
+
+// Spans of one command buffer, by number.
+class Timestamps {
+public:
+    // What a failure leaves, destroy gives back.
+    lw_status create(const Gpu &gpu, uint32_t spans);
+    void destroy(const Gpu &gpu);
+    // Both are recorded. A span begins after all that stands before it, and ends after all that
+    // stands in it. A command buffer may be submitted again: the times of its last run count.
+    void begin(const Gpu &gpu, VkCommandBuffer commands, uint32_t span) const;
+    void end(const Gpu &gpu, VkCommandBuffer commands, uint32_t span) const;
+    // After the device has done the work: does not wait for it.
+    lw_status elapsed(const Gpu &gpu, uint32_t span, double *ns) const;
+
+private:
+    VkQueryPool pool_ = VK_NULL_HANDLE;
+    uint64_t mask_ = 0; // the bits of a timestamp that count
+};
 
 // The device memory that timing takes while a model is opened: for the largest kernel of a GPU.
 uint64_t timer_bytes(const fb::Plan &plan);

@@ -2,9 +2,7 @@
 // Calls for a stream hold its scheduler, so that several threads may drive the streams of one
 // device.
 #include "runtime/vulkan/library/calls.h"
-#include "runtime/vulkan/library/open_model.h"
 #include "runtime/vulkan/run/session.h"
-#include "runtime/vulkan/stream/blocks.h"
 #include "runtime/vulkan/stream/pool.h"
 #include "runtime/vulkan/stream/scheduler.h"
 #include "runtime/vulkan/stream/stream_session.h"

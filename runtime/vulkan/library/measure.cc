@@ -2,10 +2,10 @@
 // the first half of a buffer to the second half.
 #include "runtime/core/model.h"
 #include "runtime/platform/clock.h"
-#include "runtime/vulkan/device/failure.h"
+#include "runtime/vulkan/device/gpu.h"
 #include "runtime/vulkan/device/memory.h"
 #include "runtime/vulkan/device/pipelines.h"
-#include "runtime/vulkan/device/timestamps.h"
+#include "runtime/vulkan/device/variant_timer.h"
 #include "runtime/vulkan/library/calls.h"
 
 using namespace longwave::runtime;

@@ -4,7 +4,7 @@
 #include "formats/artifact/geometry.h"
 #include "runtime/core/model.h"
 #include "runtime/platform/clock.h"
-#include "runtime/vulkan/device/failure.h"
+#include "runtime/vulkan/device/gpu.h"
 #include "runtime/vulkan/library/calls.h"
 #include "runtime/vulkan/run/session.h"
 #include <string.h>

@@ -1,6 +1,6 @@
 #include "runtime/vulkan/run/host_side.h"
 #include "formats/artifact/geometry.h"
-#include "runtime/vulkan/device/failure.h"
+#include "runtime/vulkan/device/gpu.h"
 #include "runtime/vulkan/run/session.h"
 
 namespace longwave::runtime::vulkan {

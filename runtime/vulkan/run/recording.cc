@@ -2,7 +2,7 @@
 // kernel call.
 #include "formats/artifact/geometry.h"
 #include "runtime/core/scalars.h"
-#include "runtime/vulkan/device/failure.h"
+#include "runtime/vulkan/device/gpu.h"
 #include "runtime/vulkan/model/hazards.h"
 #include "runtime/vulkan/run/session.h"
 

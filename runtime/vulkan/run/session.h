@@ -2,7 +2,7 @@
 // mixed entries run in a session of the CPU (host_side.h). Its arena then holds the inputs and
 // outputs of the entry.
 #pragma once
-#include "runtime/vulkan/model/session.h"
+#include "runtime/vulkan/model/model.h"
 #include "runtime/vulkan/run/host_side.h"
 
 namespace longwave::runtime::vulkan {

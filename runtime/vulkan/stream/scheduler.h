@@ -9,7 +9,7 @@
 // schedulers holds both of theirs, taken in the order of their addresses (StreamHold).
 #pragma once
 #include "runtime/platform/lock.h"
-#include "runtime/vulkan/model/session.h"
+#include "runtime/vulkan/model/model.h"
 
 namespace longwave::runtime::vulkan {
 
@@ -52,5 +52,12 @@ public:
 private:
     StreamScheduler *first_, *second_;
 };
+
+// Blocks of many streams in one submission. The scheduler is held during every function here.
+
+// Hands all enqueued blocks of the scheduler over. StreamBlock says what became of each.
+void start_enqueued(StreamScheduler &scheduler);
+// One firing of a rebuild step; waits for it.
+lw_status rebuild_stream(StreamSession &session, uint32_t entry, uint32_t step, uint64_t firing);
 
 } // namespace longwave::runtime::vulkan

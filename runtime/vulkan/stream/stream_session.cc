@@ -2,7 +2,6 @@
 // Every other access (saved states, reset) is a copy of its own that this file waits for.
 #include "runtime/vulkan/stream/stream_session.h"
 #include "runtime/core/samples.h"
-#include "runtime/vulkan/stream/blocks.h"
 #include "runtime/vulkan/stream/pool.h"
 #include "runtime/vulkan/stream/scheduler.h"
 #include <string.h>

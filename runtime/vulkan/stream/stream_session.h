@@ -1,7 +1,7 @@
 // The memory of one stream on a GPU, and the blocks that it waits for. The scheduler of the stream
 // is held (StreamHold) during every function here.
 #pragma once
-#include "runtime/vulkan/model/session.h"
+#include "runtime/vulkan/model/model.h"
 #include "runtime/vulkan/stream/stream_family.h"
 
 namespace longwave::runtime::vulkan {

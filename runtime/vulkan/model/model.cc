@@ -1,4 +1,4 @@
-#include "runtime/vulkan/model/tables.h"
+#include "runtime/vulkan/model/model.h"
 #include "formats/artifact/geometry.h"
 
 namespace longwave::runtime::vulkan {
