@@ -1,9 +1,10 @@
-// 64-bit ARM: NEON and fused multiply-add are in every such machine.
+// 64-bit ARM.
 #include "formats/artifact/features.h"
 #include "targets/target.h"
 
 namespace longwave::targets {
 
+// 64-bit ARM: NEON and fused multiply-add are in every such machine.
 Target arm64() {
     return {
         .name = "arm64",
@@ -18,6 +19,16 @@ Target arm64() {
         .emulation = "aarch64linux",
         .shim = "aarch64",
     };
+}
+
+// 64-bit ARM that multiplies int8 and adds four products in one instruction: since Armv8.2, optional
+// there, and in every machine of Armv8.4.
+Target arm64_dotprod() {
+    Target target = arm64();
+    target.name = "arm64-dotprod";
+    target.halide += "-armv82a-arm_dot_prod";
+    target.features = artifact::feature_arm_dotprod;
+    return target;
 }
 
 } // namespace longwave::targets

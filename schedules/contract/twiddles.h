@@ -75,9 +75,9 @@ struct FrameTables {
 FrameTables frame_tables(int n_fft);
 std::vector<float> frame_twiddles(uint32_t n_fft);
 
-// The transform of a real sequence of any length (real_transform.h): an even one as complex points
-// of half the length, which are split afterwards. Where a prime above 5 divides the points there
-// are no passes, only sums.
+// The transform of a real sequence of any length (schedules/transforms/sequence_transform.cc): an even one as
+// complex points of half the length, which are split afterwards. Where a prime above 5 divides the points
+// there are no passes, only sums.
 struct RealShape {
     int points = 0;
     std::vector<int> radices; // outermost pass first

@@ -162,7 +162,7 @@ public:
     size_t variant(size_t count);
     size_t variants() const { return variants_; }
 
-    // Two intermediates of one size that lie in one memory (merge_allocations.h): `later` is written
+    // Two intermediates of one size that lie in one memory (lowered.h): `later` is written
     // piece by piece, each when what `earlier` held there has been read for the last time.
     struct SharedMemory {
         std::string earlier, later; // by Halide's names

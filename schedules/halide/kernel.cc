@@ -1,17 +1,36 @@
 #include "schedules/halide/kernel.h"
 #include "schedules/halide/dispatch.h"
-#include "schedules/halide/divisions.h"
-#include "schedules/halide/llvm_assembly.h"
 #include "schedules/halide/lowered.h"
-#include "schedules/halide/merge_allocations.h"
 #include "schedules/halide/thread_program.h"
 #include <algorithm>
 #include <fstream>
+#include <regex>
 #include <sstream>
+#include <string>
 
 namespace longwave::schedules {
-
 namespace {
+
+// LLVM assembly that Halide wrote for one machine, for a clang that compiles it for another.
+
+// The same functions without a machine: no triple, CPU or features, so that the flags of clang
+// decide. Attributes that clang 19 cannot read yet are left out too. They are promises to the
+// optimiser, and code without them means the same.
+std::string without_machine(const std::string &assembly) {
+    static const std::regex machine(R"re("(target-cpu|target-features|tune-cpu)"="[^"]*" ?)re");
+    static const std::regex promises(R"( captures\([^)]*\)| initializes\(\([^)]*\)\)|\bsamesign )");
+    static const std::regex conversion(
+        R"(\b(fptrunc|fpext) ((nnan|ninf|nsz|arcp|contract|afn|reassoc|fast) )+)");
+    std::istringstream lines(assembly);
+    std::string out, line;
+    while (std::getline(lines, line)) {
+        if (line.starts_with("target triple")) continue;
+        if (line.starts_with("attributes #")) line = std::regex_replace(line, machine, "");
+        line = std::regex_replace(line, promises, "");
+        out += std::regex_replace(line, conversion, "$1 ") + '\n';
+    }
+    return out;
+}
 
 const targets::Target &find_target(const std::string &name) {
     if (const targets::Target *target = targets::find(name)) return *target;

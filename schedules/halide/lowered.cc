@@ -1,5 +1,6 @@
 #include "schedules/halide/lowered.h"
 #include "schedules/halide/internals.h"
+#include <optional>
 #include <set>
 
 namespace longwave::schedules {
@@ -77,7 +78,7 @@ const char *elem_name(Type type) {
     throw SpecError("an argument has an element type outside the contract");
 }
 
-int64_t constant(const Expr &e, const std::string &name) {
+int64_t constant_of(const Expr &e, const std::string &name) {
     const auto value = Internal::as_const_int(e);
     if (!value) throw SpecError("argument '" + name + "' has an extent or stride that is not constant");
     return *value;
@@ -90,8 +91,8 @@ nlohmann::json input(const ImageParam &buffer, bool words) {
     const Parameter &constraints = buffer.parameter();
     const int parts = buffer.type() == Int(8) ? 4 : buffer.type() == UInt(16) ? 2 : 1;
     for (int i = words ? 1 : 0; i < buffer.dimensions(); i++) {
-        const int64_t extent = constant(constraints.extent_constraint(i), buffer.name()),
-                      stride = constant(constraints.stride_constraint(i), buffer.name());
+        const int64_t extent = constant_of(constraints.extent_constraint(i), buffer.name()),
+                      stride = constant_of(constraints.stride_constraint(i), buffer.name());
         if (parts > 1) dims.push_back({i == 0 ? extent / parts : extent, i == 0 ? stride : stride / parts});
         else dims.push_back({extent, stride / (words ? 2 : 1)});
     }
@@ -110,9 +111,10 @@ nlohmann::json output(const KernelBuilder::OutputBuffer &output) {
     const Parameter &constraints = output.buffer.parameter();
     for (const Dim &dim : output.declared.argument) dims.push_back({dim.extent, dim.stride});
     for (size_t i = 0; i < output.declared.shape.size() && output.declared.argument.empty(); i++)
-        dims.push_back({output.declared.shape[i].extent,
-                        constant(constraints.stride_constraint(static_cast<int>(i)), output.declared.name) /
-                            (output.declared.words ? 2 : 1)});
+        dims.push_back(
+            {output.declared.shape[i].extent,
+             constant_of(constraints.stride_constraint(static_cast<int>(i)), output.declared.name) /
+                 (output.declared.words ? 2 : 1)});
     const char *kind = output.declared.kind == ArgKind::inout ? "inout" : "output";
     return {{"name", output.declared.name},
             {"kind", kind},
@@ -166,6 +168,122 @@ nlohmann::json signature_json(const KernelBuilder &builder, uint64_t scratch) {
                         {"multiple", scalar.multiple}});
     for (const KernelBuilder::OutputBuffer &buffer : builder.output_buffers()) args.push_back(output(buffer));
     return {{"args", args}, {"scratch_bytes", scratch}};
+}
+
+using namespace Halide;
+
+namespace {
+
+class OneAllocation : public Internal::IRMutator {
+public:
+    explicit OneAllocation(const KernelBuilder::SharedMemory &pair) : pair_(pair) {}
+
+private:
+    using Internal::IRMutator::visit;
+    bool ours(const std::string &name) const { return name == pair_.earlier || name == pair_.later; }
+
+    // One of them is allocated inside of the other, which stays.
+    Internal::Stmt visit(const Internal::Allocate *op) override {
+        if (!ours(op->name)) return Internal::IRMutator::visit(op);
+        if (kept_) {
+            if (bytes(kept_) != bytes(op))
+                throw SpecError("'" + op->name + "' and '" + kept_->name +
+                                "' share memory, but not their size");
+            return mutate(op->body);
+        }
+        kept_ = op;
+        Internal::Stmt whole = Internal::IRMutator::visit(op);
+        kept_ = nullptr;
+        return whole;
+    }
+    // The later one is needed longest.
+    Internal::Stmt visit(const Internal::Free *op) override {
+        if (op->name == pair_.earlier) return Internal::Evaluate::make(0);
+        return op->name == pair_.later ? Internal::Free::make(kept_->name) : Internal::Stmt(op);
+    }
+    Internal::Stmt visit(const Internal::Store *op) override {
+        const Internal::Stmt store = Internal::IRMutator::visit(op);
+        const auto *s = store.as<Internal::Store>();
+        return ours(s->name) ? Internal::Store::make(kept_->name, s->value, s->index, s->param, s->predicate,
+                                                     s->alignment)
+                             : store;
+    }
+    Expr visit(const Internal::Load *op) override {
+        const Expr load = Internal::IRMutator::visit(op);
+        const auto *l = load.as<Internal::Load>();
+        return ours(l->name) ? Internal::Load::make(l->type, kept_->name, l->index, l->image, l->param,
+                                                    l->predicate, l->alignment)
+                             : load;
+    }
+
+    static int64_t bytes(const Internal::Allocate *op) {
+        int64_t bytes = op->type.bytes();
+        for (const Expr &extent : op->extents)
+            bytes *= Internal::as_const_int(Internal::simplify(extent)).value_or(0);
+        return bytes;
+    }
+
+    const KernelBuilder::SharedMemory &pair_;
+    const Internal::Allocate *kept_ = nullptr;
+};
+
+} // namespace
+
+Module with_shared_memory(const KernelBuilder &builder, const Module &module) {
+    Module shared(module.name(), module.target());
+    shared.set_any_strict_float(module.any_strict_float());
+    for (Internal::LoweredFunc function : module.functions()) {
+        for (const KernelBuilder::SharedMemory &pair : builder.shared_memory()) {
+            OneAllocation one(pair);
+            function.body = one.mutate(function.body);
+        }
+        shared.append(function);
+    }
+    for (const Buffer<> &constants : module.buffers()) shared.append(constants);
+    return shared;
+}
+
+using namespace Halide;
+
+namespace {
+
+std::optional<int> odd_divisor(const Expr &e) {
+    if (e.type() != Int(32)) return {};
+    const auto value = Internal::as_const_int(e);
+    if (!value || *value < 2 || (*value & (*value - 1)) == 0) return {};
+    return static_cast<int>(*value);
+}
+
+// The quotient in float32 is off by 2^-22 of itself: by less than 2^10, then, for what was left, by
+// less than 1.
+Expr divided(const Expr &n, int divisor) {
+    const float inverse = 1.0f / static_cast<float>(divisor);
+    const std::string name = Internal::unique_name("quotient"), nearer = Internal::unique_name("quotient");
+    const Expr first = cast<int>(cast<float>(n) * inverse), q = Internal::Variable::make(Int(32), name);
+    const Expr second = q + cast<int>(cast<float>(n - q * divisor) * inverse),
+               r = Internal::Variable::make(Int(32), nearer);
+    const Expr rest = n - r * divisor, exact = r + select(rest < 0, -1, select(rest >= divisor, 1, 0));
+    return Internal::Let::make(name, first, Internal::Let::make(nearer, second, exact));
+}
+
+} // namespace
+
+// The dividend is computed once, or a chain of divisions would grow with a power of its length.
+template <class F> static Expr with_dividend(const Expr &dividend, const F &result) {
+    const std::string name = Internal::unique_name("dividend");
+    return Internal::Let::make(name, dividend, result(Internal::Variable::make(Int(32), name)));
+}
+
+Expr NarrowDivisions::visit(const Internal::Div *op) {
+    const auto divisor = odd_divisor(op->b);
+    if (!divisor) return Internal::IRMutator::visit(op);
+    return with_dividend(mutate(op->a), [&](const Expr &n) { return divided(n, *divisor); });
+}
+
+Expr NarrowDivisions::visit(const Internal::Mod *op) {
+    const auto divisor = odd_divisor(op->b);
+    if (!divisor) return Internal::IRMutator::visit(op);
+    return with_dividend(mutate(op->a), [&](const Expr &n) { return n - divided(n, *divisor) * *divisor; });
 }
 
 } // namespace longwave::schedules

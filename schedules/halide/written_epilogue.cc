@@ -1,5 +1,6 @@
 #include "schedules/halide/written_epilogue.h"
-#include "schedules/halide/expression.h"
+#include "schedules/halide/internals.h"
+#include "schedules/halide/params.h"
 
 namespace longwave::schedules {
 
@@ -31,6 +32,106 @@ WrittenEpilogue declare_epilogue(gpu::Program &program, const KernelBuilder &k,
         };
         return written_value(program, value, scope);
     };
+}
+
+using namespace Halide;
+
+namespace {
+
+class ExpressionWriter {
+public:
+    ExpressionWriter(gpu::Program &program, const ExpressionScope &scope)
+        : program_(program), scope_(scope) {}
+
+    gpu::Float real(const Expr &e) {
+        if (const auto *c = e.as<Internal::FloatImm>()) return program_.real(static_cast<float>(c->value));
+        if (const auto *v = e.as<Internal::Variable>()) return found(scope_.real, v->name);
+        if (const auto *o = e.as<Internal::Add>()) return real(o->a) + real(o->b);
+        if (const auto *o = e.as<Internal::Sub>()) return real(o->a) - real(o->b);
+        if (const auto *o = e.as<Internal::Mul>()) return real(o->a) * real(o->b);
+        if (const auto *o = e.as<Internal::Div>()) return real(o->a) / real(o->b);
+        if (const auto *o = e.as<Internal::Min>()) return min(real(o->a), real(o->b));
+        if (const auto *o = e.as<Internal::Max>()) return max(real(o->a), real(o->b));
+        if (const auto *o = e.as<Internal::Select>())
+            return gpu::select(truth(o->condition), real(o->true_value), real(o->false_value));
+        if (const auto *o = e.as<Internal::Let>()) {
+            scope_.real[o->name] = real(o->value); // epilogues name float32 only
+            return real(o->body);
+        }
+        if (const auto *o = e.as<Internal::Call>()) return call(o);
+        // The whole part, by way of an int32.
+        if (const auto *o = e.as<Internal::Cast>(); o && o->type == Float(32))
+            if (const auto *whole = o->value.as<Internal::Cast>(); whole && whole->type == Int(32))
+                return trunc(real(whole->value));
+        unknown(e);
+    }
+
+private:
+    gpu::Uint whole(const Expr &e) {
+        if (const auto *c = e.as<Internal::IntImm>()) return program_.whole(static_cast<uint32_t>(c->value));
+        if (const auto *v = e.as<Internal::Variable>()) return found(scope_.whole, v->name);
+        unknown(e);
+    }
+
+    gpu::Bool truth(const Expr &e) {
+        const auto compared = [&](const auto *o) { return o->a.type().is_float(); };
+        if (const auto *o = e.as<Internal::LT>())
+            return compared(o) ? real(o->a) < real(o->b) : whole(o->a) < whole(o->b);
+        if (const auto *o = e.as<Internal::GT>(); o && compared(o)) return real(o->b) < real(o->a);
+        if (const auto *o = e.as<Internal::LE>(); o && compared(o)) return real(o->a) <= real(o->b);
+        if (const auto *o = e.as<Internal::GE>(); o && compared(o)) return real(o->b) <= real(o->a);
+        if (const auto *o = e.as<Internal::Call>(); o && o->args.size() == 2) {
+            if (o->is_intrinsic(Internal::Call::strict_lt)) return real(o->args[0]) < real(o->args[1]);
+            if (o->is_intrinsic(Internal::Call::strict_le)) return real(o->args[0]) <= real(o->args[1]);
+        }
+        unknown(e);
+    }
+
+    // SPIR-V keeps the order of operations everywhere.
+    gpu::Float strict(const Internal::Call *o, const gpu::Float &a, const gpu::Float &b) {
+        if (o->is_intrinsic(Internal::Call::strict_add)) return a + b;
+        if (o->is_intrinsic(Internal::Call::strict_sub)) return a - b;
+        if (o->is_intrinsic(Internal::Call::strict_mul)) return a * b;
+        if (o->is_intrinsic(Internal::Call::strict_div)) return a / b;
+        if (o->is_intrinsic(Internal::Call::strict_min)) return min(a, b);
+        if (o->is_intrinsic(Internal::Call::strict_max)) return max(a, b);
+        unknown(Expr(o));
+    }
+
+    gpu::Float call(const Internal::Call *o) {
+        if (o->name == "exp_f32") return exp(real(o->args[0]));
+        if (o->name == "log_f32") return log(real(o->args[0]));
+        if (o->name == "sqrt_f32") return sqrt(real(o->args[0]));
+        if (o->is_intrinsic(Internal::Call::abs)) return abs(real(o->args[0]));
+        if (o->is_strict_float_intrinsic() && o->args.size() == 2)
+            return strict(o, real(o->args[0]), real(o->args[1]));
+        const std::string suffix = "_im"; // of an ImageParam's Func
+        if (o->call_type != Internal::Call::Halide || !o->name.ends_with(suffix)) unknown(Expr(o));
+        std::vector<gpu::Uint> at;
+        for (const Expr &index : o->args) at.push_back(whole(index));
+        return scope_.read(o->name.substr(0, o->name.size() - suffix.size()), at);
+    }
+
+    template <class Value> Value found(const std::map<std::string, Value> &values, const std::string &name) {
+        const auto it = values.find(name);
+        if (it == values.end()) throw SpecError("internal: '" + name + "' is not a variable of an epilogue");
+        return it->second;
+    }
+
+    [[noreturn]] static void unknown(const Expr &e) {
+        std::ostringstream text;
+        text << e;
+        throw SpecError("internal: an epilogue has the expression '" + text.str() + "'");
+    }
+
+    gpu::Program &program_;
+    ExpressionScope scope_;
+};
+
+} // namespace
+
+gpu::Float written_value(gpu::Program &program, const Expr &value, const ExpressionScope &scope) {
+    return ExpressionWriter(program, scope).real(Internal::common_subexpression_elimination(value));
 }
 
 } // namespace longwave::schedules

@@ -1,5 +1,5 @@
 #include "schedules/linear/integer_linear.h"
-#include "schedules/linear/integer_tiles.h"
+#include "schedules/linear/linear_tiles.h"
 #include "schedules/linear/quantized_rows.h"
 #include "schedules/pointwise/elementary.h"
 

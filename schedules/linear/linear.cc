@@ -4,7 +4,6 @@
 // row is computed where it is wanted, and otherwise left as it is.
 #include "schedules/halide/internals.h"
 #include "schedules/halide/registry.h"
-#include "schedules/linear/grouped_linear.h"
 #include "schedules/linear/integer_linear.h"
 #include "schedules/linear/linear_product.h"
 #include "schedules/linear/linear_tiles.h"

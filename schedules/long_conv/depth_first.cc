@@ -1,5 +1,5 @@
+#include "schedules/long_conv/depth_first.h"
 #include "schedules/halide/internals.h"
-#include "schedules/long_conv/stages.h"
 #include <algorithm>
 
 namespace longwave::schedules {
@@ -7,6 +7,94 @@ namespace longwave::schedules {
 using namespace Halide;
 
 namespace depth_first {
+
+enum class Way { forward, middle, inverse };
+struct Pass {
+    Way way;
+    int level, count = 1; // levels [level, level + count)
+};
+
+// The groups of points of one pass: where the points lie in the whole transform, in a buffer of all
+// of it, whose rows are `pitch_` apart, and in the small buffer.
+struct Group {
+    std::vector<Halide::Expr> at, kept, local;
+    Halide::Expr block;
+    Halide::Expr piece; // which columns, or which row
+    std::vector<Halide::RVar> loops;
+};
+
+// Passes one after the other over a small buffer, for one piece of the matrix after the other. The
+// last one writes elsewhere and has the loop over the pieces.
+struct Phase {
+    bool columns;
+    std::vector<Pass> passes;
+    Halide::Func to; // what `out` defines; undefined: the small buffer is the end of it
+    std::function<Complex(const Group &group, size_t point)> in;
+    std::function<void(Group &group, std::vector<Complex> &x)> out;
+    // Of phases. Kept for a piece: the row before the groups, and `product`, all groups of it
+    // between the way there and the way back, so that one group's waiting is hidden by others. Kept
+    // for a group of the first pass: the rest.
+    std::vector<Halide::Func> rows = {}, in_groups = {};
+    Halide::Func product = {};
+};
+
+class Stages {
+public:
+    explicit Stages(const DepthFirst &form)
+        : form_(form), transform_(form.transform), levels_(static_cast<int>(transform_.radices().size())),
+          columns_(DepthFirst::column_levels(transform_, form.structure, form.rows, form.phases)),
+          first_(TransformPasses(transform_).leading_levels(form.structure.outer, columns_)),
+          length_(transform_.blocks(levels_)), height_(transform_.blocks(columns_)),
+          width_(length_ / height_), pitch_(width_ + form.structure.gap),
+          chunk_(divisor_at_most(width_, form.structure.chunk)),
+          lanes_(form.phases ? Polyphase::phases : form.structure.vec) {
+        if (form.phases) each_ = {form.lanes};
+        each_.insert(each_.end(), form.outside.begin(), form.outside.end());
+        copy_ = each_;
+        if (form.copies) copy_.push_back(form.copy);
+    }
+    void define(KernelBuilder &k) const;
+    void define_spectrum() const;
+    Halide::Func spectrum_of_phases() const;
+
+private:
+    Group group(const Phase &stage, const Pass &pass, const Halide::Expr &piece) const;
+    Halide::Func define(const Phase &stage, const std::vector<Halide::Var> &rest) const;
+    std::vector<Pass> column_passes(Way way) const;
+    std::vector<Pass> row_passes(Way way, int end) const;
+    void there(Halide::Func a, const std::vector<Halide::Var> &rest) const;
+    Halide::Func rows(const Phase &ends) const;
+    void rows_of_phases(const Phase &ends) const;
+    Polyphase::Step halfway(const Phase &ends, const std::vector<Halide::Var> &rest,
+                            std::vector<Halide::Func> &steps, Halide::Func &row) const;
+    Polyphase::Group group_of_phases(const std::vector<Halide::Var> &rest) const;
+    void back(Halide::Func b) const;
+
+    Halide::Func buffer(const std::string &name, const std::vector<Halide::Var> &rest) const {
+        std::vector<Halide::Var> vars = {v_, part_, p_};
+        vars.insert(vars.end(), rest.begin(), rest.end());
+        return transform_buffer(name, vars, form_.type);
+    }
+    std::vector<Halide::Expr> exprs(const std::vector<Halide::Var> &vars) const {
+        return {vars.begin(), vars.end()};
+    }
+    void keep(Halide::Func f, int positions, const Halide::LoopLevel &loop) const {
+        keep_buffer(f, lanes_, positions, loop);
+    }
+    void write(Halide::Func f, const Group &group, const std::vector<Complex> &x) const {
+        write_buffer(f, form_.structure.vec)(group.kept, x, group.loops);
+    }
+
+    const DepthFirst &form_;
+    const RightAngle &transform_;
+    const int levels_, columns_, first_; // all; of columns; of the pass whose twiddles are constants
+    const int length_, height_, width_;  // height_ rows of width_ points
+    const int pitch_;                    // positions from a row to the next where all of them are kept
+    const int chunk_;                    // columns beside each other
+    const int lanes_;                    // of a buffer
+    const Halide::Var v_{"v"}, part_{"part"}, p_{"p"}, piece_{"piece"}, g_{"g"};
+    std::vector<Halide::Var> each_, copy_; // dimensions of every buffer, and of what depends on the copy
+};
 
 // Without a piece the group's loops go over all of them.
 Group Stages::group(const Phase &stage, const Pass &pass, const Expr &piece) const {
@@ -178,6 +266,101 @@ void Stages::define_spectrum() const {
     stage.out = [this](Group &group, std::vector<Complex> &x) { form_.output(group.at, x, group.loops); };
     define(stage, {form_.copy});
     keep(a, height_ * pitch_, LoopLevel(form_.y, form_.copy));
+}
+
+// The rows of the depth-first form when lanes are phases (polyphase.h).
+
+Polyphase::Group Stages::group_of_phases(const std::vector<Var> &rest) const {
+    Polyphase::Group group{.g = g_, .index = piece_ * (width_ / 4) + g_, .rest = {piece_}};
+    if (height_ == 1) group.index = g_;
+    group.rest.insert(group.rest.end(), rest.begin(), rest.end());
+    return group;
+}
+
+// Up to the first of the two levels of phases; what is kept on the way, for a group and for a row.
+Polyphase::Step Stages::halfway(const Phase &ends, const std::vector<Var> &rest, std::vector<Func> &steps,
+                                Func &row) const {
+    Phase there = ends;
+    there.passes = row_passes(Way::forward, levels_ - 1);
+    there.to = Func();
+    row = define(there, rest);
+    const Polyphase::Group group = group_of_phases(rest);
+    const auto blocks = [&](const Expr &phase) {
+        std::vector<Complex> x;
+        for (int r = 0; r < 4; r++) {
+            std::vector<Expr> at = {phase, 0, g_ * 4 + r};
+            at.insert(at.end(), group.rest.begin(), group.rest.end());
+            x.push_back({row(at), Expr()});
+            at[1] = 1;
+            x.back().im = row(at);
+        }
+        return x;
+    };
+    const Polyphase::Step first = form_.phases->interleaved(group, blocks);
+    Polyphase::Step half = form_.phases->halfway(group, first.values());
+    steps = {first.f, half.f};
+    return half;
+}
+
+void Stages::rows_of_phases(const Phase &ends) const {
+    Phase stage = ends;
+    const Polyphase &phases = *form_.phases;
+    const Polyphase::Group group = group_of_phases(copy_);
+    const Polyphase::Values kernel = [&](const Expr &value) {
+        return form_.spectrum(group.index * Polyphase::values + value);
+    };
+    Func row;
+    std::vector<Func> steps;
+    const Polyphase::Step half = halfway(ends, each_, steps, row);
+    Polyphase::Step product;
+    if (form_.copies) {
+        const Polyphase::Step spectrum = phases.spectrum(group_of_phases(each_), half.values());
+        Func f = spectrum.f;
+        for (Func step : steps) step.compute_at(f, g_);
+        row.bound_extent(piece_, 1);
+        keep(row, width_, LoopLevel(f, piece_));
+        f.compute_at(LoopLevel(form_.y, form_.lanes));
+        store(f, int64_t{2} * form_.type.bytes() * lanes_ * length_);
+        std::vector<Expr> at = {Expr(g_), Expr(piece_)};
+        at.insert(at.end(), each_.begin(), each_.end());
+        product = phases.product_of(group, spectrum.values(at), kernel);
+    } else {
+        product = phases.product(group, half.values(), kernel);
+        for (Func step : steps) step.compute_at(product.f, g_);
+        stage.rows = {row};
+    }
+    const Polyphase::Step turned = phases.turned(group, product.values()),
+                          back = phases.phases_of(group, turned.values()),
+                          last = phases.turned(group, back.values());
+    stage.in_groups = {turned.f, back.f, last.f};
+    stage.product = product.f;
+    stage.passes = row_passes(Way::inverse, levels_);
+    stage.in = [=, this](const Group &points, size_t m) {
+        std::vector<Expr> at = {Expr(points.loops[2]), points.piece};
+        at.insert(at.end(), copy_.begin(), copy_.end());
+        return last.values(at)(Polyphase::phases * static_cast<int>(m) + v_);
+    };
+    define(stage, copy_);
+}
+
+Func Stages::spectrum_of_phases() const {
+    Func a = buffer("a", copy_), row;
+    Phase ends{.columns = false, .passes = {}, .to = {}, .in = {}, .out = {}};
+    ends.in = [=, this](const Group &group, size_t m) {
+        return columns_ == 0 ? form_.input(group.at[m]) : read_buffer(a, exprs(copy_))(group.kept[m]);
+    };
+    if (columns_ > 0) {
+        there(a, copy_);
+        keep(a, height_ * pitch_, LoopLevel(form_.y, form_.copy));
+    }
+    std::vector<Func> steps;
+    const Polyphase::Step half = halfway(ends, copy_, steps, row);
+    const Func spectrum = form_.phases->spectrum(group_of_phases(copy_), half.values()).f;
+    steps.push_back(spectrum);
+    for (Func f : steps) f.compute_at(form_.y, g_);
+    row.bound_extent(piece_, 1);
+    keep(row, width_, LoopLevel(form_.y, piece_));
+    return spectrum;
 }
 
 } // namespace depth_first

@@ -4,6 +4,8 @@
 #include "schedules/contract/kernels/long_conv.h"
 #include "schedules/contract/twiddles.h"
 #include "schedules/halide/registry.h"
+#include "schedules/long_conv/depth_first.h"
+#include "schedules/long_conv/phases.h"
 #include "schedules/long_conv/transform.h"
 
 namespace longwave::schedules {
@@ -85,5 +87,188 @@ static void build_long_conv_overlap_add(KernelBuilder &k, const contract::LongCo
 }
 
 static const Kernel<contract::LongConvOverlapAdd> long_conv_overlap_add{build_long_conv_overlap_add};
+
+// long_conv_overlap_add_phases: long_conv_overlap_add of few channels, with the lanes over the
+// phases of a block as in long_conv_polyphase. So one channel fills the lanes, and its transforms
+// stay in a near cache, however long the sequence is: y = Re z + Im of the previous block's z.
+
+using namespace Halide;
+
+namespace {
+
+struct BlocksOfPhases {
+    int length, rows, copies, channels, row, blocks;
+    BlocksOfPhases(const KernelBuilder &k, const contract::LongConvOverlapAddPhases &p)
+        : length(p.length), rows(p.rows), copies(p.copies), channels(p.channels),
+          row(static_cast<int>(pad(extent(channels)))), blocks((rows + length - 1) / length) {
+        k.params.require(has_polyphase(extent(length)),
+                         "'length' must be a multiple of 256 and a product of 2, 3 and 5");
+    }
+};
+
+// Block q of u as f(phase, row, channel, q), zeros behind the end, one block at a time. One
+// comparison for all phases of a row keeps the loads dense; the last few rows come by themselves.
+Func one_channel(const ImageParam &u, const BlocksOfPhases &s) {
+    Func f("by_phases");
+    const Var v("v"), p("p"), c("c"), q("q");
+    const Expr first = q * s.length + p * phases;
+    if (s.rows % s.length == 0) f(v, p, c, q) = u(0, first + v);
+    else f(v, p, c, q) = select(first + phases <= s.rows, u(0, min(first, s.rows - phases) + v), 0.0f);
+    f.vectorize(v, phases);
+    if (const int rest = s.rows % phases; rest > 0) {
+        RDom n(0, rest);
+        n.where(q == s.blocks - 1);
+        f(n, s.rows % s.length / phases, c, q) = u(0, s.rows - rest + n);
+        f.update().unscheduled();
+    }
+    store(f, int64_t{4} * s.length);
+    return f;
+}
+
+// The same for several channels. Four rows interleaved have four samples of each channel side by side.
+Func few_channels(const ImageParam &u, const BlocksOfPhases &s) {
+    Func f("by_phases"), turned("turned");
+    const Var v("v"), p("p"), c("c"), q("q"), e("e"), n("n");
+    const int lanes = s.channels <= 4 ? 4 : s.channels <= 8 ? 8 : s.row;
+    const RDom lane(0, lanes), four(0, quad, 0, s.length / quad);
+    const Expr first = q * s.length + n * quad;
+    std::vector<Expr> at, values;
+    for (int i = 0; i < quad; i++) {
+        at.push_back(quad * lane + i);
+        values.push_back(s.rows % s.length == 0
+                             ? u(lane, first + i)
+                             : select(first + quad <= s.rows, u(lane, min(first, s.rows - quad) + i), 0.0f));
+    }
+    turned(e, n, q) = undef<float>();
+    turned(scatter(at), n, q) = gather(values);
+    turned.update().reorder(lane.x, n, q).allow_race_conditions().vectorize(lane.x);
+    f(v, p, c, q) = undef<float>();
+    f(quad * (four.y % (phases / quad)) + four.x, four.y / (phases / quad), c, q) =
+        turned(quad * c + four.x, four.y, q);
+    f.update().reorder(four.x, c, four.y, q).allow_race_conditions().vectorize(four.x);
+    if (const int rest = s.rows % quad; rest > 0) {
+        RDom last(0, rest);
+        last.where(q == s.blocks - 1);
+        const Expr row = s.rows % s.length / quad * quad + last;
+        f(row % phases, row / phases, c, q) = u(c, s.rows - rest + last);
+        f.update(1).unscheduled();
+    }
+    turned.compute_at(f, four.y).bound_extent(e, quad * lanes).bound_extent(n, 1).bound_extent(q, 1);
+    store(f, int64_t{4} * s.length * s.channels);
+    return f;
+}
+
+using Sum = std::function<Expr(Expr phase, Expr row, Expr copy, Expr channel, Expr block)>;
+
+// y of one signal: rows are dense.
+void rows_alone(Func y, const KernelBuilder::Epilogue &epilogue, const BlocksOfPhases &s, const Sum &sum) {
+    const Var l("l"), n("n"), q("q"), outer("outer"), inner("inner");
+    y(l, n, q) = epilogue(sum(n % phases, n / phases, 0, 0, q), {l, q * s.length + n});
+    y.split(n, outer, inner, phases).reorder(inner, outer, l, q).vectorize(inner);
+}
+
+// y of several signals side by side as its lanes: the copies of one channel, or the channels, copy
+// after copy. Four samples of each signal, then four rows of all of them.
+void rows_side_by_side(Func y, const KernelBuilder::Epilogue &epilogue, const BlocksOfPhases &s, int width,
+                       const Sum &sum) {
+    const bool copies_are_lanes = s.channels == 1;
+    const int signals = copies_are_lanes ? s.copies : s.channels;
+    const Var l("l"), m("m"), n("n"), q("q"), outer("outer"), inner("inner"), next("next"), i("i"),
+        four("four");
+    Func turned("turned_back");
+    const RDom signal(0, signals);
+    const Expr at = quad * (four % (phases / quad)) + i, row = four / (phases / quad);
+    turned(i, l, m, four, q) = signals == width ? undef<float>() : Expr(0.0f);
+    turned(i, signal, m, four, q) =
+        copies_are_lanes ? sum(at, row, signal, 0, q) : sum(at, row, m, signal, q);
+    if (copies_are_lanes) y(l, n, q) = epilogue(turned(n % quad, l, 0, n / quad, q), {l, q * s.length + n});
+    else y(l, m, n, q) = epilogue(turned(n % quad, l, m, n / quad, q), {l, m, q * s.length + n});
+    // Sixteen rows at a time: wide loads of what was stored in narrow pieces have to wait for it.
+    y.split(n, outer, inner, phases).split(inner, next, inner, quad);
+    y.vectorize(l, std::min(width, 16)).unroll(inner);
+    if (copies_are_lanes) y.reorder(l, inner, next, outer, q);
+    else y.reorder(l, inner, next, m, outer, q);
+    turned.compute_at(y, copies_are_lanes ? outer : m).bound_extent(i, quad).bound_extent(l, width);
+    turned.vectorize(i).update().vectorize(i);
+    store(turned, int64_t{4} * phases * width);
+}
+
+} // namespace
+
+static void build_long_conv_overlap_add_phases(KernelBuilder &k,
+                                               const contract::LongConvOverlapAddPhases &params) {
+    static_assert(decltype(params.rows)::low == phases);
+    const BlocksOfPhases s(k, params);
+    const auto names = contract::names_of<contract::LongConvOverlapAddPhases>();
+    const bool copies_are_lanes = s.channels == 1;
+    const int rows = s.length / phases,
+              width = copies_are_lanes ? static_cast<int>(pad(extent(s.copies))) : s.row;
+    const int of_row = copies_are_lanes ? width : s.copies * s.row;
+    const auto shape = [&](std::initializer_list<Dim> of_rows) {
+        Shape made = {{extent(width), 1}};
+        if (!copies_are_lanes) made.push_back({extent(s.copies), s.row});
+        made.insert(made.end(), of_rows);
+        return made;
+    };
+    const Shape y_shape = shape({{extent(s.blocks * s.length), of_row}});
+    ImageParam u = k.input(names.u, {{extent(s.row), 1}, {extent(s.rows), s.row}});
+    ImageParam spectrum = k.weight(names.spectrum, dense({Polyphase::values, 2, rows / 4, s.copies, s.row}));
+    ImageParam table = k.weight(names.twiddles, dense({polyphase_tables(extent(s.length)).size}));
+    const KernelBuilder::Epilogue epilogue = k.epilogue(y_shape, copies_are_lanes ? s.copies : s.channels);
+
+    // THE ALGORITHM
+    // z of block q in the depth-first form over rows of phases.
+    const TransformStructure structure = phases_structure(k, rows);
+    const auto read_table = [=](const Expr &at) { return Expr(table(at)); };
+    const RightAngle transform(rows, Float(32), read_table, structure.fused && k.target.fused_multiply_add);
+    const Polyphase inside(transform, Float(32), read_table);
+    Var v("v"), part("part"), p("p"), m("m"), c("c"), q("q");
+    Func z = transform_buffer("z", {v, part, p, m, c, q}), y("y");
+    const bool shared = s.copies > 1;
+    Func sequence = s.channels == 1 ? one_channel(u, s) : few_channels(u, s);
+    const Reader input = [=](const Expr &row) { return Complex{sequence(v, row, c, q), Expr()}; };
+    const Reader kernel = [=](const Expr &position) {
+        const auto read = [&](int which) {
+            return Expr(spectrum(position % Polyphase::values, which, position / Polyphase::values,
+                                 shared ? Expr(m) : Expr(0), s.channels == 1 ? Expr(0) : Expr(c)));
+        };
+        return Complex{read(0), read(1)};
+    };
+    DepthFirst{.transform = transform,
+               .structure = structure,
+               .rows = rows,
+               .input = input,
+               .spectrum = kernel,
+               .output = write_buffer(z, structure.vec),
+               .y = z,
+               .lanes = c,
+               .copy = m,
+               .copies = shared,
+               .outside = {q},
+               .phases = &inside}
+        .define(k);
+    const Sum sum = [=](const Expr &phase, const Expr &row, const Expr &copy, const Expr &channel,
+                        const Expr &block) {
+        return z(phase, 0, row, copy, channel, block) +
+               select(block > 0, z(phase, 1, row, copy, channel, block - 1), 0.0f);
+    };
+    if (width == 1) rows_alone(y, epilogue, s, sum);
+    else rows_side_by_side(y, epilogue, s, width, sum);
+
+    // THE SCHEDULE
+    sequence.compute_at(y, q).bound_extent(v, phases).bound_extent(p, rows);
+    sequence.bound_extent(c, s.channels).bound_extent(q, 1);
+    // z of two blocks is kept, in turns.
+    z.store_root().compute_at(y, q).fold_storage(q, 2);
+    z.bound_extent(v, phases).bound_extent(part, 2).bound_extent(p, rows);
+    z.bound_extent(m, s.copies).bound_extent(c, s.channels);
+    store(z, int64_t{2} * 2 * sizeof(float) * s.length * s.copies * s.channels);
+    k.outputs(y,
+              {k.result(names.y, shape({{extent(s.length), of_row}, {extent(s.blocks), s.length * of_row}}),
+                        y_shape)});
+}
+
+static const Kernel<contract::LongConvOverlapAddPhases> long_conv_overlap_add_phases{
+    build_long_conv_overlap_add_phases};
 
 } // namespace longwave::schedules

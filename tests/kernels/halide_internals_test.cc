@@ -1,11 +1,9 @@
 // What this project relies on inside Halide (schedules/halide). When a new Halide fails one of
 // these tests, read the file that the message names before anything else: the kernels may be wrong
 // or slow without it.
-#include "schedules/halide/divisions.h"
 #include "schedules/halide/internals.h"
 #include "schedules/halide/kernel.h"
 #include "schedules/halide/lowered.h"
-#include "schedules/halide/merge_allocations.h"
 #include <doctest/doctest.h>
 #include <filesystem>
 #include <fstream>
@@ -126,7 +124,7 @@ TEST_CASE("Halide internals: a loop takes its extent from a buffer (halide/inter
     CHECK(text_of(folder.file("f.stmt")).find("mask") != std::string::npos);
 }
 
-TEST_CASE("Halide internals: divisions by constants are exact without 64-bit products (halide/divisions.h)") {
+TEST_CASE("Halide internals: divisions by constants are exact without 64-bit products (halide/lowered.h)") {
     for (const int divisor : {3, 7, 25, 1000, 65535}) {
         const Var x;
         Func n("n"), f("f");
@@ -149,8 +147,7 @@ TEST_CASE("Halide internals: divisions by constants are exact without 64-bit pro
     }
 }
 
-TEST_CASE(
-    "Halide internals: two Funcs share one allocation of the lowered code (halide/merge_allocations.h)") {
+TEST_CASE("Halide internals: two Funcs share one allocation of the lowered code (halide/lowered.h)") {
     const nlohmann::json spec = {{"kernel", "probe"}, {"params", nlohmann::json::object()}};
     KernelBuilder builder("probe", spec, *targets::find("x86-64-v2"));
     ImageParam in = builder.input({"in"}, dense({4096}));
