@@ -1,7 +1,7 @@
 #include "compiler/artifact/emit.h"
 #include "compiler/artifact/version.h"
 #include "formats/artifact/write.h"
-#include "formats/package/output_rate.h"
+#include "formats/package/package.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <map>

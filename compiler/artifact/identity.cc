@@ -1,6 +1,6 @@
 #include "compiler/artifact/identity.h"
 #include "formats/artifact/hash.h"
-#include "formats/package/json_list.h"
+#include "formats/package/json_text.h"
 #include "formats/package/layer_types.h"
 #include <fmt/format.h>
 #include <map>

@@ -2,8 +2,8 @@
 #include "compiler/ir/op.h"
 #include "compiler/ops/support/compare.h"
 #include "compiler/plan/transfers.h"
-#include "formats/package/json_list.h"
-#include "formats/package/output_rate.h"
+#include "formats/package/json_text.h"
+#include "formats/package/package.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <numeric>

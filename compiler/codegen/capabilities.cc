@@ -4,7 +4,6 @@
 #include "compiler/base/temporary_folder.h"
 #include "compiler/codegen/kernel_cache_folder.h"
 #include "compiler/codegen/kernel_entry.h"
-#include "compiler/codegen/kernel_signature.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <fstream>

@@ -1,7 +1,6 @@
 // Asks the kernel compiler which kernels a device has: one query for all of them.
 #pragma once
 #include "compiler/codegen/kernel_cache.h"
-#include "compiler/plan/capabilities.h"
 #include "compiler/plan/entry_plan.h"
 #include <vector>
 

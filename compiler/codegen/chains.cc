@@ -21,7 +21,7 @@ constexpr uint64_t most_state = 32u << 10, most_results = 4096; // bytes, elemen
 
 // Longer chains would not stay in the instruction caches of GPUs: 8 steps are about 8 KiB on
 // gfx1100.
-constexpr size_t most_steps = 16;
+constexpr size_t most_chained = 16;
 
 // Bytes behind one descriptor, which every device has.
 constexpr uint64_t most_weights = 128u << 20;
@@ -44,15 +44,15 @@ uint64_t elements_of(const schedules::KernelArg &arg) {
 
 // Memory that one descriptor reaches: weights, derived tables, a field of the state, a cache, the
 // arena.
-using Region = std::pair<Space, BufferId>;
+using BufferKey = std::pair<Space, BufferId>;
 
-struct Touched {
-    Region region;
+struct TouchedBytes {
+    BufferKey region;
     uint64_t begin = 0, end = 0;
     bool written = false;
 };
 
-bool conflict(const Touched &a, const Touched &b) {
+bool conflict(const TouchedBytes &a, const TouchedBytes &b) {
     return (a.written || b.written) && a.region == b.region && a.begin < b.end && b.begin < a.end;
 }
 
@@ -94,13 +94,13 @@ private:
             return i + period < end && steps[i].spec == steps[i + period].spec;
         };
         size_t period = 0, most = (end - first) / 2;
-        for (size_t p = 2; p <= most_steps; p++) {
+        for (size_t p = 2; p <= most_chained; p++) {
             size_t count = 0;
             for (size_t i = first; i < end; i++) count += repeats(i, p);
             if (count > most) most = count, period = p;
         }
-        if (period == 0) return std::min(end - at, most_steps);
-        const size_t together = most_steps / period * period;
+        if (period == 0) return std::min(end - at, most_chained);
+        const size_t together = most_chained / period * period;
         size_t begin = first; // of the first full period
         const auto whole = [&](size_t i) {
             for (size_t j = 0; j < period; j++)
@@ -108,7 +108,7 @@ private:
             return true;
         };
         while (begin < end && !whole(begin)) begin++;
-        if (at < begin) return std::min(begin - at, most_steps);
+        if (at < begin) return std::min(begin - at, most_chained);
         return std::min(end - at, together - (at - begin) % together);
     }
 
@@ -135,13 +135,13 @@ private:
                results <= most_results;
     }
 
-    Region region_of(const Place &place) const {
+    BufferKey region_of(const Place &place) const {
         if (place.buffer & state_buffer) return {Space::state, place.buffer};
         if (place.buffer & shared_buffer) return {storage_.buffer(place.buffer).space, 0};
         return {entry_->buffers[place.buffer].space, 0};
     }
 
-    Touched touched(const Place &place, const schedules::KernelArg &arg) const {
+    TouchedBytes touched(const Place &place, const schedules::KernelArg &arg) const {
         uint64_t begin = place.offset;
         if (place.buffer & shared_buffer) begin += storage_.buffer(place.buffer).offset;
         else if (!(place.buffer & state_buffer)) begin += entry_->buffers[place.buffer].offset;
@@ -154,22 +154,22 @@ private:
         StepChain made{.entry = entry, .first = first, .steps = count};
         const auto begin = entries_[entry].steps.begin() + static_cast<ptrdiff_t>(first);
         const std::vector<Step> steps(begin, begin + static_cast<ptrdiff_t>(count));
-        const std::map<Region, uint8_t> descriptors = number_regions(steps);
+        const std::map<BufferKey, uint8_t> descriptors = number_regions(steps);
         made.table = static_cast<uint8_t>(descriptors.size());
         if (static_cast<int>(descriptors.size()) >= limits_.target.buffers) return std::nullopt;
-        std::set<Region> changing;
-        each_place(steps, [&](const Touched &one) {
+        std::set<BufferKey> changing;
+        each_place(steps, [&](const TouchedBytes &one) {
             if (one.written) changing.insert(one.region);
         });
         std::vector<spirv::ChainPart> parts;
-        std::vector<Touched> since; // what was touched since the last barrier
+        std::vector<TouchedBytes> since; // what was touched since the last barrier
         for (const Step &step : steps) {
             parts.push_back(part_of(step, descriptors, changing, made));
-            std::vector<Touched> own;
-            each_place({step}, [&](const Touched &one) { own.push_back(one); });
-            parts.back().waits = std::any_of(own.begin(), own.end(), [&](const Touched &a) {
+            std::vector<TouchedBytes> own;
+            each_place({step}, [&](const TouchedBytes &one) { own.push_back(one); });
+            parts.back().waits = std::any_of(own.begin(), own.end(), [&](const TouchedBytes &a) {
                 return std::any_of(since.begin(), since.end(),
-                                   [&](const Touched &b) { return conflict(a, b); });
+                                   [&](const TouchedBytes &b) { return conflict(a, b); });
             });
             if (parts.back().waits) since.clear();
             since.insert(since.end(), own.begin(), own.end());
@@ -189,7 +189,7 @@ private:
         return made;
     }
 
-    // visit(Touched) for each buffer of the steps.
+    // visit(TouchedBytes) for each buffer of the steps.
     template <class Visit> void each_place(const std::vector<Step> &steps, const Visit &visit) const {
         for (const Step &step : steps) {
             const schedules::Signature &signature = modules_.at(step.spec).signature;
@@ -200,8 +200,8 @@ private:
     }
 
     // Regions that some kernel reads or writes.
-    std::map<Region, uint8_t> number_regions(const std::vector<Step> &steps) const {
-        std::map<Region, uint8_t> numbers;
+    std::map<BufferKey, uint8_t> number_regions(const std::vector<Step> &steps) const {
+        std::map<BufferKey, uint8_t> numbers;
         for (const Step &step : steps) {
             const std::vector<uint8_t> &bindings = modules_.at(step.spec).dispatch.bindings;
             for (size_t a = 0; a < step.args.size(); a++)
@@ -213,8 +213,8 @@ private:
     }
 
     // A row of the table has a word for each argument.
-    spirv::ChainPart part_of(const Step &step, const std::map<Region, uint8_t> &descriptors,
-                             const std::set<Region> &changing, StepChain &chain) const {
+    spirv::ChainPart part_of(const Step &step, const std::map<BufferKey, uint8_t> &descriptors,
+                             const std::set<BufferKey> &changing, StepChain &chain) const {
         const StepModule &module = modules_.at(step.spec);
         spirv::ChainPart part{.words = module.words, .grid = module.dispatch.grid};
         for (size_t a = 0; a < step.args.size(); a++) {

@@ -7,8 +7,8 @@
 #pragma once
 #include "compiler/codegen/dispatch.h"
 #include "compiler/plan/entry_plan.h"
+#include "compiler/plan/plan_memory.h"
 #include "compiler/plan/state_record.h"
-#include "compiler/plan/storage.h"
 #include <cstdint>
 #include <map>
 #include <string>

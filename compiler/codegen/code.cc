@@ -1,14 +1,49 @@
 #include "compiler/codegen/code.h"
 #include "compiler/codegen/code_image.h"
-#include "compiler/codegen/extents.h"
 #include "compiler/codegen/kernel_cache.h"
+#include "compiler/plan/entry_plan.h"
+#include "formats/artifact/rules.h"
+#include "formats/base/status.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <map>
+#include <nlohmann/json.hpp>
+#include <vector>
 
 namespace longwave::compiler {
-
 namespace {
+
+// How many rows of a sequence one kernel can address.
+
+// The largest number a kernel is specified by: rows, rings, lengths.
+uint64_t largest_parameter(const std::string &spec) {
+    const auto parsed = nlohmann::json::parse(spec, nullptr, false);
+    const auto params = parsed.is_object() ? parsed.find("params") : parsed.end();
+    uint64_t largest = 0;
+    if (params == parsed.end()) return largest;
+    for (const auto &value : *params)
+        if (value.is_number_unsigned()) largest = std::max(largest, value.get<uint64_t>());
+    return largest;
+}
+
+// Fault::usage, with the way out, for an entry whose capacity or block asks a kernel for more rows
+// than any can address.
+Status check_extents(const std::vector<EntryPlan> &entries) {
+    for (const EntryPlan &entry : entries) {
+        if (entry.kind == EntryPlan::Kind::prepare) continue; // as long as the model, whatever was asked for
+        const bool run = entry.kind == EntryPlan::Kind::run;
+        for (const Step &step : entry.steps) {
+            const uint64_t largest = step.kind == Step::Kind::call ? largest_parameter(step.spec) : 0;
+            if (largest <= artifact::cap::extent) continue;
+            return Status::usage(fmt::format("{} of {} ticks: step {} needs {} rows at once, and a kernel "
+                                             "takes at most {}; pass a smaller {}",
+                                             run ? "--length: a whole sequence" : "--block: a block",
+                                             entry.block, step.name, largest, artifact::cap::extent,
+                                             run ? "--length" : "--block"));
+        }
+    }
+    return Status::ok();
+}
 
 // Every value that a plan ever passes as this scalar is one that the kernel accepts.
 bool accepts(const schedules::KernelArg &arg, const Scalar &s, uint32_t tiles) {

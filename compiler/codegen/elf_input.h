@@ -2,6 +2,7 @@
 // of 32 and 64 bits in one form.
 #pragma once
 #include "formats/base/expected.h"
+#include "targets/target.h"
 #include <cstdint>
 #include <span>
 #include <string>
@@ -41,5 +42,12 @@ struct ElfInput {
 // Errors: Fault::internal for anything but a whole little-endian relocatable object of this
 // machine.
 Expected<ElfInput> read_elf(std::span<const uint8_t> object, uint16_t machine);
+
+// The stack that a kernel needs, from its object.
+
+// Bytes of stack of all functions in the object together, from the sections that clang writes with
+// -fstack-size-section. A kernel never calls a function twice at a time, so it needs at most these.
+// 0: the object has no such section, as those that Halide itself writes.
+Expected<uint64_t> stack_bytes(const std::vector<uint8_t> &object, const targets::Target &target);
 
 } // namespace longwave::compiler

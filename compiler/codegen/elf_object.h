@@ -1,4 +1,4 @@
-// Objects of ELF machines for programs that contain a model (static_object.h).
+// Objects of ELF machines for programs that contain a model (object_format.h).
 #pragma once
 #include "formats/base/expected.h"
 #include "targets/target.h"

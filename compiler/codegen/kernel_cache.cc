@@ -3,28 +3,168 @@
 #include "compiler/base/parallel.h"
 #include "compiler/base/process.h"
 #include "compiler/base/temporary_folder.h"
-#include "compiler/codegen/clang.h"
 #include "compiler/codegen/kernel_cache_folder.h"
 #include "compiler/codegen/kernel_entry.h"
-#include "compiler/codegen/kernel_signature.h"
-#include "compiler/codegen/kernel_versions.h"
+#include "formats/base/expected.h"
 #include "formats/package/file_bytes.h"
+#include "formats/package/json_text.h"
 #include "targets/target.h"
 #include <algorithm>
 #include <cerrno>
 #include <condition_variable>
+#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <fstream>
+#include <map>
 #include <mutex>
 #include <new>
 #include <optional>
+#include <string>
 #include <thread>
 #include <unistd.h>
 
 namespace longwave::compiler {
+namespace {
+
+// The back end of targets that Halide has none for: clang makes objects of the LLVM assembly that
+// longwave-kgen writes.
+
+class Clang {
+public:
+    // The program that $LONGWAVE_CLANG names. Without it: the first of clang-19 to clang-22 and
+    // clang in PATH that is version 19 or later. Fault::device: there is none, with what to do.
+    static Expected<Clang> find();
+
+    std::string version() const; // what the program says, and the flags: objects of others differ
+
+    // Errors: Fault::internal, with the words of clang.
+    Status compile(const targets::Target &target, const std::string &assembly,
+                   const std::string &object) const;
+
+private:
+    Clang(std::string program, std::string version)
+        : program_(std::move(program)), version_(std::move(version)) {}
+    std::string program_, version_;
+};
+
+constexpr int oldest = 19; // that reads the assembly of Halide's LLVM
+
+// The sizes of stack frames are what stack_bytes() reads (elf_input.h).
+const std::vector<std::string> flags = {"-O2",
+                                        "-fPIC",
+                                        "-ffunction-sections",
+                                        "-fstack-size-section",
+                                        "-fno-unwind-tables",
+                                        "-fno-asynchronous-unwind-tables",
+                                        "-Wno-override-module"};
+
+// The first line of `PROGRAM --version`. Empty: not clang, or too old.
+std::string version_of(const std::string &program) {
+    const auto run = run_process({program, "--version"});
+    if (!run || run->exit_code != 0) return "";
+    const std::string line = run->output.substr(0, run->output.find('\n')), mark = "clang version ";
+    const size_t at = line.find(mark);
+    if (at == std::string::npos || std::atoi(line.c_str() + at + mark.size()) < oldest) return "";
+    return line;
+}
+
+std::string Clang::version() const { return fmt::format("{} {}", version_, fmt::join(flags, " ")); }
+
+Expected<Clang> Clang::find() {
+    if (const char *named = std::getenv("LONGWAVE_CLANG")) {
+        std::string version = version_of(named);
+        if (!version.empty()) return Clang(named, std::move(version));
+        return Status::device(
+            fmt::format("LONGWAVE_CLANG={}: is not a clang of version {} or later", named, oldest));
+    }
+    for (const char *name : {"clang-19", "clang-20", "clang-21", "clang-22", "clang"})
+        if (std::string version = version_of(name); !version.empty()) return Clang(name, std::move(version));
+    return Status::device(
+        fmt::format("this target needs clang {} or later: install the package clang-{}, or set "
+                    "LONGWAVE_CLANG to its path",
+                    oldest, oldest));
+}
+
+Status Clang::compile(const targets::Target &target, const std::string &assembly,
+                      const std::string &object) const {
+    std::vector<std::string> command = {program_};
+    command.insert(command.end(), target.clang.begin(), target.clang.end());
+    command.insert(command.end(), flags.begin(), flags.end());
+    command.insert(command.end(), {"-c", assembly, "-o", object});
+    LW_ASSIGN(const auto run, run_process(command));
+    if (run.exit_code == 0) return Status::ok();
+    return Status::internal(fmt::format("{} ended with {}: {}", program_, run.exit_code, run.output));
+}
+
+// The versions of kernels that a kernel compiler states: what a cache of its kernels has to tell
+// apart.
+
+class KernelVersions {
+public:
+    // Runs `kgen --versions` (schedules/halide/versions.h). `kgen`: the absolute path of the
+    // program.
+    // Fault::device: the program cannot run, fails, or prints something else; with its words.
+    static Expected<KernelVersions> read(const std::string &kgen);
+
+    // The version of the kernel that the specification names, for a target of targets/. A kernel
+    // that the program does not list gets a hash of everything that the program printed.
+    const std::string &of(const std::string &spec, const std::string &target) const;
+
+private:
+    std::map<std::string, std::string> cpu_, gpu_; // by kernel
+    std::string otherwise_;
+};
+
+using Json = nlohmann::json;
+
+constexpr size_t versions_depth = 4;
+constexpr size_t version_digits = 32;
+
+bool read_versions(const Json &document, const char *kind, std::map<std::string, std::string> &to) {
+    const auto list = document.find(kind);
+    if (list == document.end() || !list->is_object()) return false;
+    for (const auto &[kernel, version] : list->items()) {
+        if (!version.is_string()) return false;
+        to.emplace(kernel, version.get<std::string>());
+    }
+    return true;
+}
+
+// Empty for a text that is not a specification.
+std::string kernel_of(const std::string &spec) {
+    const Json document = Json::parse(spec, nullptr, false);
+    const auto name = document.is_object() ? document.find("kernel") : document.end();
+    return name != document.end() && name->is_string() ? name->get<std::string>() : "";
+}
+
+Expected<KernelVersions> KernelVersions::read(const std::string &kgen) {
+    LW_ASSIGN(const auto run, run_process({kgen, "--versions"}));
+    if (run.exit_code != 0)
+        return Status::device(
+            fmt::format("the kernel compiler does not work: {} --versions ended with {}{}{}", kgen,
+                        run.exit_code, run.output.empty() ? "" : ": ", run.output));
+    package::Problems problems;
+    const auto document = package::parse_json(run.output, "its versions", versions_depth, problems);
+    KernelVersions versions;
+    if (!document || !document->is_object() || !read_versions(*document, "cpu", versions.cpu_) ||
+        !read_versions(*document, "gpu", versions.gpu_))
+        return Status::device(fmt::format(
+            "the kernel compiler does not work: {} --versions printed no versions of kernels", kgen));
+    versions.otherwise_ = hex_hash(run.output, version_digits);
+    return versions;
+}
+
+const std::string &KernelVersions::of(const std::string &spec, const std::string &target) const {
+    const auto &list = targets::find_gpu(target) ? gpu_ : cpu_;
+    const auto found = list.find(kernel_of(spec));
+    return found == list.end() ? otherwise_ : found->second;
+}
+
+} // namespace
 
 namespace fs = std::filesystem;
 

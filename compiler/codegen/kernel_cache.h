@@ -1,6 +1,5 @@
 // Kernel objects by specification and target: from the user's cache, or compiled by longwave-kgen,
-// one process a kernel. For some targets longwave-kgen writes assembly, and clang compiles it
-// (clang.h).
+// one process a kernel. For some targets longwave-kgen writes assembly, and clang compiles it.
 #pragma once
 #include "formats/base/expected.h"
 #include "schedules/contract/kernel.h"

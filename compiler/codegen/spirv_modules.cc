@@ -1,20 +1,51 @@
 #include "compiler/codegen/spirv_modules.h"
 #include "compiler/codegen/chains.h"
 #include "compiler/codegen/dispatch.h"
-#include "compiler/codegen/fp16_kernel.h"
 #include "compiler/codegen/kernel_cache.h"
+#include "compiler/plan/fp16_storage.h"
 #include "compiler/spirv/rewrite_batch.h"
+#include "compiler/spirv/rewrite_fp16.h"
 #include "formats/artifact/modules.h"
 #include "formats/artifact/modules_generated.h"
+#include "formats/base/expected.h"
+#include "schedules/contract/kernel.h"
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
+#include <exception>
 #include <fmt/format.h>
 #include <map>
 #include <optional>
 #include <set>
+#include <vector>
 
 namespace longwave::compiler {
 namespace {
+
+// Makes the module of a kernel that stores some arguments as float16 (compiler/plan/fp16_storage.h).
+
+// Makes it so: the module's words, the types of its arguments, the descriptor and the feature more.
+// Fault::internal: a module that cannot be rewritten.
+Status store_fp16(const Fp16Spec &spec, std::vector<uint8_t> &module, schedules::Signature &signature,
+                  Dispatch &dispatch) {
+    std::set<uint32_t> bindings;
+    for (const size_t a : spec.arguments) {
+        signature.args.at(a).elem = Elem::f16;
+        if (dispatch.bindings.at(a) != artifact::unbound) bindings.insert(dispatch.bindings[a]);
+    }
+    std::vector<uint32_t> words(module.size() / sizeof(uint32_t));
+    std::memcpy(words.data(), module.data(), module.size());
+    try {
+        const auto made = spirv::rewrite_fp16(words, bindings);
+        module.resize(made.words.size() * sizeof(uint32_t));
+        std::memcpy(module.data(), made.words.data(), module.size());
+        dispatch.overflow = static_cast<uint8_t>(made.overflow);
+    } catch (const std::exception &fault) {
+        return Status::internal(fmt::format("kernel {}: {}", spec.kernel, fault.what()));
+    }
+    dispatch.features |= artifact::gpu_storage_16;
+    return Status::ok();
+}
 
 // The kernels that the device calls, by their index in the plan.
 std::vector<size_t> kernels_called(const Specs &specs, const std::vector<EntryPlan> &entries,

@@ -3,7 +3,7 @@
 #pragma once
 #include "compiler/codegen/code.h"
 #include "compiler/codegen/kernel_cache.h"
-#include "compiler/plan/storage.h"
+#include "compiler/plan/plan_memory.h"
 
 namespace longwave::compiler {
 

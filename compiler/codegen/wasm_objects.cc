@@ -76,9 +76,9 @@ Expected<CodeImage> link(const std::vector<LinkedKernel> &kernels, const targets
     return image;
 }
 
-Expected<std::vector<uint8_t>> static_object(const std::string &symbol, const targets::Target &target,
-                                             const std::vector<uint8_t> &image,
-                                             const std::vector<uint8_t> &model) {
+Expected<std::vector<uint8_t>> wasm_static_object(const std::string &symbol, const targets::Target &target,
+                                                  const std::vector<uint8_t> &image,
+                                                  const std::vector<uint8_t> &model) {
     Front front;
     std::memcpy(&front, image.data(), sizeof front);
     WasmConstant constant{symbol, model};
@@ -93,7 +93,7 @@ Expected<std::vector<uint8_t>> static_object(const std::string &symbol, const ta
 } // namespace
 
 const ObjectFormat &wasm_objects() {
-    static constexpr ObjectFormat format = {wasm_code_bytes, link, static_object};
+    static constexpr ObjectFormat format = {wasm_code_bytes, link, wasm_static_object};
     return format;
 }
 

@@ -4,7 +4,7 @@
 #include "compiler/codegen/kernel_cache.h"
 #include "compiler/driver/entries.h"
 #include "compiler/placement/placement.h"
-#include "compiler/plan/capabilities.h"
+#include "compiler/plan/entry_plan.h"
 
 namespace longwave::compiler {
 

@@ -3,8 +3,8 @@
 #pragma once
 #include "compiler/driver/compile.h"
 #include "compiler/plan/entry_planner.h"
+#include "compiler/plan/plan_memory.h"
 #include "compiler/plan/state_record.h"
-#include "compiler/plan/storage.h"
 #include "compiler/plan/tuning.h"
 
 namespace longwave::compiler {
@@ -33,7 +33,7 @@ struct DeviceEntries {
     std::set<std::string> cpu_layers; // layers of offline runs that the host computes instead
     ChannelMajorRuns channel_major;   // values of offline runs that lie [channel][row]
     // Graphs of offline runs that differ from the model's, by input ticks: with copies in the other
-    // order (layouts.h). Plans refer to them.
+    // order (device_plan.cc). Plans refer to them.
     std::map<uint32_t, ir::Graph> reordered = {};
 };
 

@@ -1,8 +1,8 @@
 #include "compiler/driver/link_code.h"
 #include "compiler/codegen/code_image.h"
-#include "compiler/codegen/elf_stack.h"
+#include "compiler/codegen/elf_input.h"
 #include "compiler/codegen/kernel_cache.h"
-#include "compiler/codegen/static_object.h"
+#include "compiler/codegen/object_format.h"
 #include "compiler/driver/check_options.h"
 #include <algorithm>
 

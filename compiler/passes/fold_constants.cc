@@ -1,9 +1,10 @@
 #include "compiler/passes/fold_constants.h"
 #include "compiler/ir/builder.h"
+#include "compiler/ir/op.h"
 #include "compiler/ops/support/reference.h"
+#include <fmt/format.h>
 
 namespace longwave::compiler {
-
 namespace {
 
 bool foldable(const ir::Graph &graph, const ir::Node &node) {
@@ -22,6 +23,17 @@ Expected<ir::Graph> fold_constants(const ir::Graph &graph) {
         if (!foldable(made, node)) return kept;
         return rewrite.to().constant(old.layer + "." + old.op->name, made.type(kept).dims,
                                      ir::evaluate_constant(made, node));
+    });
+}
+
+Expected<ir::Graph> materialise_kernels(const ir::Graph &graph) {
+    ir::Rewriter rewriter(graph);
+    return rewriter.run([&](ir::Rewriter &rewrite, const ir::Node &node) -> Expected<ir::ValueId> {
+        if (!node.op->rewrites.materialise) return rewrite.keep(node);
+        if (!ir::constants_from(graph, node, 0))
+            return Status::input(
+                fmt::format("layer {}: {}: expected constant parameters", node.layer, node.op->name));
+        return node.op->rewrites.materialise(rewrite, graph, node);
     });
 }
 

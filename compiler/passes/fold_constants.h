@@ -10,4 +10,13 @@ namespace longwave::compiler {
 
 Expected<ir::Graph> fold_constants(const ir::Graph &graph);
 
+// Turns the parameters of kernels into what a convolution needs. The op that makes the kernel
+// decides the form: taps in float64, or fewer numbers that are expanded when the model is opened.
+// Why here: constants are folded, and merge_branches needs taps. The artifact stores the shorter
+// form.
+// Needs: constant parameters. Keeps: everything else. Fails: Fault::input as the op says, with the
+// layer.
+
+Expected<ir::Graph> materialise_kernels(const ir::Graph &graph);
+
 } // namespace longwave::compiler

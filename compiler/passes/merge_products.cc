@@ -8,8 +8,8 @@ namespace longwave::compiler {
 
 namespace {
 
-constexpr uint64_t most_work = uint64_t{1} << 32; // multiply-adds of one product of two matrices
-constexpr size_t rows_of_rerun = 8;
+constexpr uint64_t most_multiplications = uint64_t{1} << 32; // multiply-adds of one product of two matrices
+constexpr size_t rows_of_products = 8;
 
 // Outputs first, the rest are inputs.
 struct Matrix {
@@ -59,7 +59,7 @@ const ir::Node *before(const ir::Graph &graph, const ir::Node &second) {
     const uint64_t in = inputs_of(graph, *first), between = outputs_of(graph, *first),
                    out = outputs_of(graph, second);
     const bool smaller = in * out < in * between + between * out;
-    return smaller && in * between * out <= most_work ? first : nullptr;
+    return smaller && in * between * out <= most_multiplications ? first : nullptr;
 }
 
 Expected<ir::ValueId> written(ir::Builder &to, const ir::Node &first, const ir::Node &second) {
@@ -96,7 +96,7 @@ Expected<ir::Graph> merge_products(const ir::Graph &graph) {
         const std::string what =
             fmt::format("{} behind {} of {} → one matrix", second.op->name, first.op->name, first.layer);
         LW_ASSIGN(ir::Certificate certificate,
-                  ir::certify("merge_products", second.layer, what, was, is, rows_of_rerun));
+                  ir::certify("merge_products", second.layer, what, was, is, rows_of_products));
         to.certificate(std::move(certificate));
         return made;
     });

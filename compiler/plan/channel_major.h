@@ -6,7 +6,6 @@
 // planned again with the answer, because weights depend on it. Needs: a draft whose kernels the
 // device has. Keeps: inputs and outputs of the entry, row by row. Fails: never.
 #pragma once
-#include "compiler/plan/capabilities.h"
 #include "compiler/plan/entry_plan.h"
 #include <map>
 #include <optional>

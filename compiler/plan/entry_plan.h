@@ -4,6 +4,7 @@
 #include "compiler/devices/traits.h"
 #include "compiler/ir/step.h"
 #include "formats/base/expected.h"
+#include "schedules/contract/kernel.h"
 #include <cstdint>
 #include <map>
 #include <set>
@@ -82,5 +83,34 @@ void each_call(const std::vector<EntryPlan> &entries, const devices::Traits &dev
             for (const Step &step : *steps)
                 if (step.kind == Step::Kind::call && &device_of(entry, step) == &device) visit(entry, step);
 }
+
+// Sizes rounded up to whole pieces.
+
+inline constexpr uint64_t cache_line = 64;
+
+inline uint32_t round_up(uint32_t n, uint32_t multiple) { return (n + multiple - 1) / multiple * multiple; }
+inline uint64_t to_lines(uint64_t bytes) { return (bytes + cache_line - 1) / cache_line * cache_line; }
+
+// Rows of one call of a whole run: all when they are few, else 64 to 128, the number that leaves
+// the fewest rows over in the last call.
+inline uint32_t tile_rows(uint32_t rows) {
+    if (rows <= 128) return rows;
+    uint32_t best = 64;
+    for (uint32_t tile = best + 1; tile <= 128; tile++)
+        if (round_up(rows, tile) < round_up(rows, best)) best = tile;
+    return best;
+}
+
+// Which kernels a device has: the answers of the kernel compiler, by specification.
+
+// By specification: the arguments of each kernel.
+using KernelSignatures = std::map<std::string, schedules::Signature>;
+
+struct Capabilities {
+    KernelSignatures signatures;                // kernels that the device has
+    std::map<std::string, std::string> refused; // kernels that it does not have, with the reason
+
+    bool knows(const std::string &spec) const { return signatures.contains(spec) || refused.contains(spec); }
+};
 
 } // namespace longwave::compiler

@@ -1,7 +1,7 @@
 #include "compiler/plan/entry_planner.h"
 #include "compiler/ir/op.h"
+#include "compiler/plan/entry_plan.h"
 #include "compiler/plan/planned_call.h"
-#include "compiler/plan/rounding.h"
 #include "compiler/plan/transfers.h"
 #include "formats/artifact/rules.h"
 #include "schedules/contract/kernels/pointwise.h"

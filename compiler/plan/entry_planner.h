@@ -10,10 +10,8 @@
 #include "compiler/plan/choose.h"
 #include "compiler/plan/entry_plan.h"
 #include "compiler/plan/fuse_regions.h"
-#include "compiler/plan/lifetimes.h"
-#include "compiler/plan/rounding.h"
+#include "compiler/plan/plan_memory.h"
 #include "compiler/plan/state_record.h"
-#include "compiler/plan/storage.h"
 #include <map>
 #include <set>
 

@@ -1,8 +1,9 @@
 #include "compiler/plan/fp16_storage.h"
-#include "compiler/plan/fp16_spec.h"
+#include <cstring>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace longwave::compiler {
-
 namespace {
 
 // Of a place before: half of it begins at a multiple of 64 bytes for kernels, and of 4 for clears.
@@ -57,6 +58,34 @@ void store_fp16(EntryPlan &plan, const KernelSignatures &signatures) {
         }
         step.spec = with_fp16(step.spec, arguments);
     }
+}
+
+namespace {
+
+constexpr char fp16_member[] = ",\"float16\":[";
+
+} // namespace
+
+std::string with_fp16(const std::string &spec, const std::vector<size_t> &arguments) {
+    if (arguments.empty()) return spec;
+    return fmt::format("{}{}{}]}}", spec.substr(0, spec.size() - 1), fp16_member, fmt::join(arguments, ","));
+}
+
+Fp16Spec split_fp16(const std::string &spec) {
+    const size_t at = spec.rfind(fp16_member);
+    if (at == std::string::npos) return {spec, {}};
+    Fp16Spec split{spec.substr(0, at) + "}", {}};
+    size_t number = 0;
+    for (const char *c = spec.c_str() + at + std::strlen(fp16_member); *c; ++c) {
+        if (*c >= '0' && *c <= '9') {
+            number = number * 10 + static_cast<size_t>(*c - '0');
+            continue;
+        }
+        split.arguments.push_back(number);
+        number = 0;
+        if (*c == ']') break;
+    }
+    return split;
 }
 
 } // namespace longwave::compiler

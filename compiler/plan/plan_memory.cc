@@ -1,11 +1,12 @@
 #include "compiler/plan/plan_memory.h"
-#include "compiler/plan/rounding.h"
-#include "compiler/plan/storage.h"
+#include "compiler/plan/entry_plan.h"
+#include "formats/artifact/hash.h"
 #include <algorithm>
 #include <fmt/format.h>
+#include <iterator>
+#include <numeric>
 
 namespace longwave::compiler {
-
 namespace {
 
 bool alive_together(const Buffer &a, const Buffer &b) { return a.first <= b.last && b.first <= a.last; }
@@ -90,6 +91,62 @@ std::string print(const EntryPlan &plan) {
     steps("step", plan.steps);
     steps("rebuild", plan.rebuild);
     return text;
+}
+
+BufferId Storage::weights(const std::string &name, Packed packed) {
+    const size_t size = packed.bytes.size();
+    if (mode_ == Weights::counted) return add(name, size);
+    uint8_t digest[artifact::hash_bytes];
+    artifact::hash(packed.bytes.data(), size, digest);
+    const auto [entry, inserted] = by_hash_.try_emplace(std::string(std::begin(digest), std::end(digest)), 0);
+    if (!inserted) return entry->second;
+    entry->second = add(name, size);
+    weights_.push_back({buffer(entry->second).offset, std::move(packed.bytes)});
+    return entry->second;
+}
+
+BufferId Storage::add(const std::string &name, uint64_t bytes) {
+    const uint64_t offset = to_lines(weight_bytes_);
+    buffers_.push_back({.name = name, .space = Space::weights, .bytes = bytes, .offset = offset});
+    weight_bytes_ = offset + bytes;
+    return shared_buffer | static_cast<BufferId>(buffers_.size() - 1);
+}
+
+std::vector<artifact::SegmentPart> Storage::take_weights() { return std::move(weights_); }
+
+BufferId Storage::derived(const std::string &key, uint64_t bytes, bool *fresh) {
+    auto [entry, inserted] = by_key_.try_emplace(key, 0);
+    *fresh = inserted;
+    if (inserted) {
+        entry->second = shared_buffer | static_cast<BufferId>(buffers_.size());
+        buffers_.push_back({.name = key, .space = Space::derived, .bytes = bytes, .offset = derived_bytes_});
+        derived_bytes_ = to_lines(derived_bytes_ + bytes);
+    }
+    return entry->second;
+}
+
+void measure_lifetimes(EntryPlan &plan) {
+    const int count = static_cast<int>(plan.steps.size());
+    std::vector<bool> seen(plan.buffers.size(), false);
+    const auto touch = [&](BufferId id, int step) {
+        if (!of_entry(id)) return;
+        Buffer &b = plan.buffers[id];
+        if (!seen[id]) b.first = b.last = step;
+        b.first = std::min(b.first, step);
+        b.last = std::max(b.last, step);
+        seen[id] = true;
+    };
+    for (const auto &port : plan.inputs) touch(port.place.buffer, -1);
+    for (int i = 0; i < count; i++)
+        for (const auto &arg : plan.steps[i].args)
+            if (auto *place = std::get_if<Place>(&arg)) touch(place->buffer, i);
+    for (const auto &port : plan.outputs) touch(port.place.buffer, count);
+    // Rebuilding happens between blocks, when nothing else in the arena is alive.
+    for (size_t i = 0; i < plan.buffers.size(); i++)
+        if (!seen[i]) plan.buffers[i].first = plan.buffers[i].last = -2;
+    for (const auto &step : plan.steps) plan.period = std::lcm(plan.period, step.period);
+    for (const auto &step : plan.rebuild) plan.period = std::lcm(plan.period, step.period);
+    for (const auto &port : plan.outputs) plan.period = std::lcm(plan.period, port.period);
 }
 
 } // namespace longwave::compiler

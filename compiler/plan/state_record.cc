@@ -1,5 +1,5 @@
 #include "compiler/plan/state_record.h"
-#include "compiler/plan/rounding.h"
+#include "compiler/plan/entry_plan.h"
 #include <algorithm>
 
 namespace longwave::compiler {

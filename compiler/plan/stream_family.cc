@@ -1,6 +1,6 @@
 #include "compiler/plan/stream_family.h"
 #include "compiler/ir/op.h"
-#include "compiler/plan/rounding.h"
+#include "compiler/plan/entry_plan.h"
 #include "formats/artifact/rules.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -51,9 +51,9 @@ uint64_t common_multiple(uint64_t a, uint64_t b) {
     return std::min(most, a / std::gcd(a, b) * b);
 }
 
-using Entries = std::vector<const EntryPlanner *>;
+using Planners = std::vector<const EntryPlanner *>;
 
-Wanted wanted_of(const ir::Graph &graph, const Entries &planners, ir::ValueId v) {
+Wanted wanted_of(const ir::Graph &graph, const Planners &planners, ir::ValueId v) {
     // Pushed samples wait in the ring of their input until a block is complete.
     Wanted wanted{.ring = graph.values[v].kind == ir::Value::Kind::input};
     for (const EntryPlanner *entry : planners) {
@@ -71,7 +71,7 @@ Wanted wanted_of(const ir::Graph &graph, const Entries &planners, ir::ValueId v)
 }
 
 // The rings of inputs, and of values of which any entry needs rows from before its own block.
-std::vector<Ring> lay_out_rings(const ir::Graph &graph, const Entries &planners, StateRecord &record) {
+std::vector<Ring> lay_out_rings(const ir::Graph &graph, const Planners &planners, StateRecord &record) {
     std::vector<Ring> rings(graph.values.size());
     std::set<std::string> taken;
     for (ir::ValueId v = 0; v < graph.values.size(); v++) {
@@ -101,7 +101,7 @@ struct RingBytes {
     }
 };
 
-RingBytes ring_bytes(const ir::Graph &graph, const Entries &planners) {
+RingBytes ring_bytes(const ir::Graph &graph, const Planners &planners) {
     RingBytes bytes;
     for (ir::ValueId v = 0; v < graph.values.size(); v++) {
         if (graph.constant(v) || !planners[0]->stores(v)) continue;
@@ -119,7 +119,7 @@ std::string megabytes(uint64_t bytes) { return fmt::format("{:.1f} MB", static_c
 
 // A ring is a whole number of blocks of every entry. Blocks without small common multiples would make
 // it longer than any memory.
-Status check_rings(const ir::Graph &graph, const Entries &planners, const std::vector<uint32_t> &blocks) {
+Status check_rings(const ir::Graph &graph, const Planners &planners, const std::vector<uint32_t> &blocks) {
     const RingBytes all = ring_bytes(graph, planners);
     if (all.fit()) return Status::ok();
     const std::string size =
@@ -132,7 +132,7 @@ Status check_rings(const ir::Graph &graph, const Entries &planners, const std::v
     std::vector<uint32_t> together, others;
     for (const uint32_t block : blocks) {
         together.push_back(block);
-        Entries some;
+        Planners some;
         for (size_t i = 0; i < planners.size(); i++)
             if (std::count(together.begin(), together.end(), blocks[i % blocks.size()]))
                 some.push_back(planners[i]);
@@ -179,7 +179,7 @@ Expected<StreamFamily> plan_streams(const ir::Graph &graph, const std::vector<ui
             planners.emplace_back(graph, options, storage, family.record);
             LW_TRY(planners.back().survey());
         }
-    Entries surveyed;
+    Planners surveyed;
     for (const EntryPlanner &planner : planners) surveyed.push_back(&planner);
     LW_TRY(check_rings(graph, surveyed, blocks));
     const std::vector<Ring> rings = lay_out_rings(graph, surveyed, family.record);

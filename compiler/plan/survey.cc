@@ -1,8 +1,8 @@
 // The first half of planning an entry: the algorithm of each node, what is fused, and what each
 // value must hold for its readers.
 #include "compiler/ir/op.h"
+#include "compiler/plan/entry_plan.h"
 #include "compiler/plan/entry_planner.h"
-#include "compiler/plan/rounding.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <map>

@@ -12,10 +12,10 @@ namespace contract = schedules::contract;
 
 namespace {
 
-constexpr uint32_t most_hops = 64;           // in a window: each is a step of every block
-constexpr uint32_t longest_hop = 1 << 20;    // rows of one call of the copying kernel
-constexpr uint32_t longest_window = 1 << 24; // of a run
-constexpr uint32_t longest_delay = 1 << 20;  // of an output
+constexpr uint32_t most_hops = 64;                 // in a window: each is a step of every block
+constexpr uint32_t longest_hop = 1 << 20;          // rows of one call of the copying kernel
+constexpr uint32_t longest_window = 1 << 24;       // of a run
+constexpr uint32_t longest_window_delay = 1 << 20; // of an output
 
 Status check_output(const ir::GraphOutput &output, const ir::Type &type, uint32_t window, uint32_t hop) {
     const ir::Clock clock = type.clock;
@@ -35,9 +35,9 @@ Status check_output(const ir::GraphOutput &output, const ir::Type &type, uint32_
             fmt::format("--window {} --hop {}: the middle cuts a tick: output {} has {} rows for "
                         "every {} ticks",
                         window, hop, output.name, clock.num, clock.den));
-    if (lead * clock.den / clock.num > longest_delay)
+    if (lead * clock.den / clock.num > longest_window_delay)
         return Status::usage(fmt::format("--window {} --hop {}: a delay of {} ticks; expected at most {}",
-                                         window, hop, lead * clock.den / clock.num, longest_delay));
+                                         window, hop, lead * clock.den / clock.num, longest_window_delay));
     return Status::ok();
 }
 

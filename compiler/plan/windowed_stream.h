@@ -12,8 +12,8 @@
 #pragma once
 #include "compiler/ir/graph.h"
 #include "compiler/plan/entry_plan.h"
+#include "compiler/plan/plan_memory.h"
 #include "compiler/plan/state_record.h"
-#include "compiler/plan/storage.h"
 #include "formats/base/expected.h"
 
 namespace longwave::compiler {

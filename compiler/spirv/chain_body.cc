@@ -1,7 +1,8 @@
 #include "compiler/spirv/chain_body.h"
+#include <algorithm>
+#include <bit>
 
 namespace longwave::spirv {
-
 namespace {
 
 class BodyWriter {
@@ -92,5 +93,117 @@ private:
 } // namespace
 
 void write_body(const ChainBody &body, uint32_t end, ChainCode &code) { BodyWriter(body, code).write(end); }
+
+std::map<uint32_t, SharedArray> ChainShared::place(const Module &part, uint32_t slots, ChainModule &chain) {
+    struct Array {
+        uint32_t element = 0, length = 0;
+    };
+    std::map<uint32_t, Array> arrays; // by type
+    std::map<uint32_t, uint32_t> constants, pointees, taken;
+    std::map<uint32_t, SharedArray> placed;
+    each_instruction(part.declarations, [&](spv::Op op, Operands o) {
+        if (op == spv::OpTypeInt || op == spv::OpTypeFloat) bytes_[o[0]] = o[1] / 8;
+        if (op == spv::OpTypeBool) bytes_[o[0]] = 4;
+        if (op == spv::OpTypeVector) bytes_[o[0]] = o[2] * bytes_[o[1]];
+        if (op == spv::OpConstant) constants[o[1]] = o[2];
+        if (op == spv::OpTypeArray) arrays[o[0]] = {o[1], constants[o[2]]};
+        if (op == spv::OpTypePointer) pointees[o[0]] = o[2];
+        if (op != spv::OpVariable || o[2] != spv::StorageClassWorkgroup) return;
+        const auto found = arrays.find(pointees[o[0]]);
+        expect(found != arrays.end(), "shared memory that is not an array");
+        const auto [element, length] = found->second;
+        Pool &pool = pools_[element];
+        if (!pool.variable) pool.variable = chain.id();
+        placed[o[1]] = {pool.variable, taken[element], length};
+        taken[element] += length * slots;
+        pool.length = std::max(pool.length, taken[element]);
+    });
+    return placed;
+}
+
+uint32_t ChainShared::declare(ChainModule &chain) const {
+    uint32_t bytes = 0;
+    for (const auto &[element, pool] : pools_) {
+        const uint32_t length = chain.constant(pool.length), array = chain.id();
+        chain.declare(spv::OpTypeArray, {array, element, length});
+        const uint32_t pointer = chain.type(spv::OpTypePointer, {spv::StorageClassWorkgroup, array});
+        chain.declare(spv::OpVariable, {pointer, pool.variable, spv::StorageClassWorkgroup});
+        bytes += pool.length * bytes_.at(element);
+    }
+    return bytes;
+}
+
+uint32_t ChainCode::value(spv::Op op, uint32_t type, std::initializer_list<uint32_t> operands) {
+    Words words{type, module_.id()};
+    words.insert(words.end(), operands.begin(), operands.end());
+    write(op, words);
+    return words[1];
+}
+
+uint32_t ChainCode::divide(uint32_t a, uint32_t by) {
+    if (by == 1) return a;
+    if (!std::has_single_bit(by)) return number(spv::OpUDiv, {a, module_.constant(by)});
+    return number(spv::OpShiftRightLogical, {a, module_.constant(uint32_t(std::countr_zero(by)))});
+}
+
+uint32_t ChainCode::modulo(uint32_t a, uint32_t by) {
+    if (by == 1) return module_.constant(0);
+    if (!std::has_single_bit(by)) return number(spv::OpUMod, {a, module_.constant(by)});
+    return number(spv::OpBitwiseAnd, {a, module_.constant(by - 1)});
+}
+
+uint32_t ChainCode::triple(uint32_t a, const std::array<uint32_t, 3> &box) {
+    const uint32_t zero = module_.constant(0);
+    uint32_t x = box[0] == 1 ? zero : a, y = zero, z = zero;
+    if (box[1] != 1 || box[2] != 1) {
+        const uint32_t rows = divide(a, box[0]);
+        x = modulo(a, box[0]);
+        y = box[2] == 1 ? rows : modulo(rows, box[1]);
+        if (box[2] != 1) z = divide(rows, box[1]);
+    }
+    return value(spv::OpCompositeConstruct, module_.type_triple(), {x, y, z});
+}
+
+void ChainCode::barrier() {
+    const uint32_t scope = module_.constant(spv::ScopeWorkgroup),
+                   semantics = module_.constant(spv::MemorySemanticsAcquireReleaseMask |
+                                                spv::MemorySemanticsUniformMemoryMask |
+                                                spv::MemorySemanticsWorkgroupMemoryMask);
+    write(spv::OpControlBarrier, {scope, scope, semantics});
+}
+
+ChainCode::Loop ChainCode::begin_loop(uint32_t first, uint32_t end_at) {
+    Loop made{.counter = module_.id(), .head = module_.id(), .next = module_.id(), .end = module_.id()};
+    const uint32_t test = module_.id(), begin = module_.id();
+    const uint32_t pointer =
+        module_.type(spv::OpTypePointer, {spv::StorageClassFunction, module_.type_uint()});
+    put(variables_, spv::OpVariable, {pointer, made.counter, spv::StorageClassFunction});
+    write(spv::OpStore, {made.counter, first});
+    write(spv::OpBranch, {made.head});
+    write(spv::OpLabel, {made.head});
+    write(spv::OpLoopMerge, {made.end, made.next, spv::LoopControlDontUnrollMask});
+    write(spv::OpBranch, {test});
+    write(spv::OpLabel, {test});
+    made.now = number(spv::OpLoad, {made.counter});
+    const uint32_t goes = truth(spv::OpULessThan, {made.now, module_.constant(end_at)});
+    write(spv::OpBranchConditional, {goes, begin, made.end});
+    write(spv::OpLabel, {begin});
+    return made;
+}
+
+void ChainCode::end_loop(const Loop &loop, uint32_t step) {
+    write(spv::OpLabel, {loop.next});
+    const uint32_t was = number(spv::OpLoad, {loop.counter}),
+                   will = number(spv::OpIAdd, {was, module_.constant(step)});
+    write(spv::OpStore, {loop.counter, will});
+    write(spv::OpBranch, {loop.head});
+    write(spv::OpLabel, {loop.end});
+}
+
+Words ChainCode::take() {
+    Words all = std::move(variables_);
+    all.insert(all.end(), body_.begin(), body_.end());
+    return all;
+}
 
 } // namespace longwave::spirv

@@ -1,7 +1,6 @@
 #include "formats/package/package.h"
 #include "formats/package/attributes.h"
 #include "formats/package/file_bytes.h"
-#include "formats/package/graph_reader.h"
 #include "formats/package/json_text.h"
 #include "formats/package/layer_reader.h"
 #include <algorithm>

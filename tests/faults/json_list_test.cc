@@ -1,5 +1,5 @@
 // Each allocation fails while a member becomes a list: the value can still be read and destroyed.
-#include "formats/package/json_list.h"
+#include "formats/package/json_text.h"
 #include "tests/support/faults.h"
 #include <cerrno>
 #include <doctest/doctest.h>

@@ -2,7 +2,6 @@
 // given the hash of its bytes. What must hold: any bytes are no entry, or one that is packed again
 // as it came; any signature is read or refused.
 #include "compiler/codegen/kernel_entry.h"
-#include "compiler/codegen/kernel_signature.h"
 #include "formats/artifact/hash.h"
 #include "tests/fuzz/must.h"
 #include <cstring>

@@ -3,7 +3,7 @@
 #include "compiler/codegen/code.h"
 #include "compiler/codegen/spirv_modules.h"
 #include "compiler/devices/traits.h"
-#include "compiler/driver/targets.h"
+#include "compiler/driver/check_options.h"
 #include "compiler/passes/pack_outputs.h"
 #include "compiler/plan/plan_memory.h"
 #include "compiler/plan/stream_family.h"

@@ -1,6 +1,6 @@
 #include "tools/kernels/costs.h"
 #include "compiler/ops/costs.h"
-#include "formats/package/json_list.h"
+#include "formats/package/json_text.h"
 #include "tools/kernels/kernel_call.h"
 #include "tools/kernels/machine.h"
 #include <chrono>

@@ -2,7 +2,7 @@
 // short_long, norms, linear, affine, linear_attention or linear_attention_offline, and pointwise
 // ops. Its values Z, A, M and U have addresses.
 #include "compiler/layers/layers.h"
-#include "compiler/layers/sgconv/short_long.h"
+#include "compiler/layers/sgconv/sgconv.h"
 
 namespace longwave::compiler::layers {
 namespace {

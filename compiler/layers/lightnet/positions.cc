@@ -1,4 +1,5 @@
 #include "compiler/layers/lightnet/positions.h"
+#include "compiler/layers/layers.h"
 #include "compiler/ops/attention/positions.h"
 #include <cmath>
 
@@ -64,6 +65,102 @@ Expected<Flow> scan(Lowering &lowering, const Layer &layer, Flow x, ir::ValueId 
     }
     return lowering.node(layer, "exponential_scan", {x.value, lambda, c}, std::move(attributes),
                          Form::features);
+}
+
+// lrpe: rotates queries or keys by their positions, with the op of that name, which doubles their
+// width.
+Expected<Flow> lower_lrpe(Lowering &lowering, const Layer &layer, std::span<const Flow> inputs) {
+    LW_ASSIGN(const uint32_t width, feature_width(lowering, layer, inputs[0]));
+    const uint32_t heads = integer(layer, "heads");
+    if (width % heads)
+        return lowering.failure(layer, "heads", "a divisor of the " + std::to_string(width) + " features",
+                                std::to_string(heads));
+    LW_ASSIGN(const Positions positions, read_positions(lowering, layer));
+    const ir::ValueId theta = turning_rates(lowering, layer, "theta", 0, heads, width, positions);
+    return turn(lowering, layer, inputs[0].value, theta, heads, positions);
+}
+
+// tpe, exponential_sums: positions by decaying sums over earlier rows (TPE of LightNet). The sums
+// run along the sequence, or along every axis of an image and are added. tpe is the form of the
+// published library: one decay per head, and exponential_scan -> rms_norm -> linear per axis.
+// exponential_sums is the form of the paper (Eq. 11): the scans alone, with several decays per
+// channel.
+
+namespace {
+
+// The matrix state of a linear attention whose queries, keys and decays do not change with time
+// collapses: what is left of it is one decaying sum a channel, scaled by q·k of its head.
+Expected<Flow> along_axis(Lowering &lowering, const Layer &layer, Flow x, const std::string &prefix,
+                          const Positions &positions, size_t axis) {
+    const uint32_t width = lowering.width(x), heads = integer(layer, "heads"), of_head = width / heads;
+    const std::vector<double> q = lowering.numbers(layer, prefix + "q", {width}),
+                              k = lowering.numbers(layer, prefix + "k", {width}),
+                              decay = lowering.numbers(layer, prefix + "log_decay", {heads});
+    std::vector<double> lambda, gain;
+    if (!q.empty() && !k.empty() && !decay.empty())
+        for (uint32_t h = 0; h < heads; ++h) {
+            double product = 0;
+            for (uint32_t i = h * of_head; i < (h + 1) * of_head; ++i) product += q[i] * k[i];
+            lambda.insert(lambda.end(), of_head, 1 / (1 + std::exp(-decay[h])));
+            gain.insert(gain.end(), of_head, product);
+        }
+    const ir::ValueId lambdas =
+                          lowering.constant(layer.key(prefix + "log_decay") + ".lambda", {width, 1}, lambda),
+                      gains = lowering.constant(layer.key(prefix + "q") + ".gain", {width, 1}, gain);
+    LW_ASSIGN(Flow y, scan(lowering, layer, x, lambdas, gains, positions, axis));
+    LW_ASSIGN(y, lowering.node(layer, "rms_norm",
+                               {y.value, lowering.weight(layer, prefix + "norm.weight", {width})},
+                               {{"eps", number(layer, "norm_eps")}}, Form::features));
+    return lowering.product(layer, prefix + "o_proj", y, width, false);
+}
+
+Expected<Flow> sum(Lowering &lowering, const Layer &layer, const std::vector<Flow> &parts) {
+    Flow total = parts[0];
+    for (size_t i = 1; i < parts.size(); ++i) {
+        LW_ASSIGN(total, lowering.node(layer, "add", {total.value, parts[i].value}, {}, Form::features));
+    }
+    return total;
+}
+
+} // namespace
+
+Expected<Flow> lower_tpe(Lowering &lowering, const Layer &layer, std::span<const Flow> inputs) {
+    LW_ASSIGN(const uint32_t width, feature_width(lowering, layer, inputs[0]));
+    LW_ASSIGN(const Positions positions, read_positions(lowering, layer));
+    if (width % integer(layer, "heads"))
+        return lowering.failure(layer, "heads", "a divisor of the " + std::to_string(width) + " features",
+                                std::to_string(integer(layer, "heads")));
+    std::vector<Flow> parts;
+    const size_t axes = std::max<size_t>(1, positions.axes.size());
+    for (size_t i = 0; i < axes; ++i) { // the published list begins with the fastest axis
+        const std::string prefix = positions.axes.empty() ? "" : "tpes." + std::to_string(i) + ".";
+        LW_ASSIGN(const Flow part, along_axis(lowering, layer, inputs[0], prefix, positions, axes - 1 - i));
+        parts.push_back(part);
+    }
+    return sum(lowering, layer, parts);
+}
+
+Expected<Flow> lower_exponential_sums(Lowering &lowering, const Layer &layer, std::span<const Flow> inputs) {
+    LW_ASSIGN(const uint32_t width, feature_width(lowering, layer, inputs[0]));
+    LW_ASSIGN(const Positions positions, read_positions(lowering, layer));
+    const uint32_t modes = integer(layer, "modes"),
+                   axes = std::max<uint32_t>(1, static_cast<uint32_t>(positions.axes.size()));
+    const std::vector<std::vector<uint32_t>> stored = {{axes, width, modes}};
+    const std::vector<double> lambda = lowering.numbers(layer, "lambda", stored[0]),
+                              c = lowering.numbers(layer, "c", stored[0]);
+    std::vector<Flow> parts;
+    for (uint32_t axis = 0; axis < axes; ++axis) {
+        const auto slice = [&](const std::vector<double> &all, const char *name) {
+            const ptrdiff_t size = ptrdiff_t{width} * modes;
+            std::vector<double> of_axis;
+            if (!all.empty()) of_axis.assign(all.begin() + axis * size, all.begin() + (axis + 1) * size);
+            return lowering.constant(layer.key(name) + "." + std::to_string(axis), {width, modes}, of_axis);
+        };
+        const ir::ValueId lambdas = slice(lambda, "lambda"), cs = slice(c, "c");
+        LW_ASSIGN(const Flow part, scan(lowering, layer, inputs[0], lambdas, cs, positions, axis));
+        parts.push_back(part);
+    }
+    return sum(lowering, layer, parts);
 }
 
 } // namespace longwave::compiler::layers

@@ -9,7 +9,7 @@ namespace longwave::ir {
 class Rewriter; // ir/builder.h
 
 // From so many taps on a filter is written as the op whose algorithms include transforms
-// (passes/branch.cc), and a convolution that mixes channels as such filters (ops/conv/separate.cc).
+// (passes/merge_branches.cc), and a convolution that mixes channels as such filters (ops/conv/separate.cc).
 inline constexpr uint32_t least_long_taps = 64;
 
 // From H channels to C copies of each: C·H rows, row n = copy·H + channel, h = n mod H:

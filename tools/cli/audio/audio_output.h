@@ -1,6 +1,6 @@
 // Where audio goes: a file, a device, a pipe or standard output, written as it comes.
 #pragma once
-#include "formats/audio/wav_header.h"
+#include "formats/audio/wav_file.h"
 #include "formats/base/expected.h"
 #include <functional>
 #include <string>

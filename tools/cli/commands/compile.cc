@@ -2,7 +2,7 @@
 // offline run before it writes that file.
 #include "compiler/driver/compile.h"
 #include "formats/artifact/verify.h"
-#include "formats/package/json_list.h"
+#include "formats/package/json_text.h"
 #include "formats/package/layer_types.h"
 #include "formats/package/package.h"
 #include "targets/target.h"

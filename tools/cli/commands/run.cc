@@ -1,6 +1,5 @@
 // longwave run: one sequence, offline or through the stream.
 #include "formats/audio/wav_file.h"
-#include "formats/audio/wav_header.h"
 #include "tools/cli/audio/audio_flags.h"
 #include "tools/cli/audio/samples.h"
 #include "tools/cli/commands/command.h"

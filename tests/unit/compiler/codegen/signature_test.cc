@@ -1,4 +1,4 @@
-#include "compiler/codegen/kernel_signature.h"
+#include "compiler/codegen/kernel_entry.h"
 #include <doctest/doctest.h>
 
 namespace signature_test {

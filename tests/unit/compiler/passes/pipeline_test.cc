@@ -4,7 +4,6 @@
 #include "compiler/layers/lower.h"
 #include "compiler/passes/fold_constants.h"
 #include "compiler/passes/fold_norms.h"
-#include "compiler/passes/materialise_kernels.h"
 #include "compiler/passes/merge_branches.h"
 #include "tests/oracles/oracle_package.h"
 #include "tests/unit/compiler/ir/graphs.h"

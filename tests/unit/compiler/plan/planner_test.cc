@@ -1,7 +1,7 @@
 // Planning one offline run: paces, steps, tiles and memory.
+#include "compiler/plan/entry_plan.h"
 #include "compiler/plan/entry_planner.h"
 #include "compiler/plan/plan_memory.h"
-#include "compiler/plan/rounding.h"
 #include "tests/unit/compiler/ir/graphs.h"
 #include "tests/unit/compiler/plan/small_graph.h"
 #include <algorithm>
