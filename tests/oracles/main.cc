@@ -8,7 +8,7 @@
 #include "tools/cli/model/device.h"
 #include "tools/cli/output/json_line.h"
 #include "tools/cli/output/text.h"
-#include "tools/cli/process/installed_program.h"
+#include "tools/cli/process/programs.h"
 #include "tools/kernels/kernel_call.h"
 #include <algorithm>
 #include <cstdio>

@@ -3,7 +3,7 @@
 #include "tests/oracles/contained.h"
 #include "tools/cli/audio/samples.h"
 #include "tools/cli/model/artifact_file.h"
-#include "tools/cli/model/stream.h"
+#include "tools/cli/model/model.h"
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>

@@ -4,8 +4,7 @@
 #include "formats/base/expected.h"
 #include "formats/package/package.h"
 #include "tools/cli/model/model.h"
-#include "tools/cli/model/runner.h"
-#include "tools/cli/remote/emulators.h"
+#include "tools/cli/remote/process_channel.h"
 #include <string>
 #include <vector>
 

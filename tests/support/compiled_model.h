@@ -4,8 +4,6 @@
 #include "compiler/driver/compile.h"
 #include "formats/package/package.h"
 #include "tools/cli/model/model.h"
-#include "tools/cli/model/runner.h"
-#include "tools/cli/model/stream.h"
 #include <map>
 #include <string>
 #include <vector>

@@ -1,10 +1,9 @@
 // longwave: finds the command, runs it, and turns its Status into one line on stderr and an exit
 // code.
 #include "compiler/driver/compile.h"
+#include "tools/cli/command_line/mistakes.h"
 #include "tools/cli/commands/bench_program.h"
 #include "tools/cli/commands/command.h"
-#include "tools/cli/commands/import_program.h"
-#include "tools/cli/commands/other_words.h"
 #include "tools/cli/output/printable.h"
 #include "tools/cli/process/interruption.h"
 #include <cstdio>

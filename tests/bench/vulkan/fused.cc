@@ -6,7 +6,7 @@
 #include "targets/target.h"
 #include "tests/bench/vulkan/problem.h"
 #include "tests/support/right_angle.h"
-#include "tools/cli/process/installed_program.h"
+#include "tools/cli/process/programs.h"
 #include <cstring>
 #include <filesystem>
 #include <fmt/format.h>

@@ -3,7 +3,7 @@
 #include "formats/artifact/write.h"
 #include "tests/support/tiny_model.h"
 #include "tools/cli/commands/command.h"
-#include "tools/cli/files/limited_json.h"
+#include "tools/cli/model/artifact_file.h"
 #include "tools/cli/output/printable.h"
 #include "tools/cli/output/report.h"
 #include "tools/cli/output/text.h"

@@ -1,7 +1,7 @@
 #include "compiler/ops/costs.h"
 #include "compiler/plan/tuning.h"
 #include "tools/kernels/kernel_call.h"
-#include "tools/kernels/search.h"
+#include "tools/kernels/structures.h"
 #include <doctest/doctest.h>
 #include <fstream>
 #include <sstream>

@@ -2,8 +2,11 @@
 #pragma once
 #include "formats/audio/wav_file.h"
 #include "formats/base/expected.h"
+#include "tools/cli/model/model.h"
 #include <functional>
+#include <longwave/audio_stream.h>
 #include <string>
+#include <vector>
 
 namespace longwave::cli {
 
@@ -36,5 +39,26 @@ private:
 // succeeds. Devices and pipes are written to.
 Status write_audio(const std::string &path, const AudioForm &form,
                    const std::function<Status(AudioOutput &output)> &make);
+
+// lw_audio_stream with C++ lifetimes.
+
+class AudioStream {
+public:
+    using OnSamples = std::function<Status(const float *samples, size_t n)>;
+
+    // rate: of pushed and pulled samples; 0: those of the model. `live`: its latency stays. block: of the
+    // stream; 0: that of the default entry.
+    static Expected<AudioStream> create(const Model &model, const std::string &output, uint32_t rate,
+                                        bool live, uint32_t block = 0);
+
+    Status push(const float *samples, size_t n, const OnSamples &take);
+    Status finish(const OnSamples &take);
+    lw_audio_stream_info info() const;
+
+private:
+    Status pull(const OnSamples &take);
+    std::shared_ptr<lw_audio_stream> handle_;
+    std::vector<float> ready_;
+};
 
 } // namespace longwave::cli

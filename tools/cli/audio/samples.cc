@@ -44,7 +44,7 @@ void make_up(const lw_input_info &input, size_t rows, Random &random, std::vecto
     }
 }
 
-std::string text_of(const std::vector<uint64_t> &shape) {
+std::string list_text(const std::vector<uint64_t> &shape) {
     std::string text;
     for (const uint64_t n : shape) text += (text.empty() ? "" : ", ") + std::to_string(n);
     return "[" + text + "]";
@@ -54,7 +54,7 @@ std::string text_of(const std::vector<uint64_t> &shape) {
 Status check_shape(const lw_input_info &input, const Array &array, const std::string &what) {
     const auto &shape = array.shape;
     if ((shape.size() == 2 && shape[1] == input.width) || (shape.size() == 1 && input.width == 1)) return {};
-    return Status::input(what + ": has the shape " + text_of(shape) + ", and input " + input.name +
+    return Status::input(what + ": has the shape " + list_text(shape) + ", and input " + input.name +
                          " takes [rows, " + std::to_string(input.width) + "]" +
                          (input.width == 1 ? " or [rows]" : "") +
                          (input.kind == LW_INPUT_AUDIO && shape.size() == 2 ? "; choose one channel" : ""));

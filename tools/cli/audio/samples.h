@@ -2,7 +2,6 @@
 #pragma once
 #include "formats/base/expected.h"
 #include "tools/cli/model/model.h"
-#include "tools/cli/model/runner.h"
 #include <cstdint>
 #include <string>
 #include <vector>

@@ -1,6 +1,6 @@
 #include "tools/cli/audio/speech_detector.h"
-#include "tools/cli/audio/gain_flag.h"
-#include "tools/cli/model/status.h"
+#include "tools/cli/audio/audio_input.h"
+#include "tools/cli/model/model.h"
 #include "tools/cli/output/json_lines.h"
 #include <algorithm>
 #include <cmath>

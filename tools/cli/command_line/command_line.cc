@@ -1,7 +1,6 @@
 #include "tools/cli/command_line/command_line.h"
 #include "tools/cli/command_line/mistakes.h"
 #include "tools/cli/command_line/number_rule.h"
-#include "tools/cli/command_line/similar_words.h"
 #include "tools/cli/output/printable.h"
 #include <CLI/CLI.hpp>
 #include <algorithm>

@@ -1,8 +1,11 @@
 #include "tools/cli/command_line/mistakes.h"
-#include "tools/cli/command_line/similar_words.h"
 #include "tools/cli/output/printable.h"
 #include <algorithm>
+#include <filesystem>
 #include <fmt/format.h>
+#include <utility>
+
+namespace fs = std::filesystem;
 
 namespace longwave::cli {
 namespace {
@@ -89,6 +92,99 @@ std::string unknown_choice(const std::string &typed, const std::vector<std::stri
     const std::string meant = most_similar(typed, choices);
     return fmt::format("expected {}, found {}{}", fmt::join(choices, ", "), printable(typed),
                        meant.empty() ? "" : "; did you mean " + meant + "?");
+}
+
+namespace {
+
+// Letters to insert, remove or replace, or neighbours to exchange (Damerau and Levenshtein).
+size_t distance(const std::string &a, const std::string &b) {
+    std::vector<std::vector<size_t>> d(a.size() + 1, std::vector<size_t>(b.size() + 1));
+    for (size_t i = 0; i <= a.size(); i++)
+        for (size_t j = 0; j <= b.size(); j++) {
+            if (i == 0 || j == 0) {
+                d[i][j] = i + j;
+                continue;
+            }
+            d[i][j] = std::min({d[i - 1][j - 1] + (a[i - 1] != b[j - 1]), d[i - 1][j] + 1, d[i][j - 1] + 1});
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
+        }
+    return d.back().back();
+}
+
+} // namespace
+
+std::string most_similar(const std::string &typed, const std::vector<std::string> &words) {
+    std::string best;
+    if (typed.size() > 64) return best;
+    size_t least = 3; // two letters, and fewer than half of the word
+    for (const std::string &word : words)
+        if (const size_t d = distance(typed, word); d < least && 2 * d < word.size()) {
+            least = d;
+            best = word;
+        }
+    return best;
+}
+
+namespace {
+
+// Names of other programs' commands, and ours.
+constexpr std::pair<const char *, const char *> other_names[] = {{"info", "inspect"},
+                                                                 {"show", "inspect"},
+                                                                 {"print", "inspect"},
+                                                                 {"dump", "inspect"},
+                                                                 {"convert", "compile"},
+                                                                 {"export", "compile"},
+                                                                 {"build", "compile"},
+                                                                 {"quantize", "compile --weights int8"},
+                                                                 {"infer", "run"},
+                                                                 {"predict", "run"},
+                                                                 {"exec", "run"},
+                                                                 {"stream", "run --stream"},
+                                                                 {"check", "verify"},
+                                                                 {"test", "verify"},
+                                                                 {"validate", "verify"},
+                                                                 {"benchmark", "bench"},
+                                                                 {"profile", "bench"},
+                                                                 {"evaluate", "eval"},
+                                                                 {"spot", "listen"},
+                                                                 {"record", "listen --microphone"},
+                                                                 {"chat", "generate"},
+                                                                 {"complete", "generate"},
+                                                                 {"perplexity", "score"},
+                                                                 {"gpus", "devices"},
+                                                                 {"list", "devices"},
+                                                                 {"keys", "keygen"},
+                                                                 {"microphones", "devices --microphones"}};
+
+// Scripts of the clone and modules of the Python package.
+constexpr std::pair<const char *, const char *> elsewhere[] = {
+    {"demo", "is a script; run tools/demo in a clone"},
+    {"words",
+     "is a script that trains a model for your own words; run tools/words in a clone (docs/words.md)"},
+    {"train",
+     "models are trained in Python (docs/training.md); tools/words trains a model for your own words"},
+    {"zoo",
+     "models of published sizes are written in Python; run python3 -m longwave.zoo list (docs/models.md)"}};
+
+} // namespace
+
+std::string answer_to(const std::string &word) {
+    for (const auto &[other, ours] : other_names)
+        if (word == other) return word + ": unknown command; use longwave " + ours;
+    for (const auto &[name, where] : elsewhere)
+        if (word == name) return word + ": " + where;
+    std::error_code error;
+    const fs::path path(word);
+    if (fs::is_directory(path, error)) {
+        const bool model = fs::exists(path / "model.json", error);
+        return printable(word) + ": is a folder; write a command before it: longwave " +
+               (model ? "compile " : "COMMAND ") + printable(word) + (model ? " -o model.lw" : "");
+    }
+    if (path.extension() == ".lw" || fs::is_regular_file(path, error))
+        return printable(word) + ": is a file; write a command before it: longwave " +
+               (path.extension() == ".lw" ? "inspect " : "COMMAND ") + printable(word);
+    return "";
 }
 
 } // namespace longwave::cli

@@ -2,6 +2,7 @@
 #pragma once
 #include "tools/cli/command_line/description.h"
 #include <string>
+#include <vector>
 
 namespace longwave::cli {
 
@@ -25,5 +26,13 @@ std::string missing_value(const std::string &name, const CommandDescription &com
 
 // `typed` is none of the choices.
 std::string unknown_choice(const std::string &typed, const std::vector<std::string> &choices);
+
+// The word that a mistyped one was probably meant to be; empty: none is close.
+std::string most_similar(const std::string &typed, const std::vector<std::string> &words);
+
+// First words that people try and that are no commands of this program.
+
+// What to type instead of `word`, in one line. Empty: nothing is known about it.
+std::string answer_to(const std::string &word);
 
 } // namespace longwave::cli

@@ -1,6 +1,6 @@
 #include "tools/cli/commands/bench_program.h"
-#include "tools/cli/command_line/similar_words.h"
-#include "tools/cli/process/installed_program.h"
+#include "tools/cli/command_line/mistakes.h"
+#include "tools/cli/process/programs.h"
 #include <algorithm>
 #include <cerrno>
 #include <cstring>

@@ -29,4 +29,8 @@ Command add_keygen(CommandLine &program);
 Command add_sign(CommandLine &program);
 Command add_manual(CommandLine &program);
 
+// The importer, in place of this program: it has its own arguments and its own help.
+
+Status import_program(char **arguments); // returns only if Python does not start
+
 } // namespace longwave::cli

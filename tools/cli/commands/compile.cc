@@ -7,7 +7,6 @@
 #include "formats/package/package.h"
 #include "targets/target.h"
 #include "tools/cli/check/artifact_check.h"
-#include "tools/cli/check/unwritten_artifact.h"
 #include "tools/cli/commands/command.h"
 #include "tools/cli/commands/compile_flags.h"
 #include "tools/cli/commands/compile_static.h"

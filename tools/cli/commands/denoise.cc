@@ -1,11 +1,10 @@
 // longwave denoise: audio through a model, from a file, a pipe or a microphone to a file or a pipe.
+#include "tools/cli/audio/audio_input.h"
 #include "tools/cli/audio/audio_output.h"
-#include "tools/cli/audio/audio_stream.h"
-#include "tools/cli/audio/live_audio.h"
 #include "tools/cli/commands/command.h"
 #include "tools/cli/files/output_file.h"
 #include "tools/cli/model/device.h"
-#include "tools/cli/model/right_command.h"
+#include "tools/cli/model/model.h"
 #include "tools/cli/output/json_line.h"
 #include "tools/cli/output/json_lines.h"
 #include "tools/cli/output/printable.h"

@@ -5,7 +5,6 @@
 #include "tools/cli/microphone/microphone.h"
 #include "tools/cli/model/device.h"
 #include "tools/cli/model/model.h"
-#include "tools/cli/model/status.h"
 #include "tools/cli/output/json_line.h"
 #include "tools/cli/output/printable.h"
 #include "tools/cli/output/text.h"

@@ -1,10 +1,14 @@
 #include "tools/cli/commands/eval_words.h"
+#include "runtime/kws/decision.h"
+#include "tools/cli/audio/samples.h"
 #include "tools/cli/check/statistics.h"
 #include "tools/cli/output/text.h"
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <map>
 
+namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
 namespace longwave::cli {
@@ -183,6 +187,164 @@ ordered_json mlperf_tiny(const WordStream &stream, const std::vector<ScoredEvent
     if (words > 0) json["false_negatives_of_50"] = 50.0 * double(words - found) / double(words);
     if (seconds > 0) json["false_positives_in_20_min"] = 1200 * double(false_positives) / seconds;
     return json;
+}
+
+namespace {
+
+Expected<std::vector<fs::path>> files_in(const fs::path &folder) {
+    std::error_code error;
+    std::vector<fs::path> found;
+    for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
+        if (it->path().filename().string()[0] != '.') found.push_back(it->path());
+    if (error) return Status::input(folder.string() + ": cannot be read: " + error.message());
+    std::sort(found.begin(), found.end());
+    return found;
+}
+
+} // namespace
+
+std::string speaker_of(const std::string &path) {
+    std::string name = fs::path(path).stem().string();
+    const size_t end = name.find("_nohash_");
+    if (end == std::string::npos) return name.substr(0, name.find_first_of("_-"));
+    name.resize(end);
+    const size_t before = name.rfind('_');
+    return before == std::string::npos ? name : name.substr(before + 1);
+}
+
+Status collect_files(const std::string &path, std::vector<std::string> &files,
+                     std::vector<LeftOut> &left_out) {
+    std::error_code error;
+    if (!fs::is_directory(path, error)) {
+        files.push_back(path); // opening the file reports an error
+        return {};
+    }
+    LW_ASSIGN(const auto found, files_in(path));
+    for (const auto &file : found) {
+        const std::string name = file.string();
+        if (fs::is_directory(file, error)) {
+            LW_TRY(collect_files(name, files, left_out));
+        } else if (!fs::is_regular_file(file, error)) { // a pipe would wait
+            left_out.push_back({name, "is no file"});
+        } else {
+            LW_ASSIGN(std::string why, audio::why_unreadable(name));
+            if (why.empty()) files.push_back(name);
+            else left_out.push_back({name, std::move(why)});
+        }
+    }
+    return {};
+}
+
+std::string text_of(const std::vector<LeftOut> &left_out) {
+    std::string text = std::to_string(left_out.size()) + (left_out.size() == 1 ? " file" : " files");
+    for (size_t i = 0; i < left_out.size() && i < 3; i++)
+        text += (i ? ", " : ": ") + left_out[i].path + " " +
+                left_out[i].why.substr(0, left_out[i].why.find_first_of(",;"));
+    return text + (left_out.size() > 3 ? ", ..." : "");
+}
+
+Expected<std::vector<Clip>> find_clips(const std::string &folder, const std::vector<std::string> &labels,
+                                       uint64_t seed, std::vector<LeftOut> &left_out) {
+    std::vector<Clip> clips;
+    LW_ASSIGN(const auto folders, files_in(folder));
+    std::string unknown;
+    for (const auto &path : folders) {
+        if (std::error_code error; !fs::is_directory(path, error)) {
+            left_out.push_back({path.string(), "lies beside the folders of labels"});
+            continue;
+        }
+        const auto label = std::find(labels.begin(), labels.end(), path.filename().string());
+        if (label == labels.end()) {
+            unknown += (unknown.empty() ? "" : ", ") + path.filename().string();
+            continue;
+        }
+        std::vector<std::string> files;
+        LW_TRY(collect_files(path.string(), files, left_out));
+        for (auto &file : files) {
+            std::string speaker = speaker_of(file);
+            clips.push_back(
+                {std::move(file), static_cast<uint32_t>(label - labels.begin()), std::move(speaker)});
+        }
+    }
+    if (!unknown.empty())
+        return Status::input(folder + ": the model has no label for these folders: " + unknown);
+    if (clips.empty())
+        return Status::input(folder + ": no clips found; expected FOLDER/<label>/<file>" +
+                             (left_out.empty() ? "" : "; left out: " + text_of(left_out)));
+    std::sort(clips.begin(), clips.end(), [](const Clip &a, const Clip &b) { return a.path < b.path; });
+    Random random(seed);
+    for (size_t i = clips.size(); i > 1; i--) std::swap(clips[i - 1], clips[random.below(i)]);
+    return clips;
+}
+
+Expected<std::vector<float>> read_clip(const std::string &path, const AudioFlags &flags, double rate) {
+    LW_ASSIGN(audio::Audio audio, audio::read(path, flags.options(static_cast<uint32_t>(rate))));
+    if (flags.gain_db != 0)
+        for (float &value : audio.samples) value *= static_cast<float>(std::pow(10, flags.gain_db / 20));
+    return std::move(audio.samples);
+}
+
+Expected<Scorer> Scorer::create(const artifact::View &artifact, const Model &model, const Spotter &spotter) {
+    const int output = model.stream_output(artifact.plan().decision()->output()->str());
+    if (output < 0) return Status::usage("the stream has no output for the decision rule");
+    Scorer scorer;
+    LW_ASSIGN(scorer.stream_, Stream::create(model));
+    scorer.output_ = static_cast<uint32_t>(output);
+    const lw_output_info &info = model.stream_outputs[scorer.output_];
+    scorer.ticks_num_ = info.clock_den;
+    scorer.ticks_den_ = std::max<uint64_t>(1, info.clock_num);
+    scorer.delay_ = info.delay;
+    const auto &settings = spotter.settings();
+    const double rows_per_ms = spotter.rate() / 1000 * info.clock_num / info.clock_den;
+    const auto rows = [&](const char *key, double least) {
+        return static_cast<uint32_t>(std::max(least, settings[key].get<double>() * rows_per_ms + 0.5));
+    };
+    scorer.window_ = rows("smoothing_ms", 1);
+    scorer.refractory_ = rows("refractory_ms", 0);
+    scorer.min_count_ = std::max(1u, settings["min_count"].get<uint32_t>());
+    scorer.release_ = settings["release"].get<float>();
+    for (uint32_t i = 0; i < model.labels.size(); i++)
+        scorer.thresholds_.push_back(spotter.fires(i) ? spotter.threshold(i) : 2);
+    return scorer;
+}
+
+Status Scorer::push(const std::vector<float> &samples, Scores &scores) {
+    scores.labels = thresholds_.size();
+    return stream_.push(samples.data(), samples.size(), [&](const StreamRow &row) {
+        if (row.index == output_) scores.rows.insert(scores.rows.end(), row.data, row.data + row.width);
+    });
+}
+
+Status Scorer::finish(Scores &scores) {
+    return stream_.finish([&](const StreamRow &row) {
+        if (row.index == output_) scores.rows.insert(scores.rows.end(), row.data, row.data + row.width);
+    });
+}
+
+Status Scorer::reset() { return stream_.reset(); }
+
+std::vector<ScoredEvent> Scorer::events(const Scores &scores, float threshold) const {
+    runtime::DecisionSettings settings;
+    settings.labels = static_cast<uint32_t>(thresholds_.size());
+    settings.window = window_;
+    settings.min_count = min_count_;
+    settings.refractory = refractory_;
+    settings.release = release_;
+    runtime::Decision decision;
+    runtime::Parts measure(nullptr);
+    decision.build(settings, measure);
+    std::vector<uint64_t> memory(measure.used() / sizeof(uint64_t) + 8);
+    runtime::Parts parts(reinterpret_cast<uint8_t *>(memory.data()));
+    decision.build(settings, parts);
+    for (uint32_t i = 0; i < settings.labels; i++)
+        decision.thresholds()[i] = thresholds_[i] > 1 || threshold <= 0 ? thresholds_[i] : threshold;
+    std::vector<ScoredEvent> found;
+    for (size_t row = 0; row < scores.count(); row++) {
+        runtime::Detection detection{};
+        if (decision.row(scores.rows.data() + row * scores.labels, &detection))
+            found.push_back({detection.label, (row + 1) * ticks_num_ / ticks_den_ + delay_});
+    }
+    return found;
 }
 
 } // namespace longwave::cli

@@ -1,6 +1,5 @@
 // longwave import: hands over to the importer of the Python package, with all arguments.
 #include "tools/cli/commands/command.h"
-#include "tools/cli/commands/import_program.h"
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -13,16 +12,17 @@ namespace longwave::cli {
 namespace {
 
 // A Python without the package gets a message of ours in place of its own.
-constexpr char start[] = "import sys\n"
-                         "try:\n"
-                         "    from longwave.importer.__main__ import main\n"
-                         "except ModuleNotFoundError as error:\n"
-                         "    if error.name not in ('longwave', 'longwave.importer'):\n"
-                         "        raise\n"
-                         "    sys.exit('error: import: ' + sys.executable + ' has no longwave package; "
-                         "install its wheel, or set PYTHONPATH "
-                         "to build/python of a clone')\n"
-                         "sys.exit(main())\n";
+constexpr char start_importer[] =
+    "import sys\n"
+    "try:\n"
+    "    from longwave.importer.__main__ import main\n"
+    "except ModuleNotFoundError as error:\n"
+    "    if error.name not in ('longwave', 'longwave.importer'):\n"
+    "        raise\n"
+    "    sys.exit('error: import: ' + sys.executable + ' has no longwave package; "
+    "install its wheel, or set PYTHONPATH "
+    "to build/python of a clone')\n"
+    "sys.exit(main())\n";
 
 std::string python() {
     const char *named = std::getenv("LONGWAVE_PYTHON");
@@ -48,7 +48,7 @@ void tell_where() {
 Status import_program(char **arguments) {
     tell_where();
     const std::string program = python();
-    std::vector<const char *> line = {program.c_str(), "-c", start};
+    std::vector<const char *> line = {program.c_str(), "-c", start_importer};
     for (; *arguments; arguments++) line.push_back(*arguments);
     line.push_back(nullptr);
     execvp(program.c_str(), const_cast<char *const *>(line.data()));

@@ -1,18 +1,17 @@
 // longwave listen: keywords in audio from a pipe or a file, as JSON lines.
-#include "tools/cli/audio/gain_flag.h"
-#include "tools/cli/audio/live_audio.h"
+#include "tools/cli/audio/audio_input.h"
 #include "tools/cli/audio/score_panel.h"
 #include "tools/cli/audio/spotter.h"
 #include "tools/cli/commands/command.h"
 #include "tools/cli/files/output_file.h"
 #include "tools/cli/model/artifact_file.h"
 #include "tools/cli/model/device.h"
-#include "tools/cli/model/right_command.h"
+#include "tools/cli/model/model.h"
 #include "tools/cli/output/json_lines.h"
 #include "tools/cli/output/printable.h"
-#include "tools/cli/output/standard_streams.h"
 #include "tools/cli/output/text.h"
 #include "tools/cli/process/interruption.h"
+#include "tools/cli/text/text_output.h"
 #include "tools/cli/trace/trace.h"
 #include <algorithm>
 #include <csignal>

@@ -1,6 +1,6 @@
 // longwave run: one sequence, offline or through the stream.
 #include "formats/audio/wav_file.h"
-#include "tools/cli/audio/audio_flags.h"
+#include "tools/cli/audio/audio_input.h"
 #include "tools/cli/audio/samples.h"
 #include "tools/cli/commands/command.h"
 #include "tools/cli/files/npy.h"
@@ -8,7 +8,6 @@
 #include "tools/cli/model/device.h"
 #include "tools/cli/model/model.h"
 #include "tools/cli/model/placement.h"
-#include "tools/cli/model/stream.h"
 #include "tools/cli/output/json_line.h"
 #include "tools/cli/output/printable.h"
 #include "tools/cli/output/text.h"

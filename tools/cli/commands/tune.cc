@@ -1,27 +1,155 @@
 // longwave tune: measures the planner's tables on this machine and writes them to a file for
 // `longwave compile --tuning`. Each candidate runs in its own process: this program with --measure.
+#include "formats/base/expected.h"
 #include "targets/target.h"
 #include "tools/cli/commands/command.h"
-#include "tools/cli/commands/tune_device.h"
-#include "tools/cli/commands/tune_variants.h"
 #include "tools/cli/files/output_file.h"
+#include "tools/cli/model/device.h"
+#include "tools/cli/model/model.h"
 #include "tools/cli/model/tuning_file.h"
 #include "tools/cli/output/json_line.h"
 #include "tools/cli/output/printable.h"
 #include "tools/cli/output/text.h"
-#include "tools/cli/process/installed_program.h"
 #include "tools/cli/process/interruption.h"
-#include "tools/cli/process/sandboxed_process.h"
+#include "tools/cli/process/programs.h"
 #include "tools/kernels/kernel_call.h"
 #include "tools/kernels/machine.h"
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
+#include <string>
+#include <vector>
 
+using nlohmann::json;
 using nlohmann::ordered_json;
 
 namespace longwave::cli {
 namespace {
+
+// longwave tune --device: measures what the planner's choices for a GPU rest on.
+
+#if LONGWAVE_WITH_VULKAN
+// Three significant digits.
+double three_digits(double value) { return std::strtod(format("%.3g", value).c_str(), nullptr); }
+
+Expected<ordered_json> measure(const std::string &device) {
+    LW_ASSIGN(const std::shared_ptr<lw_device> opened, open_device(device));
+    lw_vulkan_info info = {};
+    lw_vulkan_costs costs = {};
+    info.struct_size = sizeof info;
+    costs.struct_size = sizeof costs;
+    LW_TRY(status_of(lw_vulkan_get_info(opened.get(), &info), "--device " + device));
+    LW_TRY(status_of(lw_vulkan_measure(opened.get(), &costs), "--device " + device));
+    const ordered_json found{{"device", info.name},
+                             {"driver", info.driver},
+                             {"date", today()},
+                             {"bytes_per_ns", three_digits(costs.bytes_per_ns)},
+                             {"ns_per_dispatch", three_digits(costs.ns_per_dispatch)},
+                             {"busy_workgroups", costs.busy_workgroups}};
+    return ordered_json::parse(json_line(found)); // a driver may name its device in any bytes
+}
+#else
+Expected<ordered_json> measure(const std::string &device) { return open_device(device).status(); }
+#endif
+
+// Measures the device, "vulkan", "vulkan:NAME" or "vulkan:NUMBER", writes "gpu" into the tuning file
+// `output` and prints the result. Other keys of the file stay. Fault::usage: another kind of device,
+// or this program was built without Vulkan. Fault::device: there is no such device, or it fails.
+Status tune_device(const std::string &device, const std::string &output, bool json) {
+    if (device.substr(0, device.find(':')) != "vulkan")
+        return Status::usage("--device " + device +
+                             ": expected vulkan or vulkan:NAME; without --device the CPU is measured");
+    LW_TRY(check_output("-o", output, {}));
+    LW_ASSIGN(ordered_json file, read_tuning_file(output));
+    LW_ASSIGN(const ordered_json gpu, measure(device));
+    file["gpu"] = gpu;
+    LW_TRY(write_tuning_file(output, file));
+    if (json) {
+        const ordered_json all{{"what", "tune"}, {"output", output}, {"gpu", gpu}};
+        print_text(stdout, "%s\n", json_line(all).c_str());
+        return {};
+    }
+    print_text(stdout, "gpu       %s\n", printable(gpu["device"].get<std::string>()).c_str());
+    print_text(stdout, "          copies %g GB/s, from %g workgroups of 256 threads on; %s per dispatch\n",
+               gpu["bytes_per_ns"].get<double>(), gpu["busy_workgroups"].get<double>(),
+               seconds_text(gpu["ns_per_dispatch"].get<double>() * 1e-9).c_str());
+    print_text(stdout, "wrote     %s\n", output.c_str());
+    return {};
+}
+
+// longwave tune MODEL: times the variants of a model's kernels on a GPU.
+
+#if LONGWAVE_WITH_VULKAN
+Expected<std::vector<lw_vulkan_variants>> variants_of(const Model &model) {
+    size_t n = 0;
+    (void)lw_vulkan_get_variants(model.handle.get(), nullptr, &n); // says how many there are
+    std::vector<lw_vulkan_variants> list(n);
+    if (n > 0) list[0].struct_size = sizeof list[0];
+    LW_TRY(status_of(lw_vulkan_get_variants(model.handle.get(), list.data(), &n), "variants"));
+    return list;
+}
+
+// "linear in=96 out=12 rows=1 + gelu"
+std::string variant_text(const std::string &spec) {
+    const json kernel = json::parse(spec, nullptr, false);
+    if (!kernel.is_object()) return spec;
+    std::string text = kernel.value("kernel", "");
+    const json params = kernel.value("params", json::object()),
+               epilogue = kernel.value("epilogue", json::array());
+    for (const auto &[name, value] : params.items()) text += " " + name + "=" + value.dump();
+    for (const json &one : epilogue) text += " + " + one.value("op", "");
+    return text;
+}
+
+ordered_json times_json(const lw_vulkan_variants &kernel) {
+    ordered_json us = ordered_json::array();
+    for (uint32_t v = 0; v < kernel.n; v++) us.push_back(kernel.us[v]);
+    return {{"kernel", kernel.kernel}, {"chosen", kernel.chosen}, {"us", us}};
+}
+
+void print_times(const lw_vulkan_variants &kernel) {
+    std::string times;
+    for (uint32_t v = 0; v < kernel.n; v++)
+        times += "  " + (kernel.us[v] > 0 ? seconds_text(kernel.us[v] * 1e-6) : std::string("-")) +
+                 (v == kernel.chosen ? " *" : "");
+    print_text(stdout, "  %-64s%s\n", variant_text(kernel.kernel).c_str(), times.c_str());
+}
+#endif
+
+// Times them anew on the device, "vulkan", "vulkan:NAME" or "vulkan:NUMBER", and prints the result.
+// The device's cache remembers the choice. Fault::usage: another kind of device. Fault::device:
+// there is no such device, or the model has no code for it.
+Status tune_variants(const std::string &path, const std::string &device, bool as_json) {
+    if (device.substr(0, device.find(':')) != "vulkan")
+        return Status::usage("--device " + device +
+                             ": expected vulkan or vulkan:NAME for the variants of a model");
+    ModelFlags flags;
+    flags.path = path;
+    flags.device = device;
+    flags.use.time_variants = true;
+    LW_ASSIGN(const Model model, Model::open(flags));
+#if LONGWAVE_WITH_VULKAN
+    LW_ASSIGN(const std::vector<lw_vulkan_variants> kernels, variants_of(model));
+    const std::string name = printable(cli::name_of(model.device.get()));
+    if (as_json) {
+        ordered_json list = ordered_json::array();
+        for (const lw_vulkan_variants &kernel : kernels) list.push_back(times_json(kernel));
+        print_text(
+            stdout, "%s\n",
+            json_line(ordered_json{{"what", "variants"}, {"device", name}, {"kernels", list}}).c_str());
+        return {};
+    }
+    size_t changed = 0;
+    for (const lw_vulkan_variants &kernel : kernels) changed += kernel.chosen > 0;
+    print_text(stdout,
+               "gpu       %s\n          %zu kernels have variants; of %zu another than the first is the "
+               "fastest (*)\n",
+               name.c_str(), kernels.size(), changed);
+    for (const lw_vulkan_variants &kernel : kernels) print_times(kernel);
+#endif
+    return {};
+}
 
 struct TuneFlags {
     std::string model, output = "longwave-tuning.json", target, cache, kgen, measure, tables, device;

@@ -1,16 +1,16 @@
 // longwave vad: segments of speech in audio from a file, a pipe or a microphone.
-#include "tools/cli/audio/live_audio.h"
+#include "tools/cli/audio/audio_input.h"
 #include "tools/cli/audio/speech_detector.h"
 #include "tools/cli/commands/command.h"
 #include "tools/cli/files/npy.h"
 #include "tools/cli/files/output_file.h"
 #include "tools/cli/model/device.h"
-#include "tools/cli/model/right_command.h"
+#include "tools/cli/model/model.h"
 #include "tools/cli/output/json_lines.h"
 #include "tools/cli/output/printable.h"
-#include "tools/cli/output/standard_streams.h"
 #include "tools/cli/output/text.h"
 #include "tools/cli/process/interruption.h"
+#include "tools/cli/text/text_output.h"
 #include <algorithm>
 #include <cmath>
 #include <csignal>

@@ -6,7 +6,6 @@
 #include "tools/cli/model/device.h"
 #include "tools/cli/model/model.h"
 #include "tools/cli/model/signature.h"
-#include "tools/cli/model/status.h"
 #include "tools/cli/output/json_line.h"
 #include "tools/cli/output/printable.h"
 #include "tools/cli/output/text.h"

@@ -1,12 +1,14 @@
 #include "tools/cli/model/artifact_file.h"
 #include "formats/artifact/verify.h"
 #include "formats/package/file_bytes.h"
+#include "formats/package/json_text.h"
 #include "runtime/platform/cpu.h"
 #include "targets/target.h"
 #include <cstdlib>
 #include <filesystem>
 
 namespace fs = std::filesystem;
+using nlohmann::ordered_json;
 
 namespace longwave::cli {
 
@@ -76,6 +78,22 @@ std::string host_target() {
         if (!target.by_name && target.elf_machine == host.machine && (target.features & ~host.features) == 0)
             best = target.name;
     return best;
+}
+
+Expected<ordered_json> parse_limited(std::string_view text, const std::string &where) {
+    // A report has a few levels, some thousand values and some ten keys per object. An ordered
+    // object is searched from its beginning for every key.
+    constexpr size_t max_bytes = 16 << 20;
+    constexpr package::JsonLimits limits{.depth = 32, .values = 1 << 20, .keys = 1024};
+    if (text.empty()) return ordered_json();
+    package::Problems problems;
+    if (text.size() > max_bytes) {
+        problems.line(where + ": longer than " + std::to_string(max_bytes) + " bytes");
+    } else if (auto document = package::parse_json<ordered_json>(text, where, limits, problems)) {
+        return *std::move(document);
+    }
+    const std::string all = problems.status().message();
+    return Status::input(all.substr(0, all.find('\n')) + "; compile the model again, or ask its author");
 }
 
 } // namespace longwave::cli

@@ -4,7 +4,9 @@
 #include "formats/artifact/modules.h"
 #include "formats/base/expected.h"
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace longwave::cli {
@@ -36,5 +38,11 @@ bool runs_here(const fb::CodeVariant &variant);
 // "x86-64-v3": the highest level of this CPU's architecture that it can run. Empty: no target
 // matches.
 std::string host_target();
+
+// JSON inside a compiled model: untrusted text.
+
+// An empty text is null. Fault::input, with `where` before it: the text is not JSON, or its size,
+// depth or width exceeds that of any report. Such text would cost unbounded memory and stack.
+Expected<nlohmann::ordered_json> parse_limited(std::string_view text, const std::string &where);
 
 } // namespace longwave::cli

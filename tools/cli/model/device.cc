@@ -2,7 +2,6 @@
 #include "compiler/codegen/kernel_cache_folder.h"
 #include "targets/target.h"
 #include "tools/cli/model/model.h"
-#include "tools/cli/model/status.h"
 #include "tools/cli/output/printable.h"
 #include "tools/cli/output/text.h"
 #include <cstdio>

@@ -4,6 +4,7 @@
 #include "formats/base/expected.h"
 #include "tools/cli/command_line/command_line.h"
 #include "tools/cli/model/device.h"
+#include <functional>
 #include <longwave/longwave.h>
 #include <memory>
 #include <string>
@@ -72,5 +73,84 @@ private:
     static Expected<Model> describe(lw_model *model, std::shared_ptr<lw_device> device = nullptr,
                                     std::shared_ptr<lw_device> watched = nullptr);
 };
+
+// A status of the C library as one of this program, with its exit code.
+
+// Ok for LW_OK. Otherwise `what` and the detail of lw_last_error().
+Status status_of(lw_status status, const std::string &what);
+// The same with the detail of a call elsewhere.
+Status status_of(lw_status status, const std::string &what, const std::string &detail);
+
+// Offline runs of an open model, in this process or in another one.
+
+// The inputs of an offline run: one vector of rows × width elements per input (float, or int32 for
+// tokens). The results are one vector per output.
+struct Sequence {
+    std::vector<std::vector<float>> floats; // by input
+    std::vector<std::vector<int32_t>> ids;
+    size_t rows = 0;
+    std::vector<size_t> lengths; // valid rows by input; empty: all
+    const void *data(size_t input) const {
+        return floats[input].empty() ? static_cast<const void *>(ids[input].data()) : floats[input].data();
+    }
+};
+
+class Runner {
+public:
+    static Expected<Runner> create(const Model &model, uint32_t threads = 1);
+    Expected<std::vector<std::vector<float>>> run(const Sequence &in);
+
+private:
+    const Model *model_ = nullptr;
+    std::shared_ptr<lw_runner> handle_;
+};
+
+// Rows an output has after `ticks` input ticks (clock 0/1: one).
+uint64_t rows_after(const lw_output_info &output, uint64_t ticks);
+
+// A stream of an open model, in this process or in another one.
+
+class RemoteStream; // remote/remote_model.h
+
+// One row of a stream's output.
+struct StreamRow {
+    uint32_t index, width; // which output, floats
+    uint64_t row;          // its number
+    const float *data;
+};
+using OnRow = std::function<void(const StreamRow &row)>;
+
+class Stream {
+public:
+    static Expected<Stream> create(const Model &model, lw_sample_format format = LW_F32, uint32_t entry = 0);
+    // All n ticks, handing out rows as they appear. `samples` holds n × width elements of the
+    // format.
+    Status push(const void *samples, size_t n, const OnRow &row);
+    Status pull(const OnRow &row); // the rows that are ready
+    Status finish(const OnRow &row);
+    Status reset();
+    Status prefill(const void *samples, size_t n);
+    Expected<std::vector<uint8_t>> save() const;
+    Status load(const std::vector<uint8_t> &state);
+    Status copy_from(const Stream &other); // of the same model
+    lw_stream_stats stats() const;         // of a stream in this process
+    lw_stream *get() const { return handle_.get(); }
+
+private:
+    std::shared_ptr<lw_stream> handle_;
+    std::shared_ptr<RemoteStream> remote_; // instead of it
+    std::vector<float> rows_;              // room for the rows of one pull
+    size_t tick_bytes_ = 4;
+};
+
+// The command that fits a model, for messages of commands that do not.
+
+// Whether one output gives a value for every so many samples of audio: a probability of speech.
+bool gives_speech(const Model &model);
+// Whether one output of its stream is audio.
+bool gives_audio(const Model &model);
+
+// "use `longwave generate text.lw -p TEXT`". `decides`: the model has keyword decisions.
+std::string right_command(const Model &model, const std::string &path, bool decides);
 
 } // namespace longwave::cli

@@ -1,8 +1,8 @@
 #include "tools/cli/model/tuning_file.h"
 #include "compiler/plan/tuning.h"
 #include "formats/package/file_bytes.h"
-#include "tools/cli/files/limited_json.h"
 #include "tools/cli/files/output_file.h"
+#include "tools/cli/model/artifact_file.h"
 #include "tools/kernels/machine.h"
 #include <cmath>
 #include <ctime>

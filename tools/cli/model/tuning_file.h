@@ -3,7 +3,7 @@
 #pragma once
 #include "formats/base/expected.h"
 #include "targets/target.h"
-#include "tools/kernels/search.h"
+#include "tools/kernels/structures.h"
 #include <string>
 
 namespace longwave::cli {
@@ -34,7 +34,7 @@ private:
     const targets::Target *target_ = nullptr;
     nlohmann::ordered_json made_;
     kernels::Measured measured_;
-    nlohmann::ordered_json gpu_; // of tune_device.h; null: none
+    nlohmann::ordered_json gpu_; // of tune --device; null: none
 };
 
 // The whole file; {"tuning": 1} if there is none. Fault::input: it cannot be read. Fault::usage: it

@@ -1,14 +1,214 @@
 #include "tools/cli/output/report.h"
-#include "tools/cli/output/report_gpu.h"
-#include "tools/cli/output/report_layers.h"
+#include "tools/cli/output/report_value.h"
 #include "tools/cli/output/text.h"
 #include <algorithm>
+#include <cctype>
+#include <string>
 #include <vector>
 
 using nlohmann::ordered_json;
 
 namespace longwave::cli {
 namespace {
+
+// What a compile report says of a GPU as text.
+
+// The device of each layer and the transfers: layers on the CPU only, or all layers if times were
+// measured.
+std::string placement(const ReportValue &placed) {
+    if (!placed) return "";
+    std::string lines;
+    const ReportValue predicted = placed["predicted"];
+    for (const ReportValue &layer : placed["layers"].list()) {
+        const bool here = layer["device"].text() == "cpu";
+        if (!here && !predicted) continue;
+        lines += "          " + padded(layer["layer"].text(), 28) +
+                 (here ? " on the CPU: " : " on the GPU: ") + layer["why"].text();
+        if (!here)
+            lines +=
+                format(" (%.0f µs, on the CPU %.0f)", layer["gpu_us"].number(), layer["cpu_us"].number());
+        lines += "\n";
+    }
+    lines +=
+        format("          %g transfers and %s between them per run, %g submissions", placed["moves"].number(),
+               bytes_text(placed["moved_bytes"].count()).c_str(), placed["submissions"].number());
+    if (predicted)
+        lines += format("; %.0f µs by the measured times, %.0f on the CPU alone", predicted["us"].number(),
+                        predicted["cpu_us"].number());
+    return lines + "\n";
+}
+
+// One line per algorithm with several dispatches on a GPU, with the layers that use it.
+std::string dispatches(const ReportValue &report) {
+    std::vector<std::pair<std::string, std::vector<std::string>>> lines; // words, layers
+    for (const ReportValue &layer : report["layers"].list())
+        for (const ReportValue &choice : layer["algorithms"].list()) {
+            if (!choice.has("dispatches") || choice["dispatches"].number() < 2) continue;
+            std::string words = choice["op"].text();
+            if (const double taps = choice["taps"].number(); taps > 0) words += format(" K=%.0f", taps);
+            words += " " + choice["algorithm"].text() +
+                     format(", %.0f dispatches in ", choice["dispatches"].number()) + choice["entry"].text();
+            if (const std::string next = choice["next_best"].text(); !next.empty())
+                words += " (next best: " + next + ")";
+            auto line =
+                std::find_if(lines.begin(), lines.end(), [&](const auto &l) { return l.first == words; });
+            if (line == lines.end()) line = lines.insert(line, {words, {}});
+            line->second.push_back(layer["layer"].text());
+        }
+    std::string out;
+    for (const auto &[words, layers] : lines) {
+        out += "          " + layers.front();
+        if (layers.size() > 1) out += format(" and %zu more", layers.size() - 1);
+        out += ": " + words + "\n";
+    }
+    return out;
+}
+
+// What the choice of algorithms rests on. Older files do not say.
+std::string costs(const ReportValue &gpu) {
+    const ReportValue costs = gpu["costs"];
+    if (!costs) return "";
+    return "          costs: " +
+           (costs.is_text() ? costs.text() : "measured on " + costs["measured"].text()) + "\n";
+}
+
+// Of each entry, of which a model may have many: the first ones.
+std::string dispatches_of_entries(const ReportValue &gpu) {
+    std::string line;
+    size_t shown = 0;
+    for (const ReportValue &one : gpu["dispatches"].list()) {
+        if (++shown > 4) break;
+        line += (line.empty() ? "" : ", ") + format("%g in ", one["count"].number()) + one["entry"].text();
+    }
+    return line.empty() ? "" : "          dispatches: " + line + (shown > 4 ? ", …" : "") + "\n";
+}
+
+// What runs there, layers that stay on the CPU, and algorithms of several dispatches. "" for files
+// without a GPU.
+std::string report_gpu(const ReportValue &report) {
+    if (report["targets"].list().empty() || !report.has("gpu")) return "";
+    const auto on_gpu = [&](const char *kind) {
+        for (const ReportValue &entry : entries_of(report, kind))
+            if (entry.has("gpu")) return true;
+        return false;
+    };
+    const bool runs = on_gpu("run"), streams = on_gpu("stream");
+    const ReportValue of = report["gpu"];
+    if (!runs && !streams && of.has("no_runs")) return "gpu       " + of["no_runs"].text() + "\n";
+    return "gpu       " + of["name"].text() + ": " +
+           (runs && streams ? "offline runs and streams"
+            : runs          ? "offline runs"
+                            : "streams") +
+           format(", %g kernels (", of["kernels"].number()) + bytes_text(of["bytes"].count()) +
+           " of SPIR-V); not checked yet: run `longwave verify --device vulkan`\n" + costs(of) +
+           dispatches_of_entries(of) + placement(of["placement"]) + dispatches(report);
+}
+
+// The layers of a compile report as text: a line for each layer, with its ops, algorithms and
+// kernels.
+
+struct Line {
+    std::string pattern, what; // layers with the same pattern and words share a line
+    std::vector<long> numbers; // the first number in each one's name
+    std::string first;
+    size_t kernels = 0, layers = 0;
+};
+
+// "blocks.3.layer" -> "blocks.#.layer" and 3
+std::string pattern_of(const std::string &name, std::vector<long> &numbers) {
+    const auto digit = [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; };
+    const auto from = std::find_if(name.begin(), name.end(), digit);
+    if (from == name.end()) return name;
+    const auto to = std::find_if_not(from, name.end(), digit);
+    if (to - from > 6) return name;
+    numbers.push_back(std::stol(std::string(from, to)));
+    return std::string(name.begin(), from) + "#" + std::string(to, name.end());
+}
+
+// "long_conv K=64 direct (next best: ...)" in the default stream entry, or in the offline run.
+// Other entries are named if they differ.
+std::string algorithm_words(const std::string &op, const std::vector<ReportValue> &choices) {
+    const bool streams = choices.back()["entry"].text() != "run";
+    std::string words = op, seen;
+    for (const ReportValue &choice : choices) {
+        const std::string entry = choice["entry"].text(), name = choice["algorithm"].text();
+        if (streams && entry == "run") continue;
+        if (seen.empty()) {
+            if (const double taps = choice["taps"].number(); taps > 0) words += format(" K=%.0f", taps);
+            words.append(" ").append(name);
+            if (const std::string next = choice["next_best"].text(); !next.empty())
+                words += " (next best: " + next + ")";
+        } else if (name != seen) {
+            words += ", " + name + " in " + entry;
+        }
+        seen = name;
+    }
+    return words;
+}
+
+std::string layer_words(const ReportValue &layer) {
+    std::string words;
+    for (const ReportValue &op : layer["ops"].list()) {
+        const std::string name = op.text();
+        auto choices = layer["algorithms"].list();
+        std::erase_if(choices, [&](const ReportValue &choice) { // and those of a GPU, which has few
+            return choice["op"].text() != name || choice["entry"].text().find(" on ") != std::string::npos;
+        });
+        words += (words.empty() ? "" : " · ") + (choices.empty() ? name : algorithm_words(name, choices));
+    }
+    return words;
+}
+
+// Kernels of a layer in the last entry: a stream where there is one.
+size_t kernels_of(const ReportValue &layer) {
+    const auto kernels = layer["kernels"].list();
+    return kernels.empty() ? 0 : kernels.back()["names"].list().size();
+}
+
+// A line for each layer; neighbours that differ by their number only share one.
+std::vector<Line> layer_lines(const ReportValue &report) {
+    std::vector<Line> lines;
+    for (const ReportValue &layer : report["layers"].list()) {
+        Line line;
+        line.first = layer["layer"].text();
+        line.pattern = pattern_of(line.first, line.numbers);
+        line.what = layer_words(layer);
+        line.kernels = kernels_of(layer);
+        line.layers = 1;
+        const auto same = std::find_if(lines.begin(), lines.end(), [&](const Line &l) {
+            return l.pattern == line.pattern && l.what == line.what && !l.numbers.empty() &&
+                   !line.numbers.empty() && line.numbers[0] == l.numbers.back() + 1;
+        });
+        if (same == lines.end()) {
+            lines.push_back(line);
+        } else {
+            same->numbers.push_back(line.numbers[0]);
+            same->kernels += line.kernels;
+            same->layers++;
+        }
+    }
+    return lines;
+}
+
+// Neighbours that differ by the number in their name only share a line.
+std::string report_layers(const ReportValue &report) {
+    std::vector<Line> lines = layer_lines(report);
+    size_t width = 8;
+    for (Line &line : lines) {
+        if (line.layers > 1) {
+            const std::string numbers = format("%ld-%ld", line.numbers.front(), line.numbers.back());
+            line.first = line.pattern.replace(line.pattern.find('#'), 1, numbers);
+        }
+        width = std::max(width, std::min<size_t>(line.first.size(), 28));
+    }
+    std::string out;
+    for (const Line &line : lines) {
+        const std::string kernels = format(" %3zu kernel%s\n", line.kernels, line.kernels == 1 ? "" : "s");
+        out += "  " + padded(line.first, width) + "  " + padded(line.what, 64) +
+               (line.kernels ? kernels : "   fused\n");
+    }
+    return out;
+}
 
 std::string input_words(const ReportValue &input) {
     const std::string kind = input["kind"].text();

@@ -4,6 +4,7 @@
 #include "tools/cli/output/text.h"
 #include "tools/cli/page/page.h"
 #include "tools/cli/page/sections.h"
+#include <algorithm>
 
 namespace longwave::cli {
 namespace {
@@ -46,6 +47,67 @@ std::string file_section(const ArtifactFile &file, const std::string &signature)
     }
     return stacked_bar(parts) + legend(parts) + "<p>" + escaped("Signature: " + signature) + ".</p>\n" +
            table.html() + identity.html();
+}
+
+// Why the compiled model computes what the model folder says: exact rewrites with the error of
+// their re-run, and the golden vectors with their limits.
+
+namespace {
+
+std::string rows_of(const flatbuffers::Vector<flatbuffers::Offset<fb::GoldenTensor>> *tensors) {
+    std::string text;
+    if (!tensors) return text;
+    for (const auto *tensor : *tensors) {
+        text += (text.empty() ? "" : ", ") + format("%u × %u", tensor->rows(), tensor->width());
+        if (tensor->stored()) text += format(" (%u rows stored)", tensor->stored());
+    }
+    return text;
+}
+
+std::string lag_words(const ReportValue &report, const fb::Entry &entry) {
+    const ReportValue lags = report_of(report, entry)["lags"];
+    return lags ? format("0 to %g of %g", lags["exercised"].number(), lags["longest"].number()) : "";
+}
+
+std::string golden_vectors(const ReportValue &report, const fb::Plan &plan) {
+    if (!plan.golden() || plan.golden()->size() == 0)
+        return "<p>The file has no golden vectors: it was compiled with --no-golden.</p>\n";
+    Table table({"entry", "input rows", "output rows", ">limit", ">lags exercised"});
+    const uint32_t vectors = plan.golden()->size();
+    for (uint32_t i = 0; i < std::min<uint32_t>(vectors, most_rows); i++) {
+        const fb::Golden &golden = *plan.golden()->Get(i);
+        const fb::Entry &entry = *plan.entries()->Get(golden.entry());
+        table.row({escaped(entry_name(entry)), escaped(rows_of(golden.inputs())),
+                   escaped(rows_of(golden.outputs())), format("%.1e", golden.error_limit()),
+                   escaped(lag_words(report, entry))});
+    }
+    return "<p>Golden vectors are inputs with the outputs of a float64 reference. <code>longwave "
+           "verify</code> "
+           "recomputes them on any machine. The limit is relative to the peak of an output.</p>\n" +
+           table.html() + more(vectors > most_rows ? vectors - most_rows : 0);
+}
+
+} // namespace
+
+std::string proof_section(const ReportValue &report, const ReportValue &certificates, const fb::Plan &plan) {
+    Table table({"pass", "layer", "claim", ">error", ">bound"});
+    const auto list = certificates.list();
+    for (size_t i = 0; i < std::min(list.size(), most_rows); i++)
+        table.row({escaped(list[i]["pass"].text()), code(list[i]["layer"].text()),
+                   escaped(list[i]["what"].text()), format("%.1e", list[i]["error"].number()),
+                   format("%.0e", list[i]["bound"].number())});
+    std::string out = "<h3>Certificates</h3>\n";
+    if (table.empty()) out += "<p>No pass rewrote this model.</p>\n";
+    else
+        out += "<p>Each exact rewrite ran again on numbers. The error is relative to the peak.</p>\n" +
+               table.html() + more(list.size() > most_rows ? list.size() - most_rows : 0);
+    out += "<h3>Golden vectors</h3>\n" + golden_vectors(report, plan);
+    if (const ReportValue precision = report["precision"])
+        out += "<p>" +
+               escaped(format("Rounding to float32 changes an output by %.1e of its peak.",
+                              precision["rounding"].number())) +
+               "</p>\n";
+    return out;
 }
 
 } // namespace longwave::cli

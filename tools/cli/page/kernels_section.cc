@@ -1,6 +1,6 @@
 // Kernels with their size at each level of code, and their time there if it was measured.
 #include "formats/artifact/modules_generated.h"
-#include "tools/cli/output/kernel_name.h"
+#include "tools/cli/model/description.h"
 #include "tools/cli/output/text.h"
 #include "tools/cli/page/page.h"
 #include "tools/cli/page/sections.h"

@@ -1,14 +1,11 @@
 // A model that is open in a longwave-runner: its streams and runs.
 #pragma once
 #include "tools/cli/model/model.h"
-#include "tools/cli/model/runner.h"
-#include "tools/cli/model/stream.h"
 #include "tools/cli/remote/remote.h"
-#include "tools/cli/remote/replies.h"
 
 namespace longwave::cli {
 
-struct DescribedModel; // described_model.h: what the Model points to
+struct DescribedModel; // what the Model points to
 
 struct RemoteModel {
     std::shared_ptr<Remote> remote;

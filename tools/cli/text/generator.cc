@@ -1,6 +1,5 @@
 #include "tools/cli/text/generator.h"
-#include "tools/cli/model/right_command.h"
-#include "tools/cli/model/status.h"
+#include "tools/cli/model/model.h"
 #include "tools/cli/output/printable.h"
 #include "tools/cli/output/text.h"
 #include <cstdio>

@@ -1,7 +1,6 @@
 // lw_generator with C++ lifetimes, and the sampling flags.
 #pragma once
 #include "tools/cli/model/model.h"
-#include "tools/cli/model/stream.h"
 #include <longwave/generator.h>
 #include <string>
 #include <string_view>

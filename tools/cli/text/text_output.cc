@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstring>
 #include <longwave/text.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace longwave::cli {
@@ -85,6 +86,12 @@ Status TextOutput::status() const {
     return error_ == 0 || error_ == EPIPE
                ? Status()
                : Status::device(std::string("standard output cannot be written: ") + std::strerror(error_));
+}
+
+bool output_beside_errors() {
+    struct stat output, errors;
+    return fstat(STDOUT_FILENO, &output) == 0 && fstat(STDERR_FILENO, &errors) == 0 &&
+           output.st_dev == errors.st_dev && output.st_ino == errors.st_ino;
 }
 
 } // namespace longwave::cli

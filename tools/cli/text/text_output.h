@@ -48,4 +48,9 @@ private:
     int error_ = 0;
 };
 
+// Where standard output and standard error go.
+
+// Whether both go to one terminal, file or pipe. Then an error is printed once, as text.
+bool output_beside_errors();
+
 } // namespace longwave::cli

@@ -1,8 +1,8 @@
 #include "tools/cli/trace/trace.h"
 #include "runtime/watch/watched_cpu.h"
 #include "tools/cli/files/output_file.h"
+#include "tools/cli/model/description.h"
 #include "tools/cli/output/json_line.h"
-#include "tools/cli/output/kernel_name.h"
 #include "tools/cli/output/printable.h"
 #include "tools/cli/output/text.h"
 #include <algorithm>

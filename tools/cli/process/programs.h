@@ -1,10 +1,15 @@
-// Runs a program that may crash or hang.
+// Programs that are installed in the same folder as this one, such as the kernel compiler.
 #pragma once
 #include "formats/base/expected.h"
 #include <string>
 #include <vector>
 
 namespace longwave::cli {
+
+Expected<std::string> installed_program(const std::string &name); // Fault::device: not found
+inline Expected<std::string> installed_kgen() { return installed_program("longwave-kgen"); }
+
+// Runs a program that may crash or hang.
 
 struct SandboxedResult {
     std::string output;  // the first 64 KiB of its standard output

@@ -1,5 +1,10 @@
-#include "tools/cli/audio/audio_flags.h"
+#include "tools/cli/audio/audio_input.h"
+#include "tools/cli/microphone/microphone.h"
 #include "tools/cli/output/printable.h"
+#include "tools/cli/output/text.h"
+#include "tools/cli/process/interruption.h"
+#include <cstdlib>
+#include <thread>
 
 namespace longwave::cli {
 
@@ -83,6 +88,47 @@ void add_decision_flags(CommandLine &app, DecisionFlags &flags) {
                    "Time after the end of a word without new events, in milliseconds (default: in the model)")
         ->check(range(0.0, 60000.0))
         ->value("MS");
+}
+
+void add_gain_flag(CommandLine &app, std::string &text) {
+    app.add_option(
+           "--gain", text,
+           "Amplify the audio by so many decibels, -60 to 60. `auto` follows the level of the sounds slowly, "
+           "between -12 and 30 dB (default: none)")
+        ->suggests({"auto"})
+        ->value("DB");
+}
+
+Expected<GainSetting> read_gain(const std::string &text) {
+    if (text.empty()) return GainSetting{};
+    if (text == "auto") return GainSetting{0, true};
+    char *end = nullptr;
+    const float db = std::strtof(text.c_str(), &end);
+    if (*end || !(db >= -60 && db <= 60))
+        return Status::usage("--gain " + text + ": expected decibels from -60 to 60, or `auto`");
+    return GainSetting{db, false};
+}
+
+Expected<audio::Reader> open_audio(const AudioFlags &flags, uint32_t model_rate,
+                                   std::function<void(const std::string &text)> notice,
+                                   std::function<void(const std::string &text)> warn) {
+    audio::Options options = flags.options(model_rate);
+    options.stop = &stopped;
+    if (warn) options.warn = std::move(warn);
+    if (flags.microphone.empty()) return audio::Reader::open(flags.path, options);
+    return open_microphone({flags.microphone, options, std::move(notice)});
+}
+
+bool Interruptions::add() {
+    count_++;
+    if (now() < next_) return false;
+    next_ = now() + 1;
+    return true;
+}
+
+void wait_until(double due) {
+    const double wait = due - now();
+    if (wait > 0) std::this_thread::sleep_for(std::chrono::duration<double>(wait));
 }
 
 } // namespace longwave::cli
