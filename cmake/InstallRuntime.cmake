@@ -1,7 +1,7 @@
 # What `cmake --install` and `cpack -G DEB` make of the C library alone: the library, its headers,
 # find_package(longwave) and pkg-config. The names and folders are those of cmake/Install.cmake, so
 # a program builds against either.
-if(CMAKE_C_COMPILER_TARGET)
+if(CMAKE_C_COMPILER_TARGET AND NOT WIN32)
   # Libraries of several machines lie side by side, as Debian's do.
   set(CMAKE_INSTALL_LIBDIR lib/${CMAKE_C_COMPILER_TARGET} CACHE PATH "Object code libraries")
 endif()
@@ -11,6 +11,7 @@ set(package_config ${CMAKE_INSTALL_LIBDIR}/cmake/longwave)
 file(RELATIVE_PATH to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 install(TARGETS longwave longwave_static EXPORT longwave-targets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime NAMELINK_COMPONENT development
+  RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT runtime
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development
   INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(TARGETS longwave-runner RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT runner)
@@ -22,6 +23,12 @@ install(FILES ${PROJECT_BINARY_DIR}/generated/longwave-config.cmake ${PROJECT_BI
   DESTINATION ${package_config} COMPONENT development)
 configure_file(cmake/longwave.pc.in ${PROJECT_BINARY_DIR}/generated/longwave.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/generated/longwave.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
+if(WIN32)
+  install(FILES ${PROJECT_BINARY_DIR}/longwave.def DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
+  set(CPACK_GENERATOR ZIP)
+  include(CPack)
+  return()
+endif()
 
 # Debian's name of the machine, and what the library needs there: the packages of another machine
 # are not installed here, so dpkg-shlibdeps cannot look.

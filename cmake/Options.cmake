@@ -7,6 +7,9 @@ target_compile_options(longwave_options INTERFACE
   -ffp-contract=off                              # the same bits whether or not the machine has fused multiply-add
   -ffile-prefix-map=${PROJECT_SOURCE_DIR}=.      # no build paths in the binaries
   -fvisibility=hidden)
+if(WIN32)
+  target_compile_definitions(longwave_options INTERFACE LW_STATIC) # nothing of the tree comes from a DLL
+endif()
 # What runs once a command, for milliseconds (the passes, reports, flags), is not worth the time
 # that optimising it takes.
 add_library(longwave_runs_once INTERFACE)

@@ -1,6 +1,7 @@
 // The kernels' machine code: a table of functions, one a kernel, wherever they came from.
 #pragma once
 #include "formats/artifact/view.h"
+#include "runtime/platform/kernels.h"
 #include "runtime/platform/pages.h"
 #include <cstdint>
 
@@ -8,7 +9,7 @@ namespace longwave::runtime {
 
 // Every kernel has this form; what the arguments are is said in program.h and
 // schedules/contract/kernel.h.
-using Function = int (*)(void **args);
+using Function = platform::KernelFunction;
 
 // Filled in from an image of the artifact, or from functions that the program contains: nothing
 // behind this class knows the difference.

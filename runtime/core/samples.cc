@@ -54,7 +54,7 @@ namespace {
 constexpr uint32_t magnitude = 0x7fffffffu, infinity = 0x7f800000u;
 
 // Below this a number is 0. Other machines flush denormal numbers while kernels run
-// (platform/denormals.h). WebAssembly has no such mode, and denormal numbers in the input would double
+// (platform/kernels.h). WebAssembly has no such mode, and denormal numbers in the input would double
 // the time of a block.
 #if defined(__wasm__)
 constexpr uint32_t smallest = 0x00800000u;

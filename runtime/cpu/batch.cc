@@ -4,7 +4,7 @@
 #include "runtime/cpu/batch.h"
 #include "formats/artifact/geometry.h"
 #include "runtime/cpu/session.h"
-#include "runtime/platform/denormals.h"
+#include "runtime/platform/kernels.h"
 #include <algorithm>
 #include <cstring>
 #include <new>
@@ -173,7 +173,7 @@ void begin_batch(const DeviceModel &model, uint8_t *memory, Batch **out) {
 }
 
 lw_status run_batch(Batch &batch, uint32_t entry, const BatchMember *members, uint32_t n) {
-    const platform::FlushDenormals mode;
+    const platform::KernelMode mode;
     const Program &program = batch.model->steps[entry];
     for (uint32_t i = 0; i < program.size(); ++i) {
         const Call &call = program[i];

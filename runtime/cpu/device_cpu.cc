@@ -7,7 +7,7 @@
 #include "runtime/core/thread_pool.h"
 #include "runtime/cpu/batch.h"
 #include "runtime/cpu/session.h"
-#include "runtime/platform/denormals.h"
+#include "runtime/platform/kernels.h"
 #include <algorithm>
 #include <cstring>
 #include <new>
@@ -266,7 +266,7 @@ struct Tiles {
     static void work(void *context, uint32_t worker) {
         Tiles &tiles = *static_cast<Tiles *>(context);
         Frame &frame = tiles.session->workers[worker].frames[tiles.entry];
-        const platform::FlushDenormals mode;
+        const platform::KernelMode mode;
         for (;;) {
             const uint32_t tile = tiles.next.fetch_add(1, std::memory_order_relaxed);
             if (tile >= tiles.call->tiles || tiles.failed.load(std::memory_order_relaxed)) return;
@@ -280,7 +280,7 @@ struct Tiles {
 template <class Watch> lw_status run_steps(Session &session, uint32_t entry, uint64_t block,
                                            const Extent &extent, ThreadPool *thread_pool,
                                            const Watch &watch) {
-    const platform::FlushDenormals mode;
+    const platform::KernelMode mode;
     const Program &program = session.model->steps[entry];
     Frame &frame = session.workers[0].frames[entry];
     const bool alone = !thread_pool || thread_pool->workers() == 1;
@@ -312,7 +312,7 @@ lw_status run(Session &session, uint32_t entry, uint64_t block, const Extent &ex
 }
 
 lw_status rebuild(Session &session, uint32_t entry, uint32_t step, uint64_t firing) {
-    const platform::FlushDenormals mode;
+    const platform::KernelMode mode;
     const Program &program = session.model->rebuild[entry];
     for (uint32_t tile = 0; tile < program[step].tiles; ++tile)
         if (!program.run(program[step], session.rebuild[entry], firing, tile, Extent{}))

@@ -26,7 +26,7 @@ lw_status link_kernels(lw_model &model, const lw_model_kernels *kernels, Functio
         fits = read_sized(reinterpret_cast<const lw_model_kernel *>(at), &kernel) && kernel.function &&
                artifact::equal_hash(hash, kernel.hash) && kernel.scratch_bytes <= variant.scratch()->Get(k);
         at += kernel.struct_size;
-        table[k] = kernel.function;
+        table[k] = reinterpret_cast<Function>(kernel.function);
     }
     if (!fits)
         return fail(LW_NO_CODE, {"lw_open_options.kernels is not of the file of ", name,

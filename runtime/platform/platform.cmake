@@ -19,8 +19,24 @@ endfunction()
 # longwave_link(TARGET MAP [NARROW] [OWN_CALLS]): a shared library exports what MAP names.
 # NARROW: so small a library is not padded to whole pages in three more places.
 # OWN_CALLS: its own calls stay inside: no detour, and no other library's functions of that name.
+# Windows knows neither: pages are 64 kB there, and calls stay inside. NAME.def beside the library has the names.
 function(longwave_link target map)
   cmake_parse_arguments(PARSE_ARGV 2 arg "NARROW;OWN_CALLS" "" "")
+  if(WIN32)
+    get_target_property(name ${target} OUTPUT_NAME)
+    if(NOT name)
+      set(name ${target})
+    endif()
+    set(def ${PROJECT_BINARY_DIR}/${name}.def)
+    set(archive $<TARGET_FILE:${target}_static>) # of the same objects
+    set(script ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/windows/exports.cmake)
+    add_custom_command(OUTPUT ${def} COMMAND ${CMAKE_COMMAND} -DNM=${CMAKE_NM} -DMAP=${map} -DOUT=${def} -P ${script} -- ${archive}
+      DEPENDS ${map} ${script} ${target}_static VERBATIM)
+    target_sources(${target} PRIVATE ${def})
+    set_target_properties(${target} PROPERTIES PREFIX "" ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR} LINK_DEPENDS ${def})
+    target_link_options(${target} PRIVATE LINKER:--gc-sections,--strip-all)
+    return()
+  endif()
   set_target_properties(${target} PROPERTIES LINK_DEPENDS ${map})
   target_link_options(${target} PRIVATE LINKER:--version-script=${map} LINKER:--gc-sections ${LONGWAVE_ALL_DEFINED}
     LINKER:-z,relro,-z,now LINKER:--as-needed)

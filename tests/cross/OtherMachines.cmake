@@ -2,7 +2,7 @@
 # own, so that no test waits for a compiler. A machine whose compiler is missing here has none, and
 # its tests say what they need.
 set_property(GLOBAL APPEND PROPERTY JOB_POOLS other_machines=1) # each of these builds uses all CPUs
-file(GLOB_RECURSE other_machine_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/runtime/*.cc" "${PROJECT_SOURCE_DIR}/runtime/*.h" "${PROJECT_SOURCE_DIR}/formats/*.cc"
+file(GLOB_RECURSE other_machine_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/windows/*.cmake" "${PROJECT_SOURCE_DIR}/runtime/*.cc" "${PROJECT_SOURCE_DIR}/runtime/*.h" "${PROJECT_SOURCE_DIR}/formats/*.cc"
   "${PROJECT_SOURCE_DIR}/formats/*.h" "${PROJECT_SOURCE_DIR}/formats/*.fbs" "${PROJECT_SOURCE_DIR}/tools/runner/*" "${PROJECT_SOURCE_DIR}/cmake/*")
 list(APPEND other_machine_sources "${PROJECT_SOURCE_DIR}/CMakeLists.txt")
 
@@ -34,6 +34,10 @@ foreach(target IN ITEMS arm64 armv7)
     longwave_for_machine(runner ${target} longwave-runner longwave-runner)
   endif()
 endforeach()
+file(GLOB windows "/usr/lib/gcc/x86_64-w64-mingw32/*-posix/libstdc++.a")
+if(windows)
+  longwave_for_machine(windows windows "windows_programs;longwave" longwave-runner.exe -DLONGWAVE_TESTS=ON)
+endif()
 set(cortex-m55 ${armv7}) # its C++ headers are those of armhf
 file(WRITE "${PROJECT_BINARY_DIR}/tests/headers.cc" "#include <cstdint>\n#include <stdio.h>\n")
 execute_process(COMMAND "${LONGWAVE_CLANG_PROGRAM}" --target=wasm32-wasi -fsyntax-only "${PROJECT_BINARY_DIR}/tests/headers.cc" RESULT_VARIABLE missing ERROR_QUIET)

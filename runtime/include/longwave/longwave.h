@@ -50,7 +50,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#if defined(_WIN32)
+/* A program for Windows that links the static libraries defines LW_STATIC. */
+#if defined(_WIN32) && !defined(LW_STATIC)
+#define LW_API __declspec(dllimport)
+#elif defined(_WIN32)
 #define LW_API
 #else
 #define LW_API __attribute__((visibility("default")))

@@ -1,0 +1,21 @@
+# The names that a DLL exports, those of its map that its objects define:
+#   cmake -DNM=PROGRAM -DMAP=FILE.map -DOUT=NAME.def -P exports.cmake -- OBJECT...
+# MSVC makes an import library of it: lib /def:NAME.def /machine:x64
+set(objects)
+foreach(i RANGE ${CMAKE_ARGC})
+  list(APPEND objects ${CMAKE_ARGV${i}})
+endforeach()
+list(FIND objects -- first)
+math(EXPR first "${first} + 1")
+list(SUBLIST objects ${first} -1 objects)
+file(READ ${MAP} map)
+string(REGEX MATCH "global: *([^;*]+)[*];" map "${map}")
+set(prefix ${CMAKE_MATCH_1})
+execute_process(COMMAND ${NM} -j --defined-only --extern-only ${objects} OUTPUT_VARIABLE names COMMAND_ERROR_IS_FATAL ANY)
+string(REGEX MATCHALL "[^\n]+" names "${names}")
+list(FILTER names INCLUDE REGEX "^${prefix}[a-z0-9_]+$")
+list(SORT names)
+list(REMOVE_DUPLICATES names)
+list(JOIN names "\n  " names)
+cmake_path(GET OUT STEM name)
+file(WRITE ${OUT} "LIBRARY ${name}.dll\nEXPORTS\n  ${names}\n")
