@@ -165,7 +165,7 @@ constexpr std::pair<const char *, const char *> elsewhere[] = {
     {"train",
      "models are trained in Python (docs/training.md); tools/words trains a model for your own words"},
     {"zoo",
-     "models of published sizes are written in Python; run python3 -m longwave.zoo list (docs/models.md)"}};
+     "models of published sizes are written by a script; run tests/bench/zoo/run list in a clone (docs/models.md)"}};
 
 } // namespace
 

@@ -8,7 +8,7 @@
         for row in stream:
             print(row.number, row.data)
 
-Importing this module needs NumPy only. `longwave.layers`, `longwave.zoo`, `longwave.importer` and the training modules
+Importing this module needs NumPy only. `longwave.layers`, `longwave.importer` and the training modules
 import PyTorch when they are imported themselves.
 """
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from longwave.model_json import layer
 
-from ..model_json import layer
 from . import exact
 from .configurations import Row, fits
 from .engine import Compiled, Engine, EngineError
@@ -51,13 +51,11 @@ def stored_bytes(model: Model, weights: str) -> int:
 class Speaker:
     """A process that writes tokens, pinned to a CPU, and waits between its turns."""
 
-    def __init__(self, *command: str, path: Path | None = None) -> None:
-        variables = dict(os.environ) | ({"PYTHONPATH": str(path)} if path else {})
+    def __init__(self, engine: Engine, *command: str) -> None:
+        built, bench = engine.program.resolve().parent / "python", Path(__file__).resolve().parents[1]
         pinned = ["taskset", "-c", str(PROCESSOR), sys.executable, "-m", *command]
-        here = path or Path(__file__).resolve().parents[2]
-        self.process = subprocess.Popen(
-            pinned, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=here, env=variables
-        )
+        variables = os.environ | {"PYTHONPATH": f"{built}{os.pathsep}{bench}"}
+        self.process = subprocess.Popen(pinned, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=variables)
         self.about = self._line()
 
     def __call__(self, tokens: int) -> tuple[float, dict[str, Any]]:
@@ -83,10 +81,10 @@ class Speaker:
 
 def token_times(row: Row, engine: Engine, artifact: Path, package: Path, settings: Settings) -> dict[str, Any]:
     """Milliseconds of the CPU for a token, in turns, and what is in memory meanwhile."""
-    ours = Speaker("longwave.zoo.tokens", str(artifact.resolve()), path=engine.program.resolve().parent / "python")
+    ours = Speaker(engine, "zoo.tokens", str(artifact.resolve()))
     theirs = None
     if settings.torch:
-        theirs = Speaker("longwave.zoo.step", str(package.resolve()), row.name, "--weights", row.weights)
+        theirs = Speaker(engine, "zoo.step", str(package.resolve()), row.name, "--weights", row.weights)
     rounds, peer, mine, other = [], [], {}, {}
     for _ in range(settings.rounds):
         took, mine = ours(settings.tokens)

@@ -8,12 +8,11 @@ import time
 from collections.abc import Callable
 
 import torch
+from longwave.layers.chela import LongTaps
+from longwave.layers.lightnet import ExponentialSums
+from longwave.layers.orchid import HyenaFilter
+from longwave.layers.sgconv import GConv
 from torch import Tensor, nn
-
-from ..layers.chela import LongTaps
-from ..layers.lightnet import ExponentialSums
-from ..layers.orchid import HyenaFilter
-from ..layers.sgconv import GConv
 
 
 def good_length(least: int) -> int:

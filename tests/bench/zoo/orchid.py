@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+from longwave.model_json import Layer, layer, residual
 
-from ..model_json import Layer, layer, residual
 from .model import Model
 from .tensors import Tensors, constant, given, normal
 

@@ -1,4 +1,4 @@
-"""python -m longwave.zoo list | write NAME FOLDER | table [NAME ...] | size NAME"""
+"""tests/bench/zoo/run list | write NAME FOLDER | table [NAME ...] | size NAME"""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def print_size(options: argparse.Namespace) -> None:
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
-        prog="python -m longwave.zoo", description="Model packages of the published configurations."
+        prog="tests/bench/zoo/run", description="Model packages of the published configurations."
     )
     verbs = parser.add_subparsers(dest="verb", required=True)
     verbs.add_parser(

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from ..model_json import Layer, layer, residual
+from longwave.model_json import Layer, layer, residual
+
 from .model import Model
 from .tensors import Tensors, constant, normal, uniform
 

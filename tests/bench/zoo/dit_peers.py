@@ -7,9 +7,9 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
+from longwave.layers.lightnet import GatedMlp, LightNetAttention, LightNetConfig, Phases, RmsNorm, image_phases
 from torch import Tensor, nn
 
-from ..layers.lightnet import GatedMlp, LightNetAttention, LightNetConfig, Phases, RmsNorm, image_phases
 from . import dit as rows
 from .lightnet import LRPE_BASE, NORM_EPS
 

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from longwave.model_json import Layer, layer, residual
 
-from ..model_json import Layer, layer, residual
 from .model import Model
 from .sgconv import multi_scale
 from .tensors import Tensors, constant, given, normal

@@ -7,9 +7,9 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
+from longwave.layers.sgconv import GConv
 from torch import Tensor, nn
 
-from ..layers.sgconv import GConv
 from . import convnext as rows
 
 

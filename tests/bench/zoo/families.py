@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from longwave import output_files
+from longwave.model_json import document, pretty
 
-from .. import output_files
-from ..model_json import document, pretty
 from . import chela, convnext, dit, hybrid, lightnet, orchid, sgconv
 from .configurations import Row
 from .model import Model

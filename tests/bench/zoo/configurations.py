@@ -543,7 +543,7 @@ def find(name: str) -> Row:
         if row.name == name:
             return row
     close = [row.name for row in ROWS if name in row.name]
-    hint = f"did you mean {' or '.join(close)}?" if close else "`python -m longwave.zoo list` has them all"
+    hint = f"did you mean {' or '.join(close)}?" if close else "`tests/bench/zoo/run list` has them all"
     raise KeyError(f"{name}: no such configuration; {hint}")
 
 

@@ -1,8 +1,8 @@
 """The accuracy of a compiled recall model: the engine answers the sequences that training counted, and its logits are compared with PyTorch's.
 
-    python -m longwave.recall.run LONGWAVE PACKAGE [--sequences N]
+    tests/bench/recall/run measure LONGWAVE PACKAGE [--sequences N]
 
-PACKAGE is what `longwave.recall.train` wrote for one length. Prints a line of JSON.
+PACKAGE is what `train` wrote for one length. Prints a line of JSON.
 """
 
 from __future__ import annotations

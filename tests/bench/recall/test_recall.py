@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 import torch
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "tools/python"))
 from longwave import package
-from longwave.recall.data import batch
-from longwave.recall.model import RecallConfig, RecallModel, model_package
-from longwave.recall.train import Training
+
+from recall.data import batch
+from recall.model import RecallConfig, RecallModel, model_package
+from recall.train import Training
 
 
 def test_the_answer_is_the_value_that_stood_behind_the_key() -> None:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from longwave.model_json import Layer, layer
 
-from ..model_json import Layer, layer
 from .tensors import Tensors
 
 

@@ -11,13 +11,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch.nn.functional as F
-from torch import Tensor, nn
-
-from ..layers.adaptive import AdaptiveEmbedding, AdaptiveSoftmax
-from ..layers.backbone import SgconvBackbone
-from ..layers.chela import Branch, ChelaBlock, ChelaConfig, make_norm
-from ..layers.heads import pair_features
-from ..layers.lightnet import (
+from longwave.layers.adaptive import AdaptiveEmbedding, AdaptiveSoftmax
+from longwave.layers.backbone import SgconvBackbone
+from longwave.layers.chela import Branch, ChelaBlock, ChelaConfig, make_norm
+from longwave.layers.heads import pair_features
+from longwave.layers.lightnet import (
     ExponentialSums,
     GatedMlp,
     LightNetAttention,
@@ -27,7 +25,9 @@ from ..layers.lightnet import (
     cosine_rates,
     image_phases,
 )
-from ..layers.orchid import BlockDiagonalLinear, GatedMlp as M2Mlp, M2Layer, OrchidOperator
+from longwave.layers.orchid import BlockDiagonalLinear, GatedMlp as M2Mlp, M2Layer, OrchidOperator
+from torch import Tensor, nn
+
 from . import convnext_peers, dit_peers, hybrid_peers, lightnet as lightnet_rows
 from .chela import TAIL_FACTOR, branch_sizes
 from .configurations import Row

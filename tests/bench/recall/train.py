@@ -1,6 +1,6 @@
 """Trains Orchid on associative recall, one length after another, and writes a model package for each.
 
-    python -m longwave.recall.train OUT [--lengths 128,256,...] [--steps N] [--minutes N] [--vocabulary 20] [--seed N]
+    tests/bench/recall/run train OUT [--lengths 128,256,...] [--steps N] [--minutes N] [--vocabulary 20] [--seed N]
 
 Every batch is new; accuracy is that on 2,000 sequences of another seed. A length ends when it is right in `--enough` of 500 of them, after `--steps` steps, or when
 `--minutes` of wall clock are over. OUT/LENGTH is the package (`longwave compile OUT/LENGTH -o recall.lw`), OUT/results.json has the figures of each length. The same
@@ -17,8 +17,8 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
+from longwave import output_files, package
 
-from .. import output_files, package
 from .data import batch
 from .model import RecallConfig, RecallModel, model_package
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from pathlib import Path
 
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[3]
-sys.path.insert(0, str(ROOT / "tools/python"))
 
 LONGWAVE = Path(os.environ.get("LONGWAVE_BUILD") or ROOT / "build") / "longwave"
 

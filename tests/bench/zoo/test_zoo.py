@@ -10,12 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-from longwave.zoo import ROWS, build, find  # noqa: E402
-from longwave.zoo.__main__ import main  # noqa: E402
-from longwave.zoo.configurations import fits, known_count  # noqa: E402
-from longwave.zoo.families import write  # noqa: E402
-from zoo_models import LONGWAVE, SMALL, read  # noqa: E402
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "tools/python"))
+from zoo.command import main  # noqa: E402
+from zoo.configurations import ROWS, find, fits, known_count  # noqa: E402
+from zoo.families import build, write  # noqa: E402
+from zoo.small import LONGWAVE, SMALL, read  # noqa: E402
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
@@ -78,9 +77,9 @@ def test_a_small_model_of_each_host_is_written_whole(name, tmp_path) -> None:
 @pytest.mark.parametrize("name", SMALL)
 def test_a_small_model_of_each_host_gives_in_the_engine_what_it_gives_in_pytorch(name, tmp_path) -> None:
     torch = pytest.importorskip("torch")
-    from longwave.zoo.engine import Engine, made_up
-    from longwave.zoo.fast import fastest
-    from longwave.zoo.peers import peer
+    from zoo.engine import Engine, made_up
+    from zoo.fast import fastest
+    from zoo.peers import peer
 
     if not LONGWAVE.exists():
         pytest.skip(f"needs {LONGWAVE}")
@@ -107,9 +106,9 @@ def test_a_tied_table_is_stored_once_and_large_models_come_module_by_module(weig
     """A language model that is mostly its table: the file has the table's bytes once, in the format of the head,
     and gives what PyTorch gives of the rounded weights, which it reads one module at a time."""
     torch = pytest.importorskip("torch")
-    from longwave.zoo.engine import Engine, made_up
-    from longwave.zoo.exact import ROUNDINGS
-    from longwave.zoo.on_demand import on_demand
+    from zoo.engine import Engine, made_up
+    from zoo.exact import ROUNDINGS
+    from zoo.on_demand import on_demand
 
     if not LONGWAVE.exists():
         pytest.skip(f"needs {LONGWAVE}")
@@ -137,7 +136,7 @@ def test_a_tied_table_is_stored_once_and_large_models_come_module_by_module(weig
 def test_activations_get_the_steps_that_the_compiler_writes(tmp_path) -> None:
     """A wide layer, whose sums leave no room for all steps."""
     torch = pytest.importorskip("torch")
-    from longwave.zoo.on_demand import activation_steps, as_stored, in_steps
+    from zoo.on_demand import activation_steps, as_stored, in_steps
 
     weight = as_stored(torch.rand(3, 4000, generator=torch.Generator().manual_seed(1)) - 0.5, "int8")
     steps = activation_steps(weight)
@@ -155,8 +154,8 @@ def test_the_peer_of_large_models_gives_the_numbers_of_the_layers(weights, limit
     """One token at a time through the fast step; bf16 and int8 round activations as well (8 bits of a mantissa,
     twice a layer)."""
     torch = pytest.importorskip("torch")
-    from longwave.zoo.on_demand import on_demand
-    from longwave.zoo.step import FORMS, Step
+    from zoo.on_demand import on_demand
+    from zoo.step import FORMS, Step
 
     changes = SMALL["lightnet-1b"] | {
         "width": 64,
@@ -184,8 +183,8 @@ def test_the_peer_of_large_models_gives_the_numbers_of_the_layers(weights, limit
 def test_size_measures_the_compiler_and_the_file_and_compares(name, weights, tmp_path) -> None:
     """A small model whose weights are mostly one table: bytes as counted by hand, tokens from `longwave generate`."""
     pytest.importorskip("torch")
-    from longwave.zoo import exact, size
-    from longwave.zoo.engine import Engine
+    from zoo import exact, size
+    from zoo.engine import Engine
 
     if not LONGWAVE.exists():
         pytest.skip(f"needs {LONGWAVE}")
@@ -219,8 +218,8 @@ def test_tensors_are_written_as_bfloat16_rounded_to_the_nearest(tmp_path) -> Non
 @pytest.mark.parametrize("name", [name for name in SMALL if find(name).exact])
 def test_a_row_is_held_to_float64_and_its_stream_to_the_whole_run(name, tmp_path, monkeypatch) -> None:
     pytest.importorskip("torch")
-    from longwave.zoo import exact
-    from longwave.zoo.engine import Engine
+    from zoo import exact
+    from zoo.engine import Engine
 
     if not LONGWAVE.exists():
         pytest.skip(f"needs {LONGWAVE}")

@@ -1,7 +1,7 @@
 """One token of the zoo's LightNet language models in PyTorch, with weights in bf16 or int8: the state in place, the
 matrices of one input side by side, one tensor of the package in memory at a time while it loads.
 
-    python -m longwave.zoo.step PACKAGE NAME --weights int8
+    PYTHONPATH=build/python:tests/bench python -m zoo.step PACKAGE NAME --weights int8
 
 Prints the form that is fastest here, then CPU seconds of each token for every number of tokens that it reads.
 """
@@ -167,7 +167,7 @@ def numbers() -> Iterator[int]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m longwave.zoo.step", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m zoo.step", description=__doc__)
     parser.add_argument("package", type=Path)
     parser.add_argument("name")
     parser.add_argument("--weights", choices=list(FORMS), default="int8")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from longwave.model_json import Layer, layer, residual
 
-from ..model_json import Layer, layer, residual
 from .model import Model, pair_head, sequence_input, side_by_side
 from .tensors import Tensors, constant, given, normal
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
+from longwave.layers.attention import AttentionConfig, SoftmaxAttention, sinusoids
+from longwave.layers.sgconv import GConv
 from torch import Tensor, nn
 
-from ..layers.attention import AttentionConfig, SoftmaxAttention, sinusoids
-from ..layers.sgconv import GConv
 from .hybrid import BertSize, TransformerXlSize
 
 

@@ -1,6 +1,6 @@
 """One token of a compiled language model, from the mapped file: the counterpart of `step`.
 
-    PYTHONPATH=build/python python -m longwave.zoo.tokens model.lw
+    PYTHONPATH=build/python:tests/bench python -m zoo.tokens model.lw
 
 Prints one JSON line, then CPU seconds of each token for every number of tokens that it reads. NumPy and the native module.
 """

@@ -6,10 +6,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch.nn.functional as F
+from longwave.layers.orchid import OrchidOperator
+from longwave.package import Package, layer, residual
 from torch import Tensor, nn
-
-from ..layers.orchid import OrchidOperator
-from ..package import Package, layer, residual
 
 
 @dataclass

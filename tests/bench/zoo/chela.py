@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ..model_json import Layer, layer
+from longwave.model_json import Layer, layer
+
 from .model import Model, pair_head, sequence_input, side_by_side
 from .sgconv import multi_scale
 from .tensors import Tensors, constant, normal
