@@ -56,8 +56,9 @@ TEST_CASE("eval: words, latency and speakers") {
     CHECK(result.missed == 1);
     CHECK(result.wrong == 1);
     CHECK(result.on_others == 1);
-    REQUIRE(result.latency_ms.size() == 1);
+    REQUIRE(result.latency_ms.size() == 3);
     CHECK(result.latency_ms[0] == doctest::Approx(200));
+    CHECK(std::isnan(result.latency_ms[1]));
     const auto speakers = speakers_of(stream, result);
     CHECK(speakers["speakers"] == 2);
     CHECK(speakers["worst"][0]["speaker"] == "b");

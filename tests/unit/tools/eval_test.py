@@ -7,6 +7,7 @@ Standard library only.
 import csv
 import io
 import json
+import math
 import os
 import pty
 import subprocess
@@ -74,6 +75,59 @@ class Eval(Cli):
         self.assertEqual(len(drawn.findall("{http://www.w3.org/2000/svg}circle")), 29 + 2)
         table.unlink(), picture.unlink()
 
+    def bound(self, count, hours):
+        """The exact upper limit, 95 %, of a Poisson count."""
+        low, high = 0.0, 1000.0
+        for _ in range(100):
+            mean = (low + high) / 2
+            less = sum(math.exp(k * math.log(mean) - mean - math.lgamma(k + 1)) for k in range(count + 1))
+            low, high = (mean, high) if less > 0.05 else (low, mean)
+        return low / hours
+
+    def test_thresholds_for_a_rate(self):
+        """The bound of what the runtime's spotter counts: at the chosen thresholds, and at the next lower ones."""
+        negatives = ["--negatives", self.speech, "--release", "1"]
+        counts = []
+        for rate in (4000, 6000, 12000):
+            found, summary = self.eval(*negatives, "--per-hour", str(rate))
+            point, (yes, no) = found["operating_point"], found["decision"]["thresholds"].values()
+            self.assertTrue(point["shown"])
+            self.assertEqual((point["wanted_per_hour"], yes), (rate, no))
+            hours = found["hours"]
+            self.assertAlmostEqual(point["per_hour_bound"] / self.bound(found["false_accepts"], hours), 1, delta=1e-6)
+            self.assertLessEqual(point["per_hour_bound"], rate)
+            self.assertIn(f"at most {point['per_hour_bound']:.2f} false accepts", summary)
+            again, _ = self.eval(*negatives, "--threshold", str(yes))
+            counts.append(found["false_accepts"])
+            self.assertEqual(again["false_accepts"], counts[-1])
+            self.assertEqual(again["false_rejects"], found["false_rejects"])
+            if yes > 0.3:
+                below = round(yes - (0.005 if 0.9 < yes < 0.99 else 0.01), 3)
+                lower, _ = self.eval(*negatives, "--threshold", str(below))
+                self.assertGreater(self.bound(lower["false_accepts"], hours), rate)
+        self.assertGreater(counts[-1], counts[0], "the case tests nothing")
+
+    def test_words_keep_their_distance(self):
+        found, _ = self.eval("--negatives", self.speech, "--per-hour", "6000", "--threshold", "yes=0.5,no=0.6")
+        thresholds = found["decision"]["thresholds"]
+        self.assertAlmostEqual(thresholds["no"] - thresholds["yes"], 0.1)
+
+    def test_too_few_negatives(self):
+        found, summary = self.eval("--negatives", self.speech, "--per-hour", "1")
+        self.assertFalse(found["operating_point"]["shown"])
+        self.assertIn("is not shown", summary)
+        highest, _ = self.eval("--negatives", self.speech, "--threshold", "0.99")
+        self.assertEqual(found["false_accepts"], highest["false_accepts"])
+
+    def test_predictions_have_the_latency(self):
+        found, _ = self.eval("--predictions", "--threshold", "0.35")
+        words = [one for one in found["predictions"].values() if one["label"] != "_silence_"]
+        self.assertEqual(len(words), found["word_clips"])
+        self.assertEqual(sum(one["latency_ms"] is None for one in words), found["false_rejects"])
+        self.assertFalse(any("latency_ms" in o for o in found["predictions"].values() if o["label"] == "_silence_"))
+        isolated, _ = self.eval("--predictions", "--isolated")
+        self.assertFalse(any("latency_ms" in one for one in isolated["predictions"].values()))
+
     def test_noise_speakers_and_latency(self):
         found, summary = self.eval("--noise", self.noise)
         words = found["words"]
@@ -108,6 +162,16 @@ class Eval(Cli):
             "--curve",
             self.scratch / "c.csv",
         )
+        for flags in (["--clips", self.clips], ["--negatives", self.speech, "--threshold", "yes=0.05,no=0.95"]):
+            self.refused(
+                USAGE,
+                ["--per-hour" if "--clips" in flags else "too far apart"],
+                "eval",
+                self.artifact,
+                *flags,
+                "--per-hour",
+                "1",
+            )
         self.refused(
             BAD_INPUT,
             ["cannot be opened"],

@@ -14,6 +14,7 @@
 #include "tools/cli/model/model.h"
 #include "tools/cli/model/placement.h"
 #include "tools/cli/output/json_line.h"
+#include "tools/cli/output/json_lines.h"
 #include "tools/cli/output/printable.h"
 #include "tools/cli/output/text.h"
 #include <algorithm>
@@ -36,13 +37,14 @@ namespace {
 
 struct ProductFlags {
     const std::string &clips;
-    const std::vector<std::string> &negatives, &noise, &curve;
+    const std::vector<std::string> &noise, &curve;
     const AudioFlags &audio;
     double quiet_ms;
     uint64_t seed;
+    bool predictions;
 };
 
-// All files in one row; `scores` gets one stream over them.
+// All files in one row.
 Expected<std::vector<float>> read_all(const std::vector<std::string> &paths, const AudioFlags &audio,
                                       double rate) {
     std::vector<std::string> files;
@@ -56,23 +58,6 @@ Expected<std::vector<float>> read_all(const std::vector<std::string> &paths, con
     return all;
 }
 
-Expected<double> score_negatives(Scorer &scorer, const ProductFlags &flags, double rate, Scores &scores) {
-    std::vector<std::string> files;
-    std::vector<LeftOut> left_out; // listed by its first reader
-    for (const std::string &path : flags.negatives) LW_TRY(collect_files(path, files, left_out));
-    LW_TRY(scorer.reset());
-    double samples = 0;
-    Progress progress;
-    for (size_t i = 0; i < files.size(); i++) {
-        progress.show(i, files.size(), "scores of negatives");
-        LW_ASSIGN(const std::vector<float> audio, read_clip(files[i], flags.audio, rate));
-        LW_TRY(scorer.push(audio, scores));
-        samples += static_cast<double>(audio.size());
-    }
-    LW_TRY(scorer.finish(scores));
-    return samples / rate / 3600;
-}
-
 ordered_json in_noise(const char *level, const WordResult &result) {
     return {
         {"snr", level},
@@ -81,6 +66,24 @@ ordered_json in_noise(const char *level, const WordResult &result) {
         {"wrong_word_events", result.wrong},
         {"events_on_other_clips", result.on_others},
         {"rate", result.words ? ordered_json(double(result.missed) / double(result.words)) : ordered_json()}};
+}
+
+// One stream over all files.
+Expected<Negatives> score_negatives(Scorer &scorer, const std::vector<std::string> &files,
+                                    const AudioFlags &audio, double rate) {
+    Negatives found;
+    double samples = 0;
+    LW_TRY(scorer.reset());
+    Progress progress;
+    for (size_t i = 0; i < files.size(); i++) {
+        progress.show(i, files.size(), "scores of negatives");
+        LW_ASSIGN(const std::vector<float> clip, read_clip(files[i], audio, rate));
+        LW_TRY(scorer.push(clip, found.scores));
+        samples += static_cast<double>(clip.size());
+    }
+    LW_TRY(scorer.finish(found.scores));
+    found.hours = samples / rate / 3600;
+    return found;
 }
 
 // Call it before the work. Fault::usage: a curve without words and negatives, a suffix other than
@@ -96,13 +99,13 @@ Status check_curves(const std::vector<std::string> &files, bool possible, const 
     return {};
 }
 
-// Adds "words" and, with negatives, "curve" to `json`, and writes the files of --curve.
-Status evaluate_product(const ProductFlags &flags, const artifact::View &artifact, const Model &model,
-                        const Spotter &spotter, ordered_json &json) {
-    const double rate = spotter.rate();
+// Adds "words" and, with negatives, "curve" to `json`, and writes the files of --curve. With predictions:
+// the latency of each word, or null, to "predictions".
+Status evaluate_product(const ProductFlags &flags, Scorer scorer, const Model &model,
+                        const Negatives *negatives, ordered_json &json) {
+    const double rate = model.audio()->sample_rate;
     std::vector<LeftOut> left_out; // listed by its first reader
     LW_ASSIGN(const auto clips, find_clips(flags.clips, model.labels, flags.seed, left_out));
-    LW_ASSIGN(Scorer scorer, Scorer::create(artifact, model, spotter));
     const auto quiet = static_cast<size_t>(flags.quiet_ms * rate / 1000) + model.info.stream_delay;
     LW_ASSIGN(const WordStream words, run_words(scorer, clips, flags.audio, rate, quiet, {},
                                                 std::numeric_limits<double>::quiet_NaN()));
@@ -122,11 +125,15 @@ Status evaluate_product(const ProductFlags &flags, const artifact::View &artifac
         }
     }
     json["words"] = std::move(found);
-    if (flags.negatives.empty()) return {};
-    Scores negatives;
-    LW_ASSIGN(const double hours, score_negatives(scorer, flags, rate, negatives));
-    const auto points = curve_of(scorer, words, negatives, hours);
-    const CurvePoint chosen{0, result.missed, result.words, scorer.events(negatives).size(), hours};
+    if (flags.predictions)
+        for (size_t i = 0; i < clips.size(); i++)
+            if (const double ms = result.latency_ms[i]; words.slots[i].word)
+                json["predictions"][clips[i].path]["latency_ms"] =
+                    std::isnan(ms) ? ordered_json() : ordered_json(ms);
+    if (!negatives) return {};
+    const auto points = curve_of(scorer, words, *negatives);
+    const CurvePoint chosen{0, result.missed, result.words, scorer.events(negatives->scores).size(),
+                            negatives->hours};
     json["curve"] = ordered_json::array();
     for (const CurvePoint &point : points) json["curve"].push_back(to_json(point));
     for (const std::string &file : flags.curve) {
@@ -172,6 +179,7 @@ struct EvalFlags {
     bool isolated = false, json = false, predictions = false;
     std::vector<std::string> noise, curve;
     double quiet_ms = 1500;
+    std::optional<float> per_hour;
     uint64_t seed = 0;
 };
 
@@ -339,6 +347,16 @@ private:
     Stream stream_;
 };
 
+// The flags with the thresholds of the point.
+DecisionFlags with_thresholds(DecisionFlags flags, const Model &model, const OperatingPoint &point) {
+    flags.thresholds.clear();
+    for (size_t i = 0; i < model.labels.size(); i++)
+        if (point.thresholds[i] <= 1)
+            flags.thresholds.push_back(
+                format("%s=%.3f", model.labels[i].c_str(), double{point.thresholds[i]}));
+    return flags;
+}
+
 void print_summary(const ordered_json &json) {
     const auto value = [&](const char *key) { return json[key].is_number() ? json[key].get<double>() : 0.0; };
     if (json.contains("accuracy"))
@@ -352,6 +370,12 @@ void print_summary(const ordered_json &json) {
                    100 * value("false_reject_rate"), json["word_clips"].get<unsigned long long>(),
                    json["wrong_word_events"].get<unsigned long long>());
     print_product(json);
+    if (json.contains("operating_point")) {
+        const ordered_json &point = json["operating_point"];
+        print_text(stderr, "thresholds      at most %.2f false accepts per hour (95 %%)%s\n",
+                   point["per_hour_bound"].get<double>(),
+                   point["shown"].get<bool>() ? "" : ": the wanted rate is not shown, give more negatives");
+    }
     if (json.contains("false_accepts"))
         print_text(stderr, "false accepts   %llu in %.3f hours: %.2f per hour (95 %%: %.2f-%.2f)\n",
                    json["false_accepts"].get<unsigned long long>(), value("hours"),
@@ -362,6 +386,8 @@ void print_summary(const ordered_json &json) {
 Status evaluate(const EvalFlags &flags) {
     if (flags.clips.empty() && flags.negatives.empty())
         return Status::usage("nothing to evaluate: pass --clips DIR, --negatives DIR or both");
+    if (flags.per_hour && flags.negatives.empty())
+        return Status::usage("--per-hour: needs --negatives, on which it chooses the thresholds");
     LW_TRY(check_curves(flags.curve, !flags.clips.empty() && !flags.negatives.empty() && !flags.isolated,
                         flags.model.path));
     LW_ASSIGN(const ArtifactFile file, ArtifactFile::read(flags.model.path));
@@ -383,6 +409,26 @@ Status evaluate(const EvalFlags &flags) {
         {"model", model.info.name}, {"variant", model.info.variant}, {"device", name_of(model.device.get())}};
     if (model.placement) json["placement"] = to_json(*model.placement);
     std::vector<LeftOut> left_out;
+    std::vector<std::string> files;
+    std::optional<Scorer> scorer;
+    std::optional<Negatives> negatives;
+    if (!flags.negatives.empty()) {
+        if (!spotter) return spotter.status();
+        for (const auto &path : flags.negatives) LW_TRY(collect_files(path, files, left_out));
+        if (files.empty())
+            return Status::input(flags.negatives[0] + ": contains no audio files" +
+                                 (left_out.empty() ? "" : "; left out: " + text_of(left_out)));
+        LW_ASSIGN(scorer, Scorer::create(file.view(), model, *spotter));
+        LW_ASSIGN(negatives, score_negatives(*scorer, files, flags.audio, spotter->rate()));
+    }
+    if (flags.per_hour) {
+        LW_ASSIGN(const OperatingPoint chosen, operating_point(*scorer, *negatives, double{*flags.per_hour}));
+        LW_ASSIGN(*spotter,
+                  Spotter::create(file.view(), model, with_thresholds(flags.decision, model, chosen)));
+        json["operating_point"] = {{"wanted_per_hour", decimal(*flags.per_hour)},
+                                   {"per_hour_bound", count_bound(chosen.false_accepts) / negatives->hours},
+                                   {"shown", chosen.shown}};
+    }
     if (flags.audio.gain_db != 0) json["gain_db"] = flags.audio.gain_db;
     if (!flags.clips.empty()) {
         LW_ASSIGN(const auto clips, find_clips(flags.clips, model.labels, flags.seed, left_out));
@@ -390,25 +436,14 @@ Status evaluate(const EvalFlags &flags) {
         json["false_reject_rate"] = nullptr;
         if (spotter) LW_TRY(evaluation.rejects(clips, *spotter, json));
     }
-    if (!flags.negatives.empty()) {
-        if (!spotter) return spotter.status();
-        std::vector<std::string> files;
-        const size_t before = left_out.size();
-        for (const auto &path : flags.negatives) LW_TRY(collect_files(path, files, left_out));
-        if (files.empty())
-            return Status::input(
-                flags.negatives[0] + ": contains no audio files" +
-                (left_out.size() == before
-                     ? ""
-                     : "; left out: " + text_of({left_out.begin() + static_cast<std::ptrdiff_t>(before),
-                                                 left_out.end()})));
-        LW_TRY(evaluation.accepts(files, *spotter, json));
-    }
+    if (negatives) LW_TRY(evaluation.accepts(files, *spotter, json));
     if (spotter) json["decision"] = spotter->settings();
-    const ProductFlags product{flags.clips, flags.negatives, flags.noise, flags.curve,
-                               flags.audio, flags.quiet_ms,  flags.seed};
-    if (spotter && !flags.clips.empty() && !flags.isolated)
-        LW_TRY(evaluate_product(product, file.view(), model, *spotter, json));
+    if (spotter && !flags.clips.empty() && !flags.isolated) {
+        const ProductFlags product{flags.clips,    flags.noise, flags.curve,      flags.audio,
+                                   flags.quiet_ms, flags.seed,  flags.predictions};
+        LW_ASSIGN(Scorer words, Scorer::create(file.view(), model, *spotter));
+        LW_TRY(evaluate_product(product, std::move(words), model, negatives ? &*negatives : nullptr, json));
+    }
     std::vector<std::string> noise;
     for (const auto &path : flags.noise) LW_TRY(collect_files(path, noise, left_out));
     json["left_out"] = ordered_json::array();
@@ -452,8 +487,14 @@ Command add_eval(CommandLine &program) {
         ->single()
         ->file()
         ->value("FILE");
+    app->add_option("--per-hour", flags->per_hour,
+                    "Choose the thresholds: the lowest with at most so many false accepts per hour of the "
+                    "negatives. All words move alike. Everything else is measured with them")
+        ->check(range(1e-6, 1e6))
+        ->value("RATE");
     app->add_option("--seed", flags->seed, "Random seed for shuffling the clips")->capture_default_str();
-    app->add_flag("--predictions", flags->predictions, "Also print the outputs for every clip");
+    app->add_flag("--predictions", flags->predictions,
+                  "Also print the outputs and the latency for every clip");
     app->add_flag("--json", flags->json, "Accepted for uniformity: the result is always JSON");
     flags->audio.add(*app, false);
     app->add_option("--gain", flags->audio.gain_db, "Amplify all audio by so many decibels (default: none)")
@@ -480,6 +521,9 @@ Command add_eval(CommandLine &program) {
         "left_out: files of the folders that are not audio, with the reason. A damaged file, or one with "
         "another "
         "sample rate, is an error.\n"
+        "--per-hour: the upper limit of false accepts, at a confidence of 95 %, is at or below RATE from the "
+        "chosen thresholds on. operating_point.shown is false where the negatives are too short to show it. "
+        "The thresholds are then the lowest with as few false accepts as at 0.99.\n"
         "Intervals have a confidence of 95 %: Wilson for shares, exact Poisson for counts.");
     return {app, [flags] { return evaluate(*flags); }};
 }

@@ -81,16 +81,41 @@ std::string line_path(const std::vector<CurvePoint> &points, const Scale &scale,
 
 double CurvePoint::per_hour_bound() const { return hours > 0 ? count_bound(false_accepts) / hours : 0; }
 
-std::vector<CurvePoint> curve_of(const Scorer &scorer, const WordStream &words, const Scores &negatives,
-                                 double hours) {
+std::vector<CurvePoint> curve_of(const Scorer &scorer, const WordStream &words, const Negatives &negatives) {
     std::vector<CurvePoint> points;
     for (int i = 0; i <= 28; i++) {
         const float threshold = i == 28 ? 0.99f : 0.3f + 0.025f * static_cast<float>(i);
-        const WordResult result = judge(words, scorer.events(words.scores, threshold));
-        points.push_back(
-            {threshold, result.missed, result.words, scorer.events(negatives, threshold).size(), hours});
+        std::vector<float> thresholds = scorer.thresholds();
+        for (float &one : thresholds) one = one > 1 ? one : threshold;
+        const WordResult result = judge(words, scorer.events(words.scores, thresholds));
+        points.push_back({threshold, result.missed, result.words,
+                          scorer.events(negatives.scores, thresholds).size(), negatives.hours});
     }
     return points;
+}
+
+Expected<OperatingPoint> operating_point(const Scorer &scorer, const Negatives &negatives, double per_hour) {
+    const auto &own = scorer.thresholds();
+    const float first = *std::find_if(own.begin(), own.end(), [](float one) { return one <= 1; });
+    // The first word has 0.99, 0.98, 0.975 ... 0.90, 0.89 ... 0.30.
+    std::optional<OperatingPoint> best;
+    for (int at = 990; at >= 300; at -= at == 990 || at <= 900 ? 10 : 5) {
+        OperatingPoint point{own, 0, false};
+        bool possible = true;
+        for (float &one : point.thresholds) {
+            if (one > 1) continue;
+            const double moved = std::round(at + 1000 * (double{one} - double{first})) / 1000;
+            possible = possible && moved > 0 && moved <= 1;
+            one = static_cast<float>(moved);
+        }
+        if (!possible) continue;
+        point.false_accepts = scorer.events(negatives.scores, point.thresholds).size();
+        point.shown = count_bound(point.false_accepts) <= per_hour * negatives.hours;
+        if (best && (best->shown ? !point.shown : point.false_accepts > best->false_accepts)) break;
+        best = std::move(point);
+    }
+    if (!best) return Status::usage("the thresholds of the words lie too far apart to move together");
+    return *best;
 }
 
 nlohmann::ordered_json to_json(const CurvePoint &p) {

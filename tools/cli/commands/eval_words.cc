@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <limits>
 #include <map>
 
 namespace fs = std::filesystem;
@@ -99,7 +100,7 @@ Expected<WordStream> run_words(Scorer &scorer, const std::vector<Clip> &clips, c
 
 WordResult judge(const WordStream &stream, const std::vector<ScoredEvent> &events) {
     WordResult result;
-    result.heard.resize(stream.slots.size());
+    result.latency_ms.resize(stream.slots.size(), std::numeric_limits<double>::quiet_NaN());
     size_t slot = 0;
     for (const ScoredEvent &event : events) {
         while (slot + 1 < stream.slots.size() && event.tick > stream.slots[slot].end) slot++;
@@ -108,23 +109,22 @@ WordResult judge(const WordStream &stream, const std::vector<ScoredEvent> &event
             result.on_others++;
         } else if (event.label != in.label) {
             result.wrong++;
-        } else if (!result.heard[slot]) {
-            result.heard[slot] = true;
-            result.latency_ms.push_back(1000 * (double(event.tick) - double(in.word_end)) / stream.rate);
+        } else if (std::isnan(result.latency_ms[slot])) {
+            result.latency_ms[slot] = 1000 * (double(event.tick) - double(in.word_end)) / stream.rate;
         }
     }
     for (size_t i = 0; i < stream.slots.size(); i++) {
         result.words += stream.slots[i].word;
-        result.missed += stream.slots[i].word && !result.heard[i];
+        result.missed += stream.slots[i].word && std::isnan(result.latency_ms[i]);
     }
     return result;
 }
 
 ordered_json latency_of(const WordResult &result) {
-    if (result.latency_ms.empty()) return {};
-    return {{"p50", quantile_of(result.latency_ms, 0.5)},
-            {"p95", quantile_of(result.latency_ms, 0.95)},
-            {"words", result.latency_ms.size()}};
+    std::vector<double> heard = result.latency_ms;
+    std::erase_if(heard, [](double ms) { return std::isnan(ms); });
+    if (heard.empty()) return {};
+    return {{"p50", quantile_of(heard, 0.5)}, {"p95", quantile_of(heard, 0.95)}, {"words", heard.size()}};
 }
 
 ordered_json speakers_of(const WordStream &stream, const WordResult &result) {
@@ -139,7 +139,7 @@ ordered_json speakers_of(const WordStream &stream, const WordResult &result) {
         Speaker &speaker = by_name[stream.slots[i].speaker];
         speaker.name = stream.slots[i].speaker;
         speaker.words++;
-        speaker.missed += !result.heard[i];
+        speaker.missed += std::isnan(result.latency_ms[i]);
     }
     std::vector<Speaker> list;
     for (const auto &[name, speaker] : by_name) list.push_back(speaker);
@@ -323,7 +323,7 @@ Status Scorer::finish(Scores &scores) {
 
 Status Scorer::reset() { return stream_.reset(); }
 
-std::vector<ScoredEvent> Scorer::events(const Scores &scores, float threshold) const {
+std::vector<ScoredEvent> Scorer::events(const Scores &scores, const std::vector<float> &thresholds) const {
     runtime::DecisionSettings settings;
     settings.labels = static_cast<uint32_t>(thresholds_.size());
     settings.window = window_;
@@ -336,8 +336,7 @@ std::vector<ScoredEvent> Scorer::events(const Scores &scores, float threshold) c
     std::vector<uint64_t> memory(measure.used() / sizeof(uint64_t) + 8);
     runtime::Parts parts(reinterpret_cast<uint8_t *>(memory.data()));
     decision.build(settings, parts);
-    for (uint32_t i = 0; i < settings.labels; i++)
-        decision.thresholds()[i] = thresholds_[i] > 1 || threshold <= 0 ? thresholds_[i] : threshold;
+    std::copy(thresholds.begin(), thresholds.end(), decision.thresholds());
     std::vector<ScoredEvent> found;
     for (size_t row = 0; row < scores.count(); row++) {
         runtime::Detection detection{};

@@ -38,9 +38,12 @@ public:
     Status finish(Scores &scores); // the last rows; afterwards only reset()
     Status reset();
 
-    // The events of the decision rule. `threshold`: of every word; 0: the thresholds in force.
-    std::vector<ScoredEvent> events(const Scores &scores, float threshold = 0) const;
+    // By label. Above 1: it never fires.
+    const std::vector<float> &thresholds() const { return thresholds_; }
     bool fires(uint32_t label) const { return thresholds_[label] <= 1; }
+    // The events of the decision rule.
+    std::vector<ScoredEvent> events(const Scores &scores, const std::vector<float> &thresholds) const;
+    std::vector<ScoredEvent> events(const Scores &scores) const { return events(scores, thresholds_); }
 
 private:
     Stream stream_;
@@ -49,7 +52,7 @@ private:
     uint64_t ticks_num_ = 1, ticks_den_ = 1, delay_ = 0;
     uint32_t window_ = 1, min_count_ = 1, refractory_ = 0;
     float release_ = 0.5f;
-    std::vector<float> thresholds_; // above 1: never
+    std::vector<float> thresholds_;
 };
 
 // Labelled clips for `longwave eval`.
@@ -110,8 +113,8 @@ std::pair<size_t, size_t> sound_in(const std::vector<float> &samples, double rat
 
 // Which words had their event, and what else fired.
 struct WordResult {
-    std::vector<bool> heard;        // by slot; false for slots without a word
-    std::vector<double> latency_ms; // of heard words, from the end of the word to the event
+    // By slot: from the end of the word to its event. NaN: missed, or no word.
+    std::vector<double> latency_ms;
     uint64_t words = 0, missed = 0, wrong = 0, on_others = 0;
 };
 WordResult judge(const WordStream &stream, const std::vector<ScoredEvent> &events);

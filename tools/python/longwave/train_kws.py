@@ -1,4 +1,4 @@
-"""Trains the keyword model (or the CNN neighbour) on prepared features; see README.md for the order of commands.
+"""Trains the keyword model on prepared features; see README.md for the order of commands.
 
     python -m longwave.train_kws DATA --cache CACHE --stage pretrain --steps 4500 --stop 3000 --seed 100 --out pre
     python -m longwave.train_kws DATA --cache CACHE --stage finetune --init pre --steps 5000 --stop 2750 --cooldown 500 \\
@@ -16,7 +16,7 @@ import json
 import math
 import time
 from pathlib import Path
-from typing import Any, Union
+from typing import Any
 
 import numpy as np
 import torch
@@ -24,14 +24,11 @@ from torch import Tensor, nn
 
 from . import output_files
 from .kws import batches, features, losses
-from .kws.cnn import DsCnn
 from .kws.labels import SILENCE
 from .kws.mining import mistakes
 from .kws.model import KwsConfig, KwsNet
 from .kws.precision import fast_products
 from .kws.shipped import load_folder
-
-Net = Union[KwsNet, DsCnn]
 
 EMA = 0.997
 SAVE_EVERY = 250
@@ -44,7 +41,6 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--out", type=Path, required=True, help="folder of this run")
     parser.add_argument("--stage", choices=list(batches.RECIPES), default="finetune")
     parser.add_argument("--init", type=Path, help="run whose averaged weights to start from, or a model folder")
-    parser.add_argument("--net", choices=["sgconv", "cnn"], default="sgconv")
     parser.add_argument("--steps", type=int, required=True, help="length of the learning-rate schedule")
     parser.add_argument("--stop", type=int, help="end earlier than the schedule")
     parser.add_argument("--cooldown", type=int, default=0, help="steps before --stop in which the rate falls to zero")
@@ -67,29 +63,20 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def clip_vectors(net: Net, hidden: Tensor | None, features_in: Tensor, ends: Tensor) -> Tensor:
-    """One vector per clip, (B * SLOTS, channels): the mean of the last READ frames, or the CNN's view of the clip."""
-    if hidden is None:
-        index = ends[:, :, None] - batches.CLIP + torch.arange(batches.CLIP)
-        row = torch.arange(len(ends))[:, None, None]
-        with fast_products():
-            vectors = net.hidden(features_in[row, index].flatten(0, 1))
-        result: Tensor = vectors.float()
-        return result
+def clip_vectors(hidden: Tensor, ends: Tensor) -> Tensor:
+    """One vector per clip, (B * SLOTS, channels): the mean of the last READ frames."""
     index = (ends[:, :, None] // 2 - losses.READ + torch.arange(losses.READ)).flatten(1)
     picked = hidden.gather(2, index.expand(hidden.shape[0], -1, -1))
     return picked.view(hidden.shape[0], -1, losses.READ).mean(2).t()
 
 
-def batch_loss(net: Net, batch: batches.Batch, options: argparse.Namespace) -> Tensor:
+def batch_loss(net: KwsNet, batch: batches.Batch, options: argparse.Namespace) -> Tensor:
     features_in = batches.mask(net.front_end.normalise(batch.features), batch.ends)
-    hidden = None
-    if options.net == "sgconv":
-        with fast_products():
-            hidden = net.hidden(features_in).float()  # (channels, B, T)
+    with fast_products():
+        hidden = net.hidden(features_in).float()  # (channels, B, T)
 
     def one(rows: Tensor | slice, share: Tensor | None) -> Tensor:
-        vectors = clip_vectors(net, hidden, features_in, batch.ends[rows])
+        vectors = clip_vectors(hidden, batch.ends[rows])
         weight = batch.weight[rows] if share is None else batch.weight[rows] * share[:, None]
         return losses.clip_loss(
             net.head(vectors),
@@ -105,7 +92,7 @@ def batch_loss(net: Net, batch: batches.Batch, options: argparse.Namespace) -> T
     else:
         rest = 1 - batch.share
         loss = one(everything, batch.share) + one(batch.partner, rest) * float(rest.mean())
-    if hidden is None or (options.missed == 0 and options.false == 0):
+    if options.missed == 0 and options.false == 0:
         return loss
     frames = net.head(hidden.permute(1, 2, 0))
     allowed = losses.allowed_words(batch.ends, batch.label, frames.shape[1])
@@ -120,7 +107,7 @@ def batch_loss(net: Net, batch: batches.Batch, options: argparse.Namespace) -> T
 
 
 @torch.no_grad()
-def quick_accuracy(net: Net, cache: Path, material: batches.Material) -> float:
+def quick_accuracy(net: KwsNet, cache: Path, material: batches.Material) -> float:
     """Top-1 in percent of isolated validation clips, or of those of the fold left out; nan where nobody is. For the log only."""
     net.eval()
     if material.left_out is not None and not len(material.left_out):
@@ -132,10 +119,7 @@ def quick_accuracy(net: Net, cache: Path, material: batches.Material) -> float:
         clips = material.commands[material.left_out, 2, 10:110].float()
         label = material.commands_label[material.left_out]
     x = net.front_end.normalise(clips)
-    if isinstance(net, DsCnn):
-        logits = net(x)
-    else:
-        logits = torch.cat([net(part)[:, -losses.READ :].mean(1) for part in x.split(64)])
+    logits = torch.cat([net(part)[:, -losses.READ :].mean(1) for part in x.split(64)])
     result: float = 100 * (logits.argmax(1) == label).float().mean().item()
     return result
 
@@ -183,9 +167,7 @@ def main() -> None:
     torch.manual_seed(options.seed)
     material = prepared(options.data, options.cache, options.fold)
     recipe = batches.RECIPES[options.stage]
-    net: Net = DsCnn() if options.net == "cnn" else KwsNet(KwsConfig())
-    if options.net == "cnn":
-        net.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    net = KwsNet(KwsConfig())
     mean, deviation = material.statistics()
     net.front_end.mean.copy_(mean)
     net.front_end.scale.copy_(1 / deviation)
@@ -239,7 +221,7 @@ def main() -> None:
                 f"{(time.time() - begin) / (step + 1 - first):.3f} s/step",
                 flush=True,
             )
-    final = {"average": average.state_dict(), "net_kind": options.net, "options": shown}
+    final = {"average": average.state_dict(), "options": shown}
     output_files.write_file(options.out / "final.pt", output_files.opened(lambda file: torch.save(final, file)))
 
 

@@ -15,8 +15,9 @@ import torch
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from longwave import package  # noqa: E402
 from longwave.kws import audio  # noqa: E402
-from longwave.kws.decision import Decision  # noqa: E402
+from longwave.kws.decision import decision  # noqa: E402
 from longwave.kws.export import CLIPS, STREAMS  # noqa: E402
+from longwave.kws.labels import CLASSES  # noqa: E402
 from longwave.kws.losses import READ  # noqa: E402
 from longwave.kws.model import KwsConfig, KwsNet  # noqa: E402
 from longwave.kws.pair import make_pair  # noqa: E402
@@ -48,7 +49,7 @@ def test_the_compiled_pair_gives_the_mean_of_both(tmp_path: Path, same_front_end
     if not program:
         pytest.skip("LONGWAVE names no program")
     nets = networks(same_front_end)
-    made = make_pair(nets, Decision().to_json(), "pair")
+    made = make_pair(nets, decision(CLASSES, {"default": 0.8}, 300), "pair")
     assert sum(one["type"] == "log_mel" for one in made.layers) == 1
     assert sum(one["name"] == "1.normalise" for one in made.layers) == (not same_front_end)
     package.write(made, tmp_path / "model")
@@ -89,7 +90,7 @@ def test_the_compiled_pair_gives_the_mean_of_both(tmp_path: Path, same_front_end
 
 
 def test_the_files_of_a_pair_hold_no_training_only_tensors(tmp_path: Path) -> None:
-    package.write(make_pair(networks(True), Decision().to_json(), "pair"), tmp_path)
+    package.write(make_pair(networks(True), decision(CLASSES, {"default": 0.8}, 300), "pair"), tmp_path)
     _, weights = package.read(tmp_path)
     assert not any("auxiliary" in key or "num_batches" in key for key in weights)
     assert {"0.head.weight", "1.head.weight", "1.blocks.5.layer.D", "front_end.mel"} <= set(weights)

@@ -18,12 +18,12 @@ import torch
 
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tools/python"))
-from longwave.kws.decision import Decision  # noqa: E402
-from longwave.kws.heard import Negatives  # noqa: E402
+from longwave.kws.decision import decision  # noqa: E402
+from longwave.kws.engine import evaluate  # noqa: E402
 from longwave.words import body, fit, head, phrases, scenes, sounds, voices  # noqa: E402
 from longwave.words.__main__ import main  # noqa: E402
 from longwave.words.errors import WordsError  # noqa: E402
-from longwave.words.operating import lowest_threshold  # noqa: E402
+from longwave.words.measured import Measured  # noqa: E402
 
 LONGWAVE = Path(os.environ.get("LONGWAVE_PROGRAM", ROOT / "build/longwave"))
 RATE = 16000
@@ -291,14 +291,24 @@ def test_the_loss_wants_the_word_at_its_end_alone() -> None:
     assert good < value(84, 106, 1) and good < value(180, 202, 0) and good < value(0, 0, 0)
 
 
-def test_the_threshold_needs_enough_hours() -> None:
-    rows = np.tile([0.0, 1.0], (50 * 3600, 1))  # an hour
-    rows[5000:5100] = [0.5, 0.5]
-    base = Decision(smoothing_ms=300, min_count=3, classes=("word", "_other_"))
-    short = lowest_threshold(Negatives({"a": rows}, 1), base, 1.0)
-    assert not short.shown and short.events == 0 and short.decision.thresholds["default"] == 0.525
-    long = lowest_threshold(Negatives({str(i): rows * [1, 1] for i in range(4)}, 1), base, 1.0)
-    assert long.shown and long.events == 0 and long.bound() < 0.75
+def test_the_threshold_of_a_compiled_head(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Too few negatives show nothing; hours of silence show it. What eval says with the threshold in the file is the same."""
+    if not LONGWAVE.exists():
+        pytest.skip(f"{LONGWAVE} is not built")
+    monkeypatch.setenv("LONGWAVE_PROGRAM", str(LONGWAVE))
+    torch.manual_seed(1)
+    made, clip = head.Head(1).eval(), sounds.trimmed(tone(0.6), "tone", "me")
+    soundfile.write(tmp_path / "short.wav", np.zeros(RATE, np.float32), RATE)
+    soundfile.write(tmp_path / "long.flac", np.zeros(RATE * 1900, np.float32), RATE)
+    measure = Measured(["word"], [tmp_path / "short.wav"], 1.0, tmp_path)
+    found = measure(made, [(clip, 0), (clip, 0)])
+    assert not found.shown and found.hours == pytest.approx(1 / 3600) and len(found.latency) == 2
+    assert found.bound == pytest.approx(2.9957 / found.hours, rel=1e-4) and found.events == 0
+    found = Measured(["word"], [tmp_path / "long.flac"] * 6, 1.0, tmp_path)(made)
+    assert found.shown and found.bound <= 1 and found.latency == []
+    measure.write(made, found.threshold)
+    said = evaluate(LONGWAVE, tmp_path / "model.lw", "--negatives", tmp_path / "long.flac")
+    assert said["decision"]["thresholds"]["word"] == found.threshold
 
 
 def test_head_and_body_in_one_file_give_what_training_saw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -313,8 +323,8 @@ def test_head_and_body_in_one_file_give_what_training_saw(tmp_path: Path, monkey
     rows = Engine(LONGWAVE, tmp_path / "body.lw", tmp_path / "cache").scores(samples, "hidden")
     part = fit.Part(np.concatenate([rows, rows]), [(100, 140, 0), (300, 340, 1)])
     made = fit.fit([part], [1.0], 2, 3, 0)
-    decision = Decision({"default": 0.5}, classes=("one", "two", "_other_")).to_json()
-    body.write_model(made, ["one", "two", "_other_"], decision, "words", tmp_path / "model")
+    labels = ["one", "two", "_other_"]
+    body.write_model(made, labels, decision(labels, {"default": 0.5}, 300), "words", tmp_path / "model")
     body.compile_model(tmp_path / "model", tmp_path / "model.lw")
     stream = Engine(LONGWAVE, tmp_path / "model.lw", tmp_path / "cache").scores(samples)
     # Rows and scores are kept as float16: half a unit in the last place of the rows is 2^-11 of

@@ -5,8 +5,8 @@
            [--longwave PROGRAM] [--only 0,1] [--share 1.0]
 
 Train and validation speakers are pooled. Fold K trains on the others (pre-training too), in OUT/foldK. A stopped run goes on
-with the same command. Each fold's threshold is chosen on running speech and noise alone (operating_point.py), so nothing is
-fitted on its speakers. --harden adds the last stage; longwave.kws.hard_features has prepared CACHE for it. --pair trains a
+with the same command. Each fold's threshold is chosen on running speech and noise alone (`longwave eval --per-hour`), so
+nothing is fitted on its speakers. --harden adds the last stage; longwave.kws.hard_features has prepared CACHE for it. --pair trains a
 second network per fold, in OUT/foldK/second, with other random numbers. The model is then both (pair.py), in OUT/foldK/pair.
 OUT/figures.json, or figures-pair.json: streamed top-1 and missed words over all folds that are there, with bootstrap over speakers. --share
 shortens the schedule, to try the command: such figures are not those of the recipe.
@@ -18,21 +18,19 @@ import argparse
 import json
 import subprocess
 import sys
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .. import output_files
-from . import audio
-from .engine import Engine
+from .. import cleanup, output_files
+from .engine import evaluate
 from .features import command_clips
-from .heard import Isolated, Negatives, Words
-from .labels import COMMANDS, SAMPLE_RATE, SILENCE
-from .operating_point import BASE, PAIR, bound, choose_threshold, held_out_streams, missed_text, with_threshold
+from .held_out import place_clips, place_negatives
+from .labels import COMMANDS, SILENCE, UNKNOWN
 from .speakers import bootstrap, folds, speaker_of
-from .streams import carried_order
 
 FOLDS = 4
 
@@ -101,24 +99,14 @@ def trained(options: argparse.Namespace, fold: int, folder: Path) -> list[Path]:
     return runs + [train(options, fold, folder / "second", fold + SECOND)] if options.pair else runs
 
 
-def compiled(options: argparse.Namespace, runs: list[Path], folder: Path) -> Engine:
+def compiled(options: argparse.Namespace, runs: list[Path], folder: Path) -> Path:
     model = folder / "model.lw"
     if not model.exists():
         subprocess.run(
             [sys.executable, "-m", "longwave.kws.export", *map(str, runs), str(folder / "model")], check=True
         )
         subprocess.run([options.longwave, "compile", folder / "model", "-o", model, "--stream", "--quiet"], check=True)
-    return Engine(options.longwave, model, folder / "scores")
-
-
-def streamed_top1(engine: Engine, clips: list[tuple[Path, int]]) -> np.ndarray:
-    """Whether each clip's class is right at its end; all of them in one stream without a reset, in a fixed shuffled order."""
-    order = carried_order(len(clips))
-    parts = [audio.fit(audio.read(clips[i][0]), SAMPLE_RATE) for i in order]
-    rows = engine.scores(np.concatenate(parts), "logits").reshape(len(clips), 50, -1)[:, -1]
-    right = np.empty(len(clips), bool)
-    right[order] = rows.argmax(1) == np.array([clips[i][1] for i in order])
-    return right
+    return model
 
 
 def home(options: argparse.Namespace, folder: Path) -> Path:
@@ -126,35 +114,54 @@ def home(options: argparse.Namespace, folder: Path) -> Path:
     return folder / "pair" if options.pair else folder
 
 
-def score(options: argparse.Namespace, fold: int, folder: Path, clips: list[tuple[Path, int]]) -> dict[str, Any]:
-    engine = compiled(options, trained(options, fold, folder), home(options, folder))
-    streams = held_out_streams(options.data, options.reading)
-    negatives = Negatives({name: engine.scores(samples) for name, samples in streams.items()})
-    base = PAIR if options.pair else BASE
-    threshold = choose_threshold(negatives, base, options.rate)
-    words = Words(engine, clips)
-    decision = with_threshold(base, threshold)
-    right, wrong, others = words.heard(decision)
-    command = words.label < SILENCE
-    count = negatives.count(decision)
-    isolated = Isolated(engine, options.isolated) if options.isolated else None
+def thresholds(found: dict[str, Any], less: float = 0) -> str:
+    """Those of a result of `longwave eval`, for its next call."""
+    return ",".join(f"{word}={value - less:.3f}" for word, value in found["decision"]["thresholds"].items())
+
+
+def source(event: dict[str, Any]) -> str:
+    """Of a false accept, by the name of its file."""
+    program = event["file"].split("-")[0]
+    return program if program in ("espeak", "flite", "noise") else "sentences"
+
+
+def measured(options: argparse.Namespace, model: Path, clips: list[tuple[Path, int]], folder: Path) -> dict[str, Any]:
+    place_negatives(options.data, folder / "negatives")
+    negatives = ["--negatives", folder / "negatives", *([options.reading] if options.reading else [])]
+    wanted = ["--per-hour", str(options.rate)]
+    placed = place_clips(clips, folder / "clips")
+    found = evaluate(options.longwave, model, "--clips", folder / "clips", "--predictions", *negatives, *wanted)
+    point = found["operating_point"]
+    if not point["shown"]:
+        raise SystemExit(
+            f"no threshold keeps the bound below {options.rate} per hour: the negatives are too short "
+            f"({found['hours']:.2f} hours)"
+        )
+    isolated = {"events_on_other_clips": 0, "clips": 0}
+    if options.isolated:
+        files = sorted(f for f in options.isolated.rglob("*") if f.suffix in (".wav", ".flac"))
+        place_clips([(file, UNKNOWN) for file in files], folder / "isolated")
+        isolated = evaluate(options.longwave, model, "--clips", folder / "isolated", "--threshold", thresholds(found))
     # Many events, with one threshold for all words.
-    many = with_threshold(BASE, round(choose_threshold(negatives, BASE, options.rate) - 0.1, 3))
+    even = evaluate(options.longwave, model, *negatives, *wanted, "--threshold", "0.8")
+    many = evaluate(options.longwave, model, *negatives, "--threshold", thresholds(even, 0.1))
+    clip = [found["predictions"][str(file)] for file in placed]
+    label, speaker = [c for _, c in clips], [speaker_of(file.name) for file in placed]
     return {
-        "threshold": threshold,
-        "events_by_word": negatives.by_word(many).tolist(),
-        "isolated_words": isolated.words if isolated else 0,
-        "isolated_events": isolated.count(decision) if isolated else 0,
-        "events": {name: negatives.count(decision, [name]) for name in streams},
-        "hours": round(negatives.total_hours(), 3),
-        "bound_per_hour": round(bound(count, negatives.total_hours()), 3),
-        "wrong_word": wrong,
-        "events_on_other_clips": others,
-        "top1": streamed_top1(engine, clips).tolist(),
-        "label": [c for _, c in clips],
-        "speaker": [speaker_of(file.name) for file, _ in clips],
-        "heard": right[command].tolist(),
-        "heard_speaker": words.speaker[command].tolist(),
+        "thresholds": found["decision"]["thresholds"],
+        "events_by_word": [sum(e["word"] == word for e in many["false_accept_events"]) for word in COMMANDS],
+        "isolated_words": isolated["clips"],
+        "isolated_events": isolated["events_on_other_clips"],
+        "events": dict(Counter(map(source, found["false_accept_events"]))),
+        "hours": round(found["hours"], 3),
+        "bound_per_hour": round(point["per_hour_bound"], 3),
+        "wrong_word": found["wrong_word_events"],
+        "events_on_other_clips": found["events_on_other_clips"],
+        "top1": [one["predicted"] == one["label"] for one in clip],
+        "label": label,
+        "speaker": speaker,
+        "heard": [one["latency_ms"] is not None for one in clip if "latency_ms" in one],
+        "heard_speaker": [name for name, c in zip(speaker, label) if c < SILENCE],
     }
 
 
@@ -188,11 +195,11 @@ def pooled(found: list[dict[str, Any]]) -> dict[str, Any]:
     return {
         "folds": len(found),
         "shares_of_false_accepts": shares(found),
-        "thresholds": [entry["threshold"] for entry in found],
+        "thresholds": [entry["thresholds"][COMMANDS[0]] for entry in found],
         "bounds_per_hour": [entry["bound_per_hour"] for entry in found],
         "streamed_top1": percent(right, speaker),
         "streamed_top1_without_silence": percent(right[speech], speaker[speech]),
-        "missed": missed_text(join("heard"), join("heard_speaker")),
+        "missed": percent(~join("heard"), join("heard_speaker")),
         "wrong_word": total("wrong_word"),
         "isolated_per_1000": round(1000 * total("isolated_events") / max(1, total("isolated_words")), 1),
     }
@@ -222,7 +229,9 @@ def main() -> None:
         if not found.exists():
             found.parent.mkdir(parents=True, exist_ok=True)
             mine = [clip for clip, f in zip(clips, fold_of) if f == fold]
-            output_files.write_text(found, json.dumps(score(options, fold, folder, mine)))
+            model = compiled(options, trained(options, fold, folder), home(options, folder))
+            with cleanup.temporary_folder() as scratch:
+                output_files.write_text(found, json.dumps(measured(options, model, mine, scratch)))
     there = [
         json.loads(file.read_text())
         for file in sorted(options.out.glob(str(home(options, Path("fold*")) / "figures.json")))

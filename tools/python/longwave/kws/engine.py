@@ -1,4 +1,4 @@
-"""Scores of a compiled model over long audio, by the engine, kept in a cache.
+"""The engine from Python: what `longwave eval` finds, and scores of a compiled model over long audio, kept in a cache.
 
 The stream that the product runs gives the scores: `longwave run --stream`. A score file is named after the model and the
 audio, so a second call reads it back. A file that is not what was written, such as a cut one, is computed again.
@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import io
+import json
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import soundfile
@@ -23,7 +25,29 @@ OVERLAP = 8 * SAMPLE_RATE  # heard before a piece: the scores depend on the last
 
 
 class EngineError(Exception):
-    """`longwave run` failed. The message is its own."""
+    """A command failed. The message is its own."""
+
+
+def run(program: Path, command: str, *arguments: str | Path) -> bytes:
+    """What the command prints."""
+    with cleanup.started(
+        [str(program), command, *map(str, arguments)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        printed, error = process.communicate()
+    if process.returncode:
+        said = error.decode(errors="replace").strip()
+        raise EngineError(f"longwave {command}: {said or f'exit status {process.returncode}'}")
+    result: bytes = printed
+    return result
+
+
+def evaluate(program: Path, model: Path, *arguments: str | Path) -> dict[str, Any]:
+    """The figures of `longwave eval`."""
+    result: dict[str, Any] = json.loads(run(program, "eval", model, *arguments))
+    return result
 
 
 class Engine:
@@ -54,22 +78,8 @@ class Engine:
         with cleanup.temporary_folder() as folder:
             audio, rows = folder / "audio.wav", folder / "rows.npy"
             soundfile.write(audio, heard, SAMPLE_RATE, subtype="PCM_16")
-            command = [
-                str(self.program),
-                "run",
-                str(self.model),
-                "--stream",
-                "--input",
-                f"audio=@{audio}",
-                "-o",
-                f"{output}={rows}",
-            ]
-            with cleanup.started(
-                command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
-            ) as process:
-                error = process.communicate()[1].decode(errors="replace").strip()
-            if process.returncode:
-                raise EngineError(f"longwave run: {error or f'exit status {process.returncode}'}")
+            given = ("--stream", "--input", f"audio=@{audio}", "-o", f"{output}={rows}")
+            run(self.program, "run", self.model, *given)
             result: np.ndarray = np.load(rows)
             return result
 

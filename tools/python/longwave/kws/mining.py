@@ -6,7 +6,6 @@ import torch
 from torch import Tensor
 
 from .batches import ROW
-from .cnn import DsCnn
 from .losses import smoothed_scores
 from .model import KwsNet
 
@@ -17,7 +16,7 @@ COPIES = 8  # rows of a mistake with score 1
 
 
 @torch.no_grad()
-def mistakes(net: KwsNet | DsCnn, speech: Tensor, pieces: int = 90) -> Tensor:
+def mistakes(net: KwsNet, speech: Tensor, pieces: int = 90) -> Tensor:
     """First 10 ms frames of rows of `speech` (frames, 40) in which a command scores SCORE or more: more rows for higher scores.
 
     Looks at so many random pieces of two minutes.

@@ -85,8 +85,8 @@ def run_train(options: argparse.Namespace) -> str:
     """The figures of the card as JSON, once all files are written."""
     need_modules("training", TRAINS)  # looked for, not imported: PyTorch takes seconds
     words = [word.strip() for word in options.word]
-    if len(set(words)) != len(words) or not all(words) or any(word.startswith("_") for word in words):
-        raise WordsError('words must differ, must not be empty and must not begin with "_"')
+    if len(set(words)) != len(words) or not all(words) or any(word[0] == "_" or "/" in word for word in words):
+        raise WordsError('words must differ, must not be empty, must not begin with "_" and have no "/"')
     card_file = options.output.with_suffix(".card.md")
     if options.output.suffix != ".lw":
         raise WordsError(f"{options.output}: name a file that ends in .lw")
@@ -108,7 +108,7 @@ def run_train(options: argparse.Namespace) -> str:
     )
     progress.line("load PyTorch")
     from ..kws.engine import EngineError
-    from . import train
+    from . import measured, train
 
     with cleanup.temporary_folder("longwave-words-") as temporary:
         work = options.work or temporary
@@ -131,8 +131,8 @@ def run_train(options: argparse.Namespace) -> str:
         except EngineError as error:
             raise WordsError(str(error)) from error
         if options.model:
-            output_files.write_folder(options.model, {part.name: part for part in (work / train.PACKAGE).iterdir()})
-        output_files.write_files({options.output: work / train.COMPILED, card_file: card.text().encode()})
+            output_files.write_folder(options.model, {part.name: part for part in (work / measured.PACKAGE).iterdir()})
+        output_files.write_files({options.output: work / measured.COMPILED, card_file: card.text().encode()})
     return json.dumps(card.figures(), indent=1)
 
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.stats import binomtest
 
-from ..kws.intervals import wilson
 from ..kws.speakers import bootstrap
 from . import body
-from .operating import Point
+from .measured import Figures
 from .sounds import Negatives
 
 
@@ -19,11 +19,11 @@ class Card:
     words: list[str]
     recordings: list[int]
     negatives: Negatives
-    point: Point
-    folds: list[Point]
+    point: Figures
+    folds: list[Figures]
     missed: list[tuple[str, str, bool]]  # word, speaker, missed: by the head that did not know the speaker
-    delays: list[float]  # seconds from the end of the word
-    wrong: int  # events of another word, or between the words
+    delays: list[float]  # ms from the end of the word
+    wrong: int  # events of another word
     block_us: float
     size: int
     seconds: float
@@ -40,16 +40,16 @@ class Card:
         total = np.array([m for _, _, m in self.missed])
         return {
             "words": self.words,
-            "threshold": self.point.decision.thresholds["default"],
+            "threshold": self.point.threshold,
             "missed": {w: {"missed": m, "recordings": n} for w, (m, n) in self.rates().items()},
             "missed_percent": round(100 * float(total.mean()), 2),
             "wrong_events": self.wrong,
             "false_accepts": self.point.events,
             "hours": round(self.point.hours, 3),
-            "bound_per_hour": round(self.point.bound(), 3),
-            "fold_thresholds": [p.decision.thresholds["default"] for p in self.folds],
-            "fold_bounds_per_hour": [round(p.bound(), 3) for p in self.folds],
-            "delay_ms": {q: round(1000 * float(np.percentile(self.delays, p))) for q, p in (("p50", 50), ("p95", 95))}
+            "bound_per_hour": round(self.point.bound, 3),
+            "fold_thresholds": [p.threshold for p in self.folds],
+            "fold_bounds_per_hour": [round(p.bound, 3) for p in self.folds],
+            "delay_ms": {q: round(float(np.percentile(self.delays, p))) for q, p in (("p50", 50), ("p95", 95))}
             if self.delays
             else None,
             "block_us": self.block_us,
@@ -64,7 +64,7 @@ class Card:
         rows = "\n".join(
             f"| {word} | {m} of {n} | {100 * a:.0f} to {100 * b:.0f} % |"
             for word, (m, n) in self.rates().items()
-            for a, b in [wilson(m, n)]
+            for a, b in [binomtest(m, n).proportion_ci(method="wilson")]
         )
         shown = (
             ""
@@ -81,9 +81,9 @@ Made by `longwave words train`. Threshold {figures["threshold"]:g} for all words
 | figure | value |
 |---|---|
 | missed recordings, all words | {figures["missed_percent"]:g} % ({100 * low:.0f} to {100 * high:.0f} %, bootstrap over speakers) |
-| events of another word or beside the words | {self.wrong} |
+| events of another word | {self.wrong} |
 | false accepts in {self.point.hours:.2f} h that were not trained on | {self.point.events} |
-| most false accepts per hour, 95 % | {self.point.bound():.2f} |
+| most false accepts per hour, 95 % | {self.point.bound:.2f} |
 | from the end of the word to the event: median, 95 % | {delay} |
 | a block of 20 ms | {self.block_us:.1f} us |
 | file | {self.size // 1000} kB |
@@ -92,7 +92,7 @@ Made by `longwave words train`. Threshold {figures["threshold"]:g} for all words
 |---|---|---|
 {rows}
 
-- A recording counts as missed unless its event comes before 1 s after the end of the word.
+- A recording counts as missed unless its event comes in it, or in the 1.5 s of silence after it (`longwave eval`).
 - Missed recordings: {len(self.folds)} heads were trained, each without a part of the speakers. Each recording was heard by the
   head that did not know its speaker, at the threshold that this head needs. The speaker is the file name up to the first "_".
 - The shipped head is trained on all recordings. Its threshold is the lowest with at most {self.rate:g} false accept per hour,

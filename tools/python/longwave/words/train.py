@@ -4,28 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from .. import programs
-from ..kws.decision import Decision, events, moving_average, smoothing_rows
 from ..kws.engine import Engine
-from ..kws.heard import Negatives as Heard
 from . import body, card, fit, phrases, scenes, sounds, voices
 from .errors import WordsError
-from .head import Head
-from .operating import Point, lowest_threshold
+from .measured import COMPILED, Measured
 from .progress import Progress
 from .sounds import RATE, Clip
 
-OTHER = "_other_"
 SYNTHETIC = 160  # clips per word
 PIECE = 1800  # seconds of audio that are in memory at a time
 MOST_TRAINING = 3 * 3600  # seconds of negatives that are learned from
-GRACE = 1.0  # seconds after the end of a word in which its event counts
-COMPILED, PACKAGE = "model.lw", "model"  # results in the folder of the work
 
 
 @dataclass(frozen=True)
@@ -112,35 +106,6 @@ def make_scenes(
     return found
 
 
-def heard_in(
-    head_scores: np.ndarray, spans: list[tuple[float, float, int]], decision: Decision
-) -> tuple[np.ndarray, np.ndarray, int]:
-    """Which spans (begin, end in seconds, word) had their event, its delay after the end, and the number of other events."""
-    right, delay, wrong = np.zeros(len(spans), bool), np.full(len(spans), np.nan), 0
-    for event in events(moving_average(head_scores, smoothing_rows(decision)), decision):
-        mine = [
-            i
-            for i, (begin, end, word) in enumerate(spans)
-            if begin <= event.seconds <= end + GRACE and word == event.word
-        ]
-        if mine:
-            right[mine[0]] = True
-            delay[mine[0]] = event.seconds - spans[mine[0]][1]
-        else:
-            wrong += 1
-    return right, delay, wrong
-
-
-def line_up(clips: list[tuple[Clip, int]]) -> tuple[np.ndarray, list[tuple[float, float, int]]]:
-    """The clips as they are, each followed by 1.5 s of silence, and when each is spoken."""
-    parts, spans, at = [np.zeros(RATE, np.float32)], [], RATE
-    for clip, word in clips:
-        parts += [clip.samples, np.zeros(3 * RATE // 2, np.float32)]
-        spans.append(((at + clip.begin) / RATE, (at + clip.end) / RATE, word))
-        at += len(clip.samples) + 3 * RATE // 2
-    return np.concatenate(parts), spans
-
-
 def train(options: Options, recorded: list[list[Clip]], found: sounds.Negatives, progress: Progress) -> card.Card:
     options.work.mkdir(parents=True, exist_ok=True)
     progress.line("compile the body")
@@ -151,18 +116,13 @@ def train(options: Options, recorded: list[list[Clip]], found: sounds.Negatives,
     def rows_of(samples: np.ndarray) -> np.ndarray:
         return engine.scores(samples, "hidden").astype(np.float16)
 
-    backgrounds, quiet_parts, held_out = [], [], []
+    backgrounds, quiet_parts = [], []
     for samples in pieces(
         progress.through(found.training, len(found.training), "rows of the negatives for training, files"),
         MOST_TRAINING,
     ):
         backgrounds += [samples[i : i + 20 * RATE] for i in range(0, len(samples) - 20 * RATE, 180 * RATE)]
         quiet_parts.append(rows_of(samples))
-    for samples in pieces(
-        progress.through(found.held_out, len(found.held_out), "rows of the negatives for the threshold, files"),
-        float("inf"),
-    ):
-        held_out.append(rows_of(samples))
     made = make_scenes(options, recorded, backgrounds, progress)
     parts = [
         fit.Part(rows_of(scene.samples), scene.ends)
@@ -175,8 +135,8 @@ def train(options: Options, recorded: list[list[Clip]], found: sounds.Negatives,
     def shown(what: str) -> Callable[[Iterable[int]], Iterable[int]]:
         return lambda steps: progress.through(steps, options.steps, f"train {what}, steps")
 
-    base = Decision(smoothing_ms=300, min_count=3, classes=(*options.words, OTHER))
-    missed, delays, wrong, fold_points = [], [], 0, []
+    measured = Measured(options.words, found.held_out, options.rate, options.work)
+    missed, delays, wrong, fold_figures = [], [], 0, []
     for fold in range(options.folds):
         clips = [
             (clip, w) for w, cs in enumerate(recorded) for clip, f in zip(cs, fold_of(cs, options.folds)) if f == fold
@@ -192,17 +152,13 @@ def train(options: Options, recorded: list[list[Clip]], found: sounds.Negatives,
             options.seed * 10 + fold + 1,
             shown=shown(f"head {fold + 1} of {options.folds + 1}"),
         )
-        negatives = Heard({str(i): fit.scores(head, rows) for i, rows in enumerate(held_out)}, len(options.words))
-        point = lowest_threshold(negatives, base, options.rate)
-        fold_points.append(point)
-        samples, spans = line_up(clips)
-        right, delay, others = heard_in(fit.scores(head, rows_of(samples)), spans, point.decision)
-        missed += [(options.words[w], clip.group, not r) for (clip, w), r in zip(clips, right)]
-        delays += [float(d) for d in delay[~np.isnan(delay)]]
-        wrong += others
-        progress.line(
-            f"head {fold + 1}: threshold {point.decision.thresholds['default']:g}, {int((~right).sum())} of {len(clips)} missed"
-        )
+        figures = measured(head, clips)
+        fold_figures.append(figures)
+        missed += [(options.words[w], clip.group, ms is None) for (clip, w), ms in zip(clips, figures.latency)]
+        delays += [ms for ms in figures.latency if ms is not None]
+        wrong += figures.wrong
+        count = sum(ms is None for ms in figures.latency)
+        progress.line(f"head {fold + 1}: threshold {figures.threshold:g}, {count} of {len(clips)} missed")
     head = fit.fit(
         parts,
         [0.35, *[0.25 / options.folds] * options.folds, 0.4],
@@ -211,14 +167,16 @@ def train(options: Options, recorded: list[list[Clip]], found: sounds.Negatives,
         options.seed * 10,
         shown=shown("the last head"),
     )
-    point = finish(head, options, base, found, progress)
-    progress.line(f"threshold {point.decision.thresholds['default']:g}: {point.events} events in {point.hours:.2f} h")
+    progress.line("choose the threshold of the finished model")
+    figures = measured(head)
+    measured.write(head, figures.threshold)
+    progress.line(f"threshold {figures.threshold:g}: {figures.events} events in {figures.hours:.2f} h")
     return card.Card(
         options.words,
         [len(c) for c in recorded],
         found,
-        point,
-        fold_points,
+        figures,
+        fold_figures,
         missed,
         delays,
         wrong,
@@ -227,22 +185,3 @@ def train(options: Options, recorded: list[list[Clip]], found: sounds.Negatives,
         progress.seconds(),
         options.rate,
     )
-
-
-def finish(head: Head, options: Options, base: Decision, found: sounds.Negatives, progress: Progress) -> Point:
-    """Writes the compiled model with the threshold that the compiled model itself shows on the held-out negatives."""
-    labels, folder, file = list(base.classes), options.work / PACKAGE, options.work / COMPILED
-
-    def make(decision: Decision) -> None:
-        body.write_model(head, labels, decision.to_json(), "words", folder)
-        body.compile_model(folder, file)
-
-    make(replace(base, thresholds={"default": 0.9}))
-    engine = Engine(Path(programs.program()), file, options.work / "scores")
-    files = progress.through(found.held_out, len(found.held_out), "scores of the finished model, files")
-    heard = Heard(
-        {str(i): engine.scores(samples) for i, samples in enumerate(pieces(files, float("inf")))}, len(options.words)
-    )
-    point = lowest_threshold(heard, base, options.rate)
-    make(point.decision)
-    return point
