@@ -1,5 +1,4 @@
-"""The hints of the package: mypy finds nothing in the parts that pyproject.toml lists, and a user's program is checked
-against them."""
+"""The hints of the package: mypy finds nothing in it, and a user's program is checked against them."""
 
 from __future__ import annotations
 

@@ -363,9 +363,9 @@ def answer(options: argparse.Namespace) -> int:
     try:
         text = run(options)
     except OSError as e:
-        problems = [visible(f"{e.filename}: {e.strerror}" if e.filename else e)]
+        problems: list[object] = [visible(f"{e.filename}: {e.strerror}" if e.filename else e)]
     except ImportFailed as e:
-        problems = e.problems
+        problems = list(e.problems)
     except (Exception, SystemExit) as e:  # a defect here must not look like one of the module
         from .blame import unexpected
 

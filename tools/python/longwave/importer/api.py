@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import nn
@@ -35,9 +36,9 @@ LENGTH, LONGEST = 509, 8192  # rows of the example; most rows while taps are cut
 @dataclass
 class Imported:
     importer: Importer
-    model: dict  # model.json
+    model: dict[str, Any]  # model.json
     tensors: dict[str, torch.Tensor]
-    report: dict
+    report: dict[str, Any]
     stepped: Stepped | None = None  # a module with its state as inputs and results
     settled: int = 0  # rows of zeros before the first one
 
@@ -75,7 +76,9 @@ def matched(module: nn.Module, inputs: Sequence[Input], length: int, names: Sequ
     return importer
 
 
-def match_at_a_clear_length(module, inputs, length: int, names, lengths: Lengths) -> Importer:
+def match_at_a_clear_length(
+    module: nn.Module, inputs: Sequence[Input], length: int, names: Sequence[str] | None, lengths: Lengths
+) -> Importer:
     importer = matched(module, inputs, lengths.example(length), names)
     for attempt in range(1, 4):
         if importer.unclear:
@@ -83,7 +86,9 @@ def match_at_a_clear_length(module, inputs, length: int, names, lengths: Lengths
     return importer
 
 
-def match_a_little_longer(module, inputs, length: int, attempt: int, names, lengths: Lengths) -> Importer | None:
+def match_a_little_longer(
+    module: nn.Module, inputs: Sequence[Input], length: int, attempt: int, names: Sequence[str] | None, lengths: Lengths
+) -> Importer | None:
     """At the first of these lengths that the module takes."""
     for step in (6, 16, 256) if lengths.stride == 1 else (2 * lengths.stride,):
         try:
@@ -95,7 +100,9 @@ def match_a_little_longer(module, inputs, length: int, attempt: int, names, leng
     return None
 
 
-def match_longer(module, inputs, length: int, names, lengths: Lengths) -> Importer | None:
+def match_longer(
+    module: nn.Module, inputs: Sequence[Input], length: int, names: Sequence[str] | None, lengths: Lengths
+) -> Importer | None:
     """None: the module means something else at this length, for example beyond the length of its filters."""
     try:
         importer = match_at_a_clear_length(module, inputs, length, names, lengths)
@@ -131,7 +138,13 @@ def refuse_loops(module: nn.Module, inputs: Sequence[Input], length: int, known:
 
 
 def proven(
-    ready: nn.Module, inputs: Sequence[Input], length: int, longest: int | None, outputs, log, lengths: Lengths
+    ready: nn.Module,
+    inputs: Sequence[Input],
+    length: int,
+    longest: int | None,
+    outputs: Sequence[str] | None,
+    log: Callable[[str], None],
+    lengths: Lengths,
 ) -> tuple[Importer, dict[int, float]]:
     """The matched graph, and its largest error at each length."""
     log(f"export at length {length}")
@@ -155,9 +168,9 @@ def attempted(
     inputs: Sequence[Input],
     length: int,
     longest: int | None,
-    outputs,
+    outputs: Sequence[str] | None,
     known: bool,
-    log,
+    log: Callable[[str], None],
     lengths: Lengths,
 ) -> tuple[Importer, dict[int, float]]:
     """With known layers, and where that fails operation by operation."""
@@ -189,7 +202,9 @@ def rows_of_example(inputs: Sequence[Input], length: int | None) -> int:
     return inputs[0].rate or LENGTH if length is None else length
 
 
-def explained(module: nn.Module, inputs: Sequence[Input], length: int | None, outputs) -> Importer:
+def explained(
+    module: nn.Module, inputs: Sequence[Input], length: int | None, outputs: Sequence[str] | None
+) -> Importer:
     """The matched graph alone, whatever is refused in it."""
     length = rows_of_example(inputs, length)
     module = python_module(module, inputs)
@@ -200,7 +215,13 @@ def explained(module: nn.Module, inputs: Sequence[Input], length: int | None, ou
 
 
 def at_its_lengths(
-    module: nn.Module, inputs: Sequence[Input], length: int, longest: int | None, outputs, known: bool, log
+    module: nn.Module,
+    inputs: Sequence[Input],
+    length: int,
+    longest: int | None,
+    outputs: Sequence[str] | None,
+    known: bool,
+    log: Callable[[str], None],
 ) -> tuple[Importer, dict[int, float], Lengths]:
     """At the example's length, or where that fails at multiples of the module's stride."""
     runs, lengths = Runs(copied(module), inputs), Lengths()
@@ -236,7 +257,7 @@ def import_module(
     known: bool = True,
     recurrences: bool = True,
     min_rows: int = 1,
-    log=lambda text: None,
+    log: Callable[[str], None] = lambda text: None,
     state: Mapping[str, str | int] | None = None,
     initial: Mapping[str, object] | None = None,
 ) -> Imported:
@@ -250,13 +271,15 @@ def import_module(
     `initial`: input -> its values before the first row, or ("settle", N): what N rows of zeros leave; else zeros. The name ""
     stands for all states, and of a module without state inputs for all that it remembers."""
     try:
-        inputs = [parse_input(i) if isinstance(i, str) else i for i in inputs]
-        module, made, rest = python_module(module, inputs), None, {}
+        entries: Sequence[Input] = [parse_input(i) if isinstance(i, str) else i for i in inputs]
+        module = python_module(module, entries)
+        made: Stepped | None = None
+        rest: dict[str, Any] = {}
         initial = dict(initial or {})
         whole = initial.get(WHOLE)
-        if has_state(inputs, state):
-            made = stepped(module, inputs, state, initial, outputs)
-            module, inputs, outputs = made.module, made.inputs, made.outputs
+        if has_state(entries, state):
+            made = stepped(module, entries, state, initial, outputs)
+            module, entries, outputs = made.module, made.inputs, made.outputs
             known = known and not made.by_rows
         elif initial.keys() - {WHOLE} or initial and not isinstance(whole, tuple):  # of a module without state inputs
             raise ImportFailed(
@@ -264,7 +287,7 @@ def import_module(
             )
         settles = made is None and isinstance(whole, tuple)
         known = known and not settles
-        length = rows_of_example(inputs, length)
+        length = rows_of_example(entries, length)
         if not 1 <= min_rows <= length:
             raise ImportFailed(
                 [
@@ -276,12 +299,12 @@ def import_module(
                     )
                 ]
             )
-        importer, errors, lengths = at_its_lengths(module, inputs, length, longest, outputs, known, log)
-        steps = prove_steps(importer, made, log, lengths) if made else None
+        importer, errors, lengths = at_its_lengths(module, entries, length, longest, outputs, known, log)
+        steps = prove_steps(importer, made, log, lengths) if made else {}
         enough_rows(importer, min_rows)
         if settles and isinstance(whole, tuple):
             log(f"proof behind {whole[1]} rows of zeros")
-            rest = settle(importer, copied(module), inputs, int(whole[1]), lengths)
+            rest = settle(importer, copied(module), entries, int(whole[1]), lengths)
         far = far_length(importer.graph, importer.exported.length)
         compact(importer, recurrences)
     except ImportFailed:
@@ -296,7 +319,7 @@ def import_module(
             table_length(importer.graph, importer.exported.length),
         )
     )
-    model, tensors = document(name, importer.graph, inputs, length)
+    model, tensors = document(name, importer.graph, entries, length)
     report = report_of(importer, errors, min_rows)
     if made:
         report["state"] = {"pairs": made.names, "found": made.notes, **steps}

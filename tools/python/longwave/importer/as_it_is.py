@@ -13,12 +13,12 @@ from .export import float64_default
 from .inputs import Input
 from .lengths import Lengths, short_lengths
 from .match import Importer
-from .recovered import Recovered
+from .recovered import Output, Recovered
 
 ROUNDED = 1e-3  # of the peak: rounding, not meaning
 
 
-def rows_of(output, result: Tensor) -> Tensor:
+def rows_of(output: Output, result: Tensor) -> Tensor:
     result = result.to(torch.float64)
     if output.axis is None:
         return result.reshape(1, -1)

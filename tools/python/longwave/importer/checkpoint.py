@@ -175,7 +175,7 @@ def translated(module: nn.Module, own: Mapping[str, Tensor], state: dict[str, Te
 
 def same_storage(own: Mapping[str, Tensor]) -> dict[str, list[str]]:
     """Key -> other keys of the same tensor."""
-    groups: dict[tuple, list[str]] = {}
+    groups: dict[tuple[object, ...], list[str]] = {}
     for key, t in own.items():
         if t.numel() and not t.is_meta and t.layout == torch.strided:
             groups.setdefault((t.data_ptr(), t.dtype, t.shape, t.stride()), []).append(key)

@@ -51,7 +51,8 @@ def positions(graph: Recovered) -> None:
     """Tables of positions as ops of files, once they are proven."""
     if not any(op.kind == "positions" for op in graph.ops):
         return
-    before, graph.ops, moved = graph.ops, [], []
+    before, graph.ops = graph.ops, []
+    moved: list[int] = []
     for op in before:
         op.inputs, graph.here = [moved[i] for i in op.inputs], (op.module, op.source)
         graph.ops.append(op)
@@ -75,7 +76,7 @@ def compact(importer: Importer, recurrences: bool = True) -> None:
             wait(importer, op, by_place.get(place(op)))
     streams = not any(NO_STREAM in text for text in importer.warnings)
     for op in long if recurrences else []:
-        if recurrence := recurrence_of(op, op.form, streams):
+        if recurrence := recurrence_of(op, op.form if isinstance(op.form, Dyadic) else None, streams):
             become_recurrence(op, recurrence)
             forms[place(op)] = recurrence
     for c in importer.convolutions:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +69,7 @@ def run(
     x: Sequence[Tensor],
     expected: Sequence[Tensor],
     flags: list[str],
-):
+) -> Iterator[tuple[Tensor, Tensor]]:
     """Pairs of rows: of the file, and of the module. A stream gives the last of the rows that a whole sequence gives at once."""
     with cleanup.temporary_folder() as folder:
         command = ["run", str(file), "--memory", MEMORY, *flags]
@@ -81,10 +81,10 @@ def run(
             command += ["--output", f"{o.name}={folder}/out-{o.name}.npy"]
         ran(command)
         for o, e in zip(outputs, expected):
-            rows = torch.from_numpy(numpy.load(f"{folder}/out-{o.name}.npy")).to(torch.float64)
             wanted = rows_of(o, e)
-            rows = rows.reshape(-1, wanted.shape[1])
-            yield rows[-1:] if o.axis is None else rows[: len(wanted)], wanted
+            found = torch.from_numpy(numpy.load(f"{folder}/out-{o.name}.npy")).to(torch.float64)
+            found = found.reshape(-1, wanted.shape[1])
+            yield found[-1:] if o.axis is None else found[: len(wanted)], wanted
 
 
 def ran(command: list[str]) -> str:

@@ -1,11 +1,13 @@
 """Operations that are several accepted ones, written with these.
 
-Export writes them out, so each needs no rule of its own.
+Export writes them out, so each needs no rule of its own. A form that returns NotImplemented leaves the operation as it is.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
+from typing import Any, Union
 
 import torch
 import torch.nn.functional as F
@@ -13,40 +15,42 @@ from torch import Tensor
 from torch.fx.node import Node
 
 aten = torch.ops.aten
+Dims = Union[Sequence[int], None]
+Forms = dict[str, Callable[..., Any]]  # overload of an operation -> its form
 
 
-def times(x, number):
+def times(x: Tensor, number: float | Tensor) -> Tensor:
     """Without an operation for 1."""
     return x if isinstance(number, (int, float)) and number == 1 else number * x
 
 
-def stack(tensors, dim=0):
+def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     return torch.cat([t.unsqueeze(dim) for t in tensors], dim % (tensors[0].dim() + 1))
 
 
-def lerp(start, end, weight):
+def lerp(start: Tensor, end: Tensor, weight: float | Tensor) -> Tensor:
     return start + weight * (end - start)
 
 
-def addcmul(x, a, b, *, value=1):
+def addcmul(x: Tensor, a: Tensor, b: Tensor, *, value: float = 1) -> Tensor:
     return x + times(a * b, value)
 
 
-def addcdiv(x, a, b, *, value=1):
+def addcdiv(x: Tensor, a: Tensor, b: Tensor, *, value: float = 1) -> Tensor:
     return x + times(a / b, value)
 
 
-def added_product(x, a, b, *, beta=1, alpha=1):
+def added_product(x: Tensor, a: Tensor, b: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """addmm, baddbmm and addmv. With beta=0 torch does not read x."""
     product = times(torch.matmul(a, b), alpha)
     return product if beta == 0 else times(x, beta) + product
 
 
-def added_sum(x, a, b, *, beta=1, alpha=1):
+def added_sum(x: Tensor, a: Tensor, b: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     return added_product(x, a.transpose(0, 1).flatten(1), b.flatten(0, 1), beta=beta, alpha=alpha)
 
 
-def deviations(x: Tensor, dim, correction, keepdim: bool) -> tuple[Tensor, Tensor]:
+def deviations(x: Tensor, dim: Dims, correction: float | None, keepdim: bool) -> tuple[Tensor, Tensor]:
     """Variance and mean. `correction` None means 1."""
     dims = list(range(x.dim())) if dim is None or dim == [] else list(dim)
     mean = x.mean(dims, True)
@@ -60,26 +64,26 @@ def deviations(x: Tensor, dim, correction, keepdim: bool) -> tuple[Tensor, Tenso
     return variance, mean if keepdim else x.mean(dims)
 
 
-def var(x, dim=None, *, correction=None, keepdim=False):
+def var(x: Tensor, dim: Dims = None, *, correction: float | None = None, keepdim: bool = False) -> Tensor:
     return NotImplemented if x.is_complex() else deviations(x, dim, correction, keepdim)[0]
 
 
-def std(x, dim=None, *, correction=None, keepdim=False):
+def std(x: Tensor, dim: Dims = None, *, correction: float | None = None, keepdim: bool = False) -> Tensor:
     return NotImplemented if x.is_complex() else deviations(x, dim, correction, keepdim)[0].sqrt()
 
 
-def var_mean(x, dim=None, *, correction=None, keepdim=False):
+def var_mean(x: Tensor, dim: Dims = None, *, correction: float | None = None, keepdim: bool = False) -> Any:
     return NotImplemented if x.is_complex() else deviations(x, dim, correction, keepdim)
 
 
-def std_mean(x, dim=None, *, correction=None, keepdim=False):
+def std_mean(x: Tensor, dim: Dims = None, *, correction: float | None = None, keepdim: bool = False) -> Any:
     if x.is_complex():
         return NotImplemented
     variance, mean = deviations(x, dim, correction, keepdim)
     return variance.sqrt(), mean
 
 
-def unbiased(function):
+def unbiased(function: Callable[..., Any]) -> Forms:
     """The older forms with a flag: (x, unbiased) and (x, dim, unbiased, keepdim)."""
     return {
         "default": lambda x, unbiased=True: function(x, correction=int(unbiased)),
@@ -88,36 +92,55 @@ def unbiased(function):
     }
 
 
-def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):
+def vector_norm(
+    x: Tensor,
+    ord: float = 2,
+    dim: int | list[int] | None = None,
+    keepdim: bool = False,
+    *,
+    dtype: torch.dtype | None = None,
+) -> Any:
     if x.is_complex() or dtype is not None or ord not in (1, 2):
         return NotImplemented
     dims = list(range(x.dim())) if dim is None else dim
     return x.abs().sum(dims, keepdim) if ord == 1 else x.square().sum(dims, keepdim).sqrt()
 
 
-def selu(x):
+def selu(x: Tensor) -> Tensor:
     return 1.0507009873554805 * F.elu(x, 1.6732632423543772)
 
 
-def channel_shuffle(x, groups):
-    return x.unflatten(1, (groups, -1)).transpose(1, 2).flatten(1, 2)
+def channel_shuffle(x: Tensor, groups: int) -> Tensor:
+    result: Tensor = x.unflatten(1, (groups, -1)).transpose(1, 2).flatten(1, 2)
+    return result
 
 
-def convolution(x, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
+def convolution(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    stride: list[int],
+    padding: list[int],
+    dilation: list[int],
+    transposed: bool,
+    output_padding: list[int],
+    groups: int,
+) -> Any:
     """As traced modules call it."""
     dims = weight.dim() - 2
     if dims not in (1, 2):
         return NotImplemented
     if transposed:
-        call = aten.conv_transpose1d if dims == 1 else aten.conv_transpose2d.input
-        return call(x, weight, bias, stride, padding, output_padding, groups, dilation)
-    return (aten.conv1d if dims == 1 else aten.conv2d)(x, weight, bias, stride, padding, dilation, groups)
+        transpose: Callable[..., Tensor] = aten.conv_transpose1d if dims == 1 else aten.conv_transpose2d.input
+        return transpose(x, weight, bias, stride, padding, output_padding, groups, dilation)
+    forward: Callable[..., Tensor] = aten.conv1d if dims == 1 else aten.conv2d
+    return forward(x, weight, bias, stride, padding, dilation, groups)
 
 
-def fft_of_axes(one, many, *, first: bool):
+def fft_of_axes(one: Callable[..., Tensor], many: Callable[..., Tensor], *, first: bool) -> Forms:
     """A transform of several axes as transforms of one axis each. `one`: of the last axis, which may begin or end with real numbers."""
 
-    def transform(x, s=None, dim=None, norm=None):
+    def transform(x: Tensor, s: Sequence[int] | None = None, dim: Dims = None, norm: str | None = None) -> Tensor:
         dims = list(
             range(x.dim() - len(s), x.dim())
             if dim is None and s is not None
@@ -125,8 +148,7 @@ def fft_of_axes(one, many, *, first: bool):
             if dim is None
             else dim
         )
-        sizes = list(s) if s is not None else [None] * len(dims)
-        sizes = [None if size == -1 else size for size in sizes]
+        sizes = [None if size == -1 else size for size in s] if s is not None else [None] * len(dims)
         steps = [
             (one, sizes[-1], dims[-1]),
             *((many, size, d) for size, d in zip(reversed(sizes[:-1]), reversed(dims[:-1]))),
@@ -138,7 +160,7 @@ def fft_of_axes(one, many, *, first: bool):
     return {"default": transform}
 
 
-def fft_forms() -> dict:
+def fft_forms() -> dict[str, Forms]:
     forms = {
         "rfft": (aten.fft_rfft, aten.fft_fft, True),
         "fft": (aten.fft_fft, aten.fft_fft, True),
@@ -146,28 +168,29 @@ def fft_forms() -> dict:
         "ifft": (aten.fft_ifft, aten.fft_ifft, False),
     }
 
-    def of_two(function):
+    def of_two(function: Callable[..., Tensor]) -> Forms:
         return {"default": lambda x, s=None, dim=(-2, -1), norm=None: function(x, s, dim, norm)}
 
     made = {f"fft_{name}n": fft_of_axes(one, many, first=first) for name, (one, many, first) in forms.items()}
     return made | {f"fft_{name}2": of_two(made[f"fft_{name}n"]["default"]) for name in forms}
 
 
-def truncated(x):
+def truncated(x: Tensor) -> Tensor:
     return x.sign() * x.abs().floor()
 
 
-def threshold(x, threshold, value):
+def threshold(x: Tensor, threshold: float, value: float) -> Tensor:
     return torch.where(x > threshold, x, value)
 
 
-def logsumexp(x, dim, keepdim=False):
+def logsumexp(x: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
     largest = x.amax(dim, True)
     total = (x - largest).exp().sum(dim, True).log() + largest
-    return total if keepdim else total.squeeze(dim)
+    result: Tensor = total if keepdim else total.squeeze(dim)
+    return result
 
 
-def logaddexp(x, y):
+def logaddexp(x: Tensor, y: Tensor) -> Tensor:
     return torch.maximum(x, y) + (-(x - y).abs()).exp().log1p()
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -38,7 +40,7 @@ def lstm_states(x: Tensor, op: Op, dims: tuple[int, ...]) -> tuple[list[Tensor],
     """Its rows, and h and c behind the last one."""
     u, sequence = op.constant("weight"), steps(x, op, dims)
     zeros = x.new_zeros(2, sequence.shape[1], u.shape[1])
-    h, c = state.reshape(zeros.shape) if (state := op.constant("initial")) is not None else zeros
+    h, c = state.reshape(zeros.shape) if (state := op.given("initial")) is not None else zeros
     rows = []
     for row in sequence:
         i, f, g, o = (row + h @ u.T).chunk(4, 1)
@@ -53,7 +55,7 @@ def lstm(x: list[Tensor], op: Op, dims: tuple[int, ...]) -> Tensor:
 
 
 def gru(x: list[Tensor], op: Op, dims: tuple[int, ...]) -> Tensor:
-    (ur, uz, un), bias, initial = op.constant("weight").chunk(3), op.constant("bias"), op.constant("initial")
+    (ur, uz, un), bias, initial = op.constant("weight").chunk(3), op.constant("bias"), op.given("initial")
     sequence = steps(x[0], op, dims)
     h, rows = x[0].new_zeros(sequence.shape[1], ur.shape[1]), []
     h = h if initial is None else initial.reshape(h.shape)
@@ -117,7 +119,7 @@ def pool(x: list[Tensor], op: Op, dims: tuple[int, ...]) -> Tensor:
 
 def group_norm(x: list[Tensor], op: Op, dims: tuple[int, ...]) -> Tensor:
     image = x[0].reshape(len(x[0]), -1, dims[-1]).permute(2, 1, 0)[None]
-    y = F.group_norm(image, op.attributes["groups"], op.constant("weight"), op.constant("bias"), op.attributes["eps"])
+    y = F.group_norm(image, op.attributes["groups"], op.given("weight"), op.given("bias"), op.attributes["eps"])
     return y[0].permute(2, 1, 0).reshape(len(x[0]), -1)
 
 
@@ -134,7 +136,8 @@ def softmax_attention(x: list[Tensor], op: Op, dims: tuple[int, ...]) -> Tensor:
     seen = seen.tril() if op.attributes["causal"] else seen
     seen = seen.triu(1 - window) if window else seen
     scores = (q @ k.mT / k.shape[2] ** 0.5).masked_fill(~seen, -torch.inf)
-    return (scores.softmax(-1) @ v).transpose(0, 1).reshape(rows, -1)
+    result: Tensor = (scores.softmax(-1) @ v).transpose(0, 1).reshape(rows, -1)
+    return result
 
 
 def linear_attention(x: list[Tensor], op: Op, dims: tuple[int, ...]) -> Tensor:
@@ -164,7 +167,7 @@ def positions(x: list[Tensor], op: Op, dims: tuple[int, ...]) -> Tensor:
     return F.pad(table, (0, 0, 0, len(x[0]) - len(table)))
 
 
-DEFINED = {
+DEFINED: dict[str, Callable[[list[Tensor], Op, tuple[int, ...]], Tensor]] = {
     "rotary": rotary,
     "positions": positions,
     "sequence_softmax": lambda x, op, dims: x[0].softmax(0),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -31,7 +34,7 @@ def conv2d(x: Tensor, op: Op, dims: tuple[int, ...]) -> Tensor:
     pad, ahead = (w.shape[3] - 1) // 2, a.get("ahead", 0)
     image = F.pad(image, (pad, pad, w.shape[2] - a["stride_t"] - ahead, ahead))  # a negative pad cuts
     return (
-        F.conv2d(image, w, op.constant("bias"), (a["stride_t"], a["stride_f"]), groups=a["groups"])[0]
+        F.conv2d(image, w, op.given("bias"), (a["stride_t"], a["stride_f"]), groups=a["groups"])[0]
         .permute(1, 2, 0)
         .flatten(1)
     )
@@ -46,7 +49,7 @@ def frame(x: Tensor, op: Op) -> Tensor:
 
 def centred_conv(x: Tensor, op: Op) -> Tensor:
     w = op.constant("weight")
-    return F.conv1d(x.T[None], w[:, None], op.constant("bias"), padding=w.shape[1] // 2, groups=len(w))[0].T
+    return F.conv1d(x.T[None], w[:, None], op.given("bias"), padding=w.shape[1] // 2, groups=len(w))[0].T
 
 
 def mean(x: Tensor, op: Op) -> Tensor:
@@ -60,12 +63,12 @@ def mean(x: Tensor, op: Op) -> Tensor:
     }[mode]()
 
 
-def row_product(x: list[Tensor], a: dict) -> Tensor:
+def row_product(x: list[Tensor], a: dict[str, Any]) -> Tensor:
     left = x[0].reshape(-1, a["batches"], a["rows"], a["inner"])
     return (left @ x[1].reshape(-1, a["batches"], a["inner"], a["columns"])).flatten(1)
 
 
-def of_parts(x: Tensor, a: dict, norm) -> Tensor:
+def of_parts(x: Tensor, a: dict[str, Any], norm: Callable[[Tensor], Tensor]) -> Tensor:
     """Each of the groups of a row for itself."""
     return norm(x.unflatten(1, (a.get("groups", 1), -1))).flatten(1)
 
@@ -78,8 +81,8 @@ def compute(op: Op, x: list[Tensor], dims: tuple[int, ...]) -> Tensor:
         return FLOAT64[op.kind](x[0], **a)
     if op.kind in DEFINED:
         return DEFINED[op.kind](x, op, dims)
-    table = {
-        "linear": lambda: F.linear(x[0], c("weight"), c("bias")),
+    table: dict[str, Callable[[], Tensor]] = {
+        "linear": lambda: F.linear(x[0], c("weight"), op.given("bias")),
         "affine": lambda: x[0] * c("scale") + c("shift"),
         "add": lambda: x[0] + x[1],
         "mul": lambda: x[0] * x[1],
@@ -109,7 +112,7 @@ def compute(op: Op, x: list[Tensor], dims: tuple[int, ...]) -> Tensor:
 
 def execute(graph: Recovered, inputs: list[Tensor]) -> list[Tensor]:
     """Rows of each output. `inputs`: rows [time, width], in the order of the graph's input ops."""
-    values: list[Tensor | None] = []
+    values: dict[int, Tensor] = {}
     waiting = iter(inputs)
     last = {i: at for at, op in enumerate(graph.ops) for i in op.inputs} | {
         output.value: len(graph.ops) for output in graph.outputs
@@ -118,8 +121,8 @@ def execute(graph: Recovered, inputs: list[Tensor]) -> list[Tensor]:
         x = [values[i] for i in op.inputs]
         for i in op.inputs:
             if last[i] == at:
-                values[i] = None  # sequences are long
-        values.append(
+                values.pop(i, None)  # sequences are long
+        values[at] = (
             next(waiting).to(torch.float64) if op.kind == "input" else compute(op, x, graph.ops[op.inputs[0]].dims)
         )
     return [values[output.value] for output in graph.outputs]

@@ -53,9 +53,9 @@ def samples(count: int, limit: int) -> Tensor:
     if count >= limit:
         return torch.arange(limit)
     near = count // 2
-    return torch.cat(
-        [torch.arange(near), torch.logspace(0, 1, count - near, limit / near).mul(near).long().clamp(max=limit - 1)]
-    ).unique()
+    far = torch.logspace(0, 1, count - near, limit / near).mul(near).long().clamp(max=limit - 1)
+    result: Tensor = torch.cat([torch.arange(near), far]).unique()
+    return result
 
 
 def pencil(taps: Tensor, size: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -128,14 +128,15 @@ def exponentials(taps: Tensor, rows: int) -> Exponentials | None:
     taps = torch.nn.functional.pad(taps, (0, rows - count))
     peak = peaks(taps.flatten(0, 1)).reshape(copies, heads)
     scale = torch.exp2(torch.log2(peak.amax(0)).floor())  # c rounds alike before and after it
-    scaled, found, part = taps[..., 1:] / scale[:, None], {}, 0
+    scaled, part = taps[..., 1:] / scale[:, None], 0
+    found: dict[int, Fit] = {}
     heard = [h for h in range(heads) if bool((scaled[:, h] != 0).any())]
     if not heard:
         return None
     for h in dict.fromkeys([*heard[:: max(1, len(heard) // TRIED)], *heard]):
         while part < len(SEEN) and (fit := fitted(scaled[:, h], SEEN[part], most)) is None:
             part += 1
-        if part == len(SEEN):
+        if part == len(SEEN) or fit is None:
             return None
         found[h] = fit
     poles = max(len(fit.logarithms) for fit in found.values())

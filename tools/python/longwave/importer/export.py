@@ -14,9 +14,11 @@ import logging
 import operator
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.export import ExportedProgram
 from torch.fx.node import Node, map_aggregate
 
 from . import decompositions
@@ -26,6 +28,7 @@ from .inputs import Input
 from .known import mark
 from .mixing import separated
 from .named import kept_state, refuse_graph
+from .nodes import args_of, kwargs_of
 from .wrappers import copied, exact_weights
 
 WIDE = {
@@ -135,33 +138,34 @@ def op_name(node: Node) -> str:
     if node.target is operator.getitem:
         return "getitem"
     if hasattr(node.target, "_schema"):
-        name = node.target._schema.name.split("::")[1]
+        name: str = node.target._schema.name.split("::")[1]
         return ALIASES.get(name, name)
     return str(getattr(node.target, "__name__", node.target))
 
 
-def wide(value):
+def wide(value: Any) -> Any:
     return WIDE.get(value, value) if isinstance(value, torch.dtype) else value
 
 
-def call(node: Node, values: dict[Node, object]):
+def call(node: Node, values: Mapping[Node, Any]) -> Any:
     """Runs one node. Values are float64, so dtypes that the graph names are widened too."""
 
-    def argument(a):
+    def argument(a: Any) -> Any:
         return values[a] if isinstance(a, Node) else wide(a)
 
     args, kwargs = map_aggregate(node.args, argument), map_aggregate(node.kwargs, argument)
     if op_name(node) == "rms_norm":  # its default eps depends on the type, which is the module's own
         args = (*args, *[None] * (3 - len(args)), rms_eps(node))[:4]
+    assert callable(node.target)  # no call of a method or a module is in an exported graph
     return node.target(*args, **kwargs)
 
 
 def rms_eps(node: Node) -> float:
-    given = node.args[3] if len(node.args) > 3 else node.kwargs.get("eps")
+    given = args_of(node)[3] if len(node.args) > 3 else kwargs_of(node).get("eps")
     return float(torch.finfo(node.meta["val"].dtype).eps if given is None else given)
 
 
-def run_nodes(nodes: Sequence[Node], values: dict[Node, object], results: Sequence[Node]) -> None:
+def run_nodes(nodes: Sequence[Node], values: dict[Node, Any], results: Sequence[Node]) -> None:
     """Runs nodes in order. What only they read goes as soon as nothing needs it: sequences are long."""
     last = {a: n for n in nodes for a in n.all_input_nodes}
     mine = set(nodes) - set(results)
@@ -219,7 +223,7 @@ def prepare(module: nn.Module, inputs: Sequence[Input], length: int, known: bool
 class Exported:
     """The operations of a prepared module at one length. `constants`: float64 results that depend on no input."""
 
-    def __init__(self, module: nn.Module, inputs: Sequence[Input], length: int, more: Mapping = {}) -> None:
+    def __init__(self, module: nn.Module, inputs: Sequence[Input], length: int, more: Mapping[str, Any] = {}) -> None:
         """`more`: operations to write out, beside those of decompositions.py."""
         self.inputs, self.length = inputs, length
         floats = next((p.dtype for p in module.parameters() if p.is_floating_point()), torch.float32)
@@ -266,7 +270,7 @@ class Exported:
                 ]
             ) from e
 
-    def _fold(self, program, exact: dict[str, Tensor]) -> None:
+    def _fold(self, program: ExportedProgram, exact: dict[str, Tensor]) -> None:
         s = program.graph_signature
         keys = {**s.inputs_to_parameters, **s.inputs_to_buffers, **s.inputs_to_lifted_tensor_constants}
         self.varying = varying = set(self.arguments)
@@ -313,7 +317,7 @@ class Exported:
 
     def run(self, arguments: Sequence[Tensor]) -> list[Tensor]:
         """The results in float64."""
-        values: dict[Node, object] = dict(self.constants)
+        values: dict[Node, Any] = dict(self.constants)
         values.update(zip(self.arguments, arguments, strict=True))
         with float64_default():
             run_nodes([n for n in self.nodes if n in self.varying and n not in values], values, self.results)

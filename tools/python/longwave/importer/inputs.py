@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -56,7 +57,7 @@ class Input:
         """A tensor of this input as rows [time, features]."""
         return x.movedim(self.shape.index(0), 0).reshape(-1, self.width)
 
-    def document(self) -> dict:
+    def document(self) -> dict[str, Any]:
         """The entry of "inputs" in model.json."""
         if self.vocabulary:
             return {"name": self.name, "kind": "tokens", "vocabulary": self.vocabulary}

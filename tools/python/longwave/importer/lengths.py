@@ -5,9 +5,10 @@ from __future__ import annotations
 import copy
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -67,19 +68,21 @@ class _Seen(TorchFunctionMode):
             )
         ]
 
-    def enter(self, name: str, *_) -> None:
+    def enter(self, name: str, *_: object) -> None:
         self.parts[self.stack[-1] if self.stack else "", name] += 1
         self.stack.append(name)
 
-    def leave(self, *_) -> None:
+    def leave(self, *_: object) -> None:
         self.stack.pop()
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: object) -> None:
         for hook in self.hooks:
             hook.remove()
-        return super().__exit__(*exception)
+        super().__exit__(*exception)  # type: ignore[no-untyped-call]
 
-    def __torch_function__(self, function, types, args=(), kwargs=None):
+    def __torch_function__(
+        self, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
         result = function(*args, **(kwargs or {}))
         tensors = [
             t
@@ -117,6 +120,7 @@ class Runs:
     def calls(self, length: int) -> _Seen | None:
         """What it computes from the input, by part. None: it does not run so."""
         module = copy.deepcopy(self.module).requires_grad_(any(i.vocabulary for i in self.inputs))
+        noted: _Seen
         try:
             with torch.enable_grad(), _Seen(module) as noted:
                 examples = [i.example(length, self.floats) for i in self.inputs]
@@ -170,7 +174,7 @@ def taken(runs: Runs, base: int, stride: int) -> bool:
 def stride_of(runs: Runs, base: int, n: int) -> int | None:
     """The least common multiple of the strides of all that the module computes, from two lengths. None: that cannot be told."""
     before, after = runs.shapes(base), runs.shapes(base + n)
-    if after is None or len(before) != len(after):
+    if before is None or after is None or len(before) != len(after):
         return None
     stride = 1
     for a, b in zip(before, after):
@@ -196,7 +200,10 @@ def loops(runs: Runs, length: int) -> tuple[list[str], int | None]:
     A loop calls PyTorch, or other parts, more often for more rows. Few calls for each row may be no more than a
     selection of the rows."""
     few = next((n for n in (16, 48, 160, 640, 2560) if n < length and runs.shapes(n) is not None), None)
-    if few is None or runs.shapes(2 * few) is None or len(runs.shapes(2 * few)) <= len(runs.shapes(few)):
+    if few is None:
+        return [], None
+    shapes, more = runs.shapes(few), runs.shapes(2 * few)
+    if shapes is None or more is None or len(more) <= len(shapes):
         return [], None
     one, two = runs.calls(few), runs.calls(2 * few)
     if one is None or two is None or sum(two.calls.values()) <= sum(one.calls.values()):

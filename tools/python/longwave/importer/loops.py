@@ -3,11 +3,17 @@ rejected. One line per module reports the loop."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from torch.fx.node import Node
 
 from .errors import Problem, retrain
 from .export import op_name
+from .nodes import args_of
 from .places import Placed
+
+if TYPE_CHECKING:
+    from .match import Importer
 
 FEW = 8  # parts of a value that a module may well take one by one: heads, gates, layers
 LOOP = (
@@ -20,7 +26,7 @@ PARTS = {"select", "slice", "unbind", "split", "split_with_sizes", "chunk"}
 WRITERS = {"select_scatter", "slice_scatter", "copy"}
 
 
-def explained(importer, n: Node) -> bool:
+def explained(importer: Importer, n: Node) -> bool:
     """Whether `n` is rejected because of such a loop, which is reported instead."""
     if importer.kind(n) in WRITERS:
         told(importer, n, WRITES)
@@ -32,10 +38,10 @@ def explained(importer, n: Node) -> bool:
     return False
 
 
-def part_behind(importer, n: Node) -> Node | None:
+def part_behind(importer: Importer, n: Node) -> Node | None:
     """The part that `n` is, or that operations on one value made it of."""
     while True:
-        part = n.args[0] if importer.kind(n) == "getitem" else n
+        part = args_of(n)[0] if importer.kind(n) == "getitem" else n
         if one_of_most(part):
             return part
         sources = importer.variables(n)
@@ -44,17 +50,17 @@ def part_behind(importer, n: Node) -> Node | None:
         n = sources[0]
 
 
-def known(importer, n: Node, why: tuple[str, str]) -> bool:
+def known(importer: Importer, n: Node, why: tuple[str, str]) -> bool:
     module = importer.module(n)
     return any((problem.where.rpartition("/")[0], problem.reason) == (module, why[0]) for problem in importer.problems)
 
 
-def told(importer, n: Node, why: tuple[str, str]) -> None:
+def told(importer: Importer, n: Node, why: tuple[str, str]) -> None:
     if not known(importer, n, why):
         importer.problems.append(Problem(importer.where(n), importer.kind(n), *why))
 
 
-def one_row(importer, n: Node) -> bool:
+def one_row(importer: Importer, n: Node) -> bool:
     x = importer.values.get(n)
     if not isinstance(x, Placed) or importer.op(x).timeless or x.at.numel() == 0:
         return False
@@ -67,24 +73,24 @@ def one_of_most(part: Node) -> bool:
     found = part_of(part)
     if found is None:
         return False
-    size = part.args[0].meta["val"].shape[found[0]]
+    size = args_of(part)[0].meta["val"].shape[found[0]]
     alike = (
         size
         if op_name(part) not in ("select", "slice")
-        else len({p for u in part.args[0].users if (p := part_of(u)) and p[0] == found[0]})
+        else len({p for u in args_of(part)[0].users if (p := part_of(u)) and p[0] == found[0]})
     )
-    return alike > max(FEW, size // 2)
+    return bool(alike > max(FEW, size // 2))
 
 
 def part_of(n: Node) -> tuple[int, int] | None:
     """Axis and first index of a part of length 1."""
     kind = op_name(n)
-    if kind not in PARTS or not isinstance(n.args[0], Node):
+    if kind not in PARTS or not isinstance(args_of(n)[0], Node):
         return None
-    shape, at = n.args[0].meta["val"].shape, {"select": 1, "slice": 1, "unbind": 1}.get(kind, 2)
-    axis = (n.args[at] if len(n.args) > at else 0) % len(shape)
+    shape, at = args_of(n)[0].meta["val"].shape, {"select": 1, "slice": 1, "unbind": 1}.get(kind, 2)
+    axis = (args_of(n)[at] if len(args_of(n)) > at else 0) % len(shape)
     if kind == "select":
-        return axis, n.args[2] % shape[axis]
+        return axis, args_of(n)[2] % shape[axis]
     if kind == "slice":
-        return (axis, n.args[2] or 0) if n.meta["val"].shape[axis] == 1 else None
+        return (axis, args_of(n)[2] or 0) if n.meta["val"].shape[axis] == 1 else None
     return (axis, 0) if all(kind == "unbind" or part.shape[axis] == 1 for part in n.meta["val"]) else None

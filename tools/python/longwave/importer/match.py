@@ -4,7 +4,9 @@ value, so that later operations are judged too."""
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any, Union
 
 from torch import Tensor
 from torch.fx.node import Node
@@ -12,8 +14,10 @@ from torch.fx.node import Node
 from . import decompositions, loops
 from .errors import NoOp, Problem, Refused, UnclearLength
 from .export import Exported, address, call, module_of, name_of, op_name
+from .nodes import args_of
 from .places import Placed, all_features, natural, settled
-from .recovered import Output, Recovered
+from .probe import Taps
+from .recovered import Op, Output, Recovered
 from .regions import find_convolution
 from .rules import (
     attention,
@@ -49,7 +53,7 @@ MOVES = set(
 KEEPS = set(
     "to _to_copy dropout feature_dropout detach type_as lift_fresh_copy alias_copy clone contiguous identity".split()
 )
-RULES = {
+RULES: dict[str, Callable[[Importer, Node], Value]] = {
     **linear.RULES,
     **padding.RULES,
     **inside.RULES,
@@ -95,11 +99,25 @@ class Read:
     value: int
 
 
+# A list: of an operation with several results, None where no rule makes one.
+Value = Union[
+    Placed,
+    spectrum.Spectrum,
+    complexes.Complex,
+    complexes.Phase,
+    attention.Scores,
+    norms.Root,
+    Read,
+    Sequence[Any],
+    None,
+]
+
+
 @dataclass
 class Importer:
     exported: Exported
     graph: Recovered = field(default_factory=Recovered)
-    values: dict[Node, object] = field(default_factory=dict)  # Placed, Spectrum, or a list of Placed
+    values: dict[Node, Value] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     convolutions: list[Convolution] = field(default_factory=list)
@@ -115,10 +133,11 @@ class Importer:
         return self.exported.constants
 
     # ---- what rules ask
-    def varies(self, a) -> bool:
+    def varies(self, a: object) -> bool:
         return isinstance(a, Node) and a in self.exported.varying
 
-    def constant(self, a):
+    def constant(self, a: Any) -> Any:
+        """What does not depend on an input: of a node its tensor, of a number or a text itself."""
         if self.varies(a):
             raise Refused("a weight that depends on the input", "compute weights from parameters only")
         return self.constants[a] if isinstance(a, Node) else a
@@ -129,32 +148,33 @@ class Importer:
     def kind(self, n: Node) -> str:
         return op_name(n)
 
-    def op(self, placed: Placed):
+    def op(self, placed: Placed) -> Op:
         return self.graph.ops[placed.value]
 
     def placed(self, n: Node) -> Placed:
-        if isinstance(self.values.get(n), norms.Root):
-            self.values[n] = self.values[n].itself
-        if isinstance(self.values.get(n), spectrum.Spectrum):
-            self.values[n] = spectrum.value_of(self, self.values[n])
-        if isinstance(self.values.get(n), attention.Scores):
+        found = self.values.get(n)
+        if isinstance(found, norms.Root):
+            found = self.values[n] = found.itself
+        if isinstance(found, spectrum.Spectrum):
+            found = self.values[n] = spectrum.value_of(self, found)
+        if isinstance(found, attention.Scores):
             raise Refused("multiplies each row with all others", attention.OVER_TIME)
-        if not isinstance(n, Node) or not isinstance(self.values.get(n), Placed):
+        if not isinstance(found, Placed):
             raise Refused(
                 "reads a value that is not rows of numbers, such as the index of a largest feature",
                 "keep values real, with one row per time step",
             )
-        return self.values[n]
+        return found
 
     def settled(self, n: Node) -> Placed:
-        self.values[n] = settled(self.graph, self.placed(n))
-        return self.values[n]
+        found = self.values[n] = settled(self.graph, self.placed(n))
+        return found
 
     def overlaps(self, x: Placed) -> bool:
         at = x.at[x.at >= 0]
         return at.numel() > len(at.unique())
 
-    def windowed(self, n, x: Placed, window: Tensor) -> Placed:
+    def windowed(self, n: Node, x: Placed, window: Tensor) -> Placed:
         return spectrum.windowed(self, n, x, window)
 
     def warn(self, n: Node, text: str) -> None:
@@ -168,7 +188,7 @@ class Importer:
         """Of the operation that is matched now."""
         self.warnings.append(f"{'/'.join(part for part in self.graph.here if part)}: {why}: {NO_STREAM}")
 
-    def note_convolution(self, n: Node, taps, two_sided: bool) -> None:
+    def note_convolution(self, n: Node, taps: Taps, two_sided: bool) -> None:
         self.convolutions.append(Convolution(self.where(n), taps.lags, taps.ahead, taps.cut))
         if taps.cut:
             self.warn(n, f"taps reach the example's length {self.exported.length}: longer sequences differ")
@@ -235,10 +255,8 @@ class Importer:
 
     def follows(self, n: Node) -> bool:
         """Whether what it reads stands in for something refused: places and kinds of such a value are not the module's."""
-        waiting, seen = (
-            [v.value for a in self.variables(n) if isinstance(v := self.values.get(a), (Placed, Read))],
-            set(),
-        )
+        held = map(self.values.get, self.variables(n))
+        waiting, seen = [x.value for x in held if isinstance(x, (Placed, Read))], set[int]()
         while waiting:
             v = waiting.pop()
             if v in self.opaque:
@@ -252,7 +270,7 @@ class Importer:
         val = n.meta.get("val")
         if not isinstance(val, Tensor) or val.is_complex() or val.dim() == 0:
             return
-        known = [self.op(self.values[v]) for v in self.variables(n) if isinstance(self.values.get(v), Placed)]
+        known = [self.op(v) for v in map(self.values.get, self.variables(n)) if isinstance(v, Placed)]
         rows = next(
             (r for r in [*(op.rows for op in known if not op.timeless), self.exported.length] if r in val.shape), None
         )
@@ -265,7 +283,7 @@ class Importer:
         self.values[n] = natural(v, val.shape, axis)
         self.opaque.add(v)
 
-    def lower(self, n: Node):
+    def lower(self, n: Node) -> Value:
         kind, sources = self.kind(n), self.variables(n)
         if any(isinstance(self.values[v], norms.Root) for v in sources) and (norm := norms.by_root(self, n)):
             return norm
@@ -279,16 +297,17 @@ class Importer:
             if step is not None:
                 return step
             for source in sources:
-                if isinstance(self.values[source], spectrum.Spectrum):
-                    self.values[source] = spectrum.value_of(self, self.values[source])
+                if isinstance(part := self.values[source], spectrum.Spectrum):
+                    self.values[source] = spectrum.value_of(self, part)
             first = self.values[sources[0]]
         if any(isinstance(self.values[v], attention.Scores) for v in sources) and kind not in products.RULES:
             return attention.step(self, n)
         if any(isinstance(self.values[v], (complexes.Complex, complexes.Phase)) for v in sources):
             return complexes.complex_step(self, n)
         if n.target is operator.getitem and isinstance(first, (list, tuple)):
-            return first[n.args[1]]
-        val = n.meta.get("val")
+            found: Value = first[args_of(n)[1]]
+            return found
+        val: Any = n.meta.get("val")
         if isinstance(val, Tensor) and val.is_complex() and kind not in RULES:
             raise Refused(
                 "complex values that are neither a convolution nor the spectrum of frames", "use real arithmetic"
@@ -298,11 +317,11 @@ class Importer:
                 raise Refused(f"turns numbers into {val.dtype}", "keep floating point numbers")
             return first
         if kind in MOVES:
-            at = self.placed(sources[0]).at
+            x = self.placed(sources[0])
             if kind in ("view", "_unsafe_view"):
-                return first.moved(at.reshape(n.args[1]))  # places need not have the strides of the tensor
-            moved = call(n, {**self.constants, sources[0]: at})
-            return first.moved(moved) if isinstance(moved, Tensor) else [first.moved(part) for part in moved]
+                return x.moved(x.at.reshape(args_of(n)[1]))  # places need not have the strides of the tensor
+            moved = call(n, {**self.constants, sources[0]: x.at})
+            return x.moved(moved) if isinstance(moved, Tensor) else [x.moved(part) for part in moved]
         if kind in RULES:
             return RULES[kind](self, n)
         if kind in unary.TABLE:

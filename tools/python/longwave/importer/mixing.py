@@ -6,10 +6,15 @@ transform. The importer reads the second form.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
+from torch.fx import Graph
 from torch.fx.node import Node
+
+from .nodes import args_of, kwargs_of
 
 aten = torch.ops.aten
 COPIES = {"to", "_to_copy", "alias", "clone", "contiguous", "detach"}
@@ -36,7 +41,7 @@ def name(n: Node) -> str:
     return n.target._schema.name.split("::")[1] if hasattr(n.target, "_schema") else ""
 
 
-def varying(graph, inputs: set[str]) -> set[Node]:
+def varying(graph: Graph, inputs: set[str]) -> set[Node]:
     found: set[Node] = set()
     for n in graph.nodes:
         if n.op == "placeholder" and n.name in inputs or any(a in found for a in n.all_input_nodes):
@@ -44,7 +49,7 @@ def varying(graph, inputs: set[str]) -> set[Node]:
     return found
 
 
-def separated(graph, inputs: set[str]) -> None:
+def separated(graph: Graph, inputs: set[str]) -> None:
     """Rewrites such nodes of the exported graph. `inputs`: names of the arguments of the module."""
     if not any(name(n) == "einsum" for n in graph.nodes):
         return
@@ -57,14 +62,14 @@ def separated(graph, inputs: set[str]) -> None:
             and found.mixes()
             and (behind := inverse_of(n))
         ):
-            rewrite(graph, n, found, next(a for a in n.args[1] if a in moving), behind)
+            rewrite(graph, n, found, next(a for a in args_of(n)[1] if a in moving), behind)
     if len(graph.nodes) > before:
         graph.eliminate_dead_code()
 
 
 def read(n: Node, moving: set[Node]) -> Einsum | None:
     """None: something else."""
-    equation, operands = n.args[0].replace(" ", ""), list(n.args[1])
+    equation, operands = args_of(n)[0].replace(" ", ""), list(args_of(n)[1])
     sides, arrow, result = equation.partition("->")
     labels = sides.split(",")
     if not arrow or "." in equation or len(labels) != len(operands) or sum(a in moving for a in operands) != 1:
@@ -97,7 +102,7 @@ def real_of(n: Node) -> Node | None:
     while n.meta["val"].is_complex():
         if name(n) not in COPIES:
             return None
-        n = n.args[0]
+        n = args_of(n)[0]
     return n
 
 
@@ -106,7 +111,11 @@ def one_user(n: Node) -> Node | None:
 
 
 def of_last_axis(n: Node) -> bool:
-    return (len(n.args) < 3 or n.args[2] in (-1, len(n.meta["val"].shape) - 1)) and len(n.args) < 4 and not n.kwargs
+    return (
+        (len(args_of(n)) < 3 or args_of(n)[2] in (-1, len(n.meta["val"].shape) - 1))
+        and len(args_of(n)) < 4
+        and not kwargs_of(n)
+    )
 
 
 def inverse_of(n: Node) -> list[Node] | None:
@@ -116,14 +125,14 @@ def inverse_of(n: Node) -> list[Node] | None:
         return None
     chain = [inverse]
     while (after := one_user(chain[-1])) is not None and name(after) == "slice":
-        if after.args[1] % len(after.meta["val"].shape) != len(after.meta["val"].shape) - 1:
+        if args_of(after)[1] % len(after.meta["val"].shape) != len(after.meta["val"].shape) - 1:
             break
         chain.append(after)
     return chain
 
 
-def rewrite(graph, n: Node, e: Einsum, spectrum: Node, behind: list[Node]) -> None:
-    x, labels, waiting = spectrum.args[0], e.spectrum, list(e.matrices)
+def rewrite(graph: Graph, n: Node, e: Einsum, spectrum: Node, behind: list[Node]) -> None:
+    x, labels, waiting = args_of(spectrum)[0], e.spectrum, list(e.matrices)
     outer = {c for part, _ in e.kernels for c in part} | set(e.result)
     with graph.inserting_before(n):
         while waiting and not all(c in labels for part, _ in e.kernels for c in part):
@@ -148,7 +157,7 @@ def rewrite(graph, n: Node, e: Einsum, spectrum: Node, behind: list[Node]) -> No
             graph,
             n,
             aten.fft_rfft.default,
-            (x, *spectrum.args[1:2]),
+            (x, *args_of(spectrum)[1:2]),
             (*x.meta["val"].shape[:-1], spectrum.meta["val"].shape[-1]),
             spectrum,
         )
@@ -172,12 +181,12 @@ def rewrite(graph, n: Node, e: Einsum, spectrum: Node, behind: list[Node]) -> No
     end.replace_all_uses_with(result)
 
 
-def copied(graph, behind: list[Node], y: Node) -> Node:
+def copied(graph: Graph, behind: list[Node], y: Node) -> Node:
     """The inverse transform and the cuts, of another spectrum."""
     after = behind[-1]
     for n in behind:
         with graph.inserting_after(after):
-            args = (y, *n.args[1:2]) if name(n) == "fft_irfft" else (y, -1, *n.args[2:])
+            args = (y, *args_of(n)[1:2]) if name(n) == "fft_irfft" else (y, -1, *args_of(n)[2:])
             made = graph.create_node("call_function", n.target, args)
         made.meta = dict(n.meta)
         made.meta["val"] = n.meta["val"].new_empty((*y.meta["val"].shape[:-1], n.meta["val"].shape[-1]))
@@ -185,7 +194,7 @@ def copied(graph, behind: list[Node], y: Node) -> Node:
     return y
 
 
-def emit(graph, like: Node, target, args, shape, kind: Node) -> Node:
+def emit(graph: Graph, like: Node, target: Any, args: tuple[Any, ...], shape: Sequence[int], kind: Node) -> Node:
     made = graph.create_node("call_function", target, args)
     made.meta = {key: value for key, value in like.meta.items() if key != "from_node"}
     made.meta["val"] = kind.meta["val"].new_empty(shape)

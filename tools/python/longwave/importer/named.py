@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 from torch.fx.node import Node
@@ -9,6 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from .errors import ImportFailed, Problem, retrain
+from .nodes import args_of
 
 STATISTICS = (
     "batch norm in train mode: it uses the statistics of its input",
@@ -40,7 +44,7 @@ def is_random(target: object) -> bool:
 
 def repeats(n: Node, inputs: list[Node]) -> tuple[str, str]:
     """Reason and way out of a repeat_interleave whose counts are a tensor."""
-    waiting, seen = [n.args[0] if len(n.args) == 1 else n.args[1]], set()
+    waiting, seen = [args_of(n)[0] if len(args_of(n)) == 1 else args_of(n)[1]], set()
     while waiting:
         a = waiting.pop()
         if a in inputs:
@@ -56,7 +60,7 @@ def repeats(n: Node, inputs: list[Node]) -> tuple[str, str]:
     )
 
 
-def refuse_graph(nodes: list[Node], inputs: list[Node], results: list[Node], where) -> None:
+def refuse_graph(nodes: list[Node], inputs: list[Node], results: list[Node], where: Callable[[Node], str]) -> None:
     """Raises ImportFailed for what no other rule can judge. `where`: the address of a node."""
     problems = []
     for n in nodes:
@@ -89,7 +93,7 @@ def op_of(target: object) -> str:
     return target._schema.name.split("::")[1] if hasattr(target, "_schema") else str(target)
 
 
-def renamed(problems: list[Problem], nodes: list[Node], where) -> list[Problem]:
+def renamed(problems: list[Problem], nodes: list[Node], where: Callable[[Node], str]) -> list[Problem]:
     """The problems of a graph, with the reason that its author knows in place of the one that a rule sees."""
     random = [n for n in nodes if is_random(n.target)]
     named = [Problem(where(n), op_of(n.target), *NAMED.get(op_of(n.target), RANDOM)) for n in random]
@@ -108,7 +112,9 @@ class _Random(TorchDispatchMode):
 
     found = False
 
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
         self.found |= is_random(func)
         return func(*args, **(kwargs or {}))
 
@@ -119,7 +125,7 @@ def kept_state(module: nn.Module, first: tuple[Tensor, ...], other: tuple[Tensor
     def result() -> list[Tensor]:
         return [t.clone() for t in tree_leaves(module(*first)) if isinstance(t, Tensor)]
 
-    with torch.no_grad(), _Random() as noted:
+    with torch.no_grad(), _Random() as noted:  # type: ignore[no-untyped-call]
         before = result()
         was = held(module)
         module(*other)

@@ -6,6 +6,7 @@ splits, pads and windows only move addresses, so layouts are compared and not gu
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -27,9 +28,9 @@ class Placed:
         return Placed(self.value, at)
 
 
-def natural(value: int, shape, axis: int | None) -> Placed:
+def natural(value: int, extents: Sequence[int], axis: int | None) -> Placed:
     """Every element of a value in order: time at `axis`, the other axes are the features."""
-    shape = list(shape)
+    shape = list(extents)
     if axis is None:
         return Placed(value, torch.arange(torch.Size(shape).numel()).reshape(shape))
     rest = shape[:axis] + shape[axis + 1 :]
@@ -170,8 +171,8 @@ def delayed(graph: Recovered, placed: Placed) -> Placed:
             continue
         if torch.equal(p[by:], torch.arange(rows - by)[:, None] * steps * op.width + p[by]):
             shape = [e for d, e in enumerate(placed.at.shape) if d != axis]
-            made = torch.arange(rows)[:, None] * steps * op.width + p[by]
-            made = Placed(graph.shift(placed.value, by * steps), made.reshape(rows, *shape).movedim(0, axis))
+            at = torch.arange(rows)[:, None] * steps * op.width + p[by]
+            made = Placed(graph.shift(placed.value, by * steps), at.reshape(rows, *shape).movedim(0, axis))
             return made if steps == 1 else settled(graph, made)
     return placed
 

@@ -7,7 +7,7 @@ convolution does not matter. Other linear operations on rows run on one unit vec
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -36,7 +36,7 @@ def close(a: Tensor, b: Tensor) -> bool:
     return float((a - b).abs().max()) <= EXACT * max(float(b.abs().max()), 1e-300)
 
 
-def time_axis(shape, rows: int) -> int:
+def time_axis(shape: Sequence[int], rows: int) -> int:
     if list(shape).count(rows) != 1:
         raise UnclearLength(
             f"time axis of {tuple(shape)} is not clear at length {rows}", "choose another example --length"

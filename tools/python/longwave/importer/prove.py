@@ -3,7 +3,7 @@ one more where a kernel is longer, and against the module as it is, at short len
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -68,7 +68,11 @@ def table_length(graph: Recovered, length: int) -> int:
 
 
 def prove(
-    importer: Importer, module: nn.Module, inputs: Sequence[Input], log=lambda text: None, lengths: Lengths = Lengths()
+    importer: Importer,
+    module: nn.Module,
+    inputs: Sequence[Input],
+    log: Callable[[str], None] = lambda text: None,
+    lengths: Lengths = Lengths(),
 ) -> dict[int, float]:
     """Length -> largest error of any output, relative to its peak."""
     length = importer.exported.length
@@ -102,7 +106,12 @@ def prove(
 
 
 def prove_short(
-    importer: Importer, module: nn.Module, inputs: Sequence[Input], least: int, log, lengths: Lengths
+    importer: Importer,
+    module: nn.Module,
+    inputs: Sequence[Input],
+    least: int,
+    log: Callable[[str], None],
+    lengths: Lengths,
 ) -> dict[int, float]:
     """The proof at few rows, if the module takes so few. `least`: of those at which it means the same."""
     n = lengths.near(max((LEAST + 1) * min(lengths.stride, 4), lengths.stride, least))
@@ -120,7 +129,7 @@ def prove_short(
 
 
 def prove_far(
-    importer: Importer, module: nn.Module, inputs: Sequence[Input], log, lengths: Lengths
+    importer: Importer, module: nn.Module, inputs: Sequence[Input], log: Callable[[str], None], lengths: Lengths
 ) -> dict[int, float]:
     """The proof at the length of the longest kernel, if the module takes such a sequence."""
     n = far_length(importer.graph, importer.exported.length)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -32,7 +34,7 @@ class Op:
     kind: str
     inputs: list[int]
     constants: list[tuple[str, Tensor]]  # operands after the inputs, in the op's order
-    attributes: dict
+    attributes: dict[str, Any]
     width: int
     rows: int  # at the example length; 1 where `timeless`
     dims: tuple[int, ...]
@@ -41,8 +43,12 @@ class Op:
     source: str  # name of the torch operation
     form: Dyadic | Known | None = None  # a shorter form of the taps, for the folder; the layer that the op is
 
-    def constant(self, name: str) -> Tensor | None:
-        return next((t for key, t in self.constants if key == name), None)
+    def constant(self, name: str) -> Tensor:
+        return dict(self.constants)[name]
+
+    def given(self, name: str) -> Tensor | None:
+        """A constant that the op may lack."""
+        return dict(self.constants).get(name)
 
 
 @dataclass
@@ -58,22 +64,22 @@ class Recovered:
     ops: list[Op] = field(default_factory=list)
     outputs: list[Output] = field(default_factory=list)
     here: tuple[str, str] = ("", "")  # module and source of what is emitted now
-    _taken: dict = field(default_factory=dict)
-    _plain: dict = field(default_factory=dict)
+    _taken: dict[tuple[int, tuple[int, ...]], int] = field(default_factory=dict)
+    _plain: dict[tuple[object, ...], list[int]] = field(default_factory=dict)
 
     def emit(
         self,
         kind: str,
         inputs: list[int],
-        constants=(),
-        attributes: dict | None = None,
+        constants: Sequence[tuple[str, Tensor | None]] = (),
+        attributes: dict[str, Any] | None = None,
         width: int = 0,
         rows: int = 0,
         dims: tuple[int, ...] | None = None,
         timeless: bool = False,
     ) -> int:
         first = self.ops[inputs[0]] if inputs else None
-        width = width or first.width
+        width = width or (first.width if first else 0)
         if dims is None:
             dims = (
                 first.dims
@@ -81,17 +87,17 @@ class Recovered:
                 else (width,)
             )
         timeless = timeless or bool(first and first.timeless)
-        constants = [(key, t.detach().to(torch.float64)) for key, t in constants if t is not None]
-        if (same := self._same(kind, inputs, constants, attributes or {})) is not None:
+        held = [(key, t.detach().to(torch.float64)) for key, t in constants if t is not None]
+        if (same := self._same(kind, inputs, held, attributes or {})) is not None:
             return same
         self.ops.append(
             Op(
                 kind,
                 inputs,
-                constants,
+                held,
                 attributes or {},
                 width,
-                1 if timeless else rows or first.rows,
+                1 if timeless else rows or (first.rows if first else 0),
                 dims,
                 timeless,
                 *self.here,
@@ -99,7 +105,9 @@ class Recovered:
         )
         return len(self.ops) - 1
 
-    def _same(self, kind: str, inputs: list[int], constants: list[tuple[str, Tensor]], attributes: dict) -> int | None:
+    def _same(
+        self, kind: str, inputs: list[int], constants: list[tuple[str, Tensor]], attributes: dict[str, Any]
+    ) -> int | None:
         """An op that computes the same already. The place that the next one will have is noted."""
         if kind not in PLAIN:
             return None
@@ -113,7 +121,9 @@ class Recovered:
         before.append(len(self.ops))
         return None
 
-    def linear(self, v: int, weight: Tensor, bias: Tensor | None = None, attributes: dict | None = None) -> int:
+    def linear(
+        self, v: int, weight: Tensor, bias: Tensor | None = None, attributes: dict[str, Any] | None = None
+    ) -> int:
         op = self.ops[v]
         if op.kind == "take":  # a matrix selects as well
             v, index = op.inputs[0], op.constant("index").long()
@@ -170,7 +180,8 @@ class Recovered:
             return None
         if op.kind == "concat":
             parts = [self._delays(i) for i in op.inputs]
-            return None if any(part is None for part in parts) else [column for part in parts for column in part]
+            known = [part for part in parts if part is not None]
+            return [column for part in known for column in part] if len(known) == len(parts) else None
         if (
             op.kind == "take"
             and (inner := self._delays(op.inputs[0])) is not None
@@ -178,7 +189,7 @@ class Recovered:
         ):
             return [inner[i] for i in op.constant("index").long().tolist()]
         if op.kind == "shift" and (inner := self._delays(op.inputs[0])) is not None:
-            by, before = op.attributes["rows"], op.constant("before")
+            by, before = op.attributes["rows"], op.given("before")
             before = torch.zeros(by, op.width, dtype=torch.float64) if before is None else before
             return [
                 (source, delay + by, feature, torch.cat([before[:, i], more]))
@@ -195,7 +206,7 @@ class Recovered:
         if op.kind != "affine" or self.ops[op.inputs[0]].kind != "linear":
             return v
         made, scale = self.ops[op.inputs[0]], op.constant("scale")
-        bias = made.constant("bias")
+        bias = made.given("bias")
         return self.linear(
             made.inputs[0],
             made.constant("weight") * scale[:, None],
@@ -252,7 +263,7 @@ class Recovered:
     def shift(self, v: int, rows: int) -> int:
         """The value so many rows later. A shift of a shift is one."""
         op = self.ops[v]
-        if op.kind == "shift" and op.constant("before") is None:
+        if op.kind == "shift" and op.given("before") is None:
             v, rows = op.inputs[0], rows + op.attributes["rows"]
         return self.emit("shift", [v], [], {"rows": rows}, dims=op.dims)
 
@@ -338,14 +349,15 @@ class Recovered:
 
     def _add_beginnings(self) -> None:
         """Rows behind others than zeros as rows behind zeros, and what the first ones have in addition."""
-        if not any(op.constant("before") is not None for op in self.ops):
+        if not any(op.given("before") is not None for op in self.ops):
             return
-        before, self.ops, moved = self.ops, [], {}
+        before, self.ops = self.ops, []
+        moved: dict[int, int] = {}
         self._taken.clear()
         self._plain.clear()
         for i, op in enumerate(before):
             op.inputs = [moved[j] for j in op.inputs]
-            rows, op.constants = op.constant("before"), [(key, t) for key, t in op.constants if key != "before"]
+            rows, op.constants = op.given("before"), [(key, t) for key, t in op.constants if key != "before"]
             self.ops.append(op)
             moved[i] = len(self.ops) - 1
             if rows is not None:
@@ -360,10 +372,9 @@ class Recovered:
         for i, op in enumerate(self.ops):
             if op.kind != "linear" or set(op.attributes) != {"bias"} or self.ops[op.inputs[0]].width < FEW:
                 continue
-            weight, bias = op.constant("weight"), op.constant("bias")
-            each = [
-                row.numpy().tobytes() for row in (weight if bias is None else torch.cat([weight, bias[:, None]], 1))
-            ]
+            weight, bias = op.constant("weight"), op.given("bias")
+            rows_of = weight if bias is None else torch.cat([weight, bias[:, None]], 1)
+            each = [row.numpy().tobytes() for row in rows_of]
             others = before.setdefault(op.inputs[0], [])
             found = next(((j, rows) for j, rows in others if all(row in rows for row in each)), None)
             if found is None:
@@ -383,7 +394,7 @@ class Recovered:
                 continue
             made, scale, shift = self.ops[op.inputs[0]], op.constant("scale"), op.constant("shift")
             if made.kind == "linear":
-                bias = made.constant("bias")
+                bias = made.given("bias")
                 op.kind, op.inputs, op.attributes = "linear", list(made.inputs), made.attributes | {"bias": 1}
                 op.constants = [
                     ("weight", made.constant("weight") * scale[:, None]),
@@ -397,7 +408,7 @@ class Recovered:
                 ]
                 op.inputs = list(made.inputs)
             elif made.kind == "conv2d":
-                weight, bias = made.constant("weight"), made.constant("bias")
+                weight, bias = made.constant("weight"), made.given("bias")
                 scale, shift = scale.reshape(-1, len(weight)), shift.reshape(-1, len(weight))
                 if not bool((scale == scale[0]).all() and (shift == shift[0]).all()):
                     continue

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import torch
 from torch import Tensor
 from torch.fx.node import Node
 
 from .errors import Refused, UnclearLength
 from .export import name_of, op_name, run_nodes
+from .nodes import args_of, kwargs_of
 from .places import Placed
 from .probe import probe_convolution, time_axis
+
+if TYPE_CHECKING:
+    from .match import Importer
 
 INVERSE = {"fft_irfft", "fft_ifft", "fft_hfft", "_fft_c2r"}
 FORWARD = {"fft_rfft", "fft_fft", "_fft_r2c", "_fft_c2c"}
@@ -23,7 +29,7 @@ LINEAR = (
 )
 
 
-def find_convolution(importer, base: Node) -> None:
+def find_convolution(importer: Importer, base: Node) -> None:
     val, placed = base.meta.get("val"), importer.values.get(base)
     if (
         not isinstance(val, Tensor)
@@ -41,7 +47,8 @@ def find_convolution(importer, base: Node) -> None:
     inside, after = grow(importer, base)
     if not after:
         return
-    refusal, only_fft = None, any(op_name(u) in FORWARD and along_time(importer, placed, u) for u in base.users)
+    refusal: Refused | None = None
+    only_fft = any(op_name(u) in FORWARD and along_time(importer, placed, u) for u in base.users)
     for end in reversed([n for n in inside if n in after and not n.meta["val"].is_complex()]):
         region = between(inside, base, end)
         if any(u not in region for n in region & after - {end} for u in n.users):
@@ -76,16 +83,16 @@ def find_convolution(importer, base: Node) -> None:
                 importer.stand_in(n)
 
 
-def along_time(importer, placed: Placed, transform: Node) -> bool:
+def along_time(importer: Importer, placed: Placed, transform: Node) -> bool:
     """Whether it transforms several rows, and not each row for itself."""
-    dim = transform.args[2] if len(transform.args) > 2 and isinstance(transform.args[2], int) else -1
+    dim = args_of(transform)[2] if len(args_of(transform)) > 2 and isinstance(args_of(transform)[2], int) else -1
     rows = torch.where(placed.at < 0, -1, placed.at // importer.op(placed).width).movedim(dim, -1)
     return bool((rows.amax(-1) > torch.where(rows < 0, rows.amax(-1, True), rows).amin(-1)).any())
 
 
-def is_linear(importer, n: Node) -> bool:
+def is_linear(importer: Importer, n: Node) -> bool:
     """Linear in what varies, and without a constant part."""
-    kind, args = op_name(n), n.args
+    kind, args = op_name(n), args_of(n)
     if kind in ("add", "sub", "complex"):
         return all(importer.varies(a) for a in args[:2])
     if kind in ("stack", "cat"):
@@ -96,11 +103,11 @@ def is_linear(importer, n: Node) -> bool:
     if kind == "mul":
         return one and args[0] is not args[1]
     if kind == "div":
-        return one and importer.varies(args[0]) and not n.kwargs
+        return one and importer.varies(args[0]) and not kwargs_of(n)
     return kind in LINEAR and one
 
 
-def grow(importer, base: Node) -> tuple[list[Node], set[Node]]:
+def grow(importer: Importer, base: Node) -> tuple[list[Node], set[Node]]:
     """Linear operations on base without a value yet, and those behind an inverse FFT."""
     inside, known, after = [base], {base}, set()
     for n in importer.exported.nodes:
@@ -126,8 +133,8 @@ def between(inside: list[Node], base: Node, end: Node) -> set[Node]:
     return region
 
 
-def convolution(importer, base: Node, region: list[Node], end: Node) -> Placed:
-    graph, placed = importer.graph, importer.values[base]
+def convolution(importer: Importer, base: Node, region: list[Node], end: Node) -> Placed:
+    graph, placed = importer.graph, importer.placed(base)
     op, shape = importer.op(placed), tuple(end.meta["val"].shape)
     axis = time_axis(shape, op.rows)
     if end.meta["val"].numel() % op.rows:

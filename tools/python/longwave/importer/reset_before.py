@@ -5,6 +5,7 @@ n = tanh(W x + b + U (r * h)), as first published: Cho et al. 2014, https://arxi
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 import torch
@@ -34,9 +35,10 @@ def gru_reset_before(
 def one_way(x: Tensor, h: Tensor, parameters: Sequence[Tensor], backwards: bool) -> tuple[Tensor, Tensor]:
     w, u, *biases = parameters
     ur, uz, un = u.chunk(3)
+    bias = functools.reduce(torch.add, biases) if biases else None
     rows = []
     for row in (x.flip(0) if backwards else x).unbind(0):
-        xr, xz, xn = F.linear(row, w, sum(biases) if biases else None).chunk(3, 1)
+        xr, xz, xn = F.linear(row, w, bias).chunk(3, 1)
         r, z = (xr + F.linear(h, ur)).sigmoid(), (xz + F.linear(h, uz)).sigmoid()
         h = (1 - z) * (xn + F.linear(r * h, un)).tanh() + z * h
         rows.append(h)
@@ -51,9 +53,9 @@ torch.library.define(
 torch.library.impl("longwave::gru_reset_before", "CPU", gru_reset_before)
 
 
-@torch.library.register_fake("longwave::gru_reset_before")
-def _(x, start, parameters, biased, layers, dropout, train, both_ways, batch_first):
+def shapes(x: Tensor, start: Tensor, *_: object) -> tuple[Tensor, Tensor]:
     return x.new_empty(x.shape[0], x.shape[1], start.shape[0] * start.shape[2]), torch.empty_like(start)
 
 
+torch.library.register_fake("longwave::gru_reset_before", shapes)
 CALL = torch.ops.longwave.gru_reset_before.default

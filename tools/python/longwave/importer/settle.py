@@ -26,7 +26,7 @@ from .known import Wide
 from .lengths import Lengths
 from .match import Importer
 from .prove import EXACT, error
-from .recovered import Op, Recovered
+from .recovered import Op, Output, Recovered
 from .rules.unary import FLOAT64
 from .state.step import LONGEST
 
@@ -58,11 +58,12 @@ ROUNDED = 1e-4  # of the peak, where the module does not run in float64
 class Settled(nn.Module):
     """The module behind so many rows of zeros."""
 
-    def __init__(self, module: nn.Module, inputs: Sequence[Input], outputs, count: int) -> None:
+    def __init__(self, module: nn.Module, inputs: Sequence[Input], outputs: Sequence[Output], count: int) -> None:
         super().__init__()
-        self.module, self.inputs, self.axes, self.count = module, list(inputs), [o.axis for o in outputs], count
+        self.module, self.inputs, self.count = module, list(inputs), count
+        self.axes = [o.axis for o in outputs if o.axis is not None]  # each has one
 
-    def forward(self, *x: Tensor):
+    def forward(self, *x: Tensor) -> Any:
         zeros = [torch.zeros(entry.sized(self.count), dtype=t.dtype) for entry, t in zip(self.inputs, x, strict=True)]
         axes, length = iter(self.axes), x[0].shape[self.inputs[0].shape.index(0)]
         made = self.module(*(torch.cat([z, t], entry.shape.index(0)) for entry, z, t in zip(self.inputs, zeros, x)))
@@ -262,5 +263,5 @@ def against(
     return worst if limit == EXACT else 0.0
 
 
-def flat(results) -> list[Tensor]:
+def flat(results: Any) -> list[Tensor]:
     return [t for t in tree_leaves(results) if isinstance(t, Tensor)]

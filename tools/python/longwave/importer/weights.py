@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import torch
@@ -53,7 +53,7 @@ def fitting(part: Weights, own: Mapping[str, Tensor]) -> tuple[int, int]:
     return sum(own[key].shape == part.tensors[key].shape for key in keys), len(keys)
 
 
-def same(a: Mapping[str, Tensor], b: Mapping[str, Tensor], keys) -> bool:
+def same(a: Mapping[str, Tensor], b: Mapping[str, Tensor], keys: Iterable[str]) -> bool:
     both = [(a[key], b[key]) for key in keys if key in a and key in b]
     return all(
         x.layout == y.layout == torch.strided and x.shape == y.shape and x.dtype == y.dtype and torch.equal(x, y)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -59,23 +60,24 @@ def store_computed_weights(part: nn.Module) -> None:
     differs from the module in float64 by its rounding, 6e-8 of each weight.
     """
     removers = {"WeightNorm": nn.utils.remove_weight_norm, "SpectralNorm": nn.utils.remove_spectral_norm}
-    hooks = [hook for hook in part._forward_pre_hooks.values() if type(hook).__name__ in removers]
-    computed = list(part.parametrizations) if parametrize.is_parametrized(part) else []
+    hooks: list[Any] = [hook for hook in part._forward_pre_hooks.values() if type(hook).__name__ in removers]
+    computed: list[str] = list(vars(part)["_modules"]["parametrizations"]) if parametrize.is_parametrized(part) else []
     if not hooks and not computed:
         return
     wide = copy.deepcopy(part).double()
-    part._exact = {
+    exact = {
         hook.name: hook.compute_weight(wide, *([False] if type(hook).__name__ == "SpectralNorm" else []))
         for hook in hooks
     }
-    part._exact |= {name: getattr(wide, name) for name in computed}
+    exact |= {name: getattr(wide, name) for name in computed}
+    vars(part)["_exact"] = exact
     for hook in hooks:
         removers[type(hook).__name__](part, hook.name)
     if computed:
         own_class(part)
     for name in computed:
         parametrize.remove_parametrizations(part, name, leave_parametrized=True)
-    for name, weight in part._exact.items():
+    for name, weight in exact.items():
         getattr(part, name).data.copy_(weight)
 
 
@@ -118,7 +120,7 @@ def refuse_tensors(module: nn.Module) -> None:
     problems = []
     parameters = dict(module.named_parameters())
     for key, t in {**parameters, **dict(module.named_buffers())}.items():
-        if isinstance(t, nn.parameter.UninitializedTensorMixin):
+        if nn.parameter.is_lazy(t):
             continue  # its part is refused by name
         if wrong := storage_problem(t):
             problems.append(Problem(key, "", *wrong))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -14,6 +15,7 @@ from ..package import weights_file
 from .inputs import Input
 from .known import Known
 from .recovered import Op, Recovered
+from .taps import Dyadic
 
 
 def names_of(graph: Recovered) -> list[str]:
@@ -32,31 +34,35 @@ def names_of(graph: Recovered) -> list[str]:
     return names
 
 
-def expanded(own: str, op: Op, tensors: dict[str, torch.Tensor]) -> dict:
+def expanded(own: str, op: Op, form: Dyadic, tensors: dict[str, torch.Tensor]) -> dict[str, Any]:
     """The node that makes the taps of `op` from the numbers of its form."""
-    pieces, shape = op.form.pieces, op.constant("taps").shape[:2]
-    tensors[f"{own}.scales"] = op.form.numbers.reshape(pieces.count, *shape, pieces.dim).to(torch.float32).contiguous()
+    pieces, shape = form.pieces, op.constant("taps").shape[:2]
+    tensors[f"{own}.scales"] = form.numbers.reshape(pieces.count, *shape, pieces.dim).to(torch.float32).contiguous()
     return {
         "name": f"{own}_taps",
         "op": "expand_scales",
         "inputs": [{"tensor": f"{own}.scales"}],
-        "attributes": {"nearest": int(pieces.nearest), "init_scale": pieces.init, "taps": op.form.taps},
+        "attributes": {"nearest": int(pieces.nearest), "init_scale": pieces.init, "taps": form.taps},
     }
 
 
-def document(name: str, graph: Recovered, inputs: Sequence[Input], length: int) -> tuple[dict, dict[str, torch.Tensor]]:
-    names, nodes, tensors = names_of(graph), [], {}
+def document(
+    name: str, graph: Recovered, inputs: Sequence[Input], length: int
+) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+    names = names_of(graph)
+    nodes: list[dict[str, Any]] = []
+    tensors: dict[str, torch.Tensor] = {}
     for op, own in zip(graph.ops, names):
         if op.kind == "input":
             continue
-        operands: list = [names[i] for i in op.inputs]
+        operands: list[str | dict[str, str]] = [names[i] for i in op.inputs]
         if isinstance(op.form, Known):
             tensors |= {f"{own}.{key}": constant.to(torch.float32).contiguous() for key, constant in op.constants}
             nodes.append({"type": op.kind, "name": own, "input": operands[0]} | op.attributes)
             continue
         for key, constant in op.constants:
             if key == "taps" and op.form:
-                nodes.append(expanded(own, op, tensors))
+                nodes.append(expanded(own, op, op.form, tensors))
                 operands.append(nodes[-1]["name"])
                 continue
             if key == "D" and op.form:
@@ -76,7 +82,7 @@ def document(name: str, graph: Recovered, inputs: Sequence[Input], length: int) 
     }, tensors
 
 
-def write(folder: Path, model: dict, tensors: dict[str, torch.Tensor], report: dict) -> None:
+def write(folder: Path, model: dict[str, Any], tensors: dict[str, torch.Tensor], report: dict[str, Any]) -> None:
     output_files.write_folder(
         folder,
         {

@@ -7,7 +7,7 @@ calling the modules one after the other (see tests/test_kws_model.py).
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, cast
 
 import torch
@@ -34,9 +34,6 @@ class KwsConfig:
     stem2: int = 32
     dropout: float = 0.1
     auxiliary: int = 43  # training-only classes: bed, cat, happy, 40 Arabic words
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 class Stem(nn.Module):

@@ -27,18 +27,6 @@ class CausalConv2d(nn.Conv2d):
         return super().forward(F.pad(x, (0, 0, self.kernel_size[0] - self.stride[0], 0)))
 
 
-class CausalConv1d(nn.Conv1d):
-    """(B, channels, T) -> (B, out, T / stride)."""
-
-    def __init__(
-        self, in_channels: int, out_channels: int, kernel: int, stride: int = 1, groups: int = 1, bias: bool = True
-    ) -> None:
-        super().__init__(in_channels, out_channels, kernel, stride, groups=groups, bias=bias)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return super().forward(F.pad(x, (self.kernel_size[0] - self.stride[0], 0)))
-
-
 def flatten(x: Tensor) -> Tensor:
     """(B, channels, T, frequencies) -> (B, T, frequencies * channels), index f * channels + c."""
     return x.permute(0, 2, 3, 1).flatten(2)

@@ -1,4 +1,4 @@
-"""Pooling over time and the window mean, (B, T, H) in."""
+"""Pooling over time, (B, T, H) in."""
 
 from __future__ import annotations
 
@@ -21,13 +21,6 @@ def last(x: Tensor) -> Tensor:
 def running_mean(x: Tensor) -> Tensor:
     """(B, T, H): at each position the mean of everything up to it."""
     return x.cumsum(1) / torch.arange(1, x.shape[1] + 1, dtype=x.dtype, device=x.device)[:, None]
-
-
-def mean_window(x: Tensor, frames: int) -> Tensor:
-    """(B, T, H): mean of the last `frames` positions, fewer at the start."""
-    padded = torch.cat([x.new_zeros(x.shape[0], frames - 1, x.shape[2]), x], 1)
-    count = torch.arange(1, x.shape[1] + 1, dtype=x.dtype, device=x.device).clamp(max=frames)
-    return padded.unfold(1, frames, 1).sum(-1) / count[:, None]
 
 
 def pair_features(u: Tensor, v: Tensor) -> Tensor:

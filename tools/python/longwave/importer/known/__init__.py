@@ -9,8 +9,9 @@ from __future__ import annotations
 import copy
 import itertools
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -25,7 +26,7 @@ _LONGEST = 160  # rows of the comparison; the proof of the whole model takes all
 @dataclass
 class Known:
     type: str  # of the layer in the package
-    attributes: dict
+    attributes: dict[str, Any]
     tensors: dict[str, Tensor]  # by parameter of the layer
     reference: Callable[[Tensor], Tensor]  # (1, T, width) -> (1, T, features) in float64: our layer
     width: int  # of its input
@@ -33,10 +34,10 @@ class Known:
     features_first: bool = False  # the module takes and gives (1, features, T)
     looks_ahead: bool = False
 
-    def __deepcopy__(self, memo) -> Known:
+    def __deepcopy__(self, memo: dict[int, object]) -> Known:
         return self
 
-    def shape(self, shape) -> list[int]:
+    def shape(self, shape: Sequence[int]) -> list[int]:
         features = torch.Size(self.dims).numel()
         return [1, features, shape[2]] if self.features_first else [1, shape[1], features]
 
@@ -44,16 +45,19 @@ class Known:
 class Wide(TorchFunctionMode):
     """Modules that compute a part in float32, whatever they are given, compute it in float64."""
 
-    def __enter__(self):
+    def __enter__(self) -> Wide:
         self.before = torch.get_default_dtype()
         torch.set_default_dtype(torch.float64)
-        return super().__enter__()
+        super().__enter__()  # type: ignore[no-untyped-call]
+        return self
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: object) -> None:
         torch.set_default_dtype(self.before)
-        return super().__exit__(*exception)
+        super().__exit__(*exception)  # type: ignore[no-untyped-call]
 
-    def __torch_function__(self, function, types, args=(), kwargs=None):
+    def __torch_function__(
+        self, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
         kwargs = dict(kwargs or {})
         if function is Tensor.float:
             return args[0].double()
@@ -68,10 +72,11 @@ class Entry:
     """A recognised module, run in the type of its input."""
 
     def __init__(self, module: nn.Module, known: Known) -> None:
-        self.module, self.known, self.number, self._wide = module, known, next(_numbers), None
+        self.module, self.known, self.number = module, known, next(_numbers)
+        self._wide: nn.Module | None = None
         _entries[self.number] = self
 
-    def __deepcopy__(self, memo) -> Entry:
+    def __deepcopy__(self, memo: dict[int, object]) -> Entry:
         return self
 
     def run(self, x: Tensor) -> Tensor:
@@ -82,13 +87,13 @@ class Entry:
             return first(self._wide(x)).contiguous().clone()
 
 
-def leaf(entry: Entry, result) -> Callable:
+def leaf(entry: Entry, result: Any) -> Callable[..., Any]:
     """In place of the forward of a recognised module: one operation in what torch.export sees. The module keeps its parts, because
     others may use them. `result`: what the module returns besides its rows is returned again."""
     kind = None if isinstance(result, Tensor) else type(result)
     others = () if kind is None else tuple(result[1:])
 
-    def forward(x: Tensor, *args, **kwargs):
+    def forward(x: Tensor, *args: Any, **kwargs: Any) -> Any:
         y = torch.ops.longwave.known_layer(x, entry.number)
         return y if kind is None else kind((y, *others))
 
@@ -114,8 +119,9 @@ def entry(number: int) -> Entry:
     return _entries[number]
 
 
-def first(result):
-    return result[0] if isinstance(result, (tuple, list)) else result
+def first(result: Any) -> Tensor:
+    rows: Tensor = result[0] if isinstance(result, (tuple, list)) else result
+    return rows
 
 
 def own_tensors(kind: str, module: nn.Module) -> dict[str, Tensor]:
@@ -124,7 +130,7 @@ def own_tensors(kind: str, module: nn.Module) -> dict[str, Tensor]:
     return {key: state[key].detach() for key in tensor_keys([{"type": kind, "name": "x", "prefix": ""}], state)}
 
 
-def difference(module: nn.Module, known: Known, length: int) -> tuple[float, object]:
+def difference(module: nn.Module, known: Known, length: int) -> tuple[float, Any]:
     """Of the module and our layer, relative to the peak, and what the module returns."""
     x = torch.randn(1, length, known.width, dtype=torch.float64, generator=torch.Generator().manual_seed(length))
     with Wide(), torch.no_grad():
@@ -136,7 +142,7 @@ def difference(module: nn.Module, known: Known, length: int) -> tuple[float, obj
     return float((y - expected).abs().max() / expected.abs().max().clamp(min=1e-300)), result
 
 
-def recognised(module: nn.Module, length: int) -> Callable | None:
+def recognised(module: nn.Module, length: int) -> Callable[..., Any] | None:
     from . import lightnet, orchid, sgconv
 
     for kind in (sgconv, orchid, lightnet):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Any
 
 import torch
 from torch import nn
@@ -37,25 +38,27 @@ def find(module: nn.Module) -> Iterator[Known]:
         )
 
 
-def runner(reference: nn.Module, theta: torch.Tensor | None):
+def runner(reference: nn.Module, theta: torch.Tensor | None) -> Callable[[torch.Tensor], torch.Tensor]:
     @torch.no_grad()
-    def run(x):
-        return reference(x, theta=theta)
+    def run(x: torch.Tensor) -> torch.Tensor:
+        result: torch.Tensor = reference(x, theta=theta)
+        return result
 
     return run
 
 
-def tensors_of(entry: dict, state: dict) -> dict:
+def tensors_of(entry: dict[str, Any], state: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     """By parameter of the layer: `entry` says which have another name in the module."""
     renamed = {key.removeprefix("x."): parameter for parameter, key in entry["keys"].items()}
     return {renamed.get(key, key): tensor.detach() for key, tensor in state.items()}
 
 
-def fla(module: nn.Module) -> list[LightNetConfig]:
+def fla(module: Any) -> list[LightNetConfig]:
     """Of flash-linear-attention. Its norm adds 1e-6, whatever the module says; a later one may not."""
     gate, norm = getattr(module, "g_proj", None), getattr(module, "g_norm", None)
     if not isinstance(gate, nn.Sequential) or norm is None or not hasattr(module, "head_f_dim"):
         return []
+    first: Any = gate[0]
     config = LightNetConfig(
         module.hidden_size,
         module.num_heads,
@@ -64,14 +67,14 @@ def fla(module: nn.Module) -> list[LightNetConfig]:
         module.value_dim,
         scale=module.head_f_dim**-0.5,
         gate_activation="silu",
-        gate_rank=gate[0].out_features,
+        gate_rank=first.out_features,
         short_conv=module.conv_size if module.use_short_conv else 0,
         conv_bias=module.conv_bias,
     )
     return [replace(config, norm_eps=eps) for eps in (1e-6, getattr(norm, "eps", 1e-5))]
 
 
-def xmixers(module: nn.Module) -> list[LightNetConfig]:
+def xmixers(module: Any) -> list[LightNetConfig]:
     """Of xmixers. Its versions differ in the place of the gate, in the first sum, and in what the norm adds, so all are tried.
     Decays of a head (`scalar_decay`) are another layer."""
     norm, gate = getattr(module, "norm", None), getattr(module, "output_gate", None)
@@ -95,7 +98,7 @@ def xmixers(module: nn.Module) -> list[LightNetConfig]:
         (None,)
         if gate is None
         else {"pre": ("before_norm",), "post": ("after_norm",)}.get(
-            getattr(norm, "gate_pos", None), ("before_norm", "after_norm")
+            str(getattr(norm, "gate_pos", None)), ("before_norm", "after_norm")
         )
     )
     return [

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from ...layers.orchid import OrchidOperator
 from . import Known, own_tensors
@@ -20,7 +21,7 @@ _CONDITIONING = {
 }
 
 
-def find(module: nn.Module) -> Iterator[Known]:
+def find(module: Any) -> Iterator[Known]:
     parts = ("in_linear", "out_linear", "conv1d_short", "fixed_conv", "conv_kernel_nn")
     if not all(isinstance(getattr(module, part, None), nn.Module) for part in parts):
         return
@@ -43,13 +44,14 @@ def find(module: nn.Module) -> Iterator[Known]:
     reference = reference.double().eval()
 
     @torch.no_grad()
-    def run(x):
-        return reference(x)
+    def run(x: Tensor) -> Tensor:
+        result: Tensor = reference(x)
+        return result
 
     yield Known("orchid", options, tensors, run, width, (width,), looks_ahead=True)
 
 
-def published(module: nn.Module) -> dict | None:
+def published(module: Any) -> dict[str, Any] | None:
     """The options of the published module; None where it has others than our layer."""
     fixed, network, convolution = module.fixed_conv, module.conv_kernel_nn, module.adaptive_conv
     config = network.cfg

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -19,7 +20,7 @@ ACTIVATIONS = {
     nn.Tanh: "tanh",
     nn.Identity: "identity",
 }
-FUNCTIONS = {
+FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "gelu": F.gelu,
     "relu": F.relu,
     "silu": F.silu,
@@ -29,7 +30,7 @@ FUNCTIONS = {
 }
 
 
-def find(module: nn.Module) -> Iterator[Known]:
+def find(module: Any) -> Iterator[Known]:
     scales = getattr(module, "kernel_list", None)
     if (
         not isinstance(scales, nn.ParameterList)
@@ -83,7 +84,7 @@ def find(module: nn.Module) -> Iterator[Known]:
 class Reference:
     """The layer in float64, from the formulas of layers/sgconv.py."""
 
-    def __init__(self, attributes: dict, tensors: dict[str, Tensor], width: int) -> None:
+    def __init__(self, attributes: dict[str, Any], tensors: dict[str, Tensor], width: int) -> None:
         self.a, self.t = attributes, {key: tensor.double() for key, tensor in tensors.items()}
         self.long = (
             GConv(
@@ -105,7 +106,7 @@ class Reference:
 
     @torch.no_grad()
     def __call__(self, x: Tensor) -> Tensor:
-        y = self.long(x.mT).mT
+        y: Tensor = self.long(x.mT).mT
         if self.a["linear"]:
             return y
         y = FUNCTIONS[self.a["activation"]](y)

@@ -10,7 +10,7 @@ from ..errors import Refused
 from .call import Call
 
 
-class Values(dict):
+class Values(dict[str, Any]):
     """Arrays by name, of which copies of a module need no copies."""
 
     def __deepcopy__(self, memo: Any) -> Values:
@@ -22,18 +22,17 @@ class Block(nn.Module):
 
     def __init__(self, results: list[str]) -> None:
         super().__init__()
-        self.results, self.plan, self.taken = (
-            results,
-            [],
-            {*vars(nn.Module()), *dir(nn.Module), *("results", "plan", "taken")},
-        )
+        self.results = results
+        self.plan: list[str] = []
+        self.taken = {*vars(nn.Module()), *dir(nn.Module), *("results", "plan", "taken")}
 
     def add(self, name: str, step: nn.Module) -> None:
         self.add_module(name, step)
         self.plan.append(name)
 
-    def steps(self) -> list[nn.Module]:
-        return [self._modules[name] for name in self.plan]
+    def steps(self) -> list[Any]:
+        """Steps (steps.py) and choices, in order."""
+        return [self.get_submodule(name) for name in self.plan]
 
     def forward(self, values: dict[str, Any], device: str = "cpu", judge: Any = None) -> list[Any]:
         """`values`: by name; the block adds its own. `judge`: runs each step in place of the step itself (judge.py)."""
@@ -76,4 +75,5 @@ class Choice(nn.Module):
 
     def chosen(self, which: bool, values: dict[str, Any], device: str, judge: Any) -> list[Any]:
         name = "then" if which else "else"
-        return self._modules[name]({**self.known[name], **self.held[name], **values}, device, judge)
+        result: list[Any] = self.get_submodule(name)({**self.known[name], **self.held[name], **values}, device, judge)
+        return result

@@ -177,7 +177,7 @@ class Builder:
         """The nodes of one branch, in place of the `If`."""
         inner = self.block(graph, [o.name for o in graph.output], varying, False)
         for key in inner.plan:
-            block.add(address(key, key, block.taken), inner._modules[key])
+            block.add(address(key, key, block.taken), inner.get_submodule(key))
         for name, result in zip(node.output, (o.name for o in graph.output)):
             if not name or name == result:
                 continue

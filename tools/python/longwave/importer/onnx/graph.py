@@ -29,7 +29,7 @@ class OnnxGraph(Block):
         self.inputs, self.held = list(inputs), Values(builder.known)
         self.weights: dict[str, str] = {}
         for key in built.plan:
-            self.add(key, built._modules[key])
+            self.add(key, built.get_submodule(key))
         for name in sorted({n for part in self.modules() for n in getattr(part, "reads", [])} | set(outputs)):
             array = self.held.get(name)
             if array is not None and array.dtype.kind == "f":
@@ -40,10 +40,10 @@ class OnnxGraph(Block):
     def constants(self, device: str) -> dict[str, Any]:
         found: dict[str, Any] = dict(self.held)
         for name, key in self.weights.items():
-            found[name] = Held(self._parameters[key].to(device), self.held[name])
+            found[name] = Held(self.get_parameter(key).to(device), self.held[name])
         return found
 
-    def forward(self, *inputs: Tensor) -> Any:
+    def forward(self, *inputs: Tensor) -> Any:  # type: ignore[override]  # a module of tensors, not a block of values
         made = super().forward({**self.constants("cpu"), **dict(zip(self.inputs, inputs, strict=True))})
         tensors = [v.tensor if isinstance(v, Held) else torch.as_tensor(v) for v in made]
         return tensors[0] if len(tensors) == 1 else tuple(tensors)

@@ -51,7 +51,8 @@ def values_of(entries: Sequence[onnx.ValueInfoProto]) -> list[Value]:
 
 def fixed_of(texts: Mapping[str, str], values: Sequence[Value]) -> dict[str, np.ndarray]:
     """Arrays of the inputs that the user fixes. Raises ImportFailed."""
-    made, by_name = {}, {v.name: v for v in values}
+    made: dict[str, np.ndarray] = {}
+    by_name = {v.name: v for v in values}
     for name, text in texts.items():
         where = f"--fix {name}={text}"
         if name not in by_name:

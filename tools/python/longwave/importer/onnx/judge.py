@@ -48,7 +48,7 @@ class Judge:
         if any(v is UNKNOWN for v in read):
             return [UNKNOWN] * len(step.writes)
         try:
-            made = step(read, "meta")
+            made: list[Any] = step(read, "meta")
             if len(made) < len(step.writes):
                 raise Refused(
                     f"gives {len(made)} results, and {len(step.writes)} are named",
@@ -64,7 +64,8 @@ class Judge:
     def choice(self, step: Choice, values: dict[str, Any], condition: Any) -> list[Any]:
         if condition is not UNKNOWN:
             try:
-                return step(values, "meta", self)
+                result: list[Any] = step(values, "meta", self)
+                return result
             except Refused as e:
                 self.refuse(step, e)
         for which in (True, False):

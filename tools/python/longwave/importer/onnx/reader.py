@@ -67,7 +67,7 @@ def parsed(where: str) -> onnx.ModelProto:
     if len(data) > FILE:
         raise too_much(where, "bytes", len(data), FILE, "save its weights as external data")
     try:
-        proto = onnx.ModelProto.FromString(data)
+        proto: onnx.ModelProto = onnx.ModelProto.FromString(data)
     except (DecodeError, RecursionError, ValueError) as e:
         raise ImportFailed([Problem(where, "", text_of(head) or "is not an ONNX file, or is damaged", CUT)]) from e
     texts(where, proto)
@@ -114,7 +114,7 @@ def written_out(where: str, proto: onnx.ModelProto) -> onnx.ModelProto:
     functions = {(f.domain, f.name, f.overload): f for f in proto.functions}
     sizes: dict[tuple[str, str, str], int] = {}
 
-    def size(nodes: Iterable[onnx.NodeProto], above: tuple) -> int:
+    def size(nodes: Iterable[onnx.NodeProto], above: tuple[tuple[str, str, str], ...]) -> int:
         total = 0
         for n in nodes:
             key = (n.domain, n.op_type, n.overload)

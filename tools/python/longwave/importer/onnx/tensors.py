@@ -15,7 +15,7 @@ from ..errors import Refused
 from .limits import EXTERNAL, NUMBERS, RANK
 
 # element type -> (NumPy type that computes, bytes of one element in the file)
-TYPES = {
+TYPES: dict[int, tuple[type, int]] = {
     TensorProto.FLOAT: (np.float32, 4),
     TensorProto.FLOAT16: (np.float32, 2),
     TensorProto.BFLOAT16: (np.float32, 2),
@@ -33,7 +33,7 @@ TYPES = {
 
 def type_name(code: int) -> str:
     try:
-        return TensorProto.DataType.Name(code).lower()
+        return str(TensorProto.DataType.Name(code)).lower()
     except ValueError:
         return f"type {code}"
 

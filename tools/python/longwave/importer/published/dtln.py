@@ -36,7 +36,8 @@ class Stage(nn.Module):
         self.dense = nn.Linear(UNITS, features)
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.dense(self.second(self.first(x)[0])[0]).sigmoid()
+        result: Tensor = self.dense(self.second(self.first(x)[0])[0]).sigmoid()
+        return result
 
 
 class Dtln(nn.Module):

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from email.message import Message
 from pathlib import Path
+from typing import Any
 
 from torch import nn
 
@@ -37,7 +38,7 @@ class Published:
     exact: tuple[str, ...] = ()
     lags: dict[str, int] = field(default_factory=dict)
 
-    def mark(self, model: dict) -> None:
+    def mark(self, model: dict[str, Any]) -> None:
         """What the module does not tell, in the content of model.json."""
         for node in model["graph"]:
             if node["op"] == "linear" and any(part in node["name"] for part in self.exact):
@@ -97,7 +98,8 @@ def licence_of(distribution: str) -> str:
 
 def stated(found: Message | importlib.metadata.PackageMetadata) -> str:
     classes = [c.rpartition(":")[2].strip() for c in found.get_all("Classifier") or [] if c.startswith("License ::")]
-    return found.get("License-Expression") or ", ".join(classes) or found.get("License") or "not stated"
+    expression, name = (", ".join(found.get_all(key) or []) for key in ("License-Expression", "License"))
+    return expression or ", ".join(classes) or name or "not stated"
 
 
 def files_of(package: str, version: str, known: Mapping[str, str], given: list[str]) -> Files:

@@ -8,6 +8,8 @@ the same in another form has the form with fewer steps (gtcrn_weights.py).
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -21,12 +23,13 @@ BANDS, CHANNELS = 33, 16  # after both strides
 class Block(nn.Module):
     """A convolution along the bands that halves them, or doubles them."""
 
-    def __init__(self, conv: nn.Module, act: nn.Module) -> None:
+    def __init__(self, conv: nn.Conv2d | nn.ConvTranspose2d, act: nn.Module) -> None:
         super().__init__()
         self.conv, self.bn, self.act = conv, nn.BatchNorm2d(conv.out_channels), act
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.act(self.bn(self.conv(x)))
+        result: Tensor = self.act(self.bn(self.conv(x)))
+        return result
 
 
 class Attention(nn.Module):
@@ -39,7 +42,8 @@ class Attention(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """(1, channels, frames, bands)"""
         energy = x.square().mean(3).mT
-        return x * self.att_fc(self.att_gru(energy)[0]).sigmoid().mT[..., None]
+        result: Tensor = x * self.att_fc(self.att_gru(energy)[0]).sigmoid().mT[..., None]
+        return result
 
 
 class Temporal(nn.Module):
@@ -73,9 +77,8 @@ class DualPath(nn.Module):
         super().__init__()
         self.intra_rnn = nn.GRU(CHANNELS, CHANNELS // 2, batch_first=True, bidirectional=True)
         self.inter_rnn = nn.GRU(CHANNELS, CHANNELS, batch_first=True)
-        for path in ("intra", "inter"):
-            setattr(self, f"{path}_fc", nn.Linear(CHANNELS, CHANNELS))
-            setattr(self, f"{path}_ln", nn.LayerNorm((BANDS, CHANNELS), eps=1e-8))
+        self.intra_fc, self.intra_ln = nn.Linear(CHANNELS, CHANNELS), nn.LayerNorm((BANDS, CHANNELS), eps=1e-8)
+        self.inter_fc, self.inter_ln = nn.Linear(CHANNELS, CHANNELS), nn.LayerNorm((BANDS, CHANNELS), eps=1e-8)
 
     def forward(self, x: Tensor) -> Tensor:
         x = x[0].permute(1, 2, 0)  # (frames, bands, channels)
@@ -87,13 +90,15 @@ class DualPath(nn.Module):
 class Gtcrn(nn.Module):
     """(1, samples) -> (1, rows, 256): a row for each 256 samples, `LAG` samples late."""
 
+    window: Tensor
+
     def __init__(self) -> None:
         super().__init__()
-        along, halves = {"kernel_size": (1, 5), "stride": (1, 2), "padding": (0, 2)}, {"groups": 2}
+        along: dict[str, Any] = {"kernel_size": (1, 5), "stride": (1, 2), "padding": (0, 2)}
         self.encoder = nn.ModuleList(
             [
                 Block(nn.Conv2d(9, CHANNELS, **along), nn.PReLU()),
-                Block(nn.Conv2d(CHANNELS, CHANNELS, **along, **halves), nn.PReLU()),
+                Block(nn.Conv2d(CHANNELS, CHANNELS, **along, groups=2), nn.PReLU()),
                 *(Temporal(d) for d in (1, 2, 5)),
             ]
         )
@@ -101,7 +106,7 @@ class Gtcrn(nn.Module):
         self.decoder = nn.ModuleList(
             [
                 *(Temporal(d) for d in (5, 2, 1)),
-                Block(nn.ConvTranspose2d(CHANNELS, CHANNELS, **along, **halves), nn.PReLU()),
+                Block(nn.ConvTranspose2d(CHANNELS, CHANNELS, **along, groups=2), nn.PReLU()),
                 Block(nn.ConvTranspose2d(CHANNELS, 2, **along), nn.Tanh()),
             ]
         )

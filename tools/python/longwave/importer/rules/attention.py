@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
+from torch.fx.node import Node
 
 from ..beginnings import ones
 from ..errors import NoOp, Refused, retrain
 from ..export import call
+from ..nodes import args_of, kwargs_of
 from ..places import Placed
 from .pointwise import affine
+
+if TYPE_CHECKING:
+    from ..match import Importer
 
 OVER_TIME = retrain(
     "keep time in both operands and in the result; causal attention is F.scaled_dot_product_attention(..., is_causal=True)"
@@ -48,9 +54,9 @@ class Scores:
     def moved(self, at: Tensor) -> Scores:
         return replace(self, at=at)
 
-    def table(self, c) -> Tensor:
+    def table(self, given: Tensor | float) -> Tensor:
         """A constant that is spread over the tensor, as [heads, rows, rows]."""
-        c = torch.as_tensor(c, dtype=torch.float64)
+        c = torch.as_tensor(given, dtype=torch.float64)
         if (
             torch.broadcast_shapes(self.at.shape, c.shape) != self.at.shape
             or self.at.numel() != self.heads * self.rows**2
@@ -64,7 +70,7 @@ class Scores:
         )
 
 
-def scores_of(importer, x: Placed, y: Placed) -> Scores | None:
+def scores_of(importer: Importer, x: Placed, y: Placed) -> Scores | None:
     """[heads, rows, features] times [heads, features, rows], each row with all others. None: something else."""
     (first, second), (heads, rows, _), columns = (importer.op(x), importer.op(y)), x.at.shape, y.at.shape[2]
     if first.timeless or not rows == columns == first.rows == second.rows > 1:
@@ -86,7 +92,7 @@ def scores_of(importer, x: Placed, y: Placed) -> Scores | None:
     )
 
 
-def step(importer, n) -> Scores:
+def step(importer: Importer, n: Node) -> Scores:
     """A step between two products."""
     kind, sources = importer.kind(n).rstrip("_"), importer.variables(n)
     s = next(v for a in sources if isinstance(v := importer.values[a], Scores))
@@ -99,15 +105,15 @@ def step(importer, n) -> Scores:
         )
     if kind in MOVES:
         return s.moved(
-            s.at.reshape(n.args[1])
+            s.at.reshape(args_of(n)[1])
             if kind in ("view", "_unsafe_view", "reshape")
             else call(n, {**importer.constants, sources[0]: s.at})
         )
     if kind in ("softmax", "safe_softmax", "_softmax", "_safe_softmax"):
         return softmax(n, s)
     if kind in ("mul", "div", "neg"):
-        other = None if kind == "neg" else importer.constant(n.args[1 if n.args[0] is sources[0] else 0])
-        if kind == "div" and n.args[0] is not sources[0]:
+        other = None if kind == "neg" else importer.constant(args_of(n)[1 if args_of(n)[0] is sources[0] else 0])
+        if kind == "div" and args_of(n)[0] is not sources[0]:
             raise NoOp("divides by scores of an attention", OVER_TIME)
         return scaled(
             s,
@@ -118,21 +124,25 @@ def step(importer, n) -> Scores:
     if kind in ("add", "sub", "rsub"):
         return added(importer, n, s, kind, sources[0])
     if kind == "masked_fill":
-        return filled(s, s.table(importer.constant(n.args[1])) != 0, s.table(importer.constant(n.args[2])))
-    if kind == "where" and importer.varies(n.args[1]) != importer.varies(n.args[2]) and not importer.varies(n.args[0]):
+        return filled(s, s.table(importer.constant(args_of(n)[1])) != 0, s.table(importer.constant(args_of(n)[2])))
+    if (
+        kind == "where"
+        and importer.varies(args_of(n)[1]) != importer.varies(args_of(n)[2])
+        and not importer.varies(args_of(n)[0])
+    ):
         mask, other = (
-            s.table(importer.constant(n.args[0])) != 0,
-            importer.constant(n.args[2 if importer.varies(n.args[1]) else 1]),
+            s.table(importer.constant(args_of(n)[0])) != 0,
+            importer.constant(args_of(n)[2 if importer.varies(args_of(n)[1]) else 1]),
         )
-        return filled(s, ~mask if importer.varies(n.args[1]) else mask, s.table(other))
+        return filled(s, ~mask if importer.varies(args_of(n)[1]) else mask, s.table(other))
     if kind in ("tril", "triu"):
         kept = call(n, {**importer.constants, sources[0]: torch.ones(s.at.shape, dtype=torch.float64)})
         return filled(s, s.table(kept) == 0, torch.zeros(s.heads, s.rows, s.rows, dtype=torch.float64))
     raise NoOp("multiplies each row with all others", OVER_TIME)
 
 
-def softmax(n, s: Scores) -> Scores:
-    dim = n.args[1] % s.at.dim()
+def softmax(n: Node, s: Scores) -> Scores:
+    dim = args_of(n)[1] % s.at.dim()
     along = s.at.movedim(dim, -1)
     if (
         s.softmax
@@ -161,17 +171,17 @@ def scaled(s: Scores, c: Tensor) -> Scores:
     return replace(s, weight=c if s.weight is None else s.weight * c)
 
 
-def added(importer, n, s: Scores, kind: str, varying) -> Scores:
+def added(importer: Importer, n: Node, s: Scores, kind: str, varying: Node) -> Scores:
     if (
         s.softmax
         or s.weight is not None
         or kind == "rsub"
         or kind == "sub"
-        and n.args[0] is not varying
-        or n.kwargs.get("alpha", 1) != 1
+        and args_of(n)[0] is not varying
+        or kwargs_of(n).get("alpha", 1) != 1
     ):
         raise NoOp("adds to the weights of an attention", OVER_TIME)
-    c = s.table(importer.constant(n.args[1 if n.args[0] is varying else 0]))
+    c = s.table(importer.constant(args_of(n)[1 if args_of(n)[0] is varying else 0]))
     return masked(s, -c if kind == "sub" else c)
 
 
@@ -213,7 +223,7 @@ def filled(s: Scores, mask: Tensor, value: Tensor) -> Scores:
     raise NoOp("fills scores of an attention with numbers that have a weight", 'mask with float("-inf")')
 
 
-def attend(importer, s: Scores, y: Placed) -> Placed:
+def attend(importer: Importer, s: Scores, y: Placed) -> Placed:
     """[heads, rows, rows] times values [heads, rows, columns]: [heads, rows, columns]."""
     graph, op, rows = importer.graph, importer.op(y), s.rows
     heads, count, columns = y.at.shape
@@ -232,19 +242,23 @@ def attend(importer, s: Scores, y: Placed) -> Placed:
     factor = s.factor[own].repeat_interleave(width)
     if s.softmax:
         window, causal = reach(importer, s.seen)
-        q = affine(importer, q, factor * math.sqrt(width), 0.0).value
+        query = affine(importer, q, factor * math.sqrt(width), 0.0).value
         joined = graph.concat([k.value, v.value, ones(graph, k.value)])
         value = graph.emit(
-            "softmax_attention", [joined, q], [], {"heads": heads, "window": window, "causal": causal}, heads * columns
+            "softmax_attention",
+            [joined, query],
+            [],
+            {"heads": heads, "window": window, "causal": causal},
+            heads * columns,
         )
     else:
-        q = affine(importer, q, factor, 0.0).value
-        value = unweighted(importer, s, own, q, k.value, v.value, heads * columns)
+        query = affine(importer, q, factor, 0.0).value
+        value = unweighted(importer, s, own, query, k.value, v.value, heads * columns)
     at = torch.arange(rows)[:, None] * (heads * columns) + torch.arange(columns)
     return Placed(value, at[None] + torch.arange(heads)[:, None, None] * columns)
 
 
-def in_order(importer, x: Placed) -> Placed:
+def in_order(importer: Importer, x: Placed) -> Placed:
     """[heads, rows, features] as a value whose rows are heads and their features in order."""
     graph, op = importer.graph, importer.op(x)
     rows = x.at.movedim(1, 0).flatten(1)
@@ -256,7 +270,7 @@ def in_order(importer, x: Placed) -> Placed:
     return Placed(graph.flat(graph.take(graph.flat(x.value), order)), torch.arange(rows.numel()).reshape(rows.shape))
 
 
-def reach(importer, seen: Tensor) -> tuple[int, int]:
+def reach(importer: Importer, seen: Tensor) -> tuple[int, int]:
     """How many rows each query sees, 0 for all, and whether they are those before it."""
     rows, whole = len(seen), torch.ones_like(seen)
     if bool(seen.all()):
@@ -275,7 +289,7 @@ def reach(importer, seen: Tensor) -> tuple[int, int]:
     )
 
 
-def unweighted(importer, s: Scores, own: Tensor, q: int, k: int, v: int, width: int) -> int:
+def unweighted(importer: Importer, s: Scores, own: Tensor, q: int, k: int, v: int, width: int) -> int:
     """Scores without a softmax: causal sums of k v^T, also those that decay by a factor of each head."""
     graph, heads = importer.graph, len(own)
     rows = s.rows

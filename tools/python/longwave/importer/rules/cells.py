@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import torch
+from torch.fx.node import Node
 
 from ..beginnings import begins
+from ..nodes import args_of
 from ..places import Placed, features, natural
 from ..state.cell import cell_of
 from .recurrent import Sequences, beginning, gru
 
+if TYPE_CHECKING:
+    from ..match import Importer
+    from ..recovered import Recovered
 
-def product(graph, value: int, order: torch.Tensor, w: torch.Tensor, bias: torch.Tensor) -> int:
+
+def product(graph: Recovered, value: int, order: torch.Tensor, w: torch.Tensor, bias: torch.Tensor) -> int:
     """w x + bias. A matrix that only selects is no op of its own, and a matrix of a matrix is one."""
     made = graph.ops[value]
     if (
         made.kind == "linear"
         and len(w) * graph.ops[made.inputs[0]].width <= made.width * graph.ops[made.inputs[0]].width + w.numel()
     ):
-        before = made.constant("bias")
+        before = made.given("bias")
         bias = bias if before is None else bias + w @ before[order]
         return graph.linear(made.inputs[0], w @ made.constant("weight")[order], bias if bool(bias.any()) else None)
     ones = w.argmax(1) if w.shape[1] else None
@@ -33,8 +41,8 @@ def product(graph, value: int, order: torch.Tensor, w: torch.Tensor, bias: torch
     return graph.linear(value, full, bias if bool(bias.any()) else None)
 
 
-def recurrence(importer, n) -> Placed:
-    graph, cell, x = importer.graph, cell_of(n.args[1]), importer.settled(n.args[0])
+def recurrence(importer: Importer, n: Node) -> Placed:
+    graph, cell, x = importer.graph, cell_of(args_of(n)[1]), importer.settled(args_of(n)[0])
     order = features(graph, x, 1)
     value, units = graph.flat(product(graph, x.value, order, cell.w, cell.bias)), len(cell.units)
     if cell.kind == "scan":

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 import torch
+from torch import Tensor
+from torch.fx.node import Node
 
 from ..errors import Refused
+from ..nodes import args_of
 from ..places import Placed, paired
 from .pointwise import affine, applied, argument, changing, in_step, negated, unary
 from .unary import MOST, Argument
 
+if TYPE_CHECKING:
+    from ..match import Importer
 
-def constant_rows(importer, c, like: Placed, shape) -> Placed:
+
+def constant_rows(importer: Importer, given: Tensor | float, like: Placed, shape: Sequence[int]) -> Placed:
     """A constant in every row of a value, spread over `shape`. Infinities are numbers beyond all others."""
-    c = torch.as_tensor(c, dtype=torch.float64).clamp(-MOST, MOST)
+    c = torch.as_tensor(given, dtype=torch.float64).clamp(-MOST, MOST)
     if (t := changing(importer, like, c)) is not None:
         return t.moved(t.at.expand(shape))
     return affine(importer, like.moved(like.at.expand(shape)), 0.0, c)
 
 
-def side_by_side(importer, n, *operands) -> list[Placed]:
+def side_by_side(importer: Importer, n: Node, *operands: Any) -> list[Placed]:
     """Nodes, numbers and constants as values in step. At least one depends on an input."""
     values = [importer.settled(a) if importer.varies(a) else importer.constant(a) for a in operands]
     placed = [v for v in values if isinstance(v, Placed)]
@@ -30,7 +39,7 @@ def side_by_side(importer, n, *operands) -> list[Placed]:
     return in_step(importer, n, *values)
 
 
-def difference(importer, n, a, b) -> Placed:
+def difference(importer: Importer, n: Node, a: Any, b: Any) -> Placed:
     """a - b."""
     if not importer.varies(b):
         return affine(importer, importer.settled(a), 1.0, -torch.as_tensor(importer.constant(b), dtype=torch.float64))
@@ -40,12 +49,12 @@ def difference(importer, n, a, b) -> Placed:
     return paired(importer.graph, "add", x, negated(importer, y))
 
 
-def inverted(importer, x: Placed) -> Placed:
+def inverted(importer: Importer, x: Placed) -> Placed:
     return affine(importer, x, -1.0, 1.0)
 
 
-def compare(importer, n) -> Placed:
-    kind, (a, b) = importer.kind(n), n.args[:2]
+def compare(importer: Importer, n: Node) -> Placed:
+    kind, (a, b) = importer.kind(n), args_of(n)[:2]
     for side in (a, b):
         if importer.varies(side) and side.meta["val"].dtype not in (
             torch.bool,
@@ -63,20 +72,20 @@ def compare(importer, n) -> Placed:
     return above if kind in ("gt", "lt") else inverted(importer, above)
 
 
-def logical(importer, n) -> Placed:
+def logical(importer: Importer, n: Node) -> Placed:
     kind = importer.kind(n).removeprefix("logical_").removeprefix("bitwise_").strip("_")
-    for a in n.args:
+    for a in args_of(n):
         if importer.varies(a) and a.meta["val"].dtype != torch.bool:
             raise Refused(f"a truth of {a.meta['val'].dtype}", "compare with 0 first")
     if kind == "not":
-        return inverted(importer, importer.settled(n.args[0]))
-    x, y = side_by_side(importer, n, *(a if importer.varies(a) else importer.constant(a) for a in n.args[:2]))
+        return inverted(importer, importer.settled(args_of(n)[0]))
+    x, y = side_by_side(importer, n, *(a if importer.varies(a) else importer.constant(a) for a in args_of(n)[:2]))
     if kind == "xor":
         return applied(importer, "abs", paired(importer.graph, "add", x, negated(importer, y)))
     return paired(importer.graph, "mul" if kind == "and" else "maximum", x, y)
 
 
-def chosen(importer, n, condition, first, second) -> Placed:
+def chosen(importer: Importer, n: Node, condition: Any, first: Any, second: Any) -> Placed:
     mask = None if importer.varies(condition) else torch.as_tensor(importer.constant(condition), dtype=torch.float64)
     if mask is None or any(
         importer.varies(a) and changing(importer, importer.settled(a), mask) is not None for a in (first, second)
@@ -88,18 +97,18 @@ def chosen(importer, n, condition, first, second) -> Placed:
     return paired(importer.graph, "add", x, y)
 
 
-def where(importer, n) -> Placed:
-    return chosen(importer, n, *n.args[:3])
+def where(importer: Importer, n: Node) -> Placed:
+    return chosen(importer, n, *args_of(n)[:3])
 
 
-def masked_fill(importer, n) -> Placed:
-    x, mask, value = n.args[:3]
+def masked_fill(importer: Importer, n: Node) -> Placed:
+    x, mask, value = args_of(n)[:3]
     return chosen(importer, n, mask, value, x)
 
 
-def extreme(importer, n) -> Placed:
+def extreme(importer: Importer, n: Node) -> Placed:
     """The larger or the smaller of two values, of which one may be constant."""
-    kind, (a, b) = "maximum" if "max" in importer.kind(n) else "minimum", n.args[:2]
+    kind, (a, b) = "maximum" if "max" in importer.kind(n) else "minimum", args_of(n)[:2]
     for x, c in ((a, b), (b, a)):
         if importer.varies(x) and not importer.varies(c) and torch.as_tensor(importer.constant(c)).numel() == 1:
             number = float(importer.constant(c))
@@ -108,12 +117,12 @@ def extreme(importer, n) -> Placed:
     return paired(importer.graph, kind, *side_by_side(importer, n, a, b))
 
 
-def clamp(importer, n) -> Placed:
+def clamp(importer: Importer, n: Node) -> Placed:
     """Between numbers, or between values and constants per feature."""
     low, high = (argument(n, Argument(i, name, None)) for i, name in ((1, "min"), (2, "max")))
     if all(limit is None or isinstance(limit, (int, float)) for limit in (low, high)):
         return unary(importer, n, "clamp")
-    made = importer.settled(n.args[0])
+    made = importer.settled(args_of(n)[0])
     for kind, limit in (("maximum", low), ("minimum", high)):
         if limit is not None:
             limit = (

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.fx.node import Node
 
 from ..errors import NoOp, Refused, retrain
 from ..export import call
+from ..nodes import args_of, kwargs_of
 from ..places import NONE, Placed, features, natural, paired, settled
 from .pointwise import affine, inverse, negated
 from .positions import scaled
 from .transposed import first_read
+
+if TYPE_CHECKING:
+    from ..match import Importer, Value
 
 FRAMES = "keep frames as rows: (1, frequencies, frames) or (1, frames, frequencies)"
 
@@ -24,7 +31,7 @@ class Complex:
     re: Placed
     im: Placed
 
-    def moved(self, move) -> Complex:
+    def moved(self, move: Callable[[Tensor], Tensor]) -> Complex:
         return Complex(self.re.moved(move(self.re.at)), self.im.moved(move(self.im.at)))
 
 
@@ -53,7 +60,7 @@ def inverse_matrix(size: int, bins: int) -> Tensor:
     return torch.cat([turn.cos() * twice, rest, -turn.sin() * twice, rest], 1)
 
 
-def transformed(importer, frame: int, size: int, at: Tensor) -> Complex:
+def transformed(importer: Importer, frame: int, size: int, at: Tensor) -> Complex:
     """The DFT of frames. `at`: places in a value of as many features as there are bins."""
     graph, bins = importer.graph, size // 2 + 1
     made = graph.linear(frame, forward_matrix(size, graph.ops[frame].width))
@@ -61,18 +68,19 @@ def transformed(importer, frame: int, size: int, at: Tensor) -> Complex:
     return Complex(Placed(made, re), Placed(made, re + bins))
 
 
-def rows_rfft(importer, n, size: int) -> Complex:
+def rows_rfft(importer: Importer, n: Node, size: int) -> Complex:
     """The DFT of the last axis, which lies inside of each row."""
-    x, graph = importer.settled(n.args[0]), importer.graph
+    x, graph = importer.settled(args_of(n)[0]), importer.graph
     order = features(graph, x, x.at.dim() - 1)
     frame = graph.take(graph.flat(x.value), order)
     return transformed(importer, frame, size, torch.arange(n.meta["val"].numel()).reshape(n.meta["val"].shape))
 
 
-def _product(importer, a: Complex | Placed, b: Complex | Placed) -> Complex:
+def _product(importer: Importer, a: Complex | Placed, b: Complex | Placed) -> Complex:
     graph = importer.graph
     if isinstance(a, Placed):
         a, b = b, a
+    assert isinstance(a, Complex)  # one of them is
     if isinstance(b, Placed):
         if a.re.value == a.im.value:  # one row holds both, and stays one
             both = paired(
@@ -87,7 +95,7 @@ def _product(importer, a: Complex | Placed, b: Complex | Placed) -> Complex:
     return Complex(re, paired(graph, "add", paired(graph, "mul", a.re, b.im), paired(graph, "mul", a.im, b.re)))
 
 
-def _scaled(importer, a: Complex, c: Tensor) -> Complex:
+def _scaled(importer: Importer, a: Complex, c: Tensor) -> Complex:
     re, im = (c.real, c.imag) if c.is_complex() else (c, None)
     if im is None or not bool(im.any()):
         return Complex(scaled(importer, a.re, re), scaled(importer, a.im, re))
@@ -98,17 +106,17 @@ def _scaled(importer, a: Complex, c: Tensor) -> Complex:
     )
 
 
-def power(importer, x: Complex) -> Placed:
+def power(importer: Importer, x: Complex) -> Placed:
     graph = importer.graph
     return paired(graph, "add", *(Placed(graph.emit("square", [part.value]), part.at) for part in (x.re, x.im)))
 
 
-def magnitude(importer, x: Complex) -> Placed:
+def magnitude(importer: Importer, x: Complex) -> Placed:
     squared = power(importer, x)
     return Placed(importer.graph.emit("sqrt", [squared.value]), squared.at)
 
 
-def _sum(importer, kind: str, a: Complex | Placed, b: Complex | Placed) -> Complex:
+def _sum(importer: Importer, kind: str, a: Complex | Placed, b: Complex | Placed) -> Complex:
     graph = importer.graph
     if kind == "sub":
         b = (
@@ -116,13 +124,15 @@ def _sum(importer, kind: str, a: Complex | Placed, b: Complex | Placed) -> Compl
             if isinstance(b, Complex)
             else negated(importer, b)
         )
-    if isinstance(a, Placed) or isinstance(b, Placed):
-        a, b = (b, a) if isinstance(a, Placed) else (a, b)
+    if isinstance(a, Placed):
+        a, b = b, a
+    assert isinstance(a, Complex)  # one of them is
+    if isinstance(b, Placed):
         return Complex(paired(graph, "add", a.re, b), a.im)
     return Complex(paired(graph, "add", a.re, b.re), paired(graph, "add", a.im, b.im))
 
 
-def _moved_by(importer, kind: str, a, b) -> Complex:
+def _moved_by(importer: Importer, kind: str, a: Any, b: Any) -> Complex:
     """The sum or difference of a complex value and a constant."""
     x, c = (a, torch.as_tensor(b)) if isinstance(a, Complex) else (b, torch.as_tensor(a))
     re, im = (c.real, c.imag) if c.is_complex() else (c, torch.zeros(()))
@@ -130,7 +140,7 @@ def _moved_by(importer, kind: str, a, b) -> Complex:
     return Complex(affine(importer, x.re, first, second * re), affine(importer, x.im, first, second * im))
 
 
-def in_rows(importer, x: Complex | Placed) -> Complex | Placed:
+def in_rows(importer: Importer, x: Any) -> Any:
     """Rows that come later, or several in one, as a value of their own."""
     return (
         Complex(*(settled(importer.graph, part) for part in (x.re, x.im)))
@@ -141,19 +151,21 @@ def in_rows(importer, x: Complex | Placed) -> Complex | Placed:
     )
 
 
-def arithmetic(importer, n, kind: str) -> Complex:
-    a, b = (in_rows(importer, importer.values[v]) if importer.varies(v) else importer.constant(v) for v in n.args[:2])
+def arithmetic(importer: Importer, n: Node, kind: str) -> Complex:
+    a, b = (
+        in_rows(importer, importer.values[v]) if importer.varies(v) else importer.constant(v) for v in args_of(n)[:2]
+    )
     if isinstance(a, Complex) != isinstance(b, Complex) and not (isinstance(a, Placed) or isinstance(b, Placed)):
         constant = torch.as_tensor(b if isinstance(a, Complex) else a)
         if kind == "mul" or kind == "div" and isinstance(a, Complex):
             return _scaled(importer, a if isinstance(a, Complex) else b, constant if kind == "mul" else 1 / constant)
-        if kind in ("add", "sub") and not n.kwargs.get("alpha"):
+        if kind in ("add", "sub") and not kwargs_of(n).get("alpha"):
             return _moved_by(importer, kind, a, b)
     elif kind == "mul":
         return _product(importer, a, b)
     elif kind == "div" and isinstance(b, Placed):
         return _product(importer, a, inverse(importer, b))
-    elif kind in ("add", "sub") and not n.kwargs.get("alpha"):
+    elif kind in ("add", "sub") and not kwargs_of(n).get("alpha"):
         return _sum(importer, kind, a, b)
     raise NoOp(
         "a complex value in a form that has no op",
@@ -161,8 +173,8 @@ def arithmetic(importer, n, kind: str) -> Complex:
     )
 
 
-def complex_step(importer, n):
-    """A step that reads complex values. None: it is none of these."""
+def complex_step(importer: Importer, n: Node) -> Value:
+    """A step that reads complex values."""
     kind, sources = importer.kind(n), [importer.values[v] for v in importer.variables(n)]
     one = next(v for v in sources if isinstance(v, (Complex, Phase)))
     if isinstance(one, Phase):
@@ -187,12 +199,13 @@ def complex_step(importer, n):
     if kind == "view_as_real":
         return joined(importer, one)
     if kind in ("fft_irfft", "istft"):
-        return RULES[kind](importer, n)
+        made: Value = RULES[kind](importer, n)
+        return made
     if kind in ("alias", "clone", "to", "_to_copy", "contiguous", "resolve_conj", "detach"):
         return one
     if kind in MOVES and len(sources) == 1:
         if kind in ("view", "_unsafe_view", "reshape"):
-            return one.moved(lambda at: at.reshape(n.args[1]))
+            return one.moved(lambda at: at.reshape(args_of(n)[1]))
         parts = [call(n, {**importer.constants, importer.variables(n)[0]: part.at}) for part in (one.re, one.im)]
         if not isinstance(parts[0], Tensor):
             return [Complex(one.re.moved(a), one.im.moved(b)) for a, b in zip(*parts)]
@@ -208,7 +221,7 @@ MOVES = set(
 )
 
 
-def one_value(importer, x: Complex) -> tuple[int, Tensor, Tensor]:
+def one_value(importer: Importer, x: Complex) -> tuple[int, Tensor, Tensor]:
     """A value that holds both parts, and their places in it."""
     graph = importer.graph
     if x.re.value == x.im.value:
@@ -219,26 +232,26 @@ def one_value(importer, x: Complex) -> tuple[int, Tensor, Tensor]:
         torch.where(part.at < 0, part.at, part.at // own * width + part.at % own + first)
         for part, own, first in ((x.re, a.width, 0), (x.im, b.width, a.width))
     ]
-    return value, *spread
+    return value, spread[0], spread[1]
 
 
-def joined(importer, x: Complex) -> Placed:
+def joined(importer: Importer, x: Complex) -> Placed:
     value, re, im = one_value(importer, x)
     return Placed(value, torch.stack([re, im], -1))
 
 
-def view_as_complex(importer, n) -> Complex:
-    x = importer.placed(n.args[0])
+def view_as_complex(importer: Importer, n: Node) -> Complex:
+    x = importer.placed(args_of(n)[0])
     return Complex(x.moved(x.at[..., 0]), x.moved(x.at[..., 1]))
 
 
-def complex_of(importer, n) -> Complex:
-    return Complex(importer.placed(n.args[0]), importer.placed(n.args[1]))
+def complex_of(importer: Importer, n: Node) -> Complex:
+    return Complex(importer.placed(args_of(n)[0]), importer.placed(args_of(n)[1]))
 
 
-def polar(importer, n) -> Complex:
+def polar(importer: Importer, n: Node) -> Complex:
     """A magnitude with the angle of a complex value: that value, scaled."""
-    size, angle = importer.placed(n.args[0]), importer.values.get(n.args[1])
+    size, angle = importer.placed(args_of(n)[0]), importer.values.get(args_of(n)[1])
     if not isinstance(angle, Phase):
         raise NoOp("an angle that is not that of a complex value", retrain("multiply the complex value by a mask"))
     graph, x = importer.graph, angle.of
@@ -251,7 +264,7 @@ def polar(importer, n) -> Complex:
 TINY = 1e-30  # keeps the inverse of a magnitude of zero finite
 
 
-def inverted(importer, x: Complex, size: int, axis: int, shape) -> Placed:
+def inverted(importer: Importer, x: Complex, size: int, axis: int, shape: Sequence[int]) -> Placed:
     """Samples of each row: a matrix of its real and imaginary parts along `axis`. The result has the shape with these last."""
     graph = importer.graph
     value, re, im = one_value(importer, x)
@@ -262,7 +275,7 @@ def inverted(importer, x: Complex, size: int, axis: int, shape) -> Placed:
     return natural(made, [*(e for d, e in enumerate(shape) if d != axis), size], _time(shape, axis))
 
 
-def _time(shape, axis: int) -> int:
+def _time(shape: Sequence[int], axis: int) -> int:
     """Which axis of the result is time: the others have one element."""
     rest = [e for d, e in enumerate(shape) if d != axis]
     if sum(e > 1 for e in rest) > 1:
@@ -270,24 +283,26 @@ def _time(shape, axis: int) -> int:
     return next((d for d, e in enumerate(rest) if e > 1), 0)
 
 
-def complex_input(importer, n):
+def complex_input(importer: Importer, n: Node) -> Complex:
     x = importer.values.get(n)
     if not isinstance(x, Complex):
         raise Refused("reads a value that is not a complex spectrum", FRAMES)
     return x
 
 
-def irfft(importer, n) -> Placed:
-    x, shape = complex_input(importer, n.args[0]), n.args[0].meta["val"].shape
+def irfft(importer: Importer, n: Node) -> Placed:
+    x, shape = complex_input(importer, args_of(n)[0]), args_of(n)[0].meta["val"].shape
     size = n.meta["val"].shape[-1]
-    if (n.args[2] if len(n.args) > 2 else -1) % len(shape) != len(shape) - 1 or (
-        len(n.args) > 3 and n.args[3] not in (None, "backward")
+    if (args_of(n)[2] if len(args_of(n)) > 2 else -1) % len(shape) != len(shape) - 1 or (
+        len(args_of(n)) > 3 and args_of(n)[3] not in (None, "backward")
     ):
         raise Refused("only inverse transforms of the last axis without norm", FRAMES)
     return inverted(importer, x, size, len(shape) - 1, shape)
 
 
-def added(importer, n, frames: int, hop: int, start: int, axis: int, envelope: Tensor | None = None) -> Placed:
+def added(
+    importer: Importer, n: Node, frames: int, hop: int, start: int, axis: int, envelope: Tensor | None = None
+) -> Placed:
     """Frames that are added where they overlap, from sample `start` on. The result has its samples along `axis`.
 
     `envelope`: what a frame adds to the sum that the result is divided by. At both ends fewer frames overlap.
@@ -321,9 +336,9 @@ def added(importer, n, frames: int, hop: int, start: int, axis: int, envelope: T
     )
 
 
-def istft(importer, n) -> Placed:
+def istft(importer: Importer, n: Node) -> Placed:
     names = "input n_fft hop_length win_length window center normalized onesided length return_complex".split()
-    a = dict(zip(names, n.args)) | n.kwargs
+    a = dict(zip(names, args_of(n))) | kwargs_of(n)
     size, x, shape = a["n_fft"], complex_input(importer, a["input"]), a["input"].meta["val"].shape
     hop, length = a.get("hop_length") or size // 4, a.get("win_length") or size
     if a.get("normalized") or a.get("onesided") is False or a.get("return_complex"):
@@ -336,10 +351,10 @@ def istft(importer, n) -> Placed:
     return added(importer, n, windowed, hop, start, n.meta["val"].dim() - 1, window.square())
 
 
-def col2im(importer, n) -> Placed:
+def col2im(importer: Importer, n: Node) -> Placed:
     """F.fold of (1, window, frames) to a signal: (1, 1, 1, samples) or (1, 1, samples, 1)."""
-    graph, x = importer.graph, importer.settled(n.args[0])
-    size, kernel, dilation, padding, stride = n.args[1:6]
+    graph, x = importer.graph, importer.settled(args_of(n)[0])
+    size, kernel, dilation, padding, stride = args_of(n)[1:6]
     axis = 1 if size[1] > 1 else 0
     if (
         size[1 - axis] != 1
@@ -354,7 +369,7 @@ def col2im(importer, n) -> Placed:
     return added(importer, n, graph.take(graph.flat(x.value), order), stride[axis], padding[axis], 2 + axis)
 
 
-RULES = {
+RULES: dict[str, Callable[[Importer, Node], Any]] = {
     "fft_irfft": irfft,
     "istft": istft,
     "col2im": col2im,

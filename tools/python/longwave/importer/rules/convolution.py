@@ -2,29 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.fx.node import Node
 
 from ..errors import Refused, retrain
-from ..places import NONE, ZERO, Placed, natural, other_rows
+from ..nodes import args_of, kwargs_of
+from ..places import NONE, ZERO, Placed, other_rows, natural
+
+if TYPE_CHECKING:
+    from ..match import Importer
+    from ..recovered import Recovered
 
 
-def option(n, index: int, name: str, default):
-    value = n.args[index] if len(n.args) > index else n.kwargs.get(name, default)
+def option(n: Node, index: int, name: str, default: Any) -> Any:
+    value = args_of(n)[index] if len(args_of(n)) > index else kwargs_of(n).get(name, default)
     return default if value is None else value
 
 
-def both(value, count: int) -> list[int]:
-    value = [value] if isinstance(value, int) else list(value)
-    return value * count if len(value) == 1 else value
+def both(value: int | Sequence[int], count: int) -> list[int]:
+    made = [value] if isinstance(value, int) else list(value)
+    return made * count if len(made) == 1 else made
 
 
-def zeros_around(padding, taps) -> list[tuple[int, int]]:
+def zeros_around(padding: str | int | Sequence[int], taps: Sequence[int]) -> list[tuple[int, int]]:
     """Zeros before and after each axis of a kernel, in any spelling of `padding`. `taps`: of each axis, dilation counted."""
     if padding == "same":
         return [((k - 1) // 2, k - 1 - (k - 1) // 2) for k in taps]
-    return [(0, 0) for _ in taps] if padding == "valid" else [(p, p) for p in both(padding, len(taps))]
+    return [(0, 0) for _ in taps] if isinstance(padding, str) else [(p, p) for p in both(padding, len(taps))]
 
 
 def dense(w: Tensor, groups: int) -> Tensor:
@@ -75,7 +84,7 @@ def leading(rows: Tensor, width: int, count: int) -> tuple[int, Tensor]:
     return zeros, order
 
 
-def shifted(graph, x: Placed) -> Placed:
+def shifted(graph: Recovered, x: Placed) -> Placed:
     """Zeros before rows of which the last are cut: a delay, and the zeros that are left. `x`: (1, features, padded time)."""
     op, p = graph.ops[x.value], x.at[0].T
     zeros = int((p == ZERO).all(1).cumprod(0).sum())
@@ -93,7 +102,7 @@ COPY = 2  # products in the time of which a number is copied
 CALL = 512  # products in the time of a call of a kernel
 
 
-def causal(graph, x: int, w: Tensor, zeros: int, stride: int) -> tuple[int, Tensor, int]:
+def causal(graph: Recovered, x: int, w: Tensor, zeros: int, stride: int) -> tuple[int, Tensor, int]:
     """The value that the kernel [out, in, kt, ...] reads, the kernel, and how many rows it looks ahead.
 
     The newest tap weighs the newest row. A delay becomes taps of zero for the newest rows, or a shift of all rows where that
@@ -116,9 +125,9 @@ def result(value: int, rows: int, made: Tensor, axis: int) -> Placed:
     return Placed(value, torch.where(t < rows, made, NONE))
 
 
-def conv1d(importer, n) -> Placed:
-    graph, x = importer.graph, importer.settled(n.args[0])
-    w, bias = importer.constant(n.args[1]), importer.constant(option(n, 2, "bias", None))
+def conv1d(importer: Importer, n: Node) -> Placed:
+    graph, x = importer.graph, importer.settled(args_of(n)[0])
+    w, bias = importer.constant(args_of(n)[1]), importer.constant(option(n, 2, "bias", None))
     (stride,), padding, (dilation,) = (
         both(option(n, 3, "stride", 1), 1),
         option(n, 4, "padding", 0),
@@ -143,7 +152,7 @@ def conv1d(importer, n) -> Placed:
     return result(out, graph.ops[out].rows, natural(out, n.meta["val"].shape, 2).at, 2)
 
 
-def late(importer, n, ahead: int, zeros: int, found: int, rows: int, stride: int) -> None:
+def late(importer: Importer, n: Node, ahead: int, zeros: int, found: int, rows: int, stride: int) -> None:
     """A convolution that looks ahead must give every row, at each length.
 
     It needs as many zeros after the rows. Its stream waits.
@@ -161,7 +170,16 @@ def late(importer, n, ahead: int, zeros: int, found: int, rows: int, stride: int
         importer.looks_ahead(n, ahead)
 
 
-def short(graph, value: int, order: Tensor, w: Tensor, bias, stride: int, groups: int, ahead: int = 0) -> int:
+def short(
+    graph: Recovered,
+    value: int,
+    order: Tensor,
+    w: Tensor,
+    bias: Tensor | None,
+    stride: int,
+    groups: int,
+    ahead: int = 0,
+) -> int:
     width = graph.ops[value].width
     if groups == len(order) == len(w):
         value = graph.take(value, order)
@@ -189,7 +207,7 @@ def short(graph, value: int, order: Tensor, w: Tensor, bias, stride: int, groups
     )
 
 
-def centred(importer, value: int, order: Tensor, w: Tensor, bias, ahead: int) -> int:
+def centred(importer: Importer, value: int, order: Tensor, w: Tensor, bias: Tensor | None, ahead: int) -> int:
     """One filter per channel."""
     graph = importer.graph
     behind = w.shape[2] - 1 - ahead

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import torch
+from torch.fx.node import Node
 
 from ..errors import Refused
+from ..nodes import args_of
 from ..places import Placed, features
 
+if TYPE_CHECKING:
+    from ..match import Importer
 
-def embedding(importer, n) -> Placed:
-    table, x = importer.constant(n.args[0]), importer.placed(n.args[1])
+
+def embedding(importer: Importer, n: Node) -> Placed:
+    table, x = importer.constant(args_of(n)[0]), importer.placed(args_of(n)[1])
     if importer.op(x).kind != "input":
         raise Refused("its ids are not an input", "give the ids of the sequence as an input")
     features(importer.graph, x.moved(x.at.unsqueeze(-1)), x.at.dim())

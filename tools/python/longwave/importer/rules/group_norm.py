@@ -2,36 +2,44 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import torch
+from torch import Tensor
+from torch.fx.node import Node
 
 from ..errors import NoOp, Refused, retrain
+from ..nodes import args_of
 from ..places import Placed, features, groups as of_rows, other_rows
 from .convolution import option
 
+if TYPE_CHECKING:
+    from ..match import Importer
 
-def group_norm(importer, n) -> Placed:
+
+def group_norm(importer: Importer, n: Node) -> Placed:
     """(1, channels, ...) with time among the other axes."""
     return normed(
         importer,
         n,
-        n.args[1],
+        args_of(n)[1],
         importer.constant(option(n, 2, "weight", None)),
         importer.constant(option(n, 3, "bias", None)),
         option(n, 4, "eps", 1e-5),
     )
 
 
-def instance_norm(importer, n) -> Placed:
+def instance_norm(importer: Importer, n: Node) -> Placed:
     weight, bias, mean = (
         importer.constant(option(n, i, name, None)) for i, name in ((1, "weight"), (2, "bias"), (3, "running_mean"))
     )
     if mean is not None and not option(n, 5, "use_input_stats", True):
         raise NoOp("uses stored statistics", retrain("use batch norm in eval mode"))
-    return normed(importer, n, n.args[0].meta["val"].shape[1], weight, bias, option(n, 7, "eps", 1e-5))
+    return normed(importer, n, args_of(n)[0].meta["val"].shape[1], weight, bias, option(n, 7, "eps", 1e-5))
 
 
-def normed(importer, n, groups: int, weight, bias, eps: float) -> Placed:
-    x, graph = importer.settled(n.args[0]), importer.graph
+def normed(importer: Importer, n: Node, groups: int, weight: Tensor | None, bias: Tensor | None, eps: float) -> Placed:
+    x, graph = importer.settled(args_of(n)[0]), importer.graph
     op, at = importer.op(x), x.at
     if not op.timeless and at.shape[0] == op.rows > 1:
         return inside(importer, n, x, groups, weight, bias, eps)
@@ -65,7 +73,9 @@ def normed(importer, n, groups: int, weight, bias, eps: float) -> Placed:
     return Placed(out, made.reshape(op.rows, channels, *rest).movedim(0, time - 1)[None])
 
 
-def inside(importer, n, x: Placed, count: int, weight, bias, eps: float) -> Placed:
+def inside(
+    importer: Importer, n: Node, x: Placed, count: int, weight: Tensor | None, bias: Tensor | None, eps: float
+) -> Placed:
     """(rows, channels, ...): parts of each row are normalised."""
     graph, channels = importer.graph, x.at.shape[1]
     value, parts, at = of_rows(graph, x.value, x.at.reshape(len(x.at) * count, -1))

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.fx.node import Node
 
 from ..errors import Refused, retrain
-from ..places import ZERO, Placed, natural, other_rows
+from ..nodes import args_of
+from ..places import ZERO, Placed, other_rows, natural
 from .convolution import both, causal, dense, late, leading, option, result, short, spread, ungrouped, zeros_around
+
+if TYPE_CHECKING:
+    from ..match import Importer
+    from ..recovered import Op, Recovered
 
 MOST = 1 << 26  # numbers of a kernel over all features
 MOVED = 4  # an image out of any features pays where all features in one kernel take more products than so many times its own
@@ -33,10 +42,10 @@ def without_zeros(at: Tensor) -> tuple[Tensor, tuple[int, int]]:
     return (at, (0, 0)) if before == len(zero) else (at[..., before : len(zero) - after], (before, after))
 
 
-def conv2d(importer, n) -> Placed:
+def conv2d(importer: Importer, n: Node) -> Placed:
     """(1, channels, time, frequency), or with time last."""
     x, at, last = opened(importer, n)
-    w, bias = importer.constant(n.args[1]), importer.constant(option(n, 2, "bias", None))
+    w, bias = importer.constant(args_of(n)[1]), importer.constant(option(n, 2, "bias", None))
     stride, dilation = both(option(n, 3, "stride", 1), 2), both(option(n, 5, "dilation", 1), 2)
     w = spread(spread(w, 2, dilation[0]), 3, dilation[1])
     zeros = zeros_around(option(n, 4, "padding", 0), w.shape[2:])
@@ -48,9 +57,9 @@ def conv2d(importer, n) -> Placed:
     return of_image(importer.graph, out, n, band, last)
 
 
-def opened(importer, n) -> tuple[Placed, Tensor, bool]:
+def opened(importer: Importer, n: Node) -> tuple[Placed, Tensor, bool]:
     """The value that a convolution over images reads, its places (channels, time, frequency), and whether it has time last."""
-    x = importer.settled(n.args[0])
+    x = importer.settled(args_of(n)[0])
     op = importer.op(x)
     if not op.timeless and x.at.dim() == 4 and x.at.shape[0] == op.rows > 1:
         raise Refused(
@@ -63,7 +72,16 @@ def opened(importer, n) -> tuple[Placed, Tensor, bool]:
 
 
 def over_image(
-    importer, n, x: Placed, at: Tensor, w: Tensor, bias, stride, zeros, groups: int, result: tuple[int, bool]
+    importer: Importer,
+    n: Node,
+    x: Placed,
+    at: Tensor,
+    w: Tensor,
+    bias: Tensor | None,
+    stride: Sequence[int],
+    zeros: Sequence[tuple[int, int]],
+    groups: int,
+    result: tuple[int, bool],
 ) -> int:
     """A value with so many bands (at least), of which each has the results of `w` [out, in / groups, time, frequency]."""
     (wanted, last), graph, op = result, importer.graph, importer.op(x)
@@ -83,11 +101,11 @@ def over_image(
     return convolved(graph, value, order, w, bias, stride[0], bands, groups, ahead)
 
 
-def features_of_band(op) -> int:
+def features_of_band(op: Op) -> int:
     return op.dims[1] if len(op.dims) == 2 else 1
 
 
-def of_image(graph, out: int, n, band: Tensor, last: bool) -> Placed:
+def of_image(graph: Recovered, out: int, n: Node, band: Tensor, last: bool) -> Placed:
     """The result in torch's shape. `band`: where in a row each frequency has its first channel."""
     channels, time = n.meta["val"].shape[1], 3 if last else 2
     places = (
@@ -99,13 +117,13 @@ def of_image(graph, out: int, n, band: Tensor, last: bool) -> Placed:
     return result(out, graph.ops[out].rows, made[None], time)
 
 
-def transposed_along_frequency(importer, n) -> Placed:
+def transposed_along_frequency(importer: Importer, n: Node) -> Placed:
     """conv_transpose2d with stride along frequency alone: image_up.py has the others.
 
     Frequency q * stride + phase is a result of band q: a convolution with results for each phase.
     """
     x, at, last = opened(importer, n)
-    w, bias = importer.constant(n.args[1]), importer.constant(option(n, 2, "bias", None))
+    w, bias = importer.constant(args_of(n)[1]), importer.constant(option(n, 2, "bias", None))
     stride, padding, groups = (
         both(option(n, 3, "stride", 1), 2),
         both(option(n, 4, "padding", 0), 2),
@@ -142,9 +160,9 @@ def transposed_along_frequency(importer, n) -> Placed:
     )
 
 
-def im2col(importer, n) -> Placed:
+def im2col(importer: Importer, n: Node) -> Placed:
     """Windows of an image side by side: nothing but places."""
-    x = importer.placed(n.args[0])
+    x = importer.placed(args_of(n)[0])
     kernel, dilation, padding, stride = (
         both(option(n, i, name, one), 2)
         for i, name, one in ((1, "kernel_size", 1), (2, "dilation", 1), (3, "padding", 0), (4, "stride", 1))
@@ -167,7 +185,15 @@ class Bands:
 
 
 def convolved(
-    graph, value: int, order: Tensor, w: Tensor, bias, stride: int, bands: Bands, groups: int, ahead: int
+    graph: Recovered,
+    value: int,
+    order: Tensor,
+    w: Tensor,
+    bias: Tensor | None,
+    stride: int,
+    bands: Bands,
+    groups: int,
+    ahead: int,
 ) -> int:
     """As an image where its features are one in order, unless a matrix of all features takes fewer products."""
     op, channels, taps = graph.ops[value], w.shape[1] * groups, w.shape[3]
@@ -205,7 +231,9 @@ def convolved(
     return features(graph, value, order, dense(w, groups), bias, stride, bands, ahead)
 
 
-def features(graph, value: int, order: Tensor, w: Tensor, bias, stride: int, bands: Bands, ahead: int) -> int:
+def features(
+    graph: Recovered, value: int, order: Tensor, w: Tensor, bias: Tensor | None, stride: int, bands: Bands, ahead: int
+) -> int:
     """One kernel over all features: band b of the result reads the bands from b * stride - before on."""
     out, channels, kt, taps = w.shape
     if bands.wanted * out * bands.there * channels * kt > MOST:
@@ -233,7 +261,16 @@ def features(graph, value: int, order: Tensor, w: Tensor, bias, stride: int, ban
     return made if bands.wanted == 1 or out == 1 else graph.image(made, bands.wanted)
 
 
-def image(graph, value: int, w: Tensor, bias, stride, groups: int, frequencies: int, ahead: int = 0) -> int:
+def image(
+    graph: Recovered,
+    value: int,
+    w: Tensor,
+    bias: Tensor | None,
+    stride: Sequence[int],
+    groups: int,
+    frequencies: int,
+    ahead: int = 0,
+) -> int:
     channels = graph.ops[value].width // frequencies
     if groups != 1 and not groups == channels == len(w):
         w, groups = dense(w, groups), 1
@@ -260,12 +297,12 @@ def image(graph, value: int, w: Tensor, bias, stride, groups: int, frequencies: 
     )
 
 
-def pixelwise(graph, value: int, w: Tensor, bias, bands: int) -> int:
+def pixelwise(graph: Recovered, value: int, w: Tensor, bias: Tensor | None, bands: int) -> int:
     """A matrix of the channels of each band of an image."""
     return image(graph, value, w[:, :, None, None], bias, (1, 1), 1, bands)
 
 
-def in_bands(importer, n, x: Placed, w: Tensor, bias) -> Placed:
+def in_bands(importer: Importer, n: Node, x: Placed, w: Tensor, bias: Tensor | None) -> Placed:
     """linear over the last axis, of which each row has several. A matrix with few numbers, such as a filter bank, is one for all."""
     op, graph = importer.op(x), importer.graph
     for axis in range(x.at.dim() - 1):
@@ -297,7 +334,7 @@ def in_bands(importer, n, x: Placed, w: Tensor, bias) -> Placed:
 SPARSE = 8  # one number in so many is not zero
 
 
-def pixels(importer, n, x: Placed, w: Tensor, bias) -> Placed:
+def pixels(importer: Importer, n: Node, x: Placed, w: Tensor, bias: Tensor | None) -> Placed:
     """linear over the channels of an image, or over windows of (time, frequency) that unfold cut from one channel."""
     graph, p, op = importer.graph, x.at[0], importer.op(x)
     if p.dim() != 3 or op.timeless:
@@ -314,7 +351,7 @@ def pixels(importer, n, x: Placed, w: Tensor, bias) -> Placed:
     return result(out, graph.ops[out].rows, places[None], 1)
 
 
-def windows(p: Tensor, op, w: Tensor) -> tuple[Tensor, tuple[int, int]]:
+def windows(p: Tensor, op: Op, w: Tensor) -> tuple[Tensor, tuple[int, int]]:
     middle = p[p.shape[0] // 2, p.shape[1] // 2]
     kt, kf = len((middle // op.width).unique()), len((middle % op.width).unique())
     if kt * kf != p.shape[2] or len(op.dims) != 1 or min(p.shape[0], p.shape[1]) < 2:

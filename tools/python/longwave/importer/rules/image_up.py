@@ -6,21 +6,29 @@ A selection then puts the frequencies in order. Steps in time stay side by side 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.fx.node import Node
 
 from ..errors import Refused, retrain
+from ..nodes import args_of
 from ..places import NONE, Placed
 from .convolution import both, leading, option, spread, ungrouped
 from .image import Bands, convolved, opened, transposed_along_frequency, without_zeros
 from .transposed import first_read
 
+if TYPE_CHECKING:
+    from ..match import Importer
+    from ..recovered import Recovered
 
-def conv_transpose2d(importer, n) -> Placed:
+
+def conv_transpose2d(importer: Importer, n: Node) -> Placed:
     """(1, channels, time, frequency), or with time last."""
     graph, (x, at, last) = importer.graph, opened(importer, n)
-    w, bias = importer.constant(n.args[1]), importer.constant(option(n, 2, "bias", None))
+    w, bias = importer.constant(args_of(n)[1]), importer.constant(option(n, 2, "bias", None))
     stride, padding, dilation = (
         both(option(n, index, name, default), 2)
         for index, name, default in ((3, "stride", 1), (4, "padding", 0), (7, "dilation", 1))
@@ -74,7 +82,7 @@ def phases(w: Tensor, stride: list[int], ahead: int) -> Tensor:
     return w.permute(3, 5, 1, 0, 2, 4).flatten(0, 2).flip(2, 3)
 
 
-def selected(graph, value: int, index: Tensor, bands: int, channels: int) -> int:
+def selected(graph: Recovered, value: int, index: Tensor, bands: int, channels: int) -> int:
     """The features `index`, as an image of so many bands."""
     flat = graph.flat(value)
     if bands == 1 or channels == 1:

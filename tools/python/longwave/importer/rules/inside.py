@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.fx.node import Node
 
 from ..errors import Refused
+from ..nodes import args_of
 from ..places import ZERO, Placed
 from . import convolution
 from .convolution import both, dense, option, spread, zeros_around
 from .image import image
 
+if TYPE_CHECKING:
+    from ..match import Importer
+    from ..recovered import Op, Recovered
+
 MOST_GATHERED = 1 << 16  # numbers of the windows of a row
 
 
-def conv1d(importer, n) -> Placed:
-    x = importer.settled(n.args[0])
+def conv1d(importer: Importer, n: Node) -> Placed:
+    x = importer.settled(args_of(n)[0])
     op = importer.op(x)
     if op.timeless or x.at.dim() != 3 or not x.at.shape[0] == op.rows > 1:
         return convolution.conv1d(importer, n)
-    w, bias = importer.constant(n.args[1]), importer.constant(option(n, 2, "bias", None))
+    w, bias = importer.constant(args_of(n)[1]), importer.constant(option(n, 2, "bias", None))
     (stride,), (dilation,) = both(option(n, 3, "stride", 1), 1), both(option(n, 5, "dilation", 1), 1)
     w = spread(w, 2, dilation)
     ((before, after),) = zeros_around(option(n, 4, "padding", 0), w.shape[2:])
@@ -32,7 +40,7 @@ def conv1d(importer, n) -> Placed:
     return Placed(value, torch.arange(op.rows)[:, None, None] * made.width + band + torch.arange(outs)[:, None])
 
 
-def places_in_row(importer, x: Placed) -> Tensor:
+def places_in_row(importer: Importer, x: Placed) -> Tensor:
     """[positions, channels], the same in every row. ZERO: a zero in every row."""
     op, (rows, channels, length) = importer.op(x), x.at.shape
     p = x.at.reshape(rows, -1)
@@ -43,7 +51,7 @@ def places_in_row(importer, x: Placed) -> Tensor:
 
 
 def convolved(
-    graph, value: int, order: Tensor, w: Tensor, bias, stride: int, groups: int, count: int
+    graph: Recovered, value: int, order: Tensor, w: Tensor, bias: Tensor | None, stride: int, groups: int, count: int
 ) -> tuple[int, int]:
     """A value whose bands are the positions of the result, and how many bands lie before the first.
 
@@ -70,7 +78,7 @@ def convolved(
     return image(graph, graph.arranged(value, padded), w[:, :, None], bias, (1, stride), groups, len(padded)), skip
 
 
-def is_image(op, order: Tensor, half: int) -> bool:
+def is_image(op: Op, order: Tensor, half: int) -> bool:
     """Whether the places are all features of the op in order, between the zeros that a convolution adds itself."""
     inner, (positions, channels) = order[half : len(order) - half], order.shape
     there = positions > 2 * half and bool((order[:half] == ZERO).all() and (order[positions - half :] == ZERO).all())
@@ -78,7 +86,7 @@ def is_image(op, order: Tensor, half: int) -> bool:
     return there and op.dims == dims and torch.equal(inner.reshape(-1), torch.arange(op.width))
 
 
-def single(graph, value: int, order: Tensor, w: Tensor, bias) -> int:
+def single(graph: Recovered, value: int, order: Tensor, w: Tensor, bias: Tensor | None) -> int:
     """One position: a matrix of the features that it reads. It stays float32 as other convolutions do, unless it has one tap."""
     place, weight = order.T.reshape(-1), w.reshape(len(w), -1).to(torch.float64)
     read, at = place[place >= 0].unique(return_inverse=True)

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import torch
+from torch.fx.node import Node
 
 from ..known import entry
+from ..nodes import args_of
 from ..places import Placed, features, natural
 
+if TYPE_CHECKING:
+    from ..match import Importer
 
-def layer(importer, n) -> Placed:
-    known, x = entry(n.args[1]).known, importer.settled(n.args[0])
+
+def layer(importer: Importer, n: Node) -> Placed:
+    known, x = entry(args_of(n)[1]).known, importer.settled(args_of(n)[0])
     axis = 2 if known.features_first else 1
     order = features(importer.graph, x, 3 - axis)
     value = importer.graph.flat(importer.graph.take(x.value, order))

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import torch
+from torch import Tensor
+from torch.fx.node import Node
 
 from ..errors import NoOp, Refused
 from ..export import call
+from ..nodes import args_of, kwargs_of
 from ..places import ZERO, Placed, features, natural, settled
 from ..probe import probe_matrix, time_axis
 from .image import in_bands, pixels
 
+if TYPE_CHECKING:
+    from ..match import Importer
 
-def linear(importer, n) -> Placed:
-    x = importer.settled(n.args[0])
-    weight, bias = importer.constant(n.args[1]), importer.constant(n.args[2]) if len(n.args) > 2 else None
+
+def linear(importer: Importer, n: Node) -> Placed:
+    x = importer.settled(args_of(n)[0])
+    weight, bias = importer.constant(args_of(n)[1]), importer.constant(args_of(n)[2]) if len(args_of(n)) > 2 else None
     try:
         order = features(importer.graph, x, x.at.dim() - 1)
     except Refused:
@@ -29,7 +38,7 @@ def linear(importer, n) -> Placed:
     return natural(importer.graph.linear(x.value, full, bias), shape, axis)
 
 
-def only(importer, n):
+def only(importer: Importer, n: Node) -> Node:
     """The one operand that depends on an input."""
     sources = importer.variables(n)
     if len(sources) != 1:
@@ -40,7 +49,7 @@ def only(importer, n):
     return sources[0]
 
 
-def matrix(importer, n) -> Placed:
+def matrix(importer: Importer, n: Node) -> Placed:
     """Any operation that multiplies each row by a constant matrix: matmul, einsum, sum over features."""
     source = only(importer, n)
     x = importer.settled(source)
@@ -49,10 +58,10 @@ def matrix(importer, n) -> Placed:
         raise Refused("reads rows after the end", "cut the rows first")
     axis = None if op.timeless else time_axis(n.meta["val"].shape, op.rows)
 
-    def run(rows):
-        values = dict(importer.constants)
+    def run(rows: Tensor) -> Tensor:
+        values: dict[Node, Tensor] = dict(importer.constants)
         values[source] = torch.where(x.at >= 0, rows.reshape(-1)[x.at.clamp(min=0)], 0.0)
-        y = call(n, values)
+        y: Tensor = call(n, values)
         return y.reshape(1, -1) if axis is None else y.movedim(axis, 0).reshape(op.rows, -1)
 
     if op.timeless:
@@ -66,7 +75,7 @@ def matrix(importer, n) -> Placed:
     return natural(importer.graph.linear(x.value, w, bias if bool(bias.any()) else None), n.meta["val"].shape, axis)
 
 
-def rows_joined(importer, parts) -> bool:
+def rows_joined(importer: Importer, parts: Sequence[Node]) -> bool:
     """Whether the parts are rows of one value, such as a loop over time reads.
 
     The first and the last row alone are results of their own. So are rows that come later, behind zeros, but for samples: these
@@ -86,7 +95,7 @@ def rows_joined(importer, parts) -> bool:
     return len(rows) > 0 and int(rows.min()) >= 0 and len(rows.unique()) > 2
 
 
-def behind_constants(importer, parts, dim: int) -> Placed | None:
+def behind_constants(importer: Importer, parts: Sequence[Node], dim: int) -> Placed | None:
     """Rows that come later, behind others that are constants: what a state holds at first."""
     if len(parts) != 2 or importer.varies(parts[0]) or not importer.varies(parts[1]):
         return None
@@ -113,7 +122,7 @@ def behind_constants(importer, parts, dim: int) -> Placed | None:
     return made if steps == 1 else settled(graph, made)
 
 
-def beside(importer, parts, c, dim: int) -> Placed:
+def beside(importer: Importer, parts: Sequence[Node], c: Tensor, dim: int) -> Placed:
     """A constant as features beside those of a sequence."""
     from .choice import constant_rows  # which reads this file
 
@@ -129,13 +138,14 @@ def beside(importer, parts, c, dim: int) -> Placed:
     return constant_rows(importer, c, x.moved(x.at.narrow(axis, 0, 1).expand(c.shape)), c.shape)
 
 
-def concatenate(importer, n) -> Placed:
+def concatenate(importer: Importer, n: Node) -> Placed:
     """Features of several values side by side. Zeros are kept as places."""
-    parts = [part for part in n.args[0] if part.meta["val"].numel()]  # tensors without rows add nothing
+    parts = [part for part in args_of(n)[0] if part.meta["val"].numel()]  # tensors without rows add nothing
     if not parts:
         return importer.placed(importer.variables(n)[0]).moved(torch.empty(n.meta["val"].shape, dtype=torch.long))
-    dim = n.args[1] if len(n.args) > 1 else n.kwargs.get("dim", 0)
-    graph, placed, sources = importer.graph, [], []
+    dim = args_of(n)[1] if len(args_of(n)) > 1 else kwargs_of(n).get("dim", 0)
+    graph, placed = importer.graph, []
+    sources: list[int | None] = []
     rows_of_one = rows_joined(importer, [part for part in parts if importer.varies(part)])
     for part in parts:
         if not importer.varies(part):
@@ -177,7 +187,7 @@ def concatenate(importer, n) -> Placed:
     return Placed(graph.take(graph.concat(values), torch.tensor(order)), t * len(order) + index)
 
 
-def index_rule(importer, n) -> Placed:
+def index_rule(importer: Importer, n: Node) -> Placed:
     """A selection by constant indices."""
     source = only(importer, n)
     x = importer.placed(source)

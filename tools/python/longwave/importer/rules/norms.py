@@ -2,31 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import torch
+from torch.fx.node import Node
 
 from ..export import rms_eps
+from ..nodes import args_of
 from ..places import Placed, features, groups, natural, paired
 from .convolution import option
 from .pointwise import affine, inverse, negated, unary
 from .reduce import largest_of
 
+if TYPE_CHECKING:
+    from ..match import Importer
 
-def batch_norm(importer, n) -> tuple[Placed, ...]:
-    x = importer.settled(n.args[0])
-    weight, bias, mean, variance = (importer.constant(a) for a in n.args[1:5])
+
+def batch_norm(importer: Importer, n: Node) -> tuple[Placed, ...]:
+    x = importer.settled(args_of(n)[0])
+    weight, bias, mean, variance = (importer.constant(a) for a in args_of(n)[1:5])
     weight = torch.ones_like(mean) if weight is None else weight
     bias = torch.zeros_like(mean) if bias is None else bias
-    scale = weight / torch.sqrt(variance + n.args[6])
+    scale = weight / torch.sqrt(variance + args_of(n)[6])
     shape = [1, -1] + [1] * (x.at.dim() - 2)
     return (affine(importer, x, scale.reshape(shape), (bias - mean * scale).reshape(shape)),)
 
 
-def row_norm(importer, n) -> Placed:
+def row_norm(importer: Importer, n: Node) -> Placed:
     """layer_norm and rms_norm of the last axes. A row may hold several parts that are normalised."""
-    kind, shape = importer.kind(n), n.args[1]
-    x, graph = importer.settled(n.args[0]), importer.graph
+    kind, shape = importer.kind(n), args_of(n)[1]
+    x, graph = importer.settled(args_of(n)[0]), importer.graph
     value, count, at = groups(graph, x.value, x.at.flatten(-len(shape)).flatten(0, -2))
     value, width = graph.flat(value), at.shape[1]
     weight = importer.constant(option(n, 2, "weight", None))
@@ -42,9 +49,9 @@ def row_norm(importer, n) -> Placed:
     return Placed(out, at.reshape(n.meta["val"].shape))
 
 
-def softmax(importer, n) -> Placed:
-    x, graph = importer.settled(n.args[0]), importer.graph
-    dim, log, op = n.args[1] % x.at.dim(), "log" in importer.kind(n), importer.op(x)
+def softmax(importer: Importer, n: Node) -> Placed:
+    x, graph = importer.settled(args_of(n)[0]), importer.graph
+    dim, log, op = args_of(n)[1] % x.at.dim(), "log" in importer.kind(n), importer.op(x)
     moved = x.at.movedim(dim, -1)
     if (
         not op.timeless
@@ -67,7 +74,7 @@ def softmax(importer, n) -> Placed:
     return of_parts(importer, Placed(value, at), log).moved(places)
 
 
-def of_parts(importer, x: Placed, log: bool) -> Placed:
+def of_parts(importer: Importer, x: Placed, log: bool) -> Placed:
     """A softmax of each [part, features] of a row."""
     graph, width = importer.graph, x.at.shape[1]
     order = torch.arange(importer.op(x).width).reshape(-1, width)
@@ -98,14 +105,14 @@ class Root:
     itself: Placed  # where it is no part of a norm
 
 
-def root(importer, n) -> Root | Placed:
+def root(importer: Importer, n: Node) -> Root | Placed:
     kind, ops = importer.kind(n), importer.graph.ops
     itself = unary(importer, n, "sqrt")
     itself = inverse(importer, itself) if kind == "rsqrt" else itself
-    eps, op = 0.0, importer.op(importer.values[n.args[0]])
+    eps, op = 0.0, importer.op(importer.placed(args_of(n)[0]))
     if op.kind == "affine" and op.width == 1 and float(op.constant("scale")) == 1:
         eps, op = float(op.constant("shift")), ops[op.inputs[0]]
-    if op.kind != "linear" or op.width != 1 or op.constant("bias") is not None:
+    if op.kind != "linear" or op.width != 1 or op.given("bias") is not None:
         return itself
     squares, weight = ops[op.inputs[0]], op.constant("weight")
     square = squares.kind == "square" or squares.kind == "mul" and squares.inputs[0] == squares.inputs[1]
@@ -114,7 +121,7 @@ def root(importer, n) -> Root | Placed:
     return Root(squares.inputs[0], eps, kind == "rsqrt", itself)
 
 
-def in_step(importer, root: Placed, x: Placed) -> bool:
+def in_step(importer: Importer, root: Placed, x: Placed) -> bool:
     """Whether each row of x meets its own root, which is one number."""
     t = torch.broadcast_shapes(root.at.shape, x.at.shape)
     return bool((x.at >= 0).all()) and torch.equal(
@@ -122,16 +129,17 @@ def in_step(importer, root: Placed, x: Placed) -> bool:
     )
 
 
-def by_root(importer, n) -> Placed | None:
+def by_root(importer: Importer, n: Node) -> Placed | None:
     """x * rsqrt(...) or x / sqrt(...) is the norm of x. None: the root is read as a number."""
     kind, sources = importer.kind(n), importer.variables(n)
-    at = next(i for i, v in enumerate(sources) if isinstance(importer.values[v], Root))
-    r, x = importer.values[sources[at]], importer.values[sources[1 - at]] if len(sources) == 2 else None
-    norm = isinstance(x, Placed) and x.value == r.value and (kind == "mul" if r.inverse else kind == "div" and at == 1)
-    if not norm or not in_step(importer, r.itself, x):
-        for v in sources:
-            if isinstance(importer.values[v], Root):
-                importer.values[v] = importer.values[v].itself
+    values = [importer.values[v] for v in sources]
+    at, r = next((i, v) for i, v in enumerate(values) if isinstance(v, Root))
+    x = values[1 - at] if len(sources) == 2 else None
+    norm = kind == "mul" if r.inverse else kind == "div" and at == 1
+    if not norm or not isinstance(x, Placed) or x.value != r.value or not in_step(importer, r.itself, x):
+        for source, v in zip(sources, values):
+            if isinstance(v, Root):
+                importer.values[source] = v.itself
         return None
     value = importer.graph.flat(x.value)
     weight = torch.ones(importer.graph.ops[value].width)
@@ -139,7 +147,7 @@ def by_root(importer, n) -> Placed | None:
     return out.moved(x.at.expand(n.meta["val"].shape))
 
 
-RULES = {
+RULES: dict[str, Callable[[Importer, Node], Any]] = {
     "_native_batch_norm_legit_no_training": batch_norm,
     "layer_norm": row_norm,
     "rms_norm": row_norm,

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import torch
+from torch import Tensor
+from torch.fx.node import Node
 
 from ..errors import NoOp, Refused, retrain
+from ..nodes import args_of, kwargs_of
 from ..places import NONE, ZERO, Placed, paired, per_feature, separate
 from .linear import matrix
 from .unary import FLOAT64, MOST, TABLE, Argument
+
+if TYPE_CHECKING:
+    from ..match import Importer
+    from ..recovered import Recovered
 
 
 def kept_zero(x: Placed, zero: bool) -> None:
@@ -16,12 +25,12 @@ def kept_zero(x: Placed, zero: bool) -> None:
         raise Refused("changes zeros that a pad added", "pad after it")
 
 
-def argument(n, a: Argument):
-    value = n.args[a.index] if len(n.args) > a.index else n.kwargs.get(a.name)
+def argument(n: Node, a: Argument) -> Any:
+    value = args_of(n)[a.place] if len(args_of(n)) > a.place else kwargs_of(n).get(a.name)
     return a.default if value is None else value
 
 
-def meaning(n, kind: str) -> tuple[str, dict]:
+def meaning(n: Node, kind: str) -> tuple[str, dict[str, float]]:
     """The op that the torch operation stands for with its arguments, and its attributes."""
     for line in TABLE[kind]:
         if all(argument(n, a) == value for a, value in line.when.items()):
@@ -33,9 +42,9 @@ def meaning(n, kind: str) -> tuple[str, dict]:
     raise NoOp(f"{given} has no op", retrain("use the defaults of torch"))
 
 
-def unary(importer, n, kind: str) -> Placed:
+def unary(importer: Importer, n: Node, kind: str) -> Placed:
     op, attributes = meaning(n, kind)
-    x = importer.settled(n.args[0])
+    x = importer.settled(args_of(n)[0])
     made, graph = importer.op(x), importer.graph
     if (
         op == "log"
@@ -51,15 +60,15 @@ def unary(importer, n, kind: str) -> Placed:
     return applied(importer, op, x, **attributes)
 
 
-def inverse(importer, x: Placed) -> Placed:
+def inverse(importer: Importer, x: Placed) -> Placed:
     kept_zero(x, False)
     return Placed(importer.graph.emit("reciprocal", [x.value]), x.at)
 
 
-def affine(importer, x: Placed, scale, shift) -> Placed:
-    """x * scale + shift; both spread over x as torch does."""
+def affine(importer: Importer, x: Placed, factor: Tensor | float, added: Tensor | float) -> Placed:
+    """x * factor + added; both spread over x as torch does."""
     graph = importer.graph
-    scale, shift = (torch.as_tensor(c, dtype=torch.float64) for c in (scale, shift))
+    scale, shift = (torch.as_tensor(c, dtype=torch.float64) for c in (factor, added))
     shape = torch.broadcast_shapes(x.at.shape, scale.shape, shift.shape)
     x = x.moved(x.at.expand(shape))
     kept_zero(x, not bool(shift.any()))
@@ -70,11 +79,11 @@ def affine(importer, x: Placed, scale, shift) -> Placed:
     return x.moved(x.at) if bool((a == 1).all() and (b == 0).all()) else Placed(graph.affine(x.value, a, b), x.at)
 
 
-def negated(importer, x: Placed) -> Placed:
+def negated(importer: Importer, x: Placed) -> Placed:
     return affine(importer, x, -1.0, 0.0)
 
 
-def repeated(importer, n, x: Placed, rows: Placed) -> Placed:
+def repeated(importer: Importer, n: Node, x: Placed, rows: Placed) -> Placed:
     """A value without a time axis, such as a mean over time, in every row of a sequence."""
     graph, width = importer.graph, importer.op(x).width
     shape = torch.broadcast_shapes(x.at.shape, rows.at.shape)
@@ -89,31 +98,31 @@ def repeated(importer, n, x: Placed, rows: Placed) -> Placed:
     return Placed(value, torch.where(p < 0, p, torch.where(q < 0, q, p // importer.op(rows).width * width + q)))
 
 
-def changing(importer, x: Placed, c) -> Placed | None:
+def changing(importer: Importer, x: Placed, c: Tensor | float) -> Placed | None:
     """rules/positions.py, which reads this file."""
     from .positions import changing as found
 
     return found(importer, x, c) if torch.as_tensor(c).numel() > 1 else None
 
 
-def in_step(importer, n, *operands: Placed) -> list[Placed]:
+def in_step(importer: Importer, n: Node, *operands: Placed) -> list[Placed]:
     """Values without a time axis in every row of those that have one."""
     rows = next((x for x in operands if not importer.op(x).timeless), None)
     return [x if rows is None or not importer.op(x).timeless else repeated(importer, n, x, rows) for x in operands]
 
 
-def applied(importer, op: str, x: Placed, **attributes: float) -> Placed:
+def applied(importer: Importer, op: str, x: Placed, **attributes: float) -> Placed:
     kept_zero(x, float(FLOAT64[op](torch.zeros(1, dtype=torch.float64), **attributes)) == 0)
     return Placed(importer.graph.emit(op, [x.value], [], attributes), x.at)
 
 
-def arithmetic(importer, n) -> Placed:
+def arithmetic(importer: Importer, n: Node) -> Placed:
     """Sums, differences, products and quotients, also rounded ones."""
-    made, mode = ratio(importer, n), n.kwargs.get("rounding_mode")
+    made, mode = ratio(importer, n), kwargs_of(n).get("rounding_mode")
     return made if mode is None else rounded(importer, made, mode)
 
 
-def rounded(importer, x: Placed, mode: str) -> Placed:
+def rounded(importer: Importer, x: Placed, mode: str) -> Placed:
     if mode == "floor":
         return applied(importer, "floor", x)
     return paired(
@@ -121,11 +130,11 @@ def rounded(importer, x: Placed, mode: str) -> Placed:
     )
 
 
-def ratio(importer, n) -> Placed:
-    kind, (x, y) = importer.kind(n).rstrip("_"), n.args[:2]
+def ratio(importer: Importer, n: Node) -> Placed:
+    kind, (x, y) = importer.kind(n).rstrip("_"), args_of(n)[:2]
     if kind == "rsub":
         kind, x, y = "sub", y, x
-    factor = n.kwargs.get("alpha", n.args[2] if len(n.args) > 2 and kind in ("add", "sub") else 1)
+    factor = kwargs_of(n).get("alpha", args_of(n)[2] if len(args_of(n)) > 2 and kind in ("add", "sub") else 1)
     if importer.varies(x) and importer.varies(y):
         a, b = importer.settled(x), importer.settled(y)
         if kind == "div":
@@ -157,11 +166,16 @@ def ratio(importer, n) -> Placed:
     return affine(importer, placed, -float(factor), c) if swapped else affine(importer, placed, 1.0, -factor * c)
 
 
-def of_changing(importer, kind: str, x: Placed, t: Placed, c, factor: float, swapped: bool) -> Placed:
+def of_changing(importer: Importer, kind: str, x: Placed, t: Placed, c: Tensor, factor: float, swapped: bool) -> Placed:
     """With a constant that changes with time, `t` as a value."""
     graph = importer.graph
     if kind == "div":
-        x, t = (inverse(importer, x), t) if swapped else (x, changing(importer, x, 1 / c))
+        if swapped:
+            x = inverse(importer, x)
+        else:
+            turned = changing(importer, x, 1 / c)
+            assert turned is not None  # as c does, its inverse changes
+            t = turned
     if kind in ("mul", "div"):
         return paired(graph, "mul", x, t)
     one, two = (t, x) if swapped else (x, t)
@@ -171,9 +185,9 @@ def of_changing(importer, kind: str, x: Placed, t: Placed, c, factor: float, swa
 MOST_FACTORS = 16  # of a power that is multiplied
 
 
-def power(importer, n) -> Placed:
+def power(importer: Importer, n: Node) -> Placed:
     """Whole and half powers by products and roots. Others are e^(exponent log x), which torch defines for x > 0."""
-    base, exponent = n.args[:2]
+    base, exponent = args_of(n)[:2]
     if not importer.varies(base):
         c = torch.as_tensor(importer.constant(base), dtype=torch.float64)
         if not bool((c > 0).all()):
@@ -193,10 +207,11 @@ def power(importer, n) -> Placed:
     if abs(one) != int(abs(one)):
         root = applied(importer, "sqrt", x)
         made = root if made is None else paired(graph, "mul", made, root)
+    assert made is not None  # the exponent is not 0
     return made if one > 0 else inverse(importer, made)
 
 
-def product_of(graph, x: Placed, count: int) -> Placed | None:
+def product_of(graph: Recovered, x: Placed, count: int) -> Placed | None:
     made, power_of_two = None, x
     while count:
         if count % 2:
@@ -206,15 +221,15 @@ def product_of(graph, x: Placed, count: int) -> Placed | None:
     return made
 
 
-def negative(importer, n) -> Placed:
-    return negated(importer, importer.settled(n.args[0]))
+def negative(importer: Importer, n: Node) -> Placed:
+    return negated(importer, importer.settled(args_of(n)[0]))
 
 
-def glu(importer, n) -> Placed:
+def glu(importer: Importer, n: Node) -> Placed:
     """Values times the sigmoid of gates, as one op where a matrix is right before it."""
-    graph, x = importer.graph, importer.settled(n.args[0])
+    graph, x = importer.graph, importer.settled(args_of(n)[0])
     x = Placed(graph.folded(x.value), x.at)
-    dim = (n.args[1] if len(n.args) > 1 else -1) % x.at.dim()
+    dim = (args_of(n)[1] if len(args_of(n)) > 1 else -1) % x.at.dim()
     a, b = (x.moved(half) for half in x.at.chunk(2, dim))
     op, half = importer.op(x), importer.op(x).width // 2
     fa, fb = a.at % op.width, b.at % op.width

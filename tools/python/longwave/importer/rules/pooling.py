@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import torch
+from torch.fx.node import Node
 
 from ..errors import NoOp, Refused, retrain
+from ..nodes import args_of
 from ..places import NONE, Placed, natural, paired
 from .convolution import both, centred, late, leading, option, result, short
 from .reduce import reduced
 
+if TYPE_CHECKING:
+    from ..match import Importer
+    from ..recovered import Op
+
 NOT_NEGATIVE = {"relu", "sigmoid", "abs", "square", "exp", "softplus", "softmax", "sqrt", "power_spectrum"}
 
 
-def pool1d(importer, n) -> Placed:
+def pool1d(importer: Importer, n: Node) -> Placed:
     """(1, channels, rows)"""
-    x, op = importer.settled(n.args[0]), importer.op(importer.settled(n.args[0]))
+    x, op = importer.settled(args_of(n)[0]), importer.op(importer.settled(args_of(n)[0]))
     if op.timeless or x.at.dim() != 3 or x.at.shape[0] != 1:
         raise Refused("not a sequence with a batch of 1", "pool (1, channels, rows)")
     window = Window(importer, n, 1)
@@ -27,9 +35,9 @@ def pool1d(importer, n) -> Placed:
     return window.emit(importer, n, value, len(order), 2)
 
 
-def pool2d(importer, n) -> Placed:
+def pool2d(importer: Importer, n: Node) -> Placed:
     """(1, channels, time, frequency), or with time last."""
-    x, op = importer.settled(n.args[0]), importer.op(importer.settled(n.args[0]))
+    x, op = importer.settled(args_of(n)[0]), importer.op(importer.settled(args_of(n)[0]))
     if op.timeless or x.at.dim() != 4 or x.at.shape[0] != 1:
         raise Refused("not an image sequence with a batch of 1", "pool (1, channels, time, frequency)")
     at, window = x.at[0], Window(importer, n, 2)
@@ -58,10 +66,10 @@ def pool2d(importer, n) -> Placed:
 
 
 class Window:
-    def __init__(self, importer, n, axes: int) -> None:
+    def __init__(self, importer: Importer, n: Node, axes: int) -> None:
         kind = importer.kind(n)
         self.mode = "max" if kind.startswith("max") else "mean"
-        self.size = both(n.args[1], axes)
+        self.size = both(args_of(n)[1], axes)
         self.stride = both(option(n, 2, "stride", None) or self.size, axes)
         self.padding = both(option(n, 3, "padding", 0), axes)  # of time: zeros in front
         self.behind = 0  # so many more zeros after the rows
@@ -76,9 +84,9 @@ class Window:
         if self.mode == "mean" and option(n, after + 2, "divisor_override", None):
             raise Refused("divides by a number of its own", "multiply after it")
 
-    def rounded(self, n, axes: int) -> bool:
+    def rounded(self, n: Node, axes: int) -> bool:
         """Whether the last window is not whole. At multiples of the stride it is."""
-        before, after = n.args[0].meta["val"].shape[-axes:], n.meta["val"].shape[-axes:]
+        before, after = args_of(n)[0].meta["val"].shape[-axes:], n.meta["val"].shape[-axes:]
         return any(
             out != (rows + 2 * pad - size) // stride + 1
             for rows, out, size, stride, pad in zip(before, after, self.size, self.stride, self.padding)
@@ -88,7 +96,7 @@ class Window:
         """Whether one window holds all rows and all frequencies, at this length."""
         return not any(self.padding) and list(self.size) == [x.at.shape[d] for d in dims]
 
-    def with_zeros(self, before: int, after: int, op) -> None:
+    def with_zeros(self, before: int, after: int, op: Op) -> None:
         """Zeros that a pad added around the rows. They count in a mean.
 
         Where no row is negative, they do not change the largest value.
@@ -99,7 +107,7 @@ class Window:
             raise Refused("pools zeros that a pad added", "use the padding of the pooling")
         self.padding, self.behind = [self.padding[0] + before], after - before
 
-    def ahead(self, importer, n, value: int, channels: int, ahead: int) -> Placed:
+    def ahead(self, importer: Importer, n: Node, value: int, channels: int, ahead: int) -> Placed:
         """Means of windows that look ahead: convolutions with equal taps.
 
         The number of rows inside a window is the sum of a channel of ones.
@@ -123,7 +131,7 @@ class Window:
         counts = sums(one, ones[:1])
         return paired(graph, "mul", sums(value, ones), Placed(graph.emit("reciprocal", [counts.value]), counts.at))
 
-    def emit(self, importer, n, value: int, channels: int, time: int, bands: int = 1) -> Placed:
+    def emit(self, importer: Importer, n: Node, value: int, channels: int, time: int, bands: int = 1) -> Placed:
         """The pool op and its places in the result, of which `time` is the axis of time."""
         t = 1 if len(self.size) == 2 and time == 3 else 0
         size, stride, pad = self.size[t], self.stride[t], self.padding[t]
@@ -158,8 +166,8 @@ class Window:
         else:
             at = torch.arange(shape[time] * out_f * channels).reshape(shape[time], out_f, channels)
             made = (at.permute(2, 0, 1) if time == 2 else at.permute(2, 1, 0))[None]
-        t = torch.arange(made.shape[time]).reshape([-1 if d == time else 1 for d in range(made.dim())])
-        return Placed(out, torch.where(t < rows, made, NONE))
+        row = torch.arange(made.shape[time]).reshape([-1 if d == time else 1 for d in range(made.dim())])
+        return Placed(out, torch.where(row < rows, made, NONE))
 
 
 RULES = {"max_pool1d": pool1d, "avg_pool1d": pool1d, "max_pool2d": pool2d, "avg_pool2d": pool2d}

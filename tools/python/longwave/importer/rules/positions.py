@@ -6,7 +6,9 @@ or as complex numbers, and masks are all columns of numbers. Each column becomes
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -16,6 +18,10 @@ from ..errors import Refused
 from ..places import NONE, Placed, paired, split
 from .pointwise import affine
 from .waves import Waves, waves
+
+if TYPE_CHECKING:
+    from ..match import Importer
+    from ..recovered import Recovered
 
 EXACT = 1e-12  # of the peak, of numbers in float64
 STORED = 3e-7  # of the peak, of tables that a module keeps in float32
@@ -31,9 +37,9 @@ class Table:
     warning: str
 
 
-def changing(importer, x: Placed, c) -> Placed | None:
+def changing(importer: Importer, x: Placed, given: Tensor | float) -> Placed | None:
     """A constant as rows in step with a value. None: it is the same in every row."""
-    c = torch.as_tensor(c, dtype=torch.float64)
+    c = torch.as_tensor(given, dtype=torch.float64)
     x = split(importer.graph, x)
     op, shape = importer.op(x), torch.broadcast_shapes(x.at.shape, c.shape)
     at, c = x.at.expand(shape), c.expand(shape)
@@ -60,13 +66,13 @@ def changing(importer, x: Placed, c) -> Placed | None:
     return None
 
 
-def scaled(importer, x: Placed, c) -> Placed:
+def scaled(importer: Importer, x: Placed, c: Tensor | float) -> Placed:
     """x times a constant, which may change with time."""
     t = changing(importer, x, c)
     return affine(importer, x, c, 0.0) if t is None else paired(importer.graph, "mul", x, t)
 
 
-def columns_of(importer, like: int, c: Tensor) -> int:
+def columns_of(importer: Importer, like: int, c: Tensor) -> int:
     """A value whose rows are those of c [rows, columns], as many as `like` has."""
     graph = importer.graph
     if not bool(torch.isfinite(c).all()):
@@ -84,14 +90,14 @@ def columns_of(importer, like: int, c: Tensor) -> int:
     return graph.take(joined, torch.cat(order).argsort())
 
 
-def count(graph, like: int) -> int:
+def count(graph: Recovered, like: int) -> int:
     """1, 2, 3 ... in the rows."""
     one = torch.ones(1, 1, dtype=torch.float64)
     return graph.emit("exponential_scan", [ones(graph, like)], [("lambda", one), ("c", one)])
 
 
 # ops that make a column of a line, and the line of a column
-LINES = [
+LINES: list[tuple[tuple[str, ...], Callable[[Tensor], Tensor]]] = [
     ((), lambda c: c),
     (("reciprocal",), lambda c: 1 / c),
     (("sqrt",), lambda c: c.square()),
@@ -100,7 +106,7 @@ LINES = [
 ]
 
 
-def lines(importer, like: int, c: Tensor) -> tuple[int | None, Tensor]:
+def lines(importer: Importer, like: int, c: Tensor) -> tuple[int | None, Tensor]:
     """Columns a t + b, and functions of them."""
     graph, taken, parts, order = importer.graph, torch.zeros(c.shape[1], dtype=torch.bool), [], []
     for ops, inverse in LINES if len(c) >= FEW else []:
@@ -120,12 +126,12 @@ def lines(importer, like: int, c: Tensor) -> tuple[int | None, Tensor]:
     return joined(graph, parts, order), taken
 
 
-def joined(graph, parts: list[int], order: list[Tensor]) -> int | None:
+def joined(graph: Recovered, parts: list[int], order: list[Tensor]) -> int | None:
     """Parts side by side, their features in order."""
     return graph.take(graph.concat(parts), torch.cat(order).argsort()) if parts else None
 
 
-def decays(importer, like: int, c: Tensor) -> tuple[int | None, Tensor]:
+def decays(importer: Importer, like: int, c: Tensor) -> tuple[int | None, Tensor]:
     """Columns a r^t that do not grow."""
     graph, ratio = importer.graph, c[1] / c[0]
     expected = c[0] * ratio ** torch.arange(len(c), dtype=torch.float64)[:, None]
@@ -137,13 +143,13 @@ def decays(importer, like: int, c: Tensor) -> tuple[int | None, Tensor]:
     return graph.emit("exponential_scan", [first], [("lambda", factor), ("c", torch.ones_like(factor))]), fits
 
 
-def exact_waves(importer, like: int, c: Tensor) -> tuple[int | None, Tensor]:
+def exact_waves(importer: Importer, like: int, c: Tensor) -> tuple[int | None, Tensor]:
     found = waves(c, EXACT)
     fits = found.fits
     return (turned(importer.graph, like, found) if bool(fits.any()) else None), fits
 
 
-def turned(graph, like: int, found: Waves) -> int:
+def turned(graph: Recovered, like: int, found: Waves) -> int:
     """Sums of cosines and sines of t theta."""
     pairs = len(found.theta)
     start = torch.cat([torch.ones(pairs), torch.zeros(pairs)]).to(torch.float64)
@@ -155,7 +161,7 @@ def turned(graph, like: int, found: Waves) -> int:
     return graph.linear(value, found.weight)
 
 
-def table(importer, like: int, c: Tensor) -> tuple[int, Tensor]:
+def table(importer: Importer, like: int, c: Tensor) -> tuple[int, Tensor]:
     """Rows of numbers; zeros after the example. Waves that a module keeps in float32 go on after it."""
     graph, found = importer.graph, waves(c, STORED)
     every = torch.ones(c.shape[1], dtype=torch.bool)
@@ -167,7 +173,7 @@ def table(importer, like: int, c: Tensor) -> tuple[int, Tensor]:
     return graph.emit("positions", [like], [("table", c)], {}, c.shape[1]), every
 
 
-def lowered(graph, v: int) -> int:
+def lowered(graph: Recovered, v: int) -> int:
     """The ops that stand for the op `positions`, which files do not have."""
     op = graph.ops[v]
     c, like = op.constant("table"), op.inputs[0]

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-import torch
+from typing import TYPE_CHECKING
 
+import torch
+from torch.fx.node import Node
+
+from ..nodes import args_of
 from ..places import Placed, paired
 from .pointwise import affine, applied, negated
 
+if TYPE_CHECKING:
+    from ..match import Importer
 
-def prelu(importer, n) -> Placed:
+
+def prelu(importer: Importer, n: Node) -> Placed:
     """prelu, and _prelu_kernel, whose slopes have the shape of the value."""
-    x, slopes = importer.settled(n.args[0]), importer.constant(n.args[1]).to(torch.float64)
+    x, slopes = importer.settled(args_of(n)[0]), importer.constant(args_of(n)[1]).to(torch.float64)
     if bool((slopes == slopes.flatten()[0]).all()):
         return applied(importer, "leaky_relu", x, slope=float(slopes.flatten()[0]))
     if slopes.dim() == 1 and x.at.dim() > 1:

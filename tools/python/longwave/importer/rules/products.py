@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import string
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
+from torch.fx.node import Node
 
 from ..errors import NoOp, Refused, retrain
+from ..nodes import args_of, kwargs_of
 from ..places import Placed, paired
 from . import attention, linear
 from .attention import OVER_TIME, Scores
 from .reduce import over_time, reduced
 
+if TYPE_CHECKING:
+    from ..match import Importer
 
-def product(importer, n) -> Placed:
-    operands = n.args[1] if importer.kind(n) == "einsum" else n.args[:2]
+
+def product(importer: Importer, n: Node) -> Placed | Scores:
+    operands = args_of(n)[1] if importer.kind(n) == "einsum" else args_of(n)[:2]
     if any(isinstance(importer.values.get(a), Scores) for a in operands) and not all(
         importer.varies(a) for a in operands
     ):
@@ -34,7 +40,7 @@ def product(importer, n) -> Placed:
     if not isinstance(a, Scores) and not isinstance(b, Scores) and importer.op(a).timeless != importer.op(b).timeless:
         raise Refused("one operand has a time axis, the other has none", "multiply them by `*`, and sum")
     left, right, out = (
-        labels(n.args[0], a.at.dim(), b.at.dim())
+        labels(args_of(n)[0], a.at.dim(), b.at.dim())
         if importer.kind(n) == "einsum"
         else of_matrices(a.at.dim(), b.at.dim())
     )
@@ -64,7 +70,9 @@ def labels(equation: str, a: int, b: int) -> tuple[str, str, str]:
     return left, right, out.replace("...", dots)
 
 
-def contracted(importer, a: Placed | Scores, b: Placed | Scores, left: str, right: str, out: str) -> Placed | Scores:
+def contracted(
+    importer: Importer, a: Placed | Scores, b: Placed | Scores, left: str, right: str, out: str
+) -> Placed | Scores:
     if isinstance(b, Scores):
         a, b, left, right = b, a, right, left
     if (
@@ -96,7 +104,7 @@ def spread(p: Tensor, q: Tensor, left: str, right: str) -> tuple[tuple[Tensor, T
     return (p.expand([sizes[c] for c in left]), q.expand([sizes[c] for c in right])), sizes
 
 
-def in_rows(importer, x: Placed | Scores, y: Placed | Scores) -> Placed | Scores:
+def in_rows(importer: Importer, x: Placed | Scores, y: Placed | Scores) -> Placed | Scores:
     """[batch, rows, inner] times [batch, inner, columns]."""
     if isinstance(y, Scores):
         raise NoOp("multiplies each row with all others", OVER_TIME)
@@ -139,7 +147,7 @@ def in_rows(importer, x: Placed | Scores, y: Placed | Scores) -> Placed | Scores
     return Placed(value, at)
 
 
-def as_sums(importer, x: Placed, y: Placed) -> Placed:
+def as_sums(importer: Importer, x: Placed, y: Placed) -> Placed:
     """Element by element, then sums: over all rows, or of one term."""
     try:
         made = paired(importer.graph, "mul", x.moved(x.at[:, :, :, None]), y.moved(y.at[:, None]))
@@ -152,10 +160,10 @@ def as_sums(importer, x: Placed, y: Placed) -> Placed:
     raise Refused("its rows are not one time step each", OVER_TIME)
 
 
-def fused(importer, n) -> Placed:
+def fused(importer: Importer, n: Node) -> Placed | Scores:
     """scaled_dot_product_attention: (..., rows, features)."""
     names = "query key value attn_mask dropout_p is_causal".split()
-    a = dict.fromkeys(names) | dict(zip(names, n.args)) | n.kwargs
+    a: dict[str, Any] = dict.fromkeys(names) | dict(zip(names, args_of(n))) | kwargs_of(n)
     if a["dropout_p"]:
         raise NoOp("dropout that stays on in eval mode", "pass dropout_p=0.0 in eval mode")
     if not all(importer.varies(a[name]) for name in names[:3]):

@@ -6,28 +6,37 @@ time, and each row holds a sequence of bands, which may go both ways.
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.fx.node import Node
 
 from ..beginnings import ones
 from ..errors import NoOp, Refused, retrain
+from ..nodes import args_of
 from ..places import Placed, other_rows
 from ..state.cell import OPEN
 from .image import pixelwise
+
+if TYPE_CHECKING:
+    from ..match import Importer
+    from ..recovered import Recovered
 
 ONE_WAY = retrain("use a forward layer, which streams; both ways go over bands inside each row")
 MERGED = 16  # units: as wide as one pass of the kernel, whatever lies in it
 
 
-def recurrent(importer, n) -> list[Placed | None]:
+def recurrent(importer: Importer, n: Node) -> list[Placed | None]:
     """The rows of the last layer, and the last state of each layer and direction. The cell state of an LSTM is not a result."""
     kind = importer.kind(n)
-    if isinstance(n.args[2], bool):  # lstm.data, gru.data
+    if isinstance(args_of(n)[2], bool):  # lstm.data, gru.data
         raise NoOp("reads a packed sequence", "run it on one sequence, without pack_padded_sequence")
-    source, start, parameters, biased, layers, _, _, both_ways, batch_first = n.args[:9]
+    source, start, parameters, biased, layers, _, _, both_ways, batch_first = args_of(n)[:9]
     ways, each = 1 + both_ways, 4 if biased else 2
     if len(parameters) != layers * ways * each:
         raise NoOp("has projections", retrain("use proj_size=0 and a linear layer"))
@@ -54,23 +63,25 @@ def recurrent(importer, n) -> list[Placed | None]:
 
 @dataclass(frozen=True)
 class Sequences:
-    graph: object
+    graph: Recovered
     bands: int
     over_bands: bool
 
-    def emit(self, kind: str, x: int, constants, attributes: dict, units: int) -> int:
+    def emit(
+        self, kind: str, x: int, constants: Sequence[tuple[str, Tensor | None]], attributes: dict[str, Any], units: int
+    ) -> int:
         attributes = attributes | ({"over_bands": 1} if self.over_bands else {})
         dims = (self.bands, units) if self.bands > 1 else (units,)
         return self.graph.emit(kind, [x], constants, attributes, self.bands * units, dims=dims)
 
-    def gates(self, value: int, order: Tensor, w: Tensor, bias) -> int:
+    def gates(self, value: int, order: Tensor, w: Tensor, bias: Tensor | None) -> int:
         if self.bands > 1:
             return pixelwise(self.graph, self.graph.arranged(value, order), w, bias, self.bands)
         full = torch.zeros(len(w), self.graph.ops[value].width, dtype=torch.float64)
         return self.graph.linear(value, full.index_add(1, order[0], w), bias)
 
 
-def found(graph, x: Placed, batch_first: bool) -> tuple[Sequences, Tensor]:
+def found(graph: Recovered, x: Placed, batch_first: bool) -> tuple[Sequences, Tensor]:
     """What is the batch, and the features [bands, features] of each row."""
     op, at = graph.ops[x.value], x.at
     at = at[None] if at.dim() == 2 else at if batch_first else at.transpose(0, 1)  # [batch, steps, features]
@@ -90,7 +101,7 @@ def found(graph, x: Placed, batch_first: bool) -> tuple[Sequences, Tensor]:
     raise Refused("its rows are not one time step each", "keep one axis of time, and one of bands or a batch of 1")
 
 
-def first_states(importer, start, count: int, sequences: Sequences) -> Tensor:
+def first_states(importer: Importer, start: Any, count: int, sequences: Sequences) -> Tensor:
     """[layers and directions, states, batch, units]: h, and c of an LSTM."""
     given = list(start) if isinstance(start, (list, tuple)) else [start]
     if any(importer.varies(state) for state in given):
@@ -122,7 +133,9 @@ def beginning(first: Tensor) -> Tensor | None:
     return first if bool(first.any()) else None
 
 
-def one_layer(sequences: Sequences, kind: str, value: int, order: Tensor, parts) -> tuple[int, Tensor]:
+def one_layer(
+    sequences: Sequences, kind: str, value: int, order: Tensor, parts: Sequence[tuple[Tensor, list[Tensor]]]
+) -> tuple[int, Tensor]:
     """A value, and where in a row it has the units of each band, of both directions one after the other."""
     if len(parts) == 2:
         return both_ways(sequences, kind, value, order, parts)
@@ -142,7 +155,9 @@ def widened(t: Tensor, of_state: bool) -> Tensor:
     return F.pad(more, (0, 1)) if of_state else more
 
 
-def both_ways(sequences: Sequences, kind: str, value: int, order: Tensor, parts) -> tuple[int, Tensor]:
+def both_ways(
+    sequences: Sequences, kind: str, value: int, order: Tensor, parts: Sequence[tuple[Tensor, list[Tensor]]]
+) -> tuple[int, Tensor]:
     """The backward direction reads the bands from the last one on. Small ones share one recurrence, of block matrices."""
     graph, (one, two) = sequences.graph, parts
     units, bands = one[1][1].shape[1], sequences.bands
@@ -171,7 +186,7 @@ def blocks(a: Tensor, b: Tensor, gates: int) -> Tensor:
     return torch.cat([torch.block_diag(*pair) for pair in pairs])
 
 
-def rows(graph, value: int, order: Tensor, n, sequences: Sequences, batch_first: bool) -> Placed:
+def rows(graph: Recovered, value: int, order: Tensor, n: Node, sequences: Sequences, batch_first: bool) -> Placed:
     width = graph.ops[value].width
     at = torch.arange(graph.ops[value].rows)[:, None, None] * width + order  # [rows, bands, units]
     return Placed(
@@ -179,30 +194,36 @@ def rows(graph, value: int, order: Tensor, n, sequences: Sequences, batch_first:
     )
 
 
-def states(graph, last, batch_axes: int, sequences: Sequences, ways: int) -> Placed:
+def states(
+    graph: Recovered, last: Sequence[tuple[int, Tensor]], batch_axes: int, sequences: Sequences, ways: int
+) -> Placed:
     """(layers and directions, batch, units): of the last row, or of the last band of each row that the direction reads."""
     joined = graph.concat([value for value, _ in last])
-    width, before, at = graph.ops[joined].width, 0, []
+    width, before, places = graph.ops[joined].width, 0, []
     for value, order in last:
         for way, units in enumerate(order.chunk(ways, 1)):
-            at.append(
+            places.append(
                 before + (units[-1 if way == 0 else 0][None] if sequences.over_bands else units)
             )  # [batch, units]
         before += graph.ops[value].width
-    at = torch.stack(at)
+    at = torch.stack(places)
     if sequences.over_bands:
         return Placed(joined, at + torch.arange(graph.ops[joined].rows)[:, None] * width)
     pooled = graph.emit("mean", [joined], [], {"mode": "last"}, timeless=True)
     return Placed(pooled, at if batch_axes else at.squeeze(1))
 
 
-def lstm(s: Sequences, value: int, order, first, w, u, *biases) -> int:
-    x = s.gates(value, order, w, sum(biases) if biases else None)
+def sum_of(biases: Sequence[Tensor]) -> Tensor | None:
+    return functools.reduce(torch.add, biases) if biases else None
+
+
+def lstm(s: Sequences, value: int, order: Tensor, first: Tensor, w: Tensor, u: Tensor, *biases: Tensor) -> int:
+    x = s.gates(value, order, w, sum_of(biases))
     first = first[:, 0] if s.bands == 1 else first
     return s.emit("lstm", x, [("weight", u), ("initial", beginning(first))], {}, u.shape[1])
 
 
-def gru(s: Sequences, x: int, u, inside, first, resets_after: bool = True) -> int:
+def gru(s: Sequences, x: int, u: Tensor, inside: Tensor, first: Tensor, resets_after: bool = True) -> int:
     attributes = {} if resets_after else {"reset_after": 0}
     if s.over_bands and bool(first.any()):
         return behind_a_band(s, x, u, inside, first, resets_after)
@@ -210,7 +231,7 @@ def gru(s: Sequences, x: int, u, inside, first, resets_after: bool = True) -> in
     return s.emit("gru", x, [("weight", u), ("bias", inside), ("initial", beginning(first))], attributes, u.shape[1])
 
 
-def behind_a_band(s: Sequences, x: int, u, inside, first, resets_after: bool) -> int:
+def behind_a_band(s: Sequences, x: int, u: Tensor, inside: Tensor, first: Tensor, resets_after: bool) -> int:
     """A state before the bands of a row is what one band more leaves: both gates are shut, and its new value is that state."""
     graph, gates, units = s.graph, len(u), u.shape[1]
     before = torch.cat([torch.full((2 * units,), -OPEN, dtype=torch.float64), first.reshape(-1).atanh()])
@@ -221,21 +242,22 @@ def behind_a_band(s: Sequences, x: int, u, inside, first, resets_after: bool) ->
     return graph.select(made, torch.arange(units, (s.bands + 1) * units))
 
 
-def gru_layer(s: Sequences, value: int, order, first, w, u, *biases) -> int:
+def gru_layer(s: Sequences, value: int, order: Tensor, first: Tensor, w: Tensor, u: Tensor, *biases: Tensor) -> int:
     units = u.shape[1]
     inside = biases[1][2 * units :] if biases else torch.zeros(units)  # the reset gate multiplies it
     outside = biases[0] + torch.cat([biases[1][: 2 * units], torch.zeros(units)]) if biases else None
     return gru(s, s.gates(value, order, w, outside), u, inside, first[0])
 
 
-def reset_before(s: Sequences, value: int, order, first, w, u, *biases) -> int:
-    x = s.gates(value, order, w, sum(biases) if biases else None)
+def reset_before(s: Sequences, value: int, order: Tensor, first: Tensor, w: Tensor, u: Tensor, *biases: Tensor) -> int:
+    x = s.gates(value, order, w, sum_of(biases))
     return gru(s, x, u, torch.zeros(u.shape[1]), first[0], resets_after=False)
 
 
-def plain(s: Sequences, value: int, order, first, w, u, *biases) -> int:
+def plain(s: Sequences, value: int, order: Tensor, first: Tensor, w: Tensor, u: Tensor, *biases: Tensor) -> int:
     """tanh(W x + U h + b), as a GRU whose gates stay open: the old value has no weight, and the product all."""
-    units, bias = u.shape[1], sum(biases) if biases else torch.zeros(len(w))
+    units, bias = u.shape[1], sum_of(biases)
+    bias = torch.zeros(len(w)) if bias is None else bias
     open_gates = torch.tensor([OPEN, -OPEN], dtype=torch.float64).repeat_interleave(units)
     zeros = torch.zeros(2 * units, 1, dtype=torch.float64)
     x = s.gates(value, order, torch.cat([zeros.expand(-1, w.shape[1]), w]), torch.cat([open_gates, bias]))
@@ -245,7 +267,7 @@ def plain(s: Sequences, value: int, order, first, w, u, *biases) -> int:
 ONE_LAYER = {"lstm": lstm, "gru": gru_layer, "gru_reset_before": reset_before, "rnn_tanh": plain}
 
 
-def other_cell(importer, n):
+def other_cell(importer: Importer, n: Node) -> NoReturn:
     raise NoOp("a recurrence of relu has no op", retrain("use RNN with tanh, LSTM or GRU"))
 
 

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import torch
 from torch import Tensor
 from torch.fx.node import Node
 
 from ..decompositions import written
 from ..errors import Refused, retrain
+from ..nodes import args_of, kwargs_of
 from ..places import ZERO, Placed, other_rows
 from .choice import extreme
 from .linear import matrix
 from .pointwise import negated
 
+if TYPE_CHECKING:
+    from ..match import Importer
+    from ..recovered import Recovered
+
 DEVIATIONS = {"var", "std", "var_mean", "std_mean"}
 
 
-def axes(x: Placed, dims) -> list[int]:
+def axes(x: Placed, dims: Sequence[int] | int | None) -> list[int]:
     count = x.at.dim()
     return (
         list(range(count))
@@ -25,7 +33,7 @@ def axes(x: Placed, dims) -> list[int]:
     )
 
 
-def over_time(importer, x: Placed, dims: list[int]) -> bool:
+def over_time(importer: Importer, x: Placed, dims: list[int]) -> bool:
     """Whether elements along these axes are of several rows."""
     op = importer.op(x)
     if op.timeless or x.at.numel() == 0:
@@ -34,11 +42,11 @@ def over_time(importer, x: Placed, dims: list[int]) -> bool:
     return bool((row.amax(-1) > torch.where(row < 0, op.rows, row).amin(-1)).any())
 
 
-def reduce(importer, n) -> Placed:
+def reduce(importer: Importer, n: Node) -> Placed:
     """mean and sum."""
-    x, kind = importer.settled(n.args[0]), importer.kind(n)
-    dims = axes(x, n.args[1] if len(n.args) > 1 else n.kwargs.get("dim"))
-    keep = n.args[2] if len(n.args) > 2 else n.kwargs.get("keepdim", False)
+    x, kind = importer.settled(args_of(n)[0]), importer.kind(n)
+    dims = axes(x, args_of(n)[1] if len(args_of(n)) > 1 else kwargs_of(n).get("dim"))
+    keep = args_of(n)[2] if len(args_of(n)) > 2 else kwargs_of(n).get("keepdim", False)
     if all(x.at.shape[d] == 1 for d in dims) and importer.op(x).rows > 1:
         return x if keep else x.moved(x.at.squeeze(tuple(dims)))
     if not over_time(importer, x, dims):
@@ -52,7 +60,7 @@ def reduce(importer, n) -> Placed:
     return reduced(importer, x, dims, kind, keep)
 
 
-def mean_of_bands(importer, x: Placed, dims: list[int], keep: bool) -> Placed | None:
+def mean_of_bands(importer: Importer, x: Placed, dims: list[int], keep: bool) -> Placed | None:
     """All bands of an image to one, by a pool. None: other features."""
     op, graph = importer.op(x), importer.graph
     if op.timeless or len(op.dims) != 2:
@@ -85,7 +93,7 @@ def mean_of_bands(importer, x: Placed, dims: list[int], keep: bool) -> Placed | 
     return Placed(value, at)
 
 
-def reduced(importer, x: Placed, dims: list[int], mode: str, keep: bool) -> Placed:
+def reduced(importer: Importer, x: Placed, dims: list[int], mode: str, keep: bool) -> Placed:
     """All rows, and the features along the same axes, to one number for each element that is left: mean, sum or max."""
     op, graph = importer.op(x), importer.graph
     kept = [d for d in range(x.at.dim()) if d not in dims]
@@ -114,7 +122,7 @@ def in_order(p: Tensor, width: int) -> bool:
     )
 
 
-def features(graph, value: int, order: Tensor, zeros: int, mode: str) -> int:
+def features(graph: Recovered, value: int, order: Tensor, zeros: int, mode: str) -> int:
     """The features `order` [elements, features] of a value, and so many zeros, to one number for each element."""
     count = order.shape[1]
     if mode == "max":
@@ -126,7 +134,7 @@ def features(graph, value: int, order: Tensor, zeros: int, mode: str) -> int:
     return graph.linear(value, weight)
 
 
-def largest_of(graph, value: int, order: Tensor, zeros: int) -> int:
+def largest_of(graph: Recovered, value: int, order: Tensor, zeros: int) -> int:
     """Half against half, until one is left."""
     while (count := order.shape[1]) > 1:
         half = (count + 1) // 2
@@ -137,7 +145,7 @@ def largest_of(graph, value: int, order: Tensor, zeros: int) -> int:
     return graph.emit("relu", [value]) if zeros else value
 
 
-def largest_features(importer, x: Placed, dims: list[int], keep: bool) -> Placed:
+def largest_features(importer: Importer, x: Placed, dims: list[int], keep: bool) -> Placed:
     """The largest of the features along these axes, in each row."""
     op, graph = importer.op(x), importer.graph
     kept = [d for d in range(x.at.dim()) if d not in dims]
@@ -160,12 +168,12 @@ def largest_features(importer, x: Placed, dims: list[int], keep: bool) -> Placed
     return Placed(value, at)
 
 
-def adaptive(importer, n):
+def adaptive(importer: Importer, n: Node) -> Placed | list[Placed | None]:
     """Pooling to one row for the whole sequence; along frequencies, to one band or to all of them."""
-    x = importer.settled(n.args[0])
+    x = importer.settled(args_of(n)[0])
     kind = importer.kind(n)
     count, mode = 2 if kind.endswith("2d") else 1, "max" if "max" in kind else "mean"
-    sizes = n.args[1] if isinstance(n.args[1], (list, tuple)) else [n.args[1]] * count
+    sizes = args_of(n)[1] if isinstance(args_of(n)[1], (list, tuple)) else [args_of(n)[1]] * count
     sizes = [None for _ in range(count)] if not sizes else list(sizes) * (count if len(sizes) == 1 else 1)
     dims = list(range(x.at.dim() - count, x.at.dim()))
     for dim, size in zip(dims, sizes):
@@ -186,13 +194,13 @@ def adaptive(importer, n):
     return [out, None] if mode == "max" else out
 
 
-def largest(importer, n):
+def largest(importer: Importer, n: Node) -> Placed | list[Placed | None]:
     """amax and amin, and max and min along one axis with their values only, or of two values."""
-    if len(n.args) > 1 and isinstance(n.args[1], Node):
+    if len(args_of(n)) > 1 and isinstance(args_of(n)[1], Node):
         return extreme(importer, n)
-    x, kind = importer.settled(n.args[0]), importer.kind(n)
-    dims = axes(x, n.args[1] if len(n.args) > 1 else n.kwargs.get("dim"))
-    keep, least = n.args[2] if len(n.args) > 2 else n.kwargs.get("keepdim", False), "min" in kind
+    x, kind = importer.settled(args_of(n)[0]), importer.kind(n)
+    dims = axes(x, args_of(n)[1] if len(args_of(n)) > 1 else kwargs_of(n).get("dim"))
+    keep, least = args_of(n)[2] if len(args_of(n)) > 2 else kwargs_of(n).get("keepdim", False), "min" in kind
     x = negated(importer, x) if least else x
     out = (
         reduced(importer, x, dims, "max", keep)
@@ -200,7 +208,7 @@ def largest(importer, n):
         else largest_features(importer, x, dims, keep)
     )
     out = negated(importer, out) if least else out
-    return [out, None] if kind in ("max", "min") and len(n.args) > 1 else out
+    return [out, None] if kind in ("max", "min") and len(args_of(n)) > 1 else out
 
 
 RULES = {

@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
 import torch
+from torch.fx.node import Node
 
 from ..errors import NoOp, Refused, retrain
+from ..nodes import args_of
 from ..places import ZERO, Placed, features, natural, paired, settled
 from ..probe import time_axis
 from .linear import matrix
 from .pointwise import affine, negated
 from .reduce import over_time as spans_rows
 
+if TYPE_CHECKING:
+    from ..match import Importer
 
-def along(importer, n) -> tuple[Placed, int, bool]:
+
+def along(importer: Importer, n: Node) -> tuple[Placed, int, bool]:
     """What is scanned, along which axis, and whether that is time."""
-    x = importer.settled(n.args[0])
-    dim = n.args[1] % max(x.at.dim(), 1)
+    x = importer.settled(args_of(n)[0])
+    dim = args_of(n)[1] % max(x.at.dim(), 1)
     return x, dim, spans_rows(importer, x, [dim])
 
 
-def over_time(importer, x: Placed, dim: int) -> tuple[int, Placed]:
+def over_time(importer: Importer, x: Placed, dim: int) -> tuple[int, Placed]:
     """The value whose rows are summed along time, and the places of the result."""
     op = importer.op(x)
     if x.at.shape[dim] != op.rows:
@@ -30,7 +38,7 @@ def over_time(importer, x: Placed, dim: int) -> tuple[int, Placed]:
     return value, natural(value, x.at.shape, time_axis(x.at.shape, op.rows))
 
 
-def cumsum(importer, n) -> Placed:
+def cumsum(importer: Importer, n: Node) -> Placed:
     x, dim, time = along(importer, n)
     if not time:
         return matrix(importer, n)
@@ -39,7 +47,7 @@ def cumsum(importer, n) -> Placed:
     return Placed(importer.graph.emit("exponential_scan", [value], [("lambda", ones), ("c", ones)]), places.at)
 
 
-def logcumsumexp(importer, n) -> Placed:
+def logcumsumexp(importer: Importer, n: Node) -> Placed:
     x, dim, time = along(importer, n)
     if not time:
         raise NoOp(
@@ -50,7 +58,7 @@ def logcumsumexp(importer, n) -> Placed:
     return Placed(importer.graph.emit("cumulative_softmax", [value], [], {"start": 0, "log": 1}), places.at)
 
 
-def running_extreme(importer, n) -> list[Placed | None]:
+def running_extreme(importer: Importer, n: Node) -> list[Placed | None]:
     """cummax and cummin with their values only: each feature against the one 1, 2, 4, ... before it."""
     x, dim, time = along(importer, n)
     least = importer.kind(n) == "cummin"
@@ -66,7 +74,7 @@ def running_extreme(importer, n) -> list[Placed | None]:
     return [negated(importer, x) if least else x, None]
 
 
-def cumprod(importer, n) -> Placed:
+def cumprod(importer: Importer, n: Node) -> Placed:
     x, dim, time = along(importer, n)
     if time:
         raise NoOp(
@@ -84,7 +92,7 @@ def cumprod(importer, n) -> Placed:
     return x
 
 
-RULES = {
+RULES: dict[str, Callable[[Importer, Node], Any]] = {
     "cumsum": cumsum,
     "logcumsumexp": logcumsumexp,
     "cummax": running_extreme,

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.fx.node import Node
 
 from ..errors import Refused
 from ..export import call
+from ..nodes import args_of
 from ..places import ZERO, Placed
 from . import complexes
+
+if TYPE_CHECKING:
+    from ..match import Importer
 
 WAY_OUT = "frame the samples yourself, with window - hop zeros in front; keep only the power of the transform"
 
@@ -39,7 +45,7 @@ STEPS = {
 }
 
 
-def framed(importer, at: Tensor, value: int, window: Tensor) -> int:
+def framed(importer: Importer, at: Tensor, value: int, window: Tensor) -> int:
     """Evenly spaced windows of a signal. Frame i must end with sample (i + 1) * hop."""
     op, p = importer.graph.ops[value], at.reshape(-1, at.shape[-1])
     if op.width != 1 or len(p) < 2:
@@ -59,7 +65,7 @@ def framed(importer, at: Tensor, value: int, window: Tensor) -> int:
     )
 
 
-def windowed(importer, n, x: Placed, window: Tensor) -> Placed:
+def windowed(importer: Importer, n: Node, x: Placed, window: Tensor) -> Placed:
     window = window.expand(x.at.shape).reshape(-1, x.at.shape[-1])
     if not bool((window == window[0]).all()):
         raise Refused("a window that changes from frame to frame", WAY_OUT)
@@ -67,7 +73,7 @@ def windowed(importer, n, x: Placed, window: Tensor) -> Placed:
     return Placed(out, torch.arange(x.at.numel()).reshape(x.at.shape))
 
 
-def power_of(importer, frame: int, n_fft: int) -> int:
+def power_of(importer: Importer, frame: int, n_fft: int) -> int:
     if n_fft & (n_fft - 1) or not 64 <= n_fft <= 4096:  # no kernel transforms it: a matrix does
         return complexes.power(
             importer, complexes.transformed(importer, frame, n_fft, torch.arange(n_fft // 2 + 1)[None])
@@ -75,19 +81,19 @@ def power_of(importer, frame: int, n_fft: int) -> int:
     return importer.graph.emit("power_spectrum", [frame], [], {"n_fft": n_fft}, n_fft // 2 + 1)
 
 
-def rfft(importer, n) -> Spectrum | complexes.Complex:
-    x = importer.placed(n.args[0])
-    size = n.args[1] if len(n.args) > 1 and n.args[1] else x.at.shape[-1]
+def rfft(importer: Importer, n: Node) -> Spectrum | complexes.Complex:
+    x = importer.placed(args_of(n)[0])
+    size = args_of(n)[1] if len(args_of(n)) > 1 and args_of(n)[1] else x.at.shape[-1]
     if (
-        (n.args[2] if len(n.args) > 2 else -1) % x.at.dim() != x.at.dim() - 1
-        or (len(n.args) > 3 and n.args[3])
+        (args_of(n)[2] if len(args_of(n)) > 2 else -1) % x.at.dim() != x.at.dim() - 1
+        or (len(args_of(n)) > 3 and args_of(n)[3])
         or size < x.at.shape[-1]
     ):
         raise Refused("only transforms of the last axis without norm", WAY_OUT)
     value = x.value
     if importer.op(x).kind != "frame":
         if importer.op(x).width > 1 or x.at.shape[-1] == 1:
-            x = importer.settled(n.args[0])
+            x = importer.settled(args_of(n)[0])
             if len((x.at.flatten(0, -2)[0] // importer.op(x).width).unique()) == 1:  # each row is a frame
                 return complexes.rows_rfft(importer, n, size)
         if not importer.overlaps(x) and (importer.op(x).width != 1 or x.at.numel() == x.at.shape[-1]):
@@ -99,8 +105,8 @@ def rfft(importer, n) -> Spectrum | complexes.Complex:
     return whole(n, value, size, n.meta["val"].dim() - 1)
 
 
-def stft(importer, n) -> Spectrum:
-    a = list(n.args) + [None] * 9
+def stft(importer: Importer, n: Node) -> Spectrum:
+    a = list(args_of(n)) + [None] * 9
     size, hop = a[1], a[2] or a[1] // 4
     length = a[3] or size
     if a[5] or not n.meta["val"].is_complex() or a[6] is False:
@@ -113,33 +119,34 @@ def stft(importer, n) -> Spectrum:
     )
 
 
-def whole(n, frame: int, size: int, axis: int) -> Spectrum:
+def whole(n: Node, frame: int, size: int, axis: int) -> Spectrum:
     """What a transform gives: frames in order, frequencies along `axis`."""
     shape = list(n.meta["val"].shape)
     shape.append(shape.pop(axis))
     return Spectrum("X", frame, size, torch.arange(n.meta["val"].numel()).reshape(shape).movedim(-1, axis))
 
 
-def spectrum(importer, n) -> Spectrum | Placed | None:
+def spectrum(importer: Importer, n: Node) -> Spectrum | Placed | None:
     """The next step from a spectrum towards its power. None: something reads more than that."""
-    kind, parts = importer.kind(n), [importer.values[v] for v in importer.variables(n)]
+    kind, read = importer.kind(n), [importer.values[v] for v in importer.variables(n)]
+    parts = [part for part in read if isinstance(part, Spectrum)]
     one = parts[0]
     if kind in ("alias", "clone", "to", "_to_copy", "contiguous"):
         return one
-    if kind == "pow" and n.args[1] == 2 or kind == "mul" and len(n.all_input_nodes) == 1:
+    if kind == "pow" and args_of(n)[1] == 2 or kind == "mul" and len(n.all_input_nodes) == 1:
         kind = "square"
     if kind in VIEWS and one.part not in ("ri", "mag"):  # a magnitude becomes a value of its own
         return replace(
             one,
-            at=one.at.reshape(n.args[1])
+            at=one.at.reshape(args_of(n)[1])
             if kind in ("view", "_unsafe_view", "reshape")
-            else call(n, {n.args[0]: one.at}),
+            else call(n, {args_of(n)[0]: one.at}),
         )
     word = STEPS.get((one.part, kind))
-    if (one.part, kind) == ("ri", "select") and (n.args[1] % n.args[0].meta["val"].dim()) == n.args[0].meta[
+    if (one.part, kind) == ("ri", "select") and (args_of(n)[1] % args_of(n)[0].meta["val"].dim()) == args_of(n)[0].meta[
         "val"
     ].dim() - 1:
-        word = ("re", "im")[n.args[2]]
+        word = ("re", "im")[args_of(n)[2]]
     if (
         kind == "add"
         and len(parts) == 2
@@ -156,7 +163,7 @@ def spectrum(importer, n) -> Spectrum | Placed | None:
     return Spectrum(word, one.frame, one.size, at)
 
 
-def value_of(importer, one: Spectrum):
+def value_of(importer: Importer, one: Spectrum) -> Placed | complexes.Complex:
     """A part of a spectrum as a value of its own, where something reads more than its power."""
     graph = importer.graph
     if one.part == "mag":
@@ -165,7 +172,9 @@ def value_of(importer, one: Spectrum):
     if one.part in ("re2", "im2"):
         part = made.re if one.part == "re2" else made.im
         return Placed(graph.emit("square", [part.value]), part.at)
-    return {"X": made, "re": made.re, "im": made.im}.get(one.part) or complexes.joined(importer, made)
+    if one.part == "X":
+        return made
+    return {"re": made.re, "im": made.im}.get(one.part) or complexes.joined(importer, made)
 
 
 RULES = {"fft_rfft": rfft, "stft": stft}

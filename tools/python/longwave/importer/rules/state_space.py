@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import torch
 from torch import Tensor
+
+if TYPE_CHECKING:
+    from ..recovered import Recovered
 
 REMEMBERS = 4096  # rows: poles that remember more keep their state in float64
 
 
 def state_space(
-    graph,
+    graph: Recovered,
     value: int,
     poles: Tensor,
     c: Tensor,

@@ -3,6 +3,8 @@ something reads them as rows (places.split)."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -10,23 +12,27 @@ from torch.fx.node import Node
 
 from ..errors import NoOp, Refused, retrain
 from ..export import call, op_name
+from ..nodes import args_of
 from ..places import NONE, Placed
 from .convolution import both, leading, option, short, spread, ungrouped
 from .unary import TABLE
+
+if TYPE_CHECKING:
+    from ..match import Importer
 
 MOVES = set(
     "slice select narrow view reshape _unsafe_view flatten unflatten transpose permute squeeze unsqueeze alias clone contiguous".split()
 )
 
 
-def first_read(importer, n: Node, axis: int) -> int:
+def first_read(importer: Importer, n: Node, axis: int) -> int:
     """The first step of `n` along `axis` that anything reads: slices cut the steps before it."""
     steps = torch.arange(n.meta["val"].shape[axis])
     at = steps.reshape([-1 if d == axis else 1 for d in range(n.meta["val"].dim())]).expand(n.meta["val"].shape)
     return _first_read(importer, n, at)
 
 
-def _first_read(importer, n: Node, at: Tensor) -> int:
+def _first_read(importer: Importer, n: Node, at: Tensor) -> int:
     if n in importer.exported.results or not n.users or at.numel() == 0:
         return int(at.min()) if at.numel() else 0
     found = []
@@ -36,7 +42,7 @@ def _first_read(importer, n: Node, at: Tensor) -> int:
             found.append(_first_read(importer, user, at))
         elif kind in MOVES and not any(importer.varies(a) for a in user.all_input_nodes if a is not n):
             moved = (
-                at.reshape(user.args[1])
+                at.reshape(args_of(user)[1])
                 if kind in ("view", "_unsafe_view", "reshape")
                 else call(user, {**importer.constants, n: at})
             )
@@ -46,13 +52,13 @@ def _first_read(importer, n: Node, at: Tensor) -> int:
     return min(found)
 
 
-def conv_transpose1d(importer, n) -> Placed:
+def conv_transpose1d(importer: Importer, n: Node) -> Placed:
     """Step t * stride + s of channel c is feature s * channels + c of row t: a convolution with kernel ceil(taps / stride).
 
     Steps that are cut at the start make it look ahead.
     """
-    graph, x = importer.graph, importer.settled(n.args[0])
-    w, bias = importer.constant(n.args[1]), importer.constant(option(n, 2, "bias", None))
+    graph, x = importer.graph, importer.settled(args_of(n)[0])
+    w, bias = importer.constant(args_of(n)[1]), importer.constant(option(n, 2, "bias", None))
     (stride,), (padding,) = both(option(n, 3, "stride", 1), 1), both(option(n, 4, "padding", 0), 1)
     groups, (dilation,), op = option(n, 6, "groups", 1), both(option(n, 7, "dilation", 1), 1), importer.op(x)
     if op.timeless or x.at.dim() != 3 or x.at.shape[0] != 1:
@@ -82,7 +88,9 @@ def conv_transpose1d(importer, n) -> Placed:
     return Placed(made, torch.where((t >= 0) & (t < op.rows * stride), at, NONE)[None])
 
 
-def overlap_added(importer, x: Placed, order: Tensor, w: Tensor, bias, hop: int, ahead: int) -> int | None:
+def overlap_added(
+    importer: Importer, x: Placed, order: Tensor, w: Tensor, bias: Tensor | None, hop: int, ahead: int
+) -> int | None:
     """A kernel [window, 1, taps] in which every feature of a frame has a place of its own: the frames are added where they overlap."""
     taps = w[:, 0].T  # [place in the frame, feature]
     if (
@@ -101,16 +109,16 @@ def overlap_added(importer, x: Placed, order: Tensor, w: Tensor, bias, hop: int,
     return graph.unframe(frames, hop, ahead)
 
 
-def upsample_nearest1d(importer, n) -> Placed:
-    x = importer.placed(n.args[0])
+def upsample_nearest1d(importer: Importer, n: Node) -> Placed:
+    x = importer.placed(args_of(n)[0])
     before, after = x.at.shape[-1], n.meta["val"].shape[-1]
     if before == 0 or after % before:
         raise NoOp(f"makes {after} steps of {before}", retrain("upsample by a whole factor"))
     return x.moved(x.at.repeat_interleave(after // before, -1))
 
 
-def repeat_interleave(importer, n) -> Placed:
-    x, count, axis = importer.placed(n.args[0]), n.args[1], option(n, 2, "dim", None)
+def repeat_interleave(importer: Importer, n: Node) -> Placed:
+    x, count, axis = importer.placed(args_of(n)[0]), args_of(n)[1], option(n, 2, "dim", None)
     return x.moved(x.at.repeat_interleave(count, axis))
 
 

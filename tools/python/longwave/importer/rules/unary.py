@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import torch
@@ -13,15 +14,15 @@ MOST = 1e30  # the largest number that a kernel takes: no limit at all for featu
 class Argument(NamedTuple):
     """An argument of the torch operation: its place, name, and value if it is missing or None."""
 
-    index: int
+    place: int
     name: str
     default: object
 
 
 class Unary(NamedTuple):
     op: str
-    attributes: dict = {}  # of the op: numbers, or arguments of the torch operation
-    when: dict = {}  # argument -> the only value with which the line holds
+    attributes: Mapping[str, float | Argument] = {}  # of the op: numbers, or arguments of the torch operation
+    when: Mapping[Argument, object] = {}  # argument -> the only value with which the line holds
 
 
 # torch operation -> lines that it may mean
@@ -63,7 +64,7 @@ TABLE = {
 }
 
 # op -> its definition in float64
-FLOAT64 = {
+FLOAT64: dict[str, Callable[..., torch.Tensor]] = {
     "abs": torch.abs,
     "clamp": lambda x, low, high: x.clamp(low, high),
     "cos": torch.cos,

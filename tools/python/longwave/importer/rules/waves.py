@@ -60,7 +60,7 @@ def wave(y: Tensor, limit: float) -> tuple[float, float, float] | None:
     a, b = torch.linalg.lstsq(torch.stack([cosine, sine], 1), y[:, None]).solution[:, 0].tolist()
     snapped = [next((whole for whole in (0.0, 1.0, -1.0) if abs(part - whole) <= limit), part) for part in (a, b)]
     worst = float((y - snapped[0] * cosine - snapped[1] * sine).abs().max())
-    return (rate, *snapped) if worst <= limit * peak else None
+    return (rate, snapped[0], snapped[1]) if worst <= limit * peak else None
 
 
 def rate_of(y: Tensor) -> float | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
@@ -16,15 +16,15 @@ OPEN = 40.0  # a sigmoid of it is 1 in float32, and of the negative 0 beside any
 class Cell:
     """One layer of `kind`. `w` [gates, inputs], `bias` [gates], `u` [gates, units], `inside` [units] of a GRU.
 
-    A `scan` is h = decay * h + w x + bias. `units`: numbers of the elements whose rows it makes."""
+    A `scan` is h = decay * h + w x + bias. What a kind has not is empty. `units`: numbers of the elements whose rows it makes."""
 
     kind: str
     w: Tensor
     bias: Tensor
-    u: Tensor | None
+    u: Tensor
     units: Tensor
-    inside: Tensor | None = None
-    decay: Tensor | None = None
+    inside: Tensor = field(default_factory=lambda: torch.empty(0))
+    decay: Tensor = field(default_factory=lambda: torch.empty(0))
     resets_after: bool = True  # of a GRU: its reset gate multiplies the product with the state, not the state
     states: tuple[list[int], ...] = ()  # h, and c of an LSTM: places among the states of the cycle
     first: tuple[Tensor, ...] = ()  # their values before the first row
@@ -54,7 +54,7 @@ class Held:
         self.cell, self.number = cell, next(_numbers)
         _cells[self.number] = self
 
-    def __deepcopy__(self, memo) -> Held:
+    def __deepcopy__(self, memo: dict[int, object]) -> Held:
         return self
 
 

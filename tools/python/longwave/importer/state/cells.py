@@ -62,10 +62,11 @@ def affine(parts: Parts, places: Tensor, with_gates: str = "random") -> tuple[Te
     return matrix[row, :n], matrix[row, n:], bias[row]
 
 
-def signed(rows: tuple[Tensor, ...], flipped: Tensor) -> tuple[Tensor, ...]:
+def signed(rows: tuple[Tensor, Tensor, Tensor], flipped: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """1 - sigmoid(x) is sigmoid(-x)."""
     sign = torch.where(flipped, -1.0, 1.0).to(torch.float64)
-    return tuple(r * (sign[:, None] if r.dim() > 1 else sign) for r in rows)
+    first, second, third = (r * (sign[:, None] if r.dim() > 1 else sign) for r in rows)
+    return first, second, third
 
 
 def of_sigmoids(parts: Parts, found: list[tuple[int, bool]]) -> tuple[Tensor, Tensor, Tensor]:
@@ -196,7 +197,7 @@ def linear(region: Region) -> Cell:
         raise Refused("a linear recurrence whose states mix: h = A h + B x has an op for a diagonal A only")
     if float(own.diagonal().abs().max()) > 1 + EXACT:
         raise Refused(f"its state grows by {float(own.diagonal().abs().max()):.3g} in each step")
-    cell = Cell("scan", matrix[:, :n], bias, None, region.cycle.after, decay=own.diagonal().clone())
+    cell = Cell("scan", matrix[:, :n], bias, torch.empty(0), region.cycle.after, decay=own.diagonal().clone())
     return checked(parts, cell, (list(range(len(own))),))
 
 

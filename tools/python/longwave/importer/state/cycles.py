@@ -44,7 +44,8 @@ class States:
 
     def chain(self, number: int) -> tuple[int, list[float]]:
         """What the element is an older row of, and its values in the first steps. Or UNCHANGED."""
-        firsts, seen = [], set()
+        firsts: list[float] = []
+        seen: set[int] = set()
         while number in self._place:
             if number in seen:
                 if len(seen) == 1:

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Union
 
 import torch
 from torch import Tensor
+from torch.fx.node import Node
+
+Unit = Union[int, Node]  # what computes rows: a recurrence by number, or an operation
 
 
 class Piece(NamedTuple):
     """An element of a value: the recurrence or operation whose rows hold it, its place there, and the rows before the first of
     them. Without a source: rows that end in zeros, or one number for ever."""
 
-    source: object
+    source: Unit | None
     place: int
     first: tuple[float, ...]
     ends: bool = True
 
 
-def units_of(read: Sequence[object]) -> list[object]:
+def units_of(read: Sequence[Node | Joined]) -> list[Unit]:
     return list(dict.fromkeys(unit for a in read for unit in (a.sources if isinstance(a, Joined) else [a])))
 
 
@@ -28,7 +31,7 @@ class Joined:
 
     def __init__(self, pieces: Sequence[Piece], shape: Sequence[int]) -> None:
         self.shape = tuple(shape)
-        groups: dict[object, list[int]] = {}
+        groups: dict[tuple[Unit | None, int], list[int]] = {}
         for i, piece in enumerate(pieces):
             groups.setdefault(
                 (piece.source, len(piece.first) if piece.source is not None or piece.ends else 0), []
@@ -44,10 +47,10 @@ class Joined:
         self.order = None if order == sorted(order) else torch.argsort(torch.tensor(order))
         self.sources = [source for source, *_ in self.parts if source is not None]
 
-    def __deepcopy__(self, memo) -> Joined:
+    def __deepcopy__(self, memo: dict[int, object]) -> Joined:
         return self
 
-    def __call__(self, values: dict[object, Tensor], count: int) -> Tensor:
+    def __call__(self, values: dict[Unit, Tensor], count: int) -> Tensor:
         parts = [self._part(values, count, *part) for part in self.parts]
         joined = parts[0] if len(parts) == 1 else torch.cat(parts, 1)
         if self.order is not None:
@@ -55,7 +58,15 @@ class Joined:
         return joined.reshape(count, *self.shape)
 
     @staticmethod
-    def _part(values, count: int, source, delay: int, places: Tensor, in_order: bool, first: Tensor) -> Tensor:
+    def _part(
+        values: dict[Unit, Tensor],
+        count: int,
+        source: Unit | None,
+        delay: int,
+        places: Tensor,
+        in_order: bool,
+        first: Tensor,
+    ) -> Tensor:
         if source is None:  # zeros behind the first rows, or what never changes
             return (
                 torch.cat([first[:count], first.new_zeros(max(count - delay, 0), first.shape[1])])

@@ -15,6 +15,7 @@ from torch.fx.node import Node
 from ..errors import ImportFailed, Problem
 from ..export import Exported, address, call, op_name
 from ..match import KEEPS, MOVES
+from ..nodes import args_of, kwargs_of
 
 ZERO = -1  # an element that is zero in each step
 JOINS = {"cat", "stack"}
@@ -79,39 +80,42 @@ class Origins:
             return self._new(n)
         before = self.at[read[0]]
         if kind == "getitem" and isinstance(before, list):
-            return before[n.args[1]]
+            part: Tensor = before[args_of(n)[1]]
+            return part
         if isinstance(before, list):
             return self._new(n)
         val = n.meta["val"]
         if kind in KEEPS and len(read) == 1 and isinstance(val, Tensor) and val.is_floating_point():
             return before
         if kind in ("view", "_unsafe_view"):
-            return before.reshape(n.args[1])
+            return before.reshape(args_of(n)[1])
         if kind in MOVES and len(read) == 1:
             moved = call(n, {**self.exported.constants, read[0]: before})
             return moved if isinstance(moved, Tensor) else list(moved)
         if kind in ("pad", "constant_pad_nd") and len(read) == 1:
             value = (
-                n.args[3]
-                if kind == "pad" and len(n.args) > 3
-                else n.args[2]
-                if kind != "pad" and len(n.args) > 2
+                args_of(n)[3]
+                if kind == "pad" and len(args_of(n)) > 3
+                else args_of(n)[2]
+                if kind != "pad" and len(args_of(n)) > 2
                 else 0
             )
-            if (kind != "pad" or len(n.args) < 3 or n.args[2] == "constant") and not value:
-                return torch.nn.functional.pad(before, list(n.args[1]), value=ZERO)
+            if (kind != "pad" or len(args_of(n)) < 3 or args_of(n)[2] == "constant") and not value:
+                return torch.nn.functional.pad(before, list(args_of(n)[1]), value=ZERO)
         if kind in JOINS and not any(isinstance(self.at.get(a), list) for a in read):
             return self._joined(n)
         return self._new(n)
 
-    def _joined(self, n: Node) -> Tensor:
+    def _joined(self, n: Node) -> Tensor | list[Tensor]:
         parts = []
-        for a in n.args[0]:
+        for a in args_of(n)[0]:
             if self.varies(a):
-                parts.append(self.at[a])
+                at = self.at[a]
+                assert isinstance(at, Tensor)  # as the caller has seen
+                parts.append(at)
             elif bool(self.exported.constants[a].any()):
                 return self._new(n)
             else:
                 parts.append(torch.full(self.exported.constants[a].shape, ZERO))
-        dim = n.args[1] if len(n.args) > 1 else n.kwargs.get("dim", 0)
+        dim = args_of(n)[1] if len(args_of(n)) > 1 else kwargs_of(n).get("dim", 0)
         return (torch.cat if op_name(n) == "cat" else torch.stack)(parts, dim)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
+from torch.fx.node import Node
 
 from ..export import op_name
 from .region import Region, jacobian
@@ -33,7 +36,7 @@ class Parts:
         self.row[self.places] = torch.arange(len(self.places))
         self._read: dict[str, tuple[Tensor, Tensor, Tensor]] = {}
 
-    def given(self, s: Tensor, t: Tensor) -> dict:
+    def given(self, s: Tensor, t: Tensor) -> dict[Node, Tensor]:
         found, shapes = {}, self.region.shapes
         for nodes, values in ((self.sigmoids, s[self.s_map]), (self.tanhs, t[self.t_map])):
             at = 0
@@ -64,7 +67,7 @@ class Parts:
             self._read[with_gates] = matrix, bias, (matrix @ x + bias - full).abs() > EXACT * (1 + full.abs().max())
         return self._read[with_gates]
 
-    def read_by(self, nodes) -> Tensor:
+    def read_by(self, nodes: Sequence[Node]) -> Tensor:
         """Places of what these gates read, in the order of their elements."""
         return torch.cat([self.region.before(n) for n in nodes]) if nodes else torch.zeros(0, dtype=torch.long)
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import copy
 import random
+from collections.abc import Callable
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from ..as_it_is import ROUNDED, rows_of
 from ..errors import ImportFailed, Problem
@@ -16,6 +17,7 @@ from ..known import Wide
 from ..lengths import Lengths
 from ..match import Importer
 from ..prove import EXACT, error
+from .rows import Rows
 from .step import Stepped, call_with, results_of
 
 STEPS, OWN_STEPS = 400, 60  # in float64; in the type of the module
@@ -45,13 +47,16 @@ def failed(made: Stepped, worst: float, count: int, calls: int) -> ImportFailed:
 
 
 @torch.no_grad()
-def prove_steps(importer: Importer, made: Stepped, log, lengths: Lengths = Lengths()) -> dict[str, float]:
+def prove_steps(
+    importer: Importer, made: Stepped, log: Callable[[str], None], lengths: Lengths = Lengths()
+) -> dict[str, float]:
     """How often the module was called, and the largest error of the peak. Raises ImportFailed."""
     return by_rows(importer, made, log) if made.by_rows else by_chunks(importer, made, log, lengths)
 
 
-def by_rows(importer: Importer, made: Stepped, log) -> dict[str, float]:
+def by_rows(importer: Importer, made: Stepped, log: Callable[[str], None]) -> dict[str, float]:
     log(f"proof over {STEPS} steps")
+    assert isinstance(made.module, Rows)
     exported, pairs = made.module.exported, made.pairs
     rest = [entry for k, entry in enumerate(made.given) if all(p.argument != k for p in pairs)]
     floats = next((p.dtype for p in made.original.parameters() if p.is_floating_point()), torch.float32)
@@ -76,7 +81,7 @@ def by_rows(importer: Importer, made: Stepped, log) -> dict[str, float]:
     return {"calls": STEPS, "rows": STEPS, "error": worst}
 
 
-def by_chunks(importer: Importer, made: Stepped, log, lengths: Lengths) -> dict[str, float]:
+def by_chunks(importer: Importer, made: Stepped, log: Callable[[str], None], lengths: Lengths) -> dict[str, float]:
     """Calls of few rows, and of many."""
     shuffled = random.Random(4)
     cuts = [lengths.stride * shuffled.choice([1, 2, 3, 7, 16, 33]) for _ in range(CHUNKS)]
@@ -94,7 +99,7 @@ def by_chunks(importer: Importer, made: Stepped, log, lengths: Lengths) -> dict[
     return {"calls": CHUNKS, "rows": total, "error": worst}
 
 
-def chunks(importer: Importer, made: Stepped, module, cuts: list[int], dtype: torch.dtype) -> float:
+def chunks(importer: Importer, made: Stepped, module: nn.Module, cuts: list[int], dtype: torch.dtype) -> float:
     inputs, pairs, states, found = made.inputs, made.pairs, [s.to(dtype) for s in made.first], []
     x = [entry.example(sum(cuts), dtype, seed=9) for entry in inputs]
     at = 0

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import TypeVar
 
 import torch
 from torch import Tensor
@@ -11,6 +12,8 @@ from torch.fx.node import Node
 from ..export import call, float64_default, op_name
 from .cycles import Cycle
 from .origins import Origins
+
+Result = TypeVar("Result")
 
 GATES = {"sigmoid", "tanh"}
 CHUNK = 64  # columns of a Jacobian at a time
@@ -70,7 +73,7 @@ class Region:
         return ", ".join(dict.fromkeys(op_name(n) for n in self.cycle.nodes))
 
 
-def jacobian(function, x: Tensor) -> Tensor:
+def jacobian(function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
     """[results, len(x)] of an affine function, exact but for rounding."""
     zero = function(torch.zeros_like(x))
     columns = []
@@ -82,11 +85,11 @@ def jacobian(function, x: Tensor) -> Tensor:
     return torch.cat(columns).T if columns else torch.zeros(len(zero), 0, dtype=torch.float64)
 
 
-def evaluated(function):
+def evaluated(function: Callable[[Region], Result]) -> Callable[[Region], Result]:
     """In float64, without gradients."""
 
-    def inner(*args):
+    def inner(region: Region) -> Result:
         with float64_default():
-            return function(*args)
+            return function(region)
 
     return inner

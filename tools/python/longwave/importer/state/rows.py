@@ -5,7 +5,8 @@ Operations of a step run over all rows at once. States become older rows of valu
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -19,7 +20,7 @@ from ..rules.unary import TABLE
 from .cell import Held
 from .cells import recognised
 from .cycles import UNCHANGED, name_of, size, states_of
-from .joined import Joined, Piece, units_of
+from .joined import Joined, Piece, Unit, units_of
 from .origins import Origins
 from .pairs import Pair
 from .region import Region
@@ -36,8 +37,15 @@ MOST_PRODUCTS = 1 << 22  # of a convolution that is written as a matrix
 class Place(nn.Module):
     """Stands for a part of the original module, so that operations keep their address."""
 
-    def forward(self, function, values):
+    def forward(self, function: Callable[..., Any], values: Sequence[Tensor]) -> Any:
         return function(*values)
+
+
+def inner(part: nn.Module, key: str) -> nn.Module:
+    """A part by name, which an attribute of the module may have too."""
+    found = part._modules[key]
+    assert found is not None
+    return found
 
 
 class Rows(nn.Module):
@@ -65,7 +73,7 @@ class Rows(nn.Module):
         self.answers = [self._read(r) for r in self.results]
         self.steps = self._ordered(self.answers)
 
-    def __deepcopy__(self, memo) -> Rows:
+    def __deepcopy__(self, memo: dict[int, object]) -> Rows:
         return self
 
     def _place(self, name: str) -> None:
@@ -73,7 +81,7 @@ class Rows(nn.Module):
         for key in name.split("."):
             if key not in part._modules:
                 part._modules[key] = Place()
-            part = part._modules[key]
+            part = inner(part, key)
 
     def _recognise(self) -> None:
         problems = []
@@ -138,19 +146,20 @@ class Rows(nn.Module):
         return (
             a
             if self._plain(a)
-            else Joined([self._piece(n) for n in self.origins.flat(a).tolist()], self.origins.at[a].shape)
+            else Joined([self._piece(n) for n in self.origins.flat(a).tolist()], a.meta["val"].shape)
         )
 
-    def _reads(self, unit: object) -> list[Node | Joined]:
+    def _reads(self, unit: Unit) -> list[Node | Joined]:
         if isinstance(unit, int):
             numbers = self.cycles[unit].inputs.tolist()
             return [Joined([self._piece(n) for n in numbers], (len(numbers),))]
         return [self._read(a) for a in self.origins.reads(unit)]
 
-    def _ordered(self, answers: list[Node | Joined]) -> list[tuple[object, list[Node | Joined]]]:
+    def _ordered(self, answers: list[Node | Joined]) -> list[tuple[Unit, list[Node | Joined]]]:
         """What to compute, each after what it reads."""
-        order, done = [], set(self.inputs)
-        waiting: list[tuple[object, list | None]] = [(unit, None) for unit in units_of(answers)]
+        order: list[tuple[Unit, list[Node | Joined]]] = []
+        done: set[Unit] = set(self.inputs)
+        waiting: list[tuple[Unit, list[Node | Joined] | None]] = [(unit, None) for unit in units_of(answers)]
         while waiting:
             unit, read = waiting.pop()
             if unit in done:
@@ -165,8 +174,8 @@ class Rows(nn.Module):
         return order
 
     # ---- the work
-    def forward(self, *rows: Tensor):
-        values: dict[object, Tensor] = dict(zip(self.inputs, rows, strict=True))
+    def forward(self, *rows: Tensor) -> Any:
+        values: dict[Unit, Tensor] = dict(zip(self.inputs, rows, strict=True))
         count = rows[0].shape[0]
         for unit, read in self.steps:
             arguments = [values[a] if isinstance(a, Node) else a(values, count) for a in read]
@@ -174,13 +183,13 @@ class Rows(nn.Module):
         found = [values[r] if isinstance(r, Node) else r(values, count) for r in self.answers]
         return found[0] if len(found) == 1 else tuple(found)
 
-    def _at(self, unit: object, function, arguments):
+    def _at(self, unit: Unit, function: Callable[..., Any], arguments: Sequence[Any]) -> Any:
         part: nn.Module = self
         for key in filter(None, module_of(self.cycles[unit].nodes[-1] if isinstance(unit, int) else unit).split(".")):
-            part = part._modules[key]
+            part = inner(part, key)
         return function(*arguments) if part is self else part(function, arguments)
 
-    def _matrix(self, unit: Node, read: list[Node]):
+    def _matrix(self, unit: Node, read: list[Node]) -> Callable[[Tensor], Tensor] | None:
         if unit not in self._matrices:
             self._matrices[unit] = matrix_of(unit, read, self.exported.constants)
         if (found := self._matrices[unit]) is None:
@@ -188,14 +197,14 @@ class Rows(nn.Module):
         shape = unit.meta["val"].shape
         return lambda x: torch.nn.functional.linear(x.flatten(1), *found).reshape(-1, *shape)
 
-    def _call(self, unit: object, arguments: list[Tensor]):
+    def _call(self, unit: Unit, arguments: Sequence[Tensor]) -> tuple[Callable[..., Any], Sequence[Any]]:
         if isinstance(unit, int):
             return torch.ops.longwave.recurrence, (*arguments, self.held[unit].number)
         read, constants = self.origins.reads(unit), self.exported.constants
         if (matrix := self._matrix(unit, read)) is not None:
             return matrix, arguments
 
-        def one(*given):
+        def one(*given: Tensor) -> Any:
             return call(unit, {**constants, **dict(zip(read, given))})
 
         if (
@@ -208,7 +217,7 @@ class Rows(nn.Module):
         return (one if op_name(unit) in WHOLE else torch.vmap(one)), arguments
 
 
-def matrix_of(n: Node, read: list[Node], constants: dict) -> tuple[Tensor, Tensor] | None:
+def matrix_of(n: Node, read: list[Node], constants: dict[Node, Tensor]) -> tuple[Tensor, Tensor] | None:
     """A convolution with one place for its kernel as a matrix of what it reads, and its bias."""
     val, x = n.meta["val"], read[0].meta["val"]
     if (

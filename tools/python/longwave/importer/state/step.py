@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -53,7 +54,7 @@ class Whole(nn.Module):
         for pair, value in zip(pairs, first):
             self.register_buffer(f"state_{pair.argument}", value.clone())
 
-    def forward(self, *rows: Tensor):
+    def forward(self, *rows: Tensor) -> Any:
         results = results_of(
             call_with(self.module, self.pairs, rows, [getattr(self, f"state_{p.argument}") for p in self.pairs])
         )[1]
@@ -70,7 +71,7 @@ class Called(nn.Module):
         self.module, self.made = made.original, [made]
 
     @torch.no_grad()
-    def forward(self, *rows: Tensor):
+    def forward(self, *rows: Tensor) -> Any:
         made = self.made[0]
         rest = [entry for k, entry in enumerate(made.given) if all(p.argument != k for p in made.pairs)]
         x = [t.reshape(-1, *entry.shape) for t, entry in zip(rows, rest, strict=True)]
@@ -82,12 +83,12 @@ class Called(nn.Module):
         return tuple(torch.stack([row[k] for row in found]) for k in range(len(found[0])))
 
 
-def call_with(module: nn.Module, pairs: Sequence[Pair], rows: Sequence[Tensor], states: Sequence[Tensor]):
+def call_with(module: nn.Module, pairs: Sequence[Pair], rows: Sequence[Tensor], states: Sequence[Tensor]) -> Any:
     given, waiting = dict(zip((p.argument for p in pairs), states)), iter(rows)
     return module(*(given[i] if i in given else next(waiting) for i in range(len(rows) + len(states))))
 
 
-def results_of(found) -> tuple[list[str], list[Tensor]]:
+def results_of(found: Any) -> tuple[list[str], list[Tensor]]:
     """Names, where the module gives some, and tensors, in order."""
     leaves = [(path, t) for path, t in tree_flatten_with_path(found)[0] if isinstance(t, Tensor)]
     return [
@@ -96,7 +97,7 @@ def results_of(found) -> tuple[list[str], list[Tensor]]:
     ], [t for _, t in leaves]
 
 
-def has_state(inputs: Sequence[Input], state: Mapping | None) -> bool:
+def has_state(inputs: Sequence[Input], state: Mapping[str, str | int] | None) -> bool:
     return bool(state) or any(not i.timed for i in inputs)
 
 
@@ -245,7 +246,9 @@ def row_input(entry: Input) -> Input:
 class Samples(Rows):
     """A step that reads several samples of audio at a time."""
 
-    def forward(self, *rows: Tensor):
+    shapes: list[tuple[int, ...] | None]
+
+    def forward(self, *rows: Tensor) -> Any:
         return super().forward(
             *(x.reshape(-1, *shape) if shape else x for x, shape in zip(rows, self.shapes, strict=True))
         )

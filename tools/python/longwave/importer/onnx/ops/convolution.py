@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch.nn.functional as F
 from torch import Tensor
 
@@ -13,7 +15,9 @@ CONV = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
 TRANSPOSED = {1: F.conv_transpose1d, 2: F.conv_transpose2d, 3: F.conv_transpose3d}
 
 
-def around(c: Call, shape, kernel: list[int], strides: list[int], dilations: list[int]) -> list[tuple[int, int]]:
+def around(
+    c: Call, shape: Sequence[int], kernel: list[int], strides: list[int], dilations: list[int]
+) -> list[tuple[int, int]]:
     """Zeros before and after each axis of the window. `shape`: of those axes."""
     axes, auto = len(kernel), c.attr("auto_pad", "NOTSET")
     if auto == "VALID":

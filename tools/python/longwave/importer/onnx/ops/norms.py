@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
@@ -57,7 +58,7 @@ def mean_variance(c: Call) -> Tensor:
     return (x - mean) / ((x.square().mean(axes, True) - mean.square()).sqrt() + 1e-9)
 
 
-def soft(function):
+def soft(function: Callable[[Tensor, int], Tensor]) -> Callable[[Call], Tensor]:
     """Before opset 13 all axes from `axis` on are one."""
 
     def run(c: Call) -> Tensor:

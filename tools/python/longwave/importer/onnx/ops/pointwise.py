@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -13,11 +14,13 @@ from ...errors import Refused
 from ..call import Call
 
 
-def one(function):
+def one(function: Callable[[Tensor], Tensor]) -> Callable[[Call], Tensor]:
     return lambda c: function(c.tensor(0))
 
 
-def pair(function, neutral: int | None = None, either: bool = False):
+def pair(
+    function: Callable[[Any, Any], Any], neutral: int | None = None, either: bool = False
+) -> Callable[[Call], Any]:
     """With numbers as Python numbers: PyTorch then keeps the type of the other operand. `neutral`: as the second operand it changes
     nothing, and as the first one neither if `either`. A state that a graph returns plus zero is then that state."""
 
@@ -35,16 +38,16 @@ def pair(function, neutral: int | None = None, either: bool = False):
     return run
 
 
-def compare(function):
+def compare(function: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Call], Tensor]:
     return lambda c: function(c.tensor(0), c.tensor(1))
 
 
-def divided(a, b):
+def divided(a: Tensor | float, b: Tensor | float) -> Tensor | float:
     whole = all(isinstance(x, int) or isinstance(x, Tensor) and not x.is_floating_point() for x in (a, b))
     return torch.div(a, b, rounding_mode="trunc") if whole else a / b
 
 
-def power(a, b):
+def power(a: Any, b: Any) -> Tensor:
     if not isinstance(b, Tensor) and isinstance(b, float) and b == int(b) and abs(b) < 1 << 31:
         b = int(b)  # powers of negative numbers
     return torch.pow(a, b)
@@ -55,7 +58,7 @@ def mod(c: Call) -> Tensor:
     return torch.fmod(a, b) if c.integer("fmod", 0) else torch.remainder(a, b)
 
 
-def many(function, mean: bool = False):
+def many(function: Callable[[Tensor, Tensor], Tensor], mean: bool = False) -> Callable[[Call], Tensor]:
     def run(c: Call) -> Tensor:
         tensors = c.tensors()
         if not tensors:
@@ -83,7 +86,8 @@ def gelu(c: Call) -> Tensor:
 
 def selu(c: Call) -> Tensor:
     alpha, gamma = c.attr("alpha", 1.67326319217681884765625), c.attr("gamma", 1.05070102214813232421875)
-    return gamma * F.elu(c.tensor(0), alpha)
+    result: Tensor = gamma * F.elu(c.tensor(0), alpha)
+    return result
 
 
 def hard_sigmoid(c: Call) -> Tensor:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
 import torch.nn.functional as F
 from torch import Tensor
 
@@ -14,7 +17,9 @@ MAXIMUM = {1: F.max_pool1d, 2: F.max_pool2d}
 MEAN = {1: F.avg_pool1d, 2: F.avg_pool2d}
 
 
-def prepared(c: Call, x: Tensor, table: dict):
+def prepared(
+    c: Call, x: Tensor, table: Mapping[int, Callable[..., Any]]
+) -> tuple[list[int], list[int], list[int], list[tuple[int, int]], bool]:
     kernel = c.ints("kernel_shape", default=[])
     axes = x.dim() - 2
     if axes not in table:
@@ -53,7 +58,7 @@ def average_pool(c: Call) -> Tensor:
     return MEAN[x.dim() - 2](x, kernel, strides, [a for a, _ in zeros] if equal else 0, ceil, counted)
 
 
-def all_of(function):
+def all_of(function: Callable[[Tensor, list[int]], Tensor]) -> Callable[[Call], Tensor]:
     return lambda c: function(c.tensor(0), list(range(2, c.tensor(0).dim())))
 
 

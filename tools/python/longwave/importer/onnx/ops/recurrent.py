@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -78,7 +81,7 @@ def start(c: Call, i: int, batch_first: bool, shape: list[int], x: Tensor) -> Te
     return state
 
 
-def function(c: Call, kind: str):
+def function(c: Call, kind: str) -> Callable[..., Any]:
     """What computes all rows."""
     if kind == "GRU":
         return torch.gru if c.integer("linear_before_reset", 0) else CALL
@@ -87,7 +90,7 @@ def function(c: Call, kind: str):
     return torch.lstm
 
 
-def recurrent(kind: str):
+def recurrent(kind: str) -> Callable[[Call], list[Tensor]]:
     def run(c: Call) -> list[Tensor]:
         units, direction = c.integer("hidden_size", c.tensor(2).shape[-1]), c.attr("direction", "forward")
         directions = 2 if direction == "bidirectional" else 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
@@ -14,7 +16,7 @@ def product(x: Tensor, axes: list[int], keep: bool) -> Tensor:
     return x
 
 
-def reduced(function):
+def reduced(function: Callable[[Tensor, list[int], bool], Tensor]) -> Callable[[Call], Tensor]:
     """The axes are an attribute, and an input in later opsets. None: all, or none where the node says so."""
 
     def run(c: Call) -> Tensor:
@@ -28,7 +30,7 @@ def reduced(function):
     return run
 
 
-def extreme(function):
+def extreme(function: Callable[[Tensor, int, bool], Tensor]) -> Callable[[Call], Tensor]:
     def run(c: Call) -> Tensor:
         x, keep = c.tensor(0), bool(c.integer("keepdims", 1))
         axis = axis_of(c.integer("axis", 0), x.dim())

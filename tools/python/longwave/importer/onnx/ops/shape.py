@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from typing import SupportsInt
 
 import torch
 import torch.nn.functional as F
@@ -15,8 +17,8 @@ from ..limits import NUMBERS, RANK
 DAMAGED = "the file is damaged: export it again"
 
 
-def small(shape) -> list[int]:
-    shape = [int(n) for n in shape]
+def small(extents: Iterable[SupportsInt]) -> list[int]:
+    shape = [int(n) for n in extents]
     if len(shape) > RANK or math.prod(shape) > NUMBERS:
         raise Refused(f"makes a tensor of shape {shape[: RANK + 1]}", f"at most {RANK} axes and {NUMBERS:,} numbers")
     return shape
@@ -116,10 +118,9 @@ def gather(c: Call) -> Tensor:
     places = [int(i) % x.shape[axis] for i in indices.reshape(-1)]
     if indices.ndim == 0:
         return x.select(axis, places[0])
+    steps = progression(places)
     picked = (
-        part(x, axis, progression(places))
-        if progression(places) is not None
-        else x.index_select(axis, torch.as_tensor(places, device=x.device))
+        part(x, axis, steps) if steps is not None else x.index_select(axis, torch.as_tensor(places, device=x.device))
     )
     return (
         picked

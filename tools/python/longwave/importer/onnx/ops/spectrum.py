@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -48,7 +49,7 @@ def stft(c: Call) -> Tensor:
     return torch.view_as_real(made)
 
 
-def window(*weights: float):
+def window(*weights: float) -> Callable[[Call], Tensor]:
     def run(c: Call) -> Tensor:
         size, kind = c.number(0, "size"), torch_type(c.integer("output_datatype", 1))
         if not 0 < size <= 1 << 20:
@@ -56,7 +57,8 @@ def window(*weights: float):
         angle = torch.arange(size, dtype=torch.float64) * (
             2 * math.pi / (size if c.integer("periodic", 1) else max(size - 1, 1))
         )
-        return sum((-1) ** k * w * torch.cos(k * angle) for k, w in enumerate(weights)).to(kind)
+        result: Tensor = sum((-1) ** k * w * torch.cos(k * angle) for k, w in enumerate(weights)).to(kind)
+        return result
 
     return run
 
