@@ -17,38 +17,14 @@ using namespace Halide;
 
 namespace {
 
-// What is added to C: w itself, or k.
-template <class K> ImageParam keys_of(MatrixState &a, const K &params) {
-    return params.turns > 1 ? a.keys(contract::names_of<K>().k, a.state_rows) : a.key;
+// What is added to C where it is not w itself.
+template <class K> ImageParam turned_keys(MatrixState &a, const K &params) {
+    return params.turns > 1 ? a.keys(contract::names_of<K>().k, a.state_rows) : ImageParam();
 }
 
 void build_decaying_step(KernelBuilder &k, const contract::DecayingAttentionStep &params) {
-    const int turns = params.turns;
     MatrixState a(k, params);
-    const ImageParam key = keys_of(a, params);
-
-    // THE ALGORITHM One pass over C updates it and sums o, which has no row dimension: every row of
-    // C adds to the same element.
-    const Var c = a.c, s = a.s, h = a.h;
-    RDom r(0, a.dk, 0, turns, "r");
-    const Expr row = r.y * a.dk + r.x, w = a.key(r.x, 0, a.head()), v = a.v(c, 0, s, h),
-               now = a.y(c, row, s, h)[0];
-    const Expr p = turns > 1 ? key(row, 0, a.head()) * v - w * now : w * (v - now);
-    const MatrixState::Sum sum = a.plus(row, p);
-    a.y(c, 0, s, h) = a.only_o(0.0f);
-    // The sum again, in plain sight: Halide must see what this element reads of its siblings, and
-    // does not look inside strict_float.
-    a.y(c, row, s, h) = Tuple(
-        sum.high, sum.low, a.y(c, row, s, h)[2] + a.q(row, 0, a.head()) * (now + (p + a.y(c, row, s, h)[1])));
-
-    // THE SCHEDULE
-    a.y.update(0).vectorize(c, a.vec);
-    a.y.update(1)
-        .split(c, a.co, a.ci, std::min(a.tile, 4 * a.vec))
-        .reorder(a.ci, r.x, r.y, a.co, s, h)
-        .vectorize(a.ci, a.vec)
-        .unroll(a.ci);
-    a.outputs({static_cast<uint32_t>(a.state_rows), 0});
+    build_step(k, a, decaying(a, turned_keys(a, params)));
 }
 
 // What the rows of a chunk weigh in each other and in C, all of it products of decays and so at
@@ -120,43 +96,29 @@ private:
 };
 
 void build_decaying_chunk(KernelBuilder &k, const contract::DecayingAttentionChunk &params) {
-    const int turns = params.turns;
     MatrixState a(k, params);
-    a.require_chunk();
-    const ImageParam key = keys_of(a, params);
-    const Var c = a.c, i = a.i, s = a.s, h = a.h, t = a.t;
-    const int rows = a.rows, vectors = a.tile / a.vec, sums = k.target.vector_registers == 32 ? 16 : 8;
-    const RegisterTile time = register_tile(vectors, rows, sums), state = register_tile(vectors, a.dk, sums);
+    MatrixChunk chunk(k, a);
+    const ImageParam turned = turned_keys(a, params);
 
     // THE ALGORITHM o = score·v + query·C row by row of time, then C += shareᵀ·v − lost·C; in-chunk
-    // sums are plain float32, of at most 64 terms.
-    DecayWeights weights(a, key, turns);
-    Func inside("inside"), increment("increment");
-    RDom rj(0, rows, "rj"), first(0, time.down, 0, rows / time.down, "first"), rs(0, rows, "rs");
-    RDom r(0, time.down, 0, a.state_rows, 0, rows / time.down, "r"),
-        ru(0, state.down, 0, a.dk / state.down, 0, turns, "ru");
-    inside(c, t, s, h) = 0.0f;
-    inside(c, t, s, h) += weights.score(rj, t, a.head()) * a.v(c, rj, s, h);
-    increment(c, i, s, h) = 0.0f;
-    increment(c, i, s, h) += weights.share(i, rs, a.head()) * a.v(c, rs, s, h);
-    const Expr start = first.y * time.down + first.x, row = r.z * time.down + r.x,
-               w = ru.y * state.down + ru.x, at = ru.z * a.dk + w;
-    a.y(c, start, s, h) = a.only_o(inside(c, start, s, h));
-    a.y(c, row, s, h) =
-        a.only_o(a.y(c, row, s, h)[2] + weights.query(r.y, row, a.head()) * a.y(c, r.y, s, h)[0]);
-    const MatrixState::Sum sum =
-        a.plus(at, increment(c, at, s, h) - weights.lost(w, a.head()) * a.y(c, at, s, h)[0]);
-    a.y(c, at, s, h) = Tuple(sum.high, sum.low, undef<float>());
+    // sums are of at most 64 terms.
+    DecayWeights weights(a, turned.defined() ? turned : a.key, params.turns);
+    using Part = MatrixState::Part;
+    chunk.sum_values(Part::o,
+                     [&](const Expr &row, const Expr &time) { return weights.score(row, time, a.head()); });
+    chunk.add(Part::o, Part::high,
+              [&](const Expr &row, const Expr &time) { return weights.query(row, time, a.head()); });
+    chunk.move([&](const Expr &row, const Expr &time) { return weights.share(row, time, a.head()); },
+               [&](const Expr &row, const Expr &of_turn,
+                   const Expr &increment) -> std::vector<MatrixState::Written> {
+                   const MatrixState::Sum sum =
+                       a.plus(row, increment - weights.lost(of_turn, a.head()) * a.at(Part::high, row));
+                   return {{Part::high, sum.high}, {Part::low, sum.low}};
+               });
 
     // THE SCHEDULE
-    const int time_block = time.across * a.vec, state_block = state.across * a.vec;
-    schedule_update(a, 0, time_block, {first.x, first.y});
-    schedule_update(a, 1, time_block, {r.x, r.y, r.z});
-    schedule_update(a, 2, state_block, {ru.x, ru.y, ru.z});
-    schedule_block(a, inside, first.y, time_block, t, time.down, rj);
-    schedule_block(a, increment, ru.y, state_block, i, state.down, rs);
     weights.schedule(k.target.vector_lanes);
-    a.outputs({static_cast<uint32_t>(rows), a.width});
+    chunk.finish();
 }
 
 } // namespace

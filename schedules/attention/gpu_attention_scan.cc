@@ -16,10 +16,6 @@ using namespace Halide;
 
 namespace {
 
-// What a kernel adds to an element of the matrix: from what it holds, the lane's value, and the
-// values of the element's row of each key.
-using Increment = std::function<Expr(const Expr &now, const Expr &v, const std::vector<Expr> &keys)>;
-
 // The arguments of both forms.
 void declare_outputs(KernelBuilder &k, const MatrixState &a, const Func &y) {
     const Shape state = a.state_shape();
@@ -35,8 +31,7 @@ void declare_outputs(KernelBuilder &k, const MatrixState &a, const Func &y) {
 // Matrices too large for registers, and lanes of a tile with different heads: a thread for each
 // column, whose matrix stays where it lies. All three elements are one definition, as two would be
 // two dispatches: o is S stepped through, row of S by row of S.
-void scan_in_memory(KernelBuilder &k, const MatrixState &a, const std::vector<ImageParam> &keys,
-                    const Increment &increment) {
+void scan_in_memory(KernelBuilder &k, const MatrixState &a, const MatrixUpdate &update) {
     // THE ALGORITHM
     Func y("scan");
     const Var c = a.c, i = a.i, t = a.t, s = a.s, h = a.h;
@@ -44,9 +39,9 @@ void scan_in_memory(KernelBuilder &k, const MatrixState &a, const std::vector<Im
     y(c, i, t, s, h) = Tuple(undef<float>(), undef<float>(), undef<float>());
     const Expr high = y(c, r.x, r.y, s, h)[0], low = y(c, r.x, r.y, s, h)[1], o = y(c, r.x, r.y, s, h)[2];
     std::vector<Expr> values;
-    for (size_t n = 0; n < keys.size(); n++)
-        values.push_back(keys[n](n == 0 && a.state_rows > a.dk ? r.x % a.dk : r.x, r.y, a.head()));
-    const Expr p = increment(high, a.v(c, r.y, s, h), values) + low, sum = strict_float(high + p);
+    for (size_t n = 0; n < update.keys.size(); n++)
+        values.push_back(update.keys[n](n == 0 && a.state_rows > a.dk ? r.x % a.dk : r.x, r.y, a.head()));
+    const Expr p = update.increment(high, a.v(c, r.y, s, h), values) + low, sum = strict_float(high + p);
     // The sum again, in plain sight (matrix_state.h).
     y(c, r.x, r.y, s, h) = Tuple(sum, strict_float(p - strict_float(sum - high)),
                                  select(r.x == 0, 0.0f, o) + a.q(r.x, r.y, a.head()) * (high + p));
@@ -76,13 +71,11 @@ public:
         return a.one_head && parts_of(a, target).rows <= 2 * wanted_rows(target);
     }
 
-    RegisterScan(KernelBuilder &k, const MatrixState &a, const std::vector<ImageParam> &keys,
-                 Increment increment)
-        : a_(a), parts_(parts_of(a, k.target)), threads_(a.tile * parts_.count),
-          increment_(std::move(increment)) {
+    RegisterScan(KernelBuilder &k, const MatrixState &a, const MatrixUpdate &update)
+        : a_(a), parts_(parts_of(a, k.target)), threads_(a.tile * parts_.count), update_(update) {
         int floats = a.tile + threads_;
         operands_.push_back({a.q, a.state_rows});
-        for (const ImageParam &key : keys)
+        for (const ImageParam &key : update.keys)
             operands_.push_back({key, operands_.size() == 1 ? a.dk : a.state_rows});
         for (const Operand &one : operands_) floats += one.rows;
         together_ = std::min(a.rows, std::clamp(shared_floats / floats, 1, 16));
@@ -201,7 +194,7 @@ private:
             }
             const TwoFloats now = p.get(one.value);
             const Expr more =
-                p.let(p.let(increment_(now.high, v, {of_row.begin() + 1, of_row.end()})) + now.low);
+                p.let(p.let(update_.increment(now.high, v, {of_row.begin() + 1, of_row.end()})) + now.low);
             const TwoFloats next = quick_two_sum(p.name(), now.high, more);
             p.set(one.value, next);
             const Expr term = of_row[0] * next.high;
@@ -227,37 +220,28 @@ private:
     const Parts parts_;
     const int threads_;
     int together_ = 1; // rows of time
-    const Increment increment_;
+    const MatrixUpdate update_;
     std::vector<Operand> operands_; // queries, then keys
     std::string sums_, values_;     // in shared memory: parts of o, values
     Expr lane_, tile_, head_, thread_;
 };
 
-void scan(KernelBuilder &k, const MatrixState &a, const std::vector<ImageParam> &keys,
-          const Increment &increment) {
+void scan(KernelBuilder &k, const MatrixState &a, const MatrixUpdate &update) {
     k.exact_sums = true;
-    if (!RegisterScan::fits(a, k.target)) return scan_in_memory(k, a, keys, increment);
-    const auto program = std::make_shared<RegisterScan>(k, a, keys, increment);
+    if (!RegisterScan::fits(a, k.target)) return scan_in_memory(k, a, update);
+    const auto program = std::make_shared<RegisterScan>(k, a, update);
     k.program = [program](ThreadProgram &p) { program->run(p); };
 }
 
 template <class K> void linear_scan(KernelBuilder &k, const K &params) {
     const MatrixState a(k, params);
-    scan(k, a, {a.key},
-         [](const Expr &, const Expr &v, const std::vector<Expr> &keys) { return keys[0] * v; });
+    scan(k, a, outer_product(a));
 }
 
-// By differences: k v − w C, never (1 − w) C + k v.
 template <class K> void decaying_scan(KernelBuilder &k, const K &params) {
     MatrixState a(k, params);
-    if (params.turns == 1)
-        return scan(k, a, {a.key}, [](const Expr &now, const Expr &v, const std::vector<Expr> &keys) {
-            return keys[0] * (v - now);
-        });
-    scan(k, a, {a.key, a.keys(contract::names_of<K>().k, a.state_rows)},
-         [](const Expr &now, const Expr &v, const std::vector<Expr> &keys) {
-             return keys[1] * v - keys[0] * now;
-         });
+    if (params.turns == 1) return scan(k, a, decaying(a));
+    scan(k, a, decaying(a, a.keys(contract::names_of<K>().k, a.state_rows)));
 }
 
 const GpuSchedule<contract::LinearAttentionStep> linear_step{linear_scan, Fp16::inputs};

@@ -1,6 +1,6 @@
 // Linear attention against its definition in float64: outputs and state, steps and chunks of any
 // length on the same memory.
-#include "tests/kernels/check.h"
+#include "tests/kernels/lines.h"
 #include <algorithm>
 #include <random>
 
@@ -21,23 +21,6 @@ std::string attention_spec(const Shape &shape, int rows) {
     return spec("linear_attention_chunk", params + fmt::format(R"(,"rows":{})", rows));
 }
 
-// Rows of floats, no row on a vector's boundary: kernels must not need it.
-class Rows {
-public:
-    Rows(int width, int rows)
-        : width_(width), values_(static_cast<size_t>(padded(width)) * static_cast<size_t>(rows) + 1) {}
-    float &at(int row, int lane) {
-        return values_[1 + static_cast<size_t>(row) * static_cast<size_t>(padded(width_)) +
-                       static_cast<size_t>(lane)];
-    }
-    uint8_t *place(int row) { return reinterpret_cast<uint8_t *>(&at(row, 0)); }
-    int width() const { return width_; }
-
-private:
-    int width_;
-    std::vector<float> values_;
-};
-
 enum class Keys { random, constant };
 
 // Everything of one sequence: inputs, what the kernels made, and the float64 recurrence beside it.
@@ -50,13 +33,13 @@ public:
         std::mt19937 random(static_cast<uint32_t>(length));
         std::normal_distribution<float> normal;
         for (int t = 0; t < length; t++) {
-            for (int lane = 0; lane < q_.width(); lane++) {
+            for (int lane = 0; lane < q_.width; lane++) {
                 q_.at(t, lane) = keys == Keys::random ? normal(random) : 0.9f;
                 k_.at(t, lane) = keys == Keys::random ? normal(random) : 0.7f;
             }
-            for (int lane = 0; lane < v_.width(); lane++)
+            for (int lane = 0; lane < v_.width; lane++)
                 v_.at(t, lane) = keys == Keys::random ? normal(random) : 0.3f;
-            for (int lane = 0; lane < padded(o_.width()); lane++) o_.at(t, lane) = NAN;
+            for (int lane = 0; lane < o_.lanes(); lane++) o_.at(t, lane) = NAN;
         }
     }
 
@@ -87,7 +70,7 @@ public:
         std::vector<double> state(static_cast<size_t>(shape_.heads) * shape_.dk * shape_.dv);
         double difference = 0, size = 0;
         for (int t = 0; t < length_; t++) {
-            for (int lane = 0; lane < o_.width(); lane++) {
+            for (int lane = 0; lane < o_.width; lane++) {
                 const int head = lane / shape_.dv;
                 double *column = &state[static_cast<size_t>(lane) * shape_.dk], sum = 0;
                 for (int i = 0; i < shape_.dk; i++) {
@@ -96,19 +79,19 @@ public:
                 }
                 difference += std::pow(o_.at(t, lane) - sum, 2), size += sum * sum;
             }
-            for (int lane = o_.width(); lane < padded(o_.width()); lane++)
+            for (int lane = o_.width; lane < o_.lanes(); lane++)
                 if (o_.at(t, lane) != 0) FAIL("row ", t, ": lane ", lane, " is none");
         }
         double state_difference = 0, state_size = 0;
-        for (int lane = 0; lane < padded(o_.width()); lane++)
+        for (int lane = 0; lane < o_.lanes(); lane++)
             for (int i = 0; i < shape_.dk; i++) {
                 // [tile lanes, dk, tiles]
                 const size_t at =
                     1 + static_cast<size_t>(lane % tile_ + tile_ * (i + shape_.dk * (lane / tile_)));
                 const double value = static_cast<double>(high_[at]) + low_[at];
                 const double expected =
-                    lane < o_.width() ? state[static_cast<size_t>(lane) * shape_.dk + i] : 0;
-                if (lane >= o_.width() && value != 0) FAIL("state of lane ", lane, ", which is none");
+                    lane < o_.width ? state[static_cast<size_t>(lane) * shape_.dk + i] : 0;
+                if (lane >= o_.width && value != 0) FAIL("state of lane ", lane, ", which is none");
                 state_difference += std::pow(value - expected, 2), state_size += expected * expected;
             }
         return {std::sqrt(difference / size), std::sqrt(state_difference / state_size)};
@@ -117,7 +100,7 @@ public:
 private:
     const Shape shape_;
     int length_, tile_ = 0;
-    Rows q_, k_, v_, o_;
+    Lines q_, k_, v_, o_;
     std::vector<float> high_, low_;
 };
 

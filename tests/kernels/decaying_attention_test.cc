@@ -1,6 +1,6 @@
 // The kernels of LightNet's attention against float64 recurrences written from the definition:
 // weights of rows, then the matrix that decays by them, steps and chunks on the same memory.
-#include "tests/kernels/check.h"
+#include "tests/kernels/lines.h"
 #include <algorithm>
 #include <random>
 
@@ -9,21 +9,6 @@ namespace decaying_attention_test {
 using namespace longwave::test;
 
 namespace {
-
-// Rows of floats, no row on a vector's boundary: kernels must not need it.
-class Lines {
-public:
-    Lines(int lanes, int rows)
-        : width(lanes), row_(padded(lanes)), values_(size_t(row_) * size_t(rows) + 1) {}
-    float &at(int row, int lane) { return values_[1 + size_t(row) * size_t(row_) + size_t(lane)]; }
-    uint8_t *place(int row) { return reinterpret_cast<uint8_t *>(&at(row, 0)); }
-    int lanes() const { return row_; }
-    const int width;
-
-private:
-    int row_;
-    std::vector<float> values_;
-};
 
 template <class T> uint8_t *bytes(std::vector<T> &values) {
     return reinterpret_cast<uint8_t *>(values.data());

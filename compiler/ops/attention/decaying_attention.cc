@@ -2,11 +2,9 @@
 // w_t) C_{t−1} + k_t v_tᵀ, a matrix of dk × dv. w_t is the result of cumulative_softmax. k is w
 // itself, or a fourth input: w rotated by its position (lrpe), which is twice as wide and whose
 // halves both decay as w.
-#include "compiler/ir/kernel_call.h"
 #include "compiler/ops/attention/attention.h"
-#include "compiler/ops/attention/chunks.h"
+#include "compiler/ops/attention/matrix_state.h"
 #include "compiler/ops/support/rules.h"
-#include "schedules/contract/kernel.h"
 #include "schedules/contract/kernels/attention.h"
 
 namespace longwave::ir {
@@ -23,43 +21,27 @@ Expected<Type> infer(const Node &node, std::span<const Type> in) {
                                      in[0].dims[0] != keys ? in[0].dims[0] : in[3].dims[0]));
 }
 
-uint32_t per_head(const Node &node, const Type &type) { return type.dims[0] / attention::heads_of(node); }
-
-// C high and low, as its kernels lay it out: tiles of value lanes outermost, each [rows of C,
-// lanes].
-StreamRule stream(const Node &node, std::span<const Type> in) {
-    const std::vector<uint32_t> dims{schedules::pad(in[2].dims[0]), per_head(node, in[0])};
-    return {.carries = {{"C high", Elem::f32, dims}, {"C low", Elem::f32, dims}}};
+MatrixState state(const Node &node, std::span<const Type> in) {
+    const uint32_t heads = attention::heads_of(node);
+    return {.heads = heads,
+            .key_heads = heads,
+            .keys = in[0].dims[0] / heads,
+            .values = in[2].dims[0] / heads,
+            .high = "C high",
+            .low = "C low"};
 }
 
-void reference(const Node &node, std::span<const Operand *const> in, const ReferenceContext &, Array &out) {
-    const size_t heads = attention::heads_of(node), rows = in[0]->width / heads, dk = in[1]->width / heads,
-                 dv = in[2]->width / heads;
-    const Operand &keys = *in[in.size() == 4 ? 3 : 1];
-    std::vector<double> state(heads * rows * dv, 0.0);
-    for (size_t t = 0; t < out.rows; ++t)
-        for (size_t h = 0; h < heads; ++h)
-            for (size_t i = 0; i < rows; ++i)
-                for (size_t c = 0; c < dv; ++c) {
-                    double &element = state[(h * rows + i) * dv + c];
-                    element = (1 - in[1]->row(t)[h * dk + i % dk]) * element +
-                              keys.row(t)[h * rows + i] * in[2]->row(t)[h * dv + c];
-                    out.row(t)[h * dv + c] += in[0]->row(t)[h * rows + i] * element;
-                }
+void reference(const Node &node, std::span<const Operand *const> in, const ReferenceContext &context,
+               Array &out) {
+    const MatrixState s = state(node, context.types);
+    const OfHeads weight(*in[1], s.heads);
+    const size_t weights = in[1]->width / s.heads;
+    recurrence(
+        s, *in[0], *in[in.size() == 4 ? 3 : 1], *in[2],
+        [&](size_t t, size_t h, size_t i) { return 1 - weight(t, h)[i % weights]; }, out);
 }
 
-// ---- two forms over one state ----
-
-// Figures of Sapphire Rapids, ns per output element and row of C (docs/kernels.md).
-Estimate estimate_step(const PlanContext &context) {
-    return {.cost = 0.25 * per_head(context.node, context.type(0))};
-}
-Estimate estimate_chunks(const PlanContext &context) {
-    const uint32_t rows = per_head(context.node, context.type(0));
-    return estimate_chunk(context, 0.1 * rows, 0.25 * rows);
-}
-
-int turns_of(const Node &node) { return node.inputs.size() == 4 ? 2 : 1; }
+int turns_of(const KernelCall &call) { return call.node.inputs.size() == 4 ? 2 : 1; }
 
 // K: the contract of a step or of a chunk.
 template <class K> void attend(KernelCall &call, const K &params) {
@@ -72,44 +54,25 @@ template <class K> void attend(KernelCall &call, const K &params) {
                             .o = call.result_rows()});
 }
 
-Status plan_steps(KernelCall &call) {
-    call.ordered_tiles(1);
-    attend(call, contract::DecayingAttentionStep{.heads = attention::heads_of(call.node),
-                                                 .dk = per_head(call.node, call.type(1)),
-                                                 .dv = per_head(call.node, call.type(2)),
-                                                 .turns = turns_of(call.node)});
-    return Status::ok();
-}
-
-Status plan_chunks(KernelCall &call) {
-    const uint32_t rows = call.decisions().at("rows");
-    if (rows == 1) return plan_steps(call);
-    call.ordered_tiles(rows);
-    attend(call, contract::DecayingAttentionChunk{.heads = attention::heads_of(call.node),
-                                                  .dk = per_head(call.node, call.type(1)),
-                                                  .dv = per_head(call.node, call.type(2)),
-                                                  .rows = rows,
-                                                  .turns = turns_of(call.node)});
-    return Status::ok();
-}
-
-const Algorithm decaying_step{.name = "step",
-                              .stream = devices::cpu_kernels,
-                              .estimate = estimate_step,
-                              .reach = reach_row,
-                              .plan = plan_steps};
-const Algorithm decaying_chunk{.name = "chunk",
-                               .stream = devices::cpu_kernels,
-                               .estimate = estimate_chunks,
-                               .reach = reach_chunk,
-                               .plan = plan_chunks};
-const Algorithm decaying_scan{.name = "scan",
-                              .offline = devices::gpu_kernels,
-                              .stream = devices::gpu_kernels,
-                              .estimate = estimate_scan,
-                              .reach = reach_scan,
-                              .plan = plan_chunks};
-const Algorithm *const algorithms[] = {&decaying_step, &decaying_chunk, &decaying_scan};
+constexpr MatrixOp matrix{
+    .state = state,
+    .pass = 0.25,
+    .of_chunk = 0.1,
+    .one_row =
+        [](KernelCall &call, const MatrixState &s) {
+            const int turns = turns_of(call);
+            attend(call, contract::DecayingAttentionStep{
+                             .heads = s.heads, .dk = s.keys / turns, .dv = s.values, .turns = turns});
+        },
+    .several_rows =
+        [](KernelCall &call, const MatrixState &s, uint32_t rows) {
+            const int turns = turns_of(call);
+            attend(call,
+                   contract::DecayingAttentionChunk{
+                       .heads = s.heads, .dk = s.keys / turns, .dv = s.values, .rows = rows, .turns = turns});
+        }};
+using Forms = MatrixForms<matrix>;
+const Algorithm *const algorithms[] = {&Forms::step, &Forms::chunk, &Forms::scan};
 
 } // namespace
 
@@ -117,7 +80,7 @@ const OpDef op_decaying_attention{
     .name = "decaying_attention",
     .attributes = {{"heads", AttributeDef::Kind::integer}},
     .infer = infer,
-    .stream = stream,
+    .stream = Forms::stream,
     .no_epilogue = true,
     .algorithms = algorithms,
     .reference = reference,
