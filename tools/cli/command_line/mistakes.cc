@@ -164,8 +164,8 @@ constexpr std::pair<const char *, const char *> elsewhere[] = {
      "is a script that trains a model for your own words; run tools/words in a clone (docs/words.md)"},
     {"train",
      "models are trained in Python (docs/training.md); tools/words trains a model for your own words"},
-    {"zoo",
-     "models of published sizes are written by a script; run tests/bench/zoo/run list in a clone (docs/models.md)"}};
+    {"zoo", "models of published sizes are written by a script; run tests/bench/zoo/run list in a clone "
+            "(docs/models.md)"}};
 
 } // namespace
 

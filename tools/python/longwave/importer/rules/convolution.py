@@ -12,7 +12,7 @@ from torch.fx.node import Node
 
 from ..errors import Refused, retrain
 from ..nodes import args_of, kwargs_of
-from ..places import NONE, ZERO, Placed, other_rows, natural
+from ..places import NONE, ZERO, Placed, natural, other_rows
 
 if TYPE_CHECKING:
     from ..match import Importer

@@ -12,7 +12,7 @@ from torch.fx.node import Node
 
 from ..errors import Refused, retrain
 from ..nodes import args_of
-from ..places import ZERO, Placed, other_rows, natural
+from ..places import ZERO, Placed, natural, other_rows
 from .convolution import both, causal, dense, late, leading, option, result, short, spread, ungrouped, zeros_around
 
 if TYPE_CHECKING:
