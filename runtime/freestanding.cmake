@@ -1,7 +1,7 @@
 # longwave_freestanding: liblongwave-freestanding.a, the runtime without an operating system. It
 # opens models that the program contains (lw_model_open_static): no files, threads, heap, mmap or
 # thread-local data. It needs memcpy, memmove and memset.
-set(needs_a_system audio/resampler_create.cc core/code.cc core/standard_allocator.cc core/thread_pool.cc cpu/batch.cc kws/spotter_batch.cc model/linked_kernels.cc model/open.cc
+set(needs_a_system audio/resampler_create.cc core/code.cc core/standard_allocator.cc core/thread_pool.cc cpu/batch.cc cpu/joined_call.cc kws/spotter_batch.cc model/linked_kernels.cc model/open.cc
     model/trust.cc model/verify.cc stream/batch.cc stream/flush.cc text/generator_batch.cc vad/detector_batch.cc)
 file(GLOB sources RELATIVE ${CMAKE_CURRENT_LIST_DIR} CONFIGURE_DEPENDS
     ${CMAKE_CURRENT_LIST_DIR}/core/*.cc ${CMAKE_CURRENT_LIST_DIR}/platform/freestanding/*.cc ${CMAKE_CURRENT_LIST_DIR}/audio/*.cc ${CMAKE_CURRENT_LIST_DIR}/cpu/*.cc ${CMAKE_CURRENT_LIST_DIR}/run/*.cc ${CMAKE_CURRENT_LIST_DIR}/stream/*.cc

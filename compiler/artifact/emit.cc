@@ -1,5 +1,6 @@
 #include "compiler/artifact/emit.h"
 #include "compiler/artifact/version.h"
+#include "formats/artifact/geometry.h"
 #include "formats/artifact/write.h"
 #include "formats/package/package.h"
 #include <algorithm>
@@ -240,9 +241,39 @@ private:
 
 Expected<artifact::Pieces> emit(Parts parts) { return Emitter(std::move(parts)).run(); }
 
+namespace {
+
+// Of each call in a stream of the host, by its specification.
+std::map<std::string, InArenas> calls_in_arenas(const std::vector<EntryPlan> &entries) {
+    const auto of_host = [](const EntryPlan &entry) {
+        return entry.kind == EntryPlan::Kind::stream && entry.device == &devices::host();
+    };
+    uint64_t largest = 0;
+    for (const EntryPlan &entry : entries)
+        if (of_host(entry)) largest = std::max(largest, entry.arena_bytes);
+    std::map<std::string, InArenas> calls;
+    for (const EntryPlan &entry : entries)
+        for (const Step &step : entry.steps) {
+            if (!of_host(entry) || step.kind != Step::Kind::call) continue;
+            std::set<size_t> here;
+            for (size_t a = 0; a < step.args.size(); a++) {
+                const auto *place = std::get_if<Place>(&step.args[a]);
+                if (place && of_entry(place->buffer) && place->slots == 1 &&
+                    entry.buffers[place->buffer].space == Space::arena)
+                    here.insert(a);
+            }
+            const auto [call, first] = calls.try_emplace(step.spec, artifact::arena_apart(largest), here);
+            if (!first) std::erase_if(call->second.arguments, [&](size_t a) { return !here.contains(a); });
+        }
+    return calls;
+}
+
+} // namespace
+
 Specs unique_specs(const std::vector<EntryPlan> &entries, const std::vector<uint32_t> &streams) {
     std::set<std::string> cpus, modules;
     SpecsForStreams for_streams;
+    std::map<std::string, InArenas> in_arenas = calls_in_arenas(entries);
     for (const auto &entry : entries)
         for (const auto *steps : {&entry.steps, &entry.rebuild})
             for (const auto &step : *steps)
@@ -250,7 +281,8 @@ Specs unique_specs(const std::vector<EntryPlan> &entries, const std::vector<uint
                     const bool module = device_of(entry, step).code == devices::CodeContainer::modules;
                     (module ? modules : cpus).insert(step.spec);
                     if (module || !entry.for_streams.contains(step.spec)) continue;
-                    const auto &specs = for_streams[step.spec] = specs_for_streams(step.spec, streams);
+                    const auto &specs = for_streams[step.spec] =
+                        specs_for_streams(step.spec, streams, in_arenas[step.spec]);
                     for (const SpecForStreams &many : specs) cpus.insert(many.spec);
                 }
     Specs specs{{cpus.begin(), cpus.end()}, cpus.size(), std::move(for_streams)};

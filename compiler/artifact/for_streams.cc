@@ -23,18 +23,25 @@ std::optional<uint64_t> stride_of(const std::vector<schedules::Dim> &one,
         return static_cast<uint64_t>(many.back().stride);
     if (one.empty() || many.size() != one.size() ||
         !std::equal(one.begin(), one.end() - 1, many.begin(), equal) ||
-        many.back().stride != one.back().stride || many.back().extent != one.back().extent * streams)
+        many.back().extent != one.back().extent * streams)
         return std::nullopt;
+    if (one.back().extent == 1) return static_cast<uint64_t>(many.back().stride);
+    if (many.back().stride != one.back().stride) return std::nullopt;
     return uint64_t{one.back().extent} * static_cast<uint64_t>(one.back().stride);
 }
 
 } // namespace
 
-std::vector<SpecForStreams> specs_for_streams(const std::string &spec, const std::vector<uint32_t> &streams) {
+std::vector<SpecForStreams> specs_for_streams(const std::string &spec, const std::vector<uint32_t> &streams,
+                                              const InArenas &in_arenas) {
     std::vector<SpecForStreams> list;
     for (const uint32_t n : streams) {
         nlohmann::json many = nlohmann::json::parse(spec);
         many["params"][param_for_streams] = n;
+        // Arguments of other elements than four bytes are then not so far apart, and are copied.
+        if (!in_arenas.arguments.empty() && in_arenas.apart / sizeof(float) <= INT32_MAX)
+            many["apart"] = {{"arguments", in_arenas.arguments},
+                             {"elements", in_arenas.apart / sizeof(float)}};
         list.push_back({n, many.dump()});
     }
     return list;

@@ -45,6 +45,20 @@ inline uint32_t stored_rows(const fb::GoldenTensor &tensor) {
            checked::add(end, shift, &end) && checked::add(end, span, out);
 }
 
+// Bytes from the arena of a stream to that of the next where several run together: an odd number of
+// lines, so that the same row of several streams lies in different sets of a cache.
+inline uint64_t arena_apart(uint64_t arena_bytes) { return ((arena_bytes + 63) / 64 | 1) * 64; }
+
+// Whether a kernel for several streams takes an argument where it lies in their arenas. `of_many`:
+// the argument of that kernel.
+inline bool in_arenas(const fb::Step &step, const fb::Binding &binding, const fb::KernelArg &of_many,
+                      uint64_t stride, uint64_t apart) {
+    const fb::Place *place = binding.place();
+    const uint64_t alignment = of_many.alignment() ? of_many.alignment() : 1; // of an element: V12
+    return place && place->space() == fb::Space::arena && place->slots() == 1 && stride == apart &&
+           place->offset() % alignment == 0 && (step.tiles() == 1 || place->tile_bytes() % alignment == 0);
+}
+
 inline bool moves(const fb::Step &step) {
     return step.kind() == fb::StepKind::to_device || step.kind() == fb::StepKind::to_cpu;
 }

@@ -1,6 +1,6 @@
-// V12: kernels for several streams at once. The runtime copies what each stream has of an argument
-// into one place, `stride` bytes apart, calls the kernel, and copies what it has written back. So the
-// kernel stays inside the copies, and what it shares is the same for all streams.
+// V12: kernels for several streams at once. What each stream has of an argument lies `stride` bytes from
+// that of the next: in their arenas (in_arenas), or in copies that the runtime makes. So the kernel stays
+// inside what the kernel of one stream uses, and what it shares is the same for all streams.
 #include "formats/artifact/geometry.h"
 #include "formats/artifact/rules.h"
 

@@ -21,7 +21,7 @@ namespace longwave::runtime {
 class ThreadPool;
 struct DeviceModel; // opaque outside of its device
 struct Session;     // opaque outside of its device: state, caches and arena of one stream or runner
-struct Batch;       // opaque outside of its device: where the calls of several streams are joined
+struct Batch;       // opaque outside of its device: where several streams run side by side
 
 struct Device;
 
@@ -149,7 +149,8 @@ struct Device {
     uint64_t (*batch_bytes)(const ModelSource &source) = nullptr;
     // In memory of that size, aligned to 64 bytes, which is the caller's.
     void (*begin_batch)(const DeviceModel &model, uint8_t *memory, Batch **out) = nullptr;
-    // As `run` for each member, with the same bits; at most batch_streams of them, different ones.
+    // As `run` for each member, with the same bits; at most batch_streams of them, different ones. `read`
+    // gives the outputs of a member until the next call or `run` of it.
     lw_status (*run_batch)(Batch &batch, uint32_t entry, const BatchMember *members, uint32_t n) = nullptr;
 };
 

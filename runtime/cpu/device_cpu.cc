@@ -23,26 +23,20 @@ using artifact::count;
 void lay_out_model(const ModelSource &source, Parts &parts, DeviceModel *model) {
     const fb::Plan &plan = source.view->plan();
     const auto &kernels = *plan.kernels();
-    uint64_t dims = 0, spans = 0;
-    for (const fb::Kernel *kernel : kernels) {
-        if (count(kernel->together()) > 0) spans += kernel->args()->size();
+    uint64_t dims = 0;
+    for (const fb::Kernel *kernel : kernels)
         for (const fb::KernelArg *arg : *kernel->args()) dims += count(arg->dims());
-    }
     Kernel *kernel_table = parts.take<Kernel>(kernels.size());
     Dimension *next = parts.take<Dimension>(dims);
-    uint64_t *span = parts.take<uint64_t>(spans);
     const uint32_t entries = plan.entries()->size();
     Program *steps = parts.take<Program>(entries), *rebuild = parts.take<Program>(entries);
     for (uint32_t k = 0; kernel_table && k < kernels.size(); ++k) {
-        const bool together = count(kernels.Get(k)->together()) > 0;
-        new (kernel_table + k) Kernel{source.functions[k], kernels.Get(k), next, together ? span : nullptr};
-        for (const fb::KernelArg *arg : *kernels.Get(k)->args()) {
-            if (together && !artifact::span_bytes(*arg, span++)) span[-1] = 0; // V7: it does not overflow
+        new (kernel_table + k) Kernel{source.functions[k], kernels.Get(k), next};
+        for (const fb::KernelArg *arg : *kernels.Get(k)->args())
             for (uint32_t d = 0; d < count(arg->dims()); ++d) {
                 const fb::Dim &dim = *arg->dims()->Get(d);
                 *next++ = {0, static_cast<int32_t>(dim.extent()), dim.stride(), 0};
             }
-        }
     }
     for (uint32_t e = 0; e < entries; ++e) {
         const fb::Entry &entry = *plan.entries()->Get(e);
@@ -95,26 +89,12 @@ void place_memory(const ModelSource &source, fb::EntryKind kind, uint32_t worker
         uint8_t *cache = parts.take<uint8_t>(ours(source, entry, kind) ? entry.cache_bytes() : 0);
         if (session->caches) session->caches[e] = cache;
     }
-    session->arena = parts.take<uint8_t>(shared.arena);
+    session->arena = session->newest = parts.take<uint8_t>(shared.arena);
     for (uint32_t w = 0; w < workers; ++w) {
         char *scratch = parts.take<char>(shared.scratch);
         Frame *frames = parts.take<Frame>(entries);
         if (session->workers) new (session->workers + w) Worker{{scratch, shared.scratch, 0}, frames};
     }
-}
-
-Spaces spaces_of(const Session &session, uint32_t entry) {
-    const DeviceModel &model = *session.model;
-    Spaces spaces;
-    auto at = [&](fb::Space space) -> uint8_t *& { return spaces.at[static_cast<size_t>(space)]; };
-    // Kernels take their inputs through the same descriptor as their outputs; V12 keeps every
-    // output out of the weights.
-    at(fb::Space::weights) = const_cast<uint8_t *>(model.source.view->weights().data);
-    at(fb::Space::derived) = model.derived.data;
-    at(fb::Space::state) = session.state;
-    at(fb::Space::arena) = session.arena;
-    at(fb::Space::cache) = session.caches[entry];
-    return spaces;
 }
 
 // With `model` null it only measures.
@@ -130,7 +110,7 @@ uint64_t lay_out_session(const ModelSource &source, fb::EntryKind kind, uint32_t
     for (uint32_t e = 0; e < entries.size(); ++e) {
         const fb::Entry &entry = *entries.Get(e);
         if (!ours(source, entry, kind)) continue;
-        const Spaces spaces = model ? spaces_of(*session, e) : Spaces{};
+        const Spaces spaces = model ? spaces_of(*session, e, session->arena) : Spaces{};
         Frame frame;
         for (uint32_t w = 0; w < workers; ++w) {
             Worker *worker = session->workers ? session->workers + w : nullptr;
@@ -225,7 +205,7 @@ lw_status open(const ModelSource &source, DeviceModel **out) {
 uint8_t *at(const Session &session, const Area &area) {
     switch (area.space) {
     case fb::Space::state: return session.state + area.offset;
-    case fb::Space::arena: return session.arena + area.offset;
+    case fb::Space::arena: return session.newest + area.offset;
     case fb::Space::cache: return session.caches[area.entry] + area.offset;
     case fb::Space::weights:
     case fb::Space::derived: break;
@@ -283,6 +263,7 @@ template <class Watch> lw_status run_steps(Session &session, uint32_t entry, uin
     const platform::KernelMode mode;
     const Program &program = session.model->steps[entry];
     Frame &frame = session.workers[0].frames[entry];
+    session.newest = session.arena;
     const bool alone = !thread_pool || thread_pool->workers() == 1;
     const uint32_t last = std::min(extent.last, program.size());
     for (uint32_t i = extent.first; i < last; ++i) {

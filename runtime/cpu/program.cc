@@ -18,29 +18,26 @@ Type type_of(fb::Elem elem) {
     return {2, 32, 1};
 }
 
-bool moves(const fb::Place &place, uint32_t tiles) {
-    return place.slots() > 1 || (tiles > 1 && place.tile_bytes() > 0);
+bool moves(const fb::Place &place, uint32_t tiles, Program::Whose whose) {
+    const bool of_model = place.space() == fb::Space::weights || place.space() == fb::Space::derived;
+    return place.slots() > 1 || (tiles > 1 && place.tile_bytes() > 0) ||
+           (whose == Program::Whose::any && !of_model);
 }
 bool moves(const fb::Scalar &scalar) { return scalar.kind() != fb::ScalarKind::constant; }
-
-Moving moving(const fb::Place &place, uint32_t buffer) {
-    return {place.offset(), place.slot_bytes(), place.tile_bytes(), place.slots(), place.slot_add(),
-            buffer,         place.space()};
-}
 
 // What steps need of each kind of part: descriptors, pointers and values in a frame, the rest in
 // the program.
 struct Counts {
     uint64_t steps = 0, buffers = 0, pointers = 0, values = 0, moving = 0, numbers = 0;
 
-    explicit Counts(const Steps *list) {
+    explicit Counts(const Steps *list, Program::Whose whose = Program::Whose::one) {
         if (!list) return;
         steps = list->size();
-        for (const fb::Step *step : *list) add(*step);
+        for (const fb::Step *step : *list) add(*step, whose);
     }
 
 private:
-    void add(const fb::Step &step) {
+    void add(const fb::Step &step, Program::Whose whose) {
         if (step.kind() != fb::StepKind::call) {
             ++moving;
             return;
@@ -50,7 +47,7 @@ private:
             const fb::Binding &binding = *step.args()->Get(a);
             if (binding.place()) {
                 ++buffers;
-                moving += moves(*binding.place(), step.tiles());
+                moving += moves(*binding.place(), step.tiles(), whose);
             } else {
                 ++values;
                 numbers += moves(*binding.scalar());
@@ -68,8 +65,21 @@ void clear_outside(const fb::Step &step, uint8_t *at, uint64_t firing, const Ext
 
 } // namespace
 
-void Program::build(const Steps *steps, const Kernel *kernels, Parts &parts) {
-    const Counts n(steps);
+Moving moving(const fb::Place &place, uint32_t buffer) {
+    return {place.offset(), place.slot_bytes(), place.tile_bytes(), place.slots(), place.slot_add(),
+            buffer,         place.space()};
+}
+
+Buffer descriptor(const fb::KernelArg &arg, Dimension *dims) {
+    Buffer buffer{};
+    buffer.type = type_of(arg.elem());
+    buffer.dimensions = static_cast<int32_t>(count(arg.dims()));
+    buffer.dim = dims;
+    return buffer;
+}
+
+void Program::build(const Steps *steps, const Kernel *kernels, Parts &parts, Whose whose) {
+    const Counts n(steps, whose);
     calls_ = parts.take<Call>(n.steps);
     moving_ = parts.take<Moving>(n.moving);
     numbers_ = parts.take<Number>(n.numbers);
@@ -100,7 +110,7 @@ void Program::build(const Steps *steps, const Kernel *kernels, Parts &parts) {
         for (uint32_t a = 0; a < count(step.args()); ++a) {
             const fb::Binding &binding = *step.args()->Get(a);
             if (binding.place()) {
-                if (moves(*binding.place(), step.tiles()))
+                if (moves(*binding.place(), step.tiles(), whose))
                     moving_[moving_at++] = moving(*binding.place(), buffers);
                 ++buffers;
             } else {
@@ -159,11 +169,8 @@ void Frame::build(const Steps *steps, const Kernel *kernels, const Spaces &space
             const fb::KernelArg &arg = *kernel.plan->args()->Get(a);
             const fb::Binding &binding = *step.args()->Get(a);
             if (binding.place()) {
-                *buffer = Buffer{};
+                *buffer = descriptor(arg, dims);
                 buffer->host = moving(*binding.place(), 0).at(spaces, 0, 0);
-                buffer->type = type_of(arg.elem());
-                buffer->dimensions = static_cast<int32_t>(count(arg.dims()));
-                buffer->dim = dims;
                 *pointer++ = buffer++;
             } else {
                 *value = binding.scalar()->value();

@@ -51,12 +51,12 @@ struct Kernel {
     Function function = nullptr;
     const fb::Kernel *plan = nullptr;
     Dimension *dims = nullptr; // of all its arguments in order; kernels only read them
-    uint64_t *spans = nullptr; // of a kernel with others for several streams: bytes of each argument
 };
 
 // Where the spaces lie for one entry of one stream or runner, indexed by fb::Space.
 struct Spaces {
     uint8_t *at[static_cast<size_t>(fb::Space::MAX) + 1] = {};
+    uint8_t *&operator[](fb::Space space) { return at[static_cast<size_t>(space)]; }
 };
 
 // A place, and the descriptor that follows it.
@@ -95,23 +95,28 @@ struct Call {
     bool ordered = false;
 };
 
+// The place of an argument, and the descriptor that follows it.
+Moving moving(const fb::Place &place, uint32_t buffer);
+Buffer descriptor(const fb::KernelArg &arg, Dimension *dims);
+
 class Frame;
 using Steps = flatbuffers::Vector<flatbuffers::Offset<fb::Step>>;
 
 class Program {
 public:
     // Takes its memory from `parts`; call it once with measuring parts and once with real ones.
-    // `steps` may be null.
-    void build(const Steps *steps, const Kernel *kernels, Parts &parts);
+    // `steps` may be null. `whose`: of one session, or of any that the frame is told.
+    enum class Whose : uint8_t { one, any };
+    void build(const Steps *steps, const Kernel *kernels, Parts &parts, Whose whose = Whose::one);
 
     uint32_t size() const { return n_calls_; }
     const Call &operator[](uint32_t i) const { return calls_[i]; }
-    // The arguments of one tile of a call, without calling.
-    void place(const Call &call, Frame &frame, uint64_t firing, uint32_t tile, const Extent &extent) const;
     // One tile of one step. False: its kernel failed.
     bool run(const Call &call, Frame &frame, uint64_t firing, uint32_t tile, const Extent &extent) const;
 
 private:
+    void place(const Call &call, Frame &frame, uint64_t firing, uint32_t tile, const Extent &extent) const;
+
     Call *calls_ = nullptr;
     Moving *moving_ = nullptr;
     Number *numbers_ = nullptr;
@@ -126,8 +131,8 @@ public:
     // real parts as above.
     void build(const Steps *steps, const Kernel *kernels, const Spaces &spaces, Scratch *scratch,
                Parts &parts);
-    // What a call gives its kernel: a Buffer, or an int32_t.
-    void *argument(const Call &call, uint32_t a) const { return pointers_[call.pointers + 1 + a]; }
+    // The session of the next calls, of a program for any.
+    void serve(const Spaces &spaces) { spaces_ = spaces; }
 
 private:
     friend class Program;

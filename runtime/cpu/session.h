@@ -24,9 +24,23 @@ struct Worker {
 struct Session {
     const DeviceModel *model = nullptr;
     uint8_t *state = nullptr, *arena = nullptr;
+    uint8_t *newest = nullptr;  // the arena of the newest block: its own, or one of a batch
     uint8_t **caches = nullptr; // of each entry
     Worker *workers = nullptr;
     Frame *rebuild = nullptr; // of each entry
 };
+
+inline Spaces spaces_of(const Session &session, uint32_t entry, uint8_t *arena) {
+    const DeviceModel &model = *session.model;
+    Spaces spaces;
+    // Kernels take their inputs through the same descriptor as their outputs; V12 keeps every
+    // output out of the weights.
+    spaces[fb::Space::weights] = const_cast<uint8_t *>(model.source.view->weights().data);
+    spaces[fb::Space::derived] = model.derived.data;
+    spaces[fb::Space::state] = session.state;
+    spaces[fb::Space::arena] = arena;
+    spaces[fb::Space::cache] = session.caches[entry];
+    return spaces;
+}
 
 } // namespace longwave::runtime

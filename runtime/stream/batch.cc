@@ -31,6 +31,15 @@ bool has_block(const lw_stream &stream) {
            room_for_block(stream, entry);
 }
 
+// Streams whose next blocks run the same steps stand side by side.
+void add_to_group(lw_batch &batch, const StreamEntry &entry, uint32_t n, lw_stream &stream) {
+    const auto phase = [&](const lw_stream &one) {
+        return one.state->done / entry.block % entry.entry->period();
+    };
+    for (; n > 0 && phase(*batch.group[n - 1]) > phase(stream); --n) batch.group[n] = batch.group[n - 1];
+    batch.group[n] = &stream;
+}
+
 // Runs a block of each stream of the group, all of one entry.
 lw_status run_group(lw_batch &batch, const StreamEntry &entry, uint32_t n) {
     if (n == 1) return run_block(*batch.group[0], entry, Keep::all);
@@ -128,7 +137,7 @@ lw_status run_pending(lw_batch &batch, const StreamList &streams, bool *ran) {
                 continue;
             }
             stream.held = false;
-            batch.group[n++] = &stream;
+            add_to_group(batch, next, n++, stream);
             if (n < batch.most) continue;
             keep_first(first, run_group(batch, *entry, n));
             n = 0;

@@ -14,6 +14,17 @@ void constrain(OutputImageParam buffer, const Shape &shape) {
 
 } // namespace
 
+// What a specification says of several streams: {"apart":{"arguments":[0,3],"elements":2704}}. Of an argument
+// whose last dimension counts the streams, what each stream has lies so far from that of the next. Others lie
+// as they do without.
+Shape with_streams_apart(const nlohmann::json &spec, size_t number, Shape shape) {
+    const nlohmann::json &apart = spec.at("apart"), &arguments = apart.at("arguments");
+    if (std::find(arguments.begin(), arguments.end(), number) != arguments.end() &&
+        shape.back().extent == spec.at("params").value("streams", 1u))
+        shape.back().stride = apart.at("elements").get<int32_t>();
+    return shape;
+}
+
 Shape dense(const std::vector<int> &extents) {
     Shape shape;
     int stride = 1;
@@ -39,13 +50,25 @@ KernelBuilder::KernelBuilder(const std::string &kernel, const nlohmann::json &sp
     params.require(spec.contains("params"), "the specification has no params");
     for (const auto &[key, value] : spec.items())
         params.require(key == "kernel" || key == "params" || key == "epilogue" || key == "channel_major" ||
-                           key == "variant",
+                           key == "variant" || key == "apart",
                        "unknown key '" + key + "' in the specification");
     params.require(!spec.contains("epilogue") || spec.at("epilogue").is_array(),
                    "'epilogue' must be an array");
     for (const nlohmann::json &number : spec.value("channel_major", nlohmann::json::array())) {
         params.require(number.is_number_unsigned(), "'channel_major' must be numbers of arguments");
         asked_channel_major_.insert(number.get<size_t>());
+    }
+    if (spec.contains("apart")) {
+        const nlohmann::json &apart = spec.at("apart");
+        params.require(apart.is_object() && apart.size() == 2 && apart.contains("elements") &&
+                           apart.at("elements").is_number_unsigned() &&
+                           apart.at("elements").get<uint64_t>() <= INT32_MAX && apart.contains("arguments") &&
+                           apart.at("arguments").is_array(),
+                       "'apart' must have 'elements' below 2^31 and a list 'arguments'");
+        for (const nlohmann::json &number : apart.at("arguments"))
+            params.require(number.is_number_unsigned(), "'apart' must list numbers of arguments");
+        params.require(target.kind == targets::Kind::cpu && !spec.contains("channel_major"),
+                       "'apart' is for CPUs, without 'channel_major'");
     }
     const nlohmann::json asked = spec.value("variant", nlohmann::json(0u));
     params.require(asked.is_number_unsigned(), "'variant' must be a number");
@@ -55,7 +78,10 @@ KernelBuilder::KernelBuilder(const std::string &kernel, const nlohmann::json &sp
 ImageParam KernelBuilder::add(std::vector<ImageParam> &list, const std::string &name, const Shape &shape,
                               Type type) {
     // Weights never have rows.
-    const size_t before = &list == &operands_ ? inputs_.size() + weights_.size() : 0;
+    const size_t operands = inputs_.size() + weights_.size(), before = &list == &operands_ ? operands
+                                                                       : &list == &scalars_of_streams_
+                                                                           ? operands + operands_.size()
+                                                                           : 0;
     ImageParam buffer(type, static_cast<int>(shape.size()), name);
     constrain(buffer, &list == &weights_ ? shape : placed(name, before + list.size(), shape));
     list.push_back(buffer);
@@ -63,6 +89,7 @@ ImageParam KernelBuilder::add(std::vector<ImageParam> &list, const std::string &
 }
 
 Shape KernelBuilder::placed(const std::string &name, size_t number, const Shape &shape) {
+    if (spec_.contains("apart")) return with_streams_apart(spec_, number, shape);
     if (!asked_channel_major_.contains(number)) return shape;
     channel_major_.insert(name);
     return channel_major(shape);
@@ -225,8 +252,8 @@ void KernelBuilder::outputs(Func f, const std::vector<Output> &list) {
         }
         OutputImageParam buffer =
             buffers[i]; // Halide gives all elements the extents of the first; only strides are their own
-        const size_t number =
-            inputs_.size() + weights_.size() + operands_.size() + scalars_.size() + output_buffers_.size();
+        const size_t number = inputs_.size() + weights_.size() + operands_.size() +
+                              scalars_of_streams_.size() + scalars_.size() + output_buffers_.size();
         Output declared = list[i];
         // A Func with dimensions of its own lies as the schedule says.
         if (declared.argument.empty()) declared.shape = placed(declared.name, number, declared.shape);
