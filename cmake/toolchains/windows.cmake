@@ -26,6 +26,7 @@ set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 foreach(kind IN ITEMS LIBRARY INCLUDE PACKAGE)
   set(CMAKE_FIND_ROOT_PATH_MODE_${kind} ONLY)
 endforeach()
+set(CMAKE_SYSTEM_PREFIX_PATH /usr/local /usr) # of the tools, and of headers that fit every system
 find_program(LONGWAVE_WINE NAMES wine64 wine HINTS /usr/lib/wine)
 mark_as_advanced(LONGWAVE_WINE)
 if(LONGWAVE_WINE)

@@ -187,7 +187,7 @@ TEST_CASE("files: names in any script, with spaces, in paths of any length") {
     for (const fs::path &made : folders) REQUIRE(fs::create_directory(system_path(made)));
     const fs::path path = folders.back() / u8"été.lw";
     std::ofstream(system_path(path), std::ios::binary) << "abc";
-    CHECK(text_of(path).size() > 500);
+    CHECK(text_of(path).size() > 400);
     {
         File file;
         REQUIRE(file.open(text_of(path).c_str()));
