@@ -34,24 +34,24 @@ class Eval(Cli):
         self.assertEqual(result.returncode, OK, result.stderr)
         return json.loads(result.stdout), result.stderr
 
-    def test_one_network_pass_counts_what_the_spotter_counts(self):
-        """The events of kept scores are those of the runtime's spotter, for its thresholds and for one of the curve."""
+    def heard(self, file, *flags):
+        """The keyword events of `listen`, by the runtime's spotter."""
+        result = self.run_cli("listen", self.artifact, file, *flags)
+        self.assertEqual(result.returncode, OK, result.stderr)
+        return [line for line in map(json.loads, result.stdout.splitlines()) if line["type"] == "keyword"]
+
+    def test_kept_scores_have_the_events_of_the_spotter(self):
         for flags, threshold in (
             ([], None),
             (["--threshold", "0.4", "--release", "1"], 0.4),
             (["--threshold", "0.35", "--release", "1"], 0.35),
         ):
             found, summary = self.eval("--negatives", self.speech, *flags)
-            clean = found["words"]["noise"][0]
-            self.assertEqual(
-                (clean["missed"], clean["wrong_word_events"], clean["events_on_other_clips"], clean["words"]),
-                (
-                    found["false_rejects"],
-                    found["wrong_word_events"],
-                    found["events_on_other_clips"],
-                    found["word_clips"],
-                ),
-            )
+            events, heard = found["false_accept_events"], self.heard(self.speech, *flags)
+            self.assertEqual([(e["word"], e["file"]) for e in events], [(e["word"], "speech.wav") for e in heard])
+            for ours, theirs in zip(events, heard):
+                self.assertAlmostEqual(ours["score"], theirs["score"], delta=1e-3)
+                self.assertAlmostEqual(ours["t"], theirs["t"], delta=1e-2)
             self.assertIn("MLPerf Tiny", summary)
             if threshold:
                 point = next(p for p in found["curve"] if p["threshold"] == threshold)
@@ -60,6 +60,21 @@ class Eval(Cli):
                 )
         self.assertGreater(found["false_accepts"], 0, "the case tests nothing")
         self.assertLess(found["false_rejects"], found["word_clips"], "the case tests nothing")
+
+    def test_isolated_clips_have_the_events_of_the_spotter(self):
+        flags, missed, wrong, others = ["--threshold", "0.35", "--release", "1"], 0, 0, 0
+        for number, (label, count) in enumerate((("yes", 4), ("no", 4), ("_silence_", 2))):
+            for i in range(count):
+                file = self.scratch / "padded.wav"
+                file.write_bytes(wav(noise(1, 10 * number + i) + [0] * 24000))
+                words = [event["word"] for event in self.heard(file, *flags)]
+                missed += label != "_silence_" and label not in words
+                wrong += label != "_silence_" and sum(word != label for word in words)
+                others += label == "_silence_" and len(words)
+        found, _ = self.eval("--isolated", *flags)
+        self.assertEqual(found["false_rejects"], missed)
+        self.assertEqual((found["wrong_word_events"], found["events_on_other_clips"]), (wrong, others))
+        self.assertNotIn("words", found)
 
     def test_curve_files(self):
         table, picture = self.scratch / "curve.csv", self.scratch / "curve.svg"

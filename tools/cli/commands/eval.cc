@@ -36,11 +36,8 @@ namespace {
 // noise, and at which price in false accepts.
 
 struct ProductFlags {
-    const std::string &clips;
     const std::vector<std::string> &noise, &curve;
     const AudioFlags &audio;
-    double quiet_ms;
-    uint64_t seed;
     bool predictions;
 };
 
@@ -72,17 +69,17 @@ ordered_json in_noise(const char *level, const WordResult &result) {
 Expected<Negatives> score_negatives(Scorer &scorer, const std::vector<std::string> &files,
                                     const AudioFlags &audio, double rate) {
     Negatives found;
-    double samples = 0;
+    uint64_t samples = 0;
     LW_TRY(scorer.reset());
     Progress progress;
     for (size_t i = 0; i < files.size(); i++) {
         progress.show(i, files.size(), "scores of negatives");
         LW_ASSIGN(const std::vector<float> clip, read_clip(files[i], audio, rate));
         LW_TRY(scorer.push(clip, found.scores));
-        samples += static_cast<double>(clip.size());
+        found.ends.push_back(samples += clip.size());
     }
     LW_TRY(scorer.finish(found.scores));
-    found.hours = samples / rate / 3600;
+    found.hours = static_cast<double>(samples) / rate / 3600;
     return found;
 }
 
@@ -100,15 +97,12 @@ Status check_curves(const std::vector<std::string> &files, bool possible, const 
 }
 
 // Adds "words" and, with negatives, "curve" to `json`, and writes the files of --curve. With predictions:
-// the latency of each word, or null, to "predictions".
-Status evaluate_product(const ProductFlags &flags, Scorer scorer, const Model &model,
+// the latency of each word, or null, to "predictions". `words`: of the clips, each with `quiet` samples of
+// silence after it.
+Status evaluate_product(const ProductFlags &flags, Scorer &scorer, const std::vector<Clip> &clips,
+                        const WordStream &words, size_t quiet, const std::string &model,
                         const Negatives *negatives, ordered_json &json) {
-    const double rate = model.audio()->sample_rate;
-    std::vector<LeftOut> left_out; // listed by its first reader
-    LW_ASSIGN(const auto clips, find_clips(flags.clips, model.labels, flags.seed, left_out));
-    const auto quiet = static_cast<size_t>(flags.quiet_ms * rate / 1000) + model.info.stream_delay;
-    LW_ASSIGN(const WordStream words, run_words(scorer, clips, flags.audio, rate, quiet, {},
-                                                std::numeric_limits<double>::quiet_NaN()));
+    const double rate = words.rate;
     const auto events = scorer.events(words.scores);
     const WordResult result = judge(words, events);
     ordered_json found{{"latency_ms", latency_of(result)},
@@ -138,7 +132,7 @@ Status evaluate_product(const ProductFlags &flags, Scorer scorer, const Model &m
     for (const CurvePoint &point : points) json["curve"].push_back(to_json(point));
     for (const std::string &file : flags.curve) {
         const std::string text =
-            file.ends_with(".csv") ? curve_csv(points) : curve_svg(points, chosen, model.info.name);
+            file.ends_with(".csv") ? curve_csv(points) : curve_svg(points, chosen, model);
         LW_TRY(write_output(file, {reinterpret_cast<const uint8_t *>(text.data()), text.size()}));
     }
     return {};
@@ -233,67 +227,36 @@ public:
         return {};
     }
 
-    // Events over the clips, each followed by quiet: how many words are missed.
-    Status rejects(const std::vector<Clip> &clips, Spotter &spotter, ordered_json &json) {
-        const std::vector<float> quiet(static_cast<size_t>(flags_.quiet_ms * rate() / 1000) + delay());
-        uint64_t words = 0, missed = 0, wrong = 0, on_others = 0;
-        LW_TRY(spotter.reset());
-        Progress progress;
-        for (size_t i = 0; i < clips.size(); i++) {
-            progress.show(i, clips.size(), "events");
-            const uint32_t label = clips[i].label;
-            const bool word = spotter.fires(label);
-            bool heard = false;
-            const auto event = [&](const lw_spotter_event &e) {
-                if (word && e.label == label) heard = true;
-                else (word ? wrong : on_others)++;
-            };
-            LW_ASSIGN(const std::vector<float> samples, read(clips[i].path));
-            if (flags_.isolated) LW_TRY(spotter.reset());
-            LW_TRY(spotter.push(samples.data(), samples.size(), event));
-            LW_TRY(spotter.push(quiet.data(), quiet.size(), event));
-            words += word;
-            missed += word && !heard;
-        }
-        json["false_reject_rate"] = share(missed, words);
-        json["false_reject_rate_interval"] = interval(missed, words);
-        json["false_rejects"] = missed;
-        json["word_clips"] = words;
-        json["wrong_word_events"] = wrong;
-        json["events_on_other_clips"] = on_others; // unknown words and noise
+    // How many words are missed, of clips with quiet after each.
+    void rejects(const WordResult &result, ordered_json &json) {
+        json["false_reject_rate"] = share(result.missed, result.words);
+        json["false_reject_rate_interval"] = interval(result.missed, result.words);
+        json["false_rejects"] = result.missed;
+        json["word_clips"] = result.words;
+        json["wrong_word_events"] = result.wrong;
+        json["events_on_other_clips"] = result.on_others; // unknown words and noise
         json["quiet_ms"] = flags_.quiet_ms;
-        return {};
     }
 
     // Events where there should be none, in one long stream.
-    Status accepts(const std::vector<std::string> &files, Spotter &spotter, ordered_json &json) {
+    void accepts(const std::vector<std::string> &files, const Negatives &negatives,
+                 const std::vector<ScoredEvent> &found, ordered_json &json) {
         ordered_json events = ordered_json::array();
-        double seconds = 0;
-        LW_TRY(spotter.reset());
-        Progress progress;
-        size_t now = 0;
-        const auto event = [&](const lw_spotter_event &e) {
-            events.push_back({{"word", e.word},
+        for (const ScoredEvent &e : found) {
+            const auto end = std::lower_bound(negatives.ends.begin(), negatives.ends.end(), e.tick);
+            const auto at =
+                std::min<size_t>(static_cast<size_t>(end - negatives.ends.begin()), files.size() - 1);
+            events.push_back({{"word", model_.labels[e.label]},
                               {"score", e.score},
-                              {"t", spotter.seconds(e.tick)},
-                              {"file", fs::path(files[now]).filename().string()}});
-        };
-        for (; now < files.size(); now++) {
-            progress.show(now, files.size(), "negatives");
-            LW_ASSIGN(const std::vector<float> samples, read(files[now]));
-            LW_TRY(spotter.push(samples.data(), samples.size(), event));
-            seconds += static_cast<double>(samples.size()) / rate();
+                              {"t", static_cast<double>(e.tick) / rate()},
+                              {"file", fs::path(files[at]).filename().string()}});
         }
-        now = files.size() - 1;
-        LW_TRY(spotter.finish(event));
-        const double hours = seconds / 3600;
         const auto [low, high] = count_interval(events.size());
         json["false_accepts"] = events.size();
-        json["hours"] = hours;
-        json["false_accepts_per_hour"] = static_cast<double>(events.size()) / hours;
-        json["false_accepts_per_hour_interval"] = {low / hours, high / hours};
+        json["hours"] = negatives.hours;
+        json["false_accepts_per_hour"] = static_cast<double>(events.size()) / negatives.hours;
+        json["false_accepts_per_hour_interval"] = {low / negatives.hours, high / negatives.hours};
         json["false_accept_events"] = events;
-        return {};
     }
 
 private:
@@ -329,8 +292,6 @@ private:
             return Status::internal("the stream ended before the output row of " + clips[next].path);
         return {};
     }
-    // What an event may come late by, in samples.
-    size_t delay() const { return model_.info.stream_delay; }
     double rate() const { return model_.audio()->sample_rate; }
     static ordered_json share(uint64_t hits, uint64_t n) {
         return n ? ordered_json(static_cast<double>(hits) / static_cast<double>(n)) : ordered_json();
@@ -383,6 +344,28 @@ void print_summary(const ordered_json &json) {
                    json["false_accepts_per_hour_interval"][1].get<double>());
 }
 
+Status evaluate_words(const EvalFlags &flags, const Model &model, const std::vector<Clip> &clips,
+                      Scorer &scorer, const Negatives *negatives, Evaluation &evaluation,
+                      ordered_json &json) {
+    const double rate = model.audio()->sample_rate, none = std::numeric_limits<double>::quiet_NaN();
+    const auto quiet = static_cast<size_t>(flags.quiet_ms * rate / 1000) + model.info.stream_delay;
+    if (!flags.isolated) {
+        LW_ASSIGN(const WordStream words, run_words(scorer, clips, flags.audio, rate, quiet, {}, none));
+        evaluation.rejects(judge(words, scorer.events(words.scores)), json);
+        const ProductFlags product{flags.noise, flags.curve, flags.audio, flags.predictions};
+        return evaluate_product(product, scorer, clips, words, quiet, model.info.name, negatives, json);
+    }
+    WordResult all;
+    for (const Clip &clip : clips) {
+        LW_ASSIGN(const WordStream word, run_words(scorer, {clip}, flags.audio, rate, quiet, {}, none));
+        const WordResult one = judge(word, scorer.events(word.scores));
+        all.words += one.words, all.missed += one.missed;
+        all.wrong += one.wrong, all.on_others += one.on_others;
+    }
+    evaluation.rejects(all, json);
+    return {};
+}
+
 Status evaluate(const EvalFlags &flags) {
     if (flags.clips.empty() && flags.negatives.empty())
         return Status::usage("nothing to evaluate: pass --clips DIR, --negatives DIR or both");
@@ -401,7 +384,7 @@ Status evaluate(const EvalFlags &flags) {
                              ": the model has no labels, and eval measures keyword models; " +
                              right_command(model, flags.model.path, false));
     LW_ASSIGN(Stream stream, Stream::create(model));
-    auto spotter = Spotter::create(file.view(), model, flags.decision); // for events only
+    auto spotter = Spotter::create(file.view(), model, flags.decision); // knows the settings
     if (!spotter && file.plan().decision()) return spotter.status();
     Evaluation evaluation(flags, model, std::move(stream));
 
@@ -411,6 +394,9 @@ Status evaluate(const EvalFlags &flags) {
     std::vector<LeftOut> left_out;
     std::vector<std::string> files;
     std::optional<Scorer> scorer;
+    if (spotter) {
+        LW_ASSIGN(scorer, Scorer::create(file.view(), model, *spotter));
+    }
     std::optional<Negatives> negatives;
     if (!flags.negatives.empty()) {
         if (!spotter) return spotter.status();
@@ -418,13 +404,13 @@ Status evaluate(const EvalFlags &flags) {
         if (files.empty())
             return Status::input(flags.negatives[0] + ": contains no audio files" +
                                  (left_out.empty() ? "" : "; left out: " + text_of(left_out)));
-        LW_ASSIGN(scorer, Scorer::create(file.view(), model, *spotter));
         LW_ASSIGN(negatives, score_negatives(*scorer, files, flags.audio, spotter->rate()));
     }
     if (flags.per_hour) {
         LW_ASSIGN(const OperatingPoint chosen, operating_point(*scorer, *negatives, double{*flags.per_hour}));
         LW_ASSIGN(*spotter,
                   Spotter::create(file.view(), model, with_thresholds(flags.decision, model, chosen)));
+        LW_ASSIGN(scorer, Scorer::create(file.view(), model, *spotter));
         json["operating_point"] = {{"wanted_per_hour", decimal(*flags.per_hour)},
                                    {"per_hour_bound", count_bound(chosen.false_accepts) / negatives->hours},
                                    {"shown", chosen.shown}};
@@ -434,16 +420,12 @@ Status evaluate(const EvalFlags &flags) {
         LW_ASSIGN(const auto clips, find_clips(flags.clips, model.labels, flags.seed, left_out));
         LW_TRY(evaluation.accuracy(clips, json));
         json["false_reject_rate"] = nullptr;
-        if (spotter) LW_TRY(evaluation.rejects(clips, *spotter, json));
+        if (spotter)
+            LW_TRY(evaluate_words(flags, model, clips, *scorer, negatives ? &*negatives : nullptr, evaluation,
+                                  json));
     }
-    if (negatives) LW_TRY(evaluation.accepts(files, *spotter, json));
+    if (negatives) evaluation.accepts(files, *negatives, scorer->events(negatives->scores), json);
     if (spotter) json["decision"] = spotter->settings();
-    if (spotter && !flags.clips.empty() && !flags.isolated) {
-        const ProductFlags product{flags.clips,    flags.noise, flags.curve,      flags.audio,
-                                   flags.quiet_ms, flags.seed,  flags.predictions};
-        LW_ASSIGN(Scorer words, Scorer::create(file.view(), model, *spotter));
-        LW_TRY(evaluate_product(product, std::move(words), model, negatives ? &*negatives : nullptr, json));
-    }
     std::vector<std::string> noise;
     for (const auto &path : flags.noise) LW_TRY(collect_files(path, noise, left_out));
     json["left_out"] = ordered_json::array();

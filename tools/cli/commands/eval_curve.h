@@ -20,6 +20,7 @@ struct CurvePoint {
 // Audio without any word, one stream.
 struct Negatives {
     Scores scores;
+    std::vector<uint64_t> ends; // samples, by file
     double hours = 0;
 };
 

@@ -341,7 +341,7 @@ std::vector<ScoredEvent> Scorer::events(const Scores &scores, const std::vector<
     for (size_t row = 0; row < scores.count(); row++) {
         runtime::Detection detection{};
         if (decision.row(scores.rows.data() + row * scores.labels, &detection))
-            found.push_back({detection.label, (row + 1) * ticks_num_ / ticks_den_ + delay_});
+            found.push_back({detection.label, (row + 1) * ticks_num_ / ticks_den_ + delay_, detection.score});
     }
     return found;
 }

@@ -25,6 +25,7 @@ struct Scores {
 struct ScoredEvent {
     uint32_t label = 0;
     uint64_t tick = 0; // samples heard when it fired
+    float score = 0;
 };
 
 class Scorer {
