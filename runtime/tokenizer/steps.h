@@ -63,4 +63,11 @@ struct Pieces {
 // Fault::input: an expression takes too many steps. Fault::device: no memory.
 Expected<Pieces> cut(std::string_view text, const std::vector<Step> &steps);
 
+// The normalizers of a tokenizer.json: NFC and its relatives.
+
+enum class Form { nfc, nfd, nfkc, nfkd };
+
+// The text in these forms, one after the other. Bytes that are not UTF-8 stay.
+std::string normalized(std::string_view text, const std::vector<Form> &forms);
+
 } // namespace longwave::tokenizer
