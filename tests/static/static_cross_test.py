@@ -18,7 +18,6 @@ import tempfile
 from size_table import check_table, sizes_of
 from static_program import (
     RECORDING,
-    ROOT,
     Program,
     check_library,
     cut_recording,
@@ -91,34 +90,8 @@ def needs_headers(triple):
 
 def check_model(program, machine, build, name, package, samples, flags):
     folder = program.folder
-    loaded, open_file = folder / f"{name}.lw", folder / "loaded"
-    run(
-        program.longwave,
-        "compile",
-        package,
-        "-o",
-        loaded,
-        "--target",
-        "host",
-        "--stream",
-        "--no-whole",
-        "--cache",
-        program.cache,
-        *flags,
-    )
-    run(
-        "cc",
-        "-std=c11",
-        "-O1",
-        "-I",
-        ROOT / "runtime/include",
-        ROOT / "tests/static/rows.c",
-        f"-Wl,-rpath,{build}",
-        build / "liblongwave.so",
-        "-o",
-        open_file,
-    )
-    run(open_file, samples, folder / "loaded.rows", folder / "loaded.state", "-", loaded)
+    loaded = program.compile_file(package, name, *flags)
+    run(program.opener(build), samples, folder / "loaded.rows", folder / "loaded.state", "-", loaded)
     program.compile(package, name, *flags)
     check_library(program, machine.linker, machine.helpers)
     static = program.build("rows.c", f"{name}-static")

@@ -87,21 +87,8 @@ def check_stack(program, output):
 
 def check_int8(program, build):
     """The words at the times of the compiled file, their scores within rounding, with int8 weights."""
-    loaded, package, flags = program.folder / "kws8.lw", ROOT / "examples/kws/model", ["--weights", "int8"]
-    run(
-        program.longwave,
-        "compile",
-        package,
-        "-o",
-        loaded,
-        "--target",
-        "host",
-        "--stream",
-        "--no-whole",
-        "--cache",
-        program.cache,
-        *flags,
-    )
+    package, flags = ROOT / "examples/kws/model", ["--weights", "int8"]
+    loaded = program.compile_file(package, "kws8", *flags)
     program.compile(package, "kws8", *flags)
     make_board(program, name="kws8")
     output = make_example(program, "run-m55", name="kws8")

@@ -135,6 +135,23 @@ class Program:
         self.sizes = {key: int(value) for key, value in re.findall(rf"#define {self.prefix}_(\w+) (\d+)", text)}
         return out
 
+    def compile_file(self, package, name, *flags, target="host"):
+        """The same model as a file, which a library opens."""
+        flags = ["--target", target, "--stream", "--no-whole", "--cache", self.cache, *flags]
+        run(self.longwave, "compile", package, "-o", self.folder / f"{name}.lw", *flags)
+        return self.folder / f"{name}.lw"
+
+    def opener(self, build):
+        """rows.c, which opens a file with the library of the build."""
+        paths = [
+            ROOT / "runtime/include",
+            ROOT / "tests/static/rows.c",
+            f"-Wl,-rpath,{build}",
+            build / "liblongwave.so",
+        ]
+        run("cc", "-std=c11", "-O1", "-I", *paths, "-o", self.folder / "opener")
+        return self.folder / "opener"
+
     def build(self, source, program, *flags, folder=ROOT / "tests/static"):
         run(
             *self.cc,

@@ -31,44 +31,18 @@ USAGE, DEVICE = 2, 4
 
 def check_model(program, build, name, package, samples, flags):
     folder = program.folder
-    loaded = folder / f"{name}.lw"
-    run(
-        program.longwave,
-        "compile",
-        package,
-        "-o",
-        loaded,
-        "--target",
-        program.target,
-        "--stream",
-        "--no-whole",
-        "--cache",
-        program.cache,
-        *flags,
-    )
+    loaded = program.compile_file(package, name, *flags, target=program.target)
     program.compile(package, name, *flags)
     check_library(program, "ld")
     static = program.build("rows.c", f"{name}-static")
-    open_file = folder / f"{name}-loaded"
-    run(
-        "cc",
-        "-std=c11",
-        "-O1",
-        "-I",
-        ROOT / "runtime/include",
-        ROOT / "tests/static/rows.c",
-        f"-Wl,-rpath,{build}",
-        build / "liblongwave.so",
-        "-o",
-        open_file,
-    )
     run(static, samples, folder / "static.rows", folder / "static.state")
-    run(open_file, samples, folder / "loaded.rows", folder / "loaded.state", "-", loaded)
+    opener = program.opener(build)
+    run(opener, samples, folder / "loaded.rows", folder / "loaded.state", "-", loaded)
     rows, reference = read_rows(folder / "static.rows"), read_rows(folder / "loaded.rows")
     assert rows[0] and rows == reference, f"{name}: rows differ"
     assert (folder / "static.state").read_bytes() == (folder / "loaded.state").read_bytes(), f"{name}: states differ"
     run(static, samples, folder / "second.rows", folder / "unused", folder / "loaded.state")
-    run(open_file, samples, folder / "second-loaded.rows", folder / "unused", folder / "static.state", loaded)
+    run(opener, samples, folder / "second-loaded.rows", folder / "unused", folder / "static.state", loaded)
     second, tail = read_rows(folder / "second.rows"), read_rows(folder / "second-loaded.rows")
     assert second[0] and second == tail, f"{name}: rows after a load differ"
     assert second[0] == reference[0][-len(second[0]) :] and second[1] == reference[1][-len(second[1]) :], (

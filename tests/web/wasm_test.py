@@ -57,34 +57,8 @@ def needs_wasm():
 
 def check_model(program, build, name, package, samples, flags):
     folder = program.folder
-    loaded, open_file = folder / f"{name}.lw", folder / "loaded"
-    run(
-        program.longwave,
-        "compile",
-        package,
-        "-o",
-        loaded,
-        "--target",
-        "host",
-        "--stream",
-        "--no-whole",
-        "--cache",
-        program.cache,
-        *flags,
-    )
-    run(
-        "cc",
-        "-std=c11",
-        "-O1",
-        "-I",
-        ROOT / "runtime/include",
-        ROOT / "tests/static/rows.c",
-        f"-Wl,-rpath,{build}",
-        build / "liblongwave.so",
-        "-o",
-        open_file,
-    )
-    run(open_file, samples, folder / "loaded.rows", folder / "loaded.state", "-", loaded)
+    loaded = program.compile_file(package, name, *flags)
+    run(program.opener(build), samples, folder / "loaded.rows", folder / "loaded.state", "-", loaded)
     program.compile(package, name, *flags)
     weights = folder / f"{name}.weights"
     wasm = [PYTHON, ENGINE, program.build("rows.c", f"{name}.wasm"), samples]
@@ -160,19 +134,7 @@ def check_words(models, expected):
 
 
 def check_speech(program, models):
-    loaded = program.folder / "energy.lw"
-    run(
-        program.longwave,
-        "compile",
-        ROOT / "examples/vad/energy",
-        "-o",
-        loaded,
-        "--target",
-        "host",
-        "--stream",
-        "--cache",
-        program.cache,
-    )
+    loaded = program.compile_file(ROOT / "examples/vad/energy", "energy")
     lines = [json.loads(line) for line in run(program.longwave, "vad", loaded, RECORDING, "--json").splitlines()]
     expected = [[line["start_sample"], line["end_sample"]] for line in lines if line["type"] == "segment"]
     with wave.open(str(RECORDING)) as sound:
@@ -204,22 +166,7 @@ def check_filter(models):
 
 
 def check_text(program, models):
-    loaded = program.folder / "text.lw"
-    run(
-        program.longwave,
-        "compile",
-        TEXT_MODEL,
-        "-o",
-        loaded,
-        "--target",
-        "host",
-        "--stream",
-        "--no-whole",
-        "--blocks",
-        "1,64",
-        "--cache",
-        program.cache,
-    )
+    loaded = program.compile_file(TEXT_MODEL, "text", "--blocks", "1,64")
     expected = run(
         program.longwave, "generate", loaded, "--prompt", PROMPT, "--tokens", CHARACTERS, "--temperature", "0"
     )

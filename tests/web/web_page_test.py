@@ -107,20 +107,7 @@ def speech_models(program, page):
     )
     expected = {}
     for name, model in folders.items():
-        loaded = folder / f"{name}.lw"
-        run(
-            program.longwave,
-            "compile",
-            model,
-            "-o",
-            loaded,
-            "--target",
-            "host",
-            "--stream",
-            "--no-whole",
-            "--cache",
-            program.cache,
-        )
+        loaded = program.compile_file(model, name)
         lines = [json.loads(line) for line in run(program.longwave, "vad", loaded, RECORDING, "--json").splitlines()]
         expected[f"{name}-whole.wasm"] = [
             [line["start_sample"] / 16000, line["end_sample"] / 16000] for line in lines if line["type"] == "segment"
@@ -161,20 +148,7 @@ def main():
             build / "longwave", build / "tests/kernels", runtime_of(build, "wasm32"), folder / "wasm32", "wasm32", CC
         )
         make_page(program, build, folder / "page")
-        loaded = folder / "kws.lw"
-        run(
-            program.longwave,
-            "compile",
-            ROOT / "examples/kws/model",
-            "-o",
-            loaded,
-            "--target",
-            "host",
-            "--stream",
-            "--no-whole",
-            "--cache",
-            program.cache,
-        )
+        loaded = program.compile_file(ROOT / "examples/kws/model", "kws")
         expected = [[ms, word] for ms, word, _ in words_of_file(program, build, loaded)]
         speech, reason = speech_models(program, folder / "page")
         (folder / "types").mkdir()

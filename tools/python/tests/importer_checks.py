@@ -48,6 +48,21 @@ def longwave(*arguments, fails: bool = False) -> str:
     return done.stderr if fails else done.stdout
 
 
+def import_command(*arguments, cwd: Path | None = None, **environment) -> subprocess.CompletedProcess:
+    """`longwave import`, of the sources. A factory may be in this folder."""
+    if not LONGWAVE.exists():
+        pytest.skip(f"{LONGWAVE} is not built")
+    path = f"{ROOT}/tools/python:{ROOT}/tools/python/tests"
+    known = {"PYTHONPATH": path, "OMP_NUM_THREADS": "1", "LONGWAVE_PROGRAM": str(LONGWAVE.resolve())}
+    return subprocess.run(
+        [sys.executable, "-m", "longwave.importer", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        env={**os.environ, **known, **environment},
+    )
+
+
 def error_of(*arguments) -> float:
     """What `longwave run --expected` prints, of the peak."""
     done = subprocess.run([LONGWAVE, *map(str, arguments)], capture_output=True, text=True)

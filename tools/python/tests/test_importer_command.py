@@ -11,24 +11,14 @@ from pathlib import Path
 import importer_models as models
 import pytest
 import torch
-from importer_checks import LONGWAVE, PEAK, ROOT
-
-
-def command(*arguments, **environment) -> subprocess.CompletedProcess:
-    path = f"{ROOT}/tools/python:{ROOT}/tools/python/tests"
-    return subprocess.run(
-        [sys.executable, "-m", "longwave.importer", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1", **environment},
-    )
+from importer_checks import LONGWAVE, PEAK, ROOT, import_command
 
 
 def test_command_writes_a_folder_and_a_report(tmp_path: Path) -> None:
     torch.save({"state_dict": models.make_conv_stack().state_dict()}, tmp_path / "state.ckpt")
     if not LONGWAVE.exists():
         pytest.skip(f"{LONGWAVE} is not built")
-    done = command(
+    done = import_command(
         "importer_models:make_conv_stack",
         "--input",
         "x=1x5xT",
@@ -48,7 +38,7 @@ def test_command_writes_a_folder_and_a_report(tmp_path: Path) -> None:
 
 
 def test_command_refuses_with_status_3_and_writes_nothing(tmp_path: Path) -> None:
-    done = command("importer_models:make_both_ways", "--input", "x=1xTx4", "-o", tmp_path / "model")
+    done = import_command("importer_models:make_both_ways", "--input", "x=1xTx4", "-o", tmp_path / "model")
     assert done.returncode == 3
     assert "lstm/lstm: lstm: is bidirectional" in done.stderr
     assert "nothing was written" in done.stderr
@@ -64,20 +54,20 @@ def test_command_takes_the_fewest_rows(tmp_path: Path) -> None:
         "-o",
         tmp_path / "model",
     )
-    refused = command(*import_it)
+    refused = import_command(*import_it)
     assert (
         refused.returncode == 3
         and "below 50 rows" in refused.stderr
         and "--min-rows 50" in refused.stderr
         and not (tmp_path / "model").exists()
     )
-    done = command(*import_it, "--min-rows", 50)
+    done = import_command(*import_it, "--min-rows", 50)
     assert done.returncode == 0 and "warning: the module means something else below 50 rows" in done.stdout, done.stderr
     assert json.loads((tmp_path / "model/import.json").read_text())["min_rows"] == 50
 
 
 def test_command_explains_a_node() -> None:
-    done = command("importer_models:make_conv_stack", "--input", "x=1x5xT", "--explain", "a/conv1d")
+    done = import_command("importer_models:make_conv_stack", "--input", "x=1x5xT", "--explain", "a/conv1d")
     assert done.returncode == 0, done.stderr
     assert "became conv2d of 254 rows of 8" in done.stdout, done.stdout
 
@@ -85,7 +75,7 @@ def test_command_explains_a_node() -> None:
 def test_command_without_torch_says_so(tmp_path: Path) -> None:
     (tmp_path / "torch.py").write_text("raise ImportError('none')\n")
     path = f"{tmp_path}:{ROOT}/tools/python"
-    done = command("a:b", "--input", "x=1xTx4", "-o", tmp_path / "m", PYTHONPATH=path)
+    done = import_command("a:b", "--input", "x=1xTx4", "-o", tmp_path / "m", PYTHONPATH=path)
     assert done.returncode == 3
     assert (
         done.stderr.strip() == "longwave.importer: needs PyTorch, found none; install it: pip install torch safetensors"

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy
 import pytest
 import soundfile
-from importer_checks import LONGWAVE, ROOT, longwave
+from importer_checks import LONGWAVE, ROOT, import_command, longwave
 from test_importer_silero import voices
 
 sys.path.insert(0, str(ROOT / "tests/speech"))
@@ -57,13 +57,7 @@ def package_files() -> list[Path]:
 
 def command(*arguments, status: int = 0) -> str:
     """What `longwave import` prints, with its messages."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "tools/python"), "LONGWAVE": str(LONGWAVE)}
-    done = subprocess.run(
-        [sys.executable, "-m", "longwave.importer", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        env=environment,
-    )
+    done = import_command(*arguments)
     assert done.returncode == status, done.stdout + done.stderr
     return done.stdout + done.stderr
 

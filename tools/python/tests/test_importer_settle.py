@@ -3,8 +3,6 @@ after a reset."""
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -20,7 +18,7 @@ if any((BUILT / "longwave").glob("_native*.so")):
 import longwave as package  # noqa: E402
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from importer_checks import LONGWAVE, PEAK, ROOT, kinds, longwave  # noqa: E402
+from importer_checks import LONGWAVE, PEAK, import_command, kinds, longwave  # noqa: E402
 from longwave.importer.api import import_module  # noqa: E402
 from longwave.importer.errors import ImportFailed  # noqa: E402
 from longwave.importer.state.initial import value  # noqa: E402
@@ -178,13 +176,7 @@ def test_command(tmp_path: Path) -> None:
     )
 
     def run(*more: str):
-        return subprocess.run(
-            [sys.executable, "-m", "longwave.importer", "amp:make", "--input", "x=1x1xT", "--length", "67", *more],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            env={**os.environ, "PYTHONPATH": f"{ROOT}/tools/python", "LONGWAVE_PROGRAM": str(LONGWAVE.resolve())},
-        )
+        return import_command("amp:make", "--input", "x=1x1xT", "--length", 67, *more, cwd=tmp_path)
 
     done = run("--initial", "settle:100", "-o", "m.lw")
     assert done.returncode == 0, done.stderr

@@ -15,7 +15,7 @@ import pytest
 onnx = pytest.importorskip("onnx", reason="needs the onnx package")
 
 import onnx_graphs  # noqa: E402
-from importer_checks import LONGWAVE, PEAK, ROOT  # noqa: E402
+from importer_checks import LONGWAVE, PEAK, ROOT, import_command  # noqa: E402
 from longwave.importer.errors import ImportFailed  # noqa: E402
 from longwave.importer.onnx.door import open_file  # noqa: E402
 from longwave.importer.onnx.peer import compared, lines  # noqa: E402
@@ -26,23 +26,6 @@ def saved(made: onnx.ModelProto, folder: Path) -> Path:
     path = folder / "graph.onnx"
     onnx.save(made, str(path))
     return path
-
-
-def command(*arguments, **environment) -> subprocess.CompletedProcess:
-    if not LONGWAVE.exists():
-        pytest.skip(f"{LONGWAVE} is not built")
-    return subprocess.run(
-        [sys.executable, "-m", "longwave.importer", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        env={
-            **os.environ,
-            "PYTHONPATH": f"{ROOT}/tools/python",
-            "OMP_NUM_THREADS": "1",
-            "LONGWAVE_PROGRAM": str(LONGWAVE.resolve()),
-            **environment,
-        },
-    )
 
 
 @pytest.mark.parametrize(
@@ -58,7 +41,7 @@ def command(*arguments, **environment) -> subprocess.CompletedProcess:
     ],
 )
 def test_graphs_become_files(name: str, options: list[str], layers, tmp_path: Path) -> None:
-    done = command(saved(getattr(onnx_graphs, name)(), tmp_path), *options, "-o", tmp_path / "model")
+    done = import_command(saved(getattr(onnx_graphs, name)(), tmp_path), *options, "-o", tmp_path / "model")
     assert done.returncode == 0, done.stderr
     report = json.loads((tmp_path / "model/import.json").read_text())
     if layers:
@@ -71,7 +54,7 @@ def test_graphs_become_files(name: str, options: list[str], layers, tmp_path: Pa
 
 
 def test_states_are_guessed_and_said(tmp_path: Path) -> None:
-    done = command(saved(onnx_graphs.lstm(), tmp_path), "-o", tmp_path / "m.lw")
+    done = import_command(saved(onnx_graphs.lstm(), tmp_path), "-o", tmp_path / "m.lw")
     assert done.returncode == 0, done.stderr
     assert "h is a state that becomes hn; say another with --state" in done.stderr and "input x=Tx1x3" in done.stderr
     assert "state c = cn" in done.stdout and "as a stream" in done.stdout
@@ -98,7 +81,7 @@ def test_a_state_plus_nothing_is_that_state(tmp_path: Path) -> None:
             onnx.numpy_helper.from_array(np.float32([1]), "one"),
         ]
     )
-    done = command(saved(made, tmp_path), "--fix", "sr=16000", "-o", tmp_path / "m.lw")
+    done = import_command(saved(made, tmp_path), "--fix", "sr=16000", "-o", tmp_path / "m.lw")
     assert done.returncode == 0, done.stderr
     assert "state h = hn" in done.stdout and "linear, lstm" in done.stdout
 
@@ -116,7 +99,7 @@ def test_steps_of_one_row(tmp_path: Path) -> None:
         {"y": [1, 5, 1], "cache_out": [1, 4, 2]},
         {"w": random(1, 5, 4, 3), "one": ints(1), "end": ints(3), "axis": ints(2)},
     )
-    done = command(saved(made, tmp_path), "-o", tmp_path / "m.lw")
+    done = import_command(saved(made, tmp_path), "-o", tmp_path / "m.lw")
     assert done.returncode == 0, done.stderr
     assert "cache is a state that becomes cache_out" in done.stderr and "48 calls of one row" in done.stdout
 
@@ -133,7 +116,7 @@ def test_refusals_of_rules_have_the_name_of_the_node(tmp_path: Path) -> None:
         {"y": None},
         {"axis": np.int64(1)},
     )
-    done = command(saved(made, tmp_path), "-o", tmp_path / "m.lw")
+    done = import_command(saved(made, tmp_path), "-o", tmp_path / "m.lw")
     assert (
         done.returncode == 3
         and "head/ArgMax/argmax: argmax: no rule for it" in done.stderr
@@ -146,7 +129,7 @@ def test_without_onnxruntime_the_reference_evaluator_compares(tmp_path: Path) ->
     hidden = tmp_path / "hidden"
     hidden.mkdir()
     (hidden / "onnxruntime.py").write_text("raise ImportError('none')\n")
-    done = command(
+    done = import_command(
         saved(onnx_graphs.conv(), tmp_path), "-o", tmp_path / "m.lw", PYTHONPATH=f"{hidden}:{ROOT}/tools/python"
     )
     assert done.returncode == 0, done.stderr
@@ -155,7 +138,7 @@ def test_without_onnxruntime_the_reference_evaluator_compares(tmp_path: Path) ->
 
 def test_without_onnx_the_message_says_what_to_install(tmp_path: Path) -> None:
     (tmp_path / "onnx.py").write_text("raise ImportError('none')\n")
-    done = command("model.onnx", "-o", tmp_path / "m.lw", PYTHONPATH=f"{tmp_path}:{ROOT}/tools/python")
+    done = import_command("model.onnx", "-o", tmp_path / "m.lw", PYTHONPATH=f"{tmp_path}:{ROOT}/tools/python")
     assert (
         done.returncode == 3
         and "model.onnx: needs the onnx package, found none; install it: pip install onnx onnxruntime" in done.stderr
@@ -189,10 +172,10 @@ def test_a_fixed_length_is_the_length_of_the_example(tmp_path: Path) -> None:
 
 def test_options_of_others_are_refused(tmp_path: Path) -> None:
     path = saved(onnx_graphs.conv(), tmp_path)
-    assert "an ONNX file holds its weights" in command(path, "--checkpoint", "a.pt", "-o", tmp_path / "m").stderr
-    assert "--fix: is for an ONNX graph" in command("a:b", "--fix", "x=1", "-o", tmp_path / "m").stderr
-    assert "--input: a module needs one for each input" in command("a:b", "-o", tmp_path / "m").stderr
-    assert "expected NAME=VALUE" in command(path, "--fix", "sr", "-o", tmp_path / "m").stderr
+    assert "an ONNX file holds its weights" in import_command(path, "--checkpoint", "a.pt", "-o", tmp_path / "m").stderr
+    assert "--fix: is for an ONNX graph" in import_command("a:b", "--fix", "x=1", "-o", tmp_path / "m").stderr
+    assert "--input: a module needs one for each input" in import_command("a:b", "-o", tmp_path / "m").stderr
+    assert "expected NAME=VALUE" in import_command(path, "--fix", "sr", "-o", tmp_path / "m").stderr
 
 
 def test_runs_of_more_than_64_mib_are_compared(tmp_path: Path) -> None:
@@ -209,7 +192,7 @@ def test_runs_of_more_than_64_mib_are_compared(tmp_path: Path) -> None:
         {"y": [1, "time", 64]},
         {"axis": ints(1), "w": random(1, 64, 1, 3, 3), "v": random(2, 1, 64, 1, 1)},
     )
-    done = command(saved(made, tmp_path), "--length", 4096, "-o", tmp_path / "m.lw")
+    done = import_command(saved(made, tmp_path), "--length", 4096, "-o", tmp_path / "m.lw")
     assert done.returncode == 0 and "offline" in done.stdout, done.stderr
     assert (
         json.loads(
@@ -270,11 +253,11 @@ def test_silero_vad_by_name(rate: int, context: int, new: int, tmp_path: Path) -
         pytest.skip("needs silero-vad==6.2.3 and onnxruntime")
     import onnxruntime
 
-    done = command("silero-vad", "--rate", rate, "-o", tmp_path / "vad.lw")
+    done = import_command("silero-vad", "--rate", rate, "-o", tmp_path / "vad.lw")
     assert done.returncode == 0, done.stderr
     assert "licence of the package silero-vad: MIT" in done.stderr
     if rate == 16000:  # two layers keep float32 with --weights int8: hour_test.py counts the decisions
-        assert command("silero-vad", "--no-compile", "-o", tmp_path / "model").returncode == 0
+        assert import_command("silero-vad", "--no-compile", "-o", tmp_path / "model").returncode == 0
         kept = [
             n["name"]
             for n in json.loads((tmp_path / "model/model.json").read_text())["graph"]
@@ -315,12 +298,12 @@ def test_silero_vad_by_name(rate: int, context: int, new: int, tmp_path: Path) -
 def test_other_files_of_silero_vad_are_refused(tmp_path: Path) -> None:
     assert (
         "--rate 44100: silero-vad has models for 8000 and 16000"
-        in command("silero-vad", "--rate", 44100, "-o", tmp_path / "m").stderr
+        in import_command("silero-vad", "--rate", 44100, "-o", tmp_path / "m").stderr
     )
     (tmp_path / "silero_vad.onnx").write_bytes(b"another")
     assert (
         "is not silero_vad.onnx of silero-vad 6.2.3: its SHA-256 is"
-        in command("silero-vad", "--checkpoint", tmp_path / "silero_vad.onnx", "-o", tmp_path / "m").stderr
+        in import_command("silero-vad", "--checkpoint", tmp_path / "silero_vad.onnx", "-o", tmp_path / "m").stderr
     )
     spec = importlib.util.find_spec("silero_vad")
     if spec is None:
@@ -328,5 +311,5 @@ def test_other_files_of_silero_vad_are_refused(tmp_path: Path) -> None:
     other = Path(spec.submodule_search_locations[0]) / "data/silero_vad_16k.safetensors"
     assert (
         "holds other weights than silero_vad.onnx and silero_vad.jit"
-        in command("silero-vad", "--checkpoint", other, "-o", tmp_path / "m").stderr
+        in import_command("silero-vad", "--checkpoint", other, "-o", tmp_path / "m").stderr
     )

@@ -118,6 +118,10 @@ def prove_short(
     if 2 * n > importer.exported.length:
         return {}
     log(f"proof at length {n}")
+    return prove_if_it_runs(importer, module, inputs, n)
+
+
+def prove_if_it_runs(importer: Importer, module: nn.Module, inputs: Sequence[Input], n: int) -> dict[int, float]:
     try:
         exported = Exported(module, inputs, n)
     except ImportFailed:
@@ -139,14 +143,7 @@ def prove_far(
     if any(op.kind == "positions" for op in importer.graph.ops):
         return {}  # these end with the example
     log(f"proof at length {n}, for the furthest taps")
-    try:
-        exported = Exported(module, inputs, n)
-    except ImportFailed:
-        return {}
-    found = prove_at(importer.graph, exported, inputs, n)
-    if found > EXACT:
-        raise ImportFailed(causes(importer, exported, found))
-    return {n: found}
+    return prove_if_it_runs(importer, module, inputs, n)
 
 
 def prove_at(graph: Recovered, exported: Exported, inputs: Sequence[Input], length: int) -> float:
