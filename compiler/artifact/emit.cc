@@ -97,6 +97,24 @@ private:
         return Status::ok();
     }
 
+    // The number of a scalar of the host; several fields may hold one.
+    uint16_t host_scalar(const HostScalar &scalar) {
+        auto &list = plan_.scalars;
+        const auto known = std::find_if(list.begin(), list.end(),
+                                        [&](const auto &other) { return other->name == scalar.name; });
+        const auto number = static_cast<uint16_t>(known - list.begin());
+        if (known != list.end()) return number;
+        auto t = std::make_unique<fb::HostScalarT>();
+        t->name = scalar.name;
+        t->unit = scalar.unit;
+        t->initial = scalar.initial;
+        t->low = scalar.low;
+        t->high = scalar.high;
+        t->smoothed = scalar.smoothed;
+        list.push_back(std::move(t));
+        return number;
+    }
+
     void state() {
         plan_.state_bytes = parts_.record.bytes();
         for (const StateField *field : parts_.record.fields()) {
@@ -112,6 +130,7 @@ private:
             t->clock_num = field->clock.num;
             t->clock_den = field->clock.den;
             if (field->initial) t->initial = parts_.storage.buffer(*field->initial).offset;
+            if (field->scalar) t->scalar = host_scalar(*field->scalar);
             plan_.state.push_back(std::move(t));
         }
         if (plan_.state.empty()) return;

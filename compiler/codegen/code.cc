@@ -47,8 +47,7 @@ Status check_extents(const std::vector<EntryPlan> &entries) {
 
 // Every value that a plan ever passes as this scalar is one that the kernel accepts.
 bool accepts(const schedules::KernelArg &arg, const Scalar &s, uint32_t tiles) {
-    if (s.kind == Scalar::Kind::length || s.kind == Scalar::Kind::rows ||
-        s.kind == Scalar::Kind::logit_margin)
+    if (s.kind == Scalar::Kind::length || s.kind == Scalar::Kind::rows)
         return s.value <= arg.high && arg.multiple == 1;
     const int64_t tile = int64_t{s.tile_mul} * (tiles - 1), slot = int64_t{s.modulus - 1} * s.mul;
     const bool whole = s.value % arg.multiple == 0 && (tiles == 1 || s.tile_mul % arg.multiple == 0) &&

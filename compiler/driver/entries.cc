@@ -69,6 +69,11 @@ private:
         run.one_of_several = !options_.further_lengths.empty();
         std::vector<EntryPlan> made;
         if (options_.offline) made.push_back(run);
+        if (windows && !run.host_scalars.empty())
+            return Status::usage(
+                fmt::format("--window: a window computes its rows anew with each hop, so the "
+                            "host cannot change scalar {}; leave out --window, or the scalar",
+                            run.host_scalars[0]));
         if (windows)
             made.push_back(
                 windowed_stream(std::move(run), graph, options_.hop, plans_.record, plans_.storage));

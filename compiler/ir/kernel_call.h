@@ -18,11 +18,13 @@
 #include "formats/base/expected.h"
 #include "schedules/contract/spec.h"
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace longwave::ir {
 
+using compiler::HostScalar;
 using compiler::Scalar;
 using compiler::Step;
 using schedules::contract::Specification;
@@ -139,6 +141,10 @@ public:
     // A carry of the op's stream rule, by name: updated in place. `initial`: float32 numbers of the
     // carry's dims at the start. Without dims: zeros.
     virtual Place state(const std::string &name, Packed initial = {}) = 0;
+    // A scalar of the host, in the carry `carry` of host_scalar_numbers. None: an offline run, which has its
+    // initial number.
+    virtual Expected<std::optional<Place>> host_scalar(const HostScalar &scalar,
+                                                       const std::string &carry) = 0;
     // The carry of that name that counts rows, which every part of a call reads.
     virtual Count count_of(const std::string &name) = 0;
 

@@ -30,10 +30,19 @@ struct Place {
 };
 
 struct Scalar {
-    enum class Kind : uint8_t { constant, slot, length, logit_margin, rows } kind = Kind::constant;
+    enum class Kind : uint8_t { constant, slot, length, rows = 4 } kind = Kind::constant;
     int32_t value = 0, mul = 0, tile_mul = 0;
     uint32_t modulus = 1, add = 0;
 };
+
+// A number that the host may change while a stream runs (fb::HostScalar).
+struct HostScalar {
+    std::string name, unit; // unit: "" for none
+    float initial = 0, low = 0, high = 0;
+    bool smoothed = false;
+    bool operator==(const HostScalar &) const = default;
+};
+inline constexpr uint32_t host_scalar_numbers = 3; // of its field of the state
 
 using Argument = std::variant<Place, Scalar>;
 

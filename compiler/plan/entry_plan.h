@@ -57,6 +57,7 @@ struct EntryPlan {
     std::vector<Step> rebuild; // stream: the caches from the state
     // Stream: specifications of calls that are worth a kernel for several streams (param_for_streams).
     std::set<std::string> for_streams;
+    std::vector<std::string> host_scalars; // names of those that its steps read
     std::vector<InputPort> inputs;
     std::vector<OutputPort> outputs;
     std::map<uint32_t, uint32_t>

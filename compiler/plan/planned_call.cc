@@ -210,6 +210,15 @@ Place PlannedCall::carried(const std::string &name, Packed initial) {
     return place;
 }
 
+Expected<std::optional<Place>> PlannedCall::host_scalar(const HostScalar &scalar, const std::string &carry) {
+    planner_.plan_.host_scalars.push_back(scalar.name);
+    if (!context.streaming) return std::optional<Place>();
+    const std::vector<float> numbers(host_scalar_numbers, scalar.initial);
+    const Place place = carried(carry, Packed::f32({host_scalar_numbers}, numbers));
+    LW_TRY(planner_.record_.hold(place.buffer, scalar));
+    return std::optional(place);
+}
+
 ir::Count PlannedCall::count_of(const std::string &name) {
     const Place count = carried(name);
     if (context.device.kernels_count_rows) return {.state = count};

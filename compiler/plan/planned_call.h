@@ -33,6 +33,7 @@ public:
     Place state(const std::string &name, Packed initial) override {
         return carried(name, std::move(initial));
     }
+    Expected<std::optional<Place>> host_scalar(const HostScalar &scalar, const std::string &carry) override;
     ir::Count count_of(const std::string &name) override;
     void kernel(ir::KernelWithArguments of) override { call_ = std::move(of); }
     using KernelCall::kernel;

@@ -1,6 +1,9 @@
 #include "compiler/plan/state_record.h"
 #include "compiler/plan/entry_plan.h"
+#include "formats/artifact/geometry.h"
 #include <algorithm>
+#include <fmt/format.h>
+#include <set>
 
 namespace longwave::compiler {
 
@@ -25,6 +28,23 @@ BufferId StateRecord::history(StateField field) {
 BufferId StateRecord::carry(const std::string &layer, const std::string &name, const std::string &op,
                             Elem elem, const std::vector<uint32_t> &dims) {
     return add({.layer = layer, .name = name, .elem = elem, .dims = dims}, op);
+}
+
+Status StateRecord::hold(BufferId field, const HostScalar &scalar) {
+    std::set<std::string> names{scalar.name};
+    for (const StateField &other : fields_) {
+        if (!other.scalar) continue;
+        names.insert(other.scalar->name);
+        if (other.scalar->name == scalar.name && !(*other.scalar == scalar))
+            return Status::input(
+                fmt::format("scalar {} is also one of layer {}, with another unit, initial number, "
+                            "range or smoothing; give both the same, or other names",
+                            scalar.name, other.layer));
+    }
+    if (names.size() > artifact::most_host_scalars)
+        return Status::input(fmt::format("a model has at most {} scalars", artifact::most_host_scalars));
+    fields_[field & ~state_buffer].scalar = scalar;
+    return Status::ok();
 }
 
 void StateRecord::arrange() {

@@ -7,6 +7,7 @@
 #pragma once
 #include "compiler/ir/graph.h"
 #include "compiler/ir/step.h"
+#include "formats/base/expected.h"
 #include <map>
 #include <optional>
 #include <tuple>
@@ -25,10 +26,11 @@ struct StateField {
     std::vector<uint32_t> dims; // slowest first; history: rows of the ring, elements of a row
     // history: rows of a value with this clock, row r in ring slot r mod dims[0]
     ir::Clock clock;
-    uint32_t needs = 0;              // history: rows that a saved state must have
-    uint32_t keeps = 0;              // history: rows that this artifact saves; at least `needs`
-    uint64_t offset = 0;             // 64-aligned; StateRecord::arrange sets it
-    std::optional<BufferId> initial; // weights with the bytes of a new stream; none: zeros
+    uint32_t needs = 0;               // history: rows that a saved state must have
+    uint32_t keeps = 0;               // history: rows that this artifact saves; at least `needs`
+    uint64_t offset = 0;              // 64-aligned; StateRecord::arrange sets it
+    std::optional<BufferId> initial;  // weights with the bytes of a new stream; none: zeros
+    std::optional<HostScalar> scalar; // that it holds
 
     uint64_t bytes() const { return bytes_of(elem, dims); }
 };
@@ -43,6 +45,8 @@ public:
                    const std::vector<uint32_t> &dims);
     // What a new stream has in a field: weights of as many bytes. All entries give the same.
     void begin(BufferId field, BufferId weights) { fields_[field & ~state_buffer].initial = weights; }
+    // The field holds the numbers of a scalar. Several fields may hold one.
+    Status hold(BufferId field, const HostScalar &scalar);
     // Sorts the fields by layer and name and sets their offsets, when all entries are planned. So
     // the order does not depend on planning.
     void arrange();

@@ -14,6 +14,10 @@ template <class T> uint32_t count(const flatbuffers::Vector<T> *vector) {
 // The program contains the variant's code; the file has its hash.
 inline bool detached(const fb::CodeVariant &variant) { return variant.image() != nullptr; }
 
+// Of a field with StateField.scalar.
+inline constexpr uint32_t host_scalar_numbers = 3;
+inline constexpr uint32_t most_host_scalars = 256;
+
 // Rows of a golden tensor that the file holds.
 inline uint32_t stored_rows(const fb::GoldenTensor &tensor) {
     return tensor.stored() ? tensor.stored() : tensor.rows();

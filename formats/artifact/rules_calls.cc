@@ -52,11 +52,7 @@ const char *scalar_fault(const Scene &scene, const fb::KernelArg &arg, const fb:
         if (arg.multiple() != 1) return "a length where the kernel takes multiples";
         values.multiples = true;
     }
-    if (scalar.kind() == fb::ScalarKind::margin) {
-        if (!scene.stream()) return "a margin outside a stream entry";
-        if (arg.multiple() != 1) return "a margin where the kernel takes multiples";
-        values = {scalar.value() < 0 ? -1 : 0, scalar.value(), true};
-    }
+    if (scalar.kind() == fb::ScalarKind::retired) values = {0, 0, true};
     if (values.low < 0 || values.high > arg.high()) return "scalar leaves the range its kernel accepts";
     return values.multiples ? nullptr : "scalar is not a multiple of what its kernel accepts";
 }

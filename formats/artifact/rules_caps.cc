@@ -110,6 +110,8 @@ static Broken caps_of_lists(const fb::Plan &plan) {
         return broken(6, "labels: found, limit", count(plan.labels()), cap::items);
     if (count(plan.state()) > cap::items)
         return broken(6, "fields of the state: found, limit", count(plan.state()), cap::items);
+    if (count(plan.scalars()) > most_host_scalars)
+        return broken(6, "scalars of the host: found, limit", count(plan.scalars()), most_host_scalars);
     if (count(plan.golden()) > 2 * cap::entries)
         return broken(6, "golden vectors: found, limit", count(plan.golden()), 2 * cap::entries);
     for (uint32_t i = 0; i < plan.segments()->size(); ++i)

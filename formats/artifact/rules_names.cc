@@ -70,6 +70,17 @@ private:
             if (Broken b = text(plan_.kernels()->Get(i)->spec(), Text::document,
                                 "specification of a kernel: kernel, byte", i))
                 return b;
+        for (uint32_t i = 0; i < count(plan_.scalars()); ++i) {
+            const fb::HostScalar &scalar = *plan_.scalars()->Get(i);
+            if (Broken b = text(scalar.name(), Text::name, "name of a scalar of the host: scalar, byte", i))
+                return b;
+            if (Broken b =
+                    text(scalar.unit(), Text::path_like, "unit of a scalar of the host: scalar, byte", i))
+                return b;
+            for (uint32_t j = 0; j < i; ++j)
+                if (equal(*scalar.name(), *plan_.scalars()->Get(j)->name()))
+                    return broken(16, "two scalars of the host have one name: scalars", i, j);
+        }
         for (uint32_t i = 0; i < count(plan_.state()); ++i) {
             const fb::StateField &field = *plan_.state()->Get(i);
             if (Broken b =

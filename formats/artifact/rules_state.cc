@@ -38,6 +38,28 @@ static Broken initial_bytes(const fb::StateField &field, uint64_t bytes, uint64_
     return {};
 }
 
+// Saved states hold a scalar of the host by the names of its fields.
+static Broken host_scalars(const fb::Plan &plan) {
+    bool held[most_host_scalars] = {};
+    for (uint32_t i = 0; i < count(plan.state()); ++i) {
+        const fb::StateField &field = *plan.state()->Get(i);
+        if (!field.scalar().has_value()) continue;
+        const uint16_t scalar = *field.scalar();
+        if (scalar >= count(plan.scalars()) || !plan.identity())
+            return broken(15, "a field of a scalar that is not there, or without an identity: field, scalar",
+                          i, scalar);
+        // A history has two dims, and with an identity there are no spectra: it is a carry.
+        if (field.elem() != fb::Elem::f32 || field.dims()->size() != 1 ||
+            field.dims()->Get(0) != host_scalar_numbers)
+            return broken(15, "the field of a scalar of the host is not three float32: field, scalar", i,
+                          scalar);
+        held[scalar] = true;
+    }
+    for (uint32_t i = 0; i < count(plan.scalars()); ++i)
+        if (!held[i]) return broken(15, "a scalar of the host that no field holds: scalar", i);
+    return {};
+}
+
 // The fields tile the state in order, each from a multiple of 64: what is saved is what is
 // declared.
 static Broken fields(const fb::Plan &plan, uint32_t streams) {
@@ -90,6 +112,7 @@ Broken v15_state(const Subject &s) {
         return broken(15, "derived bytes go with a prepare entry: bytes, prepared", plan.derived_bytes(),
                       prepared);
     if (Broken b = fields(plan, streams)) return b;
+    if (Broken b = host_scalars(plan)) return b;
     uint8_t layout[hash_bytes];
     layout_hash(plan, layout);
     return equal_hash(layout, plan.layout()->data())

@@ -63,6 +63,14 @@ static Broken audio_of(const fb::Plan &plan) {
     return {};
 }
 
+// No comparison holds for NaN.
+static Broken host_scalar_values(const fb::HostScalar &s, uint32_t index) {
+    constexpr float most = 3e38f;
+    return s.low() >= -most && s.low() <= s.initial() && s.initial() <= s.high() && s.high() <= most
+               ? Broken{}
+               : broken(18, "not low <= initial <= high within 3e38: scalar of the host", index);
+}
+
 Broken v18_values(const Subject &s) {
     const fb::Plan &plan = *s.plan;
     if (!(plan.sample_limit() > 0 && plan.sample_limit() <= 3e38f))
@@ -74,6 +82,8 @@ Broken v18_values(const Subject &s) {
     for (uint32_t g = 0; g < count(plan.golden()); ++g)
         if (!probability(plan.golden()->Get(g)->error_limit()))
             return broken(18, "error limit of a golden vector is not in (0, 1]: vector", g);
+    for (uint32_t i = 0; i < count(plan.scalars()); ++i)
+        if (Broken b = host_scalar_values(*plan.scalars()->Get(i), i)) return b;
     for (uint32_t i = 0; i < plan.inputs()->size(); ++i) {
         const fb::Input &input = *plan.inputs()->Get(i);
         if ((input.kind() == fb::InputKind::audio && input.sample_rate() < 1) ||

@@ -100,6 +100,7 @@ bool has_rows_together(const fb::PlanT &plan) {
 
 // The least minor version whose readers know everything that the plan says.
 uint16_t minor_of(const fb::PlanT &plan) {
+    if (!plan.scalars.empty()) return 10;
     if (has_rows_together(plan)) return 9;
     for (const auto &field : plan.state)
         if (field->initial) return 8;
@@ -111,7 +112,7 @@ uint16_t minor_of(const fb::PlanT &plan) {
     if (has_parts(plan)) return 5;
     if (plan.identity || has_scalars(plan, fb::ScalarKind::rows)) return 4;
     if (has_mixed(plan) || has_halves(plan)) return 3;
-    if (has_scalars(plan, fb::ScalarKind::margin)) return 2;
+    if (has_scalars(plan, fb::ScalarKind::retired)) return 2;
     for (const auto &entry : plan.entries)
         if (entry->device != fb::DeviceKind::cpu && entry->kind == fb::EntryKind::stream) return 2;
     for (const auto &segment : plan.segments)

@@ -212,8 +212,7 @@ const char *mpeg_name(const std::vector<uint8_t> &frames) {
     return what & 0x10000 && (frames[1] & 6) == 0 ? "AAC" : (what >> 8 & 0xff) == 3 ? "MP3" : "MPEG audio";
 }
 
-// ID3v2 tags: players write them before MP3, and some also before FLAC and WAV.
-
+// Skips ID3v2 tags: players write them before MP3, and some also before FLAC and WAV. True: there was one.
 Expected<bool> skip_id3(Bytes &bytes) {
     bool skipped = false;
     for (;;) {

@@ -33,9 +33,6 @@ struct Pcm {
 // Interleaved samples as they lie in the input.
 SourcePtr open_pcm(Bytes bytes, const Pcm &pcm, const Options &options);
 
-// Skips ID3v2 tags. True: there was one.
-Expected<bool> skip_id3(Bytes &bytes);
-
 // A header up to the first sample, when its first bytes have been recognised.
 struct Header {
     std::optional<Pcm> pcm; // none: the codec is none of ours, and `bytes` is in no useful place

@@ -160,6 +160,11 @@ lw_status lw_audio_stream_reset(lw_audio_stream *stream) {
     return lw_stream_reset(stream->listener.stream);
 }
 
+lw_status lw_audio_stream_set(lw_audio_stream *stream, const char *scalar, float value) {
+    return stream ? lw_stream_set(stream->listener.stream, scalar, value)
+                  : fail(LW_INVALID_ARGUMENT, "stream is NULL");
+}
+
 uint32_t lw_audio_stream_latency(const lw_audio_stream *stream) { return stream ? stream->shape.latency : 0; }
 
 lw_status lw_audio_stream_get_info(const lw_audio_stream *stream, lw_audio_stream_info *info) {

@@ -63,7 +63,6 @@ inline constexpr uint64_t endless = ~uint64_t{0};
 struct Extent {
     uint64_t rows = 0; // of a run or of a finished stream, in input ticks; `endless`: of an open stream
     const uint64_t *lengths = nullptr;     // of a run, for each input: valid rows for pooling, in input ticks
-    uint32_t logit_margin = 0;             // of a stream (fb::ScalarKind::margin); 0: compute every logit
     uint32_t first = 0, last = UINT32_MAX; // steps [first, last): the CPU's part of a mixed entry
 };
 
@@ -160,7 +159,7 @@ inline constexpr uint32_t most_blocks_in_flight = 2;
 
 // What a library that adds a device hands out. Its own data follow.
 struct lw_device {
-    static constexpr uint64_t interface_version = 7; // raised with every change to the declarations above
+    static constexpr uint64_t interface_version = 8; // raised with every change to the declarations above
     uint64_t version;
     const longwave::runtime::Device *calls;
     // Streams with a whole block that push has left, or with blocks in flight, of all threads

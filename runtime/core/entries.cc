@@ -4,17 +4,6 @@
 
 namespace longwave::runtime {
 
-static bool reads_logit_margin(const fb::Entry &entry) {
-    for (uint32_t i = 0; i < artifact::count(entry.steps()); ++i) {
-        const fb::Step &step = *entry.steps()->Get(i);
-        for (uint32_t a = 0; a < artifact::count(step.args()); ++a) {
-            const fb::Scalar *scalar = step.args()->Get(a)->scalar();
-            if (scalar && scalar->kind() == fb::ScalarKind::margin) return true;
-        }
-    }
-    return false;
-}
-
 bool planned_for(const fb::Entry &entry, fb::EntryKind kind, fb::DeviceKind device) {
     return entry.kind() == kind && entry.device() == device;
 }
@@ -35,7 +24,6 @@ void StreamEntries::build(const fb::Plan &plan, fb::DeviceKind device, Parts &pa
         Rows *rows = parts.take<Rows>(outputs);
         if (!entries_) continue; // only measuring
         StreamEntry &stream = *new (entries_ + next++) StreamEntry{&entry, e, entry.block(), rows};
-        stream.uses_logit_margin = reads_logit_margin(entry);
         for (uint32_t i = 0; i < outputs; ++i) {
             new (rows + i) Rows(*entry.outputs()->Get(i), entry.block());
             stream.rows_per_block += entry.outputs()->Get(i)->rows();

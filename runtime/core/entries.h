@@ -26,9 +26,8 @@ struct StreamEntry {
     const fb::Entry *entry = nullptr;
     uint32_t index = 0; // in the plan
     uint64_t block = 0;
-    Rows *rows = nullptr;           // of each output
-    uint64_t rows_per_block = 0;    // the most rows that one block brings
-    bool uses_logit_margin = false; // some step skips logits below the margin
+    Rows *rows = nullptr;        // of each output
+    uint64_t rows_per_block = 0; // the most rows that one block brings
     bool cached() const { return entry->cache_bytes() > 0; }
 };
 

@@ -21,10 +21,7 @@ inline int32_t evaluate(const fb::Scalar &scalar, uint64_t firing, uint32_t tile
             int64_t{tile} * scalar.tile_mul();
         return rows < 0 ? 0 : rows > scalar.value() ? scalar.value() : static_cast<int32_t>(rows);
     }
-    case fb::ScalarKind::margin:
-        return extent.logit_margin <= static_cast<uint32_t>(scalar.value())
-                   ? static_cast<int32_t>(extent.logit_margin)
-                   : 0;
+    case fb::ScalarKind::retired: return 0;
     }
     return scalar.value();
 }

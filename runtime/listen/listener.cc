@@ -2,6 +2,7 @@
 #include "formats/artifact/hash.h"
 #include "runtime/core/samples.h"
 #include "runtime/stream/blocks.h"
+#include "runtime/stream/scalars.h"
 #include "runtime/stream/state.h"
 #include <cstring>
 
@@ -37,7 +38,7 @@ void recover(Listener &listener) {
     heard.non_finite += stats.non_finite;
     heard.non_finite_outputs += stats.non_finite_outputs;
     ++heard.resets;
-    clear(*listener.stream);
+    clear_but_scalars(*listener.stream);
     heard.deaf = false;
 }
 

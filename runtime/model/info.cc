@@ -120,6 +120,7 @@ lw_status lw_model_get_info(const lw_model *model, lw_model_info *info) {
     now.variant = model->variant ? model->variant->target()->c_str() : "";
     now.inputs = plan.inputs()->size();
     now.labels = count(plan.labels());
+    now.scalars = count(plan.scalars());
     now.report = plan.report() ? plan.report()->c_str() : "{}";
     now.certificates = plan.certificates() ? plan.certificates()->c_str() : "{}";
     now.derived_bytes = plan.derived_bytes();
@@ -215,6 +216,22 @@ lw_status lw_model_state_field(const lw_model *model, uint32_t index, lw_state_f
     return model ? one_of(model, "state field ", model->state_fields, count(model->plan().state()), index,
                           field)
                  : fail(LW_INVALID_ARGUMENT, "model is NULL");
+}
+
+lw_status lw_model_scalar(const lw_model *model, uint32_t index, lw_scalar_info *info) {
+    if (!model) return fail(LW_INVALID_ARGUMENT, "model is NULL");
+    const auto *scalars = model->plan().scalars();
+    if (index >= count(scalars))
+        return fail(LW_NOT_FOUND, {"scalar ", index, "; the model has ", count(scalars)});
+    const fb::HostScalar &scalar = *scalars->Get(index);
+    lw_scalar_info now{};
+    now.name = scalar.name()->c_str();
+    now.unit = scalar.unit() ? scalar.unit()->c_str() : "";
+    now.initial = scalar.initial();
+    now.low = scalar.low();
+    now.high = scalar.high();
+    now.smoothed = scalar.smoothed();
+    return info_status(copy_sized(info, now));
 }
 
 const char *lw_model_label(const lw_model *model, uint32_t index) {

@@ -45,7 +45,7 @@ lw_status run_group(lw_batch &batch, const StreamEntry &entry, uint32_t n) {
     if (n == 1) return run_block(*batch.group[0], entry, Keep::all);
     for (uint32_t i = 0; i < n; ++i) {
         const lw_stream &stream = *batch.group[i];
-        batch.members[i] = {stream.session, stream.state->done / entry.block, extent_of_block(stream, entry)};
+        batch.members[i] = {stream.session, stream.state->done / entry.block, extent_of_block(stream)};
     }
     lw_status first = batch.model->device->run_batch(*batch.joined, entry.index, batch.members, n);
     const bool failed = first != LW_OK;
@@ -55,7 +55,7 @@ lw_status run_group(lw_batch &batch, const StreamEntry &entry, uint32_t n) {
             (void)failed_if(stream, first);
             continue;
         }
-        count_block(stream, entry, batch.members[i].extent);
+        count_block(stream, entry);
         keep_first(first, end_block(stream, Keep::all));
     }
     return first;

@@ -77,30 +77,25 @@ bool room_for_block(const lw_stream &stream, const StreamEntry &entry) {
            room >= rows_of(stream, {&entry, stream.state->done / entry.block});
 }
 
-static uint32_t logit_margin_for(const lw_stream &stream, const StreamEntry &entry) {
-    return entry.uses_logit_margin ? stream.logit_margin : 0;
-}
-
-Extent extent_of_block(const lw_stream &stream, const StreamEntry &entry) {
+Extent extent_of_block(const lw_stream &stream) {
     const StreamState &state = *stream.state;
-    return {state.life == Life::finished ? state.ticks : endless, nullptr, logit_margin_for(stream, entry)};
+    return {.rows = state.life == Life::finished ? state.ticks : endless};
 }
 
-void count_block(lw_stream &stream, const StreamEntry &entry, const Extent &extent) {
+void count_block(lw_stream &stream, const StreamEntry &entry) {
     StreamState &state = *stream.state;
     stream.begun[stream.n_begun++] = {&entry, state.done / entry.block};
     stream.newest_later = false;
-    state.logit_margin = extent.logit_margin;
     state.done += entry.block;
     state.pending -= state.pending < entry.block ? state.pending : static_cast<uint32_t>(entry.block);
 }
 
 lw_status begin_block(lw_stream &stream, const StreamEntry &entry) {
-    const Extent extent = extent_of_block(stream, entry);
+    const Extent extent = extent_of_block(stream);
     const uint64_t block = stream.state->done / entry.block;
     const lw_status status = stream.device().run(*stream.session, entry.index, block, extent, nullptr);
     if (status != LW_OK) return failed_if(stream, status);
-    count_block(stream, entry, extent);
+    count_block(stream, entry);
     return LW_OK;
 }
 

@@ -13,9 +13,9 @@ uint64_t ticks_to_block(const lw_stream &stream);
 // Whether the queue has room for the rows of the next block of `entry`.
 bool room_for_block(const lw_stream &stream, const StreamEntry &entry);
 
-// How `entry` runs the next block of the stream, and that it has been run or enqueued.
-Extent extent_of_block(const lw_stream &stream, const StreamEntry &entry);
-void count_block(lw_stream &stream, const StreamEntry &entry, const Extent &extent);
+// How the next block of the stream runs, and that `entry` has run or enqueued it.
+Extent extent_of_block(const lw_stream &stream);
+void count_block(lw_stream &stream, const StreamEntry &entry);
 // Begins a block of the entry. Its input is in the ring, its cache is valid for this tick, and fewer
 // than most_begun have begun. A block of another entry than the stream's own must end before the
 // next begins.

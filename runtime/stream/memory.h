@@ -31,10 +31,10 @@ struct StreamState {
     uint32_t pending; // received and in no block yet: less than the largest block, in the input ring
     Life life;
     uint64_t rows_dropped, non_finite, non_finite_outputs;
-    uint64_t poisoned;     // bit i: the newest row of output i (63: or of a later one) was not finite
-    uint32_t runs, rows;   // saved bytes only: the rows that wait, after the fields
-    uint64_t logit_margin; // of the newest block (fb::ScalarKind::margin); 0: it computed every logit
-    uint64_t checksum;     // saved bytes only (checksum_of); 0: earlier versions wrote none
+    uint64_t poisoned;   // bit i: the newest row of output i (63: or of a later one) was not finite
+    uint32_t runs, rows; // saved bytes only: the rows that wait, after the fields
+    uint64_t retired;    // 0; earlier versions may have written another number, which is ignored
+    uint64_t checksum;   // saved bytes only (checksum_of); 0: earlier versions wrote none
     uint64_t reserved[2];
 };
 static_assert(sizeof(StreamState) == 128);
@@ -59,7 +59,6 @@ struct lw_stream {
     uint64_t rows_per_block; // most rows one block can bring
     longwave::runtime::StreamState *state;
     uint64_t *cache_ticks; // of each stream entry: the tick that its cache is valid for, or `stale`
-    uint32_t logit_margin; // of the next blocks; a generator sets it while it runs some
     longwave::runtime::Queue queue;
     longwave::runtime::Session *session;
     longwave::runtime::BegunBlock begun[longwave::runtime::most_blocks_in_flight]; // the oldest first

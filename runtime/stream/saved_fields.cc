@@ -10,6 +10,8 @@
 #include "runtime/core/samples.h"
 #include "runtime/core/status.h"
 #include "runtime/stream/saved_state.h"
+#include "runtime/stream/scalars.h"
+#include "runtime/stream/state.h"
 #include <cstring>
 
 namespace longwave::runtime {
@@ -21,7 +23,10 @@ uint64_t padded(uint64_t bytes) { return (bytes + 7) / 8 * 8; }
 
 bool is_history(const fb::StateField &field) { return field.kind() == fb::StateKind::history; }
 bool is_saved(const fb::StateField &field) { return !is_history(field) || field.keeps() > 0; }
-bool is_needed(const fb::StateField &field) { return !is_history(field) || field.needs() > 0; }
+// A scalar that the saved state lacks has its initial value.
+bool is_needed(const lw_stream &stream, const fb::StateField &field) {
+    return is_history(field) ? field.needs() > 0 : !scalar_in(*stream.model, field);
+}
 
 uint64_t row_bytes(const fb::StateField &field) {
     return field.dims()->Get(1) * uint64_t{bytes_of(artifact::elem_of(field.elem()))};
@@ -141,7 +146,6 @@ SavedState head_of(const lw_stream &stream) {
     head.poisoned = state.poisoned;
     head.runs = stream.queue.runs();
     head.rows = stream.queue.rows();
-    head.logit_margin = state.logit_margin;
     for (const fb::StateField *field : *stream.model->plan().state()) head.fields += is_saved(*field);
     return head;
 }
@@ -175,7 +179,6 @@ StreamState state_of(const SavedState &head) {
     state.poisoned = head.poisoned;
     state.runs = head.runs;
     state.rows = head.rows;
-    state.logit_margin = head.logit_margin;
     return state;
 }
 
@@ -242,6 +245,16 @@ bool good_tokens(const lw_stream &stream, const uint8_t *rows, uint64_t bytes) {
     return input.kind() != fb::InputKind::tokens || first_bad_token(rows, ids, input.vocabulary()) == ids;
 }
 
+bool good_scalar(const lw_stream &stream, const fb::StateField &field, const uint8_t *values) {
+    const fb::HostScalar *const scalar = scalar_in(*stream.model, field);
+    float numbers[artifact::host_scalar_numbers];
+    if (!scalar) return true;
+    memcpy(numbers, values, sizeof numbers);
+    for (const float number : numbers)
+        if (!in_range(*scalar, number)) return false;
+    return true;
+}
+
 bool holds_input(const lw_stream &stream, const fb::StateField &field) {
     const uint64_t ring = stream.model->streams.ring().offset; // V12: it lies in one field
     return field.offset() <= ring && ring < field.offset() + field.dims()->Get(0) * row_bytes(field);
@@ -258,7 +271,10 @@ lw_status check_field(const lw_stream &stream, const fb::StateField &field, cons
     }
     if (!rows_fit || !same_bytes(&expected, &saved, sizeof saved))
         return bad_field(field, "a field has another type or shape");
-    if (!is_history(field)) return LW_OK;
+    if (!is_history(field))
+        return good_scalar(stream, field, found.values)
+                   ? LW_OK
+                   : bad_field(field, "a scalar is outside the range that the model gives it");
     if (saved.dims[0] < field.needs())
         return bad_field(field, "a history has too few rows; compile with the same --blocks or --window");
     if (holds_input(stream, field) && !good_tokens(stream, found.values, saved.bytes))
@@ -277,12 +293,12 @@ template <class Visit> lw_status each_pair(const lw_stream &stream, uint32_t n, 
         Found found;
         if (const char *fault = next_field(from, end, &found)) return bad_state(fault);
         for (; next < fields.size() && compare(*fields[next], found) < 0; ++next)
-            if (is_needed(*fields[next])) return lacks();
+            if (is_needed(stream, *fields[next])) return lacks();
         if (next == fields.size() || compare(*fields[next], found) != 0) continue;
         if (lw_status status = visit(*fields[next++], found)) return status;
     }
     for (; next < fields.size(); ++next)
-        if (is_needed(*fields[next])) return lacks();
+        if (is_needed(stream, *fields[next])) return lacks();
     return LW_OK;
 }
 
@@ -307,7 +323,7 @@ lw_status load_fields(lw_stream &stream, const uint8_t *bytes, size_t n) {
     if (const char *fault = queue_fault(stream, saved, rows, end)) return bad_state(fault);
 
     const Device &device = stream.device();
-    device.clear(*stream.session, {fb::Space::state, 0, 0, stream.model->plan().state_bytes()});
+    begin_fields(stream);
     const auto write_from = [&](const uint8_t *values) {
         return [&stream, &device, values](const Area &area, uint64_t before) {
             device.write(*stream.session, area, values + before);

@@ -37,7 +37,6 @@ const char *counters_fault(const lw_stream &stream, const StreamState &saved) {
         saved.life == Life::finished && saved.pending == 0 && saved.ticks < saved.done;
     if (!whole && !beyond_the_end) return "counters contradict each other";
     if (saved.rows > stream.queue.capacity()) return "more rows wait than this stream's queue holds";
-    if (saved.logit_margin > uint64_t{1} << 31) return "counters out of range";
     for (uint64_t reserved : saved.reserved)
         if (reserved != 0) return "reserved fields are set";
     return nullptr;
@@ -101,6 +100,7 @@ lw_status resume(lw_stream &stream, const StreamState &saved, bool unchecked) {
     *stream.state = saved;
     stream.unchecked = unchecked;
     stream.state->runs = stream.state->rows = 0;
+    stream.state->retired = 0;
     memcpy(stream.state->identity, stream.model->identity, sizeof stream.state->identity);
     for (uint32_t i = 0; i < stream.model->streams.size(); ++i) stream.cache_ticks[i] = stale;
     return take_over(stream) ? wait(stream) : LW_DEVICE;

@@ -31,7 +31,7 @@ struct SavedState {
     Life life;
     uint64_t rows_dropped, non_finite, non_finite_outputs, poisoned;
     uint32_t runs, rows;
-    uint64_t logit_margin;
+    uint64_t retired; // as in StreamState
     uint32_t fields, reserved;
 };
 static_assert(sizeof(SavedState) == 176);

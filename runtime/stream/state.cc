@@ -19,8 +19,9 @@ Area cache(const StreamEntry &entry) {
     return {fb::Space::cache, entry.index, 0, entry.entry->cache_bytes()};
 }
 
-// Zeros, and what fields begin with instead.
-void begin(lw_stream &stream) {
+} // namespace
+
+void begin_fields(lw_stream &stream) {
     const Device &device = stream.device();
     device.clear(*stream.session, record(stream));
     if (!stream.model->plan().state()) return;
@@ -32,15 +33,13 @@ void begin(lw_stream &stream) {
     }
 }
 
-} // namespace
-
 void clear(lw_stream &stream) {
     StreamState &state = *stream.state;
     state = StreamState{};
     stream.unchecked = false;
     memcpy(state.identity, stream.model->identity, sizeof state.identity);
     stream.queue.clear();
-    begin(stream);
+    begin_fields(stream);
     for (const StreamEntry &entry : stream.model->streams) {
         if (entry.cached()) stream.device().clear(*stream.session, cache(entry));
         stream.cache_ticks[&entry - stream.model->streams.begin()] = 0; // of a past that is all zeros

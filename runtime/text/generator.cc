@@ -5,6 +5,7 @@
 #include "runtime/core/samples.h"
 #include "runtime/core/status.h"
 #include "runtime/stream/blocks.h"
+#include "runtime/stream/scalars.h"
 #include "runtime/stream/state.h"
 #include <cstring>
 #include <new>
@@ -153,14 +154,30 @@ void look_for_stops(const lw_generator &g, lw_generator_token &token) {
 
 // ---- the stream ----
 
-// While it stands, blocks of the stream are run for what the generator can choose.
-struct Wanting {
-    explicit Wanting(lw_generator &g) : stream(*g.stream) { stream.logit_margin = g.logit_margin; }
-    ~Wanting() { stream.logit_margin = 0; }
-    Wanting(const Wanting &) = delete;
-    Wanting &operator=(const Wanting &) = delete;
-    lw_stream &stream;
+// Models with this scalar leave out words whose logit is further below the largest one, in nats. At the end
+// of its range they leave out none.
+constexpr char margin_name[] = "logit_margin";
+constexpr float left_out = -1e30f; // logit of a word that was left out
+
+// Rows for the generator's choices, while it stands.
+struct OwnRows {
+    explicit OwnRows(lw_generator &g) : generator(g) { begin_rows(g); }
+    ~OwnRows() { end_rows(generator); }
+    OwnRows(const OwnRows &) = delete;
+    OwnRows &operator=(const OwnRows &) = delete;
+    lw_generator &generator;
 };
+
+// Whether the row has every word that the generator can choose. Another margin may have made it, also in
+// another stream, whose saved state this one has loaded.
+bool has_choices(const lw_generator &g, const float *logits) {
+    if (!g.margin_scalar) return true;
+    uint32_t i = 0;
+    while (i < input_of(*g.stream).vocabulary() && logits[i] != left_out) ++i;
+    if (i == input_of(*g.stream).vocabulary()) return true;
+    const float made = read_scalar(*g.stream, *g.margin_scalar, ScalarNumber::ended_with);
+    return made < g.margin_scalar->high() && made >= g.margin;
+}
 
 // The newest logits; ticks that a loaded state left pending are run first. Null: nothing was read
 // so far.
@@ -207,7 +224,10 @@ lw_status lw_generator_create(lw_stream *stream, const lw_generator_options *opt
     ++stream->users;
     generator->bytes = lay_out(setup, block.data, generator);
     generator->output = setup.output;
-    generator->logit_margin = setup.options.likely_only ? logit_margin_of(setup.sampler) : 0;
+    if (!runs_together(*stream)) generator->margin_scalar = find_scalar(*stream->model, margin_name);
+    generator->margin = setup.options.likely_only ? logit_margin_of(setup.sampler) : any_word;
+    if (generator->margin_scalar && !in_range(*generator->margin_scalar, generator->margin))
+        generator->margin = generator->margin_scalar->high();
     generator->window = setup.window;
     generator->log_probabilities = setup.options.log_probabilities != 0;
     generator->n_stops = static_cast<uint32_t>(setup.options.n_stops);
@@ -230,11 +250,22 @@ lw_status lw_generator_prompt(lw_generator *generator, const int32_t *ids, size_
     if (n == 0) return fail(LW_INVALID_ARGUMENT, "the prompt is empty: give at least one id");
     const uint32_t vocabulary = input_of(*generator->stream).vocabulary();
     if (lw_status status = check_ids("place ", ids, n, vocabulary)) return status;
-    const Wanting wanting(*generator);
+    const OwnRows rows(*generator);
     if (lw_status status = lw_stream_prefill(generator->stream, ids, n)) return status;
     if (generator->room > 0) remember(*generator, ids, n);
     generator->first = generator->count;
     return LW_OK;
+}
+
+void longwave::runtime::begin_rows(lw_generator &generator) {
+    if (!generator.margin_scalar) return;
+    generator.margin_of_stream = read_scalar(*generator.stream, *generator.margin_scalar, ScalarNumber::next);
+    write_next(*generator.stream, *generator.margin_scalar, generator.margin);
+}
+
+void longwave::runtime::end_rows(lw_generator &generator) {
+    if (generator.margin_scalar)
+        write_next(*generator.stream, *generator.margin_scalar, generator.margin_of_stream);
 }
 
 lw_status longwave::runtime::choose_next(lw_generator &generator, lw_generator_token &token) {
@@ -243,7 +274,7 @@ lw_status longwave::runtime::choose_next(lw_generator &generator, lw_generator_t
     if (token.stop) return without_detail(LW_END);
     const float *logits = nullptr;
     if (lw_status status = newest_logits(stream, generator.output, &logits)) return status;
-    if (!suffices(stream.state->logit_margin, generator.logit_margin))
+    if (!has_choices(generator, logits))
         return fail(LW_WRONG_STATE,
                     "the newest logits lack words that these options could choose: keep the old "
                     "options, or read at least one id first");
@@ -272,7 +303,7 @@ lw_status lw_generator_next(lw_generator *generator, lw_generator_token *out) {
     if (!generator || !out || out->struct_size < sizeof(size_t))
         return fail(LW_INVALID_ARGUMENT, "generator or out is NULL, or struct_size is not set");
     lw_generator_token token{};
-    const Wanting wanting(*generator);
+    const OwnRows rows(*generator);
     if (lw_status status = choose_next(*generator, token)) return status;
     remember_next(*generator, token);
     copy_sized(out, token);

@@ -7,9 +7,12 @@
 struct lw_generator {
     lw_stream *stream;
     uint64_t bytes;
-    uint32_t output;       // of the stream: the logits
-    uint32_t logit_margin; // that its rows are made for
-    uint32_t window;       // ids in which repetitions are looked for
+    uint32_t output; // of the stream: the logits
+    // The scalar of a model that leaves out words, on the CPU; null: every row has all words.
+    const longwave::fb::HostScalar *margin_scalar;
+    float margin;           // that its rows are made for
+    float margin_of_stream; // that rows of others are made for, while the stream runs for this generator
+    uint32_t window;        // ids in which repetitions are looked for
     bool log_probabilities;
     longwave::runtime::Sampler sampler;
     uint32_t n_stops;
@@ -31,8 +34,11 @@ inline int32_t newest(const lw_generator &g, uint64_t back) {
     return g.recent[(g.count - 1 - back) % g.room];
 }
 
+// Blocks of the stream are run for what the generator can choose, from one to the other.
+void begin_rows(lw_generator &generator);
+void end_rows(lw_generator &generator);
 // The two halves of lw_generator_next: what lies before the stream has read the id, which push may
-// leave pending, and what comes after. The stream's blocks run for the generator's margin meanwhile.
+// leave pending, and what comes after. Between begin_rows and end_rows.
 lw_status choose_next(lw_generator &generator, lw_generator_token &token);
 void remember_next(lw_generator &generator, lw_generator_token &token);
 

@@ -28,7 +28,7 @@ lw_status lw_batch_next(lw_batch *batch, lw_generator *const *generators, size_t
     const StreamList list = {generators, n_generators, of_generators};
     if (lw_status status = hold_streams(*batch, list)) return status;
     for (size_t i = 0; i < n_generators; ++i) {
-        generators[i]->stream->logit_margin = generators[i]->logit_margin;
+        begin_rows(*generators[i]);
         lw_generator_token token{};
         statuses[i] = choose_next(*generators[i], token);
         if (statuses[i] == LW_OK) copy_sized(tokens + i, token);
@@ -38,7 +38,7 @@ lw_status lw_batch_next(lw_batch *batch, lw_generator *const *generators, size_t
     release_streams(list);
     for (size_t i = 0; i < n_generators; ++i) {
         lw_generator &generator = *generators[i];
-        generator.stream->logit_margin = 0;
+        end_rows(generator);
         if (statuses[i] == LW_OK && generator.stream->state->life == Life::failed) statuses[i] = LW_DEVICE;
         if (statuses[i] != LW_OK) continue;
         lw_generator_token token{};

@@ -76,12 +76,11 @@ double logarithm(double x) {
 // Kernels compare logits. The sampler compares log-probabilities, which rounding moves by some of
 // their last bits. A margin of 2^-10 and a millionth is far more than that. Top-k changes nothing,
 // because what min-p leaves is likelier than what it rules out. Top-p counts all words, so it does.
-uint32_t logit_margin_of(const SamplerSettings &s) {
-    if (s.penalty != 1 || s.biases > 0 || s.log_probabilities) return 0;
-    if (s.temperature == 0) return 1;
-    if (!(s.min_p > 0) || s.top_p < 1) return 0;
-    const double nats = double{s.temperature} * logarithm(1 / double{s.min_p}) * (1 + 1e-6) + 0x1p-10;
-    return nats < 16000 ? static_cast<uint32_t>(nats * 65536) + 2 : 0;
+float logit_margin_of(const SamplerSettings &s) {
+    if (s.penalty != 1 || s.biases > 0 || s.log_probabilities) return any_word;
+    if (s.temperature == 0) return 0;
+    if (!(s.min_p > 0) || s.top_p < 1) return any_word;
+    return static_cast<float>(double{s.temperature} * logarithm(1 / double{s.min_p}) * (1 + 1e-6) + 0x1p-10);
 }
 
 void Sampler::build(const SamplerSettings &settings, Parts &parts) {

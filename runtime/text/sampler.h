@@ -26,11 +26,9 @@ inline constexpr uint32_t lanes = 4;
 void exponentials(double *x, uint32_t n);
 double logarithm(double x);
 
-// What of a row of log-probabilities these settings can choose, as fb::ScalarKind::margin says it:
-// 0: any value.
-uint32_t logit_margin_of(const SamplerSettings &settings);
-// A row that was made for margin `made` has all that `needed` asks for.
-inline bool suffices(uint64_t made, uint32_t needed) { return made == 0 || (needed > 0 && made >= needed); }
+// How far below the largest logit of a row a word may be that these settings can choose, in nats.
+inline constexpr float any_word = 3e38f;
+float logit_margin_of(const SamplerSettings &settings);
 
 class Sampler {
 public:

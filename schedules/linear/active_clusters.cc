@@ -1,5 +1,5 @@
 // active_clusters: 1 for each class whose logit is at most a margin below that of the likeliest
-// word, else 0; all 1 without a margin.
+// word, else 0; all 1 with the largest margin.
 #include "schedules/contract/kernels/linear.h"
 #include "schedules/halide/internals.h"
 #include "schedules/halide/registry.h"
@@ -12,8 +12,8 @@ static void build_active_clusters(KernelBuilder &k, const contract::ActiveCluste
     const auto a = contract::names_of<contract::ActiveClusters>();
     const int words = p.words, classes = p.classes;
     const int width = static_cast<int>(pad(extent(words))), tails = static_cast<int>(pad(extent(classes)));
-    ImageParam x = k.input(a.words, dense({width, 1})), of_class = k.input(a.classes, dense({tails, 1}));
-    const Expr margin = k.scalar(a.margin, most_margin);
+    ImageParam x = k.input(a.words, dense({width, 1})), of_class = k.input(a.classes, dense({tails, 1})),
+               margin = k.input(a.margin, dense({tails, 1}));
     k.no_epilogue();
 
     // THE ALGORITHM
@@ -28,8 +28,9 @@ static void build_active_clusters(KernelBuilder &k, const contract::ActiveCluste
     peak() = max(peak(), peaks(f));
     // An infinity is none that a row may have: its row is computed, and found to be not finite. So
     // is NaN.
-    const Expr below = peak() - of_class(c, r), far = below > cast<float>(max(margin, 1) - 1) * 0x1p-16f;
-    y(c, r) = select(c >= classes, 0.0f, margin > 0 && far && below < 3.0e38f, 0.0f, 1.0f);
+    const Expr below = peak() - of_class(c, r), most = margin(c, r),
+               far = most < static_cast<float>(p.every) && below > most;
+    y(c, r) = select(c >= classes, 0.0f, far && below < 3.0e38f, 0.0f, 1.0f);
 
     // THE SCHEDULE
     peak.compute_root().update().unroll(f);

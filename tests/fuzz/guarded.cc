@@ -163,7 +163,7 @@ private:
             return static_cast<int32_t>(slot * scalar.mul() + scalar.value() +
                                         __int128{tile} * scalar.tile_mul());
         }
-        if (scalar.kind() == fb::ScalarKind::margin) return scalar.value() > 0; // leaves out the most it can
+        if (scalar.kind() == fb::ScalarKind::retired) return 0;
         const __int128 rows =
             __int128{length} * scalar.mul() / scalar.modulus() - __int128{tile} * scalar.tile_mul();
         return static_cast<int32_t>(rows < 0 ? 0 : rows > scalar.value() ? scalar.value() : rows);

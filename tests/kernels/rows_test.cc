@@ -82,6 +82,30 @@ Case softmax(int channels, int rows) {
             }};
 }
 
+// Three blocks: the number stays, changes, and stays. Each begins with what the last one ended with.
+Case scalar_rows(int row, int channels, int rows, bool smoothed) {
+    return {spec("scalar_rows", fmt::format(R"("row":{},"rows":{},"smoothed":{})", row, rows, int{smoothed})),
+            [=](Kernel &k) {
+                k["lanes"].for_each(
+                    [&](const std::vector<int> &at) { k["lanes"].set(at, at[0] < channels); });
+                const double blocks[][2] = {{0.75, 0.75}, {0.75, -3.5}, {-3.5, -3.5}};
+                k["numbers"].set({0}, 0.75);
+                for (const auto &[from, to] : blocks) {
+                    k["numbers"].set({1}, to);
+                    compare(
+                        k, "y",
+                        [&, from = from, to = to](const std::vector<int> &at) {
+                            if (at[0] >= channels) return 0.0;
+                            return smoothed ? from + (to - from) * (at[1] + 1) / rows : to;
+                        },
+                        from == to ? 0 : 3e-7); // a product, a quotient and a sum of numbers up to 4.25
+                    CHECK(k["y"].get({0, rows - 1}) == to);
+                    const double after[] = {to, to, from};
+                    for (int i = 0; i < 3; i++) CHECK(k["numbers"].get({i}) == after[i]);
+                }
+            }};
+}
+
 } // namespace
 
 TEST_CASE("pointwise: activations keep float32 accuracy, and padding lanes stay zero") {
@@ -288,6 +312,15 @@ TEST_CASE("random: norm") {
 
 TEST_CASE("random: softmax") {
     Random("softmax").run([](Random &r) { return softmax(r.size(500), r.size(30)); });
+}
+
+TEST_CASE("scalar_rows: a number of the host, and the steps to a new one") {
+    std::vector<Case> cases;
+    for (const bool smoothed : {false, true})
+        for (const int rows : {1, 2, 7, 160, 441})
+            for (const int channels : {1, 16, 20})
+                cases.push_back(scalar_rows(padded(channels), channels, rows, smoothed));
+    run_everywhere(cases);
 }
 
 } // namespace rows_test

@@ -93,25 +93,28 @@ TEST_CASE("log_softmax: with advice a tail is that without, or as unlikely as ca
     }
 }
 
-TEST_CASE("active_clusters: a margin below the likeliest word, to its last unit; without a margin all") {
+TEST_CASE("active_clusters: a margin below the likeliest word, to its last unit; with the largest one all") {
     const float unit = 0x1p-16f, nan = std::nanf("");
     const struct {
-        int margin;
+        float margin;
         float classes[2];
         double wanted[2];
-    } rows[] = {
-        {0, {-1e9f, 4}, {1, 1}},        {1, {4, 4 - unit / 16}, {1, 0}},     {1, {5, -3}, {1, 0}},
-        {65537, {3, 3 - unit}, {1, 0}}, {1 << 30, {-16000, -17000}, {1, 0}}, {1, {nan, -INFINITY}, {1, 1}}};
-    run_everywhere({{spec("active_clusters", R"("words":37,"classes":2)"), [&](Kernel &k) {
+    } rows[] = {{16384, {-1e9f, 4}, {1, 1}}, {0, {4, 4 - unit / 16}, {1, 0}},   {0, {5, -3}, {1, 0}},
+                {1, {3, 3 - unit}, {1, 0}},  {16383, {-16000, -17000}, {1, 0}}, {0, {nan, -INFINITY}, {1, 1}},
+                {3e38f, {-1e9f, 4}, {1, 1}}};
+    run_everywhere({{spec("active_clusters", R"("words":37,"classes":2,"every":16384)"), [&](Kernel &k) {
                          k["words"].for_each([&](const std::vector<int> &at) {
                              k["words"].set(at, at[0] < 37 ? -at[0] : 99.f);
                          });
                          k["words"].set({23, 0}, 4);
-                         k["classes"].for_each([&](const std::vector<int> &at) { k["classes"].set(at, 99); });
+                         for (const char *name : {"classes", "margin"})
+                             k[name].for_each([&](const std::vector<int> &at) { k[name].set(at, 99); });
                          for (const auto &row : rows) {
                              INFO("margin ", row.margin, ", classes ", row.classes[0], " ", row.classes[1]);
-                             for (int c = 0; c < 2; c++) k["classes"].set({c, 0}, row.classes[c]);
-                             k.scalar("margin") = row.margin;
+                             for (int c = 0; c < 2; c++) {
+                                 k["classes"].set({c, 0}, row.classes[c]);
+                                 k["margin"].set({c, 0}, row.margin);
+                             }
                              REQUIRE(k.call() == 0);
                              for (int c = 0; c < 2; c++) CHECK(k["wanted"].get({c, 0}) == row.wanted[c]);
                              CHECK(k["wanted"].get({2, 0}) == 0); // padding

@@ -11,6 +11,9 @@ namespace longwave::compiler::layers {
 namespace {
 
 constexpr size_t most_clusters = 8;
+// In nats: no word that a reader chooses is as far below the likeliest. A generator sets smaller ones
+// (longwave/generator.h, likely_only).
+constexpr int every_word = 16384;
 
 struct Cluster {
     uint32_t first, size, width;
@@ -144,8 +147,17 @@ Expected<Flow> lower_adaptive_softmax(Lowering &lowering, const Layer &layer, st
     LW_ASSIGN(const Flow words, softmax.logits("head.word_proj", head, all[0].size));
     LW_ASSIGN(const Flow classes,
               softmax.logits("head.class_proj", head, static_cast<uint32_t>(all.size() - 1)));
+    LW_ASSIGN(const Flow margin, lowering.node(layer, "scalar", {classes.value},
+                                               {{"name", std::string("logit_margin")},
+                                                {"unit", std::string("nats")},
+                                                {"initial", double{every_word}},
+                                                {"low", 0.0},
+                                                {"high", double{every_word}},
+                                                {"smoothed", int64_t{0}}},
+                                               Form::features));
     LW_ASSIGN(const Flow mask,
-              lowering.node(layer, "active_clusters", {words.value, classes.value}, {}, Form::features));
+              lowering.node(layer, "active_clusters", {words.value, classes.value, margin.value},
+                            {{"every", int64_t{every_word}}}, Form::features));
     std::vector<ir::ValueId> rows = {words.value, classes.value};
     for (size_t i = 1; i < all.size(); ++i) {
         LW_ASSIGN(Flow tail, softmax.narrowed(i - 1, inputs[0], all[i].width));

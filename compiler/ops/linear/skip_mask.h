@@ -1,6 +1,6 @@
-// Work that a stream may leave out. The reader of a stream can state a margin
-// (Scalar::Kind::logit_margin): it takes no word whose logit is further below the largest one. By
-// default the reader takes every word. A row that is taken has the same bits with and without a
+// Work that a stream may leave out. The reader of a stream can state a margin, a scalar of the host
+// (scalar.cc): it takes no word whose logit is further below the largest one. At first the reader
+// takes every word. A row that is taken has the same bits with and without a
 // margin. Only a CPU stream that computes one row at a time can leave out work: no other row or
 // stream needs it.
 #pragma once

@@ -85,6 +85,9 @@ public:
     Place state(const std::string &name, Packed initial) override {
         return outer_.state(name, std::move(initial));
     }
+    Expected<std::optional<Place>> host_scalar(const HostScalar &scalar, const std::string &carry) override {
+        return outer_.host_scalar(scalar, carry);
+    }
     Count count_of(const std::string &name) override { return outer_.count_of(name); }
     void one_call() override { outer_.one_call(); }
     void ordered_tiles(uint32_t rows) override { outer_.ordered_tiles(rows); }

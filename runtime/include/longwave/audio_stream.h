@@ -150,6 +150,18 @@ LW_API lw_status lw_audio_stream_finish(lw_audio_stream *stream);
  * @note GPU statuses apply. */
 LW_API lw_status lw_audio_stream_reset(lw_audio_stream *stream);
 
+/** Sets a scalar of the model, as lw_stream_set: a knob of a plug-in. It holds from the next block
+ * on. lw_audio_stream_reset gives the initial value back. A reset by the library
+ * (lw_audio_stream_info.resets) keeps the value. Real-time safe on the CPU.
+ * @param scalar its name, UTF-8. Not kept.
+ * @param value low ... high of lw_scalar_info.
+ * @retval LW_OK
+ * @retval LW_INVALID_ARGUMENT stream or scalar is NULL, or value is NaN or out of range.
+ * @retval LW_NOT_FOUND The model has no such scalar. The detail lists those that it has.
+ * @retval LW_WRONG_STATE A kernel failed before.
+ * @note GPU statuses apply. */
+LW_API lw_status lw_audio_stream_set(lw_audio_stream *stream, const char *scalar, float value);
+
 /** Outputs between a sample that goes in and the same moment that comes out, in the worst case.
  * With `live` it is always so many. They are the lag of the output, its delay, the rest of a block,
  * and the filters of other rates. Real-time safe.

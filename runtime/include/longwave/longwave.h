@@ -379,6 +379,18 @@ typedef struct lw_state_field {
 } lw_state_field;
 #define LW_STATE_FIELD_INIT LW_INITIAL(lw_state_field)
 
+/** A scalar: a number that the host may change while a stream runs, such as a gain. */
+typedef struct lw_scalar_info {
+    size_t struct_size;
+    const char *name;
+    const char *unit; /**< such as "dB"; "": none */
+    float initial;    /**< in new and reset streams, and always in offline runs */
+    float low, high;  /**< the range that lw_stream_set takes */
+    int smoothed;     /**< 1: the rows of a block go in equal steps from the old value to the new
+                       * one. 0: all rows of the block have the new one */
+} lw_scalar_info;
+#define LW_SCALAR_INFO_INIT LW_INITIAL(lw_scalar_info)
+
 /** A model. */
 typedef struct lw_model_info {
     size_t struct_size;
@@ -400,6 +412,7 @@ typedef struct lw_model_info {
                         * all its reference outputs. The file may lack them. 0: it never had any */
     uint64_t version;  /**< counted by who signed the file; 0: none */
     int trusted;       /**< 1: check_signature accepted its signature */
+    uint32_t scalars;  /**< their number: lw_model_scalar */
 } lw_model_info;
 #define LW_MODEL_INFO_INIT LW_INITIAL(lw_model_info)
 
@@ -449,6 +462,13 @@ LW_API lw_status lw_model_stream_entry(const lw_model *model, uint32_t index,
  * @retval LW_NO_STREAM The model has no stream entry (for this device).
  * @retval LW_NOT_FOUND No such field. */
 LW_API lw_status lw_model_state_field(const lw_model *model, uint32_t index, lw_state_field *field);
+/** Describes a scalar. Any thread; real-time safe.
+ * @param index 0 ... lw_model_info.scalars - 1.
+ * @param info set info->struct_size first; filled in.
+ * @retval LW_OK
+ * @retval LW_INVALID_ARGUMENT model or info is NULL, or struct_size is not set.
+ * @retval LW_NOT_FOUND No such scalar. */
+LW_API lw_status lw_model_scalar(const lw_model *model, uint32_t index, lw_scalar_info *info);
 /** Label of a class. Any thread; real-time safe.
  * @param index 0 ... lw_model_info.labels - 1.
  * @return text that belongs to the model; NULL: no such label. */
@@ -616,6 +636,29 @@ LW_API lw_status lw_stream_finish(lw_stream *stream);
  * @retval LW_INVALID_ARGUMENT stream is NULL.
  * @note GPU statuses apply. */
 LW_API lw_status lw_stream_reset(lw_stream *stream);
+/** Sets a scalar of the model (lw_scalar_info), in its unit. It holds from the next block that the
+ * stream begins, for input that was pushed before and waits as well. Of several values before that
+ * block the last one counts. Values are a part of the state: they are saved, loaded and copied, and
+ * reset gives the initial ones back. Call it between the other calls of the stream, on the thread
+ * that the stream belongs to. Real-time safe on the CPU. On a GPU it waits for blocks in flight.
+ * @param name of the scalar, UTF-8. Not kept.
+ * @param value low ... high of lw_scalar_info.
+ * @retval LW_OK
+ * @retval LW_INVALID_ARGUMENT stream or name is NULL, or value is NaN or out of range.
+ * @retval LW_NOT_FOUND The model has no such scalar. The detail lists those that it has.
+ * @retval LW_WRONG_STATE A kernel failed before.
+ * @note GPU statuses apply. */
+LW_API lw_status lw_stream_set(lw_stream *stream, const char *name, float value);
+/** The value that the next block will have: the last one set, or the initial one. Real-time safe on
+ * the CPU. On a GPU it waits for blocks in flight.
+ * @param name of the scalar, UTF-8. Not kept.
+ * @param value the result, written on LW_OK.
+ * @retval LW_OK
+ * @retval LW_INVALID_ARGUMENT An argument is NULL.
+ * @retval LW_NOT_FOUND The model has no such scalar. The detail lists those that it has.
+ * @retval LW_WRONG_STATE A kernel failed before.
+ * @note GPU statuses apply. */
+LW_API lw_status lw_stream_get(const lw_stream *stream, const char *name, float *value);
 /** Makes `to` continue as `from` would. The two may have different options; with the same entry the
  * same bits follow. Both belong to the calling thread. Real-time safe on the CPU.
  * @retval LW_OK

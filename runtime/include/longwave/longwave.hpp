@@ -240,6 +240,14 @@ public:
     }
     [[nodiscard]] lw_status try_finish() noexcept { return lw_stream_finish(get()); }
     [[nodiscard]] lw_status try_reset() noexcept { return lw_stream_reset(get()); }
+    /** lw_stream_set: a scalar of the model, from the next block on. */
+    [[nodiscard]] lw_status try_set(const char *scalar, float value) noexcept {
+        return lw_stream_set(get(), scalar, value);
+    }
+    /** lw_stream_get: the value that the next block will have. */
+    [[nodiscard]] lw_status try_get(const char *scalar, float &value) const noexcept {
+        return lw_stream_get(get(), scalar, &value);
+    }
     /** lw_stream_copy: continues as `from` would. */
     [[nodiscard]] lw_status try_copy(const Stream &from) noexcept {
         return lw_stream_copy(get(), from.get());
@@ -274,6 +282,12 @@ public:
     std::optional<Row> pull() { return detail::pull<Row>(*this); }
     void finish() { detail::check(try_finish()); }
     void reset() { detail::check(try_reset()); }
+    void set(const char *scalar, float value) { detail::check(try_set(scalar, value)); }
+    float scalar(const char *name) const {
+        float value = 0;
+        detail::check(try_get(name, value));
+        return value;
+    }
     void copy(const Stream &from) { detail::check(try_copy(from)); }
     std::vector<uint8_t> save() const { return detail::save(*this); }
     void load(const std::vector<uint8_t> &bytes) {
@@ -493,6 +507,10 @@ public:
     }
     [[nodiscard]] lw_status try_finish() noexcept { return lw_audio_stream_finish(get()); }
     [[nodiscard]] lw_status try_reset() noexcept { return lw_audio_stream_reset(get()); }
+    /** lw_audio_stream_set: a scalar of the model, from the next block on. */
+    [[nodiscard]] lw_status try_set(const char *scalar, float value) noexcept {
+        return lw_audio_stream_set(get(), scalar, value);
+    }
     [[nodiscard]] lw_status try_info(lw_audio_stream_info &out) const noexcept {
         out = make<lw_audio_stream_info>();
         return lw_audio_stream_get_info(get(), &out);
@@ -527,6 +545,7 @@ public:
     }
     void finish() { detail::check(try_finish()); }
     void reset() { detail::check(try_reset()); }
+    void set(const char *scalar, float value) { detail::check(try_set(scalar, value)); }
     lw_audio_stream_info info() const {
         lw_audio_stream_info info;
         detail::check(try_info(info));

@@ -126,13 +126,13 @@ struct ActiveClusters {
     static constexpr const char *name = "active_clusters";
     Required<1, 1 << 24> words;
     Required<1, 1 << 10> classes;
-    LW_PARAMS(words, classes)
+    Required<1, 1 << 20> every; // margin from which on all clusters are wanted
+    LW_PARAMS(words, classes, every)
 
     template <class Of> struct Arguments {
         typename Of::Input words;   // [P(words), 1]
         typename Of::Input classes; // [P(classes), 1]
-        // 0 .. 2^30. 0: all clusters; m: classes at most (m - 1)/65536 below the best word
-        typename Of::Scalar margin;
+        typename Of::Input margin;  // [P(classes), 1]: how far below the best word a wanted class may be
         typename Of::Output wanted; // [P(classes), 1]: 1 or 0
         LW_ARGUMENTS(words, classes, margin, wanted)
     };

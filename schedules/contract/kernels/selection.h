@@ -83,6 +83,22 @@ struct Repeat {
     };
 };
 
+// A number of the host in every row of a block. CPU only. A block begins with the end of the last block, and
+// ends with the next number.
+struct ScalarRows {
+    static constexpr const char *name = "scalar_rows";
+    Required<1, 1 << 24> row, rows;
+    Flag smoothed; // row r has begin + (end - begin) * (r + 1)/rows; else all rows have the end
+    LW_PARAMS(row, rows, smoothed)
+
+    template <class Of> struct Arguments {
+        typename Of::Weight lanes;  // [row]: 1, and 0 in the padding
+        typename Of::Output y;      // [row, rows]
+        typename Of::State numbers; // [3]: the end, the next one, the begin
+        LW_ARGUMENTS(lanes, y, numbers)
+    };
+};
+
 // Each row as several: `width` lanes for each of its parts.
 struct SplitRows {
     static constexpr const char *name = "split_rows";

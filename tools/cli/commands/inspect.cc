@@ -41,6 +41,16 @@ void print_state(const ordered_json &json) {
     }
 }
 
+// What the host may change while a stream runs.
+void print_scalars(const ordered_json &json) {
+    for (const auto &scalar : json.value("scalars", ordered_json::array()))
+        print_text(stdout, "scalar    %s: %g ... %g, initially %g%s%s%s\n",
+                   scalar["name"].get<std::string>().c_str(), scalar["low"].get<double>(),
+                   scalar["high"].get<double>(), scalar["initial"].get<double>(),
+                   scalar["unit"] == "" ? "" : " ", scalar["unit"].get<std::string>().c_str(),
+                   scalar["smoothed"].get<bool>() ? ", smoothed" : "");
+}
+
 // The first line, where no report says it.
 void print_title(const ordered_json &json) {
     print_text(stdout, "%s", json["name"].get<std::string>().c_str());
@@ -161,6 +171,7 @@ Status inspect(const InspectFlags &flags) {
     print_file(json);
     print_entries(json, report.title.empty());
     print_state(json);
+    print_scalars(json);
     print_text(stdout, "%s", report.body.c_str());
     return {};
 }

@@ -14,6 +14,7 @@
 #include "tools/cli/trace/trace.h"
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -30,6 +31,7 @@ struct RunFlags {
     uint32_t threads = 1;
     double limit = 1e-4;
     bool stream = false, json = false;
+    std::vector<std::string> scalars; // NAME=VALUE
     std::string trace;
     AudioFlags audio;
 };
@@ -55,8 +57,23 @@ Expected<std::vector<Result>> run_offline(const Model &model, Sequence in, uint6
     return results;
 }
 
-Expected<std::vector<Result>> run_stream(const Model &model, const Sequence &in, Trace *trace) {
+// "NAME=VALUE" of --set.
+Status set_scalar(Stream &stream, const std::string &text) {
+    const size_t equals = text.find('=');
+    float value = 0;
+    const char *const end = text.data() + text.size();
+    const char *const at = equals == std::string::npos ? end : text.data() + equals + 1;
+    const auto [stopped, error] = std::from_chars(at, end, value);
+    if (equals == 0 || at == end || error != std::errc() || stopped != end)
+        return Status::usage("--set " + text + ": expected NAME=NUMBER, such as gain=0.5");
+    const Status status = stream.set(text.substr(0, equals), value);
+    return status ? status : Status::usage("--set " + text + ": " + status.message());
+}
+
+Expected<std::vector<Result>> run_stream(const Model &model, const Sequence &in,
+                                         const std::vector<std::string> &scalars, Trace *trace) {
     LW_ASSIGN(Stream stream, Stream::create(model));
+    for (const std::string &text : scalars) LW_TRY(set_scalar(stream, text));
     std::vector<Result> results;
     for (const auto &output : model.stream_outputs) results.push_back({output, {}});
     const auto keep = [&](const StreamRow &row) {
@@ -198,6 +215,8 @@ Status check_outputs(const RunFlags &flags) {
 }
 
 Status run(const RunFlags &flags) {
+    if (!flags.scalars.empty() && !flags.stream)
+        return Status::usage("--set: offline runs have the initial values of scalars; add --stream");
     LW_TRY(check_outputs(flags));
     ModelFlags open = flags.model;
     std::shared_ptr<Trace> trace;
@@ -210,7 +229,7 @@ Status run(const RunFlags &flags) {
     LW_ASSIGN(const Sequence in, read_inputs(model, flags.inputs, flags.audio.resample, flags.audio.channel,
                                              limited ? model.info.run_capacity : UINT64_MAX));
     LW_ASSIGN(const std::vector<Result> results,
-              flags.stream ? run_stream(model, in, trace.get())
+              flags.stream ? run_stream(model, in, flags.scalars, trace.get())
                            : run_offline(model, in, flags.length, flags.threads, trace.get()));
     if (trace) LW_TRY(trace->write(flags.trace));
 
@@ -285,6 +304,10 @@ Command add_run(CommandLine &program) {
         ->check(range(1, 256))
         ->capture_default_str();
     app->add_flag("--stream", flags->stream, "Run through the stream entry instead of offline");
+    app->add_option("--set", flags->scalars,
+                    "With --stream: set a scalar of the model before the first row: NAME=NUMBER. `longwave "
+                    "inspect` lists them")
+        ->value("NAME=NUMBER");
     app->add_flag("--json", flags->json, "Print the outputs as one JSON object");
     add_trace_flag(*app, flags->trace);
     flags->audio.add(*app, false);

@@ -183,6 +183,15 @@ Expected<ordered_json> description_of(const ArtifactFile &file, const std::strin
     json["derived_bytes"] = plan.derived_bytes();
     json["state_bytes"] = plan.state_bytes();
     json["state"] = state_of(plan);
+    if (plan.scalars())
+        for (const auto *scalar : *plan.scalars())
+            list_in(json, "scalars")
+                .push_back({{"name", text_of(scalar->name())},
+                            {"unit", text_of(scalar->unit())},
+                            {"initial", scalar->initial()},
+                            {"low", scalar->low()},
+                            {"high", scalar->high()},
+                            {"smoothed", scalar->smoothed()}});
     // The plan was verified. These two texts were not, so their size and depth are limited here.
     LW_ASSIGN(json["report"], parse_limited(view_of(plan.report()), path + ": its compile report"));
     LW_ASSIGN(json["certificates"],

@@ -317,6 +317,10 @@ Status Stream::reset() {
     return remote_ ? remote_->reset() : status_of(lw_stream_reset(handle_.get()), "reset");
 }
 
+Status Stream::set(const std::string &scalar, float value) {
+    return status_of(lw_stream_set(handle_.get(), scalar.c_str(), value), "set");
+}
+
 Status Stream::prefill(const void *samples, size_t n) {
     return remote_ ? remote_->prefill(samples, n)
                    : status_of(lw_stream_prefill(handle_.get(), samples, n), "prefill");

@@ -129,6 +129,7 @@ public:
     Status pull(const OnRow &row); // the rows that are ready
     Status finish(const OnRow &row);
     Status reset();
+    Status set(const std::string &scalar, float value); // of a stream in this process
     Status prefill(const void *samples, size_t n);
     Expected<std::vector<uint8_t>> save() const;
     Status load(const std::vector<uint8_t> &state);

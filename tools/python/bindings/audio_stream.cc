@@ -95,6 +95,9 @@ public:
     void reset() {
         stream_.use([](lw_audio_stream *s) { check(lw_audio_stream_reset(s)); });
     }
+    void set(const std::string &scalar, float value) {
+        stream_.use([&](lw_audio_stream *s) { check(lw_audio_stream_set(s, scalar.c_str(), value)); });
+    }
     lw_audio_stream_info info() {
         return stream_.use([](lw_audio_stream *s) {
             auto info = make<lw_audio_stream_info>();
@@ -175,6 +178,8 @@ void bind_audio_stream(nb::module_ &module) {
              nb::sig("def apply(self, audio: numpy.typing.ArrayLike) -> numpy.typing.NDArray[typing.Any]"),
              "All samples of a complete recording. Begins and ends as new.")
         .def("reset", &AudioStream::reset, "Makes the audio stream as new.")
+        .def("set", &AudioStream::set, "scalar"_a, "value"_a,
+             "Sets a scalar of the model (`Model.info[\"scalars\"]`). It holds from the next block on.")
         .def_prop_ro(
             "latency", [](AudioStream &s) { return s.info().latency; },
             "Samples by which a live output is late.")

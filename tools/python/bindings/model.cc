@@ -129,11 +129,25 @@ nb::dict Model::info() const {
         check(lw_model_stream_entry(get(), i, &entry));
         blocks.append(entry.block);
     }
+    nb::list scalars;
+    for (uint32_t i = 0; i < info.scalars; i++) {
+        auto scalar = make<lw_scalar_info>();
+        check(lw_model_scalar(get(), i, &scalar));
+        nb::dict one;
+        one["name"] = scalar.name;
+        one["unit"] = scalar.unit;
+        one["initial"] = scalar.initial;
+        one["low"] = scalar.low;
+        one["high"] = scalar.high;
+        one["smoothed"] = scalar.smoothed != 0;
+        scalars.append(one);
+    }
     out["inputs"] = inputs;
     out["run_outputs"] = runs;
     out["stream_outputs"] = streams;
     out["labels"] = labels;
     out["blocks"] = blocks;
+    out["scalars"] = scalars;
     out["run_capacity"] = info.has_run ? info.run_capacity : 0;
     out["state_bytes"] = info.stream_state_bytes;
     out["memory_bytes"] = info.memory_bytes;

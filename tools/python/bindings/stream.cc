@@ -38,6 +38,10 @@ void bind_stream(nb::module_ &module) {
              "Reads input as fast as the model can, with the largest blocks that it has.")
         .def("finish", &Stream::finish, "Ends the input. The last rows can be pulled afterwards.")
         .def("reset", &Stream::reset, "Makes the stream as new.")
+        .def("set", &Stream::set, "scalar"_a, "value"_a,
+             "Sets a scalar of the model (`Model.info[\"scalars\"]`). It holds from the next block on.\n\n"
+             "Raises InvalidArgumentError outside of its range, NotFoundError for an unknown name.")
+        .def("get", &Stream::get, "scalar"_a, "The value of a scalar that the next block will have.")
         .def("copy_from", &Stream::copy, "other"_a, "Takes the state of another stream of the same model.")
         .def("save", &Stream::save, "The state as bytes.")
         .def("load", &Stream::load, "state"_a,

@@ -41,6 +41,14 @@ public:
     void reset() {
         stream_.use([](lw_stream *s) { check(lw_stream_reset(s)); });
     }
+    void set(const std::string &scalar, float value) {
+        stream_.use([&](lw_stream *s) { check(lw_stream_set(s, scalar.c_str(), value)); });
+    }
+    float get(const std::string &scalar) {
+        float value = 0;
+        stream_.use([&](lw_stream *s) { check(lw_stream_get(s, scalar.c_str(), &value)); });
+        return value;
+    }
     void copy(Stream &from) {
         if (&from == this) return;
         from.stream_.use([&](lw_stream *other) {

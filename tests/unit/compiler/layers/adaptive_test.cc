@@ -89,7 +89,7 @@ TEST_CASE("lower: adaptive_embedding gives each id the row of its cluster throug
 TEST_CASE("lower: adaptive_softmax gives log-probabilities that sum to one, a tail's under its class") {
     const Weights weights = counted(softmax_shapes);
     const ir::Graph graph = graph_of("features 8", softmax + "}]", weights);
-    CHECK(ops(graph) == "linear linear active_clusters linear linear linear linear log_softmax");
+    CHECK(ops(graph) == "linear linear scalar active_clusters linear linear linear linear log_softmax");
     const std::vector<double> x = {1, -2, 3, 0.5, -1, 2, 0, 1};
     const ir::Array y = run(graph, 8, x);
     REQUIRE(y.width == 10);

@@ -126,7 +126,8 @@ TEST_CASE(
     "active_clusters: all of them, for linear and log_softmax with a skip mask; no other op takes one") {
     const std::string head = "%x = input \"x\" features : f32[3] @1/1\n%w = const \"w\" : [2,3]\n"
                              "%c = const \"c\" : [1,3]\n%k = linear(%x, %c) {bias=0}\n"
-                             "%a = active_clusters(%x, %k)\n";
+                             "%m = scalar(%k) {high=9.0, initial=9.0, low=0.0, name=\"m\", smoothed=0}\n"
+                             "%a = active_clusters(%x, %k, %m) {every=9}\n";
     const Weights weights = {{"w", {1, 0, 0, 0, 1, 0}}, {"c", {0, 0, 1}}};
     const Graph graph =
         graph_of(head + "%t = linear(%x, %w, %a) {bias=0, skip_mask=0}\n"
@@ -279,6 +280,16 @@ TEST_CASE("repeat: a value without a time axis in every row") {
     const auto y = evaluate(graph, {{"x", rows_of(1, {0, 0, 0})}, {"u", rows_of(2, {1, 2, 3, 4, 5, 6})}});
     REQUIRE(y);
     check_close(y->at(0).data, {9, 12, 9, 12, 9, 12});
+}
+
+TEST_CASE("scalar: its initial number in every element of rows of one shape") {
+    const Graph graph = graph_of(R"(
+        %x = input "x" features : f32[2] @1/1
+        %y = scalar(%x) {high=1.0, initial=0.25, low=0.0, name="mix", smoothed=1, unit="of 1"}
+        output "y" %y)");
+    const auto y = evaluate(graph, {{"x", rows_of(2, {1, 2, 3, 4})}});
+    REQUIRE(y);
+    check_close(y->at(0).data, {0.25, 0.25, 0.25, 0.25});
 }
 
 TEST_CASE("pair_features: u, v, their difference and their product") {

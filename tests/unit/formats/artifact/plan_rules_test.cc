@@ -269,6 +269,62 @@ const Case saved_state[] = {
     {"a clock by 0", 15, [](Draft &d) { d.plan.state[1]->clock_den = 0; }},
 };
 
+// Two scalars of the host, of which the first has two fields.
+Draft with_scalars() {
+    Draft d = named_family();
+    for (const uint16_t scalar : {0, 1, 0}) {
+        auto field = std::make_unique<fb::StateFieldT>();
+        field->layer = "x" + std::to_string(d.plan.state.size());
+        field->name = "value";
+        field->kind = fb::StateKind::carry;
+        field->elem = fb::Elem::f32;
+        field->dims = {3};
+        field->offset = d.plan.state_bytes;
+        field->scalar = scalar;
+        d.plan.state_bytes += 64;
+        d.plan.state.push_back(std::move(field));
+    }
+    for (const char *name : {"gain", "mix"}) {
+        auto scalar = std::make_unique<fb::HostScalarT>();
+        scalar->name = name;
+        scalar->unit = "dB";
+        scalar->initial = 0.5f, scalar->low = -1, scalar->high = 1;
+        d.plan.scalars.push_back(std::move(scalar));
+    }
+    return d;
+}
+fb::StateFieldT &field_of_scalar(Draft &d) { return *d.plan.state.back(); }
+
+const Case host_scalars[] = {
+    {"257 scalars", 6,
+     [](Draft &d) {
+         while (d.plan.scalars.size() < 257)
+             d.plan.scalars.push_back(std::make_unique<fb::HostScalarT>(*d.plan.scalars[0]));
+     }},
+    {"a field of a scalar that is not there", 15, [](Draft &d) { field_of_scalar(d).scalar = 2; }},
+    {"a field of scalar 65,535", 15, [](Draft &d) { field_of_scalar(d).scalar = 65535; }},
+    {"a scalar in a history", 15, [](Draft &d) { d.plan.state[0]->scalar = 0; }},
+    {"a scalar in a history of three", 15,
+     [](Draft &d) { field_of_scalar(d).kind = fb::StateKind::history, field_of_scalar(d).dims = {3, 1}; }},
+    {"a scalar of int32", 15, [](Draft &d) { field_of_scalar(d).elem = fb::Elem::i32; }},
+    {"a scalar of two numbers", 15, [](Draft &d) { field_of_scalar(d).dims = {2}; }},
+    {"a scalar of three by one numbers", 15, [](Draft &d) { field_of_scalar(d).dims = {3, 1}; }},
+    {"a scalar without a field", 15, [](Draft &d) { d.plan.state[d.plan.state.size() - 2]->scalar = 0; }},
+    {"scalars without an identity", 15, [](Draft &d) { d.plan.identity.reset(); }},
+    {"two scalars of one name", 16, [](Draft &d) { d.plan.scalars[1]->name = "gain"; }},
+    {"a scalar with a path for a name", 16, [](Draft &d) { d.plan.scalars[0]->name = "a/b"; }},
+    {"a unit with a control character", 16, [](Draft &d) { d.plan.scalars[1]->unit = "d\x1b"; }},
+    {"a scalar that begins below its range", 18, [](Draft &d) { d.plan.scalars[0]->initial = -1.5f; }},
+    {"a scalar that begins above its range", 18, [](Draft &d) { d.plan.scalars[1]->initial = 1.5f; }},
+    {"a range that ends before it begins", 18,
+     [](Draft &d) { d.plan.scalars[0]->low = 1, d.plan.scalars[0]->high = 0; }},
+    {"a scalar that begins with NaN", 18, [](Draft &d) { d.plan.scalars[0]->initial = std::nanf(""); }},
+    {"a scalar from NaN", 18, [](Draft &d) { d.plan.scalars[0]->low = std::nanf(""); }},
+    {"a scalar to NaN", 18, [](Draft &d) { d.plan.scalars[0]->high = std::nanf(""); }},
+    {"a scalar up to infinity", 18, [](Draft &d) { d.plan.scalars[0]->high = INFINITY; }},
+    {"a scalar from minus infinity", 18, [](Draft &d) { d.plan.scalars[0]->low = -INFINITY; }},
+};
+
 const Case names[] = {
     {"a path for a name", 16, [](Draft &d) { d.plan.name = "../kws"; }},
     {"an empty name", 16, [](Draft &d) { d.plan.name = ""; }},
@@ -346,6 +402,7 @@ void longwave::test::plan_samples(Samples &samples) {
     add_cases(samples, "V13", family_model, plan_rules_test::indices);
     add_cases(samples, "V15", family_model, plan_rules_test::state);
     add_cases(samples, "saved state", plan_rules_test::named_family, plan_rules_test::saved_state);
+    add_cases(samples, "scalars of the host", plan_rules_test::with_scalars, plan_rules_test::host_scalars);
     add_cases(samples, "V16", family_model, plan_rules_test::names);
     add_cases(samples, "V18", audio_model, plan_rules_test::values);
 }
@@ -362,6 +419,10 @@ TEST_CASE("verify: V15, the state and what lies beside it") { check_cases(family
 TEST_CASE("verify: V6 and V15, what a saved state depends on") {
     check_sound(named_family());
     check_cases(named_family, saved_state);
+}
+TEST_CASE("verify: V6, V15, V16 and V18, scalars of the host") {
+    check_sound(with_scalars());
+    check_cases(with_scalars, host_scalars);
 }
 TEST_CASE("verify: V16, names and documents") { check_cases(family_model, names); }
 TEST_CASE("verify: V18, values that are computed with") { check_cases(audio_model, values); }

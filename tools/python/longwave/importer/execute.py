@@ -86,6 +86,7 @@ def compute(op: Op, x: list[Tensor], dims: tuple[int, ...]) -> Tensor:
         "affine": lambda: x[0] * c("scale") + c("shift"),
         "add": lambda: x[0] + x[1],
         "mul": lambda: x[0] * x[1],
+        "scalar": lambda: torch.full_like(x[0], a["initial"]),
         "maximum": lambda: torch.maximum(x[0], x[1]),
         "minimum": lambda: torch.minimum(x[0], x[1]),
         "row_product": lambda: row_product(x, a),

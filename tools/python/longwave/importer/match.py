@@ -40,6 +40,7 @@ from .rules import (
     products,
     recurrent,
     reduce,
+    scalar,
     scans,
     spectrum,
     transposed,
@@ -75,6 +76,7 @@ RULES: dict[str, Callable[[Importer, Node], Value]] = {
     **transposed.RULES,
     **complexes.RULES,
     **prelu.RULES,
+    **scalar.RULES,
 }
 NO_STREAM = "no stream"
 AHEAD = f"looks ahead: {NO_STREAM}"
