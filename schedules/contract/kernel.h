@@ -92,9 +92,6 @@ inline constexpr uint32_t pad(uint32_t channels) {
     return channels == 1 ? 1 : (channels + lanes - 1) / lanes * lanes;
 }
 
-// The largest margin (fb::ScalarKind::margin) that kernels know: about 16,384 nats.
-inline constexpr int most_margin = 1 << 30;
-
 // Whether lanes of softmax_attention are queries, in tiles of 8 and more, rather than the features
 // of one; then its table of lags has so many zeros before and behind them, at least a tile of
 // queries.
