@@ -50,7 +50,7 @@ void MatrixState::outputs(const Dim &o_rows) {
     const Shape state = state_shape();
     std::vector<KernelBuilder::Output> list = {k_.updated(names.high, state)};
     if (has(Part::low)) list.push_back(k_.updated(names.low, state));
-    if (has(Part::read)) list.push_back(k_.updated(names.read, row_shape(o_rows)));
+    if (has(Part::read)) list.push_back(k_.result(names.read, row_shape(o_rows)));
     list.push_back(k_.result(names.o, row_shape(o_rows)));
     k_.outputs(y, list);
 }

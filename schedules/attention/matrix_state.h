@@ -21,7 +21,7 @@ public:
     struct Arguments {
         contract::Names::Input q, keys, v; // of turns·dk, dk and dv features a head
         contract::Names::State high, low;
-        contract::Names::State read = {}; // aᵀS, for the rank-one term
+        contract::Names::Output read = {}; // aᵀS, for the rank-one term
         contract::Names::Output o;
     };
     // K: a contract of one of the ops. Declares q, keys and v.

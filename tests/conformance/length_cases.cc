@@ -46,6 +46,10 @@ const Case cases[] = {
     {"%t = const \"theta\" : [16]\n%y = lrpe(%u, %t) {heads=2}"},
     {"%y = linear_attention(%u, %u, %u) {heads=2}"},
     {"%w = sigmoid(%u)\n%y = decaying_attention(%u, %w, %u) {heads=2}"},
+    {"%w = sigmoid(%u)\n%y = matrix_recurrence(%u, %u, %u, %w) "
+     "{heads=2, key_heads=2, decay=\"key\", rank_one=0}",
+     channels, false},
+    {"%w = sigmoid(%u)\n%y = gated_scan(%w, %u)"},
     {"%y = cumulative_softmax(%u) {start=1}"},
     {"%y = cumulative_softmax(%u) {start=0, log=1}"},
     {"%p = const \"poles\" : [16,3,2]\n%c = const \"c\" : [2,16,3,2]\n%D = const \"D\" : [2,16]\n"

@@ -132,6 +132,59 @@ struct DecayingAttentionChunk {
     };
 };
 
+// One row of a matrix recurrence: S_t = diag(w_t) S_(t-1) + b_t (a_t^T S_(t-1)) + k_t v_t^T, o_t = q_t S_t,
+// for each head. So many heads in a row as share queries and keys also share b. S is one float for each
+// element, and lies as S_high of linear_attention_step does.
+struct MatrixRecurrenceStep {
+    static constexpr const char *name = "matrix_recurrence_step";
+    Required<1, 1 << 12> heads;
+    Required<1, 1 << 12> key_heads; // divides heads
+    Required<1, 1 << 12> dk, dv;
+    Choice<"none", "head", "key"> decay; // w: 1, one number for each head, or one for each key
+    Required<0, 1> rank_one;             // 0: a and b are zero
+    LW_PARAMS(heads, key_heads, dk, dv, decay, rank_one)
+
+    template <class Of> struct Arguments {
+        typename Of::Input q;     // [dk, 1, key_heads]
+        typename Of::Input k;     // [dk, 1, key_heads]
+        typename Of::Input v;     // [A, 1, tiles, groups]
+        typename Of::Input w;     // [1 or dk, 1, heads], with decay
+        typename Of::Input a;     // [dk, 1, heads], with rank_one
+        typename Of::Input b;     // [dk, 1, key_heads], with rank_one
+        typename Of::State S;     // [A, dk, tiles, groups]
+        typename Of::Output read; // [A, dk:0, tiles, groups], with rank_one: a^T S, memory of the call
+        typename Of::Output o;    // [A, dk:0, tiles, groups]
+        LW_ARGUMENTS(q, k, v, w, a, b, S, read, o)
+    };
+};
+
+// Several rows of the same, on the same state. The rank-one terms of a chunk solve one triangular system
+// for each head. Its inverse is multiplied into a and k before any value is read (the WY form). Decays are
+// multiplied, and nothing is divided by them.
+struct MatrixRecurrenceChunk {
+    static constexpr const char *name = "matrix_recurrence_chunk";
+    Required<1, 1 << 12> heads;
+    Required<1, 1 << 12> key_heads; // divides heads
+    Required<1, 1 << 12> dk, dv;
+    Required<2, 64> rows;                // best 16
+    Choice<"none", "head", "key"> decay; // w: 1, one number for each head, or one for each key
+    Required<0, 1> rank_one;             // 0: a and b are zero
+    LW_PARAMS(heads, key_heads, dk, dv, rows, decay, rank_one)
+
+    template <class Of> struct Arguments {
+        typename Of::Input q;     // [dk, rows:P(key_heads*dk), key_heads:dk]
+        typename Of::Input k;     // [dk, rows:P(key_heads*dk), key_heads:dk]
+        typename Of::Input v;     // [A, rows:P(heads*dv), tiles:A, groups]
+        typename Of::Input w;     // [D, rows:P(heads*D), heads:D], with decay; D = 1 or dk
+        typename Of::Input a;     // [dk, rows:P(heads*dk), heads:dk], with rank_one
+        typename Of::Input b;     // [dk, rows:P(key_heads*dk), key_heads:dk], with rank_one
+        typename Of::State S;     // [A, dk, tiles, groups]
+        typename Of::Output read; // [A, rows:P(heads*dv), tiles:A, groups], with rank_one: a^T S
+        typename Of::Output o;    // [A, rows:P(heads*dv), tiles:A, groups]
+        LW_ARGUMENTS(q, k, v, w, a, b, S, read, o)
+    };
+};
+
 // exp(k_t) / S_t with S_t = start + sum over s <= t of exp(k_s), through log S in float64. This form is
 // numerically stable for any key. Rows whose mask is 0 weigh nothing.
 struct CumulativeSoftmax {

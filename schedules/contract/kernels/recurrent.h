@@ -49,6 +49,22 @@ struct Gru {
     };
 };
 
+// h_t = a_t h_(t-1) + b_t, for each channel.
+struct GatedScan {
+    static constexpr const char *name = "gated_scan";
+    Required<1, 1 << 20> channels;
+    Required<1, 1 << 24> rows;
+    LW_PARAMS(channels, rows)
+
+    template <class Of> struct Arguments {
+        typename Of::Input a;  // [P(channels), rows]
+        typename Of::Input b;  // [P(channels), rows]
+        typename Of::Output y; // [P(channels), rows]
+        typename Of::State h;  // [P(channels), rows:0]
+        LW_ARGUMENTS(a, b, y, h)
+    };
+};
+
 // Sums of decaying oscillations. A state for each pole of each channel, which the first copy moves on.
 struct StateSpace {
     static constexpr const char *name = "state_space";

@@ -1,7 +1,8 @@
 // bench_attention: the core of an attention layer over a whole sequence, as a plan calls it
 // (preparing a call, a few tenths of a µs, is in), after a pass that is compared with float64. LightNet: the
-// weights of all rows in one call, then the matrix in chunks or row by row; CHELA: the matrix alone; softmax
-// attention without a window: 64 queries a call. One JSON object a line; pins itself to the CPU it is on.
+// weights of all rows in one call, then the matrix in chunks or row by row; CHELA and Gated DeltaNet: the
+// matrix alone; softmax attention without a window: 64 queries a call. One JSON object a line; pins itself to
+// the CPU it is on.
 #include "tests/bench/machine.h"
 #include "tests/kernels/kernel_call.h"
 #include "tools/cli/command_line/command_line.h"
@@ -34,6 +35,9 @@ public:
         auto *first = reinterpret_cast<uint8_t *>(values_.data());
         first += (64 - reinterpret_cast<uintptr_t>(first) % 64) % 64;
         return first + size_t{row} * width_ * sizeof(float);
+    }
+    void each(const auto &function) {
+        for (float &value : values_) value = function(value);
     }
     double value(uint32_t row, uint32_t lane) { return reinterpret_cast<float *>(at(row))[lane]; }
 
@@ -73,6 +77,25 @@ std::vector<double> first_head(const Options &options, uint32_t width, bool deca
                 sums[j] += q.value(t, i) * c;
             }
         }
+        out.insert(out.end(), sums.begin(), sums.end());
+    }
+    return out;
+}
+
+// The same of Gated DeltaNet: S = w S + b (a S) + k v, with a number w for each head.
+std::vector<double> first_head_of_delta(const Options &options, uint32_t width, Rows &q, Rows &k, Rows &v,
+                                        Rows &w, Rows &a, Rows &b) {
+    std::vector<double> state(size_t{width} * width), out;
+    for (uint32_t t = 0; t < options.rows; t++) {
+        std::vector<double> sums(width), read(width);
+        for (uint32_t i = 0; i < width; i++)
+            for (uint32_t j = 0; j < width; j++) read[j] += a.value(t, i) * state[size_t{i} * width + j];
+        for (uint32_t i = 0; i < width; i++)
+            for (uint32_t j = 0; j < width; j++) {
+                double &c = state[size_t{i} * width + j];
+                c = w.value(t, 0) * c + b.value(t, i) * read[j] + k.value(t, i) * v.value(t, j);
+                sums[j] += q.value(t, i) * c;
+            }
         out.insert(out.end(), sums.begin(), sums.end());
     }
     return out;
@@ -144,6 +167,53 @@ Status bench(const Options &options, uint32_t heads, uint32_t width, const targe
     return agree(options.core, error);
 }
 
+Status bench_delta(const Options &options, uint32_t heads, uint32_t width, const targets::Target &target) {
+    const uint32_t all = heads * width, chunk = 16;
+    const std::string head = fmt::format(
+        R"("heads":{0},"key_heads":{0},"dk":{1},"dv":{1},"decay":"head","rank_one":1)", heads, width);
+    LW_ASSIGN(
+        std::vector<test::Kernel> kernels,
+        test::load_kernels(
+            {fmt::format(R"({{"kernel":"matrix_recurrence_chunk","params":{{{},"rows":{}}}}})", head, chunk),
+             fmt::format(R"({{"kernel":"matrix_recurrence_step","params":{{{}}}}})", head)},
+            target, test::find_kgen()));
+    Rows q(options.rows, all, 1), k(options.rows, all, 2), v(options.rows, all, 3),
+        w(options.rows, schedules::pad(heads), 4), a(options.rows, all, 5), b(options.rows, all, 5),
+        o(options.rows, all, 6), read(chunk, all, 7), scratch(1, 1 << 18, 8);
+    w.each([](float x) { return 1 / (1 + std::exp(-3 - x)); });
+    b.each([=](float x) { return x / std::sqrt(static_cast<float>(width)); });
+    a.each([=](float x) { return -0.5f * x / std::sqrt(static_cast<float>(width)); });
+    const std::vector<double> expected = first_head_of_delta(options, width, q, k, v, w, a, b);
+    double error = 0;
+    const auto over = [&](test::Kernel &kernel, uint32_t rows) {
+        const auto pass = [&] {
+            for (uint32_t t = 0; t < options.rows; t += rows) {
+                kernel.prepare({{"q", q.at(t)},
+                                {"k", k.at(t)},
+                                {"v", v.at(t)},
+                                {"w", w.at(t)},
+                                {"a", a.at(t)},
+                                {"b", b.at(t)},
+                                {"read", read.at(0)},
+                                {"o", o.at(t)},
+                                {"scratch", scratch.at(0)}});
+                kernel.call_prepared();
+            }
+        };
+        pass(); // from an empty state
+        error = std::max(error, error_of(options, width, expected, o));
+        return measure(options, pass);
+    };
+    const auto chunks = over(kernels[0], chunk), steps = over(kernels[1], 1);
+    fmt::print("{{\"core\":\"{}\",\"heads\":{},\"width\":{},\"rows\":{},\"chunk_us\":{:.2f},\"chunk_least_"
+               "us\":{:.2f},"
+               "\"step_us\":{:.2f},\"step_least_us\":{:.2f},\"error\":{:.2e}}}\n",
+               options.core, heads, width, options.rows, chunks.first, chunks.second, steps.first,
+               steps.second, error);
+    std::fflush(stdout);
+    return agree(options.core, error);
+}
+
 // Some rows of the first head by the definition of softmax attention in float64, relative L2.
 double softmax_error(const Options &options, uint32_t all, uint32_t width, bool causal, Rows &q, Rows &kv,
                      Rows &y) {
@@ -208,7 +278,7 @@ int main(int argc, char **argv) {
                              "row, one JSON object per line.",
                              "bench_attention");
     program.add_option("--core", options.core, "Model family of the core")
-        ->check(cli::one_of({"lightnet", "chela", "softmax", "softmax-causal"}))
+        ->check(cli::one_of({"lightnet", "chela", "gated-delta", "softmax", "softmax-causal"}))
         ->capture_default_str();
     program.add_option("--sizes", options.sizes, "Numbers of heads x width of a head")
         ->delimiter(',')
@@ -232,8 +302,10 @@ int main(int argc, char **argv) {
             return std::fprintf(
                        stderr, "error: expected sizes such as 8x64 and rows in chunks of 16 (softmax: 64)\n"),
                    2;
-        const Status status = softmax ? bench::bench_softmax(options, heads, width, *best)
-                                      : bench::bench(options, heads, width, *best);
+        const auto of_core = softmax                         ? bench::bench_softmax
+                             : options.core == "gated-delta" ? bench::bench_delta
+                                                             : bench::bench;
+        const Status status = of_core(options, heads, width, *best);
         if (!status) {
             std::fprintf(stderr, "error: %s\n", status.message().c_str());
             return status.fault() == Fault::check ? 1 : 4;
