@@ -1,7 +1,8 @@
 // conv2d: short convolutions over time and frequency on a ring of rows: regular, pointwise,
 // depthwise and in groups; a 1-D convolution has one frequency. Of several streams each has one row. On a
 // CPU the products of a result are added in parts of at most `longest_chain`, because the error of a float32
-// sum grows with the length of its chain. On a gpu the result of one frequency may lie channel by channel.
+// sum grows with the length of its chain. Few frequencies are written out, and then no product with the zeros
+// around them is computed. On a gpu the result of one frequency may lie channel by channel.
 #include "schedules/contract/kernels/conv.h"
 #include "schedules/conv/register_tile.h"
 #include "schedules/halide/registry.h"
@@ -14,7 +15,8 @@ using namespace Halide;
 
 namespace {
 
-constexpr int longest_chain = 64; // products
+constexpr int longest_chain = 64;    // products
+constexpr int most_written_out = 32; // frequencies of the result times taps
 
 // One dimension of the products of a result, in parts of equal length; the last may be shorter.
 struct Parts {
@@ -29,6 +31,7 @@ struct Conv2d {
     int in_width, width, out_f, rows, used_f, height; // `height`: rows that the taps touch
     int streams; // each with one row; 1: a call of a single stream, with any rows
     bool padded, depthwise;
+    bool skips; // the products with zeros around the frequencies: each part belongs to one tap of them
     Shape shape;
     KernelBuilder::Epilogue finished;
     Var c, f, r, i, n, s;
@@ -73,7 +76,13 @@ Conv2d define_conv2d(KernelBuilder &k, const contract::Conv2d &p) {
 
     Var c("c"), f("f"), r("r"), i("i"), n("n"), s("s");
     const Expr first = streams == 1 ? Expr(r) : Expr(0), stream = streams == 1 ? Expr(0) : Expr(r);
-    const bool padded = pad_f > 0 || used_f > in_f;
+    const int channels = depthwise ? 1 : of_group;
+    const Parts of_c(channels, longest_chain), of_f(frequency, std::max(1, longest_chain / of_c.length)),
+        of_t(time, std::max(1, longest_chain / (of_c.length * of_f.length)));
+    const bool around = pad_f > 0 || used_f > in_f,
+               skips = around && k.target.kind == targets::Kind::cpu && of_f.length == 1 &&
+                       frequency * out_f <= most_written_out,
+               padded = around && !skips;
     // Rows count from the first new one, history is negative.
     auto value = [&](const Expr &channel, const Expr &at_f, const Expr &row, const Expr &of) -> Expr {
         const Expr at = wrapped(position(of) + row, ring);
@@ -86,7 +95,8 @@ Conv2d define_conv2d(KernelBuilder &k, const contract::Conv2d &p) {
     auto input = [&](const Expr &channel, const Expr &tap_f, const Expr &tap_t) -> Expr {
         Expr at_f = f * stride_f + tap_f, row = first * stride_t + tap_t * dilation_t;
         return padded ? Expr(framed(channel, at_f, row, stream))
-                      : value(channel, at_f, row - reach + phase, stream);
+                      : value(channel, skips ? clamp(at_f - pad_f, 0, in_f - 1) : at_f, row - reach + phase,
+                              stream);
     };
     Func part("part"), sum("sum"), y("y");
     const Expr from =
@@ -96,15 +106,12 @@ Conv2d define_conv2d(KernelBuilder &k, const contract::Conv2d &p) {
                          : w(c, channel, tap_f, tap_t) * input(from + channel, tap_f, tap_t);
     };
     const Expr start = has_bias ? Expr(bias(c)) : Expr(0.0f);
-    const int channels = depthwise ? 1 : of_group;
     RDom taps, parts;
     if (k.target.kind == targets::Kind::gpu) {
         taps = RDom(0, channels, 0, frequency, 0, time, "taps");
         sum(c, f, r) = start;
         sum(c, f, r) += term(taps.x, taps.y, taps.z);
     } else {
-        const Parts of_c(channels, longest_chain), of_f(frequency, std::max(1, longest_chain / of_c.length)),
-            of_t(time, std::max(1, longest_chain / (of_c.length * of_f.length)));
         Var pc("pc"), pf("pf"), pt("pt");
         taps = RDom(0, of_c.length, 0, of_f.length, 0, of_t.length, "taps");
         const Expr channel = pc * of_c.length + taps.x, tap_f = pf * of_f.length + taps.y,
@@ -112,6 +119,7 @@ Conv2d define_conv2d(KernelBuilder &k, const contract::Conv2d &p) {
         if (!of_c.even()) taps.where(channel < channels);
         if (!of_f.even()) taps.where(tap_f < frequency);
         if (!of_t.even()) taps.where(tap_t < time);
+        if (skips) taps.where(f * stride_f + pf >= pad_f && f * stride_f + pf < pad_f + in_f);
         part(c, f, r, pc, pf, pt) = 0.0f;
         part(c, f, r, pc, pf, pt) += term(channel, tap_f, tap_t);
         parts = RDom(0, of_c.count(), 0, of_f.count(), 0, of_t.count(), "parts");
@@ -130,6 +138,7 @@ Conv2d define_conv2d(KernelBuilder &k, const contract::Conv2d &p) {
             streams,
             padded,
             depthwise,
+            skips,
             y_shape,
             k.epilogue(y_shape, out_c),
             c,
@@ -151,8 +160,8 @@ Conv2d define_conv2d(KernelBuilder &k, const contract::Conv2d &p) {
 void conv2d_on_cpu(KernelBuilder &k, const contract::Conv2d &p) {
     Conv2d d = define_conv2d(k, p);
     d.finish();
-    const auto &[a, in_width, width, out_f, rows, used_f, height, streams, padded, depthwise, shape, finished,
-                 c, f, r, i, n, s, taps, parts, framed_, part_, sum_, y_] = d;
+    const auto &[a, in_width, width, out_f, rows, used_f, height, streams, padded, depthwise, skips, shape,
+                 finished, c, f, r, i, n, s, taps, parts, framed_, part_, sum_, y_] = d;
     Func framed = framed_, part = part_, sum = sum_, y = y_;
     const int vec = dividing_vector(width, k.target.vector_lanes);
     // All rows of one frequency; else frequencies, of one row or of all streams.
@@ -179,6 +188,10 @@ void conv2d_on_cpu(KernelBuilder &k, const contract::Conv2d &p) {
     part.compute_at(sum, parts.x);
     part.update().reorder({c, f, r, taps.x, taps.y, taps.z});
     in_registers(part.update());
+    if (skips) { // which products there are is known where the code is written
+        y.unroll(fo);
+        sum.update().unroll(parts.y);
+    }
     if (padded) {
         const int vector = k.target.vector_lanes;
         framed.compute_root().bound_extent(i, in_width).bound_extent(f, used_f).bound_extent(n, height);
