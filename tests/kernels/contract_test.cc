@@ -1,5 +1,6 @@
 // A schedule declares the arguments that its contract lists, in their order (KernelBuilder::read).
 #include "schedules/contract/kernels/audio.h"
+#include "schedules/contract/kernels/recurrent.h"
 #include "schedules/halide/builder.h"
 #include <doctest/doctest.h>
 
@@ -78,6 +79,25 @@ TEST_CASE("params outside of their contract are refused by name") {
     CHECK(refuses(R"({"window":4,"hop":"4","chunk":4,"rows":1,"ring":8})", "'hop' must be an integer"));
     CHECK(refuses(R"({"window":4,"hop":4,"chunk":4,"rows":1,"ring":8,"weighted":2})", "'weighted' is 2"));
     CHECK(refuses(R"({"window":4,"hop":4,"chunk":4,"rows":1,"ring":8,"streams":2})", "'streams'"));
+}
+
+TEST_CASE("what streams have of an argument lies as far apart as the specification says") {
+    const auto stride = [](const char *apart, std::initializer_list<int> extents) {
+        nlohmann::json spec = {{"kernel", "lstm"}, {"params", {{"units", 16u}, {"streams", 2u}}}};
+        if (*apart) spec["apart"] = nlohmann::json::parse(apart);
+        KernelBuilder builder("lstm", spec, *longwave::targets::find("x86-64-v2"));
+        builder.read<contract::Lstm>();
+        const ImageParam x = builder.input({"x"}, dense(extents));
+        const Expr last = x.parameter().stride_constraint(x.dimensions() - 1);
+        return Halide::Internal::as_const_int(last).value_or(0);
+    };
+    CHECK(stride("", {64, 2}) == 64);
+    CHECK(stride(R"({"arguments":[0,2],"elements":208})", {64, 2}) == 208);
+    CHECK(stride(R"({"arguments":[0,2],"elements":208})", {64, 4}) == 64); // two rows of each stream
+    CHECK(stride(R"({"arguments":[1],"elements":208})", {64, 2}) == 64);
+    for (const char *bad : {"3", R"({"elements":208})", R"({"arguments":[0],"elements":2147483648})",
+                            R"({"arguments":[-1],"elements":208})"})
+        CHECK_THROWS_AS(stride(bad, {64, 2}), SpecError);
 }
 
 } // namespace contract_test
