@@ -105,12 +105,14 @@ Status check_folder(const std::string &path) {
     if (ending == ".lw")
         return Status::input(path + ": expected a model folder, found a file: a compiled model, which "
                                     "`longwave inspect` shows");
-    for (const char *other : {".pt", ".pth", ".ckpt", ".pt2", ".safetensors", ".onnx", ".gguf", ".py"})
+    for (const char *other :
+         {".pt", ".pth", ".ckpt", ".pt2", ".safetensors", ".onnx", ".gguf", ".py", ".nam"})
         if (ending == other)
             return Status::input(
                 path + ": expected a model folder, found a file; " +
-                (ending == ".onnx"
-                     ? "longwave import reads the graph (docs/onnx.md)"
+                (ending == ".onnx" ? "longwave import reads the graph (docs/onnx.md)"
+                 : ending == ".nam"
+                     ? "longwave import reads the capture (docs/nam.md)"
                      : "python -m longwave.importer makes a folder of PyTorch code (docs/import.md)"));
     return {};
 }

@@ -58,7 +58,9 @@ Status import_program(char **arguments) {
 
 Command add_import(CommandLine &program) {
     CommandLine *const command = program.add_subcommand(
-        "import", "Import a PyTorch module or an ONNX graph as a model folder or a .lw file, with Python.");
+        "import",
+        "Import a PyTorch module, an ONNX graph or a capture of an amplifier (.nam) as a model folder or a "
+        ".lw file, with Python.");
     auto arguments = std::make_shared<std::vector<std::string>>();
     command
         ->add_option("arguments", *arguments,
@@ -66,7 +68,7 @@ Command add_import(CommandLine &program) {
         ->value("ARGUMENT");
     command->footer(
         "Needs Python 3 with PyTorch and safetensors, and the longwave package. LONGWAVE_PYTHON names "
-        "another Python. docs/onnx.md and docs/import.md have examples.");
+        "another Python. docs/onnx.md, docs/nam.md and docs/import.md have examples.");
     return {command, [] {
                 return Status::usage(
                     "import: write it as the first word: longwave import FILE.onnx -o model.lw");

@@ -224,6 +224,7 @@ def compile(
     state: Mapping[str, Any] | None = None,
     initial: Mapping[str, Any] | None = None,
     fix: Mapping[str, Any] | None = None,
+    size: float | None = None,
 ) -> Model: ...
 
 
@@ -245,15 +246,17 @@ def compile(
     state: Mapping[str, Any] | None = None,
     initial: Mapping[str, Any] | None = None,
     fix: Mapping[str, Any] | None = None,
+    size: float | None = None,
 ) -> Model:
-    """Compiles a PyTorch module, an ONNX graph or a model folder and opens the result.
+    """Compiles a PyTorch module, an ONNX graph, a capture of Neural Amp Modeler or a model folder and opens the result.
 
         model = longwave.compile(module, torch.zeros(1, 1000, 64), stream=True)
         model = longwave.compile("model.onnx", stream=True)
+        model = longwave.compile("capture.nam", stream=True, blocks=[64])
         model = longwave.compile("folder", "model.lw", stream=True)
 
     model: a torch.nn.Module, which longwave.importer imports (docs/import.md), the path of a file that ends in .onnx
-        (docs/onnx.md), or the path of a model folder.
+        (docs/onnx.md) or .nam (docs/nam.md), or the path of a model folder.
     example: what the module reads, as an array or tensor with a batch of 1: [1, rows, width], [1, width, rows] or [1, rows];
         a tuple or a dict by parameter name for several. Only its shape, type and number of rows count. At least 16 rows.
     inputs: in place of an example, one text per input: "audio=16000", "x=1xTx64", "x=1x64xT" or "ids=1xT:256"; T is the time axis.
@@ -270,14 +273,22 @@ def compile(
     initial: the state before the first row: {"h": array}, "zeros" (default), or ("settle", 4096): what so many rows of zeros leave. The name "" stands for all that the module remembers.
     options: further options of `longwave compile`, as on the command line.
     fix: of an ONNX graph: inputs that always have one value, such as {"sr": 16000}.
+    size: 0 to 1, of a capture that has several sizes; default: the largest. sample_rate: of a capture that does not say its own.
 
-    Of a module or a graph, `import_report` of the result tells what became of each part and how far the file is from the module in float32.
+    Of a module, a graph or a capture, `import_report` of the result tells what became of each part and how far the file is from the module in float32.
     Raises CompileError with one line per problem, TypeError and ValueError for arguments. Nothing is written then.
     """
     is_path = isinstance(model, (str, bytes, os.PathLike))
     if is_path and example is not None and output is None:
         example, output = None, example  # compile(folder, file)
     is_graph = is_path and _path("model", model).endswith(".onnx")
+    is_capture = is_path and _path("model", model).endswith(".nam")
+    if is_capture and (example is not None or inputs or outputs or min_rows != 1 or state or initial):
+        raise ValueError(
+            "example, inputs, outputs, min_rows, state and initial: a capture has its own; give them with a module"
+        )
+    if size is not None and not is_capture:
+        raise ValueError("size: give it with a capture, a file that ends in .nam")
     if fix and not is_graph:
         raise ValueError("fix: give it with an ONNX graph")
     if is_graph and (example is not None or sample_rate):
@@ -287,6 +298,7 @@ def compile(
     if (
         is_path
         and not is_graph
+        and not is_capture
         and (example is not None or inputs or outputs or sample_rate or min_rows != 1 or state or initial)
     ):
         raise ValueError(
@@ -313,13 +325,15 @@ def compile(
     command += [_text("options", option) for option in _list("options", options)]
     place = _output(output)
     with cleanup.watched(), cleanup.temporary_folder() as folder:
-        if is_path and not is_graph:
+        if is_path and not is_graph and not is_capture:
             file = place or folder / "model.lw"
             run_compile(_path("model", model), file, command)
             return open(file)
         file = folder / "model.lw"
 
         def source() -> Callable[..., dict[str, Any]]:
+            if is_capture:
+                return _capture(_path("model", model), size, sample_rate or None)
             return _graph(_path("model", model), fix or {}) if is_graph else _module(model, example, sample_rate)
 
         report = _imported(
@@ -385,6 +399,15 @@ def _graph(path: str, fix: Mapping[str, Any]) -> Callable[..., dict[str, Any]]:
 
     def run(*rest: Any) -> dict[str, Any]:
         return build_file(path, {name: str(value) for name, value in fix.items()}, *rest)
+
+    return run
+
+
+def _capture(path: str, size: float | None, rate: int | None) -> Callable[..., dict[str, Any]]:
+    from longwave.importer.nam.door import build_file
+
+    def run(inputs: Any, outputs: Any, folder: Any, file: Any, compile: Any, exact: bool, *rest: Any) -> dict[str, Any]:
+        return build_file(path, size, rate, folder, file, compile, exact)
 
     return run
 

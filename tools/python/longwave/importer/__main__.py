@@ -1,8 +1,9 @@
 """python -m longwave.importer module:factory --input audio=16000 --checkpoint FILE -o FOLDER
 python -m longwave.importer model.onnx -o model.lw
-python -m longwave.importer dtln -o dtln.lw
+python -m longwave.importer capture.nam -o amp.lw
 
-Imports a PyTorch module, an ONNX graph or a published model as a model folder.
+Imports a PyTorch module, an ONNX graph, a capture of Neural Amp Modeler or a
+published model such as dtln as a model folder.
 If -o ends in .lw, it makes a compiled file. `module:factory` names a function or
 class without arguments that returns the module. Exit status 3: something cannot be
 imported. Every cause has a line, and nothing is written.
@@ -37,7 +38,7 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
     )
     parser.add_argument(
         "factory",
-        help="module:factory, for example my_model:make_model, a file that ends in .onnx, silero-vad, dtln or gtcrn",
+        help="module:factory, for example my_model:make_model, a file that ends in .onnx or .nam, silero-vad, dtln or gtcrn",
     )
     parser.add_argument(
         "--input",
@@ -68,7 +69,16 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
         help="a state before the first row: FILE.npy, zeros (default), or settle:N for what N rows of zeros leave. settle:N alone: of all that the module remembers",
     )
     parser.add_argument(
-        "--rate", type=int, metavar="HZ", help="samples per second of a published model (default: 16000)"
+        "--rate",
+        type=int,
+        metavar="HZ",
+        help="samples per second of a published model (default: 16000), or of a capture that does not say its own (default: 48000)",
+    )
+    parser.add_argument(
+        "--size",
+        type=float,
+        metavar="S",
+        help="0 to 1: which model of a capture that has several sizes (default: the largest)",
     )
     parser.add_argument(
         "--from",
@@ -181,7 +191,9 @@ def run(options: argparse.Namespace) -> str:
     from .torchscript import python_module
 
     state, initial = states(options.state or [], options.initial or [])
-    opened, compile_options, mark = None, [], None
+    if options.size is not None and not options.factory.endswith(".nam"):
+        raise ImportFailed([Problem("--size", "", "is for a capture of several sizes", "leave it out")])
+    opened, capture, compile_options, mark = None, None, [], None
     if options.factory in NAMES:
         made = by_name(options)
         module, inputs, state, options.output, opened, compile_options = (
@@ -202,6 +214,16 @@ def run(options: argparse.Namespace) -> str:
             opened.outputs,
             opened.length,
         )
+    elif options.factory.endswith(".nam"):
+        capture = opened_capture(options)
+        module, inputs, initial, options.length, compile_options = (
+            capture.module,
+            capture.inputs,
+            capture.initial,
+            capture.length,
+            capture.options,
+        )
+        options.output = capture.outputs
     else:
         check_module_options(options)
         inputs = [parse_input(text) for text in options.input]
@@ -231,6 +253,8 @@ def run(options: argparse.Namespace) -> str:
         described(imported, opened)
     if mark:
         mark(imported.model)
+    if capture:
+        capture.described(imported)
     with cleanup.temporary_folder() as scratch:
         folder, file = scratch / "model", scratch / "model.lw"
         imported.write(folder)
@@ -263,6 +287,32 @@ def opened_onnx(options: argparse.Namespace, state: dict[str, Any] | None) -> An
     opened = open_file(
         options.factory, options.input, dict(map(told, options.fix)), state, options.output, options.length
     )
+    for note in opened.notes:
+        say(visible(note))
+    return opened
+
+
+def opened_capture(options: argparse.Namespace) -> Any:
+    """The model of a .nam file as a module. Raises ImportFailed and OSError."""
+    from .errors import ImportFailed, Problem
+    from .nam.door import open_file
+    from .text import visible
+
+    given = {
+        "--input": options.input,
+        "--fix": options.fix,
+        "--state": options.state,
+        "--initial": options.initial,
+        "--from": options.source,
+        "--output": options.output,
+        "--checkpoint": options.checkpoint,
+        "--prefix": options.prefix is not None,
+        "--length": options.length is not None,
+        "--min-rows": options.min_rows != 1,
+    }
+    if wrong := [flag for flag, value in given.items() if value]:
+        raise ImportFailed([Problem(flag, "", "a .nam file says all of its model", "leave it out") for flag in wrong])
+    opened = open_file(options.factory, options.size, options.rate)
     for note in opened.notes:
         say(visible(note))
     return opened

@@ -1,0 +1,1 @@
+"""Captures of Neural Amp Modeler: docs/nam.md."""
