@@ -26,6 +26,8 @@ OPTIONS = {
     "silero_vad_16k_op15.onnx": STEP,
     "silero_vad_op18_ifless.onnx": STEP,
     "silero_vad_half.onnx": ["--input", "input=1x576"],
+    "silero_vad_openvino_16k.onnx": ["--input", "input=1x576"],
+    "silero_vad_16k_sequence.onnx": ["--input", "input=Tx576"],
     "nmp.onnx": ["--input", "serving_default_input_2:0=1xTx1"],
     "embedding_model.onnx": ["--input", "input_1=1xTx32x1"],
     "melspectrogram.onnx": ["--input", "input=16000"],

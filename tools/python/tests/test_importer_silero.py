@@ -128,3 +128,51 @@ def test_int8_keeps_the_decisions(silero: tuple[Silero, Path]) -> None:
     audio = voices(3000)
     exact, int8 = probabilities(folder, audio), probabilities(folder, audio, "--weights", "int8")
     assert ((exact > 0.5) != (int8 > 0.5)).mean() <= 0.002 and numpy.abs(exact - int8).max() > 0
+
+
+@pytest.mark.parametrize(
+    "name, rate",
+    [
+        ("silero_vad.onnx", 16000),
+        ("silero_vad.onnx", 8000),
+        ("silero_vad_16k_op15.onnx", 16000),
+        ("silero_vad_op18_ifless.onnx", 16000),
+        ("silero_vad_openvino_16k.onnx", 16000),
+        ("silero_vad_16k_sequence.onnx", 16000),
+    ],
+)
+def test_every_form_is_the_model(name: str, rate: int) -> None:
+    """Against the TorchScript file of the package."""
+    pytest.importorskip("onnx", reason="onnx is not installed: pip install onnx")
+    from longwave.importer.published import known_file
+    from longwave.importer.published.silero_vad import published
+
+    file = str(package_file(name))
+    assert known_file(file) == "silero-vad"
+    made = published([file], rate)
+    original = torch.jit.load(str(package_file("silero_vad.jit"))).eval()
+    original.reset_states()
+    states = [torch.zeros(i.shape) for i in made.inputs[1:]]
+    with torch.no_grad():
+        for chunk in torch.from_numpy(voices(20))[None].split(made.inputs[0].shape[1], 1):
+            speech, *states = made.module(chunk, *states)
+            assert (speech - original(chunk, rate)).abs().max() <= 1e-5
+
+
+def test_forms_without_that_model_are_refused() -> None:
+    pytest.importorskip("onnx", reason="onnx is not installed: pip install onnx")
+    from longwave.importer.errors import ImportFailed
+    from longwave.importer.published import known_file
+    from longwave.importer.published.silero_vad import published
+
+    for name, rate, reason in (
+        ("silero_vad.jit", 16000, "as TorchScript"),
+        ("silero_vad_16k.safetensors", 16000, "holds other weights"),
+        ("silero_vad_op18_ifless.onnx", 8000, "is read for 16000 Hz only"),
+        ("silero_vad_half.onnx", 8000, "is read for 16000 Hz only"),
+    ):
+        with pytest.raises(ImportFailed, match=reason):
+            published([str(package_file(name))], rate)
+    assert known_file(str(package_file("silero_vad.jit"))) is None
+    notes = published([str(package_file("silero_vad_half.onnx"))], None).notes
+    assert any("rounded to float16" in note for note in notes)

@@ -302,7 +302,7 @@ def test_other_files_of_silero_vad_are_refused(tmp_path: Path) -> None:
     )
     (tmp_path / "silero_vad.onnx").write_bytes(b"another")
     assert (
-        "is not silero_vad.onnx of silero-vad 6.2.3: its SHA-256 is"
+        "is not a file of silero-vad 6.2.3: its SHA-256 is"
         in import_command("silero-vad", "--checkpoint", tmp_path / "silero_vad.onnx", "-o", tmp_path / "m").stderr
     )
     spec = importlib.util.find_spec("silero_vad")

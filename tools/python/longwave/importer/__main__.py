@@ -194,6 +194,8 @@ def run(options: argparse.Namespace) -> str:
     if options.size is not None and not options.factory.endswith(".nam"):
         raise ImportFailed([Problem("--size", "", "is for a capture of several sizes", "leave it out")])
     opened, capture, compile_options, mark = None, None, [], None
+    if options.factory.endswith(".onnx"):
+        take_known(options)
     if options.factory in NAMES:
         made = by_name(options)
         module, inputs, state, options.output, opened, compile_options = (
@@ -316,6 +318,27 @@ def opened_capture(options: argparse.Namespace) -> Any:
     for note in opened.notes:
         say(visible(note))
     return opened
+
+
+def take_known(options: argparse.Namespace) -> None:
+    """A file of a published model becomes that model, unless the user says how to read the graph. Raises ImportFailed and OSError."""
+    need_onnx(options.factory)
+    from .published import known_file
+    from .text import visible
+
+    if (known := known_file(options.factory)) is None:
+        return
+    file, graph = options.factory, (options.input, options.fix, options.state, options.output, options.checkpoint)
+    if any(graph) or options.prefix is not None:
+        say(
+            visible(
+                f"{file} is a file of {known}, whose graph reads context before the new samples; for a stream of audio: "
+                f"longwave import {known} --from {file}"
+            )
+        )
+        return
+    options.factory, options.source = known, [file]
+    say(visible(f"{file} is a file of {known}: imported as that model; as its graph alone: --input NAME=SHAPE"))
 
 
 def need_onnx(what: str) -> None:

@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 # Name -> the module of it. They need the onnx package, which importing a PyTorch module does not.
 NAMES = {"silero-vad": "silero_vad", "dtln": "dtln", "gtcrn": "gtcrn_weights"}
+
+
+def known_file(path: str) -> str | None:
+    """The name of the published model that one file holds as a whole. Raises OSError."""
+    from .found import digest
+    from .silero_vad import FORMS, NAME
+
+    form = FORMS.get(digest(Path(path)))
+    return NAME if form and not form.refused else None
 
 
 def published(name: str, given: list[str], rate: int | None) -> Any:
