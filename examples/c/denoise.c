@@ -66,6 +66,7 @@ int main(int argc, char **argv) {
     lw_status status = lw_model_open(argv[1], &options, &model);
     if (status) return failed(argv[1], status);
 
+    if (!strcmp(argv[2], argv[3])) return fprintf(stderr, "%s: is read; write another file\n", argv[3]), 2;
     FILE *in = fopen(argv[2], "rb");
     if (!in) return perror(argv[2]), 3;
     unsigned channels = 0, rate = read_wav_header(in, &channels);

@@ -91,7 +91,7 @@ int main(int argc, char **argv) {
         const Status status = command.run();
         if (!status) print_text(stderr, "error: %s\n", status.message().c_str());
         const int code = ended(exit_code(status.fault()));
-        if (code == 0) end_if_stopped();
+        end_if_stopped();
         return code;
     }
     return 0;

@@ -7,7 +7,10 @@ The models are hand-made: a matrix over rows of 128 samples whose result is know
 import array
 import json
 import random
+import signal
 import struct
+import subprocess
+import time
 
 from cli_support import BAD_INPUT, OK, USAGE, Cli, main, safetensors, wav
 
@@ -148,7 +151,30 @@ class Denoise(Cli):
         done = self.run_cli("denoise", plain, self.sound, self.scratch / "x.wav")
         self.assertEqual(done.returncode, USAGE)
         self.assertIn("no output of the model is audio", done.stderr)
+        self.assertIn("--output NAME=audio", done.stderr)
         self.assertFalse((self.scratch / "x.wav").exists())
+        done = self.run_cli("denoise", self.late, self.sound, self.scratch / "x.wav", "--output-format", "s16le")
+        self.assertEqual(done.returncode, USAGE)
+        self.assertIn("the name says WAV", done.stderr)
+
+    def test_control_c_before_the_first_sample_keeps_the_file_that_is_there(self):
+        kept = self.scratch / "kept.wav"
+        kept.write_bytes(b"as it was")
+        process = subprocess.Popen(
+            self.command("denoise", self.late, "--format", "s16le", "-", kept),
+            stdin=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=self.environment({}),
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )
+        process.stdin.write(b"\0")  # half a sample: the model is open when it has been read
+        process.stdin.flush()
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(timeout=60), -signal.SIGINT)
+        process.stdin.close()
+        process.stderr.close()
+        self.assertEqual(kept.read_bytes(), b"as it was")
 
     def test_a_rate_that_contradicts_the_rows_is_refused(self):
         done = self.run_cli(

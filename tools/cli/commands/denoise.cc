@@ -34,6 +34,9 @@ Status check_name(const std::string &output, const std::string &form) {
     const bool raw = ending == ".s16le" || ending == ".f32le";
     const bool packed = ending == ".mp3" || ending == ".flac" || ending == ".ogg" || ending == ".opus" ||
                         ending == ".m4a" || ending == ".aac";
+    if (ending == ".wav" && !form.starts_with("wav"))
+        return Status::usage("OUTPUT " + output + ": the name says WAV, and --output-format " + form +
+                             " has no header; name a ." + form + " file");
     if (raw && "." + form != ending)
         return Status::usage("OUTPUT " + output + ": the name says raw samples, and --output-format is " +
                              form + "; pass --output-format " + ending.substr(1));
@@ -84,8 +87,8 @@ Status check_model(const DenoiseFlags &flags, const Model &model) {
         return Status::usage(path + ": several outputs are audio; choose one with --name: " + names);
     return Status::usage(
         path +
-        ": no output of the model is audio; give it \"kind\": \"audio\" in model.json if its "
-        "rows are samples, or " +
+        ": no output of the model is audio; if its rows are samples, import it with --output NAME=audio, "
+        "or give it \"kind\": \"audio\" in model.json; or " +
         right_command(model, path, model.info.labels > 1));
 }
 
@@ -130,8 +133,10 @@ Status transform(const DenoiseFlags &flags, audio::Reader &reader, AudioStream &
         LW_TRY(stream.push(chunk.data(), n, take));
         summary.busy += now() - before;
     }
-    if (stopped && flags.from_file())
-        return Status::input(flags.audio.name() + ": interrupted, so nothing is written");
+    if (stopped && (flags.from_file() || summary.samples == 0))
+        return Status::input(flags.audio.name() + (flags.output == "-"
+                                                       ? ": interrupted before its end"
+                                                       : ": interrupted, so nothing is written"));
     if (summary.samples == 0 && !stopped) return Status::input(flags.audio.name() + ": contains no samples");
     LW_TRY(stream.finish(take));
     summary.info = stream.info();

@@ -57,6 +57,7 @@ public:
         if (!flags_.as_table()) print_ready();
         LW_TRY(listen(reader));
         LW_TRY(write_files());
+        print_doubt();
         if (flags_.as_table()) return print_sum();
         print_stats();
         lines_.print({{"type", "eof"}, {"t", rounded(seconds(samples_))}});
@@ -105,6 +106,7 @@ private:
                                  format(": gives %.6g at %.3f s; a probability of speech lies "
                                         "between 0 and 1",
                                         p, seconds(row.start)));
+        highest_ = std::max(highest_, p);
         if (!flags_.probabilities.empty()) probabilities_.push_back(row.probability);
         if (flags_.scores)
             lines_.print({{"type", "row"}, {"t", rounded(seconds(row.end))}, {"probability", decimal(p)}});
@@ -138,12 +140,25 @@ private:
                                        {"t", rounded(t)},
                                        {"segments", segments_},
                                        {"speech", rounded(seconds(speech_))},
+                                       {"highest", decimal(highest_)},
                                        {"real_time_factor", t > 0 ? busy_ / t : 0},
                                        {"non_finite", stats.non_finite},
                                        {"resets", stats.resets}};
         if (detector_.auto_gain()) line["gain_db"] = std::round(10 * detector_.gain_db()) / 10;
         if (!flags_.audio.microphone.empty()) line["interruptions"] = interruptions_.count();
         lines_.print(line);
+    }
+    // A model that never comes near speech may be fed with something else than it was trained for.
+    void print_doubt() const {
+        if (segments_ > 0 || samples_ < rate_ ||
+            2 * highest_ >= detector_.settings()["threshold"].get<double>())
+            return;
+        print_text(
+            stderr,
+            "note: the highest probability of speech is %.4f; if someone speaks here, check the level, the "
+            "rate of raw samples, and whether the model was imported with the context that it reads "
+            "(docs/vad.md)\n",
+            highest_);
     }
     void print_row(const lw_speech_event &event) {
         if (segments_ == 1) table_.write("     start        end     length\n");
@@ -172,6 +187,7 @@ private:
     TextOutput table_;
     Interruptions interruptions_;
     const double rate_;
+    double highest_ = 0; // probability of a row
     int64_t samples_ = 0, speech_ = 0;
     uint64_t segments_ = 0;
     double busy_ = 0; // seconds of computing

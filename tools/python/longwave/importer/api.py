@@ -15,7 +15,7 @@ from .blame import unexpected
 from .compact import compact
 from .errors import ImportFailed, Problem, merged
 from .export import Exported, address, float64_default, prepare
-from .inputs import Input, parse_input
+from .inputs import Input, mark_audio, parse_input, parse_outputs
 from .known import marked
 from .lengths import LEAST, Lengths, Runs, lengths_of, loops as looping
 from .loops import LOOP, ROW_BY_ROW
@@ -268,10 +268,13 @@ def import_module(
     `recurrences`: taps that are sums of exponentials become recurrences; without it they stay tables.
     `min_rows`: the fewest rows of any sequence; a module that means something else at so many rows or more is refused.
     `state`: input -> the result that the next call reads in its place, by name or index; guessed for inputs without a time axis.
+    `outputs`: names of the results; clean=audio@384: samples that lag by so many.
     `initial`: input -> its values before the first row, or ("settle", N): what N rows of zeros leave; else zeros. The name ""
     stands for all states, and of a module without state inputs for all that it remembers."""
     try:
         entries: Sequence[Input] = [parse_input(i) if isinstance(i, str) else i for i in inputs]
+        names, lags = parse_outputs(outputs or [])
+        outputs = names or None
         module = python_module(module, entries)
         made: Stepped | None = None
         rest: dict[str, Any] = {}
@@ -320,6 +323,7 @@ def import_module(
         )
     )
     model, tensors = document(name, importer.graph, entries, length)
+    mark_audio(model, lags)
     report = report_of(importer, errors, min_rows)
     if made:
         report["state"] = {"pairs": made.names, "found": made.notes, **steps}

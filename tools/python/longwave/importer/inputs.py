@@ -1,4 +1,4 @@
-"""The inputs of a module, as --input names them.
+"""The inputs of a module, as --input names them, and its results, as --output does.
 
 audio=16000        samples at 16000 Hz, shape 1xT
 x=1xTx64           rows of 64 features, T is the time axis
@@ -8,11 +8,16 @@ ids=1xT:256        token ids below 256
 x=1x64             one row of 64 features: the module computes one step in each call (state/)
 wave=1x512@16000   the same with 512 samples of one channel
 h=2x1x128          a state, without a time axis
+
+clean              a result
+clean=audio        a result that is samples at the rate of the input
+clean=audio@384    the same, 384 samples late, as overlap-add makes it
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +29,9 @@ from .errors import ImportFailed, Problem
 _FORM = re.compile(
     r"(?P<name>[^=/]+)=(?:(?P<shape>\d+(?:x\d+)*x?T(?:x\d+)*|T(?:x\d+)*)(?:@(?P<rate>\d+)|:(?P<ids>\d+))?|(?P<step>\d+(?:x\d+)+)(?:@(?P<step_rate>\d+))?|(?P<audio>\d+))"
 )
+
+
+_RESULT = re.compile(r"(?P<name>[^=]+)(?P<audio>=audio(@(?P<lag>\d{1,9}))?)?")
 
 
 @dataclass(frozen=True)
@@ -95,3 +103,32 @@ def parse_input(text: str, batchless: bool = False) -> Input:
     if (made.rate or made.vocabulary) and made.width != 1:
         raise fail("expected one sample or one id per row")
     return made
+
+
+def parse_outputs(texts: Sequence[str]) -> tuple[list[str], dict[str, int]]:
+    """The names, and by how many samples those that are audio lag."""
+    names, lags = [], {}
+    for text in texts:
+        found = _RESULT.fullmatch(text)
+        if not found:
+            raise ImportFailed(
+                [
+                    Problem(
+                        f"--output {text}",
+                        "",
+                        "expected NAME",
+                        "for audio write clean=audio, or clean=audio@384 with its lag",
+                    )
+                ]
+            )
+        names.append(found["name"])
+        if found["audio"]:
+            lags[found["name"]] = int(found["lag"] or 0)
+    return names, lags
+
+
+def mark_audio(model: dict[str, Any], lags: dict[str, int]) -> None:
+    """Says in the content of model.json which outputs are audio."""
+    for output in model["outputs"]:
+        if output["name"] in lags:
+            output |= {"kind": "audio", "lag": lags[output["name"]]}

@@ -13,7 +13,7 @@ import torch
 
 from ..api import rows_of_example
 from ..errors import ImportFailed, Problem
-from ..inputs import Input
+from ..inputs import Input, parse_outputs
 from ..lengths import LEAST
 from .graph import OnnxGraph
 from .interface import Value, fixed_of, inputs_of, values_of
@@ -36,6 +36,7 @@ class Opened:
     declared: dict[str, Value]
     length: int | None
     notes: list[str] = field(default_factory=list)
+    lags: dict[str, int] = field(default_factory=dict)  # outputs that are audio, and by how many samples these are late
 
     @property
     def rows(self) -> list[Input]:
@@ -76,9 +77,8 @@ def open_file(
     entries = inputs_of(rest, inputs, states)
     if all(e.name in states for e in entries):
         raise ImportFailed([Problem(str(path), "", "no input is left that rows can be", "name it: --input x=1xTx64")])
-    kept = chosen(outputs, [v.name for v in results if v.name not in states.values()], str(path)) + list(
-        states.values()
-    )
+    wanted, lags = parse_outputs(outputs or [])
+    kept = chosen(wanted, [v.name for v in results if v.name not in states.values()], str(path)) + list(states.values())
     known = {v.name: v for v in [*declared, *results]}
     length = length or fixed_length(entries, known)
     rows = rows_of_example(entries, length)
@@ -94,7 +94,7 @@ def open_file(
     notes = [f"{name} is a state that becomes {result}; say another with --state" for name, result in found.items()]
     told = {text.partition("=")[0] for text in inputs}
     notes += [f"input {shape_text(e)}{audio_hint(e)}" for e in entries if e.name not in told and e.name not in states]
-    return Opened(model, module, entries, kept, states, fixed, known, length, notes)
+    return Opened(model, module, entries, kept, states, fixed, known, length, notes, lags)
 
 
 def fixed_length(entries: Sequence[Input], declared: Mapping[str, Value]) -> int | None:
@@ -103,8 +103,8 @@ def fixed_length(entries: Sequence[Input], declared: Mapping[str, Value]) -> int
     return next((n for n in extents if isinstance(n, int) and n >= LEAST), None)
 
 
-def chosen(wanted: Sequence[str] | None, there: list[str], path: str) -> list[str]:
-    for name in wanted or []:
+def chosen(wanted: Sequence[str], there: list[str], path: str) -> list[str]:
+    for name in wanted:
         if name not in there:
             raise ImportFailed(
                 [Problem(f"--output {name}", "", "the graph has no such output", f"its outputs are {', '.join(there)}")]

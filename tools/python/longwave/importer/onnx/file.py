@@ -8,12 +8,17 @@ from typing import Any
 
 from ..api import Imported, import_module
 from ..build import checked
+from ..inputs import mark_audio
 from .door import Opened, facts, open_file
 from .peer import compared
 
 
 def described(imported: Imported, opened: Opened) -> dict[str, Any]:
-    """Adds `onnx` to the report: facts of the file, and the comparison with another program. Raises ImportFailed."""
+    """Marks the outputs that are audio, and adds `onnx` to the report: facts of the file, and the comparison with another program.
+
+    Raises ImportFailed.
+    """
+    mark_audio(imported.model, opened.lags)
     imported.report["onnx"] = {**facts(opened), "other": compared(opened, imported.model["length"])}
     return imported.report
 

@@ -16,7 +16,7 @@ from typing import Any
 from torch import nn
 
 from ..errors import ImportFailed, Problem
-from ..inputs import Input
+from ..inputs import Input, mark_audio
 from ..onnx.door import Opened
 
 MOST = 1 << 30  # bytes of a file that is read to be recognised
@@ -43,9 +43,7 @@ class Published:
         for node in model["graph"]:
             if node["op"] == "linear" and any(part in node["name"] for part in self.exact):
                 node.setdefault("attributes", {})["weights"] = "float32"
-        for output in model["outputs"]:
-            if output["name"] in self.lags:
-                output |= {"kind": "audio", "lag": self.lags[output["name"]]}
+        mark_audio(model, self.lags)
 
 
 @dataclass

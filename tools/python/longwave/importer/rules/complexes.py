@@ -292,12 +292,11 @@ def complex_input(importer: Importer, n: Node) -> Complex:
 
 def irfft(importer: Importer, n: Node) -> Placed:
     x, shape = complex_input(importer, args_of(n)[0]), args_of(n)[0].meta["val"].shape
-    size = n.meta["val"].shape[-1]
-    if (args_of(n)[2] if len(args_of(n)) > 2 else -1) % len(shape) != len(shape) - 1 or (
-        len(args_of(n)) > 3 and args_of(n)[3] not in (None, "backward")
-    ):
-        raise Refused("only inverse transforms of the last axis without norm", FRAMES)
-    return inverted(importer, x, size, len(shape) - 1, shape)
+    if len(args_of(n)) > 3 and args_of(n)[3] not in (None, "backward"):
+        raise Refused(f"norm={args_of(n)[3]} has no op", 'use norm="backward" and scale the result')
+    axis = (args_of(n)[2] if len(args_of(n)) > 2 else -1) % len(shape)
+    made = inverted(importer, x, n.meta["val"].shape[axis], axis, shape)
+    return made.moved(made.at.movedim(-1, axis))
 
 
 def added(
