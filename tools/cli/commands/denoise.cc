@@ -87,8 +87,8 @@ Status check_model(const DenoiseFlags &flags, const Model &model) {
         return Status::usage(path + ": several outputs are audio; choose one with --name: " + names);
     return Status::usage(
         path +
-        ": no output of the model is audio; if its rows are samples, import it with --output NAME=audio, "
-        "or give it \"kind\": \"audio\" in model.json; or " +
+        ": no output of the model is audio; import it with --output NAME=audio if its rows are samples (in "
+        "model.json: \"kind\": \"audio\"), or " +
         right_command(model, path, model.info.labels > 1));
 }
 

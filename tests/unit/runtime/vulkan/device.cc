@@ -7,7 +7,8 @@ namespace longwave::test {
 
 bool has_device() {
     static const bool found = [] {
-        VulkanShim::no_barriers = std::getenv("LONGWAVE_TEST_NO_BARRIERS") != nullptr; // validation_test.py
+        VulkanShim::no_barriers =
+            std::getenv("LONGWAVE_TEST_NO_BARRIERS") != nullptr; // tests/with_validation
         size_t n = 0;
         const lw_status status = lw_vulkan_devices(nullptr, nullptr, &n);
         if ((status == LW_OK || status == LW_TOO_SMALL) && n > 0) {
