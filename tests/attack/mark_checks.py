@@ -136,7 +136,7 @@ class File:
     def mark(self):
         mask = self.mask
         function, passing = None, None
-        heads = r"^ {0,4}(?:static |inline |constexpr |\[\[nodiscard\]\] |template <[^>]*> )*(?:const )?[A-Za-z_:]+(?: |\ \*| ?\& ?)\*?(\w+)\([^;{}]*\)(?: const)? \{"
+        heads = r"^ {0,4}(?:static |inline |constexpr |\[\[nodiscard\]\] |template <[^>]*> )*(?:const )?[\w:]+(?: |\ \*| ?\& ?)\*?(\w+)\([^;{}]*\)(?: const)? \{"
         begins = [(m.start(), m.group(1)) for m in re.finditer(heads, mask, re.M)]
         lambdas = [
             (m.start(), closing(mask, m.end() - 1)) for m in re.finditer(r"\[&?\w*\]\([^;{}]*\) (?:-> [^{]*)?\{", mask)
