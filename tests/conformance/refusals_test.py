@@ -261,7 +261,7 @@ def main():
             done,
             USAGE,
             [
-                "--convolution fastest: expected one of step, chunk, scan, direct, overlap_add, overlap_add_phases, right_angle, polyphase, partitioned, nonuniform, dyadic, registers, fused, four_step, blocks, tiles, queries, recurrence, convolution"
+                "--convolution fastest: expected one of step, chunk, scan, rows, direct, overlap_add, overlap_add_phases, right_angle, polyphase, partitioned, nonuniform, dyadic, registers, fused, four_step, blocks, tiles, queries, recurrence, convolution"
             ],
         )
 

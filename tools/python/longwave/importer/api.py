@@ -222,10 +222,13 @@ def at_its_lengths(
     outputs: Sequence[str] | None,
     known: bool,
     log: Callable[[str], None],
+    samples: int,
 ) -> tuple[Importer, dict[int, float], Lengths]:
-    """At the example's length, or where that fails at multiples of the module's stride."""
-    runs, lengths = Runs(copied(module), inputs), Lengths()
+    """At the example's length, or where that fails at multiples of the module's stride. `samples`: those of each call."""
+    runs, lengths = Runs(copied(module), inputs), Lengths(samples)
     refuse_loops(module, inputs, length, known, runs)
+    if samples > 1:
+        return *attempted(module, inputs, lengths.example(length), longest, outputs, known, log, lengths), lengths
     if runs.shapes(length) is None:
         lengths = lengths_of(runs, length)
         log(f"the module does not run at length {length}; it does at multiples of {lengths.stride}")
@@ -302,7 +305,9 @@ def import_module(
                     )
                 ]
             )
-        importer, errors, lengths = at_its_lengths(module, entries, length, longest, outputs, known, log)
+        importer, errors, lengths = at_its_lengths(
+            module, entries, length, longest, outputs, known, log, made.samples if made else 1
+        )
         steps = prove_steps(importer, made, log, lengths) if made else {}
         enough_rows(importer, min_rows)
         if settles and isinstance(whole, tuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -43,6 +44,12 @@ class Stepped:
     def by_rows(self) -> bool:
         """Whether each call of the original is one row."""
         return isinstance(self.module, Rows)
+
+    @property
+    def samples(self) -> int:
+        """Of audio that each call takes; 1 where rows are no samples."""
+        shapes = self.module.shapes if isinstance(self.module, Samples) else []
+        return math.lcm(*(math.prod(shape) for shape in shapes if shape))
 
 
 class Whole(nn.Module):
