@@ -262,18 +262,18 @@ Expected<artifact::Pieces> emit(Parts parts) { return Emitter(std::move(parts)).
 
 namespace {
 
-// Of each call in a stream of the host, by its specification.
+// Of each call in a stream whose arenas lie in a row, by its specification.
 std::map<std::string, InArenas> calls_in_arenas(const std::vector<EntryPlan> &entries) {
-    const auto of_host = [](const EntryPlan &entry) {
-        return entry.kind == EntryPlan::Kind::stream && entry.device == &devices::host();
+    const auto in_row = [](const EntryPlan &entry) {
+        return entry.kind == EntryPlan::Kind::stream && entry.device->arenas_in_row;
     };
     uint64_t largest = 0;
     for (const EntryPlan &entry : entries)
-        if (of_host(entry)) largest = std::max(largest, entry.arena_bytes);
+        if (in_row(entry)) largest = std::max(largest, entry.arena_bytes);
     std::map<std::string, InArenas> calls;
     for (const EntryPlan &entry : entries)
         for (const Step &step : entry.steps) {
-            if (!of_host(entry) || step.kind != Step::Kind::call) continue;
+            if (!in_row(entry) || step.kind != Step::Kind::call) continue;
             std::set<size_t> here;
             for (size_t a = 0; a < step.args.size(); a++) {
                 const auto *place = std::get_if<Place>(&step.args[a]);

@@ -54,6 +54,7 @@ struct Traits {
     uint32_t row_alignment = 1;      // bytes; the first row of a value starts at a multiple
     uint32_t fp16_row_alignment = 1; // the same, in float32 bytes, for values that may become float16
     bool fp16_storage = false;       // buffers between kernels may hold float16
+    bool arenas_in_row = true;       // streams that run together have arenas at one distance
     bool stream_clears = true;       // streams have steps that clear memory; false: they copy zeros
 
     bool has_any_of(KernelSets sets) const { return (kernels & sets) != 0; }

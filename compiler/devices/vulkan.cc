@@ -22,6 +22,7 @@ Traits vulkan(const targets::Target &target) {
             .row_alignment = 64,
             .fp16_row_alignment = 128,
             .fp16_storage = true,
+            .arenas_in_row = false,
             .stream_clears = false};
 }
 

@@ -280,7 +280,7 @@ TEST_CASE("scalars: files without them stay in their format; the planner refuses
         REQUIRE(place != std::string::npos);
         json.replace(place, from.size(), to);
         compiler::Options options = options_here();
-        options.stream = compiler::StreamMode::required;
+        options.stream = window ? compiler::StreamMode::if_possible : compiler::StreamMode::required;
         options.blocks = window ? std::vector<uint32_t>{} : std::vector<uint32_t>{16};
         options.window = window, options.hop = window / 4;
         const auto made = compiled(json,
@@ -293,7 +293,7 @@ TEST_CASE("scalars: files without them stay in their format; the planner refuses
     refused("\"name\": \"gain\", \"unit\": \"times\"", "\"name\": \"mix\"",
             "scalar mix is also one of layer");
     refused("\"low\": 0.0", "\"low\": 0.5", "low <= initial <= high");
-    refused("\"unit\": \"times\"", "\"unit\": \"\"", "attribute unit");
+    refused("\"unit\": \"times\"", "\"unit\": \"\"", "attributes.unit");
     refused("\"name\": \"gain\", \"unit\"", "\"name\": \"a=b\", \"unit\"", "attribute name");
     refused("\"smoothed\": 0", "\"smoothed\": 2", "smoothed");
     refused("\"mixer\"", "\"mixer\"", "--window: a window computes its rows anew", 64);
