@@ -59,8 +59,8 @@ const Case cases[] = {
     {"%g = concat(%u, %u, %u)\n%w = const \"w\" : [48,16]\n%b = const \"b\" : [16]\n%y = gru(%g, %w, %b)",
      channels, false},
     {"%s = shift(%u) {rows=5}\n%y = add(%s, %u)"},
-    {"%g = scalar(%u) {name=\"gain\", initial=0.5, low=0, high=1, smoothed=1}\n%y = mul(%u, %g)", channels,
-     false},
+    {"%g = scalar(%u) {high=1.0, initial=0.5, low=0.0, name=\"gain\", smoothed=1}\n%y = mul(%u, %g)",
+     channels, false},
     {"%y = pool(%u) {mode=\"max\", time=5, stride_t=2, frequency=1, stride_f=1, pad_f=0, lag=1, "
      "count_outside=0}"},
     {"%y = pool(%u) {mode=\"mean\", time=3, stride_t=1, frequency=1, stride_f=1, pad_f=0, lag=0, "
