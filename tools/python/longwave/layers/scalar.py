@@ -24,7 +24,10 @@ class Scalar(nn.Module):
         self.initial, self.low, self.high = float(initial), float(low), float(high)
 
     def forward(self, x: Tensor) -> Tensor:
-        return torch.ops.longwave.scalar(x, self.name, self.unit, self.initial, self.low, self.high, self.smoothed)
+        made: Tensor = torch.ops.longwave.scalar(
+            x, self.name, self.unit, self.initial, self.low, self.high, self.smoothed
+        )
+        return made
 
 
 def scalar(x: Tensor, name: str, unit: str, initial: float, low: float, high: float, smoothed: bool) -> Tensor:

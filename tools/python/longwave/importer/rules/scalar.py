@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from torch.fx.node import Node
+
+from ..nodes import args_of
 from ..places import Placed
 from .pointwise import kept_zero
 
+if TYPE_CHECKING:
+    from ..match import Importer
 
-def scalar(importer, n) -> Placed:
-    x = importer.settled(n.args[0])
+
+def scalar(importer: Importer, n: Node) -> Placed:
+    given, name, unit, initial, low, high, smoothed = args_of(n)
+    x = importer.settled(given)
     kept_zero(x, False)
-    name, unit, initial, low, high, smoothed = n.args[1:]
     attributes = {"name": name, "initial": initial, "low": low, "high": high, "smoothed": int(smoothed)}
     if unit:
         attributes["unit"] = unit
