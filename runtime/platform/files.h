@@ -1,5 +1,6 @@
 // An input file: opened once, read front to back or mapped.
 #pragma once
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 
@@ -35,5 +36,16 @@ private:
     mutable int error_ = 0;
     bool irregular_ = false;
 };
+
+inline bool File::read(uint8_t *to, uint64_t bytes) {
+    while (bytes > 0) {
+        const int64_t n = read_some(to, bytes);
+        if (n == 0) error_ = EIO; // shorter than it was
+        if (n <= 0) return false;
+        to += n;
+        bytes -= static_cast<uint64_t>(n);
+    }
+    return true;
+}
 
 } // namespace longwave::platform

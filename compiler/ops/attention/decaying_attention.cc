@@ -22,13 +22,7 @@ Expected<Type> infer(const Node &node, std::span<const Type> in) {
 }
 
 MatrixState state(const Node &node, std::span<const Type> in) {
-    const uint32_t heads = attention::heads_of(node);
-    return {.heads = heads,
-            .key_heads = heads,
-            .keys = in[0].dims[0] / heads,
-            .values = in[2].dims[0] / heads,
-            .high = "C high",
-            .low = "C low"};
+    return two_floats_a_head(attention::heads_of(node), in, "C high", "C low");
 }
 
 void reference(const Node &node, std::span<const Operand *const> in, const ReferenceContext &context,

@@ -17,6 +17,17 @@ struct MatrixState {
     StreamRule stream() const;
 };
 
+// Of inputs q, any, v: every head has keys of its own.
+inline MatrixState two_floats_a_head(uint32_t heads, std::span<const Type> in, const char *high,
+                                     const char *low) {
+    return {.heads = heads,
+            .key_heads = heads,
+            .keys = in[0].dims[0] / heads,
+            .values = in[2].dims[0] / heads,
+            .high = high,
+            .low = low};
+}
+
 // An op with such a state.
 struct MatrixOp {
     MatrixState (*state)(const Node &node, std::span<const Type> inputs);

@@ -44,17 +44,6 @@ int64_t File::read_some(void *to, uint64_t bytes) {
     return n;
 }
 
-bool File::read(uint8_t *to, uint64_t bytes) {
-    while (bytes > 0) {
-        const int64_t n = read_some(to, bytes);
-        if (n == 0) error_ = EIO; // shorter than it was
-        if (n <= 0) return false;
-        to += n;
-        bytes -= static_cast<uint64_t>(n);
-    }
-    return true;
-}
-
 const uint8_t *File::map() const {
     if (size_ > SIZE_MAX / 2) {
         error_ = EOVERFLOW;

@@ -85,17 +85,6 @@ int64_t File::read_some(void *to, uint64_t bytes) {
     return -1;
 }
 
-bool File::read(uint8_t *to, uint64_t bytes) {
-    while (bytes > 0) {
-        const int64_t n = read_some(to, bytes);
-        if (n == 0) error_ = EIO; // shorter than it was
-        if (n <= 0) return false;
-        to += n;
-        bytes -= static_cast<uint64_t>(n);
-    }
-    return true;
-}
-
 const uint8_t *File::map() const {
     const HANDLE section = CreateFileMappingW(handle(file_), nullptr, PAGE_READONLY, 0, 0, nullptr);
     const void *mapping = section ? MapViewOfFile(section, FILE_MAP_READ, 0, 0, 0) : nullptr;

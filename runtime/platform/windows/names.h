@@ -4,7 +4,7 @@
 
 namespace longwave::platform {
 
-// A text in UTF-16, and room behind it. Null: the text is no UTF-8, or there is no memory. The system
+// A text in UTF-16, and room behind it. Null: the text is not UTF-8, or there is no memory. The system
 // keeps which.
 class WideText {
 public:

@@ -33,7 +33,7 @@ struct NumberRule {
 
 namespace {
 
-// The value of the whole text. Empty: it is no finite decimal number of this type.
+// The value of the whole text. Empty: it is not a finite decimal number of this type.
 template <class Value> std::optional<Value> value_of(const std::string &text) {
     Value value = 0;
     const char *end = text.data() + text.size();

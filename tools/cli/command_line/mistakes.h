@@ -30,7 +30,7 @@ std::string unknown_choice(const std::string &typed, const std::vector<std::stri
 // The word that a mistyped one was probably meant to be; empty: none is close.
 std::string most_similar(const std::string &typed, const std::vector<std::string> &words);
 
-// First words that people try and that are no commands of this program.
+// First words that people try and that are not commands of this program.
 
 // What to type instead of `word`, in one line. Empty: nothing is known about it.
 std::string answer_to(const std::string &word);

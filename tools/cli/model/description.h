@@ -8,7 +8,7 @@
 namespace longwave::cli {
 
 // `path`: for messages. `steps`: also every step of every entry. Fault::input: the compile report
-// or the certificates are no JSON, or exceed the limits of parse_limited.
+// or the certificates are not JSON, or exceed the limits of parse_limited.
 Expected<nlohmann::ordered_json> description_of(const ArtifactFile &file, const std::string &path,
                                                 bool steps);
 

@@ -8,14 +8,9 @@ Prints each case that fails, with its seed, and ends with status 1. A case that 
 
 from __future__ import annotations
 
-import argparse
 import os
 import random
-import resource
-import signal
 import sys
-import tempfile
-import time
 from pathlib import Path
 
 import onnx
@@ -24,11 +19,12 @@ from google.protobuf.message import Message
 
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tools/python"))
+import mutations  # noqa: E402
 import onnx_graphs  # noqa: E402
 from longwave.importer.errors import ImportFailed  # noqa: E402
 from longwave.importer.onnx.door import open_file  # noqa: E402
 
-SECONDS, MEMORY, LENGTH = 20, 4 << 30, 32
+MEMORY, LENGTH = 4 << 30, 32
 NUMBERS = (0, 1, -1, 2, 3, 7, 16, 255, 65536, 2**31 - 1, -(2**31), 2**31, 2**40, 2**62, 2**63 - 1, -(2**63))
 TEXTS = (
     "",
@@ -202,70 +198,10 @@ def case(seed: int) -> tuple[bytes, list[str], dict[str, str]]:
 SEEDS = onnx_graphs.seeds()
 
 
-def too_long(*_: object) -> None:
-    raise TimeoutError(f"takes more than {SECONDS} seconds")
-
-
-def worker(seeds: range, end: float, report: int) -> None:
-    """Writes a line for each case before it runs and after."""
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    signal.signal(signal.SIGVTALRM, too_long)
-    with tempfile.TemporaryDirectory() as folder, os.fdopen(report, "w", buffering=1) as out:
-        for seed in seeds:
-            if time.monotonic() > end:
-                break
-            out.write(f"{seed}\n")
-            data, inputs, fix = case(seed)
-            signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
-            found = outcome(data, inputs, fix, Path(folder))
-            signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-            out.write(f"={found}\n".replace("\r", " "))
-
-
-def run(first: int, count: int, seconds: float) -> tuple[dict[str, int], list[str]]:
-    """Counts of outcomes, and the cases that failed. A worker that dies is replaced after its case."""
-    totals: dict[str, int] = {}
-    failed: list[str] = []
-    end, at = time.monotonic() + seconds, first
-    while at < first + count and time.monotonic() < end:
-        reader, writer = os.pipe()
-        child = os.fork()
-        if child == 0:
-            os.close(reader)
-            try:
-                worker(range(at, first + count), end, writer)
-            finally:
-                os._exit(0)
-        os.close(writer)
-        current = None
-        with os.fdopen(reader, errors="replace") as lines:
-            for line in lines:
-                if line.startswith("="):
-                    kind = line[1:].split(":")[0].strip()
-                    totals[kind] = totals.get(kind, 0) + 1
-                    if kind == "WRONG":
-                        failed.append(f"seed {current}: {line[1:300].strip()}")
-                        print(failed[-1], flush=True)
-                    current = None
-                elif line.strip().isdigit():
-                    current = int(line)
-                    at = current + 1
-        _, status = os.waitpid(child, 0)
-        if current is not None and status:
-            failed.append(f"seed {current}: the process ended with status {status}")
-            print(failed[-1], flush=True)
-        elif current is None and not status:
-            break
-    return totals, failed
+def tried(seed: int, folder: Path) -> str:
+    data, inputs, fix = case(seed)
+    return outcome(data, inputs, fix, folder)
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--count", type=int, default=10_000)
-    parser.add_argument("--seconds", type=float, default=1e9)
-    parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args()
-    torch.set_num_threads(1)
-    totals, failed = run(given.seed, given.count, given.seconds)
-    print(totals, f"{len(failed)} failed")
-    sys.exit(bool(failed))
+    mutations.main(__doc__ or "", tried, MEMORY)

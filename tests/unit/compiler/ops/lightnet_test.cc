@@ -1,4 +1,4 @@
-// The ops of LightNet against closed forms that are no recurrence: weighted means over all rows so
+// The ops of LightNet against closed forms that do not recur: weighted means over all rows so
 // far.
 #include "compiler/ir/op.h"
 #include "compiler/ops/attention/positions.h"

@@ -1,4 +1,4 @@
-// matrix_recurrence and gated_scan against closed forms that are no recurrence.
+// matrix_recurrence and gated_scan against closed forms that do not recur.
 #include "compiler/ir/op.h"
 #include "tests/unit/compiler/ir/graphs.h"
 #include <fmt/format.h>
