@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """What docs/denoise.md prints: docs_denoise_test.py BUILD C_COMPILER
 
-The model gives the samples as they came (tests/support/late_model.py). All commands of the page run over the demo recording,
+The models give the samples as they came (tests/support/late_model.py, and a module of 384 samples' delay). All commands of the page run over the demo recording,
 and each file that they write must be the recording. The lines of C and of Python run as well. What needs an audio host
-that is missing is named.
+that is missing is named. A command of the importer runs where its Python packages are installed.
 """
 
 import array
@@ -17,6 +17,7 @@ import tempfile
 import wave
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+IMPORTER = ROOT / ".venv-torch/bin/python"  # tools/test --all makes it
 sys.path.insert(0, str(ROOT / "tests/support"))
 import late_model  # noqa: E402
 
@@ -46,6 +47,16 @@ import numpy as np
 noisy = np.random.default_rng(1).random(1000, np.float32)
 %s
 assert (clean == noisy).all() and len(block) == 441
+"""
+
+
+MY_MODEL = """
+import torch
+class Late(torch.nn.Module):
+    def forward(self, audio):
+        return torch.nn.functional.pad(audio, (384, 0))[..., :-384]
+def make():
+    return Late()
 """
 
 
@@ -89,27 +100,40 @@ def samples(path):
     return array.array("h", data if bits == 16 else [round(v * 32768) for v in array.array("f", data)])
 
 
-def check_commands(folder, model):
+def importer_missing():
+    return not IMPORTER.exists() or subprocess.run([IMPORTER, "-c", "import torch"], capture_output=True).returncode != 0
+
+
+def check_commands(folder, build, model):
     demo = ROOT / "examples/kws/demo.wav"
     shutil.copy(demo, folder / "noisy.wav")
     with wave.open(str(demo)) as file:
         expected = array.array("h", file.readframes(file.getnframes()))
+    kernels = ROOT / "build/tests/kernels"
+    run([build / "longwave", "compile", model, "--block", "8", "--stream", "--cache", kernels, "-o", "clean.lw"], folder)
+    (folder / "my_model.py").write_text(MY_MODEL)
+    (folder / "bin").mkdir()
+    (folder / "bin/longwave").symlink_to(build / "longwave")
+    environment = os.environ | {
+        "HOME": str(folder),
+        "PATH": f"{folder / 'bin'}:{os.environ['PATH']}",
+        "GST_REGISTRY": str(folder / "registry"),
+        "LONGWAVE_PYTHON": str(IMPORTER),
+    }
     count, lacking = 0, set()
     for block in blocks("text"):
         for command in block.replace("\\\n", " ").splitlines():
-            command = command.replace("MODEL_FOLDER", str(model)).replace(
-                "--stream", f"--block 8 --cache {ROOT}/build/tests/kernels"
-            )
             if what := missing(command):
                 lacking.add(what)
                 continue
+            if "import my_model" in command:
+                if importer_missing():
+                    lacking.add(f"torch in {IMPORTER.parents[1]}")
+                    continue
+                command = command.replace("clean.lw", "imported.lw") + " && longwave denoise imported.lw noisy.wav clean.wav"
             for old in ("clean.wav", "whole.wav"):
                 (folder / old).unlink(missing_ok=True)
-            run(
-                ["bash", "-euo", "pipefail", "-c", command],
-                folder,
-                env=os.environ | {"HOME": str(folder), "GST_REGISTRY": str(folder / "registry")},
-            )
+            run(["bash", "-euo", "pipefail", "-c", command], folder, env=environment)
             count += 1
             if "clean.wav" not in command:
                 continue
@@ -149,7 +173,7 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(scratch)
         mirror(folder, build)
-        count, lacking = check_commands(folder, late_model.write(folder / "late", length=500000))
+        count, lacking = check_commands(folder, build, late_model.write(folder / "late", length=500000))
         check_c(folder, compiler)
         if any((build / "python/longwave").glob("_native*")):
             (block,) = blocks("python")

@@ -13,6 +13,7 @@ import os
 import pathlib
 import random
 import re
+import select
 import shutil
 import struct
 import subprocess
@@ -23,6 +24,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 RECORDING = ROOT / "examples/kws/demo.wav"
 OPEN, VERIFY, RUN, STREAM, PUSH, SAVE, LOAD, CLOSE = 1, 2, 3, 4, 5, 9, 10, 12  # tools/runner/wire.h
 F32, S16, I32 = 1, 2, 3  # lw_sample_format
+LONGEST = 600  # seconds for one answer or program: the least machine is slow, and what hangs must end
 LEAST_STACK = 64000  # runtime/platform/kernels.h has 64 KiB; the rest is of what kernels call
 
 
@@ -32,22 +34,45 @@ def skip(reason):
 
 
 def text_of(*command, **options):
-    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, **options)
-    assert done.returncode == 0, f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}"
-    return done.stdout
+    """What a program prints. It goes through files: a service that Wine starts may hold a pipe open."""
+    with tempfile.TemporaryFile() as printed, tempfile.TemporaryFile() as errors:
+        process = subprocess.Popen([str(part) for part in command], stdout=printed, stderr=errors, **options)
+        try:
+            status = process.wait(timeout=LONGEST)
+        finally:
+            process.kill()
+        texts = []
+        for file in (printed, errors):
+            file.seek(0)
+            texts.append(file.read().decode(errors="replace"))
+    assert status == 0, f"{' '.join(map(str, command))}\n{''.join(texts)}"
+    return texts[0]
 
 
 class Runner:
     """A longwave-runner and its answers."""
 
     def __init__(self, *command, **options):
-        self.process = subprocess.Popen([str(part) for part in command], stdin=-1, stdout=-1, **options)
+        self.process = subprocess.Popen([str(part) for part in command], stdin=-1, stdout=-1, bufsize=0, **options)
 
     def ask(self, what, which=0, payload=b""):
-        self.process.stdin.write(struct.pack("<IIQ", what, which, len(payload)) + payload)
-        self.process.stdin.flush()
-        status, which, size = struct.unpack("<iIQ", self.process.stdout.read(16))
-        return status, which, self.process.stdout.read(size)
+        request = memoryview(struct.pack("<IIQ", what, which, len(payload)) + payload)
+        while request:
+            request = request[self.process.stdin.write(request) :]
+        status, which, size = struct.unpack("<iIQ", self.read(16))
+        return status, which, self.read(size)
+
+    def read(self, size):
+        got = bytearray()
+        while len(got) < size:
+            if not select.select([self.process.stdout], [], [], LONGEST)[0]:
+                self.process.kill()
+                raise TimeoutError(f"{self.process.args[0]}: no answer in {LONGEST} s")
+            part = self.process.stdout.read(size - len(got))
+            if not part:
+                raise EOFError(f"{self.process.args[0]}: ended with {self.process.wait(timeout=60)}")
+            got += part
+        return bytes(got)
 
     def close(self):
         self.process.stdin.close()
