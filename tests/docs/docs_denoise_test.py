@@ -101,7 +101,9 @@ def samples(path):
 
 
 def importer_missing():
-    return not IMPORTER.exists() or subprocess.run([IMPORTER, "-c", "import torch"], capture_output=True).returncode != 0
+    return (
+        not IMPORTER.exists() or subprocess.run([IMPORTER, "-c", "import torch"], capture_output=True).returncode != 0
+    )
 
 
 def check_commands(folder, build, model):
@@ -110,7 +112,9 @@ def check_commands(folder, build, model):
     with wave.open(str(demo)) as file:
         expected = array.array("h", file.readframes(file.getnframes()))
     kernels = ROOT / "build/tests/kernels"
-    run([build / "longwave", "compile", model, "--block", "8", "--stream", "--cache", kernels, "-o", "clean.lw"], folder)
+    run(
+        [build / "longwave", "compile", model, "--block", "8", "--stream", "--cache", kernels, "-o", "clean.lw"], folder
+    )
     (folder / "my_model.py").write_text(MY_MODEL)
     (folder / "bin").mkdir()
     (folder / "bin/longwave").symlink_to(build / "longwave")
@@ -130,7 +134,9 @@ def check_commands(folder, build, model):
                 if importer_missing():
                     lacking.add(f"torch in {IMPORTER.parents[1]}")
                     continue
-                command = command.replace("clean.lw", "imported.lw") + " && longwave denoise imported.lw noisy.wav clean.wav"
+                command = (
+                    command.replace("clean.lw", "imported.lw") + " && longwave denoise imported.lw noisy.wav clean.wav"
+                )
             for old in ("clean.wav", "whole.wav"):
                 (folder / old).unlink(missing_ok=True)
             run(["bash", "-euo", "pipefail", "-c", command], folder, env=environment)
