@@ -9,7 +9,7 @@ namespace {
 constexpr uint32_t least_threads = 64; // of a workgroup that keeps a GPU busy
 constexpr uint32_t least_column = 10;  // one pass, without shared memory
 
-// Of both ways. With one plane the parts of a point follow one another (spirv/register_points.h).
+// Of both ways. With one plane the parts of a point follow one another (gpu/register_points.h).
 int barriers(const RegisterForm &form) {
     return static_cast<int>(2 * (form.radices.size() - 1)) * (form.planes == 2 ? 1 : 3);
 }

@@ -9,7 +9,7 @@
 #include <optional>
 
 namespace longwave::gpu {
-class Program; // schedules/spirv/program.h
+class Program; // schedules/gpu/program.h
 }
 
 namespace longwave::schedules {
@@ -39,7 +39,7 @@ public:
     // Of a gpu: what a thread does instead of what the schedule says (thread_program.h). It runs
     // after the schedule's function has returned. Empty: the schedule as it is.
     std::function<void(ThreadProgram &)> program;
-    // Of a gpu: the kernel, where it is written out (schedules/spirv). The schedule then only
+    // Of a gpu: the kernel, where it is written out (schedules/gpu). The schedule then only
     // declares the arguments, and the buffers of the kernel are these, in order. Empty: the kernel
     // is Halide's.
     std::function<gpu::Program()> written;

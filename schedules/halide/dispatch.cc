@@ -1,6 +1,6 @@
 #include "schedules/halide/dispatch.h"
+#include "schedules/gpu/assemble.h"
 #include "schedules/halide/module_blob.h"
-#include "schedules/spirv/assemble.h"
 #include <algorithm>
 #include <array>
 #include <set>

@@ -21,11 +21,11 @@ WrittenEpilogue declare_epilogue(gpu::Program &program, const KernelBuilder &k,
     const Param<float> result("result");
     const Expr value = epilogue(Expr(result), std::vector<Expr>(vars.begin(), vars.end()));
     return [&program, operands, vars, value](const gpu::Float &of, const std::vector<gpu::Uint> &at) {
-        ExpressionScope scope{.whole = {}, .real = {{"result", of}}, .read = {}};
-        for (size_t i = 0; i < at.size(); i++) scope.whole[vars[i].name()] = at[i];
+        ExpressionScope scope{.u32 = {}, .f32 = {{"result", of}}, .read = {}};
+        for (size_t i = 0; i < at.size(); i++) scope.u32[vars[i].name()] = at[i];
         scope.read = [&](const std::string &name, const std::vector<gpu::Uint> &where) {
             const Operand &operand = operands.at(name);
-            gpu::Uint index = program.whole(0);
+            gpu::Uint index = program.u32(0);
             for (size_t i = 0; i < where.size(); i++)
                 index = index + where[i] * extent(operand.shape[i].stride);
             return program.load(operand.memory, index);
@@ -43,46 +43,46 @@ public:
     ExpressionWriter(gpu::Program &program, const ExpressionScope &scope)
         : program_(program), scope_(scope) {}
 
-    gpu::Float real(const Expr &e) {
-        if (const auto *c = e.as<Internal::FloatImm>()) return program_.real(static_cast<float>(c->value));
-        if (const auto *v = e.as<Internal::Variable>()) return found(scope_.real, v->name);
-        if (const auto *o = e.as<Internal::Add>()) return real(o->a) + real(o->b);
-        if (const auto *o = e.as<Internal::Sub>()) return real(o->a) - real(o->b);
-        if (const auto *o = e.as<Internal::Mul>()) return real(o->a) * real(o->b);
-        if (const auto *o = e.as<Internal::Div>()) return real(o->a) / real(o->b);
-        if (const auto *o = e.as<Internal::Min>()) return min(real(o->a), real(o->b));
-        if (const auto *o = e.as<Internal::Max>()) return max(real(o->a), real(o->b));
+    gpu::Float f32(const Expr &e) {
+        if (const auto *c = e.as<Internal::FloatImm>()) return program_.f32(static_cast<float>(c->value));
+        if (const auto *v = e.as<Internal::Variable>()) return found(scope_.f32, v->name);
+        if (const auto *o = e.as<Internal::Add>()) return f32(o->a) + f32(o->b);
+        if (const auto *o = e.as<Internal::Sub>()) return f32(o->a) - f32(o->b);
+        if (const auto *o = e.as<Internal::Mul>()) return f32(o->a) * f32(o->b);
+        if (const auto *o = e.as<Internal::Div>()) return f32(o->a) / f32(o->b);
+        if (const auto *o = e.as<Internal::Min>()) return min(f32(o->a), f32(o->b));
+        if (const auto *o = e.as<Internal::Max>()) return max(f32(o->a), f32(o->b));
         if (const auto *o = e.as<Internal::Select>())
-            return gpu::select(truth(o->condition), real(o->true_value), real(o->false_value));
+            return gpu::select(boolean(o->condition), f32(o->true_value), f32(o->false_value));
         if (const auto *o = e.as<Internal::Let>()) {
-            scope_.real[o->name] = real(o->value); // epilogues name float32 only
-            return real(o->body);
+            scope_.f32[o->name] = f32(o->value); // epilogues name float32 only
+            return f32(o->body);
         }
         if (const auto *o = e.as<Internal::Call>()) return call(o);
         // The whole part, by way of an int32.
         if (const auto *o = e.as<Internal::Cast>(); o && o->type == Float(32))
             if (const auto *whole = o->value.as<Internal::Cast>(); whole && whole->type == Int(32))
-                return trunc(real(whole->value));
+                return trunc(f32(whole->value));
         unknown(e);
     }
 
 private:
-    gpu::Uint whole(const Expr &e) {
-        if (const auto *c = e.as<Internal::IntImm>()) return program_.whole(static_cast<uint32_t>(c->value));
-        if (const auto *v = e.as<Internal::Variable>()) return found(scope_.whole, v->name);
+    gpu::Uint u32(const Expr &e) {
+        if (const auto *c = e.as<Internal::IntImm>()) return program_.u32(static_cast<uint32_t>(c->value));
+        if (const auto *v = e.as<Internal::Variable>()) return found(scope_.u32, v->name);
         unknown(e);
     }
 
-    gpu::Bool truth(const Expr &e) {
+    gpu::Bool boolean(const Expr &e) {
         const auto compared = [&](const auto *o) { return o->a.type().is_float(); };
         if (const auto *o = e.as<Internal::LT>())
-            return compared(o) ? real(o->a) < real(o->b) : whole(o->a) < whole(o->b);
-        if (const auto *o = e.as<Internal::GT>(); o && compared(o)) return real(o->b) < real(o->a);
-        if (const auto *o = e.as<Internal::LE>(); o && compared(o)) return real(o->a) <= real(o->b);
-        if (const auto *o = e.as<Internal::GE>(); o && compared(o)) return real(o->b) <= real(o->a);
+            return compared(o) ? f32(o->a) < f32(o->b) : u32(o->a) < u32(o->b);
+        if (const auto *o = e.as<Internal::GT>(); o && compared(o)) return f32(o->b) < f32(o->a);
+        if (const auto *o = e.as<Internal::LE>(); o && compared(o)) return f32(o->a) <= f32(o->b);
+        if (const auto *o = e.as<Internal::GE>(); o && compared(o)) return f32(o->b) <= f32(o->a);
         if (const auto *o = e.as<Internal::Call>(); o && o->args.size() == 2) {
-            if (o->is_intrinsic(Internal::Call::strict_lt)) return real(o->args[0]) < real(o->args[1]);
-            if (o->is_intrinsic(Internal::Call::strict_le)) return real(o->args[0]) <= real(o->args[1]);
+            if (o->is_intrinsic(Internal::Call::strict_lt)) return f32(o->args[0]) < f32(o->args[1]);
+            if (o->is_intrinsic(Internal::Call::strict_le)) return f32(o->args[0]) <= f32(o->args[1]);
         }
         unknown(e);
     }
@@ -99,16 +99,16 @@ private:
     }
 
     gpu::Float call(const Internal::Call *o) {
-        if (o->name == "exp_f32") return exp(real(o->args[0]));
-        if (o->name == "log_f32") return log(real(o->args[0]));
-        if (o->name == "sqrt_f32") return sqrt(real(o->args[0]));
-        if (o->is_intrinsic(Internal::Call::abs)) return abs(real(o->args[0]));
+        if (o->name == "exp_f32") return exp(f32(o->args[0]));
+        if (o->name == "log_f32") return log(f32(o->args[0]));
+        if (o->name == "sqrt_f32") return sqrt(f32(o->args[0]));
+        if (o->is_intrinsic(Internal::Call::abs)) return abs(f32(o->args[0]));
         if (o->is_strict_float_intrinsic() && o->args.size() == 2)
-            return strict(o, real(o->args[0]), real(o->args[1]));
+            return strict(o, f32(o->args[0]), f32(o->args[1]));
         const std::string suffix = "_im"; // of an ImageParam's Func
         if (o->call_type != Internal::Call::Halide || !o->name.ends_with(suffix)) unknown(Expr(o));
         std::vector<gpu::Uint> at;
-        for (const Expr &index : o->args) at.push_back(whole(index));
+        for (const Expr &index : o->args) at.push_back(u32(index));
         return scope_.read(o->name.substr(0, o->name.size() - suffix.size()), at);
     }
 
@@ -131,7 +131,7 @@ private:
 } // namespace
 
 gpu::Float written_value(gpu::Program &program, const Expr &value, const ExpressionScope &scope) {
-    return ExpressionWriter(program, scope).real(Internal::common_subexpression_elimination(value));
+    return ExpressionWriter(program, scope).f32(Internal::common_subexpression_elimination(value));
 }
 
 } // namespace longwave::schedules

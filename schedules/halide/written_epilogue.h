@@ -1,7 +1,7 @@
-// The epilogue of a kernel that is written out (schedules/spirv), one result at a time.
+// The epilogue of a kernel that is written out (schedules/gpu), one result at a time.
 #pragma once
+#include "schedules/gpu/program.h"
 #include "schedules/halide/builder.h"
-#include "schedules/spirv/program.h"
 #include <Halide.h>
 #include <functional>
 #include <map>
@@ -21,8 +21,8 @@ WrittenEpilogue declare_epilogue(gpu::Program &program, const KernelBuilder &k,
 // epilogue that Halide's kernels have.
 
 struct ExpressionScope {
-    std::map<std::string, gpu::Uint> whole; // variables, never negative
-    std::map<std::string, gpu::Float> real;
+    std::map<std::string, gpu::Uint> u32; // variables, never negative
+    std::map<std::string, gpu::Float> f32;
     // An element of an argument, by the argument's name.
     std::function<gpu::Float(const std::string &argument, const std::vector<gpu::Uint> &at)> read;
 };

@@ -1,49 +1,49 @@
 // linear on a gpu: kernels that are written out (product_in_registers); where these do not fit, tiles of
 // outputs and rows; one output by the threads of a row. All read the packed weights as they lie
 // (panels.h).
+#include "schedules/gpu/matrix_product.h"
+#include "schedules/gpu/matrix_vector.h"
 #include "schedules/halide/registry.h"
 #include "schedules/halide/threads.h"
 #include "schedules/halide/written_epilogue.h"
 #include "schedules/linear/linear_product.h"
 #include "schedules/pointwise/elementary.h"
-#include "schedules/spirv/matrix_product.h"
-#include "schedules/spirv/matrix_vector.h"
 #include <algorithm>
 
 namespace longwave::schedules {
 namespace {
 
 // Products whose sums stay in registers, which no schedule of Halide can say: the kernel is written
-// out: for many rows (spirv/matrix_product.h) and for few (spirv/matrix_vector.h).
+// out: for many rows (gpu/matrix_product.h) and for few (gpu/matrix_vector.h).
 
 using namespace Halide;
 
 // The epilogue, of four outputs at once: its operands are read in fours.
-gpu::DeclareFinishFours finish_of(const KernelBuilder &k, const Product &p, const Expr &result) {
-    return [&k, &p, result](gpu::Program &program) -> gpu::FinishFours {
+gpu::DeclareFinishVectors finish_of(const KernelBuilder &k, const Product &p, const Expr &result) {
+    return [&k, &p, result](gpu::Program &program) -> gpu::FinishVectors {
         std::map<std::string, gpu::Memory> memory;
         for (const ImageParam &operand : k.operands()) {
             const std::string &name = operand.name();
             memory[name] = program.buffer(name, k.is_channel_major(name) ? 1 : 4, gpu::Access::read);
         }
         const uint32_t fours = extent(p.width() / 4), rows = extent(p.rows);
-        return [&k, &program, memory, result, fours, rows](const gpu::Four &values,
-                                                           const std::optional<gpu::Four> &gates,
-                                                           const gpu::FourPlace &place) {
-            std::map<std::string, gpu::Four> read;
-            gpu::Four made;
+        return [&k, &program, memory, result, fours, rows](const gpu::Vec4 &values,
+                                                           const std::optional<gpu::Vec4> &gates,
+                                                           const gpu::VectorPlace &place) {
+            std::map<std::string, gpu::Vec4> read;
+            gpu::Vec4 made;
             for (uint32_t i = 0; i < 4; i++) {
                 const auto operand = [&](const std::string &name, const std::vector<gpu::Uint> &at) {
                     if (k.is_channel_major(name))
                         return program.load(memory.at(name), (place.four * 4 + i) * rows + place.row);
                     if (!read.contains(name))
-                        read[name] = program.load_four(
+                        read[name] = program.load_vec4(
                             memory.at(name), at.size() > 1 ? place.row * fours + place.four : place.four);
                     return read[name][i];
                 };
                 ExpressionScope scope{
                     {{"o", place.four * 4 + i}, {"r", place.row}}, {{"value", values[i]}}, operand};
-                if (gates) scope.real["gate"] = (*gates)[i];
+                if (gates) scope.f32["gate"] = (*gates)[i];
                 made[i] = written_value(program, result, scope);
             }
             return made;
@@ -83,7 +83,7 @@ bool product_in_registers(KernelBuilder &k, const Product &p) {
     sizes.y_channel_major = lies_so(y.name());
     sizes.along_rows = sizes.y_channel_major || std::ranges::any_of(k.row_operands(), lies_so);
     k.written = [&k, p, sizes, slices, tiles, variant, result] {
-        const gpu::DeclareFinishFours finish = finish_of(k, p, result);
+        const gpu::DeclareFinishVectors finish = finish_of(k, p, result);
         return slices.empty() ? gpu::matrix_product(sizes, tiles[variant], finish)
                               : gpu::matrix_vector(sizes, slices[variant], finish);
     };

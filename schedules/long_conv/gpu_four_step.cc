@@ -1,16 +1,16 @@
 // four_step_columns, four_step_rows, four_step_columns_back: a long convolution of more rows than a
 // workgroup has points, as the transform of a matrix whose points stay in registers
-// (spirv/four_step.h). This file declares the arguments and hands over the epilogue.
+// (gpu/four_step.h). This file declares the arguments and hands over the epilogue.
 //
 // Beside u and y, points between dispatches move 32 bytes per sample with one copy. Columns lie side
 // by side in memory, so every request takes whole sectors. Columns of 16 points need no shared
 // memory.
 #include "schedules/contract/four_step.h"
 #include "schedules/contract/kernels/long_conv_gpu.h"
+#include "schedules/gpu/four_step.h"
 #include "schedules/halide/registry.h"
 #include "schedules/halide/threads.h"
 #include "schedules/halide/written_epilogue.h"
-#include "schedules/spirv/four_step.h"
 
 namespace longwave::schedules {
 

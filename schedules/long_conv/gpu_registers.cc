@@ -1,6 +1,6 @@
 // long_conv_registers: a long convolution of a complete sequence, causal or two-sided (the spectrum
 // decides), in one dispatch. The threads keep their points in registers, which no schedule of
-// Halide can say: spirv/long_conv.cc writes the kernel out. This file declares its arguments and
+// Halide can say: gpu/long_conv.cc writes the kernel out. This file declares its arguments and
 // hands over the epilogue.
 //
 // What it moves: u once per copy, y once and the spectrum once. A thread reads its part of the
@@ -8,10 +8,10 @@
 // then reads a part of each sector of 32 bytes. Rows that lie channel by channel are read whole.
 #include "schedules/contract/kernels/long_conv_gpu.h"
 #include "schedules/contract/register_transform.h"
+#include "schedules/gpu/long_conv.h"
 #include "schedules/halide/registry.h"
 #include "schedules/halide/threads.h"
 #include "schedules/halide/written_epilogue.h"
-#include "schedules/spirv/long_conv.h"
 
 namespace longwave::schedules {
 

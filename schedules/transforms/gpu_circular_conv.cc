@@ -4,10 +4,10 @@
 #include "schedules/contract/kernels/transforms.h"
 #include "schedules/contract/register_transform.h"
 #include "schedules/contract/twiddles.h"
+#include "schedules/gpu/long_conv.h"
 #include "schedules/halide/registry.h"
 #include "schedules/halide/threads.h"
 #include "schedules/halide/written_epilogue.h"
-#include "schedules/spirv/long_conv.h"
 #include "schedules/transforms/gpu_butterflies.h"
 
 namespace longwave::schedules {
@@ -141,7 +141,7 @@ const GpuSchedule<contract::CircularConv> circular_conv_of_gpu{circular_conv_on_
 } // namespace
 
 // circular_conv_registers: circular_conv in one dispatch, whose threads keep their points in registers
-// (spirv/long_conv.h), and those of the kernel where the run makes it. This file declares the arguments
+// (gpu/long_conv.h), and those of the kernel where the run makes it. This file declares the arguments
 // and hands over the epilogue.
 
 using namespace Halide;

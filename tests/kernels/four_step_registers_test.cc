@@ -1,7 +1,7 @@
 // four_step_columns, four_step_rows, four_step_columns_back: lists of instructions one after the other,
 // run by an interpreter and on a Vulkan device, against convolution by its definition in float64.
 #include "schedules/contract/four_step.h"
-#include "schedules/spirv/four_step.h"
+#include "schedules/gpu/four_step.h"
 #include "tests/kernels/gpu_chain.h"
 #include "tests/kernels/long_conv_check.h"
 #include "tests/kernels/program_interpreter.h"
@@ -207,8 +207,7 @@ TEST_CASE("four_step in registers: no bank conflict, and few float instructions 
     for (const gpu::Program &program : {gpu::four_step_columns(form, sizes), gpu::four_step_rows(form, sizes),
                                         gpu::four_step_columns_back(form, sizes)})
         for (const gpu::Instruction &one : program.instructions())
-            floats +=
-                one.op >= gpu::Op::add_real && one.op <= gpu::Op::logarithm && one.op != gpu::Op::negate;
+            floats += one.op >= gpu::Op::add_f32 && one.op <= gpu::Op::log && one.op != gpu::Op::negate;
     floats /= form.rows.points;
     INFO(floats, " float instructions per sample");
     CHECK(floats <= 93);

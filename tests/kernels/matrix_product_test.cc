@@ -1,8 +1,8 @@
 // Products of a matrix with many rows and with few: lists of instructions, run by an interpreter
 // and on a Vulkan device, against sums in float64.
-#include "schedules/spirv/assemble.h"
-#include "schedules/spirv/matrix_product.h"
-#include "schedules/spirv/matrix_vector.h"
+#include "schedules/gpu/assemble.h"
+#include "schedules/gpu/matrix_product.h"
+#include "schedules/gpu/matrix_vector.h"
 #include "tests/kernels/check.h"
 #include "tests/kernels/program_interpreter.h"
 #include "tests/kernels/random.h"
@@ -41,9 +41,9 @@ struct Shape {
 };
 
 // What is stored: the value, or the value times its gate.
-gpu::FinishFours finish(gpu::Program &) {
-    return [](const gpu::Four &values, const std::optional<gpu::Four> &gates, const gpu::FourPlace &) {
-        gpu::Four made = values;
+gpu::FinishVectors finish(gpu::Program &) {
+    return [](const gpu::Vec4 &values, const std::optional<gpu::Vec4> &gates, const gpu::VectorPlace &) {
+        gpu::Vec4 made = values;
         for (size_t i = 0; gates && i < 4; i++) made[i] = made[i] * (*gates)[i];
         return made;
     };
@@ -266,14 +266,14 @@ TEST_CASE("interpreter of programs: loops, registers and fours") {
     const gpu::Memory y = program.buffer("y", 4, gpu::Access::write);
     program.shared(16, 4);
     const gpu::Uint thread = program.thread();
-    const gpu::Register sum = program.keep(program.real(1));
+    const gpu::Register sum = program.keep(program.f32(1));
     program.loop(5, [&](gpu::Uint turn) {
-        program.set(sum, fma(program.get(sum), program.real(2), gpu::real_of_signed(turn)));
+        program.set(sum, fma(program.get(sum), program.f32(2), gpu::s32_to_f32(turn)));
     });
-    const gpu::Float one = program.get(sum), none = program.real(0);
-    program.store_shared_four(thread, {one, none, gpu::real_of_signed(thread), one});
+    const gpu::Float one = program.get(sum), none = program.f32(0);
+    program.store_shared_vec4(thread, {one, none, gpu::s32_to_f32(thread), one});
     program.barrier();
-    program.store_four(y, thread, program.load_shared_four(thread ^ 1));
+    program.store_vec4(y, thread, program.load_shared_vec4(thread ^ 1));
     std::vector<std::vector<float>> buffers{std::vector<float>(16)};
     CHECK(interpret(program, buffers).fault == "");
     CHECK(buffers[0][4] == 32 + 8 * 1 + 4 * 2 + 2 * 3 + 4); // thread 1 has what thread 0 stored

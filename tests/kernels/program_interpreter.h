@@ -1,6 +1,6 @@
 // Runs a GPU kernel's list of instructions on the CPU: all threads of a workgroup in lock step.
 #pragma once
-#include "schedules/spirv/program.h"
+#include "schedules/gpu/program.h"
 #include <string>
 #include <vector>
 

@@ -1,8 +1,8 @@
 // long_conv_registers: a list of instructions, run by an interpreter and on a Vulkan device,
 // against convolution by its definition in float64. The bound is 1e-6 of the peak of a channel.
 #include "schedules/contract/register_transform.h"
-#include "schedules/spirv/assemble.h"
-#include "schedules/spirv/long_conv.h"
+#include "schedules/gpu/assemble.h"
+#include "schedules/gpu/long_conv.h"
 #include "tests/kernels/long_conv_check.h"
 #include "tests/kernels/program_interpreter.h"
 #include "tests/kernels/random.h"
@@ -193,7 +193,7 @@ static void few_instructions(uint32_t length, double limit, bool channel_major) 
     const gpu::Program program = gpu::long_conv(*form, {length, 16, 1, channel_major});
     size_t floats = 0; // a negation is part of the instruction that takes it
     for (const gpu::Instruction &one : program.instructions())
-        floats += one.op >= gpu::Op::add_real && one.op <= gpu::Op::logarithm && one.op != gpu::Op::negate;
+        floats += one.op >= gpu::Op::add_f32 && one.op <= gpu::Op::log && one.op != gpu::Op::negate;
     const double per_sample = static_cast<double>(floats) / form->points;
     INFO(per_sample, " float instructions per sample");
     CHECK(per_sample <= limit);
@@ -237,20 +237,20 @@ TEST_CASE("interpreter of programs: races, accesses out of bounds and stores by 
     };
     const auto neighbour = [](gpu::Program &p, bool barrier) {
         const gpu::Uint thread = p.thread();
-        p.store_shared(thread, p.real(1));
+        p.store_shared(thread, p.f32(1));
         if (barrier) p.barrier();
         p.load_shared(thread ^ 1);
     };
     CHECK(fault_of([&](gpu::Program &p, gpu::Memory) { neighbour(p, true); }) == "");
     CHECK(fault_of([&](gpu::Program &p, gpu::Memory) { neighbour(p, false); }).find("no barrier between") !=
           std::string::npos);
-    CHECK(fault_of([](gpu::Program &p, gpu::Memory y) { p.store(y, p.thread() + 1, p.real(1)); }) ==
+    CHECK(fault_of([](gpu::Program &p, gpu::Memory y) { p.store(y, p.thread() + 1, p.f32(1)); }) ==
           "thread 63 accesses element 64 of y, which has 64");
     CHECK(fault_of([](gpu::Program &p, gpu::Memory y) {
-              p.store(y, p.thread() >> 1, p.real(1));
+              p.store(y, p.thread() >> 1, p.f32(1));
           }).find("store to element 0 of y") != std::string::npos);
     CHECK(fault_of([](gpu::Program &p, gpu::Memory) {
-              p.when(p.thread() < p.whole(32), [&] { p.barrier(); });
+              p.when(p.thread() < p.u32(32), [&] { p.barrier(); });
           }) == "a barrier inside a guard");
 }
 

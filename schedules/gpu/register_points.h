@@ -1,7 +1,7 @@
 // The points of a transform that a workgroup has in registers (schedules/contract/register_transform.h):
 // its passes forward and back, and the exchanges through shared memory between them.
 #pragma once
-#include "schedules/spirv/butterflies.h"
+#include "schedules/gpu/butterflies.h"
 #include <vector>
 
 namespace longwave::gpu {

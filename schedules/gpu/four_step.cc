@@ -1,6 +1,6 @@
-#include "schedules/spirv/four_step.h"
-#include "schedules/spirv/register_points.h"
-#include "schedules/spirv/stored_spectrum.h"
+#include "schedules/gpu/four_step.h"
+#include "schedules/gpu/register_points.h"
+#include "schedules/gpu/stored_spectrum.h"
 
 namespace longwave::gpu {
 
@@ -22,7 +22,7 @@ public:
 
     void begin(const RegisterPoints &points) {
         channel_ = p.group(0) * channels_ + (points.lane() & (channels_ - 1));
-        copy_ = copies_are_lanes_ ? p.whole(0) : p.group(1);
+        copy_ = copies_are_lanes_ ? p.u32(0) : p.group(1);
         column_ = p.group(2) * (form_.columns.lanes / channels_) + (points.lane() >> log2_of(channels_));
     }
 
@@ -68,10 +68,10 @@ Program four_step_columns(const FourStepForm &form, const FourStepSizes &sizes) 
     Program &p = columns.p;
     const Memory u = p.buffer("u", 1, Access::read), roots = p.buffer("roots", 4, Access::read),
                  out = p.buffer("points", 1, Access::write);
-    RegisterPoints points(p, form.columns, {roots, form.radices()}, p.whole(0));
+    RegisterPoints points(p, form.columns, {roots, form.radices()}, p.u32(0));
     columns.begin(points);
     const size_t last = form.columns.last_pass();
-    const Float zero = p.real(0);
+    const Float zero = p.f32(0);
     points.x.assign(form.columns.points, {zero, zero});
     for (uint32_t slot = 0; slot < form.columns.points && !columns.none(slot); slot++) {
         const RegisterPoints::Place point = points.position(0, slot);
@@ -80,8 +80,8 @@ Program four_step_columns(const FourStepForm &form, const FourStepSizes &sizes) 
             points.x[slot].re = p.load(u, at);
             continue;
         }
-        const Bool exists = columns.row(point) < p.whole(sizes.rows);
-        points.x[slot].re = select(exists, p.load(u, select(exists, at, p.whole(0))), zero);
+        const Bool exists = columns.row(point) < p.u32(sizes.rows);
+        points.x[slot].re = select(exists, p.load(u, select(exists, at, p.u32(0))), zero);
     }
     points.forward();
     for (uint32_t slot = 0; slot < points.x.size(); slot++) {
@@ -103,7 +103,7 @@ Program four_step_columns_back(const FourStepForm &form, const FourStepSizes &si
     const Memory products = p.buffer("products", 1, Access::read), roots = p.buffer("roots", 4, Access::read);
     const Finish finished = finish ? finish(p) : Finish();
     const Memory y = p.buffer("y", 1, Access::write);
-    RegisterPoints points(p, form.columns, {roots, form.radices()}, p.whole(0));
+    RegisterPoints points(p, form.columns, {roots, form.radices()}, p.u32(0));
     columns.begin(points);
     const size_t last = form.columns.last_pass();
     for (uint32_t slot = 0; slot < form.columns.slots(last); slot++) {
@@ -120,7 +120,7 @@ Program four_step_columns_back(const FourStepForm &form, const FourStepSizes &si
             p.store(y, at, finished ? finished(sum, columns.result(row)) : sum);
         };
         if (columns.all(slot)) write();
-        else p.when(row < p.whole(sizes.rows), write);
+        else p.when(row < p.u32(sizes.rows), write);
     }
     p.drop_unused();
     return std::move(p);
@@ -137,7 +137,7 @@ Program four_step_rows(const FourStepForm &form, const FourStepSizes &sizes) {
                  made = sizes.scale_of_made != 0 ? p.buffer("made", 1, Access::read) : Memory{},
                  fixed = p.buffer("spectrum", 4, Access::read), roots = p.buffer("roots", 4, Access::read),
                  out = p.buffer("products", 1, Access::write);
-    const Uint tile = p.group(0), block = p.group(1), copy = copies_are_lanes ? p.whole(0) : p.group(2);
+    const Uint tile = p.group(0), block = p.group(1), copy = copies_are_lanes ? p.u32(0) : p.group(2);
     RegisterPoints points(p, of_row, {roots, form.radices(), form.columns.radices.size()}, block);
     const Uint lane = tile * of_row.lanes + points.lane();
     StoredSpectrum spectrum(p, of_row, fixed, (tile * copies + copy) * form.columns.length + block);

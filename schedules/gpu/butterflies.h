@@ -3,7 +3,7 @@
 // One of three or five takes powers of s and a short Fourier transform.
 #pragma once
 #include "schedules/contract/register_transform.h"
-#include "schedules/spirv/program.h"
+#include "schedules/gpu/program.h"
 #include <functional>
 #include <span>
 

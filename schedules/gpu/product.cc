@@ -1,9 +1,9 @@
-#include "schedules/spirv/product.h"
+#include "schedules/gpu/product.h"
 
 namespace longwave::gpu {
 
 ProductBuffers::ProductBuffers(Program &program, const ProductSizes &sizes, uint32_t x_width,
-                               const DeclareFinishFours &finish)
+                               const DeclareFinishVectors &finish)
     : p_(program), sizes_(sizes) {
     x = p_.buffer("x", sizes.x_channel_major ? 1 : x_width, Access::read);
     w = p_.buffer("w", 4, Access::read);
@@ -13,39 +13,39 @@ ProductBuffers::ProductBuffers(Program &program, const ProductSizes &sizes, uint
     y_ = p_.buffer("y", sizes.y_channel_major ? 1 : 4, Access::write);
 }
 
-Four ProductBuffers::of_output(Memory from, Uint four, uint32_t half) {
-    return p_.load_four(from, four + half * (sizes_.width() / 4));
+Vec4 ProductBuffers::of_output(Memory from, Uint four, uint32_t half) {
+    return p_.load_vec4(from, four + half * (sizes_.width() / 4));
 }
 
-Four ProductBuffers::start(Uint four, uint32_t half) {
+Vec4 ProductBuffers::start(Uint four, uint32_t half) {
     if (sizes_.bias && !sizes_.scaled()) return of_output(bias_, four, half);
-    const Float zero = p_.real(0);
+    const Float zero = p_.f32(0);
     return {zero, zero, zero, zero};
 }
 
-void ProductBuffers::store(const FourPlace &at, const std::vector<Four> &sums) {
-    std::vector<Four> of = sums;
+void ProductBuffers::store(const VectorPlace &at, const std::vector<Vec4> &sums) {
+    std::vector<Vec4> of = sums;
     for (uint32_t half = 0; half < of.size() && sizes_.scaled(); half++) {
-        const Four scale = of_output(scale_, at.four, half);
-        for (size_t o = 0; o < 4; o++) of[half][o] = of[half][o] * p_.real(0x1p-24f) * scale[o];
+        const Vec4 scale = of_output(scale_, at.four, half);
+        for (size_t o = 0; o < 4; o++) of[half][o] = of[half][o] * p_.f32(0x1p-24f) * scale[o];
         if (!sizes_.bias) continue;
-        const Four bias = of_output(bias_, at.four, half);
+        const Vec4 bias = of_output(bias_, at.four, half);
         for (size_t o = 0; o < 4; o++) of[half][o] = of[half][o] + bias[o];
     }
-    const std::optional<Four> gates = of.size() > 1 ? std::optional(of[1]) : std::nullopt;
-    const Four made = finish_(of[0], gates, at);
-    if (!sizes_.y_channel_major) return p_.store_four(y_, at.row * (sizes_.width() / 4) + at.four, made);
+    const std::optional<Vec4> gates = of.size() > 1 ? std::optional(of[1]) : std::nullopt;
+    const Vec4 made = finish_(of[0], gates, at);
+    if (!sizes_.y_channel_major) return p_.store_vec4(y_, at.row * (sizes_.width() / 4) + at.four, made);
     const Uint first = at.four * (4 * sizes_.rows) + at.row;
     for (uint32_t o = 0; o < 4; o++) p_.store(y_, first + o * sizes_.rows, made[o]);
 }
 
-Four ProductBuffers::widened(const Four &words, uint32_t place) {
+Vec4 ProductBuffers::widened(const Vec4 &words, uint32_t place) {
     const uint32_t of_word = sizes_.panels.of_word(), bits = 32 / of_word;
     if (of_word == 1) return words;
-    Four made;
+    Vec4 made;
     for (size_t i = 0; i < 4; i++) {
         const Uint top = bits_of(words[i]) << (32 - bits - bits * place);
-        made[i] = bits == 16 ? real_of_bits(top & 0xffff0000u) : real_of_signed(top & 0xff000000u);
+        made[i] = bits == 16 ? bits_to_f32(top & 0xffff0000u) : s32_to_f32(top & 0xff000000u);
     }
     return made;
 }

@@ -1,6 +1,6 @@
-#include "schedules/spirv/long_conv.h"
-#include "schedules/spirv/register_points.h"
-#include "schedules/spirv/stored_spectrum.h"
+#include "schedules/gpu/long_conv.h"
+#include "schedules/gpu/register_points.h"
+#include "schedules/gpu/stored_spectrum.h"
 #include <algorithm>
 #include <optional>
 
@@ -26,9 +26,9 @@ public:
     }
 
     Program run() {
-        RegisterPoints points(p_, form_, {roots_, form_.radices}, p_.whole(0));
+        RegisterPoints points(p_, form_, {roots_, form_.radices}, p_.u32(0));
         const Uint tile = p_.group(0);
-        copy_ = copies_are_lanes_ ? p_.whole(0) : p_.group(1);
+        copy_ = copies_are_lanes_ ? p_.u32(0) : p_.group(1);
         lane_of_row_ = tile * form_.lanes + points.lane();
         StoredSpectrum spectrum(p_, form_, spectrum_,
                                 copies_are_lanes_ ? tile : tile * sizes_.copies + copy_);
@@ -61,9 +61,9 @@ private:
         const uint32_t first = slot / form_.radices[0] * form_.workers(), // of the butterflies
             with_slot = std::min(form_.workers(), form_.butterflies(0) - first);
         std::optional<Bool> exists;
-        if (with_slot < form_.workers()) exists = worker < p_.whole(with_slot);
+        if (with_slot < form_.workers()) exists = worker < p_.u32(with_slot);
         if (row_of(slot) + with_slot <= sizes_.rows) return exists;
-        const Bool has_row = worker + row_of(slot) < p_.whole(sizes_.rows);
+        const Bool has_row = worker + row_of(slot) < p_.u32(sizes_.rows);
         return exists ? *exists & has_row : has_row;
     }
 
@@ -75,13 +75,13 @@ private:
         const Uint worker = points.worker();
         const uint32_t step = row_step(sizes_.row);
         const Uint first = copies_are_lanes_ ? worker : worker * step + lane_of_row_ * channel_step();
-        const Float zero = p_.real(0);
+        const Float zero = p_.f32(0);
         points.x.assign(slots(), {zero, zero});
         for (uint32_t slot = 0; slot < slots(); slot++) {
             if (row_of(slot) >= sizes_.rows) continue;
             const Uint at = first + row_of(slot) * step;
             const std::optional<Bool> exists = guard(worker, slot);
-            const Float value = p_.load(from, exists ? select(*exists, at, p_.whole(0)) : at);
+            const Float value = p_.load(from, exists ? select(*exists, at, p_.u32(0)) : at);
             points.x[slot].re = exists ? select(*exists, value, zero) : value;
         }
     }
@@ -94,7 +94,7 @@ private:
             if (row_of(slot) >= sizes_.rows) continue;
             const auto write = [&] {
                 const Uint row = worker + row_of(slot);
-                const ResultPlace place = copies_are_lanes_ ? ResultPlace{p_.whole(0), lane_of_row_, row}
+                const ResultPlace place = copies_are_lanes_ ? ResultPlace{p_.u32(0), lane_of_row_, row}
                                                             : ResultPlace{lane_of_row_, copy_, row};
                 const Complex &x = points.x[slot];
                 const Float sum = sizes_.circular ? x.re + x.im : x.re;

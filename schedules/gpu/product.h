@@ -2,7 +2,7 @@
 #pragma once
 #include "schedules/contract/panels.h"
 #include "schedules/contract/workgroup_limits.h"
-#include "schedules/spirv/program.h"
+#include "schedules/gpu/program.h"
 #include <functional>
 #include <optional>
 
@@ -22,15 +22,15 @@ struct ProductSizes {
     bool scaled() const { return panels.format == schedules::WeightFormat::int8; }
 };
 
-// Four results: of outputs 4 `four` to 4 `four` + 3 of a row.
-struct FourPlace {
+// Vec4 results: of outputs 4 `four` to 4 `four` + 3 of a row.
+struct VectorPlace {
     Uint four, row;
 };
 // What is stored instead of sums, each with its bias; `gates` are empty where there are none.
-using FinishFours =
-    std::function<Four(const Four &values, const std::optional<Four> &gates, const FourPlace &at)>;
-// Declares the buffers that FinishFours reads.
-using DeclareFinishFours = std::function<FinishFours(Program &)>;
+using FinishVectors =
+    std::function<Vec4(const Vec4 &values, const std::optional<Vec4> &gates, const VectorPlace &at)>;
+// Declares the buffers that FinishVectors reads.
+using DeclareFinishVectors = std::function<FinishVectors(Program &)>;
 
 // The buffers, in order: x [in_row, rows] in elements of `x_width`; w, panels; scale and bias
 // [width, halves] where there are some; those of `finish`; y [width, rows]. All but x in fours, and
@@ -38,25 +38,25 @@ using DeclareFinishFours = std::function<FinishFours(Program &)>;
 class ProductBuffers {
 public:
     ProductBuffers(Program &program, const ProductSizes &sizes, uint32_t x_width,
-                   const DeclareFinishFours &finish);
+                   const DeclareFinishVectors &finish);
 
     // What the sums of an output begin with. `four` is one that exists.
-    Four start(Uint four, uint32_t half);
+    Vec4 start(Uint four, uint32_t half);
     // Stores what becomes of the sums of four outputs, of the values and of the gates.
-    void store(const FourPlace &at, const std::vector<Four> &sums);
+    void store(const VectorPlace &at, const std::vector<Vec4> &sums);
     // The weights at a place of their words. int8 stays in the upper bits, 2^24 times what it
     // stands for.
-    Four widened(const Four &words, uint32_t place);
+    Vec4 widened(const Vec4 &words, uint32_t place);
 
     Memory x, w;
 
 private:
-    Four of_output(Memory from, Uint four, uint32_t half);
+    Vec4 of_output(Memory from, Uint four, uint32_t half);
 
     Program &p_;
     const ProductSizes &sizes_;
     Memory scale_, bias_, y_;
-    FinishFours finish_;
+    FinishVectors finish_;
 };
 
 } // namespace longwave::gpu

@@ -1,4 +1,4 @@
-#include "schedules/spirv/matrix_product.h"
+#include "schedules/gpu/matrix_product.h"
 #include <algorithm>
 
 namespace longwave::gpu {
@@ -7,7 +7,7 @@ namespace {
 
 class MatrixProduct {
 public:
-    MatrixProduct(const ProductSizes &sizes, const ProductTile &tile, const DeclareFinishFours &finish)
+    MatrixProduct(const ProductSizes &sizes, const ProductTile &tile, const DeclareFinishVectors &finish)
         : sizes_(sizes), tile_(tile), halves_(sizes.panels.halves), of_word_(sizes.panels.of_word()),
           all_panels_(sizes.panels.count() * halves_),
           p_("linear_registers", {tile.threads(), 1, 1},
@@ -20,7 +20,7 @@ public:
     Program run() {
         thread_ = p_.thread();
         panel_ = p_.group(0) * tile_.panels();
-        input_ = p_.whole(sizes_.first / 4);
+        input_ = p_.u32(sizes_.first / 4);
         if (sizes_.blocks > 1) { // of the diagonal: a tile lies in one of them
             const Uint block = p_.group(2);
             panel_ = panel_ + block * (all_panels_ / sizes_.blocks);
@@ -29,22 +29,22 @@ public:
         row_ = p_.group(1) * tile_.tile_rows();
         if (sizes_.along_rows) {
             line_ = thread_ & (tile_.down - 1);
-            lane_ = thread_ >> p_.whole(log2_of(tile_.down));
+            lane_ = thread_ >> p_.u32(log2_of(tile_.down));
         } else {
             lane_ = thread_ & (tile_.across - 1);
-            line_ = thread_ >> p_.whole(log2_of(tile_.across));
+            line_ = thread_ >> p_.u32(log2_of(tile_.across));
         }
         find_sources();
         begin_sums();
         if (const uint32_t chunks = sizes_.in / chunk) {
-            for (const Four &four : read(p_.whole(0))) next_.push_back(keep(four));
+            for (const Vec4 &four : read(p_.u32(0))) next_.push_back(keep(four));
             p_.loop(chunks, [&](Uint turn) {
-                std::vector<Four> fours;
-                for (const FourRegister &one : next_) fours.push_back(get(one));
+                std::vector<Vec4> fours;
+                for (const Vec4Register &one : next_) fours.push_back(get(one));
                 stage(fours);
                 p_.barrier();
                 // Under way while this chunk is multiplied. The last turn reads its own again.
-                if (chunks > 1) fours = read(select(turn + 1 < p_.whole(chunks), turn + 1, turn));
+                if (chunks > 1) fours = read(select(turn + 1 < p_.u32(chunks), turn + 1, turn));
                 multiply(inputs);
                 for (size_t i = 0; i < fours.size(); i++) set(next_[i], fours[i]);
                 p_.barrier();
@@ -62,16 +62,16 @@ public:
 
 private:
     static constexpr uint32_t chunk = ProductTile::chunk, inputs = chunk / 4; // in fours
-    using FourRegister = std::array<Register, 4>;
+    using Vec4Register = std::array<Register, 4>;
 
-    FourRegister keep(const Four &of) {
+    Vec4Register keep(const Vec4 &of) {
         return {p_.keep(of[0]), p_.keep(of[1]), p_.keep(of[2]), p_.keep(of[3])};
     }
-    Four get(const FourRegister &of) { return {p_.get(of[0]), p_.get(of[1]), p_.get(of[2]), p_.get(of[3])}; }
-    void set(const FourRegister &to, const Four &of) {
+    Vec4 get(const Vec4Register &of) { return {p_.get(of[0]), p_.get(of[1]), p_.get(of[2]), p_.get(of[3])}; }
+    void set(const Vec4Register &to, const Vec4 &of) {
         for (size_t i = 0; i < 4; i++) p_.set(to[i], of[i]);
     }
-    Uint at_most(Uint value, uint32_t most) { return select(value < p_.whole(most), value, p_.whole(most)); }
+    Uint at_most(Uint value, uint32_t most) { return select(value < p_.u32(most), value, p_.u32(most)); }
 
     // ---- from memory to shared memory ----
     // Each thread brings some fours of inputs and some of weights. Neighbours bring what lies side
@@ -91,9 +91,8 @@ private:
         for (uint32_t i = 0; i < tasks(x_fours); i++) {
             const Uint task = (thread_ & (std::min(threads, x_fours) - 1)) + i * threads;
             const bool by_channel = sizes_.x_channel_major;
-            const Uint within =
-                           by_channel ? task >> p_.whole(log2_of(tile_.tile_rows())) : task & (inputs - 1),
-                       line = by_channel ? task & (tile_.tile_rows() - 1) : task >> p_.whole(log2_of(inputs));
+            const Uint within = by_channel ? task >> p_.u32(log2_of(tile_.tile_rows())) : task & (inputs - 1),
+                       line = by_channel ? task & (tile_.tile_rows() - 1) : task >> p_.u32(log2_of(inputs));
             Uint row = row_ + line;
             if (sizes_.rows % tile_.tile_rows()) row = at_most(row, sizes_.rows - 1);
             const Uint from = (input_ + within) * x_step() + (by_channel ? row : row * (sizes_.in_row / 4)),
@@ -103,10 +102,10 @@ private:
         const uint32_t of_panel = chunk / of_word_ * 4, w_fours = tile_.panels() * of_panel;
         for (uint32_t i = 0; i < tasks(w_fours); i++) {
             const Uint task = (thread_ & (std::min(threads, w_fours) - 1)) + i * threads;
-            const Uint place = task & (of_panel - 1), of_tile = task >> p_.whole(log2_of(of_panel));
+            const Uint place = task & (of_panel - 1), of_tile = task >> p_.u32(log2_of(of_panel));
             Uint panel = panel_ + of_tile;
             if (all_panels_ % tile_.panels()) panel = at_most(panel, all_panels_ - 1);
-            const Uint word = place >> p_.whole(2), column = place & 3u;
+            const Uint word = place >> p_.u32(2), column = place & 3u;
             const Uint from = panel * static_cast<uint32_t>(sizes_.panels.stride() / 4) + place;
             const Uint to = of_tile * tile_.panel_fours() + word * (of_word_ * 4) + column + tile_.x_fours();
             w_sources_.push_back({from, word, to, w_fours >= threads, w_fours});
@@ -115,48 +114,48 @@ private:
 
     // From four inputs of a row to the next four, in elements of x.
     uint32_t x_step() const { return sizes_.x_channel_major ? 4 * sizes_.rows : 1; }
-    Four load_x(Uint first) {
-        if (!sizes_.x_channel_major) return p_.load_four(b_.x, first);
-        Four made;
+    Vec4 load_x(Uint first) {
+        if (!sizes_.x_channel_major) return p_.load_vec4(b_.x, first);
+        Vec4 made;
         for (uint32_t i = 0; i < 4; i++) made[i] = p_.load(b_.x, first + i * sizes_.rows);
         return made;
     }
 
-    std::vector<Four> read(Uint turn) {
-        std::vector<Four> made;
+    std::vector<Vec4> read(Uint turn) {
+        std::vector<Vec4> made;
         for (const Source &one : x_sources_) made.push_back(load_x(one.first + turn * (inputs * x_step())));
         for (const Source &one : w_sources_)
-            made.push_back(p_.load_four(b_.w, one.first + turn * (chunk / of_word_ * 4)));
+            made.push_back(p_.load_vec4(b_.w, one.first + turn * (chunk / of_word_ * 4)));
         return made;
     }
 
     // Less than a chunk. The last four and the last word stand for those behind them, which nobody
     // multiplies.
-    std::vector<Four> read_rest(uint32_t rest) {
+    std::vector<Vec4> read_rest(uint32_t rest) {
         const uint32_t chunks = sizes_.in / chunk, words = chunk / of_word_;
-        std::vector<Four> made;
+        std::vector<Vec4> made;
         for (const Source &one : x_sources_) {
             const Uint within = at_most(one.within, rest - 1) + chunks * inputs;
             made.push_back(load_x(one.first - one.within * x_step() + within * x_step()));
         }
         for (const Source &one : w_sources_) {
             const Uint word = at_most(one.within, sizes_.panels.words() - chunks * words - 1);
-            made.push_back(p_.load_four(b_.w, one.first - one.within * 4 + word * 4 + chunks * words * 4));
+            made.push_back(p_.load_vec4(b_.w, one.first - one.within * 4 + word * 4 + chunks * words * 4));
         }
         return made;
     }
 
-    void stage(const std::vector<Four> &fours) {
+    void stage(const std::vector<Vec4> &fours) {
         for (size_t i = 0; i < fours.size(); i++) {
             const bool of_x = i < x_sources_.size();
             const Source &source = of_x ? x_sources_[i] : w_sources_[i - x_sources_.size()];
             const auto store = [&] {
-                if (of_x) return p_.store_shared_four(source.target, fours[i]);
+                if (of_x) return p_.store_shared_vec4(source.target, fours[i]);
                 for (uint32_t place = 0; place < of_word_; place++)
-                    p_.store_shared_four(source.target + place * 4, b_.widened(fours[i], place));
+                    p_.store_shared_vec4(source.target + place * 4, b_.widened(fours[i], place));
             };
             if (source.all) store();
-            else p_.when(thread_ < p_.whole(source.count), store);
+            else p_.when(thread_ < p_.u32(source.count), store);
         }
     }
 
@@ -166,46 +165,46 @@ private:
     uint32_t results() const { return tile_.fours / halves_; } // fours of results
     // The four among those of a row of results.
     Uint four_of(uint32_t result) {
-        return (panel_ >> p_.whole(halves_ - 1)) * 4u + lane_ + result * tile_.across;
+        return (panel_ >> p_.u32(halves_ - 1)) * 4u + lane_ + result * tile_.across;
     }
 
     void begin_sums() {
         for (uint32_t four = 0; four < tile_.fours; four++) {
             Uint at = four_of(four / halves_);
             if (guarded()) at = at_most(at, sizes_.width() / 4 - 1);
-            const Four start = b_.start(at, four % halves_);
+            const Vec4 start = b_.start(at, four % halves_);
             for (uint32_t row = 0; row < tile_.rows; row++) sums_.push_back(keep(start));
         }
     }
     bool guarded() const { return all_panels_ % tile_.panels() != 0; }
-    FourRegister &sum(uint32_t four, uint32_t row) { return sums_[four * tile_.rows + row]; }
+    Vec4Register &sum(uint32_t four, uint32_t row) { return sums_[four * tile_.rows + row]; }
 
     void multiply(uint32_t count) { // so many fours of inputs
-        std::vector<Four> sums;
-        for (const FourRegister &one : sums_) sums.push_back(get(one));
-        // Four lanes share a panel; that of the gates lies behind that of the values.
+        std::vector<Vec4> sums;
+        for (const Vec4Register &one : sums_) sums.push_back(get(one));
+        // Vec4 lanes share a panel; that of the gates lies behind that of the values.
         const Uint of_lane =
-            (lane_ >> p_.whole(2)) * (halves_ * tile_.panel_fours()) + (lane_ & 3u) + tile_.x_fours();
+            (lane_ >> p_.u32(2)) * (halves_ * tile_.panel_fours()) + (lane_ & 3u) + tile_.x_fours();
         const auto load_row = [&](uint32_t row, uint32_t input) {
-            return p_.load_shared_four(line_ + (input * tile_.line_fours() + row * tile_.down));
+            return p_.load_shared_vec4(line_ + (input * tile_.line_fours() + row * tile_.down));
         };
         const auto load_weights = [&](uint32_t four, uint32_t input, uint32_t i) {
             const uint32_t place = panel_of(four) * tile_.panel_fours() + (input * 4 + i) * 4;
-            return p_.load_shared_four(of_lane + place);
+            return p_.load_shared_vec4(of_lane + place);
         };
-        const auto add = [&](uint32_t row, uint32_t four, const Float &x, const Four &weights) {
-            Four &to = sums[four * tile_.rows + row];
+        const auto add = [&](uint32_t row, uint32_t four, const Float &x, const Vec4 &weights) {
+            Vec4 &to = sums[four * tile_.rows + row];
             for (size_t o = 0; o < 4; o++) to[o] = fma(x, weights[o], to[o]);
         };
         // What fewer registers hold stays in them while the other passes by.
         const bool weights_stay = 4 * tile_.fours < tile_.rows;
         for (uint32_t input = 0; input < count; input++) {
-            std::vector<Four> held;
+            std::vector<Vec4> held;
             if (weights_stay) {
                 for (uint32_t n = 0; n < 4 * tile_.fours; n++)
                     held.push_back(load_weights(n % tile_.fours, input, n / tile_.fours));
                 for (uint32_t row = 0; row < tile_.rows; row++) {
-                    const Four x = load_row(row, input);
+                    const Vec4 x = load_row(row, input);
                     for (uint32_t n = 0; n < 4 * tile_.fours; n++)
                         add(row, n % tile_.fours, x[n / tile_.fours], held[n]);
                 }
@@ -213,7 +212,7 @@ private:
             }
             for (uint32_t row = 0; row < tile_.rows; row++) held.push_back(load_row(row, input));
             for (uint32_t n = 0; n < 4 * tile_.fours; n++) {
-                const Four weights = load_weights(n % tile_.fours, input, n / tile_.fours);
+                const Vec4 weights = load_weights(n % tile_.fours, input, n / tile_.fours);
                 for (uint32_t row = 0; row < tile_.rows; row++)
                     add(row, n % tile_.fours, held[row][n / tile_.fours], weights);
             }
@@ -232,13 +231,12 @@ private:
             for (uint32_t i = 0; i < tile_.rows; i++) {
                 const Uint row = row_ + line_ + i * tile_.down;
                 const auto store = [&] {
-                    std::vector<Four> sums;
+                    std::vector<Vec4> sums;
                     for (uint32_t half = 0; half < halves_; half++)
                         sums.push_back(get(sum(result * halves_ + half, i)));
                     b_.store({four, row}, sums);
                 };
-                const Bool row_exists = row < p_.whole(sizes_.rows),
-                           exists = four < p_.whole(sizes_.width() / 4);
+                const Bool row_exists = row < p_.u32(sizes_.rows), exists = four < p_.u32(sizes_.width() / 4);
                 const bool rows_guarded = sizes_.rows % tile_.tile_rows() != 0;
                 if (rows_guarded && guarded()) p_.when(row_exists & exists, store);
                 else if (rows_guarded || guarded()) p_.when(rows_guarded ? row_exists : exists, store);
@@ -254,7 +252,7 @@ private:
     ProductBuffers b_;
     Uint thread_, panel_, row_, input_, lane_, line_; // of the tile: its first panel, row and input
     std::vector<Source> x_sources_, w_sources_;
-    std::vector<FourRegister> next_, sums_; // what comes next; by four and row
+    std::vector<Vec4Register> next_, sums_; // what comes next; by four and row
 };
 
 } // namespace
@@ -301,7 +299,8 @@ std::vector<ProductTile> product_tiles(const ProductSizes &sizes, const schedule
     return found;
 }
 
-Program matrix_product(const ProductSizes &sizes, const ProductTile &tile, const DeclareFinishFours &finish) {
+Program matrix_product(const ProductSizes &sizes, const ProductTile &tile,
+                       const DeclareFinishVectors &finish) {
     return MatrixProduct(sizes, tile, finish).run();
 }
 

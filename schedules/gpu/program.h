@@ -1,12 +1,12 @@
 // A GPU kernel as a list of instructions of one thread, with guards, barriers and loops of a fixed
-// number of turns. Values are typed, so a wrong operand does not compile. Each value is computed
-// once, where it is made. What changes from turn to turn is a register. Equal constants are one
+// number of iterations. Values are typed, so a wrong operand does not compile. Each value is computed
+// once, where it is made. What changes between iterations is a register. Equal constants are one
 // value, and so are equal addresses. Operations whose result is known are not emitted.
 //
 //     Program p("scale", {256, 1, 1}, {4, 1, 1});
 //     const Memory u = p.buffer("u", 1, Access::read), y = p.buffer("y", 1, Access::write);
 //     const Uint at = (p.group(0) << 8) + p.thread();
-//     p.store(y, at, p.load(u, at) * p.real(2));
+//     p.store(y, at, p.load(u, at) * p.f32(2));
 //     std::vector<uint32_t> module = assemble(p);   // assemble.h
 #pragma once
 #include <array>
@@ -19,26 +19,26 @@
 
 namespace longwave::gpu {
 
-enum class Type : uint8_t { real, whole, truth }; // float32, uint32, bool
+enum class Type : uint8_t { f32, u32, boolean };
 
 enum class Op : uint8_t {
     constant, // the bits are those of the value
     thread,   // number of the thread in its workgroup
     group,    // number of the workgroup; operand 0 is the dimension
     // float32
-    add_real,
-    subtract_real,
-    multiply_real,
-    divide_real,
+    add_f32,
+    subtract_f32,
+    multiply_f32,
+    divide_f32,
     negate,
     fma,
-    least,
-    most,
-    absolute,
-    root,
-    exponential,
-    logarithm,
-    truncated, // towards zero
+    min,
+    max,
+    abs,
+    sqrt,
+    exp,
+    log,
+    trunc, // towards zero
     // uint32
     add,
     subtract,
@@ -48,17 +48,17 @@ enum class Op : uint8_t {
     bit_xor,
     shift_left,
     shift_right,
-    bits_of_real,   // the word of a float32
-    real_of_bits,   // the float32 of a word
-    real_of_signed, // the value of a word that holds an int32
+    f32_to_bits, // the word of a float32
+    bits_to_f32, // the float32 of a word
+    s32_to_f32,  // the value of a word that holds an int32
     // bool
     less,
-    less_real,
-    less_equal_real,
-    equal_real,
-    both,
-    either,
-    invert,
+    less_f32,
+    less_equal_f32,
+    equal_f32,
+    bool_and,
+    bool_or,
+    bool_not,
     select, // operands: condition, if true, if false
     // memory: `memory` is the buffer; operand 0 is the index
     load,  // `width` results with consecutive numbers
@@ -72,7 +72,7 @@ enum class Op : uint8_t {
     barrier,
     begin_if, // operand 0 is the condition
     end_if,
-    begin_loop, // operand 0 is the number of turns; `memory` is the register that counts them
+    begin_loop, // operand 0 is the number of iterations; `memory` is the register that counts them
     end_loop
 };
 
@@ -97,7 +97,7 @@ struct Buffer {
 };
 
 struct ValueInfo {
-    Type type = Type::real;
+    Type type = Type::f32;
     bool constant = false;
     uint32_t bits = 0; // of a constant
 };
@@ -109,10 +109,10 @@ template <Type type> struct Value {
     Program *program = nullptr;
     uint32_t number = 0;
 };
-using Float = Value<Type::real>;
-using Uint = Value<Type::whole>;
-using Bool = Value<Type::truth>;
-using Four = std::array<Float, 4>;
+using Float = Value<Type::f32>;
+using Uint = Value<Type::u32>;
+using Bool = Value<Type::boolean>;
+using Vec4 = std::array<Float, 4>;
 
 // A float32 that may change.
 struct Register {
@@ -129,21 +129,21 @@ public:
     void shared(uint32_t floats, uint32_t width = 1);
 
     // ---- values ----
-    Float real(float value);
-    Uint whole(uint32_t value);
+    Float f32(float value);
+    Uint u32(uint32_t value);
     Uint thread();
     Uint group(uint32_t dimension);
     Float load(Memory from, Uint at);
-    Four load_four(Memory from, Uint at);
+    Vec4 load_vec4(Memory from, Uint at);
     Float load_shared(Uint at);
-    Four load_shared_four(Uint at);
+    Vec4 load_shared_vec4(Uint at);
     uint32_t compute(Op op, Type type, std::array<uint32_t, 3> operands);
 
     // ---- effects ----
     void store(Memory to, Uint at, Float value);
-    void store_four(Memory to, Uint at, const Four &values);
+    void store_vec4(Memory to, Uint at, const Vec4 &values);
     void store_shared(Uint at, Float value);
-    void store_shared_four(Uint at, const Four &values);
+    void store_shared_vec4(Uint at, const Vec4 &values);
     void barrier(); // all threads of the workgroup must come here
     void when(Bool condition, const std::function<void()> &body);
 
@@ -151,8 +151,8 @@ public:
     Register keep(Float initial);
     Float get(Register from); // as it is here
     void set(Register to, Float value);
-    // At least one turn, and outside of every guard.
-    void loop(uint32_t turns, const std::function<void(Uint turn)> &body);
+    // At least one iteration, and outside of every guard.
+    void loop(uint32_t iterations, const std::function<void(Uint iteration)> &body);
 
     // Removes what no store and no guard needs.
     void drop_unused();
@@ -173,7 +173,7 @@ private:
     uint32_t constant(Type type, uint32_t bits);
     uint32_t new_value(Type type);
     uint32_t address(Op op, const std::array<uint32_t, 3> &operands); // computed once
-    Four new_four();
+    Vec4 new_vec4();
     uint32_t simplified(Op op, Type type, const std::array<uint32_t, 3> &operands);
     bool is(uint32_t value, float number) const;
     bool is_word(uint32_t value, uint32_t word) const;
@@ -209,47 +209,47 @@ template <Type result, Type type> Value<result> unary(Op op, const Value<type> &
 }
 } // namespace detail
 
-inline Float operator+(Float a, Float b) { return detail::binary<Type::real>(Op::add_real, a, b); }
-inline Float operator-(Float a, Float b) { return detail::binary<Type::real>(Op::subtract_real, a, b); }
-inline Float operator*(Float a, Float b) { return detail::binary<Type::real>(Op::multiply_real, a, b); }
-inline Float operator/(Float a, Float b) { return detail::binary<Type::real>(Op::divide_real, a, b); }
-inline Float operator-(Float a) { return detail::unary<Type::real>(Op::negate, a); }
+inline Float operator+(Float a, Float b) { return detail::binary<Type::f32>(Op::add_f32, a, b); }
+inline Float operator-(Float a, Float b) { return detail::binary<Type::f32>(Op::subtract_f32, a, b); }
+inline Float operator*(Float a, Float b) { return detail::binary<Type::f32>(Op::multiply_f32, a, b); }
+inline Float operator/(Float a, Float b) { return detail::binary<Type::f32>(Op::divide_f32, a, b); }
+inline Float operator-(Float a) { return detail::unary<Type::f32>(Op::negate, a); }
 inline Float fma(Float a, Float b, Float c) { // a b + c, rounded once where the device can
-    return {a.program, a.program->compute(Op::fma, Type::real, {a.number, b.number, c.number})};
+    return {a.program, a.program->compute(Op::fma, Type::f32, {a.number, b.number, c.number})};
 }
-inline Float min(Float a, Float b) { return detail::binary<Type::real>(Op::least, a, b); }
-inline Float max(Float a, Float b) { return detail::binary<Type::real>(Op::most, a, b); }
-inline Float abs(Float a) { return detail::unary<Type::real>(Op::absolute, a); }
-inline Float sqrt(Float a) { return detail::unary<Type::real>(Op::root, a); }
-inline Float exp(Float a) { return detail::unary<Type::real>(Op::exponential, a); }
-inline Float log(Float a) { return detail::unary<Type::real>(Op::logarithm, a); }
-inline Float trunc(Float a) { return detail::unary<Type::real>(Op::truncated, a); }
+inline Float min(Float a, Float b) { return detail::binary<Type::f32>(Op::min, a, b); }
+inline Float max(Float a, Float b) { return detail::binary<Type::f32>(Op::max, a, b); }
+inline Float abs(Float a) { return detail::unary<Type::f32>(Op::abs, a); }
+inline Float sqrt(Float a) { return detail::unary<Type::f32>(Op::sqrt, a); }
+inline Float exp(Float a) { return detail::unary<Type::f32>(Op::exp, a); }
+inline Float log(Float a) { return detail::unary<Type::f32>(Op::log, a); }
+inline Float trunc(Float a) { return detail::unary<Type::f32>(Op::trunc, a); }
 
-inline Uint operator+(Uint a, Uint b) { return detail::binary<Type::whole>(Op::add, a, b); }
-inline Uint operator-(Uint a, Uint b) { return detail::binary<Type::whole>(Op::subtract, a, b); }
-inline Uint operator*(Uint a, Uint b) { return detail::binary<Type::whole>(Op::multiply, a, b); }
-inline Uint operator&(Uint a, Uint b) { return detail::binary<Type::whole>(Op::bit_and, a, b); }
-inline Uint operator|(Uint a, Uint b) { return detail::binary<Type::whole>(Op::bit_or, a, b); }
-inline Uint operator^(Uint a, Uint b) { return detail::binary<Type::whole>(Op::bit_xor, a, b); }
-inline Uint operator<<(Uint a, Uint b) { return detail::binary<Type::whole>(Op::shift_left, a, b); }
-inline Uint operator>>(Uint a, Uint b) { return detail::binary<Type::whole>(Op::shift_right, a, b); }
-inline Uint operator+(Uint a, uint32_t b) { return a + a.program->whole(b); }
-inline Uint operator*(Uint a, uint32_t b) { return a * a.program->whole(b); }
-inline Uint operator&(Uint a, uint32_t b) { return a & a.program->whole(b); }
-inline Uint operator^(Uint a, uint32_t b) { return a ^ a.program->whole(b); }
-inline Uint operator<<(Uint a, uint32_t b) { return a << a.program->whole(b); }
-inline Uint operator>>(Uint a, uint32_t b) { return a >> a.program->whole(b); }
-inline Uint bits_of(Float a) { return detail::unary<Type::whole>(Op::bits_of_real, a); }
-inline Float real_of_bits(Uint a) { return detail::unary<Type::real>(Op::real_of_bits, a); }
-inline Float real_of_signed(Uint a) { return detail::unary<Type::real>(Op::real_of_signed, a); }
+inline Uint operator+(Uint a, Uint b) { return detail::binary<Type::u32>(Op::add, a, b); }
+inline Uint operator-(Uint a, Uint b) { return detail::binary<Type::u32>(Op::subtract, a, b); }
+inline Uint operator*(Uint a, Uint b) { return detail::binary<Type::u32>(Op::multiply, a, b); }
+inline Uint operator&(Uint a, Uint b) { return detail::binary<Type::u32>(Op::bit_and, a, b); }
+inline Uint operator|(Uint a, Uint b) { return detail::binary<Type::u32>(Op::bit_or, a, b); }
+inline Uint operator^(Uint a, Uint b) { return detail::binary<Type::u32>(Op::bit_xor, a, b); }
+inline Uint operator<<(Uint a, Uint b) { return detail::binary<Type::u32>(Op::shift_left, a, b); }
+inline Uint operator>>(Uint a, Uint b) { return detail::binary<Type::u32>(Op::shift_right, a, b); }
+inline Uint operator+(Uint a, uint32_t b) { return a + a.program->u32(b); }
+inline Uint operator*(Uint a, uint32_t b) { return a * a.program->u32(b); }
+inline Uint operator&(Uint a, uint32_t b) { return a & a.program->u32(b); }
+inline Uint operator^(Uint a, uint32_t b) { return a ^ a.program->u32(b); }
+inline Uint operator<<(Uint a, uint32_t b) { return a << a.program->u32(b); }
+inline Uint operator>>(Uint a, uint32_t b) { return a >> a.program->u32(b); }
+inline Uint bits_of(Float a) { return detail::unary<Type::u32>(Op::f32_to_bits, a); }
+inline Float bits_to_f32(Uint a) { return detail::unary<Type::f32>(Op::bits_to_f32, a); }
+inline Float s32_to_f32(Uint a) { return detail::unary<Type::f32>(Op::s32_to_f32, a); }
 
-inline Bool operator<(Uint a, Uint b) { return detail::binary<Type::truth>(Op::less, a, b); }
-inline Bool operator<(Float a, Float b) { return detail::binary<Type::truth>(Op::less_real, a, b); }
-inline Bool operator<=(Float a, Float b) { return detail::binary<Type::truth>(Op::less_equal_real, a, b); }
-inline Bool operator==(Float a, Float b) { return detail::binary<Type::truth>(Op::equal_real, a, b); }
-inline Bool operator&(Bool a, Bool b) { return detail::binary<Type::truth>(Op::both, a, b); }
-inline Bool operator|(Bool a, Bool b) { return detail::binary<Type::truth>(Op::either, a, b); }
-inline Bool operator!(Bool a) { return detail::unary<Type::truth>(Op::invert, a); }
+inline Bool operator<(Uint a, Uint b) { return detail::binary<Type::boolean>(Op::less, a, b); }
+inline Bool operator<(Float a, Float b) { return detail::binary<Type::boolean>(Op::less_f32, a, b); }
+inline Bool operator<=(Float a, Float b) { return detail::binary<Type::boolean>(Op::less_equal_f32, a, b); }
+inline Bool operator==(Float a, Float b) { return detail::binary<Type::boolean>(Op::equal_f32, a, b); }
+inline Bool operator&(Bool a, Bool b) { return detail::binary<Type::boolean>(Op::bool_and, a, b); }
+inline Bool operator|(Bool a, Bool b) { return detail::binary<Type::boolean>(Op::bool_or, a, b); }
+inline Bool operator!(Bool a) { return detail::unary<Type::boolean>(Op::bool_not, a); }
 template <Type type> Value<type> select(Bool condition, Value<type> a, Value<type> b) {
     return {a.program, a.program->compute(Op::select, type, {condition.number, a.number, b.number})};
 }

@@ -1,4 +1,4 @@
-#include "schedules/spirv/butterflies.h"
+#include "schedules/gpu/butterflies.h"
 #include <cmath>
 #include <numbers>
 #include <vector>
@@ -16,7 +16,7 @@ Complex back_by(const Complex &x, const Complex &w) {
 Complex times_minus_i(const Complex &x) { return {x.im, -x.re}; }
 
 Complex add_scaled(const Complex &a, const Complex &b, double scale) {
-    const Float by = a.re.program->real(static_cast<float>(scale));
+    const Float by = a.re.program->f32(static_cast<float>(scale));
     return {fma(by, b.re, a.re), fma(by, b.im, a.im)};
 }
 Complex add_turned(const Complex &a, const Complex &b, double scale) { // a + scale i b
@@ -67,7 +67,7 @@ std::vector<Level> levels_over(size_t points) {
 
 // s of each block splits it into a + s b and a − s b, in six multiply-adds.
 void split_in_two(std::span<Complex> x, const Level &level, const Roots &root) {
-    const Float two = x[0].re.program->real(2);
+    const Float two = x[0].re.program->f32(2);
     for (uint32_t block = 0; block < level.blocks; block++) {
         const Complex s = root({level.number, block});
         const Float minus_im = -s.im;

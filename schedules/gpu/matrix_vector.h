@@ -1,7 +1,7 @@
 // A matrix times few rows. A workgroup makes a panel of 16 outputs, and its threads share the
 // inputs: each reads four outputs of every n-th word, many words at once, each weight once.
 #pragma once
-#include "schedules/spirv/product.h"
+#include "schedules/gpu/product.h"
 
 namespace longwave::gpu {
 
@@ -18,6 +18,6 @@ std::vector<VectorSlices> vector_slices(const ProductSizes &sizes, const schedul
 
 // x is read in floats.
 Program matrix_vector(const ProductSizes &sizes, const VectorSlices &slices,
-                      const DeclareFinishFours &finish);
+                      const DeclareFinishVectors &finish);
 
 } // namespace longwave::gpu

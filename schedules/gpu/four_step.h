@@ -7,7 +7,7 @@
 // point c of block b.
 #pragma once
 #include "schedules/contract/four_step.h"
-#include "schedules/spirv/long_conv.h"
+#include "schedules/gpu/long_conv.h"
 
 namespace longwave::gpu {
 

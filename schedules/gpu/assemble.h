@@ -1,6 +1,6 @@
 // From a list of instructions to a SPIR-V module.
 #pragma once
-#include "schedules/spirv/program.h"
+#include "schedules/gpu/program.h"
 #include <cstdint>
 #include <vector>
 

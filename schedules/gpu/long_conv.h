@@ -3,7 +3,7 @@
 // imaginary parts of the results: what lies beyond the last row is there (twiddles.h).
 #pragma once
 #include "schedules/contract/register_transform.h"
-#include "schedules/spirv/program.h"
+#include "schedules/gpu/program.h"
 #include <functional>
 
 namespace longwave::gpu {

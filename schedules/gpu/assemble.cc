@@ -1,4 +1,4 @@
-#include "schedules/spirv/assemble.h"
+#include "schedules/gpu/assemble.h"
 #include "formats/spirv/module.h"
 #include <spirv/unified1/GLSL.std.450.h>
 
@@ -17,19 +17,19 @@ struct Code {
 
 Code code_of(Op op) {
     switch (op) {
-    case Op::add_real: return {spv::OpFAdd};
-    case Op::subtract_real: return {spv::OpFSub};
-    case Op::multiply_real: return {spv::OpFMul};
-    case Op::divide_real: return {spv::OpFDiv};
+    case Op::add_f32: return {spv::OpFAdd};
+    case Op::subtract_f32: return {spv::OpFSub};
+    case Op::multiply_f32: return {spv::OpFMul};
+    case Op::divide_f32: return {spv::OpFDiv};
     case Op::negate: return {spv::OpFNegate};
     case Op::fma: return {spv::OpExtInst, GLSLstd450Fma};
-    case Op::least: return {spv::OpExtInst, GLSLstd450FMin};
-    case Op::most: return {spv::OpExtInst, GLSLstd450FMax};
-    case Op::absolute: return {spv::OpExtInst, GLSLstd450FAbs};
-    case Op::root: return {spv::OpExtInst, GLSLstd450Sqrt};
-    case Op::exponential: return {spv::OpExtInst, GLSLstd450Exp};
-    case Op::logarithm: return {spv::OpExtInst, GLSLstd450Log};
-    case Op::truncated: return {spv::OpExtInst, GLSLstd450Trunc};
+    case Op::min: return {spv::OpExtInst, GLSLstd450FMin};
+    case Op::max: return {spv::OpExtInst, GLSLstd450FMax};
+    case Op::abs: return {spv::OpExtInst, GLSLstd450FAbs};
+    case Op::sqrt: return {spv::OpExtInst, GLSLstd450Sqrt};
+    case Op::exp: return {spv::OpExtInst, GLSLstd450Exp};
+    case Op::log: return {spv::OpExtInst, GLSLstd450Log};
+    case Op::trunc: return {spv::OpExtInst, GLSLstd450Trunc};
     case Op::add: return {spv::OpIAdd};
     case Op::subtract: return {spv::OpISub};
     case Op::multiply: return {spv::OpIMul};
@@ -38,16 +38,16 @@ Code code_of(Op op) {
     case Op::bit_xor: return {spv::OpBitwiseXor};
     case Op::shift_left: return {spv::OpShiftLeftLogical};
     case Op::shift_right: return {spv::OpShiftRightLogical};
-    case Op::bits_of_real:
-    case Op::real_of_bits: return {spv::OpBitcast};
-    case Op::real_of_signed: return {spv::OpConvertSToF};
+    case Op::f32_to_bits:
+    case Op::bits_to_f32: return {spv::OpBitcast};
+    case Op::s32_to_f32: return {spv::OpConvertSToF};
     case Op::less: return {spv::OpULessThan};
-    case Op::less_real: return {spv::OpFOrdLessThan};
-    case Op::less_equal_real: return {spv::OpFOrdLessThanEqual};
-    case Op::equal_real: return {spv::OpFOrdEqual};
-    case Op::both: return {spv::OpLogicalAnd};
-    case Op::either: return {spv::OpLogicalOr};
-    case Op::invert: return {spv::OpLogicalNot};
+    case Op::less_f32: return {spv::OpFOrdLessThan};
+    case Op::less_equal_f32: return {spv::OpFOrdLessThanEqual};
+    case Op::equal_f32: return {spv::OpFOrdEqual};
+    case Op::bool_and: return {spv::OpLogicalAnd};
+    case Op::bool_or: return {spv::OpLogicalOr};
+    case Op::bool_not: return {spv::OpLogicalNot};
     case Op::select: return {spv::OpSelect};
     default: break;
     }
@@ -76,7 +76,7 @@ private:
     }
     void code(spv::Op op, std::initializer_list<uint32_t> operands) { put(module_.functions, op, operands); }
     uint32_t type_id(Type type) const {
-        return type == Type::real ? float_ : type == Type::whole ? uint_ : bool_;
+        return type == Type::f32 ? float_ : type == Type::u32 ? uint_ : bool_;
     }
     uint32_t element_of(uint32_t width) const { return width == 4 ? four_ : float_; }
     uint32_t word(uint32_t value) {
@@ -152,16 +152,16 @@ private:
 
     void declare_registers() {
         one_ = word(1);
-        for (const Type type : {Type::real, Type::whole})
+        for (const Type type : {Type::f32, Type::u32})
             declare(spv::OpTypePointer,
-                    {to_register_[type == Type::whole] = id(), spv::StorageClassFunction, type_id(type)});
+                    {to_register_[type == Type::u32] = id(), spv::StorageClassFunction, type_id(type)});
         for (size_t i = 0; i < program_.registers().size(); i++) registers_.push_back(id());
     }
 
     void declare_constant(uint32_t value) {
         const ValueInfo &info = program_.value(value);
         ids_[value] = id();
-        if (info.type == Type::truth)
+        if (info.type == Type::boolean)
             declare(info.bits ? spv::OpConstantTrue : spv::OpConstantFalse, {bool_, ids_[value]});
         else declare(spv::OpConstant, {type_id(info.type), ids_[value], info.bits});
     }
@@ -229,7 +229,7 @@ private:
     }
 
     uint32_t register_pointer(size_t number) const {
-        return to_register_[program_.registers()[number] == Type::whole];
+        return to_register_[program_.registers()[number] == Type::u32];
     }
     uint32_t width_of(const Instruction &one) const { return program_.buffers()[one.memory].width; }
     uint32_t address(const Instruction &one) {

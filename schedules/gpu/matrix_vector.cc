@@ -1,4 +1,4 @@
-#include "schedules/spirv/matrix_vector.h"
+#include "schedules/gpu/matrix_vector.h"
 #include <algorithm>
 
 namespace longwave::gpu {
@@ -9,7 +9,7 @@ constexpr uint32_t least_slices = 8;
 
 class MatrixVector {
 public:
-    MatrixVector(const ProductSizes &sizes, const VectorSlices &slices, const DeclareFinishFours &finish)
+    MatrixVector(const ProductSizes &sizes, const VectorSlices &slices, const DeclareFinishVectors &finish)
         : sizes_(sizes), slices_(slices.slices), together_(slices.together), threads_(slices.threads()),
           halves_(sizes.panels.halves), of_word_(sizes.panels.of_word()),
           p_("linear_rows", {slices.threads(), 1, 1}, {sizes.panels.count() / sizes.blocks, sizes.blocks, 1}),
@@ -20,16 +20,16 @@ public:
     Program run() {
         thread_ = p_.thread();
         panel_ = p_.group(0);
-        input_ = p_.whole(sizes_.first);
+        input_ = p_.u32(sizes_.first);
         if (sizes_.blocks > 1) { // of the diagonal
             const Uint block = p_.group(1);
             panel_ = panel_ + block * (sizes_.panels.count() / sizes_.blocks);
             input_ = input_ + block * sizes_.in;
         }
         lane_ = thread_ & 3u;
-        slice_ = thread_ >> p_.whole(2);
+        slice_ = thread_ >> p_.u32(2);
         find_places();
-        const Float zero = p_.real(0);
+        const Float zero = p_.f32(0);
         for (uint32_t i = 0; i < 4 * sums(); i++) sums_.push_back(p_.keep(zero));
         walk();
         add_up();
@@ -54,20 +54,20 @@ private:
         if (rounds)
             p_.loop(rounds, [&](Uint round) { read_and_add(round * together_, together_, together_); });
         const uint32_t done = rounds * together_, all = (sizes_.panels.words() + slices_ - 1) / slices_;
-        if (all > done) read_and_add(p_.whole(done), all - done, safe - done);
+        if (all > done) read_and_add(p_.u32(done), all - done, safe - done);
     }
 
     // All loads first: they are under way together.
     void read_and_add(Uint turn, uint32_t turns, uint32_t safe) {
-        std::vector<Four> weights;
+        std::vector<Vec4> weights;
         std::vector<Float> x;
         for (uint32_t t = 0; t < turns; t++) {
             const Uint word = (turn + t) * slices_ + slice_, from = word_ + (turn + t) * threads_;
-            const Bool exists = word < p_.whole(sizes_.panels.words());
+            const Bool exists = word < p_.u32(sizes_.panels.words());
             const bool exist = t < safe;
             for (uint32_t half = 0; half < halves_; half++) {
                 const Uint at = from + half * half_apart_;
-                weights.push_back(p_.load_four(b_.w, exist ? at : select(exists, at, p_.whole(0))));
+                weights.push_back(p_.load_vec4(b_.w, exist ? at : select(exists, at, p_.u32(0))));
             }
             for (uint32_t place = 0; place < of_word_; place++)
                 for (uint32_t row = 0; row < sizes_.rows; row++)
@@ -78,7 +78,7 @@ private:
         for (uint32_t t = 0; t < turns; t++)
             for (uint32_t half = 0; half < halves_; half++)
                 for (uint32_t place = 0; place < of_word_; place++) {
-                    const Four w = b_.widened(weights[t * halves_ + half], place);
+                    const Vec4 w = b_.widened(weights[t * halves_ + half], place);
                     for (uint32_t row = 0; row < sizes_.rows; row++)
                         for (uint32_t o = 0; o < 4; o++) {
                             Float &to = sums[(row * halves_ + half) * 4 + o];
@@ -93,8 +93,8 @@ private:
         const uint32_t step = slices_ * of_word_;
         const Uint at = input_ + turn * step + (place + row * sizes_.in_row);
         if (exist) return p_.load(b_.x, at);
-        const Bool exists = slice_ * of_word_ + turn * step + place < p_.whole(sizes_.in);
-        return select(exists, p_.load(b_.x, select(exists, at, p_.whole(sizes_.first))), p_.real(0));
+        const Bool exists = slice_ * of_word_ + turn * step + place < p_.u32(sizes_.in);
+        return select(exists, p_.load(b_.x, select(exists, at, p_.u32(sizes_.first))), p_.f32(0));
     }
 
     // ---- the sums of all slices ----
@@ -103,9 +103,9 @@ private:
     static constexpr uint32_t plane_of(uint32_t slices) { return slices * 4 + 4; }
 
     void add_up() {
-        const auto store = [&](Uint at, const Four &four) { p_.store_shared_four(at, four); };
+        const auto store = [&](Uint at, const Vec4 &four) { p_.store_shared_vec4(at, four); };
         for (uint32_t sum = 0; sum < sums(); sum++) {
-            Four own;
+            Vec4 own;
             for (uint32_t o = 0; o < 4; o++) own[o] = p_.get(sums_[sum * 4 + o]);
             store(thread_ + sum * plane, own);
         }
@@ -115,22 +115,22 @@ private:
             for (uint32_t first = 0; first < items; first += threads_) {
                 const Uint item = thread_ + first;
                 const auto add = [&] {
-                    const Uint sum = item >> p_.whole(log2_of(groups * 4));
+                    const Uint sum = item >> p_.u32(log2_of(groups * 4));
                     const Uint at = sum * plane + (item & (groups * 4 - 1));
                     store(at, sum_of(at, slices_ / groups, groups * 4));
                 };
                 if (items - first >= threads_) add();
-                else p_.when(thread_ < p_.whole(items - first), add);
+                else p_.when(thread_ < p_.u32(items - first), add);
             }
             p_.barrier();
         }
-        p_.when(thread_ < p_.whole(sizes_.rows * 4), [&] {
-            const FourPlace at{panel_ * 4u + lane_, slice_};
-            std::vector<Four> totals;
+        p_.when(thread_ < p_.u32(sizes_.rows * 4), [&] {
+            const VectorPlace at{panel_ * 4u + lane_, slice_};
+            std::vector<Vec4> totals;
             for (uint32_t half = 0; half < halves_; half++) {
                 const Uint from = (slice_ * halves_ + half) * plane + lane_;
-                Four total = sum_of(from, std::min(slices_, groups), 4);
-                const Four start = b_.start(at.four, half);
+                Vec4 total = sum_of(from, std::min(slices_, groups), 4);
+                const Vec4 start = b_.start(at.four, half);
                 for (size_t o = 0; o < 4; o++) total[o] = total[o] + start[o];
                 totals.push_back(total);
             }
@@ -138,10 +138,10 @@ private:
         });
     }
 
-    Four sum_of(Uint from, uint32_t count, uint32_t step) {
-        Four total = p_.load_shared_four(from);
+    Vec4 sum_of(Uint from, uint32_t count, uint32_t step) {
+        Vec4 total = p_.load_shared_vec4(from);
         for (uint32_t i = 1; i < count; i++) {
-            const Four next = p_.load_shared_four(from + i * step);
+            const Vec4 next = p_.load_shared_vec4(from + i * step);
             for (size_t o = 0; o < 4; o++) total[o] = total[o] + next[o];
         }
         return total;
@@ -183,7 +183,7 @@ std::vector<VectorSlices> vector_slices(const ProductSizes &sizes, const schedul
 }
 
 Program matrix_vector(const ProductSizes &sizes, const VectorSlices &slices,
-                      const DeclareFinishFours &finish) {
+                      const DeclareFinishVectors &finish) {
     return MatrixVector(sizes, slices, finish).run();
 }
 

@@ -1,4 +1,4 @@
-#include "schedules/spirv/program.h"
+#include "schedules/gpu/program.h"
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -15,15 +15,15 @@ uint32_t bits_of_float(float value) { return std::bit_cast<uint32_t>(value); }
 int operand_count(Op op) {
     switch (op) {
     case Op::negate:
-    case Op::absolute:
-    case Op::root:
-    case Op::exponential:
-    case Op::logarithm:
-    case Op::truncated:
-    case Op::bits_of_real:
-    case Op::real_of_bits:
-    case Op::real_of_signed:
-    case Op::invert: return 1;
+    case Op::abs:
+    case Op::sqrt:
+    case Op::exp:
+    case Op::log:
+    case Op::trunc:
+    case Op::f32_to_bits:
+    case Op::bits_to_f32:
+    case Op::s32_to_f32:
+    case Op::bool_not: return 1;
     case Op::fma:
     case Op::select: return 3;
     case Op::constant:
@@ -48,19 +48,19 @@ uint32_t evaluate(Op op, const std::array<uint32_t, 3> &bits) {
     const uint32_t a = bits[0], b = bits[1], c = bits[2];
     const float x = real_of(a), y = real_of(b), z = real_of(c);
     switch (op) {
-    case Op::add_real: return bits_of_float(x + y);
-    case Op::subtract_real: return bits_of_float(x - y);
-    case Op::multiply_real: return bits_of_float(x * y);
-    case Op::divide_real: return bits_of_float(x / y);
+    case Op::add_f32: return bits_of_float(x + y);
+    case Op::subtract_f32: return bits_of_float(x - y);
+    case Op::multiply_f32: return bits_of_float(x * y);
+    case Op::divide_f32: return bits_of_float(x / y);
     case Op::negate: return bits_of_float(-x);
     case Op::fma: return bits_of_float(std::fma(x, y, z));
-    case Op::least: return bits_of_float(std::fmin(x, y));
-    case Op::most: return bits_of_float(std::fmax(x, y));
-    case Op::absolute: return bits_of_float(std::fabs(x));
-    case Op::root: return bits_of_float(std::sqrt(x));
-    case Op::exponential: return bits_of_float(std::exp(x));
-    case Op::logarithm: return bits_of_float(std::log(x));
-    case Op::truncated: return bits_of_float(std::trunc(x));
+    case Op::min: return bits_of_float(std::fmin(x, y));
+    case Op::max: return bits_of_float(std::fmax(x, y));
+    case Op::abs: return bits_of_float(std::fabs(x));
+    case Op::sqrt: return bits_of_float(std::sqrt(x));
+    case Op::exp: return bits_of_float(std::exp(x));
+    case Op::log: return bits_of_float(std::log(x));
+    case Op::trunc: return bits_of_float(std::trunc(x));
     case Op::add: return a + b;
     case Op::subtract: return a - b;
     case Op::multiply: return a * b;
@@ -69,16 +69,16 @@ uint32_t evaluate(Op op, const std::array<uint32_t, 3> &bits) {
     case Op::bit_xor: return a ^ b;
     case Op::shift_left: return b < 32 ? a << b : 0;
     case Op::shift_right: return b < 32 ? a >> b : 0;
-    case Op::bits_of_real:
-    case Op::real_of_bits: return a;
-    case Op::real_of_signed: return bits_of_float(static_cast<float>(static_cast<int32_t>(a)));
+    case Op::f32_to_bits:
+    case Op::bits_to_f32: return a;
+    case Op::s32_to_f32: return bits_of_float(static_cast<float>(static_cast<int32_t>(a)));
     case Op::less: return a < b;
-    case Op::less_real: return x < y;
-    case Op::less_equal_real: return x <= y;
-    case Op::equal_real: return x == y;
-    case Op::both: return a & b;
-    case Op::either: return a | b;
-    case Op::invert: return !a;
+    case Op::less_f32: return x < y;
+    case Op::less_equal_f32: return x <= y;
+    case Op::equal_f32: return x == y;
+    case Op::bool_and: return a & b;
+    case Op::bool_or: return a | b;
+    case Op::bool_not: return !a;
     case Op::select: return a ? b : c;
     default: return 0; // it does not compute
     }
@@ -108,46 +108,46 @@ uint32_t Program::constant(Type type, uint32_t bits) {
     return found->second;
 }
 
-Float Program::real(float value) { return {this, constant(Type::real, bits_of_float(value))}; }
-Uint Program::whole(uint32_t value) { return {this, constant(Type::whole, value)}; }
+Float Program::f32(float value) { return {this, constant(Type::f32, bits_of_float(value))}; }
+Uint Program::u32(uint32_t value) { return {this, constant(Type::u32, value)}; }
 
 Uint Program::thread() { return {this, address(Op::thread, {})}; }
 Uint Program::group(uint32_t dimension) { return {this, address(Op::group, {dimension})}; }
 
 uint32_t Program::address(Op op, const std::array<uint32_t, 3> &operands) {
     if (const auto found = addresses_.find({op, operands}); found != addresses_.end()) return found->second;
-    const uint32_t made = new_value(Type::whole);
+    const uint32_t made = new_value(Type::u32);
     instructions_.push_back({op, made, {operands[0], operands[1], operands[2]}});
     if (open_guards_ == 0) addresses_[{op, operands}] = made;
     return made;
 }
 
 Float Program::load(Memory from, Uint at) {
-    const uint32_t made = new_value(Type::real);
+    const uint32_t made = new_value(Type::f32);
     instructions_.push_back({Op::load, made, {at.number}, from.number});
     return {this, made};
 }
 
-Four Program::new_four() {
-    Four made;
-    for (Float &one : made) one = {this, new_value(Type::real)};
+Vec4 Program::new_vec4() {
+    Vec4 made;
+    for (Float &one : made) one = {this, new_value(Type::f32)};
     return made;
 }
 
-Four Program::load_four(Memory from, Uint at) {
-    const Four made = new_four();
+Vec4 Program::load_vec4(Memory from, Uint at) {
+    const Vec4 made = new_vec4();
     instructions_.push_back({Op::load, made[0].number, {at.number}, from.number});
     return made;
 }
 
 Float Program::load_shared(Uint at) {
-    const uint32_t made = new_value(Type::real);
+    const uint32_t made = new_value(Type::f32);
     instructions_.push_back({Op::load_shared, made, {at.number}});
     return {this, made};
 }
 
-Four Program::load_shared_four(Uint at) {
-    const Four made = new_four();
+Vec4 Program::load_shared_vec4(Uint at) {
+    const Vec4 made = new_vec4();
     instructions_.push_back({Op::load_shared, made[0].number, {at.number}});
     return made;
 }
@@ -156,7 +156,7 @@ void Program::store(Memory to, Uint at, Float value) {
     instructions_.push_back({Op::store, 0, {at.number, value.number}, to.number});
 }
 
-void Program::store_four(Memory to, Uint at, const Four &of) {
+void Program::store_vec4(Memory to, Uint at, const Vec4 &of) {
     instructions_.push_back(
         {Op::store, 0, {at.number, of[0].number, of[1].number, of[2].number, of[3].number}, to.number});
 }
@@ -165,7 +165,7 @@ void Program::store_shared(Uint at, Float value) {
     instructions_.push_back({Op::store_shared, 0, {at.number, value.number}});
 }
 
-void Program::store_shared_four(Uint at, const Four &of) {
+void Program::store_shared_vec4(Uint at, const Vec4 &of) {
     instructions_.push_back(
         {Op::store_shared, 0, {at.number, of[0].number, of[1].number, of[2].number, of[3].number}});
 }
@@ -181,14 +181,14 @@ void Program::when(Bool condition, const std::function<void()> &body) {
 }
 
 Register Program::keep(Float initial) {
-    registers_.push_back(Type::real);
+    registers_.push_back(Type::f32);
     const Register made{static_cast<uint32_t>(registers_.size() - 1)};
     set(made, initial);
     return made;
 }
 
 Float Program::get(Register from) {
-    const uint32_t made = new_value(Type::real);
+    const uint32_t made = new_value(Type::f32);
     instructions_.push_back({Op::get, made, {}, from.number});
     return {this, made};
 }
@@ -197,16 +197,16 @@ void Program::set(Register to, Float value) {
     instructions_.push_back({Op::set, 0, {value.number}, to.number});
 }
 
-void Program::loop(uint32_t turns, const std::function<void(Uint turn)> &body) {
-    if (turns == 1) return body(whole(0));
-    registers_.push_back(Type::whole);
+void Program::loop(uint32_t iterations, const std::function<void(Uint iteration)> &body) {
+    if (iterations == 1) return body(u32(0));
+    registers_.push_back(Type::u32);
     const auto counter = static_cast<uint32_t>(registers_.size() - 1);
-    instructions_.push_back({Op::set, 0, {whole(0).number}, counter});
-    instructions_.push_back({Op::begin_loop, 0, {whole(turns).number}, counter});
+    instructions_.push_back({Op::set, 0, {u32(0).number}, counter});
+    instructions_.push_back({Op::begin_loop, 0, {u32(iterations).number}, counter});
     const auto before = addresses_;
-    const uint32_t turn = new_value(Type::whole);
-    instructions_.push_back({Op::get, turn, {}, counter});
-    body({this, turn});
+    const uint32_t iteration = new_value(Type::u32);
+    instructions_.push_back({Op::get, iteration, {}, counter});
+    body({this, iteration});
     addresses_ = before;
     instructions_.push_back({Op::end_loop, 0, {}, counter});
 }
@@ -225,19 +225,19 @@ uint32_t Program::simplified(Op op, Type type, const std::array<uint32_t, 3> &of
     const auto [a, b, c] = of;
     const auto zero = [&] { return constant(type, 0); };
     switch (op) {
-    case Op::add_real: return is(a, 0) ? b : is(b, 0) ? a : 0;
-    case Op::subtract_real: return is(b, 0) ? a : is(a, 0) ? compute(Op::negate, type, {b, 0, 0}) : 0;
-    case Op::multiply_real:
+    case Op::add_f32: return is(a, 0) ? b : is(b, 0) ? a : 0;
+    case Op::subtract_f32: return is(b, 0) ? a : is(a, 0) ? compute(Op::negate, type, {b, 0, 0}) : 0;
+    case Op::multiply_f32:
         if (is(a, -1)) return compute(Op::negate, type, {b, 0, 0});
         if (is(b, -1)) return compute(Op::negate, type, {a, 0, 0});
         return is(a, 0) || is(b, 0) ? zero() : is(a, 1) ? b : is(b, 1) ? a : 0;
     case Op::fma:
         if (is(a, 0) || is(b, 0)) return c;
-        if (is(c, 0)) return compute(Op::multiply_real, type, {a, b, 0});
-        if (is(a, 1)) return compute(Op::add_real, type, {b, c, 0});
-        if (is(a, -1)) return compute(Op::subtract_real, type, {c, b, 0});
-        if (is(b, -1)) return compute(Op::subtract_real, type, {c, a, 0});
-        return is(b, 1) ? compute(Op::add_real, type, {a, c, 0}) : 0;
+        if (is(c, 0)) return compute(Op::multiply_f32, type, {a, b, 0});
+        if (is(a, 1)) return compute(Op::add_f32, type, {b, c, 0});
+        if (is(a, -1)) return compute(Op::subtract_f32, type, {c, b, 0});
+        if (is(b, -1)) return compute(Op::subtract_f32, type, {c, a, 0});
+        return is(b, 1) ? compute(Op::add_f32, type, {a, c, 0}) : 0;
     case Op::add:
     case Op::bit_or:
     case Op::bit_xor: return is_word(a, 0) ? b : is_word(b, 0) ? a : 0;
@@ -261,7 +261,7 @@ uint32_t Program::compute(Op op, Type type, std::array<uint32_t, 3> operands) {
     }
     if (known) return constant(type, evaluate(op, bits));
     if (const uint32_t same = simplified(op, type, operands)) return same;
-    if (type == Type::whole) return address(op, operands);
+    if (type == Type::u32) return address(op, operands);
     const uint32_t made = new_value(type);
     instructions_.push_back({op, made, {operands[0], operands[1], operands[2]}});
     return made;

@@ -1,6 +1,6 @@
 // The spectrum of a kernel in memory, two points of a thread in a four, and the product with it.
 #pragma once
-#include "schedules/spirv/butterflies.h"
+#include "schedules/gpu/butterflies.h"
 #include <vector>
 
 namespace longwave::gpu {
@@ -17,7 +17,7 @@ public:
         for (size_t slot = 0; slot < x.size(); slot += 2)
             for (const Complex &point : load(slot)) {
                 const Complex &made = x[kernel_.size()];
-                const Float by = p_.real(scale);
+                const Float by = p_.f32(scale);
                 kernel_.push_back({fma(made.re, by, point.re), fma(made.im, by, point.im)});
             }
     }
@@ -33,7 +33,7 @@ private:
     std::array<Complex, 2> load(size_t slot) {
         // Here and not once before: an address that is known early takes a register for long.
         const Uint first = which_ * (pairs_ * threads_) + p_.thread();
-        const Four k = p_.load_four(memory_, first + static_cast<uint32_t>(slot / 2) * threads_);
+        const Vec4 k = p_.load_vec4(memory_, first + static_cast<uint32_t>(slot / 2) * threads_);
         return {{{k[0], k[1]}, {k[2], k[3]}}};
     }
 

@@ -1,4 +1,4 @@
-#include "schedules/spirv/register_points.h"
+#include "schedules/gpu/register_points.h"
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -12,7 +12,7 @@ using schedules::RegisterForm, schedules::RootKey;
 
 RegisterPoints::RegisterPoints(Program &program, const RegisterForm &form, const RootTable &roots, Uint block)
     : p_(program), form_(form), roots_(roots), fold_(schedules::bank_fold(form)), block_(block),
-      worker_(form.workers() == 1 ? program.whole(0) : program.thread() >> log2_of(form.lanes)),
+      worker_(form.workers() == 1 ? program.u32(0) : program.thread() >> log2_of(form.lanes)),
       lane_(form.workers() == 1 ? program.thread() : program.thread() & (form.lanes - 1)),
       addresses_(form.radices.size()) {
     if (form.radices.size() > 1) program.shared(form.shared_floats());
@@ -39,12 +39,12 @@ void RegisterPoints::back() {
 }
 
 void RegisterPoints::hide_worker(size_t which) {
-    const Four zeros = p_.load_four(roots_.memory, p_.whole(schedules::zeros_of_roots(roots_.radices)));
+    const Vec4 zeros = p_.load_vec4(roots_.memory, p_.u32(schedules::zeros_of_roots(roots_.radices)));
     // A worker, whatever memory holds.
     const uint32_t workers = form_.workers();
     worker_ = worker_ ^ (bits_of(zeros[which]) & (std::bit_ceil(workers) - 1));
     if (!std::has_single_bit(workers))
-        worker_ = select(worker_ < p_.whole(workers), worker_, p_.whole(workers - 1));
+        worker_ = select(worker_ < p_.u32(workers), worker_, p_.u32(workers - 1));
     addresses_.assign(form_.radices.size(), {});
 }
 
@@ -54,7 +54,7 @@ void RegisterPoints::hide_worker(size_t which) {
 Uint RegisterPoints::number(size_t pass, uint32_t butterfly) const {
     const Uint number = worker_ + butterfly * form_.workers();
     if (form_.complete(pass, butterfly)) return number;
-    const Uint last = p_.whole(form_.butterflies(pass) - 1);
+    const Uint last = p_.u32(form_.butterflies(pass) - 1);
     return select(number < last, number, last);
 }
 
@@ -73,7 +73,7 @@ RegisterPoints::Place RegisterPoints::position(size_t pass, uint32_t slot) const
 void RegisterPoints::when_worker_has(size_t pass, uint32_t slot, const std::function<void()> &body) const {
     const uint32_t butterfly = slot / form_.radices[pass];
     if (form_.complete(pass, butterfly)) body();
-    else p_.when(worker_ + butterfly * form_.workers() < p_.whole(form_.butterflies(pass)), body);
+    else p_.when(worker_ + butterfly * form_.workers() < p_.u32(form_.butterflies(pass)), body);
 }
 
 // ---- roots ----
@@ -84,7 +84,7 @@ Roots RegisterPoints::roots_of(size_t pass, uint32_t butterfly) {
     const Uint block = block_ * form_.blocks(pass) + (number(pass, butterfly) >> log2_of(form_.apart(pass)));
     const schedules::RootPlace place = schedules::root_place(roots_.radices, of_whole, back_);
     const Uint first = block * place.of_block + place.first;
-    auto loaded = std::make_shared<std::map<uint32_t, Four>>();
+    auto loaded = std::make_shared<std::map<uint32_t, Vec4>>();
     const auto keys = schedules::root_keys(form_.radices[pass], back_);
     return [this, first, loaded, keys](const RootKey &key) {
         // The root of an odd block is i times that of its neighbour.
@@ -92,8 +92,8 @@ Roots RegisterPoints::roots_of(size_t pass, uint32_t butterfly) {
         const RootKey stored{key.level, key.block - odd, key.product, key.power};
         const auto number = static_cast<uint32_t>(std::find(keys.begin(), keys.end(), stored) - keys.begin());
         if (!loaded->contains(number / 2))
-            (*loaded)[number / 2] = p_.load_four(roots_.memory, first + number / 2);
-        const Four &four = loaded->at(number / 2);
+            (*loaded)[number / 2] = p_.load_vec4(roots_.memory, first + number / 2);
+        const Vec4 &four = loaded->at(number / 2);
         const Complex s = number % 2 ? Complex{four[2], four[3]} : Complex{four[0], four[1]};
         return odd ? Complex{-s.im, s.re} : s;
     };
@@ -108,7 +108,7 @@ Complex RegisterPoints::constant_root(const RootKey &key) {
                                      : phase(key.level, key.block) * key.power;
     const double angle = 2 * std::numbers::pi * turns;
     const auto exact = [&](double value) { // 0 where that is what rounding left
-        return p_.real(std::fabs(value) < 1e-12 ? 0.0f : static_cast<float>(value));
+        return p_.f32(std::fabs(value) < 1e-12 ? 0.0f : static_cast<float>(value));
     };
     return {exact(std::cos(angle)), exact(std::sin(angle))};
 }
@@ -123,7 +123,7 @@ const std::vector<RegisterPoints::Place> &RegisterPoints::addresses(size_t pass)
     const uint32_t radix = form_.radices[pass], lanes = form_.lanes;
     for (uint32_t butterfly = 0; butterfly < form_.butterflies_of_worker(pass); butterfly++) {
         const Uint position = first_position(pass, butterfly);
-        Uint bits = p_.whole(0);
+        Uint bits = p_.u32(0);
         for (const uint32_t shift : fold_.shifts) bits = bits ^ (position >> shift);
         const Uint base = (position ^ (bits & fold_.mask)) * lanes + lane_;
         std::map<uint32_t, Uint> changed{{0, base}};
@@ -170,7 +170,7 @@ void RegisterPoints::load(std::vector<Complex> &points, size_t pass, int part, u
         }
         // What a worker has no butterfly for is another's, who may write there at the same time.
         std::vector<Register> kept;
-        for (uint32_t i = 0; i < radix; i++) kept.push_back(p_.keep(p_.real(0)));
+        for (uint32_t i = 0; i < radix; i++) kept.push_back(p_.keep(p_.f32(0)));
         when_worker_has(pass, first, [&] {
             load_all([&](uint32_t slot, const Float &value) { p_.set(kept[slot - first], value); });
         });

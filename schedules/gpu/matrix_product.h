@@ -1,7 +1,7 @@
 // A matrix times many rows. A workgroup makes a tile of rows by outputs, and a thread keeps its
 // part of the tile in registers while the inputs go by in chunks through shared memory.
 #pragma once
-#include "schedules/spirv/product.h"
+#include "schedules/gpu/product.h"
 
 namespace longwave::gpu {
 
@@ -31,6 +31,7 @@ struct ProductTile {
 std::vector<ProductTile> product_tiles(const ProductSizes &sizes, const schedules::WorkgroupLimits &limits);
 
 // x is read in fours, or channel by channel in single floats.
-Program matrix_product(const ProductSizes &sizes, const ProductTile &tile, const DeclareFinishFours &finish);
+Program matrix_product(const ProductSizes &sizes, const ProductTile &tile,
+                       const DeclareFinishVectors &finish);
 
 } // namespace longwave::gpu
