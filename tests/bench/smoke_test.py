@@ -36,14 +36,14 @@ def python(*modules):
 
 def run(*command, **environment):
     """Its JSON lines."""
-    cache = {"XDG_CACHE_HOME": str(BUILD / "tests/bench_cache"), "LD_LIBRARY_PATH": str(BUILD)}
+    libraries = {"LD_LIBRARY_PATH": str(BUILD)}
     done = subprocess.run(
         [str(word) for word in command],
         capture_output=True,
         text=True,
         timeout=300,
         cwd=ROOT,
-        env={**os.environ, **cache, **environment},
+        env={**os.environ, **libraries, **environment},
     )
     if done.returncode != 0:
         sys.exit(f"{' '.join(map(str, command))}: exit status {done.returncode}\n{done.stdout}{done.stderr}")

@@ -277,18 +277,7 @@ def compiled(longwave, folder, name):
     package, (make, options, _) = folder / f"batches_{name}", MODELS[name]
     sc10_package.write(package, *make())
     artifact = folder / f"batches_{name}.lw"
-    command = [
-        longwave,
-        "compile",
-        package,
-        "-o",
-        artifact,
-        "--target",
-        "host",
-        "--cache",
-        folder / "kernels",
-        *options,
-    ]
+    command = [longwave, "compile", package, "-o", artifact, "--target", "host", *options]
     if "--window" not in options:
         command += ["--stream", "--streams", ",".join(map(str, TOGETHER)), "--length", "64"]
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
@@ -363,8 +352,6 @@ def trained(longwave, folder, package, *options):
         "--no-whole",
         "--target",
         "host",
-        "--cache",
-        folder / "kernels",
         "--streams",
         "16",
         *options,

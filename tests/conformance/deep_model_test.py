@@ -44,21 +44,8 @@ def package(folder, gain, norms):
     return folder
 
 
-def compile_it(longwave, scratch, folder):
-    command = [
-        longwave,
-        "compile",
-        folder,
-        "-o",
-        folder / "model.lw",
-        "--target",
-        "host",
-        "--length",
-        "256",
-        "--json",
-        "--cache",
-        scratch / "kernels",
-    ]
+def compile_it(longwave, folder):
+    command = [longwave, "compile", folder, "-o", folder / "model.lw", "--target", "host", "--length", "256", "--json"]
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
     return done.returncode, done.stderr, json.loads(done.stdout) if done.returncode == 0 else None
 
@@ -97,7 +84,7 @@ def chain(folder, layers, taps=600, channels=4):
     return folder
 
 
-def compile_chain(longwave, scratch, folder, algorithm):
+def compile_chain(longwave, folder, algorithm):
     command = [
         longwave,
         "compile",
@@ -112,18 +99,16 @@ def compile_chain(longwave, scratch, folder, algorithm):
         "--convolution",
         algorithm,
         "--json",
-        "--cache",
-        scratch / "kernels",
     ]
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
     return done.returncode, done.stderr, json.loads(done.stdout) if done.returncode == 0 else None
 
 
-def check_chains(longwave, scratch, folder):
+def check_chains(longwave, folder):
     for layers in (1, 12, 16):
         packed = chain(folder / f"chain{layers}", layers)
         for algorithm in ("direct", "right_angle", "polyphase", "overlap_add"):
-            code, said, report = compile_chain(longwave, scratch, packed, algorithm)
+            code, said, report = compile_chain(longwave, packed, algorithm)
             assert code == 0, (layers, algorithm, said)
             precision = report["precision"]
             print(
@@ -135,12 +120,12 @@ def check_chains(longwave, scratch, folder):
                 [longwave, "verify", packed / "model.lw", "--json"], capture_output=True, text=True, check=False
             )
             assert done.returncode == 0, done.stderr
-    code, said, _ = compile_chain(longwave, scratch, chain(folder / "long", 40), "right_angle")
+    code, said, _ = compile_chain(longwave, chain(folder / "long", 40), "right_angle")
     assert (
         code == 3 and "the transforms of its long convolutions move it by" in said and "--convolution direct" in said
     ), (code, said)
     print(said.strip())
-    code, said, _ = compile_chain(longwave, scratch, folder / "long", "direct")
+    code, said, _ = compile_chain(longwave, folder / "long", "direct")
     assert code == 0, said
 
 
@@ -149,7 +134,7 @@ def main():
     scratch.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="deep-model-", dir=scratch) as name:
         for gain in (0.5, 1, 4):
-            code, said, report = compile_it(longwave, scratch, package(pathlib.Path(name) / f"gain{gain}", gain, True))
+            code, said, report = compile_it(longwave, package(pathlib.Path(name) / f"gain{gain}", gain, True))
             assert code == 0, said
             precision, proof = report["precision"], report["proof"]
             worst = max(variant["largest_error"] for variant in proof["variants"])
@@ -160,10 +145,10 @@ def main():
             assert proof["holds"] and worst <= 1e-5 + 16.01 * precision["rounding"]
             assert abs(precision["limit"] - 2e-5 - 8 * precision["rounding"]) < 1e-9, "a limit that follows nothing"
         assert precision["rounding"] > 1e-5, "expected a model that amplifies rounding errors"
-        code, said, _ = compile_it(longwave, scratch, package(pathlib.Path(name) / "growing", 6, False))
+        code, said, _ = compile_it(longwave, package(pathlib.Path(name) / "growing", 6, False))
         assert code == 3 and "float32 cannot compute this model" in said, (code, said)
         print(said.strip())
-        check_chains(longwave, scratch, pathlib.Path(name))
+        check_chains(longwave, pathlib.Path(name))
 
 
 if __name__ == "__main__":

@@ -27,19 +27,9 @@ def package(folder, layers, width, kernel_dim, scales):
     return int(subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, check=True).stdout)
 
 
-def peak(longwave, folder, scratch, options):
+def peak(longwave, folder, options):
     """Peak resident bytes of the second compile, and its report."""
-    command = [
-        longwave,
-        "compile",
-        folder,
-        "-o",
-        folder / "model.lw",
-        "--json",
-        "--cache",
-        scratch / "kernels",
-        *options,
-    ]
+    command = [longwave, "compile", folder, "-o", folder / "model.lw", "--json", *options]
     for _ in range(2):
         with open(folder / "report.json", "wb") as out:
             pid = os.posix_spawn(
@@ -70,8 +60,8 @@ def main():
         package(folder / "small", 1, 16, 4, 3)
         full = options.width >= 2048
         weights = package(folder / "large", options.layers, options.width, 64 if full else 8, 5 if full else 3)
-        base, _ = peak(longwave, folder / "small", scratch, flags)
-        most, report = peak(longwave, folder / "large", scratch, flags)
+        base, _ = peak(longwave, folder / "small", flags)
+        most, report = peak(longwave, folder / "large", flags)
     ratio = (most - base) / weights
     print(
         f"{report['parameters'] / 1e6:.1f} M parameters, {weights / 1e6:.1f} MB: peak {most / 1e6:.1f} MB, of which the "

@@ -43,21 +43,7 @@ def main():
         )
         weights, model = int(made.stdout), folder / "model.lw"
         subprocess.run(
-            [
-                longwave,
-                "compile",
-                folder,
-                "-o",
-                model,
-                "--target",
-                "host",
-                "--stream",
-                "--length",
-                "64",
-                "--cache",
-                scratch / "kernels",
-                "--quiet",
-            ],
+            [longwave, "compile", folder, "-o", model, "--target", "host", "--stream", "--length", "64", "--quiet"],
             check=True,
         )
 

@@ -134,7 +134,7 @@ class Orchid:
         return y @ self["out_linear.weight"].T + self["out_linear.bias"]
 
 
-def check(longwave, cache, folder, width, length, transform, gpu=None):
+def check(longwave, folder, width, length, transform, gpu=None):
     description, weights = families.orchid(width=width, l_max=length, transform=transform)
     package, artifact = folder / "package", folder / "orchid.lw"
     sc10_package.write(package, description, weights)
@@ -147,8 +147,6 @@ def check(longwave, cache, folder, width, length, transform, gpu=None):
             artifact,
             "--target",
             f"host,{gpu}" if gpu else "host",
-            "--cache",
-            cache,
             "--quiet",
             "--json",
         ],
@@ -193,7 +191,7 @@ def main():
         gpu = json.loads(devices.splitlines()[1])["targets"][-1]
     with tempfile.TemporaryDirectory(dir=folder) as name:
         for width, length, transform in GPU_CASES if gpu else CASES:
-            check(longwave, folder / "kernels", pathlib.Path(name), width, length, transform, gpu)
+            check(longwave, pathlib.Path(name), width, length, transform, gpu)
     return 0
 
 

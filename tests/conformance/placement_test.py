@@ -36,8 +36,8 @@ MODELS = {
 
 
 class Cli:
-    def __init__(self, longwave, folder, scratch):
-        self.longwave, self.scratch, self.cache = longwave, scratch, folder / "kernels"
+    def __init__(self, longwave, scratch):
+        self.longwave, self.scratch = longwave, scratch
         devices = self("devices", "--json").stdout.splitlines()
         self.target = json.loads(devices[1])["targets"][-1]
 
@@ -64,8 +64,6 @@ class Cli:
             "--no-stream",
             "--json",
             "--quiet",
-            "--cache",
-            self.cache,
             *place,
             fails=fails,
         )
@@ -231,7 +229,7 @@ def main():
     parser.add_argument("--assignments", type=int, default=2)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=options.folder) as name:
-        cli = Cli(options.longwave, options.folder, pathlib.Path(name))
+        cli = Cli(options.longwave, pathlib.Path(name))
         for model in options.names or MODELS:
             package, _, layers, here = check_model(cli, pathlib.Path(name), model, options.assignments)
             if model == "sgconv":

@@ -211,8 +211,8 @@ PACKAGES = [  # that are wrong: package, change, lines
 
 
 class Refusals:
-    def __init__(self, longwave, folder, scratch):
-        self.longwave, self.cache, self.scratch, self.count = longwave, folder / "kernels", scratch, 0
+    def __init__(self, longwave, scratch):
+        self.longwave, self.scratch, self.count = longwave, scratch, 0
 
     def compile(self, package, *flags, edit=None):
         description, weights = package
@@ -222,9 +222,7 @@ class Refusals:
         name = self.scratch / f"package{self.count}"
         sc10_package.write(name, description, weights)
         artifact = name.with_suffix(".lw")
-        return artifact, self.run(
-            "compile", name, "-o", artifact, "--target", "host", "--cache", self.cache, "--quiet", *flags
-        )
+        return artifact, self.run("compile", name, "-o", artifact, "--target", "host", "--quiet", *flags)
 
     def run(self, *arguments):
         return subprocess.run([self.longwave, *map(str, arguments)], capture_output=True, text=True)
@@ -238,7 +236,7 @@ class Refusals:
 def main():
     longwave, folder = sys.argv[1], pathlib.Path(sys.argv[2])
     with tempfile.TemporaryDirectory(dir=folder) as name:
-        to = Refusals(longwave, folder, pathlib.Path(name))
+        to = Refusals(longwave, pathlib.Path(name))
         for package, lines in STREAMS:
             artifact, done = to.compile(package, "--stream")
             to.check(done, USAGE, [*lines, INSTEAD])

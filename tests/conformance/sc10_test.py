@@ -36,18 +36,7 @@ def main():
         artifact = folder / "sc10.lw"
         start = time.monotonic()
         report = run(
-            "compile",
-            folder / "package",
-            "-o",
-            artifact,
-            "--length",
-            RATE,
-            "--block",
-            BLOCK,
-            "--stream",
-            "--json",
-            "--cache",
-            scratch / "kernels",
+            "compile", folder / "package", "-o", artifact, "--length", RATE, "--block", BLOCK, "--stream", "--json"
         )
         seconds = time.monotonic() - start
         build = report["build"]

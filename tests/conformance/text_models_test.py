@@ -74,8 +74,6 @@ class Engine:
                 "1,64",
                 "--target",
                 "host",
-                "--cache",
-                folder / "kernels",
                 "--json",
             ],
             capture_output=True,

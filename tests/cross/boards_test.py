@@ -138,8 +138,6 @@ def check_firmware(build, folder, expected, segments):
         "--no-whole",
         "-o",
         folder / "kws12.a",
-        "--cache",
-        build / "tests/kernels",
     )
     make = [
         "make",
@@ -183,8 +181,6 @@ def check_firmware(build, folder, expected, segments):
         "--no-whole",
         "-o",
         folder / "speech.a",
-        "--cache",
-        build / "tests/kernels",
     )
     run(*make, "speech")
     found = run("make", "-s", "-C", BOARDS / "firmware", f"OUT={folder}", "run-speech")
@@ -242,8 +238,6 @@ def main():
             "--stream",
             "--no-whole",
             "--no-check",
-            "--cache",
-            build / "tests/kernels",
         )
         spot = folder / "spot"
         run(
@@ -271,8 +265,6 @@ def main():
             "--stream",
             "--no-whole",
             "--no-check",
-            "--cache",
-            build / "tests/kernels",
         )
         run(
             "cc",

@@ -24,9 +24,7 @@ MACHINE = dataclasses.replace(MACHINES["arm64"], emulator=EMULATOR)
 
 def measure(build, folder, runtime, target, *options):
     """Words of the recording, and instructions in a block of 20 ms."""
-    program = Program(
-        build / "longwave", build / "tests/kernels", runtime, folder / "-".join([target, *options]), target, []
-    )
+    program = Program(build / "longwave", runtime, folder / "-".join([target, *options]), target, [])
     program.compile(ROOT / "examples/kws/model", "kws", *options)
     a_block = instructions_per_block(program, MACHINE)
     print(f"{target} {' '.join(options)}: {a_block} instructions per block of 20 ms")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Targets of other machines on the command line: what is not checked is said, what cannot be is refused in one line, and then nothing is written.
 
-    emulator_test.py LONGWAVE FOLDER
+    emulator_test.py LONGWAVE
 
 Without an emulator: an artifact for arm64 is compiled, described and refused here. Needs no other machine's compiler.
 """
@@ -21,7 +21,7 @@ USAGE, DEVICE = 2, 4
 
 
 def main():
-    longwave, folder = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
+    longwave = pathlib.Path(sys.argv[1])
     with tempfile.TemporaryDirectory() as scratch:
         package, made = pathlib.Path(scratch) / "model", pathlib.Path(scratch) / "model.lw"
         sc10_package.write(package, *families.sgconv(8, 1, l_max=40))
@@ -31,7 +31,7 @@ def main():
 
         def compile_for(*flags):
             made.unlink(missing_ok=True)
-            return run("compile", package, "-o", made, "--cache", folder / "kernels", *flags)
+            return run("compile", package, "-o", made, *flags)
 
         def refused(code, text, *flags):
             done = compile_for(*flags)

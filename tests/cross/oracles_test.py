@@ -27,17 +27,7 @@ def compare(build, fixtures, patterns, targets, emulators):
     """Runs longwave-oracles, prints what failed, and returns the exit status."""
     before = os.times()
     done = subprocess.run(
-        [
-            build / "longwave-oracles",
-            fixtures,
-            *patterns,
-            "--json",
-            "--cache",
-            build / "tests/kernels",
-            "--target",
-            ",".join(targets),
-            *emulators,
-        ],
+        [build / "longwave-oracles", fixtures, *patterns, "--json", "--target", ",".join(targets), *emulators],
         stdout=subprocess.PIPE,
         text=True,
     )

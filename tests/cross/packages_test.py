@@ -182,8 +182,6 @@ def main():
             "--stream",
             "--no-whole",
             "--no-check",
-            "--cache",
-            build / "tests/kernels",
         )
         with wave.open(str(RECORDING)) as recording:
             sound.write_bytes(recording.readframes(8 * 16000))

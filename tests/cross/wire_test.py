@@ -147,8 +147,6 @@ def hostile_runners(longwave, folder, scratch, package, width):
                 package,
                 "-o",
                 made,
-                "--cache",
-                folder / "kernels",
                 "--target",
                 "arm64",
                 "--emulator",
@@ -261,7 +259,7 @@ def main():
         sc10_package.write(package, *families.sgconv(8, 1, l_max=40))
         made = scratch / "host.lw"
         subprocess.run(
-            [longwave, "compile", package, "-o", made, "--cache", folder / "kernels", "--target", "host", "--no-check"],
+            [longwave, "compile", package, "-o", made, "--target", "host", "--no-check"],
             check=True,
             stdout=subprocess.DEVNULL,
         )

@@ -94,8 +94,6 @@ def main():
             "--stream",
             "--target",
             "host",
-            "--cache",
-            build / "tests/kernels",
         )
         print(f"the program of docs/vad.md: {check_segments(build, speech, folder / 'energy.lw')} segments")
         if (

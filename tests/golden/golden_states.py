@@ -27,7 +27,7 @@ def samples(first: int, ticks: int) -> list:
 
 def compile_package(longwave, package, artifact, options=()):
     options = list(options) or OPTIONS.get(package.name) or ["--stream", "--no-whole", "--blocks", "16,4"]
-    command = [longwave, "compile", package, "-o", artifact, "--cache", artifact.parent / "kernels", *options]
+    command = [longwave, "compile", package, "-o", artifact, *options]
     if "--target" not in options:
         command += ["--target", "x86-64-v2"]
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True)

@@ -27,19 +27,7 @@ def demo_samples():
 def compile_keywords(folder):
     model = folder / "kws.lw"
     subprocess.run(
-        [
-            LONGWAVE,
-            "compile",
-            ROOT / "examples/kws/model",
-            "-o",
-            model,
-            "--target",
-            "host",
-            "--stream",
-            "--no-check",
-            "--cache",
-            SCRATCH / "kernels",
-        ],
+        [LONGWAVE, "compile", ROOT / "examples/kws/model", "-o", model, "--target", "host", "--stream", "--no-check"],
         check=True,
         stdout=subprocess.DEVNULL,
     )

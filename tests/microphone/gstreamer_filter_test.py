@@ -30,19 +30,7 @@ ROW, LAG, BLOCK, RATE = 8, 16, 8, 16000
 def compiled(folder, name, source, *options):
     model = folder / f"{name}.lw"
     subprocess.run(
-        [
-            LONGWAVE,
-            "compile",
-            source,
-            "-o",
-            model,
-            "--target",
-            "host",
-            "--no-check",
-            "--cache",
-            SCRATCH / "kernels",
-            *options,
-        ],
+        [LONGWAVE, "compile", source, "-o", model, "--target", "host", "--no-check", *options],
         check=True,
         stdout=subprocess.DEVNULL,
     )

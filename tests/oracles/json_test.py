@@ -60,8 +60,8 @@ def main():
         take(STREAMS, "e_broken")
         (folder / "e_broken.json").write_text("{")
 
-        cache = ("--cache", scratch / "kernels", "--blocks", "1,16")
-        done, lines = run(program, folder, "--json", *cache)
+        blocks = ("--blocks", "1,16")
+        done, lines = run(program, folder, "--json", *blocks)
         assert done.returncode == 1, done.stderr
         assert done.stderr.splitlines()[-1] == "2 passed, 3 failed", done.stderr
         assert len(lines) == 5, done.stdout
@@ -85,7 +85,7 @@ def main():
             assert line["passed"] is False and line["kind"] == kind and line["references"] == [], line
             assert words in line["failure"] and "\n" not in line["failure"], line
 
-        done, lines = run(program, folder, "b_whole", "--json", *cache)
+        done, lines = run(program, folder, "b_whole", "--json", *blocks)
         assert done.returncode == 0 and len(lines) == 1 and done.stderr.splitlines()[-1] == "1 passed, 0 failed", done
     print("five cases, five lines: what passed, what did not, and why")
     return 0

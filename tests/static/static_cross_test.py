@@ -164,12 +164,7 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(scratch)
         program = Program(
-            build / "longwave",
-            build / "tests/kernels",
-            runtime_of(build, name),
-            folder / target,
-            target,
-            [*machine.cc, "-static"],
+            build / "longwave", runtime_of(build, name), folder / target, target, [*machine.cc, "-static"]
         )
         for name, package, samples, flags in make_models(folder):
             check_model(program, machine, build, name, package, samples, flags)

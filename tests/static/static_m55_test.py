@@ -186,9 +186,7 @@ def main():
     machine = Board(CC, [], "arm-none-eabi", "arm-none-eabi-ld", 0, "$^")
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(scratch)
-        program = Program(
-            build / "longwave", build / "tests/kernels", runtime_of(build, TARGET), folder / TARGET, TARGET, CC
-        )
+        program = Program(build / "longwave", runtime_of(build, TARGET), folder / TARGET, TARGET, CC)
         for name, package, samples, flags in make_models(folder):
             check_model(program, machine, build, name, package, samples, flags)
         check_long_helpers(program, machine)

@@ -99,16 +99,9 @@ def distance(rows, reference):
 class Program:
     """Compiles a model into a library, and C programs that contain it."""
 
-    def __init__(self, longwave, cache, runtime, folder, target, cc):
+    def __init__(self, longwave, runtime, folder, target, cc):
         folder.mkdir()
-        self.longwave, self.cache, self.runtime, self.folder, self.target, self.cc = (
-            longwave,
-            cache,
-            runtime,
-            folder,
-            target,
-            cc,
-        )
+        self.longwave, self.runtime, self.folder, self.target, self.cc = (longwave, runtime, folder, target, cc)
 
     def compile(self, package, name, *flags):
         self.library = self.folder / f"{name}.a"
@@ -122,8 +115,6 @@ class Program:
             self.target,
             "--stream",
             "--no-whole",
-            "--cache",
-            self.cache,
             "-o",
             self.library,
             *flags,
@@ -137,7 +128,7 @@ class Program:
 
     def compile_file(self, package, name, *flags, target="host"):
         """The same model as a file, which a library opens."""
-        flags = ["--target", target, "--stream", "--no-whole", "--cache", self.cache, *flags]
+        flags = ["--target", target, "--stream", "--no-whole", *flags]
         run(self.longwave, "compile", package, "-o", self.folder / f"{name}.lw", *flags)
         return self.folder / f"{name}.lw"
 

@@ -60,10 +60,10 @@ def models(folder):
     return {**found, "silero": folder / "silero"}, ""
 
 
-def on_this_machine(longwave, cache, folder, name, package, sound):
+def on_this_machine(longwave, folder, name, package, sound):
     """Segments and probabilities of the compiled file."""
     loaded, rows = folder / f"{name}.lw", folder / f"{name}.npy"
-    run(longwave, "compile", package, "-o", loaded, "--target", "host", "--stream", "--no-whole", "--cache", cache)
+    run(longwave, "compile", package, "-o", loaded, "--target", "host", "--stream", "--no-whole")
     lines = [
         json.loads(line) for line in run(longwave, "vad", loaded, sound, "--json", "--probabilities", rows).splitlines()
     ]
@@ -168,17 +168,17 @@ def main():
         f"{target}: needs its compiler and qemu" for target in (*MACHINES, "cortex-m55") if target not in machines
     ]
     with tempfile.TemporaryDirectory() as scratch:
-        folder, cache = pathlib.Path(scratch), build / "tests/kernels"
+        folder = pathlib.Path(scratch)
         with wave.open(str(given.wav)) as sound:
             (folder / "samples.raw").write_bytes(sound.readframes(sound.getnframes()))
         found, reason = models(folder)
         left_out += [reason] if reason else []
         expected = {
-            name: on_this_machine(build / "longwave", cache, folder, name, package, given.wav)
+            name: on_this_machine(build / "longwave", folder, name, package, given.wav)
             for name, package in found.items()
         }
         for target, (machine, cc) in machines.items():
-            program = Program(build / "longwave", cache, runtime_of(build, target), folder / target, target, cc)
+            program = Program(build / "longwave", runtime_of(build, target), folder / target, target, cc)
             for name, package in found.items():
                 sizes = check(program, machine, target, name, package, folder / "samples.raw", expected[name])
             if target == "cortex-m55" and "silero" in found:

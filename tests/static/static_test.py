@@ -103,7 +103,7 @@ def check_refusals(program, package):
 
     def refused(text, *flags, code=USAGE, environment=None):
         done = subprocess.run(
-            [program.longwave, "compile", package, "--cache", program.cache, *flags],
+            [program.longwave, "compile", package, *flags],
             capture_output=True,
             text=True,
             env=os.environ | (environment or {}),
@@ -142,14 +142,7 @@ def main():
     build = pathlib.Path(sys.argv[1])
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(scratch)
-        program = Program(
-            build / "longwave",
-            build / "tests/kernels",
-            build / "liblongwave-freestanding.a",
-            folder / "host",
-            "host",
-            ["cc"],
-        )
+        program = Program(build / "longwave", build / "liblongwave-freestanding.a", folder / "host", "host", ["cc"])
         for name, package, samples, flags in make_models(folder):
             loaded = check_model(program, build, name, package, samples, flags)
         check_words(program, build, loaded)

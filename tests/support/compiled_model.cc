@@ -11,7 +11,6 @@ compiler::Options options_here() {
     compiler::Options options;
     options.targets = {cli::host_target()};
     options.kgen = build + "/longwave-kgen";
-    options.cache = build + "/tests/kernels";
     return options;
 }
 

@@ -15,9 +15,7 @@ def main():
     build = pathlib.Path(sys.argv[1]).resolve()
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(scratch)
-        program = Program(
-            build / "longwave", build / "tests/kernels", runtime_of(build, "wasm32"), folder / "wasm32", "wasm32", CC
-        )
+        program = Program(build / "longwave", runtime_of(build, "wasm32"), folder / "wasm32", "wasm32", CC)
         for name, package, _, flags in make_models(folder):
             program.compile(package, name, *flags)
             wasm = program.build("silence.c", f"{name}.wasm", folder=ROOT / "tests/web")

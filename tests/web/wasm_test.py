@@ -109,7 +109,6 @@ def make_page(program, build, out):
         f"OUT={out}",
         f"LONGWAVE={program.longwave}",
         f"RUNTIME={program.runtime}",
-        f"COMPILE_FLAGS=--cache {program.cache}",
         f"FILTER={late}",
         "all",
         "speech",
@@ -185,7 +184,7 @@ def main():
     runtime = runtime_of(build, "wasm32")
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(scratch)
-        program = Program(build / "longwave", build / "tests/kernels", runtime, folder / "wasm32", "wasm32", CC)
+        program = Program(build / "longwave", runtime, folder / "wasm32", "wasm32", CC)
         for name, package, samples, flags in make_models(folder):
             loaded = check_model(program, build, name, package, samples, flags)
         check_several(program)

@@ -94,7 +94,6 @@ def speech_models(program, page):
             f"OUT={folder / 'other'}",
             f"LONGWAVE={program.longwave}",
             f"RUNTIME={program.runtime}",
-            f"COMPILE_FLAGS=--cache {program.cache}",
             f"SPEECH={folder / 'silero'}",
             "speech",
         )
@@ -144,9 +143,7 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(scratch)
         pictures = pathlib.Path(sys.argv[2]) if len(sys.argv) > 2 else folder
-        program = Program(
-            build / "longwave", build / "tests/kernels", runtime_of(build, "wasm32"), folder / "wasm32", "wasm32", CC
-        )
+        program = Program(build / "longwave", runtime_of(build, "wasm32"), folder / "wasm32", "wasm32", CC)
         make_page(program, build, folder / "page")
         loaded = program.compile_file(ROOT / "examples/kws/model", "kws")
         expected = [[ms, word] for ms, word, _ in words_of_file(program, build, loaded)]

@@ -43,14 +43,7 @@ def main():
         emulator = ["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu", "-E", f"LD_LIBRARY_PATH={libraries}"]
         few, many = (executed(emulator, counter, peer, n) for n in (FEW, MANY))
         print(f"XNNPACK, layers after the front end, without GELU: {(many - few) // (MANY - FEW)}")
-        program = Program(
-            build / "longwave",
-            build / "tests/kernels",
-            runtime_of(build, "arm64"),
-            scratch / "arm64",
-            "arm64",
-            [CC, "-static"],
-        )
+        program = Program(build / "longwave", runtime_of(build, "arm64"), scratch / "arm64", "arm64", [CC, "-static"])
         program.compile(ROOT / "examples/kws/model", "kws")
         print(f"Longwave, everything: {instructions_per_block(program, MACHINES['arm64'])}")
 

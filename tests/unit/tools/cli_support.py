@@ -15,6 +15,8 @@ import unittest
 
 OK, CHECK_FAILED, USAGE, BAD_INPUT, DEVICE = 0, 1, 2, 3, 4
 LONGWAVE, SCRATCH = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
+# Those of all tests (tests/cache.cmake), also where a test has another XDG_CACHE_HOME.
+KERNELS = pathlib.Path(os.environ.get("XDG_CACHE_HOME", SCRATCH / "cache")) / "longwave/kernels"
 RATE = 16000
 
 
@@ -177,10 +179,10 @@ class Cli(unittest.TestCase):
 
     @classmethod
     def command(cls, *arguments, cache=True):
-        """The kernels of the tests are kept between runs, apart from the user's. Arguments may be bytes: names that are no text."""
+        """Kernels come from the cache of the tests. Arguments may be bytes: names that are no text."""
         arguments = [a if isinstance(a, bytes) else str(a) for a in arguments]
         if cache and arguments and arguments[0] == "compile":
-            arguments += ["--cache", str(SCRATCH / "kernels")]
+            arguments += ["--cache", str(KERNELS)]
         return [LONGWAVE, *arguments]
 
     @classmethod

@@ -15,7 +15,7 @@ import subprocess
 import threading
 from pathlib import Path
 
-from cli_support import BAD_INPUT, DEVICE, LONGWAVE, OK, SCRATCH, USAGE, Cli, main
+from cli_support import BAD_INPUT, DEVICE, KERNELS, LONGWAVE, OK, USAGE, Cli, main
 
 
 class Machine(Cli):
@@ -155,7 +155,7 @@ class Machine(Cli):
             "host",
             "--stream",
             "--cache",
-            SCRATCH / "kernels",
+            KERNELS,
         )
         self.assertEqual(result.returncode, DEVICE, result.stderr)
         self.assertRegex(result.stderr, r"\Aerror: .*x\.lw.*" + reason + r"\n\Z")  # and nothing listed behind it
@@ -177,7 +177,7 @@ class Machine(Cli):
         self.assertFalse((self.scratch / "x.lw").exists())
         shutil.rmtree(cache)
         # Kernels of the cache are linked in memory: nothing is written there.
-        self.assertEqual(self.on_a_mount("size=8k", *command, SCRATCH / "kernels", TMPDIR=str(full)).returncode, OK)
+        self.assertEqual(self.on_a_mount("size=8k", *command, KERNELS, TMPDIR=str(full)).returncode, OK)
 
     def test_outputs_that_are_no_files(self):
         self.refused(

@@ -11,7 +11,7 @@ import pty
 import subprocess
 import time
 
-from cli_support import BAD_INPUT, DEVICE, OK, SCRATCH, USAGE, Cli, main
+from cli_support import BAD_INPUT, DEVICE, KERNELS, OK, SCRATCH, USAGE, Cli, main
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 
@@ -90,7 +90,7 @@ class Tuning(Cli):
         )
 
     def tune(self, out, *arguments):
-        return self.command("tune", "-o", out, "--seconds", "0.001", "--cache", SCRATCH / "kernels", *arguments)
+        return self.command("tune", "-o", out, "--seconds", "0.001", "--cache", KERNELS, *arguments)
 
     def test_a_tuning_goes_on_after_a_kill(self):
         out = self.scratch / "tuning.json"
