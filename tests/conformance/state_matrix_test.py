@@ -43,21 +43,13 @@ def other_tuning(folder: pathlib.Path) -> pathlib.Path:
 
 def compiled(longwave: pathlib.Path, package: pathlib.Path, way: str, options: list) -> pathlib.Path:
     artifact = package.with_name(f"{package.name}_{way.replace(' ', '_')}.lw")
-    command = [
-        longwave,
-        "compile",
-        package,
-        "-o",
-        artifact,
-        "--stream",
-        "--cache",
-        package.parent / "kernels",
-        *options,
-    ]
+    command = [longwave, "compile", package, "-o", artifact, "--stream", *options]
     if package.name == "state_orchid":  # it looks ahead: its stream slides a window
         command = [*command[:5], "--window", "32", "--hop", "4", *command[6:]]
     elif "--blocks" not in options:
         command += ["--blocks", ",".join(map(str, state_streams.BLOCKS))]
+    if "--target" not in options:
+        command += ["--target", "host"]  # the library would load no other code
     if not {"--length", "--no-whole", "--window"} & set(command):
         command += ["--length", "64"]
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True)

@@ -133,7 +133,7 @@ class Model:
         (folder / "model.json").write_text(json.dumps(model), encoding="utf-8")
         while True:  # once a tensor is there, the compiler may ask for more
             self.write_weights()
-            ran = self.compile("--no-stream", "--dump-after", "lower")
+            ran = self.compile("--no-stream", "--target", "x86-64-v3", "--dump-after", "lower")
             wanted = re.findall(r'tensor "([^"]+)": expected shape \[([\d, ]*)\]', ran.stderr)
             missing = {
                 key: [int(n) for n in dims.split(",") if n.strip()] for key, dims in wanted if key not in self.shapes

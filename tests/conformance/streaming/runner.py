@@ -46,24 +46,27 @@ class Refused:
     package: object
     reasons: list  # (layer or None, reason)
     length: int = 600
+    flags: tuple = ()
     large: bool = False
+
+
+def in_turns(group):
+    """Gives each case of a group a target. The first and the last one run on every level of this CPU, those between them on
+    one each, so that each of three algorithms meets each level. What only compiles needs one. Flags may name a target."""
+    avx2 = "avx2" in pathlib.Path("/proc/cpuinfo").read_text()
+    levels = ["host", "x86-64-v2", "x86-64-v3" if avx2 else "host"]
+    for n, case in enumerate(group):
+        if isinstance(case, Refused):
+            case.flags = ("--target", "host")
+        elif n not in (0, len(group) - 1) and "--target" not in case.flags:
+            case.flags += ("--target", levels[(n + n // 3) % 3])
+    return group
 
 
 def compile_model(longwave, folder, case, *flags):
     made = folder / f"streaming_{case.name}"
     sc10_package.write(made, *case.package())
-    command = [
-        longwave,
-        "compile",
-        made,
-        "-o",
-        made / "model.lw",
-        "--length",
-        case.length,
-        "--cache",
-        folder / "kernels",
-        *flags,
-    ]
+    command = [longwave, "compile", made, "-o", made / "model.lw", "--length", case.length, *flags]
     return subprocess.run([*map(str, command)], capture_output=True, text=True)
 
 
@@ -113,9 +116,9 @@ def check_stream(longwave, folder, case):
 
 
 def check_refused(longwave, folder, case):
-    done = compile_model(longwave, folder, case, "--no-stream")
+    done = compile_model(longwave, folder, case, "--no-stream", *case.flags)
     assert done.returncode == 0, f"{done.stdout[-3000:]}{done.stderr}"
-    refused = compile_model(longwave, folder, case, "--stream")
+    refused = compile_model(longwave, folder, case, "--stream", *case.flags)
     assert refused.returncode != 0, refused.stdout[-3000:]
     for layer, reason in case.reasons:
         line = f"layer {layer} looks ahead: {reason}" if layer else f"looks ahead: {reason}"

@@ -26,7 +26,7 @@ def main():
     folder.mkdir(parents=True, exist_ok=True)
     chosen = [
         case
-        for case in cases.GROUPS[options.group]
+        for case in runner.in_turns(cases.GROUPS[options.group])
         if (case.name in options.k if options.k else options.all or not case.large)
     ]
     assert chosen, f"no such case in {options.group}"

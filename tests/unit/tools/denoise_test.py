@@ -63,7 +63,15 @@ class Denoise(Cli):
         super().setUpClass()
         cls.late = cls.scratch / "late.lw"
         done = cls.run_cli(
-            "compile", cls.folder("late", kind="audio", lag=LAG), "-o", cls.late, "--block", "8", "--quiet"
+            "compile",
+            cls.folder("late", kind="audio", lag=LAG),
+            "-o",
+            cls.late,
+            "--target",
+            "host",
+            "--block",
+            "8",
+            "--quiet",
         )
         assert done.returncode == OK, done.stderr
         random.seed(7)
@@ -101,7 +109,9 @@ class Denoise(Cli):
 
     def test_a_file_takes_the_largest_block(self):
         blocks = self.scratch / "blocks.lw"
-        done = self.run_cli("compile", self.scratch / "late", "-o", blocks, "--blocks", "8,64", "--quiet")
+        done = self.run_cli(
+            "compile", self.scratch / "late", "-o", blocks, "--target", "host", "--blocks", "8,64", "--quiet"
+        )
         self.assertEqual(done.returncode, OK, done.stderr)
         for options, block in (((), 64), (("--keep-latency",), 8)):
             done = self.run_cli("denoise", blocks, self.sound, self.scratch / "out.wav", "--json", *options)
@@ -146,7 +156,7 @@ class Denoise(Cli):
         done = self.run_cli("denoise", self.late, self.sound, self.sound)
         self.assertEqual(done.returncode, USAGE)
         plain = self.scratch / "plain.lw"
-        done = self.run_cli("compile", self.folder("plain"), "-o", plain, "--block", "8", "--quiet")
+        done = self.run_cli("compile", self.folder("plain"), "-o", plain, "--target", "host", "--block", "8", "--quiet")
         self.assertEqual(done.returncode, OK, done.stderr)
         done = self.run_cli("denoise", plain, self.sound, self.scratch / "x.wav")
         self.assertEqual(done.returncode, USAGE)

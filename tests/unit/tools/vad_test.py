@@ -49,7 +49,9 @@ class Vad(Cli):
     def setUpClass(cls):
         super().setUpClass()
         cls.energy = cls.scratch / "energy.lw"
-        done = cls.run_cli("compile", ROOT / "examples/vad/energy", "-o", cls.energy, "--stream", "--quiet")
+        done = cls.run_cli(
+            "compile", ROOT / "examples/vad/energy", "-o", cls.energy, "--target", "host", "--stream", "--quiet"
+        )
         assert done.returncode == OK, done.stderr
         cls.samples = tones([(0.512, 1.536), (2.56, 2.688), (3.072, 4.096)], 4.7)  # 1 s, too short, 1 s
         cls.sound = cls.scratch / "tones.wav"
@@ -188,7 +190,7 @@ class Vad(Cli):
             "level", description, {"level.weight": ([1, 1, 160], [1.0] * 160), "level.bias": ([1], [3.0])}
         )
         level = self.scratch / "level.lw"
-        done = self.run_cli("compile", folder, "-o", level, "--stream", "--quiet", "--no-check")
+        done = self.run_cli("compile", folder, "-o", level, "--target", "host", "--stream", "--quiet", "--no-check")
         self.assertEqual(done.returncode, OK, done.stderr)
         self.refused(BAD_INPUT, ["gives 3 at 0.000 s", "between 0 and 1"], "vad", level, self.sound)
 
