@@ -111,10 +111,7 @@ def check_commands(folder, build, model):
     shutil.copy(demo, folder / "noisy.wav")
     with wave.open(str(demo)) as file:
         expected = array.array("h", file.readframes(file.getnframes()))
-    kernels = ROOT / "build/tests/kernels"
-    run(
-        [build / "longwave", "compile", model, "--block", "8", "--stream", "--cache", kernels, "-o", "clean.lw"], folder
-    )
+    run([build / "longwave", "compile", model, "--block", "8", "--stream", "-o", "clean.lw"], folder)
     (folder / "my_model.py").write_text(MY_MODEL)
     (folder / "bin").mkdir()
     (folder / "bin/longwave").symlink_to(build / "longwave")
