@@ -256,7 +256,8 @@ def compile(
         model = longwave.compile("folder", "model.lw", stream=True)
 
     model: a torch.nn.Module, which longwave.importer imports (docs/import.md), the path of a file that ends in .onnx
-        (docs/onnx.md) or .nam (docs/nam.md), or the path of a model folder.
+        (docs/onnx.md) or .nam (docs/nam.md), or the path of a model folder. A file of a published model becomes that model, as
+        `longwave import FILE` makes it, unless inputs, outputs, state or fix say how to read its graph.
     example: what the module reads, as an array or tensor with a batch of 1: [1, rows, width], [1, width, rows] or [1, rows];
         a tuple or a dict by parameter name for several. Only its shape, type and number of rows count. At least 16 rows.
     inputs: in place of an example, one text per input: "audio=16000", "x=1xTx64", "x=1x64xT" or "ids=1xT:256"; T is the time axis.
@@ -282,7 +283,7 @@ def compile(
     is_path = isinstance(model, (str, bytes, os.PathLike))
     if is_path and example is not None and output is None:
         example, output = None, example  # compile(folder, file)
-    is_graph = is_path and _path("model", model).endswith(".onnx")
+    is_graph = is_path and _path("model", model).endswith((".onnx", ".jit"))
     is_capture = is_path and _path("model", model).endswith(".nam")
     if is_capture and (example is not None or inputs or outputs or min_rows != 1 or state or initial):
         raise ValueError(
@@ -413,6 +414,11 @@ def _capture(path: str, size: float | None, rate: int | None) -> Callable[..., d
     return run
 
 
+def _stream_options(given: Sequence[str], more: Sequence[str]) -> Sequence[str]:
+    """Those of a published model, where the file has a stream and the caller says no block sizes."""
+    return more if "--stream" in given and "--blocks" not in given else ()
+
+
 def _imported(
     source: Callable[[], Callable[..., dict[str, Any]]],
     inputs: Sequence[str],
@@ -444,7 +450,7 @@ def _imported(
             outputs,
             folder / "model",
             file,
-            lambda: run_compile(folder / "model", file, options),
+            lambda more=(): run_compile(folder / "model", file, [*options, *_stream_options(options, more)]),
             exact,
             state,
             initial,

@@ -139,6 +139,8 @@ def test_int8_keeps_the_decisions(silero: tuple[Silero, Path]) -> None:
         ("silero_vad_op18_ifless.onnx", 16000),
         ("silero_vad_openvino_16k.onnx", 16000),
         ("silero_vad_16k_sequence.onnx", 16000),
+        ("silero_vad.jit", 16000),
+        ("silero_vad.jit", 8000),
     ],
 )
 def test_every_form_is_the_model(name: str, rate: int) -> None:
@@ -166,13 +168,27 @@ def test_forms_without_that_model_are_refused() -> None:
     from longwave.importer.published.silero_vad import published
 
     for name, rate, reason in (
-        ("silero_vad.jit", 16000, "as TorchScript"),
         ("silero_vad_16k.safetensors", 16000, "holds other weights"),
         ("silero_vad_op18_ifless.onnx", 8000, "is read for 16000 Hz only"),
         ("silero_vad_half.onnx", 8000, "is read for 16000 Hz only"),
     ):
         with pytest.raises(ImportFailed, match=reason):
             published([str(package_file(name))], rate)
-    assert known_file(str(package_file("silero_vad.jit"))) is None
+    assert known_file(str(package_file("silero_vad_16k.safetensors"))) is None
     notes = published([str(package_file("silero_vad_half.onnx"))], None).notes
     assert any("rounded to float16" in note for note in notes)
+
+
+def test_both_doors_know_the_file() -> None:
+    """`longwave import FILE` and longwave.compile(FILE) read it here."""
+    pytest.importorskip("onnx", reason="onnx is not installed: pip install onnx")
+    from longwave.importer.errors import ImportFailed
+    from longwave.importer.onnx.file import source_of
+
+    for name in ("silero_vad.onnx", "silero_vad.jit"):
+        made = source_of(str(package_file(name)))
+        assert [i.name for i in made.inputs[:2]] == ["audio", "context"] and made.options == ["--blocks", "512"]
+    graph = source_of(str(package_file("silero_vad.onnx")), ["input=1x64+512@16000"], {"sr": "16000"})
+    assert [i.name for i in graph.inputs] == ["input", "state", "input_before"] and "is a file of" in graph.notes[0]
+    with pytest.raises(ImportFailed, match="of which the weights alone are read"):
+        source_of(str(package_file("silero_vad.jit")), ["audio=16000"])

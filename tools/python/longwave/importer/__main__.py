@@ -18,8 +18,12 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+if TYPE_CHECKING:
+    from .source import Source
+
+GRAPHS = (".onnx", ".jit")  # the second: of published models alone
 FILES = {
     ".pt2": "holds the graph of one length",
     ".pt": "holds tensors, not the module that computes",
@@ -46,7 +50,7 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
         default=[],
         metavar="NAME=SHAPE",
         help="audio=16000, x=1xTx64, x=1x64xT or ids=1xT:256; T is the time axis. Without T: a state h=1x64, one row x=1x64 "
-        "in each call, or audio=1x512@16000 for so many samples. Once per input, in their order. Of an ONNX graph only where its shapes do not tell it",
+        "in each call, or audio=1x512@16000 for so many samples. 1x64+512@16000 has 64 of the call before in front. Once per input, in their order. Of an ONNX graph only where its shapes do not tell it",
     )
     parser.add_argument(
         "--fix",
@@ -191,34 +195,30 @@ def run(options: argparse.Namespace) -> str:
     from .inputs import parse_input
     from .published import NAMES
     from .report import explain, table
+    from .text import visible
     from .torchscript import python_module
 
     state, initial = states(options.state or [], options.initial or [])
     if options.size is not None and not options.factory.endswith(".nam"):
         raise ImportFailed([Problem("--size", "", "is for a capture of several sizes", "leave it out")])
-    opened, capture, compile_options, mark = None, None, [], None
-    if options.factory.endswith(".onnx"):
-        take_known(options)
+    opened, capture, compile_options = None, None, []
+    source = None
     if options.factory in NAMES:
-        made = by_name(options)
+        source = by_name(options)
+    elif options.factory.endswith(GRAPHS):
+        source = read_graph(options, state)
+    if source:
+        for note in source.notes:
+            say(visible(note))
         module, inputs, state, options.output, opened, compile_options = (
-            made.module,
-            made.inputs,
-            made.states or None,
-            made.outputs,
-            made.opened,
-            made.options,
+            source.module,
+            source.inputs,
+            source.states or None,
+            source.outputs,
+            source.opened,
+            source.options,
         )
-        mark = made.mark
-    elif options.factory.endswith(".onnx"):
-        opened = opened_onnx(options, state)
-        module, inputs, state, options.output, options.length = (
-            opened.module,
-            opened.inputs,
-            opened.states or None,
-            opened.outputs,
-            opened.length,
-        )
+        options.length = source.length or options.length
     elif options.factory.endswith(".nam"):
         capture = opened_capture(options)
         module, inputs, initial, options.length, compile_options = (
@@ -256,8 +256,8 @@ def run(options: argparse.Namespace) -> str:
         from .onnx.file import described
 
         described(imported, opened)
-    if mark:
-        mark(imported.model)
+    if source:
+        source.mark(imported.model)
     if capture:
         capture.described(imported)
     with cleanup.temporary_folder() as scratch:
@@ -276,25 +276,22 @@ def run(options: argparse.Namespace) -> str:
     return table(report)
 
 
-def opened_onnx(options: argparse.Namespace, state: dict[str, Any] | None) -> Any:
-    """The graph of a .onnx file as a module. Raises ImportFailed and OSError."""
+def read_graph(options: argparse.Namespace, state: dict[str, Any] | None) -> Source:
+    """A file of a published model, or the graph of a .onnx file. Raises ImportFailed and OSError."""
     from .errors import ImportFailed, Problem
 
     if options.checkpoint or options.prefix is not None:
         raise ImportFailed(
             [Problem("--checkpoint", "", "an ONNX file holds its weights", "leave --checkpoint and --prefix out")]
         )
+    if options.source:
+        raise ImportFailed([Problem("--from", "", "is for a model by name", "leave it out, or name the model first")])
     need_onnx(options.factory)
-    from .onnx.door import open_file
+    from .onnx.file import source_of
     from .onnx.interface import told
-    from .text import visible
 
-    opened = open_file(
-        options.factory, options.input, dict(map(told, options.fix)), state, options.output, options.length
-    )
-    for note in opened.notes:
-        say(visible(note))
-    return opened
+    fix = dict(map(told, options.fix))
+    return source_of(options.factory, options.input, fix, state, options.output, options.length, options.rate)
 
 
 def opened_capture(options: argparse.Namespace) -> Any:
@@ -323,27 +320,6 @@ def opened_capture(options: argparse.Namespace) -> Any:
     return opened
 
 
-def take_known(options: argparse.Namespace) -> None:
-    """A file of a published model becomes that model, unless the user says how to read the graph. Raises ImportFailed and OSError."""
-    need_onnx(options.factory)
-    from .published import known_file
-    from .text import visible
-
-    if (known := known_file(options.factory)) is None:
-        return
-    file, graph = options.factory, (options.input, options.fix, options.state, options.output, options.checkpoint)
-    if any(graph) or options.prefix is not None:
-        say(
-            visible(
-                f"{file} is a file of {known}, whose graph reads context before the new samples; for a stream of audio: "
-                f"longwave import {known} --from {file}"
-            )
-        )
-        return
-    options.factory, options.source = known, [file]
-    say(visible(f"{file} is a file of {known}: imported as that model; as its graph alone: --input NAME=SHAPE"))
-
-
 def need_onnx(what: str) -> None:
     from .errors import ImportFailed, Problem
 
@@ -355,7 +331,7 @@ def need_onnx(what: str) -> None:
         ) from e
 
 
-def by_name(options: argparse.Namespace) -> Any:
+def by_name(options: argparse.Namespace) -> Source:
     """A published model from files that the user has. Raises ImportFailed and OSError."""
     from .errors import ImportFailed, Problem
 
@@ -370,14 +346,9 @@ def by_name(options: argparse.Namespace) -> Any:
         raise ImportFailed([Problem(flag, "", f"{options.factory} is known by name", "leave it out") for flag in wrong])
     need_onnx(options.factory)
     from .published import published
-    from .text import visible
 
-    made = published(
-        options.factory, options.source or ([options.checkpoint] if options.checkpoint else []), options.rate
-    )
-    for note in made.notes:
-        say(visible(note))
-    return made
+    files = options.source or ([options.checkpoint] if options.checkpoint else [])
+    return published(options.factory, files, options.rate)
 
 
 def check_module_options(options: argparse.Namespace) -> None:

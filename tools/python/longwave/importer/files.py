@@ -18,7 +18,7 @@ BEGINNINGS = [
     (b"\x89HDF", "is an HDF5 file, as Keras writes it", "save the weights with PyTorch"),
     (b"\x93NUMPY", "is one NumPy array", "save model.state_dict() with PyTorch"),
     (b"GGUF", "is a GGUF file", "name the checkpoint that it was made from"),
-    (b"LWMODEL", "is a compiled model", "name the checkpoint that it was made from"),
+    (b"\x89LWA\r\n", "is a compiled model", "name the checkpoint that it was made from"),
     (b"%PDF", "is a PDF file", "name a file of weights"),
     (b"\x7fELF", "is a program", "name a file of weights"),
 ]

@@ -7,6 +7,7 @@ wave=1x1xT@8000    samples at 8000 Hz with an axis of one channel
 ids=1xT:256        token ids below 256
 x=1x64             one row of 64 features: the module computes one step in each call (state/)
 wave=1x512@16000   the same with 512 samples of one channel
+wave=1x64+512@16000   64 samples of the call before, and then 512 new ones: of an ONNX graph
 h=2x1x128          a state, without a time axis
 
 clean              a result
@@ -27,7 +28,7 @@ from torch import Tensor
 from .errors import ImportFailed, Problem
 
 _FORM = re.compile(
-    r"(?P<name>[^=/]+)=(?:(?P<shape>\d+(?:x\d+)*x?T(?:x\d+)*|T(?:x\d+)*)(?:@(?P<rate>\d+)|:(?P<ids>\d+))?|(?P<step>\d+(?:x\d+)+)(?:@(?P<step_rate>\d+))?|(?P<audio>\d+))"
+    r"(?P<name>[^=/]+)=(?:(?P<shape>\d+(?:x\d+)*x?T(?:x\d+)*|T(?:x\d+)*)(?:@(?P<rate>\d+)|:(?P<ids>\d+))?|(?P<step>\d+(?:x\d+)*x(?:(?P<kept>\d+)\+)?(?P<last>\d+))(?:@(?P<step_rate>\d+))?|(?P<audio>\d+))"
 )
 
 
@@ -40,6 +41,7 @@ class Input:
     shape: tuple[int, ...]  # 0 stands for the time axis; none: a state, or what one step reads
     rate: int = 0
     vocabulary: int = 0
+    kept: int = 0  # of the samples of a step: the first ones, which the call before had as its last
 
     @property
     def width(self) -> int:
@@ -95,7 +97,13 @@ def parse_input(text: str, batchless: bool = False) -> Input:
     if found["audio"]:
         return Input(found["name"], (1, 0), rate=int(found["audio"]))
     if found["step"]:
-        return Input(found["name"], tuple(int(part) for part in found["step"].split("x")), int(found["step_rate"] or 0))
+        kept, rate = int(found["kept"] or 0), int(found["step_rate"] or 0)
+        if found["kept"] and not (batchless and rate and kept and int(found["last"])):
+            raise fail(
+                "samples of the call before are for audio of an ONNX graph, at least one and as many as it needs"
+            )
+        front = found["step"].rpartition("x")[0].split("x")
+        return Input(found["name"], (*map(int, front), kept + int(found["last"])), rate, kept=kept)
     shape = tuple(0 if part == "T" else int(part) for part in found["shape"].split("x"))
     made = Input(found["name"], shape, int(found["rate"] or 0), int(found["ids"] or 0))
     if shape.count(0) != 1 or not batchless and (len(shape) < 2 or shape[0] != 1):

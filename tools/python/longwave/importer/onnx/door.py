@@ -18,6 +18,7 @@ from ..lengths import LEAST
 from .graph import OnnxGraph
 from .interface import Value, fixed_of, inputs_of, values_of
 from .limits import NUMBERS, too_much
+from .overlap import Overlap, overlaps
 from .reader import Model, read
 from .states import pairs
 
@@ -25,7 +26,7 @@ from .states import pairs
 @dataclass
 class Opened:
     """`inputs`, `outputs`: all of the module, with its states. `states`: input -> output. `length`: rows of the example, where
-    the file or the user says them. `notes`: what names and shapes alone decided."""
+    the file or the user says them. `notes`: what names and shapes alone decided. `warnings`: what is likely wrong."""
 
     model: Model
     module: OnnxGraph
@@ -37,6 +38,7 @@ class Opened:
     length: int | None
     notes: list[str] = field(default_factory=list)
     lags: dict[str, int] = field(default_factory=dict)  # outputs that are audio, and by how many samples these are late
+    warnings: list[str] = field(default_factory=list)
 
     @property
     def rows(self) -> list[Input]:
@@ -83,18 +85,21 @@ def open_file(
     length = length or fixed_length(entries, known)
     rows = rows_of_example(entries, length)
     module = OnnxGraph(model, [e.name for e in entries], kept, fixed)
-    module.judge(
-        [
-            torch.empty(
-                bounded(e.name, e.sized(rows)), dtype=torch.long if e.vocabulary else torch.float32, device="meta"
-            )
-            for e in entries
-        ]
-    )
+    examples = [
+        torch.empty(bounded(e.name, e.sized(rows)), dtype=torch.long if e.vocabulary else torch.float32, device="meta")
+        for e in entries
+    ]
+    module.judge(examples)
+    over = overlaps(module, [e for e in entries if e.name not in states], examples, known)
     notes = [f"{name} is a state that becomes {result}; say another with --state" for name, result in found.items()]
     told = {text.partition("=")[0] for text in inputs}
-    notes += [f"input {shape_text(e)}{audio_hint(e)}" for e in entries if e.name not in told and e.name not in states]
-    return Opened(model, module, entries, kept, states, fixed, known, length, notes, lags)
+    notes += [
+        f"input {shape_text(e)}{audio_hint(e, over.get(e.name))}"
+        for e in entries
+        if e.name not in told and e.name not in states
+    ]
+    warnings = [str(overlap) for overlap in over.values() if overlap.entry.rate]
+    return Opened(model, module, entries, kept, states, fixed, known, length, notes, lags, warnings)
 
 
 def fixed_length(entries: Sequence[Input], declared: Mapping[str, Value]) -> int | None:
@@ -126,11 +131,11 @@ def shape_text(e: Input) -> str:
     return f"{e.name}=" + "x".join(str(n or "T") for n in e.shape)
 
 
-def audio_hint(e: Input) -> str:
+def audio_hint(e: Input, overlap: Overlap | None) -> str:
     """Many numbers for each call, which may be samples: nothing in the file tells them from features."""
     samples = not e.timed and e.shape[-1] > 1 and e.width == e.shape[-1] and e.shape[0] == 1
     return (
-        f" is one row of features for each call; if it is audio, say its rate: --input {shape_text(e)}@16000"
+        f" is one row of features for each call; if it is audio, say its rate: --input {overlap.form if overlap else shape_text(e)}@16000"
         if samples
         else ""
     )

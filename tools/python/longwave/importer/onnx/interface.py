@@ -160,11 +160,18 @@ def mismatch(entry: Input, value: Value) -> tuple[str, str] | None:
             "name token ids so: ids=1xT:256" if whole else "only integer inputs are token ids",
         )
     if len(entry.shape) != len(value.shape) or not (entry.timed or value.code in FLOATS):
-        return f"the graph reads {value.text}", "write as many extents, with T for time"
+        return f"the graph reads {value.text}", whole_form(entry, value) or "write as many extents, with T for time"
     for ours, theirs in zip(entry.shape, value.shape):
         if ours and isinstance(theirs, int) and theirs and ours != theirs:
-            return f"the graph reads {value.text}", "write its extents, with T for time"
+            return f"the graph reads {value.text}", whole_form(entry, value) or "write its extents, with T for time"
     return None
+
+
+def whole_form(entry: Input, value: Value) -> str:
+    """For audio of a graph that takes so many samples in each call: its extents."""
+    if not entry.rate or not all(isinstance(n, int) and n for n in value.shape):
+        return ""
+    return f"write its extents: --input {entry.name}={'x'.join(map(str, value.shape))}@{entry.rate}"
 
 
 def guessed(v: Value, stepped: bool) -> Input | Problem:
@@ -172,6 +179,10 @@ def guessed(v: Value, stepped: bool) -> Input | Problem:
     forms = ", ".join(shown(v, axis) for axis in range(len(v.shape)) if axis or len(v.shape) > 1)
     if not v.shape:
         return Problem(v.name, "", f"is {v.text}: it has no time axis", f"fix it: --fix {v.name}=VALUE")
+    if numpy_type(v.code) not in (np.float32, np.float64, np.int32, np.int64):
+        return Problem(
+            v.name, "", f"is {v.text}", "floating point numbers and token ids are read: leave the Cast out of the graph"
+        )
     if v.code not in FLOATS:
         return Problem(
             v.name, "", f"is {v.text}", f"fix it: --fix {v.name}=VALUE, or name its token ids: --input {v.name}=1xT:256"

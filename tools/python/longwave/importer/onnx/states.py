@@ -81,7 +81,8 @@ def pairs(
             .removesuffix("_prev")
             .removeprefix("prev_")
         )
-        forms = [form.format(n) for n in dict.fromkeys((name, base)) for form in (*AFTER, "{}")]
+        first = base.removesuffix("0").removesuffix("_") if says_state(base) else base  # of h0, h_0
+        forms = [form.format(n) for n in dict.fromkeys((name, base, first)) for form in (*AFTER, "{}")]
         match = next((form for form in forms if form in free and form != name and agree(v, free[form])), None)
         if match is None and (says_state(name) or all(isinstance(n, int) and n for n in v.shape)):
             same = [

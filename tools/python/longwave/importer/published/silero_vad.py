@@ -15,7 +15,9 @@ from torch import Tensor, nn
 from ..errors import ImportFailed, Problem
 from ..inputs import Input
 from ..onnx.door import open_file
-from .found import Published, digest, file_of, licence_of
+from ..source import Source
+from .found import digest, file_of, licence_of
+from .silero_module import UNITS, module_of
 
 NAME, VERSION = "silero-vad", "6.2.3"
 SAMPLES = {16000: (64, 512), 8000: (32, 256)}  # of the context, and new ones
@@ -26,12 +28,13 @@ EXACT = ("encoder/2/", "encoder/3/", "encoder_2/", "encoder_3/", "node_conv1d_3"
 
 @dataclass(frozen=True)
 class Form:
-    """One file of the package. `fixes`: its input sr. `refused`: why its weights are not read, where they are not."""
+    """One file of the package. `fixes`: its input sr. `script`: TorchScript, of which the weights alone are read. `refused`: why none are."""
 
     name: str
     rates: tuple[int, ...] = (16000,)
     fixes: bool = False
     states: Mapping[str, str] = field(default_factory=lambda: {"state": "stateN"})
+    script: bool = False
     refused: str = ""
     note: str = ""
 
@@ -51,7 +54,7 @@ FORMS = {  # by SHA-256
         note="its weights are rounded to float16, and its probabilities differ from those of silero_vad.onnx",
     ),
     "e1122837f4154c511485fe0b9c64455f7b929c96fbb8d79fbdb336383ebd3720": Form(
-        "silero_vad.jit", refused="holds the same weights as TorchScript, which is a program and no graph"
+        "silero_vad.jit", tuple(SAMPLES), states={"state": "state_after"}, script=True
     ),
     "c59271c284ae9c8335d795d60e0bfdb71aaaceec578d9bd9ffc1b8153c319ea1": Form(
         "silero_vad_16k.safetensors", refused="holds other weights than silero_vad.onnx and silero_vad.jit"
@@ -71,7 +74,7 @@ class Step(nn.Module):
         return speech.reshape(1, 1), audio[:, -self.size :], *after
 
 
-def published(given: list[str], rate: int | None) -> Published:
+def published(given: list[str], rate: int | None) -> Source:
     """`given`: one file of the package, else its silero_vad.onnx. Raises ImportFailed and OSError."""
     rate = 16000 if rate is None else rate
     if rate not in SAMPLES:
@@ -116,13 +119,18 @@ def published(given: list[str], rate: int | None) -> Published:
             ]
         )
     context, new = SAMPLES[rate]
-    opened = open_file(file, [f"input=1x{context + new}"], {"sr": str(rate)} if form.fixes else {}, form.states)
-    states = [e for e in opened.inputs if e.name in form.states]
+    opened = None
+    if form.script:
+        step: nn.Module = module_of(file, rate)
+        states = [Input("state", (2, 1, UNITS))]
+    else:
+        opened = open_file(file, [f"input=1x{context + new}"], {"sr": str(rate)} if form.fixes else {}, form.states)
+        step, states = opened.module, [e for e in opened.inputs if e.name in form.states]
     inputs = [Input("audio", (1, new), rate=rate), Input("context", (1, context)), *states]
     after = {"context": "context_after"} | {e.name: f"{e.name}_after" for e in states}
     notes = [f"{NAME} {VERSION} for {rate} Hz, from {file}", f"licence of the package {NAME}: {licence_of(NAME)}"]
-    return Published(
-        Step(opened.module, context).eval(),
+    return Source(
+        Step(step, context).eval(),
         inputs,
         ["speech", *after.values()],
         notes + ([f"{form.name}: {form.note}"] if form.note else []),

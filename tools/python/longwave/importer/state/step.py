@@ -128,7 +128,7 @@ def stepped(
                     "",
                     "",
                     f"the module does not run with these inputs: {of_module(e)}",
-                    "check --input: give the shape of each state too",
+                    "check --input: give the shape of each state too, or the samples of each call, as audio=1x512@16000",
                 )
             ]
         ) from e

@@ -50,7 +50,10 @@ def refuse(c: Call, kind: str, directions: int) -> None:
 
 def check(c: Call, kind: str, directions: int, units: int, x: Tensor) -> None:
     if x.dim() != 3:
-        raise Refused(f"reads shape {list(x.shape)}", "give it rows, a batch of 1 and features")
+        raise Refused(
+            f"reads shape {list(x.shape)}",
+            "give it rows, a batch of 1 and features; of a graph that takes N samples in each call: --input NAME=1xN@RATE",
+        )
     rows = len(ORDER[kind]) * units
     wanted = {1: [directions, rows, x.shape[-1]], 2: [directions, rows, units], 3: [directions, 2 * rows]}
     for i, shape in wanted.items():
