@@ -17,7 +17,7 @@ export async function loadModel(moduleUrl, weightsUrl) {
 export async function openModel(bytes) {
   const start = String.fromCharCode(...new Uint8Array(bytes, 0, Math.min(4, bytes.byteLength)));
   if (start === "\x89LWA") throw new Error("a .lw file has no code for browsers: make a module of the model folder, as docs/web.md says");
-  if (start !== "\0asm") throw new Error("not a WebAssembly module");
+  if (start !== "\0asm") throw new Error("not a WebAssembly module: docs/web.md makes one of a model folder, or of an ONNX graph");
   const module = await WebAssembly.compile(bytes);
   const [weights] = WebAssembly.Module.customSections(module, "longwave.weights");
   if (!weights) throw new Error("the module has no weights in it: take the file with both, speech-whole.wasm");

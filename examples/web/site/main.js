@@ -46,7 +46,7 @@ load("text", "write-status", startWriting);
 
 acceptDrops(async (file) => {
   const bytes = await file.arrayBuffer();
-  if (/\.(wasm|lw)$/i.test(file.name)) return ((await isFilter(bytes)) ? clean : speech).take(bytes, file.name);
+  if (/\.(wasm|lw|onnx)$/i.test(file.name)) return ((await isFilter(bytes)) ? clean : speech).take(bytes, file.name);
   await hearWords?.(bytes.slice(), file.name); // decoding takes the bytes away
   await speech.hear(bytes.slice(), file.name);
   await clean.hear(bytes, file.name);

@@ -35,7 +35,7 @@ class Silero(nn.Module):
 def module_of(file: Path, rate: int) -> Silero:
     """`file`: one whose content is known, because a TorchScript archive is a program."""
     part = "_model." if rate == 16000 else "_model_8k."
-    archive = torch.jit.load(str(file), map_location="cpu")  # type: ignore[no-untyped-call]
+    archive = torch.jit.load(str(file), map_location="cpu")
     held = {**dict(archive.named_parameters()), **dict(archive.named_buffers())}
     state = {name.removeprefix(part): t.detach() for name, t in held.items() if name.startswith(part)}
     module = Silero(state.pop("stft.forward_basis_buffer"))
