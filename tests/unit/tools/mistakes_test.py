@@ -48,7 +48,19 @@ MISTAKES = [
     ("inspect nothing.lw", BAD_INPUT, "make it with longwave compile FOLDER -o nothing.lw"),
     ("listen nothing.lw {speech}", BAD_INPUT, "make it with longwave compile FOLDER -o nothing.lw"),
     ("run {package} --input 16", BAD_INPUT, "compile it first: longwave compile {package} -o model.lw"),
-    ("inspect {speech}", BAD_INPUT, "not a compiled model"),
+    ("inspect {speech}", BAD_INPUT, "is a recording, not a compiled model (.lw); name the model first"),
+    ("vad {speech}", BAD_INPUT, "is a recording, not a compiled model (.lw); name the model first"),
+    (
+        "run {onnx} --input 16",
+        BAD_INPUT,
+        "is an ONNX graph, not a compiled model (.lw); import it first: longwave import {onnx}",
+    ),
+    ("denoise {onnx} {speech}", BAD_INPUT, "import it first: longwave import {onnx} -o model.lw"),
+    ("inspect {capture}", BAD_INPUT, "is a capture of Neural Amp Modeler"),
+    ("inspect {weights}", BAD_INPUT, "is a file of weights without the graph that computes"),
+    ("inspect {checkpoint}", BAD_INPUT, "is a file of weights without the graph that computes"),
+    ("inspect {gguf}", BAD_INPUT, "is a GGUF file of a language model, not a compiled model"),
+    ("inspect {noise}", BAD_INPUT, "is not a compiled model: check V2 failed"),
     # ---- compile, verify
     ("compile", USAGE, "the model folder is missing (longwave compile --help)"),
     ("compile {package} out.lw", USAGE, "did you mean -o out.lw?"),
@@ -162,6 +174,15 @@ class Mistakes(Cli):
             ("stereo", wav(noise(1), channels=2)),
         ):
             cls.names[name] = cls.scratch / f"{name}.wav"
+            cls.names[name].write_bytes(data)
+        for name, data in (  # the first bytes of files that are no models
+            ("onnx", b"\x08\x08\x12\x07pytorch:" + bytes(100)),
+            ("capture", b'{"version": "0.5.4", "architecture": "WaveNet", "config": {}}'),
+            ("weights", b"PK\3\4" + bytes(60)),
+            ("gguf", b"GGUF\3" + bytes(60)),
+            ("noise", bytes(range(3, 200)) * 20),
+        ):
+            cls.names[name] = cls.scratch / f"no_model_{name}"
             cls.names[name].write_bytes(data)
 
     @classmethod

@@ -157,7 +157,7 @@ private:
             stderr,
             "note: the highest probability of speech is %.4f; if someone speaks here, check the level, the "
             "rate of raw samples, and whether the model was imported with the context that it reads "
-            "(docs/onnx.md)\n",
+            "(docs/vad.md#samples-of-the-call-before)\n",
             highest_);
     }
     void print_row(const lw_speech_event &event) {

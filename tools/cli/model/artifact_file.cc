@@ -4,6 +4,7 @@
 #include "formats/package/json_text.h"
 #include "runtime/platform/cpu.h"
 #include "targets/target.h"
+#include "tools/cli/model/other_file.h"
 #include <cstdlib>
 #include <filesystem>
 
@@ -28,6 +29,7 @@ Status check_model_file(const std::string &path) {
     if (fs::is_directory(found) && fs::exists(fs::path(path) / "model.json", error))
         return Status::input(path + ": is a model folder; compile it first: longwave compile " + path +
                              " -o model.lw");
+    if (fs::is_regular_file(found)) return refuse_other_file(path); // a pipe would lose its first bytes
     return {};
 }
 

@@ -11,8 +11,8 @@
 
 namespace longwave::cli {
 
-// Fault::input: there is nothing at this path, or a model folder. It says which command makes the
-// file.
+// Fault::input: there is nothing at this path, or a model folder, or a file of another kind. It says
+// which command makes a compiled model of it.
 Status check_model_file(const std::string &path);
 
 class ArtifactFile {
