@@ -119,10 +119,18 @@ def read():
     return run(BUILD / "bench_read", 1, "0.01")
 
 
-def keyword_model(folder):
+def keyword_model(folder, *flags):
     out = pathlib.Path(folder) / "kws.lw"
-    run(LONGWAVE, "compile", ROOT / "examples/kws/model", "-o", out, "--target", "host", "--stream", "--json")
+    run(LONGWAVE, "compile", ROOT / "examples/kws/model", "-o", out, "--target", "host", "--stream", "--json", *flags)
     return out
+
+
+def batch():
+    """16 spotters of one model, together and alone. The text model takes longer to compile; runtime_batch_test has generators."""
+    with tempfile.TemporaryDirectory() as folder:
+        out, demo = keyword_model(folder, "--no-whole", "--streams", 16), ROOT / "examples/kws/demo.wav"
+        lines = run(BUILD / "bench_batch", out, "--audio", demo, "--steps", 64, "--rounds", 8)
+        return [line for line in lines if line["same"] and line["events"] > 0]
 
 
 def planner():
@@ -255,6 +263,7 @@ ALL = {
         conv,
         conv_gpu,
         stream,
+        batch,
         linear,
         attention,
         attention_speed,
