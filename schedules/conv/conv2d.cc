@@ -15,7 +15,7 @@ using namespace Halide;
 
 namespace {
 
-constexpr int longest_chain = 64;    // products
+constexpr int longest_chain = 16;    // products
 constexpr int most_written_out = 32; // frequencies of the result times taps
 
 // One dimension of the products of a result, in parts of equal length; the last may be shorter.

@@ -239,9 +239,18 @@ class Recovered:
             return v
         if len(dims) == 1:
             return self.select(v, index)
+        if self._of_takes(v) and torch.equal(index.sort().values, torch.arange(op.width)):
+            return self.emit(op.kind, [self.arranged(i, order) for i in op.inputs], [], op.attributes)
         if op.kind == "take":
             v, index = op.inputs[0], torch.where(index < 0, index, op.constant("index").long()[index])
         return self.emit("take", [v], [("index", index)], {"bands": count}, index.numel(), dims=dims)
+
+    def _of_takes(self, v: int) -> bool:
+        """An op of elements that takes made, so that these may as well take them in another order."""
+        op = self.ops[v]
+        return op.kind in {*POINTWISE, *OF_VALUES} and all(
+            self.ops[i].kind == "take" or self._of_takes(i) for i in op.inputs
+        )
 
     def select(self, v: int, order: Tensor) -> int:
         """The features `order` of v, by an op of its own; below 0: zeros. A selection of a selection is one."""

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from ..recovered import Op, Recovered
 
 MOST_GATHERED = 1 << 16  # numbers of the windows of a row
+# The kernel leaves out the products of so many channels with zeros. Windows of fewer channels cost little.
+CHANNELS_OF_A_TAP = 33
 
 
 def conv1d(importer: Importer, n: Node) -> Placed:
@@ -55,16 +57,19 @@ def convolved(
 ) -> tuple[int, int]:
     """A value whose bands are the positions of the result, and how many bands lie before the first.
 
-    As the op pads where the value is such an image already. Else its windows side by side, which a matrix multiplies, or an
-    image with zeros of its own.
+    As the op pads where the value is such an image already, or has many channels. Else its windows side by side, which a matrix
+    multiplies, or an image with zeros of its own.
     """
     outs, _, taps = w.shape
     channels, half = order.shape[1], (taps - 1) // 2
     depthwise = groups == channels == outs > 1
     if count == 1 and not depthwise:
         return single(graph, value, order[:taps], dense(w, groups), bias), 0
+    inner = order[half : len(order) - half]
     if is_image(graph.ops[value], order, half):
-        return image(graph, value, w[:, :, None], bias, (1, stride), groups, len(order) - 2 * half), 0
+        return image(graph, value, w[:, :, None], bias, (1, stride), groups, len(inner)), 0
+    if half > 0 and channels >= CHANNELS_OF_A_TAP and around(order, half) and len(inner) > 1:
+        return image(graph, graph.arranged(value, inner), w[:, :, None], bias, (1, stride), groups, len(inner)), 0
     if not depthwise and outs >= 8 and count * taps * channels <= MOST_GATHERED:
         windows = order.unfold(0, taps, stride).movedim(1, 2)  # [count, taps, channels]
         gathered = graph.arranged(value, windows.reshape(count, -1))
@@ -78,10 +83,14 @@ def convolved(
     return image(graph, graph.arranged(value, padded), w[:, :, None], bias, (1, stride), groups, len(padded)), skip
 
 
+def around(order: Tensor, half: int) -> bool:
+    """Whether both ends are the zeros that a convolution adds itself."""
+    return len(order) > 2 * half and bool((order[:half] == ZERO).all() and (order[len(order) - half :] == ZERO).all())
+
+
 def is_image(op: Op, order: Tensor, half: int) -> bool:
     """Whether the places are all features of the op in order, between the zeros that a convolution adds itself."""
-    inner, (positions, channels) = order[half : len(order) - half], order.shape
-    there = positions > 2 * half and bool((order[:half] == ZERO).all() and (order[positions - half :] == ZERO).all())
+    inner, channels, there = order[half : len(order) - half], order.shape[1], around(order, half)
     dims = (len(inner),) if channels == 1 else (channels,) if len(inner) == 1 else (len(inner), channels)
     return there and op.dims == dims and torch.equal(inner.reshape(-1), torch.arange(op.width))
 
