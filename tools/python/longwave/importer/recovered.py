@@ -59,6 +59,9 @@ class Output:
     steps: int = 1  # time steps of the result in each row, one after the other: a transposed convolution makes several
 
 
+MOST_REMADE = 16  # ops of elements behind one selection
+
+
 @dataclass
 class Recovered:
     ops: list[Op] = field(default_factory=list)
@@ -246,11 +249,15 @@ class Recovered:
         return self.emit("take", [v], [("index", index)], {"bands": count}, index.numel(), dims=dims)
 
     def _of_takes(self, v: int) -> bool:
-        """An op of elements that takes made, so that these may as well take them in another order."""
-        op = self.ops[v]
-        return op.kind in {*POINTWISE, *OF_VALUES} and all(
-            self.ops[i].kind == "take" or self._of_takes(i) for i in op.inputs
-        )
+        """An op of elements that takes made, so that these may as well take them in another order. Few: each is made again."""
+        paths, looked_at = [v], 0
+        while paths:
+            op = self.ops[paths.pop()]
+            looked_at += 1
+            if looked_at > MOST_REMADE or op.kind not in {*POINTWISE, *OF_VALUES}:
+                return False
+            paths += [i for i in op.inputs if self.ops[i].kind != "take"]
+        return True
 
     def select(self, v: int, order: Tensor) -> int:
         """The features `order` of v, by an op of its own; below 0: zeros. A selection of a selection is one."""
