@@ -88,7 +88,8 @@ def comparisons(choice: random.Random, width: int) -> Spelled:
                 lambda x: torch.where(x.round() != 0, x, c),
                 lambda x: torch.logical_and(x > c, x < 1).type_as(x) + x,
                 lambda x: torch.where(torch.logical_not(x > c), x, 1.0),
-                lambda x: x.masked_fill(x > c, float("-inf")).softmax(-1),
+                # the smallest stays: torch gives no numbers where a row has none left
+                lambda x: x.masked_fill(x > x.mean(-1, keepdim=True) + abs(c), float("-inf")).softmax(-1),
                 lambda x: x * (x > c),
                 lambda x: torch.heaviside(x, torch.zeros(1, dtype=x.dtype)) + x,
                 lambda x: F.relu6(x) + F.hardtanh(x, -abs(c) - 0.1, 0.7),
@@ -99,7 +100,7 @@ def comparisons(choice: random.Random, width: int) -> Spelled:
 
 
 def extremes(choice: random.Random, width: int) -> Spelled:
-    c = choice.uniform(-0.5, 0.5)
+    c = round(choice.uniform(-0.5, 0.5) * 1024) / 1024  # a constant tensor holds it in float32 and float64 alike
     return Spelled(
         width,
         choice.choice(

@@ -27,7 +27,7 @@ def error(found: Tensor, expected: Tensor) -> float:
     if expected.numel() == 0:
         return 0.0
     worst = (found - expected).abs().max() / expected.abs().max().clamp(min=1e-30)
-    return float(worst) if torch.isfinite(found).all() else float("inf")
+    return float(worst) if torch.isfinite(found).all() and torch.isfinite(expected).all() else float("inf")
 
 
 def other_lengths(length: int, extents: set[int], lengths: Lengths) -> list[int]:
