@@ -293,6 +293,22 @@ TEST_CASE("conv2d: on a CPU many products are added in parts of at most 64") {
     });
 }
 
+TEST_CASE("conv2d: parts of unequal length, and the taps of the last one reach to the newest row") {
+    // 15 taps of 8 channels are parts of 8 and 7 taps.
+    run_everywhere({
+        conv2d({.time = 15,
+                .frequency = 1,
+                .in_f = 1,
+                .in_c = 8,
+                .out_f = 1,
+                .out_c = 8,
+                .rows = 64,
+                .ring = 256,
+                .dilation_t = 13},
+               {0, 64, 192}),
+    });
+}
+
 TEST_CASE("frame_power: the power spectrum of windows over a ring") {
     run_everywhere({
         frame_power(400, 160, 512, 1, 480, {0, 320}),
