@@ -101,7 +101,10 @@ ROWS: dict[str, list] = {
     "the same with one filter of 64 taps": [lambda x: convolved(x, 69, 0, 70)],
     "the same with later rows": [lambda x: convolved(x, 2, 2, 5, 1), lambda x: convolved(x, 2, 2, 5)],
     "several rows joined to one": [lambda x: x.reshape(1, x.shape[1] // 4, 16)],
-    "windows of samples, by": [(lambda x: F.pad(x, (48, 0)).unfold(1, 64, 16), "audio=8000")],
+    "windows of samples, by": [
+        (lambda x: F.pad(x, (48, 0)).unfold(1, 64, 16), "audio=8000"),
+        (lambda x: F.pad(x[0], (48, 0)).as_strided((x.shape[1] // 16, 64), (16, 1))[None], "audio=8000"),
+    ],
     "windows of samples, `rfft`": [(power, "audio=8000")],
     "batch norm, constants": [over_time(nn.BatchNorm1d(4)), lambda x: x * S + B],
     "`layer_norm`, `rms_norm`": [
@@ -265,6 +268,7 @@ ROWS: dict[str, list] = {
     "complex masks": [
         lambda x: masked(x).real,
         lambda x: torch.polar(x[..., :3].sigmoid(), torch.fft.rfft(x).angle()).imag,
+        lambda x: (torch.fft.rfft(x) * (x[..., :3] + 1j * x[..., 1:])).imag,
     ],
     "`irfft`": [lambda x: torch.fft.irfft(masked(x), n=4)],
     "`istft`": [

@@ -110,6 +110,16 @@ def selu(x: Tensor) -> Tensor:
     return 1.0507009873554805 * F.elu(x, 1.6732632423543772)
 
 
+def as_strided(x: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
+    """Windows of samples that lie one after another, as torchaudio's Kaldi features cut them."""
+    if x.dim() != 1 or x.stride(0) != 1 or len(size) != 2 or stride[1] != 1:
+        return NotImplemented
+    if stride[0] < 1 or storage_offset not in (None, x.storage_offset()):
+        return NotImplemented
+    windows = x.unfold(0, size[1], stride[0]) if size[1] <= x.shape[0] else x.new_zeros(0, size[1])
+    return NotImplemented if size[0] > windows.shape[0] else windows[: size[0]]
+
+
 def channel_shuffle(x: Tensor, groups: int) -> Tensor:
     result: Tensor = x.unflatten(1, (groups, -1)).transpose(1, 2).flatten(1, 2)
     return result
@@ -216,6 +226,7 @@ FORMS = fft_forms() | {
     "hypot": {"default": lambda x, y: (x.square() + y.square()).sqrt()},
     "convolution": {"default": convolution},
     "stack": {"default": stack},
+    "as_strided": {"default": as_strided},
     "channel_shuffle": {"default": channel_shuffle},
     "lerp": {"Scalar": lerp, "Tensor": lerp},
     "addcmul": {"default": addcmul},

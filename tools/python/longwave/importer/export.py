@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from torch.export import ExportedProgram
 from torch.fx.node import Node, map_aggregate
 
-from . import decompositions
+from . import decompositions, settled
 from .blame import first_line, of_module
 from .errors import ImportFailed, Problem
 from .inputs import Input
@@ -62,6 +62,22 @@ def quiet() -> Iterator[None]:
             yield
     finally:
         logging.disable(before)
+
+
+def exported(module: nn.Module, examples: tuple[Tensor, ...]) -> ExportedProgram:
+    def export() -> ExportedProgram:
+        return torch.export.export(copy.deepcopy(module), examples, strict=False)
+
+    try:
+        return export()
+    except Exception as e:
+        if "data-dependent" not in str(e) and "GuardOnDataDependent" not in str(e):
+            raise
+        try:
+            with settled.told(copy.deepcopy(module), examples):
+                return export()
+        except Exception:
+            raise e from None  # it names the line of the module
 
 
 def export_problem(e: BaseException) -> Problem:
@@ -230,9 +246,7 @@ class Exported:
         examples = tuple(i.example(length, floats) for i in inputs)
         try:
             with torch.no_grad(), quiet():
-                program = torch.export.export(copy.deepcopy(module), examples, strict=False).run_decompositions(
-                    {**decompositions.TABLE, **more}
-                )
+                program = exported(module, examples).run_decompositions({**decompositions.TABLE, **more})
         except (Exception, SystemExit) as e:  # torch raises many types here
             raise ImportFailed([export_problem(e)]) from e
         signature = program.graph_signature

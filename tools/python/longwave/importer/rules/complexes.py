@@ -173,6 +173,18 @@ def arithmetic(importer: Importer, n: Node, kind: str) -> Complex:
     )
 
 
+def turned(importer: Importer, n: Node) -> Complex | None:
+    """Real values times complex constants, such as 1j. None: another product."""
+    variables = [v for v in args_of(n)[:2] if importer.varies(v)]
+    if len(variables) != 1 or not isinstance(importer.values[variables[0]], Placed):
+        return None
+    constant = torch.as_tensor(importer.constant(next(v for v in args_of(n)[:2] if v is not variables[0])))
+    if not constant.is_complex():
+        return None
+    x = importer.settled(variables[0])
+    return Complex(scaled(importer, x, constant.real), scaled(importer, x, constant.imag))
+
+
 def complex_step(importer: Importer, n: Node) -> Value:
     """A step that reads complex values."""
     kind, sources = importer.kind(n), [importer.values[v] for v in importer.variables(n)]
