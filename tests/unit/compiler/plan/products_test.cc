@@ -121,6 +121,25 @@ output "y" %2
         const EntryPlan made = plan(n, 2 * bins, matrix, storage);
         step_of(made, change > 0 ? "linear" : "row_inverse_dft");
     }
+    // A bias counts, unless it is zeros.
+    for (const double last : {0.0, 0.5}) {
+        std::vector<double> matrix, bias(2 * bins, 0.0);
+        for (uint32_t o = 0; o < 2 * bins; o++)
+            for (uint32_t i = 0; i < n; i++)
+                matrix.push_back(o < bins ? std::cos(angle(o, i)) : -std::sin(angle(o - bins, i)));
+        bias.back() = last;
+        const auto g = graph_of(fmt::format(R"(graph "transform"
+%0 = input "x" features : f32[{1}] @1/1
+%1 = const "w" : [{0},{1}]
+%2 = const "b" : [{0}]
+%3 = linear(%0, %1, %2) {{bias=1}} ; layer out
+output "y" %3
+)",
+                                            2 * bins, n),
+                                {{"w", matrix}, {"b", bias}});
+        Storage storage;
+        step_of(plan_run(g, 3, storage), last != 0 ? "linear" : "row_dft");
+    }
     // Rows that repeat are another kind of matrix, and few outputs take less by themselves.
     std::vector<double> few;
     for (uint32_t o = 0; o < 31; o++)
