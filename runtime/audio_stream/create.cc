@@ -68,9 +68,10 @@ lw_status find_output(const lw_model &model, const fb::Entry &stream, Setup &set
 
 // The most samples of the model that one block brings: its rows, and silence in place of those that
 // a restart drops.
-uint64_t samples_of_block(const lw_model &model, const Setup &setup) {
+uint64_t samples_of_block(const lw_model &model, uint64_t block, const Setup &setup) {
     uint64_t most = 0;
     for (const StreamEntry &entry : model.streams) {
+        if (entry.block > block) continue; // the stream never runs it
         const fb::OutputPort &port = *entry.entry->outputs()->Get(setup.output);
         const Rows rows(port, entry.block);
         const uint64_t samples = (2 * rows.rows + rows.lead + 2) * port.width();
@@ -164,7 +165,7 @@ lw_status read(const lw_model *model, const lw_audio_stream_options *options, Se
     const uint64_t block = block_of(*model, o.block);
     for (const StreamEntry &entry : model->streams)
         if (entry.block == block) stream = entry.entry;
-    return read_rates(*stream->outputs()->Get(setup->output), block, samples_of_block(*model, *setup),
+    return read_rates(*stream->outputs()->Get(setup->output), block, samples_of_block(*model, block, *setup),
                       *setup);
 }
 

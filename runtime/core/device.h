@@ -88,6 +88,13 @@ inline const char *name_of(const fb::Step *step) {
 
 // A failing function keeps a detail for lw_last_error.
 //
+// What a session is for.
+struct SessionKind {
+    fb::EntryKind entries;
+    uint32_t workers = 1;
+    uint64_t most_block = UINT64_MAX; // of a stream: it runs no entry of a larger block
+};
+
 // Threads: models are used by several threads at once. A session belongs to one thread at a time.
 // Sessions of one model may be used by different threads at the same time.
 struct Device {
@@ -102,10 +109,9 @@ struct Device {
     const uint8_t *(*derived)(const DeviceModel &model);
 
     // ---- sessions: all entries of one kind over one state (stream) or none (run)
-    uint64_t (*session_bytes)(const ModelSource &source, fb::EntryKind kind, uint32_t workers);
+    uint64_t (*session_bytes)(const ModelSource &source, const SessionKind &kind);
     // In memory of that size, aligned to 64 bytes. State, caches and arena begin undefined.
-    lw_status (*begin)(const DeviceModel &model, fb::EntryKind kind, uint32_t workers, uint8_t *memory,
-                       Session **out);
+    lw_status (*begin)(const DeviceModel &model, const SessionKind &kind, uint8_t *memory, Session **out);
     void (*end)(Session *session);
 
     // ---- memory of a session. A failure of these is kept until `wait` reports it.

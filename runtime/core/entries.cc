@@ -53,11 +53,12 @@ bool StreamEntries::ahead(const StreamEntry &own, uint64_t tick, const StreamEnt
     return first < until && &at(own, first) == &entry;
 }
 
-const StreamEntry &StreamEntries::largest(const StreamEntry &own, uint64_t tick, uint64_t ticks) const {
+const StreamEntry &StreamEntries::largest(const StreamEntry &own, uint64_t tick, uint64_t ticks,
+                                          uint64_t most) const {
     const StreamEntry *best = &own;
     for (const StreamEntry &entry : *this)
         if (entry.block % own.block == 0 && tick % entry.block == 0 && entry.block + own.block <= ticks &&
-            entry.block > best->block)
+            entry.block > best->block && entry.block <= most)
             best = &entry;
     return *best;
 }

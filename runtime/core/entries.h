@@ -56,8 +56,8 @@ public:
     // block.
     bool ahead(const StreamEntry &own, uint64_t tick, const StreamEntry &entry) const;
     // What prefill runs at a multiple of the own block, with `ticks` at hand (at least a block of
-    // the own): the largest entry that fits and leaves the own one a block to end with.
-    const StreamEntry &largest(const StreamEntry &own, uint64_t tick, uint64_t ticks) const;
+    // the own): the largest entry of at most `most` that fits and leaves the own one a block to end with.
+    const StreamEntry &largest(const StreamEntry &own, uint64_t tick, uint64_t ticks, uint64_t most) const;
     // The most rows a block that push runs may bring.
     uint64_t rows_per_block(const StreamEntry &own) const;
     // The most rows that a block of any entry may bring.

@@ -60,13 +60,18 @@ uint64_t model_bytes(const ModelSource &source) {
     return measure.used();
 }
 
+// Whether sessions of the kind run the entry.
+bool runs(const ModelSource &source, const fb::Entry &entry, const SessionKind &kind) {
+    return ours(source, entry, kind.entries) && entry.block() <= kind.most_block;
+}
+
 // What a session of one kind needs at most of what its entries share.
 struct Shared {
     uint64_t arena = 0, scratch = 0;
 
-    Shared(const ModelSource &source, fb::EntryKind kind) {
+    Shared(const ModelSource &source, const SessionKind &kind) {
         for (const fb::Entry *entry : *source.view->plan().entries()) {
-            if (!ours(source, *entry, kind)) continue;
+            if (!runs(source, *entry, kind)) continue;
             arena = std::max(arena, entry->arena_bytes());
             scratch = std::max({scratch, scratch_needed(entry->steps(), source.variant),
                                 scratch_needed(entry->rebuild(), source.variant)});
@@ -74,23 +79,22 @@ struct Shared {
     }
 };
 
-void place_memory(const ModelSource &source, fb::EntryKind kind, uint32_t workers, Parts &parts,
-                  Session *session) {
+void place_memory(const ModelSource &source, const SessionKind &kind, Parts &parts, Session *session) {
     const fb::Plan &plan = source.view->plan();
     const Shared shared(source, kind);
     const uint32_t entries = plan.entries()->size();
-    const bool stream = kind == fb::EntryKind::stream;
+    const bool stream = kind.entries == fb::EntryKind::stream;
     session->caches = parts.take<uint8_t *>(entries);
-    session->workers = parts.take<Worker>(workers);
+    session->workers = parts.take<Worker>(kind.workers);
     session->rebuild = parts.take<Frame>(entries);
     session->state = parts.take<uint8_t>(stream ? plan.state_bytes() : 0);
     for (uint32_t e = 0; e < entries; ++e) {
         const fb::Entry &entry = *plan.entries()->Get(e);
-        uint8_t *cache = parts.take<uint8_t>(ours(source, entry, kind) ? entry.cache_bytes() : 0);
+        uint8_t *cache = parts.take<uint8_t>(runs(source, entry, kind) ? entry.cache_bytes() : 0);
         if (session->caches) session->caches[e] = cache;
     }
     session->arena = session->newest = parts.take<uint8_t>(shared.arena);
-    for (uint32_t w = 0; w < workers; ++w) {
+    for (uint32_t w = 0; w < kind.workers; ++w) {
         char *scratch = parts.take<char>(shared.scratch);
         Frame *frames = parts.take<Frame>(entries);
         if (session->workers) new (session->workers + w) Worker{{scratch, shared.scratch, 0}, frames};
@@ -98,21 +102,21 @@ void place_memory(const ModelSource &source, fb::EntryKind kind, uint32_t worker
 }
 
 // With `model` null it only measures.
-uint64_t lay_out_session(const ModelSource &source, fb::EntryKind kind, uint32_t workers,
-                         const DeviceModel *model, uint8_t *memory, Session **out) {
+uint64_t lay_out_session(const ModelSource &source, const SessionKind &kind, const DeviceModel *model,
+                         uint8_t *memory, Session **out) {
     Parts parts(memory);
     Session measuring, *const made = parts.take<Session>(1);
     Session *const session = made ? new (made) Session{} : &measuring;
     session->model = model;
-    place_memory(source, kind, workers, parts, session);
+    place_memory(source, kind, parts, session);
     const Kernel *kernels = model ? model->kernels : nullptr;
     const auto &entries = *source.view->plan().entries();
     for (uint32_t e = 0; e < entries.size(); ++e) {
         const fb::Entry &entry = *entries.Get(e);
-        if (!ours(source, entry, kind)) continue;
+        if (!runs(source, entry, kind)) continue;
         const Spaces spaces = model ? spaces_of(*session, e, session->arena) : Spaces{};
         Frame frame;
-        for (uint32_t w = 0; w < workers; ++w) {
+        for (uint32_t w = 0; w < kind.workers; ++w) {
             Worker *worker = session->workers ? session->workers + w : nullptr;
             (worker ? new (worker->frames + e) Frame{} : &frame)
                 ->build(entry.steps(), kernels, spaces, worker ? &worker->scratch : nullptr, parts);
@@ -127,20 +131,19 @@ uint64_t lay_out_session(const ModelSource &source, fb::EntryKind kind, uint32_t
 
 // ---- models ----
 
-uint64_t session_bytes(const ModelSource &source, fb::EntryKind kind, uint32_t workers) {
-    return lay_out_session(source, kind, workers, nullptr, nullptr, nullptr);
+uint64_t session_bytes(const ModelSource &source, const SessionKind &kind) {
+    return lay_out_session(source, kind, nullptr, nullptr, nullptr);
 }
 
 ModelNeeds needs(const ModelSource &source) {
     const bool prepares = source.view->prepare() != nullptr;
     return {model_bytes(source) + to_line(source.view->plan().derived_bytes()),
-            prepares ? session_bytes(source, fb::EntryKind::prepare, 1) : 0};
+            prepares ? session_bytes(source, {fb::EntryKind::prepare}) : 0};
 }
 
-lw_status begin(const DeviceModel &model, fb::EntryKind kind, uint32_t workers, uint8_t *memory,
-                Session **out) {
+lw_status begin(const DeviceModel &model, const SessionKind &kind, uint8_t *memory, Session **out) {
     Session *session = nullptr;
-    lay_out_session(model.source, kind, workers, &model, memory, &session);
+    lay_out_session(model.source, kind, &model, memory, &session);
     *out = session;
     return LW_OK;
 }
@@ -156,11 +159,11 @@ lw_status prepare(const DeviceModel &model) {
     uint32_t index = 0;
     while (index < entries.size() && entries.Get(index)->kind() != fb::EntryKind::prepare) ++index;
     if (index == entries.size()) return LW_OK;
-    const uint64_t bytes = session_bytes(model.source, fb::EntryKind::prepare, 1);
+    const uint64_t bytes = session_bytes(model.source, {fb::EntryKind::prepare});
     Block block;
     if (!block.allocate(*model.source.allocator, bytes)) return no_memory("preparing the model", bytes);
     Session *session = nullptr;
-    lw_status status = begin(model, fb::EntryKind::prepare, 1, block.data, &session);
+    lw_status status = begin(model, {fb::EntryKind::prepare}, block.data, &session);
     if (status == LW_OK) {
         status = run(*session, index, 0, Extent{}, nullptr);
         end(session);

@@ -69,6 +69,7 @@ lw_status read_settings(const ListenerSettings &settings, lw_sample_format *form
     stream->struct_size = sizeof *stream;
     stream->format = *format;
     stream->block = settings.block;
+    stream->no_larger_blocks = 1; // audio is pushed as it comes
     if (gain->active() && format_fits(*format, fb::InputKind::audio)) stream->format = LW_F32;
     return LW_OK;
 }

@@ -30,7 +30,7 @@ namespace {
 using Seat = lw_runner::Seat;
 
 uint64_t session_bytes(const lw_model &model, uint32_t workers) {
-    return model.device->session_bytes(model.source(), fb::EntryKind::run, workers);
+    return model.device->session_bytes(model.source(), {fb::EntryKind::run, workers});
 }
 
 uint32_t seats_of(const lw_runner_options &options) {
@@ -75,7 +75,7 @@ lw_status begin(lw_runner &runner, const lw_runner_options &options, uint8_t *co
     for (uint32_t s = 0; s < runner.n_seats; ++s) {
         if (s > 0) memory = session_at[1] + (s - 1) * to_line(session_bytes(model, 1));
         if (lw_status status =
-                model.device->begin(*model.on_device, fb::EntryKind::run, s == 0 ? options.threads : 1,
+                model.device->begin(*model.on_device, {fb::EntryKind::run, s == 0 ? options.threads : 1},
                                     memory, &runner.seats[s].session))
             return status;
     }

@@ -50,10 +50,11 @@ struct BegunBlock {
 struct lw_stream {
     const lw_model *model;
     const longwave::runtime::StreamEntry *own;
-    uint32_t users; // the caller and its generators: it ends with the last of them
-    bool owned;     // lw_stream_destroy releases it
-    bool unchecked; // it goes on from a state without a checksum
-    bool held;      // a batch runs its next block: push leaves a full one pending
+    uint32_t users;      // the caller and its generators: it ends with the last of them
+    bool owned;          // lw_stream_destroy releases it
+    bool unchecked;      // it goes on from a state without a checksum
+    bool held;           // a batch runs its next block: push leaves a full one pending
+    uint64_t most_block; // its session has no entry of a larger block
     lw_sample_format format;
     uint64_t bytes;          // of the whole block
     uint64_t rows_per_block; // most rows one block can bring
@@ -80,6 +81,11 @@ inline const fb::Input &input_of(const lw_stream &stream) {
     return *stream.model->plan().inputs()->Get(stream.own->entry->inputs()->Get(0)->input());
 }
 inline uint32_t outputs(const lw_stream &stream) { return stream.own->entry->outputs()->size(); }
+
+// Whether the stream can run the entry.
+inline bool has(const lw_stream &stream, const StreamEntry &entry) {
+    return entry.block <= stream.most_block;
+}
 
 // The entry that push runs next.
 inline const StreamEntry &next_entry(const lw_stream &stream) {

@@ -41,7 +41,7 @@ void clear(lw_stream &stream) {
     stream.queue.clear();
     begin_fields(stream);
     for (const StreamEntry &entry : stream.model->streams) {
-        if (entry.cached()) stream.device().clear(*stream.session, cache(entry));
+        if (entry.cached() && has(stream, entry)) stream.device().clear(*stream.session, cache(entry));
         stream.cache_ticks[&entry - stream.model->streams.begin()] = 0; // of a past that is all zeros
     }
 }
@@ -76,7 +76,8 @@ lw_status lw_stream_copy(lw_stream *to, const lw_stream *from) {
     // Caches that are good are taken as they are: with the same entry the same bits follow.
     const StreamEntries &entries = to->model->streams;
     for (uint32_t i = 0; i < entries.size(); ++i) {
-        const bool good = from->cache_ticks[i] == from->state->done / entries[i].block * entries[i].block;
+        const bool good = has(*to, entries[i]) && has(*from, entries[i]) &&
+                          from->cache_ticks[i] == from->state->done / entries[i].block * entries[i].block;
         to->cache_ticks[i] = good ? from->cache_ticks[i] : stale;
         if (good && entries[i].cached()) device.copy(*to->session, *from->session, cache(entries[i]));
     }

@@ -24,6 +24,11 @@ uint32_t widest(const fb::Entry &entry) {
 struct Request {
     lw_stream_options options{};
     const StreamEntry *own = nullptr;
+
+    SessionKind session() const {
+        const uint64_t most = options.no_larger_blocks ? own->block : UINT64_MAX;
+        return {.entries = fb::EntryKind::stream, .most_block = most};
+    }
 };
 
 // Lays out the memory of a stream and returns its size. With null it only measures. *session_at:
@@ -43,7 +48,7 @@ uint64_t lay_out(const lw_model &model, const Request &request, uint8_t *memory,
     stream->state = parts.take<StreamState>(1);
     stream->cache_ticks = parts.take<uint64_t>(model.streams.size());
     stream->queue.build(rows, widest(*request.own->entry), parts);
-    *session_at = parts.take<uint8_t>(model.device->session_bytes(model.source(), fb::EntryKind::stream, 1));
+    *session_at = parts.take<uint8_t>(model.device->session_bytes(model.source(), request.session()));
     return parts.used();
 }
 
@@ -155,7 +160,7 @@ lw_status read_ahead(lw_stream &stream, Feed &feed) {
         const uint64_t ticks = state.pending + feed.left;
         const bool aligned = state.done % stream.own->block == 0;
         const StreamEntry &entry = aligned && ticks >= stream.own->block
-                                       ? entries.largest(*stream.own, state.done, ticks)
+                                       ? entries.largest(*stream.own, state.done, ticks, stream.most_block)
                                        : next_entry(stream);
         if (ticks < entry.block) break;
         if (state.pending < entry.block) feed.put(stream, entry.block - state.pending);
@@ -220,11 +225,12 @@ lw_status lw_stream_init(const lw_model *model, const lw_stream_options *options
     stream->model = model;
     stream->users = 1;
     stream->own = request.own;
+    stream->most_block = request.session().most_block;
     stream->format = request.options.format;
     uint8_t *session_at = nullptr;
     stream->bytes = lay_out(*model, request, static_cast<uint8_t *>(memory), stream, &session_at);
     if (lw_status status =
-            model->device->begin(*model->on_device, fb::EntryKind::stream, 1, session_at, &stream->session))
+            model->device->begin(*model->on_device, request.session(), session_at, &stream->session))
         return status;
     clear(*stream); // the first block reports a failure
     hold(*model);

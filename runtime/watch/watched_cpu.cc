@@ -75,16 +75,15 @@ void close(DeviceModel *model) {
 const uint8_t *derived(const DeviceModel &model) { return of(model).source.cpu->derived(*of(model).model); }
 
 // ---- sessions
-uint64_t session_bytes(const ModelSource &source, fb::EntryKind kind, uint32_t workers) {
-    return to_line(sizeof(WatchedSession)) + source.cpu->session_bytes(own(source), kind, workers);
+uint64_t session_bytes(const ModelSource &source, const SessionKind &kind) {
+    return to_line(sizeof(WatchedSession)) + source.cpu->session_bytes(own(source), kind);
 }
 
-lw_status begin(const DeviceModel &model, fb::EntryKind kind, uint32_t workers, uint8_t *memory,
-                Session **out) {
+lw_status begin(const DeviceModel &model, const SessionKind &kind, uint8_t *memory, Session **out) {
     auto *made = new (memory) WatchedSession{&of(model), nullptr};
     *out = reinterpret_cast<Session *>(made);
-    return of(model).source.cpu->begin(*of(model).model, kind, workers,
-                                       memory + to_line(sizeof(WatchedSession)), &made->session);
+    return of(model).source.cpu->begin(*of(model).model, kind, memory + to_line(sizeof(WatchedSession)),
+                                       &made->session);
 }
 
 void end(Session *session) { cpu_of(*session).end(of(*session).session); }

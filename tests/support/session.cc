@@ -17,11 +17,13 @@ Model::Model(const std::vector<uint8_t> &bytes) {
 }
 Model::~Model() { lw_model_close(model_); }
 
-Stream::Stream(const lw_model *model, lw_sample_format format, uint32_t queue, uint32_t entry) {
+Stream::Stream(const lw_model *model, lw_sample_format format, uint32_t queue, uint32_t entry,
+               bool no_larger_blocks) {
     lw_stream_options options{};
     options.struct_size = sizeof options;
     options.format = format;
     options.queue = queue;
+    options.no_larger_blocks = no_larger_blocks;
     if (entry > 0) {
         lw_stream_entry_info info = LW_STREAM_ENTRY_INFO_INIT;
         REQUIRE(lw_model_stream_entry(model, entry, &info) == LW_OK);

@@ -22,7 +22,7 @@ private:
 class Stream {
 public:
     explicit Stream(const lw_model *model, lw_sample_format format = LW_F32, uint32_t queue = 0,
-                    uint32_t entry = 0);
+                    uint32_t entry = 0, bool no_larger_blocks = false);
     ~Stream();
     Stream(const Stream &) = delete;
     operator lw_stream *() const { return stream_; }

@@ -22,9 +22,10 @@ const RunSession &run_of(const Session &session) {
     return static_cast<const RunSession &>(header_of(session));
 }
 
-uint64_t session_bytes(const ModelSource &source, fb::EntryKind kind, uint32_t workers) {
-    return kind == fb::EntryKind::stream ? to_line(sizeof(StreamSession))
-                                         : run_session_bytes(source, workers);
+// Streams of all blocks share the memory of their family (stream/pool.h).
+uint64_t session_bytes(const ModelSource &source, const SessionKind &kind) {
+    return kind.entries == fb::EntryKind::stream ? to_line(sizeof(StreamSession))
+                                                 : run_session_bytes(source, kind.workers);
 }
 
 uint64_t own_bytes(const DeviceModel &on, fb::EntryKind kind) {
@@ -32,10 +33,10 @@ uint64_t own_bytes(const DeviceModel &on, fb::EntryKind kind) {
     return kind == fb::EntryKind::stream ? first_stream_bytes(model) : run_device_bytes(model.plan());
 }
 
-lw_status begin(const DeviceModel &on, fb::EntryKind kind, uint32_t workers, uint8_t *memory, Session **out) {
+lw_status begin(const DeviceModel &on, const SessionKind &kind, uint8_t *memory, Session **out) {
     const Model &model = model_of(on);
-    if (kind == fb::EntryKind::stream) return begin_stream(model, memory, out);
-    return begin_run_session(model, workers, memory, out);
+    if (kind.entries == fb::EntryKind::stream) return begin_stream(model, memory, out);
+    return begin_run_session(model, kind.workers, memory, out);
 }
 
 void end(Session *session) {

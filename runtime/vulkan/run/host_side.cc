@@ -54,13 +54,13 @@ void close_host_side(Model &model) {
 }
 
 uint64_t host_side_bytes(const ModelSource &source, uint32_t workers) {
-    return host_takes_part(source) ? source.cpu->session_bytes(source, fb::EntryKind::run, workers) : 0;
+    return host_takes_part(source) ? source.cpu->session_bytes(source, {fb::EntryKind::run, workers}) : 0;
 }
 
 lw_status begin_host_side(RunSession &session, uint32_t workers, uint8_t *memory) {
     const Model &model = *session.model;
     if (!model.cpu_layers) return LW_OK;
-    return model.source.cpu->begin(*model.cpu_layers, fb::EntryKind::run, workers, memory,
+    return model.source.cpu->begin(*model.cpu_layers, {fb::EntryKind::run, workers}, memory,
                                    &session.host_side.session);
 }
 

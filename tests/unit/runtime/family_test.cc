@@ -59,7 +59,7 @@ std::vector<uint8_t> walk(const lw_model *model, uint32_t entries, const std::ve
     std::mt19937 random(seed);
     Expected expected(model, x);
     std::map<uint32_t, uint64_t> last;
-    auto stream = std::make_unique<Stream>(model, LW_F32, 0, random() % entries);
+    auto stream = std::make_unique<Stream>(model, LW_F32, 0, random() % entries, random() % 2);
     bool dropped = false;
     const auto pull = [&] {
         auto before = last;
@@ -78,7 +78,7 @@ std::vector<uint8_t> walk(const lw_model *model, uint32_t entries, const std::ve
             break;
         }
         case 1: { // into another entry, by bytes
-            auto other = std::make_unique<Stream>(model, LW_F32, 400, random() % entries);
+            auto other = std::make_unique<Stream>(model, LW_F32, 400, random() % entries, random() % 2);
             const std::vector<uint8_t> bytes = save(*stream);
             REQUIRE(lw_stream_load(*other, bytes.data(), bytes.size()) == LW_OK);
             CHECK(save(*other) == bytes);
@@ -86,7 +86,7 @@ std::vector<uint8_t> walk(const lw_model *model, uint32_t entries, const std::ve
             break;
         }
         case 2: { // by copy, over a stream that has been elsewhere
-            auto other = std::make_unique<Stream>(model, LW_F32, 400, random() % entries);
+            auto other = std::make_unique<Stream>(model, LW_F32, 400, random() % entries, random() % 2);
             const std::vector<float> noise_before = noise(random() % 100, seed);
             REQUIRE(lw_stream_prefill(*other, noise_before.data(), noise_before.size()) == LW_OK);
             REQUIRE(lw_stream_copy(*other, *stream) == LW_OK);
@@ -301,6 +301,23 @@ TEST_CASE("family: caches are filled by load, copy and prefill, and never by pus
     // Two blocks of its own: at tick 0 nothing lies behind.
     CHECK(lw_stream_prefill(stream, x.data(), 8) == LW_OK);
     CHECK(lw_stream_prefill(stream, x.data(), 100) == LW_DEVICE);
+}
+
+TEST_CASE("family: a stream without larger blocks has no memory for them") {
+    const Model model(blocks_model({blocks, blocks}));
+    const auto bytes = [&](uint32_t block, bool no_larger_blocks) {
+        lw_stream_options options = LW_STREAM_OPTIONS_INIT;
+        options.format = LW_F32;
+        options.block = block;
+        options.no_larger_blocks = no_larger_blocks;
+        size_t size = 0, alignment = 0;
+        REQUIRE(lw_stream_size(model, &options, &size, &alignment) == LW_OK);
+        return size;
+    };
+    CHECK(bytes(1, true) < bytes(8, true));
+    CHECK(bytes(8, true) < bytes(96, true));
+    CHECK(bytes(96, true) == bytes(96, false));
+    CHECK(bytes(1, false) == bytes(96, false));
 }
 
 TEST_CASE("family: a stream names its entry by the block, and one that is not there is refused") {

@@ -75,8 +75,8 @@ void close(DeviceModel *model) {
     runtime::cpu_device.close(model);
 }
 
-uint64_t session_bytes(const ModelSource &source, fb::EntryKind kind, uint32_t workers) {
-    return runtime::cpu_device.session_bytes(for_cpu(source), kind, workers);
+uint64_t session_bytes(const ModelSource &source, const runtime::SessionKind &kind) {
+    return runtime::cpu_device.session_bytes(for_cpu(source), kind);
 }
 
 lw_status run(runtime::Session &session, uint32_t entry, uint64_t block, const runtime::Extent &extent,
