@@ -340,7 +340,8 @@ std::string cut_warning(const std::string &name, uint64_t promised, uint64_t the
 
 Status check_channel(const std::string &name, uint32_t channels, uint32_t channel) {
     if (channel > channels || channels == 0)
-        return Status::input(name + ": has " + std::to_string(channels) + " channels; there is no channel " +
+        return Status::input(name + ": has " + std::to_string(channels) +
+                             (channels == 1 ? " channel" : " channels") + "; there is no channel " +
                              std::to_string(channel));
     if (channels > 1 && channel == 0)
         return Status::input(name + ": has " + std::to_string(channels) +

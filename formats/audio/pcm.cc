@@ -47,7 +47,11 @@ private:
     // The input has ended. Whoever stopped it knows.
     void tell_of_cut() {
         const auto warn = std::exchange(warn_, nullptr);
-        if (!warn || left_ == UINT64_MAX || (stop_ && *stop_)) return;
+        if (!warn || (stop_ && *stop_)) return;
+        if (held_ > 0)
+            warn(bytes_.name() + ": ends inside a sample; its last " + std::to_string(held_) +
+                 (held_ == 1 ? " byte is" : " bytes are") + " left out");
+        if (left_ == UINT64_MAX) return;
         warn(cut_warning(bytes_.name(), pcm_.bytes / frame_, (pcm_.bytes - left_) / frame_));
     }
     float sample(const uint8_t *at) const {

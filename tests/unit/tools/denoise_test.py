@@ -91,6 +91,10 @@ class Denoise(Cli):
             ("out.mp3", "wav", "the name says mp3, and wav is written; name a .wav file and convert it"),
             ("out.s16le", "wav", "the name says raw samples, and --output-format is wav; pass --output-format s16le"),
             ("out.f32le", "s16le", "pass --output-format f32le"),
+            ("out.MP3", "wav", "the name says mp3"),
+            ("out.aiff", "wav16", "the name says aiff, and wav16 is written"),
+            ("out.WAV", "s16le", "the name says WAV"),
+            ("out.pcm", "wav", "the name says raw samples, and wav has a header"),
         ):
             done = self.run_cli("denoise", self.late, self.sound, self.scratch / name, "--output-format", form)
             self.assertEqual(done.returncode, USAGE, done.stderr)
@@ -166,6 +170,37 @@ class Denoise(Cli):
         done = self.run_cli("denoise", self.late, self.sound, self.scratch / "x.wav", "--output-format", "s16le")
         self.assertEqual(done.returncode, USAGE)
         self.assertIn("the name says WAV", done.stderr)
+
+    def test_arguments_that_are_missing_or_exchanged(self):
+        for arguments, expected in (
+            (("denoise", self.late, "x.wav"), "OUTPUT is missing; x.wav is the INPUT; write - for standard input"),
+            (("denoise", self.late), "OUTPUT is missing; usage: longwave denoise [OPTIONS] MODEL [INPUT] OUTPUT"),
+            (("denoise", self.late, "--microphone", "default", "x.wav"), "or pass --output x.wav to write it"),
+            (("denoise", self.sound, self.late, "x.wav"), "noise.wav: is audio, not a model; name the model first"),
+        ):
+            done = self.run_cli(*arguments)
+            self.assertEqual(done.returncode, USAGE, done.stderr)
+            self.assertIn(expected, done.stderr)
+
+    def test_inputs_that_are_nothing_or_almost(self):
+        path, out = self.scratch / "small.wav", self.scratch / "small_out.wav"
+        for made, expected in ((b"", "is empty"), (wav([]), "contains no samples")):
+            path.write_bytes(made)
+            done = self.run_cli("denoise", self.late, path, out)
+            self.assertEqual(done.returncode, BAD_INPUT, done.stderr)
+            self.assertIn(expected, done.stderr)
+            self.assertFalse(out.exists())
+        path.write_bytes(wav([8192]))
+        done = self.run_cli("denoise", self.late, path, out)
+        self.assertEqual((done.returncode, done.stderr), (OK, ""))
+        self.assertEqual(floats(out)[0], [0.25])
+
+    def test_the_rest_of_a_raw_sample_is_told(self):
+        done = self.run_cli(
+            "denoise", self.late, "-", "-", "--format", "s16le", "--output-format", "s16le", stdin=b"\0\1\2", text=False
+        )
+        self.assertEqual((done.returncode, done.stdout), (OK, b"\0\1"))
+        self.assertIn("ends inside a sample; its last 1 byte is left out", done.stderr)
 
     def test_control_c_before_the_first_sample_keeps_the_file_that_is_there(self):
         kept = self.scratch / "kept.wav"

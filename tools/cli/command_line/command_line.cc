@@ -367,6 +367,10 @@ std::string CommandLine::in_words(const CLI::ParseError &error) const {
     };
     const bool required = dynamic_cast<const CLI::RequiredError *>(&error);
     const std::string missing = required ? text.substr(0, text.find(' ')) : "";
+    Words taken;
+    for (const CLI::Option *option : (given.empty() ? app_ : given.front())->get_options())
+        if (option->get_positional() && !option->get_required() && option->count() > 0)
+            taken[option->get_name(true)] = option->results().back();
     const std::vector<std::string> rest = app_->remaining(true);
     for (const std::string &word : rest)
         if (word.size() > 1 && word.starts_with('-')) return listed(unknown_option(word, command, program));
@@ -374,7 +378,7 @@ std::string CommandLine::in_words(const CLI::ParseError &error) const {
         return unexpected_argument(rest.front(), missing, command, before);
     if (required && given.empty() && !commands_.empty())
         return "a command is required (" + called + " --help lists the commands)";
-    if (required) return missing_argument(missing, command, before);
+    if (required) return missing_argument(missing, taken, command, before);
     const auto name = [&](std::string_view words) { return text.substr(0, text.find(words)); };
     const auto has = [&](std::string_view words) { return text.find(words) != std::string::npos; };
     constexpr std::string_view more = ": At Most 1 required but received ";
@@ -383,8 +387,8 @@ std::string CommandLine::in_words(const CLI::ParseError &error) const {
                       " times; give it once");
     if (has(": 1 required ")) return listed(missing_value(name(": 1 required "), command));
     if (has(" excludes "))
-        return listed(name(" excludes ") + ": not together with " +
-                      text.substr(text.find(" excludes ") + 10) + "; leave one of them out");
+        return listed(
+            excluded_option(name(" excludes "), text.substr(text.find(" excludes ") + 10), taken, command));
     return listed(text);
 }
 

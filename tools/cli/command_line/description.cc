@@ -8,11 +8,6 @@ namespace {
 
 constexpr size_t width = 100, help_column = 28;
 
-std::string upper(std::string text) {
-    for (char &c : text) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-    return text;
-}
-
 std::string entry_text(const std::string &left, const std::string &help) {
     std::string text = "  " + left;
     const bool beside = text.size() + 2 <= help_column;
@@ -32,6 +27,11 @@ std::string option_text(const OptionDescription &option) {
 }
 
 } // namespace
+
+std::string upper(std::string text) {
+    for (char &c : text) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    return text;
+}
 
 std::string OptionDescription::long_name() const {
     for (const std::string &name : names)

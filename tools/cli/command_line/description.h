@@ -41,6 +41,8 @@ struct CommandDescription {
 
 // "default: 20; range: 1 to 255": the facts that follow the help of an option. May be empty.
 std::string facts_of(const OptionDescription &option);
+// "model" -> "MODEL"
+std::string upper(std::string text);
 // "-o, --output FILE", or "MODEL" for an argument.
 std::string heading_of(const OptionDescription &option);
 // "longwave compile [OPTIONS] FOLDER"

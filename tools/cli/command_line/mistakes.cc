@@ -74,12 +74,32 @@ std::string unexpected_argument(const std::string &word, const std::string &miss
     return text + "; usage: " + usage_of(command, program);
 }
 
-std::string missing_argument(const std::string &name, const CommandDescription &command,
+std::string missing_argument(const std::string &name, const Words &taken, const CommandDescription &command,
                              const std::string &program) {
-    for (const OptionDescription &option : command.options)
-        if (option.positional() ? option.argument == name : has(option.names, name))
-            return heading_of(option) + " is missing; usage: " + usage_of(command, program);
-    return name + " is missing; usage: " + usage_of(command, program);
+    std::string missing = name, instead;
+    for (const OptionDescription &option : command.options) {
+        if (option.argument == name || has(option.names, name))
+            missing = option.positional() ? upper(option.argument) : heading_of(option);
+        else if (const auto word = taken.find(option.argument); word != taken.end())
+            instead = printable(word->second) + " is the " + upper(option.argument) +
+                      (option.default_value == "-" ? "; write - for standard input" : "") + "; ";
+    }
+    return missing + " is missing; " + instead + "usage: " + usage_of(command, program);
+}
+
+std::string excluded_option(const std::string &name, const std::string &other, const Words &taken,
+                            const CommandDescription &command) {
+    const OptionDescription *excluded = nullptr, *meant = nullptr;
+    for (const OptionDescription &option : command.options) {
+        if (option.argument == name || has(option.names, name)) excluded = &option;
+        if (option.positional() && option.required && !option.names.empty()) meant = &option;
+    }
+    const auto word = excluded ? taken.find(excluded->argument) : taken.end();
+    if (word == taken.end()) return name + ": not together with " + other + "; leave one of them out";
+    const std::string text = upper(excluded->argument) + " " + printable(word->second) +
+                             ": not together with " + other + "; leave one of them out";
+    if (!meant) return text;
+    return text + ", or pass " + meant->long_name() + " " + printable(word->second) + " to write it";
 }
 
 std::string missing_value(const std::string &name, const CommandDescription &command) {

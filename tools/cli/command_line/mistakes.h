@@ -1,10 +1,14 @@
 // What to type instead of a command line that is not understood.
 #pragma once
 #include "tools/cli/command_line/description.h"
+#include <map>
 #include <string>
 #include <vector>
 
 namespace longwave::cli {
+
+// What was typed for an argument: "input" -> "noisy.wav".
+using Words = std::map<std::string, std::string>;
 
 // A first word that is no command. `meant`: the one it resembles, or empty.
 std::string unknown_command_text(const std::string &word, const std::string &meant);
@@ -17,9 +21,14 @@ std::string unknown_option(const std::string &typed, const CommandDescription &c
 std::string unexpected_argument(const std::string &word, const std::string &missing,
                                 const CommandDescription &command, const std::string &program);
 
-// `name`: an argument or an option that must be given.
-std::string missing_argument(const std::string &name, const CommandDescription &command,
+// `name`: an argument or an option that must be given. `taken`: the words of the arguments that may be
+// left out, for one of them may have been meant for it.
+std::string missing_argument(const std::string &name, const Words &taken, const CommandDescription &command,
                              const std::string &program);
+
+// `name` may not be given with `other`. `taken`: as above.
+std::string excluded_option(const std::string &name, const std::string &other, const Words &taken,
+                            const CommandDescription &command);
 
 // "--limit": "--limit: needs a value: --limit NUMBER".
 std::string missing_value(const std::string &name, const CommandDescription &command);

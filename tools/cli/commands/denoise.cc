@@ -11,6 +11,7 @@
 #include "tools/cli/output/text.h"
 #include "tools/cli/process/interruption.h"
 #include <algorithm>
+#include <cctype>
 #include <csignal>
 #include <filesystem>
 
@@ -30,17 +31,26 @@ struct DenoiseFlags {
 
 // A name that says another format than the one that is written would hide it from other programs.
 Status check_name(const std::string &output, const std::string &form) {
-    const std::string ending = std::filesystem::path(output).extension().string();
-    const bool raw = ending == ".s16le" || ending == ".f32le";
-    const bool packed = ending == ".mp3" || ending == ".flac" || ending == ".ogg" || ending == ".opus" ||
-                        ending == ".m4a" || ending == ".aac";
-    if (ending == ".wav" && !form.starts_with("wav"))
+    std::string ending = std::filesystem::path(output).extension().string();
+    std::transform(ending.begin(), ending.end(), ending.begin(),
+                   [](unsigned char c) { return std::tolower(c); });
+    const bool wav = form.starts_with("wav"), raw = ending == ".s16le" || ending == ".f32le";
+    const auto is_one_of = [&ending](std::initializer_list<std::string_view> endings) {
+        return std::find(endings.begin(), endings.end(), ending) != endings.end();
+    };
+    const bool other =
+        is_one_of({".mp3", ".flac", ".ogg", ".oga", ".opus", ".m4a", ".mp4", ".aac", ".wma", ".webm", ".aif",
+                   ".aiff", ".au", ".snd", ".caf", ".w64", ".sph", ".json", ".txt"});
+    if (ending == ".wav" && !wav)
         return Status::usage("OUTPUT " + output + ": the name says WAV, and --output-format " + form +
                              " has no header; name a ." + form + " file");
     if (raw && "." + form != ending)
         return Status::usage("OUTPUT " + output + ": the name says raw samples, and --output-format is " +
                              form + "; pass --output-format " + ending.substr(1));
-    if (packed)
+    if (wav && is_one_of({".raw", ".pcm"}))
+        return Status::usage("OUTPUT " + output + ": the name says raw samples, and " + form +
+                             " has a header; pass --output-format s16le or f32le");
+    if (other)
         return Status::usage("OUTPUT " + output + ": the name says " + ending.substr(1) + ", and " + form +
                              " is written; name a .wav file and convert it");
     return {};
@@ -125,6 +135,7 @@ Status transform(const DenoiseFlags &flags, audio::Reader &reader, AudioStream &
                  Summary &summary) {
     std::vector<float> chunk(4096);
     const auto take = [&output](const float *samples, size_t n) { return output.write(samples, n); };
+    Progress progress;
     while (!stopped) {
         LW_ASSIGN(const size_t n, reader.read(chunk.data(), chunk.size()));
         if (n == 0) break;
@@ -132,7 +143,9 @@ Status transform(const DenoiseFlags &flags, audio::Reader &reader, AudioStream &
         const double before = now();
         LW_TRY(stream.push(chunk.data(), n, take));
         summary.busy += now() - before;
+        progress.show(summary.samples / reader.sample_rate(), 0, "s of audio");
     }
+    progress.finish();
     if (stopped && (flags.from_file() || summary.samples == 0))
         return Status::input(flags.audio.name() + (flags.output == "-"
                                                        ? ": interrupted before its end"

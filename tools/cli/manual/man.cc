@@ -1,6 +1,5 @@
 #include "tools/cli/manual/manual.h"
 #include <algorithm>
-#include <cctype>
 
 namespace longwave::cli {
 namespace {
@@ -27,11 +26,6 @@ std::string lines_of(const std::string &text) {
 
 std::string bold(const std::string &text) { return "\\fB" + escaped(text) + "\\fR"; }
 std::string italic(const std::string &text) { return "\\fI" + escaped(text) + "\\fR"; }
-
-std::string upper(std::string text) {
-    for (char &c : text) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-    return text;
-}
 
 std::string option_text(const OptionDescription &option) {
     std::string text = ".TP\n";

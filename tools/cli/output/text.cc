@@ -78,9 +78,14 @@ void Progress::show(size_t done, size_t total, const std::string &what) {
     last_ = t;
     shown_ = true;
     constexpr size_t width = 24;
-    const size_t filled = total ? std::min(width, width * done / total) : 0;
-    std::fprintf(stderr, "\r\033[K[%s%s] %zu/%zu %s", std::string(filled, '#').c_str(),
-                 std::string(width - filled, '.').c_str(), done, total, printable_start(what, 60).c_str());
+    const std::string text = printable_start(what, 60);
+    if (total == 0) {
+        std::fprintf(stderr, "\r\033[K%zu %s", done, text.c_str());
+    } else {
+        const size_t filled = std::min(width, width * done / total);
+        std::fprintf(stderr, "\r\033[K[%s%s] %zu/%zu %s", std::string(filled, '#').c_str(),
+                     std::string(width - filled, '.').c_str(), done, total, text.c_str());
+    }
     std::fflush(stderr);
 }
 

@@ -28,6 +28,7 @@ public:
     ~Progress() { finish(); }
     Progress(const Progress &) = delete;
     Progress &operator=(const Progress &) = delete;
+    // `total` 0: not known. `what`: the unit, or what is at work.
     void show(size_t done, size_t total, const std::string &what);
     void finish();
 
