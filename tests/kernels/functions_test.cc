@@ -2,6 +2,7 @@
 // rows_test.cc has the activations.
 #include "tests/kernels/check.h"
 #include <algorithm>
+#include <bit>
 
 namespace functions_test {
 
@@ -93,6 +94,37 @@ TEST_CASE("functions: the larger, the smaller and the chosen of values are exact
          of_values("minimum", {"minimum"}, [](const std::vector<double> &v) { return std::min(v[0], v[1]); }),
          of_values("where", {"where", "otherwise"},
                    [](const std::vector<double> &v) { return v[0] > 0 ? v[1] : v[2]; })});
+}
+
+// One of 1,009 float32 numbers from -10 to 10, on their bits: 1,009 has no factor of a power of two.
+TEST_CASE("functions: tanh to 2e-7, near 0 relative to x, and never beyond 1") {
+    constexpr int channels = 13, rows = 4000, step = 1009;
+    const Case tanh{spec("pointwise", fmt::format(R"("width":16,"channels":{},"rows":{})", channels, rows),
+                         R"({"op":"tanh"})"),
+                    [](Kernel &k) {
+                        const uint32_t end = std::bit_cast<uint32_t>(10.0f);
+                        double worst = 0, relative = 0, largest = 0;
+                        for (uint32_t bits = 0; bits < end;) {
+                            k["x"].for_each([&](const std::vector<int> &at) {
+                                const float x = std::bit_cast<float>(std::min(bits, end) |
+                                                                     uint32_t(at[1] % 2) << 31);
+                                k["x"].set(at, at[0] < channels ? x : 0);
+                                bits += at[0] < channels ? step : 0;
+                            });
+                            REQUIRE(k.call() == 0);
+                            k["y"].for_each([&](const std::vector<int> &at) {
+                                const double x = k["x"].get(at), y = k["y"].get(at), error = y - std::tanh(x);
+                                worst = std::max(worst, std::fabs(error));
+                                if (std::fabs(x) > 1e-30)
+                                    relative = std::max(relative, std::fabs(error / std::tanh(x)));
+                                largest = std::max(largest, std::fabs(y));
+                            });
+                        }
+                        CHECK(worst <= 2e-7);
+                        CHECK(relative <= 4e-7); // six roundings of up to 6e-8
+                        CHECK(largest == 1);
+                    }};
+    run_everywhere({tanh});
 }
 
 // The kernels of products are written out for a GPU, and so are their epilogues.
