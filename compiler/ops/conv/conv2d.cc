@@ -1,5 +1,6 @@
 // conv2d: a convolution over time and frequency in the cross-correlation order of torch, with zeros
-// outside. It is centred in frequency. In time its newest tap reads the row itself, or one `ahead`.
+// outside. It is centred in frequency. In time its newest tap reads the row itself, or one `ahead`, and
+// neighbouring taps are `dilation` rows apart.
 // late_conv2d: the same in a stream. It hands each row on when the row ahead is there.
 #include "compiler/base/parallel.h"
 #include "compiler/ir/builder.h"
@@ -21,10 +22,21 @@ struct Image {
     uint32_t frequencies, channels;
 };
 
-constexpr uint32_t most_ahead = 1 << 16;
+constexpr uint32_t most_ahead = 1 << 16, most_dilation = 1 << 16;
+constexpr uint64_t longest_span = 1 << 24; // rows
 
 uint32_t ahead_of(const Node &node) {
     return node.has("ahead") ? static_cast<uint32_t>(node.integer("ahead")) : 0;
+}
+
+// Rows from a tap to the next.
+uint32_t dilation_of(const Node &node) {
+    return node.has("dilation") ? static_cast<uint32_t>(node.integer("dilation")) : 1;
+}
+
+// Rows from the oldest tap to the newest, both included. `weight`: [out, in/groups, kt, kf].
+uint32_t span_of(const Node &node, const std::vector<uint32_t> &weight) {
+    return (weight[2] - 1) * dilation_of(node) + 1;
 }
 
 // A row without channels counts as frequencies × 1 channel, or as 1 frequency × channels (conv1d).
@@ -58,7 +70,11 @@ Expected<Type> infer(const Node &node, std::span<const Type> in) {
     if (channels % groups)
         return Status::input(fmt::format("{} channels do not divide into {} groups", channels, groups));
     if (node.has("ahead")) LW_TRY(rules::integer(node, "ahead", 0, most_ahead).status());
+    if (node.has("dilation")) LW_TRY(rules::integer(node, "dilation", 1, most_dilation).status());
     LW_TRY(rules::operand(in[1], "weight", {0, channels / groups, 0, 0}));
+    if (const uint64_t span = (uint64_t{in[1].dims[2]} - 1) * dilation_of(node) + 1; span > longest_span)
+        return Status::input(
+            fmt::format("a kernel of {} rows with its dilation, expected at most {}", span, longest_span));
     const uint32_t out = in[1].dims[0], kf = in[1].dims[3];
     if (out % groups)
         return Status::input(fmt::format("{} output channels do not divide into {} groups", out, groups));
@@ -77,7 +93,7 @@ Expected<Type> infer(const Node &node, std::span<const Type> in) {
 
 // Rows before the first new one that the taps read, if the newest tap is so many rows ahead.
 uint32_t history_of(const Node &node, std::span<const Type> in, uint32_t ahead) {
-    const int64_t rows = int64_t{in[1].dims[2]} - node.integer("stride_t") - ahead;
+    const int64_t rows = int64_t{span_of(node, in[1].dims)} - node.integer("stride_t") - ahead;
     return rows > 0 ? static_cast<uint32_t>(rows) : 0;
 }
 
@@ -119,20 +135,27 @@ constexpr uint32_t many_taps = 64;
 
 bool is_long_filter(const Node &node, const Type &x, const std::vector<uint32_t> &weight) {
     return x.dims.size() == 1 && !node.integer("frequency") && weight[3] == 1 && weight[2] >= many_taps &&
-           ahead_of(node) < weight[2] && node.integer("stride_t") == 1 && node.integer("stride_f") == 1;
+           ahead_of(node) < span_of(node, weight) && node.integer("stride_t") == 1 && node.integer("stride_f") == 1;
+}
+
+// `taps` numbers from `first` on, with zeros between them for the dilation: the newest row last.
+std::vector<double> spread(const Numbers &weights, size_t first, size_t taps, size_t dilation) {
+    std::vector<double> rows((taps - 1) * dilation + 1);
+    for (size_t i = 0; i < taps; ++i) rows[i * dilation] = weights[first + i];
+    return rows;
 }
 
 void reference_of_filter(const Node &node, std::span<const Operand *const> in,
                          const ReferenceContext &context, Array &out) {
     const std::vector<uint32_t> &w = context.types[1].dims; // [out, in/groups, taps, 1]
-    const size_t taps = w[2], ahead = ahead_of(node),
+    const size_t taps = w[2], ahead = ahead_of(node), dilation = dilation_of(node),
                  of_group = w[0] / static_cast<size_t>(node.integer("groups"));
     in_parts(out.width, context.workers, [&](size_t begin, size_t end) {
         for (size_t o = begin; o < end; ++o) {
             std::vector<double> sum(in[0]->rows, node.integer("bias") ? in[2]->data[o] : 0.0);
             for (size_t c = 0; c < w[1]; ++c) {
                 const std::vector<double> k =
-                    in[1]->data.copy((o * w[1] + c) * taps, taps); // the newest row last
+                    spread(in[1]->data, (o * w[1] + c) * taps, taps, dilation);
                 const auto newest = k.rbegin() + static_cast<ptrdiff_t>(ahead);
                 std::vector<double> x(in[0]->rows);
                 for (size_t t = 0; t < x.size(); ++t) x[t] = in[0]->row(t)[o / of_group * w[1] + c];
@@ -152,7 +175,7 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
     const auto rows = static_cast<int64_t>(in[0]->rows);
     const auto &w = context.types[1].dims; // [out, in/groups, kt, kf]
     const int64_t stride_t = node.integer("stride_t"), stride_f = node.integer("stride_f"),
-                  pad = (w[3] - 1) / 2;
+                  span = span_of(node, w), dilation = dilation_of(node), pad = (w[3] - 1) / 2;
     const size_t of_group = w[0] / static_cast<size_t>(node.integer("groups"));
     for (size_t m = 0; m < out.rows; ++m)
         for (size_t i = 0; i < out.width; ++i) { // i = f·out + o
@@ -161,8 +184,8 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
             for (size_t c = 0; c < w[1]; ++c)
                 for (size_t a = 0; a < w[2]; ++a)
                     for (size_t b = 0; b < w[3]; ++b) {
-                        const int64_t t = static_cast<int64_t>(m + 1) * stride_t - w[2] +
-                                          static_cast<int64_t>(a) + ahead_of(node);
+                        const int64_t t = static_cast<int64_t>(m + 1) * stride_t - span +
+                                          static_cast<int64_t>(a) * dilation + ahead_of(node);
                         const int64_t f =
                             static_cast<int64_t>(i / w[0]) * stride_f - pad + static_cast<int64_t>(b);
                         if (t < 0 || t >= rows || f < 0 || f >= frequencies) continue;
@@ -175,18 +198,18 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
         }
 }
 
-// Weights [out, in/groups, kt, kf] without the zeros between the taps of a dilated convolution.
+// Weights [out, in/groups, kt, kf] without those zeros that stand between all taps: a larger dilation.
 class Taps {
 public:
     Taps(const Numbers &w, std::vector<uint32_t> dims) : w_(w.to_vector()), dims_(std::move(dims)) {
         for (size_t n = 0; n < w_.size(); ++n) {
             const auto lag = static_cast<uint32_t>(dims_[2] - 1 - n / dims_[3] % dims_[2]);
-            if (w_[n] != 0) dilation_ = std::gcd(dilation_, lag);
+            if (w_[n] != 0) step_ = std::gcd(step_, lag);
         }
-        dilation_ = std::max(dilation_, 1u);
+        step_ = std::max(step_, 1u);
     }
-    uint32_t dilation() const { return dilation_; }                   // rows from a tap to the next
-    uint32_t count() const { return (dims_[2] - 1) / dilation_ + 1; } // in time
+    uint32_t step() const { return step_; }                       // from a tap in use to the next
+    uint32_t count() const { return (dims_[2] - 1) / step_ + 1; } // in time
 
     // [count][kf][in/groups][out]: channels innermost, the newest row last.
     std::vector<float> packed(uint32_t stride) const {
@@ -196,7 +219,7 @@ public:
             for (size_t i = 0; i < in; ++i)
                 for (size_t t = 0; t < count(); ++t)
                     for (size_t f = 0; f < frequencies; ++f) {
-                        const size_t from = times - 1 - (count() - 1 - t) * dilation_;
+                        const size_t from = times - 1 - (count() - 1 - t) * step_;
                         result[((t * frequencies + f) * in + i) * stride + o] =
                             static_cast<float>(w_[((o * in + i) * times + from) * frequencies + f]);
                     }
@@ -206,7 +229,7 @@ public:
 private:
     std::vector<double> w_;
     std::vector<uint32_t> dims_;
-    uint32_t dilation_ = 0;
+    uint32_t step_ = 0;
 };
 
 // One frequency of one row of the input for each of the output: products with one matrix.
@@ -247,7 +270,7 @@ Status kernel(KernelCall &call) {
          .frequency = w[3],
          .stride_t = stride_t,
          .stride_f = call.node.integer("stride_f"),
-         .dilation_t = taps.dilation(),
+         .dilation_t = taps.step() * dilation_of(call.node),
          .pad_f = (w[3] - 1) / 2,
          .in_f = in_f,
          .in_c = in_c,
@@ -268,10 +291,11 @@ Status kernel(KernelCall &call) {
     return Status::ok();
 }
 
-// In torch order, so lag j has weight W[kt − 1 − ahead − j].
+// In torch order, so lag j of n rows has weight W[n − 1 − ahead − j]. The rows between dilated taps count.
 bool is_filter(const Graph &graph, const Node &node) {
     const std::vector<uint32_t> &w = graph.type(node.inputs[1]).dims;
-    return ahead_of(node) < w[2] && is_filter_per_channel(node, graph.type(node.inputs[0]), w);
+    return ahead_of(node) < span_of(node, w) &&
+           is_filter_per_channel(node, graph.type(node.inputs[0]), w);
 }
 
 std::optional<Filter> read_filter(const Graph &graph, const Node &node) {
@@ -282,10 +306,10 @@ std::optional<Filter> read_filter(const Graph &graph, const Node &node) {
     Filter filter = Filter::identity(heads, dims[0] / heads);
     filter.two_sided = ahead_of(node) > 0;
     for (size_t n = 0; n < dims[0]; ++n) {
-        const auto first = w.begin() + static_cast<ptrdiff_t>(n * dims[2]), end = first + dims[2];
-        const auto newest = end - ahead_of(node); // one behind it
-        filter.taps[n].assign(std::make_reverse_iterator(newest), std::make_reverse_iterator(first));
-        filter.ahead[n].assign(newest, end);
+        const std::vector<double> rows = spread(w, n * dims[2], dims[2], dilation_of(node));
+        const auto newest = rows.end() - ahead_of(node); // one behind it
+        filter.taps[n].assign(std::make_reverse_iterator(newest), rows.rend());
+        filter.ahead[n].assign(newest, rows.end());
         if (node.integer("bias")) filter.bias[n] = graph.constant(node.inputs[2])->data[n];
     }
     return filter;
@@ -326,6 +350,7 @@ const OpDef op_conv2d{
                    {"bias", AttributeDef::Kind::integer},
                    {"frequency", AttributeDef::Kind::integer},
                    {"ahead", AttributeDef::Kind::integer, false},
+                   {"dilation", AttributeDef::Kind::integer, false},
                    stored_weights,
                    activation_steps},
     .infer = infer,
@@ -349,7 +374,8 @@ const OpDef op_late_conv2d{
                    {"groups", AttributeDef::Kind::integer},
                    {"bias", AttributeDef::Kind::integer},
                    {"frequency", AttributeDef::Kind::integer},
-                   {"ahead", AttributeDef::Kind::integer}},
+                   {"ahead", AttributeDef::Kind::integer},
+                   {"dilation", AttributeDef::Kind::integer, false}},
     .infer = infer_late,
     .stream = stream_late,
     .begins_late = true,

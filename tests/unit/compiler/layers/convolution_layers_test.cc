@@ -104,6 +104,19 @@ output "y" %3
 )");
 }
 
+TEST_CASE("lower: a dilated conv1d keeps its taps as they are") {
+    becomes("features 6",
+            R"([{"type": "conv1d", "name": "c", "out_channels": 4, "kernel": 3, "dilation": 512, "bias": false}])",
+            weights_of({{"c.weight", {4, 6, 3}}}),
+            R"(
+graph "tiny"
+%0 = input "x" features : f32[6] @1/1 causal
+%1 = const "c.weight" : [4,6,3,1]
+%2 = conv2d(%0, %1) {bias=0, dilation=512, frequency=0, groups=1, stride_f=1, stride_t=1} : f32[4] @1/1 causal   ; layer c
+output "y" %2
+)");
+}
+
 TEST_CASE("lower: branches are summed in order, and a dilated kernel is spread") {
     becomes(
         "features 4",

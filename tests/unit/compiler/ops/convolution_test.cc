@@ -170,4 +170,36 @@ TEST_CASE("conv2d and centred_conv: filters of many taps, also ahead of the row,
     }
 }
 
+TEST_CASE("conv2d: dilated taps read every dilation-th row, up to the row itself or one ahead") {
+    const auto dilated = [](const std::string &attributes, std::vector<double> x) {
+        const Graph graph = graph_of("%x = input \"x\" features : f32[1] @1/1\n"
+                                     "%k = const \"k\" : [1,1,3,1]\n%y = conv2d(%x, %k) {" +
+                                         attributes + ", stride_f=1, groups=1, bias=0, frequency=0}\n" +
+                                         "output \"y\" %y",
+                                     {{"k", {100, 10, 1}}});
+        return run(graph, rows_of(1, std::move(x))).data;
+    };
+    const std::vector<double> x{1, 2, 3, 4, 5, 6, 7, 8};
+    check_close(dilated("stride_t=1, dilation=3", x), {1, 2, 3, 14, 25, 36, 147, 258});
+    check_close(dilated("stride_t=2, dilation=3", x), {2, 14, 36, 258});
+    check_close(dilated("stride_t=1, dilation=3, ahead=1", x), {2, 3, 14, 25, 36, 147, 258, 360});
+}
+
+TEST_CASE("conv2d: dilated filters of many taps are the sums of torch") {
+    constexpr size_t taps = 70, dilation = 3, span = (taps - 1) * dilation + 1, rows = 300;
+    for (const size_t ahead : {0u, 150u}) {
+        const std::vector<double> w = random_numbers(2 * taps, 3), x = random_numbers(2 * rows, 4);
+        std::vector<double> spread(2 * span);
+        for (size_t n = 0; n < w.size(); ++n) spread[n / taps * span + n % taps * dilation] = w[n];
+        const Graph graph =
+            graph_of("%x = input \"x\" features : f32[2] @1/1\n%k = const \"k\" : [2,1,70,1]\n"
+                     "%b = const \"b\" : [2]\n%y = conv2d(%x, %k, %b) {stride_t=1, stride_f=1, groups=2, "
+                     "bias=1, frequency=0, dilation=3, ahead=" +
+                         std::to_string(ahead) + "}\noutput \"y\" %y",
+                     {{"k", w}, {"b", {3, 3}}});
+        const std::vector<double> sums = sums_of_torch(x, spread, span, span - 1 - ahead, 3);
+        check_close(run(graph, rows_of(2, x)).data, sums, 1e-14 * peak_of(sums));
+    }
+}
+
 } // namespace convolution_test

@@ -50,6 +50,9 @@ TEST_CASE("stream: convolutions keep what their kernel reaches") {
                   1);
     check_history(rule("conv2d", "[8]", "[4,8,1,1]", "stride_t=2, stride_f=1, groups=1, bias=0, frequency=0"),
                   0);
+    check_history(rule("conv2d", "[8]", "[4,8,3,1]",
+                       "stride_t=1, stride_f=1, groups=1, bias=0, frequency=0, dilation=5"),
+                  10);
     check_history(rule("long_conv", "[4]", "[1,4,64] [1,4]", "channels=1, two_sided=0"), 63);
     check_history(rule("mean_window", "[4]", "", "frames=15"), 14);
 }

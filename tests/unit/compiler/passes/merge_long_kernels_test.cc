@@ -206,6 +206,16 @@ TEST_CASE("merge_branches: a dilated convolution of few taps stays as it is, how
     CHECK(count(merged_over(300, graph), "conv2d") == 1);
 }
 
+TEST_CASE("merge_branches: a dilated convolution of many taps is a long one, with zeros between its taps") {
+    const Graph graph = graph_of(R"(
+        %x = input "x" features : f32[2] @1/1
+        %k = const "k" : [2,1,65,1]
+        %y = conv2d(%x, %k) {stride_t=1, stride_f=1, groups=2, bias=0, frequency=0, dilation=2} ; layer dilated
+        output "y" %y)",
+                                 {{"k", random_numbers(2 * 65, 3)}});
+    CHECK(count(merged_over(300, graph), "long_conv") == 1);
+}
+
 TEST_CASE(
     "merge_branches: a convolution that mixes channels or skips rows stays as it is, however long it is") {
     for (const char *attributes : {"stride_t=2, stride_f=1, groups=2", "stride_t=1, stride_f=1, groups=1"}) {

@@ -31,10 +31,12 @@ def conv2d(x: Tensor, op: Op, dims: tuple[int, ...]) -> Tensor:
         return x.new_zeros(0, op.width)
     channels = w.shape[1] * a["groups"]
     image = x.reshape(1, len(x), -1, channels).permute(0, 3, 1, 2)
-    pad, ahead = (w.shape[3] - 1) // 2, a.get("ahead", 0)
-    image = F.pad(image, (pad, pad, w.shape[2] - a["stride_t"] - ahead, ahead))  # a negative pad cuts
+    pad, ahead, dilation = (w.shape[3] - 1) // 2, a.get("ahead", 0), a.get("dilation", 1)
+    span = (w.shape[2] - 1) * dilation + 1
+    image = F.pad(image, (pad, pad, span - a["stride_t"] - ahead, ahead))  # a negative pad cuts
+    strides = (a["stride_t"], a["stride_f"])
     return (
-        F.conv2d(image, w, op.given("bias"), (a["stride_t"], a["stride_f"]), groups=a["groups"])[0]
+        F.conv2d(image, w, op.given("bias"), strides, dilation=(dilation, 1), groups=a["groups"])[0]
         .permute(1, 2, 0)
         .flatten(1)
     )

@@ -49,7 +49,7 @@ def far_length(graph: Recovered, length: int) -> int | None:
             continue
         weight = op.constant("weight")
         ticks, rest = divmod(length, graph.ops[op.inputs[0]].rows)  # of a row
-        taps = weight.shape[2] if op.kind == "conv2d" else weight.shape[1]
+        taps = (weight.shape[2] - 1) * op.attributes.get("dilation", 1) + 1 if op.kind == "conv2d" else weight.shape[1]
         if rest == 0 and taps * ticks > far:
             far, products = taps * ticks, weight.numel()
     if far < length:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -67,6 +68,13 @@ def spread(w: Tensor, axis: int, dilation: int) -> Tensor:
     full = torch.zeros(shape, dtype=w.dtype)
     full[(slice(None),) * axis + (slice(None, None, dilation),)] = w
     return full
+
+
+def gathered(w: Tensor) -> tuple[Tensor, int]:
+    """A kernel [out, in, kt, ...] without the zeros between all its taps, the newest last, and their distance."""
+    some = w.movedim(2, 0).flatten(1).any(1).flip(0)
+    step = math.gcd(*some.nonzero().flatten().tolist())
+    return (w, 1) if step < 2 else (w[:, :, (w.shape[2] - 1) % step :: step], step)
 
 
 def leading(rows: Tensor, width: int, count: int) -> tuple[int, Tensor]:
@@ -189,6 +197,7 @@ def short(
             torch.zeros(len(w), width, w.shape[2], dtype=torch.float64).index_add(1, order, w.to(torch.float64)),
             1,
         )
+    w, dilation = gathered(w)
     attributes = {
         "stride_t": stride,
         "stride_f": 1,
@@ -196,6 +205,7 @@ def short(
         "bias": int(bias is not None),
         "frequency": 0,
         **({"ahead": ahead} if ahead else {}),
+        **({"dilation": dilation} if dilation > 1 else {}),
     }
     return graph.emit(
         "conv2d",

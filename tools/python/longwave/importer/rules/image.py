@@ -13,7 +13,20 @@ from torch.fx.node import Node
 from ..errors import Refused, retrain
 from ..nodes import args_of
 from ..places import ZERO, Placed, natural, other_rows
-from .convolution import both, causal, dense, late, leading, option, result, short, spread, ungrouped, zeros_around
+from .convolution import (
+    both,
+    causal,
+    dense,
+    gathered,
+    late,
+    leading,
+    option,
+    result,
+    short,
+    spread,
+    ungrouped,
+    zeros_around,
+)
 
 if TYPE_CHECKING:
     from ..match import Importer
@@ -277,6 +290,7 @@ def image(
     bands = (frequencies + 2 * ((w.shape[3] - 1) // 2) - w.shape[3]) // stride[1] + 1
     if len(w) == 1 and bands > 1:  # the kernel computes at least two channels
         w, bias = torch.cat([w, torch.zeros_like(w)]), None if bias is None else F.pad(bias, (0, 1))
+    w, dilation = gathered(w)
     attributes = {
         "stride_t": stride[0],
         "stride_f": stride[1],
@@ -284,6 +298,7 @@ def image(
         "bias": int(bias is not None),
         "frequency": int(len(graph.ops[value].dims) == 1 and channels == 1),
         **({"ahead": ahead} if ahead else {}),
+        **({"dilation": dilation} if dilation > 1 else {}),
     }
     dims = (bands, len(w)) if bands > 1 else (len(w),)
     return graph.emit(
