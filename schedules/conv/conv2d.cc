@@ -2,7 +2,10 @@
 // depthwise and in groups; a 1-D convolution has one frequency. Of several streams each has one row. On a
 // CPU the products of a result are added in parts of at most `longest_chain`, because the error of a float32
 // sum grows with the length of its chain. Few frequencies are written out, and then no product with the zeros
-// around them is computed. On a gpu the result of one frequency may lie channel by channel.
+// around them is computed. Where few channels are read, the places of rows in the ring would take more
+// instructions than the products: a tile of rows takes one place per tap, unless the ring ends inside. Up to
+// 8 channels of a result take vectors of 4 or 8 lanes. On a gpu the result of one frequency may lie channel
+// by channel.
 #include "schedules/contract/kernels/conv.h"
 #include "schedules/conv/register_tile.h"
 #include "schedules/halide/registry.h"
@@ -17,6 +20,14 @@ namespace {
 
 constexpr int longest_chain = 16;    // products
 constexpr int most_written_out = 32; // frequencies of the result times taps
+constexpr int few_channels = 16;     // of the input: places cost as much as products
+constexpr int most_unrolled = 8;     // channels of the input
+constexpr int most_places = 16;      // of a tile of rows
+
+// Lanes of a row that are computed; those behind them are zero.
+int lanes_of(int channels, int width) {
+    return channels <= 4 ? std::min(4, width) : channels <= 8 ? std::min(8, width) : width;
+}
 
 // One dimension of the products of a result, in parts of equal length; the last may be shorter.
 struct Parts {
@@ -28,21 +39,38 @@ struct Parts {
 
 struct Conv2d {
     contract::Conv2d::Arguments<contract::Names> a;
-    int in_width, width, out_f, rows, used_f, height; // `height`: rows that the taps touch
+    int in_width, width, lanes, out_f, rows, used_f, height; // `height`: rows that the taps touch
     int streams; // each with one row; 1: a call of a single stream, with any rows
     bool padded, depthwise;
     bool skips; // the products with zeros around the frequencies: each part belongs to one tap of them
+    int tile;   // rows; 0: each row has a place of its own in the ring
     Shape shape;
     KernelBuilder::Epilogue finished;
-    Var c, f, r, i, n, s;
-    RDom taps, parts; // products of a part; parts of a sum, not on a gpu
+    Var c, f, r, i, n, s, q; // q: number of a tile, in which r counts from its first row
+    RDom taps, parts;        // products of a part; parts of a sum, not on a gpu
     Func framed, part, sum, y;
+    RDom parts_together; // with tiles: the same for those whose rows lie together
+    Func part_together;
 
-    void finish() { y(c, f, r) = finished(sum(c, f, r), {c, f, r}); }
+    Expr sum_at(const Expr &channel) const {
+        return tile ? sum(channel, f, r % tile, r / tile) : sum(channel, f, r);
+    }
+    void finish() { y(c, f, r) = finished(sum_at(c), {c, f, r}); }
+
+    // The result in two updates, of which the second writes the zeros behind the lanes.
+    Stage finish_lanes(int vec) {
+        const RDom computed(0, lanes, "computed"), rest(lanes, width - lanes, "rest");
+        y(c, f, r) = undef<float>();
+        y(computed, f, r) = finished(sum_at(computed), {computed, f, r});
+        y(rest, f, r) = 0.0f;
+        y.update(0).vectorize(computed, vec).unroll(computed);
+        y.update(1).vectorize(rest, dividing_vector(width - lanes, vec)).unroll(rest);
+        return y.update(0);
+    }
 };
 
 // THE ALGORITHM, up to the sums
-Conv2d define_conv2d(KernelBuilder &k, const contract::Conv2d &p) {
+Conv2d define_conv2d(KernelBuilder &k, const contract::Conv2d &p, int tile = 0) {
     const Params &params = k.params;
     const auto a = contract::names_of<contract::Conv2d>();
     const int time = p.time, frequency = p.frequency, stride_t = p.stride_t, stride_f = p.stride_f,
@@ -74,8 +102,11 @@ Conv2d define_conv2d(KernelBuilder &k, const contract::Conv2d &p) {
     if (has_bias) bias = k.weight(a.bias, dense({width}));
     const auto position = k.scalar_of_streams(a.position, ring - rows * stride_t, streams);
 
-    Var c("c"), f("f"), r("r"), i("i"), n("n"), s("s");
-    const Expr first = streams == 1 ? Expr(r) : Expr(0), stream = streams == 1 ? Expr(0) : Expr(r);
+    Var c("c"), f("f"), r("r"), i("i"), n("n"), s("s"), q("q");
+    const Expr first = tile           ? q * tile + r
+                       : streams == 1 ? Expr(r)
+                                      : Expr(0),
+               stream = streams == 1 ? Expr(0) : Expr(r);
     const int channels = depthwise ? 1 : of_group;
     const Parts of_c(channels, longest_chain), of_f(frequency, std::max(1, longest_chain / of_c.length)),
         of_t(time, std::max(1, longest_chain / (of_c.length * of_f.length)));
@@ -101,12 +132,16 @@ Conv2d define_conv2d(KernelBuilder &k, const contract::Conv2d &p) {
     Func part("part"), sum("sum"), y("y");
     const Expr from =
         groups == 1 ? Expr(0) : min(c / to_group, groups - 1) * of_group; // padding lanes: anything
+    const auto place = [&](const Expr &row, const Expr &tap_t) -> Expr { // may be negative: then `ring` later
+        return position(Expr(0)) + row * stride_t + tap_t * dilation_t - reach + phase;
+    };
     const auto term = [&](const Expr &channel, const Expr &tap_f, const Expr &tap_t) {
         return depthwise ? w(c, tap_f, tap_t) * input(c, tap_f, tap_t)
                          : w(c, channel, tap_f, tap_t) * input(from + channel, tap_f, tap_t);
     };
     const Expr start = has_bias ? Expr(bias(c)) : Expr(0.0f);
-    RDom taps, parts;
+    RDom taps, parts, parts_together;
+    Func part_together("part_together");
     if (k.target.kind == targets::Kind::gpu) {
         taps = RDom(0, channels, 0, frequency, 0, time, "taps");
         sum(c, f, r) = start;
@@ -120,17 +155,42 @@ Conv2d define_conv2d(KernelBuilder &k, const contract::Conv2d &p) {
         if (!of_f.even()) taps.where(tap_f < frequency);
         if (!of_t.even()) taps.where(tap_t < time);
         if (skips) taps.where(f * stride_f + pf >= pad_f && f * stride_f + pf < pad_f + in_f);
-        part(c, f, r, pc, pf, pt) = 0.0f;
-        part(c, f, r, pc, pf, pt) += term(channel, tap_f, tap_t);
-        parts = RDom(0, of_c.count(), 0, of_f.count(), 0, of_t.count(), "parts");
-        sum(c, f, r) = start;
-        sum(c, f, r) += part(c, f, r, parts.x, parts.y, parts.z);
+        std::vector<Var> at{c, f, r};
+        if (tile) at.push_back(q);
+        const auto of_part = [&at](Func &of, const std::vector<Expr> &number) {
+            std::vector<Expr> all(at.begin(), at.end());
+            all.insert(all.end(), number.begin(), number.end());
+            return of(all);
+        };
+        const auto all_parts = [&](const char *name) {
+            return RDom(0, of_c.count(), 0, of_f.count(), 0, of_t.count(), name);
+        };
+        of_part(part, {pc, pf, pt}) = 0.0f;
+        of_part(part, {pc, pf, pt}) += term(channel, tap_f, tap_t);
+        parts = all_parts("parts");
+        sum(at) = start;
+        if (tile) {                       // both ways have the same order of products, so the same bits
+            Expr divided = cast<bool>(0); // an expression of q alone, which stands outside of the loops
+            for (int tap = 0; tap < time; tap++) {
+                const Expr first_row = place(q * tile, tap);
+                divided = divided || (first_row < 0 && first_row + (tile - 1) * stride_t >= 0);
+            }
+            const Expr together = x(from + channel, 0, wrapped(place(q * tile, tap_t), ring) + r * stride_t);
+            of_part(part_together, {pc, pf, pt}) = 0.0f;
+            of_part(part_together, {pc, pf, pt}) += w(c, channel, tap_f, tap_t) * together;
+            parts_together = all_parts("parts_together");
+            parts_together.where(!divided);
+            parts.where(divided);
+            sum(at) += of_part(part_together, {parts_together.x, parts_together.y, parts_together.z});
+        }
+        sum(at) += of_part(part, {parts.x, parts.y, parts.z});
     }
 
     const int height = reach + (rows - 1) * stride_t + 1;
     return {a,
             in_width,
             width,
+            lanes_of(out_c, width),
             out_f,
             rows * streams,
             used_f,
@@ -139,6 +199,7 @@ Conv2d define_conv2d(KernelBuilder &k, const contract::Conv2d &p) {
             padded,
             depthwise,
             skips,
+            tile,
             y_shape,
             k.epilogue(y_shape, out_c),
             c,
@@ -147,49 +208,90 @@ Conv2d define_conv2d(KernelBuilder &k, const contract::Conv2d &p) {
             i,
             n,
             s,
+            q,
             taps,
             parts,
             framed,
             part,
             sum,
-            y};
+            y,
+            parts_together,
+            part_together};
+}
+
+// Rows of a tile that divides the rows, of which few channels are read over one frequency; else 0.
+int tile_of_rows(const KernelBuilder &k, const contract::Conv2d &p) {
+    const int in_c = p.in_c, groups = p.groups, width = static_cast<int>(pad(int{p.out_c})),
+              lanes = lanes_of(p.out_c, width), vec = dividing_vector(lanes, k.target.vector_lanes),
+              across = register_tile(lanes / vec, p.rows, k.target.vector_registers).across,
+              tile = divisor_at_most(p.rows, across);
+    const bool one_frequency = p.in_f == 1 && p.out_f == 1 && p.frequency == 1 && p.streams == 1;
+    return one_frequency && groups == 1 && in_c <= few_channels && p.time > 1 && p.time <= most_places &&
+                   tile > 1 && 2 * tile >= across
+               ? tile
+               : 0;
 }
 
 // A register tile of channels by frequencies (or rows, when there is one frequency), and by streams. The
-// last tile of a dimension overlaps the one before it.
+// last tile of a dimension overlaps the one before it, but where tiles divide the rows.
 void conv2d_on_cpu(KernelBuilder &k, const contract::Conv2d &p) {
-    Conv2d d = define_conv2d(k, p);
-    d.finish();
-    const auto &[a, in_width, width, out_f, rows, used_f, height, streams, padded, depthwise, skips, shape,
-                 finished, c, f, r, i, n, s, taps, parts, framed_, part_, sum_, y_] = d;
-    Func framed = framed_, part = part_, sum = sum_, y = y_;
-    const int vec = dividing_vector(width, k.target.vector_lanes);
+    Conv2d d = define_conv2d(k, p, tile_of_rows(k, p));
+    // The zeros behind few lanes are an update, which must compute nothing twice.
+    const bool few = d.tile > 0 && d.lanes < d.width;
+    const int vec = dividing_vector(few ? d.lanes : d.width, k.target.vector_lanes);
+    if (!few) d.finish();
+    Stage result = few ? d.finish_lanes(vec) : Stage(d.y);
+    const auto &[a, in_width, width, lanes, out_f, rows, used_f, height, streams, padded, depthwise, skips,
+                 of_tile, shape, finished, c, f, r, i, n, s, q, taps, parts, framed_, part_, sum_, y_,
+                 parts_together, part_together_] = d;
+    Func framed = framed_, part = part_, sum = sum_, y = y_, part_together = part_together_;
     // All rows of one frequency; else frequencies, of one row or of all streams.
     const int places = out_f == 1 ? rows : out_f * (streams > 1 ? rows : 1);
-    const RegisterTile tile = register_tile(width / vec, places, k.target.vector_registers);
+    RegisterTile tile = register_tile((few ? lanes : width) / vec, places, k.target.vector_registers);
+    if (of_tile) tile.across = of_tile;
     const int tile_f = std::min(out_f, tile.across),
               tile_r = out_f == 1    ? tile.across
                        : streams > 1 ? std::max(1, tile.across / tile_f)
                                      : 1,
               block = tile.vectors * vec;
+    const TailStrategy tail = few ? TailStrategy::RoundUp : TailStrategy::ShiftInwards;
     Var co("co"), ci("ci"), fo("fo"), fi("fi"), ro("ro"), ri("ri");
-    y.split(c, co, ci, block, TailStrategy::ShiftInwards)
-        .split(f, fo, fi, tile_f, TailStrategy::ShiftInwards)
-        .split(r, ro, ri, tile_r, TailStrategy::ShiftInwards);
-    y.reorder(ci, fi, ri, fo, co, ro).vectorize(ci, vec).unroll(ci).unroll(fi).unroll(ri);
-    const auto in_registers = [&](Stage stage) { stage.vectorize(c, vec).unroll(c).unroll(f).unroll(r); };
-    for (Func of : {part, sum}) {
+    if (of_tile) y.bound(r, 0, rows);
+    if (!few) result.split(c, co, ci, block, tail);
+    result.split(f, fo, fi, tile_f, tail).split(r, ro, ri, tile_r, tail);
+    if (few) result.reorder(fi, ri, fo, ro);
+    else result.reorder(ci, fi, ri, fo, co, ro).vectorize(ci, vec).unroll(ci);
+    result.unroll(fi).unroll(ri);
+    const auto in_registers = [&, &c = c, &f = f, &r = r](Stage stage) {
+        stage.vectorize(c, vec).unroll(c).unroll(f).unroll(r);
+    };
+    const auto of_products = [&, &c = c, &f = f, &r = r, &q = q, &taps = taps](Func of) {
         of.bound_extent(c, block).bound_extent(f, tile_f).bound_extent(r, tile_r);
         in_registers(of);
-    }
+        if (of_tile) of.bound_extent(q, 1);
+        of.update().reorder({c, f, r, taps.x, taps.y, taps.z});
+        in_registers(of.update());
+    };
+    sum.bound_extent(c, block).bound_extent(f, tile_f).bound_extent(r, tile_r);
+    if (of_tile) sum.bound_extent(q, 1);
+    in_registers(sum);
     sum.compute_at(y, fo);
-    sum.update().reorder({c, f, r, parts.x, parts.y, parts.z});
-    in_registers(sum.update());
+    const int last = of_tile ? 1 : 0; // the update with places of their own
+    std::vector<VarOrRVar> order{c, f, r, parts.x, parts.y, parts.z};
+    if (of_tile) order.emplace_back(q);
+    sum.update(last).reorder(order);
+    in_registers(sum.update(last));
+    of_products(part);
     part.compute_at(sum, parts.x);
-    part.update().reorder({c, f, r, taps.x, taps.y, taps.z});
-    in_registers(part.update());
+    if (of_tile) {
+        sum.update(0).reorder({c, f, r, parts_together.x, parts_together.y, parts_together.z, q});
+        in_registers(sum.update(0));
+        of_products(part_together);
+        part_together.compute_at(sum, parts_together.x);
+        if (in_width <= few_channels && int{p.in_c} <= most_unrolled) part_together.update().unroll(taps.x);
+    }
     if (skips) { // which products there are is known where the code is written
-        y.unroll(fo);
+        result.unroll(fo);
         sum.update().unroll(parts.y);
     }
     if (padded) {
