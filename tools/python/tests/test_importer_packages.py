@@ -1,4 +1,4 @@
-"""Modules of installed packages: imported and equal to the module in float64, or refused with the true reason. Prints a table.
+"""Modules of installed packages: imported and equal to the module in float64, or refused with the true reason. pytest -s prints a table.
 
 outside_packages.py has the modules and says what to install. Where a package is missing its modules are skipped.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
+from collections.abc import Iterator
 
 import pytest
 import torch
@@ -16,6 +17,15 @@ from outside_packages import INSTALL, MODULES, Case
 
 EQUAL = 1e-10  # of the peak, in float64: no more than the order of sums
 RESULTS: dict[str, tuple[str, str]] = {}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def table() -> Iterator[None]:
+    yield
+    print("\n| module | result | |\n|---|---|---|")
+    for name, (result, text) in RESULTS.items():
+        print(f"| {name} | {result} | {text[:150]} |")
+    print(Counter((MODULES[name].kind, result) for name, (result, _) in RESULTS.items()))
 
 
 def made(case: Case) -> torch.nn.Module:
@@ -46,13 +56,3 @@ def test_module_of_a_package(name: str) -> None:
     case = MODULES[name]
     result, text = RESULTS[name] = outcome(case)
     assert (result == "refused" and case.refusal in text) if case.refusal else result == "equal", text
-
-
-def test_of_those_refused_before_two_thirds_are_equal() -> None:
-    """Recurrences are not counted, nor what is not installed. Alone, this test has nothing to count."""
-    listed = [name for name in RESULTS if MODULES[name].kind == "listed"]
-    print("| module | result | |\n|---|---|---|")
-    for name, (result, text) in RESULTS.items():
-        print(f"| {name} | {result} | {text[:150]} |")
-    print(Counter((MODULES[name].kind, result) for name, (result, _) in RESULTS.items()))
-    assert 3 * sum(RESULTS[name][0] == "equal" for name in listed) >= 2 * len(listed)
