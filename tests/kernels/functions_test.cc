@@ -106,8 +106,8 @@ TEST_CASE("functions: tanh to 2e-7, near 0 relative to x, and never beyond 1") {
                         double worst = 0, relative = 0, largest = 0;
                         for (uint32_t bits = 0; bits < end;) {
                             k["x"].for_each([&](const std::vector<int> &at) {
-                                const float x = std::bit_cast<float>(std::min(bits, end) |
-                                                                     uint32_t(at[1] % 2) << 31);
+                                const float x =
+                                    std::bit_cast<float>(std::min(bits, end) | uint32_t(at[1] % 2) << 31);
                                 k["x"].set(at, at[0] < channels ? x : 0);
                                 bits += at[0] < channels ? step : 0;
                             });

@@ -10,7 +10,8 @@ Expected<Flow> lower_conv1d(Lowering &lowering, const Layer &layer, std::span<co
                    groups = integer(layer, "groups"), stride = integer(layer, "stride"),
                    dilation = integer(layer, "dilation");
     const bool bias = flag(layer, "bias");
-    constexpr uint32_t most_stride = 4096, most_dilation = 1 << 16; // of the kernel (schedules/conv/conv2d.cc)
+    constexpr uint32_t most_stride = 4096,
+                       most_dilation = 1 << 16; // of the kernel (schedules/conv/conv2d.cc)
     // A filter for each channel becomes a long convolution if it is long (merge_branches), and so
     // does one for each pair of channels (separate_channels).
     const bool each = groups == channels && (out == channels || channels == 1),

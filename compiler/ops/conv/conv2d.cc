@@ -135,7 +135,8 @@ constexpr uint32_t many_taps = 64;
 
 bool is_long_filter(const Node &node, const Type &x, const std::vector<uint32_t> &weight) {
     return x.dims.size() == 1 && !node.integer("frequency") && weight[3] == 1 && weight[2] >= many_taps &&
-           ahead_of(node) < span_of(node, weight) && node.integer("stride_t") == 1 && node.integer("stride_f") == 1;
+           ahead_of(node) < span_of(node, weight) && node.integer("stride_t") == 1 &&
+           node.integer("stride_f") == 1;
 }
 
 // `taps` numbers from `first` on, with zeros between them for the dilation: the newest row last.
@@ -154,8 +155,7 @@ void reference_of_filter(const Node &node, std::span<const Operand *const> in,
         for (size_t o = begin; o < end; ++o) {
             std::vector<double> sum(in[0]->rows, node.integer("bias") ? in[2]->data[o] : 0.0);
             for (size_t c = 0; c < w[1]; ++c) {
-                const std::vector<double> k =
-                    spread(in[1]->data, (o * w[1] + c) * taps, taps, dilation);
+                const std::vector<double> k = spread(in[1]->data, (o * w[1] + c) * taps, taps, dilation);
                 const auto newest = k.rbegin() + static_cast<ptrdiff_t>(ahead);
                 std::vector<double> x(in[0]->rows);
                 for (size_t t = 0; t < x.size(); ++t) x[t] = in[0]->row(t)[o / of_group * w[1] + c];
@@ -294,8 +294,7 @@ Status kernel(KernelCall &call) {
 // In torch order, so lag j of n rows has weight W[n − 1 − ahead − j]. The rows between dilated taps count.
 bool is_filter(const Graph &graph, const Node &node) {
     const std::vector<uint32_t> &w = graph.type(node.inputs[1]).dims;
-    return ahead_of(node) < span_of(node, w) &&
-           is_filter_per_channel(node, graph.type(node.inputs[0]), w);
+    return ahead_of(node) < span_of(node, w) && is_filter_per_channel(node, graph.type(node.inputs[0]), w);
 }
 
 std::optional<Filter> read_filter(const Graph &graph, const Node &node) {

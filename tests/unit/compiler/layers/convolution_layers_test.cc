@@ -105,10 +105,11 @@ output "y" %3
 }
 
 TEST_CASE("lower: a dilated conv1d keeps its taps as they are") {
-    becomes("features 6",
-            R"([{"type": "conv1d", "name": "c", "out_channels": 4, "kernel": 3, "dilation": 512, "bias": false}])",
-            weights_of({{"c.weight", {4, 6, 3}}}),
-            R"(
+    becomes(
+        "features 6",
+        R"([{"type": "conv1d", "name": "c", "out_channels": 4, "kernel": 3, "dilation": 512, "bias": false}])",
+        weights_of({{"c.weight", {4, 6, 3}}}),
+        R"(
 graph "tiny"
 %0 = input "x" features : f32[6] @1/1 causal
 %1 = const "c.weight" : [4,6,3,1]

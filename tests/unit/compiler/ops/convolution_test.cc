@@ -172,11 +172,11 @@ TEST_CASE("conv2d and centred_conv: filters of many taps, also ahead of the row,
 
 TEST_CASE("conv2d: dilated taps read every dilation-th row, up to the row itself or one ahead") {
     const auto dilated = [](const std::string &attributes, std::vector<double> x) {
-        const Graph graph = graph_of("%x = input \"x\" features : f32[1] @1/1\n"
-                                     "%k = const \"k\" : [1,1,3,1]\n%y = conv2d(%x, %k) {" +
-                                         attributes + ", stride_f=1, groups=1, bias=0, frequency=0}\n" +
-                                         "output \"y\" %y",
-                                     {{"k", {100, 10, 1}}});
+        const Graph graph =
+            graph_of("%x = input \"x\" features : f32[1] @1/1\n"
+                     "%k = const \"k\" : [1,1,3,1]\n%y = conv2d(%x, %k) {" +
+                         attributes + ", stride_f=1, groups=1, bias=0, frequency=0}\n" + "output \"y\" %y",
+                     {{"k", {100, 10, 1}}});
         return run(graph, rows_of(1, std::move(x))).data;
     };
     const std::vector<double> x{1, 2, 3, 4, 5, 6, 7, 8};
