@@ -332,8 +332,9 @@ int divisor_at_most(int n, int limit) {
     return best;
 }
 
-// As the smaller of two unsigned numbers: a negative index is a large one. Of `select(index < 0, ...)` Halide's
-// simplifier makes a wrong comparison where `index` counts in steps of several rows and the loop is unrolled.
+// As the smaller of two unsigned numbers: a negative index is a large one. Of `select(index < 0, ...)`
+// Halide's simplifier makes a wrong comparison where `index` counts in steps of several rows and the loop is
+// unrolled.
 Expr wrapped(const Expr &index, int ring) {
     const Expr inside = cast<int>(min(cast<uint32_t>(index), cast<uint32_t>(index + ring)));
     return unsafe_promise_clamped(inside, 0, ring - 1);
