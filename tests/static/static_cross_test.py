@@ -36,7 +36,7 @@ from static_program import (
 )
 
 INSTRUCTIONS = {
-    "arm64": 160_000,
+    "arm64": 162_000,
     "armv7": 350_000,
     "armv7-vfp4": 260_000,
 }  # in a block of 20 ms of the keyword model, push and pull included
