@@ -1,7 +1,8 @@
-# What `cmake --install` and `cpack -G DEB` make, in four parts that can be installed apart:
+# What `cmake --install` and `cpack -G DEB` make, in five parts that can be installed apart:
 #   runtime       liblongwave.so: what a device needs; liblongwave-vulkan.so, where it was built:
 #                 what a GPU needs beside it
 #   text          liblongwave-text.so: the tokenizer of language models; needs PCRE2 and utf8proc
+#   pack          liblongwave-pack.so: other weights for a compiled model; needs the C++ library
 #   development   headers, liblongwave.a, liblongwave-text.a, find_package(longwave), pkg-config
 #   tools         longwave with its manual and shell completions, longwave-kgen beside it, and
 #                 libHalide.so in a folder of its own under the library folder: that library comes
@@ -24,6 +25,10 @@ set_target_properties(longwave_text PROPERTIES INSTALL_RPATH "$ORIGIN") # the ru
 install(TARGETS longwave_text longwave_text_static EXPORT longwave-targets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT text NAMELINK_COMPONENT development
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development
+  INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+set_target_properties(longwave_pack PROPERTIES INSTALL_RPATH "$ORIGIN")
+install(TARGETS longwave_pack EXPORT longwave-targets
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT pack NAMELINK_COMPONENT development
   INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 if(LONGWAVE_VULKAN)
   set_target_properties(longwave_vulkan PROPERTIES INSTALL_RPATH "$ORIGIN")
@@ -57,7 +62,7 @@ install(FILES ${manual}/zsh/_longwave DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/z
 install(FILES ${manual}/fish/longwave.fish DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/fish/vendor_completions.d COMPONENT tools)
 
 # Everything that is installed, and no test: tools/setup --install.
-add_custom_target(longwave_installed DEPENDS longwave longwave_static longwave_text longwave_text_static longwave_program longwave-kgen
+add_custom_target(longwave_installed DEPENDS longwave longwave_static longwave_text longwave_text_static longwave_pack longwave_program longwave-kgen
   longwave_manual_files)
 if(LONGWAVE_VULKAN)
   add_dependencies(longwave_installed longwave_vulkan)
@@ -72,5 +77,6 @@ if(DPKG_SHLIBDEPS)
   set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
   set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR} ${Halide_DIR}/../..)
 endif()
-set(packages runtime:liblongwave${LONGWAVE_SOVERSION} text:liblongwave-text${LONGWAVE_SOVERSION} development:liblongwave-dev tools:longwave)
+set(packages runtime:liblongwave${LONGWAVE_SOVERSION} text:liblongwave-text${LONGWAVE_SOVERSION}
+    pack:liblongwave-pack${LONGWAVE_SOVERSION} development:liblongwave-dev tools:longwave)
 include(cmake/Packages.cmake)

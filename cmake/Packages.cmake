@@ -19,11 +19,14 @@ set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_SECTION libs)
 set(CPACK_DEBIAN_TEXT_PACKAGE_SECTION libs)
+set(CPACK_DEBIAN_PACK_PACKAGE_SECTION libs)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_COMPONENT_RUNTIME_DESCRIPTION "runtime of Longwave models
  Runs compiled long-convolution sequence models, whole or as a stream. Needs libc only.")
 set(CPACK_COMPONENT_TEXT_DESCRIPTION "tokenizer of Longwave language models
  Byte-level BPE from tokenizer.json: text to token ids and back.")
+set(CPACK_COMPONENT_PACK_DESCRIPTION "other weights for compiled Longwave models
+ Exchanges the weights of a compiled model without the compiler.")
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "headers and static library of the Longwave runtime
  For C and C++ programs that run compiled long-convolution sequence models.")
 set(CPACK_COMPONENT_TOOLS_DESCRIPTION "compiler and command line for long-convolution sequence models
@@ -32,8 +35,10 @@ set(CPACK_COMPONENT_RUNNER_DESCRIPTION "Longwave models behind a pipe
  Serves the runtime to a compiler on another machine, which checks its code here.")
 set(CPACK_DEBIAN_ENABLE_COMPONENT_DEPENDS ON)
 set(CPACK_COMPONENT_DEVELOPMENT_DEPENDS runtime)
-if(text IN_LIST CPACK_COMPONENTS_ALL)
-  list(APPEND CPACK_COMPONENT_DEVELOPMENT_DEPENDS text)
-endif()
+foreach(library text pack)
+  if(${library} IN_LIST CPACK_COMPONENTS_ALL)
+    list(APPEND CPACK_COMPONENT_DEVELOPMENT_DEPENDS ${library})
+  endif()
+endforeach()
 set(CPACK_COMPONENT_TOOLS_DEPENDS runtime)
 include(CPack)

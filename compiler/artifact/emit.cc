@@ -53,6 +53,7 @@ public:
             segments.push_back({fb::SegmentKind::modules, std::move(parts_.modules)});
         if (!parts_.golden_bytes.empty())
             segments.push_back({fb::SegmentKind::golden, std::move(parts_.golden_bytes)});
+        if (!parts_.recipe.empty()) segments.push_back({fb::SegmentKind::recipe, std::move(parts_.recipe)});
         return artifact::assemble(std::move(plan_), std::move(segments));
     }
 

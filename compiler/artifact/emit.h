@@ -38,6 +38,7 @@ struct Parts {
     std::vector<uint8_t> modules; // segment of a device (modules.h); empty: there is none
     std::vector<fb::GoldenT> golden;
     std::vector<uint8_t> golden_bytes;
+    std::vector<uint8_t> recipe; // segment (recipe.h); empty: the weights are these for good
     std::string report, certificates;
     StateIdentity identity;
 };

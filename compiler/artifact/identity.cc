@@ -1,5 +1,6 @@
 #include "compiler/artifact/identity.h"
 #include "formats/artifact/hash.h"
+#include "formats/artifact/weights_identity.h"
 #include "formats/package/json_text.h"
 #include "formats/package/layer_types.h"
 #include <fmt/format.h>
@@ -82,62 +83,52 @@ std::string description(const package::Package &package) {
     return text.dump();
 }
 
-// Hashes each tensor once, however many layers share it.
-class WeightHashes {
+// Identifies each tensor once, however many layers share it.
+class ParametersOf {
 public:
-    explicit WeightHashes(const package::Package &package) : package_(package) {
+    explicit ParametersOf(const package::Package &package) : package_(package) {
         for (const Layer &layer : package.layers) add(layer);
         for (const package::Node &node : package.graph)
             for (size_t i = 0; i < node.inputs.size(); ++i)
-                if (const auto tensor = package.weights.find(node.inputs[i].name);
-                    node.inputs[i].tensor && tensor != package.weights.end())
-                    by_parameter_[fmt::format("{} {}", node.name, i)] =
-                        contents(tensor->first, tensor->second);
+                if (node.inputs[i].tensor) add(fmt::format("{} {}", node.name, i), node.inputs[i].name);
     }
-    // Sorted by layer and parameter.
-    std::string text() const {
-        std::string all;
-        for (const auto &[name, what] : by_parameter_) all += name + what;
-        return all;
-    }
+    std::map<std::string, std::string> keys; // of the tensors, by layer and parameter
 
 private:
     void add(const Layer &layer) {
         if (const package::LayerType *type = package::find_layer_type(layer.type))
             for (const std::string &parameter : package::read_parameters(*type, layer.attributes))
-                if (const auto tensor = package_.weights.find(layer.key(parameter));
-                    tensor != package_.weights.end())
-                    by_parameter_[fmt::format("{} {}", layer.address, parameter)] =
-                        contents(tensor->first, tensor->second);
+                add(fmt::format("{} {}", layer.address, parameter), layer.key(parameter));
         if (layer.norm) add(*layer.norm);
         for (const Layer &inner : layer.layers) add(inner);
     }
-    const std::string &contents(const std::string &key, const package::Tensor &tensor) {
-        const auto [entry, fresh] = by_key_.try_emplace(key);
-        if (!fresh) return entry->second;
-        artifact::Hasher hasher; // of the numbers as float32, whatever the file stores
-        in_pieces(tensor.data, [&](size_t, std::span<const float> piece) {
-            hasher.update(piece.data(), piece.size_bytes());
-        });
-        uint8_t digest[artifact::hash_bytes];
-        hasher.finish(digest);
-        entry->second = " ";
-        for (const uint64_t extent : tensor.shape) entry->second += std::to_string(extent) + ",";
-        entry->second.append(std::begin(digest), std::end(digest));
-        return entry->second;
+    void add(const std::string &parameter, const std::string &key) {
+        if (package_.weights.contains(key)) keys[parameter] = key;
     }
-
     const package::Package &package_;
-    std::map<std::string, std::string> by_key_, by_parameter_; // shape and digest
 };
 
 } // namespace
 
+std::map<std::string, std::string> parameters_of(const package::Package &package) {
+    return ParametersOf(package).keys;
+}
+
 StateIdentity identity_of(const package::Package &package, const std::string &rounding) {
-    const std::string model = description(package), weights = rounding + WeightHashes(package).text();
+    const std::string model = description(package);
     StateIdentity identity;
     identity.model = digest_of(model.data(), model.size());
-    identity.weights = digest_of(weights.data(), weights.size());
+    artifact::WeightsIdentity weights(rounding);
+    std::map<std::string, std::string> identified;
+    for (const auto &[parameter, key] : parameters_of(package)) {
+        const auto [tensor, fresh] = identified.try_emplace(key);
+        if (fresh) {
+            const package::Tensor &of = package.weights.at(key);
+            tensor->second = artifact::identified(of.shape, of.data);
+        }
+        weights.add(parameter, tensor->second);
+    }
+    identity.weights = weights.digest();
     return identity;
 }
 

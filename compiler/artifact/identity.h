@@ -3,6 +3,7 @@
 #pragma once
 #include "formats/package/package.h"
 #include <array>
+#include <map>
 #include <string>
 
 namespace longwave::compiler {
@@ -23,6 +24,10 @@ struct StateIdentity {
 // attribute with a default changes no identity. Weights count by layer and parameter, not by the
 // key of their tensor.
 StateIdentity identity_of(const package::Package &package, const std::string &rounding);
+
+// Keys of the tensors that layers read, by layer and parameter: what the hash of the weights contains,
+// in its order.
+std::map<std::string, std::string> parameters_of(const package::Package &package);
 
 // The same model with rounded tables: an embedding that shares its table with a linear layer reads
 // the numbers that the layer stores. Compilers before 0.2 rounded the linear layer alone, so their

@@ -77,6 +77,19 @@ Status check_streams(const Options &options) {
     return Status::ok();
 }
 
+// The recipe of a file says which float32 of the model lies where.
+Status check_packable(const Options &options, const devices::Traits *device) {
+    if (!options.packable) return Status::ok();
+    if (options.weights != "float32")
+        return Status::usage("--pack is for weights of float32: leave out --weights " + options.weights);
+    if (device) return Status::usage("--pack is for CPUs: name no GPU with --target");
+    if (!options.offline)
+        return Status::usage("--pack: leave out --no-whole, because an offline run makes the golden vectors "
+                             "of other weights");
+    if (options.window) return Status::usage("--pack: leave out --window");
+    return Status::ok();
+}
+
 Status check_window_options(const Options &options) {
     if (!options.window && !options.hop) return Status::ok();
     if (!options.window || !options.hop)
@@ -114,6 +127,7 @@ Expected<Request> check_options(const Options &options) {
     Request request;
     LW_ASSIGN(request.targets, find_targets(options.targets, *options.devices));
     LW_TRY(check_storage(options, request.targets.device));
+    LW_TRY(check_packable(options, request.targets.device));
     LW_TRY(check_entries(options, request.targets.device));
     LW_ASSIGN(request.tuning, parse_tuning(options.tuning, options.tuning_name, request.targets.cpus));
     LW_ASSIGN(request.weights, find_weights(options.weights));

@@ -10,9 +10,12 @@
 #include "compiler/driver/device_plan.h"
 #include "compiler/driver/entries.h"
 #include "compiler/driver/graphs.h"
+#include "compiler/driver/packable.h"
 #include "compiler/driver/peak_memory.h"
 #include "compiler/passes/make_streaming.h"
 #include "compiler/plan/fp16_storage.h"
+#include <fmt/format.h>
+#include <optional>
 #include <set>
 
 namespace longwave::compiler {
@@ -83,10 +86,26 @@ uint32_t longest_block(const std::vector<EntryPlan> &entries) {
     return longest;
 }
 
+// An offline run makes the golden vectors anew with other weights, so it must be long enough for those
+// of every entry.
+Status check_lengths_of_vectors(const GoldenVectors &golden, const Plans &plans) {
+    uint32_t longest = 0, capacity = 0;
+    for (size_t i = 0; i < plans.entries.size(); i++) {
+        longest = std::max(longest, golden.ticks(static_cast<uint16_t>(i)));
+        if (plans.entries[i].kind == EntryPlan::Kind::run)
+            capacity = std::max(capacity, plans.entries[i].block);
+    }
+    if (longest <= capacity) return Status::ok();
+    return Status::usage(fmt::format("--pack: the golden vectors have {} ticks, and offline runs at most {}; "
+                                     "give --length {}",
+                                     longest, capacity, longest));
+}
+
 } // namespace
 
-Expected<CompiledPieces> compile_pieces(package::Package package, const Options &options) {
+Expected<CompiledPieces> compile_pieces(package::Package package, const Options &given) {
     const auto start = std::chrono::steady_clock::now();
+    Options options = given;
     Passes passes(options);
     LW_ASSIGN(const Request request, check_options(options));
     const devices::Traits *const device = request.targets.device;
@@ -94,6 +113,14 @@ Expected<CompiledPieces> compile_pieces(package::Package package, const Options 
         .kgen = options.kgen, .folder = options.cache, .jobs = options.jobs, .progress = options.progress};
     KernelCacheOptions host_kernels = device_kernels;
     host_kernels.structures = request.tuning.structures;
+
+    // ---- where each number goes, for who exchanges the weights
+    std::optional<Packable> packable;
+    if (options.packable) {
+        LW_ASSIGN(packable,
+                  passes.timed("make_packable", [&] { return make_packable(package, request, options); }));
+        options.unmixed = packable->unmixed;
+    }
 
     // ---- lower and rewrite
     LW_ASSIGN(ModelGraphs model, make_graphs(passes, package, request, options));
@@ -107,7 +134,8 @@ Expected<CompiledPieces> compile_pieces(package::Package package, const Options 
 
     // ---- plan
     LW_ASSIGN(Plans plans, passes.timed("plan_entries", [&] {
-        return plan_entries(graphs, on_device.entries, request.tuning, options);
+        return plan_entries(graphs, on_device.entries, request.tuning, options,
+                            packable ? &packable->probed : nullptr);
     }));
     LW_TRY(check_kernels(on_device, plans.entries, device_kernels));
     store_fp16(plans.entries, on_device.capabilities, options);
@@ -119,6 +147,8 @@ Expected<CompiledPieces> compile_pieces(package::Package package, const Options 
     LW_TRY(check_memory(peak, options));
 
     // ---- compile
+    std::vector<uint8_t> recipe = packable ? std::move(packable->recipe) : std::vector<uint8_t>();
+    packable.reset();
     const Specs specs = unique_specs(plans.entries, options.streams);
     if (specs.all.empty())
         return Status::input(
@@ -138,6 +168,7 @@ Expected<CompiledPieces> compile_pieces(package::Package package, const Options 
         return add_vectors(golden, plans, model.exact, !model.stored.empty(),
                            options.offline || options.window);
     }));
+    if (options.packable) LW_TRY(check_lengths_of_vectors(golden, plans));
     model.exact = {};
 
     // ---- emit
@@ -156,8 +187,8 @@ Expected<CompiledPieces> compile_pieces(package::Package package, const Options 
     LW_ASSIGN(result.artifact, passes.timed("emit", [&] {
         return emit({package, std::move(plans.storage), plans.record, plans.entries, specs.all,
                      code.signatures, specs.for_streams, std::move(code.targets), std::move(code.modules),
-                     golden.take_vectors(), golden.take_bytes(), report.dump(), certificates,
-                     model.identity});
+                     golden.take_vectors(), golden.take_bytes(), std::move(recipe), report.dump(),
+                     certificates, model.identity});
     }));
     // Times and cache hits differ from run to run, so the artifact does not hold them.
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;

@@ -10,11 +10,13 @@ namespace {
 
 class Entries {
 public:
-    // `draft`: only entries of the device, and layers that no kernel computes are left out.
+    // `draft`: only entries of the device, and layers that no kernel computes are left out. `like`:
+    // plan_entries.
     Entries(const Graphs &graphs, const DeviceEntries &device, const Tuning &tuning, const Options &options,
-            bool draft)
+            bool draft, const Storage *like)
         : graphs_(graphs), device_(device), tuning_(tuning), options_(options), draft_(draft),
-          plans_{.storage = Storage(draft ? Storage::Weights::counted : Storage::Weights::kept)} {}
+          plans_{.storage = like ? Storage::like(*like)
+                                 : Storage(draft ? Storage::Weights::counted : Storage::Weights::kept)} {}
 
     Status plan() {
         if (!draft_) LW_TRY(plan_runs(devices::host(), {}, options_.window > 0));
@@ -130,15 +132,15 @@ private:
 } // namespace
 
 Expected<Plans> plan_entries(const Graphs &graphs, const DeviceEntries &device, const Tuning &tuning,
-                             const Options &options) {
-    Entries entries(graphs, device, tuning, options, false);
+                             const Options &options, const Storage *like) {
+    Entries entries(graphs, device, tuning, options, false, like);
     LW_TRY(entries.plan());
     return entries.laid_out();
 }
 
 Expected<Draft> draft_entries(const Graphs &graphs, const DeviceEntries &device, const Tuning &tuning,
                               const Options &options) {
-    Entries entries(graphs, device, tuning, options, true);
+    Entries entries(graphs, device, tuning, options, true, nullptr);
     LW_TRY(entries.plan());
     return entries.drafted();
 }

@@ -37,10 +37,11 @@ struct DeviceEntries {
     std::map<uint32_t, ir::Graph> reordered = {};
 };
 
-// Lays all entries out in memory. Errors: as EntryPlanner, and of options that do not fit the
-// model.
+// Lays all entries out in memory. `like`: of the same model with other numbers, which are stored
+// together where these are; null: equal numbers are. Errors: as EntryPlanner, and of options that do
+// not fit the model.
 Expected<Plans> plan_entries(const Graphs &graphs, const DeviceEntries &device, const Tuning &tuning,
-                             const Options &options);
+                             const Options &options, const Storage *like = nullptr);
 
 // The device's entries without weights and memory, to learn which kernels they call.
 struct Draft {

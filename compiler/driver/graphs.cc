@@ -44,6 +44,18 @@ uint32_t run_capacity(const ir::Graph &lowered, uint32_t package_length, const O
     return static_cast<uint32_t>(std::clamp<uint64_t>(whole, std::max(longest, least_capacity), 1u << 24));
 }
 
+// The same where an offline run makes the golden vectors of every stream (pack): these reach behind
+// the longest lag.
+uint32_t packable_capacity(const ir::Graph &lowered, uint32_t package_length, const Options &options) {
+    const uint32_t usual = run_capacity(lowered, package_length, options);
+    if (options.window || options.length) return usual;
+    const uint32_t block =
+        options.blocks.empty() ? 1 : *std::max_element(options.blocks.begin(), options.blocks.end());
+    const uint64_t reach = uint64_t{look_back(lowered).ticks} + 2 * uint64_t{block} + 2 * least_capacity;
+    const uint64_t whole = (reach + least_capacity - 1) / least_capacity * least_capacity;
+    return static_cast<uint32_t>(std::clamp<uint64_t>(whole, usual, std::max(usual, 1u << 24)));
+}
+
 // An offline run must be long enough for one row of every layer.
 Status check_capacity(const ir::Graph &graph, uint32_t ticks) {
     for (const ir::Node &node : graph.nodes) {
@@ -64,14 +76,18 @@ Status check_capacities(const ModelGraphs &model, const Options &options) {
 }
 
 // Exact rewrites of the lowered graph, each verified.
-Expected<ir::Graph> rewritten(Passes &passes, ir::Graph graph) {
+//
+// `unmixed`: without those that mix numbers of several tensors.
+Expected<ir::Graph> rewritten(Passes &passes, ir::Graph graph, bool unmixed) {
     LW_ASSIGN(graph, passes.run("fold_constants", [&] { return fold_constants(graph); }));
     LW_ASSIGN(graph, passes.run("materialise_kernels", [&] { return materialise_kernels(graph); }));
     LW_ASSIGN(graph, passes.run("separate_channels", [&] { return separate_channels(graph); }));
-    LW_ASSIGN(graph, passes.run("merge_branches", [&] { return merge_branches(graph); }));
-    LW_ASSIGN(graph, passes.run("fold_norms", [&] { return fold_norms(graph); }));
-    LW_ASSIGN(graph, passes.run("merge_chains", [&] { return merge_chains(graph); }));
-    LW_ASSIGN(graph, passes.run("merge_products", [&] { return merge_products(graph); }));
+    if (!unmixed) {
+        LW_ASSIGN(graph, passes.run("merge_branches", [&] { return merge_branches(graph); }));
+        LW_ASSIGN(graph, passes.run("fold_norms", [&] { return fold_norms(graph); }));
+        LW_ASSIGN(graph, passes.run("merge_chains", [&] { return merge_chains(graph); }));
+        LW_ASSIGN(graph, passes.run("merge_products", [&] { return merge_products(graph); }));
+    }
     LW_ASSIGN(graph, passes.run("split_lone", [&] { return split_lone(graph); }));
     return passes.run("order_elements", [&] { return order_elements(graph); });
 }
@@ -113,11 +129,12 @@ Expected<ModelGraphs> make_graphs(Passes &passes, package::Package &package, con
                                   const Options &options) {
     ModelGraphs model;
     LW_ASSIGN(ir::Graph graph, passes.run("lower", [&] { return lower(package); }));
-    model.capacity = run_capacity(graph, package.length, options);
+    model.capacity = options.packable ? packable_capacity(graph, package.length, options)
+                                      : run_capacity(graph, package.length, options);
     model.identity =
         identity_of(package, options.weights + (request.byte_activations ? " int8 activations" : ""));
     for (auto &[key, tensor] : package.weights) tensor.data = {}; // constants hold the numbers now
-    LW_ASSIGN(model.exact, rewritten(passes, std::move(graph)));
+    LW_ASSIGN(model.exact, rewritten(passes, std::move(graph), options.unmixed));
     // With int8 activations the rows are rounded as coarsely as the weights: they keep their ranges.
     LW_ASSIGN(graph, passes.run("balance_inputs", [&]() -> Expected<ir::Graph> {
         return request.byte_activations ? Expected<ir::Graph>(model.exact)

@@ -73,6 +73,11 @@ struct Options {
     uint64_t gpu_chained_bytes = 256u << 10;
     // Most variants of a kernel for a GPU in the file, from which a device takes the fastest (docs/gpu.md).
     uint32_t gpu_variants = 4;
+    // Other weights may take the place of these: the file says where each number goes
+    // (compiler/artifact/recipe.h).
+    bool packable = false;
+    // Leaves out the passes that mix numbers of several tensors. compile() sets it (driver/packable.h).
+    bool unmixed = false;
     // force one algorithm by name where its op has several; empty: the planner chooses
     std::string convolution;
     std::string tuning, tuning_name; // text and name of a tuning file (tuning.h); empty: the shipped tables

@@ -98,10 +98,13 @@ BufferId Storage::weights(const std::string &name, Packed packed) {
     if (mode_ == Weights::counted) return add(name, size);
     uint8_t digest[artifact::hash_bytes];
     artifact::hash(packed.bytes.data(), size, digest);
-    const auto [entry, inserted] = by_hash_.try_emplace(std::string(std::begin(digest), std::end(digest)), 0);
+    digests_.emplace_back(std::begin(digest), std::end(digest));
+    std::string key = digests_.back();
+    if (digests_.size() <= digests_to_match_.size()) key += digests_to_match_[digests_.size() - 1];
+    const auto [entry, inserted] = by_hash_.try_emplace(std::move(key), 0);
     if (!inserted) return entry->second;
     entry->second = add(name, size);
-    weights_.push_back({buffer(entry->second).offset, std::move(packed.bytes)});
+    weights_.push_back({name, packed.elem, {buffer(entry->second).offset, std::move(packed.bytes)}});
     return entry->second;
 }
 
@@ -112,7 +115,12 @@ BufferId Storage::add(const std::string &name, uint64_t bytes) {
     return shared_buffer | static_cast<BufferId>(buffers_.size() - 1);
 }
 
-std::vector<artifact::SegmentPart> Storage::take_weights() { return std::move(weights_); }
+std::vector<artifact::SegmentPart> Storage::take_weights() {
+    std::vector<artifact::SegmentPart> parts;
+    for (StoredNumbers &numbers : weights_) parts.push_back(std::move(numbers.part));
+    weights_.clear();
+    return parts;
+}
 
 BufferId Storage::derived(const std::string &key, uint64_t bytes, bool *fresh) {
     auto [entry, inserted] = by_key_.try_emplace(key, 0);

@@ -102,7 +102,7 @@ static Broken zeros(const Subject &s, uint64_t from, uint64_t to) {
 }
 
 Broken v8_segments(const Subject &s) {
-    uint64_t end = s.header->plan_offset + s.header->plan_bytes, weights = 0, golden = 0;
+    uint64_t end = s.header->plan_offset + s.header->plan_bytes, weights = 0, golden = 0, recipes = 0;
     for (uint32_t i = 0; i < s.plan->segments()->size(); ++i) {
         const fb::Segment &segment = *s.plan->segments()->Get(i);
         uint64_t begin;
@@ -119,6 +119,7 @@ Broken v8_segments(const Subject &s) {
         switch (segment.kind()) {
         case fb::SegmentKind::weights: ++weights; break;
         case fb::SegmentKind::golden: ++golden; break;
+        case fb::SegmentKind::recipe: ++recipes; break;
         case fb::SegmentKind::code:
         case fb::SegmentKind::modules: break;
         default:
@@ -135,6 +136,7 @@ Broken v8_segments(const Subject &s) {
     if (weights != (s.plan->weights_bytes() > 0 ? 1u : 0u))
         return broken(8, "number of weight segments: found, expected", weights, s.plan->weights_bytes() > 0);
     if (golden > 1) return broken(8, "more than one golden segment: found", golden);
+    if (recipes > 1) return broken(8, "more than one recipe: found", recipes);
     return {};
 }
 

@@ -182,7 +182,10 @@ StreamState state_of(const SavedState &head) {
     return state;
 }
 
-lw_status check_head(const lw_stream &stream, const SavedState &head, const uint8_t *bytes, size_t n) {
+enum class Weights : uint8_t { same, any };
+
+lw_status check_head(const lw_stream &stream, const SavedState &head, const uint8_t *bytes, size_t n,
+                     Weights weights) {
     const fb::StateIdentity &identity = *stream.model->plan().identity();
     if (!same_bytes(head.magic, saved_magic, sizeof head.magic))
         return bad_state(
@@ -201,7 +204,8 @@ lw_status check_head(const lw_stream &stream, const SavedState &head, const uint
     if (!same_bytes(head.model, identity.model()->data(), sizeof head.model))
         return bad_state("of another model: inputs, layers or outputs differ; load it into the model that "
                          "saved it");
-    if (!same_bytes(head.weights, identity.weights()->data(), sizeof head.weights))
+    if (weights == Weights::same &&
+        !same_bytes(head.weights, identity.weights()->data(), sizeof head.weights))
         return bad_state("of other weights: compile the model from the same weights with the same --weights");
     return head.reserved == 0 ? LW_OK : bad_state("reserved fields are set");
 }
@@ -304,11 +308,11 @@ template <class Visit> lw_status each_pair(const lw_stream &stream, uint32_t n, 
 
 // ---- loading ----
 
-lw_status load_fields(lw_stream &stream, const uint8_t *bytes, size_t n) {
+lw_status load(lw_stream &stream, const uint8_t *bytes, size_t n, Weights weights) {
     SavedState head;
     if (n < sizeof head) return bad_state("too short");
     memcpy(&head, bytes, sizeof head);
-    if (lw_status status = check_head(stream, head, bytes, n)) return status;
+    if (lw_status status = check_head(stream, head, bytes, n, weights)) return status;
     const StreamState saved = state_of(head);
     if (const char *fault = counters_fault(stream, saved)) return bad_state(fault);
     const uint8_t *const fields = bytes + sizeof head, *const end = bytes + n, *pending = fields;
@@ -345,7 +349,15 @@ lw_status load_fields(lw_stream &stream, const uint8_t *bytes, size_t n) {
     return resume(stream, saved, false);
 }
 
+lw_status load_fields(lw_stream &stream, const uint8_t *bytes, size_t n) {
+    return load(stream, bytes, n, Weights::same);
+}
+
 } // namespace
+
+lw_status load_of_shape(lw_stream &stream, const uint8_t *bytes, size_t n) {
+    return load(stream, bytes, n, Weights::any);
+}
 
 const SavedForm fields_form = {fields_size, save_fields, load_fields};
 

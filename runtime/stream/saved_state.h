@@ -57,6 +57,8 @@ struct SavedForm {
 };
 extern const SavedForm fields_form; // saved_fields.cc
 extern const SavedForm layout_form; // saved_layout.cc
+// The load of fields_form, also of a state that other weights of the model have left.
+lw_status load_of_shape(lw_stream &stream, const uint8_t *bytes, size_t n);
 
 // ---- what both forms share: saved_parts.cc ----
 

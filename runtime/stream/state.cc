@@ -1,6 +1,7 @@
 // The state of a stream: reset, copy, save, load. saved_state.h describes the saved bytes.
 #include "runtime/stream/state.h"
 #include "formats/artifact/geometry.h"
+#include "longwave/pack.h"
 #include "runtime/core/status.h"
 #include "runtime/stream/caches.h"
 #include "runtime/stream/flush.h"
@@ -107,6 +108,16 @@ lw_status lw_stream_load(lw_stream *stream, const void *bytes, size_t n) {
     if (!stream || !bytes) return fail(LW_INVALID_ARGUMENT, "stream or bytes is NULL");
     (void)end_blocks(*stream); // what they bring is lost, and so is a failure
     const lw_status status = form_of(*stream).load(*stream, static_cast<const uint8_t *>(bytes), n);
+    if (status == LW_OK) add_to_flush(*stream);
+    return status;
+}
+
+lw_status lw_stream_load_shape(lw_stream *stream, const void *bytes, size_t n) {
+    if (!stream || !bytes) return fail(LW_INVALID_ARGUMENT, "stream or bytes is NULL");
+    if (!stream->model->plan().identity())
+        return bad_state("of a format before 2.4, which loads only what the same artifact saved");
+    (void)end_blocks(*stream);
+    const lw_status status = load_of_shape(*stream, static_cast<const uint8_t *>(bytes), n);
     if (status == LW_OK) add_to_flush(*stream);
     return status;
 }

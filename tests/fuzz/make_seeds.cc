@@ -4,6 +4,7 @@
 #include "compiler/ir/op.h"
 #include "compiler/ir/text.h"
 #include "compiler/layers/lower.h"
+#include "formats/artifact/recipe_schema.h"
 #include "formats/package/layer_types.h"
 #include "longwave/longwave.h"
 #include "tests/fuzz/text_seeds.h"
@@ -295,6 +296,32 @@ void graphs() {
 
 // ---- what the tools read ----
 
+// A copy of one number, and a transposed one with the other sign and in float64.
+void recipes() {
+    fb::RecipeT recipe;
+    recipe.golden_from = fb::GoldenFrom::reference;
+    recipe.rounding = "float32";
+    auto tensor = std::make_unique<fb::RecipeTensorT>();
+    tensor->name = "w";
+    tensor->shape = {2, 3};
+    recipe.tensors.push_back(std::move(tensor));
+    auto parameter = std::make_unique<fb::RecipeParameterT>();
+    parameter->name = "layer weight";
+    recipe.parameters.push_back(std::move(parameter));
+    using Counts = std::array<uint32_t, 4>;
+    using Steps = std::array<int32_t, 4>;
+    const auto add = [&](const char *name, const fb::Copy &copy) {
+        recipe.copies = {copy};
+        flatbuffers::FlatBufferBuilder builder;
+        builder.Finish(fb::Recipe::Pack(builder, &recipe), fb::RecipeIdentifier());
+        put(std::string("recipe/") + name,
+            std::string(reinterpret_cast<const char *>(builder.GetBufferPointer()), builder.GetSize()));
+    };
+    add("one", fb::Copy(0, 0, Counts{1, 1, 1, 1}, Steps{}, Steps{}, 0, fb::CopyElem::f32, false));
+    add("turned", fb::Copy(2, 0, Counts{2, 1, 1, 1}, Steps{-1, 0, 0, 0}, Steps{1, 0, 0, 0}, 0,
+                           fb::CopyElem::f64, true));
+}
+
 void tools_files() {
     for (const auto &[pick, draft] : {std::pair{'\0', test::gpu_model()},
                                       {'\1', test::mixed_model()},
@@ -303,6 +330,7 @@ void tools_files() {
         put(std::string("modules/") + draft.plan.name + std::to_string(pick),
             pick + std::string(segment.begin(), segment.end()));
     }
+    recipes();
     for (const char *name : {"tiny", "pair"})
         put(std::string("safetensors/") + name,
             text_of(fs::path("examples/packages") / name / "weights.safetensors"));

@@ -55,6 +55,7 @@ Expected<std::vector<uint8_t>> compile_graph(const ir::Graph &given, uint32_t ro
                                              std::move(code.modules),
                                              {},
                                              {},
+                                             {},
                                              "{}",
                                              "[]",
                                              {}}));

@@ -74,7 +74,7 @@ int main(int argc, char **argv) {
                                 add_vad(program),      add_denoise(program), add_eval(program),
                                 add_generate(program), add_score(program),   add_bench(program),
                                 add_tune(program),     add_devices(program), add_keygen(program),
-                                add_sign(program),     add_manual(program)};
+                                add_sign(program),     add_pack(program),    add_manual(program)};
     if (argc > 1 && std::string(argv[1]) == "import") {
         const Status status = import_program(argv + 2);
         print_text(stderr, "error: %s\n", status.message().c_str());

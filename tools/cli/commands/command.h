@@ -27,6 +27,7 @@ Command add_tune(CommandLine &program);
 Command add_devices(CommandLine &program);
 Command add_keygen(CommandLine &program);
 Command add_sign(CommandLine &program);
+Command add_pack(CommandLine &program);
 Command add_manual(CommandLine &program);
 
 // The importer, in place of this program: it has its own arguments and its own help.

@@ -149,6 +149,9 @@ void add_weight_flags(CommandLine &app, CompileFlags &flags) {
         ->value("TYPE")
         ->suggests({"float32", "bf16", "int8", "int4"})
         ->capture_default_str();
+    app.add_flag("--pack", flags.pack,
+                 "Let `longwave pack` put other weights into the file. Layers are not merged, and norms not "
+                 "folded");
     app.add_option("--activations", flags.activations,
                    "What CPUs round the input rows of such layers to, with int8 or int4 weights. int8 is "
                    "faster on some "
@@ -257,6 +260,7 @@ Expected<compiler::Options> options_of(const CompileFlags &flags) {
                                  ": the file is empty; expected a tuning file of `longwave tune`");
     }
     options.weights = flags.weights;
+    options.packable = flags.pack;
     options.activations = flags.activations;
     options.gpu_storage = flags.gpu_storage;
     options.gpu_chained_bytes = flags.gpu_chain;

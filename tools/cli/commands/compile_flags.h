@@ -20,7 +20,7 @@ struct CompileFlags {
     uint32_t gpu_variants = compiler::Options{}.gpu_variants;
     uint64_t memory = 0;  // 0: a share of the machine's
     uint64_t version = 0; // of the model, under the signature
-    bool no_code = false, no_golden = false;
+    bool no_code = false, no_golden = false, pack = false;
     bool emit_static() const { return emit == "static"; }
     bool stream = false, no_stream = false, no_whole = false, no_check = false, timings = false, json = false,
          quiet = false, layers = false;

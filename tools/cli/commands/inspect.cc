@@ -83,6 +83,10 @@ void print_file(const ordered_json &json) {
                                                   : "not in the file",
                    json["kernels"].get<unsigned>(),
                    variant["runs_here"].get<bool>() ? "" : " (not on this CPU)");
+    if (json.contains("recipe"))
+        print_text(stdout, "recipe    takes other weights: %u tensors; golden vectors of the %s\n",
+                   json["recipe"]["tensors"].get<unsigned>(),
+                   json["recipe"]["golden_from"].get<std::string>().c_str());
     for (const auto &target : json.value("modules", ordered_json::array()))
         print_text(stdout, "modules   %s: %s of SPIR-V, %u kernels, at most %s shared\n",
                    target["target"].get<std::string>().c_str(), bytes_text(target["bytes"]).c_str(),

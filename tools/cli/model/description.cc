@@ -1,6 +1,8 @@
 #include "tools/cli/model/description.h"
 #include "formats/artifact/geometry.h"
 #include "formats/artifact/modules_generated.h"
+#include "formats/artifact/recipe.h"
+#include "formats/artifact/recipe_schema.h"
 #include "formats/base/elem.h"
 #include "tools/cli/model/artifact_file.h"
 #include "tools/cli/model/signature.h"
@@ -111,6 +113,25 @@ ordered_json parts_of(const ArtifactFile &file) {
     return list;
 }
 
+// Of a file that takes other weights (longwave pack): how many tensors it has, and what made its golden
+// vectors.
+Expected<ordered_json> recipe_of(const ArtifactFile &file) {
+    ordered_json json = ordered_json::object();
+    for (uint32_t i = 0; i < file.plan().segments()->size(); i++) {
+        if (file.plan().segments()->Get(i)->kind() != fb::SegmentKind::recipe) continue;
+        const fb::Recipe *recipe = nullptr;
+        if (const artifact::Broken broken =
+                artifact::open_recipe(file.plan(), file.view().segment(i), &recipe))
+            return Status::input(format("rule V%u: %s %ju, %ju", unsigned{broken.rule}, broken.text,
+                                        uintmax_t{broken.a}, uintmax_t{broken.b}));
+        json = {{"tensors", recipe->tensors()->size()},
+                {"copies", recipe->copies()->size()},
+                {"golden_from",
+                 recipe->golden_from() == fb::GoldenFrom::run ? "offline run" : "float64 reference"}};
+    }
+    return json;
+}
+
 // The SPIR-V modules of each GPU target.
 Expected<ordered_json> modules_of(const ArtifactFile &file) {
     LW_ASSIGN(const std::vector<artifact::ModulesView> all, file.modules());
@@ -136,6 +157,7 @@ std::string part_name(const fb::Plan &plan, uint32_t segment) {
     case fb::SegmentKind::weights: return "weights";
     case fb::SegmentKind::golden: return "golden vectors";
     case fb::SegmentKind::modules: return "code for a GPU";
+    case fb::SegmentKind::recipe: return "recipe";
     case fb::SegmentKind::code: break;
     }
     for (const auto *variant : *plan.variants())
@@ -178,6 +200,8 @@ Expected<ordered_json> description_of(const ArtifactFile &file, const std::strin
                         {"runs_here", runs_here(*variant)}});
     LW_ASSIGN(const ordered_json modules, modules_of(file));
     if (!modules.empty()) json["modules"] = modules;
+    LW_ASSIGN(const ordered_json recipe, recipe_of(file));
+    if (!recipe.empty()) json["recipe"] = recipe;
     json["kernels"] = size_of(plan.kernels());
     json["weights_bytes"] = plan.weights_bytes();
     json["derived_bytes"] = plan.derived_bytes();
