@@ -168,14 +168,10 @@ private:
 
     Status refused() const {
         std::string lines;
-        for (const std::string &name : mixed_) {
-            const size_t dot = name.rfind('.');
-            lines +=
-                fmt::format("{}--pack: layer {}: its {} is computed from several numbers of the model, or "
-                            "rounded, and no copy of one; compile without --pack",
-                            lines.empty() ? "" : "\n", name.substr(0, dot),
-                            dot == std::string::npos ? "weight" : name.substr(dot + 1));
-        }
+        for (const std::string &name : mixed_)
+            lines += fmt::format("{}--pack: layer {}: what it stores is computed from several numbers of the "
+                                 "model, or rounded, and is no copy of one; compile without --pack",
+                                 lines.empty() ? "" : "\n", name);
         return Status::input(lines);
     }
 
