@@ -96,8 +96,6 @@ def test_example_models_stream_as_the_reference(reference: Path, tmp_path: Path)
     x = samples(SECONDS * 48000)
     numpy.save(tmp_path / "x.npy", x)
     for capture in captures:
-        if capture.stem == "A2":  # the compiler refuses its stream (docs/nam.md)
-            continue
         wanted, found = expected(reference, capture, x, None, tmp_path), []
         folder = tmp_path / capture.stem
         command(capture, "-o", folder, "--no-compile")
