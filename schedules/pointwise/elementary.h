@@ -12,6 +12,8 @@ Halide::Expr sigmoid(const Halide::Expr &x);
 Halide::Expr sigmoid_blend(const Halide::Expr &x, const Halide::Expr &a, const Halide::Expr &b,
                            const Halide::Expr &more = 0.0f);
 Halide::Expr hyperbolic_tangent(const Halide::Expr &x);
+// Slower, within 1e-7: a cell that holds its value for thousands of rows adds up errors of one sign.
+Halide::Expr hyperbolic_tangent_of_cell(const Halide::Expr &x);
 Halide::Expr silu(const Halide::Expr &x);
 Halide::Expr logarithm(const Halide::Expr &x); // of max(x, smallest normal)
 Halide::Expr whole_below(const Halide::Expr &x);

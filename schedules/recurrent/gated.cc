@@ -127,10 +127,10 @@ void lstm_on_cpu(KernelBuilder &k, const contract::Lstm &params) {
     p.begin(2);
     y(i, p.gate, s) = Tuple(p.part(p.gate), nothing, nothing);
     p.multiply(0, 4, 1);
-    const Expr in = sigmoid(y(i, 0, s)[0]) * hyperbolic_tangent(y(i, 2, s)[0]);
+    const Expr in = sigmoid(y(i, 0, s)[0]) * hyperbolic_tangent_of_cell(y(i, 2, s)[0]);
     const Expr c = sigmoid_blend(y(i, 1, s)[0], 0.0f, y(i, 0, s)[2], in);
     y(i, 0, s) = Tuple(nothing, nothing, p.kept(c));
-    y(i, 0, s) = Tuple(nothing, sigmoid(y(i, 3, s)[0]) * hyperbolic_tangent(y(i, 0, s)[2]), nothing);
+    y(i, 0, s) = Tuple(nothing, sigmoid(y(i, 3, s)[0]) * hyperbolic_tangent_of_cell(y(i, 0, s)[2]), nothing);
 
     // THE SCHEDULE
     p.schedule();
@@ -157,7 +157,7 @@ void gru_on_cpu(KernelBuilder &k, const contract::Gru &params) {
         p.multiply(2, 1, 0);
         inside = y(i, 2, s)[0];
     }
-    const Expr n = hyperbolic_tangent(p.part(2) + inside);
+    const Expr n = hyperbolic_tangent_of_cell(p.part(2) + inside);
     y(i, 0, s) = Tuple(nothing, p.kept(sigmoid_blend(y(i, 1, s)[0], n, h)));
 
     // THE SCHEDULE

@@ -176,11 +176,13 @@ class Denoise(Cli):
             (("denoise", self.late, "x.wav"), "OUTPUT is missing; x.wav is the INPUT; write - for standard input"),
             (("denoise", self.late), "OUTPUT is missing; usage: longwave denoise [OPTIONS] MODEL [INPUT] OUTPUT"),
             (("denoise", self.late, "--microphone", "default", "x.wav"), "or pass --output x.wav to write it"),
-            (("denoise", self.sound, self.late, "x.wav"), "noise.wav: is audio, not a model; name the model first"),
         ):
             done = self.run_cli(*arguments)
             self.assertEqual(done.returncode, USAGE, done.stderr)
             self.assertIn(expected, done.stderr)
+        done = self.run_cli("denoise", self.sound, self.late, "x.wav")
+        self.assertEqual(done.returncode, BAD_INPUT, done.stderr)
+        self.assertIn("noise.wav: is a recording, not a compiled model (.lw); name the model first", done.stderr)
 
     def test_inputs_that_are_nothing_or_almost(self):
         path, out = self.scratch / "small.wav", self.scratch / "small_out.wav"

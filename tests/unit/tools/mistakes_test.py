@@ -55,7 +55,7 @@ MISTAKES = [
         BAD_INPUT,
         "is an ONNX graph, not a compiled model (.lw); import it first: longwave import {onnx}",
     ),
-    ("denoise {onnx} {speech}", BAD_INPUT, "import it first: longwave import {onnx} -o model.lw"),
+    ("denoise {onnx} {speech} clean.wav", BAD_INPUT, "import it first: longwave import {onnx} -o model.lw"),
     ("inspect {capture}", BAD_INPUT, "is a capture of Neural Amp Modeler"),
     ("inspect {weights}", BAD_INPUT, "is a file of weights without the graph that computes"),
     ("inspect {checkpoint}", BAD_INPUT, "is a file of weights without the graph that computes"),

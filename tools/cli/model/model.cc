@@ -1,5 +1,4 @@
 #include "tools/cli/model/model.h"
-#include "formats/audio/audio.h"
 #include "tools/cli/model/artifact_file.h"
 #include "tools/cli/model/device.h"
 #include "tools/cli/model/placement.h"
@@ -65,12 +64,6 @@ static Status check_device(const ModelFlags &flags, const Model &model) {
     return flags.checked ? Status() : verify_device(model.handle.get(), false);
 }
 
-// People name the audio first, as other programs want it.
-static bool is_audio(const std::string &path) {
-    const auto why_not = audio::why_unreadable(path);
-    return why_not && why_not->empty();
-}
-
 Expected<Model> Model::open(const ModelFlags &flags) {
     LW_TRY(check_model_file(flags.path));
     if (flags.device == "auto") return open_placed(flags);
@@ -97,8 +90,6 @@ Expected<Model> Model::open(const ModelFlags &flags) {
         return Status::input(flags.path + ": " + lw_last_error() + "; get a newer file");
     if (status == LW_NO_MEMORY)
         return Status::device(flags.path + ": " + lw_last_error() + "; --memory sets another limit");
-    if (status == LW_BAD_ARTIFACT && is_audio(flags.path))
-        return Status::usage(flags.path + ": is audio, not a model; name the model first, then the audio");
     LW_TRY(status_of(status, flags.path));
     LW_ASSIGN(Model opened, describe(model, device, flags.watched));
     LW_TRY(check_device(flags, opened));
