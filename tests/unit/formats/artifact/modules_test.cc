@@ -188,7 +188,7 @@ const Case cases[] = {
          d.plan.variants[0]->scratch.push_back(64);
      }},
     {"a segment of another kind yet", 8,
-     [](Draft &d) { d.segments.back().kind = static_cast<fb::SegmentKind>(4); }},
+     [](Draft &d) { d.segments.back().kind = static_cast<fb::SegmentKind>(5); }},
 };
 
 // Steps of the mixed entry.
