@@ -202,6 +202,9 @@ class Limits(Cli):
             "file": self.scratch / "key",
             "--input": "audio=1600",
             "--key": self.scratch / "key",
+            "shape": self.artifact,
+            "weights": self.package / "weights.safetensors",
+            "--output": self.scratch / "out.lw",
             "output": self.scratch / "out.wav",
         }
         tried = 0
