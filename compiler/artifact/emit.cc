@@ -282,7 +282,8 @@ std::map<std::string, InArenas> calls_in_arenas(const std::vector<EntryPlan> &en
                     entry.buffers[place->buffer].space == Space::arena)
                     here.insert(a);
             }
-            const auto [call, first] = calls.try_emplace(step.spec, artifact::arena_apart(largest), here);
+            const auto [call, first] =
+                calls.try_emplace(step.spec, InArenas{artifact::arena_apart(largest), here});
             if (!first) std::erase_if(call->second.arguments, [&](size_t a) { return !here.contains(a); });
         }
     return calls;

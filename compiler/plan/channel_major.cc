@@ -13,7 +13,7 @@ namespace {
 constexpr int input_port = -1, output_port = -2;
 // What a change of order within a kernel costs: less than any byte that memory moves.
 constexpr uint64_t least_cost = 1, byte_cost = 16;
-constexpr uint32_t turned_together = 16;     // channels (schedules/halide/turned_tile.h)
+constexpr uint32_t transposed_together = 16; // channels (schedules/halide/transposed_tile.h)
 constexpr double most_dispatch_bytes = 1e15; // of any tuning file
 
 class LayoutChoice {
@@ -127,7 +127,8 @@ private:
         return bytes * byte_cost * more / schedules::ideal_sectors;
     }
     uint64_t cost_of_copy(const Value &value) const {
-        if (value.fixed || !options_.dispatch_bytes || value.row % turned_together != 0) return MinCut::never;
+        if (value.fixed || !options_.dispatch_bytes || value.row % transposed_together != 0)
+            return MinCut::never;
         const uint64_t moved = 2 * uint64_t{value.row} * value.rows * sizeof(float);
         const double dispatch = std::clamp(*options_.dispatch_bytes, 0.0, most_dispatch_bytes);
         return byte_cost * (moved + static_cast<uint64_t>(std::ceil(dispatch)));

@@ -52,7 +52,7 @@ bool same_dims(const fb::KernelArg &a, const fb::KernelArg &b) {
 }
 
 // Whether two places of one space whose spans overlap share a byte in any firing. Rings of one
-// shape turn together: their distance is one of two.
+// shape advance together: their distance is one of two.
 bool meet(const Argument &a, const Argument &b) {
     const fb::Place &p = *a.place, &q = *b.place;
     const uint64_t slots = p.slots();

@@ -82,7 +82,7 @@ Expected<Header> read_format(const uint8_t *chunk, uint64_t n, bool big_endian, 
                   ""};
 }
 
-// The header of an AU file, also called Sun audio: big-endian, or with ".snd" turned around.
+// The header of an AU file, also called Sun audio: big-endian, or with ".snd" reversed.
 
 std::optional<Encoding> encoding_of_code(uint64_t code) {
     switch (code) {

@@ -56,9 +56,9 @@ private:
     }
     float sample(const uint8_t *at) const {
         if (!pcm_.big_endian) return decode(pcm_.encoding, at);
-        uint8_t turned[8];
-        std::reverse_copy(at, at + bytes_of(pcm_.encoding), turned);
-        return decode(pcm_.encoding, turned);
+        uint8_t reversed[8];
+        std::reverse_copy(at, at + bytes_of(pcm_.encoding), reversed);
+        return decode(pcm_.encoding, reversed);
     }
     Bytes bytes_;
     Pcm pcm_;

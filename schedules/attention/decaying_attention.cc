@@ -1,6 +1,6 @@
 // decaying_attention: o_t = q_t·C_t with C_t = (1 − w_t) C_{t−1} + k_t v_tᵀ, a matrix C of dk × dv
 // for each head whose rows decay each by a weight w of its own in [0, 1] (LightNet, Eq. 7). k is w
-// itself, or w turned by the position into `turns` parts, each with the decay of its row of w. One
+// itself, or w rotated by the position into `parts` parts, each with the decay of its row of w. One
 // row a call (decaying_attention_step) or several (decaying_attention_chunk), on the same state in
 // any order.
 //
@@ -18,13 +18,13 @@ using namespace Halide;
 namespace {
 
 // What is added to C where it is not w itself.
-template <class K> ImageParam turned_keys(MatrixState &a, const K &params) {
-    return params.turns > 1 ? a.keys(contract::names_of<K>().k, a.state_rows) : ImageParam();
+template <class K> ImageParam rotated_keys(MatrixState &a, const K &params) {
+    return params.parts > 1 ? a.keys(contract::names_of<K>().k, a.state_rows) : ImageParam();
 }
 
 void build_decaying_step(KernelBuilder &k, const contract::DecayingAttentionStep &params) {
     MatrixState a(k, params);
-    build_step(k, a, decaying(a, turned_keys(a, params)));
+    build_step(k, a, decaying(a, rotated_keys(a, params)));
 }
 
 // What the rows of a chunk weigh in each other and in C, all of it products of decays and so at
@@ -32,10 +32,10 @@ void build_decaying_step(KernelBuilder &k, const contract::DecayingAttentionStep
 // of the weights.
 class DecayWeights {
 public:
-    DecayWeights(MatrixState &state, const ImageParam &key_, int turns)
+    DecayWeights(MatrixState &state, const ImageParam &key_, int parts)
         : a(state), key(key_), rt(1, a.rows - 1, "rt"), rb(1, a.rows - 1, "rb"), rd(0, a.rows, "rd"),
           ri(0, a.state_rows, "ri"), rw(0, a.rows, "rw") {
-        const auto decay_of = [&](const Expr &row) { return turns > 1 ? row % a.dk : row; };
+        const auto decay_of = [&](const Expr &row) { return parts > 1 ? row % a.dk : row; };
         decay(i, t, n) = 1.0f - a.key(i, t, n);
         before(i, t, n) = undef<float>(); // from C to row t: all decays up to it
         before(i, 0, n) = decay(i, 0, n);
@@ -98,21 +98,21 @@ private:
 void build_decaying_chunk(KernelBuilder &k, const contract::DecayingAttentionChunk &params) {
     MatrixState a(k, params);
     MatrixChunk chunk(k, a);
-    const ImageParam turned = turned_keys(a, params);
+    const ImageParam rotated = rotated_keys(a, params);
 
     // THE ALGORITHM o = score·v + query·C row by row of time, then C += shareᵀ·v − lost·C; in-chunk
     // sums are of at most 64 terms.
-    DecayWeights weights(a, turned.defined() ? turned : a.key, params.turns);
+    DecayWeights weights(a, rotated.defined() ? rotated : a.key, params.parts);
     using Part = MatrixState::Part;
     chunk.sum_values(Part::o,
                      [&](const Expr &row, const Expr &time) { return weights.score(row, time, a.head()); });
     chunk.add(Part::o, Part::high,
               [&](const Expr &row, const Expr &time) { return weights.query(row, time, a.head()); });
     chunk.move([&](const Expr &row, const Expr &time) { return weights.share(row, time, a.head()); },
-               [&](const Expr &row, const Expr &of_turn,
+               [&](const Expr &row, const Expr &of_part,
                    const Expr &increment) -> std::vector<MatrixState::Written> {
                    const MatrixState::Sum sum =
-                       a.plus(row, increment - weights.lost(of_turn, a.head()) * a.at(Part::high, row));
+                       a.plus(row, increment - weights.lost(of_part, a.head()) * a.at(Part::high, row));
                    return {{Part::high, sum.high}, {Part::low, sum.low}};
                });
 

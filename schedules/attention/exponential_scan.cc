@@ -142,8 +142,8 @@ private:
     static constexpr int together = 4; // modes
 
     // Where a row stands on the axis, of `period` positions.
-    Expr position(const Expr &turn, const Expr &of_beside) const {
-        const Expr row = turn * beside_ + of_beside;
+    Expr position(const Expr &iteration, const Expr &of_beside) const {
+        const Expr row = iteration * beside_ + of_beside;
         return count_modulo(moved_on(moved_back(s_.count->words(), s_.rows), row), s_.period());
     }
 
@@ -159,12 +159,12 @@ private:
             list.push_back({weight(s_.lambda), weight(s_.scale),
                             p.keep(p.read_words(s_.a.sums.text, {channel, line, mode}))});
         }
-        const Expr turns = (s_.rows - p.block_y + beside_ - 1) / beside_;
-        p.loop(p.let(turns), [&](const Expr &turn) {
-            const Expr row = p.let(turn * beside_ + p.block_y), x = p.let(s_.x(channel, row));
+        const Expr iterations = (s_.rows - p.block_y + beside_ - 1) / beside_;
+        p.loop(p.let(iterations), [&](const Expr &iteration) {
+            const Expr row = p.let(iteration * beside_ + p.block_y), x = p.let(s_.x(channel, row));
             // At the first position of an axis nothing is left from before.
             Expr begins;
-            if (s_.length) begins = p.let(position(turn, p.block_y) < s_.stride);
+            if (s_.length) begins = p.let(position(iteration, p.block_y) < s_.stride);
             Expr y = 0.0f;
             if (constant_value(first) != 0)
                 y = p.let(select(first == 0, y, p.read(s_.a.y.text, {channel, 0, row})));

@@ -99,11 +99,11 @@ public:
         }
         std::vector<Element> column;
         for (int n = 0; n < parts_.rows; n++) column.push_back(element(p, n));
-        const int turns = (a_.rows + together_ - 1) / together_;
-        if (turns == 1) rows(p, column, 0, a_.rows);
+        const int iterations = (a_.rows + together_ - 1) / together_;
+        if (iterations == 1) rows(p, column, 0, a_.rows);
         else
-            p.loop(turns, [&](const Expr &turn) {
-                const Expr first = p.let(turn * together_);
+            p.loop(iterations, [&](const Expr &iteration) {
+                const Expr first = p.let(iteration * together_);
                 rows(p, column, first,
                      a_.rows % together_ ? p.let(min(together_, a_.rows - first)) : Expr(together_));
             });
@@ -240,7 +240,7 @@ template <class K> void linear_scan(KernelBuilder &k, const K &params) {
 
 template <class K> void decaying_scan(KernelBuilder &k, const K &params) {
     MatrixState a(k, params);
-    if (params.turns == 1) return scan(k, a, decaying(a));
+    if (params.parts == 1) return scan(k, a, decaying(a));
     scan(k, a, decaying(a, a.keys(contract::names_of<K>().k, a.state_rows)));
 }
 

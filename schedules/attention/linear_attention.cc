@@ -30,12 +30,12 @@ void build_linear_chunk(KernelBuilder &k, const contract::LinearAttentionChunk &
 
     // THE ALGORITHM o = mask(q·kᵀ)·v + q·S row by row of time, then S += kᵀ·v; in-chunk sums are of
     // at most 64 terms.
-    Func turned("turned"), score("score"), masked("masked");
+    Func transposed("transposed"), score("score"), masked("masked");
     RDom ri(0, a.dk, "ri");
     Var n("n"), to("to"), ti("ti");
-    turned(j, i, n) = select(j < rows, a.key(i, min(j, rows - 1), n), 0.0f);
+    transposed(j, i, n) = select(j < rows, a.key(i, min(j, rows - 1), n), 0.0f);
     score(j, t, n) = 0.0f;
-    score(j, t, n) += turned(j, ri, n) * a.q(ri, t, n);
+    score(j, t, n) += transposed(j, ri, n) * a.q(ri, t, n);
     masked(j, t, n) = select(j <= t, score(j, t, n), 0.0f);
     using Part = MatrixState::Part;
     chunk.sum_values(Part::o, [&](const Expr &row, const Expr &time) { return masked(row, time, a.head()); });
@@ -61,8 +61,8 @@ void build_linear_chunk(KernelBuilder &k, const contract::LinearAttentionChunk &
         .unroll(j)
         .unroll(t);
     score.update().reorder(j, t, ri).vectorize(j, lanes).unroll(j).unroll(t);
-    turned.compute_at(masked, n).bound_extent(j, columns).bound_extent(i, a.dk).vectorize(j, lanes);
-    store(turned, int64_t{4} * columns * a.dk);
+    transposed.compute_at(masked, n).bound_extent(j, columns).bound_extent(i, a.dk).vectorize(j, lanes);
+    store(transposed, int64_t{4} * columns * a.dk);
     chunk.finish();
 }
 

@@ -190,23 +190,26 @@ private:
             });
             return sum;
         }
-        Func turned(name + "_turned");
+        Func transposed(name + "_transposed");
         Var to("to"), ti("ti");
-        turned(j, i, n) = y(i, min(j, s.rows - 1));
-        sum(j, t, n) += turned(j, ri, n) * x(ri, t);
+        transposed(j, i, n) = y(i, min(j, s.rows - 1));
+        sum(j, t, n) += transposed(j, ri, n) * x(ri, t);
         const Expr value =
             in.decay == Decay::none ? sum(j, t, n) : sum(j, t, n) * between(j, max(t - earlier, 0), n);
         // Halide would narrow the rows of `sum` to those that j < t lets through: solve() masks these.
         masked(j, t, n) = earlier ? value : select(j <= t, value, 0.0f);
-        schedules.push_back([this, masked, sum, turned, to, ti]() mutable {
+        schedules.push_back([this, masked, sum, transposed, to, ti]() mutable {
             const int height = divisor_at_most(s.rows, std::max(1, 8 * lanes / columns));
             place(masked, j, columns, s.rows);
             masked.split(t, to, ti, height).reorder(j, ti, to, n).vectorize(j, lanes).unroll(j).unroll(ti);
             sum.compute_at(masked, to).bound_extent(j, columns).bound_extent(t, height);
             sum.vectorize(j, lanes).unroll(j).unroll(t);
             sum.update().vectorize(j, lanes).unroll(j).unroll(t);
-            turned.compute_at(masked, n).bound_extent(j, columns).bound_extent(i, s.dk).vectorize(j, lanes);
-            store(turned, int64_t{4} * columns * s.dk);
+            transposed.compute_at(masked, n)
+                .bound_extent(j, columns)
+                .bound_extent(i, s.dk)
+                .vectorize(j, lanes);
+            store(transposed, int64_t{4} * columns * s.dk);
         });
         return masked;
     }

@@ -6,7 +6,7 @@ using namespace Halide;
 
 MatrixState::MatrixState(KernelBuilder &k, const Params &p, Arguments arguments)
     : names(std::move(arguments)), rows(p.rows), heads(p.heads), key_heads(p.key_heads), dk(p.dk), dv(p.dv),
-      state_rows(p.turns * dk), one_head(of_one_head(heads, dv)),
+      state_rows(p.parts * dk), one_head(of_one_head(heads, dv)),
       width(static_cast<int>(pad(static_cast<uint32_t>(heads * dv)))), tile(tile_of()),
       groups(one_head ? heads : 1), tiles(width / tile / groups), vec(std::min(k.target.vector_lanes, tile)),
       k_(k) {
@@ -138,14 +138,14 @@ void MatrixChunk::add(Part part, Part from, const Weight &weight) {
 
 void MatrixChunk::move(const Weight &weight,
                        const std::function<std::vector<MatrixState::Written>(
-                           const Expr &row, const Expr &of_turn, const Expr &increment)> &next) {
+                           const Expr &row, const Expr &of_part, const Expr &increment)> &next) {
     const Var c = a_.c, i = a_.i, s = a_.s, h = a_.h;
     Func increment("increment");
     RDom t(0, a_.rows, "rs"), r(0, state_.down, 0, a_.dk / state_.down, 0, a_.state_rows / a_.dk, "ru");
     increment(c, i, s, h) = 0.0f;
     increment(c, i, s, h) += weight(i, t) * a_.v(c, t, s, h);
-    const Expr of_turn = r.y * state_.down + r.x, row = r.z * a_.dk + of_turn;
-    a_.y(c, row, s, h) = a_.only(next(row, of_turn, increment(c, row, s, h)));
+    const Expr of_part = r.y * state_.down + r.x, row = r.z * a_.dk + of_part;
+    a_.y(c, row, s, h) = a_.only(next(row, of_part, increment(c, row, s, h)));
     schedule(state_.across, {r.x, r.y, r.z});
     schedule_block(increment, r.y, state_, i, t);
 }

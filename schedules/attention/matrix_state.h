@@ -13,13 +13,13 @@ namespace longwave::schedules {
 // reads memory as a stream. S is the sum of two floats an element, high and low, or one float.
 class MatrixState {
 public:
-    // Params and arguments that the contracts have in common. S has turns·dk rows a head.
+    // Params and arguments that the contracts have in common. S has parts·dk rows a head.
     struct Params {
-        int heads, dk, dv, rows, turns;
+        int heads, dk, dv, rows, parts;
         int key_heads = heads; // that queries and keys have: so many heads in a row share them
     };
     struct Arguments {
-        contract::Names::Input q, keys, v; // of turns·dk, dk and dv features a head
+        contract::Names::Input q, keys, v; // of parts·dk, dk and dv features a head
         contract::Names::State high, low;
         contract::Names::Output read = {}; // aᵀS, for the rank-one term
         contract::Names::Output o;
@@ -77,9 +77,9 @@ public:
 private:
     MatrixState(KernelBuilder &builder, const Params &params, Arguments arguments);
     template <class K> static Params params_of(const K &p) {
-        Params made{.heads = p.heads, .dk = p.dk, .dv = p.dv, .rows = 1, .turns = 1};
+        Params made{.heads = p.heads, .dk = p.dk, .dv = p.dv, .rows = 1, .parts = 1};
         if constexpr (requires { p.rows; }) made.rows = p.rows;
-        if constexpr (requires { p.turns; }) made.turns = p.turns;
+        if constexpr (requires { p.parts; }) made.parts = p.parts;
         if constexpr (requires { p.key_heads; }) made.key_heads = p.key_heads;
         return made;
     }
@@ -139,12 +139,12 @@ public:
     void sum_values(Part part, const Weight &weight);
     // part_t += Σ_i weight(i, t) from_i, over all rows of `from`.
     void add(Part part, Part from, const Weight &weight);
-    // Moves S on. `next`, of a row of S, of that row within its turn, and of Σ_t weight(row, t) v_t, says
+    // Moves S on. `next`, of a row of S, of that row within its part, and of Σ_t weight(row, t) v_t, says
     // what is written.
     void
     move(const Weight &weight,
          const std::function<std::vector<MatrixState::Written>(
-             const Halide::Expr &row, const Halide::Expr &of_turn, const Halide::Expr &increment)> &next);
+             const Halide::Expr &row, const Halide::Expr &of_part, const Halide::Expr &increment)> &next);
     // S_i += Σ_t weight(i, t) read_t.
     void add_read(const Weight &weight);
     // When all is said: schedules it and declares the outputs.

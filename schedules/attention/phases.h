@@ -1,4 +1,4 @@
-// Where a row stands, and the angle that is: for kernels that turn features by their positions.
+// Where a row stands, and the angle that is: for kernels that rotate features by their positions.
 //
 // A phase is a whole number of 2^-64 turns, so that it is as exact after any number of rows as at
 // the first one: products and sums wrap where turns do.

@@ -1,4 +1,4 @@
-// rotary: pairs of features of each head turned by their row's position; the features behind them
+// rotary: pairs of features of each head rotated by their row's position; the features behind them
 // pass.
 #include "schedules/attention/gpu_positions.h"
 #include "schedules/attention/phases.h"
@@ -28,8 +28,8 @@ struct Rotary {
           shape(dense({padded, rows})), x(k.input(a.x, shape)),
           count(k, rows, p.counts, a.count_so_far, a.count) {
         k.params.require(2 * heads * pairs <= width, "'width' must hold heads * pairs * 2 features");
-        high = k.weight(a.turns_high, dense({pairs}), Int(32));
-        low = k.weight(a.turns_low, dense({pairs}), Int(32));
+        high = k.weight(a.theta_high, dense({pairs}), Int(32));
+        low = k.weight(a.theta_low, dense({pairs}), Int(32));
         k.no_epilogue();
     }
 };
@@ -42,14 +42,14 @@ void rotary_on_cpu(KernelBuilder &k, const contract::Rotary &params) {
     const bool interleaved = p.interleaved;
     const ImageParam &x = p.x;
     Var c("c"), r("r"), n("n"), part("part");
-    Func turns("turns"), y("y");
+    Func roots("roots"), y("y");
     const Expr position = cast<uint64_t>(row_number(p.count.now(), r, p.rows));
-    const Turn turn = turn_of(phase_of(position, p.high(n), p.low(n)));
-    turns(n, part, r) = select(part == 0, turn.cosine, turn.sine);
+    const Rotation rotation = rotation_of(phase_of(position, p.high(n), p.low(n)));
+    roots(n, part, r) = select(part == 0, rotation.cosine, rotation.sine);
     RDom of(0, pairs, 0, p.heads, "of");
     const Expr first = of.y * 2 * pairs + (interleaved ? 2 * of.x : Expr(of.x)),
                second = first + (interleaved ? 1 : pairs);
-    const Expr cosine = turns(of.x, 0, r), sine = turns(of.x, 1, r);
+    const Expr cosine = roots(of.x, 0, r), sine = roots(of.x, 1, r);
     y(c, r) = x(c, r);
     y(first, r) = x(first, r) * cosine - x(second, r) * sine;
     y(second, r) = x(second, r) * cosine + x(first, r) * sine;
@@ -60,9 +60,9 @@ void rotary_on_cpu(KernelBuilder &k, const contract::Rotary &params) {
     y.vectorize(c, dividing_vector(p.padded, k.target.vector_lanes));
     for (int update : {0, 1})
         y.update(update).reorder(of.x, of.y, r).allow_race_conditions().vectorize(of.x, vec);
-    turns.compute_at(y, r).bound_extent(n, pairs).bound_extent(part, 2);
-    turns.reorder(part, n).unroll(part).vectorize(n, vec);
-    store(turns, int64_t{8} * pairs);
+    roots.compute_at(y, r).bound_extent(n, pairs).bound_extent(part, 2);
+    roots.reorder(part, n).unroll(part).vectorize(n, vec);
+    store(roots, int64_t{8} * pairs);
     k.output(y, p.a.y, p.shape);
     p.count.output();
 }
@@ -74,15 +74,15 @@ void rotary_on_gpu(KernelBuilder &k, const contract::Rotary &params) {
     // THE ALGORITHM
     Var c("c"), r("r");
     Func y("y");
-    const int of_head = 2 * p.pairs, turned = p.heads * of_head;
+    const int of_head = 2 * p.pairs, rotated = p.heads * of_head;
     const Expr feature = c % of_head, pair = p.interleaved ? feature / 2 : feature % p.pairs,
                second = p.interleaved ? feature % 2 == 1 : feature >= p.pairs;
     const int apart = p.interleaved ? 1 : p.pairs;
     const Expr other = clamp(select(second, c - apart, c + apart), 0, p.padded - 1);
     const WordPair position = moved_on(moved_back(p.count.words(), p.rows), r);
-    const Turn turn = turn_of(phase_of(position, p.high(pair), p.low(pair)));
-    const Expr across = turn.sine * p.x(other, r);
-    y(c, r) = select(c < turned, p.x(c, r) * turn.cosine + select(second, across, -across), p.x(c, r));
+    const Rotation rotation = rotation_of(phase_of(position, p.high(pair), p.low(pair)));
+    const Expr across = rotation.sine * p.x(other, r);
+    y(c, r) = select(c < rotated, p.x(c, r) * rotation.cosine + select(second, across, -across), p.x(c, r));
 
     // THE SCHEDULE
     spread(y, {c, r}, {p.padded, p.rows});

@@ -54,8 +54,8 @@ static void build_sequence_softmax_on_gpu(KernelBuilder &k, const contract::Sequ
 
     // THE ALGORITHM
     Var c("c"), r("r"), s("s");
-    const int turns = (rows + slices - 1) / slices;
-    RDom t(0, turns, "t"), again(0, turns, "again"), all(0, slices, "all");
+    const int iterations = (rows + slices - 1) / slices;
+    RDom t(0, iterations, "t"), again(0, iterations, "again"), all(0, slices, "all");
     Func highest("highest"), peaks("peaks"), peak("peak"), own("own"), begun("begun"), sum("sum"), y("y");
     const auto key = [&](const Expr &row) { return x(c, min(row, rows - 1)); };
     const auto weight = [&](const Expr &row) { return exp(max(key(row) - peak(c), -87.0f)); };
@@ -76,9 +76,9 @@ static void build_sequence_softmax_on_gpu(KernelBuilder &k, const contract::Sequ
 
     // THE SCHEDULE
     k.exact_sums = true;
-    Var block("block"), lane("lane"), slice("slice"), turn("turn");
-    y.split(c, block, lane, tile).split(r, turn, slice, slices, TailStrategy::GuardWithIf);
-    y.reorder(turn, lane, slice, block).gpu_blocks(block).gpu_threads(lane, slice);
+    Var block("block"), lane("lane"), slice("slice"), iteration("iteration");
+    y.split(c, block, lane, tile).split(r, iteration, slice, slices, TailStrategy::GuardWithIf);
+    y.reorder(iteration, lane, slice, block).gpu_blocks(block).gpu_threads(lane, slice);
     for (Func shared : {peaks, begun}) {
         shared.compute_at(y, block)
             .store_in(MemoryType::GPUShared)

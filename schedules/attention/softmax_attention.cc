@@ -85,7 +85,7 @@ public:
 
 private:
     Expr row(const Expr &n) const { return key_row(min(n, span_ - 1), tile_); }
-    void scores(const Func &content, const Func &turned);
+    void scores(const Func &content, const Func &positional);
     void weigh();
     void average();
 
@@ -96,14 +96,14 @@ private:
 };
 
 // Each score is a sum across the lanes.
-void AttentionOverFeatures::scores(const Func &content, const Func &turned) {
+void AttentionOverFeatures::scores(const Func &content, const Func &positional) {
     RDom i(0, dk_ / vec_, "i"), lane(0, vec_, "lane");
     Func part("part");
     const Expr at = i * vec_ + l_;
     part(l_, n_, h_, tile_) = 0.0f;
     Expr product = content(0, at, h_, tile_) * kv_(h_ * dk_ + at, row(n_));
     if (relative_)
-        product += turned(0, at, h_, tile_) * r_(at, h_, max((window_ - 1) - min(n_, span_ - 1), 0));
+        product += positional(0, at, h_, tile_) * r_(at, h_, max((window_ - 1) - min(n_, span_ - 1), 0));
     part(l_, n_, h_, tile_) += product;
     dot_(b_, n_, h_, tile_) = 0.0f;
     dot_(b_, n_, h_, tile_) += part(lane, n_, h_, tile_);
@@ -119,10 +119,11 @@ void AttentionOverFeatures::scores(const Func &content, const Func &turned) {
 // Weights before they are divided by their sum: scores, the largest of them taken out. Largest ones
 // and sums are taken of keys n mod 8 first, so that they have lanes as well.
 void AttentionOverFeatures::weigh() {
-    Func content = query("query", content_), turned = relative_ ? query("turned", position_bias_) : Func();
-    for (Func f : {content, turned})
+    Func content = query("query", content_),
+         positional = relative_ ? query("positional", position_bias_) : Func();
+    for (Func f : {content, positional})
         if (f.defined()) f.compute_at(z_, h_).vectorize(d_, vec_);
-    scores(content, turned);
+    scores(content, positional);
     RDom all(0, padded_ / 8, "all"), eight(0, 8, "eight");
     peaks_(b_, n_, h_, tile_) = nothing;
     peaks_(b_, n_, h_, tile_) = max(peaks_(b_, n_, h_, tile_), score_(b_, all * 8 + n_, h_, tile_));

@@ -52,7 +52,7 @@ public:
     void build();
 
 private:
-    Halide::Func scores(const Halide::Func &content, const Halide::Func &turned);
+    Halide::Func scores(const Halide::Func &content, const Halide::Func &positional);
     void weigh(const Halide::Func &score);
     void sum_values();
     void keep();

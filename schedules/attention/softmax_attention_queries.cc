@@ -29,7 +29,7 @@ AttentionOverQueries::AttentionOverQueries(KernelBuilder &k, const contract::Sof
 }
 
 // A register tile of 8 keys: each key is read once for all queries, as a scalar.
-Func AttentionOverQueries::scores(const Func &content, const Func &turned) {
+Func AttentionOverQueries::scores(const Func &content, const Func &positional) {
     const Expr there = kv_(present_, key_row(max(n_ - before_, 0), tile_)) > 0.5f;
     unseen_(n_, tile_) = select(n_ >= before_ && there, 0.0f, nothing);
     unseen_.compute_root().bound_extent(n_, chunks_ * chunk_);
@@ -41,7 +41,8 @@ Func AttentionOverQueries::scores(const Func &content, const Func &turned) {
     dot_(b_, n_, g_, h_, tile_) += content(b_, d, h_, tile_) * kv_(h_ * dk_ + d, row);
     if (relative_) {
         const Expr first = clamp(lag(0, n, tile_), -attention_margin, window_);
-        dot_(b_, n_, g_, h_, tile_) += turned(b_, d, h_, tile_) * r_(first + b_ + attention_margin, d, h_);
+        dot_(b_, n_, g_, h_, tile_) +=
+            positional(b_, d, h_, tile_) * r_(first + b_ + attention_margin, d, h_);
     }
     const Expr dot = dot_(b_, n_, g_, h_, tile_), age = lag(b_, n, tile_);
     score_(b_, n_, g_, h_, tile_) =
@@ -150,10 +151,10 @@ Func AttentionOverQueries::average() {
 
 void AttentionOverQueries::build() {
     const Func content = query("query", content_),
-               turned = relative_ ? query("turned", position_bias_) : Func();
-    for (Func f : {content, turned})
+               positional = relative_ ? query("positional", position_bias_) : Func();
+    for (Func f : {content, positional})
         if (f.defined()) f.compute_at(z_, h_).vectorize(b_, vec_);
-    weigh(scores(content, turned));
+    weigh(scores(content, positional));
     sum_values();
     keep();
     write(average());

@@ -10,7 +10,7 @@
 #include "schedules/conv/register_tile.h"
 #include "schedules/halide/registry.h"
 #include "schedules/halide/threads.h"
-#include "schedules/halide/turned_tile.h"
+#include "schedules/halide/transposed_tile.h"
 
 namespace longwave::schedules {
 
@@ -310,11 +310,11 @@ void conv2d_on_gpu(KernelBuilder &k, const contract::Conv2d &p) {
     Conv2d d = define_conv2d(k, p);
     if (k.asks_channel_major_of_result()) {
         // The ring has rows, and so has the tile.
-        const TurnedTile turned(d.width, d.rows, TurnedTile::Result::channels);
+        const TransposedTile transposed(d.width, d.rows, TransposedTile::Result::channels);
         Func tile("tile");
-        tile(d.c, d.r) = d.sum(d.c, 0, turned.inside(d.r));
+        tile(d.c, d.r) = d.sum(d.c, 0, transposed.inside(d.r));
         d.y(d.c, d.f, d.r) = d.finished(tile(d.c, d.r), {d.c, d.f, d.r});
-        const VarOrRVar thread = turned.schedule(d.y, tile, d.c, d.r);
+        const VarOrRVar thread = transposed.schedule(d.y, tile, d.c, d.r);
         d.sum.compute_at(tile, thread.var).store_in(MemoryType::Register);
     } else {
         d.finish();
@@ -322,7 +322,7 @@ void conv2d_on_gpu(KernelBuilder &k, const contract::Conv2d &p) {
         d.sum.compute_at(d.y, loops.thread.var).store_in(MemoryType::Register);
     }
     k.output(d.y, d.a.y, d.shape);
-    if (d.out_f > 1 || !TurnedTile::fits(d.width)) return;
+    if (d.out_f > 1 || !TransposedTile::fits(d.width)) return;
     k.allow_channel_major_with_operands({d.y.name()});
     k.prefer_one_order();
 }

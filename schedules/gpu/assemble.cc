@@ -273,17 +273,17 @@ private:
         ends_.pop_back();
     }
 
-    // The counter is tested at the head of each turn, and moves on behind the body.
+    // The counter is tested at the head of each iteration, and moves on behind the body.
     void begin_loop(const Instruction &one) {
         const Loop loop{id(), id(), id()};
-        const uint32_t test = id(), body = id(), turn = id(), goes = id();
+        const uint32_t test = id(), body = id(), iteration = id(), goes = id();
         code(spv::OpBranch, {loop.head});
         code(spv::OpLabel, {loop.head});
         code(spv::OpLoopMerge, {loop.end, loop.next, spv::LoopControlDontUnrollMask});
         code(spv::OpBranch, {test});
         code(spv::OpLabel, {test});
-        code(spv::OpLoad, {uint_, turn, registers_[one.memory]});
-        code(spv::OpULessThan, {bool_, goes, turn, operand(one, 0)});
+        code(spv::OpLoad, {uint_, iteration, registers_[one.memory]});
+        code(spv::OpULessThan, {bool_, goes, iteration, operand(one, 0)});
         code(spv::OpBranchConditional, {goes, body, loop.end});
         code(spv::OpLabel, {body});
         loops_.push_back(loop);
@@ -291,11 +291,11 @@ private:
     void end_loop(const Instruction &one) {
         const Loop loop = loops_.back();
         loops_.pop_back();
-        const uint32_t turn = id(), next = id();
+        const uint32_t iteration = id(), next = id();
         code(spv::OpBranch, {loop.next});
         code(spv::OpLabel, {loop.next});
-        code(spv::OpLoad, {uint_, turn, registers_[one.memory]});
-        code(spv::OpIAdd, {uint_, next, turn, one_});
+        code(spv::OpLoad, {uint_, iteration, registers_[one.memory]});
+        code(spv::OpIAdd, {uint_, next, iteration, one_});
         code(spv::OpStore, {registers_[one.memory], next});
         code(spv::OpBranch, {loop.head});
         code(spv::OpLabel, {loop.end});

@@ -19,7 +19,7 @@ Complex add_scaled(const Complex &a, const Complex &b, double scale) {
     const Float by = a.re.program->f32(static_cast<float>(scale));
     return {fma(by, b.re, a.re), fma(by, b.im, a.im)};
 }
-Complex add_turned(const Complex &a, const Complex &b, double scale) { // a + scale i b
+Complex add_rotated(const Complex &a, const Complex &b, double scale) { // a + scale i b
     return add_scaled(a, {-b.im, b.re}, scale);
 }
 
@@ -33,8 +33,8 @@ void fourier(std::span<Complex> x, bool back) {
     if (x.size() == 3) {
         const Complex sum = x[1] + x[2], difference = x[1] - x[2], middle = add_scaled(a, sum, -0.5);
         x[0] = a + sum;
-        x[1] = add_turned(middle, difference, sign * std::sqrt(3.0) / 2);
-        x[2] = add_turned(middle, difference, -sign * std::sqrt(3.0) / 2);
+        x[1] = add_rotated(middle, difference, sign * std::sqrt(3.0) / 2);
+        x[2] = add_rotated(middle, difference, -sign * std::sqrt(3.0) / 2);
         return;
     }
     const Complex outer = x[1] + x[4], inner = x[2] + x[3], outer_difference = x[1] - x[4],
@@ -43,8 +43,8 @@ void fourier(std::span<Complex> x, bool back) {
     for (const int j : {1, 2}) {
         const Complex middle = add_scaled(add_scaled(a, outer, cosine(j)), inner, cosine(2 * j));
         for (const double side : {sign, -sign})
-            x[side == sign ? static_cast<size_t>(j) : static_cast<size_t>(5 - j)] = add_turned(
-                add_turned(middle, outer_difference, side * sine(j)), inner_difference, side * sine(2 * j));
+            x[side == sign ? static_cast<size_t>(j) : static_cast<size_t>(5 - j)] = add_rotated(
+                add_rotated(middle, outer_difference, side * sine(j)), inner_difference, side * sine(2 * j));
     }
 }
 
@@ -121,11 +121,11 @@ void join_four(std::span<Complex> x, const Level &inner_level, const Roots &root
             std::array<size_t, 4> at;
             for (uint32_t i = 0; i < 4; i++) at[i] = (4 * block + i) * quarter + q;
             const Complex sum = x[at[0]] + x[at[1]], difference = x[at[0]] - x[at[1]];
-            const Complex second_sum = x[at[2]] + x[at[3]], turned = times_minus_i(x[at[2]] - x[at[3]]);
+            const Complex second_sum = x[at[2]] + x[at[3]], rotated = times_minus_i(x[at[2]] - x[at[3]]);
             x[at[0]] = sum + second_sum;
-            x[at[1]] = back_by(difference + turned, inner);
+            x[at[1]] = back_by(difference + rotated, inner);
             x[at[2]] = back_by(sum - second_sum, outer);
-            x[at[3]] = back_by(difference - turned, both);
+            x[at[3]] = back_by(difference - rotated, both);
         }
     }
 }

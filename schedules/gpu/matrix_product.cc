@@ -38,13 +38,14 @@ public:
         begin_sums();
         if (const uint32_t chunks = sizes_.in / chunk) {
             for (const Vec4 &four : read(p_.u32(0))) next_.push_back(keep(four));
-            p_.loop(chunks, [&](Uint turn) {
+            p_.loop(chunks, [&](Uint iteration) {
                 std::vector<Vec4> fours;
                 for (const Vec4Register &one : next_) fours.push_back(get(one));
                 stage(fours);
                 p_.barrier();
-                // Under way while this chunk is multiplied. The last turn reads its own again.
-                if (chunks > 1) fours = read(select(turn + 1 < p_.u32(chunks), turn + 1, turn));
+                // Under way while this chunk is multiplied. The last iteration reads its own again.
+                if (chunks > 1)
+                    fours = read(select(iteration + 1 < p_.u32(chunks), iteration + 1, iteration));
                 multiply(inputs);
                 for (size_t i = 0; i < fours.size(); i++) set(next_[i], fours[i]);
                 p_.barrier();
@@ -121,11 +122,12 @@ private:
         return made;
     }
 
-    std::vector<Vec4> read(Uint turn) {
+    std::vector<Vec4> read(Uint iteration) {
         std::vector<Vec4> made;
-        for (const Source &one : x_sources_) made.push_back(load_x(one.first + turn * (inputs * x_step())));
+        for (const Source &one : x_sources_)
+            made.push_back(load_x(one.first + iteration * (inputs * x_step())));
         for (const Source &one : w_sources_)
-            made.push_back(p_.load_vec4(b_.w, one.first + turn * (chunk / of_word_ * 4)));
+            made.push_back(p_.load_vec4(b_.w, one.first + iteration * (chunk / of_word_ * 4)));
         return made;
     }
 

@@ -47,7 +47,7 @@ private:
         input_ = input_ + slice_ * of_word_;
     }
 
-    // Neighbouring slices have neighbouring words. Only the last turns may meet words or inputs
+    // Neighbouring slices have neighbouring words. Only the last iterations may meet words or inputs
     // that do not exist.
     void walk() {
         const uint32_t safe = sizes_.in / (slices_ * of_word_), rounds = safe / together_;
@@ -58,11 +58,11 @@ private:
     }
 
     // All loads first: they are under way together.
-    void read_and_add(Uint turn, uint32_t turns, uint32_t safe) {
+    void read_and_add(Uint iteration, uint32_t iterations, uint32_t safe) {
         std::vector<Vec4> weights;
         std::vector<Float> x;
-        for (uint32_t t = 0; t < turns; t++) {
-            const Uint word = (turn + t) * slices_ + slice_, from = word_ + (turn + t) * threads_;
+        for (uint32_t t = 0; t < iterations; t++) {
+            const Uint word = (iteration + t) * slices_ + slice_, from = word_ + (iteration + t) * threads_;
             const Bool exists = word < p_.u32(sizes_.panels.words());
             const bool exist = t < safe;
             for (uint32_t half = 0; half < halves_; half++) {
@@ -71,11 +71,11 @@ private:
             }
             for (uint32_t place = 0; place < of_word_; place++)
                 for (uint32_t row = 0; row < sizes_.rows; row++)
-                    x.push_back(read_input(turn + t, place, row, exist));
+                    x.push_back(read_input(iteration + t, place, row, exist));
         }
         std::vector<Float> sums;
         for (const Register &one : sums_) sums.push_back(p_.get(one));
-        for (uint32_t t = 0; t < turns; t++)
+        for (uint32_t t = 0; t < iterations; t++)
             for (uint32_t half = 0; half < halves_; half++)
                 for (uint32_t place = 0; place < of_word_; place++) {
                     const Vec4 w = b_.widened(weights[t * halves_ + half], place);
@@ -89,11 +89,11 @@ private:
     }
 
     // Inputs that do not exist are zero.
-    Float read_input(Uint turn, uint32_t place, uint32_t row, bool exist) {
+    Float read_input(Uint iteration, uint32_t place, uint32_t row, bool exist) {
         const uint32_t step = slices_ * of_word_;
-        const Uint at = input_ + turn * step + (place + row * sizes_.in_row);
+        const Uint at = input_ + iteration * step + (place + row * sizes_.in_row);
         if (exist) return p_.load(b_.x, at);
-        const Bool exists = slice_ * of_word_ + turn * step + place < p_.u32(sizes_.in);
+        const Bool exists = slice_ * of_word_ + iteration * step + place < p_.u32(sizes_.in);
         return select(exists, p_.load(b_.x, select(exists, at, p_.u32(sizes_.first))), p_.f32(0));
     }
 
@@ -166,9 +166,9 @@ std::vector<VectorSlices> vector_slices(const ProductSizes &sizes, const schedul
     if (sums > limits.registers / 16) return {};
     // Words of several weights take registers again when they are taken apart.
     const bool fewer = limits.few_registers() && panels.of_word() > 1;
-    const uint32_t of_turn = 4 * panels.halves + sizes.rows * panels.of_word(),
+    const uint32_t of_iteration = 4 * panels.halves + sizes.rows * panels.of_word(),
                    under_way = limits.registers * (fewer ? 3 : 5) / 8;
-    VectorSlices best{least_slices, std::clamp(under_way / of_turn, 2u, 16u)};
+    VectorSlices best{least_slices, std::clamp(under_way / of_iteration, 2u, 16u)};
     const auto fits = [&](uint32_t slices) {
         return slices >= least_slices && 4 * slices <= limits.threads &&
                sums * (slices * 4 + 4) * 16 <= std::min(limits.shared_bytes, 16u << 10);

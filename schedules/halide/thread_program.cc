@@ -45,9 +45,9 @@ Stmt store_to(const std::string &memory, const Expr &index, const Expr &value) {
     return Internal::Store::make(memory, value, index, Parameter(), Internal::const_true(), {});
 }
 
-Stmt serial_loop(const std::string &name, const Expr &turns, const Stmt &body) {
-    return Internal::For::make(name, 0, turns, Internal::ForType::Serial, Partition::Never, DeviceAPI::None,
-                               body);
+Stmt serial_loop(const std::string &name, const Expr &iterations, const Stmt &body) {
+    return Internal::For::make(name, 0, iterations, Internal::ForType::Serial, Partition::Never,
+                               DeviceAPI::None, body);
 }
 
 } // namespace
@@ -177,11 +177,11 @@ Stmt ThreadProgram::scope(const std::function<void()> &body) {
     return whole.defined() ? whole : Internal::Evaluate::make(0);
 }
 
-void ThreadProgram::loop(const Expr &turns, const Body &body) {
-    const std::string name = Internal::unique_name("turn");
-    const Expr turn = Internal::Variable::make(Int(32), name);
-    const Stmt inside = scope([&] { body(turn); });
-    here_->push_back({.statement = serial_loop(name, resolved(turns), inside), .name = {}, .value = {}});
+void ThreadProgram::loop(const Expr &iterations, const Body &body) {
+    const std::string name = Internal::unique_name("iteration");
+    const Expr iteration = Internal::Variable::make(Int(32), name);
+    const Stmt inside = scope([&] { body(iteration); });
+    here_->push_back({.statement = serial_loop(name, resolved(iterations), inside), .name = {}, .value = {}});
 }
 
 void ThreadProgram::when(const Expr &condition, const std::function<void()> &body) {

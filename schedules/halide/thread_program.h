@@ -53,8 +53,8 @@ public:
     void write_shared(const std::string &memory, const Halide::Expr &index, const Halide::Expr &value);
     void barrier(); // all threads of the workgroup must come here
 
-    using Body = std::function<void(const Halide::Expr &turn)>;
-    void loop(const Halide::Expr &turns, const Body &body);
+    using Body = std::function<void(const Halide::Expr &iteration)>;
+    void loop(const Halide::Expr &iterations, const Body &body);
     void when(const Halide::Expr &condition, const std::function<void()> &body);
 
 private:

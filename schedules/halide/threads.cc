@@ -13,13 +13,13 @@ int power_of_two_above(int n) {
 Spread spread(Stage stage, const std::vector<VarOrRVar> &dims, const std::vector<int> &extents,
               const SpreadOptions &options) {
     if (options.rows_first) {
-        std::vector<VarOrRVar> turned(dims);
-        std::vector<int> turned_extents(extents);
-        std::rotate(turned.begin(), turned.end() - 1, turned.end());
-        std::rotate(turned_extents.begin(), turned_extents.end() - 1, turned_extents.end());
+        std::vector<VarOrRVar> rotated(dims);
+        std::vector<int> rotated_extents(extents);
+        std::rotate(rotated.begin(), rotated.end() - 1, rotated.end());
+        std::rotate(rotated_extents.begin(), rotated_extents.end() - 1, rotated_extents.end());
         SpreadOptions once = options;
         once.rows_first = false;
-        return spread(std::move(stage), turned, turned_extents, once);
+        return spread(std::move(stage), rotated, rotated_extents, once);
     }
     constexpr int most_groups = 65535; // along a dimension (targets/)
     const bool plain = !dims[0].is_rvar;

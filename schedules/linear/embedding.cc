@@ -5,7 +5,7 @@
 #include "schedules/contract/kernels/linear.h"
 #include "schedules/halide/registry.h"
 #include "schedules/halide/threads.h"
-#include "schedules/halide/turned_tile.h"
+#include "schedules/halide/transposed_tile.h"
 #include "schedules/linear/linear_product.h"
 
 namespace longwave::schedules {
@@ -86,17 +86,17 @@ void embedding_on_gpu(KernelBuilder &k, const contract::Embedding &p) {
     Embedding e = declare_embedding(k, p);
     if (k.asks_channel_major_of_result()) {
         // The table has rows, and so has the tile.
-        const TurnedTile turned(e.width, e.rows, TurnedTile::Result::channels);
+        const TransposedTile transposed(e.width, e.rows, TransposedTile::Result::channels);
         Func tile("tile");
-        tile(e.c, e.r) = e.value(e.c, turned.inside(e.r));
+        tile(e.c, e.r) = e.value(e.c, transposed.inside(e.r));
         e.y(e.c, e.r) = e.finished(tile(e.c, e.r), {e.c, e.r});
-        turned.schedule(e.y, tile, e.c, e.r);
+        transposed.schedule(e.y, tile, e.c, e.r);
     } else {
         define_embedding(e);
         spread(e.y, {e.c, e.r}, {e.width, e.rows});
     }
     k.output(e.y, e.a.y, e.shape);
-    if (!TurnedTile::fits(e.width)) return;
+    if (!TransposedTile::fits(e.width)) return;
     k.allow_channel_major_with_operands({e.y.name()});
     k.prefer_one_order();
 }

@@ -118,7 +118,7 @@ private:
             .unroll(h)
             .unroll(q)
             .unroll(i);
-        sum_.update().split(z_.y, outer, inner, tiles_.turn).split(c, c, lanes_, outputs);
+        sum_.update().split(z_.y, outer, inner, tiles_.unroll).split(c, c, lanes_, outputs);
         // What a tile has less of, rows or vectors, is held in registers beside the sums.
         const bool few_rows = tiles_.rows < group_.panels * p_.halves * panel_width / outputs;
         if (multiplies_bytes(form_))

@@ -188,9 +188,9 @@ bool in_registers(const targets::Target &target, IntegerForm form, const Integer
 // Instructions for one word of every output, about two of which start in a cycle: a vector of
 // weights is widened, a word of a row is broadcast, and each vector of products is multiplied and
 // added.
-double of_word(const IntegerShape &s, int turn) {
+double of_word(const IntegerShape &s, int unroll) {
     constexpr double loop = 3;
-    return s.vectors + s.rows + 2.0 * s.rows * s.vectors + loop / (turn * s.parts);
+    return s.vectors + s.rows + 2.0 * s.rows * s.vectors + loop / (unroll * s.parts);
 }
 
 // At the end: parts and neighbours are added, sums are scaled and stored.
@@ -228,14 +228,14 @@ IntegerTiles integer_tiles(const targets::Target &target, IntegerForm form, int 
     for (int of_tile = 1; of_tile <= std::min(count, 4); of_tile++)
         for (int m = 1; m <= std::min(rows, 8); m++)
             for (int parts = 1; parts <= 4 && words % parts == 0; parts *= 2) {
-                const int turn = divisor_at_most(words / parts, std::max(1, 8 / parts));
-                IntegerTiles tiles{m, ceil_div(rows, m), parts, turn, groups_of(count, of_tile)};
+                const int unroll = divisor_at_most(words / parts, std::max(1, 8 / parts));
+                IntegerTiles tiles{m, ceil_div(rows, m), parts, unroll, groups_of(count, of_tile)};
                 double cost = 0;
                 bool held = true;
                 for (const LinearTiles::Group &group : tiles.groups) {
                     const IntegerShape shape{m, group.panels * of_panel, parts};
                     held = held && (in_registers(target, form, shape) || shape.rows * parts * of_tile == 1);
-                    cost += group.count * tiles.tiles * (words * of_word(shape, turn) + of_end(shape));
+                    cost += group.count * tiles.tiles * (words * of_word(shape, unroll) + of_end(shape));
                 }
                 cost *= 1 + 0.02 * static_cast<double>(tiles.groups.size() - 1); // twice the code
                 if (!held || cost >= least) continue;

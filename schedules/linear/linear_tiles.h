@@ -9,15 +9,15 @@ namespace longwave::schedules {
 inline int ceil_div(int a, int b) { return (a + b - 1) / b; }
 
 struct LinearTiles {
-    int rows = 1;       // of a register tile
-    int tiles = 1;      // register tiles of a block; the last may overlap the one before
-    int block = 1;      // rows that pass by a group of panels before the next
-    int slices = 1;     // of a panel, tile after tile: where values and gates take too many registers
-    int blocks = 1;     // the last may overlap as well
-    int chunks = 1;     // of the inputs, one after another for all rows of a block
-    int parts = 1;      // independent sums that each sum is split into
-    int unrolled = 4;   // inputs of one turn of the innermost loop, about
-    int granule = 1;    // inputs of each part that such a turn has a multiple of: whole words of weights
+    int rows = 1;     // of a register tile
+    int tiles = 1;    // register tiles of a block; the last may overlap the one before
+    int block = 1;    // rows that pass by a group of panels before the next
+    int slices = 1;   // of a panel, tile after tile: where values and gates take too many registers
+    int blocks = 1;   // the last may overlap as well
+    int chunks = 1;   // of the inputs, one after another for all rows of a block
+    int parts = 1;    // independent sums that each sum is split into
+    int unrolled = 4; // inputs of one iteration of the innermost loop, about
+    int granule = 1;  // inputs of each part that such an iteration has a multiple of: whole words of weights
     bool widen = false; // weights to float32 once for all rows of a block, not in every register tile
     bool fetch = false; // ask for the panels of the next tile while this one is computed
     struct Group {
@@ -65,10 +65,10 @@ inline int sums_of_output(IntegerForm form) {
 inline int words_together(IntegerForm form) { return form == IntegerForm::bytes ? 2 : 1; }
 
 struct IntegerTiles {
-    int rows = 1;  // of a register tile
-    int tiles = 1; // register tiles of all rows; the last may overlap the one before
-    int parts = 1; // independent sums that each sum is split into
-    int turn = 1;  // products of each part in one turn of the innermost loop
+    int rows = 1;   // of a register tile
+    int tiles = 1;  // register tiles of all rows; the last may overlap the one before
+    int parts = 1;  // independent sums that each sum is split into
+    int unroll = 1; // products of each part in one iteration of the innermost loop
     std::vector<LinearTiles::Group> groups;
 };
 

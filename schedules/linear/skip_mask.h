@@ -4,7 +4,7 @@
 
 namespace longwave::schedules {
 
-// Turns of an outermost loop over work that may be skipped: 1 where the value of the mask says that
+// Iterations of an outermost loop over work that may be skipped: 1 where the value of the mask says that
 // the work is wanted, else 0. As an extent it skips reads and sums; a condition would stand inside
 // the loops.
 inline Halide::Expr turns_wanted(const Halide::ImageParam &mask, int value) {

@@ -329,10 +329,10 @@ void Stages::rows_of_phases(const Phase &ends) const {
         for (Func step : steps) step.compute_at(product.f, g_);
         stage.rows = {row};
     }
-    const Polyphase::Step turned = phases.turned(group, product.values()),
-                          back = phases.phases_of(group, turned.values()),
-                          last = phases.turned(group, back.values());
-    stage.in_groups = {turned.f, back.f, last.f};
+    const Polyphase::Step transposed = phases.transposed(group, product.values()),
+                          back = phases.phases_of(group, transposed.values()),
+                          last = phases.transposed(group, back.values());
+    stage.in_groups = {transposed.f, back.f, last.f};
     stage.product = product.f;
     stage.passes = row_passes(Way::inverse, levels_);
     stage.in = [=, this](const Group &points, size_t m) {

@@ -127,7 +127,7 @@ Func one_channel(const ImageParam &u, const BlocksOfPhases &s) {
 
 // The same for several channels. Four rows interleaved have four samples of each channel side by side.
 Func few_channels(const ImageParam &u, const BlocksOfPhases &s) {
-    Func f("by_phases"), turned("turned");
+    Func f("by_phases"), transposed("transposed");
     const Var v("v"), p("p"), c("c"), q("q"), e("e"), n("n");
     const int lanes = s.channels <= 4 ? 4 : s.channels <= 8 ? 8 : s.row;
     const RDom lane(0, lanes), four(0, quad, 0, s.length / quad);
@@ -139,12 +139,12 @@ Func few_channels(const ImageParam &u, const BlocksOfPhases &s) {
                              ? u(lane, first + i)
                              : select(first + quad <= s.rows, u(lane, min(first, s.rows - quad) + i), 0.0f));
     }
-    turned(e, n, q) = undef<float>();
-    turned(scatter(at), n, q) = gather(values);
-    turned.update().reorder(lane.x, n, q).allow_race_conditions().vectorize(lane.x);
+    transposed(e, n, q) = undef<float>();
+    transposed(scatter(at), n, q) = gather(values);
+    transposed.update().reorder(lane.x, n, q).allow_race_conditions().vectorize(lane.x);
     f(v, p, c, q) = undef<float>();
     f(quad * (four.y % (phases / quad)) + four.x, four.y / (phases / quad), c, q) =
-        turned(quad * c + four.x, four.y, q);
+        transposed(quad * c + four.x, four.y, q);
     f.update().reorder(four.x, c, four.y, q).allow_race_conditions().vectorize(four.x);
     if (const int rest = s.rows % quad; rest > 0) {
         RDom last(0, rest);
@@ -153,7 +153,7 @@ Func few_channels(const ImageParam &u, const BlocksOfPhases &s) {
         f(row % phases, row / phases, c, q) = u(c, s.rows - rest + last);
         f.update(1).unscheduled();
     }
-    turned.compute_at(f, four.y).bound_extent(e, quad * lanes).bound_extent(n, 1).bound_extent(q, 1);
+    transposed.compute_at(f, four.y).bound_extent(e, quad * lanes).bound_extent(n, 1).bound_extent(q, 1);
     store(f, int64_t{4} * s.length * s.channels);
     return f;
 }
@@ -175,22 +175,23 @@ void rows_side_by_side(Func y, const KernelBuilder::Epilogue &epilogue, const Bl
     const int signals = copies_are_lanes ? s.copies : s.channels;
     const Var l("l"), m("m"), n("n"), q("q"), outer("outer"), inner("inner"), next("next"), i("i"),
         four("four");
-    Func turned("turned_back");
+    Func transposed("transposed_back");
     const RDom signal(0, signals);
     const Expr at = quad * (four % (phases / quad)) + i, row = four / (phases / quad);
-    turned(i, l, m, four, q) = signals == width ? undef<float>() : Expr(0.0f);
-    turned(i, signal, m, four, q) =
+    transposed(i, l, m, four, q) = signals == width ? undef<float>() : Expr(0.0f);
+    transposed(i, signal, m, four, q) =
         copies_are_lanes ? sum(at, row, signal, 0, q) : sum(at, row, m, signal, q);
-    if (copies_are_lanes) y(l, n, q) = epilogue(turned(n % quad, l, 0, n / quad, q), {l, q * s.length + n});
-    else y(l, m, n, q) = epilogue(turned(n % quad, l, m, n / quad, q), {l, m, q * s.length + n});
+    if (copies_are_lanes)
+        y(l, n, q) = epilogue(transposed(n % quad, l, 0, n / quad, q), {l, q * s.length + n});
+    else y(l, m, n, q) = epilogue(transposed(n % quad, l, m, n / quad, q), {l, m, q * s.length + n});
     // Sixteen rows at a time: wide loads of what was stored in narrow pieces have to wait for it.
     y.split(n, outer, inner, phases).split(inner, next, inner, quad);
     y.vectorize(l, std::min(width, 16)).unroll(inner);
     if (copies_are_lanes) y.reorder(l, inner, next, outer, q);
     else y.reorder(l, inner, next, m, outer, q);
-    turned.compute_at(y, copies_are_lanes ? outer : m).bound_extent(i, quad).bound_extent(l, width);
-    turned.vectorize(i).update().vectorize(i);
-    store(turned, int64_t{4} * phases * width);
+    transposed.compute_at(y, copies_are_lanes ? outer : m).bound_extent(i, quad).bound_extent(l, width);
+    transposed.vectorize(i).update().vectorize(i);
+    store(transposed, int64_t{4} * phases * width);
 }
 
 } // namespace

@@ -4,6 +4,6 @@
 
 namespace longwave::schedules {
 
-inline constexpr int phases = Polyphase::phases, quad = 4; // rows that are turned together
+inline constexpr int phases = Polyphase::phases, quad = 4; // rows that are transposed together
 
 } // namespace longwave::schedules

@@ -48,9 +48,9 @@ Func by_phases(const ImageParam &u, const PolyphaseShapes &s) {
         f.update(f.num_update_definitions() - 1).vectorize(v, phases);
     } else if (whole) {
         // Four rows interleaved have four samples of each channel side by side.
-        Func turned("turned");
+        Func transposed("transposed");
         Var e("e"), n("n");
-        turned(e, n) = undef<float>();
+        transposed(e, n) = undef<float>();
         const int lanes = s.signals() <= 4 ? 4 : s.signals() <= 8 ? 8 : s.tile;
         const RDom lane(0, lanes), four(0, quad, 0, whole);
         std::vector<Expr> at, values;
@@ -58,11 +58,11 @@ Func by_phases(const ImageParam &u, const PolyphaseShapes &s) {
             at.push_back(quad * lane + i);
             values.push_back(u(lane, quad * n + i));
         }
-        turned(scatter(at), n) = gather(values);
-        turned.update().reorder(lane.x, n).allow_race_conditions().vectorize(lane.x);
-        turned.compute_at(f, four.y).bound_extent(e, quad * lanes);
+        transposed(scatter(at), n) = gather(values);
+        transposed.update().reorder(lane.x, n).allow_race_conditions().vectorize(lane.x);
+        transposed.compute_at(f, four.y).bound_extent(e, quad * lanes);
         f(quad * (four.y % (phases / quad)) + four.x, four.y / (phases / quad), c) =
-            turned(quad * c + four.x, four.y);
+            transposed(quad * c + four.x, four.y);
         f.update(f.num_update_definitions() - 1)
             .reorder(four.x, c, four.y)
             .allow_race_conditions()
@@ -98,24 +98,24 @@ void rows_of(KernelBuilder &k, const contract::Names::Output &name, const Polyph
         return;
     }
     // Four samples of each signal, then four rows of all of them.
-    Func turned("turned_back");
+    Func transposed("transposed_back");
     Var i("i"), four("four");
     const RDom signal(0, signals);
     const Expr at = quad * (four % (phases / quad)) + i, row = four / (phases / quad);
-    turned(i, l, m, four) = signals == width ? undef<float>() : Expr(0.0f);
-    turned(i, signal, m, four) = s.channels == 1 ? f(at, row, signal, 0) : f(at, row, m, signal);
+    transposed(i, l, m, four) = signals == width ? undef<float>() : Expr(0.0f);
+    transposed(i, signal, m, four) = s.channels == 1 ? f(at, row, signal, 0) : f(at, row, m, signal);
     const Expr copy = s.channels == 1 ? Expr(0) : Expr(m);
     const std::vector<Var> vars = s.channels == 1 ? std::vector<Var>{l, n} : std::vector<Var>{l, m, n};
-    y(vars) = epilogue(turned(n % quad, l, copy, n / quad), {vars.begin(), vars.end()});
+    y(vars) = epilogue(transposed(n % quad, l, copy, n / quad), {vars.begin(), vars.end()});
     y.bound(l, 0, width).bound(n, 0, s.rows);
     // Sixteen rows at a time: wide loads of what was stored in narrow pieces have to wait for it.
     y.split(n, outer, inner, phases, TailStrategy::GuardWithIf).split(inner, next, inner, quad);
     y.vectorize(l, std::min(width, 16)).unroll(inner);
     if (s.channels == 1) y.reorder(l, inner, next, outer);
     else y.bound(m, 0, s.copies).reorder(l, inner, next, m, outer);
-    turned.compute_at(y, s.channels == 1 ? outer : m).bound_extent(i, quad).bound_extent(l, width);
-    turned.vectorize(i).update().vectorize(i);
-    store(turned, int64_t{4} * phases * width);
+    transposed.compute_at(y, s.channels == 1 ? outer : m).bound_extent(i, quad).bound_extent(l, width);
+    transposed.vectorize(i).update().vectorize(i);
+    store(transposed, int64_t{4} * phases * width);
     k.output(y, name, shape);
 }
 

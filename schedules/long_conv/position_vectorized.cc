@@ -26,7 +26,7 @@ struct LaneShapes {
     }
 };
 
-// The rows y: as they come where they have one element; else turned from channel after channel to
+// The rows y: as they come where they have one element; else transposed from channel after channel to
 // row after row, the lanes between them zero.
 Func rows_of(KernelBuilder &k, const contract::Names::Output &name, const LaneShapes &s,
              const std::function<Expr(Expr, Expr, Expr)> &value, int vec) {
@@ -39,20 +39,20 @@ Func rows_of(KernelBuilder &k, const contract::Names::Output &name, const LaneSh
         y(l, n) = epilogue(value(n, 0, 0), {l, n});
         y.bound(l, 0, 1).bound(n, 0, s.block).reorder(n, l).vectorize(n, vec);
     } else {
-        Func turned("turned");
+        Func transposed("transposed");
         const int whole = s.block / vec, rest = s.block % vec;
-        RDom r(0, vec, 0, whole, 0, s.copies, 0, s.channels, "turn");
+        RDom r(0, vec, 0, whole, 0, s.copies, 0, s.channels, "transposed_at");
         const Expr at = r.y * vec + r.x;
-        turned(l, n) = 0.0f;
-        turned(s.lane(r.z, r.w), at) = value(at, r.z, r.w);
-        turned.compute_root().bound_extent(l, s.width).bound_extent(n, s.block).vectorize(l, vec);
-        turned.update().allow_race_conditions().vectorize(r.x);
+        transposed(l, n) = 0.0f;
+        transposed(s.lane(r.z, r.w), at) = value(at, r.z, r.w);
+        transposed.compute_root().bound_extent(l, s.width).bound_extent(n, s.block).vectorize(l, vec);
+        transposed.update().allow_race_conditions().vectorize(r.x);
         if (rest > 0) {
             RDom last(whole * vec, rest, 0, s.copies, 0, s.channels, "turn_rest");
-            turned(s.lane(last.y, last.z), last.x) = value(last.x, last.y, last.z);
+            transposed(s.lane(last.y, last.z), last.x) = value(last.x, last.y, last.z);
         }
-        store(turned, int64_t{4} * s.width * s.block);
-        y(l, n) = epilogue(turned(l, n), {l, n});
+        store(transposed, int64_t{4} * s.width * s.block);
+        y(l, n) = epilogue(transposed(l, n), {l, n});
         y.bound(l, 0, s.width).bound(n, 0, s.block).vectorize(l, vec);
     }
     k.output(y, name, shape);

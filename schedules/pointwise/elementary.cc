@@ -97,9 +97,9 @@ static Expr sine_behind(const Expr &x, float shift) {
 Expr sine(const Expr &x) { return sine_behind(x, 0.0f); }
 Expr cosine(const Expr &x) { return -sine_behind(x, 0.5f); }
 
-// The nearest quarter turn in whole numbers, then the polynomials of Cephes' sinf and cosf on ±1/8
+// The nearest quarter of a turn in whole numbers, then the polynomials of Cephes' sinf and cosf on ±1/8
 // turn.
-Turn turn_of(const Expr &phase) {
+Rotation rotation_of(const Expr &phase) {
     const Expr quarter = (cast<uint32_t>(phase) + constant(UInt(32), 1 << 29)) >> 30;
     const Expr rest = cast<int32_t>(cast<uint32_t>(phase) - (quarter << 30));
     const Expr x = cast<float>(rest) * 1.4629180792671596e-9f, t = x * x; // 2π / 2^32

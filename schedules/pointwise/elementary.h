@@ -22,9 +22,9 @@ Halide::Expr sine(const Halide::Expr &x); // of radians
 Halide::Expr cosine(const Halide::Expr &x);
 
 // Of an angle in 2^-32 turns, an int32 that wraps where turns do.
-struct Turn {
+struct Rotation {
     Halide::Expr cosine, sine;
 };
-Turn turn_of(const Halide::Expr &phase);
+Rotation rotation_of(const Halide::Expr &phase);
 
 } // namespace longwave::schedules

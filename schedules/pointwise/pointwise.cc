@@ -4,7 +4,7 @@
 #include "schedules/contract/kernels/pointwise.h"
 #include "schedules/halide/registry.h"
 #include "schedules/halide/threads.h"
-#include "schedules/halide/turned_tile.h"
+#include "schedules/halide/transposed_tile.h"
 
 namespace longwave::schedules {
 
@@ -58,18 +58,18 @@ void pointwise_on_cpu(KernelBuilder &k, const contract::Pointwise &params) {
 }
 
 // x lies in one order, and the result with its operands in the other.
-void turned_pointwise(KernelBuilder &k, Pointwise &p) {
+void transposed_pointwise(KernelBuilder &k, Pointwise &p) {
     const bool from_channels = k.is_channel_major(p.a.x.text);
-    const TurnedTile turned(p.group, p.rows,
-                            from_channels ? TurnedTile::Result::rows : TurnedTile::Result::channels);
+    const TransposedTile transposed(
+        p.group, p.rows, from_channels ? TransposedTile::Result::rows : TransposedTile::Result::channels);
 
     // THE ALGORITHM
     Func tile("tile");
-    tile(p.i, p.r) = p.x(p.i, turned.inside(p.r));
+    tile(p.i, p.r) = p.x(p.i, transposed.inside(p.r));
     p.y(p.i, p.r) = p.finished(tile(p.i, p.r), {p.i, p.r});
 
     // THE SCHEDULE
-    turned.schedule(p.y, tile, p.i, p.r);
+    transposed.schedule(p.y, tile, p.i, p.r);
 }
 
 void straight_pointwise(KernelBuilder &k, Pointwise &p) {
@@ -88,11 +88,12 @@ void straight_pointwise(KernelBuilder &k, Pointwise &p) {
 
 void pointwise_on_gpu(KernelBuilder &k, const contract::Pointwise &params) {
     Pointwise p = declare_pointwise(k, params);
-    const bool turns = !p.grouped && TurnedTile::fits(p.group);
-    if (turns && k.is_channel_major(p.a.x.text) != k.asks_channel_major_of_result()) turned_pointwise(k, p);
+    const bool transposes = !p.grouped && TransposedTile::fits(p.group);
+    if (transposes && k.is_channel_major(p.a.x.text) != k.asks_channel_major_of_result())
+        transposed_pointwise(k, p);
     else straight_pointwise(k, p);
     k.output(p.y, p.a.y, p.shape);
-    if (!turns) return k.allow_channel_major_with_operands({p.a.x.text, p.y.name()});
+    if (!transposes) return k.allow_channel_major_with_operands({p.a.x.text, p.y.name()});
     k.allow_channel_major({p.a.x.text});
     k.allow_channel_major_with_operands({p.y.name()});
     k.prefer_one_order();

@@ -41,7 +41,7 @@ template <class K> struct Gated {
         k.no_epilogue();
         k.params.require(restart == 0 || sequences == 1, "'restart' is for one sequence");
         x = k.input(a.x, dense({row, sequences}));
-        // All weights of a panel lie together, so that they stay in the first cache for every turn of
+        // All weights of a panel lie together, so that they stay in the first cache for every iteration of
         // streams.
         w = k.weight(a.w, dense({panel, gates, units, width / panel}));
         if (restart) place = k.scalar(a.place, (1 << 24) - 1);
@@ -59,7 +59,8 @@ template <class K> struct Gated {
     }
     // `count` gates from `first` on += w · element `of` of (i, 0): 1 is h
     void multiply(int first, int count, int of) {
-        // lanes of a block, gates, streams of a turn, units, turns, blocks; Halide keeps this order
+        // lanes of a block, gates, streams of an iteration, units, iterations, blocks; Halide keeps this
+        // order
         const RDom sum(0, block, first, count, 0, together, 0, units, 0, sequences / together, 0,
                        width / block, "sum");
         const Expr lane = sum[5] * block + sum[0], stream = sum[4] * together + sum[2];

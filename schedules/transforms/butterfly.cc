@@ -56,9 +56,9 @@ std::vector<Complex> dft(const std::vector<Complex> &x) {
     switch (x.size()) {
     case 2: return {x[0] + x[1], x[0] - x[1]};
     case 3: {
-        const Complex sum = x[1] + x[2], turned = times_i(scaled(x[1] - x[2], std::sqrt(3.0) / 2)),
+        const Complex sum = x[1] + x[2], rotated = times_i(scaled(x[1] - x[2], std::sqrt(3.0) / 2)),
                       middle = x[0] - scaled(sum, 0.5);
-        return {x[0] + sum, middle + turned, middle - turned};
+        return {x[0] + sum, middle + rotated, middle - rotated};
     }
     case 4: {
         const Complex even = x[0] + x[2], odd = x[1] + x[3], evens = x[0] - x[2], odds = times_i(x[1] - x[3]);
@@ -142,7 +142,7 @@ void RightAngle::inverse_part(std::vector<Complex> &x, size_t offset, size_t siz
     for (size_t i = 0; i < step; i++) {
         std::vector<Complex> point(radix);
         for (int j = 0; j < radix; j++)
-            point[(radix - j) % radix] = x[offset + i + j * step]; // turns the sign of the exponent
+            point[(radix - j) % radix] = x[offset + i + j * step]; // changes the sign of the exponent
         point = dft(point);
         for (int m = 0; m < radix; m++)
             x[offset + i + m * step] =

@@ -28,10 +28,11 @@ Butterflies::Butterflies(int all, int radix, int apart, int threads,
 }
 
 Expr Butterflies::number(int all, int threads) {
-    const int side = std::min(power_of_two_above(all), std::max(1, threads)), turns = (all + side - 1) / side;
-    d = RDom(0, turns, 0, side, fresh_name("butterfly"));
+    const int side = std::min(power_of_two_above(all), std::max(1, threads)),
+              iterations = (all + side - 1) / side;
+    d = RDom(0, iterations, 0, side, fresh_name("butterfly"));
     const Expr any = d.x * side + d.y;
-    if (turns * side > all) d.where(any < all);
+    if (iterations * side > all) d.where(any < all);
     return min(any, all - 1); // in sight of the bounds
 }
 

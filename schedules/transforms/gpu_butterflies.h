@@ -62,7 +62,7 @@ public:
     void store(Halide::Func f, const SharedPlaces &shared, const std::vector<Complex> &x,
                int group = 0) const;
 
-    Halide::RDom d;               // x: the turns of a thread, y: threads
+    Halide::RDom d;               // x: the iterations of a thread, y: threads
     Halide::Expr block, offset;   // of a butterfly: in which block of the level, how far into it
     std::vector<Halide::Expr> at; // its positions
 

@@ -148,7 +148,7 @@ void SequenceSums::schedule(Func y, const Var &lane, const Var &row, const std::
         threads_over(y, channel, line, wide_);
         transform_->compute_at(y, block);
     } else {
-        // A result a thread: drivers may bound how many turns of loops it takes.
+        // A result a thread: drivers may bound how many iterations of loops it takes.
         order.insert(order.end(), {channel, line, block, of_line});
         y.reorder(order).gpu_blocks(block, of_line).gpu_threads(channel, line);
         sum_.compute_at(y, channel).store_in(MemoryType::Register);
@@ -196,9 +196,9 @@ void SharedTransform::define_from_rows(const Row &row) {
             [&](const Expr &lane, const Expr &n) { return Complex{row(lane, 2 * n), row(lane, 2 * n + 1)}; });
     values(lane_, part_, point_) = undef<float>();
     const int side = std::min(power_of_two_above(2 * points), threads_ / wide_),
-              turns = (2 * points + side - 1) / side;
-    RDom t(0, turns, 0, side, "t");
-    if (turns * side > 2 * points) t.where(t.x * side + t.y < 2 * points);
+              iterations = (2 * points + side - 1) / side;
+    RDom t(0, iterations, 0, side, "t");
+    if (iterations * side > 2 * points) t.where(t.x * side + t.y < 2 * points);
     const Expr at = min(t.x * side + t.y, 2 * points - 1);
     values(lane_, at % 2, places_(at / 2)) = row(lane_, at);
     values.update().allow_race_conditions().reorder(t.x, lane_, t.y);

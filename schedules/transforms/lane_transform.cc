@@ -65,7 +65,7 @@ Func LaneTransform::inverse(const std::string &name, const Read &in, int level,
     const Expr c = b.first + b.lane;
     std::vector<Expr> at(radix);
     std::vector<Complex> x(radix);
-    for (int j = 0; j < radix; j++) x[(radix - j) % radix] = in(radix * c + j); // turns the exponent's sign
+    for (int j = 0; j < radix; j++) x[(radix - j) % radix] = in(radix * c + j); // changes the exponent's sign
     x = dft(x);
     for (int m = 0; m < radix; m++) {
         if (m > 0) x[m] = times_conjugate(x[m], twiddle(level, b, m));

@@ -143,15 +143,15 @@ Polyphase::Step Polyphase::product_of(const Group &group, const Values &spectrum
     });
 }
 
-Polyphase::Step Polyphase::turned(const Group &group, const Values &interleaved) const {
-    return step("turned", group, true, [&](const Expr &lane) -> Registers {
+Polyphase::Step Polyphase::transposed(const Group &group, const Values &interleaved) const {
+    return step("transposed", group, true, [&](const Expr &lane) -> Registers {
         return {read(interleaved, between(lane)), registers(lane)};
     });
 }
 
-Polyphase::Step Polyphase::phases_of(const Group &group, const Values &turned) const {
+Polyphase::Step Polyphase::phases_of(const Group &group, const Values &transposed) const {
     return step("phases", group, true, [&](const Expr &lane) -> Registers {
-        std::vector<Complex> x = read(turned, registers(lane));
+        std::vector<Complex> x = read(transposed, registers(lane));
         inner(group, 0, lane).inverse(x, last_, 0);
         return {x, registers(lane)};
     });

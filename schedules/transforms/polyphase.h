@@ -45,13 +45,13 @@ public:
     Step interleaved(const Group &group, const Blocks &blocks) const; // 4·v + r
     Step halfway(const Group &group, const Values &interleaved) const;
     Step spectrum(const Group &group, const Values &halfway) const;
-    // And back. Behind the last level a turn has row r of a lane at 16·r + v.
+    // And back. Behind the last level a transposition has row r of a lane at 16·r + v.
     Step product(const Group &group, const Values &halfway, const Values &kernel) const;
     Step product_of(const Group &group, const Values &spectrum, const Values &kernel) const;
-    Step phases_of(const Group &group, const Values &turned) const;
+    Step phases_of(const Group &group, const Values &transposed) const;
     // Undoes what a store that interleaves does. By itself, in registers: as a part of the next
     // step Halide would compute that with four times the lanes, and drop three of them.
-    Step turned(const Group &group, const Values &interleaved) const;
+    Step transposed(const Group &group, const Values &interleaved) const;
 
 private:
     struct Registers {

@@ -218,7 +218,7 @@ struct Transformed {
     }
     // Of a call: a tile, or on a gpu all channels.
     int width() const { return all ? row : tile; }
-    Complex turn(const Expr &k) const { return {cosines(0, k), cosines(1, k)}; }
+    Complex root(const Expr &k) const { return {cosines(0, k), cosines(1, k)}; }
     // Where a cosine transform takes its sample t from: even ones, then odd ones backwards.
     Expr reordered(const Expr &t) const {
         const int even = (length + 1) / 2;
@@ -253,7 +253,7 @@ struct Forward : Transformed {
     Expr spectrum(const std::function<Complex(const Expr &k)> &bin, const Expr &part, const Expr &b) const {
         const Expr factor = scale;
         if (cosine) { // 2·Re(exp(−πik/2L)·X(k)), X(L − k) = conj X(k)
-            const Complex a = bin(clamp(min(b, length - b), 0, length / 2)), w = turn(b);
+            const Complex a = bin(clamp(min(b, length - b), 0, length / 2)), w = root(b);
             const Expr value = factor * (a.re * w.re + select(2 * b > length, -a.im, a.im) * w.im);
             return magnitude ? abs(value) : value;
         }
@@ -289,7 +289,7 @@ struct Inverse : Transformed {
         if (!cosine) return whole(value(lane, b));
         // X(k) = (C(k) − i·C(L − k))·exp(πik/2L)/2L, C(L) = 0
         const Expr mirror = select(b == 0, 0.0f, value(lane, (length - b) % length).re);
-        return Complex{value(lane, b).re, -mirror} * turn(b);
+        return Complex{value(lane, b).re, -mirror} * root(b);
     }
     Expr sample_of(const Expr &r) const { return cosine ? place(r) : r; }
 

@@ -15,7 +15,7 @@ template <class T> uint8_t *bytes(std::vector<T> &values) {
 }
 
 struct Shape {
-    int heads, dk, dv, turns;
+    int heads, dk, dv, parts;
     std::vector<int> rows; // lengths of the calls that are mixed; the first is 1, the step
 };
 
@@ -27,7 +27,7 @@ public:
     // Inputs repeat themselves after `period` rows, of which the last outputs are kept.
     Attention(const Shape &shape, int length, int period, Keys keys)
         : s_(shape), length_(length), period_(period), key_(shape.heads * shape.dk, period),
-          w_(key_.width, period), turned_(key_.width * shape.turns, period), q_(turned_.width, period),
+          w_(key_.width, period), rotated_(key_.width * shape.parts, period), q_(rotated_.width, period),
           v_(shape.heads * shape.dv, period), o_(v_.width, period) {
         std::mt19937 random(static_cast<uint32_t>(period));
         std::normal_distribution<float> normal;
@@ -46,7 +46,7 @@ public:
 
     // kernels[i] computes s_.rows[i] rows of the attention, kernels[n + i] their weights.
     void run(std::vector<Kernel> &kernels) {
-        const size_t choices = s_.rows.size(), state = size_t(s_.turns) * s_.dk * size_t(v_.lanes());
+        const size_t choices = s_.rows.size(), state = size_t(s_.parts) * s_.dk * size_t(v_.lanes());
         std::vector<float> high(state, 0.0f), low(state, 0.0f);
         std::vector<double> z(size_t(key_.lanes()), 0.0), count(1, 0.0);
         std::mt19937 random(5);
@@ -56,11 +56,11 @@ public:
             if (at + s_.rows[choice] > period_ || t + s_.rows[choice] > length_) choice = 0;
             call(kernels[choices + choice],
                  {{"k", key_.place(at)}, {"w", w_.place(at)}, {"z", bytes(z)}, {"count", bytes(count)}});
-            for (int r = t; r < t + s_.rows[choice]; r++) turn(r);
+            for (int r = t; r < t + s_.rows[choice]; r++) rotate(r);
             std::map<std::string, uint8_t *> places = {{"q", q_.place(at)},     {"w", w_.place(at)},
                                                        {"v", v_.place(at)},     {"o", o_.place(at)},
                                                        {"S_high", bytes(high)}, {"S_low", bytes(low)}};
-            if (s_.turns > 1) places["k"] = turned_.place(at);
+            if (s_.parts > 1) places["k"] = rotated_.place(at);
             call(kernels[choice], places);
             t += s_.rows[choice];
         }
@@ -68,7 +68,7 @@ public:
 
     // Largest error of o from row `first` on, relative to the root of its mean square.
     double error(int first) {
-        const size_t rows = size_t(s_.turns) * s_.dk;
+        const size_t rows = size_t(s_.parts) * s_.dk;
         std::vector<double> state(size_t(s_.heads) * rows * s_.dv), z(size_t(key_.width), -INFINITY),
             weight(z.size());
         double largest = 0, square = 0;
@@ -82,7 +82,7 @@ public:
                 const int head = lane / s_.dv;
                 const double v = v_.at(t % period_, lane);
                 double sum = 0, *c = &state[size_t(head) * rows * s_.dv + size_t(lane % s_.dv)];
-                for (int part = 0; part < s_.turns; part++)
+                for (int part = 0; part < s_.parts; part++)
                     for (int i = 0; i < s_.dk; i++, c += s_.dv) {
                         const int of = head * s_.dk + i;
                         *c += weight[size_t(of)] * (angle(t, of, part) * v - *c);
@@ -103,22 +103,22 @@ private:
         REQUIRE(kernel.call_prepared() == 0);
     }
     double angle(int t, int of, int part) const {
-        if (s_.turns == 1) return 1;
+        if (s_.parts == 1) return 1;
         const double phase = t * 0.37 / (1 + of);
         return part ? std::sin(phase) : std::cos(phase);
     }
-    void turn(int t) {
-        for (int i = 0; i < turned_.width; i++) {
-            const int head = i / (s_.turns * s_.dk), at = i % (s_.turns * s_.dk),
+    void rotate(int t) {
+        for (int i = 0; i < rotated_.width; i++) {
+            const int head = i / (s_.parts * s_.dk), at = i % (s_.parts * s_.dk),
                       of = head * s_.dk + at % s_.dk;
-            turned_.at(t % period_, i) =
+            rotated_.at(t % period_, i) =
                 static_cast<float>(w_.at(t % period_, of) * angle(t, of, at / s_.dk));
         }
     }
 
     const Shape s_;
     const int length_, period_;
-    Lines key_, w_, turned_, q_, v_, o_;
+    Lines key_, w_, rotated_, q_, v_, o_;
 };
 
 void check(const std::vector<Shape> &shapes, int length, std::initializer_list<Keys> kinds, int period = 0) {
@@ -126,8 +126,8 @@ void check(const std::vector<Shape> &shapes, int length, std::initializer_list<K
     for (const longwave::targets::Target &target : longwave::targets::all()) {
         if (target.by_name || !host_runs(target)) continue;
         for (const Shape &shape : shapes) {
-            const std::string params = fmt::format(R"("heads":{},"dk":{},"dv":{},"turns":{})", shape.heads,
-                                                   shape.dk, shape.dv, shape.turns);
+            const std::string params = fmt::format(R"("heads":{},"dk":{},"dv":{},"parts":{})", shape.heads,
+                                                   shape.dk, shape.dv, shape.parts);
             std::vector<std::string> specs;
             for (const int rows : shape.rows)
                 specs.push_back(rows == 1 ? spec("decaying_attention_step", params)

@@ -14,7 +14,7 @@ TEST_CASE("images: real kernels have the bytes of ld.lld") {
     const std::string build = std::getenv("LONGWAVE_BUILD");
     // With calls of the allocator, memset and memcpy, and with constants of every size.
     const std::vector<std::string> specs = {
-        R"({"kernel":"decaying_attention_chunk","params":{"dk":40,"dv":40,"heads":4,"rows":16,"turns":1}})",
+        R"({"kernel":"decaying_attention_chunk","params":{"dk":40,"dv":40,"heads":4,"rows":16,"parts":1}})",
         R"({"kernel":"frame_power","params":{"hop":160,"n_fft":512,"ring":640,"rows":2,"window":400}})",
         R"({"kernel":"spectrum","params":{"channels":160,"copies":1,"lanes":0,"length":1024,"partitions":1,"taps":64,"two_sided":0}})",
         R"({"epilogue":[{"op":"gelu"}],"kernel":"long_conv_direct","params":{"channels":96,"copies":1,"ring":64,"rows":1,"taps":64}})",

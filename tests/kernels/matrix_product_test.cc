@@ -267,8 +267,8 @@ TEST_CASE("interpreter of programs: loops, registers and fours") {
     program.shared(16, 4);
     const gpu::Uint thread = program.thread();
     const gpu::Register sum = program.keep(program.f32(1));
-    program.loop(5, [&](gpu::Uint turn) {
-        program.set(sum, fma(program.get(sum), program.f32(2), gpu::s32_to_f32(turn)));
+    program.loop(5, [&](gpu::Uint iteration) {
+        program.set(sum, fma(program.get(sum), program.f32(2), gpu::s32_to_f32(iteration)));
     });
     const gpu::Float one = program.get(sum), none = program.f32(0);
     program.store_shared_vec4(thread, {one, none, gpu::s32_to_f32(thread), one});

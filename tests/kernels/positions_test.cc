@@ -10,17 +10,17 @@ namespace {
 
 // Θ in 2^-64 turns, as the compiler packs it.
 void set_rates(Kernel &k, const std::function<double(int i, int h)> &theta) {
-    k["turns_high"].for_each([&](const std::vector<int> &at) {
+    k["theta_high"].for_each([&](const std::vector<int> &at) {
         const auto turns = static_cast<uint64_t>(std::ldexp(
             static_cast<long double>(theta(at[0], at[1])) * 0.15915494309189533576888376337251436L, 64));
-        k["turns_high"].set(at, static_cast<int32_t>(static_cast<uint32_t>(turns >> 32)));
-        k["turns_low"].set(at, static_cast<int32_t>(static_cast<uint32_t>(turns)));
+        k["theta_high"].set(at, static_cast<int32_t>(static_cast<uint32_t>(turns >> 32)));
+        k["theta_low"].set(at, static_cast<int32_t>(static_cast<uint32_t>(turns)));
     });
 }
 
 // From each of the rows `firsts` on; `position` of feature i in a row.
-Case turned(int heads, int dk, const std::string &axes, const std::vector<double> &firsts,
-            const std::function<double(double row, int i)> &position) {
+Case rotated(int heads, int dk, const std::string &axes, const std::vector<double> &firsts,
+             const std::function<double(double row, int i)> &position) {
     return {spec("lrpe", fmt::format(R"("heads":{},"dk":{},"rows":30{})", heads, dk, axes) + counts_param()),
             [=](Kernel &k) {
                 const auto theta = [](int i, int h) {
@@ -92,9 +92,9 @@ Case scan(int channels, int modes, int rows, int stride, int length, double firs
 TEST_CASE("lrpe: phases at the first row, after 10^9 and after 10^12 rows, and along the axes of an image") {
     std::vector<Case> cases;
     for (const int dk : {8, 16, 5})
-        cases.push_back(turned(2, dk, "", {0, 1e9, 1e12}, [](double row, int) { return row; }));
-    // Two conditions, then 4 lines of 7; features 0 to 4 of 9 turn with the line.
-    cases.push_back(turned(2, 9, R"(,"sizes":[4,7],"conditions":2)", {0}, [](double row, int i) {
+        cases.push_back(rotated(2, dk, "", {0, 1e9, 1e12}, [](double row, int) { return row; }));
+    // Two conditions, then 4 lines of 7; features 0 to 4 of 9 rotate with the line.
+    cases.push_back(rotated(2, 9, R"(,"sizes":[4,7],"conditions":2)", {0}, [](double row, int i) {
         const int t = static_cast<int>(row) - 2;
         return t < 0 ? 0.0 : i < 5 ? t / 7 % 4 : t % 7;
     }));
@@ -102,7 +102,7 @@ TEST_CASE("lrpe: phases at the first row, after 10^9 and after 10^12 rows, and a
 }
 
 TEST_CASE(
-    "rotary: pairs of each head turned, neighbours or halves, after any number of rows; the rest passes") {
+    "rotary: pairs of each head rotated, neighbours or halves, after any number of rows; the rest passes") {
     std::vector<Case> cases;
     for (const auto &[heads, pairs, width] : {std::tuple(2, 4, 16), {2, 16, 70}, {3, 5, 31}, {1, 1, 2}})
         for (const int interleaved : {0, 1})
@@ -115,12 +115,12 @@ TEST_CASE(
                          return double{static_cast<float>(std::pow(10000.0, -p / 16.0))};
                      };
                      zero_padding(k["x"], width, padded(width));
-                     k["turns_high"].for_each([&](const std::vector<int> &at) {
+                     k["theta_high"].for_each([&](const std::vector<int> &at) {
                          const auto turns = static_cast<uint64_t>(std::ldexp(
                              static_cast<long double>(theta(at[0])) * 0.15915494309189533576888376337251436L,
                              64));
-                         k["turns_high"].set(at, static_cast<int32_t>(static_cast<uint32_t>(turns >> 32)));
-                         k["turns_low"].set(at, static_cast<int32_t>(static_cast<uint32_t>(turns)));
+                         k["theta_high"].set(at, static_cast<int32_t>(static_cast<uint32_t>(turns >> 32)));
+                         k["theta_low"].set(at, static_cast<int32_t>(static_cast<uint32_t>(turns)));
                      });
                      for (const double first : {0.0, 1e9}) {
                          rows_before(k, first, 9);

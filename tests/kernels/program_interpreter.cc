@@ -85,7 +85,7 @@ private:
         }
     }
 
-    // All threads turn equally often, and at least once.
+    // All threads iterate equally often, and at least once.
     void end_loop(const Instruction &one) {
         const Instruction &begin = program_.instructions()[loops_.back()];
         const uint32_t done = ++registers_[one.memory][0];

@@ -39,9 +39,9 @@ Case forward(int n_fft, int in, int out, int rows, const std::function<int(int)>
                         const int bins = n_fft / 2 + 1, part = std::clamp(which(at[0]), 0, 2 * bins - 1);
                         double sum = 0;
                         for (int i = 0; i < in; i++) {
-                            const double turn = angle(part % bins, i, n_fft);
+                            const double phase = angle(part % bins, i, n_fft);
                             const double x = k["x"].get({i, at[1]}) * (windowed ? k["window"].get({i}) : 1.0);
-                            sum += x * (part < bins ? std::cos(turn) : -std::sin(turn));
+                            sum += x * (part < bins ? std::cos(phase) : -std::sin(phase));
                         }
                         return after ? after(sum) : sum;
                     },
@@ -60,9 +60,9 @@ Case inverse(int n_fft, int rows, const std::string &epilogue = "", double (*aft
                         double sum = 0;
                         for (int bin = 0; bin < bins; bin++) {
                             const bool alone = bin == 0 || bin == n_fft / 2;
-                            const double turn = angle(bin, at[0], n_fft);
-                            sum += (alone ? 1 : 2) * k["x"].get({bin, at[1]}) * std::cos(turn);
-                            if (!alone) sum -= 2 * k["x"].get({bins + bin, at[1]}) * std::sin(turn);
+                            const double phase = angle(bin, at[0], n_fft);
+                            sum += (alone ? 1 : 2) * k["x"].get({bin, at[1]}) * std::cos(phase);
+                            if (!alone) sum -= 2 * k["x"].get({bins + bin, at[1]}) * std::sin(phase);
                         }
                         sum *= k["scale"].get({at[0]});
                         return after ? after(sum) : sum;

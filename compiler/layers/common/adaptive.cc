@@ -91,12 +91,12 @@ public:
             return lowering_.product(layer_, numbered("tail.", tail, ".0"), x, features, false);
         const std::string name = numbered("tail.", tail, ".0.weight");
         const std::vector<double> stored = lowering_.numbers(layer_, name, {width_, features});
-        std::vector<float> turned(stored.size());
+        std::vector<float> transposed(stored.size());
         for (size_t i = 0; i < stored.size(); ++i)
-            turned[i % features * width_ + i / features] = static_cast<float>(stored[i]);
+            transposed[i % features * width_ + i / features] = static_cast<float>(stored[i]);
         return product(lowering_, layer_, x,
                        lowering_.constant(layer_.key(name) + ".transposed", {features, width_},
-                                          SharedArray<float>(std::move(turned))));
+                                          SharedArray<float>(std::move(transposed))));
     }
 
 private:

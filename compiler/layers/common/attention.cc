@@ -20,8 +20,8 @@ public:
         LW_ASSIGN(Flow q, to_.product(layer_, "q_proj", x_, width_, bias_));
         LW_ASSIGN(Flow kv, keys_and_values());
         if (flag(layer_, "rotary")) {
-            LW_ASSIGN(q, turned(q));
-            LW_ASSIGN(kv, turned(kv));
+            LW_ASSIGN(q, rotated(q));
+            LW_ASSIGN(kv, rotated(kv));
         }
         std::vector<ir::ValueId> operands = {kv.value, q.value};
         if (flag(layer_, "relative")) {
@@ -84,7 +84,7 @@ private:
                         {{"bias", int64_t{1}}}, Form::features);
     }
 
-    Expected<Flow> turned(Flow x) {
+    Expected<Flow> rotated(Flow x) {
         const uint32_t pairs = width_ / heads_ / 2;
         std::vector<double> theta; // in float32, as every published code has it
         for (uint32_t i = 0; i < pairs; ++i)

@@ -92,18 +92,18 @@ private:
         LW_ASSIGN(const Flow w,
                   causal ? to_.node(layer_, "cumulative_softmax", keys, {{"start", start}}, Form::features)
                          : to_.node(layer_, "sequence_softmax", keys, {}, Form::features));
-        Flow turned = w;
+        Flow rotated = w;
         if (given(layer_, "lrpe")) {
             const ir::ValueId theta = turning_rates(to_, layer_, "lrpe.theta", number(layer_, "lrpe_base"),
                                                     heads_, keys_, positions);
-            LW_ASSIGN(q, turn(to_, layer_, q.value, theta, heads_, positions));
-            LW_ASSIGN(turned, turn(to_, layer_, w.value, theta, heads_, positions));
+            LW_ASSIGN(q, rotate(to_, layer_, q.value, theta, heads_, positions));
+            LW_ASSIGN(rotated, rotate(to_, layer_, w.value, theta, heads_, positions));
         }
         if (!causal)
-            return to_.node(layer_, "linear_attention_offline", {q.value, turned.value, v.value}, attributes,
+            return to_.node(layer_, "linear_attention_offline", {q.value, rotated.value, v.value}, attributes,
                             Form::features);
         std::vector<ir::ValueId> operands = {q.value, w.value, v.value};
-        if (turned.value != w.value) operands.push_back(turned.value);
+        if (rotated.value != w.value) operands.push_back(rotated.value);
         return to_.node(layer_, "decaying_attention", std::move(operands), attributes, Form::features);
     }
 

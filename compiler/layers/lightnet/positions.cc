@@ -46,8 +46,8 @@ ir::ValueId turning_rates(Lowering &lowering, const Layer &layer, const std::str
     return lowering.constant(layer.key(parameter) + ".each", {width}, std::move(theta));
 }
 
-Expected<Flow> turn(Lowering &lowering, const Layer &layer, ir::ValueId x, ir::ValueId theta, uint32_t heads,
-                    const Positions &positions) {
+Expected<Flow> rotate(Lowering &lowering, const Layer &layer, ir::ValueId x, ir::ValueId theta,
+                      uint32_t heads, const Positions &positions) {
     ir::Attributes attributes{{"heads", int64_t{heads}}};
     if (!positions.shape.empty()) {
         attributes["shape"] = positions.shape;
@@ -77,7 +77,7 @@ Expected<Flow> lower_lrpe(Lowering &lowering, const Layer &layer, std::span<cons
                                 std::to_string(heads));
     LW_ASSIGN(const Positions positions, read_positions(lowering, layer));
     const ir::ValueId theta = turning_rates(lowering, layer, "theta", 0, heads, width, positions);
-    return turn(lowering, layer, inputs[0].value, theta, heads, positions);
+    return rotate(lowering, layer, inputs[0].value, theta, heads, positions);
 }
 
 // tpe, exponential_sums: positions by decaying sums over earlier rows (TPE of LightNet). The sums

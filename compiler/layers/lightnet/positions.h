@@ -17,8 +17,8 @@ Expected<Positions> read_positions(const Lowering &lowering, const Layer &layer)
 ir::ValueId turning_rates(Lowering &lowering, const Layer &layer, const std::string &parameter, double base,
                           uint32_t heads, uint32_t width, const Positions &positions);
 
-Expected<Flow> turn(Lowering &lowering, const Layer &layer, ir::ValueId x, ir::ValueId theta, uint32_t heads,
-                    const Positions &positions);
+Expected<Flow> rotate(Lowering &lowering, const Layer &layer, ir::ValueId x, ir::ValueId theta,
+                      uint32_t heads, const Positions &positions);
 
 // Decaying sums along one axis.
 Expected<Flow> scan(Lowering &lowering, const Layer &layer, Flow x, ir::ValueId lambda, ir::ValueId c,

@@ -11,13 +11,13 @@ namespace longwave::ir {
 namespace {
 
 Expected<Type> infer(const Node &node, std::span<const Type> in) {
-    const bool turned = in.size() == 4;
-    LW_TRY(rules::count(in, turned ? 4 : 3));
+    const bool rotated = in.size() == 4;
+    LW_TRY(rules::count(in, rotated ? 4 : 3));
     LW_ASSIGN(const Type type, attention::of_heads(node, in));
-    const uint32_t keys = in[1].dims[0] * (turned ? 2 : 1);
-    if (in[0].dims[0] == keys && (!turned || in[3].dims[0] == keys)) return type;
+    const uint32_t keys = in[1].dims[0] * (rotated ? 2 : 1);
+    if (in[0].dims[0] == keys && (!rotated || in[3].dims[0] == keys)) return type;
     return Status::input(fmt::format("queries{} of width {} expected for weights of {}, found {}",
-                                     turned ? " and turned weights" : "", keys, in[1].dims[0],
+                                     rotated ? " and rotated weights" : "", keys, in[1].dims[0],
                                      in[0].dims[0] != keys ? in[0].dims[0] : in[3].dims[0]));
 }
 
@@ -35,14 +35,14 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
         [&](size_t t, size_t h, size_t i) { return 1 - weight(t, h)[i % weights]; }, out);
 }
 
-int turns_of(const KernelCall &call) { return call.node.inputs.size() == 4 ? 2 : 1; }
+int parts_of(const KernelCall &call) { return call.node.inputs.size() == 4 ? 2 : 1; }
 
 // K: the contract of a step or of a chunk.
 template <class K> void attend(KernelCall &call, const K &params) {
     call.kernel<K>(params, {.q = call.rows_of(0),
                             .w = call.rows_of(1),
                             .v = call.rows_of(2),
-                            .k = params.turns > 1 ? Given::Input(call.rows_of(3)) : Given::Input(),
+                            .k = params.parts > 1 ? Given::Input(call.rows_of(3)) : Given::Input(),
                             .S_high = call.state("C high"),
                             .S_low = call.state("C low"),
                             .o = call.result_rows()});
@@ -54,16 +54,16 @@ constexpr MatrixOp matrix{
     .of_chunk = 0.1,
     .one_row =
         [](KernelCall &call, const MatrixState &s) {
-            const int turns = turns_of(call);
+            const int parts = parts_of(call);
             attend(call, contract::DecayingAttentionStep{
-                             .heads = s.heads, .dk = s.keys / turns, .dv = s.values, .turns = turns});
+                             .heads = s.heads, .dk = s.keys / parts, .dv = s.values, .parts = parts});
         },
     .several_rows =
         [](KernelCall &call, const MatrixState &s, uint32_t rows) {
-            const int turns = turns_of(call);
+            const int parts = parts_of(call);
             attend(call,
                    contract::DecayingAttentionChunk{
-                       .heads = s.heads, .dk = s.keys / turns, .dv = s.values, .rows = rows, .turns = turns});
+                       .heads = s.heads, .dk = s.keys / parts, .dv = s.values, .rows = rows, .parts = parts});
         }};
 using Forms = MatrixForms<matrix>;
 const Algorithm *const algorithms[] = {&Forms::step, &Forms::chunk, &Forms::scan};

@@ -1,6 +1,6 @@
 // lrpe: a linearised relative position encoding, f(x, t) = [x ⊙ cos(tΘ) ‖ x ⊙ sin(tΘ)] per head,
-// with one Θ per feature (LightNet, App. A.2). For an image, feature i of a head turns along axis i
-// / ⌈dk / axes⌉. Conditions before the image do not turn.
+// with one Θ per feature (LightNet, App. A.2). For an image, feature i of a head is rotated along axis i
+// / ⌈dk / axes⌉. Conditions before the image are not rotated.
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/attention/positions.h"
 #include "compiler/ops/support/rules.h"
@@ -31,7 +31,7 @@ Expected<Type> infer(const Node &node, std::span<const Type> in) {
         return Status::input(fmt::format("{} features do not divide into {} heads", in[0].dims[0], heads));
     LW_TRY(rules::operand(in[1], "theta", in[0].dims));
     Type type = in[0];
-    LW_ASSIGN(type.dims[0], rules::elements({2, in[0].dims[0]}, "a turned row"));
+    LW_ASSIGN(type.dims[0], rules::elements({2, in[0].dims[0]}, "a rotated row"));
     return type;
 }
 
@@ -60,7 +60,7 @@ Status kernel(KernelCall &call) {
     const uint32_t heads = static_cast<uint32_t>(call.node.integer("heads")),
                    dk = call.type(0).dims[0] / heads;
     call.one_call();
-    const Turns turns(call, {heads, dk});
+    const Theta theta(call, {heads, dk});
     const Count count = call.count_of("position");
     call.kernel<contract::Lrpe>({.heads = heads,
                                  .dk = dk,
@@ -70,8 +70,8 @@ Status kernel(KernelCall &call) {
                                  .counts = count.counts},
                                 {.x = call.rows_of(0),
                                  .count_so_far = count.so_far,
-                                 .turns_high = turns.high,
-                                 .turns_low = turns.low,
+                                 .theta_high = theta.high,
+                                 .theta_low = theta.low,
                                  .y = call.result_rows(),
                                  .count = count.state});
     return Status::ok();

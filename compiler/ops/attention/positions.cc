@@ -35,7 +35,7 @@ uint32_t stride_of(const std::vector<uint32_t> &axes, size_t axis) {
 namespace {
 
 // Bits of each angle, from bit `shift` on.
-std::vector<int32_t> turn_words(const Numbers &angles, unsigned shift) {
+std::vector<int32_t> theta_words(const Numbers &angles, unsigned shift) {
     std::vector<int32_t> out;
     for (const double value : angles) {
         long double turns = static_cast<long double>(value) * 0.15915494309189533576888376337251436L; // 1/2π
@@ -49,8 +49,8 @@ std::vector<int32_t> turn_words(const Numbers &angles, unsigned shift) {
 
 } // namespace
 
-Turns::Turns(KernelCall &call, const std::vector<uint32_t> &dims)
-    : high(call.packed("turns.high", Packed::of(Elem::i32, dims, turn_words(call.constant(1), 32)))),
-      low(call.packed("turns.low", Packed::of(Elem::i32, dims, turn_words(call.constant(1), 0)))) {}
+Theta::Theta(KernelCall &call, const std::vector<uint32_t> &dims)
+    : high(call.packed("theta.high", Packed::of(Elem::i32, dims, theta_words(call.constant(1), 32)))),
+      low(call.packed("theta.low", Packed::of(Elem::i32, dims, theta_words(call.constant(1), 0)))) {}
 
 } // namespace longwave::ir

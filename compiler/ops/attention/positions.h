@@ -18,12 +18,12 @@ Expected<std::vector<uint32_t>> axes_of(const std::string &shape);
 // Rows from one position of an axis to the next.
 uint32_t stride_of(const std::vector<uint32_t> &axes, size_t axis);
 
-// The constant input 1, angles in units of 2^-64 turns, as the weights `turns.high` and `turns.low`
+// The constant input 1, angles in units of 2^-64 turns, as the weights `theta.high` and `theta.low`
 // of these dims: the upper and the lower half of each angle. A position times such an angle is
 // exact to 2^-65 turns per row.
-struct Turns {
+struct Theta {
     compiler::Place high, low;
-    Turns(KernelCall &call, const std::vector<uint32_t> &dims);
+    Theta(KernelCall &call, const std::vector<uint32_t> &dims);
 };
 
 } // namespace longwave::ir

@@ -17,9 +17,9 @@ Expected<Type> infer(const Node &node, std::span<const Type> in) {
     LW_ASSIGN(const uint32_t heads, rules::integer(node, "heads", 1, 1 << 12));
     LW_TRY(rules::flag(node, "interleaved").status());
     LW_TRY(rules::rank(in[1], 1));
-    const uint64_t turned = uint64_t{2} * heads * in[1].dims[0];
+    const uint64_t rotated = uint64_t{2} * heads * in[1].dims[0];
     LW_TRY(rules::operand(in[1], "theta", {in[1].dims[0]}));
-    if (turned > in[0].dims[0])
+    if (rotated > in[0].dims[0])
         return Status::input(fmt::format("{} heads of {} pairs do not fit into rows of {} features", heads,
                                          in[1].dims[0], in[0].dims[0]));
     return in[0];
@@ -46,7 +46,7 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
 Status kernel(KernelCall &call) {
     const auto pairs = static_cast<uint32_t>(call.constant(1).size());
     call.one_call();
-    const Turns turns(call, {pairs});
+    const Theta theta(call, {pairs});
     const Count count = call.count_of("position");
     call.kernel<contract::Rotary>({.heads = call.node.integer("heads"),
                                    .pairs = pairs,
@@ -56,8 +56,8 @@ Status kernel(KernelCall &call) {
                                    .counts = count.counts},
                                   {.x = call.rows_of(0),
                                    .count_so_far = count.so_far,
-                                   .turns_high = turns.high,
-                                   .turns_low = turns.low,
+                                   .theta_high = theta.high,
+                                   .theta_low = theta.low,
                                    .y = call.result_rows(),
                                    .count = count.state});
     return Status::ok();

@@ -52,8 +52,8 @@ public:
 private:
     bool is(const std::vector<double> &row, size_t bin, bool imaginary) const {
         return std::all_of(order_.begin(), order_.end(), [&](size_t i) {
-            const size_t turn = bin * i % roots_.cosine.size();
-            const double root = imaginary ? -roots_.sine[turn] : roots_.cosine[turn];
+            const size_t power = bin * i % roots_.cosine.size();
+            const double root = imaginary ? -roots_.sine[power] : roots_.cosine[power];
             return near(row[i], window_[i] * root, largest_);
         });
     }
@@ -126,9 +126,9 @@ std::optional<FourierMatrix> inverse(const Numbers &matrix, uint32_t outputs, ui
         const double scale = row[0];
         for (uint32_t bin = 0; bin < bins; ++bin) {
             const bool alone = bin == 0 || bin == bins - 1;
-            const uint32_t turn = bin * o % outputs;
-            if (!near(row[bin], (alone ? 1 : 2) * scale * roots.cosine[turn], 2 * std::abs(scale)) ||
-                !near(row[bins + bin], alone ? 0 : -2 * scale * roots.sine[turn], 2 * std::abs(scale)))
+            const uint32_t power = bin * o % outputs;
+            if (!near(row[bin], (alone ? 1 : 2) * scale * roots.cosine[power], 2 * std::abs(scale)) ||
+                !near(row[bins + bin], alone ? 0 : -2 * scale * roots.sine[power], 2 * std::abs(scale)))
                 return std::nullopt;
         }
         found.scale.push_back(static_cast<float>(scale));

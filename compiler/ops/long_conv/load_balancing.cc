@@ -7,7 +7,7 @@ namespace {
 
 // Empty: a block would cost more than `most`.
 std::vector<uint32_t> fill(const std::vector<Job> &jobs, const std::vector<double> &load, double most) {
-    std::vector<uint32_t> turns;
+    std::vector<uint32_t> blocks_of_jobs;
     size_t block = 0;
     double sum = load[0];
     for (const Job &job : jobs) {
@@ -16,9 +16,9 @@ std::vector<uint32_t> fill(const std::vector<Job> &jobs, const std::vector<doubl
             sum = load[block];
         }
         sum += job.cost();
-        turns.push_back(static_cast<uint32_t>(block));
+        blocks_of_jobs.push_back(static_cast<uint32_t>(block));
     }
-    return turns;
+    return blocks_of_jobs;
 }
 
 // The bytes from one place to another place of the same shape; empty if there is no such distance.
@@ -74,14 +74,14 @@ std::vector<uint32_t> balance_load(const std::vector<Job> &jobs, const std::vect
 }
 
 void spread_load(ir::KernelCall &call, const std::vector<Job> &jobs, uint32_t blocks, uint32_t replay) {
-    const std::vector<uint32_t> turns = balance_load(jobs, call.load(blocks));
+    const std::vector<uint32_t> blocks_of_jobs = balance_load(jobs, call.load(blocks));
     for (size_t first = 0, next = 0; first < jobs.size(); first = next) {
         std::vector<Step> steps = jobs[first].steps;
-        for (next = first + 1; next < jobs.size() && turns[next] == turns[first]; next++)
+        for (next = first + 1; next < jobs.size() && blocks_of_jobs[next] == blocks_of_jobs[first]; next++)
             if (jobs[first].alone || jobs[next].alone || !add_tiles(steps, jobs[next])) break;
         for (Step &step : steps) {
             step.period = blocks;
-            step.phase = turns[first];
+            step.phase = blocks_of_jobs[first];
             call.also(std::move(step), replay);
         }
     }

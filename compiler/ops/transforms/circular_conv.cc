@@ -61,7 +61,7 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
     });
 }
 
-// The static taps' right-angle spectrum (twiddles.h), 1/length folded in: bins of the taps turned
+// The static taps' right-angle spectrum (twiddles.h), 1/length folded in: bins of the taps rotated
 // by a quarter over the length, in the order of the transform. [tile][position][part][lane], or by
 // channel: [channel][part][bin] (last_digit_first).
 Packed packed(const KernelCall &call, double scale, const ChannelTiles &tiles, uint32_t rows, uint32_t length,
@@ -75,15 +75,15 @@ Packed packed(const KernelCall &call, double scale, const ChannelTiles &tiles, u
                 schedules::phase(radices, 0.25, static_cast<int>(radices.size()), q) * length - 0.25)) %
             length;
     std::vector<float> values(size_t{tiles.padded} * length * 2, 0.f);
-    std::vector<std::complex<double>> turned(length);
+    std::vector<std::complex<double>> rotated(length);
     for (uint32_t c = 0; c < tiles.channels; ++c) {
-        std::fill(turned.begin(), turned.end(), 0.0);
+        std::fill(rotated.begin(), rotated.end(), 0.0);
         for (uint32_t j = 0; j < rows; ++j) {
             const double tap =
                 scale * call.constant(1)[size_t{c} * taps + j] + (j ? 0.0 : call.constant(2)[c]);
-            turned[j] = std::polar(1.0, std::numbers::pi / 2 * j / length) * (tap / length);
+            rotated[j] = std::polar(1.0, std::numbers::pi / 2 * j / length) * (tap / length);
         }
-        const auto bins = fourier_sums(turned, 1);
+        const auto bins = fourier_sums(rotated, 1);
         for (uint32_t q = 0; q < length; ++q) {
             const size_t re =
                 by_channel ? size_t{2} * c * length +

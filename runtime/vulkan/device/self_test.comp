@@ -13,8 +13,8 @@ layout(binding = 1) buffer Found { uint found[]; };
     high = sum;
 void main() {
     precise float high = 0, low = 0, sum, part, lost;
-    // Eight terms a turn: lavapipe ends the loops of a thread after 65,535 turns.
-    for (int turn = 0; turn < 12800; ++turn) {
+    // Eight terms an iteration: lavapipe ends the loops of a thread after 65,535 iterations.
+    for (int iteration = 0; iteration < 12800; ++iteration) {
         ADD(given[0])
         ADD(given[1])
         ADD(given[2])

@@ -92,22 +92,22 @@ struct LinearAttentionOffline {
 
 // One row of decaying attention: o_t = q_t C_t, C_t = (1 - w_t) C_(t-1) + k_t v_t^T, for each head. C moves
 // by differences, and its weights are products of 1 - w in [0, 1]. So no key is too large (tested to
-// +-150). `cumulative_softmax` makes w, and w is the key as well, unless it turns. C lies as S of
+// +-150). `cumulative_softmax` makes w, and w is the key as well, unless it is rotated. C lies as S of
 // linear_attention_step does.
 struct DecayingAttentionStep {
     static constexpr const char *name = "decaying_attention_step";
     Required<1, 1 << 12> heads, dk, dv;
-    Default<1, 1, 2> turns; // 2: k is w turned by the position into two parts, which decay alike
-    LW_PARAMS(heads, dk, dv, turns)
+    Default<1, 1, 2> parts; // 2: k is w rotated by the position into two parts, which decay alike
+    LW_PARAMS(heads, dk, dv, parts)
 
     template <class Of> struct Arguments {
-        typename Of::Input q;      // [turns*dk, 1, heads]
+        typename Of::Input q;      // [parts*dk, 1, heads]
         typename Of::Input w;      // [dk, 1, heads]
         typename Of::Input v;      // [A, 1, tiles, groups]
-        typename Of::Input k;      // [turns*dk, 1, heads], with turns = 2
-        typename Of::State S_high; // [A, turns*dk, tiles, groups]
-        typename Of::State S_low;  // [A, turns*dk, tiles, groups]
-        typename Of::Output o;     // [A, turns*dk:0, tiles, groups]
+        typename Of::Input k;      // [parts*dk, 1, heads], with parts = 2
+        typename Of::State S_high; // [A, parts*dk, tiles, groups]
+        typename Of::State S_low;  // [A, parts*dk, tiles, groups]
+        typename Of::Output o;     // [A, parts*dk:0, tiles, groups]
         LW_ARGUMENTS(q, w, v, k, S_high, S_low, o)
     };
 };
@@ -117,16 +117,16 @@ struct DecayingAttentionChunk {
     static constexpr const char *name = "decaying_attention_chunk";
     Required<1, 1 << 12> heads, dk, dv;
     Required<2, 1 << 20> rows; // on a CPU at most 64, best 16
-    Default<1, 1, 2> turns;    // 2: k is w turned by the position into two parts, which decay alike
-    LW_PARAMS(heads, dk, dv, rows, turns)
+    Default<1, 1, 2> parts;    // 2: k is w rotated by the position into two parts, which decay alike
+    LW_PARAMS(heads, dk, dv, rows, parts)
 
     template <class Of> struct Arguments {
-        typename Of::Input q;      // [turns*dk, rows:P(heads*turns*dk), heads:turns*dk]
+        typename Of::Input q;      // [parts*dk, rows:P(heads*parts*dk), heads:parts*dk]
         typename Of::Input w;      // [dk, rows:P(heads*dk), heads:dk]
         typename Of::Input v;      // [A, rows:P(heads*dv), tiles:A, groups]
-        typename Of::Input k;      // [turns*dk, rows:P(heads*turns*dk), heads:turns*dk], with turns = 2
-        typename Of::State S_high; // [A, turns*dk, tiles, groups]
-        typename Of::State S_low;  // [A, turns*dk, tiles, groups]
+        typename Of::Input k;      // [parts*dk, rows:P(heads*parts*dk), heads:parts*dk], with parts = 2
+        typename Of::State S_high; // [A, parts*dk, tiles, groups]
+        typename Of::State S_low;  // [A, parts*dk, tiles, groups]
         typename Of::Output o;     // [A, rows:P(heads*dv), tiles:A, groups]
         LW_ARGUMENTS(q, w, v, k, S_high, S_low, o)
     };

@@ -6,7 +6,7 @@
 
 namespace longwave::schedules::contract {
 
-// Pairs of features of each head, turned by the position of their row. The features after them pass.
+// Pairs of features of each head, rotated by the position of their row. The features after them pass.
 struct Rotary {
     static constexpr const char *name = "rotary";
     Required<1, 1 << 12> heads, pairs;
@@ -19,33 +19,33 @@ struct Rotary {
     template <class Of> struct Arguments {
         typename Of::Input x;            // [P(width), rows]
         typename Of::Input count_so_far; // f64 [1], with counts = 0
-        typename Of::Weight turns_high;  // i32 [pairs]: theta in 2^-64 turns
-        typename Of::Weight turns_low;   // i32 [pairs]
+        typename Of::Weight theta_high;  // i32 [pairs]: theta in 2^-64 turns
+        typename Of::Weight theta_low;   // i32 [pairs]
         typename Of::Output y;           // [P(width), rows]
         typename Of::State count;        // f64 [1]: rows so far, with counts = 1
-        LW_ARGUMENTS(x, count_so_far, turns_high, turns_low, y, count)
+        LW_ARGUMENTS(x, count_so_far, theta_high, theta_low, y, count)
     };
 };
 
-// Each head becomes [x cos(t theta), x sin(t theta)]. Along the axes of an image, feature i of a head turns
+// Each head becomes [x cos(t theta), x sin(t theta)]. Along the axes of an image, feature i of a head rotates
 // with axis i / ceil(dk / axes).
 struct Lrpe {
     static constexpr const char *name = "lrpe";
     Required<1, 1 << 12> heads, dk;
     Required<1, 1 << 20> rows;
     Several<3, 1, 1 << 24> sizes;      // of the axes, slowest first; none: a sequence
-    Default<0, 0, 1 << 24> conditions; // rows before the image, which do not turn
+    Default<0, 0, 1 << 24> conditions; // rows before the image, which are not rotated
     FlagOr<true> counts;
     LW_PARAMS(heads, dk, rows, sizes, conditions, counts)
 
     template <class Of> struct Arguments {
         typename Of::Input x;            // [dk, heads, rows:P(heads*dk)]
         typename Of::Input count_so_far; // f64 [1], with counts = 0
-        typename Of::Weight turns_high;  // i32 [dk, heads]: theta in 2^-64 turns
-        typename Of::Weight turns_low;   // i32 [dk, heads]
+        typename Of::Weight theta_high;  // i32 [dk, heads]: theta in 2^-64 turns
+        typename Of::Weight theta_low;   // i32 [dk, heads]
         typename Of::Output y;           // rows of P(2*heads*dk), each [dk, 2, heads]
         typename Of::State count;        // f64 [1]: rows so far, with counts = 1
-        LW_ARGUMENTS(x, count_so_far, turns_high, turns_low, y, count)
+        LW_ARGUMENTS(x, count_so_far, theta_high, theta_low, y, count)
     };
 };
 

@@ -35,7 +35,7 @@ struct ModuleFacts {
 ModuleFacts facts_of(const spirv::Module &module);
 
 // Runs workgroup (0, 0, 0) in lock step. All buffers hold zeros, so a loop over a length that
-// memory holds does not turn. `limit`: instructions of a workgroup, after which it stops. Throws
+// memory holds does not change. `limit`: instructions of a workgroup, after which it stops. Throws
 // spirv::Fault for an instruction that it does not know, which our kernels do not have.
 Simulation simulate(const spirv::Module &module, uint64_t limit);
 

@@ -105,8 +105,8 @@ TEST_CASE("gpu simulation: conflicts of banks") {
     CHECK(wavefronts("%zero") == 2);        // one word for all
 }
 
-TEST_CASE("gpu simulation: a loop that lanes leave at different turns, and a limit") {
-    // Lane i turns i times and stores once a turn: 0 + 1 + … + 63 elements.
+TEST_CASE("gpu simulation: a loop that lanes leave at different iterations, and a limit") {
+    // Lane i iterates i times and stores once an iteration: 0 + 1 + … + 63 elements.
     const std::string loop = R"(
         OpStore %counter %zero
         OpBranch %head
@@ -130,7 +130,7 @@ TEST_CASE("gpu simulation: a loop that lanes leave at different turns, and a lim
     CHECK(made.complete);
     const bench::BufferRequests &stores = made.buffers.at("store data");
     CHECK(stores.elements == 63 * 64 / 2);
-    CHECK(stores.requests == 31 + 63); // turns in which a lane of the warp is left
+    CHECK(stores.requests == 31 + 63); // iterations in which a lane of the warp is left
     CHECK(!bench::simulate(module_of(loop), 100).complete);
 }
 

@@ -1,7 +1,7 @@
 """One denoising step of latent diffusion with LightNet: latents of `side` x `side` x `channels` in patches, a time
 step and a class in, noise and variance of each patch out (Peebles and Xie 2023, [P4] Tab. 13).
 
-conditioning "tokens": time and class are two rows before those of the patches, which LRPE does not turn; the counts
+conditioning "tokens": time and class are two rows before those of the patches, which LRPE does not rotate; the counts
 of [P4] have no room for more.  "adaln": every layer's norms are scaled, shifted and gated by the sum of both
 (adaLN-Zero of DiT).  There the first rows of time and class count, and every row gets what is made of them.
 """
@@ -118,8 +118,8 @@ class _Body:
         q = g.node(f"{name}/q", "silu", g.linear(f"{name}.q_proj", x, d, d, bias=False))
         k, v = (g.linear(f"{name}.{part}_proj", x, d, d, bias=False) for part in "kv")
         weights = g.node(f"{name}/weights", "sequence_softmax", k)
-        q = g.node(f"{name}/turned_q", "lrpe", q, self.theta, **self.where)
-        weights = g.node(f"{name}/turned_weights", "lrpe", weights, self.theta, **self.where)
+        q = g.node(f"{name}/rotated_q", "lrpe", q, self.theta, **self.where)
+        weights = g.node(f"{name}/rotated_weights", "lrpe", weights, self.theta, **self.where)
         o = g.node(f"{name}/o", "linear_attention_offline", q, weights, v, heads=self.heads)
         gate = g.linear(f"{name}.output_gate.0", x, self.gate_rank, d, bias=False)
         gate = g.node(f"{name}/gate", "sigmoid", g.linear(f"{name}.output_gate.1", gate, d, self.gate_rank, bias=False))

@@ -49,7 +49,7 @@ class Dit(nn.Module):
         self.tokens, self.classes, pixels = conditioning == "tokens", classes, patch * patch * channels
         side = round((length - rows.CONDITIONS * self.tokens) ** 0.5)
         angles = image_phases(width // heads, (side, side), LRPE_BASE).angles
-        still = angles.new_zeros(rows.CONDITIONS * self.tokens, angles.shape[1])  # conditions do not turn
+        still = angles.new_zeros(rows.CONDITIONS * self.tokens, angles.shape[1])  # conditions are not rotated
         self.theta = Phases(torch.cat([still, angles]))
         self.x_embedder = nn.Linear(pixels, width)
         self.t_embedder = nn.Sequential(

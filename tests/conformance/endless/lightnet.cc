@@ -40,7 +40,7 @@ private:
         return rms_norm(x, eps, [&](size_t c) { return weight[c]; });
     }
 
-    // C ← C + k̄(turned v − C) with k̄ = e^k / Σe^k, in long double.
+    // C ← C + k̄(rotated v − C) with k̄ = e^k / Σe^k, in long double.
     Row attention(const Row &n) {
         const Row q = map(q_(n), silu), k = k_(n), v = v_(n);
         Row o{};

@@ -66,14 +66,14 @@ def retention(x: Tensor, m) -> Tensor:
     n = x.shape[1]
     phase = torch.arange(n, dtype=x.dtype)[:, None] * torch.tensor([1.0, 0.1], dtype=x.dtype).repeat_interleave(2)
 
-    def turn(t: Tensor) -> Tensor:
+    def rotate(t: Tensor) -> Tensor:
         return t * phase.cos() + torch.stack([-t[..., 1::2], t[..., ::2]], -1).flatten(-2) * phase.sin()
 
     q, k, v = (heads(m[name](x)) for name in "qkv")
     lag = torch.arange(n, dtype=x.dtype)[:, None] - torch.arange(n, dtype=x.dtype)
     gamma = 1 - 2.0 ** (-5 - torch.arange(2, dtype=x.dtype))
     decay = torch.where(lag >= 0, gamma[:, None, None] ** lag.clamp(min=0), 0.0)
-    y = joined((turn(q) @ turn(k).mT * decay) @ v)
+    y = joined((rotate(q) @ rotate(k).mT * decay) @ v)
     return m["o"](F.silu(m["g"](x)) * m["n"](y[0])[None])
 
 
@@ -119,13 +119,13 @@ def llama(x: Tensor, m) -> Tensor:
     n, half = x.shape[1], 2
     phase = torch.arange(n, dtype=x.dtype)[:, None] * (10000.0 ** (-torch.arange(half, dtype=x.dtype) / half)).repeat(2)
 
-    def turn(t: Tensor) -> Tensor:
+    def rotate(t: Tensor) -> Tensor:
         return t * phase.cos() + torch.cat([-t[..., half:], t[..., :half]], -1) * phase.sin()
 
     y = m["n1"](x)
     q, k, v = heads(m["q"](y)), heads(m["k2"](y), 1), heads(m["v2"](y), 1)
     k, v = k.expand(1, 2, n, 4), v.expand(1, 2, n, 4)
-    x = x + m["o"](joined(F.scaled_dot_product_attention(turn(q), turn(k), v, is_causal=True)))
+    x = x + m["o"](joined(F.scaled_dot_product_attention(rotate(q), rotate(k), v, is_causal=True)))
     y = m["n2"](x)
     return x + m["d"](F.silu(m["g"](y)) * m["f"](y))
 

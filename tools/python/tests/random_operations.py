@@ -381,7 +381,7 @@ def positions(choice: random.Random, width: int) -> Spelled:
         a, b = x.chunk(2, -1)
         return (x * c.cos() + torch.cat([-b, a], -1) * c.sin())[..., :width]
 
-    def turned(x: Tensor) -> Tensor:
+    def rotated(x: Tensor) -> Tensor:
         c = torch.arange(x.shape[1], dtype=x.dtype)[:, None] * rates.to(x.dtype)
         z = torch.view_as_complex(torch.stack([x, x.tanh()], -1)) * torch.polar(torch.ones_like(c), c)
         return torch.view_as_real(z).sum(-1)
@@ -392,7 +392,7 @@ def positions(choice: random.Random, width: int) -> Spelled:
             [
                 lambda x, p: x + waves(x),
                 lambda x, p: rotary(x),
-                lambda x, p: turned(x),
+                lambda x, p: rotated(x),
                 lambda x, p: x * (1 + 0.1 * torch.arange(x.shape[1], dtype=x.dtype)[:, None]) * 0.1,
                 lambda x, p: x + p[: x.shape[1]],
                 lambda x, p: x * p[: x.shape[1]].mT[:width].mT,

@@ -58,7 +58,7 @@ def rotated(x: Tensor) -> Tensor:
     return x * phase.cos() + torch.cat([-b, a], -1) * phase.sin()
 
 
-def turned(x: Tensor) -> Tensor:
+def as_complex_rotated(x: Tensor) -> Tensor:
     """Rotary positions as complex numbers."""
     half = x.shape[-1] // 2
     phase = torch.arange(x.shape[2], dtype=x.dtype)[:, None] * (100.0 ** (-torch.arange(half, dtype=x.dtype) / half))
@@ -115,7 +115,11 @@ FORMS = {
         True,
     ),
     "rotary": (Attention(lambda q, k, v: written(8)(rotated(q), rotated(k), v)), "rotary", True),
-    "rotary, complex": (Attention(lambda q, k, v: written(8)(turned(q), turned(k), v)), "rotary", True),
+    "rotary, complex": (
+        Attention(lambda q, k, v: written(8)(as_complex_rotated(q), as_complex_rotated(k), v)),
+        "rotary",
+        True,
+    ),
     "linear": (Attention(lambda q, k, v: (q @ k.mT * 0.3).tril() @ v), "linear_attention", True),
     "retention": (
         Attention(

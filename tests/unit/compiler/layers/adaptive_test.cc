@@ -133,10 +133,10 @@ TEST_CASE("lower: a projection of the head is a product before its words and cla
 TEST_CASE("lower: tied projections are the embedding's, the other way round") {
     Weights weights = counted(softmax_shapes), tied = weights;
     for (const auto &[key, rank] : {std::pair("s.tail.0.0.weight", 4u), std::pair("s.tail.1.0.weight", 2u)}) {
-        std::vector<float> turned(8 * rank);
+        std::vector<float> transposed(8 * rank);
         for (uint32_t i = 0; i < rank; ++i)
-            for (uint32_t c = 0; c < 8; ++c) turned[c * rank + i] = weights.at(key).data[i * 8 + c];
-        tied.at(key) = {{8, rank}, std::move(turned)};
+            for (uint32_t c = 0; c < 8; ++c) transposed[c * rank + i] = weights.at(key).data[i * 8 + c];
+        tied.at(key) = {{8, rank}, std::move(transposed)};
     }
     const std::vector<double> x = {1, -2, 3, 0.5, -1, 2, 0, 1};
     const ir::Array a = run(graph_of("features 8", softmax + "}]", weights), 8, x),

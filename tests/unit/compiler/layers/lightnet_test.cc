@@ -69,7 +69,7 @@ TEST_CASE("lower: lightnet_attention, its gate behind the norm or before it, or 
             weights_of(block)) == "linear linear linear cumulative_softmax(0) decaying_attention");
 }
 
-TEST_CASE("lower: lightnet_attention turns queries and weights, not what decays") {
+TEST_CASE("lower: lightnet_attention rotates queries and weights, not what decays") {
     auto graph =
         lowered("features 4",
                 attention(R"(, "lrpe": "cosine", "gate": null, "norm": null, "output_projection": false)"),

@@ -107,7 +107,7 @@ TEST_CASE("cumulative_softmax: masked rows weigh nothing, and the others as if t
         }
 }
 
-TEST_CASE("lrpe: queries and weights turned by their rows meet by the cosine of their distance") {
+TEST_CASE("lrpe: queries and weights rotated by their rows meet by the cosine of their distance") {
     const size_t dk = 2, dv = 1, all = 2 * dk + dv;
     const std::vector<double> x = random_numbers(rows * all, 3), theta = {1.0, 0.01};
     const Array y =
@@ -130,7 +130,7 @@ TEST_CASE("lrpe: queries and weights turned by their rows meet by the cosine of 
     }
 }
 
-TEST_CASE("lrpe: over an image each part of a head turns along its axis, conditions do not") {
+TEST_CASE("lrpe: over an image each part of a head is rotated along its axis, conditions do not") {
     const Array y = run(graph_of("%x = input \"x\" features : f32[3] @1/1\n%t = const \"t\" : [3]\n"
                                  "%y = lrpe(%x, %t) {heads=1, shape=\"2x3\", conditions=1}\noutput \"y\" %y",
                                  {{"t", {1, 2, 4}}}),
@@ -224,7 +224,7 @@ TEST_CASE("ops of LightNet: what does not fit is refused with what was expected"
     refused("%y = decaying_attention(%x, %x, %x) {heads=5}", "12 features do not divide into 5 heads");
     refused("%y = decaying_attention(%z, %x, %x) {heads=3}", "queries of width 12 expected");
     refused("%y = decaying_attention(%x, %z, %x, %z) {heads=3}",
-            "queries and turned weights of width 12 expected");
+            "queries and rotated weights of width 12 expected");
     refused("%y = cumulative_softmax(%x, %z) {start=0}", "a mask of width 1 expected, found 6");
     refused("%y = cumulative_softmax(%x) {start=2}", "start expected 0 to 1");
     refused("%t = const \"t\" : [4]\n%y = lrpe(%x, %t) {heads=3}", "theta expected shape [12]");

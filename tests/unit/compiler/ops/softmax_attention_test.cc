@@ -1,5 +1,5 @@
 // softmax_attention and rotary against closed forms: weighted means over the rows in sight, and
-// products of turned rows that depend on their distance only.
+// products of rotated rows that depend on their distance only.
 #include "compiler/ir/op.h"
 #include "tests/unit/compiler/ir/graphs.h"
 #include <fmt/format.h>
@@ -98,7 +98,7 @@ TEST_CASE("softmax_attention: a window streams, whatever sees more does not") {
     CHECK(rule_of("window=0, causal=0").looks_ahead.find("later rows") != std::string::npos);
 }
 
-TEST_CASE("rotary: products of turned rows depend on their distance, what is behind them passes") {
+TEST_CASE("rotary: products of rotated rows depend on their distance, what is behind them passes") {
     const std::vector<double> theta = {0.7, 0.01}, x = {0.3, -1, 0.5, 2, 9};
     for (const int interleaved : {0, 1}) {
         std::vector<double> all;

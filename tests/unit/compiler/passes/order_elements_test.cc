@@ -11,7 +11,7 @@ using namespace longwave::ir;
 
 namespace {
 
-// A row of two parts of [3, 4]: each is turned, both are added, and the sum is turned back.
+// A row of two parts of [3, 4]: each is transposed, both are added, and the sum is transposed back.
 const Numbers first{0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11},
     second{12, 16, 20, 13, 17, 21, 14, 18, 22, 15, 19, 23},
     back{-1, 0, 3, 6, 9, 1, 4, 7, 10, 2, 5, 8, 11, -1};
@@ -46,7 +46,7 @@ std::vector<std::vector<double>> ordered(const std::string &rest) {
 
 } // namespace
 
-TEST_CASE("order_elements: what is turned and turned back stays as it is") {
+TEST_CASE("order_elements: what is transposed and transposed back stays as it is") {
     const auto found = ordered("%2 = square(%0)\n%3 = square(%1)\n%4 = add(%2, %3)\n%5 = sqrt(%4)\n"
                                "%6 = take(%5, %c) {bands=1}\noutput \"y\" %6");
     REQUIRE(found.size() == 3);

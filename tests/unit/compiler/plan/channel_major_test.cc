@@ -171,7 +171,8 @@ TEST_CASE("channel-major: one copy for all kernels that read the other order") {
     CHECK(layouts.reorders == std::vector<Reorder>{{.value = 12, .readers = {2, 3, 4}}});
 }
 
-TEST_CASE("channel-major: no copy of what is fixed for other reasons, nor of rows that cannot be turned") {
+TEST_CASE(
+    "channel-major: no copy of what is fixed for other reasons, nor of rows that cannot be transposed") {
     Plan tiles = between_ports();
     tiles.plan().steps[0].tiles = 2;
     Plan offset = between_ports();

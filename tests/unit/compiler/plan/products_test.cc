@@ -156,10 +156,10 @@ static std::vector<double> windowed_transform(uint32_t n, uint32_t outputs, bool
     for (uint32_t o = 0; o < outputs; o++)
         for (uint32_t i = 0; i < n; i++) {
             const uint32_t part = backwards ? outputs - 1 - o : o;
-            const double turn = 2 * std::numbers::pi * (part % bins * i % n) / n,
+            const double phase = 2 * std::numbers::pi * (part % bins * i % n) / n,
                          hann = 0.5 - 0.5 * std::cos(2 * std::numbers::pi * i / n);
             matrix.push_back(
-                static_cast<float>(sign * hann * (part < bins ? std::cos(turn) : -std::sin(turn))));
+                static_cast<float>(sign * hann * (part < bins ? std::cos(phase) : -std::sin(phase))));
         }
     return matrix;
 }

@@ -325,7 +325,7 @@ TEST_CASE("verify: a kernel may write over its input in the arena, in the very s
     CHECK(check(draft.bytes()).rule == 14);
 }
 
-TEST_CASE("verify: slots of one ring keep apart when they turn together") {
+TEST_CASE("verify: slots of one ring keep apart when they advance together") {
     // hear copies a block into the slot behind the one it reads: never the same one.
     const auto model = [](uint32_t add) {
         Draft draft = family_model();

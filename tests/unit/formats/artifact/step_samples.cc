@@ -181,7 +181,7 @@ void in_place(Samples &samples) {
         overwriting(input({{1, 2}, {2, 4}}), output({{3, 2}, {1, 4}}), tiled(), tiled(), 2));
     add("over its input, in other strides", 14,
         overwriting(input({{2, 8}, {2, 4}}), output({{2, 4}, {2, 8}}), tiled(), tiled(), 4));
-    // slots that turn together
+    // slots that advance together
     const Dims row = {{13, 1}}; // 52 bytes
     add("slots beside a place", 14, overwriting(input(row), output(row), arena(64, 1, 64), arena(0, 2, 64)));
     add("slots of two sizes", 14, overwriting(input(row), output(row), arena(52, 2, 4), arena(0, 2, 64)));

@@ -306,8 +306,8 @@ class Importer:
             return attention.step(self, n)
         if any(isinstance(self.values[v], (complexes.Complex, complexes.Phase)) for v in sources):
             return complexes.complex_step(self, n)
-        if kind == "mul" and (turned := complexes.turned(self, n)):
-            return turned
+        if kind == "mul" and (product := complexes.times_constant(self, n)):
+            return product
         if n.target is operator.getitem and isinstance(first, (list, tuple)):
             found: Value = first[args_of(n)[1]]
             return found

@@ -46,14 +46,14 @@ def sinusoids(count: int, width: int, dtype: torch.dtype) -> Tensor:
 
 
 def rotated(x: Tensor, interleaved: bool) -> Tensor:
-    """(B, H, T, d) turned by its position."""
+    """(B, H, T, d) rotated by its position."""
     half = x.shape[-1] // 2
     rates = (10000.0 ** (-torch.arange(half, dtype=torch.float64) / half)).float().double()
     phase = torch.arange(x.shape[-2], dtype=torch.float64)[:, None] * rates
     cosine, sine = phase.cos().to(x.dtype), phase.sin().to(x.dtype)
     a, b = (x[..., 0::2], x[..., 1::2]) if interleaved else (x[..., :half], x[..., half:])
-    turned = a * cosine - b * sine, b * cosine + a * sine
-    return torch.stack(turned, dim=-1).flatten(-2) if interleaved else torch.cat(turned, dim=-1)
+    rotated = a * cosine - b * sine, b * cosine + a * sine
+    return torch.stack(rotated, dim=-1).flatten(-2) if interleaved else torch.cat(rotated, dim=-1)
 
 
 class SoftmaxAttention(nn.Module):

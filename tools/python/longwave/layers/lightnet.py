@@ -115,7 +115,7 @@ class Phases(NamedTuple):
 
 
 def image_phases(width: int, shape: tuple[int, ...], base: float = 10000.0) -> Phases:
-    """Of an image whose lines come one after the other (MD-LRPE): feature i turns along axis i // ceil(width / axes), and the axes share their rates."""
+    """Of an image whose lines come one after the other (MD-LRPE): feature i is rotated along axis i // ceil(width / axes), and the axes share their rates."""
     shared = -(-width // len(shape))
     rates = cosine_rates(shared, base)[0].double()
     along = torch.stack(
@@ -125,7 +125,7 @@ def image_phases(width: int, shape: tuple[int, ...], base: float = 10000.0) -> P
     return Phases(along[:, feature // shared] * rates[feature % shared])
 
 
-def turned(x: Tensor, theta: Tensor | Phases, first: int = 0) -> Tensor:
+def rotated(x: Tensor, theta: Tensor | Phases, first: int = 0) -> Tensor:
     """(B, T, H, d) -> (B, T, H, 2d): [x cos(t theta) | x sin(t theta)], t from `first`; phases in float64, where a float32 t*theta
     would lose the angle after a few thousand positions."""
     if isinstance(theta, Phases):
@@ -153,24 +153,24 @@ def causal_attention(
     if initial_sum:
         z = torch.logaddexp(z, torch.zeros_like(z))
     before = torch.full_like(k[:, 0], 0.0 if initial_sum else _NOTHING)  # z at the start of a chunk
-    turn = (lambda x, at: turned(x, theta, at)) if theta is not None else (lambda x, at: x)
-    turns = 1 if theta is None else 2
-    state = v.new_zeros(q.shape[0], q.shape[2], turns * k.shape[3], v.shape[3])
+    rotate = (lambda x, at: rotated(x, theta, at)) if theta is not None else (lambda x, at: x)
+    parts = 1 if theta is None else 2
+    state = v.new_zeros(q.shape[0], q.shape[2], parts * k.shape[3], v.shape[3])
     out = []
     for at in range(0, k.shape[1], chunk):
         qc, kc, vc, zc = (x[:, at : at + chunk] for x in (q, k, v, z))
         rows = kc.shape[1]
         later = torch.ones(rows, rows, dtype=torch.bool, device=k.device).tril()[None, :, :, None, None]
         left = (kc[:, None] - zc[:, :, None]).masked_fill(~later, _NOTHING).exp()  # (B, t, j, H, dk)
-        queries, units = turn(qc, at), turn(torch.ones_like(kc), at)
-        scores = torch.einsum("bthi,bjhi,btjhi->bhtj", queries, units, left.repeat(1, 1, 1, 1, turns))
-        decayed = queries * (before[:, None] - zc).exp().repeat(1, 1, 1, turns)
+        queries, units = rotate(qc, at), rotate(torch.ones_like(kc), at)
+        scores = torch.einsum("bthi,bjhi,btjhi->bhtj", queries, units, left.repeat(1, 1, 1, 1, parts))
+        decayed = queries * (before[:, None] - zc).exp().repeat(1, 1, 1, parts)
         out.append(torch.einsum("bhtj,bjhc->bthc", scores, vc) + torch.einsum("bthi,bhic->bthc", decayed, state))
         end = zc[:, -1]
-        shares = turn((kc - end[:, None]).exp(), at)
+        shares = rotate((kc - end[:, None]).exp(), at)
         if mask is not None:
             shares = shares * mask[:, at : at + chunk, None, None]
-        state = (before - end).exp().repeat(1, 1, turns)[..., None] * state + torch.einsum(
+        state = (before - end).exp().repeat(1, 1, parts)[..., None] * state + torch.einsum(
             "bjhi,bjhc->bhic", shares, vc
         )
         before = end
@@ -181,7 +181,7 @@ def global_attention(q: Tensor, k: Tensor, v: Tensor, theta: Tensor | None = Non
     """A softmax over time for each key channel, then queries on the sum."""
     weights = k.softmax(dim=1)
     if theta is not None:
-        q, weights = turned(q, theta), turned(weights, theta)
+        q, weights = rotated(q, theta), rotated(weights, theta)
     return torch.einsum("bthi,bhic->bthc", q, torch.einsum("bjhi,bjhc->bhic", weights, v))
 
 

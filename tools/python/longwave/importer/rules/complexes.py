@@ -173,7 +173,7 @@ def arithmetic(importer: Importer, n: Node, kind: str) -> Complex:
     )
 
 
-def turned(importer: Importer, n: Node) -> Complex | None:
+def times_constant(importer: Importer, n: Node) -> Complex | None:
     """Real values times complex constants, such as 1j. None: another product."""
     variables = [v for v in args_of(n)[:2] if importer.varies(v)]
     if len(variables) != 1 or not isinstance(importer.values[variables[0]], Placed):

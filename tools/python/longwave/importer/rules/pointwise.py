@@ -173,9 +173,9 @@ def of_changing(importer: Importer, kind: str, x: Placed, t: Placed, c: Tensor, 
         if swapped:
             x = inverse(importer, x)
         else:
-            turned = changing(importer, x, 1 / c)
-            assert turned is not None  # as c does, its inverse changes
-            t = turned
+            reciprocal = changing(importer, x, 1 / c)
+            assert reciprocal is not None  # as c does, its reciprocal changes
+            t = reciprocal
     if kind in ("mul", "div"):
         return paired(graph, "mul", x, t)
     one, two = (t, x) if swapped else (x, t)

@@ -146,10 +146,10 @@ def decays(importer: Importer, like: int, c: Tensor) -> tuple[int | None, Tensor
 def exact_waves(importer: Importer, like: int, c: Tensor) -> tuple[int | None, Tensor]:
     found = waves(c, EXACT)
     fits = found.fits
-    return (turned(importer.graph, like, found) if bool(fits.any()) else None), fits
+    return (rotated(importer.graph, like, found) if bool(fits.any()) else None), fits
 
 
-def turned(graph: Recovered, like: int, found: Waves) -> int:
+def rotated(graph: Recovered, like: int, found: Waves) -> int:
     """Sums of cosines and sines of t theta."""
     pairs = len(found.theta)
     start = torch.cat([torch.ones(pairs), torch.zeros(pairs)]).to(torch.float64)
@@ -178,4 +178,4 @@ def lowered(graph: Recovered, v: int) -> int:
     op = graph.ops[v]
     c, like = op.constant("table"), op.inputs[0]
     found = waves(c, STORED)
-    return turned(graph, like, found) if bool(found.fits.all()) else begins(graph, like, c)
+    return rotated(graph, like, found) if bool(found.fits.all()) else begins(graph, like, c)

@@ -2,62 +2,63 @@
 #include "tests/kernels/check.h"
 #include "tests/kernels/random.h"
 
-namespace turned_test {
+namespace transposed_test {
 
 using namespace longwave::test;
 
 namespace {
 
-Case turned(const std::string &spec, const std::vector<int> &channel_major,
-            const std::function<void(Kernel &)> &check) {
+Case transposed(const std::string &spec, const std::vector<int> &channel_major,
+                const std::function<void(Kernel &)> &check) {
     return {with_channel_major(spec, channel_major), check, true};
 }
 
 // Nothing but the change: every element, padding included.
 Case reordered(int width, int rows, bool to_channels) {
-    return turned(
+    return transposed(
         spec("pointwise", fmt::format(R"("width":{},"rows":{})", width, rows)), {to_channels ? 1 : 0},
         [](Kernel &k) { compare(k, "y", [&](const std::vector<int> &at) { return k["x"].get(at); }, 0); });
 }
 
 // An operand of a channel and one of an element, which lies as the result does; padding lanes become zero.
 Case with_operands(int channels, int rows, bool to_channels) {
-    return turned(spec("pointwise",
-                       fmt::format(R"("width":{},"channels":{},"rows":{})", padded(channels), channels, rows),
-                       R"({"op":"affine"},{"op":"mul"},{"op":"sigmoid"})"),
-                  to_channels ? std::vector{3, 4} : std::vector{0}, [=](Kernel &k) {
-                      compare(
-                          k, "y",
-                          [&](const std::vector<int> &at) {
-                              if (at[0] >= channels) return 0.0;
-                              const double x =
-                                  k["x"].get(at) * k["scale_0"].get({at[0]}) + k["shift_0"].get({at[0]});
-                              return logistic(x * k["mul_1"].get(at));
-                          },
-                          limit(1, 1));
-                  });
+    return transposed(
+        spec("pointwise",
+             fmt::format(R"("width":{},"channels":{},"rows":{})", padded(channels), channels, rows),
+             R"({"op":"affine"},{"op":"mul"},{"op":"sigmoid"})"),
+        to_channels ? std::vector{3, 4} : std::vector{0}, [=](Kernel &k) {
+            compare(
+                k, "y",
+                [&](const std::vector<int> &at) {
+                    if (at[0] >= channels) return 0.0;
+                    const double x = k["x"].get(at) * k["scale_0"].get({at[0]}) + k["shift_0"].get({at[0]});
+                    return logistic(x * k["mul_1"].get(at));
+                },
+                limit(1, 1));
+        });
 }
 
 Case embedding(int width, int rows) {
-    return turned(spec("embedding", fmt::format(R"("vocabulary":97,"width":{},"rows":{})", width, rows),
-                       R"({"op":"square"})"),
-                  {2}, [=](Kernel &k) {
-                      const auto id = [](int r) { return (r * 31 + r / 7) % 97; };
-                      zero_padding(k["table"], width, padded(width));
-                      for (int r = 0; r < rows; r++) k["ids"].set({r}, id(r));
-                      compare(
-                          k, "y",
-                          [&](const std::vector<int> &at) {
-                              return at[0] < width ? std::pow(k["table"].get({at[0], id(at[1])}), 2) : 0.0;
-                          },
-                          limit(1));
-                  });
+    return transposed(spec("embedding", fmt::format(R"("vocabulary":97,"width":{},"rows":{})", width, rows),
+                           R"({"op":"square"})"),
+                      {2}, [=](Kernel &k) {
+                          const auto id = [](int r) { return (r * 31 + r / 7) % 97; };
+                          zero_padding(k["table"], width, padded(width));
+                          for (int r = 0; r < rows; r++) k["ids"].set({r}, id(r));
+                          compare(
+                              k, "y",
+                              [&](const std::vector<int> &at) {
+                                  return at[0] < width ? std::pow(k["table"].get({at[0], id(at[1])}), 2)
+                                                       : 0.0;
+                              },
+                              limit(1));
+                      });
 }
 
 // A filter of each channel on a ring.
 Case filter(int channels, int taps, int rows, int position) {
     const int ring = rows + taps - 1;
-    return turned(
+    return transposed(
         spec(
             "conv2d",
             fmt::format(
@@ -118,7 +119,7 @@ TEST_CASE("kernels: what they say of requests for rows") {
 
 TEST_CASE("random: changes of order") {
     if (!gpu_under_test()) return;
-    Random("turned").run([](Random &r) {
+    Random("transposed").run([](Random &r) {
         const int channels = r.between(2, 200), rows = r.size(300);
         const bool to_channels = r.flip();
         return r.flip() ? reordered(padded(channels), rows, to_channels)
@@ -126,4 +127,4 @@ TEST_CASE("random: changes of order") {
     });
 }
 
-} // namespace turned_test
+} // namespace transposed_test

@@ -1,16 +1,18 @@
-#include "schedules/halide/turned_tile.h"
+#include "schedules/halide/transposed_tile.h"
 
 namespace longwave::schedules {
 
 using namespace Halide;
 
-TurnedTile::TurnedTile(int width, int rows, Result result)
+TransposedTile::TransposedTile(int width, int rows, Result result)
     : rows_(rows), channels_(width % warp == 0 ? warp : least_channels), result_(result) {}
 
-Expr TurnedTile::inside(const Expr &row) const { return rows_ % tile_rows == 0 ? row : min(row, rows_ - 1); }
+Expr TransposedTile::inside(const Expr &row) const {
+    return rows_ % tile_rows == 0 ? row : min(row, rows_ - 1);
+}
 
 // Of 16 channels a warp takes two rows.
-VarOrRVar TurnedTile::over_channels(Func f, const Var &channel, const Var &row) const {
+VarOrRVar TransposedTile::over_channels(Func f, const Var &channel, const Var &row) const {
     Var of_row("of_row"), line("line"), two("two"), lane("lane");
     const int together = warp / channels_;
     f.split(row, of_row, line, warps * together);
@@ -25,14 +27,14 @@ VarOrRVar TurnedTile::over_channels(Func f, const Var &channel, const Var &row) 
     return of_row;
 }
 
-VarOrRVar TurnedTile::over_rows(Func f, const Var &channel, const Var &row) const {
+VarOrRVar TransposedTile::over_rows(Func f, const Var &channel, const Var &row) const {
     Var of_channel("of_channel"), line("line");
     f.split(channel, of_channel, line, warps);
     f.reorder(of_channel, row, line).gpu_threads(row, line).unroll(of_channel);
     return of_channel;
 }
 
-VarOrRVar TurnedTile::schedule(Func y, Func tile, const Var &channel, const Var &row) const {
+VarOrRVar TransposedTile::schedule(Func y, Func tile, const Var &channel, const Var &row) const {
     Var block("block"), block_row("block_row"), in_block("in_block"), in_row("in_row");
     // What has further dimensions takes them first.
     for (const Var &var : y.args())

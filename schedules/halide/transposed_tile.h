@@ -6,14 +6,14 @@
 
 namespace longwave::schedules {
 
-class TurnedTile {
+class TransposedTile {
 public:
     enum class Result { rows, channels };
 
-    // Whether rows of `width` floats can be turned: of as many channels as a tile has at least.
+    // Whether rows of `width` floats can be transposed: of as many channels as a tile has at least.
     static bool fits(int width) { return width % least_channels == 0; }
 
-    TurnedTile(int width, int rows, Result result);
+    TransposedTile(int width, int rows, Result result);
 
     // A row within the sequence, for what the tile holds: the last tile may reach behind its end.
     Halide::Expr inside(const Halide::Expr &row) const;
