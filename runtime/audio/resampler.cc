@@ -2,6 +2,7 @@
 #include "runtime/audio/resampler.h"
 #include "runtime/core/memory.h"
 #include "runtime/core/model.h"
+#include "runtime/core/sample_format.h"
 #include "runtime/core/samples.h"
 #include "runtime/core/status.h"
 #include <cstring>

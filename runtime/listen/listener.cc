@@ -1,5 +1,6 @@
 #include "runtime/listen/listener.h"
 #include "formats/artifact/hash.h"
+#include "runtime/core/sample_format.h"
 #include "runtime/core/samples.h"
 #include "runtime/stream/blocks.h"
 #include "runtime/stream/scalars.h"

@@ -1,7 +1,7 @@
 // Introspection: what a model is, wants and gives.
 #include "runtime/model/info.h"
 #include "formats/artifact/geometry.h"
-#include "runtime/core/samples.h"
+#include "runtime/core/sample_format.h"
 #include "runtime/core/status.h"
 #include "runtime/model/plan_enums.h"
 #include "runtime/run/runner.h"

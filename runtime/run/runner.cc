@@ -2,7 +2,7 @@
 // each sequence that it may work on at a time, and the threads that help.
 #include "runtime/run/runner.h"
 #include "formats/base/same_bytes.h"
-#include "runtime/core/samples.h"
+#include "runtime/core/sample_format.h"
 #include "runtime/core/status.h"
 #include "runtime/core/thread_pool.h"
 #include "runtime/run/run_arguments.h"

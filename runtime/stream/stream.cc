@@ -1,4 +1,5 @@
 // lw_stream_*: creation, input and output.
+#include "runtime/core/sample_format.h"
 #include "runtime/core/samples.h"
 #include "runtime/core/status.h"
 #include "runtime/stream/blocks.h"
