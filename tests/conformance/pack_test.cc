@@ -45,9 +45,10 @@ std::string capture_json() {
     for (int i = 0; i < 3; i++) {
         nodes += fmt::format(
             R"({0}{{"name": "l{1}/conv", "op": "conv2d", "inputs": ["{2}", {{"tensor": "l{1}.w"}}, {{"tensor": "l{1}.b"}}],
-                "attributes": {{"stride_t": 1, "stride_f": 1, "groups": 1, "bias": 1, "frequency": 0}}}},
+                "attributes": {{"stride_t": 1, "stride_f": 1, "groups": 1, "bias": 1, "frequency": 0,
+                "dilation": {3}}}}},
                {{"name": "l{1}/tanh", "op": "tanh", "inputs": ["l{1}/conv"]}})",
-            i ? "," : "", i, x);
+            i ? "," : "", i, x, 1 << 2 * i);
         x = fmt::format("l{}/tanh", i);
     }
     return R"({"format": "longwave-model", "version": 2, "name": "capture", "length": 1024,
@@ -163,7 +164,7 @@ TEST_CASE("pack: a room against float64 sums") {
     CHECK(distance(streamed(*model, x.data(), ticks), expected) < 2e-6); // float32 rounding of 300 products
 }
 
-TEST_CASE("pack: a stack of convolutions") {
+TEST_CASE("pack: a stack of convolutions with dilations 1, 4 and 16") {
     check_packed(capture_json(), capture(1, false), capture(2, false), 1, packable({1, 64}));
 }
 
