@@ -121,4 +121,34 @@ void run_on_gpu(const std::vector<Case> &cases, const targets::Target &gpu) {
     if (!without.empty()) MESSAGE(gpu.name, " has no schedule for", without);
 }
 
+static bool runs_on(size_t level, size_t levels, size_t number, size_t cases, size_t together) {
+    const size_t group = number / together, last = (cases - 1) / together;
+    return group == 0 || group == last || group % levels == level || std::getenv("LONGWAVE_EVERY_LEVEL");
+}
+
+void run_everywhere(const std::vector<Case> &cases, const Levels &on) {
+    if (const targets::Target *gpu = gpu_under_test()) return run_on_gpu(cases, *gpu);
+    std::vector<targets::Target> levels;
+    for (const targets::Target &target : targets::all())
+        if ((!target.by_name || on.named) && host_runs(target)) levels.push_back(target);
+    for (size_t level = 0; level < levels.size(); level++) {
+        std::vector<size_t> chosen;
+        std::vector<std::string> specs;
+        for (size_t i = 0; i < cases.size(); i++) {
+            if (!runs_on(level, levels.size(), i, cases.size(), on.together)) continue;
+            chosen.push_back(i);
+            specs.push_back(cases[i].spec);
+        }
+        auto kernels = load_kernels(specs, levels[level], find_kgen());
+        REQUIRE_MESSAGE(kernels, kernels.status().message());
+        for (size_t n = 0; n < chosen.size(); n++) {
+            const Case &one = cases[chosen[n]];
+            INFO(levels[level].name, " ", one.spec);
+            (*kernels)[n].fill_inputs(static_cast<uint32_t>(chosen[n] + 1));
+            one.check((*kernels)[n]);
+            compared(one.spec);
+        }
+    }
+}
+
 } // namespace longwave::test

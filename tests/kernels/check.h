@@ -19,17 +19,7 @@ struct Case {
     std::function<void(Kernel &)> check;
     bool gpu_only = false; // there is no schedule for a CPU
     bool prepares = false; // what a gpu leaves to the CPU: runs there, and does not count as compared
-    // Of the levels of a CPU it runs on one, number `turn` modulo how many there are; below 0 on all.
-    int turn = -1;
 };
-
-// The first and the last case run on every level, those between them on one each, in turns: for lists
-// whose shapes meet the same code whatever the level. A case is `together` neighbours.
-inline std::vector<Case> in_turns(std::vector<Case> cases, size_t together = 1) {
-    for (size_t i = together; i + together < cases.size(); i++)
-        cases[i].turn = static_cast<int>(i / together);
-    return cases;
-}
 
 inline std::string spec(const std::string &kernel, const std::string &params,
                         const std::string &epilogue = "") {
@@ -78,32 +68,15 @@ const targets::Target *gpu_under_test();
 // the others are stands in CMakeLists.txt.
 void run_on_gpu(const std::vector<Case> &cases, const targets::Target &gpu);
 
-// Every case on every x86 level that this machine runs, each level through one image; or on the
-// gpu. `named`: also on CPUs that users have to name.
-inline void run_everywhere(const std::vector<Case> &cases, bool named = false) {
-    if (const targets::Target *gpu = gpu_under_test()) return run_on_gpu(cases, *gpu);
-    std::vector<targets::Target> levels;
-    for (const targets::Target &target : targets::all())
-        if ((!target.by_name || named) && host_runs(target)) levels.push_back(target);
-    for (size_t level = 0; level < levels.size(); level++) {
-        std::vector<size_t> chosen;
-        std::vector<std::string> specs;
-        for (size_t i = 0; i < cases.size(); i++) {
-            if (cases[i].turn >= 0 && static_cast<size_t>(cases[i].turn) % levels.size() != level) continue;
-            chosen.push_back(i);
-            specs.push_back(cases[i].spec);
-        }
-        auto kernels = load_kernels(specs, levels[level], find_kgen());
-        REQUIRE_MESSAGE(kernels, kernels.status().message());
-        for (size_t n = 0; n < chosen.size(); n++) {
-            const Case &one = cases[chosen[n]];
-            INFO(levels[level].name, " ", one.spec);
-            (*kernels)[n].fill_inputs(static_cast<uint32_t>(chosen[n] + 1));
-            one.check((*kernels)[n]);
-            compared(one.spec);
-        }
-    }
-}
+struct Levels {
+    bool named = false;  // also CPUs that users have to name
+    size_t together = 1; // neighbours of the list that share data
+};
+
+// On the x86 levels that this machine runs, each level through one image; or on the gpu. The first and the
+// last of the list run on every level, those between them on one each, one level after the other. With
+// $LONGWAVE_EVERY_LEVEL set, as `tools/test --all` has it, all run on every level.
+void run_everywhere(const std::vector<Case> &cases, const Levels &on = {});
 
 // Kernels that depend on how many rows there were: on a gpu another one moves that count on before
 // them.

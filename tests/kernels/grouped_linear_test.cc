@@ -79,7 +79,7 @@ TEST_CASE("grouped linear: any number of inputs and outputs, whole groups or not
             choice++;
             cases.push_back(int4.exact({in, out, counts[choice % 4], choice % 2 == 0, choice % 3 == 0}));
         }
-    run_on_cpus(in_turns(std::move(cases)));
+    run_on_cpus(cases);
 }
 
 TEST_CASE("grouped linear: weights that are larger than the caches, and the largest sums") {

@@ -51,7 +51,7 @@ double worst_error(Kernel &k, const LinearShape &s, const WeightMatrix &matrix, 
 
 void run_on_cpus(const std::vector<Case> &cases) {
     REQUIRE(!gpu_under_test());
-    run_everywhere(cases, true);
+    run_everywhere(cases, {.named = true});
 }
 
 std::string IntegerProducts::spec_of(const LinearShape &s) const {

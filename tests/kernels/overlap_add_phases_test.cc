@@ -59,7 +59,7 @@ void add(std::vector<Case> &cases, const Problem &p) {
 void run(const std::vector<Problem> &problems) {
     std::vector<Case> cases;
     for (const Problem &p : problems) add(cases, p);
-    run_everywhere(in_turns(std::move(cases), 2)); // the tests of long_conv_polyphase say why
+    run_everywhere(cases, {.together = 2});
 }
 
 } // namespace

@@ -57,7 +57,7 @@ void add(std::vector<Case> &cases, const Problem &p) {
 void run(const std::vector<Problem> &problems) {
     std::vector<Case> cases;
     for (const Problem &p : problems) add(cases, p);
-    run_everywhere(in_turns(std::move(cases), 2)); // see the case of the tables
+    run_everywhere(cases, {.together = 2});
 }
 
 } // namespace
@@ -85,7 +85,7 @@ TEST_CASE("tables of phases: the same columns on every level of a CPU") {
             CHECK(16 % row.at("vec").get<int>() == 0);
             for (const char *of_the_level : {"vec", "outer", "fused"}) row.erase(of_the_level);
         }
-        INFO("x86-64-", level, ": run every shape on every level again (in_turns)");
+        INFO("x86-64-", level, ": a shape does not meet the same code on each level (run_everywhere)");
         CHECK(columns.back() == columns.front());
     }
 }

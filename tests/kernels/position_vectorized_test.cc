@@ -95,7 +95,7 @@ void run_lanes(const std::vector<Lanes> &list) {
     std::vector<Case> cases;
     for (const Lanes &one : list)
         for (const Case &c : lanes(one)) cases.push_back(c);
-    run_everywhere(cases);
+    run_everywhere(cases, {.together = 2});
 }
 
 // A large partition in pieces. `tile`: lanes over so many channels; 0: over the positions of one.

@@ -77,7 +77,7 @@ double square(double x) { return x * x; }
 } // namespace
 
 TEST_CASE("row_dft: rows, sizes and outputs of any number agree with float64 sums") {
-    run_everywhere(in_turns({
+    run_everywhere({
         forward(512, 512, 514, 1, in_order),
         forward(64, 64, 66, 3, in_order),
         forward(128, 100, 65, 2, in_order),
@@ -87,18 +87,18 @@ TEST_CASE("row_dft: rows, sizes and outputs of any number agree with float64 sum
         forward(2048, 1, 2050, 1, in_order),
         forward(4096, 4096, 4098, 2, in_order),
         forward(256, 256, 2, 1, [](int o) { return 3 + o; }),
-    }));
+    });
 }
 
 TEST_CASE("row_dft: a window, and numbers of the spectrum in their order") {
     const auto from = [](int first) { return [=](int o) { return first + o; }; };
     const std::string window = R"(,"window":1)";
-    run_everywhere(in_turns({
+    run_everywhere({
         forward(256, 256, 258, 4, in_order, R"({"op":"square"})", square, window + R"(,"first":0)"),
         forward(512, 400, 257, 3, from(257), "", nullptr, window + R"(,"first":257)"),
         forward(64, 64, 33, 1, from(5), "", nullptr, R"(,"first":5)"),
         forward(128, 100, 65, 2, in_order, "", nullptr, window),
-    }));
+    });
 }
 
 TEST_CASE("row_dft: numbers outside of the spectrum are moved inside") {
@@ -106,9 +106,9 @@ TEST_CASE("row_dft: numbers outside of the spectrum are moved inside") {
 }
 
 TEST_CASE("row_inverse_dft: rows and sizes of any number agree with float64 sums") {
-    run_everywhere(in_turns({inverse(512, 1), inverse(64, 3), inverse(128, 2),
-                             inverse(256, 5, R"({"op":"square"})", square), inverse(1024, 1),
-                             inverse(2048, 1), inverse(4096, 2)}));
+    run_everywhere({inverse(512, 1), inverse(64, 3), inverse(128, 2),
+                    inverse(256, 5, R"({"op":"square"})", square), inverse(1024, 1), inverse(2048, 1),
+                    inverse(4096, 2)});
 }
 
 } // namespace row_dft_test

@@ -135,7 +135,7 @@ Pair partitioned(int block, int partitions, int taps, int copies, int channels,
 void run_pairs(const std::vector<Pair> &pairs) {
     std::vector<Case> cases;
     for (const Pair &pair : pairs) cases.insert(cases.end(), {pair.spectrum, pair.conv});
-    run_everywhere(cases);
+    run_everywhere(cases, {.together = 2});
 }
 
 } // namespace
