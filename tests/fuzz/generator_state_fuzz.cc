@@ -52,11 +52,13 @@ struct Subject {
 
 constexpr size_t header = 32, header_checksum = 24; // bytes ahead of the ids
 
-void same_but_for_the_checksums(std::vector<uint8_t> loaded, const std::vector<uint8_t> &saved,
-                                uint64_t ids) {
+// Earlier versions wrote no checksums, and a number that is ignored.
+void same_but_for_earlier_versions(std::vector<uint8_t> loaded, const std::vector<uint8_t> &saved,
+                                   uint64_t ids) {
     must(loaded.size() == saved.size(), "what was loaded is as long as what is saved");
-    const size_t of_stream = header + 4 * ids + offsetof(runtime::StreamState, checksum);
-    for (const size_t at : {header_checksum, of_stream})
+    const size_t stream = header + 4 * ids;
+    for (const size_t at : {header_checksum, stream + offsetof(runtime::StreamState, checksum),
+                            stream + offsetof(runtime::StreamState, retired)})
         std::copy_n(saved.begin() + static_cast<std::ptrdiff_t>(at), sizeof(uint64_t),
                     loaded.begin() + static_cast<std::ptrdiff_t>(at));
     must(saved == loaded, "what was loaded is what is saved");
@@ -89,7 +91,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     }
     uint64_t ids = 0;
     std::memcpy(&ids, state.data() + 8, sizeof ids);
-    if (ids <= 1000) same_but_for_the_checksums(state, subject.saved(), ids);
+    if (ids <= 1000) same_but_for_earlier_versions(state, subject.saved(), ids);
     lw_generator_token token{};
     token.struct_size = sizeof token;
     for (int i = 0; i < 20; ++i) {
