@@ -290,20 +290,39 @@ void EntryPlanner::find_fixed_length() {
     }
 }
 
+// Whether the rows behind the end of its input must be zeros.
+bool EntryPlanner::reads_behind_end(const Region &region) const {
+    const ir::Node &node = graph_.nodes[region.anchor];
+    // Where a step is a dispatch of its own, every run would pay one for it.
+    const bool spreads = rows_of_transform(region) > 0 && device_of(node).tiles;
+    return !streaming() && (spreads || end_of(node) == ir::EndRule::clear);
+}
+
+// The last tile of a run writes whole: rows behind those of the longest sequence too. Readers that
+// look there must find zeros.
+void EntryPlanner::clear_last_tile(ir::ValueId value, uint32_t written, const std::string &name) {
+    const Stored &s = stored_[value];
+    if (written <= s.rows || plan_.buffers[s.buffer].channel_major) return;
+    if (std::any_of(regions_.begin(), regions_.end(), [&](const Region &region) {
+            return plans(region) && reads_behind_end(region) &&
+                   graph_.nodes[region.anchor].inputs[0] == value;
+        }))
+        plan_.steps.push_back(clear(s.buffer, uint64_t{s.history + s.rows} * s.row_bytes,
+                                    uint64_t{written - s.rows} * s.row_bytes, name));
+}
+
 Status EntryPlanner::plan_region(const Region &region) {
     const ir::Node &node = graph_.nodes[region.anchor];
     const size_t before = plan_.steps.size();
     const uint32_t transformed = rows_of_transform(region);
     if (transformed > 0) plan_.transformed.emplace(node.output, transformed);
-    // Where a step is a dispatch of its own, every run would pay one for it.
-    const bool spreads = transformed > 0 && device_of(node).tiles;
-    if (!streaming() && plan_.least == 0 && (spreads || end_of(node) == ir::EndRule::clear))
-        clear_tail(node.inputs[0], node.layer);
+    if (plan_.least == 0 && reads_behind_end(region)) clear_tail(node.inputs[0], node.layer);
 
     PlannedCall call(*this, region);
     LW_TRY(plan_call(call, region));
     if (!streaming()) clear_around(region.output, call.written_rows(), node.layer);
     call.finish();
+    if (!streaming()) clear_last_tile(region.output, call.written_rows(), node.layer);
     if (streaming() && has_silence_around(region.output)) LW_TRY(silence_around(region));
     for (size_t i = before; i < plan_.steps.size(); i++) {
         plan_.steps[i].cpu = on_host(node);

@@ -136,6 +136,8 @@ private:
     uint32_t rows_read(const Region &region,
                        uint32_t rows) const; // of the first input, for so many output rows
     void clear_around(ir::ValueId value, uint32_t written, const std::string &name);
+    void clear_last_tile(ir::ValueId value, uint32_t written, const std::string &name);
+    bool reads_behind_end(const Region &region) const;
     void clear_tail(ir::ValueId value,
                     const std::string &name); // runs: rows after the end of the sequence become zero
     void clear_channels(ir::ValueId value, const std::string &name); // the same, channel by channel

@@ -102,6 +102,18 @@ def test_streams_come_late_and_equal_pytorch(name: str, tmp_path: Path) -> None:
     compiled_equals(module, spec, made, tmp_path, stream=True, blocks="2,32", length=2)
 
 
+@pytest.mark.parametrize("length", [133, 256, 901])
+def test_rows_behind_the_longest_run_are_zeros(length: int, tmp_path: Path) -> None:
+    """133 and 901 rows do not fill their last tile of rows. Each convolution reads one row behind the last."""
+    torch.manual_seed(10)
+    convolutions = [nn.Conv2d(1, 4, 3, padding=1), nn.Conv2d(4, 4, 3, padding=1), nn.Conv2d(4, 4, 3, padding=1)]
+    for conv in convolutions:
+        nn.init.uniform_(conv.bias, 1, 2)
+    module = nn.Sequential(*(part for conv in convolutions for part in (conv, nn.ReLU())), nn.MaxPool2d((2, 1)))
+    made = imported(module, "x=1x1xTx8", length=length)
+    compiled_equals(module, "x=1x1xTx8", made, tmp_path, stream=False)
+
+
 def test_a_state_that_cannot_begin_late_is_named(tmp_path: Path) -> None:
     class Late(nn.Module):
         def __init__(self) -> None:
