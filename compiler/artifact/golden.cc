@@ -23,19 +23,28 @@ constexpr double useless = 0.05;          // of the peak: nobody can read such a
 // The longest vector whose reference takes about a minute: `work` multiply-adds a tick, twice.
 constexpr double most_work = 3e10;
 
-// Multiply-adds of the reference for one input tick, roughly. Long filters go through transforms.
+// Multiply-adds of the reference for one row, roughly. Long filters go through transforms.
+double work_of(const ir::Graph &graph, const ir::Node &node) {
+    const ir::Type &type = graph.type(node.output);
+    double work = type.width();
+    if (node.op->work) {
+        std::vector<ir::Type> types;
+        for (const ir::ValueId id : node.inputs) types.push_back(graph.type(id));
+        return work + node.op->work(node, types, type);
+    }
+    for (const ir::ValueId id : node.inputs)
+        if (const ir::Constant *constant = graph.constant(id))
+            work += static_cast<double>(constant->data.size());
+    const bool looks_up = node.op->rewrites.gathers_rows || node.op->rewrites.filter;
+    return looks_up ? std::min(work, 512.0 * type.width()) : work;
+}
+
+// The same for one input tick.
 double work_of(const ir::Graph &graph) {
     double work = 0;
     for (const ir::Node &node : graph.nodes) {
-        const ir::Type &type = graph.type(node.output);
-        if (type.clock.timeless()) continue;
-        double weights = type.width();
-        for (const ir::ValueId id : node.inputs)
-            if (const ir::Constant *constant = graph.constant(id))
-                weights += static_cast<double>(constant->data.size());
-        const bool looks_up = node.op->rewrites.gathers_rows || node.op->rewrites.filter;
-        weights = std::min(weights, looks_up ? 512.0 * type.width() : weights);
-        work += weights * type.clock.num / type.clock.den;
+        const ir::Clock &clock = graph.type(node.output).clock;
+        if (!clock.timeless()) work += work_of(graph, node) * clock.num / clock.den;
     }
     return work;
 }

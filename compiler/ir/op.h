@@ -129,6 +129,9 @@ struct OpDef {
     // the number of its elements.
     void (*reference)(const Node &node, std::span<const Operand *const> inputs,
                       const ReferenceContext &context, Array &out);
+    // Multiply-adds of the reference for one row of the result, roughly. Null: its width, and one for
+    // each number of its constants.
+    double (*work)(const Node &node, std::span<const Type> inputs, const Type &result) = nullptr;
 };
 
 // All ops by name (compiler/ops/op_table.inc).

@@ -167,35 +167,56 @@ void reference_of_filter(const Node &node, std::span<const Operand *const> in,
     });
 }
 
+// [in/groups][kt][kf][out]: the weights that one number of the input meets stand together.
+std::vector<double> by_input(const Numbers &weights, const std::vector<uint32_t> &dims) {
+    const size_t out = dims[0], of_one = size_t{dims[1]} * dims[2] * dims[3];
+    std::vector<double> result(out * of_one);
+    for (size_t o = 0; o < out; ++o)
+        for (size_t i = 0; i < of_one; ++i) result[i * out + o] = weights[o * of_one + i];
+    return result;
+}
+
 void reference(const Node &node, std::span<const Operand *const> in, const ReferenceContext &context,
                Array &out) {
-    const auto &dims = context.types[1].dims;
-    if (is_long_filter(node, context.types[0], dims)) return reference_of_filter(node, in, context, out);
+    const std::vector<uint32_t> &w = context.types[1].dims; // [out, in/groups, kt, kf]
+    if (is_long_filter(node, context.types[0], w)) return reference_of_filter(node, in, context, out);
     const auto [frequencies, channels] = image(node, context.types[0]);
-    const auto rows = static_cast<int64_t>(in[0]->rows);
-    const auto &w = context.types[1].dims; // [out, in/groups, kt, kf]
-    const int64_t stride_t = node.integer("stride_t"), stride_f = node.integer("stride_f"),
-                  span = span_of(node, w), dilation = dilation_of(node), pad = (w[3] - 1) / 2;
-    const size_t of_group = w[0] / static_cast<size_t>(node.integer("groups"));
-    for (size_t m = 0; m < out.rows; ++m)
-        for (size_t i = 0; i < out.width; ++i) { // i = f·out + o
-            const size_t o = i % w[0], first = o / of_group * w[1];
-            double sum = node.integer("bias") ? in[2]->data[o] : 0.0;
-            for (size_t c = 0; c < w[1]; ++c)
-                for (size_t a = 0; a < w[2]; ++a)
-                    for (size_t b = 0; b < w[3]; ++b) {
-                        const int64_t t = static_cast<int64_t>(m + 1) * stride_t - span +
-                                          static_cast<int64_t>(a) * dilation + ahead_of(node);
-                        const int64_t f =
-                            static_cast<int64_t>(i / w[0]) * stride_f - pad + static_cast<int64_t>(b);
-                        if (t < 0 || t >= rows || f < 0 || f >= frequencies) continue;
-                        const double weight = in[1]->data[((o * w[1] + c) * w[2] + a) * w[3] + b];
-                        sum +=
-                            weight *
-                            in[0]->row(static_cast<size_t>(t))[static_cast<size_t>(f) * channels + first + c];
+    const size_t of_group = w[0] / static_cast<size_t>(node.integer("groups")), bands = out.width / w[0];
+    const int64_t rows = static_cast<int64_t>(in[0]->rows), stride_t = node.integer("stride_t"),
+                  stride_f = node.integer("stride_f"), dilation = dilation_of(node), pad = (w[3] - 1) / 2,
+                  oldest = stride_t - span_of(node, w) + ahead_of(node); // of row 0
+    const std::vector<double> weights = by_input(in[1]->data, w);
+    std::vector<double> bias(w[0]);
+    for (size_t o = 0; node.integer("bias") && o < w[0]; ++o) bias[o] = in[2]->data[o];
+    // `weight`: of the number x[t][f][c], for each output of the group
+    const auto add = [&](double *sum, const double *weight, int64_t t, int64_t f, size_t c) {
+        if (t < 0 || t >= rows || f < 0 || f >= frequencies) return;
+        const double x = in[0]->row(static_cast<size_t>(t))[static_cast<size_t>(f) * channels + c];
+        for (size_t o = 0; o < of_group; ++o) sum[o] += weight[o] * x;
+    };
+    in_parts(out.rows, context.workers, [&](size_t begin, size_t end) {
+        for (size_t m = begin; m < end; ++m)
+            for (size_t band = 0; band < bands; ++band) {
+                double *const sums = out.row(m) + band * w[0];
+                std::copy(bias.begin(), bias.end(), sums);
+                for (size_t first = 0, group = 0; first < w[0]; first += of_group, ++group)
+                    for (size_t i = 0; i < size_t{w[1]} * w[2] * w[3]; ++i) {
+                        const auto a = static_cast<int64_t>(i / w[3] % w[2]),
+                                   b = static_cast<int64_t>(i % w[3]);
+                        add(sums + first, &weights[i * w[0] + first],
+                            static_cast<int64_t>(m) * stride_t + oldest + a * dilation,
+                            static_cast<int64_t>(band) * stride_f - pad + b,
+                            group * w[1] + i / (w[2] * w[3]));
                     }
-            out.row(m)[i] = sum;
-        }
+            }
+    });
+}
+
+// Each weight meets a number of every band. Long filters go through transforms.
+double work(const Node &node, std::span<const Type> in, const Type &result) {
+    const std::vector<uint32_t> &w = in[1].dims;
+    const uint32_t taps = is_long_filter(node, in[0], w) ? std::min(w[2], 512u) : w[2] * w[3];
+    return static_cast<double>(result.width()) * w[1] * taps;
 }
 
 // Weights [out, in/groups, kt, kf] without those zeros that stand between all taps: a larger dilation.
@@ -364,6 +385,7 @@ const OpDef op_conv2d{
                  .filter = &filter_form,
                  .separate = separate},
     .reference = reference,
+    .work = work,
 };
 
 const OpDef op_late_conv2d{
@@ -381,6 +403,7 @@ const OpDef op_late_conv2d{
     .of_passes = true,
     .kernel = kernel,
     .reference = reference,
+    .work = work,
 };
 
 } // namespace longwave::ir
