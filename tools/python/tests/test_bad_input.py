@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -345,8 +346,7 @@ def test_checkpoints_that_do_not_fit(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "factory, line",
     [
-        ("model.pt2", "a .pt2 file holds the graph of one length; name the Python code"),
-        ("weights.safetensors:make", "a .safetensors file holds tensors, not the module"),
+        ("none.pt", "none.pt: No such file or directory"),
         ("test_bad_input", "cannot be made: no function is named; name a function without arguments"),
         ("test_bad_input:none", "cannot be made: module 'test_bad_input' has no attribute 'none'"),
         ("test_bad_input:saved", "cannot be made: saved() missing 2 required positional arguments"),
@@ -359,3 +359,40 @@ def test_factories_that_make_no_module(
     assert command.main([factory, "--input", "x=1xTx4", "-o", str(tmp_path / "m")]) == 3
     assert line in (err := capsys.readouterr().err) and len(err.splitlines()) == 2, err
     assert list(tmp_path.iterdir()) == []
+
+
+def exported(path: Path) -> None:
+    torch.export.save(torch.export.export(nn.Linear(4, 2), (torch.randn(3, 4),)), path)
+
+
+# name of the file -> who writes it, its line, and the words of the lines that say how to go on
+ALONE: dict[str, tuple[Callable[[Path], object], str, list[str]]] = {
+    "script.pt": (
+        lambda path: torch.jit.script(nn.Linear(4, 2)).save(path),
+        "is TorchScript, a program and not a graph",
+        ["as ONNX: torch.onnx.export(torch.jit.load(", "with torch.export: "],
+    ),
+    "traced.pth": (
+        lambda path: torch.jit.trace(nn.Linear(4, 2), ROWS).save(path),
+        "is TorchScript, a program and not a graph",
+        ["as ONNX: torch.onnx.export(torch.jit.load(", "with torch.export: "],
+    ),
+    "weights.pt": (
+        lambda path: torch.save(Linear().state_dict(), path),
+        "holds tensors, not the module that computes; name the Python code: my_model:make --checkpoint FILE",
+        [],
+    ),
+    "model.pt2": (exported, "is a program of torch.export, the graph of one length; name the Python code", []),
+    "text.ckpt": (lambda path: path.write_text("no checkpoint"), "is a text; save model.state_dict()", []),
+}
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_files_of_pytorch_without_a_graph(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write, line, ways = ALONE[name]
+    write(tmp_path / name)
+    assert command.main([str(tmp_path / name), "-o", str(tmp_path / "m")]) == 3
+    first, *told, last = capsys.readouterr().err.splitlines()
+    assert first.startswith(f"{tmp_path / name}: {line}") and "1 problem; nothing was written" in last
+    assert len(told) == len(ways) and all(text.startswith(way) for text, way in zip(told, ways)), told
+    assert not (tmp_path / "m").exists()

@@ -24,13 +24,7 @@ if TYPE_CHECKING:
     from .source import Source
 
 GRAPHS = (".onnx", ".jit")  # the second: of published models alone
-FILES = {
-    ".pt2": "holds the graph of one length",
-    ".pt": "holds tensors, not the module that computes",
-    ".pth": "holds tensors, not the module that computes",
-    ".ckpt": "holds tensors, not the module that computes",
-    ".safetensors": "holds tensors, not the module that computes",
-}
+WEIGHTS = (".pt", ".pth", ".pt2", ".ckpt", ".safetensors")  # of PyTorch: weights or a program, and no graph
 
 
 def arguments(argv: list[str] | None) -> argparse.Namespace:
@@ -143,18 +137,6 @@ def make(factory: str, checkpoint: str | None, prefix: str | None) -> Any:
     from .checkpoint import load
     from .errors import ImportFailed, Problem
 
-    suffix = Path(factory.partition(":")[0]).suffix
-    if suffix in FILES:
-        raise ImportFailed(
-            [
-                Problem(
-                    factory,
-                    "",
-                    f"a {suffix} file {FILES[suffix]}",
-                    "name the Python code: my_model:make --checkpoint FILE",
-                )
-            ]
-        )
     sys.path.insert(0, os.getcwd())
     module_name, _, name = factory.partition(":")
     try:
@@ -192,6 +174,7 @@ def run(options: argparse.Namespace) -> str:
     from .api import explained, import_module
     from .build import checked
     from .errors import ImportFailed, Problem
+    from .files import no_model
     from .inputs import parse_input
     from .published import NAMES
     from .report import explain, table
@@ -230,6 +213,8 @@ def run(options: argparse.Namespace) -> str:
         )
         options.output = capture.outputs
     else:
+        if Path(options.factory.partition(":")[0]).suffix in WEIGHTS:
+            raise no_model(options.factory.partition(":")[0])
         check_module_options(options)
         inputs = [parse_input(text) for text in options.input]
         module = python_module(make(options.factory, options.checkpoint, options.prefix), inputs)
@@ -407,20 +392,21 @@ def answer(options: argparse.Namespace) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a name that the terminal cannot show
+    ways: tuple[str, ...] = ()
     try:
         text = run(options)
     except OSError as e:
         problems: list[object] = [visible(f"{e.filename}: {e.strerror}" if e.filename else e)]
     except ImportFailed as e:
-        problems = list(e.problems)
+        problems, ways = list(e.problems), e.ways
     except (Exception, SystemExit) as e:  # a defect here must not look like one of the module
         from .blame import unexpected
 
         problems = [unexpected(e)]
     else:
         return output_files.print_result(text)
-    for problem in problems:
-        say(str(problem))
+    for line in (*map(str, problems), *map(visible, ways)):
+        say(line)
     say(
         f"{visible(options.factory)}: not imported, {len(problems)} problem{'s' if len(problems) != 1 else ''}; nothing was written"
     )

@@ -53,8 +53,8 @@ def merged(problems: list[Problem]) -> list[Problem]:
 
 
 class ImportFailed(Exception):
-    """Everything that stands between a module and a package."""
+    """Everything that stands between a module and a package. `ways`: lines that tell how to go on, whichever the reader likes."""
 
-    def __init__(self, problems: list[Problem]) -> None:
-        super().__init__("\n".join(str(problem) for problem in problems))
-        self.problems = problems
+    def __init__(self, problems: list[Problem], ways: tuple[str, ...] = ()) -> None:
+        super().__init__("\n".join([*map(str, problems), *ways]))
+        self.problems, self.ways = problems, ways

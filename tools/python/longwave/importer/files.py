@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import zipfile
 
+from .errors import ImportFailed, Problem
+
 START = 512  # bytes that are looked at
 
 # beginning -> what the file is, and the way out
@@ -22,6 +24,15 @@ BEGINNINGS = [
     (b"%PDF", "is a PDF file", "name a file of weights"),
     (b"\x7fELF", "is a program", "name a file of weights"),
 ]
+TORCHSCRIPT = "is a TorchScript archive"
+PROGRAM = "is TorchScript, a program and not a graph"
+EXPORTED = "is a program of torch.export"
+WAYS = (
+    "as ONNX: torch.onnx.export(torch.jit.load(FILE), (example,), 'model.onnx', dynamo=False, input_names=['x'], "
+    "dynamic_axes={'x': {1: 'time'}}), and then: longwave import model.onnx -o model.lw",
+    "with torch.export: from the Python module that it was made of: longwave import my_model:make --input x=1xTx64 -o model.lw",
+)
+NAME_CODE = "name the Python code: my_model:make --checkpoint FILE"
 WAY_OUT = "save model.state_dict() with torch.save or as .safetensors"
 
 
@@ -63,11 +74,11 @@ def archive(path: str) -> tuple[str, str, str]:
         return "", "is a zip archive that is cut or damaged", "the download or the save was cut: fetch it again"
     parts = {name.partition("/")[2] for name in names}
     if "constants.pkl" in parts or any(part.startswith("code/") for part in parts):
-        return "", "is a TorchScript archive", "save model.state_dict() of the Python module"
+        return "", TORCHSCRIPT, "save model.state_dict() of the Python module"
     if "data.pkl" in parts:
         return "torch", "", ""
     if any(part.startswith("models/") or part.endswith("archive_format") for part in parts):
-        return "", "is a program of torch.export", "save model.state_dict() of the Python module"
+        return "", EXPORTED, "save model.state_dict() of the Python module"
     if names and all(name.endswith(".npy") for name in names):
         return "", "is an archive of NumPy arrays", "save model.state_dict() with PyTorch"
     inside = next((name for name in names if name.endswith((".pt", ".pth", ".ckpt", ".bin", ".safetensors"))), "")
@@ -76,3 +87,19 @@ def archive(path: str) -> tuple[str, str, str]:
         f"is a zip archive of {len(names)} files",
         "unpack it first, and name " + (inside or "the file of weights inside"),
     )
+
+
+def no_model(path: str) -> ImportFailed:
+    """Why a file of PyTorch alone cannot be imported, and what to do. Raises OSError."""
+    kind, reason, way_out = kind_of(path)
+    if reason == TORCHSCRIPT:
+        return torchscript(path)
+    if kind:
+        reason, way_out = "holds tensors, not the module that computes", NAME_CODE
+    elif reason == EXPORTED:
+        reason, way_out = f"{EXPORTED}, the graph of one length", NAME_CODE
+    return ImportFailed([Problem(path, "", reason, way_out)])
+
+
+def torchscript(path: str) -> ImportFailed:
+    return ImportFailed([Problem(path, "", PROGRAM, "")], tuple(way.replace("FILE", repr(path)) for way in WAYS))

@@ -10,6 +10,7 @@ from typing import Any
 from ..api import Imported, import_module
 from ..build import checked
 from ..errors import ImportFailed, Problem
+from ..files import no_model
 from ..inputs import mark_audio
 from ..published import known_file, published
 from ..source import Source
@@ -17,10 +18,6 @@ from .door import Opened, facts, open_file
 from .kept import streamed
 from .peer import compared
 
-SCRIPT = (
-    "is TorchScript, a program and no graph, and of no published model",
-    "export its Python module as ONNX, or name the code that makes it: my_model:make",
-)
 TOLD = (
     "is TorchScript of a published model, of which the weights alone are read",
     "leave the options out, or give the .onnx file",
@@ -47,7 +44,7 @@ def source_of(
         made.notes.insert(0, said)
         return made
     if not path.endswith(".onnx"):
-        raise ImportFailed([Problem(path, "", *(TOLD if known else SCRIPT))])
+        raise ImportFailed([Problem(path, "", *TOLD)]) if known else no_model(path)
     if known:
         notes = [f"{path} is a file of {known}, for which a stream of audio needs no options: longwave import {path}"]
     if rate is not None:
