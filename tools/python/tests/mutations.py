@@ -18,14 +18,15 @@ from pathlib import Path
 import torch
 
 SECONDS = 20  # of computing time
+TOO_LONG = "computes for too long"
 Case = Callable[[int, Path], str]  # of a seed, in a folder for its files
 
 
 def too_long(*_: object) -> None:
-    raise TimeoutError(f"takes more than {SECONDS} seconds")
+    raise TimeoutError(TOO_LONG)
 
 
-def worker(case: Case, memory: int, seeds: range, end: float, report: int) -> None:
+def worker(case: Case, memory: int, patience: float, seeds: range, end: float, report: int) -> None:
     """Writes a line for each case before it runs and after."""
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     signal.signal(signal.SIGVTALRM, too_long)
@@ -34,13 +35,15 @@ def worker(case: Case, memory: int, seeds: range, end: float, report: int) -> No
             if time.monotonic() > end:
                 break
             out.write(f"{seed}\n")
-            signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
+            signal.setitimer(signal.ITIMER_VIRTUAL, patience)
             found = case(seed, Path(folder))
             signal.setitimer(signal.ITIMER_VIRTUAL, 0)
             out.write("=" + ascii(found)[1:-1] + "\n")
 
 
-def run(case: Case, memory: int, first: int, count: int, seconds: float) -> tuple[dict[str, int], list[str]]:
+def run(
+    case: Case, memory: int, first: int, count: int, seconds: float, patience: float = SECONDS
+) -> tuple[dict[str, int], list[str]]:
     """Counts of outcomes, and the cases that failed. A worker that dies is replaced after its case."""
     totals: dict[str, int] = {}
     failed: list[str] = []
@@ -51,7 +54,7 @@ def run(case: Case, memory: int, first: int, count: int, seconds: float) -> tupl
         if child == 0:
             os.close(reader)
             try:
-                worker(case, memory, range(at, first + count), end, writer)
+                worker(case, memory, patience, range(at, first + count), end, writer)
             finally:
                 os._exit(0)
         os.close(writer)
@@ -77,13 +80,13 @@ def run(case: Case, memory: int, first: int, count: int, seconds: float) -> tupl
     return totals, failed
 
 
-def main(about: str, case: Case, memory: int) -> None:
+def main(about: str, case: Case, memory: int, patience: float = SECONDS) -> None:
     parser = argparse.ArgumentParser(description=about)
     parser.add_argument("--count", type=int, default=10_000)
     parser.add_argument("--seconds", type=float, default=1e9)
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     torch.set_num_threads(1)
-    totals, failed = run(case, memory, given.seed, given.count, given.seconds)
+    totals, failed = run(case, memory, given.seed, given.count, given.seconds, patience)
     print(totals, f"{len(failed)} failed")
     sys.exit(bool(failed))
