@@ -359,7 +359,7 @@ def _() -> nn.Module:
     return ConvolutionModule(8, 5, causal=True)
 
 
-@case("speechbrain statistics of ECAPA", "speechbrain", refusal="joins values of different rows")
+@case("speechbrain statistics of ECAPA", "speechbrain")
 def _() -> nn.Module:
     without_compiled_part()
     from speechbrain.lobes.models.ECAPA_TDNN import AttentiveStatisticsPooling
@@ -439,20 +439,14 @@ def _() -> nn.Module:
     return ConformerConvModule(8, causal=True, kernel_size=5)
 
 
-@case("linear attention transformer", "linear_attention_transformer", refusal="combines several values")
+@case("linear attention transformer", "linear_attention_transformer")
 def _() -> nn.Module:
     from linear_attention_transformer.linear_attention_transformer import SelfAttention
 
     return SelfAttention(8, 2, causal=True)
 
 
-@case(
-    "RetNet of yet-another-retnet",
-    "yet_another_retnet",
-    "x=1xTx16",
-    refusal="neither a causal mask nor a decay",
-    kind="listed",
-)
+@case("RetNet of yet-another-retnet", "yet_another_retnet", "x=1xTx16", kind="listed")
 def _() -> nn.Module:
     from yet_another_retnet.retention import MultiScaleRetention
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 import io
 import logging
 import operator
+import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -199,6 +201,21 @@ class Pinned(int):
         return int(self)
 
 
+@contextlib.contextmanager
+def without_kept_results(module: nn.Module) -> Iterator[None]:
+    """Functions with functools.cache beside the classes of a module compute again: a table that they kept would be a
+    constant in float32. And what export computes stays in none of them."""
+    places = {sys.modules.get(type(part).__module__) for part in module.modules()} - {None}
+    cached = [f for place in places for f in vars(place).values() if isinstance(f, functools._lru_cache_wrapper)]
+    for f in cached:
+        f.cache_clear()
+    try:
+        yield
+    finally:
+        for f in cached:
+            f.cache_clear()
+
+
 def prepare(module: nn.Module, inputs: Sequence[Input], length: int, known: bool = True) -> nn.Module:
     """A copy in eval mode that has run once: some modules set buffers in their first run. 0-d flags and counters
     become Python values, because a branch on a tensor stops export. `known`: published layers become one operation each."""
@@ -245,7 +262,7 @@ class Exported:
         floats = next((p.dtype for p in module.parameters() if p.is_floating_point()), torch.float32)
         examples = tuple(i.example(length, floats) for i in inputs)
         try:
-            with torch.no_grad(), quiet():
+            with torch.no_grad(), quiet(), without_kept_results(module):
                 program = exported(module, examples).run_decompositions({**decompositions.TABLE, **more})
         except (Exception, SystemExit) as e:  # torch raises many types here
             raise ImportFailed([export_problem(e)]) from e

@@ -138,6 +138,17 @@ def beside(importer: Importer, parts: Sequence[Node], c: Tensor, dim: int) -> Pl
     return constant_rows(importer, c, x.moved(x.at.narrow(axis, 0, 1).expand(c.shape)), c.shape)
 
 
+def in_every_row(importer: Importer, n: Node, part: Node, parts: Sequence[Node], dim: int) -> Placed:
+    """A part without a time axis beside one that has it, such as a mean that was repeated: it is in all of its rows."""
+    from .pointwise import repeated  # which reads this file
+
+    x, others = importer.settled(part), [importer.settled(other) for other in parts if importer.varies(other)]
+    rows = next((other for other in others if not importer.op(other).timeless and other.at.shape[dim]), None)
+    if rows is None or not importer.op(x).timeless:
+        return x
+    return repeated(importer, n, x, rows.moved(rows.at.narrow(dim, 0, 1)))
+
+
 def concatenate(importer: Importer, n: Node) -> Placed:
     """Features of several values side by side. Zeros are kept as places."""
     parts = [part for part in args_of(n)[0] if part.meta["val"].numel()]  # tensors without rows add nothing
@@ -159,7 +170,7 @@ def concatenate(importer: Importer, n: Node) -> Placed:
             placed.append(torch.full(importer.constants[part].shape, ZERO))
             sources.append(None)
         else:
-            x = importer.placed(part) if rows_of_one else importer.settled(part)
+            x = importer.placed(part) if rows_of_one else in_every_row(importer, n, part, parts, dim)
             placed.append(x.at)
             sources.append(x.value)
     values = list(dict.fromkeys(v for v in sources if v is not None))

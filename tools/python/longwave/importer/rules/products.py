@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import string
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -29,45 +30,52 @@ def product(importer: Importer, n: Node) -> Placed | Scores:
             "combines the scores of heads or rows with constants",
             retrain("keep masks and factors between both products of an attention"),
         )
-    if len(operands) != 2 or not all(importer.varies(a) for a in operands):
-        if sum(importer.varies(a) for a in operands) > 1:
-            raise NoOp(
-                "combines several values that depend on the input",
-                "multiply two at a time: `*` multiplies element by element, matmul and einsum rows",
-            )
+    if sum(importer.varies(a) for a in operands) < 2:
         return linear.matrix(importer, n)
-    a, b = (value if isinstance(value := importer.values.get(x), Scores) else importer.settled(x) for x in operands)
+    if not all(importer.varies(a) for a in operands):
+        raise NoOp(
+            "combines several values that depend on the input with constants",
+            "multiply two at a time: `*` multiplies element by element, matmul and einsum rows",
+        )
+    parts = [value if isinstance(value := importer.values.get(x), Scores) else importer.settled(x) for x in operands]
+    ranks = [part.at.dim() for part in parts]
+    sides, out = labels(args_of(n)[0], ranks) if importer.kind(n) == "einsum" else of_matrices(*ranks)
+    made, left = parts[0], sides[0]
+    for i, (part, right) in enumerate(zip(parts[1:], sides[1:]), 2):
+        later = set(out).union(*sides[i:])
+        result = out if i == len(parts) else "".join(c for c in dict.fromkeys(left + right) if c in later)
+        made, left = multiplied(importer, made, part, left, right, result), result
+    return made
+
+
+def multiplied(
+    importer: Importer, a: Placed | Scores, b: Placed | Scores, left: str, right: str, out: str
+) -> Placed | Scores:
     if not isinstance(a, Scores) and not isinstance(b, Scores) and importer.op(a).timeless != importer.op(b).timeless:
         raise Refused("one operand has a time axis, the other has none", "multiply them by `*`, and sum")
-    left, right, out = (
-        labels(args_of(n)[0], a.at.dim(), b.at.dim())
-        if importer.kind(n) == "einsum"
-        else of_matrices(a.at.dim(), b.at.dim())
-    )
     return contracted(importer, a, b, left, right, out)
 
 
-def of_matrices(a: int, b: int) -> tuple[str, str, str]:
+def of_matrices(a: int, b: int) -> tuple[list[str], str]:
     """The axes of a matmul as einsum names them: batches A, B ... from the last one on, rows m, sums k, columns n."""
     batches = string.ascii_uppercase[: max(a, b) - 2][::-1] if max(a, b) > 2 else ""
     left = "k" if a == 1 else batches[len(batches) - (a - 2) :] + "mk"
     right = "k" if b == 1 else batches[len(batches) - (b - 2) :] + "kn"
-    return left, right, batches + ("m" if a > 1 else "") + ("n" if b > 1 else "")
+    return [left, right], batches + ("m" if a > 1 else "") + ("n" if b > 1 else "")
 
 
-def labels(equation: str, a: int, b: int) -> tuple[str, str, str]:
+def labels(equation: str, ranks: Sequence[int]) -> tuple[list[str], str]:
     """Of an einsum, without an ellipsis and with a result."""
-    equation = equation.replace(" ", "")
-    operands, _, out = equation.partition("->")
-    left, right = operands.split(",")
+    operands, arrow, out = equation.replace(" ", "").partition("->")
+    sides = operands.split(",")
     free = [c for c in string.ascii_letters if c not in equation]
-    counts = [rank - len(side.replace("...", "")) if "..." in side else 0 for side, rank in ((left, a), (right, b))]
+    counts = [rank - len(side.replace("...", "")) if "..." in side else 0 for side, rank in zip(sides, ranks)]
     dots = "".join(free[: max(counts)])
-    left, right = (side.replace("...", dots[len(dots) - count :]) for side, count in zip((left, right), counts))
-    if "->" not in equation:
-        both = left + right
-        out = dots + "".join(c for c in sorted(set(both)) if both.count(c) == 1 and c not in dots)
-    return left, right, out.replace("...", dots)
+    sides = [side.replace("...", dots[len(dots) - count :]) for side, count in zip(sides, counts)]
+    if not arrow:
+        every = "".join(sides)
+        out = dots + "".join(c for c in sorted(set(every)) if every.count(c) == 1 and c not in dots)
+    return sides, out.replace("...", dots)
 
 
 def contracted(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ from ..nodes import args_of, kwargs_of
 from ..places import ZERO, Placed, other_rows
 from .choice import extreme
 from .linear import matrix
-from .pointwise import negated
+from .pointwise import affine, negated
 
 if TYPE_CHECKING:
     from ..match import Importer
@@ -57,7 +58,20 @@ def reduce(importer: Importer, n: Node) -> Placed:
             "divides by the number of rows less one, which changes with the length",
             retrain("use correction=0, which takes the mean"),
         )
+    if kind == "sum" and (whole := of_equal_shares(importer, args_of(n)[0], x, dims)) is not None:
+        return reduced(importer, whole, dims, "mean", keep)
     return reduced(importer, x, dims, kind, keep)
+
+
+def of_equal_shares(importer: Importer, source: Node, x: Placed, dims: list[int]) -> Placed | None:
+    """x times count, where a sum is that of values times 1 / count: a mean, whatever the number of rows. The proof has
+    other lengths."""
+    if importer.kind(source) != "mul":
+        return None
+    shares = [a for a in args_of(source) if not (isinstance(a, Node) and importer.varies(a))]
+    count = math.prod(x.at.shape[d] for d in dims)
+    share = torch.as_tensor(importer.constant(shares[0]) if shares else 0.0, dtype=torch.float64)
+    return affine(importer, x, float(count), 0.0) if bool(((share * count - 1).abs() <= 1e-12).all()) else None
 
 
 def mean_of_bands(importer: Importer, x: Placed, dims: list[int], keep: bool) -> Placed | None:
