@@ -27,22 +27,27 @@ std::pair<std::string, std::string> field_name(const ir::Graph &graph, ir::Value
     return {layer, full};
 }
 
+// An algorithm for streams alone is one that keeps the past in a form of its own. check_caches makes sure.
+bool has_caches(const EntryPlanner &planner) {
+    const std::vector<AlgorithmReport> &all = planner.algorithms();
+    return std::any_of(all.begin(), all.end(), [](const AlgorithmReport &report) {
+        return report.choice.algorithm && report.choice.algorithm->offline == devices::no_kernels;
+    });
+}
+
 // What all entries together want of the ring of a value.
 struct Wanted {
     bool ring = false;
     uint32_t history = 0, rows = 1;
     uint64_t multiple = 1;
-    Demand saved; // needs, keeps and name
+    Demand saved;          // needs, keeps and name
+    bool rebuilds = false; // several entries, and caches that the runtime rebuilds from the ring
 
     // What it holds. Pushed samples may run ahead by a block while the runtime rebuilds caches from the
     // rows before the last complete block.
-    uint64_t needed(size_t entries) const {
-        return uint64_t{history} + (entries > 1 && history > 0 ? 2 : 1) * uint64_t{rows};
-    }
+    uint64_t needed() const { return uint64_t{history} + (rebuilds && history > 0 ? 2 : 1) * uint64_t{rows}; }
     // In whole blocks of every entry.
-    uint64_t ring_rows(size_t entries) const {
-        return (needed(entries) + multiple - 1) / multiple * multiple;
-    }
+    uint64_t ring_rows() const { return (needed() + multiple - 1) / multiple * multiple; }
 };
 
 // The least common multiple, as far as any memory reaches.
@@ -58,6 +63,7 @@ Wanted wanted_of(const ir::Graph &graph, const Planners &planners, ir::ValueId v
     Wanted wanted{.ring = graph.values[v].kind == ir::Value::Kind::input};
     for (const EntryPlanner *entry : planners) {
         const EntryPlanner &planner = *entry;
+        wanted.rebuilds = wanted.rebuilds || (planners.size() > 1 && has_caches(planner));
         const Demand &d = planner.demands()[v];
         wanted.ring = wanted.ring || round_up(d.history + d.rows, d.multiple) > planner.rows_of(v);
         wanted.history = std::max(wanted.history, d.history);
@@ -80,7 +86,7 @@ std::vector<Ring> lay_out_rings(const ir::Graph &graph, const Planners &planners
         if (!wanted.ring) continue;
         const ir::Type &type = graph.type(v);
         const auto [layer, name] = field_name(graph, v, wanted.saved, taken);
-        rings[v].rows = static_cast<uint32_t>(wanted.ring_rows(planners.size())); // check_rings
+        rings[v].rows = static_cast<uint32_t>(wanted.ring_rows()); // check_rings
         rings[v].field = record.history({.layer = layer,
                                          .name = name,
                                          .elem = type.elem,
@@ -109,8 +115,8 @@ RingBytes ring_bytes(const ir::Graph &graph, const Planners &planners) {
         if (!wanted.ring) continue;
         const ir::Type &type = graph.type(v);
         const uint64_t row = uint64_t{type.row()} * bytes_of(type.elem);
-        bytes.taken += wanted.ring_rows(planners.size()) * row;
-        bytes.needed += wanted.needed(planners.size()) * row;
+        bytes.taken += wanted.ring_rows() * row;
+        bytes.needed += wanted.needed() * row;
     }
     return bytes;
 }
@@ -158,6 +164,17 @@ Status check_period(const EntryPlan &entry, uint32_t natural) {
                                      entry.block, period, artifact::cap::period, natural));
 }
 
+// The rings of an entry without caches have no room for rebuilding any.
+Status check_caches(const EntryPlan &entry, const EntryPlanner &planner) {
+    if (has_caches(planner)) return Status::ok();
+    for (const Buffer &buffer : entry.buffers)
+        if (buffer.space == Space::cache)
+            return Status(Fault::internal,
+                          fmt::format("{}: the algorithm of {} has a cache, but offline runs have it too",
+                                      entry.name(), buffer.name));
+    return Status::ok();
+}
+
 } // namespace
 
 Expected<StreamFamily> plan_streams(const ir::Graph &graph, const std::vector<uint32_t> &blocks,
@@ -189,6 +206,7 @@ Expected<StreamFamily> plan_streams(const ir::Graph &graph, const std::vector<ui
         EntryPlanner &planner = planners[i];
         LW_ASSIGN(EntryPlan entry, planner.plan(rings));
         LW_TRY(check_period(entry, natural_block(graph)));
+        LW_TRY(check_caches(entry, planner));
         for (const AlgorithmReport &report : planner.algorithms())
             family.algorithms.emplace_back(entry.name(), report);
         family.refused.insert(planner.refused().begin(), planner.refused().end());

@@ -39,8 +39,8 @@ uint64_t lay_out(const lw_model &model, const Request &request, uint8_t *memory,
     Parts parts(memory);
     parts.take<lw_stream>(1);
     stream->rows_per_block = model.streams.rows_per_block(*request.own);
-    // A saved state may bring rows that waited in a stream of any entry.
-    uint64_t least = model.streams.most_rows();
+    // Prefill ends with rows of a block of any entry that it runs, and a saved state may bring them.
+    uint64_t least = request.options.no_larger_blocks ? stream->rows_per_block : model.streams.most_rows();
     if (model.device->start && least < most_blocks_in_flight * stream->rows_per_block)
         least = most_blocks_in_flight * stream->rows_per_block;
     const uint32_t wanted = request.options.queue ? request.options.queue : 64;

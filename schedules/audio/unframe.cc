@@ -1,5 +1,5 @@
 // unframe: overlap-add. The pieces of the newest frames of a ring that fall on the same hop, in a sum, the
-// newest frame first.
+// oldest frame first, as overlap_add adds them in a stream.
 #include "schedules/contract/kernels/audio.h"
 #include "schedules/halide/registry.h"
 #include "schedules/halide/threads.h"
@@ -41,11 +41,11 @@ void unframe_on_cpu(KernelBuilder &k, const contract::Unframe &params) {
     // THE ALGORITHM
     const int whole = u.window / u.hop,
               rest = u.window % u.hop; // pieces of a whole hop, and values of the last
-    const RDom n(0, u.hop, 0, whole, "n");
     u.y(u.i, u.r) = 0.0f;
-    u.y(n.x, u.r) += u.value(n.y, n.x);
     const RDom last(0, std::max(rest, 1), "last");
     if (rest) u.y(last, u.r) += u.value(Expr(whole), last);
+    const RDom n(0, u.hop, 0, whole, "n");
+    u.y(n.x, u.r) += u.value(whole - 1 - n.y, n.x);
 
     // THE SCHEDULE
     const int vec = k.target.vector_lanes;
@@ -53,9 +53,10 @@ void unframe_on_cpu(KernelBuilder &k, const contract::Unframe &params) {
     const auto each_lane_once = [&](Stage add, const RVar &lane, int lanes) {
         if (lanes >= vec) add.allow_race_conditions().vectorize(lane, vec, TailStrategy::GuardWithIf);
     };
-    u.y.update(0).reorder(n.x, n.y, u.r);
-    each_lane_once(u.y.update(0), n.x, u.hop);
-    if (rest) each_lane_once(u.y.update(1), last.x, rest);
+    if (rest) each_lane_once(u.y.update(0), last.x, rest);
+    Stage pieces = u.y.update(rest ? 1 : 0);
+    pieces.reorder(n.x, n.y, u.r);
+    each_lane_once(pieces, n.x, u.hop);
     k.output(u.y, u.a.y, dense({u.row, u.rows}));
 }
 
@@ -63,7 +64,8 @@ void unframe_on_gpu(KernelBuilder &k, const contract::Unframe &params) {
     Unframe u(k, params);
 
     // THE ALGORITHM
-    RDom piece(0, u.pieces, "piece");
+    RDom newer(0, u.pieces, "newer");
+    const Expr piece = u.pieces - 1 - newer;
     Func sum("sum");
     const Expr at = piece * u.hop + u.i;
     sum(u.i, u.r) = 0.0f;

@@ -4,11 +4,14 @@
 // With `ahead` 0 a row is complete with its own frame, and begins where that frame begins. `ahead` rows more
 // leave out as many rows at the start, so that row t has what the samples of hop t became if frame t ended
 // with them: a stream of it comes so many rows late.
-// Source: Allen and Rabiner, "A unified approach to short-time Fourier analysis and synthesis", 1977, eq. 10.
+// A stream keeps the sums of the hops that the frames so far reach, in place of the frames (overlap_add).
+// Only where it waits longer than it must, for whole ticks, does it keep frames (late_unframe). Source: Allen
+// and Rabiner, "A unified approach to short-time Fourier analysis and synthesis", 1977, eq. 10.
 #include "compiler/ir/builder.h"
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/support/late.h"
 #include "compiler/ops/support/rules.h"
+#include "schedules/contract/kernel.h"
 #include "schedules/contract/kernels/audio.h"
 #include <algorithm>
 
@@ -67,17 +70,22 @@ Expected<Type> infer_late(const Node &node, std::span<const Type> in) {
     return type;
 }
 
+StreamRule stream_sums(const Node &node, std::span<const Type>) {
+    const uint32_t row = schedules::pad(static_cast<uint32_t>(node.integer("hop")));
+    return {.ahead = ahead_of(node), .carries = {{"sums", Elem::f32, {pieces_of(node) - 1, row}}}};
+}
+
 StreamRule stream_late(const Node &node, std::span<const Type>) {
     return {.history = pieces_of(node) - 1 + later_of(node), .ahead = ahead_of(node)};
 }
 
 Expected<ValueId> streamed(Rewriter &rewrite, const Node &node) {
-    const uint32_t ahead = ahead_of(node);
-    if (!ahead) return rewrite.keep(node);
+    if (pieces_of(node) == 1) return rewrite.keep(node);
     Builder &to = rewrite.to();
     const ValueId x = rewrite.map(node.inputs[0]);
-    const uint32_t waits = in_whole_ticks(ahead, to.graph().type(x).clock);
+    const uint32_t ahead = ahead_of(node), waits = in_whole_ticks(ahead, to.graph().type(x).clock);
     Attributes attributes = node.attributes;
+    if (waits == ahead) return to.node(op_overlap_add.name, {x}, attributes, node.layer);
     attributes["ahead"] = int64_t{waits};
     attributes["later"] = int64_t{waits - ahead};
     return to.node(op_late_unframe.name, {x}, attributes, node.layer);
@@ -107,6 +115,14 @@ Status kernel(KernelCall &call) {
     return Status::ok();
 }
 
+Status add_to_sums(KernelCall &call) {
+    call.one_call();
+    call.kernel<contract::OverlapAdd>(
+        {.window = call.node.integer("window"), .hop = call.node.integer("hop"), .rows = call.rows()},
+        {.x = call.rows_of(0), .y = call.result_rows(), .sums = call.state("sums")});
+    return Status::ok();
+}
+
 } // namespace
 
 const OpDef op_unframe{
@@ -122,6 +138,20 @@ const OpDef op_unframe{
     .no_epilogue = true,
     .kernel = kernel,
     .streamed = streamed,
+    .reference = reference,
+};
+
+const OpDef op_overlap_add{
+    .name = "overlap_add",
+    .attributes = {{"window", AttributeDef::Kind::integer},
+                   {"hop", AttributeDef::Kind::integer},
+                   {"ahead", AttributeDef::Kind::integer}},
+    .infer = infer_late,
+    .stream = stream_sums,
+    .begins_late = true,
+    .of_passes = true,
+    .no_epilogue = true,
+    .kernel = add_to_sums,
     .reference = reference,
 };
 

@@ -44,8 +44,8 @@ struct Frame {
     };
 };
 
-// Overlap-add: the pieces of the newest frames of a ring that fall on the same hop, in a sum. Row r begins
-// with the frame `later` rows before its own.
+// Overlap-add: the pieces of the newest frames of a ring that fall on the same hop, in a sum, the oldest
+// frame first. Row r begins with the frame `later` rows before its own.
 struct Unframe {
     static constexpr const char *name = "unframe";
     Required<1, 1 << 20> window;
@@ -60,6 +60,23 @@ struct Unframe {
         typename Of::Scalar position; // the newest rows
         typename Of::Output y;        // [P(hop), rows]
         LW_ARGUMENTS(x, position, y)
+    };
+};
+
+// Overlap-add that keeps the sums of what has come, in place of the frames. Row r of the result is what
+// earlier frames added to its hop, and the first piece of frame r. The oldest frame is added first.
+struct OverlapAdd {
+    static constexpr const char *name = "overlap_add";
+    Required<2, 1 << 20> window;
+    Required<1, 1 << 20> hop; // less than the window
+    Required<1, 1 << 20> rows;
+    LW_PARAMS(window, hop, rows)
+
+    template <class Of> struct Arguments {
+        typename Of::Input x;    // [P(window), rows]
+        typename Of::Output y;   // [P(hop), pieces:0, rows], pieces = ceil(window / hop) - 1
+        typename Of::State sums; // [P(hop), pieces, rows:0] of the hops that follow
+        LW_ARGUMENTS(x, y, sums)
     };
 };
 

@@ -174,7 +174,7 @@ def test_two_hundred_streams(compiled: Path) -> None:
         print(f"200 streams of {file}: {200 * size / 1e6:.1f} MB, {size:,} bytes each")
         assert f"{200 * size / 1e6:.1f} MB" in PAGE
         sizes[file] = size
-    assert 200 * sizes["streams.lw"] <= 10e6
+    assert 200 * max(sizes.values()) <= 10e6
 
 
 def test_moved_bytes_of_the_page(compiled: Path) -> None:
@@ -190,7 +190,8 @@ def test_moved_bytes_of_the_page(compiled: Path) -> None:
         assert f"| moved bytes of a hop, in blocks of {block:,} | {moved:.1f} MB |" in PAGE
     report = json.loads(longwave("inspect", compiled / "dtln.lw", "--json"))["report"]
     kernels = [kernel for layer in report["layers"] for entry in layer.get("kernels", []) for kernel in entry["names"]]
-    assert kernels.count("row_dft") == kernels.count("unframe") == 3  # an offline run and two blocks
+    assert kernels.count("row_dft") == 3  # an offline run and two blocks
+    assert kernels.count("unframe") == 1 and kernels.count("overlap_add") == 2  # a stream keeps sums
 
 
 def test_files_a_folder_and_a_wheel(folder: Path) -> None:
