@@ -62,9 +62,9 @@ TEST_CASE(
     REQUIRE(family->entries.size() == 3);
     REQUIRE(family->record.fields().size() == 1);
     CHECK(family->record.fields()[0]->dims ==
-          std::vector<uint32_t>{36, 16}); // 7 back, twice 12 new, a multiple of 12
+          std::vector<uint32_t>{24, 16}); // 7 back, 12 new, a multiple of 12
     for (const EntryPlan &entry : family->entries) {
-        CHECK(entry.inputs[0].place.slots * entry.block == 36);
+        CHECK(entry.inputs[0].place.slots * entry.block == 24);
         CHECK(entry.cache_bytes == 0);
         CHECK(entry.rebuild.empty());
     }

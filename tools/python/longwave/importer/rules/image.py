@@ -57,10 +57,6 @@ def without_zeros(at: Tensor) -> tuple[Tensor, tuple[int, int]]:
 
 def conv2d(importer: Importer, n: Node) -> Placed:
     """(1, channels, time, frequency), or with time last."""
-    if importer.op(importer.settled(args_of(n)[0])).timeless:
-        from .linear import matrix  # which reads this file
-
-        return matrix(importer, n)  # of what a pool left of the sequence
     x, at, last = opened(importer, n)
     w, bias = importer.constant(args_of(n)[1]), importer.constant(option(n, 2, "bias", None))
     stride, dilation = both(option(n, 3, "stride", 1), 2), both(option(n, 5, "dilation", 1), 2)
