@@ -8,6 +8,7 @@ imports and compiles it with the channels of its authors, which takes minutes.
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import os
 import sys
@@ -29,7 +30,9 @@ LIMIT = 5e-6  # of the published size, of the peak: float32 on both sides
 
 def denoiser(**sizes) -> nn.Module:
     for name in ("librosa", "torchaudio", "huggingface_hub"):
-        if importlib.util.find_spec(name) is None and name not in sys.modules:
+        try:
+            importlib.import_module(name)
+        except (ImportError, OSError):  # also where its compiled part is for another torch
             sys.modules[name] = types.ModuleType(name)
             sys.modules[name].hf_hub_download = None
     from attenuate import Denoiser

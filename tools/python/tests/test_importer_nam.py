@@ -96,18 +96,16 @@ def test_example_models_stream_as_the_reference(reference: Path, tmp_path: Path)
     x = samples(SECONDS * 48000)
     numpy.save(tmp_path / "x.npy", x)
     for capture in captures:
-        wanted, found = expected(reference, capture, x, None, tmp_path), []
+        wanted = expected(reference, capture, x, None, tmp_path)
         folder = tmp_path / capture.stem
         command(capture, "-o", folder, "--no-compile")
-        for block in (1, 64, 441):
+        for block in (1, 64, 441):  # files of their own: other kernels, whose bits nobody promises
             longwave("compile", folder, "-o", tmp_path / "m.lw", "--stream", "--blocks", block)
             longwave(
                 "run", tmp_path / "m.lw", "--stream", "-i", f"audio=@{tmp_path}/x.npy", "-o", f"out={tmp_path}/y.npy"
             )
-            found.append(numpy.load(tmp_path / "y.npy").reshape(-1))
-        for y in found:
-            assert abs(y - wanted[: len(y)]).max() <= LIMIT * abs(wanted).max(), capture
-            assert numpy.array_equal(y, found[0][: len(y)]), capture
+            y = numpy.load(tmp_path / "y.npy").reshape(-1)
+            assert abs(y - wanted[: len(y)]).max() <= LIMIT * abs(wanted).max(), (capture, block)
 
 
 def by_hand(made: dict, x: list[float]) -> list[float]:
@@ -174,7 +172,7 @@ def test_command_makes_a_stream(tmp_path: Path) -> None:
     wanted = module_output(capture, None, x)
     a, b = numpy.load(whole).reshape(-1), numpy.load(parts).reshape(-1)
     assert abs(a - wanted).max() <= LIMIT * abs(wanted).max()
-    assert len(b) == 960 and abs(b - wanted[:960]).max() <= LIMIT * abs(wanted).max()
+    assert len(b) == 1000 and abs(b - wanted).max() <= LIMIT * abs(wanted).max()  # blocks of 1 take the last 40
     inspected = json.loads(longwave("inspect", tmp_path / "amp.lw", "--json"))
     assert inspected["inputs"][0]["sample_rate"] == 48000
 
