@@ -139,6 +139,22 @@ def test_time_that_is_not_clear(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("inputs", [[], ["x=1x4xT"]])
+@pytest.mark.parametrize("code", [2**31 - 1, -1, TensorProto.STRING, TensorProto.FLOAT8E5M2])
+def test_inputs_of_types_that_are_not_read(code: int, inputs: list[str], tmp_path: Path) -> None:
+    made = conv()
+    made.graph.input[0].type.tensor_type.elem_type = code
+    assert "floating point numbers and token ids are read" in refusal(made, tmp_path, inputs)
+
+
+def test_names_that_stand_twice(tmp_path: Path) -> None:
+    for add, reason in ((False, "two outputs have this name"), (True, "two inputs have this name")):
+        made = conv()
+        values = made.graph.input if add else made.graph.output
+        values.add().CopyFrom(values[0])
+        assert reason in refusal(made, tmp_path)
+
+
 def test_opsets_that_are_not_read(tmp_path: Path) -> None:
     for opset in (1, 6, 23):
         made = conv()

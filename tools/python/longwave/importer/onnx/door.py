@@ -71,6 +71,9 @@ def open_file(
     results = values_of(model.graph.output)
     if not results:
         raise ImportFailed([Problem(str(path), "", "the graph has no output", "export the model again")])
+    for values, kind in ((declared, "inputs"), (results, "outputs")):
+        if twice := next((v.name for i, v in enumerate(values) if v.name in [w.name for w in values[:i]]), None):
+            raise ImportFailed([Problem(twice, "", f"two {kind} have this name", "export the model again")])
     fixed = fixed_of(fix or {}, declared)
     rest = [v for v in declared if v.name not in fixed]
     named = {text.partition("=")[0] for text in inputs if "T" in text.partition("=")[2]}

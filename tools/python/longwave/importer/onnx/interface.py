@@ -12,7 +12,7 @@ import onnx
 from ..errors import ImportFailed, Problem, Refused
 from ..inputs import Input, parse_input
 from .limits import NUMBERS
-from .tensors import numpy_type, type_name
+from .tensors import TYPES, numpy_type, type_name
 
 FLOATS = (onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16, onnx.TensorProto.DOUBLE)
 # Names of an extent that may change.
@@ -152,7 +152,16 @@ def still(v: Value) -> tuple[int, ...]:
     return tuple(n if isinstance(n, int) and n else 1 for n in v.shape)
 
 
+LEAVE_OUT = "floating point numbers and token ids are read: leave the Cast out of the graph"
+
+
+def is_read(v: Value) -> bool:
+    return v.code in TYPES and TYPES[v.code][0] in (np.float32, np.float64, np.int32, np.int64)
+
+
 def mismatch(entry: Input, value: Value) -> tuple[str, str] | None:
+    if value.code not in TYPES:
+        return f"the graph reads {value.text}", LEAVE_OUT
     whole = numpy_type(value.code) in (np.int32, np.int64)
     if whole != bool(entry.vocabulary):
         return (
@@ -179,10 +188,8 @@ def guessed(v: Value, stepped: bool) -> Input | Problem:
     forms = ", ".join(shown(v, axis) for axis in range(len(v.shape)) if axis or len(v.shape) > 1)
     if not v.shape:
         return Problem(v.name, "", f"is {v.text}: it has no time axis", f"fix it: --fix {v.name}=VALUE")
-    if numpy_type(v.code) not in (np.float32, np.float64, np.int32, np.int64):
-        return Problem(
-            v.name, "", f"is {v.text}", "floating point numbers and token ids are read: leave the Cast out of the graph"
-        )
+    if not is_read(v):
+        return Problem(v.name, "", f"is {v.text}", LEAVE_OUT)
     if v.code not in FLOATS:
         return Problem(
             v.name, "", f"is {v.text}", f"fix it: --fix {v.name}=VALUE, or name its token ids: --input {v.name}=1xT:256"
