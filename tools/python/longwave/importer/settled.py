@@ -27,7 +27,7 @@ class Followed(TorchDispatchMode):
     """Which tensors an input has changed."""
 
     def __init__(self, inputs: Sequence[Tensor]) -> None:
-        super().__init__()
+        TorchDispatchMode.__init__(self)  # super() has no hints
         self.kept: list[Tensor] = list(inputs)  # so that no other tensor gets their memory
         self.changed = {memory(x) for x in inputs}
 
