@@ -2,6 +2,7 @@
 // call. Sum k belongs to the k-th hop after the row's own, so each row moves the sums by one.
 #include "schedules/contract/kernels/audio.h"
 #include "schedules/halide/registry.h"
+#include "schedules/halide/threads.h"
 
 namespace longwave::schedules {
 
@@ -51,12 +52,7 @@ void overlap_add_on_cpu(KernelBuilder &k, const contract::OverlapAdd &params) {
 // A thread for each sample of a hop.
 void overlap_add_on_gpu(KernelBuilder &k, const contract::OverlapAdd &params) {
     OverlapAdd o(k, params);
-    Var block("block"), lane("lane");
-    o.y.update()
-        .split(o.i, block, lane, std::min(o.row, 64), TailStrategy::GuardWithIf)
-        .reorder(o.t.x, o.t.y, lane, block)
-        .gpu_blocks(block)
-        .gpu_threads(lane);
+    spread(o.y.update(), {o.i}, {o.row});
     o.declare(k);
 }
 

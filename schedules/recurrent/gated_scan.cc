@@ -1,6 +1,7 @@
 // gated_scan: h_t = a_t h_{t−1} + b_t for each channel, row after row, any number of rows a call.
 #include "schedules/contract/kernels/recurrent.h"
 #include "schedules/halide/registry.h"
+#include "schedules/halide/threads.h"
 
 namespace longwave::schedules {
 
@@ -46,12 +47,7 @@ void gated_scan_on_cpu(KernelBuilder &k, const contract::GatedScan &params) {
 // A thread for each channel.
 void gated_scan_on_gpu(KernelBuilder &k, const contract::GatedScan &params) {
     Scan s(k, params);
-    Var block("block"), lane("lane");
-    s.y.update()
-        .split(s.c, block, lane, std::min(s.width, 64), TailStrategy::GuardWithIf)
-        .reorder(s.t.x, lane, block)
-        .gpu_blocks(block)
-        .gpu_threads(lane);
+    spread(s.y.update(), {s.c}, {s.width});
     s.declare(k);
 }
 

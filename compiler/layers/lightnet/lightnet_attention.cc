@@ -94,8 +94,8 @@ private:
                          : to_.node(layer_, "sequence_softmax", keys, {}, Form::features));
         Flow rotated = w;
         if (given(layer_, "lrpe")) {
-            const ir::ValueId theta = turning_rates(to_, layer_, "lrpe.theta", number(layer_, "lrpe_base"),
-                                                    heads_, keys_, positions);
+            const ir::ValueId theta = rotation_rates(to_, layer_, "lrpe.theta", number(layer_, "lrpe_base"),
+                                                     heads_, keys_, positions);
             LW_ASSIGN(q, rotate(to_, layer_, q.value, theta, heads_, positions));
             LW_ASSIGN(rotated, rotate(to_, layer_, w.value, theta, heads_, positions));
         }

@@ -23,8 +23,8 @@ Expected<Positions> read_positions(const Lowering &lowering, const Layer &layer)
 
 // A list of one head serves all. Over an image a list may have d entries, one for each feature of a
 // head, or ⌈d / axes⌉ of them that all axes share (`theta_layout` "shared").
-ir::ValueId turning_rates(Lowering &lowering, const Layer &layer, const std::string &parameter, double base,
-                          uint32_t heads, uint32_t width, const Positions &positions) {
+ir::ValueId rotation_rates(Lowering &lowering, const Layer &layer, const std::string &parameter, double base,
+                           uint32_t heads, uint32_t width, const Positions &positions) {
     const uint32_t d = width / heads,
                    axes = std::max<uint32_t>(1, static_cast<uint32_t>(positions.axes.size())),
                    entries = layer.attributes.at("theta_layout") == "shared" ? (d + axes - 1) / axes : d;
@@ -76,7 +76,7 @@ Expected<Flow> lower_lrpe(Lowering &lowering, const Layer &layer, std::span<cons
         return lowering.failure(layer, "heads", "a divisor of the " + std::to_string(width) + " features",
                                 std::to_string(heads));
     LW_ASSIGN(const Positions positions, read_positions(lowering, layer));
-    const ir::ValueId theta = turning_rates(lowering, layer, "theta", 0, heads, width, positions);
+    const ir::ValueId theta = rotation_rates(lowering, layer, "theta", 0, heads, width, positions);
     return rotate(lowering, layer, inputs[0].value, theta, heads, positions);
 }
 

@@ -14,8 +14,8 @@ Expected<Positions> read_positions(const Lowering &lowering, const Layer &layer)
 
 // Θ of every feature of a row: the tensor `parameter` or, where the package has none and `base` is
 // not 0, base^(-2i/d) in float32 as the published code stores it.
-ir::ValueId turning_rates(Lowering &lowering, const Layer &layer, const std::string &parameter, double base,
-                          uint32_t heads, uint32_t width, const Positions &positions);
+ir::ValueId rotation_rates(Lowering &lowering, const Layer &layer, const std::string &parameter, double base,
+                           uint32_t heads, uint32_t width, const Positions &positions);
 
 Expected<Flow> rotate(Lowering &lowering, const Layer &layer, ir::ValueId x, ir::ValueId theta,
                       uint32_t heads, const Positions &positions);

@@ -501,7 +501,8 @@ typedef struct lw_stream_options {
     size_t struct_size;
     lw_sample_format format; /**< of pushed samples. 0: of features LW_F32, of tokens LW_I32. Audio
                               * has no default */
-    uint32_t queue; /**< output rows that may wait. 0: 64. At least those of a block, GPU: of 2 */
+    uint32_t queue; /**< output rows that may wait. 0: 64. At least those of a block that it runs;
+                       GPU: of 2 */
     uint32_t block; /**< of the own entry (lw_stream_entry_info.block); 0: the default entry */
     uint32_t no_larger_blocks; /**< 1: lw_stream_prefill runs no larger blocks than push. On a CPU
                                 * the stream then needs no memory for them */

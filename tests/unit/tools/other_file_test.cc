@@ -1,5 +1,5 @@
-// What a file is, by its first bytes: every kind, and heads that are random, changed or cut. The
-// heads are those of the formats' own descriptions, not those of other_file.cc.
+// Files that are no compiled model, by their first bytes: every kind, and heads that are random, changed or
+// cut. The heads are those of the formats' own descriptions, not those of other_file.cc.
 #include "formats/artifact/header.h"
 #include "tools/cli/model/other_file.h"
 #include <algorithm>
@@ -115,7 +115,7 @@ bool is_answer(const Status &status) {
 
 } // namespace
 
-TEST_CASE("every kind is told by its head, whatever follows") {
+TEST_CASE("the first bytes of every kind are enough, whatever follows") {
     Edge edge;
     std::mt19937 random(1);
     for (const Known &kind : kinds) {
@@ -153,7 +153,7 @@ TEST_CASE("heads that are cut anywhere, changed or random have an answer") {
     }
 }
 
-TEST_CASE("what tells a kind is needed whole") {
+TEST_CASE("one byte is no kind, nor are none") {
     Edge edge;
     for (const Known &kind : kinds) {
         const Status none = edge.answer(kind.head.substr(0, 1));
