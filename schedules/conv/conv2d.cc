@@ -246,10 +246,12 @@ void conv2d_on_cpu(KernelBuilder &k, const contract::Conv2d &p) {
                  parts_together, part_together_] = d;
     Func framed = framed_, part = part_, sum = sum_, y = y_, part_together = part_together_;
     // All rows of one frequency; else frequencies, of one row or of all streams.
-    const int places = out_f == 1 ? rows : out_f * (streams > 1 ? rows : 1);
+    // Or one frequency of all streams: which products it has is known, so each tile has them all.
+    const bool one_of_all = skips && streams > 1;
+    const int places = out_f == 1 || one_of_all ? rows : out_f * (streams > 1 ? rows : 1);
     RegisterTile tile = register_tile((few ? lanes : width) / vec, places, k.target.vector_registers);
     if (of_tile) tile.across = of_tile;
-    const int tile_f = std::min(out_f, tile.across),
+    const int tile_f = one_of_all ? 1 : std::min(out_f, tile.across),
               tile_r = out_f == 1    ? tile.across
                        : streams > 1 ? std::max(1, tile.across / tile_f)
                                      : 1,
