@@ -137,6 +137,10 @@ void remove_unused_kernels(fb::PlanT &plan) {
     for_each_step(plan, [&](const fb::StepT &step) {
         if (step.kind == fb::StepKind::call) kept[step.kernel] = 0;
     });
+    std::vector<uint16_t> for_streams; // do the work of those for several streams
+    for (const auto &[kernel, to] : kept)
+        for (const auto &many : plan.kernels[kernel]->together) for_streams.push_back(many->kernel);
+    for (const uint16_t kernel : for_streams) kept[kernel] = 0;
     uint16_t next = 0;
     for (auto &[from, to] : kept) {
         to = next++;
@@ -147,6 +151,8 @@ void remove_unused_kernels(fb::PlanT &plan) {
         }
     }
     plan.kernels.resize(next);
+    for (auto &kernel : plan.kernels)
+        for (auto &many : kernel->together) many->kernel = kept[many->kernel];
     for (auto &variant : plan.variants) {
         variant->scratch.resize(next);
         if (!variant->entry.empty()) variant->entry.resize(next);
