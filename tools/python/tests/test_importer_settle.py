@@ -3,6 +3,7 @@ after a reset."""
 
 from __future__ import annotations
 
+import copy
 import sys
 from pathlib import Path
 
@@ -98,6 +99,31 @@ def test_form(name: str) -> None:
         assert kinds(made) == ["linear", "lstm"] and not any(
             "initial" in key and bool(t.any()) for key, t in made.tensors.items()
         )
+
+
+class Residual(nn.Module):
+    """Layers of a residual chain, and a second chain behind the end of the first."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.ModuleList((nn.Conv1d(1, 4, 1), nn.Conv1d(4, 3, 1)))
+        self.dilated = nn.ModuleList(nn.Conv1d(c, c, 3, dilation=d) for c in (4, 3) for d in (1, 2, 4))
+        self.mixed = nn.ModuleList(nn.Conv1d(c, c, 1) for c in (4, 4, 4, 3, 3, 3))
+        self.last = nn.Conv1d(3, 1, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        for i, (dilated, mixed) in enumerate(zip(self.dilated, self.mixed, strict=True)):
+            x = self.first[i // 3](x) if i % 3 == 0 else x
+            x = x + mixed(dilated(F.pad(x, (2 * dilated.dilation[0], 0))).tanh())
+        return self.last(x)
+
+
+def test_a_residual_chain_needs_no_op_more() -> None:
+    torch.manual_seed(1)
+    module = Residual()
+    plain = import_module(copy.deepcopy(module).eval(), ["x=1x1xT"], length=67)
+    made = settled(module, "x=1x1xT")
+    assert kinds(made) == kinds(plain) and made.report["settled"]["error"] <= 1e-10
 
 
 REFUSED = {

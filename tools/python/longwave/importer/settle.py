@@ -52,6 +52,7 @@ ROW_BY_ROW = {
     *FLOAT64,
 }
 LINEAR = {"conv2d", "shift", "frame", "long_conv", "exponential_scan", "state_space"}
+WITH_BIAS = {"linear", "conv2d", "affine"}  # what is added to their results costs nothing
 ROUNDED = 1e-4  # of the peak, where the module does not run in float64
 
 
@@ -115,7 +116,20 @@ def settle(
         return prove(importer.graph, before, module, inputs, count, importer.exported.length, lengths, where)
 
 
+def remembers(op: Op) -> bool:
+    """Whether a linear op reads older rows than its own."""
+    return op.kind in LINEAR and not (op.kind == "conv2d" and op.constant("weight").shape[2] == 1)
+
+
+def takes_either(op: Op) -> bool:
+    """Whether a constant less in the input is a constant less in the result."""
+    return op.kind in WITH_BIAS and not remembers(op)
+
+
 class Rest:
+    """Values are kept as they are, or less what they are at rest. What reads older rows wants the second. A sum of values that are
+    less than they were is less as well, so a chain of residual layers needs no op more."""
+
     def __init__(self, graph: Recovered, inputs: Sequence[Input], count: int, where: str) -> None:
         self.old, self.new, self.where, self.count = graph, Recovered(), where, count
         waiting = (entry.rows(torch.zeros(entry.sized(count), dtype=torch.float64)) for entry in inputs)
@@ -124,21 +138,29 @@ class Rest:
             self.values.append(
                 next(waiting) if op.kind == "input" else compute(op, [self.values[i] for i in op.inputs], self.dims(op))
             )
-        self.moved: list[int] = []
-        self.less: dict[int, int] = {}  # value of the old graph -> less what it is at rest
+        self.moved: dict[int, int] = {}  # value of the old graph -> as it is
+        self.less: dict[int, int] = {}  # -> less what it is at rest
 
     def dims(self, op: Op) -> tuple[int, ...]:
         return self.old.ops[op.inputs[0]].dims
 
     def graph(self) -> Recovered:
-        problems = []
-        for i, op in enumerate(self.old.ops):
-            self.new.here = (op.module, op.source)
-            if reason := self.refusal(op):
-                problems.append(Problem(f"{op.module}/{op.source}", op.kind, reason, f"leave {self.where} out"))
-            self.moved.append(self.begun(i, op) if not problems else 0)
+        problems = [
+            Problem(f"{op.module}/{op.source}", op.kind, reason, f"leave {self.where} out")
+            for op in self.old.ops
+            if (reason := self.refusal(op))
+        ]
         if problems:
             raise ImportFailed(problems)
+        only_less = self.only_less()
+        for i, op in enumerate(self.old.ops):
+            self.new.here = (op.module, op.source)
+            if i not in only_less:
+                self.moved[i] = self.begun(i, op)
+            elif op.kind == "add":
+                self.less[i] = self.added(replace(op, inputs=[self.without_rest(j) for j in op.inputs]))
+            else:
+                self.less[i] = self.shifted(self.begun(i, op), op, -self.values[i][-1])
         self.new.outputs = [replace(o, value=self.moved[o.value]) for o in self.old.outputs]
         return self.new
 
@@ -152,24 +174,52 @@ class Rest:
         return ""
 
     def begun(self, i: int, op: Op) -> int:
-        inputs, x = [self.moved[j] for j in op.inputs], [self.values[j] for j in op.inputs]
+        x = [self.values[j] for j in op.inputs]
         if op.kind in ("lstm", "gru") and not op.attributes.get("over_bands"):
             return self.added(
                 replace(
                     op,
-                    inputs=inputs,
+                    inputs=[self.moved[j] for j in op.inputs],
                     constants=[(key, t) for key, t in op.constants if key != "initial"]
                     + [("initial", self.state(i, op, x[0]))],
                 )
             )
-        if op.kind not in LINEAR or not any(bool(v[-1].any()) for v in x):
-            return self.added(replace(op, inputs=inputs))
-        made = self.added(replace(op, inputs=[self.without_rest(j) for j in op.inputs]))
-        at_rest = [v[-1:].expand(len(v), -1) for v in x]
-        shift = (
-            compute(op, at_rest, self.dims(op))[-1] - compute(op, [torch.zeros_like(v) for v in x], self.dims(op))[-1]
-        )
-        return self.new.emit("affine", [made], [("scale", torch.ones(op.width)), ("shift", shift)], dims=op.dims)
+        lacks = [self.at_rest(j) and (remembers(op) or j not in self.moved) for j in op.inputs]
+        inputs = [self.without_rest(j) if less else self.moved[j] for j, less in zip(op.inputs, lacks, strict=True)]
+        made = self.added(replace(op, inputs=inputs))
+        if not any(lacks):
+            return made
+        zeros = [torch.zeros_like(v) for v in x]
+        at_rest = [v[-1:].expand(len(v), -1) if less else z for v, z, less in zip(x, zeros, lacks, strict=True)]
+        shift = compute(op, at_rest, self.dims(op))[-1] - compute(op, zeros, self.dims(op))[-1]
+        return self.shifted(made, op, shift)
+
+    def only_less(self) -> set[int]:
+        """The values that nothing reads as they are, and that are less what they are at rest at no cost: from the last op to the
+        first, because what reads a value decides."""
+        free: set[int] = set()
+        for i, op in enumerate(self.old.ops):
+            if not self.at_rest(i) or op.kind in WITH_BIAS or op.kind == "add" and free.issuperset(op.inputs):
+                free.add(i)
+        as_it_is, wanted = {o.value for o in self.old.outputs}, set[int]()
+        found: set[int] = set()
+        for i in range(len(self.old.ops) - 1, -1, -1):
+            op = self.old.ops[i]
+            # A sum that may be either is less, for what it is made of may have to be.
+            if i not in as_it_is and i in free and self.at_rest(i) and (op.kind == "add" or i in wanted):
+                found.add(i)
+            if remembers(op) or i in found and op.kind == "add":
+                wanted.update(op.inputs)
+            elif not takes_either(op):
+                as_it_is.update(op.inputs)
+        return found
+
+    def at_rest(self, i: int) -> bool:
+        """Whether a value is another than zero at rest."""
+        return bool(self.values[i][-1].any())
+
+    def shifted(self, v: int, op: Op, by: Tensor) -> int:
+        return self.new.emit("affine", [v], [("scale", torch.ones(op.width)), ("shift", by)], dims=op.dims)
 
     def state(self, i: int, op: Op, x: Tensor) -> Tensor:
         if op.kind == "lstm":
@@ -177,14 +227,10 @@ class Rest:
         return self.values[i][-1].reshape(op.dims)
 
     def without_rest(self, old: int) -> int:
-        rest = self.values[old][-1]
-        if not bool(rest.any()):
+        if not self.at_rest(old):
             return self.moved[old]
         if old not in self.less:
-            op = self.old.ops[old]
-            self.less[old] = self.new.emit(
-                "affine", [self.moved[old]], [("scale", torch.ones(op.width)), ("shift", -rest)], dims=op.dims
-            )
+            self.less[old] = self.shifted(self.moved[old], self.old.ops[old], -self.values[old][-1])
         return self.less[old]
 
     def added(self, op: Op) -> int:
