@@ -9,6 +9,11 @@
 namespace longwave::compiler {
 namespace {
 
+// Bytes between a buffer and the next. Where all are a multiple of this long, they would begin in the same
+// lines of a first cache, and a kernel that reads a row of each would find no room there for all of them.
+constexpr uint64_t same_lines = 1024;
+uint64_t apart(uint64_t bytes) { return bytes > 0 && bytes % same_lines == 0 ? cache_line : 0; }
+
 bool alive_together(const Buffer &a, const Buffer &b) { return a.first <= b.last && b.first <= a.last; }
 
 // Buffers: b of the entry, r of the record, s of the shared storage.
@@ -63,7 +68,8 @@ void plan_memory(EntryPlan &plan) {
         std::vector<std::pair<uint64_t, uint64_t>> taken;
         for (const Buffer *other : placed)
             if (alive_together(*buffer, *other))
-                taken.emplace_back(other->offset, to_lines(other->offset + other->bytes));
+                taken.emplace_back(other->offset,
+                                   to_lines(other->offset + other->bytes) + apart(other->bytes));
         std::sort(taken.begin(), taken.end());
         uint64_t offset = 0;
         for (auto [begin, end] : taken) {

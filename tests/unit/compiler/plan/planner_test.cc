@@ -6,6 +6,7 @@
 #include "tests/unit/compiler/plan/small_graph.h"
 #include <algorithm>
 #include <doctest/doctest.h>
+#include <set>
 
 namespace planner_test {
 
@@ -211,6 +212,16 @@ TEST_CASE("memory: buffers alive in the same step never overlap") {
             CHECK((!together || apart));
         }
     for (const Buffer &b : plan.buffers) CHECK(end_of(b) <= plan.arena_bytes);
+}
+
+TEST_CASE("plan_memory: buffers of whole pages that are alive together begin in different lines of a cache") {
+    EntryPlan plan;
+    for (int i = 0; i < 40; ++i)
+        plan.buffers.push_back({.name = "rows", .bytes = 4096, .first = 0, .last = 1});
+    plan_memory(plan);
+    std::set<uint64_t> lines;
+    for (const Buffer &b : plan.buffers) lines.insert(b.offset % 4096 / cache_line);
+    CHECK(lines.size() == plan.buffers.size());
 }
 
 TEST_CASE("run plan: the last chunk of a recurrence reaches beyond the end, and everything that it touches "
