@@ -226,8 +226,8 @@ int tile_of_rows(const KernelBuilder &k, const contract::Conv2d &p) {
               across = register_tile(lanes / vec, p.rows, k.target.vector_registers).across,
               tile = divisor_at_most(p.rows, across);
     const bool one_frequency = p.in_f == 1 && p.out_f == 1 && p.frequency == 1 && p.streams == 1;
-    return one_frequency && groups == 1 && in_c <= few_channels && p.time > 1 && p.time <= most_places &&
-                   tile > 1 && 2 * tile >= across
+    return one_frequency && groups == 1 && in_c <= few_channels && p.time <= most_places && tile > 1 &&
+                   2 * tile >= across
                ? tile
                : 0;
 }

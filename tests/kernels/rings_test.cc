@@ -309,6 +309,21 @@ TEST_CASE("conv2d: parts of unequal length, and the taps of the last one reach t
     });
 }
 
+TEST_CASE("conv2d: one tap of few channels, in tiles of rows that divide them or not") {
+    const auto rows_of = [](int rows, int in_c, int out_c) {
+        return conv2d({.time = 1,
+                       .frequency = 1,
+                       .in_f = 1,
+                       .in_c = in_c,
+                       .out_f = 1,
+                       .out_c = out_c,
+                       .rows = rows,
+                       .ring = rows},
+                      {0});
+    };
+    run_everywhere({rows_of(64, 3, 3), rows_of(9, 2, 4), rows_of(13, 16, 2)});
+}
+
 TEST_CASE("frame_power: the power spectrum of windows over a ring") {
     run_everywhere({
         frame_power(400, 160, 512, 1, 480, {0, 320}),

@@ -270,8 +270,18 @@ std::optional<FourierMatrix> transform_of(const KernelCall &call) {
     return each && is_pointwise(call.graph(), call.node) ? transform_for(call) : std::nullopt;
 }
 
+// A matrix of a few outputs, which fill a quarter of a panel. The kernel of convolutions computes only the
+// lanes in use, for tiles of rows (schedules/conv/conv2d.cc).
+bool is_small_product(const KernelCall &call) {
+    constexpr uint32_t most_outputs = 4, most_inputs = 16, least_rows = 8;
+    const uint32_t in = call.type(0).width(), out = call.type(1).dims[0];
+    return out > 1 && out <= most_outputs && in > 1 && in <= most_inputs && call.rows() >= least_rows &&
+           !call.consumer() && !call.node.has(stored_weights.name) &&
+           call.context.device.has_any_of(devices::cpu_kernels);
+}
+
 Status kernel(KernelCall &call) {
-    if (is_product(call.graph(), call.node)) return product(call);
+    if (is_product(call.graph(), call.node) && !is_small_product(call)) return product(call);
     if (std::optional<FourierMatrix> matrix = transform_of(call)) return transform(call, *std::move(matrix));
     const Type &x = call.type(0);
     const std::vector<uint32_t> &w = call.type(1).dims;
