@@ -1,4 +1,4 @@
-"""Modules of 19 repositories of other people, as they are, small and with random weights. The sources are those of the user's clones.
+"""Modules of 28 repositories of other people, as they are, small and with random weights. The sources are those of the user's clones.
 
 LONGWAVE_REPOSITORIES names a folder with clones OWNER+NAME, bare or not. A module is read at the commit of the table, so a later one changes
 nothing. REPOSITORIES: commits. MODULES: name -> Case, "equal" or what the refusal says.
@@ -42,7 +42,18 @@ REPOSITORIES = {
     "r9y9/wavenet_vocoder": "a35fff76ea3687b05e1a10023cad3f7f64fa25a3",
     "descriptinc/melgan-neurips": "6488045bfba1975602288de07a58570c7b4d66ea",
     "ruizhecao96/CMGAN": "39946005d9b66fa1e824edf4bb6bc9a06088e443",
+    "facebookresearch/AudioDec": "e451e62580a66fe74426db51d92a6d0d468b70b3",
+    "Xiaobin-Rong/deepvqe": "615ca55a5c093bf6f6f4a13f6c6a6afd2bba33eb",
+    "Rikorose/DeepFilterNet": "d375b2d8309e0935d165700c91da9de862a99c31",
+    "mcomunita/gcn-tfilm": "3f8a1045b956ff13048f8be9c48c2a7b5e40f64d",
+    "Alec-Wright/CoreAudioML": "f3a07c415ba134efca2a6968c15b56cc6e33a18a",
+    "castorini/honk": "c3aae750c428520ba340961bddd526f9c999bb93",
+    "NX-AI/xlstm": "032a6fb8ee19a8c0db80ae6111ff4744a09414a9",
+    "state-spaces/s4": "e757cef57d89e448c413de7325ed5601aceaac13",
+    "johnma2006/mamba-minimal": "03de542a36d873f6e6c4057ad687278cc6ae944d",
 }
+DEEP_FILTER = ("df", "df.model", "df.utils", "libdf")
+CORE_AUDIO = ("CoreAudioML", "CoreAudioML.miscfuncs")
 AUDIO = "wave=1xT@8000"
 IMAGE = "x=1xTx33"
 
@@ -138,6 +149,18 @@ def image(module: nn.Module) -> nn.Module:
     return Of(lambda x, m: m["m"](x.mT[:, None])[0].permute(2, 0, 1)[None].flatten(2), m=module)
 
 
+def time_first(module: nn.Module, bands: int, reads: int = 1) -> nn.Module:
+    """(1, T, channels of all bands) through a module of (1, channels, T, bands), which reads it so many times."""
+    return Of(
+        lambda x, m: m["m"](*[x.unflatten(2, (-1, bands)).transpose(1, 2)] * reads).transpose(1, 2).flatten(2), m=module
+    )
+
+
+def of_columns(module: nn.Module) -> nn.Module:
+    """(1, T) through a module of (T, 1, 1)."""
+    return Of(lambda x, m: m["m"](x.T[:, :, None])[:, :, 0].T, m=module)
+
+
 def first_of(module: nn.Module) -> nn.Module:
     return Of(lambda x, m: m["m"](x)[0], m=module)
 
@@ -212,7 +235,7 @@ case(
     "models.conformer",
     lambda s: s.ConformerBlock(dim=8, dim_head=4, heads=2),
     folder="src",
-    refusal="time axis of (1, 2, 79, 79) is not clear",
+    refusal="in its result (1, 2, 79, 79) the axes 2 and 3 are time, as relative positions make it",
 )
 case(
     "Wave-U-Net for speech",
@@ -221,6 +244,30 @@ case(
     lambda s: to_samples(s.Model(2, 3)),
     AUDIO,
     refusal="upsample_linear1d: no rule for it",
+)
+case("DeepVQE's encoder", "Xiaobin-Rong/deepvqe", "deepvqe", lambda s: time_first(s.EncoderBlock(1, 3), 33), IMAGE)
+case(
+    "DeepVQE's decoder", "Xiaobin-Rong/deepvqe", "deepvqe", lambda s: time_first(s.DecoderBlock(4, 3), 8, 2), "x=1xTx32"
+)
+case(
+    "DeepVQE's bottleneck", "Xiaobin-Rong/deepvqe", "deepvqe", lambda s: time_first(s.Bottleneck(32, 6), 8), "x=1xTx32"
+)
+case(
+    "DeepFilterNet's convolution",
+    "Rikorose/DeepFilterNet",
+    "modules",
+    lambda s: time_first(s.Conv2dNormAct(1, 4, (3, 3), 2), 33),
+    IMAGE,
+    folder="DeepFilterNet/df",
+    stubs=DEEP_FILTER,
+)
+case(
+    "DeepFilterNet's recurrence",
+    "Rikorose/DeepFilterNet",
+    "modules",
+    lambda s: first_of(s.SqueezedGRU(8, 6, 8, 1, 2)),
+    folder="DeepFilterNet/df",
+    stubs=DEEP_FILTER,
 )
 
 # ---- separation
@@ -259,6 +306,20 @@ case(
     refusal="writes parts of a value one by one",
 )
 
+case(
+    "AudioDec's encoder",
+    "facebookresearch/AudioDec",
+    "models.autoencoder.modules.encoder",
+    lambda s: of_samples(s.Encoder(1, 2, (2, 4), (2, 4))),
+    AUDIO,
+)
+case(
+    "AudioDec's decoder",
+    "facebookresearch/AudioDec",
+    "models.autoencoder.modules.decoder",
+    lambda s: Of(lambda x, m: m["m"](x.mT)[:, 0], m=s.Decoder(8, 1, 2, (4, 2), (4, 2))),
+    refusal="pads time with replicate",
+)
 case(
     "SoundStream's encoder",
     "wesbz/SoundStream",
@@ -344,7 +405,46 @@ case(
     refusal="its operands do not lie in step",
 )
 
+case(
+    "GCN of a fuzz pedal",
+    "mcomunita/gcn-tfilm",
+    "src.gcn",
+    lambda s: of_columns(s.GCN(1, 3, 4, 3, 2)),
+    AUDIO,
+    stubs=("src.utils",),
+    refusal="gives 1278 rows of 1280",
+)
+case(
+    "CoreAudioML's WaveNet",
+    "Alec-Wright/CoreAudioML",
+    "networks",
+    lambda s: of_columns(s.GatedConvNet(4, 2, 3)),
+    AUDIO,
+    stubs=CORE_AUDIO,
+    refusal="writes parts of a value one by one",
+)
+case(
+    "CoreAudioML's LSTM",
+    "Alec-Wright/CoreAudioML",
+    "networks",
+    lambda s: of_columns(s.SimpleRNN(hidden_size=6)),
+    AUDIO,
+    stubs=CORE_AUDIO,
+    refusal="m.m.hidden: keeps state between calls",
+)
+
 # ---- keywords and other sequences
+
+case(
+    "honk's res8",
+    "castorini/honk",
+    "utils.model",
+    lambda s: s.SpeechResModel(
+        {"n_labels": 5, "n_layers": 4, "n_feature_maps": 6, "res_pool": (4, 3), "use_dilation": False}
+    ),
+    "x=1xTx12",
+    stubs=("chainmap", "librosa", "utils.manage_audio"),
+)
 
 case("wekws's TCN", "wenet-e2e/wekws", "wekws.model.tcn", lambda s: first_of(s.TCN(2, 8, 3, 0.1, s.DsCnnBlock)))
 case(
@@ -360,6 +460,26 @@ case(
     "bcresnet",
     lambda s: Of(lambda x, m: m["m"](x.mT[:, None]), m=s.BCResNets(8, 5)),
     "x=1xTx40",
-    refusal="not an image sequence with a batch of 1",
 )
 case("TCN", "locuslab/TCN", "tcn", lambda s: channels_first(s.TemporalConvNet(8, [6, 6], 3)), folder="TCN")
+case(
+    "xLSTM's convolution",
+    "NX-AI/xlstm",
+    "conv",
+    lambda s: s.CausalConv1d(s.CausalConv1dConfig(8)),
+    folder="xlstm/components",
+)
+case(
+    "S4D",
+    "state-spaces/s4",
+    "models.s4.s4d",
+    lambda s: first_of(s.S4D(8, 4, transposed=False, dt_min=0.2, dt_max=0.5)),
+    stubs=("src", "src.models", "src.models.nn"),
+)
+case(
+    "Mamba, minimal",
+    "johnma2006/mamba-minimal",
+    "model",
+    lambda s: s.MambaBlock(s.ModelArgs(8, 1, 16, 4)),
+    refusal="a loop over the rows",
+)

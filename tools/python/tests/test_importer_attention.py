@@ -12,6 +12,7 @@ from importer_checks import compiled_equals, imported, kinds, refusal
 from torch import Tensor, nn
 
 LENGTH = 67
+LAST = LENGTH + 18  # rows of the last example, where no length tells the time axis
 
 
 class Attention(nn.Module):
@@ -194,6 +195,12 @@ def test_a_layer_of_a_transformer(tmp_path: Path) -> None:
     compiled_equals(module, "x=1xTx8", made, tmp_path, False, limit=1e-5)
 
 
+def relative(rows: int, width: int) -> torch.Tensor:
+    """Numbers for each pair of rows, as an embedding of their distance makes them."""
+    distance = torch.arange(rows)[:, None] - torch.arange(rows)
+    return torch.sin(distance[..., None] * (1.0 + torch.arange(width)))
+
+
 REFUSED = {
     "a mask with holes": (
         lambda q, k, v: (
@@ -239,6 +246,18 @@ REFUSED = {
     "a mask from the input": (
         lambda q, k, v: F.scaled_dot_product_attention(q, k, v, attn_mask=(q @ k.mT)),
         "a mask that depends on the input",
+    ),
+    "relative positions": (
+        lambda q, k, v: (
+            (q @ k.mT + torch.einsum("bhid,ijd->bhij", q, relative(q.shape[2], q.shape[3]))).softmax(-1) @ v
+        ),
+        f"einsum: multiplies each row by constants of all rows, ({LAST}, {LAST}, 4): in its result (1, 2, {LAST}, {LAST}) "
+        "the axes 2 and 3 are time, as relative positions make it; use rotary positions",
+    ),
+    "positions of keys": (
+        lambda q, k, v: (F.linear(q[:, 0], relative(q.shape[2], q.shape[3])[0]).softmax(-1) @ v[:, 0])[:, None],
+        f"linear: multiplies each row by constants of all rows, ({LAST}, 4): in its result (1, {LAST}, {LAST}) the axes "
+        "1 and 2 are time",
     ),
     "scores as a result": (lambda q, k, v: (q @ k.mT).softmax(-1), "multiplies each row with all others"),
 }

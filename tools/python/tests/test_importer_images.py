@@ -60,6 +60,24 @@ POOLS = {
     "bands only": Of(lambda x, c: F.adaptive_avg_pool2d(c(x), (1, None))[:, :, 0], conv(3, padding=1)),
     "rows only": Of(lambda x, c: F.adaptive_max_pool2d(c(x), (None, 1))[..., 0], conv(3, padding=1)),
     "a window of all": Of(lambda x, c: F.avg_pool2d(c(x), (6, x.shape[3]))[..., 0, 0], conv(3, padding=1)),
+    "a convolution of means": Of(
+        lambda x, c, p, h: h(p(c(x)))[..., 0, 0], conv(3, padding=1), nn.AdaptiveAvgPool2d(1), nn.Conv2d(4, 3, 1)
+    ),
+    "a convolution of means of bands": Of(
+        lambda x, c, h: h(c(x).mean(3, keepdim=True)),
+        conv(3, padding=1),
+        nn.Conv2d(4, 6, (3, 1), (2, 1), (1, 0), groups=2),
+    ),
+    "a gate of each channel": Of(
+        lambda x, c, p, a, b: (y := c(x)) * b(F.relu(a(p(y)))).sigmoid(),
+        conv(3, padding=1),
+        nn.AdaptiveAvgPool2d(1),
+        nn.Conv2d(4, 2, 1),
+        nn.Conv2d(2, 4, 1),
+    ),
+    "a convolution of means, of one axis": Of(
+        lambda x, c, h: h(c(x)[:, :, 0].mean(2, keepdim=True))[..., 0], conv(6, 1), nn.Conv1d(4, 3, 1)
+    ),
     "padded bands": Of(lambda x, c: F.pad(c(x), (0, 0, 1, 1)).mean((2, 3)), conv(3, padding=1)),
 }
 COMPILED = {
@@ -68,6 +86,8 @@ COMPILED = {
     "two in a row": True,
     "AdaptiveMaxPool2d": False,
     "flattened": False,
+    "a convolution of means": False,
+    "a convolution of means of bands": False,
 }
 
 

@@ -106,6 +106,7 @@ def shifted(graph: Recovered, x: Placed) -> Placed:
     return Placed(graph.shift(x.value, by), torch.where(t < 0, ZERO, t * op.width + order).T[None])
 
 
+MOST = 1 << 26  # numbers of a kernel over all features
 COPY = 2  # products in the time of which a number is copied
 CALL = 512  # products in the time of a call of a kernel
 
@@ -142,7 +143,9 @@ def conv1d(importer: Importer, n: Node) -> Placed:
         both(option(n, 5, "dilation", 1), 1),
     )
     groups, op = option(n, 6, "groups", 1), importer.op(x)
-    if op.timeless or x.at.dim() != 3 or x.at.shape[0] != 1:
+    if op.timeless:
+        return inside_one_row(importer, n)
+    if x.at.dim() != 3 or x.at.shape[0] != 1:
         raise Refused(
             "not a sequence with a batch of 1",
             "convolve (1, channels, rows), or (rows, channels, positions) inside each row",
@@ -158,6 +161,15 @@ def conv1d(importer: Importer, n: Node) -> Placed:
     else:
         out = short(graph, value, order, w, bias, stride, groups, ahead)
     return result(out, graph.ops[out].rows, natural(out, n.meta["val"].shape, 2).at, 2)
+
+
+def inside_one_row(importer: Importer, n: Node) -> Placed:
+    """A convolution of a value without a time axis, such as of a mean over all rows: a matrix of its numbers."""
+    from .linear import matrix  # which reads this file
+
+    if importer.op(importer.placed(args_of(n)[0])).width * n.meta["val"].numel() > MOST:
+        raise Refused("a convolution of one row for all, whose matrix is too large", retrain("use fewer channels"))
+    return matrix(importer, n)
 
 
 def late(importer: Importer, n: Node, ahead: int, zeros: int, found: int, rows: int, stride: int) -> None:

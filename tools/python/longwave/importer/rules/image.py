@@ -14,10 +14,12 @@ from ..errors import Refused, retrain
 from ..nodes import args_of
 from ..places import ZERO, Placed, natural, other_rows
 from .convolution import (
+    MOST,
     both,
     causal,
     dense,
     gathered,
+    inside_one_row,
     late,
     leading,
     option,
@@ -32,7 +34,6 @@ if TYPE_CHECKING:
     from ..match import Importer
     from ..recovered import Op, Recovered
 
-MOST = 1 << 26  # numbers of a kernel over all features
 MOVED = 4  # an image out of any features pays where all features in one kernel take more products than so many times its own
 
 
@@ -57,6 +58,8 @@ def without_zeros(at: Tensor) -> tuple[Tensor, tuple[int, int]]:
 
 def conv2d(importer: Importer, n: Node) -> Placed:
     """(1, channels, time, frequency), or with time last."""
+    if importer.op(importer.settled(args_of(n)[0])).timeless:
+        return inside_one_row(importer, n)
     x, at, last = opened(importer, n)
     w, bias = importer.constant(args_of(n)[1]), importer.constant(option(n, 2, "bias", None))
     stride, dilation = both(option(n, 3, "stride", 1), 2), both(option(n, 5, "dilation", 1), 2)

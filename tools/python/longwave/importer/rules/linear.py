@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.fx.node import Node
 
-from ..errors import NoOp, Refused
+from ..errors import NoOp, Refused, UnclearLength, retrain
 from ..export import call
 from ..nodes import args_of, kwargs_of
 from ..places import ZERO, Placed, features, natural, settled
@@ -33,9 +33,23 @@ def linear(importer: Importer, n: Node) -> Placed:
     full = torch.zeros(len(weight), importer.op(x).width, dtype=torch.float64).index_add(
         1, order, weight.to(torch.float64)
     )  # a feature may come twice
-    shape = n.meta["val"].shape
-    axis = None if importer.op(x).timeless else time_axis(shape, importer.op(x).rows)
-    return natural(importer.graph.linear(x.value, full, bias), shape, axis)
+    axis = None if importer.op(x).timeless else time_of_product(importer, n, importer.op(x).rows)
+    return natural(importer.graph.linear(x.value, full, bias), n.meta["val"].shape, axis)
+
+
+def time_of_product(importer: Importer, n: Node, rows: int) -> int:
+    """The time axis of a product of rows and constants."""
+    shape = tuple(n.meta["val"].shape)
+    axes = [d for d, extent in enumerate(shape) if extent == rows]
+    constants = [tuple(c.shape) for a in n.all_input_nodes if (c := importer.constants.get(a)) is not None]
+    if len(axes) > 1 and (of_rows := next((c for c in constants if rows in c), None)):
+        # Or a length by chance: others are tried first.
+        raise UnclearLength(
+            f"multiplies each row by constants of all rows, {of_rows}: in its result {shape} the axes "
+            f"{' and '.join(map(str, axes))} are time, as relative positions make it",
+            retrain("use rotary positions, or none"),
+        )
+    return time_axis(shape, rows)
 
 
 def only(importer: Importer, n: Node) -> Node:
@@ -56,7 +70,7 @@ def matrix(importer: Importer, n: Node) -> Placed:
     op = importer.op(x)
     if int(x.at.min()) < ZERO:
         raise Refused("reads rows after the end", "cut the rows first")
-    axis = None if op.timeless else time_axis(n.meta["val"].shape, op.rows)
+    axis = None if op.timeless else time_of_product(importer, n, op.rows)
 
     def run(rows: Tensor) -> Tensor:
         values: dict[Node, Tensor] = dict(importer.constants)
