@@ -23,6 +23,13 @@ def transformed(x: Tensor) -> Tensor:
     return torch.fft.irfft(torch.fft.rfft(x.mT, n) * torch.fft.rfft(TAPS[:, 0], n), n)[..., : x.shape[1]].mT
 
 
+def written(x: Tensor) -> Tensor:
+    z = torch.empty(1, x.shape[1], 8)
+    z[:, :, :4] = x.tanh()
+    z[:, :, 4:] = x.exp()
+    return z
+
+
 def convolved(x: Tensor, left: int, right: int, count: int, groups: int = 4) -> Tensor:
     return F.conv1d(
         F.pad(x.mT, (left, right)), TAPS[..., :count] if groups == 4 else torch.ones(4, 4, count), groups=groups
@@ -213,6 +220,7 @@ ROWS: dict[str, list] = {
         lambda x: torch.stack([x[..., 0], x[..., 2]], -1),
         lambda x: F.pad(x.tanh(), (1, 1)),
     ],
+    "a value that is written": [written],
     "one feature spread": [lambda x: x[..., :1].expand(-1, -1, 4)],
     "rows that come later": [lambda x: F.pad(x.mT, (3, 0))[..., : x.shape[1]].mT],
     "mean, sum, maximum, first or last row": [
@@ -228,6 +236,7 @@ ROWS: dict[str, list] = {
         lambda x: x.amax((1, 2)),
         nn.Sequential(models.Function(lambda x: F.adaptive_avg_pool1d(x.mT, 1))),
     ],
+    "a convolution of such a row": [lambda x: F.conv1d(x.mT.mean(2, keepdim=True), TAPS[:, :, :1], groups=4)],
     "`max_pool`, `avg_pool` (1d, 2d)": [lambda x: F.max_pool1d(x.mT, 2).mT, lambda x: F.avg_pool1d(x.mT, 2).mT],
     "`avg_pool1d` that looks ahead": [lambda x: F.avg_pool1d(x.mT, 3, 1, 1).mT],
     "`LSTM`, `GRU`: forward": [

@@ -50,8 +50,7 @@ def split_rows(x: Tensor) -> Tensor:
 
 def writes_rows(x: Tensor) -> Tensor:
     y = torch.zeros_like(x)
-    y[:, 0] = x[:, 0]
-    y[:, 1:] = x[:, 1:] - x[:, :-1]
+    y[:, ::2] = x[:, ::2].tanh()
     return y
 
 

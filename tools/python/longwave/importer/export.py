@@ -31,6 +31,7 @@ from .known import mark
 from .mixing import separated
 from .named import kept_state, refuse_graph
 from .nodes import args_of, kwargs_of
+from .pieces import joined
 from .wrappers import copied, exact_weights
 
 WIDE = {
@@ -267,6 +268,7 @@ class Exported:
         except (Exception, SystemExit) as e:  # torch raises many types here
             raise ImportFailed([export_problem(e)]) from e
         signature = program.graph_signature
+        joined(program.graph)
         separated(program.graph, set(signature.user_inputs))
         mutated = [*signature.buffers_to_mutate.values(), *signature.user_inputs_to_mutate.values()]
         if mutated:
