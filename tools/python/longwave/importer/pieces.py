@@ -120,13 +120,20 @@ def side_by_side(graph: Graph, n: Node) -> None:
             else:
                 left.append((a, b))
         gaps, at = left, over.whole
-    if gaps and name(at).startswith(("empty", "new_empty")) or sum(b - a == 1 for a, b, *_ in pieces) > FEW:
+    if gaps and of_empty(at) or sum(b - a == 1 for a, b, *_ in pieces) > FEW:
         return
     pieces += [(a, b, None, at) for a, b in gaps]
     with graph.inserting_before(n):
         made = [piece_of(graph, n, axis, *piece) for piece in sorted(pieces, key=lambda piece: piece[0])]
         result = emit(graph, n, aten.cat.default, (made, axis), n.meta["val"].shape, n)
     n.replace_all_uses_with(result)
+
+
+def of_empty(n: Node) -> bool:
+    """Whether its numbers are those of an empty tensor, which are not known."""
+    while not (empty := name(n).startswith(("empty", "new_empty"))) and len(n.all_input_nodes) == 1:
+        n = n.all_input_nodes[0]
+    return empty
 
 
 def piece_of(graph: Graph, n: Node, axis: int, first: int, last: int, over: Part | None, piece: Node) -> Node:
