@@ -1,5 +1,6 @@
 // Steps of a stream that share a dispatch: the bits of the same steps one by one, and what the CPU
 // computes.
+#include "tests/support/every_case.h"
 #include "tests/support/layer_package.h"
 #include "tests/support/numbers.h"
 #include "tests/support/vulkan_streams.h"
@@ -60,7 +61,8 @@ TEST_CASE("vulkan chains: kernels with and without barriers, of unlike numbers o
     package.plain("gelu", "act");
     package.linear("out", 200, 7);
     package.layer_norm("last", 7);
-    for (const uint32_t block : {1u, 5u, 16u}) check(package, block, 1);
+    for (const uint32_t block : {1u, 5u}) check(package, block, 1);
+    if (every_case()) check(package, 16, 1);
 }
 
 TEST_CASE("vulkan chains: rings and state move on between the kernels of a chain") {
@@ -94,6 +96,7 @@ TEST_CASE("vulkan chains: layers that fire in some blocks alone") {
 
 TEST_CASE("vulkan chains: one channel and two, with long convolutions") {
     for (const uint64_t channels : {1u, 2u}) {
+        if (channels == 2 && !every_case()) continue; // both are padded to the same lanes
         CAPTURE(channels);
         LayerPackage package(features_input(width));
         package.linear("in", width, channels);

@@ -183,8 +183,8 @@ TEST_CASE(
     package.conv1d("near", 24, 16, 5);
     package.linear("out", 16, 7);
     compiler::Options options = vulkan_options_here();
-    SUBCASE("points in shared memory") { options.window = 48, options.hop = 12; }
-    SUBCASE("points in registers") { options.window = 192, options.hop = 48; }
+    SUBCASE("points in shared memory") { options.window = 48, options.hop = 24; }
+    SUBCASE("points in registers") { options.window = 192, options.hop = 96; }
     const uint32_t rows = 3 * options.window;
     const Both models(package.compile(options));
     double worst = 0;

@@ -3,6 +3,7 @@
 #include "compiler/base/process.h"
 #include "compiler/codegen/kernel_entry.h"
 #include "tests/kernels/vulkan.h"
+#include "tests/support/every_case.h"
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -123,7 +124,7 @@ void run_on_gpu(const std::vector<Case> &cases, const targets::Target &gpu) {
 
 static bool runs_on(size_t level, size_t levels, size_t number, size_t cases, size_t together) {
     const size_t group = number / together, last = (cases - 1) / together;
-    return group == 0 || group == last || group % levels == level || std::getenv("LONGWAVE_EVERY_LEVEL");
+    return group == 0 || group == last || group % levels == level || every_case();
 }
 
 void run_everywhere(const std::vector<Case> &cases, const Levels &on) {

@@ -75,7 +75,7 @@ struct Levels {
 
 // On the x86 levels that this machine runs, each level through one image; or on the gpu. The first and the
 // last of the list run on every level, those between them on one each, one level after the other. With
-// $LONGWAVE_EVERY_LEVEL set, as `tools/test --all` has it, all run on every level.
+// $LONGWAVE_EVERY_CASE set, as `tools/test --all` has it, all run on every level.
 void run_everywhere(const std::vector<Case> &cases, const Levels &on = {});
 
 // Kernels that depend on how many rows there were: on a gpu another one moves that count on before

@@ -1,6 +1,7 @@
 // What a test compared with an expected value. A helper may leave out what a device has no code for, and
 // a test of nothing passes. So ctest says how many comparisons there must be: LONGWAVE_COMPARED=N in the
-// environment of a doctest program (tests/doctest_main.cc).
+// environment of a doctest program (tests/doctest_main.cc), or N/M: M with every case
+// (tests/support/every_case.h).
 #pragma once
 #include <cstddef>
 #include <string>

@@ -212,7 +212,7 @@ ALGORITHMS = [
 
 # Blocks that divide the rings of `dyadic`, that do not, and one that takes several calls. Blocks of
 # one row are slow where caches are rebuilt through thousands of taps, so the longest kernel has
-# none.
+# none. The large ones combine channels, taps and blocks that others have as well.
 DYADIC = [
     Case(
         f"dyadic_{width}_channels_{taps}_taps_{kernel_dim}",
@@ -221,18 +221,19 @@ DYADIC = [
         length=20000 if taps > 10000 else 3 * taps + 500,
         walks=5,
         algorithm="dyadic",
+        large=large,
     )
-    for width, taps, kernel_dim, blocks in [
-        (1, 64, 16, [10]),
-        (2, 64, 16, [1]),
-        (16, 64, 16, [1, 7, 63]),
-        (1, 1024, 32, [16, 1, 160, 640]),
-        (2, 1024, 64, [97]),
-        (16, 1024, 32, [160]),
-        (16, 1024, 2, [16, 1, 160]),
-        (1, 16384, 64, [160]),
-        (2, 16384, 32, [16, 64, 320]),
-        (16, 16384, 64, [64]),
+    for width, taps, kernel_dim, blocks, large in [
+        (1, 64, 16, [10], False),
+        (2, 64, 16, [1], True),
+        (16, 64, 16, [1, 7, 63], False),
+        (1, 1024, 32, [16, 1, 160, 640], True),
+        (2, 1024, 64, [97], False),
+        (16, 1024, 32, [160], True),
+        (16, 1024, 2, [16, 1, 160], False),
+        (1, 16384, 64, [160], True),
+        (16, 16384, 64, [64], True),
+        (2, 16384, 32, [16, 64, 320], False),
     ]
 ]
 
