@@ -73,7 +73,22 @@ def test_the_windows_tell_samples_of_the_call_before(
     samples: int | str, pads: tuple[int, int], text: str, advice: str, tmp_path: Path
 ) -> None:
     warnings = open_file(saved(detector(samples, pads), tmp_path), [text]).warnings
-    assert [w.rpartition("--input ")[2] for w in warnings] == ([advice] if advice else [])
+    assert [w.rpartition("--input ")[2].partition(", with")[0] for w in warnings] == ([advice] if advice else [])
+    for warning in warnings:  # numbers that are no advice look like some
+        assert ("new samples and" in warning) == (samples != "sequence") == ("docs/vad.md" not in warning), warning
+
+
+def test_a_rate_that_the_graph_reads_is_that_of_the_audio(tmp_path: Path) -> None:
+    made = detector(36, (0, 4))
+    made.graph.input.append(onnx.helper.make_tensor_value_info("sr", onnx.TensorProto.INT64, []))
+    path = saved(made, tmp_path)
+    assert open_file(path, ["audio=1x4+32@16000"], {"sr": "16000"}).fixed["sr"] == 16000
+    with pytest.raises(
+        ImportFailed, match="--fix sr=8000: is another rate than that of the audio audio, 16000 Hz; give both"
+    ):
+        open_file(path, ["audio=1x4+32@16000"], {"sr": "8000"})
+    with pytest.raises(ImportFailed, match="fix it: --fix sr=VALUE; the other inputs are audio float"):
+        open_file(path, ["audio=1x4+32@16000"])
 
 
 def test_a_row_of_features_is_told_with_its_samples_before(tmp_path: Path) -> None:

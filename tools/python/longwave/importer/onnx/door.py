@@ -16,7 +16,7 @@ from ..errors import ImportFailed, Problem
 from ..inputs import Input, parse_outputs
 from ..lengths import LEAST
 from .graph import OnnxGraph
-from .interface import Value, fixed_of, inputs_of, values_of
+from .interface import Value, check_rates, fixed_of, inputs_of, values_of
 from .limits import NUMBERS, too_much
 from .overlap import Overlap, overlaps
 from .reader import Model, read
@@ -80,6 +80,7 @@ def open_file(
     given, found = pairs(states or {}, [v for v in rest if v.name not in named], results)
     states = given | found
     entries = inputs_of(rest, inputs, states)
+    check_rates(fixed, entries)
     if all(e.name in states for e in entries):
         raise ImportFailed([Problem(str(path), "", "no input is left that rows can be", "name it: --input x=1xTx64")])
     wanted, lags = parse_outputs(outputs or [])

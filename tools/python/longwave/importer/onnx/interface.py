@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import onnx
@@ -126,12 +126,35 @@ def inputs_of(values: Sequence[Value], given: Sequence[str], states: Mapping[str
             continue
         made = Input(v.name, still(v)) if v.name in states else guessed(v, bool(states))
         if isinstance(made, Problem):
+            if not v.shape:
+                others = ", ".join(f"{w.name} {w.text}" for w in values if w is not v)
+                made = replace(made, way_out=f"{made.way_out}; the other inputs are {others or 'none'}")
             problems.append(made)
         else:
             entries[v.name] = made
     if problems:
         raise ImportFailed(problems)
     return [entries[v.name] for v in values]
+
+
+RATES = {"sr", "fs", "rate", "sample_rate", "sampling_rate", "samplerate"}
+
+
+def check_rates(fixed: Mapping[str, np.ndarray], entries: Sequence[Input]) -> None:
+    """A graph may read its rate. Raises ImportFailed where that is another one than its audio has."""
+    for name, value in fixed.items():
+        for e in entries:
+            if name.lower() in RATES and e.rate and value.size == 1 and value.item() != e.rate:
+                raise ImportFailed(
+                    [
+                        Problem(
+                            f"--fix {name}={value.item()}",
+                            "",
+                            f"is another rate than that of the audio {e.name}, {e.rate} Hz",
+                            f"give both the rate of the graph: --fix {name}={e.rate}, or @{value.item()} in --input",
+                        )
+                    ]
+                )
 
 
 def samples_of_a_call(entry: Input, value: Value) -> Input:

@@ -85,10 +85,18 @@ class Overlap:
 
     def __str__(self) -> str:
         total = self.entry.shape[-1]
+        if self.fixed:
+            why = f", as of {self.new} new samples and {total - self.new} others"
+            how = ""
+        else:
+            why = f" and do not fill it in whole distances of {self.hop}"
+            how = (
+                ", with the numbers of the program that calls the graph; docs/vad.md has those of known files, such as 1x64+512 of "
+                "Silero VAD"
+            )
         return (
-            f"{self.entry.name}: the graph makes windows of the {total} samples of a call, {self.hop} apart, as of {self.new} new "
-            f"samples and {total - self.new} others; if it expects samples of the call before in front, say so, or it hears wrong "
-            f"things: --input {self.form}@{self.entry.rate or 16000}"
+            f"{self.entry.name}: the windows of the {total} samples of a call are {self.hop} apart{why}; if the graph expects samples "
+            f"of the call before in front, say so, or it hears wrong things: --input {self.form}@{self.entry.rate or 16000}{how}"
         )
 
 
