@@ -135,7 +135,9 @@ def check_measured(cli, package, layers, here):
     path, _ = cli.compile(package)
     times = json.loads(cli("bench", path, "--device", "vulkan", "--layers", "--json").stdout)
     assert [row["layer"] for row in times["layers"]] == layers, times
-    assert all(row["cpu_us"] > 0 and row["gpu_us"] > 0 for row in times["layers"]), times
+    # A software device may give a short layer the same time stamp before and behind it.
+    assert all(row["cpu_us"] > 0 and row["gpu_us"] >= 0 for row in times["layers"]), times
+    assert sum(row["gpu_us"] for row in times["layers"]) > 0, times
     assert times["submission_us"] > 0 and times["byte_us"] > 0, times
     file = cli.scratch / "times.json"
     file.write_text(json.dumps(times))

@@ -10,7 +10,10 @@ namespace longwave::oracles {
 namespace {
 
 // Suggested by the fixtures' makers for float32, relative to the peak.
-constexpr double layer_limit = 1e-5, model_limit = 2e-5, stream_limit = 5e-5;
+constexpr double layer_limit = 1e-5, model_limit = 2e-5, stream_limit = 5e-5, cancelling_limit = 1e-4;
+// In row 1,303 of its first layer the query nearly cancels the state, so rounding of the query counts 330
+// times as much as in a usual row (docs/testing.md).
+constexpr const char *cancels = "stream_chela_ln_pre_K512_2900";
 
 // The eps of block norms: each kind of norm has its own key.
 double norm_eps(const json &config) {
@@ -156,7 +159,9 @@ Expected<std::vector<Trial>> chela_model_trials(const Fixture &fixture) {
         tokens ? json::array({{{"name", "ids"}, {"kind", "tokens"}, {"vocabulary", embedding->shape[0]}}})
                : features("x", embedding->shape[1]),
         std::move(layers), outputs);
-    const double limit = fixture.operation.starts_with("stream.") ? stream_limit : model_limit;
+    const double limit = fixture.name == cancels                    ? cancelling_limit
+                         : fixture.operation.starts_with("stream.") ? stream_limit
+                                                                    : model_limit;
     for (const char *what : {"h", "y"}) LW_TRY(compare(fixture, what, limit, trial));
     LW_TRY(compare(fixture, "pool", limit, trial, false)); // the answer after each position: a stream's
     return std::vector<Trial>{std::move(trial)};
