@@ -11,8 +11,6 @@
 
 namespace longwave::runtime {
 
-namespace {
-
 using artifact::count;
 
 // The kernels for several streams of a step, in order of their streams.
@@ -27,8 +25,6 @@ struct ReadyEntry {
     Frame frame;
     JoinedCalls *joined = nullptr; // of each step
 };
-
-} // namespace
 
 struct Batch {
     uint32_t most = 0;

@@ -13,12 +13,12 @@ namespace {
 // At most n samples with their gain, to the stream. Not inlined: a listener without gain needs no
 // stack for it, and microcontrollers have little.
 [[gnu::noinline]] lw_status push_amplified(Listener &listener, const uint8_t *from, size_t n, size_t *taken) {
-    constexpr size_t most = 64;
-    float plain[most], amplified[most];
+    constexpr size_t at_once = 64;
+    float plain[at_once], amplified[at_once];
     GainState &state = listener.heard.gain;
     const uint64_t step = listener.gain.samples_of_step(state);
     if (n > step) n = static_cast<size_t>(step);
-    if (n > most) n = most;
+    if (n > at_once) n = at_once;
     if (listener.format == LW_F32) memcpy(plain, from, n * sizeof *plain); // the stream counts NaN
     else convert({from, listener.format, n, 1, 1}, reinterpret_cast<uint8_t *>(plain), sizeof *plain);
     const float factor = listener.gain.factor(state);
