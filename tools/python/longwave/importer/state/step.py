@@ -128,7 +128,8 @@ def stepped(
                     "",
                     "",
                     f"the module does not run with these inputs: {of_module(e)}",
-                    "check --input: give the shape of each state too, or the samples of each call, as audio=1x512@16000",
+                    "check --input: say how many samples each call has, as "
+                    f"{inputs[0].name}=1x512@16000, or the shape of each state",
                 )
             ]
         ) from e
