@@ -7,6 +7,7 @@
 #include "tests/support/convolution_package.h"
 #include "tests/support/every_case.h"
 #include "tests/support/session.h"
+#include "tools/cli/model/artifact_file.h"
 #include <cmath>
 #include <doctest/doctest.h>
 #include <random>
@@ -24,14 +25,6 @@ struct Shape {
     const char *algorithm;
 };
 
-// The level that the runtime loads here.
-std::string target_here() {
-    std::string name;
-    for (const targets::Target &target : targets::all())
-        if (!target.by_name && host_runs(target)) name = target.name;
-    return name;
-}
-
 // The model, its taps and some input.
 struct Subject {
     Shape shape;
@@ -46,7 +39,7 @@ struct Subject {
         auto package = convolution_package(of.channels, of.taps, kernel);
         REQUIRE_MESSAGE(package, package.status().message());
         compiler::Options options;
-        if (!every_case()) options.targets = {target_here()};
+        if (!every_case()) options.targets = {cli::host_target()};
         options.stream = compiler::StreamMode::required;
         options.blocks = of.blocks;
         options.offline = false;

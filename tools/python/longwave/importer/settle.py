@@ -184,7 +184,7 @@ class Rest:
                     + [("initial", self.state(i, op, x[0]))],
                 )
             )
-        lacks = [self.at_rest(j) and (remembers(op) or j not in self.moved) for j in op.inputs]
+        lacks = [self.has_rest(j) and (remembers(op) or j not in self.moved) for j in op.inputs]
         inputs = [self.without_rest(j) if less else self.moved[j] for j, less in zip(op.inputs, lacks, strict=True)]
         made = self.added(replace(op, inputs=inputs))
         if not any(lacks):
@@ -199,14 +199,14 @@ class Rest:
         first, because what reads a value decides."""
         free: set[int] = set()
         for i, op in enumerate(self.old.ops):
-            if not self.at_rest(i) or op.kind in WITH_BIAS or op.kind == "add" and free.issuperset(op.inputs):
+            if not self.has_rest(i) or op.kind in WITH_BIAS or op.kind == "add" and free.issuperset(op.inputs):
                 free.add(i)
         as_it_is, wanted = {o.value for o in self.old.outputs}, set[int]()
         found: set[int] = set()
         for i in range(len(self.old.ops) - 1, -1, -1):
             op = self.old.ops[i]
             # A sum that may be either is less, for what it is made of may have to be.
-            if i not in as_it_is and i in free and self.at_rest(i) and (op.kind == "add" or i in wanted):
+            if i not in as_it_is and i in free and self.has_rest(i) and (op.kind == "add" or i in wanted):
                 found.add(i)
             if remembers(op) or i in found and op.kind == "add":
                 wanted.update(op.inputs)
@@ -214,7 +214,7 @@ class Rest:
                 as_it_is.update(op.inputs)
         return found
 
-    def at_rest(self, i: int) -> bool:
+    def has_rest(self, i: int) -> bool:
         """Whether a value is another than zero at rest."""
         return bool(self.values[i][-1].any())
 
@@ -227,7 +227,7 @@ class Rest:
         return self.values[i][-1].reshape(op.dims)
 
     def without_rest(self, old: int) -> int:
-        if not self.at_rest(old):
+        if not self.has_rest(old):
             return self.moved[old]
         if old not in self.less:
             self.less[old] = self.shifted(self.moved[old], self.old.ops[old], -self.values[old][-1])
