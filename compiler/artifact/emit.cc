@@ -130,6 +130,8 @@ private:
             t->keeps = field->keeps;
             t->clock_num = field->clock.num;
             t->clock_den = field->clock.den;
+            t->ring = field->ring;
+            t->row = field->row;
             if (field->initial) t->initial = parts_.storage.buffer(*field->initial).offset;
             if (field->scalar) t->scalar = host_scalar(*field->scalar);
             plan_.state.push_back(std::move(t));

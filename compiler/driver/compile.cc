@@ -12,6 +12,7 @@
 #include "compiler/driver/graphs.h"
 #include "compiler/driver/packable.h"
 #include "compiler/driver/peak_memory.h"
+#include "compiler/driver/stream_layouts.h"
 #include "compiler/passes/make_streaming.h"
 #include "compiler/plan/fp16_storage.h"
 #include <fmt/format.h>
@@ -118,13 +119,13 @@ Expected<CompiledPieces> compile_pieces(package::Package package, const Options 
     std::optional<Packable> packable;
     if (options.packable) {
         LW_ASSIGN(packable,
-                  passes.timed("make_packable", [&] { return make_packable(package, request, options); }));
+                  passes.timed("make_packable", [&] { return make_packable(package, request, options, host_kernels); }));
         options.unmixed = packable->unmixed;
     }
 
     // ---- lower and rewrite
     LW_ASSIGN(ModelGraphs model, make_graphs(passes, package, request, options));
-    const Graphs graphs{model.offline, model.streams ? &model.stream : nullptr, model.capacity};
+    Graphs graphs{model.offline, model.streams ? &model.stream : nullptr, model.capacity};
 
     // ---- ask which kernels the device has, and place the layers
     LW_ASSIGN(DevicePlan on_device, passes.timed("plan_for_device", [&] {
@@ -133,6 +134,11 @@ Expected<CompiledPieces> compile_pieces(package::Package package, const Options 
     }));
 
     // ---- plan
+    if (!on_device.entries.streams) {
+        LW_ASSIGN(graphs.by_channel, passes.timed("stream_layouts", [&] {
+            return stream_layouts(graphs, request, options, host_kernels);
+        }));
+    }
     LW_ASSIGN(Plans plans, passes.timed("plan_entries", [&] {
         return plan_entries(graphs, on_device.entries, request.tuning, options,
                             packable ? &packable->probed : nullptr);

@@ -107,7 +107,7 @@ private:
         if (device_.streams) devices.push_back(device_.device);
         LW_ASSIGN(StreamFamily family,
                   compiler::plan_streams(stream, blocks, options_.convolution, plans_.storage,
-                                         tuning_.costs(), devices, draft_));
+                                         tuning_.costs(), devices, {graphs_.by_channel, draft_}));
         no_stream_ = std::move(family.refused);
         plans_.record = std::move(family.record);
         std::move(family.algorithms.begin(), family.algorithms.end(), std::back_inserter(plans_.algorithms));

@@ -24,6 +24,8 @@ struct Graphs {
     const ir::Graph &offline;
     const ir::Graph *stream = nullptr; // null: it has no stream
     uint32_t capacity = 0;             // input ticks of an offline run
+    // Values of blocks of the host's stream that lie [channel][row], by input ticks (stream_layouts.h).
+    ChannelMajorRuns by_channel = {};
 };
 
 // The entries that a device gets besides those of the host.

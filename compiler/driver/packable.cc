@@ -2,6 +2,7 @@
 #include "compiler/artifact/recipe.h"
 #include "compiler/driver/entries.h"
 #include "compiler/driver/graphs.h"
+#include "compiler/driver/stream_layouts.h"
 
 namespace longwave::compiler {
 
@@ -15,10 +16,11 @@ struct Planned {
 
 // `like`: as plan_entries.
 Expected<Planned> planned(package::Package package, const Request &request, const Options &options,
-                          const Storage *like) {
+                          const KernelCacheOptions &kernels, const Storage *like) {
     Passes passes(options);
     LW_ASSIGN(const ModelGraphs model, make_graphs(passes, package, request, options));
-    const Graphs graphs{model.offline, model.streams ? &model.stream : nullptr, model.capacity};
+    Graphs graphs{model.offline, model.streams ? &model.stream : nullptr, model.capacity};
+    LW_ASSIGN(graphs.by_channel, stream_layouts(graphs, request, options, kernels));
     LW_ASSIGN(Plans plans, plan_entries(graphs, {}, request.tuning, options, like));
     std::string text;
     for (const EntryPlan &entry : plans.entries) text += print(entry);
@@ -34,10 +36,11 @@ bool same_places(const Planned &a, const Planned &b) {
            });
 }
 
-Expected<Packable> try_to(const package::Package &package, const Request &request, const Options &options) {
+Expected<Packable> try_to(const package::Package &package, const Request &request, const Options &options,
+                          const KernelCacheOptions &kernels) {
     LW_ASSIGN(package::Package probes, with_probes(package));
-    LW_ASSIGN(Planned probed, planned(std::move(probes), request, options, nullptr));
-    LW_ASSIGN(const Planned own, planned(package, request, options, &probed.storage));
+    LW_ASSIGN(Planned probed, planned(std::move(probes), request, options, kernels, nullptr));
+    LW_ASSIGN(const Planned own, planned(package, request, options, kernels, &probed.storage));
     if (!same_places(own, probed))
         return Status::input("--pack: the plan of this model depends on the values of its weights, such as "
                              "zeros that a kernel leaves out; compile without --pack");
@@ -51,14 +54,14 @@ Expected<Packable> try_to(const package::Package &package, const Request &reques
 } // namespace
 
 Expected<Packable> make_packable(const package::Package &package, const Request &request,
-                                 const Options &options) {
+                                 const Options &options, const KernelCacheOptions &kernels) {
     Options quiet = options;
     quiet.dump = nullptr;
     quiet.dump_after.clear();
-    Expected<Packable> made = try_to(package, request, quiet);
+    Expected<Packable> made = try_to(package, request, quiet, kernels);
     if (made || made.status().fault() != Fault::input) return made;
     quiet.unmixed = true;
-    return try_to(package, request, quiet);
+    return try_to(package, request, quiet, kernels);
 }
 
 } // namespace longwave::compiler

@@ -1,6 +1,7 @@
 // Makes a model packable: plans it with its own numbers and with probes, and compares what is stored
 // (artifact/recipe.h).
 #pragma once
+#include "compiler/codegen/kernel_cache.h"
 #include "compiler/driver/check_options.h"
 #include "compiler/plan/options.h"
 #include "compiler/plan/plan_memory.h"
@@ -20,6 +21,6 @@ struct Packable {
 // The passes that merge weights run where what they make can be packed, else none of them does.
 // Fault::input: what is stored is no copy of the model's numbers either way; a line for each layer.
 Expected<Packable> make_packable(const package::Package &package, const Request &request,
-                                 const Options &options);
+                                 const Options &options, const KernelCacheOptions &kernels);
 
 } // namespace longwave::compiler

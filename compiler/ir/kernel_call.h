@@ -36,6 +36,14 @@ struct Ring {
     uint32_t rows;
 };
 
+// Older rows that a kernel keeps channel by channel: their place, the scalar that says where the new rows
+// begin, rows of the ring, and the slots behind it in which its first rows stand again.
+struct ChannelHistory {
+    Place place;
+    Scalar position;
+    uint32_t ring, again;
+};
+
 // A kernel's specification, and its canonical text.
 nlohmann::json spec_json(const Specification &specification);
 std::string kernel_spec(const Specification &specification);
@@ -106,6 +114,8 @@ public:
     virtual uint32_t all_rows() const = 0;    // output rows of a sequence or block
     virtual uint32_t rows_of_input(size_t input) const = 0; // of a sequence or block
     virtual bool channel_major(size_t input) const = 0;     // its rows lie [channel][row]
+    // Whether the first input or the result lies so. In a draft, which finds out what could: true.
+    virtual bool may_lie_by_channel() const = 0;
     virtual const Decisions &decisions() const = 0;         // what the chosen algorithm has decided
 
     // ---- tiling; call one of these before rows() ----
@@ -126,6 +136,9 @@ public:
     // Rows with their history, `reads` new rows per output row, of which the newest lies `ahead`
     // rows behind the output row's own.
     virtual Ring ring_of(size_t input, uint32_t reads = 1, uint32_t ahead = 0) = 0;
+    // The older rows of the first input, where the op keeps them itself (OpDef::keeps_channels). None: they
+    // lie in a ring of rows.
+    virtual std::optional<ChannelHistory> channels_of_past() = 0;
     // All rows in every tile.
     virtual Place all_rows_of(size_t input) = 0;
     // Numbers that the artifact stores, and that the call reads.

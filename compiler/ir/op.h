@@ -109,6 +109,9 @@ struct OpDef {
     bool (*absorb_producer)(const Node &node, size_t input, const Node &producer) = nullptr;
     // The only node that reads the result: the kernel writes that node's result instead.
     bool (*absorb_consumer)(const Node &node, const Node &consumer) = nullptr;
+    // Whether its kernel can keep the older rows of the first input itself, channel by channel
+    // (KernelCall::channels_of_past). Null: it cannot.
+    bool (*keeps_channels)(const Graph &graph, const Node &node) = nullptr;
     bool no_epilogue = false;   // its kernel applies no pointwise ops to its results
     bool channel_tiles = false; // its kernel writes tiles of channels: an epilogue must not look across them
     // Whether any reader uses the result in this place. Null: always. Elsewhere the op is not

@@ -101,7 +101,10 @@ private:
         value.uses.push_back({user, cut_.add_node()});
         return value.uses.back().node;
     }
-    void fix(BufferId buffer, int user) { cut_.add_edge(use_of(buffer, user), MinCut::sink, MinCut::never); }
+    // Rings of a stream's state lie row by row anyway.
+    void fix(BufferId buffer, int user) {
+        if (of_entry(buffer)) cut_.add_edge(use_of(buffer, user), MinCut::sink, MinCut::never);
+    }
     void fix_all(BufferId buffer) { values_[buffer].fixed = true; }
     void join(size_t a, size_t b, uint64_t cost) {
         cut_.add_edge(a, b, cost);

@@ -75,6 +75,12 @@ bool EntryPlanner::stores(ir::ValueId value) const {
                        [&](const Region &region) { return region.output == value; });
 }
 
+bool EntryPlanner::can_keep_channels(ir::ValueId value) const {
+    const Demand &d = demands_[value];
+    return streaming() && options_.device->host && graph_.values[value].kind != ir::Value::Kind::input &&
+           d.remembering == 1 && d.by_channel && d.rows == rows_of(value);
+}
+
 bool EntryPlanner::plans(const Region &region) const {
     const auto used = graph_.nodes[region.anchor].op->used;
     return !used || used(contexts_[region.anchor]);
@@ -128,12 +134,14 @@ BufferId EntryPlanner::buffer(std::string name, Space space, uint64_t bytes, int
 
 void EntryPlanner::place_values(const std::vector<Ring> &rings) {
     stored_.resize(graph_.values.size());
+    channel_rings_.resize(graph_.values.size());
     const auto store = [&](ir::ValueId value, const std::string &name) {
         const ir::Type &type = graph_.type(value);
         const Demand &d = demands_[value];
         Stored &s = stored_[value];
         s = {.row_bytes = type.row() * longwave::bytes_of(type.elem), .rows = rows_of(value)};
-        if (streaming() && rings[value].rows) {
+        if (streaming() && rings[value].again) channel_rings_[value] = rings[value];
+        else if (streaming() && rings[value].rows) {
             s.ring = rings[value].rows;
             s.buffer = rings[value].field;
             return;

@@ -34,6 +34,9 @@ struct Demand {
     // the algorithm. `keeps`: rows that the chosen algorithms read; at least `needs`.
     uint32_t needs = 0, keeps = 0;
     std::string layer, name; // a stream: the first op that needs older rows; empty: no op does
+    // A stream: regions that read older rows, and whether their ops can keep them channel by channel.
+    uint32_t remembering = 0;
+    bool by_channel = true;
 };
 
 // Where a value lies: rows in a buffer. In an offline run `history` zero rows stand before the
@@ -46,10 +49,11 @@ struct Stored {
     uint32_t history = 0; // run: zero rows before the first
 };
 
-// The ring of a value in the record of a stream; none: 0 rows.
+// The ring of a value in the record of a stream; none: 0 rows. `again`: slots behind it that repeat its first
+// rows, where its only reader keeps it channel by channel. The value itself then lies in the arena.
 struct Ring {
     BufferId field = 0;
-    uint32_t rows = 0;
+    uint32_t rows = 0, again = 0;
 };
 
 // Scalar::add of the rows of a sequence.
@@ -80,6 +84,8 @@ public:
     const std::vector<Demand> &demands() const { return demands_; }
     uint32_t rows_of(ir::ValueId value) const; // new rows each firing, or rows of the sequence
     bool stores(ir::ValueId value) const;      // an input of the entry, or what leaves a region
+    // Whether this entry can keep the older rows of a value channel by channel: one kernel reads them.
+    bool can_keep_channels(ir::ValueId value) const;
     // 2. The plan; `rings` by value, for a stream.
     Expected<EntryPlan> plan(const std::vector<Ring> &rings);
 
@@ -151,6 +157,7 @@ private:
     std::vector<Region> regions_;
     std::vector<Demand> demands_;           // by value
     std::vector<Stored> stored_;            // by value
+    std::vector<Ring> channel_rings_;       // by value: those that lie channel by channel
     std::vector<ir::PlanContext> contexts_; // by node
     std::vector<Choice> choices_;           // by node
     std::vector<std::string> suffixes_;     // by node: tells it from others of its op in its layer

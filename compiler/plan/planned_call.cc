@@ -114,6 +114,18 @@ ir::Ring PlannedCall::ring_of(size_t input, uint32_t reads, uint32_t ahead) {
     return {.place = {.buffer = s.buffer}, .position = position, .rows = s.ring};
 }
 
+std::optional<ir::ChannelHistory> PlannedCall::channels_of_past() {
+    const Ring &ring = planner_.channel_rings_[node.inputs[0]];
+    if (ring.again == 0) return std::nullopt;
+    const uint32_t rows = planner_.rows_of(node.inputs[0]);
+    return ir::ChannelHistory{.place = {.buffer = ring.field},
+                              .position = {.kind = Scalar::Kind::slot,
+                                           .mul = static_cast<int32_t>(rows),
+                                           .modulus = ring.rows / rows},
+                              .ring = ring.rows,
+                              .again = ring.again};
+}
+
 ir::ResultRows PlannedCall::result_rows() {
     count_rows(region_.output, rows_);
     return {rows_place(region_.output)};

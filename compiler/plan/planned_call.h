@@ -20,11 +20,16 @@ public:
     bool channel_major(size_t input) const override {
         return lies_by_channel(planner_.stored(node.inputs[input]).buffer);
     }
+    bool may_lie_by_channel() const override {
+        return planner_.options_.draft || channel_major(0) ||
+               lies_by_channel(planner_.stored(region_.output).buffer);
+    }
     const ir::Decisions &decisions() const override { return planner_.choices_[region_.anchor].decisions; }
 
     void serves_streams() override { for_streams_ = true; }
     Place rows_of(size_t input) override;
     ir::Ring ring_of(size_t input, uint32_t reads, uint32_t ahead) override;
+    std::optional<ir::ChannelHistory> channels_of_past() override;
     Place all_rows_of(size_t input) override;
     Place packed(const std::string &name, Packed numbers) override;
     ir::ResultRows result_rows() override;

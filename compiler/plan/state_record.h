@@ -26,6 +26,9 @@ struct StateField {
     std::vector<uint32_t> dims; // slowest first; history: rows of the ring, elements of a row
     // history: rows of a value with this clock, row r in ring slot r mod dims[0]
     ir::Clock clock;
+    // A history that lies channel by channel: rows of its ring, and elements of a row by row. Its dims are
+    // channels and slots: the first rows of the ring stand again behind its end. 0: row by row.
+    uint32_t ring = 0, row = 0;
     uint32_t needs = 0;               // history: rows that a saved state must have
     uint32_t keeps = 0;               // history: rows that this artifact saves; at least `needs`
     uint64_t offset = 0;              // 64-aligned; StateRecord::arrange sets it

@@ -42,12 +42,16 @@ struct Wanted {
     uint64_t multiple = 1;
     Demand saved;          // needs, keeps and name
     bool rebuilds = false; // several entries, and caches that the runtime rebuilds from the ring
+    bool by_channel = true;
 
     // What it holds. Pushed samples may run ahead by a block while the runtime rebuilds caches from the
     // rows before the last complete block.
     uint64_t needed() const { return uint64_t{history} + (rebuilds && history > 0 ? 2 : 1) * uint64_t{rows}; }
     // In whole blocks of every entry.
     uint64_t ring_rows() const { return (needed() + multiple - 1) / multiple * multiple; }
+    // The slots that repeat the first rows: a block may be read from any slot of the ring on. Every entry
+    // repeats whole blocks, and the last of them may reach further.
+    uint64_t slots_again() const { return std::min(ring_rows(), uint64_t{rows} * (multiple == rows ? 1 : 2)); }
 };
 
 // The least common multiple, as far as any memory reaches.
@@ -69,10 +73,13 @@ Wanted wanted_of(const ir::Graph &graph, const Planners &planners, ir::ValueId v
         wanted.history = std::max(wanted.history, d.history);
         wanted.rows = std::max(wanted.rows, d.rows);
         wanted.multiple = common_multiple(wanted.multiple, d.multiple);
+        wanted.by_channel = wanted.by_channel && planner.can_keep_channels(v);
         wanted.saved.needs = std::max(wanted.saved.needs, d.needs);
         wanted.saved.keeps = std::max(wanted.saved.keeps, d.keeps);
         if (wanted.saved.name.empty()) wanted.saved.layer = d.layer, wanted.saved.name = d.name;
     }
+    constexpr uint32_t worth = 8; // rows of the largest block: they fill a vector
+    wanted.by_channel = wanted.by_channel && wanted.rows >= worth;
     return wanted;
 }
 
@@ -87,13 +94,20 @@ std::vector<Ring> lay_out_rings(const ir::Graph &graph, const Planners &planners
         const ir::Type &type = graph.type(v);
         const auto [layer, name] = field_name(graph, v, wanted.saved, taken);
         rings[v].rows = static_cast<uint32_t>(wanted.ring_rows()); // check_rings
-        rings[v].field = record.history({.layer = layer,
-                                         .name = name,
-                                         .elem = type.elem,
-                                         .dims = {rings[v].rows, type.row()},
-                                         .clock = type.clock,
-                                         .needs = wanted.saved.needs,
-                                         .keeps = wanted.saved.keeps});
+        StateField field{.layer = layer,
+                         .name = name,
+                         .elem = type.elem,
+                         .dims = {rings[v].rows, type.row()},
+                         .clock = type.clock,
+                         .needs = wanted.saved.needs,
+                         .keeps = wanted.saved.keeps};
+        if (wanted.by_channel) {
+            rings[v].again = static_cast<uint32_t>(wanted.slots_again());
+            field.dims = {type.width(), rings[v].rows + rings[v].again};
+            field.ring = rings[v].rows;
+            field.row = type.row();
+        }
+        rings[v].field = record.history(std::move(field));
     }
     return rings;
 }
@@ -180,19 +194,23 @@ Status check_caches(const EntryPlan &entry, const EntryPlanner &planner) {
 Expected<StreamFamily> plan_streams(const ir::Graph &graph, const std::vector<uint32_t> &blocks,
                                     const std::string &convolution, Storage &storage,
                                     const costs::Tables &costs,
-                                    const std::vector<const devices::Traits *> &devices, bool draft) {
+                                    const std::vector<const devices::Traits *> &devices,
+                                    const StreamFamilyOptions &family_options) {
     StreamFamily family;
     std::vector<EntryPlanner> planners;
     const size_t entries = devices.size() * blocks.size();
     planners.reserve(entries);
     for (const devices::Traits *device : devices)
         for (uint32_t block : blocks) {
+            const auto by_channel = family_options.channel_major.find(block);
+            const bool has = device->host && by_channel != family_options.channel_major.end();
             const EntryPlanner::Options options{.kind = EntryPlan::Kind::stream,
                                                 .block = block,
                                                 .convolution = convolution,
                                                 .costs = &costs,
                                                 .device = device,
-                                                .draft = draft};
+                                                .channel_major = has ? by_channel->second : ChannelMajor(),
+                                                .draft = family_options.draft};
             planners.emplace_back(graph, options, storage, family.record);
             LW_TRY(planners.back().survey());
         }
@@ -201,7 +219,7 @@ Expected<StreamFamily> plan_streams(const ir::Graph &graph, const std::vector<ui
     LW_TRY(check_rings(graph, surveyed, blocks));
     const std::vector<Ring> rings = lay_out_rings(graph, surveyed, family.record);
     // Every planner has its part in the rings. A draft needs the calls of the last device alone.
-    const size_t first = draft ? entries - blocks.size() : 0;
+    const size_t first = family_options.draft ? entries - blocks.size() : 0;
     for (size_t i = first; i < entries; i++) {
         EntryPlanner &planner = planners[i];
         LW_ASSIGN(EntryPlan entry, planner.plan(rings));

@@ -14,13 +14,18 @@ struct StreamFamily {
     std::map<std::string, std::string> refused; // a draft: layers that no kernel computes, with the reason
 };
 
+struct StreamFamilyOptions {
+    // Values of the host's blocks that lie [channel][row]. Of its only device: others read rows.
+    ChannelMajorRuns channel_major = {};
+    bool draft = false; // plans the entries of the last device only, without the layers that no kernel computes
+};
+
 // `graph` from make_streaming, `blocks` checked by check_blocks, `costs` alive while this runs.
-// Fails as EntryPlanner does. `devices`: each gets all blocks, over one state. `draft`: plans the
-// entries of the last device only, without the layers that no kernel computes.
+// Fails as EntryPlanner does. `devices`: each gets all blocks, over one state.
 Expected<StreamFamily> plan_streams(const ir::Graph &graph, const std::vector<uint32_t> &blocks,
                                     const std::string &convolution, Storage &storage,
                                     const costs::Tables &costs = costs::shipped(),
                                     const std::vector<const devices::Traits *> &devices = {&devices::host()},
-                                    bool draft = false);
+                                    const StreamFamilyOptions &options = {});
 
 } // namespace longwave::compiler

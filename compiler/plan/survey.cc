@@ -61,6 +61,11 @@ void EntryPlanner::demand(const Region &region) {
         const uint32_t declared = history_of(reader(region)) + earlier;
         d.needs = std::max(d.needs, declared);
         d.keeps = std::max({d.keeps, declared, reach.history + earlier});
+        if (declared > 0 || reach.history > 0) {
+            const auto can = anchor.op->keeps_channels;
+            d.remembering++;
+            d.by_channel = d.by_channel && !region.producer && can && can(graph_, anchor);
+        }
         if (declared > 0 && d.name.empty()) {
             const ir::Node &node = reader(region);
             d.layer = node.layer;

@@ -82,6 +82,15 @@ inline bool mixed(const fb::Entry &entry) {
     return rows > 0 && checked::mul(rows - 1, row_bytes, &end) && checked::add(end, used_bytes, out);
 }
 
+// Rows of a history's ring, and elements of a row in its saved form.
+inline bool lies_by_channel(const fb::StateField &field) { return field.ring() > 0; }
+inline uint32_t ring_rows(const fb::StateField &field) {
+    return lies_by_channel(field) ? field.ring() : field.dims()->Get(0);
+}
+inline uint32_t row_elements(const fb::StateField &field) {
+    return lies_by_channel(field) ? field.row() : field.dims()->Get(1);
+}
+
 // Bytes of a field of the state. False on overflow, an empty extent or a rank outside 1 … 6.
 [[nodiscard]] inline bool field_bytes(const fb::StateField &field, uint64_t *out) {
     uint64_t bytes = bytes_of(elem_of(field.elem()));

@@ -20,6 +20,8 @@ void layout_hash(const fb::Plan &plan, uint8_t (&out)[hash_bytes]) {
         hasher.update(&rank, sizeof rank);
         hasher.update(field.dims()->Data(), rank * sizeof(uint32_t));
         hasher.update(&offset, sizeof offset);
+        const uint32_t by_channel[2] = {field.ring(), field.row()};
+        if (field.ring() > 0) hasher.update(by_channel, sizeof by_channel); // older files have none
     }
     hasher.finish(out);
 }

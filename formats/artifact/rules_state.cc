@@ -12,6 +12,16 @@ static int compare(const fb::StateField &a, const fb::StateField &b) {
     return layers ? layers : compare_texts(*a.name(), *b.name());
 }
 
+// A history channel by channel: slots that a row has at most two of, and a saved row for all channels.
+static Broken by_channel(const fb::StateField &field, uint32_t i) {
+    const uint32_t channels = field.dims()->Get(0), slots = field.dims()->Get(1), ring = field.ring();
+    if (slots < ring || slots - ring > ring)
+        return broken(15, "slots of a history beside the rows of its ring: field, slots", i, slots);
+    if (field.row() < channels || field.row() > cap::extent)
+        return broken(15, "elements of a saved row of a history: field, elements", i, field.row());
+    return {};
+}
+
 // What a saved state says of a field: a name of its own, and rows that its ring has.
 static Broken saved_field(const fb::Plan &plan, uint32_t i) {
     const fb::StateField &field = *plan.state()->Get(i);
@@ -22,7 +32,9 @@ static Broken saved_field(const fb::Plan &plan, uint32_t i) {
     if (field.kind() != fb::StateKind::history) return {};
     if (field.dims()->size() != 2)
         return broken(15, "a history has rows and elements: field, rank", i, field.dims()->size());
-    if (field.needs() > field.keeps() || field.keeps() > field.dims()->Get(0))
+    if (lies_by_channel(field))
+        if (Broken b = by_channel(field, i)) return b;
+    if (field.needs() > field.keeps() || field.keeps() > ring_rows(field))
         return broken(15, "rows of a history that are saved: field, rows", i, field.keeps());
     if (field.clock_num() == 0 || field.clock_den() == 0)
         return broken(15, "the clock of a history: field", i);
@@ -72,6 +84,8 @@ static Broken fields(const fb::Plan &plan, uint32_t streams) {
         if (field.kind() == fb::StateKind::spectra && streams > 1)
             return broken(15, "derived past in a state that several stream entries share: field, streams", i,
                           streams);
+        if (lies_by_channel(field) && (!plan.identity() || field.kind() != fb::StateKind::history))
+            return broken(15, "a field channel by channel that is no history with a saved form: field", i);
         if (plan.identity())
             if (Broken b = saved_field(plan, i)) return b;
         if (!checked::align(end, segment_alignment, &begin) || field.offset() != begin)

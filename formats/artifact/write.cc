@@ -100,6 +100,8 @@ bool has_rows_together(const fb::PlanT &plan) {
 
 // The least minor version whose readers know everything that the plan says.
 uint16_t minor_of(const fb::PlanT &plan) {
+    for (const auto &field : plan.state)
+        if (field->ring > 0) return 12;
     for (const auto &segment : plan.segments)
         if (segment->kind == fb::SegmentKind::recipe) return 11;
     if (!plan.scalars.empty()) return 10;

@@ -29,7 +29,7 @@ bool is_needed(const lw_stream &stream, const fb::StateField &field) {
 }
 
 uint64_t row_bytes(const fb::StateField &field) {
-    return field.dims()->Get(1) * uint64_t{bytes_of(artifact::elem_of(field.elem()))};
+    return artifact::row_elements(field) * uint64_t{bytes_of(artifact::elem_of(field.elem()))};
 }
 
 SavedField describe(const fb::StateField &field) {
@@ -43,6 +43,7 @@ SavedField describe(const fb::StateField &field) {
     for (uint32_t i = 0; i < saved.rank; ++i) saved.dims[i] = field.dims()->Get(i);
     if (is_history(field)) {
         saved.dims[0] = field.keeps();
+        saved.dims[1] = artifact::row_elements(field);
         saved.bytes = field.keeps() * row_bytes(field);
     }
     return saved;
@@ -67,15 +68,63 @@ struct Ring {
     }
 };
 
-Ring ring_of(const fb::StateField &field) { return {field.offset(), field.dims()->Get(0), row_bytes(field)}; }
+// The slot of the oldest of the newest `n` rows of a history, after `done` ticks.
+uint64_t oldest_slot(const fb::StateField &field, uint64_t done, uint64_t n) {
+    const uint64_t ring = artifact::ring_rows(field), num = field.clock_num(), den = field.clock_den();
+    const uint64_t end = (done / den % ring) * (num % ring) + done % den * num / den;
+    return (end % ring + ring - n) % ring; // V15: n is at most the ring's rows
+}
 
-// Calls visit(area, bytes before it) for the newest `n` rows of a history, oldest first, after
-// `done` ticks.
+// Calls visit(area, bytes before it) for the newest `n` rows of a history that lies row by row, oldest
+// first.
 template <class Visit> void newest_rows(const fb::StateField &field, uint64_t done, uint64_t n, Visit visit) {
-    const Ring ring = ring_of(field);
-    const uint64_t num = field.clock_num(), den = field.clock_den();
-    const uint64_t end = (done / den % ring.rows) * (num % ring.rows) + done % den * num / den;
-    ring.each_area(end % ring.rows + ring.rows - n, n, visit); // V15: n is at most the ring's rows
+    const Ring ring{field.offset(), artifact::ring_rows(field), row_bytes(field)};
+    ring.each_area(oldest_slot(field, done, n), n, visit);
+}
+
+// A history that lies channel by channel: element `channel` in `slot`.
+struct Channels {
+    uint64_t offset, ring, slots;
+    uint32_t channels, element;
+
+    explicit Channels(const fb::StateField &field)
+        : offset(field.offset()), ring(field.ring()), slots(field.dims()->Get(1)),
+          channels(field.dims()->Get(0)), element(bytes_of(artifact::elem_of(field.elem()))) {}
+    Area area(uint32_t channel, uint64_t slot) const {
+        return {fb::Space::state, 0, offset + (channel * slots + slot) * element, element};
+    }
+};
+
+// `to`: rows of zeros.
+void read_channels(const lw_stream &stream, const fb::StateField &field, uint64_t done, uint8_t *to) {
+    const Channels from(field);
+    const uint64_t n = field.keeps(), first = oldest_slot(field, done, n),
+                   to_end = n < from.ring - first ? n : from.ring - first;
+    for (uint32_t c = 0; c < from.channels; ++c) {
+        const auto rows = [&](uint64_t slot, uint64_t count, uint64_t before) {
+            if (count == 0) return;
+            stream.device().read(*stream.session, from.area(c, slot), count, from.element,
+                                 to + before * row_bytes(field) + uint64_t{c} * from.element,
+                                 row_bytes(field));
+        };
+        rows(first, to_end, 0);
+        rows(0, n - to_end, to_end);
+    }
+}
+
+// The newest `n` rows, and those that stand twice.
+void write_channels(const lw_stream &stream, const fb::StateField &field, uint64_t done, uint64_t n,
+                    const uint8_t *rows) {
+    const Channels to(field);
+    const uint64_t first = oldest_slot(field, done, n);
+    for (uint64_t row = 0; row < n; ++row)
+        for (uint32_t c = 0; c < to.channels; ++c) {
+            const uint64_t slot = (first + row) % to.ring;
+            const uint8_t *const value = rows + row * row_bytes(field) + uint64_t{c} * to.element;
+            stream.device().write(*stream.session, to.area(c, slot), value);
+            if (to.ring + slot < to.slots)
+                stream.device().write(*stream.session, to.area(c, to.ring + slot), value);
+        }
 }
 
 template <class Visit> void pending_rows(const lw_stream &stream, const StreamState &state, Visit visit) {
@@ -120,7 +169,8 @@ struct Writer {
         memcpy(to, field.layer()->c_str(), saved.layer_bytes);
         memcpy(to + saved.layer_bytes, field.name()->c_str(), saved.name_bytes);
         to += text_bytes(saved);
-        if (is_history(field)) newest_rows(field, stream.state->done, field.keeps(), reader());
+        if (artifact::lies_by_channel(field)) read_channels(stream, field, stream.state->done, to);
+        else if (is_history(field)) newest_rows(field, stream.state->done, field.keeps(), reader());
         else reader()({fb::Space::state, 0, field.offset(), saved.bytes}, 0);
         to += padded(saved.bytes);
     }
@@ -261,7 +311,8 @@ bool good_scalar(const lw_stream &stream, const fb::StateField &field, const uin
 
 bool holds_input(const lw_stream &stream, const fb::StateField &field) {
     const uint64_t ring = stream.model->streams.ring().offset; // V12: it lies in one field
-    return field.offset() <= ring && ring < field.offset() + field.dims()->Get(0) * row_bytes(field);
+    uint64_t bytes;
+    return artifact::field_bytes(field, &bytes) && field.offset() <= ring && ring < field.offset() + bytes;
 }
 
 lw_status check_field(const lw_stream &stream, const fb::StateField &field, const Found &found) {
@@ -341,7 +392,9 @@ lw_status load(lw_stream &stream, const uint8_t *bytes, size_t n, Weights weight
             return LW_OK;
         }
         const uint64_t there = found.field.dims[0], kept = there < field.keeps() ? there : field.keeps();
-        newest_rows(field, saved.done, kept, write_from(found.values + (there - kept) * row_bytes(field)));
+        const uint8_t *const rows = found.values + (there - kept) * row_bytes(field);
+        if (artifact::lies_by_channel(field)) write_channels(stream, field, saved.done, kept, rows);
+        else newest_rows(field, saved.done, kept, write_from(rows));
         return LW_OK;
     });
     pending_rows(stream, saved, write_from(pending));

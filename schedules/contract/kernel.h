@@ -69,8 +69,7 @@ struct KernelArg {
     // (schedules/halide/registry.h); false for CPUs.
     bool fp16 = false;
     // Memory may hold the rows channel by channel, [channel][row], if it does so for all arguments
-    // of the same group. 0: row by row only. The schedule of a GPU kernel declares it
-    // (schedules/halide/builder.h); 0 for CPUs.
+    // of the same group. 0: row by row only. The schedule declares it (schedules/halide/builder.h).
     uint8_t layout_group = 0;
 };
 

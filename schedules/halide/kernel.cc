@@ -110,20 +110,28 @@ std::string compile_module(const BuiltKernel &kernel, const CompileOutput &outpu
 
 } // namespace
 
-std::string BuiltKernel::signature(uint64_t scratch) const {
-    nlohmann::json signature = signature_json(*builder, scratch);
-    if (target->kind != targets::Kind::gpu) return signature.dump();
+namespace {
+
+// Arguments that memory may hold as float16, as the schedule of a GPU says.
+nlohmann::json may_be_fp16(const nlohmann::json &args, Fp16 sides) {
     const auto has = [&](Fp16 side) {
-        return (static_cast<uint8_t>(schedule->fp16) & static_cast<uint8_t>(side)) != 0;
+        return (static_cast<uint8_t>(sides) & static_cast<uint8_t>(side)) != 0;
     };
-    nlohmann::json fp16 = nlohmann::json::array();
-    const nlohmann::json &args = signature.at("args");
+    nlohmann::json numbers = nlohmann::json::array();
     for (size_t i = 0; i < args.size(); i++) {
         const bool input = args[i].at("kind") == "input", output = args[i].at("kind") == "output";
         if (args[i].at("elem") == "f32" && ((input && has(Fp16::inputs)) || (output && has(Fp16::outputs))))
-            fp16.push_back(i);
+            numbers.push_back(i);
     }
-    signature["fp16"] = fp16;
+    return numbers;
+}
+
+} // namespace
+
+std::string BuiltKernel::signature(uint64_t scratch) const {
+    nlohmann::json signature = signature_json(*builder, scratch);
+    if (target->kind == targets::Kind::gpu)
+        signature["fp16"] = may_be_fp16(signature.at("args"), schedule->fp16);
     const std::vector<std::string> names = builder->argument_names();
     for (const std::vector<std::string> &group : builder->layout_groups()) {
         nlohmann::json numbers = nlohmann::json::array();

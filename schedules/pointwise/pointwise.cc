@@ -1,6 +1,6 @@
-// pointwise: an epilogue chain alone, on values that no other kernel could finish. On a gpu it may
-// also change the order: x lies row by row and the result channel by channel, or the other way round.
-// Without a chain it then does nothing else.
+// pointwise: an epilogue chain alone, on values that no other kernel could finish. Rows may lie channel by
+// channel: on a CPU those of few channels. On a gpu it may also change the order: x lies row by row and the
+// result channel by channel, or the other way round. Without a chain it then does nothing else.
 #include "schedules/contract/kernels/pointwise.h"
 #include "schedules/halide/registry.h"
 #include "schedules/halide/threads.h"
@@ -14,8 +14,8 @@ namespace {
 
 struct Pointwise {
     const contract::Pointwise::Arguments<contract::Names> a = contract::names_of<contract::Pointwise>();
-    int group, rows;
-    bool grouped; // several padded groups of channels in a row
+    int group = 0, rows = 0;
+    bool grouped = false; // several padded groups of channels in a row
     Shape shape;
     ImageParam x;
     KernelBuilder::Epilogue finished;
@@ -44,7 +44,25 @@ void define_pointwise(Pointwise &p) {
     p.y(vars) = p.finished(p.x(at), at);
 }
 
+// Lanes are rows of one channel, and those behind the channels stay as they are.
+void few_channels(KernelBuilder &k, const contract::Pointwise &params) {
+    Pointwise p;
+    const int width = params.width, rows = params.rows, channels = params.channels.or_else(width);
+    p.shape = {{extent(channels), 1}, {extent(rows), width}};
+    p.x = k.input(p.a.x, p.shape);
+    p.finished = k.epilogue(p.shape, channels);
+    define_pointwise(p);
+    int vec = 1;
+    while (2 * vec <= std::min(k.target.vector_lanes, rows)) vec *= 2;
+    p.y.reorder(p.r, p.i).vectorize(p.r, vec, TailStrategy::ShiftInwards);
+    k.output(p.y, p.a.y, p.shape);
+    k.allow_channel_major_with_operands({p.a.x.text, p.y.name()});
+}
+
 void pointwise_on_cpu(KernelBuilder &k, const contract::Pointwise &params) {
+    constexpr int few = 16;
+    const bool narrow = params.width <= few && params.width > 1;
+    if (narrow && k.asks_channel_major()) return few_channels(k, params);
     Pointwise p = declare_pointwise(k, params);
     define_pointwise(p);
     const int vec = k.target.vector_lanes;
@@ -55,6 +73,7 @@ void pointwise_on_cpu(KernelBuilder &k, const contract::Pointwise &params) {
         p.y.reorder(p.r, p.i).vectorize(p.r, vec, TailStrategy::ShiftInwards);
     }
     k.output(p.y, p.a.y, p.shape);
+    if (narrow) k.allow_channel_major_with_operands({p.a.x.text, p.y.name()});
 }
 
 // x lies in one order, and the result with its operands in the other.

@@ -280,7 +280,58 @@ bool is_small_product(const KernelCall &call) {
            call.context.device.has_any_of(devices::cpu_kernels);
 }
 
+// Few channels over one frequency: a vector of rows is full where one of channels is not.
+bool is_narrow(const Graph &graph, const Node &node) {
+    const Type &x = graph.type(node.inputs[0]);
+    const std::vector<uint32_t> &w = graph.type(node.inputs[1]).dims; // [out, in/groups, kt, kf]
+    constexpr uint32_t most = contract::NarrowConv::most_channels;
+    return image(node, x).frequencies == 1 && x.dims.size() == 1 && x.elem == Elem::f32 && w[3] == 1 &&
+           node.integer("stride_t") == 1 && node.integer("stride_f") == 1 && node.integer("groups") == 1 &&
+           ahead_of(node) == 0 && w[0] <= most && w[1] <= most && !node.has(stored_weights.name);
+}
+
+// It also has a kernel that keeps older rows. What few taps reach far back are a dilation.
+bool keeps_channels(const Graph &graph, const Node &node) {
+    if (!is_narrow(graph, node) || !constants_from(graph, node, 1)) return false;
+    const Taps taps(graph.constant(node.inputs[1])->data, graph.type(node.inputs[1]).dims);
+    return taps.count() > 1 && taps.count() <= contract::NarrowConv::most_taps &&
+           taps.step() * uint64_t{dilation_of(node)} <= most_dilation;
+}
+
+// [taps][in][out], the newest tap last.
+Status narrow(KernelCall &call, const std::optional<ChannelHistory> &past) {
+    const std::vector<uint32_t> &w = call.type(1).dims;
+    const Taps taps(call.constant(1), w);
+    const bool bias = call.node.integer("bias") != 0;
+    call.kernel<contract::NarrowConv>(
+        {.taps = taps.count(),
+         .dilation = past ? taps.step() * dilation_of(call.node) : 1,
+         .in_c = w[1],
+         .out_c = w[0],
+         .rows = call.rows(),
+         .ring = past ? decltype(contract::NarrowConv::ring)(past->ring) : decltype(contract::NarrowConv::ring)(),
+         .again = past ? past->again : 0,
+         .bias = bias},
+        {.x = call.rows_of(0),
+         .w = call.packed("weight", taps.packed(w[0])),
+         .bias = bias ? Given::Weight(call.packed("bias", Taps(call.constant(2), {w[0], 1, 1, 1}).packed(w[0]))) : Given::Weight(),
+         .position = past ? Given::Scalar(past->position) : Given::Scalar(),
+         .y = call.result_rows(),
+         .past = past ? Given::State(past->place) : Given::State()});
+    return Status::ok();
+}
+
+// A product with a small matrix between values that lie channel by channel.
+bool is_narrow_product(const KernelCall &call) {
+    constexpr uint32_t least_rows = 8;
+    return call.context.streaming && call.context.device.host && is_narrow(call.graph(), call.node) &&
+           is_product(call.graph(), call.node) && call.rows() >= least_rows && !call.consumer() &&
+           call.may_lie_by_channel();
+}
+
 Status kernel(KernelCall &call) {
+    if (const std::optional<ChannelHistory> past = call.channels_of_past()) return narrow(call, past);
+    if (is_narrow_product(call)) return narrow(call, std::nullopt);
     if (is_product(call.graph(), call.node) && !is_small_product(call)) return product(call);
     if (std::optional<FourierMatrix> matrix = transform_of(call)) return transform(call, *std::move(matrix));
     const Type &x = call.type(0);
@@ -388,6 +439,7 @@ const OpDef op_conv2d{
     .reach = reach,
     .end = EndRule::clear, // only taps ahead read rows after the end
     .begins_late = true,
+    .keeps_channels = keeps_channels,
     .kernel = kernel,
     .streamed = streamed,
     .rewrites = {.fold_result = fold_result_into_weights,

@@ -68,6 +68,7 @@ public:
     uint32_t all_rows() const override { return outer_.all_rows(); }
     uint32_t rows_of_input(size_t input) const override { return outer_.rows_of_input(input); }
     bool channel_major(size_t input) const override { return outer_.channel_major(input); }
+    bool may_lie_by_channel() const override { return outer_.may_lie_by_channel(); }
     const Decisions &decisions() const override { return outer_.decisions(); }
     void kernel(KernelWithArguments of) override { outer_.kernel(std::move(of)); }
     void serves_streams() override { outer_.serves_streams(); }
@@ -75,6 +76,7 @@ public:
     Ring ring_of(size_t input, uint32_t reads, uint32_t ahead) override {
         return outer_.ring_of(input, reads, ahead);
     }
+    std::optional<ChannelHistory> channels_of_past() override { return outer_.channels_of_past(); }
     Place all_rows_of(size_t input) override { return outer_.all_rows_of(input); }
     Place packed(const std::string &name, Packed numbers) override {
         return outer_.packed(name, std::move(numbers));

@@ -36,6 +36,32 @@ struct Conv2d {
     };
 };
 
+// Causal convolution of few channels, or a product with a small matrix. A vector holds rows of one channel.
+// The kernel keeps the older rows channel by channel. Row r lies in slot r mod ring, and once more in slot
+// ring + r mod ring where there is one. So rows in sequence are neighbours.
+struct NarrowConv {
+    static constexpr const char *name = "narrow_conv";
+    static constexpr int most_channels = 16, most_taps = 64;
+    Required<1, most_taps> taps;
+    Default<1, 1, 1 << 16> dilation;
+    Required<1, most_channels> in_c, out_c;
+    Required<1, 1 << 20> rows;
+    Optional<1, 1 << 24> ring;    // a multiple of rows; absent with one tap: no older rows
+    Default<0, 0, 1 << 24> again; // slots behind the ring, at least rows
+    Flag bias;
+    LW_PARAMS(taps, dilation, in_c, out_c, rows, ring, again, bias)
+
+    template <class Of> struct Arguments {
+        typename Of::Input x;         // [P(in_c), rows]
+        typename Of::Weight w;        // [out_c, in_c, taps]. Tap taps-1 is the newest
+        typename Of::Weight bias;     // [out_c], with bias
+        typename Of::Scalar position; // 0 .. ring - rows, of the new rows; with ring
+        typename Of::Output y;        // [P(out_c), rows]
+        typename Of::State past;      // [ring + again, in_c], with ring
+        LW_ARGUMENTS(x, w, bias, position, y, past)
+    };
+};
+
 // Depthwise convolution over a whole sequence that may look ahead.
 struct CentredConv {
     static constexpr const char *name = "centred_conv";

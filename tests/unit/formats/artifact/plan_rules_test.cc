@@ -251,11 +251,18 @@ const Case state[] = {
     {"a field that begins with 2^64 - 1", 15, [](Draft &d) { d.plan.state[2]->initial = ~0ull; }},
     {"a field whose last byte is behind the weights", 15,
      [](Draft &d) { d.plan.state[1]->initial = d.plan.weights_bytes - 3; }},
+    {"a history channel by channel without a saved form", 15, [](Draft &d) { d.plan.state[0]->ring = 8; }},
     {"derived bytes without prepare", 15, [](Draft &d) { d.plan.entries.erase(d.plan.entries.begin()); }},
     {"prepare without derived bytes", 15, [](Draft &d) { d.plan.derived_bytes = 0; }},
 };
 
 Draft named_family() { return named_state(family_model(), 8, 4); }
+
+// The first field, a history, with its rows channel by channel.
+void by_channel(Draft &d, std::vector<uint32_t> dims, uint32_t ring, uint32_t row) {
+    fb::StateFieldT &field = *d.plan.state[0];
+    field.dims = std::move(dims), field.ring = ring, field.row = row;
+}
 
 const Case saved_state[] = {
     {"a model's hash of 31 bytes", 6, [](Draft &d) { d.plan.identity->model.pop_back(); }},
@@ -267,6 +274,13 @@ const Case saved_state[] = {
     {"a history of rank 1", 15, [](Draft &d) { d.plan.state[0]->dims = {16}; }},
     {"more rows needed than kept", 15, [](Draft &d) { d.plan.state[0]->needs = d.plan.state[0]->keeps + 1; }},
     {"more rows kept than there are", 15, [](Draft &d) { d.plan.state[0]->keeps = 17; }},
+    {"a ring of more rows than slots", 15, [](Draft &d) { by_channel(d, {1, 16}, 17, 1); }},
+    {"slots that repeat a ring twice", 15, [](Draft &d) { by_channel(d, {1, 16}, 7, 1); }},
+    {"a saved row of fewer elements than channels", 15, [](Draft &d) { by_channel(d, {2, 8}, 8, 1); }},
+    {"a saved row of 2^24 + 1 elements", 15, [](Draft &d) { by_channel(d, {1, 16}, 16, (1 << 24) + 1); }},
+    {"more rows kept than a ring of channels has", 15, [](Draft &d) { by_channel(d, {1, 16}, 15, 1); }},
+    {"a carry channel by channel", 15,
+     [](Draft &d) { by_channel(d, {1, 16}, 16, 1), d.plan.state[0]->kind = fb::StateKind::carry; }},
     {"a clock of 0", 15, [](Draft &d) { d.plan.state[0]->clock_num = 0; }},
     {"a clock by 0", 15, [](Draft &d) { d.plan.state[1]->clock_den = 0; }},
 };
@@ -420,6 +434,9 @@ TEST_CASE("verify: V13, indices and enumerations") { check_cases(family_model, i
 TEST_CASE("verify: V15, the state and what lies beside it") { check_cases(family_model, state); }
 TEST_CASE("verify: V6 and V15, what a saved state depends on") {
     check_sound(named_family());
+    Draft channels = named_family();
+    by_channel(channels, {1, 16}, 16, 1);
+    check_sound(channels);
     check_cases(named_family, saved_state);
 }
 TEST_CASE("verify: V6, V15, V16 and V18, scalars of the host") {
