@@ -67,7 +67,7 @@ def results():
     """{path: text} of every file that this program writes."""
     files = {HERE / name: text for name, text in pictures().items()}
     blocks = tables.blocks(
-        load("speed"), load("zoo"), load("zoo_sizes"), load("import_peers"), load("keyword"), load("attack")
+        *map(load, ("speed", "zoo", "zoo_sizes", "import_peers", "keyword", "attack", "amp"))
     )
     for page in sorted(HERE.parent.glob("*.md")):
         source = page.read_text(encoding="utf-8")

@@ -163,6 +163,23 @@ def import_peers(found):
     return table(("module", "importer", "error", "a second, ms", "a block, ms", "ships, MB"), rows)
 
 
+def amp(found):
+    rows = [
+        (
+            r["capture"],
+            r["target"],
+            number(r["block"]),
+            number(r["ours_us"]),
+            number(r["theirs_us"]),
+            ratio(r["ratio"]),
+            f"{r['difference']:.1e}",
+        )
+        for r in found["rows"]
+    ]
+    head = ("capture", "code", "block", "Longwave, us", "peer, us", "ratio", "difference")
+    return table(head, rows) + "\n" + item(f"Machine: {found['machine']}.") + item(f"Peer: {found['peer']}.")
+
+
 def keyword_row(r, ours):
     if "failed" in r:
         return (r["peer"], *["-"] * 7, short(r["failed"]))
@@ -236,7 +253,7 @@ def attack(found):
     return text + item(f"Machine: {found['machine']}, {found['date']}.") + item(f"Build: {found['build']}.")
 
 
-def blocks(speed, zoo, sizes, peers, keyword, attacked):
+def blocks(speed, zoo, sizes, peers, keyword, attacked, amps):
     """{name: Markdown}: one block per chart of speed.json, and those of the other files."""
     found = {
         "zoo-speed": zoo_speed(zoo),
@@ -250,6 +267,7 @@ def blocks(speed, zoo, sizes, peers, keyword, attacked):
         "published-tokens": published_tokens(sizes),
         "published-offline": published_offline(sizes),
         "attack": attack(attacked),
+        "amp": amp(amps),
     }
     for group in speed["groups"]:
         name = f"speed-{group['chart']}"

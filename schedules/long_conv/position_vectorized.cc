@@ -12,10 +12,10 @@ using namespace Halide;
 namespace {
 
 struct LaneShapes {
-    int block, length, partitions, copies, channels, added, row, width;
+    int block, length, partitions, copies, channels, row, width;
     LaneShapes(const KernelBuilder &k, const contract::LongConvLanes &p)
         : block(p.block), length(p.length.or_else(block)), partitions(p.partitions), copies(p.copies),
-          channels(p.channels), added(p.added), row(static_cast<int>(pad(static_cast<uint32_t>(channels)))),
+          channels(p.channels), row(static_cast<int>(pad(static_cast<uint32_t>(channels)))),
           width(channels == 1 ? static_cast<int>(pad(static_cast<uint32_t>(copies))) : copies * row) {
         k.params.require(length % 16 == 0 && !right_angle_radices(static_cast<uint32_t>(length)).empty(),
                          "'length' must be a multiple of 16 and a product of 2, 3 and 5");
@@ -69,13 +69,16 @@ static void build_long_conv_lanes(KernelBuilder &k, const contract::LongConvLane
 
     ImageParam u = k.input(a.u, {{extent(s.channels), 1}, {extent(s.block), s.row}});
     ImageParam past = k.input(a.past, dense({s.length, 2, s.partitions, s.channels}));
-    ImageParam tail = k.input(a.tail, by_channel), added;
+    ImageParam tail = k.input(a.tail, by_channel);
+    std::vector<ImageParam> added;
     // Rows of one element: a block of any length may begin anywhere.
-    if (s.added)
-        added = k.input(a.added, {{1, 1},
-                                  {extent(s.block), 1},
-                                  {extent(s.copies), s.added},
-                                  {extent(s.channels), s.added * s.copies}});
+    for (size_t n = 0; n < params.added.size(); n++) {
+        const int apart = params.added[n];
+        added.push_back(k.input(a.added[n], {{1, 1},
+                                             {extent(s.block), 1},
+                                             {extent(s.copies), apart},
+                                             {extent(s.channels), apart * s.copies}}));
+    }
     ImageParam spectrum = k.weight(a.spectrum, dense({s.length, 2, s.partitions, s.copies, s.channels}));
     const int table_size = static_cast<int>(lane_twiddles(extent(s.length)).size());
     ImageParam table = k.weight(a.twiddles, dense({table_size}));
@@ -125,8 +128,9 @@ static void build_long_conv_lanes(KernelBuilder &k, const contract::LongConvLane
     const Func y = rows_of(
         k, a.y, s,
         [=](const Expr &at, const Expr &copy, const Expr &channel) {
-            const Expr value = last(at, copy, channel)[0] + tail(at, copy, channel);
-            return s.added ? value + added(0, at, copy, channel) : value;
+            Expr value = last(at, copy, channel)[0] + tail(at, copy, channel);
+            for (const ImageParam &rows : added) value = value + rows(0, at, copy, channel);
+            return value;
         },
         vec);
     Func tail_out("tail_out");

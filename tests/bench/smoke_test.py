@@ -194,6 +194,15 @@ def import_peers():
     )
 
 
+def amp():
+    if not (clone := os.environ.get("NAM_CORE")):
+        skip("NAM_CORE names no clone of https://github.com/sdatkinson/NeuralAmpModelerCore")
+    if not shutil.which("g++") or not pathlib.Path("/usr/include/eigen3").is_dir():
+        skip("g++ or Eigen is missing: apt install g++ libeigen3-dev")
+    small = "--captures", "A2 lite", "--blocks", 64, "--targets", "x86-64-v3", "--rounds", 1
+    return run(python(*LIBRARIES), BENCH / "amp/run", clone, "--longwave", LONGWAVE, *small, **native())
+
+
 def keyword():
     print("left out: other engines, which need packages of their own")
     interpreter = python(*LIBRARIES, "soundfile")
@@ -274,6 +283,7 @@ ALL = {
         text,
         import_peers,
         keyword,
+        amp,
         pages,
         gpu_torch,
         xnnpack,

@@ -25,7 +25,8 @@ std::string spectrum_spec(int length, int rows, int partitions, int taps, int co
 
 struct Lanes {
     int block, partitions, taps, channels, copies = 1;
-    bool added = false, relu = false;
+    int added = 0; // inputs
+    bool relu = false;
     int longer = 0; // length of the transform; 0: that of the block
     int length() const { return longer ? longer : block; }
 };
@@ -40,7 +41,8 @@ std::vector<Case> lanes(const Lanes &of) {
                    REQUIRE(k.call() == 0);
                    *taps = k["k"], *made = k["spectrum"];
                }};
-    const int added = of.added ? 4 * of.block : 0;
+    std::vector<int> added; // strides
+    for (int n = 0; n < of.added; n++) added.push_back((4 << n) * of.block);
     const auto check = [=](Kernel &k) {
         set_table(k, longwave::schedules::lane_twiddles(static_cast<uint32_t>(of.length())));
         k["spectrum"].for_each([&](const std::vector<int> &at) { k["spectrum"].set(at, made->get(at)); });
@@ -61,7 +63,7 @@ std::vector<Case> lanes(const Lanes &of) {
             k.prepare({{"newest", k["past"].data() + size_t{4} * 2 * of.length() * slot}});
             REQUIRE(k.call_prepared() == 0);
             k["tail"].for_each([&](const std::vector<int> &at) { k["tail"].set(at, k["tail_out"].get(at)); });
-            const Tensor &y = k["y"], *const added_rows = of.added ? &k["added"] : nullptr;
+            const Tensor &y = k["y"];
             y.for_each([&](const std::vector<int> &at) {
                 const int copy = of.channels == 1 ? at[0] : at[0] / row,
                           c = of.channels == 1 ? 0 : at[0] % row;
@@ -72,7 +74,9 @@ std::vector<Case> lanes(const Lanes &of) {
                 }
                 if (at[1] % 7) return;
                 const int t = b * of.block + at[1];
-                double sum = added_rows ? added_rows->get({0, at[1], copy, c}) : 0;
+                double sum = 0;
+                for (int n = 0; n < of.added; n++)
+                    sum += k[fmt::format("added_{}", n)].get({0, at[1], copy, c});
                 for (int j = 0; j <= t && j < of.taps; j++) sum += taps->get({c, copy, j}) * u[c][t - j];
                 if (of.relu) sum = std::max(sum, 0.0);
                 difference += std::pow(sum - found, 2), size += sum * sum;
@@ -85,8 +89,9 @@ std::vector<Case> lanes(const Lanes &of) {
     return {
         first,
         {spec("long_conv_lanes",
-              fmt::format(R"("block":{},"length":{},"partitions":{},"copies":{},"channels":{},"added":{})",
-                          of.block, of.length(), of.partitions, of.copies, of.channels, added),
+              fmt::format(R"("block":{},"length":{},"partitions":{},"copies":{},"channels":{},"added":[{}])",
+                          of.block, of.length(), of.partitions, of.copies, of.channels,
+                          fmt::join(added, ",")),
               of.relu ? R"({"op":"relu"})" : ""),
          check}};
 }
@@ -262,10 +267,10 @@ TEST_CASE("long_conv_lanes: a stream of blocks equals the convolution, for each 
 
 TEST_CASE("long_conv_lanes: every radix of a block, several copies, an epilogue, rows of large partitions") {
     run_lanes({
-        {.block = 32, .partitions = 3, .taps = 90, .channels = 1, .added = true},
+        {.block = 32, .partitions = 3, .taps = 90, .channels = 1, .added = 2},
         {.block = 160, .partitions = 3, .taps = 480, .channels = 2, .relu = true},
         {.block = 48, .partitions = 2, .taps = 96, .channels = 1, .copies = 2},
-        {.block = 64, .partitions = 3, .taps = 192, .channels = 3, .copies = 2, .added = true, .relu = true},
+        {.block = 64, .partitions = 3, .taps = 192, .channels = 3, .copies = 2, .added = 2, .relu = true},
         {.block = 240, .partitions = 2, .taps = 480, .channels = 1, .relu = true},
     });
 }
@@ -273,9 +278,9 @@ TEST_CASE("long_conv_lanes: every radix of a block, several copies, an epilogue,
 TEST_CASE("long_conv_lanes: blocks of any length, by a transform that is longer") {
     run_lanes({
         {.block = 441, .partitions = 3, .taps = 1300, .channels = 1, .longer = 480},
-        {.block = 63, .partitions = 4, .taps = 252, .channels = 2, .added = true, .relu = true, .longer = 64},
+        {.block = 63, .partitions = 4, .taps = 252, .channels = 2, .added = 1, .relu = true, .longer = 64},
         {.block = 65, .partitions = 3, .taps = 190, .channels = 3, .copies = 2, .longer = 80},
-        {.block = 17, .partitions = 3, .taps = 51, .channels = 1, .copies = 2, .added = true, .longer = 48},
+        {.block = 17, .partitions = 3, .taps = 51, .channels = 1, .copies = 2, .added = 1, .longer = 48},
         {.block = 7, .partitions = 5, .taps = 35, .channels = 1, .longer = 16},
         {.block = 1, .partitions = 4, .taps = 4, .channels = 2, .longer = 16},
         {.block = 251, .partitions = 2, .taps = 500, .channels = 15, .longer = 256},

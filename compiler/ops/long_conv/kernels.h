@@ -170,9 +170,9 @@ struct LargeRows {
     Place all;
     uint32_t rows = 0; // of a large block
 };
-// `large`: rows to add, block by block.
+// `large`: rows to add, block by block, of each level.
 void call_lanes(KernelCall &call, const Shape &shape, const Partitions &partitions,
-                const std::optional<LargeRows> &large);
+                const std::vector<LargeRows> &large);
 
 // Products of spectra may be computed for several large blocks at a time, each time for another
 // part of the positions. Spectra are then read that many times less often. The measured cost, as a
@@ -193,7 +193,7 @@ struct LargeBlock {
 std::vector<Job> tile_jobs(KernelCall &call, const Shape &shape, const Partitions &partitions, uint32_t ahead,
                            const LargeBlock &block);
 std::vector<Job> lane_jobs(KernelCall &call, const Shape &shape, const Partitions &partitions, const Place &u,
-                           const LargeRows &rows);
+                           const LargeRows &rows, const std::string &prefix);
 
 // The demands of offline runs on their input: none, or room for complete blocks of `length` rows,
 // because a kernel writes rows behind the end, up to the end of the last block.

@@ -96,13 +96,17 @@ Estimate estimate(const PlanContext &context) {
         Estimate next = with_levels(context, taps, lengths);
         if (!best.refused.empty() || next.cost < best.cost) best = std::move(next);
     };
+    // The pieces of a few channels' work are levels of a transform: of longer ones, a piece would cost more
+    // than a block.
+    constexpr uint32_t most_blocks_of_lanes = 64;
     // Powers of two: layers that choose differently still have a short period together.
     for (const uint32_t ratio : {4, 8, 16, 32, 64}) {
         if (ratio > 16 && context.rows >= 2 * schedules::lanes) break; // of short blocks: fewer large blocks
         if (taps <= 2 * uint64_t{ratio} * context.rows) break;
         consider({ratio * context.rows});
-        if (lanes_over_positions(context)) continue;
-        for (const uint32_t next : {4, 8}) consider({ratio * context.rows, next * ratio * context.rows});
+        for (const uint32_t next : {4, 8})
+            if (next * ratio <= most_blocks_of_lanes || !lanes_over_positions(context))
+                consider({ratio * context.rows, next * ratio * context.rows});
     }
     return best;
 }
@@ -162,13 +166,23 @@ void plan_level(KernelCall &call, const Shape &s, const Level &level, uint32_t s
     call.epilogue(schedules::epilogue_sum, ready);
 }
 
-void plan_lanes(KernelCall &call, const Shape &s, const Level &level, const Partitions &small) {
-    const LargeRows rows{call.memory("large rows", Elem::f32, {s.channels, s.lane_copies(), 2, level.length}),
-                         level.length};
+std::string prefix_of(const std::vector<Level> &levels, size_t number) {
+    return levels.size() > 1 && number == 0 ? "middle " : "large ";
+}
+
+void plan_lanes(KernelCall &call, const Shape &s, const std::vector<Level> &levels, const Partitions &small) {
+    std::vector<LargeRows> rows;
+    for (size_t i = 0; i < levels.size(); i++)
+        rows.push_back({call.memory(prefix_of(levels, i) + "rows", Elem::f32,
+                                    {s.channels, s.lane_copies(), 2, levels[i].length}),
+                        levels[i].length});
     call_lanes(call, s, small, rows);
-    const Place u = collected(call, s, level, small.rows, "large ");
-    spread_load(call, lane_jobs(call, s, level.spectra(), u, rows), level.length / small.rows,
-                level.replays());
+    for (size_t i = 0; i < levels.size(); i++) {
+        const std::string prefix = prefix_of(levels, i);
+        const Place u = collected(call, s, levels[i], small.rows, prefix);
+        spread_load(call, lane_jobs(call, s, levels[i].spectra(), u, rows[i], prefix),
+                    levels[i].length / small.rows, levels[i].replays());
+    }
 }
 
 Status plan(KernelCall &call) {
@@ -178,13 +192,12 @@ Status plan(KernelCall &call) {
                            .length = call.decisions().at("transform"),
                            .count = call.decisions().at("partitions")};
     if (lanes_over_positions(call.context)) {
-        plan_lanes(call, s, levels[0], small);
+        plan_lanes(call, s, levels, small);
         return Status::ok();
     }
     call_partitioned(call, s, small);
-    for (const Level &level : levels)
-        plan_level(call, s, level, small.rows,
-                   levels.size() > 1 && &level == &levels[0] ? "middle " : "large ");
+    for (size_t i = 0; i < levels.size(); i++)
+        plan_level(call, s, levels[i], small.rows, prefix_of(levels, i));
     return Status::ok();
 }
 

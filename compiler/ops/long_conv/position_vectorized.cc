@@ -159,20 +159,20 @@ LanePlaces lane_places(KernelCall &call, const Shape &s, const Partitions &p, co
 }
 
 void call_lanes(KernelCall &call, const Shape &s, const Partitions &p,
-                const std::optional<LargeRows> &large) {
+                const std::vector<LargeRows> &large) {
     call.one_call();
     contract::LongConvLanes params{
         .block = p.rows, .partitions = p.count, .copies = s.lane_copies(), .channels = s.channels};
     if (p.length > p.rows) params.length = p.length;
     const LanePlaces places = lane_places(call, s, p, "");
-    Given::Input added;
-    if (large) {
-        params.added = 2 * large->rows;
-        Place ready = large->all; // block by block through the half that is not being written
-        ready.slots = 2 * large->rows / p.rows;
+    Given::Inputs added;
+    for (const LargeRows &level : large) {
+        params.added.values.push_back(2 * int64_t{level.rows});
+        Place ready = level.all; // block by block through the half that is not being written
+        ready.slots = 2 * level.rows / p.rows;
         ready.slot_bytes = row_bytes(p);
-        ready.slot_add = large->rows / p.rows;
-        added = ready;
+        ready.slot_add = level.rows / p.rows;
+        added.emplace_back(ready);
     }
     call.kernel(params, {.u = call.all_rows_of(0),
                          .past = places.past,
@@ -191,12 +191,12 @@ void call_lanes(KernelCall &call, const Shape &s, const Partitions &p,
 }
 
 std::vector<Job> lane_jobs(KernelCall &call, const Shape &s, const Partitions &p, const Place &u,
-                           const LargeRows &rows) {
+                           const LargeRows &rows, const std::string &prefix) {
     Pieces w{call,
              s,
              p,
-             lane_places(call, s, p, "large "),
-             call.memory("large work", Elem::f32, {2, 2, p.length}),
+             lane_places(call, s, p, prefix),
+             call.memory(prefix + "work", Elem::f32, {2, 2, p.length}),
              static_cast<uint32_t>(schedules::right_angle_radices(p.length).size()),
              call.context.costs->at(lanes_level_table, p.length) * p.length,
              product_cost(call.context, s.taps) * p.length};

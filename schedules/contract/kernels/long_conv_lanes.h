@@ -13,15 +13,15 @@ struct LongConvLanes {
     Required<1, 1 << 16> partitions;
     Default<1, 1, 64> copies;
     Required<1, 15> channels;
-    Default<0, 0, 1 << 24> added; // the stride of the copies of a channel in the input added; 0: none
+    Several<2, 1, 1 << 24> added; // the strides of the copies of a channel in the inputs that are added
     LW_PARAMS(block, length, partitions, copies, channels, added)
 
     template <class Of> struct Arguments {
         typename Of::Input u;         // [channels, block:P(channels)]
         typename Of::Input past;      // [length, 2, partitions, channels]
         typename Of::Input tail;      // [block, copies, channels]
-        typename Of::Input added;     // [1, block, copies:added, channels:copies*added], with added: added to
-                                      // the result
+        typename Of::Inputs added;    // [1, block, copies:added[n], channels:copies*added[n]], added to the
+                                      // result
         typename Of::Weight spectrum; // [length, 2, partitions, copies, channels] (spectrum with lanes)
         typename Of::Weight twiddles; // [lane_twiddles(length)]
         typename Of::Scalar slot;     // partition slot of the newest spectrum

@@ -12,7 +12,7 @@ struct StreamProblem {
     uint32_t channels = 1, block = 64, taps = 16384;
     bool mixes = false;        // each output hears all channels; else its own
     std::vector<float> kernel; // [output][channel that it hears][tap]
-    std::vector<float> input;  // [row][channel], as many rows as the taps: it begins anew behind the end
+    std::vector<float> input;  // [row][channel], whole blocks of at least the taps: it begins anew behind the end
 
     // The filters: output o hears channel first(o) and so many from there on.
     uint32_t heard() const { return mixes ? channels : 1; }
@@ -20,8 +20,9 @@ struct StreamProblem {
     const float *filter(uint32_t output, uint32_t number) const {
         return &kernel[(size_t{output} * heard() + number) * taps];
     }
+    size_t input_rows() const { return input.size() / channels; }
     const float *rows(uint64_t block_index) const {
-        return &input[block_index * block % (input.size() / channels) * channels];
+        return &input[block_index * block % input_rows() * channels];
     }
 };
 

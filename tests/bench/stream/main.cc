@@ -34,7 +34,8 @@ StreamProblem make_problem(uint32_t channels, uint32_t block, uint32_t taps, boo
         for (uint32_t t = 0; t < taps; t++)
             p.kernel.push_back(uniform(random) *
                                std::exp(-4.0f * static_cast<float>(t) / static_cast<float>(taps)));
-    for (size_t i = 0; i < size_t{taps} * channels; i++) p.input.push_back(uniform(random));
+    const size_t blocks = (taps + block - 1) / block;
+    for (size_t i = 0; i < blocks * block * channels; i++) p.input.push_back(uniform(random));
     return p;
 }
 
@@ -62,7 +63,7 @@ public:
     // part.
     Expected<double> check() {
         double difference = 0, size = 0;
-        const size_t rows = p_.taps;
+        const size_t rows = p_.input_rows();
         for (uint64_t done = 0; done < 2 * uint64_t{rows}; done += p_.block, block_++) {
             LW_TRY(contestant_->block(p_.rows(block_), out_.data()));
             if (done < rows || block_ % 7) continue;
