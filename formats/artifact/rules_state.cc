@@ -15,7 +15,7 @@ static int compare(const fb::StateField &a, const fb::StateField &b) {
 // A history channel by channel: slots that a row has at most two of, and a saved row for all channels.
 static Broken by_channel(const fb::StateField &field, uint32_t i) {
     const uint32_t channels = field.dims()->Get(0), slots = field.dims()->Get(1), ring = field.ring();
-    if (slots < ring || slots - ring > ring)
+    if (slots < ring || slots > 2 * uint64_t{ring})
         return broken(15, "slots of a history beside the rows of its ring: field, slots", i, slots);
     if (field.row() < channels || field.row() > cap::extent)
         return broken(15, "elements of a saved row of a history: field, elements", i, field.row());
