@@ -118,8 +118,9 @@ Expected<CompiledPieces> compile_pieces(package::Package package, const Options 
     // ---- where each number goes, for who exchanges the weights
     std::optional<Packable> packable;
     if (options.packable) {
-        LW_ASSIGN(packable,
-                  passes.timed("make_packable", [&] { return make_packable(package, request, options, host_kernels); }));
+        LW_ASSIGN(packable, passes.timed("make_packable", [&] {
+            return make_packable(package, request, options, host_kernels);
+        }));
         options.unmixed = packable->unmixed;
     }
 

@@ -17,8 +17,8 @@ bool any_keeps_channels(const ir::Graph &graph) {
 
 } // namespace
 
-Expected<ChannelMajorRuns> stream_layouts(const Graphs &graphs, const Request &request, const Options &options,
-                                          const KernelCacheOptions &kernels) {
+Expected<ChannelMajorRuns> stream_layouts(const Graphs &graphs, const Request &request,
+                                          const Options &options, const KernelCacheOptions &kernels) {
     ChannelMajorRuns layouts;
     if (!graphs.stream || !any_keeps_channels(*graphs.stream)) return layouts;
     const ir::Graph &stream = *graphs.stream;
@@ -26,8 +26,9 @@ Expected<ChannelMajorRuns> stream_layouts(const Graphs &graphs, const Request &r
         options.blocks.empty() ? std::vector{natural_block(stream)} : options.blocks;
     LW_TRY(check_blocks(stream, blocks));
     Storage storage(Storage::Weights::counted);
-    LW_ASSIGN(const StreamFamily draft, plan_streams(stream, blocks, options.convolution, storage, request.tuning.costs(),
-                                                     {&devices::host()}, {.draft = true}));
+    LW_ASSIGN(const StreamFamily draft,
+              plan_streams(stream, blocks, options.convolution, storage, request.tuning.costs(),
+                           {&devices::host()}, {.draft = true}));
     devices::Traits on_target = devices::host();
     on_target.target = &request.targets.cpus.front(); // all of them give the same answers
     Capabilities known;

@@ -10,7 +10,7 @@
 namespace longwave::compiler {
 
 // Without a stream: none.
-Expected<ChannelMajorRuns> stream_layouts(const Graphs &graphs, const Request &request, const Options &options,
-                                          const KernelCacheOptions &kernels);
+Expected<ChannelMajorRuns> stream_layouts(const Graphs &graphs, const Request &request,
+                                          const Options &options, const KernelCacheOptions &kernels);
 
 } // namespace longwave::compiler

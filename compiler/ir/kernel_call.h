@@ -116,7 +116,7 @@ public:
     virtual bool channel_major(size_t input) const = 0;     // its rows lie [channel][row]
     // Whether the first input or the result lies so. In a draft, which finds out what could: true.
     virtual bool may_lie_by_channel() const = 0;
-    virtual const Decisions &decisions() const = 0;         // what the chosen algorithm has decided
+    virtual const Decisions &decisions() const = 0; // what the chosen algorithm has decided
 
     // ---- tiling; call one of these before rows() ----
     // All rows of a sequence or block at once.

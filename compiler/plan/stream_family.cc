@@ -51,7 +51,9 @@ struct Wanted {
     uint64_t ring_rows() const { return (needed() + multiple - 1) / multiple * multiple; }
     // The slots that repeat the first rows: a block may be read from any slot of the ring on. Every entry
     // repeats whole blocks, and the last of them may reach further.
-    uint64_t slots_again() const { return std::min(ring_rows(), uint64_t{rows} * (multiple == rows ? 1 : 2)); }
+    uint64_t slots_again() const {
+        return std::min(ring_rows(), uint64_t{rows} * (multiple == rows ? 1 : 2));
+    }
 };
 
 // The least common multiple, as far as any memory reaches.

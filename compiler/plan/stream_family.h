@@ -17,7 +17,8 @@ struct StreamFamily {
 struct StreamFamilyOptions {
     // Values of the host's blocks that lie [channel][row]. Of its only device: others read rows.
     ChannelMajorRuns channel_major = {};
-    bool draft = false; // plans the entries of the last device only, without the layers that no kernel computes
+    bool draft =
+        false; // plans the entries of the last device only, without the layers that no kernel computes
 };
 
 // `graph` from make_streaming, `blocks` checked by check_blocks, `costs` alive while this runs.

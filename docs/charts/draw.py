@@ -66,9 +66,7 @@ def pictures():
 def results():
     """{path: text} of every file that this program writes."""
     files = {HERE / name: text for name, text in pictures().items()}
-    blocks = tables.blocks(
-        *map(load, ("speed", "zoo", "zoo_sizes", "import_peers", "keyword", "attack", "amp"))
-    )
+    blocks = tables.blocks(*map(load, ("speed", "zoo", "zoo_sizes", "import_peers", "keyword", "attack", "amp")))
     for page in sorted(HERE.parent.glob("*.md")):
         source = page.read_text(encoding="utf-8")
         filled = tables.fill(source, blocks)

@@ -1,7 +1,7 @@
 // narrow_conv: a causal convolution of few channels in a stream, with lanes over time. Rows of 16 lanes would
 // mostly hold zeros. The kernel first copies the new rows into the channels that it keeps. All taps then read
-// vectors of rows from there, because the first rows of the ring stand again behind its end. Fewer than 8 rows
-// have lanes over the channels of the result.
+// vectors of rows from there, because the first rows of the ring stand again behind its end. Fewer than 8
+// rows have lanes over the channels of the result.
 #include "schedules/contract/kernels/conv.h"
 #include "schedules/conv/register_tile.h"
 #include "schedules/halide/registry.h"
@@ -82,8 +82,7 @@ private:
         }
         products_ = RDom(0, in_c_, 0, taps_of_part_, "products");
         const Expr tap = in_parts() ? Expr(part_number_ * taps_of_part_ + products_.y) : Expr(products_.y),
-                   channel = products_.x,
-                   lag = (taps_ - 1 - tap) * dilation_,
+                   channel = products_.x, lag = (taps_ - 1 - tap) * dilation_,
                    value = remembers() ? Expr(past_(wrapped(position_ - lag, ring_) + r, channel))
                                        : Expr(x_(channel, r)),
                    product = w_(c, channel, tap) * value;
@@ -190,7 +189,9 @@ private:
     Func past_{"past"}, part_{"part"}, sum_{"sum"}, planes_{"planes"}, y_{"y"};
 };
 
-void narrow_conv_on_cpu(KernelBuilder &k, const contract::NarrowConv &params) { NarrowConv(k, params).build(); }
+void narrow_conv_on_cpu(KernelBuilder &k, const contract::NarrowConv &params) {
+    NarrowConv(k, params).build();
+}
 
 const Kernel<contract::NarrowConv> narrow_conv{narrow_conv_on_cpu};
 

@@ -1,7 +1,7 @@
-// Streams of models with few channels: in blocks that fill a vector their histories lie channel by channel. The
-// rows are those of an offline run up to the order of float32 sums of at most 30 products. However the input is
-// cut, one entry gives the same bits. A saved state has the same form as that of a file whose histories lie row
-// by row, and each file goes on with the states of the other.
+// Streams of models with few channels: in blocks that fill a vector their histories lie channel by channel.
+// The rows are those of an offline run up to the order of float32 sums of at most 30 products. However the
+// input is cut, one entry gives the same bits. A saved state has the same form as that of a file whose
+// histories lie row by row, and each file goes on with the states of the other.
 #include "tests/support/compiled_model.h"
 #include "tests/support/numbers.h"
 #include "tests/support/session.h"

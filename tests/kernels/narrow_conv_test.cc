@@ -18,8 +18,9 @@ struct NarrowConv {
 
     bool remembers() const { return ring > 0; }
     std::string text() const {
-        std::string params = fmt::format(R"("taps":{},"dilation":{},"in_c":{},"out_c":{},"rows":{},"bias":{})",
-                                         taps, dilation, in_c, out_c, rows, int{bias});
+        std::string params =
+            fmt::format(R"("taps":{},"dilation":{},"in_c":{},"out_c":{},"rows":{},"bias":{})", taps, dilation,
+                        in_c, out_c, rows, int{bias});
         if (remembers()) params += fmt::format(R"(,"ring":{},"again":{})", ring, again);
         // x, w, [bias], [add_0], [position], y, [past]
         const int operand = bias ? 3 : 2, result = operand + adds + remembers();
@@ -27,8 +28,8 @@ struct NarrowConv {
         if (x_by_channel) by_channel.push_back(0);
         if (y_by_channel && adds) by_channel.push_back(operand);
         if (y_by_channel) by_channel.push_back(result);
-        return with_channel_major(
-            spec("narrow_conv", params, adds ? R"({"op":"add"},{"op":"tanh"})" : ""), by_channel);
+        return with_channel_major(spec("narrow_conv", params, adds ? R"({"op":"add"},{"op":"tanh"})" : ""),
+                                  by_channel);
     }
 };
 
@@ -87,7 +88,8 @@ Case pointwise(int channels, int rows) {
                 compare(
                     k, "y",
                     [&](const std::vector<int> &at) {
-                        const double x = k["x"].get(at) * k["scale_0"].get({at[0]}) + k["shift_0"].get({at[0]});
+                        const double x =
+                            k["x"].get(at) * k["scale_0"].get({at[0]}) + k["shift_0"].get({at[0]});
                         return logistic(x * k["mul_1"].get(at));
                     },
                     limit(1, 1));

@@ -86,14 +86,13 @@ std::vector<Case> lanes(const Lanes &of) {
         INFO("error ", error);
         CHECK(error <= 3e-7);
     };
-    return {
-        first,
-        {spec("long_conv_lanes",
-              fmt::format(R"("block":{},"length":{},"partitions":{},"copies":{},"channels":{},"added":[{}])",
-                          of.block, of.length(), of.partitions, of.copies, of.channels,
-                          fmt::join(added, ",")),
-              of.relu ? R"({"op":"relu"})" : ""),
-         check}};
+    return {first,
+            {spec("long_conv_lanes",
+                  fmt::format(
+                      R"("block":{},"length":{},"partitions":{},"copies":{},"channels":{},"added":[{}])",
+                      of.block, of.length(), of.partitions, of.copies, of.channels, fmt::join(added, ",")),
+                  of.relu ? R"({"op":"relu"})" : ""),
+             check}};
 }
 
 void run_lanes(const std::vector<Lanes> &list) {

@@ -309,12 +309,15 @@ Status narrow(KernelCall &call, const std::optional<ChannelHistory> &past) {
          .in_c = w[1],
          .out_c = w[0],
          .rows = call.rows(),
-         .ring = past ? decltype(contract::NarrowConv::ring)(past->ring) : decltype(contract::NarrowConv::ring)(),
+         .ring =
+             past ? decltype(contract::NarrowConv::ring)(past->ring) : decltype(contract::NarrowConv::ring)(),
          .again = past ? past->again : 0,
          .bias = bias},
         {.x = call.rows_of(0),
          .w = call.packed("weight", taps.packed(w[0])),
-         .bias = bias ? Given::Weight(call.packed("bias", Taps(call.constant(2), {w[0], 1, 1, 1}).packed(w[0]))) : Given::Weight(),
+         .bias =
+             bias ? Given::Weight(call.packed("bias", Taps(call.constant(2), {w[0], 1, 1, 1}).packed(w[0])))
+                  : Given::Weight(),
          .position = past ? Given::Scalar(past->position) : Given::Scalar(),
          .y = call.result_rows(),
          .past = past ? Given::State(past->place) : Given::State()});

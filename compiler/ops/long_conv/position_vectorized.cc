@@ -158,8 +158,7 @@ LanePlaces lane_places(KernelCall &call, const Shape &s, const Partitions &p, co
     return places;
 }
 
-void call_lanes(KernelCall &call, const Shape &s, const Partitions &p,
-                const std::vector<LargeRows> &large) {
+void call_lanes(KernelCall &call, const Shape &s, const Partitions &p, const std::vector<LargeRows> &large) {
     call.one_call();
     contract::LongConvLanes params{
         .block = p.rows, .partitions = p.count, .copies = s.lane_copies(), .channels = s.channels};

@@ -12,7 +12,8 @@ struct StreamProblem {
     uint32_t channels = 1, block = 64, taps = 16384;
     bool mixes = false;        // each output hears all channels; else its own
     std::vector<float> kernel; // [output][channel that it hears][tap]
-    std::vector<float> input;  // [row][channel], whole blocks of at least the taps: it begins anew behind the end
+    std::vector<float>
+        input; // [row][channel], whole blocks of at least the taps: it begins anew behind the end
 
     // The filters: output o hears channel first(o) and so many from there on.
     uint32_t heard() const { return mixes ? channels : 1; }
