@@ -1,7 +1,7 @@
 // count_rows: moves a count of rows on, for kernels that only read it (row_count.h).
 #include "schedules/contract/kernels/positions.h"
+#include "schedules/gpu/float64_words.h"
 #include "schedules/halide/registry.h"
-#include "schedules/halide/thread_program.h"
 
 namespace longwave::schedules {
 
@@ -23,20 +23,16 @@ void count_rows_on_cpu(KernelBuilder &k, const contract::CountRows &params) {
 // One thread, which takes the float64 apart.
 void count_rows_on_gpu(KernelBuilder &k, const contract::CountRows &params) {
     const auto a = contract::names_of<contract::CountRows>();
-    const int rows = params.rows;
     k.no_epilogue();
     Func count("count");
-    RDom only(0, 1, "only");
-    count(Var()) = undef<uint32_t>();
-    count(only) += cast<uint32_t>(rows);
-    RVar block("block"), thread("thread");
-    count.update().split(only, block, thread, 1).gpu_blocks(block).gpu_threads(thread);
+    count(Var()) = undef<uint32_t>(); // the type: the kernel below computes the words
     k.outputs(count, {k.updated_words(a.count, dense({1}))});
-    k.program = [rows, to = a.count.text](ThreadProgram &p) {
-        const WordPair before{p.read(to, {0, 0}), p.read(to, {1, 0})},
-            now = write_count(p.name(), moved_on(read_count(before), rows));
-        p.write(to, {0, 0}, now.low);
-        p.write(to, {1, 0}, now.high);
+    k.written = [rows = extent(params.rows)] {
+        gpu::Program p("count_rows", {1, 1, 1}, {1, 1, 1});
+        const gpu::Memory memory = p.float64_buffer("count", gpu::Access::both);
+        const gpu::WordPair before = gpu::read_count(p.load_words(memory, p.u32(0)));
+        p.store_words(memory, p.u32(0), gpu::write_count(gpu::moved_on(before, p.u32(rows))));
+        return p;
     };
 }
 

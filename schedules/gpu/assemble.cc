@@ -1,5 +1,6 @@
 #include "schedules/gpu/assemble.h"
 #include "formats/spirv/module.h"
+#include <algorithm>
 #include <spirv/unified1/GLSL.std.450.h>
 
 namespace longwave::gpu {
@@ -33,6 +34,7 @@ Code code_of(Op op) {
     case Op::add: return {spv::OpIAdd};
     case Op::subtract: return {spv::OpISub};
     case Op::multiply: return {spv::OpIMul};
+    case Op::modulo: return {spv::OpUMod};
     case Op::bit_and: return {spv::OpBitwiseAnd};
     case Op::bit_or: return {spv::OpBitwiseOr};
     case Op::bit_xor: return {spv::OpBitwiseXor};
@@ -41,6 +43,7 @@ Code code_of(Op op) {
     case Op::f32_to_bits:
     case Op::bits_to_f32: return {spv::OpBitcast};
     case Op::s32_to_f32: return {spv::OpConvertSToF};
+    case Op::f32_to_s32: return {spv::OpConvertFToS};
     case Op::less: return {spv::OpULessThan};
     case Op::less_f32: return {spv::OpFOrdLessThan};
     case Op::less_equal_f32: return {spv::OpFOrdLessThanEqual};
@@ -79,6 +82,9 @@ private:
         return type == Type::f32 ? float_ : type == Type::u32 ? uint_ : bool_;
     }
     uint32_t element_of(uint32_t width) const { return width == 4 ? four_ : float_; }
+    uint32_t element_of(const Buffer &buffer) const {
+        return buffer.type == Type::u32 ? pair_ : element_of(buffer.width);
+    }
     uint32_t word(uint32_t value) {
         const uint32_t made = id();
         declare(spv::OpConstant, {uint_, made, value});
@@ -99,12 +105,20 @@ private:
         zero_ = word(0);
         workgroup_ = word(spv::ScopeWorkgroup);
         semantics_ = word(spv::MemorySemanticsAcquireReleaseMask | spv::MemorySemanticsWorkgroupMemoryMask);
+        declare_pairs();
         declare_inputs();
         for (const Buffer &buffer : program_.buffers()) declare_buffer(buffer);
         if (program_.shared_floats()) declare_shared();
         if (!program_.registers().empty()) declare_registers();
         for (uint32_t value = 1; value < program_.value_count(); value++)
             if (program_.value(value).constant) declare_constant(value);
+    }
+
+    void declare_pairs() {
+        const auto of_words = [](const Buffer &buffer) { return buffer.type == Type::u32; };
+        if (std::ranges::none_of(program_.buffers(), of_words)) return;
+        pair_ = id();
+        declare(spv::OpTypeVector, {pair_, uint_, 2});
     }
 
     void declare_inputs() {
@@ -120,7 +134,7 @@ private:
     // Each buffer has types of its own: a rewrite may change the elements of one.
     void declare_buffer(const Buffer &buffer) {
         const uint32_t array = id(), block = id(), pointer = id(), variable = id(), element = id();
-        const uint32_t of = element_of(buffer.width);
+        const uint32_t of = element_of(buffer);
         declare(spv::OpTypeRuntimeArray, {array, of});
         declare(spv::OpTypeStruct, {block, array});
         declare(spv::OpTypePointer, {pointer, spv::StorageClassUniform, block});
@@ -132,7 +146,8 @@ private:
         put(module_.annotations, spv::OpMemberDecorate, {block, 0, spv::DecorationOffset, 0});
         const spv::Decoration access =
             buffer.access == Access::read ? spv::DecorationNonWritable : spv::DecorationNonReadable;
-        put(module_.annotations, spv::OpMemberDecorate, {block, 0, static_cast<uint32_t>(access)});
+        if (buffer.access != Access::both)
+            put(module_.annotations, spv::OpMemberDecorate, {block, 0, static_cast<uint32_t>(access)});
         decorate({variable, spv::DecorationDescriptorSet, 0});
         decorate({variable, spv::DecorationBinding, static_cast<uint32_t>(variables_.size())});
         name(variable, buffer.name);
@@ -205,10 +220,12 @@ private:
         switch (one.op) {
         case Op::thread: return input(one, thread_, 0);
         case Op::group: return input(one, group_, one.operands[0]);
-        case Op::load: return load(one, address(one), width_of(one));
-        case Op::store: return store(one, address(one), width_of(one));
-        case Op::load_shared: return load(one, shared_address(one), program_.shared_width());
-        case Op::store_shared: return store(one, shared_address(one), program_.shared_width());
+        case Op::load: return load(one, address(one), element_of(buffer_of(one)), buffer_of(one).width);
+        case Op::store: return store(one, address(one), element_of(buffer_of(one)), buffer_of(one).width);
+        case Op::load_shared:
+            return load(one, shared_address(one), shared_element(), program_.shared_width());
+        case Op::store_shared:
+            return store(one, shared_address(one), shared_element(), program_.shared_width());
         case Op::get:
             return code(spv::OpLoad, {type_id(program_.registers()[one.memory]), ids_[one.result] = id(),
                                       registers_[one.memory]});
@@ -231,11 +248,12 @@ private:
     uint32_t register_pointer(size_t number) const {
         return to_register_[program_.registers()[number] == Type::u32];
     }
-    uint32_t width_of(const Instruction &one) const { return program_.buffers()[one.memory].width; }
+    const Buffer &buffer_of(const Instruction &one) const { return program_.buffers()[one.memory]; }
+    uint32_t shared_element() const { return element_of(program_.shared_width()); }
     uint32_t address(const Instruction &one) {
         const uint32_t made = id();
-        code(spv::OpAccessChain,
-             {pointers_.at(element_of(width_of(one))), made, variables_[one.memory], zero_, operand(one, 0)});
+        code(spv::OpAccessChain, {pointers_.at(element_of(buffer_of(one))), made, variables_[one.memory],
+                                  zero_, operand(one, 0)});
         return made;
     }
     uint32_t shared_address(const Instruction &one) {
@@ -244,20 +262,20 @@ private:
         return made;
     }
 
-    void load(const Instruction &one, uint32_t from, uint32_t width) {
-        if (width == 1) return code(spv::OpLoad, {float_, ids_[one.result] = id(), from});
-        const uint32_t all = id();
-        code(spv::OpLoad, {four_, all, from});
-        for (uint32_t part = 0; part < 4; part++)
-            code(spv::OpCompositeExtract, {float_, ids_[one.result + part] = id(), all, part});
+    void load(const Instruction &one, uint32_t from, uint32_t element, uint32_t width) {
+        if (width == 1) return code(spv::OpLoad, {element, ids_[one.result] = id(), from});
+        const uint32_t all = id(), of = type_id(program_.value(one.result).type);
+        code(spv::OpLoad, {element, all, from});
+        for (uint32_t part = 0; part < width; part++)
+            code(spv::OpCompositeExtract, {of, ids_[one.result + part] = id(), all, part});
     }
 
-    void store(const Instruction &one, uint32_t to, uint32_t width) {
+    void store(const Instruction &one, uint32_t to, uint32_t element, uint32_t width) {
         if (width == 1) return code(spv::OpStore, {to, operand(one, 1)});
-        const uint32_t all = id();
-        code(spv::OpCompositeConstruct,
-             {four_, all, operand(one, 1), operand(one, 2), operand(one, 3), operand(one, 4)});
-        code(spv::OpStore, {to, all});
+        Words all{element, id()};
+        for (uint32_t part = 0; part < width; part++) all.push_back(operand(one, 1 + part));
+        put(module_.functions, spv::OpCompositeConstruct, all);
+        code(spv::OpStore, {to, all[1]});
     }
 
     void begin_if(const Instruction &one) {
@@ -315,6 +333,7 @@ private:
     spirv::Module module_;
     Words names_;
     uint32_t extended_ = 0, main_ = 0, float_ = 0, uint_ = 0, bool_ = 0, triple_ = 0, four_ = 0;
+    uint32_t pair_ = 0; // of words, where a buffer has them
     uint32_t void_ = 0, signature_ = 0, zero_ = 0, one_ = 0, workgroup_ = 0, semantics_ = 0;
     uint32_t thread_ = 0, group_ = 0, shared_ = 0, shared_pointer_ = 0;
     std::map<uint32_t, uint32_t> pointers_; // to elements, by type

@@ -9,6 +9,10 @@ namespace {
 
 float real_of(uint32_t bits) { return std::bit_cast<float>(bits); }
 uint32_t bits_of_float(float value) { return std::bit_cast<uint32_t>(value); }
+// Of what is no int32 the device may make any.
+uint32_t s32_of(float value) {
+    return std::fabs(value) < 0x1p31f ? static_cast<uint32_t>(static_cast<int32_t>(value)) : 0;
+}
 
 } // namespace
 
@@ -23,6 +27,7 @@ int operand_count(Op op) {
     case Op::f32_to_bits:
     case Op::bits_to_f32:
     case Op::s32_to_f32:
+    case Op::f32_to_s32:
     case Op::bool_not: return 1;
     case Op::fma:
     case Op::select: return 3;
@@ -64,6 +69,7 @@ uint32_t evaluate(Op op, const std::array<uint32_t, 3> &bits) {
     case Op::add: return a + b;
     case Op::subtract: return a - b;
     case Op::multiply: return a * b;
+    case Op::modulo: return b ? a % b : 0;
     case Op::bit_and: return a & b;
     case Op::bit_or: return a | b;
     case Op::bit_xor: return a ^ b;
@@ -72,6 +78,7 @@ uint32_t evaluate(Op op, const std::array<uint32_t, 3> &bits) {
     case Op::f32_to_bits:
     case Op::bits_to_f32: return a;
     case Op::s32_to_f32: return bits_of_float(static_cast<float>(static_cast<int32_t>(a)));
+    case Op::f32_to_s32: return s32_of(x);
     case Op::less: return a < b;
     case Op::less_f32: return x < y;
     case Op::less_equal_f32: return x <= y;
@@ -89,6 +96,11 @@ Program::Program(std::string entry, std::array<uint32_t, 3> local, std::array<ui
 
 Memory Program::buffer(const std::string &name, uint32_t width, Access access) {
     buffers_.push_back({name, width, access});
+    return {static_cast<uint32_t>(buffers_.size() - 1)};
+}
+
+Memory Program::float64_buffer(const std::string &name, Access access) {
+    buffers_.push_back({name, 2, access, Type::u32});
     return {static_cast<uint32_t>(buffers_.size() - 1)};
 }
 
@@ -140,6 +152,12 @@ Vec4 Program::load_vec4(Memory from, Uint at) {
     return made;
 }
 
+WordPair Program::load_words(Memory from, Uint at) {
+    const uint32_t low = new_value(Type::u32), high = new_value(Type::u32);
+    instructions_.push_back({Op::load, low, {at.number}, from.number});
+    return {{this, low}, {this, high}};
+}
+
 Float Program::load_shared(Uint at) {
     const uint32_t made = new_value(Type::f32);
     instructions_.push_back({Op::load_shared, made, {at.number}});
@@ -159,6 +177,10 @@ void Program::store(Memory to, Uint at, Float value) {
 void Program::store_vec4(Memory to, Uint at, const Vec4 &of) {
     instructions_.push_back(
         {Op::store, 0, {at.number, of[0].number, of[1].number, of[2].number, of[3].number}, to.number});
+}
+
+void Program::store_words(Memory to, Uint at, const WordPair &words) {
+    instructions_.push_back({Op::store, 0, {at.number, words.low.number, words.high.number}, to.number});
 }
 
 void Program::store_shared(Uint at, Float value) {
@@ -198,11 +220,15 @@ void Program::set(Register to, Float value) {
 }
 
 void Program::loop(uint32_t iterations, const std::function<void(Uint iteration)> &body) {
-    if (iterations == 1) return body(u32(0));
+    loop(u32(iterations), body);
+}
+
+void Program::loop(Uint iterations, const std::function<void(Uint iteration)> &body) {
+    if (is_word(iterations.number, 1)) return body(u32(0));
     registers_.push_back(Type::u32);
     const auto counter = static_cast<uint32_t>(registers_.size() - 1);
     instructions_.push_back({Op::set, 0, {u32(0).number}, counter});
-    instructions_.push_back({Op::begin_loop, 0, {u32(iterations).number}, counter});
+    instructions_.push_back({Op::begin_loop, 0, {iterations.number}, counter});
     const auto before = addresses_;
     const uint32_t iteration = new_value(Type::u32);
     instructions_.push_back({Op::get, iteration, {}, counter});

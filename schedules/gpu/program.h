@@ -1,7 +1,7 @@
-// A GPU kernel as a list of instructions of one thread, with guards, barriers and loops of a fixed
-// number of iterations. Values are typed, so a wrong operand does not compile. Each value is computed
-// once, where it is made. What changes between iterations is a register. Equal constants are one
-// value, and so are equal addresses. Operations whose result is known are not emitted.
+// A GPU kernel as a list of instructions of one thread, with guards, barriers and loops. Values are
+// typed, so a wrong operand does not compile. Each value is computed once, where it is made. What
+// changes between iterations is a register. Equal constants are one value, and so are equal addresses.
+// Operations whose result is known are not emitted.
 //
 //     Program p("scale", {256, 1, 1}, {4, 1, 1});
 //     const Memory u = p.buffer("u", 1, Access::read), y = p.buffer("y", 1, Access::write);
@@ -43,6 +43,7 @@ enum class Op : uint8_t {
     add,
     subtract,
     multiply,
+    modulo, // operand 1 is not 0
     bit_and,
     bit_or,
     bit_xor,
@@ -51,6 +52,7 @@ enum class Op : uint8_t {
     f32_to_bits, // the word of a float32
     bits_to_f32, // the float32 of a word
     s32_to_f32,  // the value of a word that holds an int32
+    f32_to_s32,  // the word of the int32 towards zero, which there must be
     // bool
     less,
     less_f32,
@@ -83,17 +85,19 @@ struct Instruction {
     uint32_t memory = 0;
 };
 
-enum class Access : uint8_t { read, write };
+enum class Access : uint8_t { read, write, both };
 
 struct Memory {
     uint32_t number = 0;
 };
 
-// A buffer of float32. `width` 4: elements of four, which a thread reads or writes at once.
+// A buffer of float32 or uint32. `width` 2 or 4: elements of so many, which a thread reads or writes at
+// once.
 struct Buffer {
     std::string name;
     uint32_t width = 1;
     Access access = Access::read;
+    Type type = Type::f32;
 };
 
 struct ValueInfo {
@@ -114,6 +118,11 @@ using Uint = Value<Type::u32>;
 using Bool = Value<Type::boolean>;
 using Vec4 = std::array<Float, 4>;
 
+// The words of a float64, or of a whole number of 64 bits (float64_words.h).
+struct WordPair {
+    Uint low, high;
+};
+
 // A float32 that may change.
 struct Register {
     uint32_t number = 0;
@@ -125,6 +134,7 @@ public:
 
     // ---- memory ----
     Memory buffer(const std::string &name, uint32_t width, Access access); // bindings in this order
+    Memory float64_buffer(const std::string &name, Access access);         // elements are pairs of words
     // Memory of a workgroup: so many float32 in elements of `width`, 1 or 4.
     void shared(uint32_t floats, uint32_t width = 1);
 
@@ -135,6 +145,7 @@ public:
     Uint group(uint32_t dimension);
     Float load(Memory from, Uint at);
     Vec4 load_vec4(Memory from, Uint at);
+    WordPair load_words(Memory from, Uint at);
     Float load_shared(Uint at);
     Vec4 load_shared_vec4(Uint at);
     uint32_t compute(Op op, Type type, std::array<uint32_t, 3> operands);
@@ -142,6 +153,7 @@ public:
     // ---- effects ----
     void store(Memory to, Uint at, Float value);
     void store_vec4(Memory to, Uint at, const Vec4 &values);
+    void store_words(Memory to, Uint at, const WordPair &words);
     void store_shared(Uint at, Float value);
     void store_shared_vec4(Uint at, const Vec4 &values);
     void barrier(); // all threads of the workgroup must come here
@@ -151,8 +163,9 @@ public:
     Register keep(Float initial);
     Float get(Register from); // as it is here
     void set(Register to, Float value);
-    // At least one iteration, and outside of every guard.
+    // At least one iteration, and equally many in all threads of a workgroup.
     void loop(uint32_t iterations, const std::function<void(Uint iteration)> &body);
+    void loop(Uint iterations, const std::function<void(Uint iteration)> &body);
 
     // Removes what no store and no guard needs.
     void drop_unused();
@@ -217,6 +230,8 @@ inline Float operator-(Float a) { return detail::unary<Type::f32>(Op::negate, a)
 inline Float fma(Float a, Float b, Float c) { // a b + c, rounded once where the device can
     return {a.program, a.program->compute(Op::fma, Type::f32, {a.number, b.number, c.number})};
 }
+inline Float operator+(Float a, float b) { return a + a.program->f32(b); }
+inline Float operator*(Float a, float b) { return a * a.program->f32(b); }
 inline Float min(Float a, Float b) { return detail::binary<Type::f32>(Op::min, a, b); }
 inline Float max(Float a, Float b) { return detail::binary<Type::f32>(Op::max, a, b); }
 inline Float abs(Float a) { return detail::unary<Type::f32>(Op::abs, a); }
@@ -228,22 +243,28 @@ inline Float trunc(Float a) { return detail::unary<Type::f32>(Op::trunc, a); }
 inline Uint operator+(Uint a, Uint b) { return detail::binary<Type::u32>(Op::add, a, b); }
 inline Uint operator-(Uint a, Uint b) { return detail::binary<Type::u32>(Op::subtract, a, b); }
 inline Uint operator*(Uint a, Uint b) { return detail::binary<Type::u32>(Op::multiply, a, b); }
+inline Uint operator%(Uint a, Uint b) { return detail::binary<Type::u32>(Op::modulo, a, b); }
 inline Uint operator&(Uint a, Uint b) { return detail::binary<Type::u32>(Op::bit_and, a, b); }
 inline Uint operator|(Uint a, Uint b) { return detail::binary<Type::u32>(Op::bit_or, a, b); }
 inline Uint operator^(Uint a, Uint b) { return detail::binary<Type::u32>(Op::bit_xor, a, b); }
 inline Uint operator<<(Uint a, Uint b) { return detail::binary<Type::u32>(Op::shift_left, a, b); }
 inline Uint operator>>(Uint a, Uint b) { return detail::binary<Type::u32>(Op::shift_right, a, b); }
 inline Uint operator+(Uint a, uint32_t b) { return a + a.program->u32(b); }
+inline Uint operator-(Uint a, uint32_t b) { return a - a.program->u32(b); }
 inline Uint operator*(Uint a, uint32_t b) { return a * a.program->u32(b); }
+inline Uint operator%(Uint a, uint32_t b) { return a % a.program->u32(b); }
 inline Uint operator&(Uint a, uint32_t b) { return a & a.program->u32(b); }
+inline Uint operator|(Uint a, uint32_t b) { return a | a.program->u32(b); }
 inline Uint operator^(Uint a, uint32_t b) { return a ^ a.program->u32(b); }
 inline Uint operator<<(Uint a, uint32_t b) { return a << a.program->u32(b); }
 inline Uint operator>>(Uint a, uint32_t b) { return a >> a.program->u32(b); }
 inline Uint bits_of(Float a) { return detail::unary<Type::u32>(Op::f32_to_bits, a); }
 inline Float bits_to_f32(Uint a) { return detail::unary<Type::f32>(Op::bits_to_f32, a); }
 inline Float s32_to_f32(Uint a) { return detail::unary<Type::f32>(Op::s32_to_f32, a); }
+inline Uint f32_to_s32(Float a) { return detail::unary<Type::u32>(Op::f32_to_s32, a); }
 
 inline Bool operator<(Uint a, Uint b) { return detail::binary<Type::boolean>(Op::less, a, b); }
+inline Bool operator<(Uint a, uint32_t b) { return a < a.program->u32(b); }
 inline Bool operator<(Float a, Float b) { return detail::binary<Type::boolean>(Op::less_f32, a, b); }
 inline Bool operator<=(Float a, Float b) { return detail::binary<Type::boolean>(Op::less_equal_f32, a, b); }
 inline Bool operator==(Float a, Float b) { return detail::binary<Type::boolean>(Op::equal_f32, a, b); }
@@ -253,5 +274,7 @@ inline Bool operator!(Bool a) { return detail::unary<Type::boolean>(Op::bool_not
 template <Type type> Value<type> select(Bool condition, Value<type> a, Value<type> b) {
     return {a.program, a.program->compute(Op::select, type, {condition.number, a.number, b.number})};
 }
+inline Uint min(Uint a, uint32_t b) { return select(a < b, a, a.program->u32(b)); }
+inline Uint max(Uint a, uint32_t b) { return select(a < b, a.program->u32(b), a); }
 
 } // namespace longwave::gpu

@@ -160,7 +160,8 @@ GpuKernel written_kernel(const std::string &kernel, const KernelBuilder &builder
     const uint64_t shared_bytes = uint64_t{program.shared_floats()} * sizeof(float);
     check_limits(kernel, builder.target, dispatch,
                  {.shared_bytes = shared_bytes, .storage_buffers = static_cast<uint32_t>(arguments.size())});
-    return {gpu::assemble(program),
+    const std::vector<uint32_t> module = gpu::assemble(program);
+    return {builder.exact_sums ? without_contraction(module) : module,
             {{"entry", dispatch.entry},
              {"grid", dispatch.grid},
              {"local", dispatch.local},

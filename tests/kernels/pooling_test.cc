@@ -80,10 +80,12 @@ Case mean_window(int channels, int rows, int ring, int frames, int position, int
 
 Case count_rows(int rows) {
     return {spec("count_rows", fmt::format(R"("rows":{})", rows)), [=](Kernel &k) {
-                k["count"].set({0}, 9007199254740000.0);
-                REQUIRE(k.call() == 0);
-                REQUIRE(k.call() == 0);
-                CHECK(k["count"].get({0}) == 9007199254740000.0 + 2 * rows);
+                for (const double before : {0.0, 1.0, 2097151.0, 4294967295.0, 0x1p33, 9007199254740000.0}) {
+                    k["count"].set({0}, before);
+                    REQUIRE(k.call() == 0);
+                    REQUIRE(k.call() == 0);
+                    CHECK(k["count"].get({0}) == before + 2 * rows);
+                }
             }};
 }
 

@@ -71,10 +71,7 @@ private:
         case Op::end_if: active_.pop_back(); return;
         case Op::get: return each([&](uint32_t t) { values_[one.result][t] = registers_[one.memory][t]; });
         case Op::set: return each([&](uint32_t t) { registers_[one.memory][t] = value(one, 0, t); });
-        case Op::begin_loop:
-            if (active_.size() > 1) fault_ = "a loop inside a guard";
-            loops_.push_back(at_);
-            return;
+        case Op::begin_loop: loops_.push_back(at_); return;
         case Op::end_loop: return end_loop(one);
         default:
             each([&](uint32_t t) {
@@ -88,9 +85,13 @@ private:
     // All threads iterate equally often, and at least once.
     void end_loop(const Instruction &one) {
         const Instruction &begin = program_.instructions()[loops_.back()];
-        const uint32_t done = ++registers_[one.memory][0];
-        registers_[one.memory].assign(threads_, done);
-        if (done < value(begin, 0, 0)) at_ = loops_.back();
+        bool goes_on = false, ends = false;
+        each([&](uint32_t t) {
+            const bool more = ++registers_[one.memory][t] < value(begin, 0, t);
+            goes_on = goes_on || more, ends = ends || !more;
+        });
+        if (goes_on && ends) fault_ = "threads that leave a loop earlier than others";
+        if (goes_on) at_ = loops_.back();
         else loops_.pop_back();
     }
 

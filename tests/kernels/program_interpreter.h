@@ -8,9 +8,9 @@ namespace longwave::test {
 
 struct Interpreted {
     // The first fault, "" if there is none: an index outside of a buffer or of shared memory, a
-    // store to a buffer that is only read, a barrier or a loop inside a guard, two threads that
-    // access one element of shared memory with no barrier between, or two threads of the dispatch
-    // that store to one element.
+    // store to a buffer that is only read, a barrier inside a guard, threads of a workgroup that leave a
+    // loop at different iterations, two threads that access one element of shared memory with no barrier
+    // between, or two threads of the dispatch that store to one element.
     std::string fault;
 };
 
