@@ -2,9 +2,11 @@
 // (mean_stream), of the last rows (mean_window).
 #include "schedules/attention/row_count.h"
 #include "schedules/contract/kernels/pooling.h"
+#include "schedules/gpu/channel_threads.h"
+#include "schedules/gpu/float64_words.h"
 #include "schedules/halide/registry.h"
-#include "schedules/halide/thread_program.h"
 #include "schedules/halide/threads.h"
+#include "schedules/halide/written_epilogue.h"
 
 namespace longwave::schedules {
 
@@ -157,43 +159,42 @@ void mean_stream_on_gpu(KernelBuilder &k, const contract::MeanStream &params) {
     const MeanStream m(k, params);
     const RowCount count(k, m.rows, params.counts, m.a.count_so_far, m.a.count);
     const KernelBuilder::Epilogue finish = k.epilogue(m.shape, m.channels);
-    const int lanes = std::min(m.width, 64);
-
-    // THE ARGUMENTS
-    Var c("c"), r("r"), block("block"), lane("lane");
-    Func y("y");
-    RDom t(0, m.rows, "t");
-    y(c, r) = Tuple(undef<float>(), undef<uint32_t>());
-    y(c, t) = Tuple(0.0f, y(c, t)[1] + cast<uint32_t>(1));
-    y.update().split(c, block, lane, lanes, TailStrategy::GuardWithIf);
-    y.update().reorder(t, lane, block).gpu_blocks(block).gpu_threads(lane);
-    k.outputs(y, {k.result(m.a.y, m.shape), k.updated_words(m.a.sums, m.sums)});
-
-    // THE PROGRAM
+    Var c("c"), r("r");
+    Func outputs("outputs");
+    outputs(c, r) = Tuple(0.0f, undef<uint32_t>()); // the types: the kernel below computes the values
+    k.outputs(outputs, {k.result(m.a.y, m.shape), k.updated_words(m.a.sums, m.sums)});
     k.exact_sums = true;
-    k.program = [=](ThreadProgram &p) {
-        const Expr channel = p.let(p.block_x * lanes + p.thread_x);
-        p.when(channel < m.width, [&] {
-            const auto sums = p.keep(p.read_words(m.a.sums.text, {channel, 0}));
-            const WordPair before = moved_back(count.words(), m.rows);
-            p.loop(m.rows, [&](const Expr &row) {
-                const WordPair count_so_far = moved_on(before, row + 1);
-                const TwoFloats so_far = p.get(sums);
-                TwoFloats sum;
+    k.written = [&k, m, finish] {
+        const uint32_t width = extent(m.width), rows = extent(m.rows);
+        gpu::Program p = gpu::channel_program("mean_stream", width);
+        const gpu::Memory x = p.buffer("x", 1, gpu::Access::read),
+                          count_so_far = p.float64_buffer("count_so_far", gpu::Access::read);
+        const WrittenEpilogue finished = declare_epilogue(p, k, finish, m.shape);
+        const gpu::Memory y = p.buffer("y", 1, gpu::Access::write),
+                          sums = p.float64_buffer("sums", gpu::Access::both);
+        gpu::each_channel(p, width, [&](gpu::Uint channel) {
+            const gpu::TwoRegisters kept = gpu::keep(gpu::read_float64(p.load_words(sums, channel)));
+            const gpu::WordPair before =
+                gpu::moved_back(gpu::read_count(p.load_words(count_so_far, p.u32(0))), rows);
+            p.loop(rows, [&](gpu::Uint row) {
+                const gpu::WordPair number = gpu::moved_on(before, row + 1);
+                const gpu::TwoFloats so_far = gpu::get(p, kept);
+                const gpu::Float value = p.load(x, row * width + channel);
+                gpu::TwoFloats sum;
                 if (m.largest) {
-                    const Expr x = p.let(m.x(channel, row));
-                    sum = {p.let(select(count_is_below(count_so_far, 2), x, max(so_far.high, x))), 0.0f};
+                    const gpu::Bool first = gpu::count_is_below(number, 2);
+                    sum = {gpu::select(first, value, max(so_far.high, value)), p.f32(0)};
                 } else {
-                    const TwoFloats next = two_sum(p.name(), so_far.high, m.x(channel, row));
-                    sum = rounded(p.name(), quick_two_sum(p.name(), next.high, p.let(next.low + so_far.low)));
+                    const gpu::TwoFloats next = gpu::two_sum(so_far.high, value);
+                    sum = gpu::rounded(gpu::quick_two_sum(next.high, next.low + so_far.low));
                 }
-                p.set(sums, sum);
-                const Expr rows_so_far = count_as_float(count_so_far);
-                p.write(m.a.y.text, {channel, row},
-                        finish(p.let(m.mean ? sum.high / rows_so_far : sum.high), {channel, row}));
+                gpu::set(kept, sum);
+                const gpu::Float result = m.mean ? sum.high / gpu::count_as_float(number) : sum.high;
+                p.store(y, row * width + channel, finished(result, {channel, row}));
             });
-            p.write_words(m.a.sums.text, {channel, 0}, p.get(sums));
+            p.store_words(sums, channel, gpu::write_float64(gpu::get(p, kept)));
         });
+        return p;
     };
 }
 
