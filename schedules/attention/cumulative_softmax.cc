@@ -3,8 +3,9 @@
 // still in float32.
 #include "schedules/attention/row_count.h"
 #include "schedules/contract/kernels/attention.h"
+#include "schedules/gpu/channel_threads.h"
+#include "schedules/gpu/float64_words.h"
 #include "schedules/halide/registry.h"
-#include "schedules/halide/thread_program.h"
 
 namespace longwave::schedules {
 
@@ -12,12 +13,17 @@ using namespace Halide;
 
 namespace {
 
+// A constant beside an expression of Halide, and beside a value of a kernel that is written out.
+Expr number(const Expr &, float value) { return Expr(value); }
+gpu::Float number(const gpu::Float &beside, float value) { return beside.program->f32(value); }
+
 // log(1 + e) for e in [0, 1], exact for small e: 2 atanh(e / (2 + e)).
-Expr log_one_plus(const Expr &e) {
-    const Expr y = e / (2.0f + e), square = y * y;
-    Expr sum = 1.0f / 17;
-    for (int n = 15; n >= 1; n -= 2) sum = sum * square + 1.0f / static_cast<float>(n);
-    return 2.0f * y * sum;
+template <class Float> Float log_one_plus(const Float &e) {
+    const auto constant = [&](float value) { return number(e, value); };
+    const Float y = e / (constant(2.0f) + e), square = y * y;
+    Float sum = constant(1.0f / 17);
+    for (int n = 15; n >= 1; n -= 2) sum = sum * square + constant(1.0f / static_cast<float>(n));
+    return constant(2.0f) * y * sum;
 }
 
 struct CumulativeSoftmax {
@@ -43,14 +49,15 @@ struct CumulativeSoftmax {
 
 // Every exponent is at most 0; what is below -80 is nothing. Of a difference key − z float32 keeps
 // a part in 2^24 of itself: the rest goes in as a factor.
-struct Weight {
-    Expr weight, more; // of the row; log(1 + e^−|difference|), what the larger of z and key grows by
-    Weight(const Expr &difference, const Expr &rest_of_it) {
-        const Expr size = min(difference, -difference), rest = select(size > -80.0f, rest_of_it, 0.0f);
-        const Expr e = select(size > -80.0f,
-                              exp(max(size, -80.0f)) * (1.0f + select(difference > 0.0f, -rest, rest)), 0.0f);
-        const Expr part = 1.0f / (1.0f + e);
-        weight = select(difference > 0.0f, part, e * part);
+template <class Float> struct Weight {
+    Float weight, more; // of the row; log(1 + e^−|difference|), what the larger of z and key grows by
+    Weight(const Float &difference, const Float &rest_of_it) {
+        const Float zero = number(difference, 0.0f), one = number(difference, 1.0f),
+                    least = number(difference, -80.0f);
+        const Float size = min(difference, -difference), rest = select(least < size, rest_of_it, zero),
+                    factor = one + select(zero < difference, -rest, rest),
+                    e = select(least < size, exp(max(size, least)) * factor, zero), part = one / (one + e);
+        weight = select(zero < difference, part, e * part);
         more = log_one_plus(e);
     }
 };
@@ -72,7 +79,7 @@ void cumulative_softmax_on_cpu(KernelBuilder &k, const contract::CumulativeSoftm
                          : select(s.count->now() + cast<double>(t - s.rows) < cast<double>(0.5f),
                                   cast<double>(nothing), stored);
     const Expr key = cast<double>(s.x(c, t)), difference = key - z, high = cast<float>(difference);
-    const Weight row(high, cast<float>(difference - cast<double>(high)));
+    const Weight<Expr> row(high, cast<float>(difference - cast<double>(high)));
     Expr weight = row.weight, next = max(z, key) + cast<double>(row.more);
     if (s.masked) {
         weight = select(s.stays(t), 0.0f, weight);
@@ -91,53 +98,54 @@ void cumulative_softmax_on_cpu(KernelBuilder &k, const contract::CumulativeSoftm
 // A thread for each channel, which keeps z in registers: each row needs the row before.
 void cumulative_softmax_on_gpu(KernelBuilder &k, const contract::CumulativeSoftmax &params) {
     const CumulativeSoftmax s(k, params);
-    const int lanes = std::min(s.width, 64);
-
-    // THE ARGUMENTS
-    const Var c("c"), r("r"), block("block"), lane("lane");
+    const Var c("c"), r("r");
     Func y("y");
-    RDom t(0, s.rows, "t");
-    y(c, r) = Tuple(undef<float>(), undef<uint32_t>());
-    y(c, t) = Tuple(0.0f, y(c, t)[1] + cast<uint32_t>(1));
-    y.update().split(c, block, lane, lanes, TailStrategy::GuardWithIf);
-    y.update().reorder(t, lane, block).gpu_blocks(block).gpu_threads(lane);
+    y(c, r) = Tuple(0.0f, undef<uint32_t>()); // the types: the kernel below computes the values
     k.outputs(y, {k.result(s.a.w, s.shape), k.updated_words(s.a.z, s.state)});
-
-    // THE PROGRAM
     k.exact_sums = true;
-    k.program = [=](ThreadProgram &p) {
-        const Name name = p.name();
-        const Expr channel = p.let(p.block_x * lanes + p.thread_x);
-        p.when(channel < s.width, [&] {
-            TwoFloats start = p.read_words(s.a.z.text, {channel, 0});
+    k.written = [s] {
+        const uint32_t width = extent(s.width), rows = extent(s.rows);
+        gpu::Program p = gpu::channel_program("cumulative_softmax", width);
+        const auto read = [&](const char *name) { return p.buffer(name, 1, gpu::Access::read); };
+        gpu::Memory mask, count_so_far;
+        const gpu::Memory x = read("k");
+        if (s.masked) mask = read("mask");
+        if (!s.one) count_so_far = p.float64_buffer("count_so_far", gpu::Access::read);
+        const gpu::Memory w = p.buffer("w", 1, gpu::Access::write),
+                          state = p.float64_buffer("z", gpu::Access::both);
+        gpu::each_channel(p, width, [&](gpu::Uint channel) {
+            gpu::TwoFloats start = gpu::read_float64(p.load_words(state, channel));
             if (!s.one) {
-                const Expr none = p.let(count_is_below(moved_back(s.count->words(), s.rows), 1));
-                start = {select(none, nothing, start.high), select(none, 0.0f, start.low)};
+                const gpu::WordPair count = gpu::read_count(p.load_words(count_so_far, p.u32(0)));
+                const gpu::Bool none = gpu::count_is_below(gpu::moved_back(count, rows), 1);
+                start = gpu::select(none, {p.f32(nothing), p.f32(0)}, start);
             }
-            const auto kept = p.keep(start);
-            p.loop(s.rows, [&](const Expr &row) {
-                const TwoFloats z = p.get(kept);
-                const Expr key = p.let(s.x(channel, row));
-                const TwoFloats apart = two_sum(name, key, -z.high),
-                                difference = quick_two_sum(name, apart.high, p.let(apart.low - z.low));
-                const Weight of_row(difference.high, difference.low);
-                const Expr larger = p.let(difference.high > 0.0f), more = p.let(of_row.more);
-                const TwoFloats sum = quick_two_sum(name, p.let(select(larger, key, z.high)), more);
-                TwoFloats next = rounded(
-                    name, quick_two_sum(name, sum.high, p.let(sum.low + select(larger, 0.0f, z.low))));
-                Expr weight = of_row.weight;
+            const gpu::TwoRegisters kept = gpu::keep(start);
+            p.loop(rows, [&](gpu::Uint row) {
+                const gpu::TwoFloats z = gpu::get(p, kept);
+                const gpu::Float key = p.load(x, row * width + channel);
+                const gpu::TwoFloats apart = gpu::two_sum(key, -z.high),
+                                     difference = gpu::quick_two_sum(apart.high, apart.low - z.low);
+                const Weight<gpu::Float> of_row(difference.high, difference.low);
+                const gpu::Bool larger = p.f32(0) < difference.high;
+                const gpu::TwoFloats most = gpu::select(larger, {key, p.f32(0)}, z),
+                                     sum = gpu::quick_two_sum(most.high, of_row.more);
+                gpu::TwoFloats next = gpu::rounded(gpu::quick_two_sum(sum.high, sum.low + most.low));
+                gpu::Float weight = of_row.weight;
                 if (s.masked) {
-                    const Expr stays = p.let(s.stays(row));
-                    weight = select(stays, 0.0f, weight);
-                    next = {select(stays, z.high, next.high), select(stays, z.low, next.low)};
+                    const gpu::Bool stays = p.load(mask, row) == p.f32(0);
+                    weight = gpu::select(stays, p.f32(0), weight);
+                    next = gpu::select(stays, z, next);
                 }
                 if (s.logarithm) weight = next.high;
-                if (s.channels != s.width) weight = select(channel < s.channels, weight, 0.0f);
-                p.set(kept, next);
-                p.write(s.a.w.text, {channel, row}, weight);
+                if (s.channels != s.width)
+                    weight = gpu::select(channel < extent(s.channels), weight, p.f32(0));
+                gpu::set(kept, next);
+                p.store(w, row * width + channel, weight);
             });
-            p.write_words(s.a.z.text, {channel, 0}, p.get(kept));
+            p.store_words(state, channel, gpu::write_float64(gpu::get(p, kept)));
         });
+        return p;
     };
 }
 
