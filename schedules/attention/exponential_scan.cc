@@ -3,9 +3,10 @@
 // Its state, the inner sums, is float64: λ near 1 would add up the rounding of 1/(1 − λ) rows.
 #include "schedules/attention/row_count.h"
 #include "schedules/contract/kernels/positions.h"
+#include "schedules/gpu/channel_threads.h"
+#include "schedules/gpu/float64_words.h"
 #include "schedules/halide/internals.h"
 #include "schedules/halide/registry.h"
-#include "schedules/halide/thread_program.h"
 
 namespace longwave::schedules {
 
@@ -100,107 +101,115 @@ void exponential_scan_on_cpu(KernelBuilder &k, const contract::ExponentialScan &
 
 // A thread for each channel and each of the lines that lie side by side. It goes through the rows
 // once for every few modes, whose sums it keeps in registers.
-class ExponentialScanOnGpu {
+class WrittenScan {
 public:
-    ExponentialScanOnGpu(KernelBuilder &k, const contract::ExponentialScan &params)
-        : s_(k, params), beside_(std::min(s_.stride, s_.rows)), lanes_(std::min(s_.width, 64)) {
-        // THE ARGUMENTS
-        Var c("c"), l("l"), r("r"), block("block"), lane("lane");
-        Func y("y");
-        RDom t(0, s_.rows, 0, beside_, "t");
-        y(c, l, r) = Tuple(undef<float>(), undef<uint32_t>());
-        y(c, t.y, t.x) = Tuple(0.0f, y(c, t.y, t.x)[1] + cast<uint32_t>(1));
-        Stage update = y.update();
-        update.allow_race_conditions().split(c, block, lane, lanes_, TailStrategy::GuardWithIf);
-        update.reorder(t.x, lane, block, t.y).gpu_blocks(block, t.y).gpu_threads(lane);
-        const Shape sums = dense({s_.width, s_.modes, s_.stride});
-        const bool alone = s_.stride == 1; // the arguments as they are on a CPU
-        const Shape y_alone{s_.shape[0], {extent(s_.modes), 0}, s_.shape[1]},
-            sums_alone{sums[0], sums[1], {extent(s_.rows), 0}};
-        // A program counts modes where the Func counts rows.
-        KernelBuilder::Output of_sums = k.updated_words(s_.a.sums, {sums[0], sums[2], sums[1]});
-        of_sums.argument = alone ? sums_alone : sums;
-        k.outputs(y, {k.result(s_.a.y, {s_.shape[0], {extent(s_.stride), 0}, s_.shape[1]},
-                               alone ? y_alone : s_.shape),
-                      of_sums});
+    explicit WrittenScan(const ExponentialScan &s)
+        : width_(extent(s.width)), modes_(extent(s.modes)), rows_(extent(s.rows)), stride_(extent(s.stride)),
+          period_(extent(s.period())), axis_ends_(s.length > 0), beside_(std::min(stride_, rows_)),
+          p_(gpu::channel_program("exponential_scan", width_, beside_)) {
+        x_ = p_.buffer("x", 1, gpu::Access::read);
+        if (axis_ends_) count_so_far_ = p_.float64_buffer("count_so_far", gpu::Access::read);
+        lambda_ = p_.float64_buffer("lambda", gpu::Access::read);
+        scale_ = p_.float64_buffer("c", gpu::Access::read);
+        y_ = p_.buffer("y", 1, modes_ > together ? gpu::Access::both : gpu::Access::write);
+        sums_ = p_.float64_buffer("sums", gpu::Access::both);
     }
 
-    void run(ThreadProgram &p) const {
-        const Expr channel = p.let(p.block_x * lanes_ + p.thread_x);
-        p.when(channel < s_.width, [&] {
-            Expr line = 0;
-            if (s_.stride > 1) line = p.let(clamp(position(0, p.block_y) % s_.stride, 0, s_.stride - 1));
-            const int full = s_.modes / together * together;
-            if (full)
-                p.loop(full / together,
-                       [&](const Expr &n) { modes(p, channel, line, n * together, together); });
-            if (full < s_.modes) modes(p, channel, line, full, s_.modes - full);
+    gpu::Program run() {
+        gpu::each_channel(p_, width_, [&](gpu::Uint channel) {
+            gpu::Uint first_sum = channel;
+            if (axis_ends_) {
+                const gpu::WordPair count = gpu::read_count(p_.load_words(count_so_far_, p_.u32(0)));
+                before_ = gpu::moved_back(count, rows_);
+            }
+            if (stride_ > 1)
+                first_sum = position(p_.u32(0)) % stride_ * (width_ * modes_) + channel; // of its line
+            const uint32_t full = modes_ / together;
+            if (full) p_.loop(full, [&](gpu::Uint n) { modes(channel, first_sum, n * together, together); });
+            if (modes_ % together) modes(channel, first_sum, p_.u32(full * together), modes_ % together);
         });
+        return p_;
     }
 
 private:
-    static constexpr int together = 4; // modes
-
-    // Where a row stands on the axis, of `period` positions.
-    Expr position(const Expr &iteration, const Expr &of_beside) const {
-        const Expr row = iteration * beside_ + of_beside;
-        return count_modulo(moved_on(moved_back(s_.count->words(), s_.rows), row), s_.period());
-    }
+    static constexpr uint32_t together = 4; // modes
 
     struct Mode {
-        TwoFloats lambda, scale;
-        ThreadProgram::TwoRegisters sum;
+        gpu::TwoFloats lambda, scale;
+        gpu::TwoRegisters sum;
     };
-    void modes(ThreadProgram &p, const Expr &channel, const Expr &line, const Expr &first, int count) const {
+
+    gpu::Uint row(gpu::Uint iteration) { return iteration * beside_ + p_.group(1); }
+    // Where a row stands on the axis, of `period_` positions.
+    gpu::Uint position(gpu::Uint iteration) {
+        return gpu::count_modulo(gpu::moved_on(before_, row(iteration)), period_);
+    }
+
+    void modes(gpu::Uint channel, gpu::Uint first_sum, gpu::Uint first, uint32_t count) {
         std::vector<Mode> list;
-        for (int m = 0; m < count; m++) {
-            const Expr mode = first + m;
-            const auto weight = [&](const ImageParam &from) { return p.read_words(from, {channel, mode}); };
-            list.push_back({weight(s_.lambda), weight(s_.scale),
-                            p.keep(p.read_words(s_.a.sums.text, {channel, line, mode}))});
+        const auto at = [&](gpu::Uint base, uint32_t m) { return (first + m) * width_ + base; };
+        for (uint32_t m = 0; m < count; m++) {
+            const auto read = [&](gpu::Memory from, gpu::Uint base) {
+                return gpu::read_float64(p_.load_words(from, at(base, m)));
+            };
+            list.push_back(
+                {read(lambda_, channel), read(scale_, channel), gpu::keep(read(sums_, first_sum))});
         }
-        const Expr iterations = (s_.rows - p.block_y + beside_ - 1) / beside_;
-        p.loop(p.let(iterations), [&](const Expr &iteration) {
-            const Expr row = p.let(iteration * beside_ + p.block_y), x = p.let(s_.x(channel, row));
+        gpu::Uint iterations = p_.u32(rows_ / beside_);
+        if (rows_ % beside_)
+            iterations = iterations + gpu::select(p_.group(1) < rows_ % beside_, p_.u32(1), p_.u32(0));
+        p_.loop(iterations, [&](gpu::Uint iteration) {
+            const gpu::Uint element = row(iteration) * width_ + channel;
+            const gpu::Float x = p_.load(x_, element), zero = p_.f32(0);
             // At the first position of an axis nothing is left from before.
-            Expr begins;
-            if (s_.length) begins = p.let(position(iteration, p.block_y) < s_.stride);
-            Expr y = 0.0f;
-            if (constant_value(first) != 0)
-                y = p.let(select(first == 0, y, p.read(s_.a.y.text, {channel, 0, row})));
+            const std::optional<gpu::Bool> begins =
+                axis_ends_ ? std::optional(position(iteration) < stride_) : std::nullopt;
+            gpu::Float y = modes_ > together ? gpu::select(first < 1, zero, p_.load(y_, element)) : zero;
             for (const Mode &mode : list) {
-                const TwoFloats sum = moved(p, mode, begins, x);
-                p.set(mode.sum, sum);
-                y = p.let(y + (mode.scale.high * sum.high +
-                               (mode.scale.high * sum.low + mode.scale.low * sum.high)));
+                const gpu::TwoFloats sum = moved(mode, begins, x);
+                gpu::set(mode.sum, sum);
+                y = y +
+                    (mode.scale.high * sum.high + (mode.scale.high * sum.low + mode.scale.low * sum.high));
             }
-            p.write(s_.a.y.text, {channel, 0, row}, y);
+            p_.store(y_, element, y);
         });
-        for (int m = 0; m < count; m++)
-            p.write_words(s_.a.sums.text, {channel, line, first + m},
-                          p.get(list[static_cast<size_t>(m)].sum));
+        for (uint32_t m = 0; m < count; m++)
+            p_.store_words(sums_, at(first_sum, m), gpu::write_float64(gpu::get(p_, list[m].sum)));
     }
 
     // λ · sum + x.
-    static TwoFloats moved(ThreadProgram &p, const Mode &mode, const Expr &begins, const Expr &x) {
-        const Name name = p.name();
-        const TwoFloats sum = p.get(mode.sum), product = two_product(name, sum.high, mode.lambda.high);
-        Expr kept = product.high,
-             rest = p.let(product.low + (sum.high * mode.lambda.low + sum.low * mode.lambda.high));
-        if (begins.defined())
-            kept = p.let(select(begins, 0.0f, kept)), rest = p.let(select(begins, 0.0f, rest));
-        const TwoFloats next = two_sum(name, kept, x);
-        return rounded(name, quick_two_sum(name, next.high, p.let(next.low + rest)));
+    gpu::TwoFloats moved(const Mode &mode, const std::optional<gpu::Bool> &begins, gpu::Float x) {
+        const gpu::TwoFloats sum = gpu::get(p_, mode.sum),
+                             product = gpu::two_product(sum.high, mode.lambda.high);
+        gpu::TwoFloats kept{product.high,
+                            product.low + (sum.high * mode.lambda.low + sum.low * mode.lambda.high)};
+        if (begins) kept = gpu::select(*begins, {p_.f32(0), p_.f32(0)}, kept);
+        const gpu::TwoFloats next = gpu::two_sum(kept.high, x);
+        return gpu::rounded(gpu::quick_two_sum(next.high, next.low + kept.low));
     }
 
-    const ExponentialScan s_;
-    const int beside_, lanes_; // lines that a call meets side by side; threads of a workgroup
+    const uint32_t width_, modes_, rows_, stride_, period_;
+    const bool axis_ends_;
+    const uint32_t beside_; // lines that a call meets side by side
+    gpu::Program p_;
+    gpu::Memory x_, count_so_far_, lambda_, scale_, y_, sums_;
+    gpu::WordPair before_; // the rows before the call, where the axis ends
 };
 
 void exponential_scan_on_gpu(KernelBuilder &k, const contract::ExponentialScan &params) {
-    const auto scan = std::make_shared<ExponentialScanOnGpu>(k, params);
+    const ExponentialScan s(k, params);
+    // The types, and the arguments as they are on a CPU: the kernel below computes the values.
+    const Var c("c"), m("m"), l("l"), r("r");
+    Func y("y"), sums("sums");
+    y(c, r) = 0.0f;
+    sums(c, m, l) = undef<uint32_t>();
+    const Shape y_alone{s.shape[0], {extent(s.modes), 0}, s.shape[1]};
+    const Shape all = dense({s.width, s.modes, s.stride}), alone{all[0], all[1], {extent(s.rows), 0}};
+    const bool one_line = s.stride == 1;
+    k.outputs(y, {k.result(s.a.y, s.shape, one_line ? y_alone : s.shape)});
+    k.outputs(sums, {k.updated_words(s.a.sums, one_line ? alone : all)});
     k.exact_sums = true;
-    k.program = [scan](ThreadProgram &p) { scan->run(p); };
+    k.written = [s] { return WrittenScan(s).run(); };
 }
 
 const Kernel<contract::ExponentialScan> exponential_scan{exponential_scan_on_cpu, exponential_scan_on_gpu,
