@@ -1,6 +1,6 @@
 // The angle of a row's position, without integers of 64 bits, which few GPUs have.
 #pragma once
-#include "schedules/halide/float64_words.h"
+#include "schedules/halide/count_words.h"
 
 namespace longwave::schedules {
 

@@ -2,7 +2,7 @@
 // 2^53 rows.
 #pragma once
 #include "schedules/halide/builder.h"
-#include "schedules/halide/float64_words.h"
+#include "schedules/halide/count_words.h"
 
 namespace longwave::schedules {
 

@@ -15,7 +15,6 @@ class Program; // schedules/gpu/program.h
 namespace longwave::schedules {
 
 using Shape = std::vector<Dim>;
-class ThreadProgram;
 
 inline uint32_t extent(int n) { return static_cast<uint32_t>(n); } // of a Dim
 // Threads of a workgroup whose points lie in shared memory. More would idle at the barriers of
@@ -36,9 +35,6 @@ public:
     nlohmann::json structures;
     // Of a gpu: sums carry what they lose, so no driver may rearrange them (module_blob.h).
     bool exact_sums = false;
-    // Of a gpu: what a thread does instead of what the schedule says (thread_program.h). It runs
-    // after the schedule's function has returned. Empty: the schedule as it is.
-    std::function<void(ThreadProgram &)> program;
     // Of a gpu: the kernel, where it is written out (schedules/gpu). The schedule then only
     // declares the arguments, and the buffers of the kernel are these, in order. Empty: the kernel
     // is Halide's.
@@ -64,7 +60,7 @@ public:
     // the others. Shapes count in int32.
     Halide::ImageParam weight_bytes(const contract::Names::Weight &name, const Shape &shape);
     // The same for a float64 argument of a gpu, few of which compute in float64: an element is two
-    // uint32, of which dimension 0 says which: 0 the low word, 1 the high one (float64_words.h).
+    // uint32, of which dimension 0 says which: 0 the low word, 1 the high one (count_words.h).
     Halide::ImageParam input_words(const contract::Names::Input &name, const Shape &shape);
     Halide::ImageParam weight_words(const contract::Names::Weight &name, const Shape &shape);
 
@@ -108,8 +104,8 @@ public:
         // argument. `shape` then lies as the specification asks (channel_major below), and this as
         // without.
         Shape argument = {};
-        // A float64 argument of which the Func's element, uint32, is a word. For programs, which
-        // name the word first, as of input_words. Shapes count in float64.
+        // A float64 argument of a kernel that is written out, which the Func has as uint32. Shapes
+        // count in float64.
         bool words = false;
     };
     // An element by the name that the contract has for it.

@@ -1,7 +1,6 @@
 #include "schedules/halide/kernel.h"
 #include "schedules/halide/dispatch.h"
 #include "schedules/halide/lowered.h"
-#include "schedules/halide/thread_program.h"
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
@@ -87,8 +86,6 @@ std::string compile_object(const BuiltKernel &kernel, const CompileOutput &outpu
 
 GpuKernel lowered_kernel(const BuiltKernel &kernel, const CompileOutput &output) {
     Halide::Pipeline pipeline = kernel.builder->pipeline();
-    ReplaceThreads threads(*kernel.builder);
-    if (kernel.builder->program) pipeline.add_custom_lowering_pass(&threads, {});
     NarrowDivisions divisions;
     pipeline.add_custom_lowering_pass(&divisions, {});
     const Halide::Module module = pipeline.compile_to_module(kernel.builder->arguments(), output.symbol,
