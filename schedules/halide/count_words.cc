@@ -9,8 +9,7 @@ static Expr u32(uint32_t value) { return Expr(value); }
 WordPair read_count(const WordPair &float64) {
     constexpr int bias = 1023, whole = bias + 52; // exponent of numbers whose last bit is 1
     const Expr biased = cast<int32_t>((float64.high >> 20) & u32(0x7ff)),
-               right = clamp(whole - biased, 0, 52),
-               top = (float64.high & u32(0xfffff)) | u32(0x100000);
+               right = clamp(whole - biased, 0, 52), top = (float64.high & u32(0xfffff)) | u32(0x100000);
     const Expr most = cast<uint32_t>(min(right, 31)), rest = cast<uint32_t>(clamp(right - 32, 0, 31)),
                left = cast<uint32_t>(clamp(32 - right, 0, 31));
     const Expr low = select(right >= 32, top >> rest,
