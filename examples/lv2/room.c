@@ -1,0 +1,183 @@
+/* An LV2 plug-in that plays the audio in a room: it convolves with the response in a sound file, which the
+ * user chooses while it plays. In the bundle are shapes: models of a long convolution, compiled with
+ * `longwave compile --pack`, each for so many samples as its name says (room-12000.lw). lw_pack puts the
+ * response into the shortest one that takes it, without a compiler. Each pair of channels has a stream.
+ */
+#include "exchange.h"
+#include "response.h"
+#include <dirent.h>
+#include <longwave/pack.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SHAPES = 16 };
+
+typedef struct {
+    char *bundle;
+    double rate;
+    size_t lengths[SHAPES]; /* samples, rising */
+    int n;
+} Shapes;
+
+static int by_length(const void *a, const void *b) {
+    const size_t x = *(const size_t *)a, y = *(const size_t *)b;
+    return (x > y) - (x < y);
+}
+
+static void shapes_close(void *stock) {
+    Shapes *shapes = stock;
+    free(shapes->bundle);
+    free(shapes);
+}
+
+static void *shapes_open(const char *bundle, double rate, char reason[REASON]) {
+    Shapes *shapes = calloc(1, sizeof *shapes);
+    if (!shapes) return NULL;
+    shapes->bundle = strdup(bundle);
+    shapes->rate = rate;
+    DIR *folder = opendir(bundle);
+    for (struct dirent *entry; folder && (entry = readdir(folder)) && shapes->n < SHAPES;) {
+        size_t length;
+        int read = 0;
+        if (sscanf(entry->d_name, "room-%8zu.lw%n", &length, &read) == 1 && read && !entry->d_name[read])
+            shapes->lengths[shapes->n++] = length;
+    }
+    if (folder) closedir(folder);
+    qsort(shapes->lengths, (size_t)shapes->n, sizeof *shapes->lengths, by_length);
+    if (shapes->bundle && shapes->n) return shapes;
+    snprintf(reason, REASON, "has no shape room-SAMPLES.lw");
+    shapes_close(shapes);
+    return NULL;
+}
+
+static void *read_shape(const Shapes *shapes, size_t length, size_t *n, char reason[REASON]) {
+    char path[4096];
+    if (snprintf(path, sizeof path, "%s/room-%zu.lw", shapes->bundle, length) >= (int)sizeof path)
+        return snprintf(reason, REASON, "the path of the bundle is too long"), NULL;
+    FILE *file = fopen(path, "rb");
+    void *bytes = NULL;
+    long size = -1;
+    if (file && !fseek(file, 0, SEEK_END) && (size = ftell(file)) > 0 && !fseek(file, 0, SEEK_SET))
+        bytes = malloc((size_t)size);
+    if (bytes && fread(bytes, 1, (size_t)size, file) != (size_t)size) {
+        free(bytes);
+        bytes = NULL;
+    }
+    if (file) fclose(file);
+    if (!bytes) snprintf(reason, REASON, "the shape room-%zu.lw cannot be read", length);
+    *n = (size_t)size;
+    return bytes;
+}
+
+/* A weights.safetensors with the taps, the oldest first, behind zeros up to `length`. */
+static void *weights_of(const float *taps, size_t n, size_t length, size_t *bytes) {
+    char header[256];
+    int size = snprintf(header, sizeof header,
+                        "{\"room.weight\":{\"dtype\":\"F32\",\"shape\":[1,1,%zu],\"data_offsets\":[0,%zu]}}",
+                        length, length * sizeof(float));
+    while (size % 8) header[size++] = ' ';
+    *bytes = 8 + (size_t)size + length * sizeof(float);
+    uint8_t *made = calloc(1, *bytes);
+    if (!made) return NULL;
+    made[0] = (uint8_t)size; /* the rest of the 8 bytes is 0 */
+    memcpy(made + 8, header, (size_t)size);
+    float *last = (float *)(made + *bytes) - 1;
+    for (size_t t = 0; t < n; t++) *(last - t) = taps[t];
+    return made;
+}
+
+/* The shape with these taps. NULL: `reason` says why. */
+static lw_model *model_of(const void *shape, size_t shape_bytes, const float *taps, size_t n, size_t length,
+                          char reason[REASON]) {
+    size_t weights_bytes, packed_bytes;
+    void *weights = weights_of(taps, n, length, &weights_bytes), *packed = NULL;
+    if (!weights) return snprintf(reason, REASON, "no memory for the response"), NULL;
+    lw_open_options open = LW_OPEN_OPTIONS_INIT;
+    open.allow_unsigned_code = 1; /* the user installed the bundle */
+    lw_pack_options how = LW_PACK_OPTIONS_INIT;
+    how.open = &open;
+    lw_status status =
+        lw_pack(shape, shape_bytes, weights, weights_bytes, &how, NULL, &packed, &packed_bytes);
+    free(weights);
+    lw_model *model = NULL;
+    if (!status) status = lw_model_open_memory(packed, packed_bytes, &open, &model);
+    if (status) snprintf(reason, REASON, "%s: %s", lw_status_text(status), lw_last_error());
+    lw_pack_free(packed);
+    return model;
+}
+
+/* Lines of each channel of the response. */
+static int add_lines(Voice *voice, const lw_model *model, int channels, int of, int c, char reason[REASON]) {
+    int status = 0;
+    if (of == 4) status = voice_add(voice, model, c / 2, c % 2);
+    else if (of == 2) status = voice_add(voice, model, c, c);
+    else
+        for (int each = 0; each < channels && !status; each++) status = voice_add(voice, model, each, each);
+    if (status) snprintf(reason, REASON, "%s: %s", lw_status_text(status), lw_last_error());
+    return !status;
+}
+
+static Voice *voice_of(const Shapes *shapes, int channels, const Response *response, const char *path,
+                       char reason[REASON]) {
+    if (response->channels > 1 && channels == 1)
+        return snprintf(reason, REASON, "has %d channels, and this plug-in has one: use the stereo one",
+                        response->channels),
+               NULL;
+    int i = 0;
+    while (shapes->lengths[i] < response->samples) i++; /* response_read has refused longer ones */
+    const size_t length = shapes->lengths[i];
+    size_t bytes;
+    void *shape = read_shape(shapes, length, &bytes, reason);
+    if (!shape) return NULL;
+    Voice *voice = voice_create(path, (uint32_t)length);
+    int good = voice != NULL;
+    for (int c = 0; c < response->channels && good; c++) {
+        const float *taps = response->taps + (size_t)c * response->samples;
+        lw_model *model = model_of(shape, bytes, taps, response->samples, length, reason);
+        good = model && add_lines(voice, model, channels, response->channels, c, reason);
+        lw_model_close(model); /* its streams keep it */
+    }
+    free(shape);
+    if (good) return voice;
+    voice_destroy(voice);
+    return NULL;
+}
+
+static Voice *room_load(void *stock, int channels, const char *path, char reason[REASON]) {
+    const Shapes *shapes = stock;
+    Response response;
+    if (!response_read(path, shapes->rate, shapes->lengths[shapes->n - 1], &response, reason)) return NULL;
+    Voice *voice = voice_of(shapes, channels, &response, path, reason);
+    free(response.taps);
+    return voice;
+}
+
+#define KIND(suffix, n)                                                                                      \
+    {                                                                                                        \
+        .uri = "urn:longwave:room" suffix,                                                                   \
+        .file = "urn:longwave:room#response",                                                                \
+        .initial = "default.wav",                                                                            \
+        .channels = n,                                                                                       \
+        .fade = FADE_INPUTS,                                                                                 \
+        .open = shapes_open,                                                                                 \
+        .close = shapes_close,                                                                               \
+        .load = room_load,                                                                                   \
+    }
+static const Kind kinds[] = {KIND("", 1), KIND("-stereo", 2)};
+
+static LV2_Handle instantiate(const LV2_Descriptor *descriptor, double rate, const char *bundle,
+                              const LV2_Feature *const *features) {
+    return exchange_create(&kinds[strcmp(descriptor->URI, kinds[0].uri) != 0], rate, bundle, features);
+}
+
+static const LV2_Descriptor descriptors[] = {
+    {"urn:longwave:room", instantiate, exchange_connect, exchange_activate, exchange_run, NULL,
+     exchange_cleanup, exchange_extension},
+    {"urn:longwave:room-stereo", instantiate, exchange_connect, exchange_activate, exchange_run, NULL,
+     exchange_cleanup, exchange_extension},
+};
+
+LV2_SYMBOL_EXPORT const LV2_Descriptor *lv2_descriptor(uint32_t index) {
+    return index < sizeof descriptors / sizeof *descriptors ? &descriptors[index] : NULL;
+}
