@@ -265,7 +265,7 @@ static void play(Exchange *self, float in[VOICE_CHANNELS][VOICE_BLOCK],
         return;
     }
     const int inputs = self->kind->fade == FADE_INPUTS, channels = self->kind->channels;
-    const uint64_t warm = inputs ? 0 : self->next->samples;
+    const uint64_t warm = inputs ? 0 : self->next->samples + VOICE_LATE;
     for (uint32_t t = 0; t < n; t++) {
         const uint64_t at = self->since + t;
         rise[t] = at < warm ? 0 : risen(self, at - warm);
@@ -390,7 +390,12 @@ void exchange_connect(LV2_Handle handle, uint32_t port, void *data) {
 void exchange_activate(LV2_Handle handle) {
     Exchange *self = handle;
     while (self->next) finish(self); /* silence: nothing to fade */
-    if (self->now) voice_reset(self->now);
+    if (!self->now) return;
+    voice_reset(self->now);
+    if (self->kind->fade == FADE_INPUTS) return;
+    Voice *voice = self->now; /* warms up before it is heard */
+    self->now = NULL;
+    start(self, voice);
 }
 
 const void *exchange_extension(const char *uri) {

@@ -5,8 +5,8 @@
  */
 #include "exchange.h"
 #include "response.h"
+#include "shape.h"
 #include <dirent.h>
-#include <longwave/pack.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,25 +51,6 @@ static void *shapes_open(const char *bundle, double rate, char reason[REASON]) {
     return NULL;
 }
 
-static void *read_shape(const Shapes *shapes, size_t length, size_t *n, char reason[REASON]) {
-    char path[4096];
-    if (snprintf(path, sizeof path, "%s/room-%zu.lw", shapes->bundle, length) >= (int)sizeof path)
-        return snprintf(reason, REASON, "the path of the bundle is too long"), NULL;
-    FILE *file = fopen(path, "rb");
-    void *bytes = NULL;
-    long size = -1;
-    if (file && !fseek(file, 0, SEEK_END) && (size = ftell(file)) > 0 && !fseek(file, 0, SEEK_SET))
-        bytes = malloc((size_t)size);
-    if (bytes && fread(bytes, 1, (size_t)size, file) != (size_t)size) {
-        free(bytes);
-        bytes = NULL;
-    }
-    if (file) fclose(file);
-    if (!bytes) snprintf(reason, REASON, "the shape room-%zu.lw cannot be read", length);
-    *n = (size_t)size;
-    return bytes;
-}
-
 /* A weights.safetensors with the taps, the oldest first, behind zeros up to `length`. */
 static void *weights_of(const float *taps, size_t n, size_t length, size_t *bytes) {
     char header[256];
@@ -90,20 +71,11 @@ static void *weights_of(const float *taps, size_t n, size_t length, size_t *byte
 /* The shape with these taps. NULL: `reason` says why. */
 static lw_model *model_of(const void *shape, size_t shape_bytes, const float *taps, size_t n, size_t length,
                           char reason[REASON]) {
-    size_t weights_bytes, packed_bytes;
-    void *weights = weights_of(taps, n, length, &weights_bytes), *packed = NULL;
+    size_t bytes;
+    void *weights = weights_of(taps, n, length, &bytes);
     if (!weights) return snprintf(reason, REASON, "no memory for the response"), NULL;
-    lw_open_options open = LW_OPEN_OPTIONS_INIT;
-    open.allow_unsigned_code = 1; /* the user installed the bundle */
-    lw_pack_options how = LW_PACK_OPTIONS_INIT;
-    how.open = &open;
-    lw_status status =
-        lw_pack(shape, shape_bytes, weights, weights_bytes, &how, NULL, &packed, &packed_bytes);
+    lw_model *model = shape_pack(shape, shape_bytes, weights, bytes, reason);
     free(weights);
-    lw_model *model = NULL;
-    if (!status) status = lw_model_open_memory(packed, packed_bytes, &open, &model);
-    if (status) snprintf(reason, REASON, "%s: %s", lw_status_text(status), lw_last_error());
-    lw_pack_free(packed);
     return model;
 }
 
@@ -128,7 +100,9 @@ static Voice *voice_of(const Shapes *shapes, int channels, const Response *respo
     while (shapes->lengths[i] < response->samples) i++; /* response_read has refused longer ones */
     const size_t length = shapes->lengths[i];
     size_t bytes;
-    void *shape = read_shape(shapes, length, &bytes, reason);
+    char name[40];
+    snprintf(name, sizeof name, "room-%zu.lw", length);
+    void *shape = shape_read(shapes->bundle, name, &bytes, reason);
     if (!shape) return NULL;
     Voice *voice = voice_create(path, (uint32_t)length);
     int good = voice != NULL;
