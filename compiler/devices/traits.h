@@ -48,6 +48,7 @@ struct Traits {
     bool integer_products = true;    // kernels multiply int8 weights by rows that they round to int16
     bool longer_transforms = true;   // blocks of a stream may have a transform that is longer than they are
     bool position_vectorized = true; // kernels for few channels use vectors over positions
+    bool keeps_channels = true;      // streams: kernels keep the older rows of few channels by channel
     uint64_t workgroup_bytes = no_limit; // memory that the threads of one call share
 
     // ---- memory

@@ -18,6 +18,7 @@ Traits vulkan(const targets::Target &target) {
             .integer_products = false,
             .longer_transforms = false,
             .position_vectorized = false,
+            .keeps_channels = false,
             .workgroup_bytes = static_cast<uint64_t>(target.shared_bytes),
             .row_alignment = 64,
             .fp16_row_alignment = 128,

@@ -77,8 +77,9 @@ bool EntryPlanner::stores(ir::ValueId value) const {
 
 bool EntryPlanner::can_keep_channels(ir::ValueId value) const {
     const Demand &d = demands_[value];
-    return streaming() && options_.device->host && graph_.values[value].kind != ir::Value::Kind::input &&
-           d.remembering == 1 && d.by_channel && d.rows == rows_of(value);
+    return streaming() && options_.device->keeps_channels &&
+           graph_.values[value].kind != ir::Value::Kind::input && d.remembering == 1 && d.by_channel &&
+           d.rows == rows_of(value);
 }
 
 bool EntryPlanner::plans(const Region &region) const {

@@ -205,7 +205,7 @@ Expected<StreamFamily> plan_streams(const ir::Graph &graph, const std::vector<ui
     for (const devices::Traits *device : devices)
         for (uint32_t block : blocks) {
             const auto by_channel = family_options.channel_major.find(block);
-            const bool has = device->host && by_channel != family_options.channel_major.end();
+            const bool has = device->keeps_channels && by_channel != family_options.channel_major.end();
             const EntryPlanner::Options options{.kind = EntryPlan::Kind::stream,
                                                 .block = block,
                                                 .convolution = convolution,

@@ -85,7 +85,7 @@ static Broken fields(const fb::Plan &plan, uint32_t streams) {
             return broken(15, "derived past in a state that several stream entries share: field, streams", i,
                           streams);
         if (lies_by_channel(field) && (!plan.identity() || field.kind() != fb::StateKind::history))
-            return broken(15, "a field channel by channel that is no history with a saved form: field", i);
+            return broken(15, "a field channel by channel is not a history with a saved form: field", i);
         if (plan.identity())
             if (Broken b = saved_field(plan, i)) return b;
         if (!checked::align(end, segment_alignment, &begin) || field.offset() != begin)

@@ -301,35 +301,33 @@ bool keeps_channels(const Graph &graph, const Node &node) {
 // [taps][in][out], the newest tap last.
 Status narrow(KernelCall &call, const std::optional<ChannelHistory> &past) {
     const std::vector<uint32_t> &w = call.type(1).dims;
+    const uint32_t out = w[0];
     const Taps taps(call.constant(1), w);
-    const bool bias = call.node.integer("bias") != 0;
-    call.kernel<contract::NarrowConv>(
-        {.taps = taps.count(),
-         .dilation = past ? taps.step() * dilation_of(call.node) : 1,
-         .in_c = w[1],
-         .out_c = w[0],
-         .rows = call.rows(),
-         .ring =
-             past ? decltype(contract::NarrowConv::ring)(past->ring) : decltype(contract::NarrowConv::ring)(),
-         .again = past ? past->again : 0,
-         .bias = bias},
-        {.x = call.rows_of(0),
-         .w = call.packed("weight", taps.packed(w[0])),
-         .bias =
-             bias ? Given::Weight(call.packed("bias", Taps(call.constant(2), {w[0], 1, 1, 1}).packed(w[0])))
-                  : Given::Weight(),
-         .position = past ? Given::Scalar(past->position) : Given::Scalar(),
-         .y = call.result_rows(),
-         .past = past ? Given::State(past->place) : Given::State()});
+    contract::NarrowConv params{.taps = taps.count(),
+                                .in_c = w[1],
+                                .out_c = out,
+                                .rows = call.rows(),
+                                .bias = call.node.integer("bias") != 0};
+    contract::NarrowConv::Arguments<Given> arguments{
+        .x = call.rows_of(0), .w = call.packed("weight", taps.packed(out)), .y = call.result_rows()};
+    if (params.bias) arguments.bias = call.packed("bias", Taps(call.constant(2), {out, 1, 1, 1}).packed(out));
+    if (past) {
+        params.dilation = taps.step() * dilation_of(call.node);
+        params.ring = past->ring;
+        params.again = past->again;
+        arguments.position = past->position;
+        arguments.past = past->place;
+    }
+    call.kernel(params, arguments);
     return Status::ok();
 }
 
 // A product with a small matrix between values that lie channel by channel.
 bool is_narrow_product(const KernelCall &call) {
     constexpr uint32_t least_rows = 8;
-    return call.context.streaming && call.context.device.host && is_narrow(call.graph(), call.node) &&
-           is_product(call.graph(), call.node) && call.rows() >= least_rows && !call.consumer() &&
-           call.may_lie_by_channel();
+    return call.context.streaming && call.context.device.keeps_channels &&
+           is_narrow(call.graph(), call.node) && is_product(call.graph(), call.node) &&
+           call.rows() >= least_rows && !call.consumer() && call.may_lie_by_channel();
 }
 
 Status kernel(KernelCall &call) {

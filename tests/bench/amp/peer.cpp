@@ -1,10 +1,10 @@
 // peer CAPTURE SIZE BLOCK SECONDS: NeuralAmpModelerCore in blocks of float samples, after its prewarm. SIZE chooses a
 // model of a container; "-": the file has one. Prints the microseconds of a block as JSON. With IN and OUT as further
 // arguments: the samples of a file, with the exact tanh, and no times.
-#include "NAM/activations.h"
-#include "NAM/dsp.h"
-#include "NAM/get_dsp.h"
-#include "NAM/slimmable.h"
+#include <NAM/activations.h>
+#include <NAM/dsp.h>
+#include <NAM/get_dsp.h>
+#include <NAM/slimmable.h>
 #include <algorithm>
 #include <chrono>
 #include <cmath>
