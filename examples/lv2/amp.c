@@ -12,7 +12,6 @@
 #include <string.h>
 
 enum { SHAPES = 64, NAME = 64 };
-_Static_assert((int)WHY == (int)REASON, "a reason of a capture is one of the plug-in");
 
 typedef struct {
     char *bundle;
@@ -96,7 +95,7 @@ static Voice *amp_load(void *stock, int channels, const char *path, char reason[
     const Shapes *shapes = stock;
     Capture *capture = capture_read(path, reason);
     if (!capture) return NULL;
-    Fitted fitted;
+    Fitted fitted = {0};
     const int i = fitting(shapes, capture, &fitted, reason);
     Voice *voice = i < 0 ? NULL : voice_of(shapes, i, &fitted, path, reason);
     free(fitted.weights);

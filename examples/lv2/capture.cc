@@ -1,4 +1,5 @@
 #include "capture.h"
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -23,7 +24,7 @@ struct Capture {
 namespace {
 
 // As the importer has them (docs/nam.md).
-constexpr size_t most_bytes = 32 << 20, most_weights = 1 << 20, most_layers = 256;
+constexpr size_t most_bytes = 32 << 20, most_weights = 1 << 20;
 constexpr int most_depth = 32;
 constexpr uint32_t usual_rate = 48000;
 
@@ -31,14 +32,14 @@ struct Refused : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-// Messages quote the file: control characters must not reach a log.
+// Messages quote the file, and cut it between any two bytes: only ASCII reaches a log.
 std::string printable(std::string text) {
     for (char &c : text)
-        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+        if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) > 0x7e) c = '?';
     return text;
 }
 
-void tell(char why[WHY], const char *text) { std::snprintf(why, WHY, "%s", printable(text).c_str()); }
+void tell(char why[REASON], const char *text) { std::snprintf(why, REASON, "%s", printable(text).c_str()); }
 
 Json parsed(const char *bytes, size_t n) {
     if (n > most_bytes) throw Refused("has more than 33554432 bytes");
@@ -54,17 +55,27 @@ Json parsed(const char *bytes, size_t n) {
     return Json::parse(bytes, bytes + n, watch);
 }
 
-Json each(const Json &value, size_t layers) {
-    return value.is_array() ? value : Json(std::vector(layers, value));
+// A value for all layers stands once, or as often as there are layers.
+Json once(const Json &value, size_t layers) {
+    const bool same =
+        value.is_array() && !value.empty() && value.size() == layers && !value.front().is_array() &&
+        std::all_of(value.begin(), value.end(), [&](const Json &each) { return each == value.front(); });
+    return same ? value.front() : value;
 }
 
 bool active(const Json &part) { return part.is_object() && part.value("active", true); }
 
 void drop_nulls(Json &object) {
+    if (!object.is_object()) throw Refused("has a configuration that is no object");
     for (auto at = object.begin(); at != object.end();) at = at->is_null() ? object.erase(at) : std::next(at);
 }
 
 Json activation(const Json &value) {
+    if (value.is_array()) {
+        Json made = Json::array();
+        for (const Json &each : value) made.push_back(activation(each));
+        return made;
+    }
     Json made = value.is_string() ? Json{{"type", value}} : value;
     if (made.at("type") == "LeakyReLU" && !made.contains("negative_slope")) made["negative_slope"] = 0.01;
     return made;
@@ -75,20 +86,18 @@ Json activation(const Json &value) {
 Json normal_array(Json array) {
     drop_nulls(array);
     const size_t layers = array.at("dilations").size();
-    if (layers > most_layers) throw Refused("has more than 256 layers");
     if (array.contains("kernel_size")) {
-        array["kernel_sizes"] = each(array["kernel_size"], layers);
+        array["kernel_sizes"] = array["kernel_size"];
         array.erase("kernel_size");
     }
-    Json activations = Json::array();
-    for (const Json &value : each(array.at("activation"), layers)) activations.push_back(activation(value));
-    array["activation"] = activations;
+    if (array.contains("kernel_sizes")) array["kernel_sizes"] = once(array["kernel_sizes"], layers);
+    array["activation"] = once(activation(array.at("activation")), layers);
     const bool gated = array.value("gated", false);
-    Json modes = each(array.value("gating_mode", Json(gated ? "gated" : "none")), layers);
+    const Json modes = once(array.value("gating_mode", Json(gated ? "gated" : "none")), layers);
     array.erase("gated");
     array.erase("gating_mode");
-    array.erase(modes == each("none", layers) ? "secondary_activation" : "");
-    if (modes != each("none", layers)) array["gating_mode"] = modes;
+    if (modes == "none") array.erase("secondary_activation");
+    else array["gating_mode"] = modes;
     if (!array.contains("head"))
         array["head"] = {
             {"out_channels", array.at("head_size")}, {"kernel_size", 1}, {"bias", array.at("head_bias")}};
@@ -165,15 +174,27 @@ std::unique_ptr<Capture> capture_of(const Json &file) {
     return made;
 }
 
+// A number of a map.
+size_t number(const Json &value, size_t most) {
+    if (!value.is_number_unsigned() || value > most) throw Refused("a map of the bundle is wrong");
+    return value.get<size_t>();
+}
+
+size_t elements(const Json &shape, size_t most) {
+    size_t n = 1;
+    for (const Json &extent : shape) {
+        n *= number(extent, most);
+        if (n == 0 || n > most) throw Refused("a map of the bundle is wrong");
+    }
+    return n;
+}
+
 void safetensors(const Capture &capture, const Json &tensors, Fitted &fitted) {
     Json header = Json::object();
     std::vector<float> data;
     for (const Json &tensor : tensors) {
-        size_t n = 1;
-        for (const Json &extent : tensor.at("shape")) n *= extent.get<size_t>();
-        const auto from = tensor.at("from").get<size_t>();
-        if (n == 0 || n > capture.weights.size() || from > capture.weights.size() - n)
-            throw Refused("a map of the bundle is wrong");
+        const size_t n = elements(tensor.at("shape"), capture.weights.size());
+        const size_t from = number(tensor.at("from"), capture.weights.size() - n);
         const float scale = tensor.at("scaled").get<int>() ? capture.weights.back() : 1;
         const size_t begin = data.size() * sizeof(float);
         for (size_t i = 0; i < n; ++i) data.push_back(capture.weights[from + i] * scale);
@@ -196,7 +217,7 @@ void safetensors(const Capture &capture, const Json &tensors, Fitted &fitted) {
 
 } // namespace
 
-Capture *capture_parse(const char *bytes, size_t n, char why[WHY]) {
+Capture *capture_parse(const char *bytes, size_t n, char why[REASON]) {
     try {
         return capture_of(parsed(bytes, n)).release();
     } catch (const std::exception &failure) {
@@ -205,7 +226,7 @@ Capture *capture_parse(const char *bytes, size_t n, char why[WHY]) {
     return nullptr;
 }
 
-Capture *capture_read(const char *path, char why[WHY]) {
+Capture *capture_read(const char *path, char why[REASON]) {
     struct stat about;
     if (stat(path, &about)) return tell(why, "cannot be opened: no such file, or no permission"), nullptr;
     if (!S_ISREG(about.st_mode)) return tell(why, "is no regular file"), nullptr;
@@ -223,17 +244,17 @@ void capture_free(Capture *capture) { delete capture; }
 
 const char *capture_text(const Capture *capture) { return capture->text.c_str(); }
 
-int capture_fits(const Capture *capture, const char *map, size_t n, Fitted *fitted, char why[WHY]) {
+int capture_fits(const Capture *capture, const char *map, size_t n, Fitted *fitted, char why[REASON]) {
     *fitted = {};
     try {
-        const Json shape = Json::parse(map, map + n);
+        const Json shape = parsed(map, n);
         if (shape.at("architecture") != capture->architecture) return 0;
         if (normal(shape.at("architecture"), shape.at("config")) != capture->config) return 0;
         if (shape.at("weights") != capture->weights.size())
             throw Refused("has " + std::to_string(capture->weights.size()) +
                           " weights: its configuration takes " + shape.at("weights").dump());
         fitted->rate = capture->rate ? capture->rate : usual_rate;
-        fitted->remembers = shape.at("remembers").get<uint32_t>();
+        fitted->remembers = static_cast<uint32_t>(number(shape.at("remembers"), UINT32_MAX));
         safetensors(*capture, shape.at("tensors"), *fitted);
         return 1;
     } catch (const std::exception &failure) {

@@ -2,14 +2,13 @@
  * made. */
 #ifndef CAPTURE_H
 #define CAPTURE_H
+#include "reason.h"
 #include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-enum { WHY = 600 }; /* characters of a reason */
 
 typedef struct Capture Capture;
 /* What a capture is for a shape. */
@@ -20,12 +19,12 @@ typedef struct {
 } Fitted;
 
 /* Of a container the largest model. NULL: refused, and `why` says why. Any bytes are safe. */
-Capture *capture_parse(const char *bytes, size_t n, char why[WHY]);
-Capture *capture_read(const char *path, char why[WHY]);
+Capture *capture_parse(const char *bytes, size_t n, char why[REASON]);
+Capture *capture_read(const char *path, char why[REASON]);
 void capture_free(Capture *capture);
 /* `map`: the text that amp_shape.py writes beside the shape. 0: the capture has another configuration, or
  * `why` is not empty. */
-int capture_fits(const Capture *capture, const char *map, size_t n, Fitted *fitted, char why[WHY]);
+int capture_fits(const Capture *capture, const char *map, size_t n, Fitted *fitted, char why[REASON]);
 /* Such as "WaveNet with 13802 weights". Belongs to the capture. */
 const char *capture_text(const Capture *capture);
 

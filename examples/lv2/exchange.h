@@ -8,10 +8,9 @@
  */
 #ifndef EXCHANGE_H
 #define EXCHANGE_H
+#include "reason.h"
 #include "voice.h"
 #include <lv2/core/lv2.h>
-
-enum { REASON = 600 }; /* characters of a reason */
 
 typedef enum {
     /* The old voice hears less and less of the input, the new one more and more, and the tail of the old one

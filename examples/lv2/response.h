@@ -1,7 +1,8 @@
 /* The impulse response of a room, from a sound file. */
 #ifndef RESPONSE_H
 #define RESPONSE_H
-#include "exchange.h"
+#include "reason.h"
+#include <stddef.h>
 
 typedef struct {
     int channels;   /* 1, 2 or 4 */

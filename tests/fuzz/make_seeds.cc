@@ -7,6 +7,7 @@
 #include "formats/artifact/recipe_schema.h"
 #include "formats/package/layer_types.h"
 #include "longwave/longwave.h"
+#include "tests/fuzz/plugin_seeds.h"
 #include "tests/fuzz/text_seeds.h"
 #include "tests/support/named_state.h"
 #include "tests/support/options.h"
@@ -439,6 +440,7 @@ void sounds() {
                 put("audio/" + std::string(name) + std::to_string(channels) + "_" + std::to_string(int(how)),
                     how + bytes);
             put("audio/tagged_" + std::string(name) + std::to_string(channels), '\1' + tag + bytes);
+            put("response/" + std::string(name) + std::to_string(channels), '\2' + bytes);
         }
 }
 
@@ -505,12 +507,13 @@ void dictionaries() {
                                    "i32[\"\n\"@1/1\"\n\"@0/1\"\n\" causal\"\n"
                                    "\" noncausal\"\n\" delay=\"\n\"; layer "
                                    "\"\n\"rate=\"\n\"vocabulary=\"\n\"audio\"\n\"tokens\"\n\"features\"\n");
-    put("audio.dict",
-        std::string(
-            "\"RIFX\"\n\"RF64\"\n\"BW64\"\n\"ds64\"\n\"riff\"\n\"wave\"\n\".snd\"\n\"dns.\"\n\"caff\"\n"
-            "\"FORM\"\n\"ID3\"\n\"3DI\"\n\"LIST\"\n"
-            "\"RIFF\"\n\"WAVE\"\n\"fmt "
-            "\"\n\"data\"\n\"fLaC\"\n\"OggS\"\n\"LIST\"\n\"fact\"\n\"\\xff\\xff\\xff\\xff\"\n"));
+    for (const char *target : {"audio.dict", "response.dict"})
+        put(target,
+            std::string(
+                "\"RIFX\"\n\"RF64\"\n\"BW64\"\n\"ds64\"\n\"riff\"\n\"wave\"\n\".snd\"\n\"dns.\"\n\"caff\"\n"
+                "\"FORM\"\n\"ID3\"\n\"3DI\"\n\"LIST\"\n"
+                "\"RIFF\"\n\"WAVE\"\n\"fmt "
+                "\"\n\"data\"\n\"fLaC\"\n\"OggS\"\n\"LIST\"\n\"fact\"\n\"\\xff\\xff\\xff\\xff\"\n"));
 }
 
 // Conversations with a longwave-runner: for `runner` messages, for `replies` what is asked and which
@@ -553,6 +556,7 @@ int main(int argc, char **argv) {
     speech_states();
     audio_streams();
     for (const auto &[name, bytes] : fuzz::text_seeds()) put(name, bytes);
+    for (const auto &[name, bytes] : fuzz::plugin_seeds()) put(name, bytes);
     packages();
     graph_packages();
     graphs();

@@ -12,6 +12,7 @@ import math
 import os
 import pathlib
 import random
+import resource
 import shutil
 import subprocess
 import sys
@@ -223,6 +224,10 @@ class Amp(unittest.TestCase):
                 "twice.nam", lambda _: None, lambda text: '{"version": "0.5.0", ' + text[1:]
             ): "has a key twice: version",
             changed(
+                "cut.nam", lambda _: None, lambda text: f'{{"a{"ä" * 40}": 1, "a{"ä" * 40}": 1, ' + text[1:]
+            ): "has a key twice: a" + "?" * 59,
+            changed("list.nam", lambda made: made.update(config=[None] * 1000000)): "configuration that is no object",
+            changed(
                 "empty.nam", lambda made: made.update(architecture="SlimmableContainer", config={"submodels": []})
             ): "without models",
             deep: "more than 32 levels",
@@ -241,6 +246,27 @@ class Amp(unittest.TestCase):
                 (line,) = (line for line in plugin.log.splitlines() if line.startswith(f"{path}: "))
                 self.assertIn(reason, line)
         self.close_to(found, self.weights(begun[0], rest) * expected)
+
+    def test_a_long_value_for_all_layers_is_not_copied_for_each(self):
+        made = first(16)
+        made["config"]["layers"][0] |= {"dilations": [1] * 256, "activation": "x" * (16 << 20)}
+        path = self.nam(made, "long.nam")
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        with self.amp() as plugin:
+            self.play(plugin, 4096, [(0, path)])
+            self.assertIn("its configuration is none of the bundle", plugin.log)
+        grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+        self.assertLess(grown, 1 << 20)  # KiB: 256 copies are 4 GiB
+
+    def test_a_bundle_that_has_lost_a_map_refuses_captures(self):
+        lost = self.bundle / "first.json"
+        with self.amp() as plugin:
+            kept = lost.rename(self.folder / "first.json")
+            try:
+                self.play(plugin, 4096, [(0, self.nam(second(17), "seventeen.nam"))])
+            finally:
+                kept.rename(lost)
+            self.assertIn("first.json of the bundle cannot be read", plugin.log)
 
     def test_a_host_without_features_plays_the_capture_of_the_bundle(self):
         shutil.copy(self.kept, self.initial)

@@ -269,10 +269,10 @@ class Room(unittest.TestCase):
         path = self.wav(response(900, 1), "again.wav")
         silence = [array.array("f", bytes(400)) for _ in range(self.channels)]
         with self.room() as plugin:
-            plugin.refuse_jobs = True
+            plugin.full.value = True
             plugin.run(silence, plugin.set_path(PARAMETER, path))
             self.assertEqual(plugin.jobs, [])
-            plugin.refuse_jobs = False
+            plugin.full.value = False
             plugin.run(silence)
             self.assertEqual(len(plugin.jobs), 1)
 

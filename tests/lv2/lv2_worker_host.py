@@ -1,4 +1,7 @@
-"""A host for plug-ins whose file is chosen while they play: URIDs, messages, a worker thread, a log and state."""
+"""A host for plug-ins whose file is chosen while they play: URIDs, messages, a worker thread, a log and state.
+
+With watched.c in LD_PRELOAD, it requires that the audio thread neither allocates, locks nor opens a file.
+"""
 
 import contextlib
 import ctypes
@@ -26,6 +29,11 @@ RETRIEVE = ctypes.CFUNCTYPE(
     ctypes.POINTER(ctypes.c_uint32),
 )
 PRINT = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_char_p, ctypes.c_void_p)
+WATCHED = ctypes.CDLL(None)
+if hasattr(WATCHED, "watched_run"):
+    WATCHED.watched_job.restype = ctypes.c_void_p
+else:
+    WATCHED = None
 
 
 class Feature(ctypes.Structure):
@@ -77,7 +85,7 @@ class Host:
 
     def __init__(self, bundle, binary, uri, rate, channels, features=True):
         self.channels, self.uris, self.jobs, self.answers = channels, {}, [], []
-        self.log, self.saved, self.told, self.refuse_jobs = "", {}, [], False
+        self.log, self.saved, self.told, self.full = "", {}, [], ctypes.c_int(False)
         _first, self.library = load(bundle / binary)
         self.library.lv2_descriptor.argtypes = [ctypes.c_uint32]
         found = (self.library.lv2_descriptor(i) for i in range(8))
@@ -100,7 +108,7 @@ class Host:
 
     def features(self):
         def schedule(_handle, size, data):
-            if self.refuse_jobs:
+            if self.full.value:
                 return 3
             self.jobs.append(ctypes.string_at(data, size))
             return 0
@@ -116,7 +124,10 @@ class Host:
 
         self.kept = [MAP(lambda _handle, uri: self.urid(uri.decode())), SCHEDULE(schedule), PRINT(vprint)]
         pointers = [ctypes.cast(each, ctypes.c_void_p) for each in self.kept]
-        structs = [Callback(None, pointers[0]), Callback(None, pointers[1]), Log(None, None, pointers[2])]
+        if WATCHED:
+            pointers[1] = ctypes.cast(WATCHED.watched_schedule, ctypes.c_void_p)
+        worker = Callback(ctypes.addressof(self.full), pointers[1])
+        structs = [Callback(None, pointers[0]), worker, Log(None, None, pointers[2])]
         names = ("http://lv2plug.in/ns/ext/urid#map", f"{WORKER}schedule", "http://lv2plug.in/ns/ext/log#log")
         made = [Feature(name.encode(), ctypes.addressof(each)) for name, each in zip(names, structs)]
         array_of = (ctypes.c_void_p * 4)(*map(ctypes.addressof, made), None)
@@ -152,14 +163,27 @@ class Host:
         for port in range(2 * self.channels):
             if n:
                 self.plugin.connect_port(self.instance, 2 + port, ctypes.addressof(buffers[port % self.channels]))
-        self.plugin.run(self.instance, n)
-        answers, self.answers = self.answers, []
-        for answer in answers:
-            self.worker.work_response(self.instance, len(answer), answer)
+        self.in_audio_thread(n)
         size, kind = struct.unpack_from("<II", self.notify, 0)
         assert kind == self.urid(f"{ATOM}Sequence")
         if size > 8:
             self.told.append(bytes(self.notify[16 : 8 + size]))
+
+    def in_audio_thread(self, n):
+        answers, self.answers = self.answers, []
+        if not WATCHED:
+            self.plugin.run(self.instance, n)
+            for answer in answers:
+                self.worker.work_response(self.instance, len(answer), answer)
+            return
+        instance = ctypes.c_void_p(self.instance)
+        calls = WATCHED.watched_run(self.plugin.run, instance, n)
+        for answer in answers:
+            calls += WATCHED.watched_response(self.worker.work_response, instance, len(answer), answer)
+        assert calls == 0, f"the audio thread made {calls} calls that allocate, lock or open"
+        size = ctypes.c_uint32()
+        while job := WATCHED.watched_job(ctypes.byref(size)):
+            self.jobs.append(ctypes.string_at(job, size.value))
 
     def work(self):
         """All jobs that wait, in another thread."""
