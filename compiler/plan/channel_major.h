@@ -1,11 +1,11 @@
-// Chooses the values of an entry that memory holds channel by channel, [channel][row], instead of row by row:
-// of offline runs of a GPU, and of blocks of a CPU's stream. A long convolution of many rows on a GPU has few
-// channels per workgroup, so it reads a part of each memory sector of a row, and all of each sector of a
-// channel. A CPU's vector holds rows of one of few channels. A kernel that needs the other order reads a
-// copy, if that moves fewer bytes. Why here: a draft of the entry names its kernels. These say which
-// arguments may lie so, and what they lose if they do not. The entry is planned again with the answer,
-// because weights depend on it. Needs: a draft whose kernels the device has. Keeps: inputs and outputs of the
-// entry, row by row. Fails: never.
+// Chooses the values of an entry that memory holds channel by channel, [channel][row], instead of row
+// by row: of offline runs of a GPU, and of blocks of a CPU's stream. A long convolution of many rows on
+// a GPU has few channels per workgroup, so it reads a part of each memory sector of a row, and all of
+// each sector of a channel. A CPU's vector holds rows of one of few channels. A kernel that needs the
+// other order reads a copy, if that moves fewer bytes. Why here: a draft of the entry names its kernels.
+// These say which arguments may lie so, and what they lose if they do not. The entry is planned again
+// with the answer, because weights depend on it. Needs: a draft whose kernels the device has. Keeps:
+// inputs and outputs of the entry, row by row. Fails: never.
 #pragma once
 #include "compiler/plan/entry_plan.h"
 #include <map>

@@ -2,6 +2,7 @@
 #include "compiler/ir/op.h"
 #include "compiler/plan/entry_plan.h"
 #include "formats/artifact/rules.h"
+#include "schedules/contract/kernels/conv.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <numeric>
@@ -80,7 +81,7 @@ Wanted wanted_of(const ir::Graph &graph, const Planners &planners, ir::ValueId v
         wanted.saved.keeps = std::max(wanted.saved.keeps, d.keeps);
         if (wanted.saved.name.empty()) wanted.saved.layer = d.layer, wanted.saved.name = d.name;
     }
-    constexpr uint32_t worth = 8; // rows of the largest block: they fill a vector
+    constexpr uint32_t worth = schedules::contract::NarrowConv::least_rows; // rows of the largest block
     wanted.by_channel = wanted.by_channel && wanted.rows >= worth;
     return wanted;
 }

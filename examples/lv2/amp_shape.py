@@ -77,7 +77,7 @@ def found(values, weights):
         for at in np.nonzero(scaled == values[0])[0]:
             if np.array_equal(scaled[at : at + len(values)], values):
                 return int(at), power
-    raise SystemExit("a tensor is no part of the list of weights: this capture cannot be a shape")
+    raise SystemExit("the list of weights does not contain a tensor of the model: this capture cannot be a shape")
 
 
 def main(name, folder, described):

@@ -66,7 +66,7 @@ Json once(const Json &value, size_t layers) {
 bool active(const Json &part) { return part.is_object() && part.value("active", true); }
 
 void drop_nulls(Json &object) {
-    if (!object.is_object()) throw Refused("has a configuration that is no object");
+    if (!object.is_object()) throw Refused("has a configuration that is not an object");
     for (auto at = object.begin(); at != object.end();) at = at->is_null() ? object.erase(at) : std::next(at);
 }
 
@@ -130,10 +130,10 @@ std::vector<float> numbers(const Json &list) {
     std::vector<float> made;
     made.reserve(list.size());
     for (const Json &each : list) {
-        if (!each.is_number()) throw Refused("weight " + std::to_string(made.size()) + " is no number");
+        if (!each.is_number()) throw Refused("weight " + std::to_string(made.size()) + " is not a number");
         made.push_back(static_cast<float>(each.get<double>()));
         if (!std::isfinite(made.back()))
-            throw Refused("weight " + std::to_string(made.size() - 1) + " is no finite number of float32");
+            throw Refused("weight " + std::to_string(made.size() - 1) + " is not a finite number of float32");
     }
     return made;
 }
@@ -229,7 +229,7 @@ Capture *capture_parse(const char *bytes, size_t n, char why[REASON]) {
 Capture *capture_read(const char *path, char why[REASON]) {
     struct stat about;
     if (stat(path, &about)) return tell(why, "cannot be opened: no such file, or no permission"), nullptr;
-    if (!S_ISREG(about.st_mode)) return tell(why, "is no regular file"), nullptr;
+    if (!S_ISREG(about.st_mode)) return tell(why, "is not a regular file"), nullptr;
     if (static_cast<uint64_t>(about.st_size) > most_bytes)
         return tell(why, "has more than 33554432 bytes"), nullptr;
     const std::unique_ptr<FILE, int (*)(FILE *)> file(std::fopen(path, "rb"), std::fclose);

@@ -104,7 +104,7 @@ static int taken(SNDFILE *file, const SF_INFO *info, double host, size_t most, R
 int response_read(const char *path, double host, size_t most, Response *response, char reason[REASON]) {
     struct stat about;
     if (stat(path, &about)) return refused(reason, "cannot be opened: no such file, or no permission");
-    if (!S_ISREG(about.st_mode)) return refused(reason, "is no regular file");
+    if (!S_ISREG(about.st_mode)) return refused(reason, "is not a regular file");
     SF_INFO info = {0};
     SNDFILE *file = sf_open(path, SFM_READ, &info);
     if (!file) return refused(reason, sf_strerror(NULL));

@@ -31,6 +31,7 @@ public:
     void build() {
         declare();
         define();
+        if (remembers()) schedule_past();
         if (by_channel()) tiles_of(y_);
         else if (over_rows()) rows_from_channels();
         else few_rows();
@@ -44,7 +45,6 @@ public:
 private:
     // Row by row, lanes are gathered one by one.
     static constexpr uint32_t transposed = 8 * ideal_sectors;
-    static constexpr int least_rows = 8;     // that fill a vector
     static constexpr int longest_chain = 24; // products; the error of a float32 sum grows with its chain
 
     // The largest part of at most `most` that all have, or nearly: the last part may be shorter.
@@ -55,7 +55,7 @@ private:
     static int width(int channels) { return static_cast<int>(pad(static_cast<uint32_t>(channels))); }
     bool remembers() const { return ring_ > 0; }
     bool in_parts() const { return taps_of_part_ < taps_; }
-    bool over_rows() const { return rows_ >= least_rows; }
+    bool over_rows() const { return rows_ >= contract::NarrowConv::least_rows; }
     // One channel lies the same way in both orders.
     bool by_channel() const { return over_rows() && (out_c_ == 1 || k_.asks_channel_major_of_result()); }
 
@@ -71,14 +71,11 @@ private:
     // THE ALGORITHM
     void define() {
         if (remembers()) {
-            const RDom t(0, rows_, "t"),
-                first(0, rows_, 0, select(position_ + rows_ <= again_, 1, 0), "first");
+            new_rows_ = RDom(0, rows_, "new_rows");
+            repeated_ = RDom(0, rows_, 0, select(position_ + rows_ <= again_, 1, 0), "repeated");
             past_(n, i) = undef<float>();
-            past_(position_ + t, i) = x_(i, t);
-            past_(ring_ + position_ + first.x, i) = x_(i, first.x);
-            const int vec = dividing_vector(rows_, k_.target.vector_lanes);
-            past_.update(0).reorder(t, i).vectorize(t, vec);
-            past_.update(1).reorder(first.x, i, first.y).vectorize(first.x, vec);
+            past_(position_ + new_rows_, i) = x_(i, new_rows_);
+            past_(ring_ + position_ + repeated_.x, i) = x_(i, repeated_.x);
         }
         products_ = RDom(0, in_c_, 0, taps_of_part_, "products");
         const Expr tap = in_parts() ? Expr(part_number_ * taps_of_part_ + products_.y) : Expr(products_.y),
@@ -109,6 +106,12 @@ private:
     }
 
     // ---- THE SCHEDULE
+
+    void schedule_past() {
+        const int vec = dividing_vector(rows_, k_.target.vector_lanes);
+        past_.update(0).reorder(new_rows_, i).vectorize(new_rows_, vec);
+        past_.update(1).reorder(repeated_.x, i, repeated_.y).vectorize(repeated_.x, vec);
+    }
 
     // The sums of a tile of rows and channels are in registers. `of`: of c and r.
     void tiles_of(Func of) {
@@ -185,7 +188,7 @@ private:
     Var n{"n"}, i{"i"}, c{"c"}, r{"r"}, ro{"ro"}, ri{"ri"}, co{"co"}, ci{"ci"};
     int taps_of_part_ = 1; // of a sum
     Var part_number_{"part_number"};
-    RDom products_, all_parts_;
+    RDom new_rows_, repeated_, products_, all_parts_;
     Func past_{"past"}, part_{"part"}, sum_{"sum"}, planes_{"planes"}, y_{"y"};
 };
 

@@ -73,13 +73,6 @@ const compiler::Compiled &model() {
 
 std::vector<float> samples(size_t rows) { return random_numbers(rows * width, 9, 1); }
 
-void push_rows(lw_stream *stream, const float *x, size_t rows, Rows *pulled) {
-    for (size_t taken = 0; rows > 0; rows -= taken, x += taken * width) {
-        REQUIRE(lw_stream_push(stream, x, rows, &taken) == LW_OK);
-        pull_all(stream, pulled);
-    }
-}
-
 // In pieces of up to `most` rows; now and then another stream, of one of these entries, goes on
 // with the saved state.
 Rows in_pieces(const Model &model, const std::vector<float> &x, size_t most, uint32_t seed,
@@ -90,7 +83,7 @@ Rows in_pieces(const Model &model, const std::vector<float> &x, size_t most, uin
     auto stream = std::make_unique<Stream>(model, LW_F32, 1024, entry());
     for (size_t at = 0; at < x.size();) {
         const size_t n = std::min(x.size() / width - at / width, 1 + random() % most);
-        push_rows(*stream, &x[at], n, &rows);
+        push_rows(*stream, &x[at], n, width, &rows);
         at += n * width;
         if (random() % 3) continue;
         auto next = std::make_unique<Stream>(model, LW_F32, 1024, entry());

@@ -64,13 +64,6 @@ compiler::Compiled model(const std::vector<uint32_t> &blocks) {
     return *std::move(made);
 }
 
-void push_rows(lw_stream *stream, const float *x, size_t rows, Rows *pulled) {
-    for (size_t taken = 0; rows > 0; rows -= taken, x += taken) {
-        REQUIRE(lw_stream_push(stream, x, rows, &taken) == LW_OK);
-        pull_all(stream, pulled);
-    }
-}
-
 struct Place {
     const Model *model;
     uint32_t entry;
@@ -88,7 +81,7 @@ Rows in_pieces(const std::vector<Place> &places, const std::vector<float> &x, si
     auto stream = fresh();
     for (size_t at = 0; at < x.size();) {
         const size_t n = std::min<size_t>(x.size() - at, 1 + random() % most);
-        push_rows(*stream, &x[at], n, &rows);
+        push_rows(*stream, &x[at], n, 1, &rows);
         at += n;
         if (random() % 3) continue;
         auto next = fresh();
@@ -110,7 +103,7 @@ struct Saved {
 Saved saved_after(const Model &model, const std::vector<float> &x) {
     Stream stream(model, LW_F32, 8192);
     Saved saved;
-    push_rows(stream, x.data(), x.size(), &saved.rows);
+    push_rows(stream, x.data(), x.size(), 1, &saved.rows);
     saved.state = save(stream);
     return saved;
 }
@@ -192,8 +185,8 @@ TEST_CASE("narrow streams: a saved state does not show how its histories lie") {
         CHECK(save(back) == other.state);
         // Each goes on with the state of the other.
         const std::vector<float> more = random_numbers(480, 12, 1);
-        push_rows(stream, more.data(), more.size(), &one.rows);
-        push_rows(back, more.data(), more.size(), &other.rows);
+        push_rows(stream, more.data(), more.size(), 1, &one.rows);
+        push_rows(back, more.data(), more.size(), 1, &other.rows);
         const std::vector<double> expected(one.rows.at(0).begin(), one.rows.at(0).end());
         CHECK(distance(other.rows.at(0), expected) < limit);
     }

@@ -14,12 +14,11 @@ import pathlib
 import random
 import resource
 import shutil
-import subprocess
 import sys
 import tempfile
 import unittest
 
-from lv2_host import missing, read_wav, run_in_lv2apply, write_wav
+from lv2_host import make_bundle, missing, read_wav, run_in_lv2apply, write_wav
 from lv2_worker_host import host
 
 LONGWAVE, SCRATCH = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
@@ -63,27 +62,8 @@ class Amp(unittest.TestCase):
 
     @classmethod
     def make_bundle(cls, name, *more):
-        subprocess.run(
-            [
-                "make",
-                "-s",
-                "-C",
-                ROOT / "examples/lv2",
-                "PLUGIN=amp",
-                f"OUT={cls.folder / name}",
-                f"INCLUDE={ROOT}/runtime/include",
-                f"LIB={pathlib.Path(LONGWAVE).parent}",
-                f"LONGWAVE={LONGWAVE}",
-                f"PYTHON={sys.executable}",
-                "CFLAGS=-Werror",
-                *more,
-            ],
-            check=True,
-            stdout=subprocess.DEVNULL,
-            env={**os.environ, "PYTHONPATH": str(ROOT / "tools/python")},
-        )
-        (path,) = (cls.folder / name).iterdir()
-        return path
+        importer = {"PYTHONPATH": str(ROOT / "tools/python")}
+        return make_bundle(cls.folder / name, "amp", LONGWAVE, f"PYTHON={sys.executable}", *more, **importer)
 
     @classmethod
     def nam(cls, made, name):
@@ -217,8 +197,8 @@ class Amp(unittest.TestCase):
             changed(
                 "rate.nam", lambda made: made.update(sample_rate=44100)
             ): "is for 44100 Hz, and the host runs at 48000",
-            changed("word.nam", lambda made: made["weights"].__setitem__(3, "x")): "weight 3 is no number",
-            changed("big.nam", lambda made: made["weights"].__setitem__(3, 1e39)): "weight 3 is no finite number",
+            changed("word.nam", lambda made: made["weights"].__setitem__(3, "x")): "weight 3 is not a number",
+            changed("big.nam", lambda made: made["weights"].__setitem__(3, 1e39)): "weight 3 is not a finite number",
             changed("nan.nam", lambda made: made["weights"].__setitem__(3, math.nan)): "parse_error",
             changed(
                 "twice.nam", lambda _: None, lambda text: '{"version": "0.5.0", ' + text[1:]
@@ -226,7 +206,9 @@ class Amp(unittest.TestCase):
             changed(
                 "cut.nam", lambda _: None, lambda text: f'{{"a{"ä" * 40}": 1, "a{"ä" * 40}": 1, ' + text[1:]
             ): "has a key twice: a" + "?" * 59,
-            changed("list.nam", lambda made: made.update(config=[None] * 1000000)): "configuration that is no object",
+            changed(
+                "list.nam", lambda made: made.update(config=[None] * 1000000)
+            ): "configuration that is not an object",
             changed(
                 "empty.nam", lambda made: made.update(architecture="SlimmableContainer", config={"submodels": []})
             ): "without models",
@@ -234,7 +216,7 @@ class Amp(unittest.TestCase):
             binary: "parse_error",
             large: "has more than 33554432 bytes",
             self.folder / "none.nam": "no such file",
-            self.folder: "is no regular file",
+            self.folder: "is not a regular file",
         }
         good = self.nam(first(14), "good.nam")
         expected, rest = self.exact(good)

@@ -18,7 +18,7 @@ import sys
 import tempfile
 import unittest
 
-from lv2_host import load, missing, read_wav, run_in_lv2apply, write_wav
+from lv2_host import load, make_bundle, missing, read_wav, run_in_lv2apply, write_wav
 
 LONGWAVE, SCRATCH = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -60,21 +60,7 @@ class Filter(unittest.TestCase):
     @classmethod
     def make_bundle(cls, model, name):
         path = cls.folder / name
-        subprocess.run(
-            [
-                "make",
-                "-s",
-                "-C",
-                ROOT / "examples/lv2",
-                "PLUGIN=filter",
-                f"MODEL={model}",
-                f"OUT={path}",
-                f"INCLUDE={ROOT}/runtime/include",
-                f"LIB={pathlib.Path(LONGWAVE).parent}",
-                "CFLAGS=-Werror",
-            ],
-            check=True,
-        )
+        make_bundle(path, "filter", LONGWAVE, f"MODEL={model}")
         return path
 
     def heard(self, samples, rate, block, bundle=None):

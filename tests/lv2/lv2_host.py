@@ -3,6 +3,7 @@
 import array
 import ctypes
 import os
+import pathlib
 import shutil
 import struct
 import subprocess
@@ -69,3 +70,14 @@ def run_in_lv2apply(bundle, uri, folder):
         text=True,
         timeout=300,
     )
+
+
+def make_bundle(folder, plugin, longwave, *variables, **environment):
+    """The bundle of a plug-in that examples/lv2/Makefile makes in `folder`. `variables`: of make, as in "SAMPLES=1000"."""
+    root = pathlib.Path(__file__).resolve().parents[2]
+    given = [f"PLUGIN={plugin}", f"OUT={folder}", f"INCLUDE={root}/runtime/include", f"LONGWAVE={longwave}"]
+    given += [f"LIB={pathlib.Path(longwave).parent}", "CFLAGS=-Werror", *variables]
+    make = ["make", "-s", "-C", root / "examples/lv2", *given]
+    subprocess.run(make, check=True, stdout=subprocess.DEVNULL, env={**os.environ, **environment})
+    (path,) = folder.iterdir()
+    return path

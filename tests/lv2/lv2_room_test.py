@@ -18,7 +18,7 @@ import sys
 import tempfile
 import unittest
 
-from lv2_host import missing, read_wav, run_in_lv2apply, write_wav
+from lv2_host import make_bundle, missing, read_wav, run_in_lv2apply, write_wav
 from lv2_worker_host import host
 
 try:
@@ -87,26 +87,7 @@ class Room(unittest.TestCase):
 
     @classmethod
     def make_bundle(cls, name, *more):
-        subprocess.run(
-            [
-                "make",
-                "-s",
-                "-C",
-                ROOT / "examples/lv2",
-                "PLUGIN=room",
-                f"SAMPLES={' '.join(map(str, SHAPES))}",
-                f"OUT={cls.folder / name}",
-                f"INCLUDE={ROOT}/runtime/include",
-                f"LIB={pathlib.Path(LONGWAVE).parent}",
-                f"LONGWAVE={LONGWAVE}",
-                "CFLAGS=-Werror",
-                *more,
-            ],
-            check=True,
-            stdout=subprocess.DEVNULL,
-        )
-        (path,) = (cls.folder / name).iterdir()
-        return path
+        return make_bundle(cls.folder / name, "room", LONGWAVE, f"SAMPLES={' '.join(map(str, SHAPES))}", *more)
 
     def wav(self, taps, name, rate=RATE):
         path = self.folder / name
@@ -223,8 +204,8 @@ class Room(unittest.TestCase):
             self.wav(response(6001, 5), "long.wav"): "lasts 0.125 s: the longest shape of the bundle takes 0.125 s",
             self.wav(response(90, 5), "slow.wav", 900): "has 900 Hz: expected 1000 to 768000",
             self.folder / "none.wav": "no such file",
-            self.folder: "is no regular file",
-            self.folder / "pipe.wav": "is no regular file",
+            self.folder: "is not a regular file",
+            self.folder / "pipe.wav": "is not a regular file",
             text: "Format not recognised",
             empty: "has no samples",
             self.wav(

@@ -20,7 +20,7 @@ import sys
 import tempfile
 import unittest
 
-from lv2_host import load, missing, read_wav, run_in_lv2apply, write_wav
+from lv2_host import load, make_bundle, missing, read_wav, run_in_lv2apply, write_wav
 
 LONGWAVE, SCRATCH = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -88,21 +88,7 @@ class Convolver(unittest.TestCase):
 
     def make_bundle(self, model, name):
         path = self.folder / name
-        subprocess.run(
-            [
-                "make",
-                "-s",
-                "-C",
-                ROOT / "examples/lv2",
-                f"MODEL={model}",
-                f"OUT={path}",
-                f"INCLUDE={ROOT}/runtime/include",
-                f"LIB={pathlib.Path(LONGWAVE).parent}",
-                f"CHANNELS={self.channels}",
-                "CFLAGS=-Werror",
-            ],
-            check=True,
-        )
+        make_bundle(path, "convolver", LONGWAVE, f"MODEL={model}", f"CHANNELS={self.channels}")
         return path
 
     def run_in_lv2apply(self, bundle):

@@ -56,6 +56,13 @@ void push_all(lw_stream *stream, const std::vector<float> &x, Rows *rows) {
     }
 }
 
+void push_rows(lw_stream *stream, const float *x, size_t rows, size_t width, Rows *pulled) {
+    for (size_t taken = 0; rows > 0; rows -= taken, x += taken * width) {
+        REQUIRE(lw_stream_push(stream, x, rows, &taken) == LW_OK);
+        pull_all(stream, pulled);
+    }
+}
+
 Rows stream_in_cuts(const lw_model *model, const std::vector<float> &x, const std::vector<size_t> &cuts) {
     Stream stream(model);
     Rows rows;

@@ -39,6 +39,8 @@ using Rows = std::map<uint32_t, std::vector<float>>;
 void pull_all(lw_stream *stream, Rows *rows);
 // Pushes all of it, pulling whenever the queue is full.
 void push_all(lw_stream *stream, const std::vector<float> &x, Rows *rows);
+// Pushes `rows` rows of `width` numbers, and pulls what there is after each push.
+void push_rows(lw_stream *stream, const float *x, size_t rows, size_t width, Rows *pulled);
 // A fresh stream fed with x in pieces of the given sizes, over and over, and finished.
 Rows stream_in_cuts(const lw_model *model, const std::vector<float> &x, const std::vector<size_t> &cuts);
 Rows run(const lw_model *model, const std::vector<float> &x, size_t length = 0);

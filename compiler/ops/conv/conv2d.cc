@@ -324,7 +324,7 @@ Status narrow(KernelCall &call, const std::optional<ChannelHistory> &past) {
 
 // A product with a small matrix between values that lie channel by channel.
 bool is_narrow_product(const KernelCall &call) {
-    constexpr uint32_t least_rows = 8;
+    constexpr uint32_t least_rows = contract::NarrowConv::least_rows;
     return call.context.streaming && call.context.device.keeps_channels &&
            is_narrow(call.graph(), call.node) && is_product(call.graph(), call.node) &&
            call.rows() >= least_rows && !call.consumer() && call.may_lie_by_channel();

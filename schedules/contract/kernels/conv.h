@@ -42,6 +42,7 @@ struct Conv2d {
 struct NarrowConv {
     static constexpr const char *name = "narrow_conv";
     static constexpr int most_channels = 16, most_taps = 64;
+    static constexpr int least_rows = 8; // that fill a vector: with fewer, lanes are channels of the result
     Required<1, most_taps> taps;
     Default<1, 1, 1 << 16> dilation;
     Required<1, most_channels> in_c, out_c;
