@@ -27,11 +27,16 @@ public:
 
     void add_call(const Step &step, const schedules::Signature &signature) {
         std::map<uint8_t, size_t> groups;
+        std::set<uint8_t> in_rings; // groups with an argument in the state of a stream: its rings have rows
         bool by_row = false;
         for (size_t a = 0; a < step.args.size(); a++) {
             const auto *place = std::get_if<Place>(&step.args[a]);
-            if (!place || !of_entry(place->buffer)) continue;
+            if (!place) continue;
             const schedules::KernelArg &arg = signature.args.at(a);
+            if (!of_entry(place->buffer)) {
+                in_rings.insert(arg.layout_group);
+                continue;
+            }
             const size_t use = use_of(place->buffer, step.node);
             if (step.tiles > 1 || place->slots > 1 || place->offset > 0) fix_all(place->buffer);
             if (arg.layout_group == 0) {
@@ -44,6 +49,8 @@ public:
             const auto [first, fresh] = groups.emplace(arg.layout_group, use);
             if (!fresh) join(first->second, use, MinCut::never);
         }
+        for (const auto &[group, use] : groups)
+            if (in_rings.contains(group)) cut_.add_edge(use, MinCut::sink, MinCut::never);
         if (!signature.prefers_one_order) return;
         for (const auto &[group, use] : groups) {
             join(groups.begin()->second, use, least_cost);

@@ -40,7 +40,21 @@ const char *const package = R"({"format": "longwave-model", "version": 2, "name"
       {"name": "head", "op": "conv2d", "inputs": ["c/relu", {"tensor": "head"}], "attributes": {"stride_t": 1, "stride_f": 1, "groups": 1, "bias": 0, "frequency": 0}}],
     "outputs": [{"name": "y", "from": "head"}, {"name": "inside", "from": "a/sum"}]})";
 
-compiler::Compiled model(const std::vector<uint32_t> &blocks) {
+// Where two layers remember the sum, its ring has rows. What is added to it lies channel by channel
+// elsewhere.
+std::string with_two_readers() {
+    const std::string
+        other =
+            R"({"name": "also", "op": "conv2d", "inputs": ["a/sum", {"tensor": "dilated"}, {"tensor": "bias3"}],
+       "attributes": {"stride_t": 1, "stride_f": 1, "groups": 1, "bias": 1, "frequency": 0, "dilation": 3}},
+      )",
+        output = R"({"name": "also", "from": "also"}, )";
+    std::string text = package;
+    text.insert(text.find(R"({"name": "b/conv")"), other);
+    return text.insert(text.find(R"({"name": "inside")"), output);
+}
+
+compiler::Compiled model(const std::vector<uint32_t> &blocks, const std::string &text = package) {
     Tensors all;
     const auto add = [&](const char *key, std::vector<uint64_t> shape, int seed) {
         uint64_t n = 1;
@@ -59,7 +73,7 @@ compiler::Compiled model(const std::vector<uint32_t> &blocks) {
     compiler::Options options = options_here();
     options.stream = compiler::StreamMode::required;
     options.blocks = blocks;
-    auto made = compiled(package, std::move(all), options);
+    auto made = compiled(text, std::move(all), options);
     REQUIRE_MESSAGE(made, made.status().message());
     return *std::move(made);
 }
@@ -165,6 +179,21 @@ TEST_CASE("narrow streams: the rows of an offline run, however the input is cut"
         }
         // All entries of a file in turns.
         for (uint32_t seed = 0; seed < 5; seed++) check(in_pieces(places, x, 10 + 30 * seed, seed));
+    }
+}
+
+TEST_CASE("narrow streams: a sum that two layers remember has rows, and its operands follow it") {
+    const compiler::Compiled made = model({16, 48}, with_two_readers());
+    const Model two(made.artifact);
+    CHECK(by_channel(two) == 3);
+    const cli::Model offline_model = opened(made);
+    const std::vector<float> x = random_numbers(500, 13, 1);
+    const Outputs offline = outputs_of_run(offline_model, sequence_of(x, 1));
+    const Rows found = in_pieces({{&two, 0}, {&two, 1}}, x, 70, 1);
+    for (const uint32_t output : {0u, 1u, 2u}) {
+        CAPTURE(output);
+        const std::vector<double> expected(offline[output].begin(), offline[output].end());
+        CHECK(distance(found.at(output), expected) < limit);
     }
 }
 
