@@ -146,6 +146,17 @@ std::vector<LaneLevel> lane_levels(uint32_t length) {
     return levels;
 }
 
+bool is_lane_slice(const LaneLevel &level, uint32_t length, uint32_t count) {
+    const uint32_t all = length / static_cast<uint32_t>(level.radix),
+                   period = static_cast<uint32_t>(level.period);
+    return count % 16 == 0 && all % count == 0 && (count % period == 0 || period % count == 0);
+}
+
+uint32_t twiddles_of_slice(const LaneLevel &level, uint32_t count) {
+    const int last = level.offset + 2 * (level.radix - 1) * level.period;
+    return static_cast<uint32_t>(last - level.period + std::min(level.period, static_cast<int>(count)));
+}
+
 std::vector<float> lane_twiddles(uint32_t length) {
     const std::vector<int> radices = right_angle_radices(length);
     const std::vector<LaneLevel> levels = lane_levels(length);

@@ -46,6 +46,10 @@ struct LaneLevel {
     int offset = 0; // of its rows in lane_twiddles()
 };
 std::vector<LaneLevel> lane_levels(uint32_t length);
+// `count` butterflies of a level may be computed by themselves if they fill vectors and whole periods, or a
+// period whole times. Those from butterfly b on read the table from value b mod `period` on, so many values.
+bool is_lane_slice(const LaneLevel &level, uint32_t length, uint32_t count);
+uint32_t twiddles_of_slice(const LaneLevel &level, uint32_t count);
 std::vector<float> lane_twiddles(uint32_t length);
 
 // The same transform with lanes over phases (polyphase.h), for multiples of 256 with two levels of

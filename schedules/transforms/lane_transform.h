@@ -19,6 +19,7 @@ public:
     LaneTransform(int length, int vector_lanes, std::function<Halide::Expr(const Halide::Expr &)> table);
 
     int levels() const { return static_cast<int>(levels_.size()); }
+    const LaneLevel &level(int number) const { return levels_[static_cast<size_t>(number)]; }
 
     // f(position, rest…) = (real, imaginary part) behind that level; loops outside of it run over
     // `rest`.
@@ -28,13 +29,24 @@ public:
     Halide::Func inverse(const std::string &name, const Read &in, int level,
                          const std::vector<Halide::Var> &rest) const;
 
+    // The value that input m of a butterfly reads.
+    using ReadInput = std::function<Complex(const Halide::Expr &butterfly, int m)>;
+    // `count` butterflies of a level, from the one on with which all memory begins (is_lane_slice).
+    Halide::Func forward_slice(const std::string &name, const ReadInput &in, int level, int count) const;
+    // The same back: f(butterfly, m).
+    Halide::Func inverse_slice(const std::string &name, const Read &in, int level, int count) const;
+
 private:
-    struct Butterfly { // over all of a level, vector by vector
+    struct Butterfly { // over all of a level or a slice, vector by vector
         Halide::RDom loop;
         Halide::Expr first, lane; // butterfly c = first + lane, first a multiple of the vector
-        int vec;
+        int vec, count;
     };
-    Butterfly butterfly(int level, const std::string &name) const;
+    Butterfly butterfly(int count, const std::string &name) const;
+    Halide::Func forward(const std::string &name, const ReadInput &in, int level, int count,
+                         const std::vector<Halide::Var> &rest) const;
+    // The results of a butterfly on the way back.
+    std::vector<Complex> back(const Read &in, int level, const Butterfly &b) const;
     Complex twiddle(int level, const Butterfly &b, int power) const;
     Halide::Func define(const std::string &name, const Butterfly &b, const std::vector<Halide::Expr> &at,
                         const std::vector<Complex> &x, const std::vector<Halide::Var> &rest) const;
@@ -53,17 +65,23 @@ void define_positions(Halide::Func f, int first, int count, int vector_lanes,
                       const std::function<std::vector<Halide::Expr>(const Halide::Expr &at)> &value,
                       size_t dimension = 0);
 
-// Sums over partitions q = 0 … partitions − 1 of x(e, q)·k(e, q), for each of `bins` bins e, with
-// lanes over bins: f(e, rest…) = (real, imaginary part). `first` is the sum's first term when it is
-// none of these.
+// Bins of spectra that lie side by side (kernels/long_conv_lanes.h).
+constexpr int lane_group = 16;
+
+// Sums over partitions q = 0 … partitions − 1 of x·k, with lanes over bins: z(bin, rest…) = (real,
+// imaginary part). Lane l of group g is bin 16·g + l.
 struct LaneProduct {
-    using Read = std::function<Complex(const Halide::Expr &bin, const Halide::Expr &partition)>;
+    using Read =
+        std::function<Complex(const Halide::Expr &l, const Halide::Expr &g, const Halide::Expr &partition)>;
     Read x, k;
     int bins = 0, partitions = 0;
-    std::function<Complex(const Halide::Expr &bin)> first;
+    std::function<Complex(const Halide::Expr &l, const Halide::Expr &g)> first; // a term more, if it is set
 
     Halide::Func define(const std::string &name, int vector_lanes,
                         const std::vector<Halide::Var> &rest) const;
+    // And of the next blocks, as far as their spectra are there: the sums over q ≥ b of x(q − b)·k(q) for
+    // b = 0 … blocks − 1, as 2·blocks elements. What the blocks need together is read once.
+    Halide::Func define_ahead(const std::string &name, int vector_lanes, int blocks) const;
 };
 
 } // namespace longwave::schedules

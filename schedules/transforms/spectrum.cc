@@ -1,6 +1,6 @@
 // spectrum: the right-angle transform of kernel partitions, in float64, once per model; in the
-// block order that the convolutions read. With `lanes` bins lie beside each other, channel by
-// channel, for few channels.
+// block order that the convolutions read. With `lanes` bins lie beside each other in groups of 16,
+// channel by channel, for few channels.
 #include "schedules/contract/kernels/transforms.h"
 #include "schedules/contract/twiddles.h"
 #include "schedules/halide/internals.h"
@@ -13,16 +13,20 @@ using namespace Halide;
 
 namespace {
 
+constexpr int group = 16; // bins that lie side by side with `lanes`
+
 // The partitions of a kernel, which are transformed one by one.
 struct Partitions {
     int length, count, rows, taps, copies, channels; // rows: taps of a partition, zeros behind them
     bool two_sided;
-    bool by_bins; // `lanes`: [channel][copy][partition][part][bin], else [copy][bin][partition][part][lane]
+    bool by_bins; // `lanes`: [channel][copy][group of bins][partition][part][bin], else
+                  // [copy][bin][partition][part][lane]
 
     Partitions(KernelBuilder &k, const contract::Spectrum &p)
         : length(p.length), count(p.partitions), rows(p.rows.or_else(length)), taps(p.taps), copies(p.copies),
           channels(p.channels), two_sided(p.two_sided), by_bins(p.lanes) {
-        k.params.require(!by_bins || channels < 16, "'lanes' is for less than 16 channels");
+        k.params.require(!by_bins || (channels < 16 && length % group == 0),
+                         "'lanes' is for less than 16 channels and a 'length' of whole groups of 16 bins");
         k.params.require(!right_angle_radices(extent(length)).empty(),
                          "'length' must be a product of 2, 3 and 5");
         k.params.require(rows <= length, "'rows' must be within 'length'");
@@ -34,7 +38,7 @@ struct Partitions {
     int kernels() const { return two_sided ? 2 * copies : copies; }          // rows of k
     int points() const { return two_sided ? length : std::min(taps, rows); } // that are not zero
     Shape shape() const {
-        return by_bins ? dense({length, 2, count, copies, channels})
+        return by_bins ? dense({group, 2, count, length / group, copies, channels})
                        : dense({tile(), 2, count, length, copies});
     }
 };
@@ -94,13 +98,21 @@ void define_in_place(const KernelBuilder &k, const Partitions &p, const RightAng
         buffer.update(static_cast<int>(level)).reorder(v, d.x, d.y, q, m);
         size = step;
     }
-    const std::vector<Var> order =
-        p.by_bins ? std::vector<Var>{n, part, q, m, v} : std::vector<Var>{v, part, q, n, m};
-    y(order) = cast<float>(factor * select(part == 0, buffer(v, n, q, m)[0], buffer(v, n, q, m)[1]));
+    const auto value = [&](const Expr &at) {
+        return cast<float>(factor * select(part == 0, buffer(v, at, q, m)[0], buffer(v, at, q, m)[1]));
+    };
 
     // THE SCHEDULE
     const int vec = p.by_bins ? 1 : std::min(p.tile(), std::max(1, k.target.vector_lanes / 2));
-    y.reorder(v, part, n, q, m).bound(part, 0, 2).bound(v, 0, p.tile()).unroll(part).vectorize(v, vec);
+    if (p.by_bins) {
+        const Var l("l");
+        y(l, part, q, n, m, v) = value(group * n + l);
+        y.reorder(v, part, l, n, q, m).bound(l, 0, group);
+    } else {
+        y(v, part, q, n, m) = value(n);
+        y.reorder(v, part, n, q, m);
+    }
+    y.bound(part, 0, 2).bound(v, 0, p.tile()).unroll(part).vectorize(v, vec);
     buffer.compute_at(y, q).bound_extent(v, p.tile()).bound_extent(n, p.length).vectorize(v, vec);
     for (size_t level = 0; level < transform.radices().size(); level++)
         buffer.update(static_cast<int>(level)).vectorize(v, vec);

@@ -198,6 +198,18 @@ TEST_CASE("very short blocks: two levels of large partitions, both of whose prod
     check(shape);
 }
 
+TEST_CASE("few channels and many taps: products of several large blocks are computed together") {
+    struct {
+        Shape shape;
+        int ahead;
+    } const cases[] = {{{3, 20000, {64, 16}, "nonuniform"}, 8}, {{1, 36000, {64}, "nonuniform"}, 4}};
+    for (const auto &[shape, ahead] : cases) {
+        const auto report = nlohmann::json::parse(Subject(shape).report);
+        CHECK(report["layers"][0]["algorithms"][0]["tail_ahead"] == ahead);
+        check(shape);
+    }
+}
+
 TEST_CASE("the pieces of large partitions are spread: no block is predicted far above the mean") {
     for (uint32_t channels : {1u, 16u, 2u, 7u, 48u}) {
         if (channels != 1 && channels != 16 && !every_case()) continue; // one lane, and one tile

@@ -9,6 +9,8 @@ using namespace longwave::test;
 
 namespace {
 
+constexpr int group = 16; // bins of spectra that lie side by side
+
 double tone(int b, int n, int channel) { return std::sin(0.7 * (b + 1) * (n + 3) + 1.3 * channel); }
 
 template <class Values> void set_table(Kernel &k, const Values &table) {
@@ -60,7 +62,7 @@ std::vector<Case> lanes(const Lanes &of) {
             const int slot = b % of.partitions;
             k.scalar("slot") = slot;
             // `newest` is that slot of `past`, as in the runtime's memory.
-            k.prepare({{"newest", k["past"].data() + size_t{4} * 2 * of.length() * slot}});
+            k.prepare({{"newest", k["past"].data() + size_t{4} * 2 * group * slot}});
             REQUIRE(k.call_prepared() == 0);
             k["tail"].for_each([&](const std::vector<int> &at) { k["tail"].set(at, k["tail_out"].get(at)); });
             const Tensor &y = k["y"];
@@ -120,14 +122,15 @@ std::vector<std::string> piece_specs(const Pieces &p) {
     const auto part = [&](int first, int last) {
         return fmt::format(R"({},"rows":{},"first":{},"last":{})", shape, p.rows(), first, last);
     };
-    return {
-        spectrum_spec(p.length, p.rows(), p.partitions, p.taps, p.copies, lanes ? 1 : p.tile, lanes),
-        spec(name + "forward", part(0, p.cut)),
-        spec(name + "forward", part(p.cut, levels)),
-        spec(name + "product", fmt::format(R"({},"{}":{},"partitions":{})", shape,
-                                           lanes ? "bins" : "positions", p.length / p.slices, p.partitions)),
-        spec(name + "inverse", part(p.cut, levels)),
-        spec(name + "inverse", part(0, p.cut))};
+    const int positions = p.length / p.slices;
+    return {spectrum_spec(p.length, p.rows(), p.partitions, p.taps, p.copies, lanes ? 1 : p.tile, lanes),
+            spec(name + "forward", part(0, p.cut)),
+            spec(name + "forward", part(p.cut, levels) + (lanes ? R"(,"partitions":1)" : "")),
+            spec(name + "product",
+                 lanes ? fmt::format(R"("bins":{},"partitions":{})", positions, p.partitions)
+                       : fmt::format(R"({},"positions":{},"partitions":{})", shape, positions, p.partitions)),
+            spec(name + "inverse", part(p.cut, levels)),
+            spec(name + "inverse", part(0, p.cut))};
 }
 
 // Copies every element of an argument into another of the same extents.
@@ -147,19 +150,18 @@ void multiply(const Pieces &p, Kernel &product, Kernel &spectrum, const std::vec
               Kernel &to) {
     const int each = p.length / p.slices;
     for (int slice = 0; slice < p.slices; slice++) {
-        const auto value = [&](Tensor &from, const std::vector<int> &at, int position, int copy) {
-            return p.tile == 0 ? from.get({position, at[1], at[2], copy, 0})
-                               : from.get({at[0], at[1], at[2], position, copy});
-        };
-        const int axis = p.tile == 0 ? 0 : 3;
+        // [lane, part, partition, position] or [lane of a group, part, partition, group]
+        const int before = p.tile == 0 ? slice * each / group : slice * each;
         Tensor &all_past = product["past"], &part = product["spectrum"], &whole = spectrum["spectrum"];
         all_past.for_each([&](const std::vector<int> &at) {
-            const int position = at[axis] + slice * each;
             const Tensor &past = ring[static_cast<size_t>(at[2])];
-            all_past.set(at, p.tile == 0 ? past.get({position, at[1]}) : past.get({at[0], at[1], position}));
+            all_past.set(at, past.get({at[0], at[1], at[3] + before}));
         });
         part.for_each([&](const std::vector<int> &at) {
-            part.set(at, value(whole, at, at[axis] + slice * each, p.tile == 0 ? 0 : at[4]));
+            const int copy = p.tile == 0 ? 0 : at[4];
+            std::vector<int> from{at[0], at[1], at[2], at[3] + before, copy};
+            if (p.tile == 0) from.push_back(0);
+            part.set(at, whole.get(from));
         });
         REQUIRE(product.call() == 0);
         if (p.tile == 0)
@@ -186,10 +188,9 @@ void check_pieces(const Pieces &p, std::vector<Kernel> &k) {
     last["tail"].for_each([&](const std::vector<int> &at) { last["tail"].set(at, 0); });
     const int tile = lanes ? 1 : p.tile;
     const auto u_at = [&](int c, int n) { return std::vector<int>{lanes ? 0 : c, n}; };
-    // A spectrum of the ring as the forward piece gives it: [position, part] or [lane, part,
-    // position].
+    // A spectrum of the ring as the forward piece gives it: [lane, part, group or position].
     longwave::schedules::KernelArg shape;
-    for (int extent : lanes ? std::vector{p.length, 2} : std::vector{tile, 2, p.length})
+    for (int extent : lanes ? std::vector{group, 2, p.length / group} : std::vector{tile, 2, p.length})
         shape.dims.push_back(
             {static_cast<uint32_t>(extent),
              shape.dims.empty() ? 1
@@ -209,14 +210,8 @@ void check_pieces(const Pieces &p, std::vector<Kernel> &k) {
         hand_over(first, second, lanes, "x");
         REQUIRE(second.call() == 0);
         Tensor &newest = ring[static_cast<size_t>(b % p.partitions)];
-        if (lanes)
-            for (int i = 0; i < p.length; i++) {
-                newest.set({i, 0}, second["re_out"].get({i}));
-                newest.set({i, 1}, second["im_out"].get({i}));
-            }
-        else
-            second["out"].for_each(
-                [&](const std::vector<int> &at) { newest.set(at, second["out"].get(at)); });
+        const Tensor &out = second[lanes ? "newest" : "out"];
+        out.for_each([&](const std::vector<int> &at) { newest.set(at, out.get(at)); });
         product.scalar("slot") = b % p.partitions;
         multiply(p, product, spectrum, ring, inverse);
         REQUIRE(inverse.call() == 0);
@@ -247,6 +242,137 @@ void run_pieces(const std::vector<Pieces> &list) {
             auto kernels = load_kernels(piece_specs(p), target, find_kgen());
             REQUIRE_MESSAGE(kernels, kernels.status().message());
             check_pieces(p, *kernels);
+        }
+    }
+}
+
+// Sums of products of spectra, some of them ahead, against their definition in float64.
+struct Sums {
+    int bins, partitions;
+    int blocks = 0, terms = 0; // ahead; or the rest
+};
+
+void check_sums(const Sums &p, Kernel &k) {
+    k.fill_inputs(7);
+    const auto slots = {0, p.partitions / 2, p.partitions - 1};
+    for (const int slot : slots) {
+        k.scalar("slot") = slot;
+        REQUIRE(k.call() == 0);
+        const Tensor &past = k["past"], &spectrum = k["spectrum"];
+        double worst = 0;
+        for (int block = 0; block < std::max(p.blocks, 1); block++) {
+            const std::string re_name = block ? fmt::format("next_{}", 2 * block - 2) : "re_out",
+                              im_name = block ? fmt::format("next_{}", 2 * block - 1) : "im_out";
+            for (int bin = 0; bin < p.bins; bin++) {
+                const int l = bin % group, g = bin / group;
+                double re = p.terms ? k["re"].get({bin}) : 0, im = p.terms ? k["im"].get({bin}) : 0;
+                for (int q = block; q < (p.terms ? p.terms : p.partitions); q++) {
+                    const int at = (slot - (q - block) + p.partitions) % p.partitions;
+                    const double xr = past.get({l, 0, at, g}), xi = past.get({l, 1, at, g}),
+                                 kr = spectrum.get({l, 0, q, g}), ki = spectrum.get({l, 1, q, g});
+                    re += xr * kr - xi * ki, im += xr * ki + xi * kr;
+                }
+                worst = std::max(
+                    {worst, std::abs(k[re_name].get({bin}) - re), std::abs(k[im_name].get({bin}) - im)});
+            }
+        }
+        INFO("bins ", p.bins, " partitions ", p.partitions, " blocks ", p.blocks, " terms ", p.terms);
+        // Values up to 1: 2·partitions products, each rounded to float32 in sums of about sqrt(partitions).
+        CHECK(worst <= p.partitions * 1.2e-7 * std::sqrt(p.partitions));
+        CHECK(k[p.blocks > 1 ? "next_0" : "re_out"].get({p.bins - 1}) != 0);
+    }
+}
+
+void run_sums(const std::vector<Sums> &list) {
+    if (gpu_under_test()) return; // kernels of CPUs
+    std::vector<std::string> specs;
+    for (const Sums &p : list) {
+        const std::string shape = fmt::format(R"("bins":{},"partitions":{})", p.bins, p.partitions);
+        if (p.blocks)
+            specs.push_back(
+                spec("long_conv_lanes_product_ahead", fmt::format(R"({},"blocks":{})", shape, p.blocks)));
+        else if (p.terms)
+            specs.push_back(
+                spec("long_conv_lanes_product_rest", fmt::format(R"({},"terms":{})", shape, p.terms)));
+        else specs.push_back(spec("long_conv_lanes_product", shape));
+    }
+    for (const longwave::targets::Target &target : longwave::targets::all()) {
+        if (target.by_name || !host_runs(target)) continue;
+        INFO(target.name);
+        auto kernels = load_kernels(specs, target, find_kgen());
+        REQUIRE_MESSAGE(kernels, kernels.status().message());
+        for (size_t i = 0; i < list.size(); i++) check_sums(list[i], (*kernels)[i]);
+    }
+}
+
+// A level in slices, which share the memory of the whole level, has the bits of the whole level.
+struct Slice {
+    int length, level, slice;
+};
+
+std::vector<std::string> slice_specs(const Slice &p, int levels) {
+    const std::string shape =
+        fmt::format(R"("length":{},"first":{},"last":{})", p.length, p.level, p.level + 1);
+    const std::string forward = shape + (p.level + 1 == levels ? R"(,"partitions":3)" : ""),
+                      part = fmt::format(R"(,"slice":{})", p.slice);
+    return {spec("long_conv_lanes_forward", forward), spec("long_conv_lanes_forward", forward + part),
+            spec("long_conv_lanes_inverse", shape), spec("long_conv_lanes_inverse", shape + part)};
+}
+
+// Calls `part` for each slice. Arguments that begin with the inputs of the butterflies: `by_input`; with
+// their bins: `by_bin`.
+void compare_slices(const Slice &p, Kernel &whole, Kernel &part, const std::vector<std::string> &by_input,
+                    const std::vector<std::string> &by_bin) {
+    const auto length = static_cast<uint32_t>(p.length);
+    const longwave::schedules::LaneLevel level =
+        longwave::schedules::lane_levels(length)[static_cast<size_t>(p.level)];
+    whole.fill_inputs(3);
+    set_table(whole, longwave::schedules::lane_twiddles(length));
+    REQUIRE(whole.call() == 0);
+    std::map<std::string, std::vector<double>> wanted;
+    std::map<std::string, uint8_t *> base;
+    const auto is_output = [](const std::string &name) {
+        return name.find("out") != name.npos || name == "y";
+    };
+    for (const auto &names : {by_input, by_bin})
+        for (const std::string &name : names) {
+            base[name] = whole[name].data();
+            if (!is_output(name) && name != "newest") continue;
+            wanted[name] = whole[name].numbers();
+            whole[name].for_each([&](const std::vector<int> &at) { whole[name].set(at, 5); });
+        }
+    for (int first = 0; first < p.length / level.radix; first += p.slice) {
+        std::map<std::string, uint8_t *> places;
+        for (const std::string &name : by_input) places[name] = base[name] + size_t{4} * first;
+        for (const std::string &name : by_bin) // of a ring: 3 partitions of 2 parts
+            places[name] = base[name] + size_t{4} * first * level.radix * (name == "newest" ? 6 : 1);
+        places["twiddles"] =
+            whole["twiddles"].data() + (p.level > 0 ? size_t{4} * (first % level.period) : 0);
+        part.prepare(places);
+        REQUIRE(part.call_prepared() == 0);
+    }
+    for (const auto &[name, values] : wanted) {
+        INFO("length ", p.length, " level ", p.level, " slice ", p.slice, " ", name);
+        CHECK(whole[name].numbers() == values);
+    }
+}
+
+void run_slices(const std::vector<Slice> &list) {
+    if (gpu_under_test()) return; // kernels of CPUs
+    for (const longwave::targets::Target &target : longwave::targets::all()) {
+        if (target.by_name || !host_runs(target)) continue;
+        INFO(target.name);
+        for (const Slice &p : list) {
+            const auto levels = static_cast<int>(
+                longwave::schedules::right_angle_radices(static_cast<uint32_t>(p.length)).size());
+            auto loaded = load_kernels(slice_specs(p, levels), target, find_kgen());
+            REQUIRE_MESSAGE(loaded, loaded.status().message());
+            std::vector<Kernel> &k = *loaded;
+            std::vector<std::string> there{"re", "im"}, back{"re_out", "im_out"}, bins{"re_out", "im_out"};
+            if (p.level == 0) there = {"u"}, back = {"tail", "y", "tail_out"};
+            if (p.level + 1 == levels) bins = {"newest"};
+            compare_slices(p, k[0], k[1], there, bins);
+            compare_slices(p, k[2], k[3], back, {"re", "im"});
         }
     }
 }
@@ -294,6 +420,32 @@ TEST_CASE("large partitions of one channel, level by level, equal the convolutio
         {.length = 1024, .partitions = 3, .taps = 3000, .tile = 0, .cut = 4, .slices = 8},
         {.length = 480, .partitions = 3, .taps = 1323, .tile = 0, .cut = 2, .slices = 1, .shorter = 441},
         {.length = 64, .partitions = 3, .taps = 84, .tile = 0, .cut = 1, .slices = 1, .shorter = 28},
+    });
+}
+
+TEST_CASE("sums over partitions of one channel, ahead, and their rest, equal their definition") {
+    run_sums({
+        {.bins = 64, .partitions = 5},
+        {.bins = 48, .partitions = 1},
+        {.bins = 16, .partitions = 3, .blocks = 2},
+        {.bins = 32, .partitions = 69, .blocks = 4},
+        {.bins = 48, .partitions = 17, .blocks = 8},
+        {.bins = 16, .partitions = 9, .blocks = 8},
+        {.bins = 32, .partitions = 9, .terms = 1},
+        {.bins = 64, .partitions = 7, .terms = 7},
+    });
+}
+
+TEST_CASE("slices of a level of one channel's transform have the bits of the whole level") {
+    run_slices({
+        {.length = 256, .level = 0, .slice = 16},
+        {.length = 512, .level = 0, .slice = 64},
+        {.length = 512, .level = 1, .slice = 32},
+        {.length = 512, .level = 4, .slice = 16},
+        {.length = 960, .level = 1, .slice = 160},
+        {.length = 1024, .level = 2, .slice = 16},
+        {.length = 4096, .level = 3, .slice = 256},
+        {.length = 4096, .level = 5, .slice = 64},
     });
 }
 

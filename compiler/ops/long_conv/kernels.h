@@ -101,7 +101,7 @@ inline Partitions one_partition(uint32_t length) { return {.rows = length, .leng
 // The length of the transform of blocks of `rows` rows in a stream: rows, or the next possible one.
 uint32_t transform_length(const PlanContext &context, uint32_t rows);
 // Spectra of the partitions of the kernel, computed in float64 when the model is opened: [copies,
-// length, count, 2, T] per tile of channels, or [copies, count, 2, length] per channel if kernels
+// length, count, 2, T] per tile of channels, or [copies, length/16, count, 2, 16] per channel if kernels
 // vectorize over positions. `keep`: it stays as long as the model. Else only while the model is
 // opened.
 Place spectrum_of(KernelCall &call, const Shape &shape, const Partitions &partitions, bool keep = true);
@@ -157,8 +157,8 @@ contract::LongConvPartitioned partitioned_params(const Shape &shape, const Parti
 // order.
 void call_partitioned(KernelCall &call, const Shape &shape, const Partitions &partitions);
 
-// The same for kernels that vectorize over positions: spectra of past blocks [channels, partitions,
-// 2, length], the tail [2, channels, copies, rows].
+// The same for kernels that vectorize over positions: spectra of past blocks [channels, length/16,
+// partitions, 2, 16], the tail [2, channels, copies, rows].
 struct LanePlaces {
     Place past, newest, tail, tail_out, spectrum, twiddles;
 };
@@ -177,7 +177,8 @@ void call_lanes(KernelCall &call, const Shape &shape, const Partitions &partitio
 // Products of spectra may be computed for several large blocks at a time, each time for another
 // part of the positions. Spectra are then read that many times less often. The measured cost, as a
 // fraction of the cost one by one.
-constexpr double products_ahead_share(uint32_t rounds) {
+constexpr double products_ahead_share(uint32_t rounds, bool over_positions) {
+    if (over_positions) return rounds == 1 ? 1 : rounds == 2 ? 0.9 : rounds == 4 ? 0.75 : 0.7;
     return rounds == 1 ? 1 : rounds == 2 ? 0.6 : rounds == 4 ? 0.45 : 0.38;
 }
 
@@ -192,8 +193,9 @@ struct LargeBlock {
 // a time.
 std::vector<Job> tile_jobs(KernelCall &call, const Shape &shape, const Partitions &partitions, uint32_t ahead,
                            const LargeBlock &block);
-std::vector<Job> lane_jobs(KernelCall &call, const Shape &shape, const Partitions &partitions, const Place &u,
-                           const LargeRows &rows, const std::string &prefix);
+// `blocks`: of the stream in the large block.
+std::vector<Job> lane_jobs(KernelCall &call, const Shape &shape, const Partitions &partitions, uint32_t ahead,
+                           uint32_t blocks, const Place &u, const LargeRows &rows, const std::string &prefix);
 
 // The demands of offline runs on their input: none, or room for complete blocks of `length` rows,
 // because a kernel writes rows behind the end, up to the end of the last block.

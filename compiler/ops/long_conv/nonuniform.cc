@@ -39,13 +39,31 @@ std::vector<Level> levels_of(const Decisions &decisions) {
     return levels;
 }
 
+// The bytes of a level's spectra, the kernel's and the signal's.
+uint64_t spectra_bytes(const PlanContext &context, const Level &level) {
+    const Shape s(context);
+    return uint64_t{2} * sizeof(float) * level.partitions * level.transform * s.channels * (1 + s.copies);
+}
+
+// How many products may be computed together.
+uint32_t most_ahead(const PlanContext &context, const Level &level) {
+    if (schedules::right_angle_radices(level.transform).size() < 2) return 1;
+    if (!lanes_over_positions(context)) return 8;
+    // Spectra that stay in a cache are read fast enough. One channel has few pieces: each of its own is dear.
+    constexpr uint64_t cached = 512 << 10;
+    if (spectra_bytes(context, level) <= cached) return 1;
+    return context.type(1).dims[1] * Shape(context).lane_copies() == 1 ? 4 : 8;
+}
+
 Level level(const PlanContext &context, uint32_t length, uint32_t end) {
     Level level{.length = length,
                 .transform = transform_length(context, length),
                 .partitions = (end - 2 * length + length - 1) / length};
-    if (!lanes_over_positions(context) && schedules::right_angle_radices(level.transform).size() > 1)
-        for (const uint32_t rounds : {2, 4, 8})
-            if (level.partitions > 2 * rounds && level.transform % rounds == 0) level.ahead = rounds;
+    const uint32_t slice = lanes_over_positions(context) ? schedules::lanes : 1; // no shorter than this
+    for (const uint32_t rounds : {2, 4, 8})
+        if (rounds <= most_ahead(context, level) && level.partitions > 2 * rounds &&
+            level.transform % (rounds * slice) == 0)
+            level.ahead = rounds;
     return level;
 }
 
@@ -62,8 +80,8 @@ Estimate with_levels(const PlanContext &context, uint32_t taps, const std::vecto
     for (size_t i = 0; i < lengths.size(); i++) {
         middle = tail;
         tail = level(context, lengths[i], i + 1 < lengths.size() ? 2 * lengths[i + 1] : taps);
-        products +=
-            products_ahead_share(tail.ahead) * tail.partitions * points_of_a_row(context, tail.length);
+        products += products_ahead_share(tail.ahead, lanes_over_positions(context)) * tail.partitions *
+                    points_of_a_row(context, tail.length);
         estimate.cost += block_transform_cost(context, tail.length) + level_cost;
     }
     estimate.cost += products * product_cost(context, taps);
@@ -180,8 +198,10 @@ void plan_lanes(KernelCall &call, const Shape &s, const std::vector<Level> &leve
     for (size_t i = 0; i < levels.size(); i++) {
         const std::string prefix = prefix_of(levels, i);
         const Place u = collected(call, s, levels[i], small.rows, prefix);
-        spread_load(call, lane_jobs(call, s, levels[i].spectra(), u, rows[i], prefix),
-                    levels[i].length / small.rows, levels[i].replays());
+        const uint32_t blocks = levels[i].length / small.rows;
+        spread_load(call,
+                    lane_jobs(call, s, levels[i].spectra(), levels[i].ahead, blocks, u, rows[i], prefix),
+                    blocks, levels[i].replays());
     }
 }
 

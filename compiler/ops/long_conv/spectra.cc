@@ -83,9 +83,10 @@ Place twiddles(KernelCall &call, uint32_t length, TwiddleOrder order) {
 
 Place spectrum_of(KernelCall &call, const Shape &s, const Partitions &p, bool keep) {
     const bool lanes = lanes_over_positions(call.context);
-    const std::vector<uint32_t> tile = lanes
-                                           ? std::vector<uint32_t>{s.channels, s.copies, p.count, 2, p.length}
-                                           : std::vector<uint32_t>{s.copies, p.length, p.count, 2, s.tile};
+    const std::vector<uint32_t> tile =
+        lanes ? std::vector<uint32_t>{s.channels, s.copies, p.length / schedules::lanes,
+                                      p.count,    2,        schedules::lanes}
+              : std::vector<uint32_t>{s.copies, p.length, p.count, 2, s.tile};
     std::vector<uint32_t> dims = tile;
     dims.insert(dims.begin(), s.tiles());
     bool fresh = true;

@@ -105,7 +105,7 @@ struct Slices {
              .slot = newest_slot(w.p),
              .z = slice(z, position(), 0),
              .next = std::move(next)},
-            cost(products_ahead_share(w.ahead) * w.ahead * w.p.count));
+            cost(products_ahead_share(w.ahead, false) * w.ahead * w.p.count));
     }
     Step product_rest(uint32_t ago) const {
         return w.step<contract::LongConvProductRest>({.length = w.p.length,

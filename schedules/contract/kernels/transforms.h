@@ -56,7 +56,7 @@ struct Spectrum {
     Default<1, 1, 64> copies;
     Required<1, 1 << 20> channels;
     Flag two_sided;
-    Flag lanes; // fewer than 16 channels: all in one call, and bins beside each other
+    Flag lanes; // fewer than 16 channels: all in one call, in groups of 16 bins
     LW_PARAMS(length, partitions, rows, taps, copies, channels, two_sided, lanes)
 
     template <class Of> struct Arguments {
@@ -64,7 +64,7 @@ struct Spectrum {
         // kernels k0 then backward kernels k1
         typename Of::Input k;
         typename Of::Weight twiddles; // f64 [right_angle_twiddles(length)]
-        // [T, 2, partitions, length, copies]; lanes: [length, 2, partitions, copies, channels]
+        // [T, 2, partitions, length, copies]; lanes: [16, 2, partitions, length/16, copies, channels]
         typename Of::Output spectrum;
         LW_ARGUMENTS(k, twiddles, spectrum)
     };
