@@ -51,20 +51,13 @@ bool is_long(const ir::Filter &filter) {
     return lags >= least;
 }
 
-const ir::OpDef &op_of_any_filter() {
-    const auto ops = ir::all_ops();
-    return **std::find_if(ops.begin(), ops.end(), [](const ir::OpDef *op) {
-        return op->rewrites.filter && op->rewrites.filter->any;
-    });
-}
-
 std::optional<Branch> convolution(const ir::Graph &graph, const ir::Node &node) {
     auto filter = node.op->rewrites.filter->read(graph, node);
     if (!filter) return {};
     Branch branch;
     branch.parts = {fmt::format("{}{}", filter->prepared ? "long " : "", size_of(*filter))};
     branch.filter = *std::move(filter);
-    branch.written = is_long(branch.filter) ? &op_of_any_filter() : node.op;
+    branch.written = is_long(branch.filter) ? &ir::op_of_any_filter() : node.op;
     branch.rewritten = branch.written != node.op;
     branch.layer = node.layer;
     return branch;

@@ -213,7 +213,8 @@ static void build_long_conv_overlap_add_phases(KernelBuilder &k,
     };
     const Shape y_shape = shape({{extent(s.blocks * s.length), of_row}});
     ImageParam u = k.input(names.u, {{extent(s.row), 1}, {extent(s.rows), s.row}});
-    ImageParam spectrum = k.weight(names.spectrum, dense({Polyphase::values, 2, rows / 4, s.copies, s.row}));
+    ImageParam spectrum =
+        k.weight(names.spectrum, dense({Polyphase::values, 2, rows / 4, s.copies, s.channels}));
     ImageParam table = k.weight(names.twiddles, dense({polyphase_tables(extent(s.length)).size}));
     const KernelBuilder::Epilogue epilogue = k.epilogue(y_shape, copies_are_lanes ? s.copies : s.channels);
 

@@ -126,7 +126,8 @@ static void build_long_conv_polyphase(KernelBuilder &k, const contract::LongConv
     const auto names = contract::names_of<contract::LongConvPolyphase>();
     const int rows = s.length / phases, groups = rows / 4;
     ImageParam u = k.input(names.u, {{extent(s.tile), 1}, {extent(s.rows), s.row}});
-    ImageParam spectrum = k.weight(names.spectrum, dense({Polyphase::values, 2, groups, s.copies, s.tile}));
+    ImageParam spectrum =
+        k.weight(names.spectrum, dense({Polyphase::values, 2, groups, s.copies, s.signals()}));
     ImageParam table = k.weight(names.twiddles, dense({polyphase_tables(extent(s.length)).size}));
 
     // THE ALGORITHM and THE SCHEDULE are those of the depth-first form over rows of phases.

@@ -18,13 +18,14 @@ constexpr int group = 16; // bins that lie side by side with `lanes`
 // The partitions of a kernel, which are transformed one by one.
 struct Partitions {
     int length, count, rows, taps, copies, channels; // rows: taps of a partition, zeros behind them
-    bool two_sided;
+    bool two_sided, unpadded;                        // `dense`
     bool by_bins; // `lanes`: [channel][copy][group of bins][partition][part][bin], else
                   // [copy][bin][partition][part][lane]
 
     Partitions(KernelBuilder &k, const contract::Spectrum &p)
         : length(p.length), count(p.partitions), rows(p.rows.or_else(length)), taps(p.taps), copies(p.copies),
-          channels(p.channels), two_sided(p.two_sided), by_bins(p.lanes) {
+          channels(p.channels), two_sided(p.two_sided), unpadded(p.dense), by_bins(p.lanes) {
+        k.params.require(!unpadded || by_bins, "'dense' is for 'lanes'");
         k.params.require(!by_bins || (channels < 16 && length % group == 0),
                          "'lanes' is for less than 16 channels and a 'length' of whole groups of 16 bins");
         k.params.require(!right_angle_radices(extent(length)).empty(),
@@ -33,7 +34,7 @@ struct Partitions {
         k.params.require(int64_t{count} * rows >= taps, "'partitions' of 'rows' must hold all taps");
         k.params.require(!two_sided || count == 1, "a two-sided kernel has one partition");
     }
-    int row() const { return static_cast<int>(pad(extent(channels))); }
+    int row() const { return unpadded ? channels : static_cast<int>(pad(extent(channels))); }
     int tile() const { return by_bins ? channels : std::min(row(), 16); }
     int kernels() const { return two_sided ? 2 * copies : copies; }          // rows of k
     int points() const { return two_sided ? length : std::min(taps, rows); } // that are not zero
@@ -125,9 +126,10 @@ static void build_spectrum(KernelBuilder &k, const contract::Spectrum &params) {
     const auto a = contract::names_of<contract::Spectrum>();
     const Partitions p(k, params);
     k.no_epilogue();
-    ImageParam taps = k.input(
-        a.k,
-        {{extent(p.tile()), 1}, {extent(p.kernels()), p.row()}, {extent(p.taps), p.row() * p.kernels()}});
+    Shape of_k = {
+        {extent(p.tile()), 1}, {extent(p.kernels()), p.row()}, {extent(p.taps), p.row() * p.kernels()}};
+    if (p.unpadded) of_k.insert(of_k.begin(), {1, 1}); // rows of one element: a partition may begin anywhere
+    ImageParam taps = k.input(a.k, of_k);
     ImageParam table = k.weight(a.twiddles, dense({2 * (p.length - 1)}), Float(64));
     const TransformStructure structure = transform_structure(k, p.length, p.tile());
     const RightAngle transform(
@@ -138,17 +140,17 @@ static void build_spectrum(KernelBuilder &k, const contract::Spectrum &params) {
     Func y("spectrum");
 
     // Point n of a partition: tap n, and the taps ahead from the end on as the imaginary part.
+    const auto value = [&](const Expr &copy, const Expr &at) {
+        return cast<double>(p.unpadded ? taps(0, loops.v, copy, at) : taps(loops.v, copy, at));
+    };
     const auto tap = [&](const Expr &copy, const Expr &at) {
-        return select(at < p.taps, cast<double>(taps(loops.v, copy, clamp(at, 0, p.taps - 1))),
-                      cast<double>(0));
+        return select(at < p.taps, value(copy, clamp(at, 0, p.taps - 1)), cast<double>(0));
     };
     const Reader point = [&](const Expr &at) {
         return Complex{tap(loops.m, at),
                        p.two_sided ? -tap(loops.m + p.copies, p.length - 1 - at) : cast<double>(0)};
     };
-    const Reader real_point = [&](const Expr &at) {
-        return Complex{cast<double>(taps(loops.v, loops.m, at)), Expr()};
-    };
+    const Reader real_point = [&](const Expr &at) { return Complex{value(loops.m, at), Expr()}; };
     if (p.count == 1 && !p.by_bins && DepthFirst::column_levels(transform, structure, p.points()) > 0)
         define_depth_first(p, transform, structure, p.two_sided ? point : real_point, factor, loops, y);
     else define_in_place(k, p, transform, point, factor, loops, y);
@@ -167,8 +169,10 @@ static void build_spectrum_of_phases(KernelBuilder &k, const contract::SpectrumO
                      "'length' must be a multiple of 256 and a product of 2, 3 and 5");
     k.params.require(length >= taps, "'length' must hold all taps");
     k.no_epilogue();
-    const int row = static_cast<int>(pad(extent(channels))), tile = std::min(row, 16),
-              kernels = two_sided ? 2 * stored : stored, rows = length / of_group;
+    k.params.require(!params.dense || channels < 16, "'dense' is for less than 16 channels");
+    const int row = params.dense ? channels : static_cast<int>(pad(extent(channels))),
+              tile = std::min(channels, 16), // of a call
+        kernels = two_sided ? 2 * stored : stored, rows = length / of_group;
     ImageParam taps_in =
         k.input(a.k, {{extent(tile), 1}, {extent(kernels), row}, {extent(taps), row * kernels}});
     ImageParam table = k.weight(a.twiddles, dense({polyphase_tables(extent(length)).size}), Float(64));

@@ -43,22 +43,52 @@ Expected<ValueId> channel_of_each_pair(Builder &to, ValueId x, uint32_t out, uin
     return to.node("take", {x, order}, {{"bands", int64_t{1}}}, layer);
 }
 
+// Pairs that fill no tile of channels lie as copies of each input: they share its transforms.
+constexpr uint32_t most_pairs_as_copies = 15;
+
+bool may_be_copies(const Node &node, uint32_t pairs) {
+    const auto is = [&](const char *attribute, int64_t value) {
+        return !node.has(attribute) || node.integer(attribute) == value;
+    };
+    return pairs <= most_pairs_as_copies && is("ahead", 0) && is("dilation", 1);
+}
+
+// Copy o of channel i is pair o·I + i.
+Expected<ValueId> copies_of_inputs(Rewriter &rewrite, const Graph &from, const Node &node) {
+    const std::vector<uint32_t> &w = from.type(node.inputs[1]).dims;
+    const Numbers &weights = from.constant(node.inputs[1])->data;
+    Filter filter = Filter::identity(w[1], w[0]);
+    for (size_t pair = 0; pair < filter.rows(); ++pair) {
+        filter.taps[pair] = weights.copy(pair * w[2], w[2]);
+        std::reverse(filter.taps[pair].begin(), filter.taps[pair].end()); // the newest row is the last weight
+    }
+    const FilterForm &form = *op_of_any_filter().rewrites.filter;
+    return form.write(rewrite, from, rewrite.map(node.inputs[0]), filter, node.layer);
+}
+
+// Every pair as a channel of its own.
+Expected<ValueId> channels_of_pairs(Rewriter &rewrite, const Graph &from, const Node &node) {
+    const std::vector<uint32_t> &w = from.type(node.inputs[1]).dims;
+    const uint32_t out = w[0], in = w[1], pairs = out * in;
+    Builder &to = rewrite.to();
+    LW_ASSIGN(const ValueId x, channel_of_each_pair(to, rewrite.map(node.inputs[0]), out, in, node.layer));
+    const ValueId taps =
+        to.constant(node.layer + ".taps of pairs", {pairs, 1, w[2], 1}, from.constant(node.inputs[1])->data);
+    Attributes attributes = node.attributes;
+    attributes["groups"] = int64_t{pairs};
+    attributes["bias"] = int64_t{0};
+    return to.node(node.op->name, {x, taps}, attributes, node.layer);
+}
+
 } // namespace
 
 Expected<std::optional<Separated>> separate(Rewriter &rewrite, const Graph &from, const Node &node) {
     if (!is_long_mixer(from, node)) return std::optional<Separated>();
     const std::vector<uint32_t> &w = from.type(node.inputs[1]).dims;
     const uint32_t out = w[0], in = w[1], pairs = out * in;
+    LW_ASSIGN(const ValueId filtered, may_be_copies(node, pairs) ? copies_of_inputs(rewrite, from, node)
+                                                                 : channels_of_pairs(rewrite, from, node));
     Builder &to = rewrite.to();
-    LW_ASSIGN(const ValueId x, channel_of_each_pair(to, rewrite.map(node.inputs[0]), out, in, node.layer));
-
-    const ValueId taps =
-        to.constant(node.layer + ".taps of pairs", {pairs, 1, w[2], 1}, from.constant(node.inputs[1])->data);
-    Attributes attributes = node.attributes;
-    attributes["groups"] = int64_t{pairs};
-    attributes["bias"] = int64_t{0};
-    LW_ASSIGN(const ValueId filtered, to.node(node.op->name, {x, taps}, attributes, node.layer));
-
     std::vector<double> ones(size_t{out} * pairs);
     for (uint32_t pair = 0; pair < pairs; ++pair) ones[size_t{pair / in} * pairs + pair] = 1;
     std::vector<ValueId> inputs{filtered,

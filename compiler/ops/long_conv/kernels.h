@@ -84,6 +84,13 @@ double product_cost(const PlanContext &context, double taps);
 // k [taps, kernels, P(channels)] with D in tap 0: constants of the artifact, or expanded when the
 // model is opened. `keep`: it stays as long as the model. Else only until its spectrum is computed.
 Place taps_of(KernelCall &call, const Shape &shape, bool keep);
+// The same for kernels that only transform them, and need no lanes without a channel. `dense`: constants
+// [taps, kernels, channels].
+struct TapsForSpectra {
+    Place place;
+    bool dense = false;
+};
+TapsForSpectra taps_for_spectra(KernelCall &call, const Shape &shape);
 
 // `count` partitions of `rows` taps each, from tap `first` on, with a transform of `length` points. It
 // is longer than the partitions where these have no transform themselves.

@@ -36,7 +36,7 @@ Estimate estimate(const PlanContext &context) {
 }
 
 Place spectrum(KernelCall &call, const Shape &s, uint32_t length, const std::vector<double> &table) {
-    const std::vector<uint32_t> tile = {s.tile, s.lane_copies(), length, 2};
+    const std::vector<uint32_t> tile = {std::min(s.channels, s.tile), s.lane_copies(), length, 2};
     std::vector<uint32_t> dims = tile;
     dims.insert(dims.begin(), s.tiles());
     bool fresh = false;
@@ -44,8 +44,8 @@ Place spectrum(KernelCall &call, const Shape &s, uint32_t length, const std::vec
                                Elem::f32, dims, &fresh);
     place.tile_bytes = bytes_of(Elem::f32, tile);
     if (!fresh) return place;
-    Place taps = taps_of(call, s, false);
-    taps.tile_bytes = s.tile * sizeof(float);
+    TapsForSpectra taps = taps_for_spectra(call, s);
+    taps.place.tile_bytes = s.tile * sizeof(float);
     Step step{.name = call.node.layer + " spectrum", .layer = call.node.layer, .tiles = s.tiles()};
     ir::set_kernel<ir::contract::SpectrumOfPhases>(
         step,
@@ -54,8 +54,9 @@ Place spectrum(KernelCall &call, const Shape &s, uint32_t length, const std::vec
          .copies = s.lane_copies(),
          .channels = s.channels,
          .stored_copies = s.copies,
-         .two_sided = s.two_sided},
-        {.k = taps,
+         .two_sided = s.two_sided,
+         .dense = taps.dense},
+        {.k = taps.place,
          .twiddles = call.stored("twiddles of phases in float64",
                                  Packed::f64({static_cast<uint32_t>(table.size())}, table)),
          .spectrum = place});

@@ -97,9 +97,10 @@ Place spectrum_of(KernelCall &call, const Shape &s, const Partitions &p, bool ke
                           : call.memory(key, Elem::f32, dims, KernelCall::Life::open);
     spectrum.tile_bytes = bytes_of(Elem::f32, tile);
     if (!fresh) return spectrum;
-    Place taps = taps_of(call, s, false);
-    taps.offset += uint64_t(p.first) * s.kernels * s.padded * sizeof(float);
-    taps.tile_bytes = s.tile * sizeof(float);
+    TapsForSpectra taps = lanes ? taps_for_spectra(call, s) : TapsForSpectra{taps_of(call, s, false)};
+    const uint32_t row = taps.dense ? s.channels : s.padded;
+    taps.place.offset += uint64_t(p.first) * s.kernels * row * sizeof(float);
+    taps.place.tile_bytes = s.tile * sizeof(float);
     const auto exact = schedules::right_angle_twiddles(p.length);
     const Place table =
         call.stored("twiddles in float64", Packed::f64({static_cast<uint32_t>(exact.size())}, exact));
@@ -110,9 +111,10 @@ Place spectrum_of(KernelCall &call, const Shape &s, const Partitions &p, bool ke
                                   .copies = s.copies,
                                   .channels = s.channels,
                                   .two_sided = s.two_sided,
-                                  .lanes = lanes};
+                                  .lanes = lanes,
+                                  .dense = taps.dense};
     if (p.rows != p.length) params.rows = p.rows;
-    ir::set_kernel(step, params, {.k = taps, .twiddles = table, .spectrum = spectrum});
+    ir::set_kernel(step, params, {.k = taps.place, .twiddles = table, .spectrum = spectrum});
     call.prepare(std::move(step));
     return spectrum;
 }

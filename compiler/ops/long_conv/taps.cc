@@ -45,18 +45,19 @@ std::vector<double> direct_term(const KernelCall &call, const Shape &s) {
     return d;
 }
 
-Place constant_taps(KernelCall &call, const Shape &s) {
+// `row`: the lanes of a row, with a channel or without.
+Place constant_taps(KernelCall &call, const Shape &s, uint32_t row) {
     const auto &k = call.constant(1);
     const auto d = direct_term(call, s);
     const uint32_t given = call.type(1).dims[2];
-    std::vector<float> packed(size_t(s.taps) * s.kernels * s.padded, 0.f);
+    std::vector<float> packed(size_t(s.taps) * s.kernels * row, 0.f);
     each_kernel(s, [&](uint32_t kernel, uint32_t h, size_t of) {
         for (uint32_t j = 0; j < s.taps; j++) {
             const double tap = k[of * given + j] + (j == 0 ? d[of] : 0.0);
-            packed[(size_t(j) * s.kernels + kernel) * s.padded + h] = static_cast<float>(tap);
+            packed[(size_t(j) * s.kernels + kernel) * row + h] = static_cast<float>(tap);
         }
     });
-    return call.stored("k", Packed::f32({s.taps, s.kernels, s.padded}, packed));
+    return call.stored(row == s.padded ? "k" : "k dense", Packed::f32({s.taps, s.kernels, row}, packed));
 }
 
 // How the kernel expand_scales sees a convolution: many copies of one channel are its lanes.
@@ -203,13 +204,20 @@ Place taps_of(KernelCall &call, const Shape &shape, bool keep) {
     const ir::Node *made = call.producer(1);
     if (!made && call.node.has(ir::stored_weights.name))
         return expanded_taps(call, shape, Scales(call, shape), call.node, keep);
-    if (!made) return constant_taps(call, shape);
+    if (!made) return constant_taps(call, shape, shape.padded);
     if (made->op != &ir::op_exponential_taps)
         return expanded_taps(call, shape, Scales(call, shape, *made), *made, keep);
     bool fresh = true;
     const Place taps = prepared_taps(call, shape, keep, &fresh);
     if (fresh) call.prepare(ir::exponential_taps_step(call, *made, shape.taps, taps));
     return taps;
+}
+
+TapsForSpectra taps_for_spectra(KernelCall &call, const Shape &shape) {
+    const bool constant = !call.producer(1) && !call.node.has(ir::stored_weights.name);
+    if (constant && shape.channels > 1 && shape.channels < schedules::lanes)
+        return {constant_taps(call, shape, shape.channels), true};
+    return {taps_of(call, shape, false)};
 }
 
 } // namespace longwave::compiler::convolution

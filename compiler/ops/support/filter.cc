@@ -1,4 +1,5 @@
 #include "compiler/ops/support/filter.h"
+#include "compiler/ir/op.h"
 #include "compiler/ops/support/sums.h"
 #include "compiler/ops/transforms/transforms.h"
 #include <algorithm>
@@ -132,6 +133,12 @@ std::optional<Filter> Filter::after(const Filter &first) const {
             for (size_t j = 0; j < k.size(); ++j) both.taps[n][i + j] += g[i] * k[j];
     }
     return both;
+}
+
+const OpDef &op_of_any_filter() {
+    const auto ops = all_ops();
+    return **std::find_if(ops.begin(), ops.end(),
+                          [](const OpDef *op) { return op->rewrites.filter && op->rewrites.filter->any; });
 }
 
 } // namespace longwave::ir

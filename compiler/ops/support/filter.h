@@ -63,6 +63,9 @@ struct FilterForm {
     bool any = false; // it can write every filter, not only sums of filters that were read from this op
 };
 
+// The op that can write every filter.
+const OpDef &op_of_any_filter();
+
 // Prepared taps [C',H,K], computed when the model is opened. C' = C, or 2·C if two-sided: taps,
 // then taps ahead.
 struct PreparedKernel {

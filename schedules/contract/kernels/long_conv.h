@@ -99,7 +99,7 @@ struct LongConvPolyphase {
 
     template <class Of> struct Arguments {
         typename Of::Input u;         // [T, rows:P(channels)]
-        typename Of::Weight spectrum; // [64, 2, length/64, copies, T] (spectrum_of_phases)
+        typename Of::Weight spectrum; // [64, 2, length/64, copies, min(channels, 16)] (spectrum_of_phases)
         typename Of::Weight twiddles; // [polyphase_twiddles(length)]
         typename Of::Output y;        // [T, copies:P(channels), rows:copies*P(channels)]; of one channel
                                       // [P(copies), rows]
@@ -118,7 +118,7 @@ struct LongConvOverlapAddPhases {
 
     template <class Of> struct Arguments {
         typename Of::Input u;         // [P(channels), rows]
-        typename Of::Weight spectrum; // [64, 2, length/64, copies, P(channels)] (spectrum_of_phases)
+        typename Of::Weight spectrum; // [64, 2, length/64, copies, channels] (spectrum_of_phases)
         typename Of::Weight twiddles; // [polyphase_twiddles(length)]
         typename Of::Output y;        // [P(channels), copies, blocks*length]; of one channel
                                       // [P(copies), blocks*length]

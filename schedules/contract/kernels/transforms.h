@@ -57,7 +57,8 @@ struct Spectrum {
     Required<1, 1 << 20> channels;
     Flag two_sided;
     Flag lanes; // fewer than 16 channels: all in one call, in groups of 16 bins
-    LW_PARAMS(length, partitions, rows, taps, copies, channels, two_sided, lanes)
+    Flag dense; // with lanes: k is [1, channels, copies, taps], without lanes that have no channel
+    LW_PARAMS(length, partitions, rows, taps, copies, channels, two_sided, lanes, dense)
 
     template <class Of> struct Arguments {
         // [T, copies (:P(channels)), taps (:...)], one channel tile per call. Two-sided: 2*copies, forward
@@ -80,12 +81,13 @@ struct SpectrumOfPhases {
     Required<1, 1 << 20> channels;
     Optional<1, 64> stored_copies; // of k, per side, at least copies; absent: copies
     Flag two_sided;
-    LW_PARAMS(length, taps, copies, channels, stored_copies, two_sided)
+    Flag dense; // fewer than 16 channels: k is [channels, copies, taps], without lanes that have no channel
+    LW_PARAMS(length, taps, copies, channels, stored_copies, two_sided, dense)
 
     template <class Of> struct Arguments {
         typename Of::Input k;         // as of spectrum, with stored_copies
         typename Of::Weight twiddles; // f64 [polyphase_twiddles(length)]
-        typename Of::Output spectrum; // [64, 2, length/64, copies, T]
+        typename Of::Output spectrum; // [64, 2, length/64, copies, min(channels, 16)]
         LW_ARGUMENTS(k, twiddles, spectrum)
     };
 };

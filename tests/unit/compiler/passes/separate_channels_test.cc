@@ -76,6 +76,7 @@ TEST_CASE("separate_channels: the sums of the definition") {
     computes_the_same({.in = 2, .out = 2, .taps = 64, .bias = true});
     computes_the_same({.in = 2, .out = 1, .taps = 100});
     computes_the_same({.in = 3, .out = 5, .taps = 70});
+    computes_the_same({.in = 4, .out = 4, .taps = 70});
     computes_the_same({.in = 16, .out = 16, .taps = 192, .bias = true});
     computes_the_same({.in = 2, .out = 2, .taps = 65, .more = "stride_t=1, groups=1, ahead=32"}, 32);
 }
