@@ -66,7 +66,7 @@ void define_positions(Halide::Func f, int first, int count, int vector_lanes,
                       size_t dimension = 0);
 
 // Bins of spectra that lie side by side (kernels/long_conv_lanes.h).
-constexpr int lane_group = 16;
+constexpr int lane_group = lanes;
 
 // Sums over partitions q = 0 … partitions − 1 of x·k, with lanes over bins: z(bin, rest…) = (real,
 // imaginary part). Lane l of group g is bin 16·g + l.

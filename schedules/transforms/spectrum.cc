@@ -6,6 +6,7 @@
 #include "schedules/halide/internals.h"
 #include "schedules/halide/registry.h"
 #include "schedules/long_conv/depth_first.h"
+#include "schedules/transforms/lane_transform.h"
 
 namespace longwave::schedules {
 
@@ -13,20 +14,19 @@ using namespace Halide;
 
 namespace {
 
-constexpr int group = 16; // bins that lie side by side with `lanes`
-
 // The partitions of a kernel, which are transformed one by one.
 struct Partitions {
     int length, count, rows, taps, copies, channels; // rows: taps of a partition, zeros behind them
-    bool two_sided, unpadded;                        // `dense`
-    bool by_bins; // `lanes`: [channel][copy][group of bins][partition][part][bin], else
-                  // [copy][bin][partition][part][lane]
+    bool two_sided;
+    bool unpadded; // `dense`
+    bool by_bins;  // `lanes`: [channel][copy][group of bins][partition][part][bin], else
+                   // [copy][bin][partition][part][lane]
 
     Partitions(KernelBuilder &k, const contract::Spectrum &p)
         : length(p.length), count(p.partitions), rows(p.rows.or_else(length)), taps(p.taps), copies(p.copies),
           channels(p.channels), two_sided(p.two_sided), unpadded(p.dense), by_bins(p.lanes) {
         k.params.require(!unpadded || by_bins, "'dense' is for 'lanes'");
-        k.params.require(!by_bins || (channels < 16 && length % group == 0),
+        k.params.require(!by_bins || (channels < 16 && length % lane_group == 0),
                          "'lanes' is for less than 16 channels and a 'length' of whole groups of 16 bins");
         k.params.require(!right_angle_radices(extent(length)).empty(),
                          "'length' must be a product of 2, 3 and 5");
@@ -39,7 +39,7 @@ struct Partitions {
     int kernels() const { return two_sided ? 2 * copies : copies; }          // rows of k
     int points() const { return two_sided ? length : std::min(taps, rows); } // that are not zero
     Shape shape() const {
-        return by_bins ? dense({group, 2, count, length / group, copies, channels})
+        return by_bins ? dense({lane_group, 2, count, length / lane_group, copies, channels})
                        : dense({tile(), 2, count, length, copies});
     }
 };
@@ -107,8 +107,8 @@ void define_in_place(const KernelBuilder &k, const Partitions &p, const RightAng
     const int vec = p.by_bins ? 1 : std::min(p.tile(), std::max(1, k.target.vector_lanes / 2));
     if (p.by_bins) {
         const Var l("l");
-        y(l, part, q, n, m, v) = value(group * n + l);
-        y.reorder(v, part, l, n, q, m).bound(l, 0, group);
+        y(l, part, q, n, m, v) = value(lane_group * n + l);
+        y.reorder(v, part, l, n, q, m).bound(l, 0, lane_group);
     } else {
         y(v, part, q, n, m) = value(n);
         y.reorder(v, part, n, q, m);
@@ -171,8 +171,8 @@ static void build_spectrum_of_phases(KernelBuilder &k, const contract::SpectrumO
     k.no_epilogue();
     k.params.require(!params.dense || channels < 16, "'dense' is for less than 16 channels");
     const int row = params.dense ? channels : static_cast<int>(pad(extent(channels))),
-              tile = std::min(channels, 16), // of a call
-        kernels = two_sided ? 2 * stored : stored, rows = length / of_group;
+              tile = std::min(channels, 16), kernels = two_sided ? 2 * stored : stored,
+              rows = length / of_group;
     ImageParam taps_in =
         k.input(a.k, {{extent(tile), 1}, {extent(kernels), row}, {extent(taps), row * kernels}});
     ImageParam table = k.weight(a.twiddles, dense({polyphase_tables(extent(length)).size}), Float(64));

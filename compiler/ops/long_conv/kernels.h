@@ -183,10 +183,29 @@ void call_lanes(KernelCall &call, const Shape &shape, const Partitions &partitio
 
 // Products of spectra may be computed for several large blocks at a time, each time for another
 // part of the positions. Spectra are then read that many times less often. The measured cost, as a
-// fraction of the cost one by one.
+// fraction of the cost one by one; over positions with spectra in a shared cache.
 constexpr double products_ahead_share(uint32_t rounds, bool over_positions) {
     if (over_positions) return rounds == 1 ? 1 : rounds == 2 ? 0.9 : rounds == 4 ? 0.75 : 0.7;
     return rounds == 1 ? 1 : rounds == 2 ? 0.6 : rounds == 4 ? 0.45 : 0.38;
+}
+
+// Slices whose products are computed ahead take turns: in each round another slice, the others add the input
+// that came since. The place of the slice that was computed `ago` rounds ago, of `ahead` slices of so many
+// bytes from number `first` on; it moves from slice to slice, round by round.
+inline Place slice_in_turn(Place place, uint64_t first, uint64_t slice_bytes, uint32_t ahead, uint32_t ago) {
+    place.offset += first * slice_bytes;
+    place.slots = ahead;
+    place.slot_bytes = slice_bytes;
+    place.slot_add = ahead - ago;
+    return place;
+}
+// The sums of these slices in one round. `Slices` has product(), product_ahead() and product_rest(ago).
+template <class Slices> Job sums_in_turn(const Slices &slices, uint32_t ahead) {
+    if (ahead == 1) return {{slices.product()}, false};
+    Job job{.steps = {}, .alone = false};
+    for (uint32_t ago = 1; ago < ahead; ago++) job.steps.push_back(slices.product_rest(ago));
+    job.steps.push_back(slices.product_ahead());
+    return job;
 }
 
 // A large block: its input, the place of its results, its number of blocks of the stream, and the

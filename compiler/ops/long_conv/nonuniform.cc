@@ -52,7 +52,8 @@ uint32_t most_ahead(const PlanContext &context, const Level &level) {
     // Spectra that stay in a cache are read fast enough. One channel has few pieces: each of its own is dear.
     constexpr uint64_t cached = 512 << 10;
     if (spectra_bytes(context, level) <= cached) return 1;
-    return context.type(1).dims[1] * Shape(context).lane_copies() == 1 ? 4 : 8;
+    const Shape s(context);
+    return s.channels * s.lane_copies() == 1 ? 4 : 8;
 }
 
 Level level(const PlanContext &context, uint32_t length, uint32_t end) {

@@ -31,9 +31,8 @@ struct Pieces {
     double level_cost, partition_cost; // of all positions
     double most;                       // that a piece should cost
 
-    double product() const {
-        return products_ahead_share(ahead, true) * partition_cost * p.count;
-    } // of a signal
+    // The cost of a signal's products in one round.
+    double product() const { return products_ahead_share(ahead, true) * partition_cost * p.count; }
     Place half(uint32_t which, bool imaginary) const {
         return moved(work, (2 * (which % 2) + imaginary) * point_bytes(p));
     }
@@ -126,20 +125,14 @@ void add_forward(const Pieces &w, uint32_t channel, const Place &u, std::vector<
 }
 
 // A part of the sum over all partitions of one signal, into the first half of `work`: `ahead` slices of
-// bins from `first` on. In each round another slice is computed ahead. Input that comes later is added to
-// the other slices, so places move from slice to slice, round by round.
+// bins from `first` on, in turn.
 struct Slices {
     const Pieces &w;
     uint64_t channel, copy, first;
     uint32_t bins;
 
-    // Of the slice that was computed ahead so many rounds ago.
     Place slice(Place place, uint64_t slice_bytes, uint32_t ago) const {
-        place.offset += first * slice_bytes;
-        place.slots = w.ahead;
-        place.slot_bytes = slice_bytes;
-        place.slot_add = w.ahead - ago;
-        return place;
+        return slice_in_turn(place, first, slice_bytes, w.ahead, ago);
     }
     Place past(uint32_t ago) const {
         return slice(moved(w.places.past, channel * spectra_bytes(w.p, w.p.length)), spectra_bytes(w.p, bins),
@@ -196,13 +189,6 @@ struct Slices {
              .im_out = sum(true, ago)},
             cost(ago + 1));
     }
-    Job job() const {
-        if (w.ahead == 1) return {{product()}, false};
-        Job job{.steps = {}, .alone = false};
-        for (uint32_t ago = 1; ago < w.ahead; ago++) job.steps.push_back(product_rest(ago));
-        job.steps.push_back(product_ahead());
-        return job;
-    }
 };
 
 void add_products(const Pieces &w, uint32_t channel, uint32_t copy, std::vector<Job> &jobs) {
@@ -210,7 +196,7 @@ void add_products(const Pieces &w, uint32_t channel, uint32_t copy, std::vector<
     while (w.p.length % (2 * slices * schedules::lanes) == 0 && w.product() > slices / w.ahead * w.most)
         slices *= 2;
     for (uint32_t first = 0; first < slices; first += w.ahead)
-        jobs.push_back(Slices{w, channel, copy, first, w.p.length / slices}.job());
+        jobs.push_back(sums_in_turn(Slices{w, channel, copy, first, w.p.length / slices}, w.ahead));
 }
 
 // Back, to the rows that wait for the next large block and their tail.
@@ -336,9 +322,7 @@ std::vector<Job> lane_jobs(KernelCall &call, const Shape &s, const Partitions &p
              .most = 0};
     const uint32_t signals = s.channels * s.lane_copies();
     w.most = (signals * w.product() + (s.channels + signals) * w.levels * w.level_cost) / (1.5 * blocks);
-    if (ahead > 1)
-        w.kept =
-            call.memory(prefix + "ahead", Elem::f32, {s.channels * s.lane_copies(), ahead - 1, 2, p.length});
+    if (ahead > 1) w.kept = call.memory(prefix + "ahead", Elem::f32, {signals, ahead - 1, 2, p.length});
     Place half = rows.all;
     half.slots = 2;
     half.slot_bytes = row_bytes(p);

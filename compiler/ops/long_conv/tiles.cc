@@ -52,8 +52,7 @@ Job whole(const TileWork &w, uint32_t tile) {
 constexpr double first_half = 0.19, second_half = 0.25, back = 0.33, last_half = 0.23;
 
 // A part of the product of spectra into `z` [copies, length, 2, T]: `ahead` slices of positions
-// from `first` on. In each round another slice is computed ahead. Input that comes later is added
-// to the other slices, so places move from slice to slice, round by round.
+// from `first` on, in turn.
 struct Slices {
     const TileWork &w;
     const uint32_t tile;
@@ -61,13 +60,8 @@ struct Slices {
     const uint64_t first, positions;
 
     uint64_t position() const { return uint64_t{2} * w.s.tile * sizeof(float); }
-    // Of the slice that was computed ahead so many rounds ago.
     Place slice(Place place, uint64_t position_bytes, uint32_t ago) const {
-        place.offset += first * positions * position_bytes;
-        place.slots = w.ahead;
-        place.slot_bytes = positions * position_bytes;
-        place.slot_add = w.ahead - ago;
-        return place;
+        return slice_in_turn(place, first, positions * position_bytes, w.ahead, ago);
     }
     Place past(uint32_t ago) const {
         return slice(w.in_tile(w.places.past, tile), position() * w.p.count, ago);
@@ -127,20 +121,13 @@ struct Slices {
         const uint64_t plane = uint64_t{w.s.copies} * w.p.length * position();
         return slice(moved(w.in_tile(w.kept, tile), (later - 1) * plane), position(), ago);
     }
-    Job job() const {
-        if (w.ahead == 1) return {{product()}, false};
-        Job job{.steps = {}, .alone = false};
-        for (uint32_t ago = 1; ago < w.ahead; ago++) job.steps.push_back(product_rest(ago));
-        job.steps.push_back(product_ahead());
-        return job;
-    }
 };
 
 void add_products(const TileWork &w, uint32_t tile, const Place &z, std::vector<Job> &jobs) {
     uint64_t slices = w.ahead; // none longer than the other pieces
     while (w.p.length % (8 * slices) == 0 && w.product > slices * first_half * w.transforms) slices *= 2;
     for (uint64_t first = 0; first < slices; first += w.ahead)
-        jobs.push_back(Slices{w, tile, z, first, w.p.length / slices}.job());
+        jobs.push_back(sums_in_turn(Slices{w, tile, z, first, w.p.length / slices}, w.ahead));
 }
 
 // `work` [2, copies, length, 2, T]: what lies between the pieces of the tile that is being

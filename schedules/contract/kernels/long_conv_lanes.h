@@ -24,8 +24,8 @@ struct LongConvLanes {
         typename Of::Input tail;   // [block, copies, channels]
         typename Of::Inputs added; // [1, block, copies:added[n], channels:copies*added[n]], added to the
                                    // result
-        typename Of::Weight
-            spectrum; // [16, 2, partitions, length/16, copies, channels] (spectrum with lanes)
+        // [16, 2, partitions, length/16, copies, channels] (spectrum with lanes)
+        typename Of::Weight spectrum;
         typename Of::Weight twiddles; // [lane_twiddles(length)]
         typename Of::Scalar slot;     // partition slot of the newest spectrum
         typename Of::Output y;        // [copies*P(channels), block]; of one channel [P(copies), block]
