@@ -39,6 +39,7 @@ typedef struct {
     uint64_t since, cut;                 /* samples since `next` began, and of its tail that is cut off */
     float rise[FADE];                    /* from 0 to 1 */
     int asked, tell;                     /* a path waits for the worker, the host wants to know the path */
+    const char *ignored;                 /* why a message was, for the worker to say */
     char path[LONGEST_PATH];             /* that was asked for */
 
     /* Of the worker and of save, which may run at once. */
@@ -47,11 +48,12 @@ typedef struct {
 } Exchange;
 
 /* From the audio thread to the worker. */
-typedef enum { LOAD, DESTROY } Order;
+typedef enum { LOAD, DESTROY, COMPLAIN } Order;
 typedef struct {
     Order order;
     union {
         Voice *voice;
+        const char *ignored;
         char path[LONGEST_PATH];
     } of;
 } Job;
@@ -82,6 +84,11 @@ static LV2_Worker_Status work(LV2_Handle handle, LV2_Worker_Respond_Function res
     if (size < sizeof job->order) return LV2_WORKER_ERR_UNKNOWN;
     if (job->order == DESTROY) {
         voice_destroy(job->of.voice);
+        return LV2_WORKER_SUCCESS;
+    }
+    if (job->order == COMPLAIN) {
+        lv2_log_error(&self->logger, "a message that sets <%s> is ignored: %s\n", self->kind->file,
+                      job->of.ignored);
         return LV2_WORKER_SUCCESS;
     }
     Voice *voice = load(self, job->of.path);
@@ -192,23 +199,38 @@ static LV2_Worker_Status work_response(LV2_Handle handle, uint32_t size, const v
 }
 
 /* What the host has no room for waits for the next call. */
+static int send(Exchange *self, const Job *job, size_t bytes) {
+    return !self->worker->schedule_work(self->worker->handle, (uint32_t)(offsetof(Job, of) + bytes), job);
+}
+
 static void send_jobs(Exchange *self) {
     Job job;
     while (self->spent) {
         Voice *link = self->spent->link;
         job.order = DESTROY;
         job.of.voice = self->spent;
-        if (self->worker->schedule_work(self->worker->handle, sizeof job.order + sizeof job.of.voice + 8,
-                                        &job))
-            return;
+        if (!send(self, &job, sizeof job.of.voice)) return;
         self->spent = link;
+    }
+    if (self->ignored) {
+        job.order = COMPLAIN;
+        job.of.ignored = self->ignored;
+        if (!send(self, &job, sizeof job.of.ignored)) return;
+        self->ignored = NULL;
     }
     if (!self->asked) return;
     job.order = LOAD;
     const size_t length = strlen(self->path) + 1;
     memcpy(job.of.path, self->path, length);
-    const uint32_t size = (uint32_t)(offsetof(Job, of) + length);
-    if (!self->worker->schedule_work(self->worker->handle, size, &job)) self->asked = 0;
+    if (send(self, &job, length)) self->asked = 0;
+}
+
+/* NULL: the value is a path. */
+static const char *why_no_path(const Uris *uris, const LV2_Atom *value) {
+    if (!value || value->type != uris->path) return "its value is no atom:Path";
+    const char *path = LV2_ATOM_BODY_CONST(value);
+    if (!memchr(path, 0, value->size)) return "no zero ends its path";
+    return strlen(path) < LONGEST_PATH ? NULL : "its path is longer than 4095 bytes";
 }
 
 static void read_control(Exchange *self) {
@@ -223,10 +245,12 @@ static void read_control(Exchange *self) {
         lv2_atom_object_get(object, uris->property, &property, uris->value, &value, 0);
         if (!property || property->type != uris->urid || property->size != sizeof(LV2_URID)) continue;
         if (((const LV2_Atom_URID *)property)->body != uris->file) continue;
-        if (!value || value->type != uris->path || value->size == 0 || value->size > LONGEST_PATH) continue;
-        const char *path = LV2_ATOM_BODY_CONST(value);
-        if (!memchr(path, 0, value->size)) continue;
-        strcpy(self->path, path);
+        const char *ignored = why_no_path(uris, value);
+        if (ignored) {
+            self->ignored = ignored;
+            continue;
+        }
+        strcpy(self->path, LV2_ATOM_BODY_CONST(value));
         self->asked = 1;
     }
 }

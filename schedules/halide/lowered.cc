@@ -33,10 +33,30 @@ private:
             (op->memory_type != MemoryType::Register && bytes > halide_stack_limit)) {
             heap += (bytes + block_overhead + 63) / 64 * 64;
         } else {
-            stack += bytes;
+            return visit_on_stack(op, bytes);
         }
         Internal::IRVisitor::visit(op);
     }
+    // Halide's code uses the place of an ended allocation again, if that had the same type and enough bytes.
+    void visit_on_stack(const Internal::Allocate *op, int64_t bytes) {
+        Place place{op->type, bytes};
+        const auto found = std::find_if(ended_.begin(), ended_.end(), [&](const Place &other) {
+            return other.type == place.type && other.bytes >= bytes;
+        });
+        if (found == ended_.end()) {
+            stack += bytes;
+        } else {
+            place = *found;
+            ended_.erase(found);
+        }
+        Internal::IRVisitor::visit(op);
+        ended_.push_back(place);
+    }
+    struct Place {
+        Halide::Type type;
+        int64_t bytes;
+    };
+    std::vector<Place> ended_;
     std::string kernel_;
 };
 

@@ -305,7 +305,9 @@ void run_sums(const std::vector<Sums> &list) {
     }
 }
 
-// A level in slices, which share the memory of the whole level, has the bits of the whole level.
+// A level in slices, which share the memory of the whole level, equals the whole level. A compiler may fuse
+// other products with sums in them: each of the few sums of a butterfly rounds differently then.
+constexpr double few_roundings = 4 * 0x1p-23; // of the largest value
 struct Slice {
     int length, level, slice;
 };
@@ -353,7 +355,14 @@ void compare_slices(const Slice &p, Kernel &whole, Kernel &part, const std::vect
     }
     for (const auto &[name, values] : wanted) {
         INFO("length ", p.length, " level ", p.level, " slice ", p.slice, " ", name);
-        CHECK(whole[name].numbers() == values);
+        const std::vector<double> found = whole[name].numbers();
+        REQUIRE(found.size() == values.size());
+        double largest = 0, apart = 0;
+        for (size_t i = 0; i < values.size(); i++) {
+            largest = std::max(largest, std::abs(values[i]));
+            apart = std::max(apart, std::abs(found[i] - values[i]));
+        }
+        CHECK(apart <= few_roundings * largest);
     }
 }
 
@@ -436,7 +445,7 @@ TEST_CASE("sums over partitions of one channel, ahead, and their rest, equal the
     });
 }
 
-TEST_CASE("slices of a level of one channel's transform have the bits of the whole level") {
+TEST_CASE("slices of a level of one channel's transform equal the whole level") {
     run_slices({
         {.length = 256, .level = 0, .slice = 16},
         {.length = 512, .level = 0, .slice = 64},

@@ -354,6 +354,17 @@ TEST_CASE("frame: windows over a ring, whole vectors and single samples") {
     });
 }
 
+TEST_CASE("conv2d: places of a stack frame are used again, so 16 streams of 10 frequencies fit each level") {
+    if (gpu_under_test()) return;
+    const std::string params = R"("time":1,"frequency":3,"in_f":10,"in_c":48,"out_f":10,"out_c":40,"rows":1,)"
+                               R"("ring":1,"pad_f":1,"bias":1,"streams":16)";
+    std::vector<Request> requests;
+    for (const char *level : {"x86-64-v2", "x86-64-v3", "x86-64-v4"})
+        requests.push_back({spec("conv2d", params), level});
+    for (const nlohmann::json &answer : query_kernels(requests))
+        CHECK_MESSAGE(answer.at("supported") == true, answer.dump());
+}
+
 TEST_CASE("random: conv2d") {
     Random("conv2d").run([](Random &r) {
         Conv2d d{.time = r.between(1, 4), .frequency = r.between(1, 3)};

@@ -257,22 +257,26 @@ class Room(unittest.TestCase):
             plugin.run(silence)
             self.assertEqual(len(plugin.jobs), 1)
 
-    def test_messages_that_are_not_understood_change_nothing(self):
+    def test_messages_that_are_not_understood_change_nothing_and_the_log_names_them(self):
         silence = [array.array("f", bytes(400)) for _ in range(self.channels)]
+        no_path, endless = "its value is no atom:Path", "no zero ends its path"
         with self.room() as plugin:
-            uri = struct.pack("<I", plugin.urid(PARAMETER))
-            prop = ("property", "URID", uri)
-            for events in (
-                plugin.set_path("urn:other", "/tmp/x.wav"),
-                plugin.object("Set", prop),
-                plugin.object("Set", ("value", "Path", b"/tmp/x.wav\0")),
-                plugin.object("Set", prop, ("value", "Path", b"no end")),
-                plugin.object("Set", prop, ("value", "Path", b"")),
-                plugin.object("Set", prop, ("value", "String", b"/tmp/x.wav\0")),
-                plugin.object("Set", prop, ("value", "Path", b"x" * 4096 + b"\0")),
+            prop = ("property", "URID", struct.pack("<I", plugin.urid(PARAMETER)))
+            for reason, events in (
+                ("", plugin.set_path("urn:other", "/tmp/x.wav")),  # for others
+                ("", plugin.object("Set", ("value", "Path", b"/tmp/x.wav\0"))),
+                (no_path, plugin.object("Set", prop)),
+                (endless, plugin.object("Set", prop, ("value", "Path", b"no end"))),
+                (endless, plugin.object("Set", prop, ("value", "Path", b""))),
+                (no_path, plugin.object("Set", prop, ("value", "String", b"/tmp/x.wav\0"))),
+                ("longer than 4095 bytes", plugin.object("Set", prop, ("value", "Path", b"x" * 4096 + b"\0"))),
             ):
+                plugin.log = ""
                 plugin.run(silence, events)
-                self.assertEqual(plugin.jobs, [])
+                plugin.work()
+                self.assertEqual(plugin.answers, [])
+                self.assertIn(reason, plugin.log)
+                self.assertEqual(plugin.log.count(f"a message that sets <{PARAMETER}> is ignored"), bool(reason))
 
     def test_a_host_without_features_plays_the_response_of_the_bundle(self):
         taps = response(800, 6)
