@@ -4,7 +4,7 @@
 #include "compiler/artifact/emit.h"
 #include "compiler/artifact/golden.h"
 #include "compiler/ir/graph.h"
-#include "compiler/passes/store_weights.h"
+#include "compiler/passes/passes.h"
 #include "compiler/placement/placement.h"
 #include "compiler/plan/entry_planner.h"
 #include <nlohmann/json.hpp>

@@ -13,7 +13,7 @@
 #include "compiler/driver/packable.h"
 #include "compiler/driver/peak_memory.h"
 #include "compiler/driver/stream_layouts.h"
-#include "compiler/passes/make_streaming.h"
+#include "compiler/passes/passes.h"
 #include "compiler/plan/fp16_storage.h"
 #include <fmt/format.h>
 #include <optional>

@@ -3,7 +3,7 @@
 #include "compiler/codegen/kernel_cache.h"
 #include "compiler/driver/entries.h"
 #include "compiler/ir/verify.h"
-#include "compiler/passes/reorder_values.h"
+#include "compiler/passes/passes.h"
 #include "compiler/plan/channel_major.h"
 #include "compiler/plan/entry_plan.h"
 #include <algorithm>

@@ -6,7 +6,7 @@
 #include "compiler/ir/graph.h"
 #include "compiler/ir/text.h"
 #include "compiler/ir/verify.h"
-#include "compiler/passes/store_weights.h"
+#include "compiler/passes/passes.h"
 #include "compiler/plan/entry_plan.h"
 #include "compiler/plan/plan_memory.h"
 #include <chrono>

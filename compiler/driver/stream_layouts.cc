@@ -1,7 +1,7 @@
 #include "compiler/driver/stream_layouts.h"
 #include "compiler/codegen/capabilities.h"
 #include "compiler/ir/op.h"
-#include "compiler/passes/make_streaming.h"
+#include "compiler/passes/passes.h"
 #include "compiler/plan/stream_family.h"
 #include <algorithm>
 

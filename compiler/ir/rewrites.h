@@ -55,7 +55,7 @@ struct Rewrites {
     bool gathers_rows = false;
 
     // True if each element of the result is an element of input 0 or zero, as constant input 1 says
-    // (ops/selection/take.h).
+    // (ops/selection/selection.h).
     bool takes_elements = false;
 
     const FilterForm *filter = nullptr;       // a causal filter of each channel (filter.h)

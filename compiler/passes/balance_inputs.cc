@@ -1,9 +1,9 @@
-#include "compiler/passes/balance_inputs.h"
 #include "compiler/ir/builder.h"
 #include "compiler/ir/op.h"
 #include "compiler/ops/linear/matrix_multiply.h"
 #include "compiler/ops/pointwise/factors.h"
 #include "compiler/ops/support/compare.h"
+#include "compiler/passes/passes.h"
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
-#include "compiler/passes/fold_constants.h"
 #include "compiler/ir/builder.h"
 #include "compiler/ir/op.h"
 #include "compiler/ops/support/reference.h"
+#include "compiler/passes/passes.h"
 #include <fmt/format.h>
 
 namespace longwave::compiler {

@@ -1,7 +1,7 @@
-#include "compiler/passes/fold_norms.h"
 #include "compiler/ir/builder.h"
 #include "compiler/ir/op.h"
 #include "compiler/ops/support/compare.h"
+#include "compiler/passes/passes.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <optional>

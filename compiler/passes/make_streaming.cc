@@ -1,8 +1,8 @@
-#include "compiler/passes/make_streaming.h"
 #include "compiler/ir/builder.h"
 #include "compiler/ir/op.h"
-#include "compiler/ops/selection/wait.h"
+#include "compiler/ops/selection/selection.h"
 #include "compiler/ops/support/late.h"
+#include "compiler/passes/passes.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <numeric>

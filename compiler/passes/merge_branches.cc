@@ -1,8 +1,8 @@
-#include "compiler/passes/merge_branches.h"
 #include "compiler/ir/builder.h"
 #include "compiler/ir/op.h"
 #include "compiler/ops/support/compare.h"
 #include "compiler/ops/support/filter.h"
+#include "compiler/passes/passes.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <map>

@@ -1,7 +1,7 @@
-#include "compiler/passes/merge_products.h"
 #include "compiler/ir/builder.h"
 #include "compiler/ops/linear/matrix_multiply.h"
 #include "compiler/ops/support/compare.h"
+#include "compiler/passes/passes.h"
 #include <fmt/format.h>
 
 namespace longwave::compiler {

@@ -1,7 +1,7 @@
-#include "compiler/passes/order_elements.h"
 #include "compiler/ir/builder.h"
 #include "compiler/ir/op.h"
-#include "compiler/ops/selection/take.h"
+#include "compiler/ops/selection/selection.h"
+#include "compiler/passes/passes.h"
 #include <algorithm>
 #include <numeric>
 #include <set>

@@ -1,6 +1,6 @@
-#include "compiler/passes/pack_outputs.h"
 #include "compiler/ir/builder.h"
 #include "compiler/ir/op.h"
+#include "compiler/passes/passes.h"
 
 namespace longwave::compiler {
 

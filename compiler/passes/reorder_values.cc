@@ -1,7 +1,7 @@
-#include "compiler/passes/reorder_values.h"
 #include "compiler/ir/builder.h"
 #include "compiler/ir/op.h"
-#include "compiler/ops/selection/reorder_rows.h"
+#include "compiler/ops/selection/selection.h"
+#include "compiler/passes/passes.h"
 #include <map>
 
 namespace longwave::compiler {

@@ -1,6 +1,6 @@
-#include "compiler/passes/split_lone.h"
 #include "compiler/ir/builder.h"
 #include "compiler/ir/op.h"
+#include "compiler/passes/passes.h"
 
 namespace longwave::compiler {
 

@@ -1,7 +1,7 @@
-#include "compiler/passes/store_weights.h"
 #include "compiler/ir/builder.h"
 #include "compiler/ir/op.h"
 #include "compiler/ops/linear/matrix_multiply.h"
+#include "compiler/passes/passes.h"
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>

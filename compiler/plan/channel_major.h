@@ -19,7 +19,7 @@ using ChannelMajor = std::set<int>;
 // By input ticks of the run.
 using ChannelMajorRuns = std::map<uint32_t, ChannelMajor>;
 
-// A copy of a value in the other order (passes/reorder_values.h).
+// A copy of a value in the other order (passes/passes.h).
 struct Reorder {
     int value = -1;        // of the graph
     std::set<int> readers; // those whose kernels read the copy, as Step::node

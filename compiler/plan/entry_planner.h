@@ -5,7 +5,7 @@
 // these shapes, by layer.
 #pragma once
 #include "compiler/ops/costs.h"
-#include "compiler/passes/make_streaming.h"
+#include "compiler/passes/passes.h"
 #include "compiler/plan/channel_major.h"
 #include "compiler/plan/choose.h"
 #include "compiler/plan/entry_plan.h"

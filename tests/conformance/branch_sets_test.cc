@@ -4,8 +4,7 @@
 // be left of it behind kernels, plans and edges.
 #include "compiler/ir/op.h"
 #include "compiler/ops/support/filter.h"
-#include "compiler/passes/fold_norms.h"
-#include "compiler/passes/merge_branches.h"
+#include "compiler/passes/passes.h"
 #include "tests/support/branch_sets.h"
 #include "tests/support/compiled_graph.h"
 #include "tests/support/compiled_model.h"

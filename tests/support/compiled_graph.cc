@@ -4,7 +4,7 @@
 #include "compiler/codegen/spirv_modules.h"
 #include "compiler/devices/traits.h"
 #include "compiler/driver/check_options.h"
-#include "compiler/passes/pack_outputs.h"
+#include "compiler/passes/passes.h"
 #include "compiler/plan/plan_memory.h"
 #include "compiler/plan/stream_family.h"
 

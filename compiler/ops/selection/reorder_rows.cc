@@ -1,7 +1,7 @@
 // reorder_rows: the rows as they are, y[t] = x[t]. On a GPU one of both lies row by row, and the other
 // channel by channel. reorder_values adds it; packages cannot name it.
-#include "compiler/ops/selection/reorder_rows.h"
 #include "compiler/ir/kernel_call.h"
+#include "compiler/ops/selection/selection.h"
 #include "compiler/ops/support/rules.h"
 #include "schedules/contract/kernels/pointwise.h"
 #include <algorithm>

@@ -1,6 +1,6 @@
 // shift: rows later, y[t] = x[t − rows], zeros before the first.
-#include "compiler/ops/selection/shift.h"
 #include "compiler/ir/kernel_call.h"
+#include "compiler/ops/selection/selection.h"
 #include "compiler/ops/support/rules.h"
 #include "schedules/contract/kernels/selection.h"
 #include <algorithm>

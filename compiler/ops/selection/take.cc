@@ -3,9 +3,9 @@
 // Elements of x are counted without padding, the slowest dim first. So take also repeats the one
 // value of a row over many features, and changes the dims of a row: with `bands` F > 1 the result
 // is {F, n / F}.
-#include "compiler/ops/selection/take.h"
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/selection/runs.h"
+#include "compiler/ops/selection/selection.h"
 #include "compiler/ops/support/rules.h"
 #include "schedules/contract/kernels/selection.h"
 #include <cmath>

@@ -1,7 +1,6 @@
 // wait: in a stream, rows that come later, so that they meet those of a branch that looks ahead.
 // The rows themselves stay the same: y[t] = x[t]. make_streaming adds it; packages cannot name it.
-#include "compiler/ops/selection/wait.h"
-#include "compiler/ops/selection/shift.h"
+#include "compiler/ops/selection/selection.h"
 #include "compiler/ops/support/rules.h"
 #include <algorithm>
 

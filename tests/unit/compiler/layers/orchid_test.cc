@@ -1,6 +1,6 @@
 // The orchid and m2_mlp layers as graphs, and what they refuse.
 #include "compiler/ir/op.h"
-#include "compiler/passes/make_streaming.h"
+#include "compiler/passes/passes.h"
 #include "tests/unit/compiler/layers/tiny_model.h"
 #include <cmath>
 #include <doctest/doctest.h>

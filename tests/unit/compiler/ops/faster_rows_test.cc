@@ -1,7 +1,7 @@
 // Rows that become more rows: split_rows and unframe, their clocks, and streams of clocks above one row for
 // each tick.
 #include "compiler/ir/op.h"
-#include "compiler/passes/make_streaming.h"
+#include "compiler/passes/passes.h"
 #include "tests/unit/compiler/ir/graphs.h"
 #include <fmt/format.h>
 

@@ -1,8 +1,7 @@
 // The inputs of a matrix get one range before it is rounded. No result changes, and int8 weights lose less.
 #include "compiler/ir/builder.h"
 #include "compiler/ir/op.h"
-#include "compiler/passes/balance_inputs.h"
-#include "compiler/passes/store_weights.h"
+#include "compiler/passes/passes.h"
 #include "tests/unit/compiler/ir/graphs.h"
 #include <cmath>
 

@@ -2,7 +2,7 @@
 // the reference of every op is in float64, so what differs is the order of sums.
 #include "compiler/ir/op.h"
 #include "compiler/ops/support/filter.h"
-#include "compiler/passes/merge_branches.h"
+#include "compiler/passes/passes.h"
 #include "tests/support/branch_sets.h"
 #include <algorithm>
 

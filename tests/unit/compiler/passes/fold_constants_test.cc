@@ -1,4 +1,4 @@
-#include "compiler/passes/fold_constants.h"
+#include "compiler/passes/passes.h"
 #include "tests/unit/compiler/ir/graphs.h"
 
 namespace fold_constants_test {

@@ -1,7 +1,7 @@
 // Norms with fixed statistics fold into what stands beside them: graph text in, graph text out, and
 // equal numbers.
 #include "compiler/ir/op.h"
-#include "compiler/passes/fold_norms.h"
+#include "compiler/passes/passes.h"
 #include "tests/unit/compiler/ir/graphs.h"
 
 namespace fold_norms_test {

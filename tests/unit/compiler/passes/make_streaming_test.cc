@@ -1,7 +1,7 @@
 // Streams of ops that look ahead: who waits for whom, how late rows come, and what cannot begin
 // late.
 #include "compiler/ir/op.h"
-#include "compiler/passes/make_streaming.h"
+#include "compiler/passes/passes.h"
 #include "tests/unit/compiler/ir/graphs.h"
 
 namespace make_streaming_test {

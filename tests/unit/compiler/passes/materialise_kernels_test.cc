@@ -1,5 +1,5 @@
 #include "compiler/ir/op.h"
-#include "compiler/passes/fold_constants.h"
+#include "compiler/passes/passes.h"
 #include "tests/unit/compiler/ir/graphs.h"
 
 namespace materialise_kernels_test {

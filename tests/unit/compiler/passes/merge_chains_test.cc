@@ -1,7 +1,7 @@
 // A short convolution and the one behind it become one, only where that is exact.
 #include "compiler/ir/builder.h"
 #include "compiler/ir/op.h"
-#include "compiler/passes/merge_branches.h"
+#include "compiler/passes/passes.h"
 #include "tests/unit/compiler/ir/graphs.h"
 
 namespace merge_chains_test {

@@ -1,7 +1,7 @@
 // A matrix and the one behind it become one, only where that is exact and smaller.
 #include "compiler/ir/builder.h"
 #include "compiler/ir/op.h"
-#include "compiler/passes/merge_products.h"
+#include "compiler/passes/passes.h"
 #include "tests/unit/compiler/ir/graphs.h"
 
 namespace merge_products_test {

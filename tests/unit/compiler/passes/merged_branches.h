@@ -1,7 +1,7 @@
 // Graphs with branches before and after merge_branches, with equal numbers, and constants for them.
 #pragma once
 #include "compiler/ir/op.h"
-#include "compiler/passes/merge_branches.h"
+#include "compiler/passes/passes.h"
 #include "tests/unit/compiler/ir/graphs.h"
 #include <algorithm>
 

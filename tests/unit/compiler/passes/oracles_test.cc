@@ -2,7 +2,7 @@
 // and the output of the branches.
 #include "compiler/ir/builder.h"
 #include "compiler/ir/op.h"
-#include "compiler/passes/merge_branches.h"
+#include "compiler/passes/passes.h"
 #include "formats/package/package.h"
 #include "tests/oracles/oracle_package.h"
 #include "tests/unit/compiler/ir/graphs.h"

@@ -1,7 +1,7 @@
 // Elements between takes lie as they come, and every result keeps its bits.
 #include "compiler/ir/builder.h"
 #include "compiler/ir/op.h"
-#include "compiler/passes/order_elements.h"
+#include "compiler/passes/passes.h"
 #include "tests/unit/compiler/ir/graphs.h"
 
 namespace order_elements_test {

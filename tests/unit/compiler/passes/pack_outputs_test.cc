@@ -1,6 +1,6 @@
 // Outputs whose rows have gaps in memory get plain rows; the values stay as they are, bit for bit.
 #include "compiler/ir/op.h"
-#include "compiler/passes/pack_outputs.h"
+#include "compiler/passes/passes.h"
 #include "tests/unit/compiler/ir/graphs.h"
 
 namespace pack_outputs_test {

@@ -2,9 +2,7 @@
 // did before them.
 #include "compiler/ir/op.h"
 #include "compiler/layers/lower.h"
-#include "compiler/passes/fold_constants.h"
-#include "compiler/passes/fold_norms.h"
-#include "compiler/passes/merge_branches.h"
+#include "compiler/passes/passes.h"
 #include "tests/oracles/oracle_package.h"
 #include "tests/unit/compiler/ir/graphs.h"
 #include <filesystem>

@@ -1,6 +1,6 @@
 // Copies in the other order of memory: who reads them, and that nothing else changes.
 #include "compiler/ir/op.h"
-#include "compiler/passes/reorder_values.h"
+#include "compiler/passes/passes.h"
 #include "tests/unit/compiler/ir/graphs.h"
 
 namespace reorder_values_test {

@@ -1,7 +1,7 @@
 // A long convolution that mixes channels becomes filters per channel and a sum.
 #include "compiler/ir/builder.h"
 #include "compiler/ir/op.h"
-#include "compiler/passes/separate_channels.h"
+#include "compiler/passes/passes.h"
 #include "tests/unit/compiler/ir/graphs.h"
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 // A gate that no kernel before it computes becomes ops that have kernels.
 #include "compiler/ir/builder.h"
 #include "compiler/ir/op.h"
-#include "compiler/passes/split_lone.h"
+#include "compiler/passes/passes.h"
 #include "tests/unit/compiler/ir/graphs.h"
 
 namespace split_lone_test {

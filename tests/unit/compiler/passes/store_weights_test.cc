@@ -1,7 +1,7 @@
 // Weights of products rounded to what their format holds: graph text in, graph text out, and the
 // numbers.
 #include "compiler/ir/op.h"
-#include "compiler/passes/store_weights.h"
+#include "compiler/passes/passes.h"
 #include "tests/unit/compiler/ir/graphs.h"
 
 namespace store_weights_test {

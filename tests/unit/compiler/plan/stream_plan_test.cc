@@ -1,5 +1,5 @@
 // Planning streams: rings, caches, blocks, delays, and the fields of a state.
-#include "compiler/passes/make_streaming.h"
+#include "compiler/passes/passes.h"
 #include "compiler/plan/plan_memory.h"
 #include "compiler/plan/stream_family.h"
 #include "tests/unit/compiler/ir/graphs.h"
