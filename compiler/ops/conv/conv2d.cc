@@ -180,7 +180,7 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
                Array &out) {
     const std::vector<uint32_t> &w = context.types[1].dims; // [out, in/groups, kt, kf]
     if (is_long_filter(node, context.types[0], w)) return reference_of_filter(node, in, context, out);
-    const auto [frequencies, channels] = image(node, context.types[0]);
+    const Image x_image = image(node, context.types[0]); // clang 14 captures no structured bindings
     const size_t of_group = w[0] / static_cast<size_t>(node.integer("groups")), bands = out.width / w[0];
     const int64_t rows = static_cast<int64_t>(in[0]->rows), stride_t = node.integer("stride_t"),
                   stride_f = node.integer("stride_f"), dilation = dilation_of(node), pad = (w[3] - 1) / 2,
@@ -190,8 +190,8 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
     for (size_t o = 0; node.integer("bias") && o < w[0]; ++o) bias[o] = in[2]->data[o];
     // `weight`: of the number x[t][f][c], for each output of the group
     const auto add = [&](double *sum, const double *weight, int64_t t, int64_t f, size_t c) {
-        if (t < 0 || t >= rows || f < 0 || f >= frequencies) return;
-        const double x = in[0]->row(static_cast<size_t>(t))[static_cast<size_t>(f) * channels + c];
+        if (t < 0 || t >= rows || f < 0 || f >= x_image.frequencies) return;
+        const double x = in[0]->row(static_cast<size_t>(t))[static_cast<size_t>(f) * x_image.channels + c];
         for (size_t o = 0; o < of_group; ++o) sum[o] += weight[o] * x;
     };
     in_parts(out.rows, context.workers, [&](size_t begin, size_t end) {

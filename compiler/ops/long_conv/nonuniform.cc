@@ -106,7 +106,7 @@ Estimate estimate(const PlanContext &context) {
     const uint32_t taps = context.type(1).dims[2];
     if (std::string refused = no_transform(context); !refused.empty()) return {.refused = std::move(refused)};
     // A rebuild goes back over all of these blocks, in each over all steps (V6).
-    constexpr uint32_t most_blocks = 1 << 17;
+    constexpr uint32_t most_blocks = 3 << 17;
     if (taps / context.rows > most_blocks)
         return {.refused = fmt::format("{} taps are too many for blocks of {} rows", taps, context.rows)};
     Estimate best{.refused = fmt::format("{} taps are too few for blocks of {} rows", taps, context.rows)};

@@ -77,6 +77,15 @@ TEST_CASE("convolution: few channels that are much longer than their taps go in 
     }
 }
 
+TEST_CASE("convolution: a room of six seconds has transforms in blocks of one sample too") {
+    for (const uint32_t channels : {1, 2})
+        CHECK(name_of(choose_for({.taps = 300'000, .rows = 1, .streaming = true, .channels = channels})) ==
+              "nonuniform");
+    const Problem longer{.taps = 400'000, .rows = 1, .streaming = true, .channels = 1};
+    CHECK(name_of(choose_for(longer, "nonuniform")).find("too many for blocks of 1 rows") !=
+          std::string::npos);
+}
+
 TEST_CASE("convolution: what cannot be forced is refused with the reason") {
     const Problem two_sided{64, 64, false, true};
     CHECK(name_of(choose_for(two_sided, "direct")).find("two sides") != std::string::npos);
