@@ -7,6 +7,7 @@
 #include "formats/artifact/recipe_schema.h"
 #include "formats/package/layer_types.h"
 #include "longwave/longwave.h"
+#include "tests/fuzz/pack_shape.h"
 #include "tests/fuzz/plugin_seeds.h"
 #include "tests/fuzz/text_seeds.h"
 #include "tests/support/named_state.h"
@@ -323,6 +324,15 @@ void recipes() {
                            fb::CopyElem::f64, true));
 }
 
+// Weights alone, and with their shape.
+void packs() {
+    const std::string weights = fuzz::pack_weights();
+    const std::string alone = {static_cast<char>(weights.size()), '\0'};
+    const std::vector<uint8_t> shape = fuzz::pack_shape();
+    put("pack/weights", alone + weights);
+    put("pack/with_shape", alone + weights + std::string(shape.begin(), shape.end()));
+}
+
 void tools_files() {
     for (const auto &[pick, draft] : {std::pair{'\0', test::gpu_model()},
                                       {'\1', test::mixed_model()},
@@ -332,6 +342,7 @@ void tools_files() {
             pick + std::string(segment.begin(), segment.end()));
     }
     recipes();
+    packs();
     for (const char *name : {"tiny", "pair"})
         put(std::string("safetensors/") + name,
             text_of(fs::path("examples/packages") / name / "weights.safetensors"));
