@@ -195,7 +195,7 @@ void safetensors(const Capture &capture, const Json &tensors, Fitted &fitted) {
     for (const Json &tensor : tensors) {
         const size_t n = elements(tensor.at("shape"), capture.weights.size());
         const size_t from = number(tensor.at("from"), capture.weights.size() - n);
-        const float scale = tensor.at("scaled").get<int>() ? capture.weights.back() : 1;
+        const float scale = number(tensor.at("scaled"), 1) ? capture.weights.back() : 1;
         const size_t begin = data.size() * sizeof(float);
         for (size_t i = 0; i < n; ++i) data.push_back(capture.weights[from + i] * scale);
         header[tensor.at("name").get<std::string>()] = {
