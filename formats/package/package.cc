@@ -307,6 +307,12 @@ Package parse_into(std::string_view model_json, const std::string &source,
 
 } // namespace
 
+Status check_finite(const std::map<std::string, Tensor> &weights) {
+    Problems problems;
+    check_finite(weights, problems);
+    return problems.status();
+}
+
 Expected<Package> parse(const std::string &model_json, std::map<std::string, Tensor> weights) {
     Problems problems;
     Package package = parse_into(model_json, "model.json", std::move(weights), problems);

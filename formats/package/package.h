@@ -111,6 +111,10 @@ Expected<Package> parse(const std::string &model_json, std::map<std::string, Ten
 // F16, BF16, F64, I64 and BOOL become float32 as safetensors.h says; any other is refused by name.
 Expected<std::map<std::string, Tensor>> read_safetensors(const std::string &path);
 
+// Fault::input: the numbers that are infinite or no numbers, one line for each tensor. For readers of other
+// formats; read and parse have done it.
+Status check_finite(const std::map<std::string, Tensor> &weights);
+
 // The sample rate of an output whose rows are audio: that of the input, times samples per tick.
 
 // Samples per second of rows of `width` samples, `num` rows in `den` ticks, for each second of which

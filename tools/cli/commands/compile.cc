@@ -2,6 +2,8 @@
 // offline run before it writes that file.
 #include "compiler/driver/compile.h"
 #include "formats/artifact/verify.h"
+#include "formats/huggingface/huggingface.h"
+#include "formats/package/file_bytes.h"
 #include "formats/package/json_text.h"
 #include "formats/package/layer_types.h"
 #include "formats/package/package.h"
@@ -77,8 +79,9 @@ Expected<compiler::CompiledPieces> compile_package(package::Package package, com
 Status check_output_of(const CompileFlags &flags, const std::string &path) {
     if (path == "-") return {};
     return check_output("-o", path,
-                        {flags.package + "/model.json", flags.package + "/weights.safetensors", flags.sign,
-                         flags.kgen, flags.tuning});
+                        {flags.package + "/model.json", flags.package + "/weights.safetensors",
+                         flags.package + "/config.json", flags.package + "/model.safetensors",
+                         flags.package + "/tokenizer.json", flags.sign, flags.kgen, flags.tuning});
 }
 
 std::string wrote(const std::string &path, size_t bytes, double seconds, const ordered_json &build) {
@@ -117,6 +120,25 @@ Status check_folder(const std::string &path) {
     return {};
 }
 
+// The tokenizer.json of a folder of transformers, which text commands read next to the model.
+struct Tokenizer {
+    std::string path; // empty: there is none, or no file that it could lie next to
+    std::vector<uint8_t> bytes;
+
+    static Expected<Tokenizer> of(const CompileFlags &flags, const std::string &model) {
+        constexpr uint64_t most = 256u << 20;
+        Tokenizer found;
+        const std::string from = flags.package + "/tokenizer.json";
+        std::error_code error;
+        if (model == "-" || flags.emit_static() || !std::filesystem::exists(from, error)) return found;
+        found.path = std::filesystem::path(model).replace_extension("tokenizer.json").string();
+        LW_TRY(check_output_of(flags, found.path));
+        LW_ASSIGN(found.bytes, package::read_file(from, most));
+        return found;
+    }
+    Status write() const { return path.empty() ? Status() : write_output(path, bytes); }
+};
+
 Status compile(const CompileFlags &flags) {
     const double start = now();
     if (flags.package.empty()) return Status::usage("the model folder is missing (longwave compile --help)");
@@ -124,12 +146,15 @@ Status compile(const CompileFlags &flags) {
     LW_ASSIGN(const Emulators emulators,
               start_emulators(flags.emulators, options.targets, flags.emulator_timeout));
     LW_TRY(check_folder(flags.package));
-    LW_ASSIGN(package::Package package, package::read(flags.package));
+    const bool of_transformers = huggingface::is_folder(flags.package);
+    LW_ASSIGN(package::Package package,
+              of_transformers ? huggingface::read(flags.package) : package::read(flags.package));
     const std::string path =
         flags.output.empty() ? package.name + (flags.emit_static() ? ".a" : ".lw") : flags.output;
     StaticLibrary library(flags, options, path);
     const std::string kernels_path = flags.no_code ? kernel_source_path(path) : "";
     LW_TRY(check_output_of(flags, path));
+    LW_ASSIGN(const Tokenizer tokenizer, of_transformers ? Tokenizer::of(flags, path) : Tokenizer());
     if (flags.no_code) LW_TRY(check_output_of(flags, kernels_path));
     if (flags.emit_static())
         for (const std::string &file : {library.header_path(), library.weights_path()})
@@ -217,6 +242,11 @@ Status compile(const CompileFlags &flags) {
     const uint64_t size = without ? artifact.bytes().size() : artifact.size();
     if (without) report["artifact_bytes"] = size;
     LW_TRY(std::move(artifact).write());
+    LW_TRY(tokenizer.write());
+    if (flags.json && !tokenizer.path.empty()) report["tokenizer_file"] = tokenizer.path;
+    else if (!tokenizer.path.empty())
+        print_text(out, "wrote     %s  %s\n", tokenizer.path.c_str(),
+                   bytes_text(tokenizer.bytes.size()).c_str());
     if (flags.no_code && !flags.json)
         print_text(out, "wrote     %s  %s\n", kernels_path.c_str(), bytes_text(kernels.size()).c_str());
     const std::string last = flags.json ? json_line(report) + "\n"

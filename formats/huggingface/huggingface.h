@@ -1,0 +1,15 @@
+// Reads a folder that `save_pretrained` of transformers wrote, as the package that formats/package makes of a
+// model folder (docs/huggingface.md).
+#pragma once
+#include "formats/package/package.h"
+
+namespace longwave::huggingface {
+
+// Does the folder have a config.json and no model.json?
+bool is_folder(const std::string &path);
+
+// Reads config.json and the safetensors files; the other files say nothing about the numbers.
+// Fault::input lists every problem of config.json, or else every problem of the tensors.
+Expected<package::Package> read(const std::string &folder);
+
+} // namespace longwave::huggingface

@@ -1,0 +1,146 @@
+// Mamba (Gu and Dao 2023), MambaForCausalLM of transformers: each feature has `state_size` states, each with
+// a decay of its own. FalconMamba is the same with norms without weights on the time step, B and C.
+#include "formats/huggingface/architectures.h"
+
+namespace longwave::huggingface {
+namespace {
+
+Architecture family(const std::string &model_type, const std::string &made_by) {
+    using Kind = Key::Kind;
+    const std::string inner = "expand * hidden_size", all = "expand * hidden_size * state_size";
+    Architecture made{.model_type = model_type, .made_by = made_by};
+    made.vocabulary = "vocab_size";
+    made.blocks = "num_hidden_layers";
+    made.prefix = "backbone.layers";
+    made.keys = {{"vocab_size"},
+                 {"hidden_size", Kind::size, "", 1, most_width},
+                 {"num_hidden_layers", Kind::size, "", 1, most_blocks},
+                 {"state_size", Kind::size, "16", 1, 4096},
+                 {"expand", Kind::size, "2", 1, 64},
+                 {"conv_kernel", Kind::size, "4", 1, 64},
+                 {"time_step_rank", Kind::size, "\"auto\"", 1, most_width, "hidden_size", 16},
+                 {"intermediate_size", Kind::same, "null", 1, most_width, inner},
+                 {"hidden_act", Kind::activation, "\"silu\""},
+                 {"layer_norm_epsilon", Kind::number, "1e-5", 0, 1},
+                 {"use_bias", Kind::flag, "false"},
+                 {"use_conv_bias", Kind::flag, "true"},
+                 {"tie_word_embeddings", Kind::flag, "true"}};
+    made.ignored = {"d_inner",
+                    "d_model",
+                    "fused_add_norm",
+                    "initializer_range",
+                    "n_layer",
+                    "pad_vocab_size_multiple",
+                    "rescale_prenorm_residual",
+                    "residual_in_fp32",
+                    "rms_norm",
+                    "ssm_cfg",
+                    "time_step_floor",
+                    "time_step_init_scheme",
+                    "time_step_max",
+                    "time_step_min",
+                    "time_step_scale",
+                    "use_associative_scan",
+                    "use_falcon_mambapy",
+                    "use_mambapy"};
+    made.tensors = language_model_tensors();
+    made.block_tensors = {
+        {"norm.weight", {"hidden_size"}},
+        {"mixer.in_proj.weight", {"2 * " + inner, "hidden_size"}},
+        {"mixer.in_proj.bias", {"2 * " + inner}, {}, "use_bias"},
+        {"mixer.conv1d.weight", {inner, "1", "conv_kernel"}, {inner, "1", "conv_kernel", "1"}},
+        {"mixer.conv1d.bias", {inner}, {}, "use_conv_bias"},
+        {"mixer.x_proj.weight", {"time_step_rank + 2 * state_size", inner}},
+        {"mixer.dt_proj.weight", {inner, "time_step_rank"}},
+        {"mixer.dt_proj.bias", {inner}},
+        {"mixer.A_log", {inner, "state_size"}},
+        {"mixer.D", {inner}},
+        {"mixer.out_proj.weight", {"hidden_size", inner}},
+        {"mixer.out_proj.bias", {"hidden_size"}, {}, "use_bias"},
+    };
+    made.before = rows_before();
+    made.block = {
+        {"norm", "rms_norm", {value("x"), tensor("norm.weight")}, {number("eps", "layer_norm_epsilon")}},
+        {"mixer/in_proj",
+         "linear",
+         {value("norm"), tensor("mixer.in_proj.weight"), tensor("mixer.in_proj.bias")},
+         {size("bias", "use_bias")}},
+        {"mixer/mixed", "take", {value("mixer/in_proj"), places("0", inner)}, {size("bands", "1")}},
+        {"mixer/gate", "take", {value("mixer/in_proj"), places(inner, inner)}, {size("bands", "1")}},
+        {"mixer/conv1d",
+         "conv2d",
+         {value("mixer/mixed"), tensor("mixer.conv1d.weight"), tensor("mixer.conv1d.bias")},
+         {size("bias", "use_conv_bias"), size("frequency", "0"), size("groups", inner), size("stride_t", "1"),
+          size("stride_f", "1")}},
+        {"mixer/values", "=hidden_act", {value("mixer/conv1d")}},
+        {"mixer/x_proj",
+         "linear",
+         {value("mixer/values"), tensor("mixer.x_proj.weight")},
+         {size("bias", "0")}},
+        {"mixer/time_step",
+         "take",
+         {value("mixer/x_proj"), places("0", "time_step_rank")},
+         {size("bands", "1")}},
+        {"mixer/B",
+         "take",
+         {value("mixer/x_proj"), places("time_step_rank", "state_size")},
+         {size("bands", "1")}},
+        {"mixer/C",
+         "take",
+         {value("mixer/x_proj"), places("time_step_rank + state_size", "state_size")},
+         {size("bands", "1")}},
+        {"mixer/dt_proj",
+         "linear",
+         {value("mixer/time_step"), tensor("mixer.dt_proj.weight"), tensor("mixer.dt_proj.bias")},
+         {size("bias", "1")}},
+        {"mixer/dt", "softplus", {value("mixer/dt_proj")}},
+        // The states of a feature lie one after the other.
+        {"mixer/dt_of_states",
+         "take",
+         {value("mixer/dt"), places("0", inner, "state_size")},
+         {size("bands", "1")}},
+        {"mixer/exponent", "affine", {value("mixer/dt_of_states"), minus_exp("mixer.A_log"), zeros(all)}},
+        {"mixer/decay", "exp", {value("mixer/exponent")}},
+        {"mixer/scaled", "mul", {value("mixer/values"), value("mixer/dt")}},
+        {"mixer/added",
+         "row_product",
+         {value("mixer/scaled"), value("mixer/B")},
+         {size("batches", "1"), size("rows", inner), size("inner", "1"), size("columns", "state_size")}},
+        {"mixer/states", "gated_scan", {value("mixer/decay"), value("mixer/added")}},
+        {"mixer/state",
+         "row_product",
+         {value("mixer/states"), value("mixer/C")},
+         {size("batches", "1"), size("rows", inner), size("inner", "state_size"), size("columns", "1")}},
+        {"mixer/skip", "affine", {value("mixer/values"), tensor("mixer.D"), zeros(inner)}},
+        {"mixer/read", "add", {value("mixer/state"), value("mixer/skip")}},
+        {"mixer/silu", "silu", {value("mixer/gate")}},
+        {"mixer/gated", "mul", {value("mixer/read"), value("mixer/silu")}},
+        {"mixer/out_proj",
+         "linear",
+         {value("mixer/gated"), tensor("mixer.out_proj.weight"), tensor("mixer.out_proj.bias")},
+         {size("bias", "use_bias")}},
+        {"residual", "add", {value("x"), value("mixer/out_proj")}},
+    };
+    made.after = rows_after();
+    return made;
+}
+
+} // namespace
+
+Architecture mamba() { return family("mamba", "MambaForCausalLM"); }
+
+Architecture falcon_mamba() {
+    Architecture made = family("falcon_mamba", "FalconMambaForCausalLM");
+    made.keys.push_back({"mixer_rms_eps", Key::Kind::number, "1e-6", 0, 1});
+    const std::vector<std::pair<std::string, std::string>> normed = {
+        {"mixer/time_step", "time_step_rank"}, {"mixer/B", "state_size"}, {"mixer/C", "state_size"}};
+    for (const auto &[name, width] : normed)
+        insert_behind(made.block, name,
+                      {name + "_norm",
+                       "rms_norm",
+                       {value(name), ones(width)},
+                       {number("eps", "mixer_rms_eps")}});
+    return made;
+}
+
+} // namespace longwave::huggingface
