@@ -22,7 +22,7 @@ struct Key {
     Kind kind = Kind::size;
     std::string fallback = {}; // JSON text: what transformers takes without the key; empty: it must be there
     double low = 1, high = 1 << 24;
-    std::string rule = {};    // size: what the text "auto" means, in units of `divisor`, rounded up
+    std::string rule = {}; // size: what the text "auto" means, in units of `divisor`, rounded up
     uint32_t divisor = 1;
 };
 
@@ -34,8 +34,8 @@ struct Condition {
 };
 
 struct TensorRow {
-    std::string name;              // in a block: behind the prefix of the block
-    std::vector<std::string> dims; // sizes, as in the file
+    std::string name;                 // in a block: behind the prefix of the block
+    std::vector<std::string> dims;    // sizes, as in the file
     std::vector<std::string> as = {}; // sizes, as the op expects them; empty: as in the file
     std::string when = {};            // only if this size is not 0; "!key": if it is
     std::string instead = {};         // the tensor that serves where this one is not there
@@ -77,7 +77,11 @@ inline Operand places(std::string first, std::string count, std::string each = "
 }
 
 struct Attribute {
-    enum class Kind { size, number, text }; // number: of a key of numbers, or "key.low", "key.high" of a range
+    enum class Kind {
+        size,
+        number,
+        text
+    }; // number: of a key of numbers, or "key.low", "key.high" of a range
     std::string name;
     Kind kind = Kind::size;
     std::string of;
@@ -112,7 +116,8 @@ struct Architecture {
     std::string prefix;             // of the tensors and nodes of block N: PREFIX.N.
     std::vector<TensorRow> tensors; // outside of the blocks
     std::vector<TensorRow> block_tensors;
-    std::vector<Row> before, block, after; // "x" in the first: the ids. The last row of each is "x" of the next
+    std::vector<Row> before, block,
+        after; // "x" in the first: the ids. The last row of each is "x" of the next
 };
 
 } // namespace longwave::huggingface

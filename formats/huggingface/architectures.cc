@@ -47,10 +47,7 @@ std::vector<Row> rows_after() {
              "rms_norm",
              {value("x"), tensor("backbone.norm_f.weight")},
              {number("eps", "layer_norm_epsilon")}},
-            {"lm_head",
-             "linear",
-             {value("backbone.norm_f"), tensor("lm_head.weight")},
-             {size("bias", "0")}}};
+            {"lm_head", "linear", {value("backbone.norm_f"), tensor("lm_head.weight")}, {size("bias", "0")}}};
 }
 
 void insert_behind(std::vector<Row> &rows, const std::string &name, const Row &row) {

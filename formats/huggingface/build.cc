@@ -70,7 +70,8 @@ void check_tensors(const Config &config, std::map<std::string, Tensor> &tensors,
     for (const auto &[key, tensor] : tensors)
         if (!known.count(key))
             problems.add("tensor " + package::in_quotes(key),
-                         "only tensors that a " + config.architecture->model_type + " of this config.json has",
+                         "only tensors that a " + config.architecture->model_type +
+                             " of this config.json has",
                          "one that nothing reads");
 }
 
@@ -156,8 +157,8 @@ private:
     }
 
     // A list of of(0), each `each` times, of(1) and so on, all that `times` times.
-    template <class Of>
-    std::string computed(const std::string &key, uint64_t times, uint64_t count, uint64_t each, const Of &of) {
+    template <class Of> std::string computed(const std::string &key, uint64_t times, uint64_t count,
+                                             uint64_t each, const Of &of) {
         if (package_.weights.count(key)) return key;
         const auto fits = [](uint64_t n) { return n > 0 && n <= most_elements; };
         if (!fits(times) || !fits(count) || !fits(each) || !fits(count * each) ||
@@ -205,8 +206,9 @@ Expected<Package> build(const Config &config, std::map<std::string, Tensor> tens
     Problems problems;
     const uint64_t blocks = config.size(of.blocks), nodes = blocks * of.block.size();
     if (nodes > most_nodes) // a table with many rows and a configuration with many blocks
-        return Status::input(of.blocks + ": expected at most " + std::to_string(most_nodes / of.block.size()) +
-                             ", found " + std::to_string(blocks));
+        return Status::input(of.blocks + ": expected at most " +
+                             std::to_string(most_nodes / of.block.size()) + ", found " +
+                             std::to_string(blocks));
     check_tensors(config, tensors, problems);
     LW_TRY(problems.status());
     LW_TRY(package::check_finite(tensors));

@@ -135,11 +135,9 @@ Architecture falcon_mamba() {
     const std::vector<std::pair<std::string, std::string>> normed = {
         {"mixer/time_step", "time_step_rank"}, {"mixer/B", "state_size"}, {"mixer/C", "state_size"}};
     for (const auto &[name, width] : normed)
-        insert_behind(made.block, name,
-                      {name + "_norm",
-                       "rms_norm",
-                       {value(name), ones(width)},
-                       {number("eps", "mixer_rms_eps")}});
+        insert_behind(
+            made.block, name,
+            {name + "_norm", "rms_norm", {value(name), ones(width)}, {number("eps", "mixer_rms_eps")}});
     return made;
 }
 

@@ -27,10 +27,17 @@ Architecture mamba2() {
                  {"use_bias", Kind::flag, "false"},
                  {"use_conv_bias", Kind::flag, "true"},
                  {"tie_word_embeddings", Kind::flag, "false"}};
-    made.ignored = {"chunk_size",         "initializer_range", "rescale_prenorm_residual",
-                    "residual_in_fp32",   "rms_norm",          "time_step_floor",
-                    "time_step_max",      "time_step_min",     "time_step_rank",
-                    "time_step_init_scheme", "norm_before_gate"};
+    made.ignored = {"chunk_size",
+                    "initializer_range",
+                    "rescale_prenorm_residual",
+                    "residual_in_fp32",
+                    "rms_norm",
+                    "time_step_floor",
+                    "time_step_max",
+                    "time_step_min",
+                    "time_step_rank",
+                    "time_step_init_scheme",
+                    "norm_before_gate"};
     made.conditions = {{Condition::Kind::equal, "hidden_size * expand", inner},
                        {Condition::Kind::divides, "num_heads", "n_groups"}};
     made.tensors = language_model_tensors();

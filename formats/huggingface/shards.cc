@@ -87,8 +87,8 @@ Expected<std::map<std::string, Tensor>> read_tensors(const std::string &folder) 
         return Status::input(folder + ": expected model.safetensors or model.safetensors.index.json, "
                                       "found both; remove the one that is out of date");
     if (exists(index)) return read_shards(folder, index);
-    if (!exists(whole) && (exists(folder + "/pytorch_model.bin") ||
-                           exists(folder + "/pytorch_model.bin.index.json")))
+    if (!exists(whole) &&
+        (exists(folder + "/pytorch_model.bin") || exists(folder + "/pytorch_model.bin.index.json")))
         return Status::input(folder + ": expected model.safetensors, found pytorch_model.bin; load the model "
                                       "with transformers and save it again with save_pretrained");
     return package::read_safetensors(whole);

@@ -5,6 +5,7 @@
 #include "compiler/ir/text.h"
 #include "compiler/layers/lower.h"
 #include "formats/artifact/recipe_schema.h"
+#include "formats/huggingface/architectures.h"
 #include "formats/package/layer_types.h"
 #include "longwave/longwave.h"
 #include "tests/fuzz/pack_shape.h"
@@ -235,6 +236,33 @@ void packages() {
         model["outputs"] = json::array({{{"name", "y"}, {"from", "a"}}});
         put("package/layer_" + type.name, model.dump());
     }
+}
+
+// A small config.json of each architecture, and words of its table.
+void configurations() {
+    std::set<std::string> words = {"model_type", "architectures", "__float__", "Infinity", "auto", "swish"};
+    for (const huggingface::Architecture &of : huggingface::architectures()) {
+        json config = {{"model_type", of.model_type}, {"architectures", {of.made_by}}};
+        words.insert({of.model_type, of.made_by});
+        for (const huggingface::Key &key : of.keys) {
+            words.insert(key.name);
+            if (!key.fallback.empty()) config[key.name] = json::parse(key.fallback);
+            else config[key.name] = 8;
+        }
+        config["num_hidden_layers"] = 1;
+        if (config.contains("num_heads")) config["num_heads"] = 16;
+        if (config.contains("head_dim")) config["head_dim"] = 1;
+        put("huggingface/" + of.model_type, config.dump());
+        config["vocab_size"] = 1 << 24;
+        put("huggingface/large_" + of.model_type, config.dump());
+        config["more"] = "key";
+        put("huggingface/unknown_key_" + of.model_type, config.dump());
+    }
+    put("huggingface/infinity",
+        std::string(R"({"model_type": "mamba2", "time_step_limit": [0.0, Infinity]})"));
+    std::string dictionary;
+    for (const std::string &word : words) dictionary += "\"\\\"" + word + "\\\"\"\n";
+    put("huggingface.dict", dictionary + "\"null\"\n\"true\"\n\"[\"\n\"]\"\n\"{\"\n\"}\"\n");
 }
 
 // safetensors without the eight bytes of header length, as package_fuzz.cc takes it.
@@ -570,6 +598,7 @@ int main(int argc, char **argv) {
     for (const auto &[name, bytes] : fuzz::plugin_seeds()) put(name, bytes);
     packages();
     graph_packages();
+    configurations();
     graphs();
     tools_files();
     sounds();
