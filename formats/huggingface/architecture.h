@@ -14,9 +14,8 @@ struct Key {
         number,     // a number from `low` to `high`
         flag,       // true or false
         activation, // the name of a function, which becomes an op
-        range,      // [low, high], where high may be infinite; as a size: does it change a number that is
+        range       // [low, high], where high may be infinite; as a size: does it change a number that is
                     // not negative?
-        same        // if it is there, the size `rule`
     };
     std::string name;
     Kind kind = Kind::size;

@@ -111,11 +111,6 @@ void read_key(const Key &key, const json &value, Config &config, Problems &probl
         return;
     case Key::Kind::activation: return read_activation(key, value, config, problems);
     case Key::Kind::range: return read_range(key, value, config, problems);
-    case Key::Kind::same:
-        if (!value.is_null() && value != config.size(key.rule))
-            problems.add(key.name, key.rule + ", " + std::to_string(config.size(key.rule)),
-                         package::describe(value));
-        return;
     }
 }
 

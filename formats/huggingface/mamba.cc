@@ -7,7 +7,7 @@ namespace {
 
 Architecture family(const std::string &model_type, const std::string &made_by) {
     using Kind = Key::Kind;
-    const std::string inner = "expand * hidden_size", all = "expand * hidden_size * state_size";
+    const std::string inner = "intermediate_size", all = "intermediate_size * state_size";
     Architecture made{.model_type = model_type, .made_by = made_by};
     made.vocabulary = "vocab_size";
     made.blocks = "num_hidden_layers";
@@ -19,7 +19,7 @@ Architecture family(const std::string &model_type, const std::string &made_by) {
                  {"expand", Kind::size, "2", 1, 64},
                  {"conv_kernel", Kind::size, "4", 1, 64},
                  {"time_step_rank", Kind::size, "\"auto\"", 1, most_width, "hidden_size", 16},
-                 {"intermediate_size", Kind::same, "null", 1, most_width, inner},
+                 {"intermediate_size", Kind::size, "\"auto\"", 1, most_width, "expand * hidden_size"},
                  {"hidden_act", Kind::activation, "\"silu\""},
                  {"layer_norm_epsilon", Kind::number, "1e-5", 0, 1},
                  {"use_bias", Kind::flag, "false"},

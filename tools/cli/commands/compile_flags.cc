@@ -277,7 +277,9 @@ Expected<compiler::Options> options_of(const CompileFlags &flags) {
 }
 
 void add_compile_flags(CommandLine &app, CompileFlags &flags) {
-    app.add_option("folder", flags.package, "Model folder: model.json and weights.safetensors")->folder();
+    app.add_option("folder", flags.package,
+                   "Model folder: model.json and weights.safetensors, or a folder of save_pretrained")
+        ->folder();
     app.add_option("-o,--output", flags.output,
                    "Compiled model to write, or - for standard output (default: NAME.lw)")
         ->file(".lw");

@@ -58,6 +58,7 @@ CASES: dict[str, dict[str, tuple[dict, dict]]] = {
     "falcon_mamba": {
         "tied": (SMALL, {}),
         "not tied, odd sizes": (SMALL | ODD | {"tie_word_embeddings": False}, {}),
+        "inner size": (SMALL | {"expand": 16, "intermediate_size": 40}, {}),
         "other norm": (SMALL | {"mixer_rms_eps": 0.1, "time_step_rank": 5}, {}),
     },
 }
