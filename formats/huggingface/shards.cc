@@ -85,7 +85,7 @@ Expected<std::map<std::string, Tensor>> read_tensors(const std::string &folder) 
     const std::string whole = folder + "/model.safetensors", index = whole + ".index.json";
     if (exists(whole) && exists(index))
         return Status::input(folder + ": expected model.safetensors or model.safetensors.index.json, "
-                                      "found both; remove the one that is out of date");
+                                      "found both; remove the older of them");
     if (exists(index)) return read_shards(folder, index);
     if (!exists(whole) &&
         (exists(folder + "/pytorch_model.bin") || exists(folder + "/pytorch_model.bin.index.json")))

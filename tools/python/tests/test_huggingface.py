@@ -157,6 +157,17 @@ def test_equals_the_module(kind: str, name: str, tmp_path: Path) -> None:
     assert max(errors) <= LIMIT
 
 
+def test_bfloat16_is_stored_as_it_is(tmp_path: Path) -> None:
+    configuration = SMALL | HEADS
+    folder = saved("mamba2", configuration, {"dtype": torch.bfloat16}, tmp_path / "model")
+    ids = ids_of(configuration)
+    numpy.save(tmp_path / "ids.npy", ids.astype(numpy.int32))
+    numpy.save(tmp_path / "wanted.npy", wanted(folder, ids))
+    path = tmp_path / "m.lw"
+    longwave("compile", folder, "-o", path, "--length", TOKENS, "--weights", "bf16")
+    longwave("run", path, "--input", f"@{tmp_path}/ids.npy", "--expected", f"@{tmp_path}/wanted.npy", "--limit", LIMIT)
+
+
 def changed(folder: Path, change: Callable[[dict, dict], None]) -> Path:
     """A copy of the folder with another configuration and other tensors."""
     copy = folder.parent / "changed"
