@@ -1,7 +1,7 @@
 // lw_pack: other weights for a shape. The input is the number of bytes of the weights (2), the weights, and a
-// shape; without one, the shape is a small sound model. What must hold: any weights, and any well-formed shape
-// around known code, give a file that opens and keeps its golden vectors, or a status with its reason, within
-// the caller's memory limit.
+// shape; without one, the shape is a small sound model. What must hold: any weights, and any well-formed
+// shape around known code, give a file that opens and keeps its golden vectors, or a status with its reason,
+// within the caller's memory limit.
 #include "formats/artifact/verify.h"
 #include "longwave/longwave.h"
 #include "longwave/pack.h"
