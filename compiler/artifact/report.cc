@@ -245,7 +245,7 @@ ordered_json make_report(const ReportInputs &in) {
         if (const uint32_t rate = package::sample_rate_of(in.package, output.name, type.width(),
                                                           type.clock.num, type.clock.den)) {
             const auto lag = std::find_if(in.package.outputs.begin(), in.package.outputs.end(),
-                                          [&](const package::Output &o) { return o.name == output.name; })
+                                          [&](const package::Output &of) { return of.name == output.name; })
                                  ->lag;
             o["kind"] = "audio";
             o["sample_rate"] = rate;
