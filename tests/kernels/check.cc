@@ -22,6 +22,8 @@ const targets::Target *gpu_under_test() {
     std::_Exit(77);
 }
 
+bool few_on_a_gpu() { return gpu_under_test() && !every_case(); }
+
 nlohmann::json query_kernels(const std::vector<Request> &requests) {
     using nlohmann::json;
     std::string name = (std::filesystem::temp_directory_path() / "longwave-query-XXXXXX").string();

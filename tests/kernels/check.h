@@ -64,6 +64,9 @@ nlohmann::json query_kernels(const std::vector<Request> &requests);
 
 // The gpu that $LONGWAVE_KERNELS_ON names, "vulkan-32k"; null: kernels run on this CPU.
 const targets::Target *gpu_under_test();
+// On a gpu, without $LONGWAVE_EVERY_CASE: a list leaves out cases whose branches others take. A software
+// device compiles each kernel for a second.
+bool few_on_a_gpu();
 // Every case on the gpu. Those whose kernel has no schedule for one are left out and listed: how many
 // the others are stands in CMakeLists.txt.
 void run_on_gpu(const std::vector<Case> &cases, const targets::Target &gpu);

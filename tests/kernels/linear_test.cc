@@ -1,7 +1,6 @@
 #include "schedules/contract/panels.h"
 #include "tests/kernels/check.h"
 #include "tests/kernels/random.h"
-#include "tests/support/every_case.h"
 #include <array>
 
 namespace linear_test {
@@ -83,7 +82,7 @@ TEST_CASE("linear: any number of rows, inputs and outputs, whatever divides them
     std::vector<Case> cases;
     const int widths[] = {1, 3, 17, 64, 96, 250, 513}, counts[] = {1, 2, 3, 4, 5, 7, 12, 13, 50, 97};
     // On a device: each width on both sides, and counts of rows for both of its kernels.
-    const bool few = gpu_under_test() && !every_case();
+    const bool few = few_on_a_gpu();
     int choice = 0; // half of the pairs of widths; rows, bias and gates go round beside them
     for (int in : widths)
         for (int out : widths) {

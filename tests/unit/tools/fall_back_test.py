@@ -48,13 +48,12 @@ class FallBack(Cli):
         self.assertEqual([word for word, _ in here][:3], ["yes", "left", "stop"])
         self.assertNotEqual(gpu, cpu)
 
-    def test_the_text_models_write_the_same_text(self):
-        for family in ("chela", "lightnet"):
-            model = self.compiled(f"examples/text/{family}/model", f"{family}.lw", "--blocks", "1,64", "--no-whole")
-            generate = ("generate", model, "-p", "Once upon a time there was a little", "-n", 24)
-            text = self.done(*generate)
-            self.assertEqual(len(text.encode()), 24)
-            self.assertEqual(self.done(*generate, *WITH_FALL_BACK), text, family)
+    def test_a_text_model_writes_the_same_text(self):
+        model = self.compiled("examples/text/lightnet/model", "lightnet.lw", "--blocks", "1,64", "--no-whole")
+        generate = ("generate", model, "-p", "Once upon a time there was a little", "-n", 24)
+        text = self.done(*generate)
+        self.assertEqual(len(text.encode()), 24)
+        self.assertEqual(self.done(*generate, *WITH_FALL_BACK), text)
 
     def test_the_tiny_model_gives_the_same_rows(self):
         model, rows = self.compiled("examples/packages/tiny", "tiny-gpu.lw", "--stream"), self.scratch / "y.npy"
