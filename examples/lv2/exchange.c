@@ -227,9 +227,9 @@ static void send_jobs(Exchange *self) {
 
 /* NULL: the value is a path. */
 static const char *why_no_path(const Uris *uris, const LV2_Atom *value) {
-    if (!value || value->type != uris->path) return "its value is no atom:Path";
+    if (!value || value->type != uris->path) return "its value is not an atom:Path";
     const char *path = LV2_ATOM_BODY_CONST(value);
-    if (!memchr(path, 0, value->size)) return "no zero ends its path";
+    if (!memchr(path, 0, value->size)) return "its path has no terminating zero";
     return strlen(path) < LONGEST_PATH ? NULL : "its path is longer than 4095 bytes";
 }
 

@@ -1,4 +1,5 @@
 #include "formats/huggingface/architectures.h"
+#include <algorithm>
 
 namespace longwave::huggingface {
 
@@ -31,6 +32,31 @@ const std::vector<std::string> &always_ignored() {
     return names;
 }
 
+Row taken(const std::string &name, const std::string &from, const std::string &first,
+          const std::string &count, const std::string &each) {
+    return {name, "take", {value(from), places(first, count, each)}, {size("bands", "1")}};
+}
+
+Row projection(const std::string &name, const std::string &from, const std::string &bias) {
+    std::string tensors = name;
+    std::replace(tensors.begin(), tensors.end(), '/', '.');
+    std::vector<Operand> reads = {value(from), tensor(tensors + ".weight")};
+    if (bias != "0") reads.push_back(tensor(tensors + ".bias"));
+    return {name, "linear", std::move(reads), {size("bias", bias)}};
+}
+
+Row short_convolution(const std::string &from, const std::string &channels) {
+    return {"mixer/conv1d",
+            "conv2d",
+            {value(from), tensor("mixer.conv1d.weight"), tensor("mixer.conv1d.bias")},
+            {size("bias", "use_conv_bias"), size("frequency", "0"), size("groups", channels),
+             size("stride_t", "1"), size("stride_f", "1")}};
+}
+
+TensorRow short_convolution_taps(const std::string &channels) {
+    return {"mixer.conv1d.weight", {channels, "1", "conv_kernel"}, {channels, "1", "conv_kernel", "1"}};
+}
+
 std::vector<TensorRow> language_model_tensors() {
     const std::string table = "backbone.embeddings.weight";
     return {{table, {"vocab_size", "hidden_size"}, {}, "", "", "backbone.embedding.weight"},
@@ -47,7 +73,7 @@ std::vector<Row> rows_after() {
              "rms_norm",
              {value("x"), tensor("backbone.norm_f.weight")},
              {number("eps", "layer_norm_epsilon")}},
-            {"lm_head", "linear", {value("backbone.norm_f"), tensor("lm_head.weight")}, {size("bias", "0")}}};
+            projection("lm_head", "backbone.norm_f", "0")};
 }
 
 void insert_behind(std::vector<Row> &rows, const std::string &name, const Row &row) {

@@ -305,12 +305,13 @@ void run_sums(const std::vector<Sums> &list) {
     }
 }
 
-// A level in slices, which share the memory of the whole level, equals the whole level. A compiler may fuse
-// other products with sums in them: each of the few sums of a butterfly rounds differently then.
-constexpr double few_roundings = 4 * 0x1p-23; // of the largest value
+// A level in slices, which share the memory of the whole level, equals the whole level.
 struct Slice {
     int length, level, slice;
 };
+// Of the largest value. A compiler may fuse other products with sums in slices: each of the few sums of a
+// butterfly rounds differently then.
+constexpr double few_roundings = 4 * 0x1p-23;
 
 std::vector<std::string> slice_specs(const Slice &p, int levels) {
     const std::string shape =

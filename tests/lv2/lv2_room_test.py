@@ -259,15 +259,15 @@ class Room(unittest.TestCase):
 
     def test_messages_that_are_not_understood_change_nothing_and_the_log_names_them(self):
         silence = [array.array("f", bytes(400)) for _ in range(self.channels)]
-        no_path, endless = "its value is no atom:Path", "no zero ends its path"
+        no_path, unterminated = "its value is not an atom:Path", "its path has no terminating zero"
         with self.room() as plugin:
             prop = ("property", "URID", struct.pack("<I", plugin.urid(PARAMETER)))
             for reason, events in (
                 ("", plugin.set_path("urn:other", "/tmp/x.wav")),  # for others
                 ("", plugin.object("Set", ("value", "Path", b"/tmp/x.wav\0"))),
                 (no_path, plugin.object("Set", prop)),
-                (endless, plugin.object("Set", prop, ("value", "Path", b"no end"))),
-                (endless, plugin.object("Set", prop, ("value", "Path", b""))),
+                (unterminated, plugin.object("Set", prop, ("value", "Path", b"no end"))),
+                (unterminated, plugin.object("Set", prop, ("value", "Path", b""))),
                 (no_path, plugin.object("Set", prop, ("value", "String", b"/tmp/x.wav\0"))),
                 ("longer than 4095 bytes", plugin.object("Set", prop, ("value", "Path", b"x" * 4096 + b"\0"))),
             ):

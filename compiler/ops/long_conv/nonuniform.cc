@@ -102,12 +102,20 @@ Estimate with_levels(const PlanContext &context, uint32_t taps, const std::vecto
     return estimate;
 }
 
+// A rebuild goes back over all of these blocks, in each over all steps: rule V6 allows 2^26 in all. Few steps
+// may go back further.
+uint32_t most_blocks(const PlanContext &context) {
+    const Shape s(context);
+    // Counted in blocks of one row, where there are most: 14 for one channel, 83 for sixteen.
+    const uint32_t steps = s.channels * s.copies <= 2 ? 14 * s.channels * s.copies : 83 * s.tiles();
+    constexpr uint32_t few_steps = 128;
+    return context.alike * steps <= few_steps ? 3 << 17 : 1 << 17;
+}
+
 Estimate estimate(const PlanContext &context) {
     const uint32_t taps = context.type(1).dims[2];
     if (std::string refused = no_transform(context); !refused.empty()) return {.refused = std::move(refused)};
-    // A rebuild goes back over all of these blocks, in each over all steps (V6).
-    constexpr uint32_t most_blocks = 3 << 17;
-    if (taps / context.rows > most_blocks)
+    if (taps / context.rows > most_blocks(context))
         return {.refused = fmt::format("{} taps are too many for blocks of {} rows", taps, context.rows)};
     Estimate best{.refused = fmt::format("{} taps are too few for blocks of {} rows", taps, context.rows)};
     const auto consider = [&](const std::vector<uint32_t> &lengths) {

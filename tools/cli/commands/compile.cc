@@ -147,6 +147,8 @@ Status compile(const CompileFlags &flags) {
               start_emulators(flags.emulators, options.targets, flags.emulator_timeout));
     LW_TRY(check_folder(flags.package));
     const bool of_transformers = huggingface::is_folder(flags.package);
+    if (of_transformers && flags.pack) // its constants are computed from the tensors
+        return Status::usage("--pack: not for a folder of save_pretrained; compile the new folder instead");
     LW_ASSIGN(package::Package package,
               of_transformers ? huggingface::read(flags.package) : package::read(flags.package));
     const std::string path =
