@@ -49,6 +49,15 @@ double work_of(const ir::Graph &graph) {
     return work;
 }
 
+// Products in the longest sum of a matrix multiplication.
+double terms_of(const ir::Graph &graph) {
+    double most = 0;
+    for (const ir::Node &node : graph.nodes)
+        if (node.op->rewrites.is_product && node.op->rewrites.is_product(graph, node))
+            most = std::max(most, work_of(graph, node) / graph.type(node.output).width());
+    return most;
+}
+
 // Input ticks: enough for some rows of the slowest output, and fewer of a model whose rows cost
 // much.
 uint32_t wanted_ticks(const ir::Graph &graph) {
@@ -140,8 +149,8 @@ Status not_finite(const ir::Graph &graph, const std::map<std::string, ir::Array>
 
 } // namespace
 
-double Precision::limit() const { return artifact::golden_limit(rounding); }
-double Precision::fp16_limit() const { return artifact::golden_fp16_limit(rounding, halves, between); }
+double Precision::limit() const { return artifact::golden_limit(rounding, terms); }
+double Precision::fp16_limit() const { return artifact::golden_fp16_limit(rounding, terms, halves, between); }
 
 uint64_t GoldenVectors::append(const void *bytes, size_t size) {
     bytes_.resize((bytes_.size() + 63) / 64 * 64);
@@ -192,6 +201,7 @@ Status GoldenVectors::evaluate(const ir::Graph &graph, const EntryPlan &plan, ui
     LW_ASSIGN(const auto rounded,
               ir::evaluate(graph, inputs, 0,
                            {.workers = workers_, .rounded = true, .transformed = &plan.transformed}));
+    precision_.terms = std::max(precision_.terms, terms_of(graph));
     into.graph = std::move(text);
     into.ticks = ticks;
     for (size_t i = 0; i < into.outputs.size(); i++) {

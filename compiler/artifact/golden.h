@@ -21,6 +21,7 @@ namespace longwave::compiler {
 // (formats/artifact/precision.h).
 struct Precision {
     double rounding = 0;  // of every value to float32
+    double terms = 0;     // of the longest sum of a matrix multiplication
     double halves = 0;    // of what a GPU stores as float16; 0: it stores none
     uint32_t between = 0; // buffers between dispatches of one operation that it stores so, at most
     double limit() const;

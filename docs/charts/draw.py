@@ -21,7 +21,6 @@ import tables  # noqa: E402
 import timeline  # noqa: E402
 
 DATA = HERE.parent / "benchmarks"
-CPU = "Intel Xeon (Sapphire Rapids), 2 shared CPUs, medians of rounds in turns"
 RATIO_CHARTS = {
     "convolution": "Offline convolution against FFTW",
     "streams": "Streaming convolution of 16,384 taps",
@@ -39,8 +38,9 @@ def load(name):
 def pictures():
     """{file name: SVG text} of every chart."""
     speed, zoo = load("speed"), load("zoo")
+    cpus = ", ".join(speed["machine"].split(", ")[:2] + ["medians of rounds in turns"])
     rows = [(row["overview"], row["ratio"]) for g in speed["groups"] for row in g["rows"] if "overview" in row]
-    drawn = {"speed.svg": ratios.draw("Longwave beside other software", CPU, [("", sorted(rows, key=lambda r: r[1]))])}
+    drawn = {"speed.svg": ratios.draw("Longwave beside other software", cpus, [("", sorted(rows, key=lambda r: r[1]))])}
     for chart, title in RATIO_CHARTS.items():
         groups = [
             (
@@ -50,7 +50,7 @@ def pictures():
             for g in speed["groups"]
             if g["chart"] == chart
         ]
-        drawn[f"speed-{chart}.svg"] = ratios.draw(title, CPU, groups)
+        drawn[f"speed-{chart}.svg"] = ratios.draw(title, cpus, groups)
     drawn["zoo.svg"] = ratios.draw(
         "Published configurations against PyTorch",
         "offline, one thread each; " + zoo["machine"].split(",")[0],

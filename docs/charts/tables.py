@@ -32,6 +32,8 @@ def speed_table(group):
     text = f"\n### {group['title']}\n\n" + table((group["unit"], "Longwave", "peer", "ratio"), rows) + "\n"
     if group["peer"] != "as named":
         text += item(f"Peer: {group['peer']}.")
+    if "machine" in group:
+        text += item(f"Machine: {group['machine']}.")
     return text + item(f"Settings: {group['settings']}.") + f"\n```text\n{group['command']}\n```\n"
 
 

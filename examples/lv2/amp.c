@@ -6,77 +6,51 @@
 #include "capture.h"
 #include "exchange.h"
 #include "shape.h"
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { SHAPES = 64, NAME = 64 };
-
-typedef struct {
-    char *bundle;
-    double rate;
-    char names[SHAPES][NAME]; /* without an ending */
-    int n;
-} Shapes;
-
-static int by_name(const void *a, const void *b) { return strcmp(a, b); }
-
-static void shapes_close(void *stock) {
-    Shapes *shapes = stock;
-    free(shapes->bundle);
-    free(shapes);
+/* A shape is named by its NAME.json. */
+static int describes(const char *name) {
+    const size_t length = strlen(name);
+    return length > 5 && !strcmp(name + length - 5, ".json");
 }
 
-static void *shapes_open(const char *bundle, double rate, char reason[REASON]) {
-    Shapes *shapes = calloc(1, sizeof *shapes);
-    if (!shapes) return NULL;
-    shapes->bundle = strdup(bundle);
-    shapes->rate = rate;
-    DIR *folder = opendir(bundle);
-    for (struct dirent *entry; folder && (entry = readdir(folder)) && shapes->n < SHAPES;) {
-        const char *ending = strrchr(entry->d_name, '.');
-        if (!ending || strcmp(ending, ".json") || ending - entry->d_name >= NAME) continue;
-        memcpy(shapes->names[shapes->n++], entry->d_name, (size_t)(ending - entry->d_name));
+static void *amp_open(const char *bundle, double rate, char reason[REASON]) {
+    static const Naming naming = {"NAME.lw with NAME.json", describes, strcmp};
+    return shapes_open(bundle, rate, &naming, reason);
+}
+
+/* The NAME.json of the shape that takes the capture. NULL: none, and `reason` says why. */
+static const char *fitting(const Shapes *shapes, const Capture *capture, Fitted *fitted,
+                           char reason[REASON]) {
+    int length =
+        snprintf(reason, REASON, "is a %s: its configuration is none of the bundle,", capture_text(capture));
+    for (size_t i = 0; i < shapes->n; i++) {
+        char why[REASON] = "";
+        size_t bytes;
+        char *map = shape_read(shapes->bundle, shapes->names[i], &bytes, why);
+        const int fits = map && capture_fits(capture, map, bytes, fitted, why);
+        free(map);
+        if (fits) return shapes->names[i];
+        if (why[0]) return memcpy(reason, why, REASON), NULL;
+        if (length < REASON)
+            length += snprintf(reason + length, (size_t)(REASON - length), " %.*s",
+                               (int)strlen(shapes->names[i]) - 5, shapes->names[i]);
     }
-    if (folder) closedir(folder);
-    qsort(shapes->names, (size_t)shapes->n, NAME, by_name);
-    if (shapes->bundle && shapes->n) return shapes;
-    snprintf(reason, REASON, "has no shape NAME.lw with NAME.json");
-    shapes_close(shapes);
     return NULL;
 }
 
-/* Which shape takes the capture. -1: none, and `reason` says why. */
-static int fitting(const Shapes *shapes, const Capture *capture, Fitted *fitted, char reason[REASON]) {
-    char name[NAME + 8];
-    int length =
-        snprintf(reason, REASON, "is a %s: its configuration is none of the bundle,", capture_text(capture));
-    for (int i = 0; i < shapes->n; i++) {
-        char why[REASON] = "";
-        size_t bytes;
-        snprintf(name, sizeof name, "%s.json", shapes->names[i]);
-        char *map = shape_read(shapes->bundle, name, &bytes, why);
-        const int fits = map && capture_fits(capture, map, bytes, fitted, why);
-        free(map);
-        if (fits) return i;
-        if (why[0]) return memcpy(reason, why, REASON), -1;
-        if (length < REASON)
-            length += snprintf(reason + length, (size_t)(REASON - length), " %s", shapes->names[i]);
-    }
-    return -1;
-}
-
-static Voice *voice_of(const Shapes *shapes, int i, const Fitted *fitted, const char *path,
+static Voice *voice_of(const Shapes *shapes, const char *map, const Fitted *fitted, const char *path,
                        char reason[REASON]) {
     if (fitted->rate != shapes->rate) {
         snprintf(reason, REASON, "the capture is for %u Hz, and the host runs at %.0f Hz",
                  (unsigned)fitted->rate, shapes->rate);
         return NULL;
     }
-    char name[NAME + 4];
+    char name[256 + 4]; /* names of files have at most 255 bytes */
     size_t bytes;
-    snprintf(name, sizeof name, "%s.lw", shapes->names[i]);
+    snprintf(name, sizeof name, "%.*s.lw", (int)strlen(map) - 5, map);
     void *shape = shape_read(shapes->bundle, name, &bytes, reason);
     lw_model *model = shape ? shape_pack(shape, bytes, fitted->weights, fitted->bytes, reason) : NULL;
     free(shape);
@@ -96,8 +70,8 @@ static Voice *amp_load(void *stock, int channels, const char *path, char reason[
     Capture *capture = capture_read(path, reason);
     if (!capture) return NULL;
     Fitted fitted = {0};
-    const int i = fitting(shapes, capture, &fitted, reason);
-    Voice *voice = i < 0 ? NULL : voice_of(shapes, i, &fitted, path, reason);
+    const char *map = fitting(shapes, capture, &fitted, reason);
+    Voice *voice = map ? voice_of(shapes, map, &fitted, path, reason) : NULL;
     free(fitted.weights);
     capture_free(capture);
     return voice;
@@ -109,7 +83,7 @@ static const Kind kind = {
     .initial = "default.nam",
     .channels = 1,
     .fade = FADE_OUTPUTS,
-    .open = shapes_open,
+    .open = amp_open,
     .close = shapes_close,
     .load = amp_load,
 };

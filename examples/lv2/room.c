@@ -6,49 +6,24 @@
 #include "exchange.h"
 #include "response.h"
 #include "shape.h"
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { SHAPES = 16 };
-
-typedef struct {
-    char *bundle;
-    double rate;
-    size_t lengths[SHAPES]; /* samples, rising */
-    int n;
-} Shapes;
-
-static int by_length(const void *a, const void *b) {
-    const size_t x = *(const size_t *)a, y = *(const size_t *)b;
-    return (x > y) - (x < y);
+/* Samples of the shape in the file room-SAMPLES.lw; 0: another file. */
+static size_t length_of(const char *name) {
+    size_t length;
+    int read = 0;
+    return sscanf(name, "room-%8zu.lw%n", &length, &read) == 1 && read && !name[read] ? length : 0;
+}
+static int is_shape(const char *name) { return length_of(name) > 0; }
+static int by_length(const char *a, const char *b) {
+    return (length_of(a) > length_of(b)) - (length_of(a) < length_of(b));
 }
 
-static void shapes_close(void *stock) {
-    Shapes *shapes = stock;
-    free(shapes->bundle);
-    free(shapes);
-}
-
-static void *shapes_open(const char *bundle, double rate, char reason[REASON]) {
-    Shapes *shapes = calloc(1, sizeof *shapes);
-    if (!shapes) return NULL;
-    shapes->bundle = strdup(bundle);
-    shapes->rate = rate;
-    DIR *folder = opendir(bundle);
-    for (struct dirent *entry; folder && (entry = readdir(folder)) && shapes->n < SHAPES;) {
-        size_t length;
-        int read = 0;
-        if (sscanf(entry->d_name, "room-%8zu.lw%n", &length, &read) == 1 && read && !entry->d_name[read])
-            shapes->lengths[shapes->n++] = length;
-    }
-    if (folder) closedir(folder);
-    qsort(shapes->lengths, (size_t)shapes->n, sizeof *shapes->lengths, by_length);
-    if (shapes->bundle && shapes->n) return shapes;
-    snprintf(reason, REASON, "has no shape room-SAMPLES.lw");
-    shapes_close(shapes);
-    return NULL;
+static void *room_open(const char *bundle, double rate, char reason[REASON]) {
+    static const Naming naming = {"room-SAMPLES.lw", is_shape, by_length};
+    return shapes_open(bundle, rate, &naming, reason);
 }
 
 /* A weights.safetensors with the taps, the oldest first, behind zeros up to `length`. */
@@ -96,13 +71,11 @@ static Voice *voice_of(const Shapes *shapes, int channels, const Response *respo
         return snprintf(reason, REASON, "has %d channels, and this plug-in has one: use the stereo one",
                         response->channels),
                NULL;
-    int i = 0;
-    while (shapes->lengths[i] < response->samples) i++; /* response_read has refused longer ones */
-    const size_t length = shapes->lengths[i];
+    size_t i = 0;
+    while (length_of(shapes->names[i]) < response->samples) i++; /* response_read has refused longer ones */
+    const size_t length = length_of(shapes->names[i]);
     size_t bytes;
-    char name[40];
-    snprintf(name, sizeof name, "room-%zu.lw", length);
-    void *shape = shape_read(shapes->bundle, name, &bytes, reason);
+    void *shape = shape_read(shapes->bundle, shapes->names[i], &bytes, reason);
     if (!shape) return NULL;
     Voice *voice = voice_create(path, (uint32_t)length);
     int good = voice != NULL;
@@ -121,7 +94,7 @@ static Voice *voice_of(const Shapes *shapes, int channels, const Response *respo
 static Voice *room_load(void *stock, int channels, const char *path, char reason[REASON]) {
     const Shapes *shapes = stock;
     Response response;
-    if (!response_read(path, shapes->rate, shapes->lengths[shapes->n - 1], &response, reason)) return NULL;
+    if (!response_read(path, shapes->rate, length_of(shapes->names[shapes->n - 1]), &response, reason)) return NULL;
     Voice *voice = voice_of(shapes, channels, &response, path, reason);
     free(response.taps);
     return voice;
@@ -134,7 +107,7 @@ static Voice *room_load(void *stock, int channels, const char *path, char reason
         .initial = "default.wav",                                                                            \
         .channels = n,                                                                                       \
         .fade = FADE_INPUTS,                                                                                 \
-        .open = shapes_open,                                                                                 \
+        .open = room_open,                                                                                 \
         .close = shapes_close,                                                                               \
         .load = room_load,                                                                                   \
     }

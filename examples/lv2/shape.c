@@ -1,7 +1,54 @@
 #include "shape.h"
+#include <dirent.h>
 #include <longwave/pack.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+/* 0: no memory. */
+static int add_name(Shapes *shapes, const char *name) {
+    char **more = realloc(shapes->names, (shapes->n + 1) * sizeof *more);
+    if (!more) return 0;
+    shapes->names = more;
+    shapes->names[shapes->n] = strdup(name);
+    return shapes->names[shapes->n] ? (shapes->n++, 1) : 0;
+}
+
+/* By insertion: a bundle has tens of files, and qsort has no place for `order`. */
+static void sort(Shapes *shapes, int (*order)(const char *, const char *)) {
+    for (size_t i = 1; i < shapes->n; i++)
+        for (size_t j = i; j > 0 && order(shapes->names[j - 1], shapes->names[j]) > 0; j--) {
+            char *name = shapes->names[j];
+            shapes->names[j] = shapes->names[j - 1];
+            shapes->names[j - 1] = name;
+        }
+}
+
+Shapes *shapes_open(const char *bundle, double rate, const Naming *naming, char reason[REASON]) {
+    Shapes *shapes = calloc(1, sizeof *shapes);
+    if (!shapes) return snprintf(reason, REASON, "no memory for its shapes"), NULL;
+    shapes->bundle = strdup(bundle);
+    shapes->rate = rate;
+    int good = shapes->bundle != NULL;
+    DIR *folder = opendir(bundle);
+    for (struct dirent *entry; folder && good && (entry = readdir(folder));)
+        if (naming->takes(entry->d_name)) good = add_name(shapes, entry->d_name);
+    if (folder) closedir(folder);
+    sort(shapes, naming->order);
+    if (good && shapes->n) return shapes;
+    if (good) snprintf(reason, REASON, "has no shape %s", naming->pattern);
+    else snprintf(reason, REASON, "no memory for its shapes");
+    shapes_close(shapes);
+    return NULL;
+}
+
+void shapes_close(void *of) {
+    Shapes *shapes = of;
+    for (size_t i = 0; i < shapes->n; i++) free(shapes->names[i]);
+    free(shapes->names);
+    free(shapes->bundle);
+    free(shapes);
+}
 
 void *shape_read(const char *bundle, const char *name, size_t *bytes, char reason[REASON]) {
     char path[4096];

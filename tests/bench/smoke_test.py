@@ -72,6 +72,15 @@ def conv():
     return [line for line in lines if line["what"] == "conv"]
 
 
+def everything():
+    """The table that is measured soonest; a table that does not exist."""
+    program("conv")
+    wrong = subprocess.run([LONGWAVE, "bench", "all", "--only", "nothing"], capture_output=True, text=True)
+    if wrong.returncode != 2 or "no table nothing" not in wrong.stderr:
+        sys.exit(f"bench all --only nothing: exit status {wrong.returncode}\n{wrong.stderr}")
+    return bench("all", "--only", "conv_64,conv_64_real", "--json")
+
+
 def conv_gpu():
     program("conv_gpu")
     if not any(

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The core of an attention layer over a whole sequence, engine against PyTorch, one thread each, 512 and 1,024 wide.
 
-    attention_speed.py --bench build/bench_attention [--core lightnet|chela|softmax|softmax-causal] [--rows 4096] [--rounds 3]
+    attention_speed.py [--bench build/bench_attention] [--core lightnet|chela|softmax|softmax-causal] [--rows 4096,...] [--rounds 3]
 
 LightNet and CHELA: PyTorch runs the chunked form of tools/python/longwave/layers/{lightnet,chela}.py (LightNet: the safe one, every exponent at most 0, as
 the engine's) in the best of several chunk lengths; softmax attention without a window: its fused one (torch.nn.functional.scaled_dot_product_attention).
@@ -68,37 +68,38 @@ def engine_us(bench, core, heads, width, rows):
     return json.loads(out)["whole_us"]
 
 
+def compared(options, heads, width, rows):
+    name, peer = peer_of(options.core, heads, width, rows)
+    peer()
+    ours, theirs = [], []
+    for _ in range(options.rounds):
+        ours.append(engine_us(options.bench, options.core, heads, width, rows))
+        theirs.append(statistics.median(peer() for _ in range(3)))
+    return {
+        "what": "attention",
+        "core": options.core,
+        "heads": heads,
+        "width": width,
+        "rows": rows,
+        "ours_us": round(statistics.median(ours), 2),
+        "peer": f"torch {torch.__version__}, {name}",
+        "peer_us": round(statistics.median(theirs), 1),
+        "ratio": round(statistics.median(o / t for o, t in zip(ours, theirs)), 4),
+    }
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bench", required=True)
+    parser.add_argument("--bench", default=ROOT / "build/bench_attention")
     parser.add_argument("--core", choices=[*CHUNKS, "softmax", "softmax-causal"], default="lightnet")
-    parser.add_argument("--rows", type=int, default=4096)
+    parser.add_argument("--rows", default="4096", help="numbers of rows (default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
     torch.set_num_threads(1)
     with torch.inference_mode():
-        for heads, width in ((8, 64), (16, 64)):
-            name, peer = peer_of(options.core, heads, width, options.rows)
-            peer()
-            ours, theirs = [], []
-            for _ in range(options.rounds):
-                ours.append(engine_us(options.bench, options.core, heads, width, options.rows))
-                theirs.append(statistics.median(peer() for _ in range(3)))
-            print(
-                json.dumps(
-                    {
-                        "core": options.core,
-                        "heads": heads,
-                        "width": width,
-                        "rows": options.rows,
-                        "ours_us": round(statistics.median(ours), 2),
-                        "peer": f"torch {torch.__version__}, {name}",
-                        "peer_us": round(statistics.median(theirs), 1),
-                        "ratio": round(statistics.median(o / t for o, t in zip(ours, theirs)), 4),
-                    }
-                ),
-                flush=True,
-            )
+        for rows in map(int, options.rows.split(",")):
+            for heads, width in ((8, 64), (16, 64)):
+                print(json.dumps(compared(options, heads, width, rows)), flush=True)
 
 
 if __name__ == "__main__":

@@ -343,6 +343,8 @@ Command add_bench(CommandLine &program) {
     app->footer(
         "Further benchmarks are programs of the clone, with options of their own, listed by their --help. "
         "`tools/setup --tests` builds them, and they are not installed:\n"
+        "  longwave bench all      the tables of docs/benchmarks.md again, each row beside the published "
+        "one\n"
         "  longwave bench conv     long convolutions: FFTW, or VkFFT with --device vulkan\n"
         "  longwave bench stream   streamed convolutions: zita-convolver and FFTW\n"
         "  longwave bench linear   matrix multiplications: a BLAS library\n"
@@ -350,8 +352,7 @@ Command add_bench(CommandLine &program) {
         "  longwave bench block    one layer of these models, in batches\n"
         "  longwave bench text     language models: PyTorch and llama.cpp, tokens per second and memory\n"
         "LONGWAVE_PYTHON names a Python interpreter that has the library to compare with. The exit code is 1 "
-        "if "
-        "outputs differ from those of the library.");
+        "if outputs differ from those of the library.");
     return {app, [flags] { return bench(*flags); }};
 }
 

@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 namespace longwave::cli {
 namespace {
 
-const std::vector<std::string> programs = {"conv", "stream", "linear", "model", "block", "text"};
+const std::vector<std::string> programs = {"all", "conv", "stream", "linear", "model", "block", "text"};
 
 // `bench conv --device vulkan`, whose peer is a library for GPUs: a program of its own.
 bool asks_for_gpu(char **arguments) {

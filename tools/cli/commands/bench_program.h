@@ -6,7 +6,7 @@
 
 namespace longwave::cli {
 
-// `longwave bench conv ...`, `stream`, `linear`, `model`, `block` or `text`.
+// `longwave bench all ...`, `conv`, `stream`, `linear`, `model`, `block` or `text`.
 bool is_bench_program(const std::string &name);
 std::string similar_bench_program(const std::string &name); // empty: none is close
 
