@@ -21,9 +21,11 @@ int queries_of(const targets::Target &target, int rows) {
 } // namespace
 
 SoftmaxAttention::SoftmaxAttention(KernelBuilder &k, const contract::SoftmaxAttention &p)
-    : k_(k), heads_(p.heads), dk_(p.dk), dv_(p.dv), rows_(p.rows), window_(p.window), ring_(p.ring),
-      relative_(p.relative), whole_(p.whole), queries_(queries_of(k.target, rows_)),
-      span_(in_ring() ? queries_ + window_ - 1 : ring_), present_(heads_ * (dk_ + dv_)) {
+    : k_(k), heads_(p.heads), key_heads_(p.key_heads.or_else(heads_)), dk_(p.dk), dv_(p.dv), rows_(p.rows),
+      window_(p.window), ring_(p.ring), relative_(p.relative), whole_(p.whole),
+      queries_(queries_of(k.target, rows_)), span_(in_ring() ? queries_ + window_ - 1 : ring_),
+      present_(key_heads_ * (dk_ + dv_)) {
+    k.params.require(heads_ % key_heads_ == 0, "'key_heads' must divide 'heads'");
     k.params.require(!in_ring() || ring_ >= rows_ + window_ - 1, "'ring' must hold rows + window - 1 rows");
     k.params.require(!whole_ || (window_ >= ring_ && queries_ > 1),
                      "'whole' needs a window as long as the ring, and 8 rows");
@@ -101,7 +103,7 @@ void AttentionOverFeatures::scores(const Func &content, const Func &positional) 
     Func part("part");
     const Expr at = i * vec_ + l_;
     part(l_, n_, h_, tile_) = 0.0f;
-    Expr product = content(0, at, h_, tile_) * kv_(h_ * dk_ + at, row(n_));
+    Expr product = content(0, at, h_, tile_) * kv_(keys_of(h_) + at, row(n_));
     if (relative_)
         product += positional(0, at, h_, tile_) * r_(at, h_, max((window_ - 1) - min(n_, span_ - 1), 0));
     part(l_, n_, h_, tile_) += product;
@@ -154,8 +156,8 @@ void AttentionOverFeatures::average() {
     RDom in(0, chunk_, "in"), chunks(0, (padded_ + chunk_ - 1) / chunk_, "chunks");
     const Expr key = g_ * chunk_ + in, inside = min(key, padded_ - 1), w = weight_(b_, inside, h_, tile_);
     part_(b_, d_, g_, h_, tile_) = 0.0f;
-    part_(b_, d_, g_, h_, tile_) += (padded_ % chunk_ ? select(key < padded_, w, 0.0f) : w) *
-                                    kv_(heads_ * dk_ + h_ * dv_ + d_, row(inside));
+    part_(b_, d_, g_, h_, tile_) +=
+        (padded_ % chunk_ ? select(key < padded_, w, 0.0f) : w) * kv_(values_of(h_) + d_, row(inside));
     sum_(b_, d_, h_, tile_) = 0.0f;
     sum_(b_, d_, h_, tile_) += part_(b_, d_, chunks, h_, tile_);
     z_(d_, b_, h_, tile_) = sum_(b_, d_, h_, tile_) / max(total_(b_, h_, tile_), 1e-30f);

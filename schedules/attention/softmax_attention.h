@@ -26,6 +26,9 @@ protected:
     Halide::Expr lag(const Halide::Expr &b, const Halide::Expr &n, const Halide::Expr &tile) const {
         return whole_ ? position_ + first_query(tile) + b - n : b + (window_ - 1) - n;
     }
+    // Where the keys and the values of a head begin in a row.
+    Halide::Expr keys_of(const Halide::Expr &head) const { return key_head(head) * dk_; }
+    Halide::Expr values_of(const Halide::Expr &head) const { return key_heads_ * dk_ + key_head(head) * dv_; }
     bool in_ring() const { return window_ && !whole_; }
     // Queries of a tile with a bias, scaled.
     Halide::Func query(const std::string &name, const Halide::ImageParam &bias) const;
@@ -33,10 +36,16 @@ protected:
     // values of one stay near while tiles go by.
     void write(Halide::Func z);
 
+private:
+    Halide::Expr key_head(const Halide::Expr &head) const {
+        return key_heads_ == heads_ ? head : head / (heads_ / key_heads_);
+    }
+
+protected:
     KernelBuilder &k_;
     const contract::SoftmaxAttention::Arguments<contract::Names> names_ =
         contract::names_of<contract::SoftmaxAttention>();
-    const int heads_, dk_, dv_, rows_, window_, ring_;
+    const int heads_, key_heads_, dk_, dv_, rows_, window_, ring_;
     const bool relative_, whole_;
     const int queries_, span_; // queries of a tile; key rows that one of them may see
     const int present_;        // the feature that says that a row is there

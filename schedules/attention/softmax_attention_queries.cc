@@ -38,7 +38,7 @@ Func AttentionOverQueries::scores(const Func &content, const Func &positional) {
     RDom d(0, dk_, "d");
     const Expr n = g_ * chunk_ + n_ - before_, row = key_row(max(n, 0), tile_);
     dot_(b_, n_, g_, h_, tile_) = 0.0f;
-    dot_(b_, n_, g_, h_, tile_) += content(b_, d, h_, tile_) * kv_(h_ * dk_ + d, row);
+    dot_(b_, n_, g_, h_, tile_) += content(b_, d, h_, tile_) * kv_(keys_of(h_) + d, row);
     if (relative_) {
         const Expr first = clamp(lag(0, n, tile_), -attention_margin, window_);
         dot_(b_, n_, g_, h_, tile_) +=
@@ -87,8 +87,7 @@ void AttentionOverQueries::sum_values() {
     RDom in({{0, dv_}, {0, chunk_}}, "in");
     const Expr row = key_row(max(g_ * chunk_ + in.y - before_, 0), tile_);
     part_(d_, b_, g_, h_, tile_) = 0.0f;
-    part_(in.x, b_, g_, h_, tile_) +=
-        weight_(b_, in.y, g_, h_, tile_) * kv_(heads_ * dk_ + h_ * dv_ + in.x, row);
+    part_(in.x, b_, g_, h_, tile_) += weight_(b_, in.y, g_, h_, tile_) * kv_(values_of(h_) + in.x, row);
     const int of_tile = wide_ * divisor_at_most(dv_ / wide_, 2),
               queries = divisor_at_most(queries_, k_.target.vector_registers == 32 ? 8 : 4);
     RVar dout("dout"), din("din");

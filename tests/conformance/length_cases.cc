@@ -40,8 +40,8 @@ const Case cases[] = {
     {"%y = running_mean(%u) {mode=\"mean\"}"},
     {"%w = const \"kv\" : [33,16]\n%b = const \"there\" : [33]\n%kv = linear(%u, %w, %b) {bias=1}\n"
      "%y = softmax_attention(%kv, %u) {heads=2, window=0, causal=0}"},
-    {"%w = const \"kv\" : [33,16]\n%b = const \"there\" : [33]\n%kv = linear(%u, %w, %b) {bias=1}\n"
-     "%y = softmax_attention(%kv, %u) {heads=2, window=5, causal=1}"},
+    {"%w = const \"kv\" : [17,16]\n%b = const \"there\" : [17]\n%kv = linear(%u, %w, %b) {bias=1}\n"
+     "%y = softmax_attention(%kv, %u) {heads=2, key_heads=1, window=5, causal=1}"},
     {"%t = const \"theta\" : [4]\n%y = rotary(%u, %t) {heads=2, interleaved=0}"},
     {"%t = const \"theta\" : [16]\n%y = lrpe(%u, %t) {heads=2}"},
     {"%y = linear_attention(%u, %u, %u) {heads=2}"},

@@ -12,6 +12,10 @@ namespace {
 struct Shape {
     int heads, dk, dv, rows, window, ring, position;
     bool relative, whole = false; // whole: `position` is the first row of a sequence that fills the ring
+    int key_heads = 0;            // 0: heads
+
+    int groups() const { return key_heads ? key_heads : heads; }
+    int key_head(int head) const { return head / (heads / groups()); }
 };
 
 class Definition {
@@ -32,7 +36,8 @@ public:
         double sum = 0;
         for (int n = first; n <= last; n++)
             if (weights_[size_t(n - first)] > 0)
-                sum += weights_[size_t(n - first)] * key(s_.heads * s_.dk + lane, n);
+                sum += weights_[size_t(n - first)] *
+                       key(s_.groups() * s_.dk + s_.key_head(h) * s_.dv + lane % s_.dv, n);
         return sum;
     }
 
@@ -57,10 +62,10 @@ private:
         return kv_.get({c, at});
     }
     double score(int h, int row, int n) const {
-        if (key(s_.heads * (s_.dk + s_.dv), n) == 0) return -INFINITY;
+        if (key(s_.groups() * (s_.dk + s_.dv), n) == 0) return -INFINITY;
         double sum = 0;
         for (int d = 0; d < s_.dk; d++) {
-            const double q = q_.get({h * s_.dk + d, row}), k = key(h * s_.dk + d, n);
+            const double q = q_.get({h * s_.dk + d, row}), k = key(s_.key_head(h) * s_.dk + d, n);
             if (!s_.relative) sum += q * k;
             else
                 sum += (q + content_bias_->get({d, h})) * k +
@@ -91,11 +96,12 @@ Case attention(const Shape &shape, const std::vector<Keys> &kinds = {{}}) {
                  fmt::format(R"("heads":{},"dk":{},"dv":{},"rows":{},"window":{},"ring":{}{})", shape.heads,
                              shape.dk, shape.dv, shape.rows, shape.window, shape.ring,
                              shape.relative ? R"(,"relative":1)" : "") +
+                     (shape.key_heads ? fmt::format(R"(,"key_heads":{})", shape.key_heads) : "") +
                      (shape.whole ? R"(,"whole":1)" : "")),
             [=](Kernel &k) {
                 Shape s = shape;
                 Tensor &kv = k["kv"];
-                const int flag = s.heads * (s.dk + s.dv);
+                const int flag = s.groups() * (s.dk + s.dv);
                 kv.for_each([&](const std::vector<int> &at) { // scores that tell keys apart
                     kv.set(at, at[0] > flag ? 0 : 3 * kv.get(at));
                 });
@@ -120,10 +126,15 @@ Case attention(const Shape &shape, const std::vector<Keys> &kinds = {{}}) {
 
 TEST_CASE("softmax_attention: a window of keys in a ring, for any number of queries") {
     std::vector<Case> cases;
-    for (const int rows : {1, 3, 8, 50, 64})
-        for (const int window : {1, 2, 13, 70}) {
+    struct Heads {
+        int rows, heads, key_heads;
+    };
+    for (const auto &[rows, heads, key_heads] :
+         std::vector<Heads>{{1, 16, 4}, {3, 3, 1}, {8, 3, 3}, {50, 4, 2}, {64, 2, 2}})
+        for (const int window : {1, 3, 13, 70}) {
             const int ring = 3 * rows + window - 1;
-            cases.push_back(attention({2, 16, 16, rows, window, ring, 2 * rows, false}, {{}, {3}}));
+            cases.push_back(
+                attention({heads, 16, 16, rows, window, ring, 2 * rows, false, false, key_heads}, {{}, {3}}));
         }
     cases.push_back(attention({2, 64, 64, 64, 192, 256, 0, false}));
     cases.push_back(attention({2, 64, 64, 1, 192, 192, 100, false}));
@@ -131,13 +142,23 @@ TEST_CASE("softmax_attention: a window of keys in a ring, for any number of quer
     cases.push_back(attention({3, 20, 7, 5, 9, 50, 15, false}));
     cases.push_back(attention({1, 1, 1, 1, 4, 8, 3, false}));
     cases.push_back(attention({1, 5, 1, 8, 4, 16, 8, false}));
+    // Many blocks of keys, some of which have no row yet.
+    cases.push_back(attention({16, 8, 8, 1, 4096, 4100, 77, false, false, 4}, {{}, {0, 4000}}));
+    cases.push_back(attention({3, 3, 2, 7, 1025, 1045, 14, false, false, 1}, {{}, {0, 900}}));
+    if (!few_on_a_gpu()) {
+        cases.push_back(attention({3, 3, 2, 64, 1025, 1152, 64, false, false, 1}, {{}, {0, 900}}));
+        cases.push_back(attention({4, 16, 16, 441, 70, 951, 441, false, false, 1}));
+        cases.push_back(attention({4, 16, 16, 2, 70, 80, 2, false, false, 1}, {{}, {5}}));
+        cases.push_back(attention({2, 2048, 2048, 1, 3, 8, 2, false, false, 1}));
+    }
     run_everywhere(cases);
 }
 
 TEST_CASE("softmax_attention: over a whole sequence, whose end may come early") {
-    run_everywhere({attention({2, 16, 16, 64, 0, 100, 0, false}), attention({2, 16, 16, 7, 0, 7, 0, false}),
-                    attention({1, 32, 32, 16, 0, 700, 0, false}, {{}, {0, 300}}), // several chunks of keys
-                    attention({2, 8, 8, 8, 0, 16, 0, false}, {{2}, {1}})}); // nothing to attend to: zeros
+    run_everywhere(
+        {attention({2, 16, 16, 64, 0, 100, 0, false}), attention({2, 16, 16, 7, 0, 7, 0, false}),
+         attention({1, 32, 32, 16, 0, 700, 0, false}, {{}, {0, 300}}),     // several chunks of keys
+         attention({6, 8, 8, 8, 0, 16, 0, false, false, 3}, {{2}, {1}})}); // nothing to attend to: zeros
 }
 
 TEST_CASE("softmax_attention: up to each row of a whole sequence") {
@@ -146,7 +167,8 @@ TEST_CASE("softmax_attention: up to each row of a whole sequence") {
         for (const int rows : {8, 33, 64})
             for (const int ring : {64, 333}) // 64 rows from position 21 on: some behind the end
                 cases.push_back(
-                    attention({2, 16, 16, rows, ring, ring, ring / 3, relative, true}, {{}, {5}, {0, 50}}));
+                    attention({4, 16, 16, rows, ring, ring, ring / 3, relative, true, ring == 64 ? 2 : 4},
+                              {{}, {5}, {0, 50}}));
     cases.push_back(attention({3, 20, 7, 66, 500, 500, 440, false, true}));
     cases.push_back(attention({1, 16, 16, 16, 9000, 9000, 8000, false, true})); // no part of it in the frame
     run_everywhere(cases);
@@ -156,8 +178,9 @@ TEST_CASE("softmax_attention: lags have a say of their own") {
     std::vector<Case> cases;
     for (const int rows : {1, 6, 8, 32, 64})
         for (const int window : {1, 5, 96})
-            cases.push_back(
-                attention({2, 16, 16, rows, window, 2 * rows + window - 1, rows, true}, {{}, {7}}));
+            cases.push_back(attention(
+                {2, 16, 16, rows, window, 2 * rows + window - 1, rows, true, false, window == 5 ? 1 : 2},
+                {{}, {7}}));
     cases.push_back(attention({1, 64, 64, 64, 193, 256, 0, true}));
     run_everywhere(cases);
 }

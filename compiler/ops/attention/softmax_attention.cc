@@ -3,7 +3,8 @@
 //
 // Keys and values come in one row, [keys | values | 1]. The last feature says that the row exists.
 // The history of a stream begins with zeros, and rows after the end of a sequence are cleared:
-// neither counts as a key. With constants r, u and v (Transformer-XL, §3.3) the score is (q +
+// neither counts as a key. Heads may share keys and values: head h reads those of h / (heads /
+// key_heads) (Ainslie et al. 2023). With constants r, u and v (Transformer-XL, §3.3) the score is (q +
 // u)·k_τ + (q + v)·r_{t−τ}.
 #include "compiler/ir/kernel_call.h"
 #include "compiler/ops/support/rules.h"
@@ -15,20 +16,34 @@
 namespace longwave::ir {
 namespace {
 
+constexpr AttributeDef key_heads{"key_heads", AttributeDef::Kind::integer, false}; // absent: heads
+
 struct Shape {
-    uint32_t heads, dk, dv, window; // window: 0 for all rows
+    uint32_t heads, key_heads, dk, dv, window; // window: 0 for all rows
     bool causal, relative;
 
     Shape(const Node &node, const Type &kv, const Type &q)
-        : heads(static_cast<uint32_t>(node.integer("heads"))), dk(q.dims[0] / heads),
-          dv((kv.dims[0] - 1) / heads - dk), window(static_cast<uint32_t>(node.integer("window"))),
-          causal(node.integer("causal") == 1), relative(node.inputs.size() == 5) {}
+        : heads(static_cast<uint32_t>(node.integer("heads"))),
+          key_heads(node.has(ir::key_heads.name) ? static_cast<uint32_t>(node.integer(ir::key_heads.name))
+                                                 : heads),
+          dk(q.dims[0] / heads), dv((kv.dims[0] - 1) / key_heads - dk),
+          window(static_cast<uint32_t>(node.integer("window"))), causal(node.integer("causal") == 1),
+          relative(node.inputs.size() == 5) {}
+
+    size_t key_head(size_t head) const { return head / (heads / key_heads); }
 };
 
 Expected<Type> infer(const Node &node, std::span<const Type> in) {
     const bool relative = in.size() == 5;
     LW_TRY(rules::count(in, relative ? 5 : 2));
     LW_ASSIGN(const uint32_t heads, rules::integer(node, "heads", 1, 1 << 12));
+    uint32_t groups = heads;
+    if (node.has(key_heads.name)) {
+        LW_ASSIGN(groups, rules::integer(node, key_heads.name, 1, 1 << 12));
+        if (heads % groups)
+            return Status::input(
+                fmt::format("attribute key_heads expected a divisor of {} heads, found {}", heads, groups));
+    }
     LW_ASSIGN(const uint32_t window, rules::integer(node, "window", 0, 1 << 20));
     LW_ASSIGN(const uint32_t causal, rules::flag(node, "causal"));
     for (const Type &type : in.first(2)) {
@@ -37,10 +52,15 @@ Expected<Type> infer(const Node &node, std::span<const Type> in) {
         LW_TRY(rules::rank(type, 1));
     }
     const uint32_t kv = in[0].dims[0], q = in[1].dims[0];
-    if (q % heads || kv % heads != 1 % heads || kv <= q + 1)
-        return Status::input(fmt::format("rows [keys | values | 1] and queries that divide into {} heads "
-                                         "expected, found widths {} and {}",
-                                         heads, kv, q));
+    if (q % heads || kv % groups != 1 % groups || kv <= q / heads * groups + 1)
+        return Status::input(
+            groups == heads
+                ? fmt::format("rows [keys | values | 1] and queries that divide into {} heads expected, "
+                              "found widths {} and {}",
+                              heads, kv, q)
+                : fmt::format("rows [keys | values | 1] of {} heads and queries of {} expected, found "
+                              "widths {} and {}",
+                              groups, heads, kv, q));
     if (in[0].clock != in[1].clock) return Status::input("queries, keys and values expected at one rate");
     if ((window || relative) && !causal) return Status::input("a window and lags need a causal attention");
     if (relative && !window) return Status::input("lags need a window");
@@ -49,7 +69,7 @@ Expected<Type> infer(const Node &node, std::span<const Type> in) {
         for (size_t i : {3, 4}) LW_TRY(rules::vector(in[i], "bias of the queries", q));
     }
     Type type = in[1];
-    type.dims[0] = kv - 1 - q;
+    type.dims[0] = heads * ((kv - 1) / groups - q / heads);
     type.causal = causal && in[0].causal && in[1].causal;
     type.delay = std::max(in[0].delay, in[1].delay);
     return type;
@@ -63,7 +83,7 @@ StreamRule stream(const Node &node, std::span<const Type>) {
 }
 
 double score(const Shape &s, std::span<const Operand *const> in, size_t t, size_t row, size_t head) {
-    const double *q = in[1]->row(t) + head * s.dk, *k = in[0]->row(row) + head * s.dk;
+    const double *q = in[1]->row(t) + head * s.dk, *k = in[0]->row(row) + s.key_head(head) * s.dk;
     double sum = 0;
     for (size_t i = 0; i < s.dk; ++i) {
         const size_t of = head * s.dk + i;
@@ -94,7 +114,8 @@ void reference(const Node &node, std::span<const Operand *const> in, const Refer
             for (size_t row = first; row < end; ++row)
                 for (size_t i = 0; i < s.dv; ++i)
                     out.row(t)[h * s.dv + i] +=
-                        weights[row - first] / total * in[0]->row(row)[size_t{s.heads} * s.dk + h * s.dv + i];
+                        weights[row - first] / total *
+                        in[0]->row(row)[size_t{s.key_heads} * s.dk + s.key_head(h) * s.dv + i];
         }
 }
 
@@ -167,21 +188,22 @@ Status plan(KernelCall &call) {
         content_bias = bias("content_bias", 3);
         position_bias = bias("position_bias", 4);
     }
-    call.kernel<contract::SoftmaxAttention>({.heads = s.heads,
-                                             .dk = s.dk,
-                                             .dv = s.dv,
-                                             .rows = rows,
-                                             .window = window,
-                                             .ring = keys.rows,
-                                             .relative = s.relative,
-                                             .whole = whole(call.context)},
-                                            {.kv = keys.place,
-                                             .q = call.rows_of(1),
-                                             .r = r,
-                                             .content_bias = content_bias,
-                                             .position_bias = position_bias,
-                                             .position = keys.position,
-                                             .y = call.result_rows()});
+    contract::SoftmaxAttention params{.heads = s.heads,
+                                      .dk = s.dk,
+                                      .dv = s.dv,
+                                      .rows = rows,
+                                      .window = window,
+                                      .ring = keys.rows,
+                                      .relative = s.relative,
+                                      .whole = whole(call.context)};
+    if (s.key_heads != s.heads) params.key_heads = s.key_heads;
+    call.kernel<contract::SoftmaxAttention>(params, {.kv = keys.place,
+                                                     .q = call.rows_of(1),
+                                                     .r = r,
+                                                     .content_bias = content_bias,
+                                                     .position_bias = position_bias,
+                                                     .position = keys.position,
+                                                     .y = call.result_rows()});
     return Status::ok();
 }
 
@@ -202,7 +224,8 @@ const OpDef op_softmax_attention{
     .name = "softmax_attention",
     .attributes = {{"heads", AttributeDef::Kind::integer},
                    {"window", AttributeDef::Kind::integer},
-                   {"causal", AttributeDef::Kind::integer}},
+                   {"causal", AttributeDef::Kind::integer},
+                   key_heads},
     .infer = infer,
     .stream = stream,
     .end = EndRule::clear,

@@ -4,22 +4,23 @@
 
 namespace longwave::schedules::contract {
 
-// Averages of values, weighted by a softmax of query times key over a window of keys, for each head. The
-// kernel takes a query at a time with lanes over features, or tiles of queries with keys in chunks. A row
-// of kv is [keys | values | 1]: the last feature says that the row is there. With `relative` the score is
-// (q + content_bias) k + (q + position_bias) r, where r is of the lag.
+// Averages of values, weighted by a softmax of query times key over a window of keys, for each head. Keys
+// come in blocks, and a query keeps its sums with the largest score so far. A row of kv is [keys | values |
+// 1]: the last feature says that the row is there. With `relative` the score is (q + content_bias) k + (q +
+// position_bias) r, where r is of the lag.
 struct SoftmaxAttention {
     static constexpr const char *name = "softmax_attention";
     Required<1, 1 << 12> heads, dk, dv;
+    Optional<1, 1 << 12> key_heads; // divides heads: so many in a row share keys and values; absent: heads
     Required<1, 1 << 20> rows;
     Required<0, 1 << 24> window; // 0: all rows of the ring
     Required<1, 1 << 24> ring;   // with a window, at least rows + window - 1
     Flag relative;               // needs a window
     Flag whole; // the ring is a sequence from its first row: window >= ring; on a CPU rows >= 8
-    LW_PARAMS(heads, dk, dv, rows, window, ring, relative, whole)
+    LW_PARAMS(heads, dk, dv, key_heads, rows, window, ring, relative, whole)
 
     template <class Of> struct Arguments {
-        typename Of::Input kv; // [P(heads*(dk+dv)+1), ring]
+        typename Of::Input kv; // [P(key_heads*(dk+dv)+1), ring]
         typename Of::Input q;  // [P(heads*dk), rows]
         typename Of::Weight r; // [lags, dk, heads], with relative; lags = window + 2*attention_margin, zero
                                // outside the window. Below 8 rows: [dk, heads, window]

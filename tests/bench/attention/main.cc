@@ -1,8 +1,8 @@
 // bench_attention: the core of an attention layer over a whole sequence, as a plan calls it
 // (preparing a call, a few tenths of a µs, is in), after a pass that is compared with float64. LightNet: the
 // weights of all rows in one call, then the matrix in chunks or row by row; CHELA and Gated DeltaNet: the
-// matrix alone; softmax attention without a window: 64 queries a call. One JSON object a line; pins itself to
-// the CPU it is on.
+// matrix alone; softmax attention without a window: 64 queries a call, or one query over all rows as in a
+// stream. One JSON object a line; pins itself to the CPU it is on.
 #include "tests/bench/machine.h"
 #include "tests/kernels/kernel_call.h"
 #include "tools/cli/command_line/command_line.h"
@@ -21,6 +21,7 @@ struct Options {
     std::string core = "lightnet";
     std::vector<std::string> sizes = {"8x64", "16x64"}; // heads x width of a head
     uint32_t rows = 4096, rounds = 7;
+    uint32_t shared = 1; // heads of softmax attention that share keys and values
 };
 
 // Rows of one argument, on a line of the cache.
@@ -214,11 +215,12 @@ Status bench_delta(const Options &options, uint32_t heads, uint32_t width, const
     return agree(options.core, error);
 }
 
-// Some rows of the first head by the definition of softmax attention in float64, relative L2.
-double softmax_error(const Options &options, uint32_t all, uint32_t width, bool causal, Rows &q, Rows &kv,
-                     Rows &y) {
+// Some queries of the first head by the definition of softmax attention in float64, relative L2. `values`:
+// where they begin in a row.
+double softmax_error(const Options &options, uint32_t queries, uint32_t values, uint32_t width, bool causal,
+                     Rows &q, Rows &kv, Rows &y) {
     double difference = 0, size = 0;
-    for (uint32_t row = options.rows - 1;; row -= std::min(row, std::max(1u, options.rows / 16))) {
+    for (uint32_t row = queries - 1;; row -= std::min(row, std::max(1u, queries / 16))) {
         const uint32_t seen = causal ? row + 1 : options.rows;
         std::vector<double> sums(width);
         double total = 0;
@@ -228,7 +230,7 @@ double softmax_error(const Options &options, uint32_t all, uint32_t width, bool 
             const double weight =
                 std::exp(score / std::sqrt(width)); // scores of this input are far below 700
             total += weight;
-            for (uint32_t j = 0; j < width; j++) sums[j] += weight * kv.value(t, all + j);
+            for (uint32_t j = 0; j < width; j++) sums[j] += weight * kv.value(t, values + j);
         }
         for (uint32_t j = 0; j < width; j++)
             difference += std::pow(y.value(row, j) - sums[j] / total, 2),
@@ -239,30 +241,38 @@ double softmax_error(const Options &options, uint32_t all, uint32_t width, bool 
 
 // Rows of keys, of values, and 1: each is there.
 Status bench_softmax(const Options &options, uint32_t heads, uint32_t width, const targets::Target &target) {
-    const uint32_t all = heads * width, of_call = std::min(options.rows, 64u),
-                   kv_width = schedules::pad(2 * all + 1);
-    const bool causal = options.core == "softmax-causal";
+    if (heads % options.shared) return Status::input("--shared must divide the number of heads");
+    const bool causal = options.core == "softmax-causal", token = options.core == "softmax-token";
+    const uint32_t all = heads * width, key_heads = heads / options.shared, of_keys = key_heads * width,
+                   queries = token ? 1 : options.rows, of_call = std::min(queries, 64u),
+                   kv_width = schedules::pad(2 * of_keys + 1);
     LW_ASSIGN(
         std::vector<test::Kernel> kernels,
         test::load_kernels(
             {fmt::format(
-                R"({{"kernel":"softmax_attention","params":{{"heads":{},"dk":{},"dv":{},"rows":{},"ring":{},{}}}}})",
-                heads, width, width, of_call, options.rows,
-                causal ? fmt::format(R"("window":{},"whole":1)", options.rows) : R"("window":0)")},
+                R"({{"kernel":"softmax_attention","params":{{"heads":{},{}"dk":{},"dv":{},"rows":{},"ring":{},{}}}}})",
+                heads, options.shared > 1 ? fmt::format(R"("key_heads":{},)", key_heads) : "", width, width,
+                of_call, options.rows,
+                causal  ? fmt::format(R"("window":{},"whole":1)", options.rows)
+                : token ? fmt::format(R"("window":{})", options.rows)
+                        : R"("window":0)")},
             target, test::find_kgen()));
-    Rows q(options.rows, all, 1), kv(options.rows, kv_width, 2), y(options.rows, all, 3);
-    for (uint32_t t = 0; t < options.rows; t++) reinterpret_cast<float *>(kv.at(t))[2 * all] = 1;
+    Rows q(queries, all, 1), kv(options.rows, kv_width, 2), y(queries, all, 3);
+    for (uint32_t t = 0; t < options.rows; t++) reinterpret_cast<float *>(kv.at(t))[2 * of_keys] = 1;
+    if (token) kernels[0].scalar("position") = static_cast<int>(options.rows - 1);
     const auto took = measure(options, [&] {
-        for (uint32_t t = 0; t < options.rows; t += of_call) {
+        for (uint32_t t = 0; t < queries; t += of_call) {
             if (causal) kernels[0].scalar("position") = static_cast<int>(t);
             kernels[0].prepare({{"kv", kv.at(0)}, {"q", q.at(t)}, {"y", y.at(t)}});
             kernels[0].call_prepared();
         }
     });
-    const double error = softmax_error(options, all, width, causal, q, kv, y);
-    fmt::print("{{\"core\":\"{}\",\"heads\":{},\"width\":{},\"rows\":{},\"whole_us\":{:.2f},\"whole_least_"
-               "us\":{:.2f},\"error\":{:.2e}}}\n",
-               options.core, heads, width, options.rows, took.first, took.second, error);
+    const double error = softmax_error(options, queries, of_keys, width, causal, q, kv, y),
+                 shown = token ? options.rows : 1; // µs of a token, or of a row
+    fmt::print("{{\"core\":\"{}\",\"heads\":{},\"key_heads\":{},\"width\":{},\"rows\":{},\"whole_us\":{:.2f},"
+               "\"whole_least_us\":{:.2f},\"error\":{:.2e}}}\n",
+               options.core, heads, key_heads, width, options.rows, took.first * shown, took.second * shown,
+               error);
     std::fflush(stdout);
     return agree(options.core, error);
 }
@@ -278,13 +288,17 @@ int main(int argc, char **argv) {
                              "row, one JSON object per line.",
                              "bench_attention");
     program.add_option("--core", options.core, "Model family of the core")
-        ->check(cli::one_of({"lightnet", "chela", "gated-delta", "softmax", "softmax-causal"}))
+        ->check(
+            cli::one_of({"lightnet", "chela", "gated-delta", "softmax", "softmax-causal", "softmax-token"}))
         ->capture_default_str();
     program.add_option("--sizes", options.sizes, "Numbers of heads x width of a head")
         ->delimiter(',')
         ->capture_default_str();
     program.add_option("--rows", options.rows, "Rows of the sequence, a multiple of 16")
         ->check(cli::range(16, 1 << 20))
+        ->capture_default_str();
+    program.add_option("--shared", options.shared, "Heads of softmax attention that share keys and values")
+        ->check(cli::range(1, 4096))
         ->capture_default_str();
     program.add_option("--rounds", options.rounds, "Repetitions of each measurement")
         ->check(cli::range(1, 1000))

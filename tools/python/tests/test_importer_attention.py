@@ -98,6 +98,16 @@ FORMS = {
         "softmax_attention",
         True,
     ),
+    "written, keys for two heads": (
+        Attention(lambda q, k, v: written(9)(q, k.repeat_interleave(2, 1), v.repeat_interleave(2, 1)), 4, groups=2),
+        "softmax_attention",
+        True,
+    ),
+    "written, keys for all heads": (
+        Attention(lambda q, k, v: written()(q, k.expand(-1, 3, -1, -1), v.expand(-1, 3, -1, -1)), 3, groups=1),
+        "softmax_attention",
+        False,
+    ),
     "written": (Attention(written()), "softmax_attention", False),
     "written, a window": (Attention(written(7)), "softmax_attention", True),
     "one head of one feature": (Attention(written(3), 1, 1, 1, 1), "softmax_attention", True),
@@ -148,6 +158,9 @@ def test_attention(name: str, tmp_path: Path) -> None:
     made = imported(module, f"x=1xTx{width}", length=LENGTH)
     assert op in kinds(made)
     assert any("no stream" in text for text in made.report["warnings"]) != streams
+    if module.groups != module.heads:
+        shared = [node["attributes"]["key_heads"] for node in made.model["graph"] if node["op"] == op]
+        assert shared == [module.groups]
     compiled_equals(module, f"x=1xTx{width}", made, tmp_path, streams, blocks="1,8", limit=1e-5)
 
 

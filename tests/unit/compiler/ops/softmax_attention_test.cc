@@ -91,6 +91,44 @@ TEST_CASE("softmax_attention: lags have a say of their own") {
     }
 }
 
+TEST_CASE("softmax_attention: heads share keys and values as if each had its own") {
+    // 4 heads of queries of 2; 2 heads of keys of 2 and values of 3.
+    const auto graph = [](const std::string &own, const std::string &kv, const std::string &attributes) {
+        return fmt::format("%x = input \"x\" features : f32[19] @1/1\n%i = const \"i\" : [11]\n"
+                           "%j = const \"j\" : [21]\n%k = const \"k\" : [8]\n"
+                           "%kv = take(%x, %i) {{bands=1}}\n{}%q = take(%x, %k) {{bands=1}}\n"
+                           "%y = softmax_attention({}, %q) {{heads=4, {}}}\noutput \"y\" %y",
+                           own, kv, attributes);
+    };
+    Weights weights;
+    for (int i = 0; i < 11; ++i) weights["i"].push_back(i);
+    for (int i = 0; i < 8; ++i) weights["k"].push_back(11 + i);
+    for (const int i : {0, 1, 0, 1, 2, 3, 2, 3, 4, 5, 6, 4, 5, 6, 7, 8, 9, 7, 8, 9, 10})
+        weights["j"].push_back(i);
+    std::vector<double> x = random_numbers(rows * 19, 4);
+    for (size_t t = 0; t < rows; ++t) x[t * 19 + 10] = t % 5 != 3;
+    for (const char *attributes : {"window=0, causal=0", "window=0, causal=1", "window=6, causal=1"}) {
+        const Array shared =
+                        run(graph_of(graph("", "%kv", attributes + std::string(", key_heads=2")), weights),
+                            rows_of(19, x)),
+                    own =
+                        run(graph_of(graph("%own = take(%kv, %j) {bands=1}\n", "%own", attributes), weights),
+                            rows_of(19, x));
+        REQUIRE(shared.width == 12);
+        for (size_t t = 0; t < rows; ++t)
+            for (size_t i = 0; i < 12; ++i) CHECK(shared.row(t)[i] == own.row(t)[i]);
+    }
+    const auto refused = [&](const std::string &attributes, const std::string &why) {
+        const auto made = parse(graph("", "%kv", "window=0, causal=0, " + attributes));
+        REQUIRE_FALSE(made);
+        CHECK_MESSAGE(made.status().message().find(why) != std::string::npos, made.status().message());
+    };
+    refused("key_heads=3", "key_heads expected a divisor of 4 heads, found 3");
+    refused("key_heads=0", "key_heads");
+    refused("key_heads=4", "rows [keys | values | 1] and queries that divide into 4 heads");
+    refused("key_heads=1, bias=0", "bias");
+}
+
 TEST_CASE("softmax_attention: a window streams, whatever sees more does not") {
     CHECK(rule_of("window=6, causal=1").history == 5);
     CHECK(rule_of("window=6, causal=1").looks_ahead.empty());

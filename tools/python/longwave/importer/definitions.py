@@ -130,8 +130,10 @@ def in_heads(x: Tensor, heads: int) -> Tensor:
 
 def softmax_attention(x: list[Tensor], op: Op, dims: tuple[int, ...]) -> Tensor:
     heads, window, rows = op.attributes["heads"], op.attributes["window"], len(x[0])
-    keys, values = x[0][:, :-1].split([x[1].shape[1], op.width], 1)
-    q, k, v = in_heads(x[1], heads), in_heads(keys, heads), in_heads(values, heads)
+    groups = op.attributes.get("key_heads", heads)
+    keys, values = x[0][:, :-1].split([x[1].shape[1] // heads * groups, op.width // heads * groups], 1)
+    q, k, v = in_heads(x[1], heads), in_heads(keys, groups), in_heads(values, groups)
+    k, v = (t.repeat_interleave(heads // groups, 0) for t in (k, v))
     seen = torch.ones(rows, rows, dtype=torch.bool)
     seen = seen.tril() if op.attributes["causal"] else seen
     seen = seen.triu(1 - window) if window else seen

@@ -237,8 +237,11 @@ def attend(importer: Importer, s: Scores, y: Placed) -> Placed:
         or not torch.equal(y.at // op.width, torch.arange(rows)[None, :, None].expand(y.at.shape))
     ):
         raise NoOp("multiplies each row with all others", OVER_TIME)
-    q, k, v = (in_order(importer, x) for x in (s.q.moved(s.q.at[own]), s.k.moved(s.k.at[own]), y))
-    width = s.q.at.shape[2]
+    of_queries, of_keys, width = s.q.at[own], s.k.at[own], s.q.at.shape[2]
+    group = sharing(of_keys, y.at) if s.softmax else 1
+    q, k, v = (
+        in_order(importer, x) for x in (s.q.moved(of_queries), s.k.moved(of_keys[::group]), y.moved(y.at[::group]))
+    )
     factor = s.factor[own].repeat_interleave(width)
     if s.softmax:
         window, causal = reach(importer, s.seen)
@@ -248,7 +251,7 @@ def attend(importer: Importer, s: Scores, y: Placed) -> Placed:
             "softmax_attention",
             [joined, query],
             [],
-            {"heads": heads, "window": window, "causal": causal},
+            {"heads": heads, "window": window, "causal": causal} | ({"key_heads": heads // group} if group > 1 else {}),
             heads * columns,
         )
     else:
@@ -256,6 +259,15 @@ def attend(importer: Importer, s: Scores, y: Placed) -> Placed:
         value = unweighted(importer, s, own, query, k.value, v.value, heads * columns)
     at = torch.arange(rows)[:, None] * (heads * columns) + torch.arange(columns)
     return Placed(value, at[None] + torch.arange(heads)[:, None, None] * columns)
+
+
+def sharing(keys: Tensor, values: Tensor) -> int:
+    """How many heads in a row have the same keys and values, both [heads, rows, features]."""
+    heads = len(keys)
+    for group in range(heads, 1, -1):
+        if heads % group == 0 and all(torch.equal(x, x[::group].repeat_interleave(group, 0)) for x in (keys, values)):
+            return group
+    return 1
 
 
 def in_order(importer: Importer, x: Placed) -> Placed:
