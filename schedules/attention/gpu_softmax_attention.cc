@@ -145,14 +145,15 @@ private:
     }
     Expr product(const Expr &i, const Expr &n, const Expr &h, const Expr &t) const {
         const float scale = 1.0f / std::sqrt(static_cast<float>(dk_));
-        const Expr of = head(h), q = q_(of * dk_ + i, t), key = kv_(keys_of(of) + i, row(n, t));
+        const Expr of = head(h), q = q_(of * dk_ + i, t), key = kv_(keys_of(of / shared_) + i, row(n, t));
         if (!relative_) return q * scale * key;
-        const Expr lag = clamp(lag_of(n, t), 0, window_ - 1),
-                   r = queries_ > 1 ? r_(lag + attention_margin, i, of) : r_(i, of, lag);
+        const Expr lag = clamp(lag_of(n, t), 0, window_ - 1), r = attention_over_queries(extent(rows_))
+                                                                      ? r_(lag + attention_margin, i, of)
+                                                                      : r_(i, of, lag);
         return (q + content_(i, of)) * scale * key + (q + position_bias_(i, of)) * scale * r;
     }
     Expr value(const Expr &d, const Expr &n, const Expr &h, const Expr &t) const {
-        return kv_(values_of(head(h)) + d, row(n, t));
+        return kv_(values_of(head(h) / shared_) + d, row(n, t));
     }
 
     const int keys_, across_; // keys that a query may see; threads along its features

@@ -15,7 +15,8 @@ Halide::Expr hyperbolic_tangent(const Halide::Expr &x);
 // Slower, within 1e-7: a cell that holds its value for thousands of rows adds up errors of one sign.
 Halide::Expr hyperbolic_tangent_of_cell(const Halide::Expr &x);
 Halide::Expr silu(const Halide::Expr &x);
-Halide::Expr logarithm(const Halide::Expr &x); // of max(x, smallest normal)
+Halide::Expr logarithm(const Halide::Expr &x);          // of max(x, smallest normal)
+Halide::Expr small_power_of_two(const Halide::Expr &x); // of x <= 0; 0 from -127 down
 Halide::Expr whole_below(const Halide::Expr &x);
 Halide::Expr nearest_whole(const Halide::Expr &x);
 Halide::Expr sine(const Halide::Expr &x); // of radians
