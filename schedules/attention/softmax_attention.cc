@@ -21,7 +21,8 @@ using namespace Halide;
 namespace {
 
 constexpr double log2_of_e = 1.4426950408889634;
-constexpr int longest_block = 128, longest_of_few = 64;
+constexpr int longest_block = 128, longest_of_few = 256;
+constexpr int fold = 8;                     // maxima and sums of a block are taken of so many keys first
 constexpr int64_t most_of_states = 4 << 20; // bytes: what stays near while a block is read
 
 // What a query keeps before its sums of values. The largest score is written last: the others need
@@ -67,10 +68,9 @@ AttentionInBlocks::AttentionInBlocks(KernelBuilder &k, const contract::SoftmaxAt
       tile_rows_(rows_of_tile(k.target, rows_)), queries_(group_ * tile_rows_),
       vec_(dividing_vector(queries_, k.target.vector_lanes)),
       over_queries_(!few_ || (vec_ >= 4 && !relative_)), wide_(dividing_vector(dv_, k.target.vector_lanes)),
-      fold_(over_queries_ ? 8 : std::max(8, k.target.vector_lanes)),
       span_(in_ring() ? tile_rows_ + window_ - 1 : ring_),
       blocks_(blocks_of(span_, few_ ? longest_of_few : longest_block)),
-      block_(blocks_of(blocks_of(span_, blocks_), fold_) * fold_), before_(blocks_ * block_ - span_),
+      block_(blocks_of(blocks_of(span_, blocks_), fold) * fold), before_(blocks_ * block_ - span_),
       sums_(std::max<int>(kept, wide_)), looked_up_(block_ + (in_ring() ? rows_ - tile_rows_ : 0)),
       all_heads_(int64_t{4} * rows_ * heads_ * (sums_ + dv_) <= most_of_states),
       states_(int64_t{queries_} * blocks_of(rows_, tile_rows_) * (all_heads_ ? heads_ / group_ : 1) *
@@ -85,7 +85,7 @@ Expr AttentionInBlocks::key_row(const Expr &key) const {
 
 template <class Of> void AttentionInBlocks::in_lanes(Of of) const {
     if (over_queries_) of.vectorize(b_, vec_);
-    else of.vectorize(n_, std::min(fold_, k_.target.vector_lanes));
+    else of.vectorize(n_, std::min(fold, k_.target.vector_lanes));
 }
 
 void AttentionInBlocks::inside(Func f, int64_t floats, bool by_key) {
@@ -111,18 +111,18 @@ void AttentionInBlocks::find_absent() {
 }
 
 // Of a block: its largest score, the weights of its keys below that one, and their sum. Largest ones
-// and sums are taken of keys n mod fold_ first: none of them waits for the one before.
+// and sums are taken of keys n mod fold first: none of them waits for the one before.
 void AttentionInBlocks::weigh() {
-    RDom all(0, block_ / fold_, "all"), each(0, fold_, "each");
+    RDom all(0, block_ / fold, "all"), each(0, fold, "each");
     peaks_(b_, n_, g_, h_, tile_) = nothing;
     peaks_(b_, n_, g_, h_, tile_) =
-        max(peaks_(b_, n_, g_, h_, tile_), score_(b_, all * fold_ + n_, g_, h_, tile_));
+        max(peaks_(b_, n_, g_, h_, tile_), score_(b_, all * fold + n_, g_, h_, tile_));
     peak_(b_, g_, h_, tile_) = nothing / 2; // above every hidden key
     peak_(b_, g_, h_, tile_) = max(peak_(b_, g_, h_, tile_), peaks_(b_, each, g_, h_, tile_));
     weight_(b_, n_, g_, h_, tile_) =
         small_power_of_two(score_(b_, n_, g_, h_, tile_) - peak_(b_, g_, h_, tile_));
     totals_(b_, n_, g_, h_, tile_) = 0.0f;
-    totals_(b_, n_, g_, h_, tile_) += weight_(b_, all * fold_ + n_, g_, h_, tile_);
+    totals_(b_, n_, g_, h_, tile_) += weight_(b_, all * fold + n_, g_, h_, tile_);
     total_(b_, g_, h_, tile_) = 0.0f;
     total_(b_, g_, h_, tile_) += totals_(b_, each, g_, h_, tile_);
 
@@ -134,10 +134,10 @@ void AttentionInBlocks::weigh() {
         for (Func f : {weight_, peaks_, totals_}) f.reorder(n_, b_, g_, h_, tile_);
     in_lanes(weight_);
     for (Func f : {peaks_, totals_}) {
-        in_lanes(f.bound_extent(n_, fold_));
+        in_lanes(f.bound_extent(n_, fold));
         in_lanes(over_queries_ ? f.update().reorder(b_, n_, all) : f.update().reorder(n_, b_, all));
         if (over_queries_ && queries_ <= 2 * vec_) f.update().unroll(b_).unroll(n_);
-        inside(f, int64_t{queries_} * fold_, true);
+        inside(f, int64_t{queries_} * fold, true);
     }
     for (Func f : {peak_, total_}) {
         if (over_queries_) {
@@ -172,7 +172,7 @@ void AttentionInBlocks::sum_values() {
 }
 
 // A query takes a block in: what it has so far and the block both count by the distance of their
-// largest score from the larger one.
+// largest score from the larger one. A block alone is all that it has.
 void AttentionInBlocks::join() {
     // With a whole sequence, the blocks that the call's last query can see.
     const Expr seen =
@@ -183,11 +183,12 @@ void AttentionInBlocks::join() {
     const Expr peak = peak_(k.y, k.z, h_, tile_), top = so_far(peak_so_far),
                less = small_power_of_two(-abs(top - peak)), of_top = select(top >= peak, 1.0f, less),
                of_peak = select(top >= peak, less, 1.0f);
-    state_(k.x, k.y, h_, tile_) =
-        select(k.x >= sums_,
-               so_far(k.x) * so_far(share_so_far) + part_(k.x, k.y, k.z, h_, tile_) * so_far(share_of_block),
+    const Expr sum = part_(k.x, k.y, k.z, h_, tile_), total = total_(k.y, k.z, h_, tile_);
+    const Expr joined =
+        select(k.x >= sums_, so_far(k.x) * so_far(share_so_far) + sum * so_far(share_of_block),
                k.x == share_so_far, of_top, k.x == share_of_block, of_peak, k.x == total_so_far,
-               so_far(total_so_far) * of_top + total_(k.y, k.z, h_, tile_) * of_peak, max(top, peak));
+               so_far(total_so_far) * of_top + total * of_peak, max(top, peak));
+    state_(k.x, k.y, h_, tile_) = blocks_ == 1 ? select(k.x >= sums_, sum, total) : joined;
     RVar dout("dout"), din("din");
     state_.vectorize(d_, wide_).bound(d_, 0, sums_ + dv_).bound_extent(b_, queries_);
     state_.update()

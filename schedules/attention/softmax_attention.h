@@ -78,7 +78,6 @@ private:
     const int vec_;               // lanes of queries
     const bool over_queries_;     // lanes of the scores of a key are queries, else features
     const int wide_;              // lanes of values
-    const int fold_;              // maxima and sums of a block are taken of so many keys first
     // Keys that a tile sees; blocks of them; keys of a block; those of the first block that lie before
     // what the tile sees.
     const int span_, blocks_, block_, before_;

@@ -74,6 +74,7 @@ void AttentionInBlocks::score_over_features(const Func &content, const Func &pos
     part.compute_at(score_, b_).bound_extent(l, vec).bound_extent(b_, 1).bound_extent(n_, keys_of_tile);
     part.vectorize(l).unroll(n_);
     part.update().reorder(l, n_, i).vectorize(l).unroll(n_);
+    if (dk_ <= 8 * vec) part.update().unroll(i); // else the address of each key is computed at each step
 }
 
 } // namespace longwave::schedules
