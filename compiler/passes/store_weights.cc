@@ -172,8 +172,8 @@ private:
 
     bool integers() const { return format_ == WeightFormat::int8 || format_ == WeightFormat::int4; }
 
-    // A table that nobody multiplies by has scales of its rows, or stays as it is.
-    WeightFormat format_of_table() const { return integers() ? WeightFormat::int8 : WeightFormat::float32; }
+    // Of a table that nobody multiplies by. A row that is looked up is read once: int4 would save nothing.
+    WeightFormat format_of_table() const { return integers() ? WeightFormat::int8 : format_; }
 
     Expected<ir::ValueId> with_taps(ir::Rewriter &rewrite, const ir::Node &node) {
         const auto round = [&](const ir::Numbers &taps, size_t of_row) -> Expected<ir::Numbers> {

@@ -121,7 +121,7 @@ TEST_CASE("store_weights: int8 activations have 127 steps, or none where sums wo
     CHECK(schedules::activation_steps_of_byte(2147483647 / 127 + 1) == 0);
 }
 
-TEST_CASE("store_weights: an embedding that shares its table with no product gets int8 rows") {
+TEST_CASE("store_weights: an embedding that shares its table with no product gets rows of its own") {
     const std::string lookup = R"(graph "g"
 %0 = input "ids" tokens vocabulary=2 : i32[1] @1/1 causal
 %1 = const "w" : [2,3]
@@ -138,9 +138,11 @@ output "y" %2
         CHECK(numbers(made, "w.int8")[2] == 127);
     }
     std::vector<StoredWeights> layers;
-    CHECK(!stored(graph_of(lookup, {{"w", weights.at("w")}}), WeightFormat::bf16, layers)
-               .nodes[0]
-               .has("weights"));
+    const Weights table{{"w", weights.at("w")}};
+    const Graph made = stored(graph_of(lookup, table), WeightFormat::bf16, layers);
+    CHECK(made.nodes[0].text("weights") == "bf16");
+    CHECK(numbers(made, "w.bf16")[1] == -0.30078125);
+    CHECK(!stored(graph_of(lookup, table), WeightFormat::float32, layers).nodes[0].has("weights"));
 }
 
 TEST_CASE("store_weights: a layer whose sums would leave activations too few steps keeps them in float32") {
