@@ -1,4 +1,5 @@
 #include "formats/huggingface/build.h"
+#include "formats/base/checked.h"
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -22,8 +23,8 @@ std::string prefix_of(const Architecture &architecture, uint64_t block) {
 template <class Use> void for_tensors(const Config &config, const Use &use) {
     const Architecture &of = *config.architecture;
     for (const TensorRow &row : of.tensors) use(row, std::string());
-    for (uint64_t block = 0; block < config.size(of.blocks); ++block)
-        for (const TensorRow &row : of.block_tensors) use(row, prefix_of(of, block));
+    for (size_t block = 0; block < config.kinds.size(); ++block)
+        for (const TensorRow &row : config.block(block).tensors) use(row, prefix_of(of, block));
 }
 
 std::vector<uint64_t> sizes_of(const Config &config, const std::vector<std::string> &sums) {
@@ -43,6 +44,26 @@ void drop_copy(const std::string &key, const std::string &original, std::map<std
     tensors.erase(copy);
 }
 
+// Makes a tensor of its parts if all are there and fit together; otherwise they stay as they are.
+void join_parts(const TensorRow &row, const std::string &prefix, std::map<std::string, Tensor> &tensors) {
+    if (row.parts.empty() || tensors.count(prefix + row.name)) return;
+    Tensor whole;
+    std::vector<float> numbers;
+    for (const std::string &name : row.parts) {
+        const auto found = tensors.find(prefix + name);
+        if (found == tensors.end() || found->second.shape.size() != row.dims.size()) return;
+        const Tensor &part = found->second;
+        if (whole.shape.empty()) whole.shape = part.shape;
+        else if (std::equal(part.shape.begin() + 1, part.shape.end(), whole.shape.begin() + 1))
+            whole.shape[0] += part.shape[0];
+        else return;
+        numbers.insert(numbers.end(), part.data.begin(), part.data.end());
+    }
+    whole.data = FloatArray(std::move(numbers));
+    for (const std::string &name : row.parts) tensors.erase(prefix + name);
+    tensors[prefix + row.name] = std::move(whole);
+}
+
 void check_tensors(const Config &config, std::map<std::string, Tensor> &tensors, Problems &problems) {
     std::set<std::string> known;
     for_tensors(config, [&](const TensorRow &row, const std::string &prefix) {
@@ -52,6 +73,7 @@ void check_tensors(const Config &config, std::map<std::string, Tensor> &tensors,
             return;
         }
         known.insert(key);
+        join_parts(row, prefix, tensors);
         if (!row.formerly.empty() && !tensors.count(key))
             if (auto old = tensors.extract(prefix + row.formerly)) {
                 old.key() = key;
@@ -74,6 +96,8 @@ void check_tensors(const Config &config, std::map<std::string, Tensor> &tensors,
                              " of this config.json has",
                          "one that nothing reads");
 }
+
+std::string number_text(double value) { return nlohmann::json(value).dump(); }
 
 // The nodes of the graph, and the constants that are computed for them.
 class Builder {
@@ -109,7 +133,7 @@ public:
 private:
     nlohmann::json value_of(const Attribute &attribute) const {
         switch (attribute.kind) {
-        case Attribute::Kind::number: return config_.numbers.at(attribute.of);
+        case Attribute::Kind::number: return config_.number(attribute.of);
         case Attribute::Kind::text: return attribute.of;
         case Attribute::Kind::size: break;
         }
@@ -129,50 +153,113 @@ private:
 
     std::string key_of(const Operand &read, const std::string &prefix,
                        const std::vector<TensorRow> &tensors) {
-        using Kind = Operand::Kind;
-        const auto here = [&](const std::string &sum) { return config_.size(sum); };
         const std::string key = stored(read.name, prefix, tensors);
         switch (read.kind) {
-        case Kind::value:
-        case Kind::tensor: return key;
-        case Kind::minus_exp:
-            return computed(key + ".minus_exp", 1, package_.weights[key].data.size(), 1,
-                            [&](uint64_t i) { return -std::exp(double{package_.weights[key].data[i]}); });
-        case Kind::spread:
-            return computed(key + ".spread", 1, package_.weights[key].data.size(), here(read.each),
-                            [&](uint64_t i) { return package_.weights[key].data[i]; });
-        case Kind::zeros:
-            return computed("zeros." + std::to_string(here(read.count)), 1, here(read.count), 1,
-                            [](uint64_t) { return 0; });
-        case Kind::ones:
-            return computed("ones." + std::to_string(here(read.count)), 1, here(read.count), 1,
-                            [](uint64_t) { return 1; });
-        case Kind::places: break;
+        case Operand::Kind::value:
+        case Operand::Kind::tensor: return key;
+        case Operand::Kind::list: return list(read, key);
+        case Operand::Kind::transposed: return transposed(key);
+        case Operand::Kind::filled: return filled(read);
+        case Operand::Kind::places: return places(read);
+        case Operand::Kind::rates: return rates(config_.size(read.parts[0].count));
         }
-        const uint64_t first = here(read.first), count = here(read.count), each = here(read.each),
-                       times = here(read.times);
-        std::string name = "places";
-        for (const uint64_t part : {first, count, each, times}) name += "." + std::to_string(part);
-        return computed(name, times, count, each, [&](uint64_t i) { return first + i; });
+        return key;
     }
 
-    // A list of of(0), each `each` times, of(1) and so on, all that `times` times.
-    template <class Of> std::string computed(const std::string &key, uint64_t times, uint64_t count,
-                                             uint64_t each, const Of &of) {
+    std::string list(const Operand &read, const std::string &key) {
+        const uint64_t each = config_.size(read.each), times = config_.size(read.times);
+        const std::string name = key + (read.label.empty() ? "" : "." + read.label) +
+                                 (each > 1 ? ".each" + std::to_string(each) : "") +
+                                 (times > 1 ? ".times" + std::to_string(times) : "");
+        const FloatArray &from = package_.weights[key].data;
+        return computed(name, {from.size(), each, times}, [&](std::vector<float> &to) {
+            for (uint64_t t = 0; t < times; ++t)
+                for (const float x : from)
+                    to.insert(to.end(), each, read.of ? static_cast<float>(read.of(double{x})) : x);
+        });
+    }
+
+    std::string transposed(const std::string &key) {
+        const Tensor &from = package_.weights[key];
+        const uint64_t n = from.shape[0], rows = from.shape[1], columns = from.shape[2];
+        const std::string name =
+            computed(key + ".transposed", {n, rows, columns}, [&](std::vector<float> &to) {
+                for (uint64_t i = 0; i < n; ++i)
+                    for (uint64_t c = 0; c < columns; ++c)
+                        for (uint64_t r = 0; r < rows; ++r)
+                            to.push_back(from.data[(i * rows + r) * columns + c]);
+            });
+        package_.weights[name].shape = {n, columns, rows};
+        return name;
+    }
+
+    std::string filled(const Operand &read) {
+        std::string name = "filled";
+        uint64_t all = 0;
+        for (const Operand::Part &part : read.parts) {
+            const uint64_t count = config_.size(part.count);
+            name += "." + number_text(config_.number(part.first)) + "x" + std::to_string(count);
+            if (!checked::add(all, count, &all)) all = UINT64_MAX;
+        }
+        return computed(name, {all}, [&](std::vector<float> &to) {
+            for (const Operand::Part &part : read.parts)
+                to.insert(to.end(), config_.size(part.count), static_cast<float>(config_.number(part.first)));
+        });
+    }
+
+    std::string places(const Operand &read) {
+        const uint64_t groups = config_.size(read.groups), stride = config_.size(read.stride),
+                       repeats = config_.size(read.repeats);
+        std::string name = "places";
+        for (const uint64_t part : {groups, stride, repeats}) name += "." + std::to_string(part);
+        uint64_t of_group = 0, n = 0;
+        for (const Operand::Part &part : read.parts) {
+            const uint64_t count = config_.size(part.count), each = config_.size(part.each);
+            for (const uint64_t size : {config_.size(part.first), count, each})
+                name += "." + std::to_string(size);
+            if (!checked::mul(count, each, &n) || !checked::add(of_group, n, &of_group))
+                of_group = UINT64_MAX;
+        }
+        return computed(name, {of_group, groups, repeats}, [&](std::vector<float> &to) {
+            for (uint64_t group = 0; group < groups; ++group)
+                for (uint64_t r = 0; r < repeats; ++r)
+                    for (const Operand::Part &part : read.parts)
+                        for (uint64_t i = 0, count = config_.size(part.count); i < count; ++i)
+                            to.insert(to.end(), config_.size(part.each),
+                                      static_cast<float>(group * stride + config_.size(part.first) + i));
+        });
+    }
+
+    // In float32 as transformers computes them: over a long text another rounding would be another angle.
+    std::string rates(uint64_t pairs) {
+        const uint64_t rotated = config_.size("rotated");
+        const double theta = config_.number("rope_theta");
+        return computed(
+            "rates." + number_text(theta) + "." + std::to_string(rotated) + "." + std::to_string(pairs),
+            {pairs}, [&](std::vector<float> &to) {
+                for (uint64_t i = 0; i < pairs; ++i)
+                    to.push_back(2 * i < rotated
+                                     ? 1.f / std::pow(static_cast<float>(theta),
+                                                      static_cast<float>(2 * i) / static_cast<float>(rotated))
+                                     : 0.f);
+            });
+    }
+
+    // The list that `fill` makes, whose length is the product of `extents`.
+    template <class Fill>
+    std::string computed(const std::string &key, std::initializer_list<uint64_t> extents, const Fill &fill) {
         if (package_.weights.count(key)) return key;
-        const auto fits = [](uint64_t n) { return n > 0 && n <= most_elements; };
-        if (!fits(times) || !fits(count) || !fits(each) || !fits(count * each) ||
-            !fits(count * each * times)) {
-            problems_.add(key, "at most " + std::to_string(most_elements) + " numbers",
-                          std::to_string(times) + " times " + std::to_string(count) + " times " +
-                              std::to_string(each));
+        uint64_t n = 1;
+        for (const uint64_t extent : extents)
+            if (!checked::mul(n, extent, &n)) n = UINT64_MAX;
+        if (n == 0 || n > most_elements) {
+            problems_.add(key, "1 to " + std::to_string(most_elements) + " numbers",
+                          n == UINT64_MAX ? "more" : std::to_string(n));
             return key;
         }
         std::vector<float> list;
-        list.reserve(times * count * each);
-        for (uint64_t t = 0; t < times; ++t)
-            for (uint64_t i = 0; i < count; ++i) list.insert(list.end(), each, static_cast<float>(of(i)));
-        const uint64_t n = list.size();
+        list.reserve(n);
+        fill(list);
         package_.weights[key] = {{n}, FloatArray(std::move(list))};
         return key;
     }
@@ -193,6 +280,18 @@ void drop_unread(Package &package) {
 
 } // namespace
 
+std::vector<std::string> skip_unread(const Config &config, std::map<std::string, Tensor> &tensors) {
+    std::vector<std::string> notes;
+    for (const Skipped &skipped : config.architecture->skipped) {
+        const size_t count = std::erase_if(
+            tensors, [&](const auto &entry) { return entry.first.starts_with(skipped.prefix); });
+        if (count)
+            notes.push_back("left out " + std::to_string(count) + (count == 1 ? " tensor" : " tensors") +
+                            " of " + skipped.what + ", " + package::in_quotes(skipped.prefix + "*"));
+    }
+    return notes;
+}
+
 std::map<std::string, std::vector<uint64_t>> tensors_of(const Config &config) {
     std::map<std::string, std::vector<uint64_t>> shapes;
     for_tensors(config, [&](const TensorRow &row, const std::string &prefix) {
@@ -204,11 +303,11 @@ std::map<std::string, std::vector<uint64_t>> tensors_of(const Config &config) {
 Expected<Package> build(const Config &config, std::map<std::string, Tensor> tensors) {
     const Architecture &of = *config.architecture;
     Problems problems;
-    const uint64_t blocks = config.size(of.blocks), nodes = blocks * of.block.size();
+    size_t nodes = 0;
+    for (size_t block = 0; block < config.kinds.size(); ++block) nodes += config.block(block).rows.size();
     if (nodes > most_nodes) // a table with many rows and a configuration with many blocks
-        return Status::input(of.blocks + ": expected at most " +
-                             std::to_string(most_nodes / of.block.size()) + ", found " +
-                             std::to_string(blocks));
+        return Status::input("config.json: expected blocks of at most " + std::to_string(most_nodes) +
+                             " nodes together, found " + std::to_string(nodes));
     check_tensors(config, tensors, problems);
     LW_TRY(problems.status());
     LW_TRY(package::check_finite(tensors));
@@ -221,8 +320,10 @@ Expected<Package> build(const Config &config, std::map<std::string, Tensor> tens
     std::string x = "ids";
     Builder builder(config, package, problems);
     builder.add(of.before, "", of.tensors, x);
-    for (uint64_t block = 0; block < blocks; ++block)
-        builder.add(of.block, prefix_of(of, block), of.block_tensors, x);
+    for (size_t block = 0; block < config.kinds.size(); ++block) {
+        const Block &kind = config.block(block);
+        builder.add(kind.rows, prefix_of(of, block), kind.tensors, x);
+    }
     builder.add(of.after, "", of.tensors, x);
     package.outputs = {{.name = "logits", .from = x}};
     LW_TRY(problems.status());

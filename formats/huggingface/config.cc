@@ -1,12 +1,9 @@
 #include "formats/huggingface/config.h"
-#include "formats/base/checked.h"
 #include "formats/huggingface/architectures.h"
-#include "formats/package/attributes.h"
+#include "formats/huggingface/keys.h"
+#include "formats/huggingface/kinds.h"
 #include "formats/package/json_text.h"
 #include <algorithm>
-#include <charconv>
-#include <cmath>
-#include <limits>
 
 namespace longwave::huggingface {
 namespace {
@@ -15,22 +12,6 @@ using nlohmann::json;
 using package::Problems;
 
 constexpr size_t max_config_depth = 16;
-constexpr uint64_t too_large = UINT64_MAX;
-constexpr double infinite = std::numeric_limits<double>::infinity();
-constexpr double largest = 1e30; // stands for infinity where an op takes only finite numbers
-
-std::string_view trimmed(std::string_view text) {
-    while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-    while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-    return text;
-}
-
-// Calls use(part) for each part of `text` between separators.
-template <class Use> void for_parts(std::string_view text, char separator, const Use &use) {
-    for (size_t end; (end = text.find(separator)) != text.npos; text.remove_prefix(end + 1))
-        use(trimmed(text.substr(0, end)));
-    use(trimmed(text));
-}
 
 // Python writes Infinity and NaN, which are no JSON. Outside of texts they become objects, as transformers
 // writes them today.
@@ -52,82 +33,23 @@ std::string with_python_numbers(std::string_view text) {
     return out;
 }
 
-// A number, or the object that stands for one that JSON lacks. Nothing: neither.
-std::optional<double> number_of(const json &value) {
-    if (value.is_number()) return value.get<double>();
-    if (!value.is_object() || value.size() != 1 || !value.contains("__float__")) return {};
-    const json &name = value["__float__"];
-    if (name == "Infinity") return infinite;
-    if (name == "-Infinity") return -infinite;
-    return {};
-}
-
-// What transformers calls a function, and the op of it.
-constexpr struct {
-    const char *name, *op;
-} activations[] = {{"gelu", "gelu"}, {"relu", "relu"}, {"silu", "silu"}, {"swish", "silu"}};
-
-void read_activation(const Key &key, const json &value, Config &config, Problems &problems) {
-    std::string names;
-    for (const auto &known : activations) {
-        if (value == known.name) config.ops[key.name] = known.op;
-        names += (names.empty() ? "\"" : ", \"") + std::string(known.name) + "\"";
-    }
-    if (!config.ops.count(key.name)) problems.add(key.name, "one of " + names, package::describe(value));
-}
-
-void read_range(const Key &key, const json &value, Config &config, Problems &problems) {
-    std::optional<double> low, high;
-    if (value.is_array() && value.size() == 2) low = number_of(value[0]), high = number_of(value[1]);
-    if (!low || !high || !(*low <= *high) || !std::isfinite(*low) || std::fabs(*low) > largest || *high < 0) {
-        problems.add(key.name, "[low, high], two numbers in order, where high may be infinite",
-                     package::compact(value));
-        return;
-    }
-    config.numbers[key.name + ".low"] = *low;
-    config.numbers[key.name + ".high"] = std::min(*high, largest);
-    config.sizes[key.name] = *low > 0 || *high < largest;
-}
-
-void read_size(const Key &key, const json &value, Config &config, Problems &problems) {
-    if (!key.rule.empty() && value == "auto") {
-        const uint64_t units = config.size(key.rule);
-        config.sizes[key.name] = units / key.divisor + (units % key.divisor != 0);
-    } else if (package::integer_in(value, key.low, key.high, key.name, problems)) {
-        config.sizes[key.name] = static_cast<uint64_t>(value.get<double>());
-    }
-}
-
-void read_key(const Key &key, const json &value, Config &config, Problems &problems) {
-    switch (key.kind) {
-    case Key::Kind::size: return read_size(key, value, config, problems);
-    case Key::Kind::number:
-        if (package::number_in(value, key.low, key.high, key.name, problems))
-            config.numbers[key.name] = value.get<double>();
-        return;
-    case Key::Kind::flag:
-        if (value.is_boolean()) config.sizes[key.name] = value.get<bool>();
-        else problems.add(key.name, "true or false", package::describe(value));
-        return;
-    case Key::Kind::activation: return read_activation(key, value, config, problems);
-    case Key::Kind::range: return read_range(key, value, config, problems);
-    }
-}
-
-void read_keys(const json &object, Config &config, Problems &problems) {
-    for (const Key &key : config.architecture->keys) {
-        const auto given = object.find(key.name);
-        if (given != object.end()) read_key(key, *given, config, problems);
-        else if (key.fallback.empty()) problems.add(key.name, "this key", "no such key");
-        else read_key(key, json::parse(key.fallback, nullptr, false), config, problems);
-    }
+std::string quoted_list(const std::vector<std::string> &names) {
+    std::string text;
+    for (const std::string &name : names) text += (text.empty() ? "" : ", ") + package::in_quotes(name);
+    return text;
 }
 
 // Names that are neither read nor known to change nothing.
 void refuse_others(const json &object, const Config &config, Problems &problems) {
     const Architecture &of = *config.architecture;
     std::vector<std::string> known = {"model_type", "architectures"};
-    for (const Key &key : of.keys) known.push_back(key.name);
+    for (const Key &key : of.keys) {
+        known.push_back(key.name);
+        if (!key.alias.empty()) known.push_back(key.alias);
+        if (key.kind == Key::Kind::rotary)
+            known.insert(known.end(), {"rope_scaling", "rope_theta", "partial_rotary_factor"});
+    }
+    for (const KindRule &rule : of.kinds) known.push_back(rule.key);
     known.insert(known.end(), of.ignored.begin(), of.ignored.end());
     known.insert(known.end(), always_ignored().begin(), always_ignored().end());
     for (const auto &[name, value] : object.items()) {
@@ -143,16 +65,12 @@ void refuse_others(const json &object, const Config &config, Problems &problems)
 }
 
 const Architecture *read_architecture(const json &object, Problems &problems) {
-    std::string types;
     std::vector<std::string> names;
-    for (const Architecture &known : architectures()) {
-        types += (types.empty() ? "" : ", ") + package::in_quotes(known.model_type);
-        names.push_back(known.model_type);
-    }
+    for (const Architecture &known : architectures()) names.push_back(known.model_type);
     const json type = object.value("model_type", json());
     const Architecture *found = type.is_string() ? find_architecture(type.get<std::string>()) : nullptr;
     if (!found) {
-        problems.add("model_type", "one of " + types,
+        problems.add("model_type", "one of " + quoted_list(names),
                      object.contains("model_type") ? package::describe(type) : "no such key",
                      type.is_string() ? problems.hint(type.get_ref<const std::string &>(), names) : "");
         return nullptr;
@@ -164,58 +82,84 @@ const Architecture *read_architecture(const json &object, Problems &problems) {
     return found;
 }
 
+// The object that has the keys of the language model: the whole one, or a member of it. Keys around that one
+// must agree with it, and only they say whether matrices are tied.
+json inner_object(const json &object, const Architecture &of, Problems &problems) {
+    if (of.within.empty()) return object;
+    const json none, inner = object.value(of.within, json());
+    if (!inner.is_object() || inner.value("model_type", json()) != of.inner_type) {
+        problems.add(of.within, "an object with the model_type " + package::in_quotes(of.inner_type),
+                     package::describe(inner));
+        return json::object();
+    }
+    json all = inner;
+    for (const char *name : {"architectures", "tie_word_embeddings"}) all.erase(name);
+    for (const auto &[name, value] : object.items()) {
+        if (name == of.within || name == "architectures" || name == "model_type") continue;
+        if (std::find(of.outside.begin(), of.outside.end(), name) != of.outside.end()) continue;
+        const auto both = all.find(name);
+        if (both == all.end() ||
+            std::find(always_ignored().begin(), always_ignored().end(), name) != always_ignored().end())
+            all[name] = value;
+        else if (*both != value)
+            problems.add(package::member("", name),
+                         "the same as in " + of.within + ", " + package::compact(*both),
+                         package::compact(value));
+    }
+    return all;
+}
+
 void check_conditions(const Config &config, Problems &problems) {
     for (const Condition &condition : config.architecture->conditions) {
+        if (!config.holds(condition.when)) continue;
         const uint64_t left = config.size(condition.left), right = config.size(condition.right);
         const bool equal = condition.kind == Condition::Kind::equal;
         if (equal ? left == right : right != 0 && left % right == 0) continue;
         problems.add(condition.left,
-                     (equal ? "the same as " : "a multiple of ") + condition.right + ", " +
-                         std::to_string(right),
+                     (equal ? "the same as " : "a multiple of ") + condition.right +
+                         (condition.right == std::to_string(right) ? "" : ", " + std::to_string(right)),
                      std::to_string(left));
     }
 }
 
+// What attention sees: the smaller of the model's own window and the context.
+void set_window(uint32_t context, Config &config, Problems &problems) {
+    const uint64_t own = config.own_window();
+    config.sizes["window"] = own && context ? std::min<uint64_t>(own, context) : own + context;
+    if (context && config.attentions() == 0)
+        problems.add("--context", "a model with attention", "none in this " + config.architecture->model_type,
+                     "leave out --context");
+}
+
 } // namespace
 
-uint64_t Config::size(const std::string &sum) const {
-    uint64_t total = 0;
-    bool fits = true;
-    for_parts(sum, '+', [&](std::string_view term) {
-        uint64_t product = 1;
-        for_parts(term, '*', [&](std::string_view factor) {
-            uint64_t value = 0;
-            const char *end = factor.data() + factor.size();
-            if (std::from_chars(factor.data(), end, value).ptr != end) {
-                const auto found = sizes.find(std::string(factor));
-                fits = fits && found != sizes.end();
-                if (found != sizes.end()) value = found->second;
-            }
-            fits = fits && checked::mul(product, value, &product);
-        });
-        fits = fits && checked::add(total, product, &total);
-    });
-    return fits ? total : too_large;
+size_t Config::attentions() const {
+    return static_cast<size_t>(std::count_if(kinds.begin(), kinds.end(), [&](size_t kind) {
+        const std::vector<Row> &rows = architecture->blocks[kind].rows;
+        return std::any_of(rows.begin(), rows.end(),
+                           [](const Row &row) { return row.op == "softmax_attention"; });
+    }));
 }
 
-bool Config::holds(const std::string &when) const {
-    if (when.empty()) return true;
-    return when.front() == '!' ? size(when.substr(1)) == 0 : size(when) != 0;
-}
-
-Expected<Config> read_config(std::string_view text, const std::string &source) {
+Expected<Config> read_config(std::string_view text, const std::string &source, uint32_t context) {
     Problems problems;
-    const auto object = package::parse_json(with_python_numbers(text), source, max_config_depth, problems);
-    if (!object) return problems.status();
-    if (!object->is_object()) {
-        problems.add(source, "an object", package::describe(*object));
+    const auto whole = package::parse_json(with_python_numbers(text), source, max_config_depth, problems);
+    if (!whole) return problems.status();
+    if (!whole->is_object()) {
+        problems.add(source, "an object", package::describe(*whole));
         return problems.status();
     }
     Config config;
-    config.architecture = read_architecture(*object, problems);
+    config.architecture = read_architecture(*whole, problems);
     if (config.architecture) {
-        read_keys(*object, config, problems);
-        refuse_others(*object, config, problems);
+        const json object = inner_object(*whole, *config.architecture, problems);
+        if (!problems.any()) {
+            read_keys(object, config, problems);
+            if (!problems.any()) read_kinds(object, config, problems);
+            refuse_others(object, config, problems);
+        }
+        if (!problems.any()) derive(config);
+        if (!problems.any()) set_window(context, config, problems);
         if (!problems.any()) check_conditions(config, problems);
     }
     LW_TRY(problems.status());

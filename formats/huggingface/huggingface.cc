@@ -9,6 +9,18 @@ namespace {
 
 constexpr uint64_t max_config_bytes = 1u << 20;
 
+std::string attentions_text(const Config &config) {
+    const size_t n = config.attentions();
+    return std::to_string(n) + (n == 1 ? " layer" : " layers");
+}
+
+// A stream keeps a fixed number of tokens.
+Status check_stream(const Config &config, const Options &options) {
+    if (!options.stream || config.attentions() == 0 || config.window()) return {};
+    return Status::input("--stream: expected attention to see a number of tokens, found all of them, in " +
+                         attentions_text(config) + "; give --context TOKENS (docs/huggingface.md)");
+}
+
 } // namespace
 
 bool is_folder(const std::string &path) {
@@ -17,13 +29,24 @@ bool is_folder(const std::string &path) {
            stat((path + "/model.json").c_str(), &info) != 0;
 }
 
-Expected<package::Package> read(const std::string &folder) {
+Expected<Model> read(const std::string &folder, const Options &options) {
     const std::string path = folder + "/config.json";
     LW_ASSIGN(const std::vector<uint8_t> bytes, package::read_file(path, max_config_bytes));
     const std::string_view text(reinterpret_cast<const char *>(bytes.data()), bytes.size());
-    LW_ASSIGN(const Config config, read_config(text, path));
+    LW_ASSIGN(const Config config, read_config(text, path, options.context));
+    LW_TRY(check_stream(config, options));
     LW_ASSIGN(auto tensors, read_tensors(folder));
-    return build(config, std::move(tensors));
+    Model model{.notes = skip_unread(config, tensors)};
+    const uint64_t own = config.own_window();
+    if (options.context && (own == 0 || options.context < own))
+        model.notes.push_back("attention, in " + attentions_text(config) + ", sees the last " +
+                              std::to_string(options.context) +
+                              " tokens; longer texts give other numbers than the model of the folder");
+    else if (options.context)
+        model.notes.push_back("--context changes nothing: attention of this model sees the last " +
+                              std::to_string(own) + " tokens");
+    LW_ASSIGN(model.package, build(config, std::move(tensors)));
+    return model;
 }
 
 } // namespace longwave::huggingface

@@ -1,16 +1,17 @@
 // Mamba (Gu and Dao 2023), MambaForCausalLM of transformers: each feature has `state_size` states, each with
 // a decay of its own. FalconMamba is the same with norms without weights on the time step, B and C.
 #include "formats/huggingface/architectures.h"
+#include "formats/huggingface/rows.h"
 
 namespace longwave::huggingface {
 namespace {
 
-Architecture family(const std::string &model_type, const std::string &made_by) {
+Architecture mamba_family(const std::string &model_type, const std::string &made_by) {
     using Kind = Key::Kind;
     const std::string inner = "intermediate_size", all = "intermediate_size * state_size";
     Architecture made{.model_type = model_type, .made_by = made_by};
     made.vocabulary = "vocab_size";
-    made.blocks = "num_hidden_layers";
+    made.depth = "num_hidden_layers";
     made.prefix = "backbone.layers";
     made.keys = {{"vocab_size"},
                  {"hidden_size", Kind::size, "", 1, most_width},
@@ -18,7 +19,7 @@ Architecture family(const std::string &model_type, const std::string &made_by) {
                  {"state_size", Kind::size, "16", 1, 4096},
                  {"expand", Kind::size, "2", 1, 64},
                  {"conv_kernel", Kind::size, "4", 1, 64},
-                 {"time_step_rank", Kind::size, "\"auto\"", 1, most_width, "hidden_size", 16},
+                 {"time_step_rank", Kind::size, "\"auto\"", 1, most_width, "hidden_size + 15", "16"},
                  {"intermediate_size", Kind::size, "\"auto\"", 1, most_width, "expand * hidden_size"},
                  {"hidden_act", Kind::activation, "\"silu\""},
                  {"layer_norm_epsilon", Kind::number, "1e-5", 0, 1},
@@ -43,12 +44,18 @@ Architecture family(const std::string &model_type, const std::string &made_by) {
                     "use_associative_scan",
                     "use_falcon_mambapy",
                     "use_mambapy"};
-    made.tensors = language_model_tensors();
-    made.block_tensors = {
+    const LanguageModel model = {.table = "backbone.embeddings",
+                                 .norm = "backbone.norm_f",
+                                 .eps = "layer_norm_epsilon",
+                                 .formerly = "backbone.embedding.weight"};
+    made.tensors = tensors_of(model);
+    made.before = rows_before(model);
+    Block block{.name = "mamba"};
+    block.tensors = {
         {"norm.weight", {"hidden_size"}},
         {"mixer.in_proj.weight", {"2 * " + inner, "hidden_size"}},
         {"mixer.in_proj.bias", {"2 * " + inner}, {}, "use_bias"},
-        short_convolution_taps(inner),
+        {"mixer.conv1d.weight", {inner, "1", "conv_kernel"}, {inner, "1", "conv_kernel", "1"}},
         {"mixer.conv1d.bias", {inner}, {}, "use_conv_bias"},
         {"mixer.x_proj.weight", {"time_step_rank + 2 * state_size", inner}},
         {"mixer.dt_proj.weight", {inner, "time_step_rank"}},
@@ -58,13 +65,12 @@ Architecture family(const std::string &model_type, const std::string &made_by) {
         {"mixer.out_proj.weight", {"hidden_size", inner}},
         {"mixer.out_proj.bias", {"hidden_size"}, {}, "use_bias"},
     };
-    made.before = rows_before();
-    made.block = {
+    block.rows = {
         {"norm", "rms_norm", {value("x"), tensor("norm.weight")}, {number("eps", "layer_norm_epsilon")}},
         projection("mixer/in_proj", "norm", "use_bias"),
         taken("mixer/mixed", "mixer/in_proj", "0", inner),
         taken("mixer/gate", "mixer/in_proj", inner, inner),
-        short_convolution("mixer/mixed", inner),
+        short_convolution("mixer/conv1d", "mixer/mixed", inner, "use_conv_bias"),
         {"mixer/values", "=hidden_act", {value("mixer/conv1d")}},
         projection("mixer/x_proj", "mixer/values", "0"),
         taken("mixer/time_step", "mixer/x_proj", "0", "time_step_rank"),
@@ -93,22 +99,23 @@ Architecture family(const std::string &model_type, const std::string &made_by) {
         projection("mixer/out_proj", "mixer/gated", "use_bias"),
         {"residual", "add", {value("x"), value("mixer/out_proj")}},
     };
-    made.after = rows_after();
+    made.blocks = {block};
+    made.after = rows_after(model);
     return made;
 }
 
 } // namespace
 
-Architecture mamba() { return family("mamba", "MambaForCausalLM"); }
+Architecture mamba() { return mamba_family("mamba", "MambaForCausalLM"); }
 
 Architecture falcon_mamba() {
-    Architecture made = family("falcon_mamba", "FalconMambaForCausalLM");
+    Architecture made = mamba_family("falcon_mamba", "FalconMambaForCausalLM");
     made.keys.push_back({"mixer_rms_eps", Key::Kind::number, "1e-6", 0, 1});
     const std::vector<std::pair<std::string, std::string>> normed = {
         {"mixer/time_step", "time_step_rank"}, {"mixer/B", "state_size"}, {"mixer/C", "state_size"}};
     for (const auto &[name, width] : normed)
         insert_behind(
-            made.block, name,
+            made.blocks[0].rows, name,
             {name + "_norm", "rms_norm", {value(name), ones(width)}, {number("eps", "mixer_rms_eps")}});
     return made;
 }

@@ -17,6 +17,7 @@
 #include "tests/support/tiny_filters.h"
 #include "tests/support/tiny_gpu.h"
 #include "tests/support/tiny_model.h"
+#include "tests/unit/formats/huggingface/small_models.h"
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -240,22 +241,23 @@ void packages() {
 
 // A small config.json of each architecture, and words of its table.
 void configurations() {
-    std::set<std::string> words = {"model_type", "architectures", "__float__", "Infinity", "auto", "swish"};
+    std::set<std::string> words = {"model_type", "architectures", "__float__",
+                                   "Infinity",   "auto",          "swish",
+                                   "rope_theta", "rope_scaling",  "partial_rotary_factor"};
     for (const huggingface::Architecture &of : huggingface::architectures()) {
-        json config = {{"model_type", of.model_type}, {"architectures", {of.made_by}}};
+        json config = tests::small_config(of.model_type);
         words.insert({of.model_type, of.made_by});
-        for (const huggingface::Key &key : of.keys) {
-            words.insert(key.name);
-            if (!key.fallback.empty()) config[key.name] = json::parse(key.fallback);
-            else config[key.name] = 8;
+        for (const huggingface::Key &key : of.keys) words.insert({key.name, key.alias});
+        for (const huggingface::KindRule &rule : of.kinds) {
+            words.insert(rule.key);
+            for (const auto &[name, kind] : rule.names) words.insert(name);
         }
-        config["num_hidden_layers"] = 1;
-        if (config.contains("num_heads")) config["num_heads"] = 16;
-        if (config.contains("head_dim")) config["head_dim"] = 1;
+        words.erase("");
         put("huggingface/" + of.model_type, config.dump());
-        config["vocab_size"] = 1 << 24;
+        json &keys = of.within.empty() ? config : config[of.within];
+        keys["vocab_size"] = 1 << 24;
         put("huggingface/large_" + of.model_type, config.dump());
-        config["more"] = "key";
+        keys["more"] = "key";
         put("huggingface/unknown_key_" + of.model_type, config.dump());
     }
     put("huggingface/infinity",

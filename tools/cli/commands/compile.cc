@@ -139,6 +139,13 @@ struct Tokenizer {
     Status write() const { return path.empty() ? Status() : write_output(path, bytes); }
 };
 
+Expected<package::Package> read_huggingface(const CompileFlags &flags) {
+    LW_ASSIGN(huggingface::Model model,
+              huggingface::read(flags.package, {.context = flags.context, .stream = flags.stream}));
+    for (const std::string &note : model.notes) print_text(stderr, "note: %s\n", note.c_str());
+    return std::move(model.package);
+}
+
 Status compile(const CompileFlags &flags) {
     const double start = now();
     if (flags.package.empty()) return Status::usage("the model folder is missing (longwave compile --help)");
@@ -149,8 +156,10 @@ Status compile(const CompileFlags &flags) {
     const bool of_transformers = huggingface::is_folder(flags.package);
     if (of_transformers && flags.pack) // its constants are computed from the tensors
         return Status::usage("--pack: not for a folder of save_pretrained; compile the new folder instead");
+    if (!of_transformers && flags.context)
+        return Status::usage("--context: only for a folder of save_pretrained (docs/huggingface.md)");
     LW_ASSIGN(package::Package package,
-              of_transformers ? huggingface::read(flags.package) : package::read(flags.package));
+              of_transformers ? read_huggingface(flags) : package::read(flags.package));
     const std::string path =
         flags.output.empty() ? package.name + (flags.emit_static() ? ".a" : ".lw") : flags.output;
     StaticLibrary library(flags, options, path);

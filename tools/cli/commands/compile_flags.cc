@@ -133,6 +133,12 @@ void add_entry_flags(CommandLine &app, CompileFlags &flags) {
                    "Input ticks between two windows of --window. A window has at most 64 hops")
         ->check(range(1, 1 << 20))
         ->value("TICKS");
+    app.add_option(
+           "--context", flags.context,
+           "Tokens that attention layers of a folder of save_pretrained see, the last one included. A "
+           "stream with such layers needs it (default: all tokens, offline only)")
+        ->check(range(1, 1 << 20))
+        ->value("TOKENS");
     Option *stream = app.add_flag("--stream", flags.stream,
                                   "Fail if the model cannot stream (default: compile offline runs only)");
     app.add_flag("--no-stream", flags.no_stream, "Compile offline runs only")->excludes(stream);

@@ -14,7 +14,7 @@ struct CompileFlags {
     std::vector<std::string> emulators;
     double emulator_timeout = 600; // seconds
     std::vector<uint32_t> blocks, streams, lengths;
-    uint32_t window = 0, hop = 0;
+    uint32_t window = 0, hop = 0, context = 0;
     unsigned jobs = 0, walks = 20;
     uint64_t gpu_chain = compiler::Options{}.gpu_chained_bytes;
     uint32_t gpu_variants = compiler::Options{}.gpu_variants;

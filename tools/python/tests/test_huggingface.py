@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy
 import pytest
 import torch
+from huggingface_cases import CASES, FALCON, GEMMA, GRANITE, HEADS, LFM2, NEMOTRON, NEXT, OLMO, QWEN, SMALL, VISION
 from importer_checks import LONGWAVE, ROOT, longwave
 from safetensors.torch import load_file, save_file
 
@@ -29,39 +30,9 @@ if not LONGWAVE.exists():
 
 transformers.logging.set_verbosity_error()
 transformers.logging.disable_progress_bar()
+ATTENTION = "num_attention_heads"  # a key of every model with attention
 LIMIT = 1e-5  # of the peak: float32 against float64
 TOKENS = 300
-SMALL = {"vocab_size": 61, "hidden_size": 32, "num_hidden_layers": 2, "state_size": 8}
-HEADS = {"num_heads": 8, "head_dim": 8, "n_groups": 2}
-ODD = {"vocab_size": 37, "hidden_size": 27, "state_size": 5, "conv_kernel": 3}
-# model_type -> name -> (configuration, what save_pretrained and the saved weights do)
-CASES: dict[str, dict[str, tuple[dict, dict]]] = {
-    "mamba2": {
-        "groups": (SMALL | HEADS, {}),
-        "one group, one layer": (SMALL | HEADS | {"n_groups": 1, "num_hidden_layers": 1}, {}),
-        "tied": (SMALL | HEADS | {"tie_word_embeddings": True}, {}),
-        "odd sizes": (SMALL | ODD | {"num_heads": 6, "head_dim": 9, "n_groups": 3}, {}),
-        "biases": (SMALL | HEADS | {"use_bias": True, "use_conv_bias": False}, {}),
-        "limited steps": (SMALL | HEADS | {"time_step_limit": (0.01, 0.05)}, {}),
-        "other norm, gelu": (SMALL | HEADS | {"layer_norm_epsilon": 0.01, "hidden_act": "gelu"}, {}),
-        "bfloat16": (SMALL | HEADS, {"dtype": torch.bfloat16}),
-        "float16": (SMALL | HEADS, {"dtype": torch.float16}),
-        "shards": (SMALL | HEADS, {"max_shard_size": "10KB"}),
-    },
-    "mamba": {
-        "tied": (SMALL, {}),
-        "not tied, one layer": (SMALL | {"tie_word_embeddings": False, "num_hidden_layers": 1}, {}),
-        "odd sizes": (SMALL | ODD | {"expand": 3, "time_step_rank": 3}, {}),
-        "biases": (SMALL | {"use_bias": True, "use_conv_bias": False}, {}),
-        "bfloat16 shards": (SMALL, {"dtype": torch.bfloat16, "max_shard_size": "10KB"}),
-    },
-    "falcon_mamba": {
-        "tied": (SMALL, {}),
-        "not tied, odd sizes": (SMALL | ODD | {"tie_word_embeddings": False}, {}),
-        "inner size": (SMALL | {"expand": 16, "intermediate_size": 40}, {}),
-        "other norm": (SMALL | {"mixer_rms_eps": 0.1, "time_step_rank": 5}, {}),
-    },
-}
 ALL = [(kind, name) for kind, cases in CASES.items() for name in cases]
 ERRORS: dict[tuple[str, str], list[float]] = {}
 
@@ -74,11 +45,15 @@ def table() -> Iterator[None]:
         print(f"| {kind} | {name} | " + " | ".join(f"{error:.1e}" for error in errors) + " |")
 
 
+def class_of(kind: str) -> type:
+    return transformers.AutoModelForImageTextToText if kind == "qwen3_5" else transformers.AutoModelForCausalLM
+
+
 def module(kind: str, configuration: dict) -> torch.nn.Module:
     """Seeded, and no parameter is without effect or the same in all places."""
     torch.manual_seed(8)
     config = transformers.AutoConfig.for_model(kind, **configuration)
-    made = transformers.AutoModelForCausalLM.from_config(config).eval()
+    made = class_of(kind).from_config(config).eval()
     with torch.no_grad():
         for name, p in made.named_parameters():
             p.add_((0.3 if p.ndim == 1 else 0.05) * torch.randn_like(p))
@@ -89,19 +64,31 @@ def module(kind: str, configuration: dict) -> torch.nn.Module:
 
 def saved(kind: str, configuration: dict, how: dict, folder: Path) -> Path:
     made = module(kind, configuration).to(how.get("dtype", torch.float32))
-    made.save_pretrained(folder, **{key: value for key, value in how.items() if key != "dtype"})
+    made.save_pretrained(folder, **{key: value for key, value in how.items() if key == "max_shard_size"})
     return folder
 
 
-def wanted(folder: Path, ids: numpy.ndarray) -> numpy.ndarray:
+def masks(context: int) -> dict[str, torch.Tensor | None]:
+    """Of each kind of layer: attention to the last `context` tokens."""
+    lag = torch.arange(TOKENS)[:, None] - torch.arange(TOKENS)
+    seen = torch.zeros(TOKENS, TOKENS, dtype=torch.float64).masked_fill((lag < 0) | (lag >= context), -torch.inf)
+    attention = seen[None, None]
+    return {"full_attention": attention, "sliding_attention": attention, "linear_attention": None, "conv": None}
+
+
+def wanted(folder: Path, ids: numpy.ndarray, context: int | None = None) -> numpy.ndarray:
     """Logits in float64. The module computes some parts in float32 whatever its weights are, so float32 means float64 here."""
-    made = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval().double()
+    kind = json.loads((folder / "config.json").read_text())["model_type"]
+    made = class_of(kind).from_pretrained(folder, dtype=torch.float32).eval().double()
+    scan = transformers.models.recurrent_gemma.modeling_recurrent_gemma.RecurrentGemmaRglru._rnn_scan
     with (
         torch.no_grad(),
         mock.patch.object(torch, "float32", torch.float64),
         mock.patch.object(torch.Tensor, "float", torch.Tensor.double),
+        mock.patch.object(scan, "__defaults__", (torch.float64,)),
     ):
-        logits = made(torch.from_numpy(ids)[None], use_cache=False).logits[0]
+        mask = masks(context) if context else None
+        logits = made(torch.from_numpy(ids)[None], attention_mask=mask, use_cache=False).logits[0]
     assert logits.dtype == torch.float64
     return logits.numpy()
 
@@ -128,7 +115,8 @@ def streamed(path: Path, block: int) -> numpy.ndarray:
 
 
 def ids_of(configuration: dict) -> numpy.ndarray:
-    return numpy.random.default_rng(5).integers(0, configuration["vocab_size"], TOKENS)
+    vocabulary = configuration.get("text_config", configuration)["vocab_size"]
+    return numpy.random.default_rng(5).integers(0, vocabulary, TOKENS)
 
 
 @pytest.mark.parametrize(("kind", "name"), ALL, ids=lambda value: value.replace(" ", "_"))
@@ -138,21 +126,21 @@ def test_equals_the_module(kind: str, name: str, tmp_path: Path) -> None:
     if "max_shard_size" in how:
         assert (folder / "model.safetensors.index.json").exists()
     ids = ids_of(configuration)
-    logits = wanted(folder, ids)
+    logits = wanted(folder, ids, how.get("context"))
     numpy.save(tmp_path / "ids.npy", ids.astype(numpy.int32))
+    context = ("--context", how.get("context", TOKENS)) if ATTENTION in json.dumps(configuration) else ()
 
     def error(found: numpy.ndarray) -> float:
         assert found.shape == logits.shape
         return float(numpy.abs(found - logits).max() / numpy.abs(logits).max())
 
-    errors = []
-    for blocks in ("1", "1,7", "1,64"):
-        path = tmp_path / f"{blocks}.lw"
-        longwave("compile", folder, "-o", path, "--length", TOKENS, "--blocks", blocks, "--quiet")
-        if not errors:
-            longwave("run", path, "--input", f"@{tmp_path}/ids.npy", "--output", f"{tmp_path}/logits.npy")
-            errors.append(error(numpy.load(tmp_path / "logits.npy")))
-        errors.append(error(streamed(path, int(blocks.split(",")[-1]))))
+    # One file for all blocks: a stream takes the entry of the block that it is given.
+    path = tmp_path / "m.lw"
+    longwave(
+        "compile", folder, "-o", path, "--length", TOKENS, "--blocks", "1,7,64", "--target", "host", "--quiet", *context
+    )
+    longwave("run", path, "--input", f"@{tmp_path}/ids.npy", "--output", f"{tmp_path}/logits.npy")
+    errors = [error(numpy.load(tmp_path / "logits.npy")), *(error(streamed(path, block)) for block in (1, 7, 64))]
     ERRORS[kind, name] = errors
     assert max(errors) <= LIMIT
 
@@ -182,7 +170,7 @@ def changed(folder: Path, change: Callable[[dict, dict], None]) -> Path:
 REFUSED: dict[str, tuple[Callable[[dict, dict], object], str]] = {
     "unknown model_type": (
         lambda c, t: c.update(model_type="llama"),
-        'model_type: expected one of "falcon_mamba", "mamba", "mamba2", found the text "llama"',
+        'model_type: expected one of "falcon_h1", "falcon_mamba", "granitemoehybrid", "lfm2", "mamba", "mamba2", ',
     ),
     "not a language model": (
         lambda c, t: c.update(architectures=["Mamba2Model"]),
@@ -192,7 +180,7 @@ REFUSED: dict[str, tuple[Callable[[dict, dict], object], str]] = {
     "quantised": (lambda c, t: c.update(quantization_config={}), "save the model with float weights"),
     "no such function": (
         lambda c, t: c.update(hidden_act="tanh"),
-        'hidden_act: expected one of "gelu", "relu", "silu", "swish", found the text "tanh"',
+        'hidden_act: expected one of "gelu", "gelu_pytorch_tanh", "relu", "silu", "swish", found the text "tanh"',
     ),
     "heads": (lambda c, t: c.update(num_heads=7), "hidden_size * expand: expected the same as"),
     "missing tensor": (lambda c, t: t.pop("lm_head.weight"), 'tensor "lm_head.weight": expected shape [61, 32]'),
@@ -215,6 +203,145 @@ def test_refused(what: str, tmp_path: Path) -> None:
     said = longwave("compile", folder, "-o", tmp_path / "m.lw", fails=True)
     assert message in said, said
     assert not (tmp_path / "m.lw").exists()
+
+
+OTHERS: dict[str, tuple[str, dict, Callable[[dict, dict], object], str]] = {
+    "experts": (
+        "qwen3_next",
+        NEXT,
+        lambda c, t: c.update(num_experts=4),
+        "num_experts: expected 0, found 4; which experts",
+    ),
+    "other experts": (
+        "granitemoehybrid",
+        GRANITE,
+        lambda c, t: c.update(num_local_experts=4),
+        "num_local_experts: expected 0, found 4; which experts",
+    ),
+    "a block of experts": (
+        "nemotron_h",
+        NEMOTRON,
+        lambda c, t: c.update(layers_block_type=["mamba", "moe", "mlp", "mamba"]),
+        'layers_block_type[1]: expected a block that is read, found the text "moe"; which experts',
+    ),
+    "other positions": (
+        "lfm2",
+        LFM2,
+        lambda c, t: c["rope_parameters"].update(rope_type="yarn", factor=2.0),
+        'rope_parameters.rope_type: expected "default", found the text "yarn"; other types of rotary positions',
+    ),
+    "half of positions where all rotate": (
+        "falcon_h1",
+        FALCON,
+        lambda c, t: c["rope_parameters"].update(partial_rotary_factor=0.5),
+        "partial_rotary_factor: expected a number from 1 to 1, found 0.5",
+    ),
+    "other blocks": (
+        "olmo_hybrid",
+        OLMO,
+        lambda c, t: c.update(layer_types=["linear_attention", "sliding_attention", "linear_attention"]),
+        'layer_types[1]: expected one of "linear_attention", "full_attention", found the text "sliding_attention"',
+    ),
+    "a tensor of another kind of block": (
+        "qwen3_5_text",
+        QWEN,
+        lambda c, t: t.update({"model.layers.0.self_attn.q_norm.weight": torch.ones(16)}),
+        'tensor "model.layers.0.self_attn.q_norm.weight": expected only tensors that a qwen3_5_text',
+    ),
+    "a window that transformers does not look at": (
+        "nemotron_h",
+        NEMOTRON,
+        lambda c, t: c.update(sliding_window=64),
+        "sliding_window: expected null, found 64",
+    ),
+    "groups": (
+        "recurrent_gemma",
+        GEMMA,
+        lambda c, t: c.update(num_key_value_heads=3),
+        "num_attention_heads: expected a multiple of num_key_value_heads, 3, found 4",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", OTHERS)
+def test_refused_with_attention(what: str, tmp_path: Path) -> None:
+    kind, configuration, change, message = OTHERS[what]
+    folder = changed(saved(kind, configuration, {}, tmp_path / "model"), change)
+    said = longwave("compile", folder, "-o", tmp_path / "m.lw", fails=True)
+    assert message in said, said
+
+
+def test_a_stream_with_attention_needs_a_context(tmp_path: Path) -> None:
+    folder, path = saved("lfm2", LFM2, {}, tmp_path / "model"), tmp_path / "m.lw"
+    said = longwave("compile", folder, "-o", path, "--stream", fails=True)
+    assert (
+        "--stream: expected attention to see a number of tokens, found all of them, in 1 layer; give --context" in said
+    )
+    longwave("compile", folder, "-o", path, "--length", TOKENS)  # offline
+    ids = ids_of(LFM2)
+    numpy.save(tmp_path / "ids.npy", ids.astype(numpy.int32))
+    numpy.save(tmp_path / "wanted.npy", wanted(folder, ids))
+    longwave("run", path, "--input", f"@{tmp_path}/ids.npy", "--expected", f"@{tmp_path}/wanted.npy", "--limit", LIMIT)
+    for context, folder_of in (
+        (0, folder),
+        (1 << 21, folder),
+        (64, saved("mamba2", SMALL | HEADS, {}, tmp_path / "mamba2")),
+    ):
+        assert "--context" in longwave("compile", folder_of, "-o", path, "--context", context, fails=True)
+
+
+def test_what_changes_is_printed(tmp_path: Path) -> None:
+    def said(kind: str, configuration: dict, *flags: object) -> str:
+        folder = tmp_path / kind
+        if not folder.exists():
+            saved(kind, configuration, {}, folder)
+        command = [LONGWAVE, "compile", folder, "-o", tmp_path / "m.lw", "--quiet", *flags]
+        return subprocess.run(list(map(str, command)), capture_output=True, text=True, check=True).stderr
+
+    assert "note: attention, in 1 layer, sees the last 32 tokens; longer texts" in said("lfm2", LFM2, "--context", 32)
+    gemma = GEMMA | {"attention_window_size": 64}
+    assert "note: " not in said("recurrent_gemma", gemma, "--stream")  # its own window is enough
+    assert "note: attention, in 1 layer, sees the last 32" in said(
+        "recurrent_gemma", gemma, "--stream", "--context", 32
+    )
+    assert "note: --context changes nothing" in said("recurrent_gemma", gemma, "--stream", "--context", 128)
+    sees = {"text_config": QWEN, "vision_config": VISION}
+    assert 'tensors of a part that sees, "model.visual.*"' in said("qwen3_5", sees)
+
+
+def test_names_of_older_files(tmp_path: Path) -> None:
+    """transformers reads the same model from each of these."""
+    older: dict[str, tuple[dict, Callable[[dict, dict], object]]] = {
+        "lfm2": (
+            LFM2,
+            lambda c, t: c.update(
+                full_attn_idxs=[1],
+                layer_types=None,
+                block_ff_dim=c.pop("intermediate_size"),
+                rope_theta=1e6,
+                rope_parameters=None,
+            ),
+        ),
+        "nemotron_h": (
+            NEMOTRON,
+            lambda c, t: c.update(hybrid_override_pattern="M*-M", layers_block_type=None, num_hidden_layers=4),
+        ),
+        "qwen3_next": (
+            QWEN | {"num_experts": 0, "layer_types": ["linear_attention", "full_attention"], "num_hidden_layers": 2},
+            lambda c, t: c.update(full_attention_interval=2, layer_types=None),
+        ),
+    }
+    for kind, (configuration, change) in older.items():
+        folder = saved(kind, configuration, {}, tmp_path / kind / "model")
+        ids = ids_of(configuration)
+        numpy.save(tmp_path / "ids.npy", ids.astype(numpy.int32))
+        numpy.save(tmp_path / "wanted.npy", wanted(folder, ids))
+        other, path = changed(folder, change), tmp_path / "m.lw"
+        numpy.testing.assert_array_equal(wanted(other, ids), numpy.load(tmp_path / "wanted.npy"))
+        longwave("compile", other, "-o", path, "--length", TOKENS)
+        longwave(
+            "run", path, "--input", f"@{tmp_path}/ids.npy", "--expected", f"@{tmp_path}/wanted.npy", "--limit", LIMIT
+        )
 
 
 def test_infinity_as_older_versions_write_it(tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ TEST_CASE("huggingface build: constants are made from tensors") {
     REQUIRE(factors.size() == 4);
     CHECK(factors[0] == -1.f);
     CHECK(factors[3] == static_cast<float>(-std::exp(2.0)));
-    const FloatArray &skip = weights.at("backbone.layers.1.mixer.D.spread").data;
+    const FloatArray &skip = weights.at("backbone.layers.1.mixer.D.each3").data;
     REQUIRE(skip.size() == 12); // three features a head
     CHECK(skip[2] == 1.f);
     CHECK(skip[3] == 2.f);
@@ -126,6 +126,58 @@ TEST_CASE("huggingface build: tensors that are missing, too many, of other shape
     auto table = tensors.extract("backbone.embeddings.weight");
     table.key() = "backbone.embedding.weight";
     tensors.insert(std::move(table));
+    CHECK(failure(text, tensors).empty());
+}
+
+TEST_CASE("huggingface build: angles of rotations, and heads whose features rotate in part") {
+    json text = tests::small_config("qwen3_next");
+    text["partial_rotary_factor"] = 0.5; // four of eight features
+    const huggingface::Config config = config_of(text);
+    const auto package = huggingface::build(config, tests::tensors_for(config));
+    REQUIRE_MESSAGE(package, package.status().message());
+    const std::string at = "model.layers.1.self_attn/";
+    const auto list = [&](const std::string &name) {
+        const FloatArray &data = package->weights.at(node(*package, at + name).inputs[1].name).data;
+        return std::vector<float>(data.begin(), data.end());
+    };
+    CHECK(list("rotated_keys") == std::vector<float>{1.f, 1.f / 100.f, 0.f, 0.f});
+    // The halves of what rests lie behind those of what rotates, in each of two heads.
+    CHECK(list("rotated_keys_halves") ==
+          std::vector<float>{0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15});
+    // Each of two heads of keys serves two of queries.
+    CHECK(list("keys_of_heads") == std::vector<float>{0,  1,  2, 3, 4,  5,  6,  7,  0,  1,  2,
+                                                      3,  4,  5, 6, 7,  8,  9,  10, 11, 12, 13,
+                                                      14, 15, 8, 9, 10, 11, 12, 13, 14, 15});
+    CHECK(node(*package, at + "attention").attributes["window"] == 0);
+}
+
+TEST_CASE("huggingface build: a tensor in parts, and tensors of other parts of a model") {
+    const json text = tests::small_config("olmo_hybrid");
+    const auto good = tests::tensors_for(config_of(text));
+    const std::string at = "model.layers.0.linear_attn.", whole = at + "conv1d.weight";
+    const package::Tensor taps = good.at(whole);
+    REQUIRE(taps.shape == std::vector<uint64_t>{20, 1, 4});
+    auto tensors = good;
+    tensors.erase(whole);
+    size_t row = 0;
+    for (const auto &[name, rows] : {std::pair{"q", 7}, std::pair{"k", 7}, std::pair{"v", 6}}) {
+        const auto from = taps.data.begin() + static_cast<ptrdiff_t>(4 * row);
+        tensors[at + name + "_conv1d.weight"] = {{static_cast<uint64_t>(rows), 1, 4},
+                                                 FloatArray(std::vector<float>(from, from + 4 * rows))};
+        row += static_cast<size_t>(rows);
+    }
+    const auto package = huggingface::build(config_of(text), tensors);
+    REQUIRE_MESSAGE(package, package.status().message());
+    CHECK(package->weights.at(whole).data == taps.data);
+    tensors.erase(at + "k_conv1d.weight");
+    CHECK(failure(text, tensors).find("found no such tensor") != std::string::npos);
+
+    tensors = good;
+    tensors["mtp.norm.weight"] = {{1}, {1.f}};
+    CHECK(!failure(text, tensors).empty());
+    const auto notes = huggingface::skip_unread(config_of(text), tensors);
+    REQUIRE(notes.size() == 1);
+    CHECK(notes[0] == "left out 1 tensor of a part that guesses further tokens, \"mtp.*\"");
     CHECK(failure(text, tensors).empty());
 }
 

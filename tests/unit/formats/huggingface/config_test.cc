@@ -36,11 +36,142 @@ TEST_CASE("huggingface config: every architecture reads its own small configurat
         const auto config = read_config(tests::small_config(known.model_type).dump(), "config.json");
         REQUIRE_MESSAGE(config, config.status().message());
         CHECK(config->architecture->model_type == known.model_type);
-        CHECK(config->size("hidden_size * expand") == 12);
-        if (known.model_type != "mamba2") CHECK(config->size("intermediate_size") == 12);
-        CHECK(config->size("conv_kernel") == 4);
-        CHECK(config->ops.at("hidden_act") == "silu");
-        CHECK(config->numbers.at("layer_norm_epsilon") == 1e-5);
+        CHECK(config->size(known.vocabulary) == 11);
+        // Blocks of every kind that is read.
+        std::set<size_t> kinds(config->kinds.begin(), config->kinds.end());
+        for (size_t i = 0; i < known.blocks.size(); ++i)
+            CHECK(kinds.count(i) == (known.blocks[i].refused.empty() ? 1 : 0));
+    }
+    const auto mamba = read_config(tests::small_config("mamba").dump(), "config.json");
+    REQUIRE(mamba);
+    CHECK(mamba->size("hidden_size * expand") == 12);
+    CHECK(mamba->size("intermediate_size") == 12);
+    CHECK(mamba->size("conv_kernel") == 4);
+    CHECK(mamba->ops.at("hidden_act") == "silu");
+    CHECK(mamba->numbers.at("layer_norm_epsilon") == 1e-5);
+    CHECK(mamba->attentions() == 0);
+}
+
+TEST_CASE("huggingface config: blocks of several kinds") {
+    const auto kinds = [](const json &config) {
+        const auto read = read_config(config.dump(), "config.json");
+        REQUIRE_MESSAGE(read, read.status().message());
+        std::string names;
+        for (size_t i = 0; i < read->kinds.size(); ++i) names += read->block(i).name + " ";
+        return names;
+    };
+    json config = tests::small_config("qwen3_next");
+    CHECK(kinds(config) == "delta attention ");
+    config["full_attention_interval"] = 1; // counts less than the list
+    CHECK(kinds(config) == "delta attention ");
+    config["layer_types"] = nullptr;
+    CHECK(kinds(config) == "attention attention ");
+    config.erase("full_attention_interval"); // 4
+    config["num_hidden_layers"] = 5;
+    CHECK(kinds(config) == "delta delta delta attention delta ");
+    config = tests::small_config("lfm2");
+    config.erase("layer_types");
+    CHECK(failure(config) == "layer_types or full_attn_idxs: expected this key, found no such key");
+    config["full_attn_idxs"] = {1};
+    CHECK(kinds(config) == "conv attention ");
+    config["full_attn_idxs"] = {2};
+    CHECK(failure(config) == "full_attn_idxs[0]: expected a whole number from 0 to 1, found 2");
+    config["layer_types"] = {"conv", "sliding_attention"};
+    CHECK(failure(config) == "layer_types[1]: expected one of \"conv\", \"full_attention\", found the text "
+                             "\"sliding_attention\"");
+    config["layer_types"] = {"conv"};
+    CHECK(failure(config) == "layer_types: expected num_hidden_layers blocks, 2, found 1");
+    config = tests::small_config("nemotron_h");
+    CHECK(kinds(config) == "mamba2 attention mlp ");
+    config["hybrid_override_pattern"] = "-E";
+    CHECK(failure(config).starts_with(
+        "hybrid_override_pattern[1]: expected a block that is read, found the text \"E\"; which experts"));
+    config["layers_block_type"] = {"mlp", "mamba", "mamba", "full_attention"};
+    CHECK(kinds(config) == "mlp mamba2 mamba2 attention ");
+    config = tests::small_config("recurrent_gemma");
+    config["num_hidden_layers"] = 3;
+    CHECK(kinds(config) == "recurrent attention recurrent ");
+}
+
+TEST_CASE("huggingface config: what attention sees") {
+    const json config = tests::small_config("lfm2"), gemma = tests::small_config("recurrent_gemma"),
+               mamba = tests::small_config("mamba");
+    const auto window = [](const json &of, uint32_t context) {
+        const auto read = read_config(of.dump(), "config.json", context);
+        REQUIRE_MESSAGE(read, read.status().message());
+        CHECK(read->attentions() == 1);
+        return read->window();
+    };
+    CHECK(window(config, 0) == 0);
+    CHECK(window(config, 64) == 64);
+    CHECK(window(gemma, 0) == 2048); // its own
+    CHECK(window(gemma, 64) == 64);
+    CHECK(window(gemma, 4096) == 2048);
+    const auto read = read_config(mamba.dump(), "config.json", 64);
+    REQUIRE(!read);
+    CHECK(read.status().message() ==
+          "--context: expected a model with attention, found none in this mamba; leave out --context");
+}
+
+TEST_CASE("huggingface config: rotary positions, as transformers 4 and 5 write them") {
+    json config = tests::small_config("qwen3_next");
+    const auto positions = [&]() {
+        const auto read = read_config(config.dump(), "config.json");
+        REQUIRE_MESSAGE(read, read.status().message());
+        return std::pair{read->number("rope_theta"), read->size("rotated")};
+    };
+    config["head_dim"] = 8;
+    CHECK(positions() == std::pair{1e4, uint64_t{2}}); // a quarter
+    config["rope_theta"] = 1e6;
+    config["partial_rotary_factor"] = 0.5;
+    config["rope_scaling"] = nullptr;
+    CHECK(positions() == std::pair{1e6, uint64_t{4}});
+    config["rope_parameters"] = {
+        {"rope_type", "default"}, {"rope_theta", 100.0}, {"partial_rotary_factor", 1}};
+    CHECK(positions() == std::pair{100.0, uint64_t{8}});
+    config["rope_parameters"]["rope_type"] = "yarn";
+    CHECK(failure(config) ==
+          "rope_parameters.rope_type: expected \"default\", found the text \"yarn\"; other "
+          "types of rotary positions are not read");
+    config["rope_parameters"] = {{"rope_theta", 100.0}, {"factor", 2}};
+    CHECK(failure(config).find("factor") != std::string::npos);
+    config["rope_parameters"] = {{"rope_theta", nullptr}};
+    CHECK(failure(config) == "rope_theta: expected a number from 1 to 1e+30, found null");
+    config["rope_parameters"] = {{"partial_rotary_factor", 0.4}}; // three features
+    CHECK(failure(config) == "rotated: expected a multiple of 2, found 3");
+    config = tests::small_config("lfm2");
+    config["partial_rotary_factor"] = 0.5; // which transformers does not look at
+    CHECK(failure(config) == "partial_rotary_factor: expected a number from 1 to 1, found 0.5");
+    config = tests::small_config("olmo_hybrid");
+    config["rope_parameters"] = {{"rope_theta", nullptr}};
+    const auto read = read_config(config.dump(), "config.json");
+    REQUIRE(read);
+    CHECK(!read->holds("rotary"));
+}
+
+TEST_CASE("huggingface config: a language model within another one") {
+    json config = tests::small_config("qwen3_5");
+    config["vision_config"] = {{"depth", 2}};
+    config["tie_word_embeddings"] = true;
+    config["text_config"]["tie_word_embeddings"] = false; // transformers looks at the outer one
+    const auto read = read_config(config.dump(), "config.json");
+    REQUIRE_MESSAGE(read, read.status().message());
+    CHECK(read->holds("tie_word_embeddings"));
+    config["audio_config"] = json::object();
+    CHECK(failure(config).starts_with("audio_config: expected a key of qwen3_5 that is known"));
+    config["text_config"]["model_type"] = "qwen3_next";
+    CHECK(
+        failure(config).starts_with("text_config: expected an object with the model_type \"qwen3_5_text\""));
+}
+
+TEST_CASE("huggingface config: experts are refused with the reason") {
+    for (const auto &[type, key] :
+         {std::pair{"qwen3_next", "num_experts"}, std::pair{"granitemoehybrid", "num_local_experts"}}) {
+        json config = tests::small_config(type);
+        config[key] = 4;
+        CHECK(failure(config) == std::string(key) + ": expected 0, found 4; " + huggingface::no_experts);
+        config.erase(key); // transformers has some then
+        CHECK(failure(config).starts_with(std::string(key) + ": expected 0, found"));
     }
 }
 
@@ -55,6 +186,13 @@ TEST_CASE("huggingface config: sizes are sums of products, and what does not fit
     CHECK(config.holds("a"));
     CHECK(!config.holds("off"));
     CHECK(config.holds("!off"));
+    CHECK(config.holds("a & !off"));
+    CHECK(!config.holds("a & off"));
+    config.numbers = {{"x", 0.5}};
+    CHECK(config.number("x * b / 8") == 0.25);
+    CHECK(config.number("1e-6 / sqrt(b)") == doctest::Approx(5e-7));
+    CHECK(config.number("bfloat16_sqrt(a)") == 1.734375); // 7 bits behind the first one
+    CHECK(std::isnan(config.number("unknown")));
 }
 
 TEST_CASE("huggingface config: keys that are left out mean what transformers takes") {
@@ -97,11 +235,12 @@ TEST_CASE("huggingface config: Python's infinity is read, and only outside of te
 }
 
 TEST_CASE("huggingface config: what is not known is refused with what is") {
-    refused_with(
-        "model_type", "llama",
-        "model_type: expected one of \"falcon_mamba\", \"mamba\", \"mamba2\", found the text \"llama\"");
-    refused_with("model_type", 2,
-                 "model_type: expected one of \"falcon_mamba\", \"mamba\", \"mamba2\", found 2");
+    std::string types;
+    for (const huggingface::Architecture &known : huggingface::architectures())
+        types += (types.empty() ? "\"" : ", \"") + known.model_type + "\"";
+    refused_with("model_type", "llama",
+                 "model_type: expected one of " + types + ", found the text \"llama\"");
+    refused_with("model_type", 2, "model_type: expected one of " + types + ", found 2");
     refused_with(
         "architectures", json::array({"Mamba2Model"}),
         "architectures: expected [\"Mamba2ForCausalLM\"] for this model_type, found [\"Mamba2Model\"]");
@@ -112,8 +251,8 @@ TEST_CASE("huggingface config: what is not known is refused with what is") {
                  "quantization_config: expected a key of mamba2 that is known (docs/huggingface.md), found "
                  "\"quantization_config\": an empty object; save the model with float weights");
     refused_with("hidden_act", "mish",
-                 "hidden_act: expected one of \"gelu\", \"relu\", \"silu\", \"swish\", found the text "
-                 "\"mish\"");
+                 "hidden_act: expected one of \"gelu\", \"gelu_pytorch_tanh\", \"relu\", \"silu\", "
+                 "\"swish\", found the text \"mish\"");
     refused_with("use_bias", 1, "use_bias: expected true or false, found 1");
     refused_with("num_heads", 6,
                  "hidden_size * expand: expected the same as num_heads * head_dim, 18, found 12");
@@ -145,15 +284,23 @@ TEST_CASE("huggingface config: tables name only keys, tensors and rows that they
         REQUIRE(config);
         for (const std::string &name : of.ignored)
             for (const huggingface::Key &key : of.keys) CHECK(key.name != name);
-        for (const auto *rows : {&of.before, &of.block, &of.after}) {
+        std::vector<const std::vector<huggingface::Row> *> lists = {&of.before, &of.after};
+        for (const huggingface::Block &block : of.blocks) lists.push_back(&block.rows);
+        for (const auto *rows : lists) {
             std::set<std::string> made = {"x"};
             for (const huggingface::Row &row : *rows) {
                 CAPTURE(row.name);
                 for (const huggingface::Operand &read : row.reads) {
                     using Kind = huggingface::Operand::Kind;
                     if (read.kind == Kind::value) CHECK(made.count(read.name) == 1);
-                    for (const std::string &sum : {read.first, read.count, read.each, read.times})
+                    for (const std::string &sum :
+                         {read.each, read.times, read.groups, read.stride, read.repeats})
                         CHECK(config->size(sum) != UINT64_MAX);
+                    for (const auto &part : read.parts) {
+                        CHECK(config->size(part.count) != UINT64_MAX);
+                        if (read.kind == Kind::filled) CHECK(!std::isnan(config->number(part.first)));
+                        else CHECK(config->size(part.first) != UINT64_MAX);
+                    }
                 }
                 CHECK(made.insert(row.name).second);
             }
