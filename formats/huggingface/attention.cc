@@ -25,14 +25,6 @@ void rotate(std::vector<Row> &rows, std::string &name, const std::string &to, co
     name = to;
 }
 
-// Heads of a group read the same keys and values: each is there once for every head of its group.
-void repeat_for_groups(std::vector<Row> &rows, std::string &name, const std::string &to) {
-    rows.push_back(taken(to, name,
-                         grouped_places({{"0", "head_dim"}}, "num_key_value_heads", "head_dim", "group"),
-                         "grouped"));
-    name = to;
-}
-
 } // namespace
 
 Key key_value_heads() {
@@ -50,13 +42,9 @@ Key head_dim() {
 Key rotary_positions() { return {.name = "rope_parameters", .kind = Key::Kind::rotary}; }
 
 std::vector<Derived> attention_sizes(bool rotary) {
-    std::vector<Derived> made = {{"group", "num_attention_heads", "num_key_value_heads"}, // that share keys
-                                 {"grouped", "group", "2"}}; // not 0: more than one
-    if (rotary)
-        append(made, {{"pairs", "head_dim", "2"},
-                      {"rotated_pairs", "rotated", "2"},
-                      {"resting_pairs", "resting", "2"}});
-    return made;
+    if (!rotary) return {};
+    return {
+        {"pairs", "head_dim", "2"}, {"rotated_pairs", "rotated", "2"}, {"resting_pairs", "resting", "2"}};
 }
 
 std::vector<Condition> attention_conditions(bool rotary) {
@@ -69,7 +57,7 @@ std::vector<Condition> attention_conditions(bool rotary) {
 
 std::vector<Row> attention(const Attention &of) {
     const std::string at = of.at + "/";
-    std::string queries = of.queries, keys = of.keys, values = of.values;
+    std::string queries = of.queries, keys = of.keys;
     std::vector<Row> rows;
     if (of.rotary) {
         rotate(rows, queries, at + "rotated_queries", "num_attention_heads");
@@ -79,15 +67,14 @@ std::vector<Row> attention(const Attention &of) {
         rows.push_back(scaled(at + "scaled_queries", queries, of.scale + " * sqrt(head_dim)", query_width));
         queries = at + "scaled_queries";
     }
-    repeat_for_groups(rows, keys, at + "keys_of_heads");
-    repeat_for_groups(rows, values, at + "values_of_heads");
-    append(rows, {taken(at + "any", values, "0", "1"),
+    append(rows, {taken(at + "any", of.values, "0", "1"),
                   {at + "one", "affine", {value(at + "any"), zeros("1"), ones("1")}},
-                  {at + "rows", "concat", {value(keys), value(values), value(at + "one")}},
+                  {at + "rows", "concat", {value(keys), value(of.values), value(at + "one")}},
                   {at + "attention",
                    "softmax_attention",
                    {value(at + "rows"), value(queries)},
-                   {size("heads", "num_attention_heads"), size("window", "window"), size("causal", "1")}}});
+                   {size("heads", "num_attention_heads"), size("key_heads", "num_key_value_heads"),
+                    size("window", "window"), size("causal", "1")}}});
     return rows;
 }
 
