@@ -9,7 +9,7 @@ using namespace Halide;
 
 namespace {
 
-constexpr int keys_of_tile = 8; // of a register tile
+constexpr int most_keys = 8; // of a register tile
 
 } // namespace
 
@@ -27,20 +27,22 @@ void AttentionInBlocks::score(const Func &content, const Func &positional) {
         dot_(b_, n_, g_, h_, tile_) + (ages ? select(seen, absent, nothing) : absent);
 
     Var outer("outer"), inner("inner"), several("several"), one("one");
-    score_.split(n_, outer, inner, keys_of_tile, TailStrategy::RoundUp);
+    const int vectors = over_queries_ ? divisor_at_most(queries_ / vec_, 2) : 1,
+              keys = k_.target.vector_registers == 32 ? most_keys : most_keys / vectors;
+    score_.split(n_, outer, inner, keys, TailStrategy::RoundUp);
     if (over_queries_) {
-        const int queries = vec_ * divisor_at_most(queries_ / vec_, 2);
-        score_.split(b_, several, one, queries, TailStrategy::RoundUp).reorder(one, inner, several, outer);
+        score_.split(b_, several, one, vectors * vec_, TailStrategy::RoundUp)
+            .reorder(one, inner, several, outer);
         score_.vectorize(one, vec_).unroll(one).unroll(inner);
-        dot_.compute_at(score_, several).bound_extent(b_, queries).bound_extent(n_, keys_of_tile);
+        dot_.compute_at(score_, several).bound_extent(b_, vectors * vec_).bound_extent(n_, keys);
         dot_.vectorize(b_, vec_).unroll(b_).unroll(n_);
     } else {
         score_.reorder(inner, b_, outer).unroll(inner);
-        dot_.compute_at(score_, b_).bound_extent(b_, 1).bound_extent(n_, keys_of_tile).unroll(n_);
+        dot_.compute_at(score_, b_).bound_extent(b_, 1).bound_extent(n_, keys).unroll(n_);
     }
 }
 
-// A register tile of 8 keys by one or two vectors of queries.
+// A register tile of 8 keys by one or two vectors of queries; half the keys where two need all registers.
 void AttentionInBlocks::score_over_queries(const Func &content, const Func &positional) {
     RDom d(0, dk_, "d");
     const Expr n = key(n_);
@@ -71,7 +73,7 @@ void AttentionInBlocks::score_over_features(const Func &content, const Func &pos
     dot_(b_, n_, g_, h_, tile_) += part(lane, b_, n_, g_, h_, tile_);
 
     dot_.update().reorder(lane, b_, n_).atomic().vectorize(lane).unroll(n_);
-    part.compute_at(score_, b_).bound_extent(l, vec).bound_extent(b_, 1).bound_extent(n_, keys_of_tile);
+    part.compute_at(score_, b_).bound_extent(l, vec).bound_extent(b_, 1).bound_extent(n_, most_keys);
     part.vectorize(l).unroll(n_);
     part.update().reorder(l, n_, i).vectorize(l).unroll(n_);
     if (dk_ <= 8 * vec) part.update().unroll(i); // else the address of each key is computed at each step
