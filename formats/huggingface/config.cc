@@ -39,18 +39,10 @@ std::string quoted_list(const std::vector<std::string> &names) {
     return text;
 }
 
-// Names that are neither read nor known to change nothing.
-void refuse_others(const json &object, const Config &config, Problems &problems) {
-    const Architecture &of = *config.architecture;
-    std::vector<std::string> known = {"model_type", "architectures"};
-    for (const Key &key : of.keys) {
-        known.push_back(key.name);
-        if (!key.alias.empty()) known.push_back(key.alias);
-        if (key.kind == Key::Kind::rotary)
-            known.insert(known.end(), {"rope_scaling", "rope_theta", "partial_rotary_factor"});
-    }
-    for (const KindRule &rule : of.kinds) known.push_back(rule.key);
-    known.insert(known.end(), of.ignored.begin(), of.ignored.end());
+// Keys of `object` that are neither in `known` nor such as every config.json may have.
+void refuse_others(const json &object, std::vector<std::string> known, const Architecture &of,
+                   Problems &problems) {
+    known.insert(known.end(), {"model_type", "architectures"});
     known.insert(known.end(), always_ignored().begin(), always_ignored().end());
     for (const auto &[name, value] : object.items()) {
         if (std::find(known.begin(), known.end(), name) != known.end()) continue;
@@ -62,6 +54,19 @@ void refuse_others(const json &object, const Config &config, Problems &problems)
                      : meant.empty() ? "remove the key if it does not change what the model computes"
                                      : meant);
     }
+}
+
+// Keys that the table reads or that it knows to change nothing.
+std::vector<std::string> known_keys(const Architecture &of) {
+    std::vector<std::string> known = of.ignored;
+    for (const Key &key : of.keys) {
+        known.push_back(key.name);
+        if (!key.alias.empty()) known.push_back(key.alias);
+        if (key.kind == Key::Kind::rotary)
+            known.insert(known.end(), {"rope_scaling", "rope_theta", "partial_rotary_factor"});
+    }
+    for (const KindRule &rule : of.kinds) known.push_back(rule.key);
+    return known;
 }
 
 const Architecture *read_architecture(const json &object, Problems &problems) {
@@ -82,31 +87,23 @@ const Architecture *read_architecture(const json &object, Problems &problems) {
     return found;
 }
 
-// The object that has the keys of the language model: the whole one, or a member of it. Keys around that one
-// must agree with it, and only they say whether matrices are tied.
+// The object that has the keys of the language model: the whole one, or a member of it. Around that one only
+// `shared` counts, and counts more.
 json inner_object(const json &object, const Architecture &of, Problems &problems) {
+    constexpr char shared[] = "tie_word_embeddings";
     if (of.within.empty()) return object;
-    const json none, inner = object.value(of.within, json());
+    json inner = object.value(of.within, json());
     if (!inner.is_object() || inner.value("model_type", json()) != of.inner_type) {
         problems.add(of.within, "an object with the model_type " + package::in_quotes(of.inner_type),
                      package::describe(inner));
         return json::object();
     }
-    json all = inner;
-    for (const char *name : {"architectures", "tie_word_embeddings"}) all.erase(name);
-    for (const auto &[name, value] : object.items()) {
-        if (name == of.within || name == "architectures" || name == "model_type") continue;
-        if (std::find(of.outside.begin(), of.outside.end(), name) != of.outside.end()) continue;
-        const auto both = all.find(name);
-        if (both == all.end() ||
-            std::find(always_ignored().begin(), always_ignored().end(), name) != always_ignored().end())
-            all[name] = value;
-        else if (*both != value)
-            problems.add(package::member("", name),
-                         "the same as in " + of.within + ", " + package::compact(*both),
-                         package::compact(value));
-    }
-    return all;
+    std::vector<std::string> known = of.outside;
+    known.insert(known.end(), {of.within, shared});
+    refuse_others(object, known, of, problems);
+    inner.erase(shared);
+    if (object.contains(shared)) inner[shared] = object[shared];
+    return inner;
 }
 
 void check_conditions(const Config &config, Problems &problems) {
@@ -156,7 +153,7 @@ Expected<Config> read_config(std::string_view text, const std::string &source, u
         if (!problems.any()) {
             read_keys(object, config, problems);
             if (!problems.any()) read_kinds(object, config, problems);
-            refuse_others(object, config, problems);
+            refuse_others(object, known_keys(*config.architecture), *config.architecture, problems);
         }
         if (!problems.any()) derive(config);
         if (!problems.any()) set_window(context, config, problems);

@@ -98,8 +98,13 @@ Architecture nemotron_h() {
         {"use_bias", Kind::flag, "false"},
         only("num_nextn_predict_layers", "0"),
         only("sliding_window", "null")};
-    // The last ones are of experts, of which there are none.
-    made.ignored = {"attention_bias",
+    // The first ones are of older files, and transformers reads others instead. The last ones are of experts,
+    // of which there are none.
+    made.ignored = {"attention_head_dim",
+                    "auto_map",
+                    "rms_norm_eps",
+                    "time_step_rank",
+                    "attention_bias",
                     "chunk_size",
                     "expand",
                     "hidden_dropout",

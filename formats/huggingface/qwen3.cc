@@ -202,7 +202,8 @@ Architecture qwen3_5_text() {
     Architecture made = qwen3("qwen3_5_text", "Qwen3_5ForCausalLM", qwen3_5_delta());
     made.keys.push_back(
         {.name = "attn_output_gate", .kind = Key::Kind::choice, .fallback = "true", .choices = {"true"}});
-    append(made.ignored, {"mamba_ssm_dtype", "mtp_num_hidden_layers", "mtp_use_dedicated_embeddings"});
+    append(made.ignored,
+           {"mamba_ssm_dtype", "mlp_only_layers", "mtp_num_hidden_layers", "mtp_use_dedicated_embeddings"});
     // Positions in time, height and width are the same for text.
     made.rotary.ignored = {"mrope_interleaved", "mrope_section"};
     made.skipped.push_back({"model.visual.", "a part that sees"});

@@ -145,6 +145,10 @@ Architecture recurrent_gemma() {
                  {"hidden_activation", Kind::activation, "\"gelu_pytorch_tanh\""},
                  {"attention_bias", Kind::flag, "false"},
                  rotary_positions(),
+                 {.name = "embeddings_scale_by_sqrt_dim",
+                  .kind = Kind::choice,
+                  .fallback = "true",
+                  .choices = {"true"}},
                  {"tie_word_embeddings", Kind::flag, "true"}};
     made.rotary = {.part = 0.5, .in_part = true};
     made.ignored = {"_block_types", "final_w_init_variance_scale", "w_init_variance_scale"};

@@ -282,6 +282,11 @@ def test_a_stream_with_attention_needs_a_context(tmp_path: Path) -> None:
     numpy.save(tmp_path / "ids.npy", ids.astype(numpy.int32))
     numpy.save(tmp_path / "wanted.npy", wanted(folder, ids))
     longwave("run", path, "--input", f"@{tmp_path}/ids.npy", "--expected", f"@{tmp_path}/wanted.npy", "--limit", LIMIT)
+    native = tmp_path / "native"
+    native.mkdir()
+    (native / "model.json").write_text("{}")
+    said = longwave("compile", native, "-o", path, "--context", 64, fails=True)
+    assert "--context: only for a folder of save_pretrained" in said
     for context, folder_of in (
         (0, folder),
         (1 << 21, folder),

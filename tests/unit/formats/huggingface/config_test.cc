@@ -157,6 +157,9 @@ TEST_CASE("huggingface config: a language model within another one") {
     const auto read = read_config(config.dump(), "config.json");
     REQUIRE_MESSAGE(read, read.status().message());
     CHECK(read->holds("tie_word_embeddings"));
+    config["hidden_size"] = 6; // belongs inside
+    CHECK(failure(config).starts_with("hidden_size: expected a key of qwen3_5 that is known"));
+    config.erase("hidden_size");
     config["audio_config"] = json::object();
     CHECK(failure(config).starts_with("audio_config: expected a key of qwen3_5 that is known"));
     config["text_config"]["model_type"] = "qwen3_next";
