@@ -9,16 +9,16 @@ namespace {
 
 constexpr uint64_t max_config_bytes = 1u << 20;
 
-std::string attentions_text(const Config &config) {
-    const size_t n = config.attentions();
-    return std::to_string(n) + (n == 1 ? " layer" : " layers");
+std::string count_of(uint64_t n, const std::string &what) {
+    return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
 }
 
 // A stream keeps a fixed number of tokens.
 Status check_stream(const Config &config, const Options &options) {
     if (!options.stream || config.attentions() == 0 || config.window()) return {};
     return Status::input("--stream: expected attention to see a number of tokens, found all of them, in " +
-                         attentions_text(config) + "; give --context TOKENS (docs/huggingface.md)");
+                         count_of(config.attentions(), "layer") +
+                         "; give --context TOKENS (docs/huggingface.md)");
 }
 
 } // namespace
@@ -39,12 +39,12 @@ Expected<Model> read(const std::string &folder, const Options &options) {
     Model model{.notes = skip_unread(config, tensors)};
     const uint64_t own = config.own_window();
     if (options.context && (own == 0 || options.context < own))
-        model.notes.push_back("attention, in " + attentions_text(config) + ", sees the last " +
-                              std::to_string(options.context) +
-                              " tokens; longer texts give other numbers than the model of the folder");
+        model.notes.push_back("attention, in " + count_of(config.attentions(), "layer") + ", sees the last " +
+                              count_of(options.context, "token") +
+                              "; longer texts give other numbers than the model of the folder");
     else if (options.context)
         model.notes.push_back("--context changes nothing: attention of this model sees the last " +
-                              std::to_string(own) + " tokens");
+                              count_of(own, "token"));
     LW_ASSIGN(model.package, build(config, std::move(tensors)));
     return model;
 }
