@@ -94,7 +94,8 @@ static Voice *voice_of(const Shapes *shapes, int channels, const Response *respo
 static Voice *room_load(void *stock, int channels, const char *path, char reason[REASON]) {
     const Shapes *shapes = stock;
     Response response;
-    if (!response_read(path, shapes->rate, length_of(shapes->names[shapes->n - 1]), &response, reason)) return NULL;
+    if (!response_read(path, shapes->rate, length_of(shapes->names[shapes->n - 1]), &response, reason))
+        return NULL;
     Voice *voice = voice_of(shapes, channels, &response, path, reason);
     free(response.taps);
     return voice;
@@ -107,7 +108,7 @@ static Voice *room_load(void *stock, int channels, const char *path, char reason
         .initial = "default.wav",                                                                            \
         .channels = n,                                                                                       \
         .fade = FADE_INPUTS,                                                                                 \
-        .open = room_open,                                                                                 \
+        .open = room_open,                                                                                   \
         .close = shapes_close,                                                                               \
         .load = room_load,                                                                                   \
     }

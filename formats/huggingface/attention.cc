@@ -43,8 +43,7 @@ Key rotary_positions() { return {.name = "rope_parameters", .kind = Key::Kind::r
 
 std::vector<Derived> attention_sizes(bool rotary) {
     if (!rotary) return {};
-    return {
-        {"pairs", "head_dim", "2"}, {"rotated_pairs", "rotated", "2"}, {"resting_pairs", "resting", "2"}};
+    return {{"pairs", "head_dim", "2"}, {"rotated_pairs", "rotated", "2"}, {"resting_pairs", "resting", "2"}};
 }
 
 std::vector<Condition> attention_conditions(bool rotary) {

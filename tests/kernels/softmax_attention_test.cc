@@ -150,6 +150,8 @@ TEST_CASE("softmax_attention: a window of keys in a ring, for any number of quer
         cases.push_back(attention({4, 16, 16, 441, 70, 951, 441, false, false, 1}));
         cases.push_back(attention({4, 16, 16, 2, 70, 80, 2, false, false, 1}, {{}, {5}}));
         cases.push_back(attention({2, 2048, 2048, 1, 3, 8, 2, false, false, 1}));
+        // Sums of 5 MB: each head takes in all blocks before the next one begins.
+        cases.push_back(attention({4, 8, 2048, 160, 300, 640, 160, false, false, 2}));
     }
     run_everywhere(cases);
 }
