@@ -132,11 +132,4 @@ StateIdentity identity_of(const package::Package &package, const std::string &ro
     return identity;
 }
 
-StateIdentity with_rounded_tables(const StateIdentity &identity) {
-    StateIdentity rounded = identity;
-    const std::string weights = "tables " + std::string(identity.weights.begin(), identity.weights.end());
-    rounded.weights = digest_of(weights.data(), weights.size());
-    return rounded;
-}
-
 } // namespace longwave::compiler

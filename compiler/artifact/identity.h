@@ -29,9 +29,4 @@ StateIdentity identity_of(const package::Package &package, const std::string &ro
 // in its order.
 std::map<std::string, std::string> parameters_of(const package::Package &package);
 
-// The same model with rounded tables: an embedding that shares its table with a linear layer reads
-// the numbers that the layer stores. Compilers before 0.2 rounded the linear layer alone, so their
-// states are of other weights.
-StateIdentity with_rounded_tables(const StateIdentity &identity);
-
 } // namespace longwave::compiler

@@ -83,13 +83,6 @@ Expected<ir::Graph> rewritten(Passes &passes, ir::Graph graph, bool unmixed) {
     return passes.run("order_elements", [&] { return order_elements(graph); });
 }
 
-// Whether an embedding reads a table that is rounded for a linear layer.
-bool rounds_a_table(const ir::Graph &graph) {
-    return std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const ir::Node &node) {
-        return node.op->rewrites.gathers_rows && node.has(ir::stored_weights.name);
-    });
-}
-
 bool rounds_activations(const ir::Graph &graph) {
     return std::any_of(graph.nodes.begin(), graph.nodes.end(),
                        [](const ir::Node &node) { return node.has(ir::activation_steps.name); });
@@ -138,7 +131,6 @@ Expected<ModelGraphs> make_graphs(Passes &passes, package::Package &package, con
     if (request.byte_activations && !rounds_activations(graph))
         return Status::usage(
             "--activations int8 is for layers with int8 or int4 weights: add --weights int8 or int4");
-    if (rounds_a_table(graph)) model.identity = with_rounded_tables(model.identity);
     LW_ASSIGN(model.offline, passes.run("pack_outputs", [&] { return pack_outputs(graph); }));
     LW_TRY(check_capacities(model, options));
     LW_TRY(add_stream(model, passes, options));

@@ -278,6 +278,7 @@ def xnnpack():
 ALL = {
     function.__name__: function
     for function in (
+        everything,
         conv,
         conv_gpu,
         stream,
