@@ -38,7 +38,8 @@ def load(name):
 def pictures():
     """{file name: SVG text} of every chart."""
     speed, zoo = load("speed"), load("zoo")
-    cpus = ", ".join(speed["machine"].split(", ")[:2] + ["medians of rounds in turns"])
+    elsewhere = ["some rows on other machines"] if any("machine" in g for g in speed["groups"]) else []
+    cpus = ", ".join(speed["machine"].split(", ")[:2] + ["medians of rounds in turns"] + elsewhere)
     rows = [(row["overview"], row["ratio"]) for g in speed["groups"] for row in g["rows"] if "overview" in row]
     drawn = {"speed.svg": ratios.draw("Longwave beside other software", cpus, [("", sorted(rows, key=lambda r: r[1]))])}
     for chart, title in RATIO_CHARTS.items():
