@@ -61,6 +61,9 @@ Broken v2_magic_and_version(const Subject &);
 Broken v3_declared_size(const Subject &);
 Broken v4_flags(const Subject &);
 Broken v5_flatbuffer(Subject &); // sets plan
+// flatbuffers::Verifier aligns a list's length but not its elements. The only elements wider than a length
+// are scratch sizes and strides of streams.
+Broken misaligned_lists(const fb::Plan &);
 Broken v8_segments(const Subject &);
 Broken v9_ranges(const Subject &);
 Broken v17_variant(const Subject &);

@@ -66,6 +66,21 @@ Broken v4_flags(const Subject &s) {
     return {};
 }
 
+Broken misaligned_lists(const fb::Plan &plan) {
+    const auto aligned = [](const flatbuffers::Vector<uint64_t> &list) {
+        return list.size() == 0 || reinterpret_cast<uintptr_t>(list.Data()) % alignof(uint64_t) == 0;
+    };
+    for (uint32_t v = 0; v < plan.variants()->size(); ++v)
+        if (!aligned(*plan.variants()->Get(v)->scratch()))
+            return broken(5, "scratch sizes are not aligned: variant", v);
+    for (uint32_t k = 0; k < plan.kernels()->size(); ++k)
+        if (const auto *together = plan.kernels()->Get(k)->together())
+            for (uint32_t t = 0; t < together->size(); ++t)
+                if (!aligned(*together->Get(t)->strides()))
+                    return broken(5, "strides of streams are not aligned: kernel", k);
+    return {};
+}
+
 Broken v5_flatbuffer(Subject &s) {
     const uint64_t size = s.header->plan_bytes;
     // The library's own checks of the size are assertions, so ours come first. No real plan is
@@ -82,13 +97,7 @@ Broken v5_flatbuffer(Subject &s) {
     if (!fb::VerifyPlanBuffer(verifier))
         return broken(5, "the plan is not a well-formed flatbuffer: bytes", size);
     const fb::Plan *plan = fb::GetPlan(bytes);
-    // The verifier aligns a vector's length but not its elements; the only elements wider than a
-    // length are these.
-    for (uint32_t v = 0; v < plan->variants()->size(); ++v) {
-        const auto &scratch = *plan->variants()->Get(v)->scratch();
-        if (scratch.size() > 0 && reinterpret_cast<uintptr_t>(scratch.Data()) % alignof(uint64_t) != 0)
-            return broken(5, "scratch sizes are not aligned: variant", v);
-    }
+    if (Broken b = misaligned_lists(*plan)) return b;
     s.plan = plan;
     return {};
 }

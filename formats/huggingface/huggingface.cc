@@ -45,6 +45,9 @@ Expected<Model> read(const std::string &folder, const Options &options) {
     else if (options.context)
         model.notes.push_back("--context changes nothing: attention of this model sees the last " +
                               count_of(own, "token"));
+    else if (config.attentions() && own == 0)
+        model.notes.push_back("offline runs only: attention, in " + count_of(config.attentions(), "layer") +
+                              ", sees all tokens; a stream needs --context TOKENS");
     LW_ASSIGN(model.package, build(config, std::move(tensors)));
     return model;
 }

@@ -123,7 +123,7 @@ void read_rotary(const Key &key, const json &object, Config &config, Problems &p
         config.numbers["rope_theta"] = theta.get<double>();
     const json part = member("partial_rotary_factor", rotary.part);
     if (!package::number_in(part, rotary.in_part ? 0 : 1, 1, "partial_rotary_factor", problems)) return;
-    const uint64_t all = config.size("head_dim");
+    const uint64_t all = std::min<uint64_t>(config.size("head_dim"), 1 << 24); // more has been reported
     config.sizes["rotated"] = static_cast<uint64_t>(static_cast<double>(all) * part.get<double>());
     config.sizes["resting"] = all - config.sizes["rotated"];
     config.sizes["partial"] = config.sizes["resting"] != 0;

@@ -5,6 +5,7 @@
 #include "formats/artifact/header.h"
 #include "formats/artifact/layout.h"
 #include "formats/artifact/modules_generated.h"
+#include "formats/artifact/rules.h"
 #include "formats/artifact/write.h"
 #include <cstring>
 #include <functional>
@@ -25,7 +26,8 @@ const fb::Plan *plan_in(const std::vector<uint8_t> &bytes, Header *header) {
         return nullptr;
     const uint8_t *plan = bytes.data() + header->plan_offset;
     flatbuffers::Verifier verifier(plan, header->plan_bytes, 16, 100'000);
-    return fb::VerifyPlanBuffer(verifier) ? fb::GetPlan(plan) : nullptr;
+    if (!fb::VerifyPlanBuffer(verifier) || artifact::misaligned_lists(*fb::GetPlan(plan))) return nullptr;
+    return fb::GetPlan(plan);
 }
 
 // ---- what can be changed ----

@@ -142,6 +142,8 @@ struct Tokenizer {
 Expected<package::Package> read_huggingface(const CompileFlags &flags) {
     LW_ASSIGN(huggingface::Model model,
               huggingface::read(flags.package, {.context = flags.context, .stream = flags.stream}));
+    if (!std::filesystem::exists(flags.package + "/tokenizer.json"))
+        model.notes.push_back("the folder has no tokenizer.json; text commands need one (docs/text.md)");
     for (const std::string &note : model.notes) print_text(stderr, "note: %s\n", note.c_str());
     return std::move(model.package);
 }
@@ -156,7 +158,7 @@ Status compile(const CompileFlags &flags) {
     const bool of_transformers = huggingface::is_folder(flags.package);
     if (of_transformers && flags.pack) // its constants are computed from the tensors
         return Status::usage("--pack: not for a folder of save_pretrained; compile the new folder instead");
-    if (!of_transformers && flags.context)
+    if (!of_transformers && flags.context && std::filesystem::exists(flags.package + "/model.json"))
         return Status::usage("--context: only for a folder of save_pretrained (docs/huggingface.md)");
     LW_ASSIGN(package::Package package,
               of_transformers ? read_huggingface(flags) : package::read(flags.package));

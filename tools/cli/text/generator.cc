@@ -71,7 +71,8 @@ Expected<uint32_t> logits_of(const Model &model, const std::string &path) {
     if (model.inputs.size() != 1 || model.inputs[0].kind != LW_INPUT_TOKENS)
         return Status::usage(path + ": not a language model: its input is not token ids; " + instead);
     if (!model.info.has_stream)
-        return Status::usage(path + ": the model has no stream entry; compile it with --blocks 1,64");
+        return Status::usage(path +
+                             ": the model has no stream entry; compile it with --stream --blocks 1,64");
     for (uint32_t i = 0; i < model.stream_outputs.size(); i++) {
         const lw_output_info &output = model.stream_outputs[i];
         if (output.width == model.inputs[0].vocabulary && output.clock_num == output.clock_den &&

@@ -145,19 +145,33 @@ std::vector<uint8_t> with_header(std::vector<uint8_t> bytes, const std::function
     return patch(std::move(bytes), 0, {0x89}); // renews the root
 }
 
-// Scratch sizes are the only list of 8-byte numbers: here they begin at a word that is none.
-std::vector<uint8_t> misaligned_scratch() {
-    std::vector<uint8_t> bytes = audio_model().bytes();
-    const auto *variant = fb::GetPlan(bytes.data() + artifact::header_bytes)->variants()->Get(0);
-    uint8_t *field = const_cast<uint8_t *>(
-        reinterpret_cast<const flatbuffers::Table *>(variant)->GetAddressOf(fb::CodeVariant::VT_SCRATCH));
+// A list of 8-byte numbers, which begins at a word that is none of them here.
+template <class Table>
+std::vector<uint8_t> misaligned(std::vector<uint8_t> bytes, const Table &of, flatbuffers::voffset_t list) {
+    uint8_t *field =
+        const_cast<uint8_t *>(reinterpret_cast<const flatbuffers::Table &>(of).GetAddressOf(list));
     for (uint32_t by = 4;; by += 4) { // another list, whose elements would begin between two numbers
         uint32_t size = 0;
         memcpy(&size, field + by, sizeof size);
-        if (size < 1 || size > 3 || (static_cast<size_t>(field + by + 4 - bytes.data())) % 8 == 0) continue;
+        if (size < 1 || size > 3 || reinterpret_cast<uintptr_t>(field + by + 4) % 8 == 0) continue;
         flatbuffers::WriteScalar(field, by);
         return patch(bytes, 0, {0x89});
     }
+}
+
+std::vector<uint8_t> misaligned_scratch() {
+    std::vector<uint8_t> bytes = audio_model().bytes();
+    const fb::Plan *plan = fb::GetPlan(bytes.data() + artifact::header_bytes);
+    return misaligned(std::move(bytes), *plan->variants()->Get(0), fb::CodeVariant::VT_SCRATCH);
+}
+
+std::vector<uint8_t> misaligned_strides() {
+    std::vector<uint8_t> bytes = together_model().bytes();
+    const fb::Plan *plan = fb::GetPlan(bytes.data() + artifact::header_bytes);
+    for (const fb::Kernel *kernel : *plan->kernels())
+        if (kernel->together() && kernel->together()->size() > 0)
+            return misaligned(std::move(bytes), *kernel->together()->Get(0), fb::Together::VT_STRIDES);
+    return {};
 }
 
 void hashes(Samples &samples, const std::vector<uint8_t> &good) {
@@ -203,6 +217,7 @@ void number_samples(Samples &samples) {
     memcpy(&header, good.data(), sizeof header);
     hashes(samples, good);
     samples.push_back({"scratch sizes between two numbers", 5, misaligned_scratch()});
+    samples.push_back({"strides of streams between two numbers", 5, misaligned_strides()});
     samples.push_back(
         {"padding that is not zero", 8, patch(good, header.plan_offset + header.plan_bytes, {1})});
     Draft unknown_rate = audio_model();
