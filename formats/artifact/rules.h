@@ -55,15 +55,29 @@ inline Broken broken(uint8_t rule, const char *text, uint64_t a = 0, uint64_t b 
     return {rule, text, a, b, false};
 }
 
+// Of V5. flatbuffers::Verifier aligns a list's length but not its elements. The only elements wider than a
+// length are scratch sizes and strides of streams.
+inline Broken misaligned_lists(const fb::Plan &plan) {
+    const auto aligned = [](const flatbuffers::Vector<uint64_t> &list) {
+        return list.size() == 0 || reinterpret_cast<uintptr_t>(list.Data()) % alignof(uint64_t) == 0;
+    };
+    for (uint32_t v = 0; v < plan.variants()->size(); ++v)
+        if (!aligned(*plan.variants()->Get(v)->scratch()))
+            return broken(5, "scratch sizes are not aligned: variant", v);
+    for (uint32_t k = 0; k < plan.kernels()->size(); ++k)
+        if (const auto *together = plan.kernels()->Get(k)->together())
+            for (uint32_t t = 0; t < together->size(); ++t)
+                if (!aligned(*together->Get(t)->strides()))
+                    return broken(5, "strides of streams are not aligned: kernel", k);
+    return {};
+}
+
 // rules_file.cc: header, container, hashes, what this machine can take
 Broken v1_length(const Subject &);
 Broken v2_magic_and_version(const Subject &);
 Broken v3_declared_size(const Subject &);
 Broken v4_flags(const Subject &);
 Broken v5_flatbuffer(Subject &); // sets plan
-// flatbuffers::Verifier aligns a list's length but not its elements. The only elements wider than a length
-// are scratch sizes and strides of streams.
-Broken misaligned_lists(const fb::Plan &);
 Broken v8_segments(const Subject &);
 Broken v9_ranges(const Subject &);
 Broken v17_variant(const Subject &);

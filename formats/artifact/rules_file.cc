@@ -66,21 +66,6 @@ Broken v4_flags(const Subject &s) {
     return {};
 }
 
-Broken misaligned_lists(const fb::Plan &plan) {
-    const auto aligned = [](const flatbuffers::Vector<uint64_t> &list) {
-        return list.size() == 0 || reinterpret_cast<uintptr_t>(list.Data()) % alignof(uint64_t) == 0;
-    };
-    for (uint32_t v = 0; v < plan.variants()->size(); ++v)
-        if (!aligned(*plan.variants()->Get(v)->scratch()))
-            return broken(5, "scratch sizes are not aligned: variant", v);
-    for (uint32_t k = 0; k < plan.kernels()->size(); ++k)
-        if (const auto *together = plan.kernels()->Get(k)->together())
-            for (uint32_t t = 0; t < together->size(); ++t)
-                if (!aligned(*together->Get(t)->strides()))
-                    return broken(5, "strides of streams are not aligned: kernel", k);
-    return {};
-}
-
 Broken v5_flatbuffer(Subject &s) {
     const uint64_t size = s.header->plan_bytes;
     // The library's own checks of the size are assertions, so ours come first. No real plan is
