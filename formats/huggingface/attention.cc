@@ -54,9 +54,23 @@ std::vector<Condition> attention_conditions(bool rotary) {
     return made;
 }
 
+std::vector<Row> query_key_value(const std::string &at, const std::string &from, const std::string &bias) {
+    return {projection(at + "/q_proj", from, bias), projection(at + "/k_proj", from, bias),
+            projection(at + "/v_proj", from, bias)};
+}
+
+std::vector<TensorRow> query_key_value_tensors(const std::string &at, const std::string &bias,
+                                               const std::string &of_queries) {
+    std::vector<TensorRow> rows = projection_tensors(at + "/q_proj", of_queries, "hidden_size", bias);
+    append(rows, projection_tensors(at + "/k_proj", key_width, "hidden_size", bias));
+    append(rows, projection_tensors(at + "/v_proj", key_width, "hidden_size", bias));
+    return rows;
+}
+
 std::vector<Row> attention(const Attention &of) {
-    const std::string at = of.at + "/";
-    std::string queries = of.queries, keys = of.keys;
+    const std::string at = of.at + "/", values = of.values.empty() ? at + "v_proj" : of.values;
+    std::string queries = of.queries.empty() ? at + "q_proj" : of.queries,
+                keys = of.keys.empty() ? at + "k_proj" : of.keys;
     std::vector<Row> rows;
     if (of.rotary) {
         rotate(rows, queries, at + "rotated_queries", "num_attention_heads");
@@ -66,9 +80,9 @@ std::vector<Row> attention(const Attention &of) {
         rows.push_back(scaled(at + "scaled_queries", queries, of.scale + " * sqrt(head_dim)", query_width));
         queries = at + "scaled_queries";
     }
-    append(rows, {taken(at + "any", of.values, "0", "1"),
+    append(rows, {taken(at + "any", values, "0", "1"),
                   {at + "one", "affine", {value(at + "any"), zeros("1"), ones("1")}},
-                  {at + "rows", "concat", {value(keys), value(of.values), value(at + "one")}},
+                  {at + "rows", "concat", {value(keys), value(values), value(at + "one")}},
                   {at + "attention",
                    "softmax_attention",
                    {value(at + "rows"), value(queries)},

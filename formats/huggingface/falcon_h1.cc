@@ -46,17 +46,12 @@ std::vector<Row> falcon_h1_mixer_rows() {
 
 std::vector<Row> falcon_h1_attention() {
     const std::string bias = "attention_bias";
-    std::vector<Row> rows = {
-        scaled("self_attn/input", "input_layernorm", "attention_in_multiplier", "hidden_size",
-               "attention_in_multiplier"),
-        projection("self_attn/q_proj", "self_attn/input", bias),
-        projection("self_attn/k_proj", "self_attn/input", bias),
-        projection("self_attn/v_proj", "self_attn/input", bias),
-        scaled("self_attn/keys", "self_attn/k_proj", "key_multiplier", key_width, "key_multiplier")};
-    append(rows, attention({.at = "self_attn",
-                            .queries = "self_attn/q_proj",
-                            .keys = "self_attn/keys",
-                            .values = "self_attn/v_proj"}));
+    std::vector<Row> rows = {scaled("self_attn/input", "input_layernorm", "attention_in_multiplier",
+                                    "hidden_size", "attention_in_multiplier")};
+    append(rows, query_key_value("self_attn", "self_attn/input", bias));
+    rows.push_back(
+        scaled("self_attn/keys", "self_attn/k_proj", "key_multiplier", key_width, "key_multiplier"));
+    append(rows, attention({.at = "self_attn", .keys = "self_attn/keys"}));
     rows.push_back(projection("self_attn/o_proj", "self_attn/attention", bias));
     return rows;
 }
@@ -69,9 +64,7 @@ Block falcon_h1_block() {
     for (TensorRow &row : block.tensors)
         if (row.name == "mamba.norm.weight") row.when = "mamba_rms_norm";
     const std::string bias = "attention_bias";
-    append(block.tensors, projection_tensors("self_attn/q_proj", query_width, "hidden_size", bias));
-    append(block.tensors, projection_tensors("self_attn/k_proj", key_width, "hidden_size", bias));
-    append(block.tensors, projection_tensors("self_attn/v_proj", key_width, "hidden_size", bias));
+    append(block.tensors, query_key_value_tensors("self_attn", bias));
     append(block.tensors, projection_tensors("self_attn/o_proj", "hidden_size", query_width, bias));
     append(block.tensors, gated_mlp_tensors("feed_forward", "intermediate_size", "mlp_bias"));
     block.rows = {norm("input_layernorm", "x", tensor("input_layernorm.weight"), "rms_norm_eps")};

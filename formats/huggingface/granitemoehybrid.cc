@@ -58,18 +58,11 @@ Block granite_mamba2() {
 Block granite_attention() {
     const std::string bias = "attention_bias";
     Block block{.name = "attention", .tensors = granite_tensors};
-    append(block.tensors, projection_tensors("self_attn/q_proj", query_width, "hidden_size", bias));
-    append(block.tensors, projection_tensors("self_attn/k_proj", key_width, "hidden_size", bias));
-    append(block.tensors, projection_tensors("self_attn/v_proj", key_width, "hidden_size", bias));
+    append(block.tensors, query_key_value_tensors("self_attn", bias));
     append(block.tensors, projection_tensors("self_attn/o_proj", "hidden_size", query_width, bias));
-    block.rows = {granite_input(), projection("self_attn/q_proj", "input_layernorm", bias),
-                  projection("self_attn/k_proj", "input_layernorm", bias),
-                  projection("self_attn/v_proj", "input_layernorm", bias)};
-    append(block.rows, attention({.at = "self_attn",
-                                  .queries = "self_attn/q_proj",
-                                  .keys = "self_attn/k_proj",
-                                  .values = "self_attn/v_proj",
-                                  .scale = "attention_multiplier"}));
+    block.rows = {granite_input()};
+    append(block.rows, query_key_value("self_attn", "input_layernorm", bias));
+    append(block.rows, attention({.at = "self_attn", .scale = "attention_multiplier"}));
     block.rows.push_back(projection("self_attn/o_proj", "self_attn/attention", bias));
     append(block.rows, granite_feed_forward("self_attn/o_proj"));
     return block;

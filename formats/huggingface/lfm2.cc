@@ -46,27 +46,22 @@ Block lfm2_convolution() {
 
 Block lfm2_attention() {
     Block block{.name = "attention"};
-    block.tensors = projection_tensors("self_attn/q_proj", query_width, "hidden_size");
-    append(block.tensors, projection_tensors("self_attn/k_proj", key_width, "hidden_size"));
-    append(block.tensors, projection_tensors("self_attn/v_proj", key_width, "hidden_size"));
+    block.tensors = query_key_value_tensors("self_attn");
     append(block.tensors, projection_tensors("self_attn/out_proj", "hidden_size", query_width));
     append(block.tensors,
            {{"self_attn.q_layernorm.weight", {"head_dim"}}, {"self_attn.k_layernorm.weight", {"head_dim"}}});
     append(block.tensors, lfm2_tensors);
-    block.rows = {norm("operator_norm", "x", tensor("operator_norm.weight"), "norm_eps"),
-                  projection("self_attn/q_proj", "operator_norm"),
-                  projection("self_attn/k_proj", "operator_norm"),
-                  projection("self_attn/v_proj", "operator_norm"),
-                  norm("self_attn/q_layernorm", "self_attn/q_proj",
-                       repeated("self_attn.q_layernorm.weight", "num_attention_heads"), "norm_eps",
-                       "num_attention_heads"),
-                  norm("self_attn/k_layernorm", "self_attn/k_proj",
-                       repeated("self_attn.k_layernorm.weight", "num_key_value_heads"), "norm_eps",
-                       "num_key_value_heads")};
-    append(block.rows, attention({.at = "self_attn",
-                                  .queries = "self_attn/q_layernorm",
-                                  .keys = "self_attn/k_layernorm",
-                                  .values = "self_attn/v_proj"}));
+    block.rows = {norm("operator_norm", "x", tensor("operator_norm.weight"), "norm_eps")};
+    append(block.rows, query_key_value("self_attn", "operator_norm"));
+    append(block.rows, {norm("self_attn/q_layernorm", "self_attn/q_proj",
+                             repeated("self_attn.q_layernorm.weight", "num_attention_heads"), "norm_eps",
+                             "num_attention_heads"),
+                        norm("self_attn/k_layernorm", "self_attn/k_proj",
+                             repeated("self_attn.k_layernorm.weight", "num_key_value_heads"), "norm_eps",
+                             "num_key_value_heads")});
+    append(
+        block.rows,
+        attention({.at = "self_attn", .queries = "self_attn/q_layernorm", .keys = "self_attn/k_layernorm"}));
     block.rows.push_back(projection("self_attn/out_proj", "self_attn/attention"));
     append(block.rows, lfm2_feed_forward("self_attn/out_proj"));
     return block;

@@ -31,17 +31,10 @@ Block nemotron_mamba2() {
 }
 
 Block nemotron_attention() {
-    std::vector<TensorRow> tensors = projection_tensors("mixer/q_proj", query_width, "hidden_size");
-    append(tensors, projection_tensors("mixer/k_proj", key_width, "hidden_size"));
-    append(tensors, projection_tensors("mixer/v_proj", key_width, "hidden_size"));
+    std::vector<TensorRow> tensors = query_key_value_tensors("mixer");
     append(tensors, projection_tensors("mixer/o_proj", "hidden_size", query_width));
-    std::vector<Row> rows = {projection("mixer/q_proj", "norm"), projection("mixer/k_proj", "norm"),
-                             projection("mixer/v_proj", "norm")};
-    append(rows, attention({.at = "mixer",
-                            .queries = "mixer/q_proj",
-                            .keys = "mixer/k_proj",
-                            .values = "mixer/v_proj",
-                            .rotary = false}));
+    std::vector<Row> rows = query_key_value("mixer", "norm");
+    append(rows, attention({.at = "mixer", .rotary = false}));
     rows.push_back(projection("mixer/o_proj", "mixer/attention"));
     return nemotron_block("attention", tensors, rows);
 }

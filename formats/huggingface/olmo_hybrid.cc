@@ -74,20 +74,15 @@ Block olmo_attention() {
                      {"post_feedforward_layernorm.weight", {"hidden_size"}},
                      {"self_attn.q_norm.weight", {query_width}},
                      {"self_attn.k_norm.weight", {key_width}}};
-    append(block.tensors, projection_tensors("self_attn/q_proj", query_width, "hidden_size", bias));
-    append(block.tensors, projection_tensors("self_attn/k_proj", key_width, "hidden_size", bias));
-    append(block.tensors, projection_tensors("self_attn/v_proj", key_width, "hidden_size", bias));
+    append(block.tensors, query_key_value_tensors("self_attn", bias));
     append(block.tensors, projection_tensors("self_attn/o_proj", "hidden_size", query_width, bias));
     append(block.tensors, gated_mlp_tensors("mlp", "intermediate_size"));
-    block.rows = {
-        projection("self_attn/q_proj", "x", bias), projection("self_attn/k_proj", "x", bias),
-        projection("self_attn/v_proj", "x", bias),
-        norm("self_attn/q_norm", "self_attn/q_proj", tensor("self_attn.q_norm.weight"), "rms_norm_eps"),
-        norm("self_attn/k_norm", "self_attn/k_proj", tensor("self_attn.k_norm.weight"), "rms_norm_eps")};
-    append(block.rows, attention({.at = "self_attn",
-                                  .queries = "self_attn/q_norm",
-                                  .keys = "self_attn/k_norm",
-                                  .values = "self_attn/v_proj"}));
+    block.rows = query_key_value("self_attn", "x", bias);
+    append(block.rows,
+           {norm("self_attn/q_norm", "self_attn/q_proj", tensor("self_attn.q_norm.weight"), "rms_norm_eps"),
+            norm("self_attn/k_norm", "self_attn/k_proj", tensor("self_attn.k_norm.weight"), "rms_norm_eps")});
+    append(block.rows,
+           attention({.at = "self_attn", .queries = "self_attn/q_norm", .keys = "self_attn/k_norm"}));
     append(block.rows, {projection("self_attn/o_proj", "self_attn/attention", bias),
                         norm("feedforward_layer_norm", "self_attn/o_proj",
                              tensor("feedforward_layer_norm.weight"), "rms_norm_eps"),

@@ -31,10 +31,7 @@ std::vector<Row> qwen3_feed_forward(const std::string &mixed) {
 Block qwen3_attention() {
     Block block{.name = "attention", .tensors = qwen3_tensors()};
     const std::string bias = "attention_bias";
-    append(block.tensors,
-           projection_tensors("self_attn/q_proj", std::string("2 * ") + query_width, "hidden_size", bias));
-    append(block.tensors, projection_tensors("self_attn/k_proj", key_width, "hidden_size", bias));
-    append(block.tensors, projection_tensors("self_attn/v_proj", key_width, "hidden_size", bias));
+    append(block.tensors, query_key_value_tensors("self_attn", bias, std::string("2 * ") + query_width));
     append(block.tensors, projection_tensors("self_attn/o_proj", "hidden_size", query_width, bias));
     append(block.tensors,
            {{"self_attn.q_norm.weight", {"head_dim"}}, {"self_attn.k_norm.weight", {"head_dim"}}});
@@ -42,22 +39,18 @@ Block qwen3_attention() {
     const auto part = [](const std::string &first) {
         return grouped_places({{first, "head_dim"}}, "num_attention_heads", "2 * head_dim");
     };
-    block.rows = {qwen3_input(),
-                  projection("self_attn/q_proj", "input_layernorm", bias),
-                  projection("self_attn/k_proj", "input_layernorm", bias),
-                  projection("self_attn/v_proj", "input_layernorm", bias),
-                  taken("self_attn/queries", "self_attn/q_proj", part("0")),
-                  taken("self_attn/gate", "self_attn/q_proj", part("head_dim")),
-                  norm("self_attn/q_norm", "self_attn/queries",
-                       plus_one("self_attn.q_norm.weight", "num_attention_heads"), "rms_norm_eps",
-                       "num_attention_heads"),
-                  norm("self_attn/k_norm", "self_attn/k_proj",
-                       plus_one("self_attn.k_norm.weight", "num_key_value_heads"), "rms_norm_eps",
-                       "num_key_value_heads")};
-    append(block.rows, attention({.at = "self_attn",
-                                  .queries = "self_attn/q_norm",
-                                  .keys = "self_attn/k_norm",
-                                  .values = "self_attn/v_proj"}));
+    block.rows = {qwen3_input()};
+    append(block.rows, query_key_value("self_attn", "input_layernorm", bias));
+    append(block.rows, {taken("self_attn/queries", "self_attn/q_proj", part("0")),
+                        taken("self_attn/gate", "self_attn/q_proj", part("head_dim")),
+                        norm("self_attn/q_norm", "self_attn/queries",
+                             plus_one("self_attn.q_norm.weight", "num_attention_heads"), "rms_norm_eps",
+                             "num_attention_heads"),
+                        norm("self_attn/k_norm", "self_attn/k_proj",
+                             plus_one("self_attn.k_norm.weight", "num_key_value_heads"), "rms_norm_eps",
+                             "num_key_value_heads")});
+    append(block.rows,
+           attention({.at = "self_attn", .queries = "self_attn/q_norm", .keys = "self_attn/k_norm"}));
     append(block.rows,
            {{"self_attn/sigmoid", "sigmoid", {value("self_attn/gate")}},
             {"self_attn/gated", "mul", {value("self_attn/attention"), value("self_attn/sigmoid")}},

@@ -103,18 +103,12 @@ Block gemma_recurrence() {
 Block gemma_attention() {
     const std::string bias = "attention_bias", at = "temporal_block/";
     Block block{.name = "attention", .tensors = gemma_tensors};
-    append(block.tensors, projection_tensors(at + "q_proj", query_width, "hidden_size", bias));
-    append(block.tensors, projection_tensors(at + "k_proj", key_width, "hidden_size", bias));
-    append(block.tensors, projection_tensors(at + "v_proj", key_width, "hidden_size", bias));
+    append(block.tensors, query_key_value_tensors("temporal_block", bias));
     append(block.tensors, projection_tensors(at + "o_proj", "hidden_size", query_width, "1"));
     append(block.tensors, gated_mlp_tensors("mlp_block", "inner", "1"));
-    block.rows = {gemma_input(), projection(at + "q_proj", "temporal_pre_norm", bias),
-                  projection(at + "k_proj", "temporal_pre_norm", bias),
-                  projection(at + "v_proj", "temporal_pre_norm", bias)};
-    append(block.rows, attention({.at = "temporal_block",
-                                  .queries = at + "q_proj",
-                                  .keys = at + "k_proj",
-                                  .values = at + "v_proj"}));
+    block.rows = {gemma_input()};
+    append(block.rows, query_key_value("temporal_block", "temporal_pre_norm", bias));
+    append(block.rows, attention({.at = "temporal_block"}));
     block.rows.push_back(projection(at + "o_proj", at + "attention", "1"));
     append(block.rows, gemma_feed_forward(at + "o_proj"));
     return block;

@@ -78,7 +78,10 @@ def everything():
     wrong = subprocess.run([LONGWAVE, "bench", "all", "--only", "nothing"], capture_output=True, text=True)
     if wrong.returncode != 2 or "no table nothing" not in wrong.stderr:
         sys.exit(f"bench all --only nothing: exit status {wrong.returncode}\n{wrong.stderr}")
-    return bench("all", "--only", "conv_64,conv_64_real", "--json")
+    rows = bench("all", "--only", "conv_64,conv_64_real", "--json")
+    if len(rows) != 10:
+        sys.exit(f"bench all: {len(rows)} rows of two tables of 5")
+    return rows
 
 
 def conv_gpu():

@@ -88,7 +88,8 @@ std::vector<uint8_t> weights_identity(const std::vector<uint8_t> &artifact) {
 
 } // namespace
 
-// The identity counts tensors by layer, and a table is rounded alike whether a linear layer shares it.
+// The identity counts tensors by layer, and a table is rounded alike whether or not a linear layer shares
+// it.
 TEST_CASE("state identity: a shared table and two equal ones are the same weights") {
     const auto same = [](const std::string &weights) {
         return weights_identity(with_tables(true, weights)) == weights_identity(with_tables(false, weights));

@@ -305,7 +305,11 @@ def test_what_changes_is_printed(tmp_path: Path) -> None:
 
     assert "note: attention, in 1 layer, sees the last 32 tokens; longer texts" in said("lfm2", LFM2, "--context", 32)
     gemma = GEMMA | {"attention_window_size": 64}
-    assert "note: " not in said("recurrent_gemma", gemma, "--stream")  # its own window is enough
+    own = said("recurrent_gemma", gemma, "--stream")  # its own window is enough
+    assert own == "note: the folder has no tokenizer.json; text commands need one (docs/text.md)\n"
+    (tmp_path / "recurrent_gemma/tokenizer.json").write_text("{}")
+    assert "note: " not in said("recurrent_gemma", gemma, "--stream")
+    assert "note: offline runs only: attention, in 1 layer, sees all tokens" in said("lfm2", LFM2)
     assert "note: attention, in 1 layer, sees the last 32" in said(
         "recurrent_gemma", gemma, "--stream", "--context", 32
     )
