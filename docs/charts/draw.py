@@ -38,20 +38,26 @@ def load(name):
 def pictures():
     """{file name: SVG text} of every chart."""
     speed, zoo = load("speed"), load("zoo")
-    elsewhere = ["some rows on other machines"] if any("machine" in g for g in speed["groups"]) else []
-    cpus = ", ".join(speed["machine"].split(", ")[:2] + ["medians of rounds in turns"] + elsewhere)
+
+    def cpus(groups):
+        elsewhere = ["some rows on other machines"] if any("machine" in g for g in groups) else []
+        return ", ".join(speed["machine"].split(", ")[:2] + ["medians of rounds in turns"] + elsewhere)
+
     rows = [(row["overview"], row["ratio"]) for g in speed["groups"] for row in g["rows"] if "overview" in row]
-    drawn = {"speed.svg": ratios.draw("Longwave beside other software", cpus, [("", sorted(rows, key=lambda r: r[1]))])}
+    subtitle = cpus(speed["groups"])
+    drawn = {
+        "speed.svg": ratios.draw("Longwave beside other software", subtitle, [("", sorted(rows, key=lambda r: r[1]))])
+    }
     for chart, title in RATIO_CHARTS.items():
+        of_chart = [g for g in speed["groups"] if g["chart"] == chart]
         groups = [
             (
                 f"{g['title']}: {g['peer']}" if g["peer"] != "as named" else g["title"],
                 [(row["what"], row["ratio"]) for row in g["rows"]],
             )
-            for g in speed["groups"]
-            if g["chart"] == chart
+            for g in of_chart
         ]
-        drawn[f"speed-{chart}.svg"] = ratios.draw(title, cpus, groups)
+        drawn[f"speed-{chart}.svg"] = ratios.draw(title, cpus(of_chart), groups)
     drawn["zoo.svg"] = ratios.draw(
         "Published configurations against PyTorch",
         "offline, one thread each; " + zoo["machine"].split(",")[0],

@@ -39,7 +39,7 @@ from longwave.kws.labels import CLASSES
 from longwave.kws.losses import READ
 from longwave.kws.model import BN_EPS, KwsConfig, KwsNet
 from longwave.layers.backbone import SgconvBackbone
-from needs import finish
+from needs import finish, needs
 from safetensors.torch import load_file
 
 RATE, BLOCK, STACK_TICKS = 16000, 320, 1024
@@ -291,6 +291,7 @@ def main():
         if options.against != "pytorch":
             if options.models not in ([], ["kws12"]) or options.threads > 1 or options.weights:
                 parser.error(f"--against {options.against}: for kws12 alone, float32, one thread")
+            needs("longwave bench model", "onnx", "onnxscript", options.against)
             line = behind_features(options.against, longwave, options, scratch)
             tell(line, options.json)
             return differs(line, "peer_difference")
