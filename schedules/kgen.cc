@@ -2,25 +2,34 @@
 //     longwave-kgen --spec JSON --target NAME [--symbol NAME] -o OUT.o|OUT.ll|OUT.spv  compiles one
 //     longwave-kgen --query IN.json -o OUT.json        describes many kernels (schedules/halide/query.h)
 //     longwave-kgen --versions                         prints the versions (schedules/halide/versions.h)
+//     longwave-kgen --stay                             answers requests (compiler/base/process.h)
 // Compiling writes the object file, LLVM assembly or SPIR-V module, and its signature next to it
 // (OUT.json). One process compiles one kernel: names, and therefore bytes, of Halide's output
-// depend on what the same process compiled before.
+// depend on what the same process compiled before. So with --stay each request has a child of its own.
 #include "schedules/halide/fault.h"
 #include "schedules/halide/kernel.h"
 #include "schedules/halide/query.h"
 #include "schedules/halide/versions.h"
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
+#include <cstring>
 #include <fstream>
 #include <iostream>
 #include <new>
 #include <string_view>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
+#include <vector>
 
 using namespace longwave;
 
 namespace {
+
+constexpr size_t max_packet = 1 << 20; // bytes of a request; a socket takes fewer
 
 struct Options {
     std::string spec, target, query, symbol = "kernel", out, statement, structures;
@@ -31,7 +40,8 @@ int usage(const std::string &problem) {
               << "\nusage: longwave-kgen --spec JSON --target NAME [--symbol NAME] -o OUT.o|OUT.ll|OUT.spv "
                  "[--statement OUT.stmt] [--structures FILE.json]\n"
                  "       longwave-kgen --query IN.json -o OUT.json [--structures FILE.json]\n"
-                 "       longwave-kgen --versions\n";
+                 "       longwave-kgen --versions\n"
+                 "       longwave-kgen --stay\n";
     return 2;
 }
 
@@ -105,9 +115,8 @@ void end_after_faults() {
     setrlimit(RLIMIT_CPU, &limit);
 }
 
-} // namespace
-
-int main(int argc, char **argv) {
+// One run of the program.
+int run_program(int argc, char **argv) {
     end_after_faults();
     if (argc == 2 && std::string(argv[1]) == "--versions") {
         std::cout << schedules::versions().dump() << std::endl;
@@ -119,4 +128,44 @@ int main(int argc, char **argv) {
     if (fault.empty()) return 0;
     std::cerr << "longwave-kgen: " << fault << '\n';
     return 1;
+}
+
+// Runs the program for the arguments in a child process. Returns its exit code.
+int32_t run_in_child(char *program, std::string_view arguments) {
+    const pid_t child = fork();
+    if (child < 0) {
+        std::cerr << "longwave-kgen: cannot start a process: " << std::strerror(errno) << '\n';
+        return 1;
+    }
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL); // whoever ends this program means the child
+        std::string text(arguments);
+        std::vector<char *> argv = {program};
+        for (size_t i = 0; i < text.size(); i += std::strlen(&text[i]) + 1) argv.push_back(&text[i]);
+        const int code = run_program(static_cast<int>(argv.size()), argv.data());
+        std::cout.flush();
+        _exit(code);
+    }
+    int state = 0;
+    while (waitpid(child, &state, 0) < 0 && errno == EINTR) {
+    }
+    return WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
+}
+
+int stay(char *program) {
+    std::vector<char> packet(max_packet);
+    for (;;) {
+        const ssize_t bytes = recv(STDIN_FILENO, packet.data(), packet.size(), 0);
+        if (bytes < 0 && errno == EINTR) continue;
+        if (bytes <= 0) return bytes == 0 ? 0 : 1;
+        const int32_t code = run_in_child(program, {packet.data(), static_cast<size_t>(bytes)});
+        if (send(STDIN_FILENO, &code, sizeof code, MSG_NOSIGNAL) != sizeof code) return 1;
+    }
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+    const bool stays = argc == 2 && std::string_view(argv[1]) == "--stay";
+    return stays ? stay(argv[0]) : run_program(argc, argv);
 }

@@ -11,6 +11,7 @@
 #include <spawn.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -20,21 +21,21 @@ extern char **environ;
 
 namespace longwave::compiler {
 
-namespace {
-
 constexpr size_t max_output = 64 << 10; // bytes that are kept of each output
 constexpr uint64_t max_file = 1 << 30;  // bytes
 
 // The output of a program, kept in memory: the program may report a full disk.
-class Log {
+class ProgramLog {
 public:
-    Log() : file_(memfd_create("longwave-log", MFD_CLOEXEC)) {}
-    ~Log() {
+    ProgramLog() : file_(memfd_create("longwave-log", MFD_CLOEXEC)) {}
+    ~ProgramLog() {
         if (file_ >= 0) close(file_);
     }
-    Log(const Log &) = delete;
-    Log &operator=(const Log &) = delete;
+    ProgramLog(const ProgramLog &) = delete;
+    ProgramLog &operator=(const ProgramLog &) = delete;
     int file() const { return file_; }
+    // Programs that hold the file write from its start again. False: the system refuses.
+    bool clear() { return ftruncate(file_, 0) == 0 && lseek(file_, 0, SEEK_SET) == 0; }
     Expected<std::string> text(const std::string &program) const {
         std::string text;
         for (char part[4096]; text.size() < max_output;) {
@@ -62,18 +63,26 @@ private:
     int file_;
 };
 
+namespace {
+
+// The three files of a program. `in` -1: /dev/null.
+struct Files {
+    int in, out, err;
+};
+
 // Starts the program; errno's value when it cannot be. `group`: it leads a process group of its
 // own.
-int spawn(const std::vector<std::string> &arguments, int out, int err, bool group, pid_t *pid) {
+int spawn(const std::vector<std::string> &arguments, const Files &files, bool group, pid_t *pid) {
     std::vector<char *> argv;
     argv.reserve(arguments.size() + 1);
     for (const auto &argument : arguments) argv.push_back(const_cast<char *>(argument.c_str()));
     argv.push_back(nullptr);
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
-    int error = posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-    if (error == 0) error = posix_spawn_file_actions_adddup2(&actions, out, 1);
-    if (error == 0) error = posix_spawn_file_actions_adddup2(&actions, err, 2);
+    int error = files.in < 0 ? posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
+                             : posix_spawn_file_actions_adddup2(&actions, files.in, 0);
+    if (error == 0) error = posix_spawn_file_actions_adddup2(&actions, files.out, 1);
+    if (error == 0) error = posix_spawn_file_actions_adddup2(&actions, files.err, 2);
     // The program must not inherit the signals that this thread blocks.
     posix_spawnattr_t attributes;
     posix_spawnattr_init(&attributes);
@@ -109,16 +118,28 @@ bool ends_within(pid_t pid, double seconds) {
     return ready > 0;
 }
 
+// Waits for the end of a program. False: errno says why it cannot.
+bool wait_for(pid_t pid, int *state) {
+    siginfo_t ended; // its number stays taken until waitpid(): a signal cannot reach another program
+    while (waitid(P_PID, static_cast<id_t>(pid), &ended, WEXITED | WNOWAIT) < 0 && errno == EINTR) {
+    }
+    unfinished::end_program(pid);
+    pid_t waited;
+    while ((waited = waitpid(pid, state, 0)) < 0 && errno == EINTR) {
+    }
+    return waited == pid;
+}
+
 // `seconds` 0: no limit, and no process group.
-Expected<ProcessResult> run(const std::vector<std::string> &arguments, double seconds, const Log &out,
-                            const Log &err) {
+Expected<ProcessResult> run(const std::vector<std::string> &arguments, double seconds, const ProgramLog &out,
+                            const ProgramLog &err) {
     if (out.file() < 0 || err.file() < 0)
         return Status::device(
             fmt::format("no memory for the output of {}: {}", arguments[0], std::strerror(errno)));
     const bool limited = seconds > 0;
     pid_t pid = 0;
     const int error = unfinished::start_program(
-        [&] { return spawn(arguments, out.file(), err.file(), limited, &pid); }, pid);
+        [&] { return spawn(arguments, {-1, out.file(), err.file()}, limited, &pid); }, pid);
     if (error != 0)
         return Status::device(fmt::format("cannot run {}: {}", arguments[0], std::strerror(error)));
     ProcessResult result;
@@ -126,15 +147,8 @@ Expected<ProcessResult> run(const std::vector<std::string> &arguments, double se
         result.timed_out = !ends_within(pid, seconds);
         kill(-pid, SIGKILL); // the group: also the programs that it started
     }
-    siginfo_t ended; // its number stays taken until waitpid(): a signal cannot reach another program
-    while (waitid(P_PID, static_cast<id_t>(pid), &ended, WEXITED | WNOWAIT) < 0 && errno == EINTR) {
-    }
-    unfinished::end_program(pid);
     int state = 0;
-    pid_t waited;
-    while ((waited = waitpid(pid, &state, 0)) < 0 && errno == EINTR) {
-    }
-    if (waited != pid)
+    if (!wait_for(pid, &state))
         return Status::device(fmt::format("cannot wait for {}: {}", arguments[0], std::strerror(errno)));
     result.exit_code = WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
     LW_ASSIGN(result.output, out.text(arguments[0]));
@@ -144,15 +158,75 @@ Expected<ProcessResult> run(const std::vector<std::string> &arguments, double se
 } // namespace
 
 Expected<ProcessResult> run_process(const std::vector<std::string> &arguments) {
-    const Log log;
+    const ProgramLog log;
     return run(arguments, 0, log, log);
 }
 
 Expected<ProcessResult> run_process_for(const std::vector<std::string> &arguments, double seconds) {
-    const Log out, err;
+    const ProgramLog out, err;
     LW_ASSIGN(ProcessResult result, run(arguments, seconds, out, err));
     LW_ASSIGN(result.error, err.text(arguments[0]));
     return result;
+}
+
+struct StayingProgram::Running {
+    ~Running() {
+        close_socket();
+        int state;
+        if (pid > 0) wait_for(pid, &state);
+    }
+    // Nothing more is asked: the program ends.
+    void close_socket() {
+        if (socket >= 0) close(socket);
+        socket = -1;
+    }
+    std::string name;
+    ProgramLog words;
+    int socket = -1; // our end
+    pid_t pid = -1;
+};
+
+StayingProgram::StayingProgram(std::unique_ptr<Running> running) : running_(std::move(running)) {}
+StayingProgram::~StayingProgram() = default;
+
+Expected<std::unique_ptr<StayingProgram>> StayingProgram::start(const std::vector<std::string> &arguments) {
+    auto running = std::make_unique<Running>();
+    running->name = arguments[0];
+    int ends[2];
+    if (running->words.file() < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+        return Status::device(fmt::format("cannot talk to {}: {}", arguments[0], std::strerror(errno)));
+    running->socket = ends[0];
+    const int words = running->words.file();
+    const int error = unfinished::start_program(
+        [&] { return spawn(arguments, {ends[1], words, words}, false, &running->pid); }, running->pid);
+    close(ends[1]);
+    if (error != 0) {
+        running->pid = -1;
+        return Status::device(fmt::format("cannot run {}: {}", arguments[0], std::strerror(error)));
+    }
+    return std::unique_ptr<StayingProgram>(new StayingProgram(std::move(running)));
+}
+
+std::optional<ProcessResult> StayingProgram::ask(const std::vector<std::string> &arguments) {
+    std::string packet;
+    for (const std::string &argument : arguments) packet.append(argument.c_str(), argument.size() + 1);
+    const auto answered = [&](auto transfer) { // as many bytes as there are
+        ssize_t bytes;
+        do bytes = transfer();
+        while (bytes < 0 && errno == EINTR);
+        return bytes;
+    };
+    const int socket = running_->socket;
+    int32_t code = 0;
+    if (socket >= 0 && running_->words.clear() &&
+        answered([&] { return send(socket, packet.data(), packet.size(), MSG_NOSIGNAL); }) ==
+            static_cast<ssize_t>(packet.size()) &&
+        answered([&] { return recv(socket, &code, sizeof code, 0); }) == sizeof code) {
+        if (auto words = running_->words.text(running_->name))
+            return ProcessResult{.exit_code = code, .output = *std::move(words)};
+    }
+    running_->close_socket();
+    return std::nullopt;
 }
 
 Expected<std::vector<uint8_t>> read_bytes(const std::filesystem::path &path) {

@@ -1,9 +1,9 @@
 #include "compiler/codegen/capabilities.h"
 #include "compiler/artifact/version.h"
-#include "compiler/base/process.h"
 #include "compiler/base/temporary_folder.h"
 #include "compiler/codegen/kernel_cache_folder.h"
 #include "compiler/codegen/kernel_entry.h"
+#include "compiler/codegen/kernel_program.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <fstream>
@@ -38,10 +38,9 @@ Status read_answer(Capabilities &known, const std::string &spec, const json &ans
 // Answers of this program to earlier compiles, in the folder of the kernel cache.
 class AnswerCache {
 public:
-    AnswerCache(const KernelCacheOptions &options, const std::vector<uint8_t> &program, std::string target)
-        : target_("query " + std::move(target)) {
-        const std::string_view bytes(reinterpret_cast<const char *>(program.data()), program.size());
-        versions_ = fmt::format("{}, longwave-kgen {}", producer(), hex_hash(bytes, 64));
+    AnswerCache(const KernelCacheOptions &options, const KernelProgram &program, std::string target)
+        : target_("query " + std::move(target)),
+          versions_(fmt::format("{}, longwave-kgen {}", producer(), program.versions().all())) {
         if (auto folder = KernelCacheFolder::open(options.folder)) folder_.emplace(*std::move(folder));
     }
 
@@ -65,18 +64,18 @@ private:
 };
 
 // Runs the kernel compiler once for all requests.
-Expected<json> ask(const json &requests, const std::string &kgen) {
+Expected<json> ask(const json &requests, KernelProgram &kgen) {
     LW_ASSIGN(const TemporaryFolder scratch, TemporaryFolder::create());
     const std::filesystem::path questions = scratch.path() / "query.json",
                                 answers = scratch.path() / "answers.json";
     std::ofstream file(questions, std::ios::binary);
     if (!(file << requests.dump() << std::flush))
         return scratch.explained(Status::device(fmt::format("{}: cannot be written", questions.string())));
-    LW_ASSIGN(const ProcessResult run,
-              run_process({kgen, "--query", questions.string(), "-o", answers.string()}));
+    LW_ASSIGN(const ProcessResult run, kgen.run({"--query", questions.string(), "-o", answers.string()}));
     if (run.exit_code != 0)
         return scratch.explained(Status::internal(
-            run.output.empty() ? fmt::format("{} --query ended with {}", kgen, run.exit_code) : run.output));
+            run.output.empty() ? fmt::format("longwave-kgen --query ended with {}", run.exit_code)
+                               : run.output));
     const auto bytes = read_bytes(answers);
     if (!bytes) return scratch.explained(bytes.status());
     json all = json::parse(bytes->begin(), bytes->end(), nullptr, false);
@@ -96,11 +95,7 @@ Status query_capabilities(Capabilities &known, const std::vector<std::string> &s
                           const devices::Traits &device, const KernelCacheOptions &options) {
     if (std::all_of(specs.begin(), specs.end(), [&](const auto &spec) { return known.knows(spec); }))
         return Status::ok();
-    const auto program = read_bytes(options.kgen);
-    if (!program)
-        return Status::device(
-            fmt::format("there is no kernel compiler (longwave-kgen, which is built next to longwave): {}",
-                        program.status().message()));
+    LW_ASSIGN(const std::shared_ptr<KernelProgram> program, KernelProgram::at(options.kgen));
     const AnswerCache cache(options, *program, device.target->name);
     std::vector<std::string> asked;
     json requests = json::array();
@@ -112,7 +107,7 @@ Status query_capabilities(Capabilities &known, const std::vector<std::string> &s
         requests.push_back({{"spec", json::parse(spec)}, {"target", device.target->name}});
     }
     if (asked.empty()) return Status::ok();
-    LW_ASSIGN(const json answers, ask(requests, options.kgen));
+    LW_ASSIGN(const json answers, ask(requests, *program));
     for (size_t i = 0; i < asked.size(); i++) {
         LW_TRY(read_answer(known, asked[i], answers[i]));
         cache.keep(asked[i], answers[i]);

@@ -5,6 +5,7 @@
 #include "compiler/base/temporary_folder.h"
 #include "compiler/codegen/kernel_cache_folder.h"
 #include "compiler/codegen/kernel_entry.h"
+#include "compiler/codegen/kernel_program.h"
 #include "formats/base/expected.h"
 #include "formats/package/file_bytes.h"
 #include "formats/package/json_text.h"
@@ -100,77 +101,12 @@ Status Clang::compile(const targets::Target &target, const std::string &assembly
     return Status::internal(fmt::format("{} ended with {}: {}", program_, run.exit_code, run.output));
 }
 
-// The versions of kernels that a kernel compiler states: what a cache of its kernels has to tell
-// apart.
-
-class KernelVersions {
-public:
-    // Runs `kgen --versions` (schedules/halide/versions.h). `kgen`: the absolute path of the
-    // program.
-    // Fault::device: the program cannot run, fails, or prints something else; with its words.
-    static Expected<KernelVersions> read(const std::string &kgen);
-
-    // The version of the kernel that the specification names, for a target of targets/. A kernel
-    // that the program does not list gets a hash of everything that the program printed.
-    const std::string &of(const std::string &spec, const std::string &target) const;
-
-private:
-    std::map<std::string, std::string> cpu_, gpu_; // by kernel
-    std::string otherwise_;
-};
-
-using Json = nlohmann::json;
-
-constexpr size_t versions_depth = 4;
-constexpr size_t version_digits = 32;
-
-bool read_versions(const Json &document, const char *kind, std::map<std::string, std::string> &to) {
-    const auto list = document.find(kind);
-    if (list == document.end() || !list->is_object()) return false;
-    for (const auto &[kernel, version] : list->items()) {
-        if (!version.is_string()) return false;
-        to.emplace(kernel, version.get<std::string>());
-    }
-    return true;
-}
-
-// Empty for a text that is not a specification.
-std::string kernel_of(const std::string &spec) {
-    const Json document = Json::parse(spec, nullptr, false);
-    const auto name = document.is_object() ? document.find("kernel") : document.end();
-    return name != document.end() && name->is_string() ? name->get<std::string>() : "";
-}
-
-Expected<KernelVersions> KernelVersions::read(const std::string &kgen) {
-    LW_ASSIGN(const auto run, run_process({kgen, "--versions"}));
-    if (run.exit_code != 0)
-        return Status::device(
-            fmt::format("the kernel compiler does not work: {} --versions ended with {}{}{}", kgen,
-                        run.exit_code, run.output.empty() ? "" : ": ", run.output));
-    package::Problems problems;
-    const auto document = package::parse_json(run.output, "its versions", versions_depth, problems);
-    KernelVersions versions;
-    if (!document || !document->is_object() || !read_versions(*document, "cpu", versions.cpu_) ||
-        !read_versions(*document, "gpu", versions.gpu_))
-        return Status::device(fmt::format(
-            "the kernel compiler does not work: {} --versions printed no versions of kernels", kgen));
-    versions.otherwise_ = hex_hash(run.output, version_digits);
-    return versions;
-}
-
-const std::string &KernelVersions::of(const std::string &spec, const std::string &target) const {
-    const auto &list = targets::find_gpu(target) ? gpu_ : cpu_;
-    const auto found = list.find(kernel_of(spec));
-    return found == list.end() ? otherwise_ : found->second;
-}
-
 } // namespace
 
 namespace fs = std::filesystem;
 
 namespace {
 
-constexpr uint64_t max_program = 1 << 30; // bytes
 constexpr const char *structures_file = "structures.json";
 
 // One kernel after the other, from any thread.
@@ -178,21 +114,7 @@ class KernelCompiler {
 public:
     static Expected<KernelCompiler> create(const KernelCacheOptions &options,
                                            const std::vector<KernelRequest> &requests) {
-        const auto none = [](const std::string &why) {
-            return Status::device(fmt::format(
-                "there is no kernel compiler (longwave-kgen, which is built next to longwave): {}", why));
-        };
-        if (const auto file = package::InputFile::open(options.kgen, max_program); !file)
-            return none(file.status().message());
-        if (faccessat(AT_FDCWD, options.kgen.c_str(), X_OK, AT_EACCESS) != 0)
-            return none(fmt::format("{}: cannot be run: {}", options.kgen, std::strerror(errno)));
-        // A name without a folder is looked up in PATH at each start: all starts must find one
-        // program.
-        std::error_code error;
-        const fs::path kgen = fs::absolute(options.kgen, error);
-        if (error) return Status::device(fmt::format("{}: {}", options.kgen, error.message()));
-        auto kernels = KernelVersions::read(kgen.string());
-        if (!kernels) return kernels.status();
+        LW_ASSIGN(auto kgen, KernelProgram::at(options.kgen));
         LW_ASSIGN(auto scratch, TemporaryFolder::create());
         std::string versions = producer();
         if (!options.structures.empty()) {
@@ -202,7 +124,7 @@ public:
                 return scratch.explained(
                     Status::device(fmt::format("{}: cannot be written", scratch.path().string())));
         }
-        KernelCompiler compiler(kgen.string(), *std::move(kernels), std::move(versions), std::move(scratch),
+        KernelCompiler compiler(std::move(kgen), std::move(versions), std::move(scratch),
                                 !options.structures.empty());
         if (std::any_of(requests.begin(), requests.end(),
                         [](const auto &one) { return by_clang(one.target); })) {
@@ -230,14 +152,14 @@ private:
         return found && !found->clang.empty();
     }
 
-    KernelCompiler(std::string kgen, KernelVersions kernels, std::string versions, TemporaryFolder scratch,
+    KernelCompiler(std::shared_ptr<KernelProgram> kgen, std::string versions, TemporaryFolder scratch,
                    bool structures)
-        : kgen_(std::move(kgen)), kernels_(std::move(kernels)), versions_(std::move(versions)),
-          scratch_(std::move(scratch)), structures_(structures) {}
+        : kgen_(std::move(kgen)), versions_(std::move(versions)), scratch_(std::move(scratch)),
+          structures_(structures) {}
 
     std::string versions_of(const KernelRequest &request) const {
         const std::string versions =
-            fmt::format("{}, kernel {}", versions_, kernels_.of(request.spec, request.target));
+            fmt::format("{}, kernel {}", versions_, kgen_->versions().of(request.spec, request.target));
         return by_clang(request.target) ? fmt::format("{}, {}", versions, clang_->version()) : versions;
     }
 
@@ -255,8 +177,7 @@ private:
         fs::path object =
             scratch_.path() / fmt::format("{}{}", number, targets::kernel_suffix(request.target));
         const fs::path signature = scratch_.path() / fmt::format("{}.json", number);
-        std::vector<std::string> arguments = {kgen_,
-                                              "--spec",
+        std::vector<std::string> arguments = {"--spec",
                                               request.spec,
                                               "--target",
                                               request.target,
@@ -266,9 +187,9 @@ private:
                                               object.string()};
         if (structures_)
             arguments.insert(arguments.end(), {"--structures", (scratch_.path() / structures_file).string()});
-        LW_ASSIGN(auto run, run_process(arguments));
+        LW_ASSIGN(auto run, kgen_->run(arguments));
         if (run.exit_code != 0) {
-            if (run.output.empty()) run.output = fmt::format("{} ended with {}", kgen_, run.exit_code);
+            if (run.output.empty()) run.output = fmt::format("longwave-kgen ended with {}", run.exit_code);
             return scratch_.explained(
                 Status::internal(fmt::format("{} ({} on {})", run.output, request.spec, request.target)));
         }
@@ -283,8 +204,7 @@ private:
         return KernelText{std::string(text->begin(), text->end()), *std::move(object_bytes)};
     }
 
-    std::string kgen_;
-    KernelVersions kernels_;
+    std::shared_ptr<KernelProgram> kgen_;
     std::string versions_; // of everything else that decides code
     TemporaryFolder scratch_;
     bool structures_; // others than the shipped, in the folder

@@ -27,7 +27,9 @@ std::string version_of(const Schedule &schedule) {
 }
 
 nlohmann::json versions() {
-    return {{"cpu", versions_for(targets::Kind::cpu)}, {"gpu", versions_for(targets::Kind::gpu)}};
+    return {{"cpu", versions_for(targets::Kind::cpu)},
+            {"gpu", versions_for(targets::Kind::gpu)},
+            {"program", std::rbegin(table)->version}};
 }
 
 } // namespace longwave::schedules

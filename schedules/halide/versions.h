@@ -11,7 +11,8 @@ namespace longwave::schedules {
 // build with an incomplete table can cause.
 std::string version_of(const Schedule &schedule);
 
-// {"cpu":{"linear":"<version>",…},"gpu":{"linear":"<version>",…}}: all kernels.
+// {"cpu":{"linear":"<version>",…},"gpu":{"linear":"<version>",…},"program":"<version>"}: all kernels, and
+// the version of all sources together. Answers to queries depend on that.
 nlohmann::json versions();
 
 } // namespace longwave::schedules

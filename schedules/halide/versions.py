@@ -10,7 +10,7 @@ of `common`, and all files that these reach:
   registrations whose first #include from its own folder is that header;
 - the built-in structures (a generated include) are the tables of schedules/long_conv/tables.
 A version is the first 32 hexadecimal digits of a SHA-256 of TEXT and of the names and contents of these
-files. Without --out the versions go to standard output as "FILE VERSION" lines. With --out FILE receives
+files. "all sources" is the version of the program: of every file. Without --out the versions go to standard output as "FILE VERSION" lines. With --out FILE receives
 rows of a C++ table. kernel_versions_test checks that no source is missing: it compares the sources with
 the references between object files.
 """
@@ -81,8 +81,11 @@ class Tree:
         return sorted(found)
 
     def version(self, schedule, toolchain):
+        return self.hash(self.sources(schedule), toolchain)
+
+    def hash(self, names, toolchain):
         digest = hashlib.sha256(toolchain.encode() + b"\0")
-        for name in self.sources(schedule):
+        for name in names:
             digest.update(name.encode() + b"\0")
             digest.update(hashlib.sha256(self.text[name].encode()).digest())
         return digest.hexdigest()[:32]
@@ -98,6 +101,7 @@ def main():
     if not tree.schedules:
         sys.exit("versions.py: no schedules under " + arguments.root)
     versions = [(name, tree.version(name, arguments.toolchain)) for name in sorted(tree.schedules)]
+    versions.append(("all sources", tree.hash(sorted(tree.text), arguments.toolchain)))
     if not arguments.out:
         for name, version in versions:
             print(name, version)

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The kernel compiler ends where memory is missing or time is over, and says so in one line.
+"""The kernel compiler ends where memory is missing or time is over, and says so in one line. One that
+stays does what a program of its own would do.
 
     kernel_compiler_test.py LONGWAVE_KGEN PRELOADED
 
@@ -10,9 +11,11 @@ import os
 import pathlib
 import re
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 KGEN, PRELOADED = (os.path.abspath(path) for path in sys.argv[1:3])
@@ -60,10 +63,49 @@ def check_time(folder):
     )
 
 
+def check_staying(folder):
+    """The same code, words and exit codes as alone, also after a request that the system ended."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    words = open(folder / "words", "wb+")
+    program = subprocess.Popen([KGEN, "--stay"], stdin=theirs, stdout=words, stderr=words)
+    theirs.close()
+
+    def ask(*arguments):
+        words.seek(0)
+        words.truncate()
+        ours.send(b"".join(os.fsencode(argument) + b"\0" for argument in arguments))
+        answer = ours.recv(8)
+        words.seek(0)
+        return int.from_bytes(answer, sys.byteorder, signed=True), words.read()
+
+    for name, spec in (("one", SPEC), ("two", SPEC), ("wrong", "{}")):
+        for target, suffix in (("x86-64-v2", "o"), ("vulkan-32k", "spv")):
+            arguments = lambda out: ["--spec", spec, "--target", target, "-o", f"{folder}/{out}.{suffix}"]
+            alone = subprocess.run([KGEN, *arguments("alone")], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            assert ask(*arguments(name)) == (alone.returncode, alone.stdout), (name, target)
+            assert (alone.returncode == 0) == (spec == SPEC), (name, alone.stdout)
+            for end in (suffix, "json") if spec == SPEC else ():
+                assert (folder / f"{name}.{end}").read_bytes() == (folder / f"alone.{end}").read_bytes(), (name, end)
+    os.mkfifo(folder / "never")
+    answers = []
+    waiting = threading.Thread(target=lambda: answers.append(ask("--query", f"{folder}/never", "-o", "none")))
+    waiting.start()
+    children = pathlib.Path(f"/proc/{program.pid}/task/{program.pid}/children")
+    while not (numbers := children.read_text().split()):
+        time.sleep(0.01)
+    os.kill(int(numbers[0]), signal.SIGKILL)
+    waiting.join()
+    assert answers == [(128 + signal.SIGKILL, b"")], answers
+    assert ask("--versions")[0] == 0
+    ours.close()
+    assert program.wait(timeout=60) == 0
+
+
 def main():
     with tempfile.TemporaryDirectory() as scratch:
         check_memory(pathlib.Path(scratch))
         check_time(pathlib.Path(scratch))
+        check_staying(pathlib.Path(scratch))
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ VARIES = re.compile(r"[0-9.]+ (s|ms|µs)\b|\"real_time_factor\":[-+0-9.e]+|[0-9]
 # times. $2 and $4: kernel and target, $8: the object. One of the kernels is the one whose compiler is
 # disturbed, where an operation does so.
 KEEPING_KGEN = """#!/bin/sh
+[ "$1" = --stay ] && exit
 [ "$1" = --versions ] && exec "{kgen}" --versions
 case "$LONGWAVE_FAULT_IN_CHILD $2" in env*softmax*'"rows":1}}'*) exec $LONGWAVE_FAULT_IN_CHILD "{kgen}" "$@" ;; esac
 kept="{kept}/$(printf '%s %s' "$2" "$4" | sha256sum | cut -c1-32)"

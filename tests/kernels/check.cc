@@ -1,7 +1,7 @@
 #include "tests/kernels/check.h"
 
-#include "compiler/base/process.h"
 #include "compiler/codegen/kernel_entry.h"
+#include "compiler/codegen/kernel_program.h"
 #include "tests/kernels/vulkan.h"
 #include "tests/support/every_case.h"
 #include <cstdlib>
@@ -22,6 +22,11 @@ const targets::Target *gpu_under_test() {
     std::_Exit(77);
 }
 
+Expected<compiler::ProcessResult> run_kgen(const std::vector<std::string> &arguments) {
+    LW_ASSIGN(const auto program, compiler::KernelProgram::at(find_kgen()));
+    return program->run(arguments);
+}
+
 bool few_on_a_gpu() { return gpu_under_test() && !every_case(); }
 
 nlohmann::json query_kernels(const std::vector<Request> &requests) {
@@ -32,8 +37,7 @@ nlohmann::json query_kernels(const std::vector<Request> &requests) {
     for (const Request &one : requests)
         questions.push_back({{"spec", json::parse(one.spec)}, {"target", one.target}});
     std::ofstream(name + "/in.json") << questions.dump();
-    const auto run =
-        compiler::run_process({find_kgen(), "--query", name + "/in.json", "-o", name + "/out.json"});
+    const auto run = run_kgen({"--query", name + "/in.json", "-o", name + "/out.json"});
     json answers;
     if (run && run->exit_code == 0) {
         std::ifstream file(name + "/out.json");

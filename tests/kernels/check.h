@@ -1,6 +1,7 @@
 // How kernel tests are written: a specification, inputs, and a reference in float64 for each
 // element of an output.
 #pragma once
+#include "compiler/base/process.h"
 #include "tests/kernels/kernel_call.h"
 #include "tests/support/compared.h"
 #include <cmath>
@@ -55,6 +56,9 @@ inline void compare(Kernel &kernel, const std::string &output, const Reference &
     INFO(output, ": error ", error, ", limit ", tolerance);
     CHECK(error <= tolerance);
 }
+
+// What the kernel compiler does for these arguments.
+Expected<compiler::ProcessResult> run_kgen(const std::vector<std::string> &arguments);
 
 // The answers of `longwave-kgen --query` (schedules/halide/query.h).
 struct Request {

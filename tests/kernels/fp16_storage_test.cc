@@ -68,8 +68,7 @@ struct Folder {
 
 Module load(const char *spec, const Folder &folder) {
     const std::string file = (folder.path / "kernel.spv").string();
-    const auto made =
-        compiler::run_process({find_kgen(), "--spec", spec, "--target", "vulkan-32k", "-o", file});
+    const auto made = run_kgen({"--spec", spec, "--target", "vulkan-32k", "-o", file});
     REQUIRE(made);
     REQUIRE_MESSAGE(made->exit_code == 0, made->output);
     const auto bytes = compiler::read_bytes(file);

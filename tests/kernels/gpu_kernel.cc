@@ -1,4 +1,5 @@
 #include "compiler/base/process.h"
+#include "compiler/codegen/kernel_program.h"
 #include "tests/kernels/vulkan.h"
 #include "tests/support/compared.h"
 #include <HalideRuntime.h>
@@ -94,8 +95,8 @@ Expected<std::shared_ptr<GpuModule>> load_module(const std::string &spec, const 
                                                  const std::string &kgen) {
     const Folder folder;
     const std::string module = (folder.path / "kernel.spv").string();
-    LW_ASSIGN(const auto compiled,
-              compiler::run_process({kgen, "--spec", spec, "--target", target.name, "-o", module}));
+    LW_ASSIGN(const auto program, compiler::KernelProgram::at(kgen));
+    LW_ASSIGN(const auto compiled, program->run({"--spec", spec, "--target", target.name, "-o", module}));
     if (compiled.exit_code != 0) {
         const bool none = compiled.output.find("has no schedule for a GPU") != std::string::npos;
         return Status(none ? Fault::usage : Fault::internal, compiled.output);

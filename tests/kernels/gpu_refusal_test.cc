@@ -17,8 +17,7 @@ namespace {
 // Exit code and text of the kernel compiler.
 std::pair<int, std::string> compiled(const std::string &text, const std::string &target,
                                      const std::string &out = "/dev/null/kernel.spv") {
-    const auto result =
-        longwave::compiler::run_process({find_kgen(), "--spec", text, "--target", target, "-o", out});
+    const auto result = run_kgen({"--spec", text, "--target", target, "-o", out});
     REQUIRE(result);
     return {result->exit_code, result->output};
 }

@@ -47,7 +47,7 @@ class Signals(Cli):
             file.unlink()
         script = self.scratch / kgen
         script.write_text(
-            f'#!/bin/sh\n[ $1 = --versions ] && echo \'{{"cpu":{{}},"gpu":{{}}}}\' && exit\n: > "{started}/$$"\nwhile :; do sleep 0.1; done\n'
+            f'#!/bin/sh\n[ $1 = --stay ] && exit\n[ $1 = --versions ] && echo \'{{"cpu":{{}},"gpu":{{}}}}\' && exit\n: > "{started}/$$"\nwhile :; do sleep 0.1; done\n'
         )
         script.chmod(0o755)
         command = [

@@ -132,7 +132,7 @@ class Tuning(Cli):
         out = self.scratch / "hangs.json"
         self.addCleanup(out.unlink, missing_ok=True)
         for script, timeout, words in (
-            ("while :; do sleep 0.1; done", 0.3, "not ready after"),
+            ("[ $1 = --stay ] && exit; while :; do sleep 0.1; done", 0.3, "not ready after"),
             ("echo no such kernel >&2; exit 1", 60, "no such kernel"),
         ):
             kgen = self.file("kgen.sh", f"#!/bin/sh\n{script}\n")
@@ -256,7 +256,7 @@ class Tuning(Cli):
         """Neither command writes one into a pipe; on a terminal it is there, and --quiet takes it away."""
         out = self.scratch / "progress.json"
         self.addCleanup(out.unlink, missing_ok=True)
-        slow = self.file("slow.sh", "#!/bin/sh\nsleep 1.2\nexit 1\n")
+        slow = self.file("slow.sh", "#!/bin/sh\n[ $1 = --stay ] || sleep 1.2\nexit 1\n")
         slow.chmod(0o755)
         tune = ["tune", "-o", out, "--kgen", slow, "--cache", self.scratch / "none", "--minutes", "0.06"]
         piped = self.run_cli(*tune)

@@ -52,7 +52,7 @@ public:
     void write_kgen(const std::string &version = "one", const std::string &signature = plain_signature,
                     const std::string &versions = "{}") {
         std::ofstream script(kgen());
-        script << "#!/bin/sh\n# version " << version << "\n"
+        script << "#!/bin/sh\n# version " << version << "\n[ \"$1\" = --stay ] && exit\n"
                << "[ \"$1\" = --versions ] && echo '{\"cpu\":" << versions << ",\"gpu\":{},\"script\":\""
                << version << "\"}' && exit\n"
                << "printf '%s for %s by " << version << "' \"$2\" \"$4\" > \"$8\"\n"
