@@ -177,14 +177,9 @@ private:
         fs::path object =
             scratch_.path() / fmt::format("{}{}", number, targets::kernel_suffix(request.target));
         const fs::path signature = scratch_.path() / fmt::format("{}.json", number);
-        std::vector<std::string> arguments = {"--spec",
-                                              request.spec,
-                                              "--target",
-                                              request.target,
-                                              "--symbol",
-                                              kernel_symbol(request.spec),
-                                              "-o",
-                                              object.string()};
+        std::vector<std::string> arguments = {"--spec",       request.spec,   "--target",
+                                              request.target, "--symbol",     kernel_symbol(request.spec),
+                                              "-o",           object.string()};
         if (structures_)
             arguments.insert(arguments.end(), {"--structures", (scratch_.path() / structures_file).string()});
         LW_ASSIGN(auto run, kgen_->run(arguments));

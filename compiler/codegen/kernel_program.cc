@@ -81,7 +81,8 @@ Expected<std::shared_ptr<KernelProgram>> KernelProgram::at(const std::string &pa
     static std::mutex mutex;
     static std::map<std::string, std::pair<decltype(identity(file)), std::shared_ptr<KernelProgram>>> known;
     const std::lock_guard lock(mutex);
-    if (const auto found = known.find(absolute); found != known.end() && found->second.first == identity(file))
+    if (const auto found = known.find(absolute);
+        found != known.end() && found->second.first == identity(file))
         return found->second.second;
     const std::shared_ptr<KernelProgram> program(new KernelProgram(absolute));
     LW_ASSIGN(const ProcessResult run, program->run({"--versions"}));
@@ -91,8 +92,8 @@ Expected<std::shared_ptr<KernelProgram>> KernelProgram::at(const std::string &pa
                         run.exit_code, run.output.empty() ? "" : ": ", run.output));
     auto versions = KernelVersions::read(run.output);
     if (!versions)
-        return Status::device(fmt::format("the kernel compiler does not work: {} --versions printed {}", absolute,
-                                          versions.status().message()));
+        return Status::device(fmt::format("the kernel compiler does not work: {} --versions printed {}",
+                                          absolute, versions.status().message()));
     program->versions_ = *std::move(versions);
     known.insert_or_assign(absolute, std::pair(identity(file), program));
     return program;

@@ -32,8 +32,8 @@ private:
 // Any thread may call its functions.
 class KernelProgram {
 public:
-    // The program at this path: one object for the whole process while the file stays the same. Fault::device:
-    // there is none, it cannot run, or it states no versions; with its words.
+    // The program at this path: one object for the whole process while the file stays the same.
+    // Fault::device: there is none, it cannot run, or it states no versions; with its words.
     static Expected<std::shared_ptr<KernelProgram>> at(const std::string &path);
 
     const KernelVersions &versions() const { return versions_; }
@@ -46,7 +46,7 @@ private:
     explicit KernelProgram(std::string path) : path_(std::move(path)) {}
     std::string path_;
     KernelVersions versions_;
-    std::mutex mutex_; // of what follows
+    std::mutex mutex_;  // of what follows
     bool stays_ = true; // until one did not answer
     std::vector<std::unique_ptr<StayingProgram>> idle_;
 };

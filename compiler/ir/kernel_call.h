@@ -29,11 +29,13 @@ using compiler::Scalar;
 using compiler::Step;
 using schedules::contract::Specification;
 
-// Rows of a ring: where it lies, the scalar that says where its new rows begin, and how many rows it has.
+// Rows of a ring: where it lies, the scalar that says where its new rows begin, how many rows it has, and
+// the scalar that says how many have been written, the new ones among them.
 struct Ring {
     Place place;
     Scalar position;
     uint32_t rows;
+    Scalar filled;
 };
 
 // Older rows that a kernel keeps channel by channel: their place, the scalar that says where the new rows

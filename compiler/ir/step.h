@@ -30,7 +30,7 @@ struct Place {
 };
 
 struct Scalar {
-    enum class Kind : uint8_t { constant, slot, length, rows = 4 } kind = Kind::constant;
+    enum class Kind : uint8_t { constant, slot, length, rows = 4, filled = 5 } kind = Kind::constant;
     int32_t value = 0, mul = 0, tile_mul = 0;
     uint32_t modulus = 1, add = 0;
 };

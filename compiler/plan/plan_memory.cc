@@ -40,7 +40,9 @@ void print_step(std::string &text, const char *what, size_t i, const Step &s) {
             if (p->tile_bytes) text += fmt::format("[tile x{}]", p->tile_bytes);
         } else {
             const Scalar &v = std::get<Scalar>(arg);
-            text += fmt::format(" ({}+f%{}*{}+tile*{})", v.value, v.modulus, v.mul, v.tile_mul);
+            text += v.kind == Scalar::Kind::filled
+                        ? fmt::format(" (min(f*{}+{}+tile*{},{}))", v.mul, v.add, v.tile_mul, v.value)
+                        : fmt::format(" ({}+f%{}*{}+tile*{})", v.value, v.modulus, v.mul, v.tile_mul);
         }
     }
     text += fmt::format("  ; {}\n", s.name);

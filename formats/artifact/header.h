@@ -23,8 +23,9 @@ inline constexpr uint16_t format_major = 2; // a reader opens its own major
 // contains, golden tensors stored in part. 6: streams that wait for later rows.
 // 7: kernels for several streams at once. 8: states that begin with numbers of the model.
 // 9: rows that come for several ticks together. 10: scalars that the host may change.
-// 11: a recipe of the weights. 12: histories channel by channel.
-inline constexpr uint16_t format_minor = 12;
+// 11: a recipe of the weights. 12: histories channel by channel. 13: rows of a history that have been
+// written.
+inline constexpr uint16_t format_minor = 13;
 
 enum Flag : uint32_t {
     flag_signed = 1u << 0, // key and signature are filled in

@@ -45,9 +45,12 @@ const char *scalar_fault(const Scene &scene, const fb::KernelArg &arg, const fb:
         if (scalar.modulus() < 1) return "scalar with modulus 0";
         values = slot_values(scene, scalar, arg.multiple());
     }
-    if (scalar.kind() == fb::ScalarKind::length || scalar.kind() == fb::ScalarKind::rows) {
-        if (scene.entry.kind() != fb::EntryKind::run) return "a length outside a run entry";
-        if (scalar.modulus() < 1 || scalar.mul() < 0 || scalar.tile_mul() < 0 || scalar.value() < 0)
+    const bool of_run = scalar.kind() == fb::ScalarKind::length || scalar.kind() == fb::ScalarKind::rows,
+               filled = scalar.kind() == fb::ScalarKind::filled;
+    if (of_run || filled) {
+        if (of_run && scene.entry.kind() != fb::EntryKind::run) return "a length outside a run entry";
+        if (scalar.modulus() < 1 || scalar.mul() < (filled ? 1 : 0) || scalar.tile_mul() < 0 ||
+            scalar.value() < 0)
             return "numbers of a length";
         if (arg.multiple() != 1) return "a length where the kernel takes multiples";
         values.multiples = true;

@@ -100,6 +100,7 @@ bool has_rows_together(const fb::PlanT &plan) {
 
 // The least minor version whose readers know everything that the plan says.
 uint16_t minor_of(const fb::PlanT &plan) {
+    if (has_scalars(plan, fb::ScalarKind::filled)) return 13;
     for (const auto &field : plan.state)
         if (field->ring > 0) return 12;
     for (const auto &segment : plan.segments)

@@ -6,24 +6,27 @@
 namespace longwave::runtime {
 
 inline int32_t evaluate(const fb::Scalar &scalar, uint64_t firing, uint32_t tile, const Extent &extent) {
-    switch (scalar.kind()) {
-    case fb::ScalarKind::constant: break;
-    case fb::ScalarKind::slot: {
-        const int64_t slot = static_cast<int64_t>((firing + scalar.add()) % scalar.modulus());
-        return static_cast<int32_t>(slot * scalar.mul() + scalar.value() + int64_t{tile} * scalar.tile_mul());
+    using Kind = fb::ScalarKind;
+    const Kind which = scalar.kind();
+    const int32_t value = scalar.value();
+    const auto mul = static_cast<uint32_t>(scalar.mul()); // of rows it is not negative
+    const int64_t of_tile = int64_t{tile} * scalar.tile_mul();
+    if (which == Kind::constant) return value;
+    if (which == Kind::retired) return 0;
+    if (which == Kind::slot) {
+        const auto slot = static_cast<int64_t>((firing + scalar.add()) % scalar.modulus());
+        return static_cast<int32_t>(slot * scalar.mul() + value + of_tile);
     }
-    case fb::ScalarKind::length:
-    case fb::ScalarKind::rows: {
-        uint64_t ticks = scalar.kind() == fb::ScalarKind::rows ? extent.rows : extent.lengths[scalar.add()];
-        if (scalar.kind() == fb::ScalarKind::rows && scalar.add() > 1) ticks -= ticks % scalar.add();
-        const int64_t rows =
-            static_cast<int64_t>(ticks * static_cast<uint64_t>(scalar.mul()) / scalar.modulus()) -
-            int64_t{tile} * scalar.tile_mul();
-        return rows < 0 ? 0 : rows > scalar.value() ? scalar.value() : static_cast<int32_t>(rows);
+    int64_t rows;
+    if (which == Kind::filled) {
+        const auto most = static_cast<uint32_t>(value);
+        rows = static_cast<int64_t>((firing < most ? firing : most) * mul + scalar.add()) + of_tile;
+    } else {
+        uint64_t ticks = which == Kind::rows ? extent.rows : extent.lengths[scalar.add()];
+        if (which == Kind::rows && scalar.add() > 1) ticks -= ticks % scalar.add();
+        rows = static_cast<int64_t>(ticks * mul / scalar.modulus()) - of_tile;
     }
-    case fb::ScalarKind::retired: return 0;
-    }
-    return scalar.value();
+    return rows < 0 ? 0 : rows > value ? value : static_cast<int32_t>(rows);
 }
 
 // zero_tail: the first row after a sequence of `ticks` ticks, at most all rows of the step.

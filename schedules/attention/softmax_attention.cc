@@ -61,6 +61,7 @@ SoftmaxAttention::SoftmaxAttention(KernelBuilder &k, const contract::SoftmaxAtte
         position_bias_ = k.weight(names_.position_bias, dense({dk_, heads_}));
     }
     if (window_) position_ = k.scalar(names_.position, whole_ ? ring_ - 1 : ring_ - rows_);
+    if (in_ring()) filled_ = k.scalar(names_.filled, ring_);
 }
 
 AttentionInBlocks::AttentionInBlocks(KernelBuilder &k, const contract::SoftmaxAttention &p)
@@ -174,10 +175,13 @@ void AttentionInBlocks::sum_values() {
 // A query takes a block in: what it has so far and the block both count by the distance of their
 // largest score from the larger one. A block alone is all that it has.
 void AttentionInBlocks::join() {
-    // With a whole sequence, the blocks that the call's last query can see.
+    // With a whole sequence, the blocks that the call's last query can see. Of a ring, those with rows that
+    // have been written: a block without one changes nothing. The last tile has the most of them.
     const Expr seen =
         whole_ ? min((position_ + rows_ + before_ + block_ - 1) / block_, blocks_) : Expr(blocks_);
-    RDom k({{0, sums_ + dv_}, {0, queries_}, {0, seen}}, "k");
+    const Expr first =
+        in_ring() && blocks_ > 1 ? clamp((span_ - filled_ + before_) / block_, 0, blocks_ - 1) : Expr(0);
+    RDom k({{0, sums_ + dv_}, {0, queries_}, {first, seen - first}}, "k");
     state_(d_, b_, h_, tile_) = select(d_ == peak_so_far, nothing / 2, 0.0f);
     const auto so_far = [&](const Expr &at) { return state_(at, k.y, h_, tile_); };
     const Expr peak = peak_(k.y, k.z, h_, tile_), top = so_far(peak_so_far),

@@ -26,7 +26,7 @@ protected:
     const bool relative_, whole_;
     const int present_; // the feature that says that a row is there
     Halide::ImageParam kv_, q_, r_, content_, position_bias_;
-    Halide::Expr position_;
+    Halide::Expr position_, filled_;
     Halide::Var d_{"d"}, n_{"n"}, h_{"h"};
 };
 

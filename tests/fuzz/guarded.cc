@@ -164,6 +164,11 @@ private:
                                         __int128{tile} * scalar.tile_mul());
         }
         if (scalar.kind() == fb::ScalarKind::retired) return 0;
+        if (scalar.kind() == fb::ScalarKind::filled) {
+            const __int128 rows =
+                __int128{firing} * scalar.mul() + scalar.add() + __int128{tile} * scalar.tile_mul();
+            return static_cast<int32_t>(rows > scalar.value() ? scalar.value() : rows);
+        }
         const __int128 rows =
             __int128{length} * scalar.mul() / scalar.modulus() - __int128{tile} * scalar.tile_mul();
         return static_cast<int32_t>(rows < 0 ? 0 : rows > scalar.value() ? scalar.value() : rows);

@@ -86,10 +86,14 @@ private:
     std::vector<double> weights_; // of the keys that the row sees
 };
 
-// Every `absent`-th key row is not there, and those before row `begin` neither.
+// Every `absent`-th key row is not there, and those before row `begin` neither. Of a ring `filled` rows have
+// been written, the call's among them; 0: all.
 struct Keys {
-    int absent = 0, begin = 0;
+    int absent = 0, begin = 0, filled = 0;
 };
+
+// A CPU reads no block of keys before those that have been written. A block has at most so many.
+constexpr int longest_block = 256;
 
 Case attention(const Shape &shape, const std::vector<Keys> &kinds = {{}}) {
     return {spec("softmax_attention",
@@ -109,10 +113,16 @@ Case attention(const Shape &shape, const std::vector<Keys> &kinds = {{}}) {
                     kv.for_each([&](const std::vector<int> &at) {
                         const int age =
                             s.window && !s.whole ? (at[1] - s.position + 2 * s.ring) % s.ring : at[1];
-                        const bool there = !(keys.absent && age % keys.absent == 0) && age >= keys.begin;
+                        const int before = (s.rows - 1 - age + s.ring) % s.ring; // the newest row
+                        const bool there = !(keys.absent && age % keys.absent == 0) && age >= keys.begin &&
+                                           !(keys.filled && before >= keys.filled);
                         if (at[0] == flag) kv.set(at, there);
+                        if (at[0] < flag && keys.filled && before >= keys.filled + longest_block &&
+                            !gpu_under_test())
+                            kv.set(at, std::nan(""));
                     });
                     if (s.window) k.scalar("position") = s.position;
+                    if (s.window && !s.whole) k.scalar("filled") = keys.filled ? keys.filled : s.ring;
                     Definition expected(k, s);
                     // A weight is as exact as its score: |score| units in the last place, and a
                     // sum.
@@ -143,10 +153,13 @@ TEST_CASE("softmax_attention: a window of keys in a ring, for any number of quer
     cases.push_back(attention({1, 1, 1, 1, 4, 8, 3, false}));
     cases.push_back(attention({1, 5, 1, 8, 4, 16, 8, false}));
     // Many blocks of keys, some of which have no row yet.
-    cases.push_back(attention({16, 8, 8, 1, 4096, 4100, 77, false, false, 4}, {{}, {0, 4000}}));
-    cases.push_back(attention({3, 3, 2, 7, 1025, 1045, 14, false, false, 1}, {{}, {0, 900}}));
+    cases.push_back(
+        attention({16, 8, 8, 1, 4096, 4100, 77, false, false, 4}, {{}, {0, 4000}, {0, 0, 300}, {0, 0, 1}}));
+    cases.push_back(
+        attention({3, 3, 2, 7, 1025, 1045, 14, false, false, 1}, {{}, {0, 900}, {0, 0, 300}, {0, 0, 7}}));
     if (!few_on_a_gpu()) {
-        cases.push_back(attention({3, 3, 2, 64, 1025, 1152, 64, false, false, 1}, {{}, {0, 900}}));
+        cases.push_back(
+            attention({3, 3, 2, 64, 1025, 1152, 64, false, false, 1}, {{}, {0, 900}, {0, 0, 64}}));
         cases.push_back(attention({4, 16, 16, 441, 70, 951, 441, false, false, 1}));
         cases.push_back(attention({4, 16, 16, 2, 70, 80, 2, false, false, 1}, {{}, {5}}));
         cases.push_back(attention({2, 2048, 2048, 1, 3, 8, 2, false, false, 1}));

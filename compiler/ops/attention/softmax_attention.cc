@@ -161,19 +161,20 @@ Packed pack_lags(const Numbers &r, uint32_t heads, uint32_t dk, uint32_t window,
     return Packed::f32({heads, dk, lags}, packed);
 }
 
-// Where keys and values lie, and how many rows of them; the position of the first query, with a window.
+// Where keys and values lie, and how many rows of them; with a window the position of the first query; of
+// a ring the rows that have been written.
 struct Keys {
     Place place;
     uint32_t rows;
-    std::optional<Scalar> position;
+    std::optional<Scalar> position, filled;
 };
 Keys keys_of(KernelCall &call) {
     const bool causal = call.node.integer("causal") == 1;
     if (causal && !whole(call.context)) {
         const Ring ring = call.ring_of(0);
-        return {ring.place, ring.rows, ring.position};
+        return {ring.place, ring.rows, ring.position, ring.filled};
     }
-    Keys keys{call.all_rows_of(0), call.rows_of_input(0), {}};
+    Keys keys{call.all_rows_of(0), call.rows_of_input(0), {}, {}};
     if (causal)
         keys.position = Scalar{.kind = Scalar::Kind::slot, .tile_mul = static_cast<int32_t>(call.rows())};
     return keys;
@@ -210,6 +211,7 @@ Status plan(KernelCall &call) {
                                                      .content_bias = content_bias,
                                                      .position_bias = position_bias,
                                                      .position = keys.position,
+                                                     .filled = keys.filled,
                                                      .y = call.result_rows()});
     return Status::ok();
 }

@@ -27,8 +27,10 @@ struct SoftmaxAttention {
         typename Of::Weight content_bias;  // [dk, heads], with relative
         typename Of::Weight position_bias; // [dk, heads], with relative
         typename Of::Scalar position;      // with a window; whole: row of the sequence of the first query
-        typename Of::Output y;             // [P(heads*dv), rows]
-        LW_ARGUMENTS(kv, q, r, content_bias, position_bias, position, y)
+        typename Of::Scalar filled; // with a window, not whole: rows of the ring that have been written. Of
+                                    // those before, the kernel may take it that none is there
+        typename Of::Output y;      // [P(heads*dv), rows]
+        LW_ARGUMENTS(kv, q, r, content_bias, position_bias, position, filled, y)
     };
 };
 

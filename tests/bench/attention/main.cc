@@ -259,7 +259,10 @@ Status bench_softmax(const Options &options, uint32_t heads, uint32_t width, con
             target, test::find_kgen()));
     Rows q(queries, all, 1), kv(options.rows, kv_width, 2), y(queries, all, 3);
     for (uint32_t t = 0; t < options.rows; t++) reinterpret_cast<float *>(kv.at(t))[2 * of_keys] = 1;
-    if (token) kernels[0].scalar("position") = static_cast<int>(options.rows - 1);
+    if (token) {
+        kernels[0].scalar("position") = static_cast<int>(options.rows - 1);
+        kernels[0].scalar("filled") = static_cast<int>(options.rows);
+    }
     const auto took = measure(options, [&] {
         for (uint32_t t = 0; t < queries; t += of_call) {
             if (causal) kernels[0].scalar("position") = static_cast<int>(t);

@@ -16,7 +16,8 @@ const std::vector<std::string> specs{R"({"kernel":"a"})", R"({"kernel":"b"})"};
 void write_answers(const KernelFolder &folder, const std::string &answers) {
     std::ofstream script(folder.kgen());
     script << "#!/bin/sh\n"
-           << "case $1 in --stay) exit ;; --versions) echo '{\"cpu\":{},\"gpu\":{},\"of\":\"" << answers.size() << "\"}'; exit ;; esac\n"
+           << "case $1 in --stay) exit ;; --versions) echo '{\"cpu\":{},\"gpu\":{},\"of\":\""
+           << answers.size() << "\"}'; exit ;; esac\n"
            << "echo \"$1\" >> '" << (folder.path / "runs").string() << "'\n"
            << "printf '%s' '" << answers << "' > \"$4\"\n";
     script.close();

@@ -185,7 +185,7 @@ const Case indices[] = {
     {"an unknown space", 13, [](Draft &d) { into(place(d, stream, 0, 0), static_cast<fb::Space>(5)); }},
     {"an unknown kind of scalar", 13,
      [](Draft &d) {
-         *step(d, stream, 0).args[2]->scalar = fb::Scalar(static_cast<fb::ScalarKind>(5), 0, 0, 0, 1, 0);
+         *step(d, stream, 0).args[2]->scalar = fb::Scalar(static_cast<fb::ScalarKind>(6), 0, 0, 0, 1, 0);
      }},
     {"an unknown kind of input", 13,
      [](Draft &d) { d.plan.inputs[0]->kind = static_cast<fb::InputKind>(3); }},

@@ -36,7 +36,7 @@ std::vector<HeaderCase> header_cases(const std::vector<uint8_t> &good) {
         {"magic with a converted line ending", 2, 4, {'\n', '\n'}},
         {"major 1", 2, 8, {1, 0}},
         {"major 0", 2, 8, {0, 0}},
-        {"minor 13", 2, 10, {13, 0}},
+        {"minor 14", 2, 10, {14, 0}},
         {"header of 128 bytes", 2, 12, {128, 0, 0, 0}},
         {"declared size one more", 3, 16, u64(good.size() + 1)},
         {"declared size one less", 3, 16, u64(good.size() - 1)},
