@@ -1,4 +1,5 @@
-// gated_scan: h_t = a_t h_{t−1} + b_t for each channel, row after row, any number of rows a call.
+// gated_scan: h_t = a_t h_{t−1} + b_t or max(h_{t−1} + a_t, b_t) for each channel, row after row, any number
+// of rows a call.
 #include "schedules/contract/kernels/recurrent.h"
 #include "schedules/halide/registry.h"
 #include "schedules/halide/threads.h"
@@ -22,7 +23,7 @@ struct Scan {
         const Shape shape = dense({width, rows});
         const ImageParam a = k.input(names.a, shape), b = k.input(names.b, shape);
         y(c, r) = Tuple(undef<float>(), undef<float>());
-        const Expr next = a(c, t) * y(c, t)[1] + b(c, t);
+        const Expr h = y(c, t)[1], next = p.maximum ? max(h + a(c, t), b(c, t)) : a(c, t) * h + b(c, t);
         y(c, t) = Tuple(next, next);
     }
     void declare(KernelBuilder &k) {

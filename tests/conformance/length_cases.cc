@@ -50,6 +50,7 @@ const Case cases[] = {
      "{heads=2, key_heads=2, decay=\"key\", rank_one=0}",
      channels, false},
     {"%w = sigmoid(%u)\n%y = gated_scan(%w, %u)"},
+    {"%w = sigmoid(%u)\n%y = gated_scan(%w, %u) {maximum=1}"},
     {"%y = cumulative_softmax(%u) {start=1}"},
     {"%y = cumulative_softmax(%u) {start=0, log=1}"},
     {"%p = const \"poles\" : [16,3,2]\n%c = const \"c\" : [2,16,3,2]\n%D = const \"D\" : [2,16]\n"

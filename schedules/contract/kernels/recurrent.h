@@ -49,12 +49,13 @@ struct Gru {
     };
 };
 
-// h_t = a_t h_(t-1) + b_t, for each channel.
+// h_t = a_t h_(t-1) + b_t, for each channel. With `maximum`, h_t = max(h_(t-1) + a_t, b_t).
 struct GatedScan {
     static constexpr const char *name = "gated_scan";
     Required<1, 1 << 20> channels;
     Required<1, 1 << 24> rows;
-    LW_PARAMS(channels, rows)
+    Flag maximum;
+    LW_PARAMS(channels, rows, maximum)
 
     template <class Of> struct Arguments {
         typename Of::Input a;  // [P(channels), rows]

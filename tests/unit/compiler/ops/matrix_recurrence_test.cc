@@ -105,6 +105,24 @@ TEST_CASE("gated_scan: sums weighted by the product of the factors since") {
     check_close(y.data, expected, 1e-14);
 }
 
+TEST_CASE("gated_scan: the largest of what each row added and of 0, with the steps since") {
+    const size_t width = 3;
+    const std::map<std::string, std::vector<double>> x = {{"a", random_numbers(rows * width, 6)},
+                                                          {"b", random_numbers(rows * width, 7)}};
+    const Array y = compute({{"a", width}, {"b", width}}, x, "%y = gated_scan(%a, %b) {maximum=1}");
+    std::vector<double> expected;
+    for (size_t t = 0; t < rows; ++t)
+        for (size_t c = 0; c < width; ++c) {
+            double since = 0, largest = x.at("b")[t * width + c];
+            for (size_t back = 0; back <= t; ++back) {
+                since += x.at("a")[(t - back) * width + c];
+                largest = std::max(largest, since + (back < t ? x.at("b")[(t - back - 1) * width + c] : 0));
+            }
+            expected.push_back(largest);
+        }
+    check_close(y.data, expected, 1e-14);
+}
+
 TEST_CASE("matrix_recurrence and gated_scan: what does not fit is refused with what was expected") {
     const auto refused = [](const std::string &body, const std::string &words) {
         const auto graph =
@@ -128,6 +146,7 @@ TEST_CASE("matrix_recurrence and gated_scan: what does not fit is refused with w
     refused(with("%x, %x, %x, %x, %z, %x", 2, 2, "key", 1), "a of width 12 expected, found 6");
     refused(with("%x, %x, %x, %x, %x, %z", 2, 2, "key", 1), "b of width 12 expected, found 6");
     refused("%y = gated_scan(%x, %z)", "");
+    refused("%y = gated_scan(%x, %x) {maximum=2}", "maximum");
     refused("%c = const \"c\" : [12]\n%y = gated_scan(%c, %x)", "");
 }
 
