@@ -14,6 +14,7 @@ struct Key {
     enum class Kind {
         size,       // a whole number from `low` to `high`
         number,     // a number from `low` to `high`; as a size: is it not 1?
+        same_size,  // a size, or a list of it `divisor` times
         numbers,    // `divisor` of them, NAME.0 and so on; null: the fallback
         flag,       // true or false
         activation, // the name of a function, which becomes an op
@@ -27,7 +28,7 @@ struct Key {
     std::string fallback = {}; // JSON text: what transformers takes without the key; empty: it must be there
     double low = 1, high = 1 << 24;
     std::string rule = {};     // size: what no key, null and the text "auto" mean, divided by `divisor`
-    std::string divisor = "1"; // a size; the quotient is rounded down
+    std::string divisor = "1"; // a size; the quotient is rounded down. same_size: `rule` is not divided
     std::string alias = {};    // another name, which counts more
     std::vector<std::string> choices = {}; // JSON texts; as a size: the place in this list
     std::string reason = {};               // choice: why no others are read
@@ -51,11 +52,11 @@ struct Derived {
     std::string when = {};     // as TensorRow::when; otherwise the size stays as it is
 };
 
-// Two sizes of which one must divide or equal the other.
+// Two sizes of which one must divide or equal the other, or one that must not be 0.
 struct Condition {
-    enum class Kind { equal, divides };
+    enum class Kind { equal, divides, positive };
     Kind kind = Kind::equal;
-    std::string left, right; // divides: `right` is a divisor of `left`
+    std::string left, right = {}; // divides: `right` is a divisor of `left`
     std::string when = {};
 };
 
@@ -73,6 +74,7 @@ struct TensorRow {
 struct Operand {
     enum class Kind {
         value,      // the row `name`; "x": what the block reads
+        first,      // the row `name` of the first block
         tensor,     // a tensor, left out where its `when` says so
         list,       // of(element) of a tensor, each `each` times, all that `times` times
         transposed, // each matrix of a tensor [n, rows, columns]
@@ -124,10 +126,11 @@ struct KindRule {
         cycle,   // names, again and again
         letters, // a text with a letter for each block
         places,  // the blocks of the first kind; all others are of the second
+        first,   // no key: the first block is of the first kind, all others are of the second
         interval // block N, counted from 1, is of the second kind if this number divides N, else of the first
     };
     Kind kind = Kind::list;
-    std::string key;
+    std::string key = {};
     std::vector<std::pair<std::string, std::string>> names; // in the file, and of the Block
     std::string fallback = {};                              // JSON text
 };

@@ -5,7 +5,8 @@ namespace longwave::huggingface {
 const std::vector<Architecture> &architectures() {
     static const std::vector<Architecture> all = {
         falcon_h1(),  falcon_mamba(), granitemoehybrid(), lfm2(),         mamba(),      mamba2(),
-        nemotron_h(), olmo_hybrid(),  qwen3_5(),          qwen3_5_text(), qwen3_next(), recurrent_gemma()};
+        nemotron_h(), olmo_hybrid(),  qwen3_5(),          qwen3_5_text(), qwen3_next(), recurrent_gemma(),
+        rwkv7(),      xlstm()};
     return all;
 }
 

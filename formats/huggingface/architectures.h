@@ -21,6 +21,8 @@ Architecture qwen3_5();
 Architecture qwen3_5_text();
 Architecture qwen3_next();
 Architecture recurrent_gemma();
+Architecture rwkv7();
+Architecture xlstm();
 
 const std::vector<Architecture> &architectures();
 const Architecture *find_architecture(const std::string &model_type); // null when unknown

@@ -122,12 +122,15 @@ public:
                 node.attributes[attribute.name] = value_of(attribute);
             for (const Operand &read : row.reads) {
                 if (read.kind == Operand::Kind::value) node.inputs.push_back({made[read.name], false});
+                else if (read.kind == Operand::Kind::first)
+                    node.inputs.push_back({first_.at(read.name), false});
                 else if (const std::string key = key_of(read, prefix, tensors); !key.empty())
                     node.inputs.push_back({key, true});
             }
             made[row.name] = x = node.name;
             package_.graph.push_back(std::move(node));
         }
+        if (!prefix.empty() && first_.empty()) first_ = std::move(made);
     }
 
 private:
@@ -156,6 +159,7 @@ private:
         const std::string key = stored(read.name, prefix, tensors);
         switch (read.kind) {
         case Operand::Kind::value:
+        case Operand::Kind::first:
         case Operand::Kind::tensor: return key;
         case Operand::Kind::list: return list(read, key);
         case Operand::Kind::transposed: return transposed(key);
@@ -265,6 +269,7 @@ private:
     }
 
     const Config &config_;
+    std::map<std::string, std::string> first_; // nodes of the first block, by their rows
     Package &package_;
     Problems &problems_;
 };

@@ -65,7 +65,8 @@ std::vector<std::string> known_keys(const Architecture &of) {
         if (key.kind == Key::Kind::rotary)
             known.insert(known.end(), {"rope_scaling", "rope_theta", "partial_rotary_factor"});
     }
-    for (const KindRule &rule : of.kinds) known.push_back(rule.key);
+    for (const KindRule &rule : of.kinds)
+        if (!rule.key.empty()) known.push_back(rule.key);
     return known;
 }
 
@@ -109,6 +110,10 @@ json inner_object(const json &object, const Architecture &of, Problems &problems
 void check_conditions(const Config &config, Problems &problems) {
     for (const Condition &condition : config.architecture->conditions) {
         if (!config.holds(condition.when)) continue;
+        if (condition.kind == Condition::Kind::positive) {
+            if (config.size(condition.left) == 0) problems.add(condition.left, "1 or more", "0");
+            continue;
+        }
         const uint64_t left = config.size(condition.left), right = config.size(condition.right);
         const bool equal = condition.kind == Condition::Kind::equal;
         if (equal ? left == right : right != 0 && left % right == 0) continue;

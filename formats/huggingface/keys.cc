@@ -76,6 +76,21 @@ void read_size(const Key &key, const json &value, Config &config, Problems &prob
     }
 }
 
+void read_same_size(const Key &key, const json &value, Config &config, Problems &problems) {
+    const uint64_t n = config.size(key.divisor);
+    if (value.is_null()) {
+        config.sizes[key.name] = config.size(key.rule);
+        return;
+    }
+    const json list = value.is_array() ? value : json::array({value});
+    if (list.empty() || (value.is_array() && list.size() != n) ||
+        std::any_of(list.begin(), list.end(), [&](const json &one) { return one != list[0]; }))
+        return problems.add(key.name, "a whole number, or a list of it " + std::to_string(n) + " times",
+                            package::compact(value));
+    if (package::integer_in(list[0], key.low, key.high, key.name, problems))
+        config.sizes[key.name] = static_cast<uint64_t>(list[0].get<double>());
+}
+
 void set_number(const std::string &name, const json &value, const Key &key, Config &config,
                 Problems &problems) {
     if (!package::number_in(value, key.low, key.high, name, problems)) return;
@@ -132,6 +147,7 @@ void read_rotary(const Key &key, const json &object, Config &config, Problems &p
 void read_key(const Key &key, const json &value, Config &config, Problems &problems) {
     switch (key.kind) {
     case Key::Kind::size: return read_size(key, value, config, problems);
+    case Key::Kind::same_size: return read_same_size(key, value, config, problems);
     case Key::Kind::number: return set_number(key.name, value, key, config, problems);
     case Key::Kind::numbers: return read_numbers(key, value, config, problems);
     case Key::Kind::flag:

@@ -19,6 +19,7 @@ public:
         case KindRule::Kind::cycle: return list(value, depth);
         case KindRule::Kind::letters: return letters(value);
         case KindRule::Kind::places: return places(value, depth);
+        case KindRule::Kind::first: return places(json::array({0}), depth);
         case KindRule::Kind::interval: return interval(value, depth);
         }
     }
@@ -109,6 +110,7 @@ void read_kinds(const json &object, Config &config, Problems &problems) {
                          std::to_string(config.kinds.size()));
     };
     for (const KindRule &rule : of.kinds) {
+        if (rule.kind == KindRule::Kind::first) return read(rule, json());
         const auto given = object.find(rule.key);
         if (given != object.end() && !given->is_null()) return read(rule, *given);
         keys += (keys.empty() ? "" : " or ") + rule.key;

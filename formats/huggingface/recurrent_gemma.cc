@@ -162,9 +162,7 @@ Architecture recurrent_gemma() {
     made.before.push_back(scaled("normalizer", model.table, "bfloat16_sqrt(hidden_size)", "hidden_size"));
     made.blocks = {gemma_recurrence(), gemma_attention()};
     made.after = rows_after(model);
-    append(made.after, {scaled("logits/in_caps", "lm_head", "1 / logits_soft_cap", "vocab_size"),
-                        {"logits/tanh", "tanh", {value("logits/in_caps")}},
-                        scaled("logits/capped", "logits/tanh", "logits_soft_cap", "vocab_size")});
+    append(made.after, soft_cap("logits", "lm_head", "logits_soft_cap", "vocab_size"));
     return made;
 }
 

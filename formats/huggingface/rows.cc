@@ -112,9 +112,33 @@ Row norm(const std::string &name, const std::string &from, Operand weight, const
     return {name, "rms_norm", {value(from), std::move(weight)}, std::move(attributes)};
 }
 
+std::vector<Row> layer_norm(const std::string &name, const std::string &from, const std::string &eps,
+                            const std::string &width, const std::string &bias, const std::string &groups) {
+    std::vector<Attribute> attributes = {number("eps", eps)};
+    if (groups != "1") attributes.push_back(size("groups", groups));
+    const std::string tensors = tensor_name(name);
+    return {{name + "/biased",
+             "layer_norm",
+             {value(from), tensor(tensors + ".weight"), tensor(tensors + ".bias")},
+             attributes,
+             bias},
+            {name,
+             "layer_norm",
+             {value(name + "/biased"), tensor(tensors + ".weight"), zeros(width)},
+             attributes,
+             "!" + bias}};
+}
+
 Row scaled(const std::string &name, const std::string &from, const std::string &number,
            const std::string &width, const std::string &when) {
     return {name, "affine", {value(from), filled(number, width), zeros(width)}, {}, when};
+}
+
+std::vector<Row> soft_cap(const std::string &name, const std::string &from, const std::string &cap,
+                          const std::string &width) {
+    return {scaled(name + "/in_caps", from, "1 / " + cap, width),
+            {name + "/tanh", "tanh", {value(name + "/in_caps")}},
+            scaled(name, name + "/tanh", cap, width)};
 }
 
 std::vector<Row> gated_mlp(const std::string &at, const std::string &from, const std::string &activation,

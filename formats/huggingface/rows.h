@@ -47,9 +47,16 @@ std::vector<TensorRow> short_convolution_tensors(const std::string &name, const 
 // rms_norm with a list of weights.
 Row norm(const std::string &name, const std::string &from, Operand weight, const std::string &eps,
          const std::string &groups = "1");
+// layer_norm with NAME.weight, and NAME.bias where the size `bias` is not 0.
+std::vector<Row> layer_norm(const std::string &name, const std::string &from, const std::string &eps,
+                            const std::string &width, const std::string &bias,
+                            const std::string &groups = "1");
 // Times a number, in all of `width` features. `when`: as of a row; a number holds where it is not 1.
 Row scaled(const std::string &name, const std::string &from, const std::string &number,
            const std::string &width, const std::string &when = "");
+// cap * tanh(x / cap), in all of `width` features; the last row is NAME.
+std::vector<Row> soft_cap(const std::string &name, const std::string &from, const std::string &cap,
+                          const std::string &width);
 
 // A feed-forward part at `at`: down_proj(activation(gate_proj x) * up_proj x).
 std::vector<Row> gated_mlp(const std::string &at, const std::string &from, const std::string &activation,

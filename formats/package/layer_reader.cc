@@ -27,10 +27,9 @@ const char *instead_of(std::string_view name) {
         {" s4 s4block dss gss s5 liquid_s4 hyena h3 long_conv longconv mega ",
          "import the PyTorch module (docs/import.md): its kernel becomes a recurrence or the taps of a long "
          "convolution"},
-        {" mamba mamba2 ",
-         "compile the folder that `save_pretrained` of transformers writes: docs/huggingface.md"},
-        {" s6 selective_ssm rwkv rwkv6 rwkv7 gla gated_linear_attention deltanet gated_deltanet "
-         "mlstm xlstm ",
+        {" mamba mamba2 gated_deltanet mlstm xlstm rwkv7 ",
+         "compile the folder that `save_pretrained` writes: docs/huggingface.md"},
+        {" s6 selective_ssm rwkv rwkv6 gla gated_linear_attention deltanet ",
          "its recurrence depends on the input, which no layer computes; use another engine: docs/compare.md"},
         {" lstm gru rnn ", "import the PyTorch module: docs/import.md lists what it may compute"},
         {" transformer mha multihead_attention self_attention sdpa ",

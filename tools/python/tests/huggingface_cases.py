@@ -101,7 +101,30 @@ NEMOTRON = MIXED | {
 }
 NEMOTRON |= {"layers_block_type": ["mamba", "attention", "mlp", "mamba"]}
 GEMMA = MIXED | {"intermediate_size": 48, "attention_window_size": 512}
+XLSTM = {"vocab_size": 61, "hidden_size": 32, "num_hidden_layers": 2, "num_heads": 4, "pad_token_id": None}
 CASES |= {
+    "xlstm": {
+        "single": (XLSTM, {}),
+        "fused": (XLSTM | {"weight_mode": "fused"}, {}),
+        "fused, biases": (XLSTM | {"weight_mode": "fused", "use_bias": True, "eps": 0.01, "norm_eps": 0.01}, {}),
+        "odd sizes, biases": (
+            XLSTM
+            | {
+                "vocab_size": 37,
+                "hidden_size": 27,
+                "num_heads": 3,
+                "qk_dim_factor": 0.56,
+                "v_dim_factor": 1.34,
+                "ffn_proj_factor": 1.3,
+                "ffn_round_up_to_multiple_of": 8,
+                "use_bias": True,
+            },
+            {},
+        ),
+        "one head, one block": (XLSTM | {"num_heads": 1, "num_hidden_layers": 1, "output_logit_soft_cap": 2.0}, {}),
+        "gates without caps": (XLSTM | {"gate_soft_cap": 1e4}, {}),
+        "bfloat16 shards": (XLSTM, {"dtype": torch.bfloat16, "max_shard_size": "10KB"}),
+    },
     "lfm2": {
         "tied": (LFM2, {}),
         "not tied, own heads": (LFM2 | UNTIED | {"num_key_value_heads": 4, "block_auto_adjust_ff_dim": False}, {}),

@@ -83,6 +83,18 @@ TEST_CASE("huggingface build: constants are made from tensors") {
           "backbone.layers.0.mixer/softplus");
 }
 
+TEST_CASE("huggingface build: later blocks read a row of the first one") {
+    json text = tests::small_config("rwkv7");
+    text["num_hidden_layers"] = 3;
+    text["value_dim"] = 12;
+    const huggingface::Config config = config_of(text);
+    const auto package = huggingface::build(config, tests::tensors_for(config));
+    REQUIRE_MESSAGE(package, package.status().message());
+    for (const char *block : {"1", "2"})
+        CHECK(node(*package, std::string("model.layers.") + block + ".attn/to_first").inputs[0].name ==
+              "model.layers.0.attn/v_proj");
+}
+
 TEST_CASE("huggingface build: a tied head reads the table, and a copy of it must be equal") {
     json text = tests::small_config("mamba");
     auto tensors = tests::tensors_for(config_of(text));

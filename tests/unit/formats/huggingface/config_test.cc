@@ -93,6 +93,39 @@ TEST_CASE("huggingface config: blocks of several kinds") {
     CHECK(kinds(config) == "recurrent attention recurrent ");
 }
 
+TEST_CASE("huggingface config: a first block of its own, and a size that all blocks share") {
+    json config = tests::small_config("rwkv7");
+    config["num_hidden_layers"] = 3;
+    config["value_dim"] = json::array({12, 12, 12});
+    auto read = read_config(config.dump(), "config.json");
+    REQUIRE_MESSAGE(read, read.status().message());
+    CHECK(read->kinds == std::vector<size_t>{0, 1, 1});
+    CHECK(read->size("value_dim") == 12);
+    CHECK(read->size("head_v_dim") == 6);
+    config["value_dim"] = 18;
+    config["intermediate_size"] = nullptr;
+    read = read_config(config.dump(), "config.json");
+    REQUIRE(read);
+    CHECK(read->size("value_dim") == 18);
+    CHECK(read->size("intermediate_size") == 32); // four times 6, up to a multiple of 32
+    config["value_dim"] = nullptr;
+    read = read_config(config.dump(), "config.json");
+    REQUIRE(read);
+    CHECK(read->size("value_dim") == 6);
+    for (const json &value : {json::array(), json::array({12, 12}), json::array({12, 12, 18}), json("12")}) {
+        config["value_dim"] = value;
+        CHECK(failure(config).find("value_dim: expected a") != std::string::npos);
+    }
+    config["value_dim"] = 12;
+    config[""] = 1;
+    CHECK(failure(config).find("expected a key of rwkv7 that is known") != std::string::npos);
+    config = tests::small_config("xlstm");
+    config["qk_dim_factor"] = 1e-3;
+    CHECK(failure(config).find("qk_dim: expected 1 or more, found 0") != std::string::npos);
+    config["qk_dim_factor"] = 0.7;
+    CHECK(failure(config).find("qk_dim: expected a multiple of num_heads, 3, found 4") != std::string::npos);
+}
+
 TEST_CASE("huggingface config: what attention sees") {
     const json config = tests::small_config("lfm2"), gemma = tests::small_config("recurrent_gemma"),
                mamba = tests::small_config("mamba");
@@ -290,12 +323,15 @@ TEST_CASE("huggingface config: tables name only keys, tensors and rows that they
         std::vector<const std::vector<huggingface::Row> *> lists = {&of.before, &of.after};
         for (const huggingface::Block &block : of.blocks) lists.push_back(&block.rows);
         for (const auto *rows : lists) {
-            std::set<std::string> made = {"x"};
+            std::set<std::string> made = {"x"}, of_first;
+            if (!of.blocks.empty())
+                for (const huggingface::Row &row : of.blocks[0].rows) of_first.insert(row.name);
             for (const huggingface::Row &row : *rows) {
                 CAPTURE(row.name);
                 for (const huggingface::Operand &read : row.reads) {
                     using Kind = huggingface::Operand::Kind;
                     if (read.kind == Kind::value) CHECK(made.count(read.name) == 1);
+                    if (read.kind == Kind::first) CHECK(of_first.count(read.name) == 1);
                     for (const std::string &sum :
                          {read.each, read.times, read.groups, read.stride, read.repeats})
                         CHECK(config->size(sum) != UINT64_MAX);

@@ -42,6 +42,11 @@ inline nlohmann::json small_parts(const std::string &model_type) {
     else if (model_type == "recurrent_gemma")
         with({heads, json{{"hidden_size", 32}, {"intermediate_size", 6}},
               json{{"block_types", {"recurrent", "attention"}}}});
+    else if (model_type == "xlstm") with({json{{"num_heads", 3}, {"ffn_round_up_to_multiple_of", 4}}});
+    else if (model_type == "rwkv7")
+        with(
+            {json{{"head_dim", 3}, {"value_dim", {12, 12}}, {"decay_low_rank_dim", 2}, {"a_low_rank_dim", 2}},
+             json{{"v_low_rank_dim", 2}, {"gate_low_rank_dim", 2}, {"intermediate_size", 5}}});
     return parts;
 }
 

@@ -54,10 +54,14 @@ TEST_CASE("package: layer types must be known") {
     refused_at(
         "/layers/3/type", "mamba",
         "layers[3].type: expected a layer type that `longwave compile --layers` lists, found \"mamba\"; "
-        "compile the folder that `save_pretrained` of transformers writes: docs/huggingface.md");
+        "compile the folder that `save_pretrained` writes: docs/huggingface.md");
     refused_at(
         "/layers/3/type", "rwkv7",
-        "layers[3].type: expected a layer type that `longwave compile --layers` lists, found \"rwkv7\"; its "
+        "layers[3].type: expected a layer type that `longwave compile --layers` lists, found \"rwkv7\"; "
+        "compile the folder that `save_pretrained` writes: docs/huggingface.md");
+    refused_at(
+        "/layers/3/type", "rwkv6",
+        "layers[3].type: expected a layer type that `longwave compile --layers` lists, found \"rwkv6\"; its "
         "recurrence depends on the input, which no layer computes; use another engine: docs/compare.md");
     refused_at("/layers/3/type", 3,
                "layers[3].type: expected a layer type that `longwave compile --layers` lists, found 3");
