@@ -1,4 +1,4 @@
-"""The `longwave` command of the wheel: the program that comes with the package, with three commands of its own."""
+"""The `longwave` command of the wheel: the program that comes with the package, with four commands of its own."""
 
 import os
 import subprocess
@@ -25,13 +25,17 @@ def demo() -> int:
 
 
 def main() -> int:
-    """The `longwave` command of the wheel. `longwave demo`, `import` and `words` are its own; the others are the program's."""
+    """The `longwave` command of the wheel. `longwave demo`, `import`, `rwkv` and `words` are its own; the others are the program's."""
     if sys.argv[1:] == ["demo"]:
         return demo()
     if sys.argv[1:2] == ["import"]:
         from longwave.importer.__main__ import main as import_main
 
         return int(import_main(sys.argv[2:]))
+    if sys.argv[1:2] == ["rwkv"]:
+        from longwave.rwkv.__main__ import main as rwkv_main
+
+        return int(rwkv_main(sys.argv[2:]))
     if sys.argv[1:2] == ["words"]:
         from longwave.words.__main__ import main as words_main
 

@@ -1,0 +1,1 @@
+"""Published files of RWKV-7: docs/huggingface.md."""
