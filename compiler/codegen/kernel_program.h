@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,9 +15,8 @@ namespace longwave::compiler {
 // The versions of kernels that a kernel compiler states: what a cache of its kernels has to tell apart.
 class KernelVersions {
 public:
-    // What `longwave-kgen --versions` printed (schedules/halide/versions.h). Fault::usage: it is
-    // something else.
-    static Expected<KernelVersions> read(const std::string &text);
+    // What `longwave-kgen --versions` printed (schedules/halide/versions.h). None: it is something else.
+    static std::optional<KernelVersions> read(const std::string &text);
 
     // The version of the kernel that the specification names, for a target of targets/. A kernel
     // that the program does not list has all() for its version.

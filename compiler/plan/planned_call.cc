@@ -27,10 +27,6 @@ Place tile_of(Place place, uint32_t tile) {
 }
 
 Scalar tile_of(Scalar scalar, uint32_t tile) {
-    if (scalar.kind == Scalar::Kind::filled) {
-        scalar.add += tile * static_cast<uint32_t>(scalar.tile_mul);
-        scalar.tile_mul = 0;
-    }
     if (scalar.kind != Scalar::Kind::slot) return scalar;
     scalar.value += static_cast<int32_t>(tile) * scalar.tile_mul;
     scalar.tile_mul = 0;
@@ -108,17 +104,14 @@ ir::Ring PlannedCall::ring_of(size_t input, uint32_t reads, uint32_t ahead) {
     const Stored &s = planner_.stored(value);
     count_rows(value, s.ring);
     const uint32_t fresh = all_rows_ * reads, of_tile = rows_ * reads;
-    const int32_t to_next_tile = tiles_ > 1 ? static_cast<int32_t>(of_tile) : 0;
-    Scalar position{.kind = Scalar::Kind::slot, .tile_mul = to_next_tile},
+    Scalar position{.kind = Scalar::Kind::slot, .tile_mul = tiles_ > 1 ? static_cast<int32_t>(of_tile) : 0},
         filled{.value = static_cast<int32_t>(s.ring)};
     if (context.streaming) {
         position.modulus = s.ring / fresh;
         position.mul = static_cast<int32_t>(fresh);
-        filled = {.kind = Scalar::Kind::filled,
-                  .value = static_cast<int32_t>(s.ring),
-                  .mul = static_cast<int32_t>(fresh),
-                  .tile_mul = to_next_tile,
-                  .add = of_tile};
+        filled.kind = Scalar::Kind::filled; // all rows of the call are written before its first tile
+        filled.mul = static_cast<int32_t>(fresh);
+        filled.add = fresh;
     } else {
         position.value = static_cast<int32_t>(s.history + ahead);
     }

@@ -144,7 +144,7 @@ REFUSED: dict[str, tuple[Callable[[dict], object], str]] = {
         "'torch LongStorage'",
     ),
     "columns": (lambda t: t.update({"emb.weight": t["emb.weight"].T}), ".contiguous()"),
-    "something else": (lambda t: t.update(version=7), "'version', which is no tensor"),
+    "something else": (lambda t: t.update(version=7), "'version', which is not a tensor"),
     "a list": (lambda t: t.update(parts=[1]), "the operation EMPTY_LIST"),
     "another version": (lambda t: t.pop("blocks.0.att.r_k"), "expected a file of RWKV-7"),
     "a missing tensor": (lambda t: t.pop("blocks.1.att.k_a"), "'blocks.1.att.k_a': expected the sizes [1, 1, 128]"),

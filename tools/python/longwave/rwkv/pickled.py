@@ -74,13 +74,13 @@ def storage_of(parts: Any) -> Storage:
         _, kind, file, _, count = parts
         if isinstance(kind, Name) and kind.text in STORAGES and isinstance(file, str) and whole(count, MOST_ELEMENTS):
             return Storage(STORAGES[kind.text], file, count)
-    raise Refused("the pickle has a reference that is no storage of bfloat16, float16 or float32 numbers")
+    raise Refused("the pickle has a reference that is not a storage of bfloat16, float16 or float32 numbers")
 
 
 def tensor_of(parts: tuple[Any, ...]) -> Stored:
     """The arguments of _rebuild_tensor_v2: storage, first element, sizes, strides, and what only training reads."""
     if len(parts) not in (6, 7) or not isinstance(parts[0], Storage):
-        raise Refused("the pickle makes a tensor of something that is no storage")
+        raise Refused("the pickle makes a tensor of something that is not a storage")
     storage, first, shape, strides = parts[:4]
     sizes_fit = isinstance(shape, tuple) and len(shape) <= 8 and all(whole(n, MOST_ELEMENTS) for n in shape)
     if not sizes_fit or not isinstance(strides, tuple) or len(strides) != len(shape) or not whole(first, MOST_ELEMENTS):
@@ -122,10 +122,10 @@ class Machine:
     def put(self, items: list[Any]) -> None:
         target = self.top()
         if not isinstance(target, dict) or len(items) % 2:
-            raise Refused("the pickle is damaged: it adds entries to something that is no dict")
+            raise Refused("the pickle is damaged: it adds entries to something that is not a dict")
         for key, value in zip(items[::2], items[1::2]):
             if not isinstance(key, str):
-                raise Refused(f"the pickle has a key that is no text; {SAVE_AGAIN}")
+                raise Refused(f"the pickle has a key that is not a text; {SAVE_AGAIN}")
             target[key] = value
 
     def call(self) -> None:
@@ -178,7 +178,7 @@ class Machine:
         elif name == "BUILD":  # of an OrderedDict: versions of modules, which no tensor depends on
             self.pop()
             if not isinstance(self.top(), dict):
-                raise Refused("the pickle sets attributes of something that is no dict")
+                raise Refused("the pickle sets attributes of something that is not a dict")
         elif name != "PROTO":
             raise Refused(f"the pickle has the operation {name}, which no file of weights needs; {SAVE_AGAIN}")
 
@@ -202,5 +202,5 @@ def tensors(data: bytes) -> dict[str, Stored]:
         raise Refused(f"the pickle holds no dict of tensors; {SAVE_AGAIN}")
     for name, value in found.items():
         if not isinstance(value, Stored):
-            raise Refused(f"the pickle has {shown(name)}, which is no tensor; {SAVE_AGAIN}")
+            raise Refused(f"the pickle has {shown(name)}, which is not a tensor; {SAVE_AGAIN}")
     return found
